@@ -3,6 +3,12 @@
 //! `#[handler]` itself compares names and their order. For each parameter in the signature, it then emits a
 //! [`Declared`] and a constant assertion that the parameter's type [`fits`]. A mismatch is thus a compile error at
 //! the parameter, and aliases and paths work, since types are compared, not their spelling.
+//!
+//! So it is with derivatives: each handler has the outline of its signature, and asserts that the derivatives that it
+//! names fit. What fits is decided by `farcall_sig`'s [`Rule`], which hosts ask, too.
+
+use farcall_sig::signature::{At, Outline, Part, Rule, Said};
+use farcall_sig::text::{Text, contains};
 
 use crate::abi::DataType;
 use crate::buffer::ANY_RANK;
@@ -78,87 +84,117 @@ pub const fn has_all_attributes(specs: &[Spec]) -> bool {
     false
 }
 
-/// A handler that is the derivative of another.
+/// A derivative of a handler.
 #[derive(Clone, Copy, Debug)]
 pub struct Derivative {
-    /// Its name.
-    pub name: &'static str,
-    /// Whether it has a signature. One that has none is refused with the library.
-    is_declared: bool,
-    operands: &'static [&'static str],
-    results: &'static [&'static str],
+    /// Which one it is.
+    pub part: Part,
+    /// The handler that has it.
+    pub op: DeclaredOp,
+    /// The handler that also returns residuals.
+    pub forward: Option<DeclaredOp>,
+    /// The handler that is the derivative.
+    pub derivative: DeclaredOp,
+    /// Operands that are declared as not differentiable.
+    pub non_differentiable: &'static [&'static str],
+    /// What is said of the derivative's parameters.
+    pub said: &'static [Said<'static>],
 }
 
-/// The handler `O`, as a derivative.
-pub const fn derivative<O: crate::__private::Op>() -> Derivative {
-    Derivative { name: O::NAME, is_declared: O::IS_DECLARED, operands: O::OPERANDS, results: O::RESULTS }
+/// A handler that is a derivative, or has one.
+#[derive(Clone, Copy, Debug)]
+pub struct DeclaredOp {
+    /// Its name.
+    pub name: &'static str,
+    /// What its signature says, if it has one.
+    pub outline: Option<&'static Outline<'static>>,
+    /// Whether its attribute has an error, so that nothing is known of it.
+    is_stand_in: bool,
+}
+
+impl DeclaredOp {
+    /// A handler with what its signature says, if it has one.
+    pub const fn new(name: &'static str, outline: Option<&'static Outline<'static>>) -> DeclaredOp {
+        DeclaredOp { name, outline, is_stand_in: false }
+    }
+
+    /// What stands for a handler whose attribute has an error.
+    pub const fn stand_in(name: &'static str) -> DeclaredOp {
+        DeclaredOp { name, outline: None, is_stand_in: true }
+    }
+}
+
+/// Why a derivative does not fit.
+#[derive(Clone, Copy, Debug)]
+pub struct Reason {
+    /// The signature that is at fault.
+    pub part: Part,
+    /// What of it.
+    pub at: At,
+    /// What is wrong.
+    pub text: Text,
 }
 
 impl Derivative {
-    /// True if its signature has an operand of this name.
-    pub const fn has_operand(self, name: &str) -> bool {
-        !self.is_declared || contains(self.operands, name)
+    /// The reason why it does not fit; none if it does.
+    pub const fn misfit(&self) -> Option<Reason> {
+        let mut text = Text::new();
+        let unsigned = match (self.forward, self.derivative) {
+            (Some(DeclaredOp { is_stand_in: true, .. }), _) | (_, DeclaredOp { is_stand_in: true, .. }) => {
+                return None;
+            }
+            (Some(forward), _) if forward.outline.is_none() => Some((Part::Forward, forward.name)),
+            (_, derivative) if derivative.outline.is_none() => Some((self.part, derivative.name)),
+            _ => None,
+        };
+        if let Some((part, name)) = unsigned {
+            text.quote(name).add(", ").add(part.in_words()).add(" of ").quote(self.op.name);
+            text.add(", has no signature");
+            return Some(Reason { part, at: At::Nothing, text });
+        }
+        let Some(rule) = self.rule() else { return None };
+        let mut reason = Text::new();
+        let Err(misfit) = rule.fits(&mut reason) else { return None };
+        match (misfit.part, self.forward) {
+            (Part::NonDifferentiable, _) => {}
+            (Part::Forward, Some(forward)) => say_cannot_be(forward, misfit.part, self.op, &mut text),
+            _ => say_cannot_be(self.derivative, misfit.part, self.op, &mut text),
+        }
+        text.add(reason.as_str());
+        Some(Reason { part: misfit.part, at: misfit.at, text })
     }
 
-    /// True if it has no such operand.
-    pub const fn lacks_operand(self, name: &str) -> bool {
-        !contains(self.operands, name)
+    /// The reason why the transpose of a tangent op, if it has one, does not make a reverse derivative.
+    pub const fn untransposed(&self, transpose: Option<Derivative>) -> Option<Reason> {
+        let Some(transpose) = transpose else { return None };
+        let (Some(rule), Some(transposed)) = (self.rule(), transpose.rule()) else { return None };
+        let mut reason = Text::new();
+        // What does not fit by itself has its own error.
+        let fit = rule.fits(&mut reason).is_ok() && transposed.fits(&mut reason).is_ok();
+        if !fit || rule.is_transposed_by(&transposed, &mut reason) {
+            return None;
+        }
+        let mut text = Text::new();
+        say_cannot_be(transpose.derivative, Part::Transpose, transpose.op, &mut text);
+        text.add("as the tangent op of ").quote(self.op.name).add(", ").add(reason.as_str());
+        Some(Reason { part: Part::Tangent, at: At::Nothing, text })
     }
 
-    /// True if it has a result of this name.
-    pub const fn has_result(self, name: &str) -> bool {
-        !self.is_declared || contains(self.results, name)
-    }
-
-    /// True if it has an operand or a result of this name.
-    pub const fn has_parameter(self, name: &str) -> bool {
-        self.has_operand(name) || self.has_result(name)
-    }
-
-    /// True if each of its operands has one of these names.
-    pub const fn operands_are_among(self, names: &[&str]) -> bool {
-        are_among(self.operands, names)
-    }
-
-    /// True if each of its results has one of these names.
-    pub const fn results_are_among(self, names: &[&str]) -> bool {
-        are_among(self.results, names)
+    const fn rule(&self) -> Option<Rule<'static>> {
+        let forward = match self.forward {
+            Some(forward) => forward.outline,
+            None => None,
+        };
+        let Derivative { part, non_differentiable, said, .. } = *self;
+        match (self.op.outline, self.derivative.outline) {
+            (Some(op), Some(derivative)) => {
+                Some(Rule { part, op, forward, derivative, non_differentiable, said })
+            }
+            _ => None,
+        }
     }
 }
 
-const fn are_among(all: &[&str], names: &[&str]) -> bool {
-    let mut i = 0;
-    while i < all.len() {
-        if !contains(names, all[i]) {
-            return false;
-        }
-        i += 1;
-    }
-    true
-}
-
-const fn contains(texts: &[&str], text: &str) -> bool {
-    let mut i = 0;
-    while i < texts.len() {
-        if same(texts[i].as_bytes(), text.as_bytes()) {
-            return true;
-        }
-        i += 1;
-    }
-    false
-}
-
-/// Equality of bytes, in a constant.
-pub(crate) const fn same(a: &[u8], b: &[u8]) -> bool {
-    if a.len() != b.len() {
-        return false;
-    }
-    let mut i = 0;
-    while i < a.len() {
-        if a[i] != b[i] {
-            return false;
-        }
-        i += 1;
-    }
-    true
+const fn say_cannot_be(derivative: DeclaredOp, part: Part, of: DeclaredOp, text: &mut Text) {
+    text.quote(derivative.name).add(" cannot be ").add(part.in_words()).add(" of ").quote(of.name).add(": ");
 }

@@ -20,6 +20,8 @@
 
 use std::marker::PhantomData;
 
+use farcall_sig::text::{Text, same};
+
 use crate::abi::{self, ByteSpan, HandlerBundle};
 use crate::decode::{Role, Spec};
 use crate::lowering::abi::LowerFn;
@@ -313,8 +315,7 @@ pub const fn params<const N: usize>(specs: &[Spec; N], names: &[&'static str; N]
     params
 }
 
-/// One table of several. Two ops of the same name and platform are a compile error, and so are derivatives that are not
-/// among the ops or have no signature.
+/// One table of several.
 #[doc(hidden)]
 pub const fn concat<const N: usize>(
     tables: &[&'static [&'static OpDescriptor]],
@@ -329,83 +330,83 @@ pub const fn concat<const N: usize>(
     while t < tables.len() {
         let mut i = 0;
         while i < tables[t].len() {
-            let mut k = 0;
-            while k < n {
-                assert!(
-                    !same_target(all[k], tables[t][i]),
-                    "two ops of this library have the same name and platform"
-                );
-                k += 1;
-            }
             all[n] = tables[t][i];
             n += 1;
             i += 1;
         }
         t += 1;
     }
-    let mut i = 0;
-    while i < N {
-        let OpDescriptor { vjp_forward, vjp_backward, jvp_tangent, transpose, .. } = all[i];
-        check_listed(&all, all[i], "forward op", vjp_forward);
-        check_listed(&all, all[i], "backward op", vjp_backward);
-        check_listed(&all, all[i], "tangent op", jvp_tangent);
-        check_listed(&all, all[i], "transpose", transpose);
-        i += 1;
-    }
     all
 }
 
-/// A derivative of an op is among the ops, and has a signature.
-const fn check_listed(ops: &[&OpDescriptor], op: &OpDescriptor, what: &str, name: &ByteSpan) {
-    if name.len == 0 {
-        return;
-    }
-    let mut problem = ", is not listed by the library";
-    let mut i = 0;
-    while i < ops.len() {
-        if same_bytes(&ops[i].name, name) {
-            if ops[i].signature.len > 0 {
-                return;
-            }
-            problem = ", has no signature";
-        }
-        i += 1;
-    }
-    // SAFETY: spans of descriptors are over constants.
-    let (name, of) = unsafe { (name.as_bytes(), op.name.as_bytes()) };
-    let message =
-        Message::new().add(b"`").add(name).add(b"`, the ").add(what.as_bytes()).add(b" of `").add(of);
-    let message = message.add(b"`").add(problem.as_bytes());
-    panic!("{}", message.text());
-}
-
-/// A text that is put together in a constant; what does not fit is left out.
-struct Message {
-    bytes: [u8; 256],
-    len: usize,
-}
-
-impl Message {
-    const fn new() -> Message {
-        Message { bytes: [0; 256], len: 0 }
-    }
-
-    const fn add(mut self, text: &[u8]) -> Message {
+/// Why a library cannot have these ops, and in which table the one is that it cannot have: two ops have the same name
+/// and platform, or a derivative is missing.
+#[doc(hidden)]
+pub const fn conflict(tables: &[&'static [&'static OpDescriptor]]) -> Option<(usize, Text)> {
+    let mut t = 0;
+    while t < tables.len() {
         let mut i = 0;
-        while i < text.len() && self.len < self.bytes.len() {
-            self.bytes[self.len] = text[i];
-            self.len += 1;
+        while i < tables[t].len() {
+            let op = tables[t][i];
+            if is_listed_before(tables, t, i) {
+                let mut why = Text::new();
+                why.add("two ops of this library have the name ").quote(text(op.name));
+                why.add(", for the same platform");
+                return Some((t, why));
+            }
+            let mut d = 0;
+            while d < 4 {
+                let (what, name) = match d {
+                    0 => ("forward op", op.vjp_forward),
+                    1 => ("backward op", op.vjp_backward),
+                    2 => ("tangent op", op.jvp_tangent),
+                    _ => ("transpose", op.transpose),
+                };
+                if name.len > 0 && !is_listed(tables, text(name)) {
+                    let mut why = Text::new();
+                    why.quote(text(name)).add(", the ").add(what).add(" of ").quote(text(op.name));
+                    why.add(", is not listed by the library");
+                    return Some((t, why));
+                }
+                d += 1;
+            }
             i += 1;
         }
-        self
+        t += 1;
     }
+    None
+}
 
-    const fn text(&self) -> &str {
-        match std::str::from_utf8(self.bytes.split_at(self.len).0) {
-            Ok(text) => text,
-            Err(_) => "a derivative of an op is not listed by the library, or has no signature",
+/// True if the op has the name and platform of one that comes before it.
+const fn is_listed_before(tables: &[&[&OpDescriptor]], table: usize, op: usize) -> bool {
+    let mut t = 0;
+    while t <= table {
+        let end = if t == table { op } else { tables[t].len() };
+        let mut i = 0;
+        while i < end {
+            if same_target(tables[t][i], tables[table][op]) {
+                return true;
+            }
+            i += 1;
         }
+        t += 1;
     }
+    false
+}
+
+const fn is_listed(tables: &[&[&OpDescriptor]], name: &str) -> bool {
+    let mut t = 0;
+    while t < tables.len() {
+        let mut i = 0;
+        while i < tables[t].len() {
+            if same(text(tables[t][i].name), name) {
+                return true;
+            }
+            i += 1;
+        }
+        t += 1;
+    }
+    false
 }
 
 #[doc(hidden)]
@@ -420,12 +421,7 @@ pub const fn count(tables: &[&'static [&'static OpDescriptor]]) -> usize {
 }
 
 const fn same_target(a: &OpDescriptor, b: &OpDescriptor) -> bool {
-    same_bytes(&a.name, &b.name) && same_bytes(&a.platform, &b.platform)
-}
-
-const fn same_bytes(a: &ByteSpan, b: &ByteSpan) -> bool {
-    // SAFETY: spans of descriptors are over constants.
-    unsafe { crate::declared::same(a.as_bytes(), b.as_bytes()) }
+    same(text(a.name), text(b.name)) && same(text(a.platform), text(b.platform))
 }
 
 // ---- Reading -------------------------------------------------------------------------------
@@ -770,9 +766,12 @@ unsafe fn read_bytes<T: Sized0>(source: *const T, size: usize) -> T {
 }
 
 /// Text of a library; empty if it is not UTF-8.
-fn text<'a>(span: ByteSpan) -> &'a str {
+const fn text<'a>(span: ByteSpan) -> &'a str {
     // SAFETY: spans of descriptors are over constants of the library, which stays loaded.
-    std::str::from_utf8(unsafe { span.as_bytes() }).unwrap_or_default()
+    match std::str::from_utf8(unsafe { span.as_bytes() }) {
+        Ok(text) => text,
+        Err(_) => "",
+    }
 }
 
 fn given<'a>(span: ByteSpan) -> Option<&'a str> {

@@ -242,25 +242,86 @@ macro_rules! __half_is_needed {
     };
 }
 
+/// The entry of a function whose attribute has an error, so that nothing that names it is another one.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __stand_in {
+    ($name:ident) => {
+        const _: () = {
+            use $crate::__private;
+
+            impl __private::Entry for $name {
+                const NAME: &'static str =
+                    ::core::concat!(::core::module_path!(), "::", ::core::stringify!($name));
+                const STAGE: $crate::abi::Stage = $crate::abi::Stage::EXECUTE;
+                const TRAITS: $crate::abi::HandlerTraits = 0;
+                const STATE: ::core::option::Option<
+                    fn(&__private::Host) -> $crate::Result<$crate::abi::TypeId>,
+                > = ::core::option::Option::None;
+                const KEEPS: bool = false;
+                const LASTS: bool = false;
+
+                fn call(_: &mut __private::Decoder) -> __private::Boxed {
+                    ::core::unreachable!()
+                }
+            }
+
+            impl __private::Op for $name {
+                const DESCRIPTOR: &'static $crate::descriptor::OpDescriptor =
+                    &$crate::descriptor::OpDescriptor::new(__private::OpParts {
+                        name: <$name as __private::Entry>::NAME,
+                        platform: "",
+                        bundle: $crate::abi::HandlerBundle {
+                            instantiate: ::core::option::Option::None,
+                            prepare: ::core::option::Option::None,
+                            initialize: ::core::option::Option::None,
+                            record: ::core::option::Option::None,
+                            execute: ::core::option::Option::None,
+                        },
+                        traits: 0,
+                        doc: "",
+                        file: "",
+                        line: 0,
+                        params: &[],
+                        declaration: __private::Declaration::NONE,
+                    });
+                const DECLARED: __private::DeclaredOp =
+                    __private::DeclaredOp::stand_in(<$name as __private::Entry>::NAME);
+                const TRANSPOSE: ::core::option::Option<__private::Derivative> = ::core::option::Option::None;
+            }
+
+            impl<Stage> __private::StageOf<Stage> for $name {}
+
+            impl __private::HasForward for $name {
+                type Forward = $name;
+            }
+        };
+    };
+}
+
 #[doc(hidden)]
 pub mod __private {
     use crate::descriptor::OpDescriptor;
     use crate::error::{Error, Result};
 
     pub use crate::context::Host;
-    pub use crate::declared::{Declared, Derivative, derivative, fits, has_all_attributes, is_context};
+    pub use crate::declared::{
+        Declared, DeclaredOp, Derivative, Reason, fits, has_all_attributes, is_context,
+    };
     pub use crate::decode::Role;
     pub use crate::decode::{
         Decoder, Memory, Param, Spec, begin, common, finish, keeps, lasts, may_overlap, may_overlap_itself,
         memory, named, no_instance, no_overlap, operand_is, positional, recall, remember, renew, slot, take,
     };
-    pub use crate::descriptor::{Declaration, OpParts, concat, count, params};
+    pub use crate::decode::{Extent, Place, Residual, with_residuals};
+    pub use crate::descriptor::{Declaration, OpParts, concat, conflict, count, params};
     pub use crate::error::Boxed;
     pub use crate::lowering::{LowerRule, lower_rule};
     pub use crate::rules::{BatchRule, Rule, ShapeRule, Shapes, batch_rule, shape_rule};
     pub use crate::trampoline::{Entry, enter};
     pub use crate::zip::zip_two;
     pub use farcall_macros::{library, ops};
+    pub use farcall_sig::{signature, text};
 
     /// The crate whose types are `f16` and `bf16`.
     #[cfg(feature = "half")]
@@ -281,12 +342,22 @@ pub mod __private {
     pub trait Op: Entry {
         /// Its description.
         const DESCRIPTOR: &'static OpDescriptor;
-        /// Whether it has a signature.
-        const IS_DECLARED: bool;
-        /// Names of the operands in its signature.
-        const OPERANDS: &'static [&'static str];
-        /// Names of the results in its signature.
-        const RESULTS: &'static [&'static str];
+        /// What those that it is a derivative of see of it.
+        const DECLARED: DeclaredOp;
+        /// Its transpose, if it has one.
+        const TRANSPOSE: Option<Derivative>;
+        /// What a list that names it contains: its description, and that of its forward op, if they share a function.
+        const LISTED: &'static [&'static OpDescriptor] = &[Self::DESCRIPTOR];
+    }
+
+    /// A handler whose function is also its forward op.
+    #[diagnostic::on_unimplemented(
+        message = "`{Self}` has no residuals",
+        label = "no handler with `#[vjp(residuals(…), …)]`"
+    )]
+    pub trait HasForward: Op {
+        /// The forward op.
+        type Forward: Op;
     }
 
     /// A function that a handler names as one of its other stages. `#[stage]` implements it.

@@ -9,7 +9,7 @@
 
 use farcall_sig::nearest::nearest;
 use farcall_sig::signature::{
-    Arity, Attr as SigAttr, ElementType, Name, Operand, ResultDecl, Shape, Span as Bytes,
+    Arity, Attr as SigAttr, ElementType, Name, Operand, Part, ResultDecl, Shape, Span as Bytes,
 };
 use farcall_sig::{AttrType, DType, ScalarType, Signature};
 use proc_macro2::{Ident, Spacing, Span, TokenStream, TokenTree};
@@ -17,17 +17,20 @@ use quote::{quote, quote_spanned};
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{Attribute, Error, Expr, ExprLit, Lit, LitStr, Meta, Path, Result, Token};
+use syn::{Attribute, Error, Expr, ExprLit, Lit, LitStr, Meta, Path, Result, Token, parse_quote};
 
-use crate::derivative::{self, Derivative};
+use crate::derivative::{self, Derivative, Residuals};
 use crate::function::{Function, Param};
 use crate::generic::{Instances, descriptor_type};
+use crate::residuals::{self, Own};
 
 /// What was declared.
 #[derive(Default)]
 pub(crate) struct Declaration {
     signature: Option<(Signature, Source)>,
     forward: Option<Path>,
+    /// Residuals that the function returns beyond what the signature says.
+    own_residuals: Option<OwnResiduals>,
     backward: Option<Derivative>,
     tangent: Option<Derivative>,
     transpose: Option<Derivative>,
@@ -36,6 +39,13 @@ pub(crate) struct Declaration {
     batch: Option<Path>,
     never_batched: bool,
     lowers: Option<Lowers>,
+}
+
+/// `residuals(r: T[*])`
+struct OwnResiduals {
+    key: Ident,
+    /// The signature of the function, and so of the forward op.
+    forward: (Signature, Source),
 }
 
 /// `#[lowers("tag", with = function)]`
@@ -82,22 +92,24 @@ fn is_tag(tag: &str) -> bool {
 impl Declaration {
     /// Takes the attributes that are declarations off the function.
     pub(crate) fn take(function: &mut Function) -> Result<Declaration> {
-        let is_ours = |attr: &Attribute| NAMES.iter().any(|name| attr.path().is_ident(name));
-        let (ours, others) = std::mem::take(&mut function.attrs).into_iter().partition::<Vec<_>, _>(is_ours);
+        let (ours, others) =
+            std::mem::take(&mut function.attrs).into_iter().partition::<Vec<_>, _>(is_declaration);
         function.attrs = others;
         let mut declaration = Declaration::default();
         let mut seen = Vec::new();
         let mut names = Vec::new();
+        let mut residuals = Residuals::None;
         for attr in &ours {
             if seen.contains(&attr.path().get_ident()) {
                 return Err(Error::new(attr.path().span(), "given twice"));
             }
             seen.push(attr.path().get_ident());
             if attr.path().is_ident("signature") {
-                declaration.signature = Some(read_signature(attr)?);
+                declaration.signature = Some(read_signature(attr, None)?);
             } else if attr.path().is_ident("vjp") {
-                let (forward, backward) = derivative::vjp(attr)?;
-                (declaration.forward, declaration.backward) = (forward, Some(backward));
+                let backward;
+                (residuals, backward) = derivative::vjp(attr)?;
+                declaration.backward = Some(backward);
             } else if attr.path().is_ident("jvp") {
                 declaration.tangent = Some(derivative::jvp(attr)?);
             } else if attr.path().is_ident("transpose") {
@@ -136,6 +148,22 @@ impl Declaration {
                 None => Ok(declaration),
             };
         };
+        match residuals {
+            Residuals::None => {}
+            Residuals::Op(path) => declaration.forward = Some(path),
+            Residuals::Own(key, tokens) => {
+                if let Some(path) = &declaration.batch {
+                    let message = "a batching function says nothing of residuals: write a forward op, #[vjp(forward = f, …)]";
+                    return Err(Error::new(path.span(), message));
+                }
+                let attr = ours.iter().find(|attr| attr.path().is_ident("signature"));
+                declaration.forward = Some(parse_quote!(__Forward));
+                if let Some(attr) = attr {
+                    let forward = read_signature(attr, Some(&tokens))?;
+                    declaration.own_residuals = Some(OwnResiduals { key, forward });
+                }
+            }
+        }
         declaration.check_shape()?;
         let derivatives = [&mut declaration.backward, &mut declaration.tangent, &mut declaration.transpose];
         for derivative in derivatives.into_iter().flatten() {
@@ -148,6 +176,12 @@ impl Declaration {
                 hint(&unknown.to_string(), operands.iter().copied())
             );
             return Err(Error::new(unknown.span(), message));
+        }
+        let derivatives = [&declaration.backward, &declaration.tangent, &declaration.transpose];
+        if let (Some(name), true) = (names.first(), derivatives.iter().all(|d| d.is_none())) {
+            let message =
+                format!("nothing differentiates `{name}`: the op has no #[vjp], #[jvp] or #[transpose]");
+            return Err(Error::new(name.span(), message));
         }
         declaration.non_differentiable = names.iter().map(ToString::to_string).collect();
         Ok(declaration)
@@ -174,9 +208,32 @@ impl Declaration {
         }
     }
 
-    /// The signature, and where it was written.
+    /// What the function takes and returns, and where it was written: the signature, with residuals of its own.
     pub(crate) fn source(&self) -> Option<(&Signature, &Source)> {
-        self.signature.as_ref().map(|(signature, source)| (signature, source))
+        let own = self.own_residuals.as_ref().map(|own| &own.forward);
+        own.or(self.signature.as_ref()).map(|(signature, source)| (signature, source))
+    }
+
+    /// The residuals that the function returns, if there are any.
+    pub(crate) fn own_residuals(&self) -> Option<Own<'_>> {
+        let (op, _) = self.signature.as_ref()?;
+        let OwnResiduals { key, forward: (forward, source) } = self.own_residuals.as_ref()?;
+        Some(Own { key, op, forward, source })
+    }
+
+    /// What the forward op declares that the function also is.
+    pub(crate) fn of_forward(&self) -> Option<TokenStream> {
+        let (signature, _) = &self.own_residuals.as_ref()?.forward;
+        let (signature, shape) = (signature.to_string(), self.rule(self.shape.as_ref(), &SHAPE));
+        let never_batched = self.never_batched;
+        Some(quote! {
+            __ffi::__private::Declaration {
+                signature: #signature,
+                shape: #shape,
+                never_batched: #never_batched,
+                ..__ffi::__private::Declaration::NONE
+            }
+        })
     }
 
     /// What was declared of the op's parameters.
@@ -294,7 +351,7 @@ impl Declaration {
         instances: &Instances,
         has_stages: bool,
     ) -> Result<TokenStream> {
-        let Some((signature, source)) = &self.signature else { return Ok(TokenStream::new()) };
+        let Some((signature, source)) = self.source() else { return Ok(TokenStream::new()) };
         let checker = Checker { signature, source, params: &function.params, instances };
         let mut errors = checker.missing();
         errors.extend(checker.disorder());
@@ -306,11 +363,27 @@ impl Declaration {
         }
         let params = function.params.iter().enumerate().map(|(i, param)| checker.param(i, param));
         let attrs = if has_stages { Vec::new() } else { checker.attributes() };
-        let constants: Vec<&str> = self.non_differentiable.iter().map(String::as_str).collect();
-        let derivatives = [&self.backward, &self.tangent, &self.transpose].into_iter().flatten();
-        let derivatives = derivatives
-            .map(|derivative| derivative.assertions(signature, &constants, self.forward.is_some()));
-        Ok(quote! { #(#params)* #(#attrs)* #(#derivatives)* })
+        let derivatives = self.derivatives();
+        Ok(quote! { #(#params)* #(#attrs)* #derivatives })
+    }
+
+    /// Assertions that the derivatives of the handler fit.
+    fn derivatives(&self) -> TokenStream {
+        let mut all = TokenStream::new();
+        for derivative in [&self.backward, &self.tangent, &self.transpose].into_iter().flatten() {
+            let forward = self.forward.as_ref().filter(|_| derivative.part == Part::Backward);
+            let described = derivative.describe(&self.non_differentiable, forward);
+            all.extend(derivative.assertion(&described, forward));
+            if derivative.part == Part::Tangent && self.backward.is_none() {
+                all.extend(derivative.transposed(&described));
+            }
+        }
+        all
+    }
+
+    /// The transpose of the handler.
+    pub(crate) fn transpose(&self) -> TokenStream {
+        option(self.transpose.as_ref().map(|t| t.describe(&self.non_differentiable, None)))
     }
 }
 
@@ -334,6 +407,11 @@ pub(crate) fn misplaced(name: &str, item: TokenStream) -> TokenStream {
     quote! { #error #item }
 }
 
+/// True for an attribute that belongs to a handler.
+pub(crate) fn is_declaration(attr: &Attribute) -> bool {
+    NAMES.iter().any(|name| attr.path().is_ident(name))
+}
+
 /// The attributes that belong to a handler.
 const NAMES: [&str; 8] = ["signature", "vjp", "jvp", "transpose", "nondiff", "shape", "batch", "lowers"];
 
@@ -346,14 +424,23 @@ pub(crate) struct Source {
     literal: Option<Span>,
 }
 
-fn read_signature(attr: &Attribute) -> Result<(Signature, Source)> {
+/// Reads a signature, with more results if there are any.
+fn read_signature(attr: &Attribute, residuals: Option<&TokenStream>) -> Result<(Signature, Source)> {
+    let literal = |literal: &LitStr| match residuals {
+        None => Source::literal(literal),
+        Some(residuals) => {
+            let tokens = literal.value().parse().unwrap_or_default();
+            Source { literal: Some(literal.span()), ..Source::tokens(residuals::append(tokens, residuals)) }
+        }
+    };
     let source = match &attr.meta {
-        Meta::List(list) => match syn::parse2::<LitStr>(list.tokens.clone()) {
-            Ok(literal) => Source::literal(&literal),
-            Err(_) => Source::tokens(list.tokens.clone()),
+        Meta::List(list) => match (syn::parse2::<LitStr>(list.tokens.clone()), residuals) {
+            (Ok(text), _) => literal(&text),
+            (Err(_), Some(residuals)) => Source::tokens(residuals::append(list.tokens.clone(), residuals)),
+            (Err(_), None) => Source::tokens(list.tokens.clone()),
         },
         Meta::NameValue(meta) => match &meta.value {
-            Expr::Lit(ExprLit { lit: Lit::Str(literal), .. }) => Source::literal(literal),
+            Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => literal(text),
             other => return Err(Error::new(other.span(), "expected a signature in quotes")),
         },
         Meta::Path(path) => {
@@ -417,7 +504,7 @@ impl Source {
     }
 
     /// An error at the tokens that these bytes come from.
-    fn error(&self, bytes: Bytes, message: impl std::fmt::Display) -> Error {
+    pub(crate) fn error(&self, bytes: Bytes, message: impl std::fmt::Display) -> Error {
         if let Some(span) = self.literal {
             return Error::new(span, message);
         }
@@ -478,18 +565,47 @@ impl Checker<'_> {
         self.params.iter().any(|p| p.name == name.text)
     }
 
-    /// Operands and results that the function does not take.
+    /// Operands and results that the function does not take: each an error at the parameter that was probably meant to,
+    /// or else in the signature.
     fn missing(&self) -> Vec<Error> {
         let operands = self.signature.operands().iter().map(|o| ("operand", &o.name));
         let own = self.signature.results().iter().filter(|r| r.aliases.is_none());
         let results = own.map(|r| ("result", &r.name));
-        let missing = operands.chain(results).filter(|(_, name)| !self.has_param(name));
-        missing.map(|(what, name)| self.source.error(name.span, self.has_no_parameter(what, name))).collect()
+        let mut missing: Vec<_> = operands.chain(results).filter(|(_, name)| !self.has_param(name)).collect();
+        let mut errors = Vec::new();
+        for param in self.params.iter().filter(|param| self.is_unknown(param)) {
+            let names = missing.iter().map(|(_, name)| name.text.as_str());
+            let Some(near) = nearest(&param.name, names).first().copied().map(str::to_owned) else {
+                continue;
+            };
+            let message =
+                format!("`{}` is not a parameter of the signature; did you mean `{near}`?", param.name);
+            errors.push(Error::new(param.ident.span(), message));
+            missing.retain(|(_, name)| name.text != near);
+        }
+        let missing = missing.iter();
+        errors.extend(
+            missing.map(|(what, name)| self.source.error(name.span, self.has_no_parameter(what, name))),
+        );
+        errors
     }
 
     fn has_no_parameter(&self, what: &str, name: &Name) -> String {
-        let others = self.params.iter().map(|p| p.name.as_str()).filter(|p| self.entry(p).is_none());
-        format!("the function has no parameter for the {what} `{name}`{}", hint(&name.text, others))
+        let others = self.params.iter().filter(|param| self.is_unknown(param)).map(|p| p.name.as_str());
+        let hint = match hint(&name.text, others.clone()) {
+            hint if !hint.is_empty() => hint,
+            _ => match others.map(|name| format!("`{name}`")).collect::<Vec<_>>().as_slice() {
+                [] => String::new(),
+                [one] => format!("; its {one} is not in the signature"),
+                several => format!("; its {} are not in the signature", several.join(", ")),
+            },
+        };
+        format!("the function has no parameter for the {what} `{name}`{hint}")
+    }
+
+    /// True for a parameter that is not in the signature, although it does not look like one of the host.
+    fn is_unknown(&self, param: &Param) -> bool {
+        self.entry(&param.name).is_none() && !param.is_of_host()
     }
 
     /// Attributes that the function does not take, which is right if it takes all at once.
@@ -696,7 +812,7 @@ fn attribute(attr: &SigAttr) -> (TokenStream, String, String) {
     (quote!(attribute(#optional, &[#(#expects),*])), format!("the attribute `{attr}`"), ty)
 }
 
-fn option(value: Option<TokenStream>) -> TokenStream {
+pub(crate) fn option(value: Option<TokenStream>) -> TokenStream {
     match value {
         Some(value) => quote!(::core::option::Option::Some(#value)),
         None => quote!(::core::option::Option::None),

@@ -1,20 +1,23 @@
 //! `#[vjp]`, `#[jvp]` and `#[transpose]`: the handlers that are an op's derivatives, and what their parameters are where
 //! names do not tell.
 
-use farcall_sig::Signature;
 use farcall_sig::nearest::nearest;
-use farcall_sig::signature::{Binding, Bindings, Part, Role};
-use proc_macro2::{Ident, TokenStream};
+use farcall_sig::signature::{Attribute, Binding, Bindings, Part, Role, Tensor};
+use farcall_sig::{DType, Signature};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{Attribute, Error, Path, Result, Token, parenthesized, token};
+use syn::{Error, Path, Result, Token, parenthesized, token};
+
+use crate::declaration::option;
+use crate::generic::descriptor_type;
 
 /// A handler that is a derivative.
 pub(crate) struct Derivative {
-    part: Part,
+    pub(crate) part: Part,
     path: Path,
     said: Vec<Said>,
     bindings: Bindings,
@@ -27,10 +30,11 @@ struct Said {
     parameter: Ident,
 }
 
-/// `backward = f`, `tangent(x) = tx`
+/// `backward = f`, `tangent(x) = tx`, `residuals(r: T[*])`
 enum Item {
     Op(Ident, Path),
     Said(Said),
+    Residuals(Ident, TokenStream),
 }
 
 impl Parse for Item {
@@ -42,6 +46,9 @@ impl Parse for Item {
         }
         let inside;
         parenthesized!(inside in input);
+        if key == "residuals" {
+            return Ok(Item::Residuals(key, inside.parse()?));
+        }
         let of = inside.call(Ident::parse_any)?;
         if !inside.is_empty() {
             return Err(inside.error("expected one operand or result"));
@@ -51,22 +58,55 @@ impl Parse for Item {
     }
 }
 
-/// `#[vjp(forward = f, backward = g, cotangent(y) = dz)]`: the forward op, if there is one, and the backward op.
-pub(crate) fn vjp(attr: &Attribute) -> Result<(Option<Path>, Derivative)> {
+/// Where an op's residuals come from.
+#[derive(Default)]
+pub(crate) enum Residuals {
+    /// There are none.
+    #[default]
+    None,
+    /// A forward op.
+    Op(Path),
+    /// The op's own function, which returns these, too.
+    Own(Ident, TokenStream),
+}
+
+/// `#[vjp(forward = f, backward = g, cotangent(y) = dz)]`: where residuals come from, and the backward op.
+pub(crate) fn vjp(attr: &syn::Attribute) -> Result<(Residuals, Derivative)> {
     let items = attr.parse_args_with(Punctuated::<Item, Token![,]>::parse_terminated)?;
+    let mut own = None;
+    let items = items.into_iter().filter_map(|item| match item {
+        Item::Residuals(key, tokens) => {
+            let before = own.replace((key.clone(), tokens));
+            before.map(|_| Err(Error::new(key.span(), "given twice")))
+        }
+        other => Some(Ok(other)),
+    });
+    let items = items.collect::<Result<Vec<_>>>()?;
     let ([forward, backward], said) = sort(items, ["forward", "backward"], Part::Backward)?;
     let message =
         "say which op takes the cotangents: #[vjp(backward = f)], or #[vjp(forward = f, backward = g)]";
     let path = backward.ok_or_else(|| Error::new(attr.span(), message))?;
-    if let (None, Some(residual)) = (&forward, said.iter().find(|s| s.role == Role::Residual.name())) {
-        let message = "residuals come from a forward op: #[vjp(forward = f, backward = g)]";
+    let residuals = match (own, forward) {
+        (Some((key, _)), Some(_)) => {
+            let message = "residuals come from the forward op or from the op itself, not from both";
+            return Err(Error::new(key.span(), message));
+        }
+        (Some((key, tokens)), None) => Residuals::Own(key, tokens),
+        (None, Some(path)) => Residuals::Op(path),
+        (None, None) => Residuals::None,
+    };
+    if let (Residuals::None, Some(residual)) =
+        (&residuals, said.iter().find(|s| s.role == Role::Residual.name()))
+    {
+        let message = "the op has no residuals: #[vjp(residuals(r: …), backward = g)], or of a forward op, \
+                       #[vjp(forward = f, backward = g)]";
         return Err(Error::new(residual.role.span(), message));
     }
-    Ok((forward, Derivative { part: Part::Backward, path, said, bindings: Bindings::NONE }))
+    Ok((residuals, Derivative { part: Part::Backward, path, said, bindings: Bindings::NONE }))
 }
 
 /// `#[jvp(tangent = t, tangent(x) = tx)]`
-pub(crate) fn jvp(attr: &Attribute) -> Result<Derivative> {
+pub(crate) fn jvp(attr: &syn::Attribute) -> Result<Derivative> {
     let items = attr.parse_args_with(Punctuated::<Item, Token![,]>::parse_terminated)?;
     let ([tangent], said) = sort(items, ["tangent"], Part::Tangent)?;
     let message = "say which op takes the tangents: #[jvp(tangent = f)]";
@@ -75,7 +115,7 @@ pub(crate) fn jvp(attr: &Attribute) -> Result<Derivative> {
 }
 
 /// `#[transpose(t, cotangent(y) = g)]`
-pub(crate) fn transpose(attr: &Attribute) -> Result<Derivative> {
+pub(crate) fn transpose(attr: &syn::Attribute) -> Result<Derivative> {
     let (path, items) = attr.parse_args_with(|input: ParseStream<'_>| {
         let path: Path = input.parse()?;
         if !input.is_empty() && !input.peek(Token![,]) {
@@ -90,7 +130,7 @@ pub(crate) fn transpose(attr: &Attribute) -> Result<Derivative> {
 
 /// The ops by their keys, and what is said of parameters.
 fn sort<const N: usize>(
-    items: Punctuated<Item, Token![,]>,
+    items: impl IntoIterator<Item = Item>,
     keys: [&str; N],
     part: Part,
 ) -> Result<([Option<Path>; N], Vec<Said>)> {
@@ -116,6 +156,9 @@ fn sort<const N: usize>(
                     return Err(Error::new(said.role.span(), format!("expected one of {}", expected())));
                 }
                 all.push(said);
+            }
+            Item::Residuals(key, _) => {
+                return Err(Error::new(key.span(), format!("expected one of {}", expected())));
             }
         }
     }
@@ -152,67 +195,135 @@ impl Derivative {
         (name(&self.path), self.bindings.to_string())
     }
 
-    /// Assertions that the handler's parameters are those of such a derivative, by name. `has_forward`: there may be
-    /// residuals, which nobody knows here.
-    pub(crate) fn assertions(
-        &self,
-        op: &Signature,
-        non_differentiable: &[&str],
-        has_forward: bool,
-    ) -> TokenStream {
-        let path = &self.path;
-        let last = path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
-        let derivative = quote_spanned! { path.span()=> __ffi::__private::derivative::<#path>() };
-        let assert = |span, condition: TokenStream, message: &str| {
-            quote_spanned! { span=> ::core::assert!(#derivative.#condition, #message); }
-        };
-        let mut all = TokenStream::new();
-        for said in &self.said {
-            let name = said.parameter.unraw().to_string();
-            let message = format!("the signature of `{last}` has no operand or result `{name}`");
-            all.extend(assert(said.parameter.span(), quote!(has_parameter(#name)), &message));
+    /// The value of `farcall-ffi`'s `Derivative`, for the handler that the constant `THIS` describes. (Its type would count
+    /// as used if this mentioned it.)
+    pub(crate) fn describe(&self, non_differentiable: &[String], forward: Option<&Path>) -> TokenStream {
+        let part = self.part();
+        let forward = option(forward.map(declared_op));
+        let (derivative, said) = (declared_op(&self.path), self.bindings.iter().map(said));
+        quote! {
+            __ffi::__private::Derivative {
+                part: #part,
+                op: THIS,
+                forward: #forward,
+                derivative: #derivative,
+                non_differentiable: &[#(#non_differentiable),*],
+                said: &[#(#said),*],
+            }
         }
-        let expected = self.part.expected(op, non_differentiable, &self.bindings);
-        for (name, message) in &expected.ambiguous {
-            all.extend(assert(path.span(), quote!(lacks_operand(#name)), message));
-        }
-        for (name, message) in &expected.needed_operands {
-            all.extend(assert(path.span(), quote!(has_operand(#name)), message));
-        }
-        for (name, message) in &expected.needed_results {
-            all.extend(assert(path.span(), quote!(has_result(#name)), message));
-        }
-        let other = |what: &str, names: &[String], say: &str| {
-            let names = names.join(", ");
-            format!("`{last}` has {what} of another name than {names}: say what it is, as in `{say}`")
-        };
-        let [operands, results] = [&expected.operands, &expected.results];
-        if !(has_forward && self.part == Part::Backward) {
-            let say = format!("operand({}) = …", op.operands().first().map_or("x", |o| o.name.text.as_str()));
-            let message = other("an operand", operands, &say);
-            all.extend(assert(path.span(), quote!(operands_are_among(&[#(#operands),*])), &message));
-        }
-        let role = if self.part == Part::Tangent { Role::Tangent } else { Role::Cotangent };
-        let message = other("a result", results, &format!("{}(…) = …", role.name()));
-        all.extend(assert(path.span(), quote!(results_are_among(&[#(#results),*])), &message));
-        // The first that fails ends the evaluation.
-        quote! { const _: () = { #all }; }
     }
+
+    fn part(&self) -> TokenStream {
+        let part = Ident::new(&format!("{:?}", self.part), Span::call_site());
+        quote!(__ffi::__private::signature::Part::#part)
+    }
+
+    /// An assertion that the handler is such a derivative. An error is where the author says what does not fit.
+    pub(crate) fn assertion(&self, described: &TokenStream, forward: Option<&Path>) -> TokenStream {
+        let panic = |span| quote_spanned! { span=> ::core::panic!("{}", __reason.text.as_str()) };
+        let part = quote!(__ffi::__private::signature::Part);
+        let forward = forward.map(|path| {
+            let panic = panic(path.span());
+            quote! { #part::Forward => #panic, }
+        });
+        let said = self.said.iter().enumerate().map(|(i, said)| {
+            let panic = panic(said.parameter.span());
+            quote! { __ffi::__private::signature::At::Said(#i) => #panic, }
+        });
+        let otherwise = panic(self.path.span());
+        quote! {
+            const _: () = {
+                #[allow(long_running_const_eval, reason = "ops may have many parameters")]
+                const __REASON: ::core::option::Option<__ffi::__private::Reason> = #described.misfit();
+                if let ::core::option::Option::Some(__reason) = &__REASON {
+                    match __reason.part {
+                        #forward
+                        _ => match __reason.at { #(#said)* _ => #otherwise },
+                    }
+                }
+            };
+        }
+    }
+
+    /// An assertion that the handler's transpose, if it has one, makes a reverse derivative.
+    pub(crate) fn transposed(&self, described: &TokenStream) -> TokenStream {
+        let path = &self.path;
+        let panic = quote_spanned! { path.span()=> ::core::panic!("{}", __reason.text.as_str()) };
+        quote! {
+            const _: () = {
+                #[allow(long_running_const_eval, reason = "ops may have many parameters")]
+                const __REASON: ::core::option::Option<__ffi::__private::Reason> =
+                    #described.untransposed(<#path as __ffi::__private::Op>::TRANSPOSE);
+                if let ::core::option::Option::Some(__reason) = &__REASON {
+                    #panic
+                }
+            };
+        }
+    }
+}
+
+fn said(Binding { role, of, parameter }: &Binding) -> TokenStream {
+    let role = Ident::new(&format!("{role:?}"), Span::call_site());
+    quote! {
+        __ffi::__private::signature::Said {
+            role: __ffi::__private::signature::Role::#role,
+            of: #of,
+            parameter: #parameter,
+        }
+    }
+}
+
+fn declared_op(path: &Path) -> TokenStream {
+    quote_spanned! { path.span()=> <#path as __ffi::__private::Op>::DECLARED }
 }
 
 /// The name of the handler that a path leads to.
 pub(crate) fn name(path: &Path) -> TokenStream {
-    quote_spanned! { path.span()=> __ffi::__private::derivative::<#path>().name }
+    let op = declared_op(path);
+    quote!(#op.name)
 }
 
-/// What a signature has, for the derivatives of other ops: names of operands and of results.
-pub(crate) fn parameters(signature: Option<&Signature>) -> TokenStream {
-    let is_declared = signature.is_some();
-    let operands = signature.iter().flat_map(|s| s.operands()).map(|o| &o.name.text);
-    let results = signature.iter().flat_map(|s| s.results()).map(|r| &r.name.text);
-    quote! {
-        const IS_DECLARED: bool = #is_declared;
-        const OPERANDS: &'static [&'static str] = &[#(#operands),*];
-        const RESULTS: &'static [&'static str] = &[#(#results),*];
-    }
+/// What the derivatives of other ops see of a signature.
+pub(crate) fn outline(signature: Option<&Signature>) -> TokenStream {
+    let tensor = |tensor: &Tensor<'_>| {
+        let Tensor { name, derivative, ty, types, batch, any, dims, optional, variadic } = *tensor;
+        let types = if types == DType::ALL {
+            quote!(__ffi::DType::ALL)
+        } else {
+            let types = types.iter().map(|dtype| descriptor_type(*dtype));
+            quote!([#(#types),*])
+        };
+        quote! {
+            __ffi::__private::signature::Tensor {
+                name: #name,
+                derivative: #derivative,
+                ty: #ty,
+                types: &#types,
+                batch: #batch,
+                any: #any,
+                dims: &[#(#dims),*],
+                optional: #optional,
+                variadic: #variadic,
+            }
+        }
+    };
+    let outline = signature.map(|signature| {
+        signature.outline(|outline| {
+            let operands = outline.operands.iter().map(tensor);
+            let results = outline.results.iter().map(tensor);
+            let attrs = outline.attrs.iter().map(|Attribute { name, ty, optional }| {
+                quote!(__ffi::__private::signature::Attribute { name: #name, ty: #ty, optional: #optional })
+            });
+            let sums_batch = outline.sums_batch;
+            quote! {
+                &__ffi::__private::signature::Outline {
+                    operands: &[#(#operands),*],
+                    results: &[#(#results),*],
+                    attrs: &[#(#attrs),*],
+                    sums_batch: #sums_batch,
+                }
+            }
+        })
+    });
+    option(outline)
 }

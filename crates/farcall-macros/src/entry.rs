@@ -1,16 +1,28 @@
 //! `#[handler]` and `#[stage]`: a function and the entry through which a host calls it.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Error, GenericArgument, Index, Path, PathArguments, Result, Type};
 
 use crate::declaration::Declaration;
 use crate::derivative;
-use crate::function::Function;
+use crate::function::{Function, stand_in};
 use crate::generic::Instances;
-use crate::options::{HandlerOptions, Stage};
+use crate::options::{HandlerOptions, Stage, crate_in};
 use crate::parameters;
+
+/// What a macro makes of a function, or the error and what stands for the function.
+pub(crate) fn or_stand_in(
+    expand: fn(TokenStream, TokenStream) -> Result<TokenStream>,
+    options: TokenStream,
+    item: TokenStream,
+) -> TokenStream {
+    expand(options.clone(), item.clone()).unwrap_or_else(|error| {
+        let (error, stand_in) = (error.into_compile_error(), stand_in(item, &crate_in(options)));
+        quote! { #error #stand_in }
+    })
+}
 
 pub(crate) fn handler(options: TokenStream, item: TokenStream) -> Result<TokenStream> {
     let mut function: Function = syn::parse2(item)?;
@@ -18,67 +30,189 @@ pub(crate) fn handler(options: TokenStream, item: TokenStream) -> Result<TokenSt
     let options = HandlerOptions::parse(options)?;
     parameters::complete(&mut function, &declaration, &options.ffi)?;
     let instances = Instances::new(&function, declaration.signature())?;
-    let parameters = derivative::parameters(declaration.signature());
     let checks = declaration.check(&function, &instances, options.has_stages())?;
-    let declaration = declaration.value();
-    let name = &function.name;
-    let target = &options.name;
-    let platform = options.platform.as_ref().map_or_else(|| "Host".to_owned(), syn::LitStr::value);
-    let doc = function.doc();
-    let bundle = [
-        (quote!(instantiate), &options.instantiate),
-        (quote!(prepare), &options.prepare),
-        (quote!(initialize), &options.initialize),
-        (quote!(record), &options.record),
-    ];
-    let bundle = bundle.into_iter().map(|(stage, function)| match function {
-        Some(path) => quote_spanned! { path.span()=>
-            #stage: ::std::option::Option::Some(__ffi::__private::entry::<#path, __ffi::__private::#stage>())
-        },
-        None => quote! { #stage: ::std::option::Option::None },
-    });
-    let traits = if options.command_buffer_compatible {
-        quote!(__ffi::abi::handler_traits::COMMAND_BUFFER_COMPATIBLE)
-    } else {
-        quote!(0)
+    let outline = derivative::outline(declaration.signature());
+    let (name, target) = (&function.name, &options.name);
+    let own = Op {
+        ty: name,
+        target: target.value(),
+        declared: quote!(THIS),
+        transpose: declaration.transpose(),
+        params: quote!(__ffi::__private::params(&SPECS, &NAMES)),
+        doc: function.doc(),
+        declaration: declaration.value(),
+        more: TokenStream::new(),
+        options: &options,
     };
-    let entry = Entry {
-        name: target.value(),
-        stage: quote!(EXECUTE),
-        traits: quote!(#traits),
-        state: None,
-        strict: Strict { counts: true, attributes: !options.has_stages() },
+    let entry = |ty: &Ident, name: String| {
+        let entry = Entry {
+            ty: ty.clone(),
+            name,
+            stage: quote!(EXECUTE),
+            traits: options.traits(),
+            state: None,
+            strict: Strict { counts: true, attributes: !options.has_stages() },
+        };
+        entry.implementation(&function, &instances)
     };
-    let implementation = entry.implementation(&function, &instances);
+    let implementation = match with_residuals(&own, &declaration, &function)? {
+        None => {
+            let (entry, op) = (entry(name, target.value()), own.implementation());
+            quote! { #entry #op }
+        }
+        Some((forward, target, ops)) => {
+            let entry = entry(&forward, target);
+            quote! { #entry #ops }
+        }
+    };
+    let used_by = "no `library!` or `ops!` lists this op, and it is no derivative of one that is listed";
     Ok(expansion(
         &function,
         &instances,
-        &options.ffi,
+        (&options.ffi, used_by),
         quote! {
+            const THIS: __ffi::__private::DeclaredOp = __ffi::__private::DeclaredOp::new(#target, #outline);
+
             #implementation
 
             #checks
+        },
+    ))
+}
 
-            impl __ffi::__private::Op for #name {
-                #parameters
+/// What `impl Op` says.
+struct Op<'a> {
+    ty: &'a Ident,
+    /// Name of the target.
+    target: String,
+    declared: TokenStream,
+    transpose: TokenStream,
+    params: TokenStream,
+    doc: String,
+    declaration: TokenStream,
+    /// Other members.
+    more: TokenStream,
+    options: &'a HandlerOptions,
+}
+
+impl Op<'_> {
+    fn implementation(&self) -> TokenStream {
+        let Op { ty, target, declared, transpose, params, doc, declaration, more, options } = self;
+        let platform = options.platform.as_ref().map_or_else(|| "Host".to_owned(), syn::LitStr::value);
+        let (bundle, traits) = (options.bundle(), options.traits());
+        quote! {
+            impl __ffi::__private::Op for #ty {
+                const DECLARED: __ffi::__private::DeclaredOp = #declared;
+                const TRANSPOSE: ::core::option::Option<__ffi::__private::Derivative> = #transpose;
                 const DESCRIPTOR: &'static __ffi::descriptor::OpDescriptor =
                     &__ffi::descriptor::OpDescriptor::new(__ffi::__private::OpParts {
                         name: #target,
                         platform: #platform,
                         bundle: __ffi::abi::HandlerBundle {
-                            #(#bundle,)*
-                            execute: ::std::option::Option::Some(__ffi::__private::enter::<#name>),
+                            #bundle
+                            execute: ::std::option::Option::Some(__ffi::__private::enter::<Self>),
                         },
                         traits: #traits,
                         doc: #doc,
                         file: ::std::file!(),
                         line: ::std::line!(),
-                        params: &__ffi::__private::params(&SPECS, &NAMES),
+                        params: &#params,
                         declaration: #declaration,
                     });
+                #more
             }
+        }
+    }
+}
+
+/// For a function that returns residuals: the type of its forward op, the name of the target, and both ops. Only the
+/// forward op decodes a call for the function; the op hands it its calls, with memory for the residuals.
+fn with_residuals(
+    op: &Op<'_>,
+    declaration: &Declaration,
+    function: &Function,
+) -> Result<Option<(Ident, String, TokenStream)>> {
+    let (Some(own), Some(of_forward)) = (declaration.own_residuals(), declaration.of_forward()) else {
+        return Ok(None);
+    };
+    let options = op.options;
+    let is_elsewhere = options.platform.as_ref().is_some_and(|p| !p.value().eq_ignore_ascii_case("host"));
+    if is_elsewhere || options.record.is_some() {
+        let message = "an op that is recorded or runs on another platform has a forward op of its own, \
+                       #[vjp(forward = f, …)]: residuals that nobody wants are in the host's memory";
+        return Err(Error::new(own.key.span(), message));
+    }
+    let residuals = own.describe()?;
+    let (names, results) = (own.names(), own.op.results().len());
+    let params = function.params.iter().enumerate().filter(|(_, p)| !names.contains(&p.name.as_str()));
+    let (indices, own_names): (Vec<_>, Vec<_>) = params.map(|(i, param)| (i, &param.name)).unzip();
+    let (ty, name, traits) = (op.ty, &op.target, options.traits());
+    let forward = Ident::new("__Forward", Span::call_site());
+    let target = format!("{name}_fwd");
+    let outline = derivative::outline(declaration.source().map(|(signature, _)| signature));
+    let forward_op = Op {
+        ty: &forward,
+        target: target.clone(),
+        declared: quote!(__ffi::__private::DeclaredOp::new(#target, #outline)),
+        transpose: quote!(::core::option::Option::None),
+        params: op.params.clone(),
+        doc: format!("{}\n\nReturns what the reverse derivative of `{name}` needs, too.", op.doc),
+        declaration: of_forward,
+        more: TokenStream::new(),
+        options,
+    };
+    let forward_op = forward_op.implementation();
+    let own_op = Op {
+        ty,
+        target: name.clone(),
+        declared: op.declared.clone(),
+        transpose: op.transpose.clone(),
+        params: quote!(__ffi::__private::params(&[#(SPECS[#indices]),*], &[#(#own_names),*])),
+        doc: op.doc.clone(),
+        declaration: op.declaration.clone(),
+        more: quote! {
+            const LISTED: &'static [&'static __ffi::descriptor::OpDescriptor] = &[
+                Self::DESCRIPTOR,
+                <#forward as __ffi::__private::Op>::DESCRIPTOR,
+            ];
         },
-    ))
+        options,
+    };
+    let own_op = own_op.implementation();
+    let key = own.key.span();
+    let kept = "residuals do not outlive the call, so such a function cannot keep buffers";
+    let lasting =
+        quote_spanned! { key=> const _: () = ::core::assert!(!__ffi::__private::keeps(&SPECS), #kept); };
+    let ops = quote! {
+        /// The forward op.
+        #[derive(Debug)]
+        pub enum #forward {}
+
+        #forward_op
+
+        #lasting
+
+        impl __ffi::__private::Entry for #ty {
+            const NAME: &'static str = #name;
+            const STAGE: __ffi::abi::Stage = __ffi::abi::Stage::EXECUTE;
+            const TRAITS: __ffi::abi::HandlerTraits = #traits;
+            const STATE: ::std::option::Option<fn(&__ffi::__private::Host) -> __ffi::Result<__ffi::abi::TypeId>> =
+                ::std::option::Option::None;
+            const KEEPS: bool = false;
+            const LASTS: bool = false;
+
+            fn call(__decoder: &mut __ffi::__private::Decoder) -> __ffi::__private::Boxed {
+                __ffi::__private::with_residuals::<#forward>(__decoder, #results, #residuals)
+            }
+        }
+
+        #own_op
+
+        impl __ffi::__private::HasForward for #ty {
+            type Forward = #forward;
+        }
+    };
+    Ok(Some((forward, target, ops)))
 }
 
 pub(crate) fn stage(options: TokenStream, item: TokenStream) -> Result<TokenStream> {
@@ -97,6 +231,7 @@ pub(crate) fn stage(options: TokenStream, item: TokenStream) -> Result<TokenStre
     };
     let state = if stage == Stage::Record { None } else { state_of(&function.output, stage)? };
     let entry = Entry {
+        ty: name.clone(),
         name: name.to_string(),
         stage: constant,
         traits: quote!(0),
@@ -107,7 +242,7 @@ pub(crate) fn stage(options: TokenStream, item: TokenStream) -> Result<TokenStre
     Ok(expansion(
         &function,
         &instances,
-        &ffi,
+        (&ffi, "no handler that is used has this stage"),
         quote! {
             #implementation
 
@@ -116,11 +251,12 @@ pub(crate) fn stage(options: TokenStream, item: TokenStream) -> Result<TokenStre
     ))
 }
 
-/// The function, the type that stands for it, and what that implements.
+/// The function, the type that stands for it, and what that implements. A type that nothing uses is an error, with
+/// `used_by` as the note on what would.
 fn expansion(
     function: &Function,
     instances: &Instances,
-    ffi: &Path,
+    (ffi, used_by): (&Path, &str),
     implementation: TokenStream,
 ) -> TokenStream {
     let (name, vis) = (&function.name, &function.vis);
@@ -134,19 +270,32 @@ fn expansion(
     let need_half = instances.need_half();
     let (generics, where_clause) = (&function.generics, &function.generics.where_clause);
     let doc = format!("Stands for the function `{name}` where a macro or a test asks for its entry.");
+    // Only a type that stands where the author wrote something is reported, and what a derive sees does not.
+    let item = quote_spanned! { name.span()=> #vis enum #name {} };
+    let unused = match function.may_be_unused() {
+        true => quote! { #[allow(dead_code)] },
+        false => quote! { #[deny(dead_code, reason = #used_by)] },
+    };
     quote! {
+        #[allow(dead_code, reason = "the type is reported")]
         #function
 
         #[doc = #doc]
         #[doc(hidden)]
         #[allow(non_camel_case_types, reason = "named as the function")]
-        #[derive(Debug)]
-        #vis struct #name {}
+        #unused
+        #item
 
         const _: () = {
             use #ffi as __ffi;
 
             #need_half
+
+            impl ::core::fmt::Debug for #name {
+                fn fmt(&self, _: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                    match *self {}
+                }
+            }
 
             const fn __specs #generics() -> [__ffi::__private::Spec; #count] #where_clause { [#(#specs),*] }
             /// For each type that a generic handler is built for.
@@ -161,6 +310,7 @@ fn expansion(
 
 /// What `impl Entry` says.
 struct Entry {
+    ty: Ident,
     name: String,
     stage: TokenStream,
     traits: TokenStream,
@@ -177,8 +327,7 @@ struct Strict {
 
 impl Entry {
     fn implementation(&self, function: &Function, instances: &Instances) -> TokenStream {
-        let Entry { name: text, stage, traits, strict, .. } = self;
-        let name = &function.name;
+        let Entry { ty, name: text, stage, traits, strict, .. } = self;
         let counts = strict.counts;
         let state_type = match &self.state {
             Some(state) => quote! { ::std::option::Option::Some(__ffi::__private::state_type::<#state>) },
@@ -193,7 +342,7 @@ impl Entry {
         quote! {
             #instance
 
-            impl __ffi::__private::Entry for #name {
+            impl __ffi::__private::Entry for #ty {
                 const NAME: &'static str = #text;
                 const STAGE: __ffi::abi::Stage = __ffi::abi::Stage::#stage;
                 const TRAITS: __ffi::abi::HandlerTraits = #traits;

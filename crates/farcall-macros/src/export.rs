@@ -116,11 +116,14 @@ impl Parse for Library {
 pub(crate) fn library(input: TokenStream) -> Result<TokenStream> {
     let Library { ffi, name, items, stages, registers } = syn::parse2(input)?;
     let tables = items.iter().map(|item| match item {
-        Item::Handler(Exported { path, .. }) => {
-            let descriptor = descriptor(path, &ffi);
-            quote! { &[#descriptor] }
-        }
+        Item::Handler(Exported { path, .. }) => listed(path, &ffi),
         Item::Table(path) => quote! { #path },
+    });
+    let conflicts = items.iter().enumerate().map(|(i, item)| {
+        let (Item::Handler(Exported { path, .. }) | Item::Table(path)) = item;
+        quote_spanned! { path.span()=>
+            ::std::option::Option::Some((#i, __why)) => ::std::panic!("{}", __why.as_str()),
+        }
     });
     let exported = items.iter().filter_map(|item| match item {
         Item::Handler(exported) => Some(exported),
@@ -161,6 +164,12 @@ pub(crate) fn library(input: TokenStream) -> Result<TokenStream> {
 
         const _: () = {
             const __TABLES: &[&[&#ffi::descriptor::OpDescriptor]] = &[#(#tables),*];
+            const __CONFLICT: ::std::option::Option<(usize, #ffi::__private::text::Text)> =
+                #ffi::__private::conflict(__TABLES);
+            const _: () = match &__CONFLICT {
+                #(#conflicts)*
+                _ => {}
+            };
             static __OPS: [&#ffi::descriptor::OpDescriptor; #ffi::__private::count(__TABLES)] =
                 #ffi::__private::concat(__TABLES);
             static __LIBRARY: #ffi::descriptor::LibraryDescriptor =
@@ -195,8 +204,16 @@ pub(crate) fn library(input: TokenStream) -> Result<TokenStream> {
 
 pub(crate) fn ops(input: TokenStream) -> Result<TokenStream> {
     let Ops { ffi, paths } = syn::parse2(input)?;
-    let descriptors = paths.iter().map(|path| descriptor(path, &ffi));
-    Ok(quote! { &[#(#descriptors),*] })
+    if paths.is_empty() {
+        return Ok(quote! { &[] });
+    }
+    let tables = paths.iter().map(|path| listed(path, &ffi));
+    Ok(quote! {{
+        const __TABLES: &[&[&#ffi::descriptor::OpDescriptor]] = &[#(#tables),*];
+        const __OPS: &[&#ffi::descriptor::OpDescriptor; #ffi::__private::count(__TABLES)] =
+            &#ffi::__private::concat(__TABLES);
+        __OPS
+    }})
 }
 
 /// `path; handler, …`
@@ -218,6 +235,7 @@ fn leading_crate(input: ParseStream<'_>) -> Result<Path> {
     Ok(ffi)
 }
 
-fn descriptor(path: &Path, ffi: &Path) -> TokenStream {
-    quote_spanned! { path.span()=> <#path as #ffi::__private::Op>::DESCRIPTOR }
+/// The ops that a handler stands for in a list.
+fn listed(path: &Path, ffi: &Path) -> TokenStream {
+    quote_spanned! { path.span()=> <#path as #ffi::__private::Op>::LISTED }
 }

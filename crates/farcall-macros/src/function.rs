@@ -1,11 +1,13 @@
 //! The function below an attribute: its signature is parsed, its body is passed through unchanged.
 
-use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use syn::ext::IdentExt;
-use syn::parse::{Parse, ParseStream};
+use syn::parse::{Parse, ParseStream, Parser};
 use syn::spanned::Spanned;
-use syn::{Attribute, Error, GenericParam, Generics, LitStr, Result, Token, Type, Visibility};
+use syn::{Attribute, Error, GenericParam, Generics, LitStr, Path, Result, Token, Type, Visibility};
+
+use crate::declaration::is_declaration;
 
 /// A function that is neither async, unsafe, const nor a method, and generic over types alone.
 pub(crate) struct Function {
@@ -126,6 +128,14 @@ impl Param {
     pub(crate) fn new(ident: Ident, ty: Type) -> Param {
         Param { attrs: Vec::new(), mutability: None, name: ident.unraw().to_string(), ident, ty }
     }
+
+    /// True if its type is, by its name, one that no signature mentions: something of the host, or all attributes.
+    pub(crate) fn is_of_host(&self) -> bool {
+        const OURS: [&str; 5] = ["Context", "Attrs", "State", "Prepared", "Initialized"];
+        let Type::Reference(reference) = &self.ty else { return false };
+        let Type::Path(path) = &*reference.elem else { return false };
+        path.path.segments.last().is_some_and(|last| OURS.iter().any(|name| last.ident == name))
+    }
 }
 
 impl Function {
@@ -142,6 +152,19 @@ impl Function {
         lines.join("\n").trim().to_owned()
     }
 
+    /// True if the author says that nothing has to use it.
+    pub(crate) fn may_be_unused(&self) -> bool {
+        let says_so = |attr: &&Attribute| ["allow", "expect"].iter().any(|name| attr.path().is_ident(name));
+        self.attrs.iter().filter(says_so).any(|attr| {
+            let mut is_dead_code = false;
+            let _ = attr.parse_nested_meta(|meta| {
+                is_dead_code |= meta.path.is_ident("dead_code") || meta.path.is_ident("unused");
+                meta.value().and_then(|value| value.parse::<LitStr>()).map(drop).or(Ok(()))
+            });
+            is_dead_code
+        })
+    }
+
     /// Names of the types that it is generic over.
     pub(crate) fn type_params(&self) -> Vec<&Ident> {
         self.generics.type_params().map(|param| &param.ident).collect()
@@ -151,6 +174,59 @@ impl Function {
     pub(crate) fn output_span(&self) -> Span {
         self.output.span()
     }
+}
+
+/// What stands for the function below an attribute with an error, so that what names it is not another one: a handler
+/// that does nothing, and the function without its body. Nothing, if there is no function or it is a method.
+pub(crate) fn stand_in(item: TokenStream, ffi: &Path) -> TokenStream {
+    let (vis, name, function) = match syn::parse2::<Function>(item.clone()) {
+        Ok(Function { attrs, vis, name, generics, params, output, .. }) => {
+            let attrs = attrs.iter().filter(|attr| !is_declaration(attr));
+            let types = params.iter().map(|param| &param.ty);
+            let where_clause = &generics.where_clause;
+            let function = quote! {
+                #(#attrs)*
+                #[allow(dead_code, reason = "it stands for a function with an error")]
+                #vis fn #name #generics(#(_: #types),*) -> #output #where_clause {
+                    ::core::unreachable!()
+                }
+            };
+            (vis, name, function)
+        }
+        Err(_) => match name_of.parse2(item) {
+            Ok(Some((vis, name))) => (vis, name, TokenStream::new()),
+            Ok(None) | Err(_) => return TokenStream::new(),
+        },
+    };
+    quote! {
+        #function
+
+        #[doc(hidden)]
+        #[allow(non_camel_case_types, dead_code, reason = "named as the function")]
+        #vis enum #name {}
+
+        #ffi::__stand_in! { #name }
+    }
+}
+
+/// Visibility and name of a function that cannot be a handler; none if it is a method.
+fn name_of(input: ParseStream<'_>) -> Result<Option<(Visibility, Ident)>> {
+    input.call(Attribute::parse_outer)?;
+    let vis = input.parse()?;
+    while !input.peek(Token![fn]) {
+        input.parse::<TokenTree>()?;
+    }
+    input.parse::<Token![fn]>()?;
+    let name = input.parse()?;
+    let mut is_method = false;
+    while let Ok(token) = input.parse::<TokenTree>() {
+        if let TokenTree::Group(group) = token
+            && group.delimiter() == Delimiter::Parenthesis
+        {
+            is_method |= group.stream().into_iter().any(|t| matches!(t, TokenTree::Ident(i) if i == "self"));
+        }
+    }
+    Ok((!is_method).then_some((vis, name)))
 }
 
 /// The function as it was, without the attributes that are ours.

@@ -174,7 +174,7 @@ fn variable(param: &Ident, signature: Option<&Signature>) -> Result<Variable> {
     }
 }
 
-fn has_rust_type(dtype: DType) -> bool {
+pub(crate) fn has_rust_type(dtype: DType) -> bool {
     use DType::{BF16, C64, C128, F16, F32, F64, Pred, S8, S16, S32, S64, U8, U16, U32, U64};
     matches!(dtype, Pred | S8 | S16 | S32 | S64 | U8 | U16 | U32 | U64 | F16 | BF16 | F32 | F64 | C64 | C128)
 }

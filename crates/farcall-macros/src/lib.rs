@@ -11,6 +11,7 @@
 //! - `entry` expands `#[handler]` and `#[stage]`.
 //! - `generic` determines the kernels of a generic handler.
 //! - `parameters` gives a function the parameters that it leaves to its signature.
+//! - `residuals` makes a forward op of a function that returns residuals.
 //! - `export` expands `library!` and `ops!`.
 #![forbid(unsafe_code)]
 #![deny(clippy::incompatible_msrv)]
@@ -26,6 +27,7 @@ mod function;
 mod generic;
 mod options;
 mod parameters;
+mod residuals;
 
 /// Makes a function a handler of XLA's FFI.
 ///
@@ -36,6 +38,10 @@ mod parameters;
 ///
 /// The function stays what it is. A type of the same name stands for the handler where `library!`,
 /// `ops!` or the test harness ask for one. The doc comment becomes the op's documentation.
+///
+/// A handler that no `library!` or `ops!` lists, that is no derivative of one that is listed, and that other crates cannot
+/// list either is an error: the lint `dead_code`, for this type. `#[allow(dead_code)]` below `#[handler]` or on a module permits
+/// it. So it is with stages that no handler names.
 ///
 /// | option | |
 /// | --- | --- |
@@ -60,6 +66,7 @@ mod parameters;
 /// | --- | --- |
 /// | `#[signature((…) -> (…) where …)]` | what the op takes and gives, in the language of `farcall_sig::signature`; also as a string |
 /// | `#[vjp(backward = g)]`, `#[vjp(forward = f, backward = g)]` | handlers that are the op's reverse derivative |
+/// | `#[vjp(residuals(r: T[*]), backward = g)]` | the same, where the function returns residuals beyond the results |
 /// | `#[jvp(tangent = t)]` | the handler that is its forward derivative |
 /// | `#[transpose(t)]` | the handler that is its transpose: the op is linear in the operands that `t` returns |
 /// | `#[nondiff(labels)]` | operands that have no derivative |
@@ -71,7 +78,7 @@ mod parameters;
 /// An error in the signature is a compile error at its token. Its operands, attributes and
 /// results are parameters of the function, by name, each list in the same order; a result that `aliases`
 /// an operand is that operand's `&mut InOut<…>`. A type that does not fit is a compile error too. A function that has no
-/// parameter for any of them gets one for each, in the signature's order, operands and attributes first:
+/// parameters but those of the host gets one for each, in the signature's order, operands and attributes first:
 ///
 /// ```text
 /// #[handler(name = "scale_bwd")]
@@ -80,9 +87,9 @@ mod parameters;
 /// ```
 ///
 /// Handlers of one
-/// name for several platforms declare the same. That derivatives
-/// have the right parameters by name, and are listed, is checked when the library is compiled; their types, when it is
-/// loaded.
+/// name for several platforms declare the same. That derivatives fit their ops (names, element types, dimensions and
+/// attributes of their parameters) and are listed is checked when the library is compiled; a host checks it again when it
+/// loads the library.
 ///
 /// # Derivatives
 ///
@@ -105,9 +112,24 @@ mod parameters;
 /// | --- | --- | --- |
 /// | `operand(x) = p` | the operand `x` of the op | `vjp`, `jvp`, `transpose` |
 /// | `result(y) = p` | its result `y` | `vjp`, `jvp` |
-/// | `residual(r) = p` | what the forward op gives beyond the results | `vjp` |
+/// | `residual(r) = p` | what the forward op returns beyond the results | `vjp` |
 /// | `cotangent(y) = p`, `cotangent(x) = p` | the cotangent of a result (an operand of the derivative) or an operand (a result) | `vjp`, `transpose` |
 /// | `tangent(x) = p`, `tangent(y) = p` | the tangent of an operand (an operand of the derivative) or a result (a result) | `jvp` |
+///
+/// Residuals, what the backward op needs of the forward pass beyond operands and results, come from a forward op, or from
+/// the op's own function. Then this one has a parameter for each, as for a result:
+///
+/// ```text
+/// #[handler(name = "normalize")]
+/// #[signature((x: T[*, n]) -> (y: T[*, n]) where T: f32 | f64)]
+/// #[vjp(residuals(lengths: T[*]), backward = normalize_bwd)]
+/// fn normalize<T: Float>(x: &Buffer<T>, y: &mut Buffer<T>, lengths: &mut Buffer<T>) -> Result<()> { … }
+/// ```
+///
+/// The function becomes two ops, which lists contain as one: `normalize`, and `normalize_fwd`, which returns `y` and `lengths` and is called
+/// where `normalize` is differentiated. A call of `normalize` has memory for the residuals only while it lasts. Dimensions of
+/// such residuals are `*`, numbers, and names that a required operand or a result has. `farcall_ffi::testing::Forward<normalize>` is the
+/// forward op in tests. `library!` exports no C symbol for it.
 ///
 /// A name that could be two things is a compile error. Derivatives have derivatives of their own, declared in the same
 /// way: `jax.hessian`, the forward derivative of a reverse one, is the `#[jvp]` of the backward op.
@@ -135,7 +157,7 @@ mod parameters;
 /// ones) or takes `&Attrs`.
 #[proc_macro_attribute]
 pub fn handler(options: TokenStream, item: TokenStream) -> TokenStream {
-    entry::handler(options.into(), item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
+    entry::or_stand_in(entry::handler, options.into(), item.into()).into()
 }
 
 /// What an op takes and gives; see [`macro@handler`], below which it stands.
@@ -204,7 +226,7 @@ pub fn nondiff(_: TokenStream, item: TokenStream) -> TokenStream {
 /// call. `#[stage(instantiate, crate = path)]` says where `farcall-ffi` is, as in [`macro@handler`].
 #[proc_macro_attribute]
 pub fn stage(options: TokenStream, item: TokenStream) -> TokenStream {
-    entry::stage(options.into(), item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
+    entry::or_stand_in(entry::stage, options.into(), item.into()).into()
 }
 
 /// What `farcall_ffi::library!` expands to: the same after `path;`, where `farcall-ffi` is.

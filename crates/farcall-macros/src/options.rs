@@ -1,8 +1,10 @@
 //! Options in parentheses after an attribute's name.
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Span, TokenStream, TokenTree};
+use quote::{quote, quote_spanned};
 use syn::meta::ParseNestedMeta;
 use syn::parse::{ParseStream, Parser};
+use syn::spanned::Spanned;
 use syn::{Error, LitStr, Path, Result, parse_quote};
 
 /// Options of `#[handler]`.
@@ -64,6 +66,33 @@ impl HandlerOptions {
         })
     }
 
+    /// The members of a bundle for the other stages.
+    pub(crate) fn bundle(&self) -> TokenStream {
+        let others = [
+            (quote!(instantiate), &self.instantiate),
+            (quote!(prepare), &self.prepare),
+            (quote!(initialize), &self.initialize),
+            (quote!(record), &self.record),
+        ];
+        let member = |(stage, function): (TokenStream, &Option<Path>)| match function {
+            Some(path) => quote_spanned! { path.span()=>
+                #stage: ::std::option::Option::Some(
+                    __ffi::__private::entry::<#path, __ffi::__private::#stage>()
+                ),
+            },
+            None => quote! { #stage: ::std::option::Option::None, },
+        };
+        others.into_iter().map(member).collect()
+    }
+
+    /// What the handler promises to hosts.
+    pub(crate) fn traits(&self) -> TokenStream {
+        match self.command_buffer_compatible {
+            true => quote!(__ffi::abi::handler_traits::COMMAND_BUFFER_COMPATIBLE),
+            false => quote!(0),
+        }
+    }
+
     /// True if the host calls other functions with the same attributes.
     pub(crate) fn has_stages(&self) -> bool {
         let others = [&self.instantiate, &self.prepare, &self.initialize, &self.record];
@@ -108,6 +137,19 @@ impl Stage {
 /// The path after `crate =`.
 pub(crate) fn crate_path(input: ParseStream<'_>) -> Result<Path> {
     Path::parse_mod_style(input)
+}
+
+/// Where `farcall-ffi` is, as options say that may have errors.
+pub(crate) fn crate_in(options: TokenStream) -> Path {
+    let options: Vec<TokenTree> = options.into_iter().collect();
+    let is_comma = |token: &TokenTree| matches!(token, TokenTree::Punct(punct) if punct.as_char() == ',');
+    let said = options.split(is_comma).find_map(|option| match option {
+        [TokenTree::Ident(key), TokenTree::Punct(_), path @ ..] if key == "crate" => {
+            crate_path.parse2(path.iter().cloned().collect()).ok()
+        }
+        _ => None,
+    });
+    said.unwrap_or_else(default_crate)
 }
 
 /// Where `farcall-ffi` is if nobody says it.

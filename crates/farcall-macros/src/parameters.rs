@@ -1,14 +1,16 @@
 //! The parameters of a function that leaves them to its signature.
 
+use farcall_sig::signature::TypeSet;
+use farcall_sig::{DType, Signature};
 use proc_macro2::{Group, Ident, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
-use syn::{Path, Result, parse_quote};
+use syn::{Error, Path, Result, parse_quote};
 
 use crate::declaration::{Checker, Declaration, Entry};
 use crate::function::{Function, Param};
-use crate::generic::Instances;
+use crate::generic::{Instances, has_rust_type};
 
-/// Gives a function that names nothing of its signature a parameter for each operand, attribute and result, in the
+/// Gives a function whose parameters are all the host's a parameter for each operand, attribute and result, in the
 /// signature's order, before those that it has.
 pub(crate) fn complete(function: &mut Function, declaration: &Declaration, ffi: &Path) -> Result<()> {
     let Some((signature, source)) = declaration.source() else { return Ok(()) };
@@ -16,9 +18,10 @@ pub(crate) fn complete(function: &mut Function, declaration: &Declaration, ffi: 
     let checker = Checker { signature, source, params: &function.params, instances: &instances };
     let has_tensors = !(signature.operands().is_empty() && signature.results().is_empty());
     // Attributes alone may be taken at once, as `&Attrs`.
-    if !has_tensors || function.params.iter().any(|param| checker.entry(&param.name).is_some()) {
+    if !has_tensors || !function.params.iter().all(Param::is_of_host) {
         return Ok(());
     }
+    expect_type_parameters(function, signature)?;
     let operands = signature.operands().iter().map(|o| (&o.name, Entry::Operand(o)));
     let attrs = signature.attrs().iter().map(|a| (&a.name, Entry::Attr(a)));
     let mut entries: Vec<_> = operands.chain(attrs).collect();
@@ -30,7 +33,7 @@ pub(crate) fn complete(function: &mut Function, declaration: &Declaration, ffi: 
         let unwritable = |what: &str| {
             let message =
                 format!("the {what} of `{name}` cannot be written in Rust: write this function's parameters");
-            syn::Error::new(span, message)
+            Error::new(span, message)
         };
         let raw = || syn::parse_str(&format!("r#{name}"));
         let mut ident: Ident =
@@ -45,6 +48,30 @@ pub(crate) fn complete(function: &mut Function, declaration: &Declaration, ffi: 
         #[allow(clippy::too_many_arguments, reason = "those of the signature")]
     });
     Ok(())
+}
+
+/// Each type variable that a kernel can be built for is a type parameter: nobody who writes `T` means `&AnyBuffer`.
+fn expect_type_parameters(function: &Function, signature: &Signature) -> Result<()> {
+    let own = function.type_params();
+    let operands = signature.operands().iter().filter_map(|o| o.element.variable());
+    let forgotten = operands.into_iter().find_map(|variable| match signature.type_set(&variable.text) {
+        Some(TypeSet::OneOf(set)) if own.iter().all(|p| *p != variable.text.as_str()) => {
+            set.iter().all(|dtype| has_rust_type(*dtype)).then_some((variable, set))
+        }
+        _ => None,
+    });
+    let Some((variable, set)) = forgotten else { return Ok(()) };
+    let bound = if set.iter().all(|dtype| matches!(dtype, DType::F32 | DType::F64 | DType::F16 | DType::BF16))
+    {
+        "Float"
+    } else {
+        "Element"
+    };
+    let message = format!(
+        "`{variable}` is a type of the signature, but not a type parameter: add `{variable}: {bound}`, or write this \
+         function's parameters, which may be `&AnyBuffer`s"
+    );
+    Err(Error::new(function.name.span(), message))
 }
 
 /// A type as messages name it, with the paths of what is not in the author's scope.

@@ -11,17 +11,17 @@ use farcall_ffi::prelude::*;
 #[signature((a: T[], x: T[*], y: T[*]) -> (z: T[*]) where T: f32 | f64)]
 #[vjp(backward = axpy_bwd)]
 #[jvp(tangent = axpy_jvp)]
+#[nondiff(a)]
 fn axpy(a: &AnyBuffer, x: &AnyBuffer, y: &AnyBuffer, z: &mut AnyBuffer) -> Result<()> {
     Ok(())
 }
 
 #[handler(name = "axpy_bwd")]
-#[signature((a: T[], x: T[*], dz: T[*]) -> (da: T[], dx: T[*], dy: T[*]) where T: f32 | f64; *: sum)]
+#[signature((a: T[], x: T[*], dz: T[*]) -> (dx: T[*], dy: T[*]) where T: f32 | f64)]
 fn axpy_bwd(
     a: &AnyBuffer,
     x: &AnyBuffer,
     dz: &AnyBuffer,
-    da: &mut AnyBuffer,
     dx: &mut AnyBuffer,
     dy: &mut AnyBuffer,
 ) -> Result<()> {
@@ -29,15 +29,8 @@ fn axpy_bwd(
 }
 
 #[handler(name = "axpy_jvp")]
-#[signature((a: T[], x: T[*], da: T[], dx: T[*], dy: T[*]) -> (dz: T[*]) where T: f32 | f64)]
-fn axpy_jvp(
-    a: &AnyBuffer,
-    x: &AnyBuffer,
-    da: &AnyBuffer,
-    dx: &AnyBuffer,
-    dy: &AnyBuffer,
-    dz: &mut AnyBuffer,
-) -> Result<()> {
+#[signature((a: T[], dx: T[*], dy: T[*]) -> (dz: T[*]) where T: f32 | f64)]
+fn axpy_jvp(a: &AnyBuffer, dx: &AnyBuffer, dy: &AnyBuffer, dz: &mut AnyBuffer) -> Result<()> {
     Ok(())
 }
 
@@ -47,7 +40,6 @@ fn axpy_jvp(
     (base: f32[n, d], at: s32[k], rows: f32[k, d], wrap: bool = false, sizes: [i64]) -> (out: f32[n, d] aliases base)
     where d: map
 )]
-#[nondiff(at)]
 fn scatter_add(
     ctx: &Context,
     sizes: &[i64],
@@ -120,10 +112,10 @@ fn descriptors_have_declarations() {
         axpy(a: T[], x: T[*], y: T[*]) -> (z: T[*]) where T: f32 | f64
             backward axpy_bwd
             tangent axpy_jvp
-        axpy_bwd(a: T[], x: T[*], dz: T[*]) -> (da: T[], dx: T[*], dy: T[*]) where T: f32 | f64; *: sum
-        axpy_jvp(a: T[], x: T[*], da: T[], dx: T[*], dy: T[*]) -> (dz: T[*]) where T: f32 | f64
+            nondiff a
+        axpy_bwd(a: T[], x: T[*], dz: T[*]) -> (dx: T[*], dy: T[*]) where T: f32 | f64
+        axpy_jvp(a: T[], dx: T[*], dy: T[*]) -> (dz: T[*]) where T: f32 | f64
         scatter_add(base: f32[n, d], at: s32[k], rows: f32[k, d], wrap: bool = false, sizes: [i64]) -> (out: f32[n, d] aliases base) where d: map
-            nondiff at
         masked(x: c64[*, n], mask: pred[*, n]?, side: "left" | "right" = "left", axis: i64?, label: str = "") -> (y: c64[*, n], count: s32[*] if mask) where side_effect
         concat(xs: T[*, n..., d]..., k: i64) -> (ys: T[*, n..., d]...) where T: any; d: map
         generic(x: f32[*], k: i64, options: dict?) -> (y: f32[*])

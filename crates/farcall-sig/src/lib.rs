@@ -15,6 +15,7 @@ pub mod dtype;
 pub mod nearest;
 pub mod reserved;
 pub mod signature;
+pub mod text;
 
 pub use attr::{AttrArray, AttrElement, AttrType, AttrValue, Attrs, ScalarType};
 pub use complex::Complex;

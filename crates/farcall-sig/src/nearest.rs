@@ -54,38 +54,61 @@ impl std::error::Error for UnknownName {}
 /// assert_eq!(farcall_sig::nearest::nearest("rmsnorm", known), ["rms_norm"]);
 /// ```
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
-    if name.len() > MOST_COMPARED {
-        return Vec::new();
-    }
-    let limit = (name.chars().count() / 3).max(1);
-    let short = candidates.into_iter().filter(|c| c.len() <= 2 * MOST_COMPARED);
-    let mut scored: Vec<(usize, &str)> =
-        short.map(|c| (distance(name, c), c)).filter(|(d, _)| *d <= limit).collect();
+    let scored = candidates.into_iter().filter_map(|c| Some((distance_if_near(name, c)?, c)));
+    let mut scored: Vec<(usize, &str)> = scored.collect();
     scored.sort();
     scored.dedup();
-    scored.into_iter().take(3).map(|(_, c)| c).collect()
+    scored.into_iter().take(MOST).map(|(_, c)| c).collect()
 }
+
+/// How many candidates are suggested, at most.
+pub(crate) const MOST: usize = 3;
 
 /// Bytes of a name that is compared, at most: nobody mistypes a longer one.
 const MOST_COMPARED: usize = 128;
 
+/// The edit distance, if it is that of a likely slip.
+pub(crate) const fn distance_if_near(name: &str, candidate: &str) -> Option<usize> {
+    if name.len() > MOST_COMPARED || candidate.len() > MOST_COMPARED {
+        return None;
+    }
+    let limit = if name.len() < 6 { 1 } else { name.len() / 3 };
+    let distance = distance(name.as_bytes(), candidate.as_bytes());
+    if distance <= limit { Some(distance) } else { None }
+}
+
 /// Optimal string alignment distance: insertions, deletions, substitutions and swaps of neighbours,
 /// compared without regard to case.
-fn distance(a: &str, b: &str) -> usize {
-    let a: Vec<char> = a.chars().flat_map(char::to_lowercase).collect();
-    let b: Vec<char> = b.chars().flat_map(char::to_lowercase).collect();
-    let mut before_last = vec![0; b.len() + 1];
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        let mut row = vec![i; b.len() + 1];
-        for j in 1..=b.len() {
-            let cost = usize::from(a[i - 1] != b[j - 1]);
-            row[j] = (last[j] + 1).min(row[j - 1] + 1).min(last[j - 1] + cost);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                row[j] = row[j].min(before_last[j - 2] + 1);
+const fn distance(a: &[u8], b: &[u8]) -> usize {
+    const fn min(a: usize, b: usize) -> usize {
+        if a < b { a } else { b }
+    }
+    let mut before_last = [0; MOST_COMPARED + 1];
+    let mut last = [0; MOST_COMPARED + 1];
+    let mut j = 0;
+    while j <= b.len() {
+        last[j] = j;
+        j += 1;
+    }
+    let mut i = 1;
+    while i <= a.len() {
+        let mut row = [i; MOST_COMPARED + 1];
+        let mut j = 1;
+        while j <= b.len() {
+            let cost = if a[i - 1].eq_ignore_ascii_case(&b[j - 1]) { 0 } else { 1 };
+            row[j] = min(min(last[j] + 1, row[j - 1] + 1), last[j - 1] + cost);
+            let swapped = i > 1
+                && j > 1
+                && a[i - 1].eq_ignore_ascii_case(&b[j - 2])
+                && a[i - 2].eq_ignore_ascii_case(&b[j - 1]);
+            if swapped {
+                row[j] = min(row[j], before_last[j - 2] + 1);
             }
+            j += 1;
         }
-        before_last = std::mem::replace(&mut last, row);
+        before_last = last;
+        last = row;
+        i += 1;
     }
     last[b.len()]
 }

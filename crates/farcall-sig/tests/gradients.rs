@@ -125,6 +125,15 @@ fn a_vjp_that_does_not_fit() {
     vjp_error(
         NORM,
         None,
+        &bwd("x: T[*, n], gradient: T[*, n]", "dx: T[*, n]", ""),
+        &[],
+        expect![
+            "Backward, at gradient: `gradient` is not an operand, a result, a residual, or `d` and a result of the op; known here: x, scale, y, dy; what has another name is said: `cotangent(y) = gradient`"
+        ],
+    );
+    vjp_error(
+        NORM,
+        None,
         &bwd("x: T[*, n], dy: T[*, m]", "dx: T[*, n]", ""),
         &[],
         expect!["Backward, at dy: `dy` is `T[*, m]`, but `y` of the op is `T[*, n]`"],

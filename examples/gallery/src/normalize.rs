@@ -1,25 +1,17 @@
-//! Vectors of length 1: a forward op keeps the lengths for the backward op.
+//! Vectors of length 1: residuals keep the lengths for the backward op. Where nothing is differentiated, they are dropped.
 
 use farcall_ffi::prelude::*;
 
 /// Divides each row by its length.
 #[handler(name = "normalize")]
 #[signature((x: T[*, n]) -> (y: T[*, n]) where T: f32 | f64)]
-#[vjp(forward = normalize_fwd, backward = normalize_bwd)]
-fn normalize<T: Float>(x: &Buffer<T>, y: &mut Buffer<T>) -> Result<()> {
-    for (x, y) in x.rows().zip(y.rows_mut()) {
-        let length = length(x);
-        y.iter_mut().zip(x).for_each(|(y, &x)| *y = x / length);
+#[vjp(residuals(lengths: T[*]), backward = normalize_bwd)]
+fn normalize<T: Float>(x: &Buffer<T>, y: &mut Buffer<T>, lengths: &mut Buffer<T>) -> Result<()> {
+    for (x, y, length) in zip!(x.rows(), y.rows_mut(), lengths.iter_mut()) {
+        *length = x.iter().map(|&x| x * x).sum::<T>().sqrt();
+        zip!(x, y).for_each(|(&x, y)| *y = x / *length);
     }
     Ok(())
-}
-
-/// `normalize`, and the length of each row.
-#[handler(name = "normalize_fwd")]
-#[signature((x: T[*, n]) -> (y: T[*, n], lengths: T[*]) where T: f32 | f64)]
-fn normalize_fwd<T: Float>(x: &Buffer<T>, y: &mut Buffer<T>, lengths: &mut Buffer<T>) -> Result<()> {
-    lengths.iter_mut().zip(x.rows()).for_each(|(l, x)| *l = length(x));
-    normalize(x, y)
 }
 
 /// `dx = (dy − y·Σ y·dy) / length`
@@ -38,8 +30,4 @@ fn normalize_bwd<T: Float>(
     Ok(())
 }
 
-fn length<T: Float>(x: &[T]) -> T {
-    x.iter().map(|&x| x * x).sum::<T>().sqrt()
-}
-
-pub(crate) const OPS: &[&OpDescriptor] = ops![normalize, normalize_fwd, normalize_bwd];
+pub(crate) const OPS: &[&OpDescriptor] = ops![normalize, normalize_bwd];

@@ -6,14 +6,14 @@
 //! Where the host keeps a [memo](crate::memo) of the frame, [`remember`] leaves the slots there, and [`recall`] and
 //! [`renew`] are all that the next call does before [`take`], if nothing has changed.
 //! All of it is inlined, so that types, names and counts are constants. Nothing allocates, unless there is an error
-//! or the handler takes a variable number of buffers.
+//! or the handler takes a variable number of buffers, or residuals that the host does not ask for.
 //!
 //! **Speed.** A parameter is read into its slot, which buffers leave uninitialized until then, and never moved. Cold functions take values instead of `&self`, so
 //! that the [`Decoder`] stays in registers. `benches/decode.rs` measures it.
 //!
-//! **Invariants.** A [`Decoder`] is made by the trampoline alone, from a frame whose struct sizes
+//! **Invariants.** A [`Decoder`] is made by the trampoline, from a frame whose struct sizes
 //! cover every member that is read; it does not outlive the call. What it hands out lives in the
-//! trampoline's frame. No result that is handed out shares memory with anything else that is.
+//! trampoline's frame. (`residuals` adds results to one.) No result that is handed out shares memory with anything else that is.
 #![expect(clippy::missing_errors_doc, reason = "called by what the macros expand to, and by nobody else")]
 
 use std::ffi::c_void;
@@ -33,10 +33,12 @@ use crate::pointer::unusable;
 
 mod overlap;
 mod params;
+mod residuals;
 mod spec;
 
 pub use overlap::{Memory, may_overlap, may_overlap_itself, no_overlap};
 pub use params::{RestOperands, RestResults};
+pub use residuals::{Extent, Place, Residual, with_residuals};
 pub use spec::{Role, Spec, common, keeps, lasts};
 
 use spec::Side;

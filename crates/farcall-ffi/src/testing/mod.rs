@@ -63,6 +63,9 @@ struct Tensor {
     dims: Vec<i64>,
 }
 
+/// The forward op of a handler that declares residuals, which returns these, too: `Call::to::<Forward<rms_norm>>()`.
+pub type Forward<H> = <H as crate::__private::HasForward>::Forward;
+
 impl<'a> Call<'a> {
     /// A call to a handler: `Call::to::<rms_norm>()`.
     pub fn to<H: crate::__private::Op>() -> Call<'a> {

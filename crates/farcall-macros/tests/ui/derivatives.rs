@@ -28,6 +28,13 @@ fn no_such_operand(x: &Buffer<f32>, labels: &Buffer<i32>, y: &mut Buffer<f32>) -
     Ok(())
 }
 
+#[handler(name = "d2")]
+#[signature((x: f32[*], labels: s32[*]) -> (y: f32[*]))]
+#[nondiff(labels)]
+fn no_derivative(x: &Buffer<f32>, labels: &Buffer<i32>, y: &mut Buffer<f32>) -> Result<()> {
+    Ok(())
+}
+
 #[handler(name = "e")]
 #[signature((x: f32[*]) -> (y: f32[*]))]
 #[vjp(backward = not_a_handler)]

@@ -212,7 +212,8 @@ pub use ast::{
 pub use batching::{BatchSummary, Batching};
 pub use error::{SignatureError, Span};
 pub use gradient::{
-    Binding, BindingError, Bindings, Expected, GradientError, Jvp, JvpSource, Part, Role, Vjp, VjpSource,
+    At, Attribute, Binding, BindingError, Bindings, GradientError, Jvp, JvpSource, Misfit, Outline, Part,
+    Role, Rule, Said, Tensor, Vjp, VjpSource,
 };
 pub use infer::{Inference, Mismatch, MismatchKind, OperandType, Place, ResultType};
 pub use numbers::{GivenType, NumberKind, NumberTypes};

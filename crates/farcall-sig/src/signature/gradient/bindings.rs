@@ -4,7 +4,6 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::super::Signature;
-use super::super::ast::Name;
 
 /// What a parameter of a derivative op can be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,7 +24,7 @@ impl Role {
     const ALL: [Role; 5] = [Role::Operand, Role::Result, Role::Residual, Role::Cotangent, Role::Tangent];
 
     /// As it is written.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Role::Operand => "operand",
             Role::Result => "result",
@@ -51,14 +50,6 @@ impl Role {
             Role::Cotangent | Role::Tangent => operands.chain(results).collect(),
         };
         names.into_iter().map(|name| name.text.as_str()).collect()
-    }
-
-    /// In words, of an operand or result of this name.
-    pub(super) fn in_words(self, of: &str) -> String {
-        match self {
-            Role::Operand | Role::Result | Role::Residual => format!("the {} `{of}`", self.name()),
-            Role::Cotangent | Role::Tangent => format!("the {} of `{of}`", self.name()),
-        }
     }
 }
 
@@ -125,21 +116,6 @@ impl Bindings {
     /// In the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = &Binding> {
         self.0.iter()
-    }
-
-    /// What is said of a parameter.
-    pub(super) fn of_parameter(&self, parameter: &str) -> Option<&Binding> {
-        self.0.iter().find(|b| b.parameter == parameter)
-    }
-
-    /// The parameter that this is, if it is said.
-    pub(super) fn say(&self, role: Role, of: &str) -> Option<&str> {
-        self.0.iter().find(|b| b.role == role && b.of == of).map(|b| b.parameter.as_str())
-    }
-
-    /// The parameter that is the tangent or cotangent of this.
-    pub(super) fn parameter(&self, role: Role, of: &Name) -> String {
-        self.say(role, &of.text).map_or_else(|| format!("d{of}"), str::to_owned)
     }
 }
 

@@ -21,6 +21,9 @@
 //! derivative of the op whose tangent op the linear one is ([`Jvp::transposed`]); and an op that is linear in all that
 //! it is differentiated in is its own tangent op ([`Jvp::linear`]).
 //!
+//! [`Rule`] is the one definition of all this. It reads [`Outline`]s, which constants can hold, and runs in constants:
+//! so a library whose derivatives do not fit does not compile. [`Vjp::new`] and [`Jvp::new`] ask it of signatures.
+//!
 //! ```
 //! use farcall_sig::signature::{Bindings, Signature, Vjp, VjpSource::*};
 //!
@@ -35,14 +38,19 @@
 use std::fmt;
 
 use super::Signature;
-use super::ast::*;
 use super::error::Span;
-use matcher::{Constants, Matcher, Meaning, is_differentiable};
+use crate::text::Text;
+use meaning::Source;
+use rule::{is_constant, is_differentiable, say_no_cotangent};
 
 mod bindings;
-mod matcher;
+mod meaning;
+mod outline;
+mod rule;
 
 pub use bindings::{Binding, BindingError, Bindings, Role};
+pub use outline::{Attribute, Outline, Tensor};
+pub use rule::{At, Misfit, Rule, Said};
 
 /// How to call the backward op of a VJP.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -105,7 +113,7 @@ pub enum Part {
 
 impl Part {
     /// What can be said of the parameters of such an op.
-    pub fn roles(self) -> &'static [Role] {
+    pub const fn roles(self) -> &'static [Role] {
         match self {
             Part::NonDifferentiable | Part::Forward => &[],
             Part::Backward => &[Role::Operand, Role::Result, Role::Residual, Role::Cotangent],
@@ -114,44 +122,25 @@ impl Part {
         }
     }
 
-    /// What the parameters of such an op can be called, as far as the op alone tells: the residuals of its forward op
-    /// are not among them.
-    pub fn expected(self, op: &Signature, non_differentiable: &[&str], bindings: &Bindings) -> Expected {
-        let mut expected = Expected::default();
-        let Ok(constants) = Constants::new(op, non_differentiable) else { return expected };
-        let moved = || {
-            op.operands.iter().enumerate().filter(|(i, _)| !constants.has_none(op, *i)).map(|(_, o)| &o.name)
-        };
-        match self {
-            Part::NonDifferentiable | Part::Forward => {}
-            Part::Backward => {
-                let operands = backward_meanings(op, &[]);
-                expected.ambiguous = matcher::ambiguous(&operands, bindings);
-                expected.operands = matcher::names(&operands, bindings);
-                expected.results = matcher::names(&cotangent_meanings(self, op, &constants), bindings);
-                let name = |of: &Name| bindings.parameter(Role::Cotangent, of);
-                expected.needed_results = moved().map(|of| (name(of), no_cotangent(of))).collect();
+    const fn has_role(self, role: Role) -> bool {
+        let roles = self.roles();
+        let mut i = 0;
+        while i < roles.len() {
+            if roles[i] as u8 == role as u8 {
+                return true;
             }
-            Part::Tangent => {
-                let operands = tangent_meanings(op, &constants);
-                expected.ambiguous = matcher::ambiguous(&operands, bindings);
-                expected.operands = matcher::names(&operands, bindings);
-                expected.results = matcher::names(&result_tangent_meanings(op), bindings);
-                let name = |of: &Name| bindings.parameter(Role::Tangent, of);
-                expected.needed_operands = moved().map(|of| (name(of), takes_no_tangent(of))).collect();
-                let results = op.results.iter().filter(|r| is_differentiable(op, &r.element));
-                expected.needed_results =
-                    results.map(|r| (name(&r.name), returns_no_tangent(&r.name))).collect();
-            }
-            Part::Transpose => {
-                expected.operands = matcher::names(&transpose_meanings(op), bindings);
-                expected.results = matcher::names(&cotangent_meanings(self, op, &constants), bindings);
-            }
+            i += 1;
         }
-        expected
+        false
     }
 
-    fn in_words(self) -> &'static str {
+    /// Equality, in a constant.
+    const fn is(self, other: Part) -> bool {
+        self as u8 == other as u8
+    }
+
+    /// `the backward op`
+    pub const fn in_words(self) -> &'static str {
         match self {
             Part::NonDifferentiable => "what is not differentiable",
             Part::Forward => "the forward op",
@@ -160,21 +149,6 @@ impl Part {
             Part::Transpose => "the transpose",
         }
     }
-}
-
-/// What the parameters of a derivative op can be called.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Expected {
-    /// All names that an operand can have.
-    pub operands: Vec<String>,
-    /// All names that a result can have.
-    pub results: Vec<String>,
-    /// Operands that there have to be, and what is wrong without them.
-    pub needed_operands: Vec<(String, String)>,
-    /// Results that there have to be, and what is wrong without them.
-    pub needed_results: Vec<(String, String)>,
-    /// Names that no operand can have, since they could be two things, and the reason.
-    pub ambiguous: Vec<(String, String)>,
 }
 
 /// Why a derivative does not fit its op.
@@ -198,6 +172,48 @@ impl std::error::Error for GradientError {}
 
 type Result<T = ()> = std::result::Result<T, GradientError>;
 
+/// Reads a rule that fits.
+fn matched<R>(
+    part: Part,
+    op: &Signature,
+    forward: Option<&Signature>,
+    derivative: &Signature,
+    (non_differentiable, bindings): (&[&str], &Bindings),
+    read: impl FnOnce(&Rule<'_>) -> R,
+) -> Result<R> {
+    let said = bindings.iter().map(|b| Said { role: b.role, of: &b.of, parameter: &b.parameter });
+    let said: Vec<Said<'_>> = said.collect();
+    let fits = |op: &Outline<'_>, forward_outline: Option<&Outline<'_>>, outline: &Outline<'_>| {
+        let (forward_op, derivative_op) = (forward_outline, outline);
+        let rule = Rule {
+            part,
+            op,
+            forward: forward_op,
+            derivative: derivative_op,
+            non_differentiable,
+            said: &said,
+        };
+        let mut message = Text::new();
+        rule.fits(&mut message).map_err(|Misfit { part, at }| {
+            let of = if part == Part::Forward { forward.unwrap_or(derivative) } else { derivative };
+            let span = match at {
+                At::Operand(i) => Some(of.operands[i].name.span),
+                At::Result(i) => Some(of.results[i].name.span),
+                At::Attr(i) => Some(of.attrs[i].name.span),
+                At::Said(_) | At::Nothing => None,
+            };
+            GradientError { part, span, message: message.as_str().to_owned() }
+        })?;
+        Ok(read(&rule))
+    };
+    op.outline(|op| {
+        derivative.outline(|outline| match forward {
+            Some(forward) => forward.outline(|forward| fits(op, Some(forward), outline)),
+            None => fits(op, None, outline),
+        })
+    })
+}
+
 impl Vjp {
     /// Matches a backward op, and a forward op if there are residuals, with an op.
     ///
@@ -210,21 +226,7 @@ impl Vjp {
         non_differentiable: &[&str],
         bindings: &Bindings,
     ) -> Result<Vjp> {
-        let constants = Constants::new(op, non_differentiable)?;
-        let residuals: &[ResultDecl] = match forward {
-            None => &[],
-            Some(forward) => check_forward(op, forward)?,
-        };
-        let mut matcher = Matcher::new(Part::Backward, op, backward, bindings, residuals)?;
-        let source = |operand| operand_source(&mut matcher, op, forward, residuals, operand);
-        let operands = backward.operands.iter().map(source).collect::<Result<_>>()?;
-        let cotangents = cotangents(&mut matcher, op, backward, &constants)?;
-        if let Some(i) =
-            (0..cotangents.len()).find(|i| cotangents[*i].is_none() && !constants.has_none(op, *i))
-        {
-            return matcher.missing(no_cotangent(&op.operands[i].name));
-        }
-        Ok(Vjp { residuals: residuals.len(), operands, cotangents })
+        matched(Part::Backward, op, forward, backward, (non_differentiable, bindings), Vjp::of)
     }
 
     /// Matches an op that is linear in some of its operands with its transpose, which takes the other operands and the
@@ -238,141 +240,22 @@ impl Vjp {
         non_differentiable: &[&str],
         bindings: &Bindings,
     ) -> Result<Vjp> {
-        let constants = Constants::new(op, non_differentiable)?;
-        let mut matcher = Matcher::new(Part::Transpose, op, transpose, bindings, &[])?;
-        let meanings = transpose_meanings(op);
-        let mut operands = Vec::new();
-        for own in &transpose.operands {
-            let meaning = matcher.meaning(&own.name, &meanings, "an operand or a result of the op")?;
-            let source = meaning.source;
-            compare(&mut matcher, op, None, &[], source, own)?;
-            operands.push(source);
+        matched(Part::Transpose, op, None, transpose, (non_differentiable, bindings), Vjp::of)
+    }
+
+    fn of(rule: &Rule<'_>) -> Vjp {
+        let source = |source| match source {
+            Source::Operand(i) => VjpSource::Operand(i),
+            Source::Result(i) => VjpSource::Result(i),
+            Source::Residual(i) => VjpSource::Residual(i),
+            Source::Derivative(i) => VjpSource::Cotangent(i),
+        };
+        Vjp {
+            residuals: rule.forward.map_or(0, |forward| forward.results.len() - rule.op.results.len()),
+            operands: rule.sources().map(source).collect(),
+            cotangents: (0..rule.op.operands.len()).map(|i| rule.returned(i)).collect(),
         }
-        let cotangents = cotangents(&mut matcher, op, transpose, &constants)?;
-        if cotangents.iter().all(Option::is_none) {
-            return matcher.missing("the transpose returns the cotangent of no operand".to_owned());
-        }
-        for (own, source) in transpose.operands.iter().zip(&operands) {
-            let VjpSource::Operand(i) = *source else { continue };
-            if cotangents[i].is_some() {
-                let name = &op.operands[i].name;
-                let message = format!(
-                    "the transpose returns the cotangent of `{name}`, so it cannot depend on `{name}`"
-                );
-                return matcher.wrong(&own.name, message);
-            }
-        }
-        Ok(Vjp { residuals: 0, operands, cotangents })
     }
-}
-
-/// What an operand of a backward op can be.
-fn backward_meanings(op: &Signature, residuals: &[ResultDecl]) -> Vec<Meaning<VjpSource>> {
-    let mut meanings = Vec::new();
-    for (i, own) in op.operands.iter().enumerate() {
-        meanings.push(Meaning::itself(Role::Operand, &own.name, VjpSource::Operand(i)));
-    }
-    for (i, own) in op.results.iter().enumerate() {
-        meanings.push(Meaning::itself(Role::Result, &own.name, VjpSource::Result(i)));
-        let exists = is_differentiable(op, &own.element);
-        meanings.push(Meaning::derivative(Role::Cotangent, &own.name, exists, VjpSource::Cotangent(i)));
-    }
-    for (i, own) in residuals.iter().enumerate() {
-        meanings.push(Meaning::itself(Role::Residual, &own.name, VjpSource::Residual(i)));
-    }
-    meanings
-}
-
-/// What a result of a backward op or a transpose can be.
-fn cotangent_meanings(part: Part, op: &Signature, constants: &Constants<'_>) -> Vec<Meaning<usize>> {
-    let meaning = |(i, own): (usize, &Operand)| match part {
-        Part::Transpose => Meaning::itself(Role::Cotangent, &own.name, i),
-        _ => Meaning::derivative(Role::Cotangent, &own.name, !constants.has_none(op, i), i),
-    };
-    op.operands.iter().enumerate().map(meaning).collect()
-}
-
-/// What an operand of a transpose can be.
-fn transpose_meanings(op: &Signature) -> Vec<Meaning<VjpSource>> {
-    let mut meanings = Vec::new();
-    for (i, own) in op.operands.iter().enumerate() {
-        meanings.push(Meaning::itself(Role::Operand, &own.name, VjpSource::Operand(i)));
-    }
-    for (i, own) in op.results.iter().enumerate() {
-        meanings.push(Meaning::itself(Role::Cotangent, &own.name, VjpSource::Cotangent(i)));
-    }
-    meanings
-}
-
-/// What an operand of the backward op is.
-fn operand_source(
-    matcher: &mut Matcher<'_>,
-    op: &Signature,
-    forward: Option<&Signature>,
-    residuals: &[ResultDecl],
-    operand: &Operand,
-) -> Result<VjpSource> {
-    let meanings = backward_meanings(op, residuals);
-    let expected = "an operand, a result, a residual, or `d` and a result of the op";
-    let source = matcher.meaning(&operand.name, &meanings, expected)?.source;
-    compare(matcher, op, forward, residuals, source, operand)?;
-    Ok(source)
-}
-
-/// An operand of a backward op or a transpose has the type of what it is.
-fn compare(
-    matcher: &mut Matcher<'_>,
-    op: &Signature,
-    forward: Option<&Signature>,
-    residuals: &[ResultDecl],
-    source: VjpSource,
-    own: &Operand,
-) -> Result {
-    match source {
-        VjpSource::Operand(i) => matcher.same((&op.operands[i]).into(), own.into()),
-        VjpSource::Result(i) => matcher.same((&op.results[i]).into(), own.into()),
-        VjpSource::Residual(i) => matcher.same_in(forward.unwrap_or(op), (&residuals[i]).into(), own.into()),
-        VjpSource::Cotangent(i) if !is_differentiable(op, &op.results[i].element) => matcher.wrong(
-            &own.name,
-            format!(
-                "the result `{}` has no cotangent, since its type is not real or complex",
-                op.results[i].name
-            ),
-        ),
-        VjpSource::Cotangent(i) => matcher.same((&op.results[i]).into(), own.into()),
-    }
-}
-
-/// Which result of the backward op or the transpose is the cotangent of each operand.
-fn cotangents(
-    matcher: &mut Matcher<'_>,
-    op: &Signature,
-    backward: &Signature,
-    constants: &Constants<'_>,
-) -> Result<Vec<Option<usize>>> {
-    let meanings = cotangent_meanings(matcher.part, op, constants);
-    let is_transpose = matcher.part == Part::Transpose;
-    let expected = if is_transpose { "an operand of the op" } else { "`d` and an operand of the op" };
-    let mut cotangents = vec![None; op.operands.len()];
-    for (k, result) in backward.results.iter().enumerate() {
-        let i = matcher.meaning(&result.name, &meanings, expected)?.source;
-        let operand = &op.operands[i];
-        constants.expect_derivative(matcher, operand, &result.name)?;
-        matcher.same(operand.into(), result.into())?;
-        let is_sum = matches!(backward.dim_use("*"), DimUse::Reduce(Reducer::Sum) | DimUse::Whole);
-        let is_batched = backward.operands.iter().any(|o| o.shape.batch.is_some());
-        if result.shape.batch.is_none() && is_batched && !is_sum {
-            return matcher.wrong(
-                &result.name,
-                format!(
-                    "the cotangent `{}` is shared by the batch, and must be its sum: `*: sum`",
-                    result.name
-                ),
-            );
-        }
-        cotangents[i] = Some(k);
-    }
-    Ok(cotangents)
 }
 
 impl Jvp {
@@ -386,44 +269,32 @@ impl Jvp {
         non_differentiable: &[&str],
         bindings: &Bindings,
     ) -> Result<Jvp> {
-        let constants = Constants::new(op, non_differentiable)?;
-        let mut matcher = Matcher::new(Part::Tangent, op, tangent, bindings, &[])?;
-        let operands = tangent_operands(&mut matcher, op, tangent, &constants)?;
-        let meanings = result_tangent_meanings(op);
-        let mut tangents = vec![None; op.results.len()];
-        for (k, result) in tangent.results.iter().enumerate() {
-            let i = matcher.meaning(&result.name, &meanings, "`d` and a result of the op")?.source;
-            if !is_differentiable(op, &op.results[i].element) {
-                return matcher.wrong(
-                    &result.name,
-                    format!(
-                        "the result `{}` has no tangent, since its type is not real or complex",
-                        op.results[i].name
-                    ),
-                );
+        matched(Part::Tangent, op, None, tangent, (non_differentiable, bindings), |rule| {
+            let source = |source| match source {
+                Source::Operand(i) => JvpSource::Operand(i),
+                Source::Result(i) | Source::Residual(i) => JvpSource::Result(i),
+                Source::Derivative(i) => JvpSource::Tangent(i),
+            };
+            Jvp {
+                operands: rule.sources().map(source).collect(),
+                tangents: (0..op.results.len()).map(|i| rule.returned(i)).collect(),
             }
-            matcher.same((&op.results[i]).into(), result.into())?;
-            tangents[i] = Some(k);
-        }
-        let missing = |i: &usize| tangents[*i].is_none() && is_differentiable(op, &op.results[*i].element);
-        if let Some(i) = (0..tangents.len()).find(missing) {
-            return matcher.missing(returns_no_tangent(&op.results[i].name));
-        }
-        Ok(Jvp { operands, tangents })
+        })
     }
 
     /// The rule of an op that is linear in all that it is differentiated in: it is its own tangent op. `transpose` is
     /// what its transpose is ([`Vjp::transpose`]). None if there is an operand that it is not linear in.
     pub fn linear(op: &Signature, transpose: &Vjp, non_differentiable: &[&str]) -> Option<Jvp> {
-        let constants = Constants::new(op, non_differentiable).ok()?;
-        let source = |i: usize| match transpose.cotangents[i] {
+        let source = |(i, operand): (usize, &Tensor<'_>)| match transpose.cotangents[i] {
             Some(_) => Some(JvpSource::Tangent(i)),
-            None => constants.has_none(op, i).then_some(JvpSource::Operand(i)),
+            None => is_constant(operand, non_differentiable).then_some(JvpSource::Operand(i)),
         };
-        let operands = (0..op.operands.len()).map(source).collect::<Option<_>>()?;
-        let results = op.results.iter().enumerate();
-        let tangents = results.map(|(i, r)| is_differentiable(op, &r.element).then_some(i)).collect();
-        Some(Jvp { operands, tangents })
+        op.outline(|op| {
+            let operands = op.operands.iter().enumerate().map(source).collect::<Option<_>>()?;
+            let results = op.results.iter().enumerate();
+            let tangents = results.map(|(i, result)| is_differentiable(result).then_some(i)).collect();
+            Some(Jvp { operands, tangents })
+        })
     }
 
     /// The reverse derivative that this rule has by a transpose of its tangent op ([`Vjp::transpose`]).
@@ -436,11 +307,9 @@ impl Jvp {
             let JvpSource::Tangent(i) = *source else { continue };
             cotangents[i] = transpose.cotangents[k];
             if cotangents[i].is_none() {
-                let (name, of) = (&tangent.operands[k].name, &op.operands[i].name);
-                let message = format!(
-                    "a tangent op is linear in all tangents, but its transpose returns no cotangent for `{name}`, the \
-                     tangent of `{of}`"
-                );
+                let mut message = Text::new();
+                say_no_cotangent(&tangent.operands[k].name.text, &op.operands[i].name.text, &mut message);
+                let message = message.as_str().to_owned();
                 return Err(GradientError { part: Part::Transpose, span: None, message });
             }
         }
@@ -461,106 +330,4 @@ impl Jvp {
         })?;
         Ok(Vjp { residuals: 0, operands, cotangents })
     }
-}
-
-/// What an operand of a tangent op can be.
-fn tangent_meanings(op: &Signature, constants: &Constants<'_>) -> Vec<Meaning<JvpSource>> {
-    let mut meanings = Vec::new();
-    for (i, own) in op.operands.iter().enumerate() {
-        meanings.push(Meaning::itself(Role::Operand, &own.name, JvpSource::Operand(i)));
-        let exists = !constants.has_none(op, i);
-        meanings.push(Meaning::derivative(Role::Tangent, &own.name, exists, JvpSource::Tangent(i)));
-    }
-    for (i, own) in op.results.iter().enumerate() {
-        meanings.push(Meaning::itself(Role::Result, &own.name, JvpSource::Result(i)));
-    }
-    meanings
-}
-
-/// What a result of a tangent op can be.
-fn result_tangent_meanings(op: &Signature) -> Vec<Meaning<usize>> {
-    let meaning = |(i, own): (usize, &ResultDecl)| {
-        Meaning::derivative(Role::Tangent, &own.name, is_differentiable(op, &own.element), i)
-    };
-    op.results.iter().enumerate().map(meaning).collect()
-}
-
-/// What each operand of the tangent op is.
-fn tangent_operands(
-    matcher: &mut Matcher<'_>,
-    op: &Signature,
-    tangent: &Signature,
-    constants: &Constants<'_>,
-) -> Result<Vec<JvpSource>> {
-    let meanings = tangent_meanings(op, constants);
-    let mut operands = Vec::new();
-    for operand in &tangent.operands {
-        let expected = "an operand, a result, or `d` and an operand of the op";
-        let source = matcher.meaning(&operand.name, &meanings, expected)?.source;
-        match source {
-            JvpSource::Result(i) => matcher.same((&op.results[i]).into(), operand.into())?,
-            JvpSource::Operand(i) => matcher.same((&op.operands[i]).into(), operand.into())?,
-            JvpSource::Tangent(i) => {
-                constants.expect_derivative(matcher, &op.operands[i], &operand.name)?;
-                matcher.same((&op.operands[i]).into(), operand.into())?;
-            }
-        }
-        operands.push(source);
-    }
-    for (i, operand) in op.operands.iter().enumerate() {
-        if !operands.contains(&JvpSource::Tangent(i)) && !constants.has_none(op, i) {
-            return matcher.missing(takes_no_tangent(&operand.name));
-        }
-    }
-    Ok(operands)
-}
-
-fn no_cotangent(of: &Name) -> String {
-    format!(
-        "the backward op returns no cotangent for `{of}`: add a result `d{of}`, or declare `{of}` as not differentiable"
-    )
-}
-
-fn takes_no_tangent(of: &Name) -> String {
-    format!(
-        "the tangent op takes no tangent of `{of}`: add an operand `d{of}`, or declare `{of}` as not differentiable"
-    )
-}
-
-fn returns_no_tangent(of: &Name) -> String {
-    format!("the tangent op returns no tangent for `{of}`: add a result `d{of}`")
-}
-
-/// The residuals of a forward op, which takes what the op takes and gives what the op gives.
-fn check_forward<'a>(op: &Signature, forward: &'a Signature) -> Result<&'a [ResultDecl]> {
-    const BY_NAME: &Bindings = &Bindings::NONE;
-    let mut matcher = Matcher::new(Part::Forward, op, forward, BY_NAME, &[])?;
-    for (i, operand) in op.operands.iter().enumerate() {
-        match forward.operands.get(i) {
-            Some(own) if own.name.text == operand.name.text => matcher.same(operand.into(), own.into())?,
-            Some(own) => {
-                return matcher.wrong(
-                    &own.name,
-                    format!("the forward op takes the operands of the op: here `{}`", operand.name),
-                );
-            }
-            None => return matcher.missing(format!("the forward op lacks the operand `{}`", operand.name)),
-        }
-    }
-    if let Some(extra) = forward.operands.get(op.operands.len()) {
-        return matcher.wrong(&extra.name, format!("the op has no operand `{}`", extra.name));
-    }
-    for (i, result) in op.results.iter().enumerate() {
-        match forward.results.get(i) {
-            Some(own) if own.name.text == result.name.text => matcher.same(result.into(), own.into())?,
-            Some(own) => {
-                return matcher.wrong(
-                    &own.name,
-                    format!("the forward op returns the results of the op first: here `{}`", result.name),
-                );
-            }
-            None => return matcher.missing(format!("the forward op lacks the result `{}`", result.name)),
-        }
-    }
-    Ok(&forward.results[op.results.len()..])
 }

@@ -1,0 +1,163 @@
+//! The op whose function also returns residuals, called where nobody wants them: they get memory for the time of the
+//! call.
+//!
+//! The function has one entry of its own, that of the forward op. The op's entry hands it the same call with more results.
+
+use std::ffi::c_void;
+use std::ptr::null_mut;
+
+use farcall_sig::DType;
+
+use super::{Buffers, Decoder};
+use crate::abi::{self, RetType};
+use crate::context::Context;
+use crate::error::{Boxed, Error};
+use crate::pointer::unusable;
+use crate::trampoline::Entry;
+
+/// What a signature says of a residual. All that it depends on are required operands, and results.
+#[derive(Debug)]
+pub struct Residual {
+    /// Its name.
+    pub name: &'static str,
+    /// The operand that determines its element type.
+    pub like: usize,
+    /// For each element type of that operand, that of the residual. One entry if it does not depend on it.
+    pub types: &'static [(DType, DType)],
+    /// Its dimensions.
+    pub dims: &'static [Extent],
+}
+
+/// One or several dimensions of a residual.
+#[derive(Debug)]
+pub enum Extent {
+    /// The batch dimensions: all of a tensor but so many at its end.
+    Batch(Place, usize),
+    /// The dimension of a tensor that so many, itself among them, end with.
+    Like(Place, usize),
+    /// So many.
+    Size(i64),
+}
+
+/// A tensor of a call, by its number.
+#[derive(Clone, Copy, Debug)]
+pub enum Place {
+    /// An operand.
+    Operand(usize),
+    /// A result of the op.
+    Result(usize),
+}
+
+/// Calls the forward op `F` with the results of a call, `results` in number, and memory for residuals.
+pub fn with_residuals<F: Entry>(
+    decoder: &mut Decoder,
+    results: usize,
+    residuals: &'static [Residual],
+) -> Boxed {
+    let (handler, host) = (decoder.handler, decoder.host);
+    let found = decoder.results.without_tokens(results);
+    if found != results {
+        let s = if results == 1 { "" } else { "s" };
+        let message = format!("{handler}: expected {results} result{s}, found {found}");
+        return Err(Box::new(Error::invalid_argument(message)));
+    }
+    let context = Context::new(host, None);
+    let mut described = Vec::new();
+    for residual in residuals {
+        let Some((dtype, mut dims)) = decoder.describe(residual)? else { break };
+        let elements = dims.iter().try_fold(1usize, |len, dim| len.checked_mul(usize::try_from(*dim).ok()?));
+        let size = elements.and_then(|len| len.checked_mul(dtype.size())).unwrap_or(usize::MAX);
+        let mut memory =
+            context.scratch::<u8>(size).map_err(|e| e.context(residual.name).context(handler))?;
+        let buffer = abi::Buffer {
+            struct_size: abi::Buffer::STRUCT_SIZE,
+            extension_start: null_mut(),
+            dtype: abi::DataType::from_dtype(dtype),
+            data: memory.as_mut_ptr().cast(),
+            rank: dims.len() as i64,
+            dims: dims.as_mut_ptr(),
+        };
+        described.push((buffer, memory, dims));
+    }
+    let given = 0..results;
+    // SAFETY: there are so many.
+    let (mut types, mut pointers): (Vec<u32>, Vec<*mut c_void>) =
+        given.map(|i| unsafe { (*decoder.results.types.add(i), *decoder.results.buffers.add(i)) }).unzip();
+    let all = results + residuals.len();
+    types.resize(all, RetType::BUFFER.0);
+    pointers.extend(described.iter_mut().map(|(buffer, ..)| (&raw mut *buffer).cast::<c_void>()));
+    // Without operands that tell what a residual is, the call fails, and it is these that the error is about.
+    pointers.resize(all, null_mut());
+    let results = Buffers {
+        size: pointers.len(),
+        types: types.as_ptr(),
+        buffers: pointers.as_ptr(),
+        ..decoder.results
+    };
+    // Nothing of this call is there in the next one, so it leaves no arguments behind.
+    let mut extended = Decoder { results, memo: null_mut(), known: false, ..*decoder };
+    F::call(&mut extended)
+}
+
+impl Decoder {
+    /// Element type and dimensions of a residual; none if what they depend on cannot be read.
+    fn describe(&self, residual: &Residual) -> Boxed<Option<(DType, Vec<i64>)>> {
+        let dtype = match *residual.types {
+            [(_, dtype)] => Some(dtype),
+            _ => {
+                let found = self.operands.dtype(residual.like).and_then(abi::DataType::dtype);
+                residual.types.iter().find(|(of, _)| Some(*of) == found).map(|(_, dtype)| *dtype)
+            }
+        };
+        let Some(dtype) = dtype else { return Ok(None) };
+        let mut dims = Vec::new();
+        for extent in residual.dims {
+            let (place, at_end) = match *extent {
+                Extent::Batch(place, after) => (place, after),
+                Extent::Like(place, from_end) => (place, from_end),
+                Extent::Size(size) => {
+                    dims.push(size);
+                    continue;
+                }
+            };
+            let Some(all) = self.dims(place) else { return Ok(None) };
+            let Some(before) = all.len().checked_sub(at_end) else {
+                return Err(too_few(self.handler, place, at_end, all.len()));
+            };
+            match *extent {
+                Extent::Batch(..) => dims.extend_from_slice(&all[..before]),
+                _ => dims.push(all[before]),
+            }
+        }
+        Ok(Some((dtype, dims)))
+    }
+
+    /// The dimensions of a tensor, if it is one.
+    fn dims(&self, place: Place) -> Option<&[i64]> {
+        let (buffers, i) = match place {
+            Place::Operand(i) => (&self.operands, i),
+            Place::Result(i) => (&self.results, i),
+        };
+        // A buffer, whole and aligned.
+        buffers.dtype(i)?;
+        // SAFETY: as `dtype` has seen.
+        let buffer = unsafe { &*(*buffers.buffers.add(i)).cast_const().cast::<abi::Buffer>() };
+        match usize::try_from(buffer.rank).ok()? {
+            0 => Some(&[]),
+            _ if unusable(buffer.dims) != 0 => None,
+            // SAFETY: it has `rank` dimensions, which stay during the call.
+            rank => Some(unsafe { std::slice::from_raw_parts(buffer.dims, rank) }),
+        }
+    }
+}
+
+#[cold]
+fn too_few(handler: &str, place: Place, expected: usize, found: usize) -> Box<Error> {
+    let (what, i) = match place {
+        Place::Operand(i) => ("operand", i),
+        Place::Result(i) => ("result", i),
+    };
+    let s = if expected == 1 { "" } else { "s" };
+    let message = format!("{handler}: {what} {i}: expected at least {expected} dimension{s}, found {found}");
+    Box::new(Error::invalid_argument(message))
+}

@@ -1,0 +1,157 @@
+//! Residuals that an op's own function returns: the signature of the forward op that it makes, and how large the residuals
+//! are where the op itself is called.
+
+use farcall_sig::DType;
+use farcall_sig::signature::{
+    Arity, Dim, ElementType, Expr, Layout, Operand, ResultDecl, Shape, Signature, TypeSet,
+};
+use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
+use quote::{ToTokens, quote};
+use syn::{Error, Result};
+
+use crate::declaration::Source;
+use crate::generic::descriptor_type;
+
+/// The tokens of a signature with more results.
+pub(crate) fn append(signature: TokenStream, residuals: &TokenStream) -> TokenStream {
+    let mut lists = 0;
+    let with_residuals = |token: TokenTree| match token {
+        TokenTree::Group(group) if group.delimiter() == Delimiter::Parenthesis => {
+            lists += 1;
+            if lists != 2 {
+                return group.into_token_stream();
+            }
+            let results = group.stream();
+            let ends_list = |t: &TokenTree| matches!(t, TokenTree::Punct(punct) if punct.as_char() == ',');
+            let needs_comma = results.clone().into_iter().last().is_some_and(|last| !ends_list(&last));
+            let comma = needs_comma.then(|| quote!(,));
+            Group::new(Delimiter::Parenthesis, quote!(#results #comma #residuals)).into_token_stream()
+        }
+        other => other.into(),
+    };
+    signature.into_iter().flat_map(with_residuals).collect()
+}
+
+/// The residuals of an op, whose signature is `op`: the last results of `forward`.
+pub(crate) struct Own<'a> {
+    pub(crate) key: &'a Ident,
+    pub(crate) op: &'a Signature,
+    pub(crate) forward: &'a Signature,
+    pub(crate) source: &'a Source,
+}
+
+impl Own<'_> {
+    fn residuals(&self) -> &[ResultDecl] {
+        &self.forward.results()[self.op.results().len()..]
+    }
+
+    /// The names.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        self.residuals().iter().map(|r| r.name.text.as_str()).collect()
+    }
+
+    /// Values of `farcall-ffi`'s `Residual`.
+    pub(crate) fn describe(&self) -> Result<TokenStream> {
+        if self.residuals().is_empty() {
+            return Err(Error::new(self.key.span(), "say which: residuals(r: f32[*], …)"));
+        }
+        if let Some(result) = self.op.results().iter().find(|r| r.variadic || r.condition.is_some()) {
+            let message = format!(
+                "there may be several of the result `{}`, or none: such an op has a forward op of its own, \
+                 #[vjp(forward = f, …)]",
+                result.name
+            );
+            return Err(Error::new(self.key.span(), message));
+        }
+        let all = self.residuals().iter().map(|residual| self.residual(residual));
+        let all = all.collect::<Result<Vec<_>>>()?;
+        Ok(quote!(&[#(#all),*]))
+    }
+
+    fn residual(&self, residual: &ResultDecl) -> Result<TokenStream> {
+        let wrong = |message: &str| Err(self.source.error(residual.name.span, message));
+        let is_plain = !residual.variadic
+            && residual.condition.is_none()
+            && residual.aliases.is_none()
+            && residual.layout == Layout::RowMajor;
+        if !is_plain || residual.shape.any.is_some() {
+            return wrong("a residual is one tensor of its own, row-major, whose dimensions are written");
+        }
+        let name = &residual.name.text;
+        let (like, types) = self.types(&residual.element);
+        let batch = residual.shape.batch.map(|_| {
+            let operands = self.operands().map(|(i, o)| (quote!(Operand(#i)), &o.shape));
+            let results = self.results().map(|(i, r)| (quote!(Result(#i)), &r.shape));
+            let found = operands.chain(results).find(|(_, shape)| shape.batch.is_some());
+            found.map(|(place, shape)| {
+                let after = shape.dims.len();
+                quote!(__ffi::__private::Extent::Batch(__ffi::__private::Place::#place, #after))
+            })
+        });
+        let dims = residual.shape.dims.iter().map(|dim| self.dim(dim));
+        let Some(extents) = batch.into_iter().chain(dims).collect::<Option<Vec<_>>>() else {
+            return wrong(
+                "a dimension of a residual is `*`, a number, or the name of one that an operand which is always there, or \
+                 a result, has: for others, write a forward op, #[vjp(forward = f, …)]",
+            );
+        };
+        Ok(quote! {
+            __ffi::__private::Residual {
+                name: #name,
+                like: #like,
+                types: &[#(#types),*],
+                dims: &[#(#extents),*],
+            }
+        })
+    }
+
+    /// The operand that determines an element type, and its types with those that follow.
+    fn types(&self, element: &ElementType) -> (usize, Vec<TokenStream>) {
+        let pair = |of: DType, own: DType| {
+            let (of, own) = (descriptor_type(of), descriptor_type(own));
+            quote!((#of, #own))
+        };
+        let fixed = || {
+            let own = self.forward.possible_types(element).first().copied().unwrap_or(DType::F32);
+            (0, vec![pair(own, own)])
+        };
+        let Some(variable) = element.variable() else { return fixed() };
+        let is_like =
+            |o: &&(usize, &Operand)| o.1.element.variable().is_some_and(|v| v.text == variable.text);
+        let operands: Vec<_> = self.operands().collect();
+        let (Some((i, operand)), Some(set)) =
+            (operands.iter().find(is_like), self.op.type_set(&variable.text))
+        else {
+            return fixed();
+        };
+        let types = TypeSet::types(set).iter();
+        let pairs = types.filter_map(|t| Some(pair(operand.element.apply(*t)?, element.apply(*t)?)));
+        (*i, pairs.collect())
+    }
+
+    /// A dimension that can be read from a call.
+    fn dim(&self, dim: &Dim) -> Option<TokenStream> {
+        if let Dim::Size(Expr::Literal(size, _)) = dim {
+            return Some(quote!(__ffi::__private::Extent::Size(#size)));
+        }
+        let Dim::Size(Expr::Name(_)) = dim else { return None };
+        let text = dim.to_string();
+        let from_end = |shape: &Shape| {
+            let at = shape.dims.iter().position(|d| matches!(d, Dim::Size(_)) && d.to_string() == text)?;
+            Some(shape.dims.len() - at)
+        };
+        let operand = self.operands().find_map(|(i, o)| Some((quote!(Operand(#i)), from_end(&o.shape)?)));
+        let result = || self.results().find_map(|(i, r)| Some((quote!(Result(#i)), from_end(&r.shape)?)));
+        let (place, from_end) = operand.or_else(result)?;
+        Some(quote!(__ffi::__private::Extent::Like(__ffi::__private::Place::#place, #from_end)))
+    }
+
+    /// Operands that are always there, with their numbers.
+    fn operands(&self) -> impl Iterator<Item = (usize, &Operand)> {
+        self.op.operands().iter().enumerate().filter(|(_, o)| o.arity == Arity::Required)
+    }
+
+    fn results(&self) -> impl Iterator<Item = (usize, &ResultDecl)> {
+        self.op.results().iter().enumerate()
+    }
+}

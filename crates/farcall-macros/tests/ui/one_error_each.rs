@@ -1,0 +1,52 @@
+#![allow(unused_variables, reason = "what is declared is the test, not what is computed")]
+//! What names an op that has an error is no error.
+use farcall_ffi::prelude::*;
+
+#[handler(name = "norm")]
+#[signature((x: f32[*]) -> (y: f32[*]))]
+#[vjp(forward = norm_fwd, backward = norm_bwd)]
+fn norm(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
+    norm_bwd(x, x, y)
+}
+
+#[handler(name = "norm_fwd")]
+#[signature((x: f32[*]) -> (y: f32[*], r: f32[m]))]
+fn norm_fwd(x: &Buffer<f32>, y: &mut Buffer<f32>, r: &mut Buffer<f32>) -> Result<()> {
+    Ok(())
+}
+
+#[handler(name = "norm_bwd")]
+#[signature((x: f32[*], dy: float32[*]) -> (dx: f32[*]))]
+pub(crate) fn norm_bwd(x: &Buffer<f32>, dy: &Buffer<f32>, dx: &mut Buffer<f32>) -> Result<()> {
+    Ok(())
+}
+
+// Its body uses what the signature would give it.
+#[handler(name = "implicit")]
+#[signature((x: T[*]) -> (y: T[*]) where T: f32 | f46)]
+fn implicit<T: Float>() -> Result<()> {
+    y.copy_from_slice(x);
+    Ok(())
+}
+
+#[handler(nam = "option", crate = farcall_ffi)]
+fn option(x: &Buffer<f32>) -> Result<()> {
+    Ok(())
+}
+
+#[handler(name = "no_result")]
+fn no_result(x: &Buffer<f32>) {}
+
+#[stage(prepar)]
+fn ready() -> Result<()> {
+    Ok(())
+}
+
+#[handler(name = "staged", prepare = ready)]
+fn staged(x: &Buffer<f32>) -> Result<()> {
+    Ok(())
+}
+
+farcall_ffi::library!("ops", [norm, norm_fwd, norm_bwd, implicit, option, no_result, staged], stages: [ready]);
+
+fn main() {}

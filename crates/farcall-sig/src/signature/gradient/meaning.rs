@@ -1,0 +1,383 @@
+//! What the parameters of a derivative op are, by what is said of them or by their names.
+
+use super::outline::{Outline, Tensor};
+use super::rule::{At, Result, Rule, Said, is_differentiable};
+use super::{Part, Role};
+use crate::nearest;
+use crate::text::{Text, order, same};
+
+/// What a parameter of a derivative op is, by the number of the operand, result or residual that it belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Source {
+    Operand(usize),
+    Result(usize),
+    Residual(usize),
+    /// The tangent of an operand, or the cotangent of a result.
+    Derivative(usize),
+}
+
+/// Something that a parameter of a derivative op can be.
+#[derive(Clone, Copy)]
+struct Meaning<'a> {
+    role: Role,
+    /// The operand, result or residual.
+    of: &'a str,
+    /// The parameter's name, unless another is said.
+    name: &'a str,
+    /// False for a derivative of what is not differentiable.
+    exists: bool,
+    source: Source,
+}
+
+impl<'a> Meaning<'a> {
+    /// An operand, result or residual, which keeps its name.
+    const fn itself(role: Role, of: &Tensor<'a>, source: Source) -> Meaning<'a> {
+        Meaning { role, of: of.name, name: of.name, exists: true, source }
+    }
+
+    /// The tangent or cotangent of `x`, which is called `dx`.
+    const fn derivative(role: Role, of: &Tensor<'a>, exists: bool, source: Source) -> Meaning<'a> {
+        Meaning { role, of: of.name, name: of.derivative, exists, source }
+    }
+}
+
+impl<'a> Rule<'a> {
+    /// What an operand of the derivative op is.
+    pub(super) const fn operand(&self, k: usize, say: &mut Text) -> Result<Source> {
+        let expected = match self.part {
+            Part::Backward => "an operand, a result, a residual, or `d` and a result of the op",
+            Part::Tangent => "an operand, a result, or `d` and an operand of the op",
+            _ => "an operand or a result of the op",
+        };
+        self.meaning(At::Operand(k), expected, say)
+    }
+
+    /// What a result of the derivative op is the derivative of: the number of a result of the op for a tangent op,
+    /// of an operand otherwise.
+    pub(super) const fn result(&self, k: usize, say: &mut Text) -> Result<usize> {
+        let expected = match self.part {
+            Part::Backward => "`d` and an operand of the op",
+            Part::Tangent => "`d` and a result of the op",
+            _ => "an operand of the op",
+        };
+        match self.meaning(At::Result(k), expected, say) {
+            Ok(Source::Operand(i) | Source::Result(i) | Source::Residual(i) | Source::Derivative(i)) => Ok(i),
+            Err(misfit) => Err(misfit),
+        }
+    }
+
+    /// What an operand of the derivative op can be: the `i`-th of all possibilities.
+    const fn operand_meaning(&self, i: usize) -> Option<Meaning<'a>> {
+        let Outline { operands, results, .. } = *self.op;
+        match self.part {
+            Part::Tangent => {
+                let (both, each) = (2 * operands.len(), i / 2);
+                if i < both && i.is_multiple_of(2) {
+                    return Some(Meaning::itself(Role::Operand, &operands[each], Source::Operand(each)));
+                }
+                if i < both {
+                    let (exists, source) = (!self.is_constant(each), Source::Derivative(each));
+                    return Some(Meaning::derivative(Role::Tangent, &operands[each], exists, source));
+                }
+                let i = i - both;
+                if i < results.len() {
+                    return Some(Meaning::itself(Role::Result, &results[i], Source::Result(i)));
+                }
+                None
+            }
+            _ => {
+                if i < operands.len() {
+                    return Some(Meaning::itself(Role::Operand, &operands[i], Source::Operand(i)));
+                }
+                let i = i - operands.len();
+                if self.part.is(Part::Transpose) {
+                    if i < results.len() {
+                        return Some(Meaning::itself(Role::Cotangent, &results[i], Source::Derivative(i)));
+                    }
+                    return None;
+                }
+                let (both, each) = (2 * results.len(), i / 2);
+                if i < both && i.is_multiple_of(2) {
+                    return Some(Meaning::itself(Role::Result, &results[each], Source::Result(each)));
+                }
+                if i < both {
+                    let (exists, source) = (is_differentiable(&results[each]), Source::Derivative(each));
+                    return Some(Meaning::derivative(Role::Cotangent, &results[each], exists, source));
+                }
+                let i = i - both;
+                match self.residual(i) {
+                    Some(residual) => Some(Meaning::itself(Role::Residual, residual, Source::Residual(i))),
+                    None => None,
+                }
+            }
+        }
+    }
+
+    /// What a result of the derivative op can be: the `i`-th of all possibilities.
+    const fn result_meaning(&self, i: usize) -> Option<Meaning<'a>> {
+        let (role, all) = match self.part {
+            Part::Tangent => (Role::Tangent, self.op.results),
+            _ => (Role::Cotangent, self.op.operands),
+        };
+        if i >= all.len() {
+            return None;
+        }
+        let source = Source::Derivative(i);
+        Some(match self.part {
+            Part::Transpose => Meaning::itself(role, &all[i], source),
+            Part::Tangent => Meaning::derivative(role, &all[i], is_differentiable(&all[i]), source),
+            _ => Meaning::derivative(role, &all[i], !self.is_constant(i), source),
+        })
+    }
+
+    const fn possible(&self, at: At, i: usize) -> Option<Meaning<'a>> {
+        match at {
+            At::Operand(_) => self.operand_meaning(i),
+            _ => self.result_meaning(i),
+        }
+    }
+
+    /// True if something is said of which parameter this is.
+    const fn is_said(&self, meaning: &Meaning<'_>) -> bool {
+        let mut i = 0;
+        while i < self.said.len() {
+            if self.said[i].role as u8 == meaning.role as u8 && same(self.said[i].of, meaning.of) {
+                return true;
+            }
+            i += 1;
+        }
+        false
+    }
+
+    /// The parameter that has this name, among the possibilities of which nothing is said.
+    const fn is_named(&self, meaning: &Meaning<'_>, name: &str) -> bool {
+        same(meaning.name, name) && !self.is_said(meaning)
+    }
+
+    /// What a parameter is, by what is said of it or by its name.
+    const fn meaning(&self, at: At, expected: &str, say: &mut Text) -> Result<Source> {
+        let parameter = self.parameter(at).name;
+        let mut i = 0;
+        while i < self.said.len() {
+            if same(self.said[i].parameter, parameter) {
+                return self.said_meaning(at, &self.said[i], say);
+            }
+            i += 1;
+        }
+        let (mut found, mut count, mut known, mut i) = (None, 0, None, 0);
+        while let Some(meaning) = self.possible(at, i) {
+            if self.is_named(&meaning, parameter) {
+                known = Some(meaning.source);
+                if meaning.exists {
+                    found = Some(meaning.source);
+                    count += 1;
+                }
+            }
+            i += 1;
+        }
+        match (found, known) {
+            (Some(source), _) if count == 1 => Ok(source),
+            (Some(_), _) => {
+                self.say_ambiguity(at, parameter, say);
+                self.wrong(at)
+            }
+            // One that does not exist: why it does not is told when the types are compared.
+            (None, Some(source)) => Ok(source),
+            (None, None) => {
+                say.quote(parameter).add(" is not ").add(expected).add("; ");
+                self.hint(parameter, Names::Possible(at), say);
+                self.wrong(at)
+            }
+        }
+    }
+
+    const fn said_meaning(&self, at: At, said: &Said<'_>, say: &mut Text) -> Result<Source> {
+        let mut i = 0;
+        while let Some(meaning) = self.possible(at, i) {
+            if meaning.role as u8 == said.role as u8 && same(meaning.of, said.of) {
+                return Ok(meaning.source);
+            }
+            i += 1;
+        }
+        let (is, is_of) = match at {
+            At::Operand(_) => (" is an operand, but ", " is a result of it"),
+            _ => (" is a result, but ", " is an operand of it"),
+        };
+        say.quote(said.parameter).add(is);
+        say_role(said.role, said.of, say);
+        say.add(is_of);
+        self.wrong(at)
+    }
+
+    const fn say_ambiguity(&self, at: At, name: &str, say: &mut Text) {
+        say.quote(name).add(" is both ");
+        let (mut i, mut is_first) = (0, true);
+        while let Some(meaning) = self.possible(at, i) {
+            if meaning.exists && self.is_named(&meaning, name) {
+                say.add(if is_first { "" } else { " and " });
+                say_role(meaning.role, meaning.of, say);
+                is_first = false;
+            }
+            i += 1;
+        }
+        say.add(": say which parameter is which, by ");
+        let (mut i, mut is_first) = (0, true);
+        while let Some(meaning) = self.possible(at, i) {
+            if meaning.exists && self.is_named(&meaning, name) {
+                say.add(if is_first { "`" } else { " or `" }).add(meaning.role.name());
+                say.add("(").add(meaning.of).add(") = …`");
+                is_first = false;
+            }
+            i += 1;
+        }
+    }
+
+    /// The `i`-th of some names. None after the last; a name may be left out.
+    const fn name(&self, names: Names, i: usize) -> Option<Option<&'a str>> {
+        let (first, second): (&'a [Tensor<'a>], &'a [Tensor<'a>]) = match names {
+            Names::Possible(at) => {
+                return match self.possible(at, i) {
+                    Some(meaning) if self.is_said(&meaning) => Some(None),
+                    Some(meaning) => Some(Some(meaning.name)),
+                    None => None,
+                };
+            }
+            Names::Operands | Names::Of(Role::Operand) => (self.op.operands, &[]),
+            Names::Own => (self.derivative.operands, self.derivative.results),
+            Names::Of(Role::Result) => (self.op.results, &[]),
+            Names::Of(Role::Residual) => {
+                return match self.residual(i) {
+                    Some(residual) => Some(Some(residual.name)),
+                    None => None,
+                };
+            }
+            Names::Of(Role::Cotangent | Role::Tangent) => (self.op.operands, self.op.results),
+        };
+        if i < first.len() {
+            return Some(Some(first[i].name));
+        }
+        if i - first.len() < second.len() { Some(Some(second[i - first.len()].name)) } else { None }
+    }
+
+    pub(super) const fn has(&self, names: Names, name: &str) -> bool {
+        let mut i = 0;
+        while let Some(known) = self.name(names, i) {
+            if let Some(known) = known
+                && same(known, name)
+            {
+                return true;
+            }
+            i += 1;
+        }
+        false
+    }
+
+    /// The names that were probably meant, best first: as `nearest` finds them.
+    pub(super) const fn near(&self, name: &str, names: Names) -> [Option<&'a str>; nearest::MOST] {
+        let mut found = [None; nearest::MOST];
+        let mut last = (0, "");
+        let mut n = 0;
+        while n < found.len() {
+            let mut best: Option<(usize, &'a str)> = None;
+            let mut i = 0;
+            while let Some(candidate) = self.name(names, i) {
+                i += 1;
+                let Some(candidate) = candidate else { continue };
+                let Some(distance) = nearest::distance_if_near(name, candidate) else { continue };
+                let is_later = n == 0 || is_before(last, (distance, candidate));
+                let is_better = match best {
+                    Some(best) => is_before((distance, candidate), best),
+                    None => true,
+                };
+                if is_later && is_better {
+                    best = Some((distance, candidate));
+                }
+            }
+            let Some(best) = best else { break };
+            found[n] = Some(best.1);
+            last = best;
+            n += 1;
+        }
+        found
+    }
+
+    /// The names that were probably meant, or all there are.
+    pub(super) const fn hint(&self, name: &str, names: Names, say: &mut Text) {
+        let near = self.near(name, names);
+        if near[0].is_some() {
+            did_you_mean(&near, say);
+            return;
+        }
+        say.add("known here: ");
+        let (mut i, mut is_first) = (0, true);
+        while let Some(known) = self.name(names, i) {
+            if let Some(known) = known {
+                say.add(if is_first { "" } else { ", " }).add(known);
+                is_first = false;
+            }
+            i += 1;
+        }
+        if let Names::Possible(at) = names
+            && let Some(meaning) = self.example(at)
+        {
+            say.add("; what has another name is said: `").add(meaning.role.name()).add("(").add(meaning.of);
+            say.add(") = ").add(name).add("`");
+        }
+    }
+
+    /// What a parameter may well be: the first tangent or cotangent, or else the first of all.
+    const fn example(&self, at: At) -> Option<Meaning<'a>> {
+        let mut first = None;
+        let mut i = 0;
+        while let Some(meaning) = self.possible(at, i) {
+            let is_open = meaning.exists && !self.is_said(&meaning);
+            if is_open && matches!(meaning.source, Source::Derivative(_)) {
+                return Some(meaning);
+            }
+            if is_open && first.is_none() {
+                first = Some(meaning);
+            }
+            i += 1;
+        }
+        first
+    }
+}
+
+/// Some names.
+#[derive(Clone, Copy)]
+pub(super) enum Names {
+    /// What a parameter can be called.
+    Possible(At),
+    /// The operands of the op.
+    Operands,
+    /// The parameters of the derivative op.
+    Own,
+    /// What something of this role can belong to.
+    Of(Role),
+}
+
+const fn is_before(a: (usize, &str), b: (usize, &str)) -> bool {
+    a.0 < b.0 || (a.0 == b.0 && order(a.1, b.1) < 0)
+}
+
+pub(super) const fn did_you_mean(near: &[Option<&str>], say: &mut Text) {
+    say.add("did you mean ");
+    let mut i = 0;
+    while i < near.len() {
+        if let Some(name) = near[i] {
+            say.add(if i == 0 { "" } else { " or " }).quote(name);
+        }
+        i += 1;
+    }
+    say.add("?");
+}
+
+pub(super) const fn say_binding(said: &Said<'_>, say: &mut Text) {
+    say.add("`").add(said.role.name()).add("(").add(said.of).add(") = ").add(said.parameter).add("`: ");
+}
+
+/// What a parameter is, in words.
+const fn say_role(role: Role, of: &str, say: &mut Text) {
+    let joint = if matches!(role, Role::Cotangent | Role::Tangent) { " of " } else { " " };
+    say.add("the ").add(role.name()).add(joint).quote(of);
+}

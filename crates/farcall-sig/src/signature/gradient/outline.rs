@@ -1,0 +1,116 @@
+//! What the rules about derivatives look at in a signature, as data that a constant can hold.
+
+use super::super::Signature;
+use super::super::ast::*;
+use crate::dtype::DType;
+
+/// The operands, results and attributes of a signature.
+#[derive(Clone, Copy, Debug)]
+pub struct Outline<'a> {
+    /// The operands.
+    pub operands: &'a [Tensor<'a>],
+    /// The results.
+    pub results: &'a [Tensor<'a>],
+    /// The attributes.
+    pub attrs: &'a [Attribute<'a>],
+    /// Whether results without `*` may be sums over the batch.
+    pub sums_batch: bool,
+}
+
+/// An operand or a result.
+#[derive(Clone, Copy, Debug)]
+pub struct Tensor<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The name of its tangent or cotangent, unless another is said: `dx`.
+    pub derivative: &'a str,
+    /// As messages show it: `T[*, n]?`.
+    pub ty: &'a str,
+    /// The element types that it can have.
+    pub types: &'a [DType],
+    /// Whether it has leading batch dimensions, `*`.
+    pub batch: bool,
+    /// Whether its dimensions are `..`.
+    pub any: bool,
+    /// Its other dimensions, as they print.
+    pub dims: &'a [&'a str],
+    /// Whether it may be missing; for a result, because of an optional operand.
+    pub optional: bool,
+    /// Whether it stands for any number of tensors.
+    pub variadic: bool,
+}
+
+/// An attribute.
+#[derive(Clone, Copy, Debug)]
+pub struct Attribute<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its type, as it prints.
+    pub ty: &'a str,
+    /// Whether it may be missing.
+    pub optional: bool,
+}
+
+/// What of a tensor is put together for its outline.
+struct Texts<'a> {
+    name: &'a str,
+    derivative: String,
+    ty: String,
+    types: Vec<DType>,
+    dims: Vec<String>,
+    shape: &'a Shape,
+    arity: Arity,
+}
+
+impl Signature {
+    /// Calls a function with what the rules about derivatives look at.
+    pub fn outline<'a, R>(&'a self, use_it: impl FnOnce(&Outline<'_>) -> R) -> R {
+        let texts = |name: &'a str, element: &ElementType, shape: &'a Shape, arity: Arity| {
+            let suffix = match arity {
+                Arity::Required => "",
+                Arity::Optional => "?",
+                Arity::Variadic => "...",
+            };
+            Texts {
+                name,
+                derivative: format!("d{name}"),
+                ty: format!("{element}{shape}{suffix}"),
+                types: self.possible_types(element),
+                dims: shape.dims.iter().map(Dim::to_string).collect(),
+                shape,
+                arity,
+            }
+        };
+        let operands = self.operands.iter().map(|o| texts(&o.name.text, &o.element, &o.shape, o.arity));
+        let results = self.results.iter().map(|r| {
+            let arity = match (r.variadic, &r.condition) {
+                (true, _) => Arity::Variadic,
+                (false, Some(_)) => Arity::Optional,
+                (false, None) => Arity::Required,
+            };
+            texts(&r.name.text, &r.element, &r.shape, arity)
+        });
+        let texts: Vec<Texts<'_>> = operands.chain(results).collect();
+        let dims: Vec<Vec<&str>> =
+            texts.iter().map(|t| t.dims.iter().map(String::as_str).collect()).collect();
+        let tensors = texts.iter().zip(&dims).map(|(t, dims)| Tensor {
+            name: t.name,
+            derivative: &t.derivative,
+            ty: &t.ty,
+            types: &t.types,
+            batch: t.shape.batch.is_some(),
+            any: t.shape.any.is_some(),
+            dims,
+            optional: t.arity == Arity::Optional,
+            variadic: t.arity == Arity::Variadic,
+        });
+        let tensors: Vec<Tensor<'_>> = tensors.collect();
+        let (operands, results) = tensors.split_at(self.operands.len());
+        let types: Vec<String> = self.attrs.iter().map(|a| a.ty.to_string()).collect();
+        let attrs = self.attrs.iter().zip(&types);
+        let attrs = attrs.map(|(a, ty)| Attribute { name: &a.name.text, ty, optional: a.optional });
+        let attrs: Vec<Attribute<'_>> = attrs.collect();
+        let sums_batch = matches!(self.dim_use("*"), DimUse::Reduce(Reducer::Sum) | DimUse::Whole);
+        use_it(&Outline { operands, results, attrs: &attrs, sums_batch })
+    }
+}
