@@ -199,6 +199,7 @@ mod lexer;
 mod numbers;
 mod parser;
 mod partition;
+mod size;
 
 use std::fmt;
 use std::str::FromStr;
@@ -219,6 +220,7 @@ pub use numbers::{GivenType, NumberKind, NumberTypes};
 pub use partition::{
     BatchDims, BatchSplit, CallFactor, CallFactors, Factor, FactorKind, Mapping, Partition, ShardyRule,
 };
+pub use size::{Size, SizeError};
 
 /// A checked signature. The [module documentation](self) is the language's reference.
 #[derive(Clone, PartialEq, Debug)]
