@@ -331,10 +331,9 @@ pub const fn concat<const N: usize>(
         while i < tables[t].len() {
             let mut k = 0;
             while k < n {
-                assert!(
-                    !same_target(all[k], tables[t][i]),
-                    "two ops of this library have the same name and platform"
-                );
+                if same_target(all[k], tables[t][i]) {
+                    two_of(all[k]);
+                }
                 k += 1;
             }
             all[n] = tables[t][i];
@@ -353,6 +352,14 @@ pub const fn concat<const N: usize>(
         i += 1;
     }
     all
+}
+
+const fn two_of(op: &OpDescriptor) -> ! {
+    // SAFETY: spans of descriptors are over constants.
+    let (name, platform) = unsafe { (op.name.as_bytes(), op.platform.as_bytes()) };
+    let message = Message::new().add(b"two ops of this library have the same name and platform: `").add(name);
+    let message = message.add(b"`, for ").add(platform);
+    panic!("{}", message.text());
 }
 
 /// A derivative of an op is among the ops, and has a signature.
@@ -403,7 +410,7 @@ impl Message {
     const fn text(&self) -> &str {
         match std::str::from_utf8(self.bytes.split_at(self.len).0) {
             Ok(text) => text,
-            Err(_) => "a derivative of an op is not listed by the library, or has no signature",
+            Err(_) => "ops of the library do not fit together",
         }
     }
 }
