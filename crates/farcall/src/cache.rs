@@ -21,3 +21,17 @@ pub(crate) fn prefetch(at: *const u8, written: bool) {
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (at, written);
 }
+
+/// Brings the line into the cache of the second level. For many lines at once: those on their way to the first level are
+/// few, and everything else that misses it waits for one of them.
+#[inline(always)]
+pub(crate) fn prefetch_to_second_level(at: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        // SAFETY: a hint, without effect on what is computed, for any address.
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(at.cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
+}

@@ -8,6 +8,7 @@ use farcall_ir::{Literal, TensorType};
 use super::context::Context;
 use super::denormals::Mode;
 use super::load::{Loaded, Sequence, Step};
+use super::memory::in_large_pages;
 use super::watch::Watch;
 use super::{RunError, reference};
 use crate::custom_call::RunContext;
@@ -104,8 +105,11 @@ pub(super) fn thunks<W: Watch>(
 
 /// A literal for a result that is written as a whole.
 fn for_overwrite(ty: &TensorType) -> Result<Literal, RunError> {
-    Literal::try_for_overwrite(ty.dtype, ty.shared_sizes())
-        .map_err(|error| RunError::Memory { what: "a result", error })
+    let mut literal = Literal::try_for_overwrite(ty.dtype, ty.shared_sizes())
+        .map_err(|error| RunError::Memory { what: "a result", error })?;
+    let bytes = literal.bytes_mut();
+    in_large_pages(bytes.as_mut_ptr(), bytes.len());
+    Ok(literal)
 }
 
 /// The inputs of a run.

@@ -13,7 +13,7 @@ use super::super::straight_line::What;
 use super::rounds::OPERANDS;
 use super::walk::splat;
 use super::{Builder, Level, Slot, Step, Task};
-use crate::cache::{LINE, prefetch};
+use crate::cache::{LINE, prefetch_to_second_level};
 
 /// Bytes of a cache that the registers of a program should fill at most.
 const CACHE: usize = 24 << 10;
@@ -119,7 +119,6 @@ struct Stream {
     location: Location,
     /// Bytes of an element.
     size: usize,
-    written: bool,
 }
 
 /// A result that is accumulated.
@@ -322,7 +321,7 @@ impl Program {
             let lines = (tile.len * stream.size).div_ceil(LINE);
             let at = memory.at(args, stream.location, tile);
             for line in lines * part / parts..lines * next / parts {
-                prefetch(at.wrapping_add(line * LINE), stream.written);
+                prefetch_to_second_level(at.wrapping_add(line * LINE));
             }
         }
     }
@@ -354,13 +353,12 @@ fn before_tiles(steps: &mut [Step], direct: &[Option<usize>], columns: usize) {
 fn streams(steps: &[Compiled], n: usize) -> Vec<Stream> {
     let mut streams: Vec<Stream> = Vec::new();
     for step in steps {
-        let read = step.from.iter().map(|x| (x.location, false));
-        for (location, written) in read.chain([(step.to, true)]) {
+        for location in step.from.iter().map(|x| x.location).chain([step.to]) {
             if let Location::Input(_, size, Level::Full) | Location::Output(_, size, Level::Full) = location
                 && n.saturating_mul(size) >= LARGE
                 && streams.iter().all(|s| s.location != location)
             {
-                streams.push(Stream { location, size, written });
+                streams.push(Stream { location, size });
             }
         }
     }
