@@ -162,8 +162,8 @@ impl Size for Dim {
 pub(crate) fn explained(kind: MismatchKind, message: String) -> String {
     match kind {
         MismatchKind::Open => format!(
-            "{message}: say what holds for symbolic sizes (jax.export.symbolic_shape(…, constraints=[…])), or export for \
-             known sizes"
+            "{message}: export for known sizes, or, where that decides it, say more of symbolic ones \
+             (jax.export.symbolic_shape(…, constraints=[…]))"
         ),
         _ => message,
     }
