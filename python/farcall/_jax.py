@@ -11,6 +11,8 @@ Two primitives carry what an op declares:
 
 Derivatives are ops themselves, so they batch by their own signatures.
 
+Sizes may be symbolic, as `jax.export` has them: the engine evaluates signatures over JAX's own symbolic dimensions.
+
 What JAX does not document is used in `farcall._jax_internals` only.
 """
 
@@ -38,7 +40,8 @@ if jax.__version_info__ < (0, 10):
 
 _PLATFORMS = {"Host": "cpu", "CUDA": "cuda", "ROCM": "rocm"}
 
-Types = tuple[tuple[str, tuple[int, ...]], ...]
+#: Element types and shapes. Sizes are numbers, or symbolic dimensions of JAX.
+Types = tuple[tuple[str, tuple[Any, ...]], ...]
 
 
 is_tracing = Internal.is_tracing
@@ -111,8 +114,6 @@ class OpPrimitive:
             dtype = dtype_name(operand.dtype) if isinstance(operand.dtype, np.dtype) else None
             if dtype is None:
                 raise TypeError(f"{self.name}: an array of {operand.dtype} cannot be an operand of an op")
-            if not all(isinstance(size, int) for size in operand.shape):
-                raise NotImplementedError(f"{self.name}: shapes must be known, but an operand has the shape {operand.shape}")
             types.append((dtype, operand.shape))
         return tuple(types)
 
@@ -221,7 +222,8 @@ class OpPrimitive:
                     params = {"attributes": attributes, "num_batch_dims": num_batch_dims}
                     return mlir.lower_fun(rule, multiple_results=True)(context, *operands, **params)
             extra["mhlo.frontend_attributes"] = mlir.ir_attribute({"num_batch_dims": str(num_batch_dims)})
-            if is_partitioned:
+            # The rule gives sizes. Without one, symbolic sizes are whole on each device.
+            if is_partitioned and all(isinstance(size, int) for x in context.avals_in for size in x.shape):
                 rule = self.native.batch_sharding_rule(self.types(context.avals_in), attributes)
                 extra["sdy.sharding_rule"] = mlir.ir.Attribute.parse(rule)
         # Calls with a side effect are a chain of tokens, the last operand and the last result of each.

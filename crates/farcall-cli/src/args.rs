@@ -179,7 +179,7 @@ Examples:
 /// The inputs of a run.
 #[derive(Args, Debug, Clone)]
 pub(crate) struct InputArgs {
-    /// Next argument: a .npy file, or `rand`, `zeros`, `ones` or `iota` of the argument's type; or a file of named arguments
+    /// Next argument: a .npy file; `rand`, `zeros`, `ones` or `iota` of the argument's type; numbers, as in [0,2]; or a file of named arguments
     ///
     /// The type can also be given: rand:f32[4,8].
     ///
@@ -468,13 +468,13 @@ pub(crate) struct OpArgs {
     pub library: PathBuf,
     /// The op; without it, list the library's ops
     pub name: Option<String>,
-    /// Next operand: a .npy file, or `rand`, `zeros`, `ones` or `iota` of a type, as in rand:f32[4,8]
+    /// Next operand: a .npy file; `rand`, `zeros`, `ones` or `iota` of a type, as in rand:f32[4,8]; or numbers, as in [0,2]
     ///
     /// The type may be omitted if the other operands determine it. Without any --input (and without --attr and
     /// --call), the op is explained. Types that NumPy lacks are
     /// stored as raw bits in unsigned integers (bf16 in uint16, f8, f6 and f4 in uint8), integers
     /// narrower than a byte as int8 or uint8. May be repeated.
-    #[arg(short, long = "input", value_name = "FILE|rand:TYPE|…", requires = "name")]
+    #[arg(short, long = "input", value_name = "FILE|rand:TYPE|[0,2]|…", requires = "name")]
     pub inputs: Vec<InputSpec>,
     /// An attribute, parsed as the type that the op declares
     ///
@@ -484,6 +484,14 @@ pub(crate) struct OpArgs {
     /// Call the op even though it gets no operands and attributes
     #[arg(long, requires = "name")]
     pub call: bool,
+    /// Try what the op promises, and what its derivative ops do; without a name, all ops of the library
+    ///
+    /// Whole calls are compared with calls of parts, combined as the signature says (`k: sum`), with one call for
+    /// several entries (`vmap`), and on other numbers of threads; derivatives with central differences. Operands
+    /// that are not given are random and small: integers are below the smallest dimension. Derivatives of an op that
+    /// only takes operands of a certain form, such as symmetric matrices, are not judged rightly.
+    #[arg(long, conflicts_with_all = ["call", "outputs", "stats", "repeat"])]
+    pub check: bool,
     /// Write a result to a .npy file: the first --output gets the first result, and so on. May be repeated
     #[arg(short, long = "output", value_name = "FILE", requires = "name")]
     pub outputs: Vec<PathBuf>,
@@ -511,7 +519,8 @@ Examples:
   farcall op libmy_ops.so
   farcall op libmy_ops.so rms_norm
   farcall op libmy_ops.so rms_norm -i x.npy -i 'ones:f32[64]' -a eps=1e-5 -o y.npy
-  farcall op libmy_ops.so rms_norm -i 'rand:f32[512,64]' -i rand --stats --repeat 100 -q";
+  farcall op libmy_ops.so rms_norm -i 'rand:f32[512,64]' -i rand --stats --repeat 100 -q
+  farcall op libmy_ops.so rms_norm --check";
 
 #[derive(Args, Debug)]
 #[command(after_help = BENCH_HELP)]

@@ -14,6 +14,7 @@ use farcall::ir::module::Func;
 use farcall::ir::scalar::Scalar;
 use farcall::ir::types::{TensorType, Type};
 use farcall::sig::nearest::nearest;
+use farcall::sig::signature::NumberKind;
 use farcall::sig::{DType, DTypeClass};
 use num_complex::Complex;
 
@@ -52,17 +53,97 @@ pub(crate) enum InputSpec {
     File(PathBuf),
     /// Something made, of the argument's type or of one that is given: `rand:f32[4,8]`.
     Fill(Fill, Option<TensorType>),
+    /// Numbers: `[0,2]`, `[[1.5,2],[3,4]]`.
+    Array(Array),
+}
+
+/// Numbers or booleans in nested brackets.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Array {
+    dims: Vec<usize>,
+    values: Vec<serde_json::Value>,
+}
+
+impl FromStr for Array {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Array, String> {
+        let wrong = |why: &str| format!("`{text}` is not an array: {why}; write [0,2] or [[1.5,2],[3,4]]");
+        let json: serde_json::Value = serde_json::from_str(text).map_err(|e| wrong(&e.to_string()))?;
+        let (mut dims, mut values) = (Vec::new(), vec![json]);
+        while values.iter().any(serde_json::Value::is_array) {
+            let rows: Option<Vec<&Vec<serde_json::Value>>> =
+                values.iter().map(|row| row.as_array()).collect();
+            let size = rows.as_ref().and_then(|rows| Some(rows.first()?.len()));
+            let (Some(rows), Some(size)) = (rows, size) else {
+                return Err(wrong("its rows are not alike"));
+            };
+            if rows.iter().any(|row| row.len() != size) {
+                return Err(wrong("its rows are not alike"));
+            }
+            dims.push(size);
+            values = rows.into_iter().flatten().cloned().collect();
+        }
+        match values.iter().all(|value| value.is_number() || value.is_boolean()) {
+            true => Ok(Array { dims, values }),
+            false => Err(wrong("its elements must be numbers or booleans")),
+        }
+    }
+}
+
+impl Array {
+    /// What its numbers are.
+    pub(crate) fn kind(&self) -> NumberKind {
+        self.values.iter().map(kind_of).max().unwrap_or(NumberKind::None)
+    }
+
+    /// The tensor of an element type.
+    ///
+    /// # Errors
+    /// If a number is not one of the type.
+    pub(crate) fn literal(&self, dtype: DType) -> Result<Literal> {
+        let scalar = |value: &serde_json::Value| match (
+            value.as_bool(),
+            value.as_i64(),
+            value.as_u64(),
+            value.as_f64(),
+        ) {
+            (Some(value), ..) => Scalar::Bool(value),
+            (_, Some(value), ..) => Scalar::Signed(value),
+            (_, _, Some(value), _) => Scalar::Unsigned(value),
+            (.., value) => Scalar::Float(value.unwrap_or(f64::NAN)),
+        };
+        let keeps = |value: Scalar| value.round_to(dtype).as_f64() == value.as_f64();
+        for value in &self.values {
+            let is_kept = dtype.real().is_float() || keeps(scalar(value));
+            ensure!(kind_of(value).is_held_by(dtype) && is_kept, "{value} is not {dtype}");
+        }
+        let made = Literal::try_from_fn(dtype, self.dims.clone(), |i| scalar(&self.values[i]));
+        made.with_context(|| "it does not fit into memory")
+    }
 }
 
 impl FromStr for InputSpec {
     type Err = String;
 
     fn from_str(text: &str) -> Result<InputSpec, String> {
+        if text.starts_with('[') {
+            return text.parse().map(InputSpec::Array);
+        }
         let (word, ty) = text.split_once(':').map_or((text, None), |(word, ty)| (word, Some(ty)));
         match Fill::from_str(word, false) {
             Ok(fill) => Ok(InputSpec::Fill(fill, ty.map(tensor_type).transpose()?)),
             Err(_) => Ok(InputSpec::File(PathBuf::from(text))),
         }
+    }
+}
+
+/// What a number is.
+fn kind_of(value: &serde_json::Value) -> NumberKind {
+    match value {
+        serde_json::Value::Bool(_) => NumberKind::Bool,
+        value if value.is_f64() => NumberKind::Float,
+        _ => NumberKind::Int,
     }
 }
 
@@ -124,7 +205,7 @@ pub(crate) fn of(interface: &Interface, params: &[&Type], args: &InputArgs) -> R
                 Some(archive) => archives.push(archive),
                 None => specs.push(spec.clone()),
             },
-            InputSpec::Fill(..) => specs.push(spec.clone()),
+            InputSpec::Fill(..) | InputSpec::Array(_) => specs.push(spec.clone()),
         }
     }
     let named = named(interface, &archives)?;
@@ -169,6 +250,11 @@ fn one(spec: InputSpec, ty: &TensorType, seed: u64) -> Result<Literal> {
             Err(anyhow!("it is {}, but {} is expected", short_type(&given), short_type(ty)))
         }
         InputSpec::Fill(fill, given) => make(fill, given.as_ref().unwrap_or(ty), seed),
+        InputSpec::Array(array) => {
+            let given = TensorType::new(ty.dtype, array.dims.clone());
+            ensure!(fits(&given, ty), "it is {}, but {} is expected", short_type(&given), short_type(ty));
+            array.literal(ty.dtype)
+        }
     }
 }
 
@@ -293,6 +379,32 @@ mod tests {
         assert_eq!("rand".parse(), Ok(InputSpec::Fill(Fill::Rand, None)));
         assert_eq!("./rand".parse(), Ok(InputSpec::File("./rand".into())));
         assert_eq!("C:x.npy".parse(), Ok(InputSpec::File("C:x.npy".into())));
+    }
+
+    #[test]
+    fn brackets_are_an_array() {
+        let array = |text: &str, dtype| {
+            let literal =
+                text.parse::<Array>().and_then(|array| array.literal(dtype).map_err(|e| e.to_string()));
+            literal.map(|x| format!("{:?} {:?}", x.dims(), x.iter().map(Scalar::as_f64).collect::<Vec<_>>()))
+        };
+        let error = |text, dtype| array(text, dtype).unwrap_err();
+        assert_eq!(array("[0,2]", DType::S32), Ok("[2] [0.0, 2.0]".to_owned()));
+        assert_eq!(array("[[1.5, 2], [3, -4]]", DType::F32), Ok("[2, 2] [1.5, 2.0, 3.0, -4.0]".to_owned()));
+        assert_eq!(array("[[], []]", DType::F32), Ok("[2, 0] []".to_owned()));
+        assert_eq!(array("[true]", DType::Pred), Ok("[1] [1.0]".to_owned()));
+        assert_eq!(error("[0, 300]", DType::U8), "300 is not u8");
+        assert_eq!(error("[1.5]", DType::S32), "1.5 is not s32");
+        assert_eq!(error("[2]", DType::Pred), "2 is not pred");
+        for (text, why) in [
+            ("[[1], [2, 3]]", "its rows are not alike"),
+            ("[1, [2]]", "its rows are not alike"),
+            ("[null]", "its elements must be numbers or booleans"),
+            ("[1,", "EOF while parsing a value at line 1 column 3"),
+        ] {
+            let expected = format!("`{text}` is not an array: {why}; write [0,2] or [[1.5,2],[3,4]]");
+            assert_eq!(error(text, DType::F32), expected);
+        }
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! - `ValueError`: the user's program, names or shapes are invalid; its subclass `MissingTargetError`: the program calls
 //!   targets that are not registered.
 //! - `TypeError`: too few or too many arguments, or arguments of the wrong element type.
-//! - `NotImplementedError`: an op is vmapped although it says that it cannot be.
+//! - `NotImplementedError`: an op is vmapped although it says that it cannot be, or called with symbolic sizes from which the
+//!   shapes of its results do not follow.
 //! - `RuntimeError`: a handler or the engine failed.
 //! - `FileNotFoundError`, `OSError`: a library's file is missing or unusable.
 //! - `MemoryError`: there is not enough memory.
@@ -66,7 +67,7 @@ pub(crate) fn exception(code: ErrorCode, message: String) -> PyErr {
         | ErrorCode::AlreadyRegistered
         | ErrorCode::InvalidTarget
         | ErrorCode::InvalidText => PyValueError::new_err(message),
-        ErrorCode::NotBatched => PyNotImplementedError::new_err(message),
+        ErrorCode::NotBatched | ErrorCode::OpenSize => PyNotImplementedError::new_err(message),
         ErrorCode::MissingTarget => MissingTargetError::new_err(message),
         ErrorCode::OutOfMemory => PyMemoryError::new_err(message),
         ErrorCode::FileNotFound => PyFileNotFoundError::new_err(message),

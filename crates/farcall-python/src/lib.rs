@@ -15,6 +15,7 @@
 //! - `linear`: the derivative of a call, for JAX.
 //! - `lowering`: Python functions that decide what becomes of blocks.
 //! - `attributes`: attributes from Python and to it.
+//! - `dim`: sizes that are numbers or symbolic.
 //! - `elements`: the elements of a tensor as a Python buffer.
 //! - `run`: runs that Ctrl-C can end.
 //! - `error`: the exception that an error, or a panic, becomes.
@@ -24,6 +25,7 @@
 //! lowerings written in Python.
 
 mod attributes;
+mod dim;
 mod elements;
 mod error;
 mod executable;

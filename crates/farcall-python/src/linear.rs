@@ -7,17 +7,18 @@ use farcall::{Argument, DerivativeCall, DerivativeError, OpCall, OpError, Saved}
 use pyo3::prelude::*;
 
 use crate::attributes::Attributes;
+use crate::dim::{self, Dim};
 use crate::error::{exception, guarded};
 use crate::op::Operands;
 
 /// The derivative of one call with respect to some of its operands, as a linear map.
 #[pyclass(frozen, module = "farcall._farcall")]
 pub(crate) struct Linear {
-    inner: farcall::Linear,
+    inner: farcall::Linear<Dim>,
 }
 
 /// Element type and dimensions.
-type Tensor = (&'static str, Vec<i64>);
+type Tensor = (&'static str, Vec<Dim>);
 
 /// What an operand of a derivative op is: `("value", number)`, `("cotangent", number)` or `("zeros", tensor)`.
 #[derive(IntoPyObject)]
@@ -100,14 +101,14 @@ impl Linear {
 
     /// Which values get the mapped axis in front, and the types of the operands of the larger call; `None`: a loop.
     #[expect(clippy::needless_pass_by_value, reason = "made of a Python list")]
-    fn batch(&self, mapped: Vec<bool>, size: i64) -> PyResult<Option<(Vec<bool>, Vec<Tensor>)>> {
-        let batch = guarded(|| self.inner.batch(&mapped, size).map_err(|e| raised(&e)))?;
-        let tensors = |types: Vec<(farcall_sig::DType, Vec<i64>)>| types.into_iter().map(tensor).collect();
+    fn batch(&self, mapped: Vec<bool>, size: Dim) -> PyResult<Option<(Vec<bool>, Vec<Tensor>)>> {
+        let batch = guarded(|| self.inner.batch(&mapped, &size).map_err(|e| raised(&e)))?;
+        let tensors = |types: Vec<(farcall_sig::DType, Vec<Dim>)>| types.into_iter().map(tensor).collect();
         Ok(batch.map(|batch| (batch.batched, tensors(batch.operands))))
     }
 }
 
-fn call(call: DerivativeCall) -> PyResult<Call> {
+fn call(call: DerivativeCall<Dim>) -> PyResult<Call> {
     let given = |argument| match argument {
         Argument::Value(i) => Given::Value("value", i),
         Argument::Cotangent(i) => Given::Value("cotangent", i),
@@ -117,7 +118,7 @@ fn call(call: DerivativeCall) -> PyResult<Call> {
     Ok((call.op.target, Attributes::new(call.op.attrs)?, operands, call.results))
 }
 
-fn tensor((dtype, dims): (farcall_sig::DType, Vec<i64>)) -> Tensor {
+fn tensor((dtype, dims): (farcall_sig::DType, Vec<Dim>)) -> Tensor {
     (dtype.name(), dims)
 }
 
@@ -143,6 +144,7 @@ fn raised(error: &OpError) -> PyErr {
             }
             _ => error.to_string(),
         },
+        OpError::Mismatch { mismatch, .. } => dim::explained(mismatch.kind, error.to_string()),
         _ => error.to_string(),
     };
     exception(error.code(), message)

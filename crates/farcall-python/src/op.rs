@@ -19,6 +19,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::attributes::{Attributes, from_python, to_python};
+use crate::dim::{self, Dim};
 use crate::elements::element_type;
 use crate::error::{exception, guarded};
 use crate::executable::Executable;
@@ -32,13 +33,13 @@ pub(crate) struct Op {
 }
 
 /// Element type, dimensions, and dimensions from the fastest in memory to the slowest.
-type Tensor = (&'static str, Vec<i64>, Vec<usize>);
+type Tensor = (&'static str, Vec<Dim>, Vec<usize>);
 
 /// Name, type, whether it must be given, default.
 type DeclaredAttribute<'a, 'py> = (&'a str, String, bool, Option<Bound<'py, PyAny>>);
 
 /// Size and kind of each factor; for each operand and each result, the factors of its dimensions.
-type Factors = (Vec<(i64, &'static str)>, Vec<Vec<usize>>, Vec<Vec<usize>>);
+type Factors = (Vec<(Dim, &'static str)>, Vec<Vec<usize>>, Vec<Vec<usize>>);
 
 /// What a signature says of one call.
 #[pyclass(frozen, get_all, module = "farcall._farcall")]
@@ -77,7 +78,8 @@ impl Op {
     }
 
     fn mismatch(&self, mismatch: &Mismatch) -> PyErr {
-        exception(mismatch.kind.into(), mismatch.in_op(self.target.name()))
+        let message = mismatch.in_op(self.target.name());
+        exception(mismatch.kind.into(), dim::explained(mismatch.kind, message))
     }
 }
 
@@ -224,7 +226,7 @@ impl Op {
     }
 
     /// What a call gives.
-    fn infer(&self, operands: Vec<(String, Vec<i64>)>, attrs: &Attributes) -> PyResult<Call> {
+    fn infer(&self, operands: Vec<(String, Vec<Dim>)>, attrs: &Attributes) -> PyResult<Call> {
         let operands = Operands::new(operands)?;
         guarded(|| {
             let declaration = self.declaration()?;
@@ -242,7 +244,7 @@ impl Op {
     fn batch_rule<'py>(
         &self,
         py: Python<'py>,
-        operands: Vec<(String, Vec<i64>)>,
+        operands: Vec<(String, Vec<Dim>)>,
         batched: Vec<bool>,
         attrs: &Attributes,
     ) -> PyResult<Bound<'py, PyTuple>> {
@@ -267,7 +269,7 @@ impl Op {
     /// The derivative of a call with respect to some of its operands.
     fn linear(
         &self,
-        operands: Vec<(String, Vec<i64>)>,
+        operands: Vec<(String, Vec<Dim>)>,
         attrs: &Attributes,
         moving: Vec<usize>,
     ) -> PyResult<Linear> {
@@ -287,14 +289,14 @@ impl Op {
 
     /// The factors of a call: the size of each, and what may be done with it (`"map"`, `"whole"`, or a reducer such as
     /// `"sum"`); for each operand and for each result, the number of the factor that each of its dimensions is.
-    fn factors(&self, operands: Vec<(String, Vec<i64>)>, attrs: &Attributes) -> PyResult<Factors> {
+    fn factors(&self, operands: Vec<(String, Vec<Dim>)>, attrs: &Attributes) -> PyResult<Factors> {
         let operands = Operands::new(operands)?;
         guarded(|| {
             let (types, declaration) = (operands.types(), self.declaration()?);
             let call = declaration.infer(&types, &attrs.inner).map_err(|e| self.mismatch(&e))?;
             let CallFactors { factors, operands, results } =
                 declaration.signature.call_factors(&types, &call);
-            Ok((factors.iter().map(|f| (f.size, f.kind.name())).collect(), operands, results))
+            Ok((factors.into_iter().map(|f| (f.size, f.kind.name())).collect(), operands, results))
         })
     }
 
@@ -337,7 +339,7 @@ impl Op {
 }
 
 impl Call {
-    fn new(inference: Inference, signature: &Signature) -> Call {
+    fn new(inference: Inference<Dim>, signature: &Signature) -> Call {
         let BatchSplit { dims, added } = signature.batch_split(&inference);
         let BatchDims { operands: has_batch, rank: batch_rank } = signature.batch_dims(&inference);
         let results = inference.results;
@@ -355,15 +357,15 @@ impl Call {
 }
 
 /// The operands of a call: element types and dimensions.
-pub(crate) struct Operands(pub(crate) Vec<(DType, Vec<i64>)>);
+pub(crate) struct Operands<S = Dim>(pub(crate) Vec<(DType, Vec<S>)>);
 
-impl Operands {
-    pub(crate) fn new(operands: Vec<(String, Vec<i64>)>) -> PyResult<Operands> {
+impl<S> Operands<S> {
+    pub(crate) fn new(operands: Vec<(String, Vec<S>)>) -> PyResult<Operands<S>> {
         let operands = operands.into_iter().map(|(dtype, dims)| Ok((element_type(&dtype)?, dims)));
         Ok(Operands(operands.collect::<PyResult<_>>()?))
     }
 
-    fn types(&self) -> Vec<OperandType<'_>> {
+    fn types(&self) -> Vec<OperandType<'_, S>> {
         self.0.iter().map(|(dtype, dims)| OperandType { dtype: *dtype, dims }).collect()
     }
 }

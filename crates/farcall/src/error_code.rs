@@ -27,6 +27,8 @@ pub enum ErrorCode {
     NotDifferentiable,
     /// An op that is vmapped although it cannot be.
     NotBatched,
+    /// A call whose result types do not follow from its signature as long as sizes are open.
+    OpenSize,
     /// There is not enough memory.
     OutOfMemory,
     /// A custom call failed, with this code of the handler's.
@@ -84,7 +86,9 @@ impl ErrorCode {
             ErrorCode::Device | ErrorCode::NoSignature | ErrorCode::UnreadableFile | ErrorCode::Link => {
                 Status::FailedPrecondition
             }
-            ErrorCode::NotDifferentiable | ErrorCode::NotBatched => Status::Unimplemented,
+            ErrorCode::NotDifferentiable | ErrorCode::NotBatched | ErrorCode::OpenSize => {
+                Status::Unimplemented
+            }
             ErrorCode::OutOfMemory | ErrorCode::TooManyIterations => Status::ResourceExhausted,
             ErrorCode::Interrupted => Status::Cancelled,
             ErrorCode::Operation | ErrorCode::InvalidPlan => Status::Internal,

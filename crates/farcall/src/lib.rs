@@ -18,6 +18,7 @@
 //! - `host`: the host side of XLA's C interface.
 //! - [`custom_call`]: a program's calls through that interface.
 //! - [`profile`]: what runs spend their time on.
+//! - [`promises`]: whether ops keep what they promise in their declarations.
 //! - [`machine`]: what the machine can do, to compare runs with.
 //! - [`ErrorCode`]: the kind of an error.
 //! - [`eval_host`]: custom calls for the reference evaluator.
@@ -47,6 +48,7 @@ pub mod plan;
 mod platform;
 mod polymorphic;
 pub mod profile;
+pub mod promises;
 pub mod registry;
 mod runtime;
 mod transfers;

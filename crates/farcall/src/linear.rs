@@ -8,11 +8,11 @@
 //!
 //! At a point, a derivative is a linear map. Its operands are the values that were *saved* at that point, then the
 //! tangents of the operands that *move*; the tangents of the others are zero. Only results of real or complex types
-//! have tangents. Indices count the operands and results of the call, not those of the declaration.
+//! have tangents. Sizes may be open ([`Size`]). Indices count the operands and results of the call, not those of the declaration.
 
 use std::sync::Arc;
 
-use farcall_sig::signature::{Batching, Inference, JvpSource, Mismatch, OperandType, VjpSource};
+use farcall_sig::signature::{Batching, Inference, JvpSource, Mismatch, OperandType, Size, VjpSource};
 use farcall_sig::{Attrs, DType};
 
 use crate::registry::{Declaration, Target};
@@ -20,15 +20,15 @@ use crate::{ErrorCode, OpError};
 
 /// The derivative of one call with respect to some of its operands.
 #[derive(Clone, Debug)]
-pub struct Linear {
+pub struct Linear<S = i64> {
     target: Arc<Target>,
-    operands: Vec<Tensor>,
+    operands: Vec<Tensor<S>>,
     moving: Vec<usize>,
-    call: Inference,
+    call: Inference<S>,
 }
 
 /// Element type and dimensions.
-type Tensor = (DType, Vec<i64>);
+type Tensor<S> = (DType, Vec<S>);
 
 /// A value at the point of a derivative.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,13 +43,13 @@ pub enum Saved {
 
 /// What an operand of a derivative op is.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Argument {
+pub enum Argument<S = i64> {
     /// This one of the values: those that are saved, then the tangents of the operands that move.
     Value(usize),
     /// The cotangent of this one of the results that have tangents.
     Cotangent(usize),
     /// Zeros of this type.
-    Zeros(Tensor),
+    Zeros(Tensor<S>),
 }
 
 /// A call of an op of the same library.
@@ -63,11 +63,11 @@ pub struct OpCall {
 
 /// A call of a derivative op.
 #[derive(Clone, PartialEq, Debug)]
-pub struct DerivativeCall {
+pub struct DerivativeCall<S = i64> {
     /// What is called.
     pub op: OpCall,
     /// With what.
-    pub operands: Vec<Argument>,
+    pub operands: Vec<Argument<S>>,
     /// For a tangent op: for each result that has a tangent, the result that is it. For a backward op: for each operand
     /// that moves, the result that is its cotangent, if there is one.
     pub results: Vec<Option<usize>>,
@@ -75,11 +75,11 @@ pub struct DerivativeCall {
 
 /// How a derivative is vmapped as one.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct LinearBatch {
+pub struct LinearBatch<S = i64> {
     /// For each value, whether it gets the mapped axis in front (by broadcasting where it has none).
     pub batched: Vec<bool>,
     /// The types of the operands of the larger call.
-    pub operands: Vec<Tensor>,
+    pub operands: Vec<Tensor<S>>,
 }
 
 /// A derivative that does not exist.
@@ -132,17 +132,17 @@ impl DerivativeError {
     }
 }
 
-impl Linear {
+impl<S: Size> Linear<S> {
     /// The derivative of a call with respect to the operands `moving`, in ascending order.
     ///
     /// # Errors
     /// If the target has no signature, the call does not fit it, or `moving` are not operands of it in ascending order.
     pub fn new(
         target: &Arc<Target>,
-        operands: Vec<Tensor>,
+        operands: Vec<Tensor<S>>,
         attrs: &Attrs,
         moving: Vec<usize>,
-    ) -> Result<Linear, OpError> {
+    ) -> Result<Linear<S>, OpError> {
         let op = || target.name().to_owned();
         let declaration = target.declaration().ok_or_else(|| OpError::NoSignature { op: op() })?;
         let call = declaration
@@ -156,7 +156,7 @@ impl Linear {
     }
 
     /// What the signature says of the call.
-    pub fn call(&self) -> &Inference {
+    pub fn call(&self) -> &Inference<S> {
         &self.call
     }
 
@@ -203,7 +203,7 @@ impl Linear {
     ///
     /// # Errors
     /// If there is no such derivative.
-    pub fn tangent(&self) -> Result<DerivativeCall, OpError> {
+    pub fn tangent(&self) -> Result<DerivativeCall<S>, OpError> {
         self.check_moving()?;
         let jvp = self.declaration().jvp.as_ref().ok_or_else(|| self.lacks(DerivativeError::NoForward))?;
         let saved = self.saved();
@@ -236,7 +236,7 @@ impl Linear {
     ///
     /// # Errors
     /// If there is no such derivative.
-    pub fn backward(&self, zero: &[bool]) -> Result<DerivativeCall, OpError> {
+    pub fn backward(&self, zero: &[bool]) -> Result<DerivativeCall<S>, OpError> {
         self.check_moving()?;
         let vjp = self.declaration().vjp.as_ref().ok_or_else(|| self.no_reverse())?;
         let (saved, results) = (self.saved(), self.results());
@@ -291,8 +291,8 @@ impl Linear {
     ///
     /// # Errors
     /// If the size is negative, or what a batching function says cannot be.
-    pub fn batch(&self, mapped: &[bool], size: i64) -> Result<Option<LinearBatch>, OpError> {
-        if size < 0 {
+    pub fn batch(&self, mapped: &[bool], size: &S) -> Result<Option<LinearBatch<S>>, OpError> {
+        if let Some(size) = size.known().filter(|size| *size < 0) {
             return Err(OpError::AxisSize { op: self.target.name().to_owned(), size });
         }
         let declaration = self.declaration();
@@ -323,9 +323,9 @@ impl Linear {
     }
 
     /// The types of the operands, some with an axis in front.
-    fn with_axis(&self, flags: &[bool], size: i64) -> Vec<Tensor> {
-        let add = |((dtype, dims), flag): (&Tensor, &bool)| {
-            (*dtype, flag.then_some(size).into_iter().chain(dims.iter().copied()).collect())
+    fn with_axis(&self, flags: &[bool], size: &S) -> Vec<Tensor<S>> {
+        let add = |((dtype, dims), flag): (&Tensor<S>, &bool)| {
+            (*dtype, flag.then_some(size).into_iter().chain(dims).cloned().collect())
         };
         self.operands.iter().zip(flags).map(add).collect()
     }
@@ -384,11 +384,11 @@ fn is_continuous(dtype: DType) -> bool {
     dtype.is_float() || dtype.is_complex()
 }
 
-fn types(tensors: &[Tensor]) -> Vec<OperandType<'_>> {
+fn types<S>(tensors: &[Tensor<S>]) -> Vec<OperandType<'_, S>> {
     tensors.iter().map(|(dtype, dims)| OperandType { dtype: *dtype, dims }).collect()
 }
 
-fn value(saved: &[Saved], wanted: Saved) -> Argument {
+fn value<S>(saved: &[Saved], wanted: Saved) -> Argument<S> {
     Argument::Value(saved.iter().position(|s| *s == wanted).expect("what a derivative needs is saved"))
 }
 

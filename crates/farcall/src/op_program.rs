@@ -105,6 +105,7 @@ impl From<MismatchKind> for ErrorCode {
             MismatchKind::Shape => ErrorCode::Shape,
             MismatchKind::AttrName | MismatchKind::AttrType => ErrorCode::Attribute,
             MismatchKind::Batching => ErrorCode::NotBatched,
+            MismatchKind::Open => ErrorCode::OpenSize,
         }
     }
 }

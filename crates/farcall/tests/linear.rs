@@ -155,9 +155,9 @@ fn what_moves_are_operands() {
     let linear = of_vector("pair");
     assert_eq!(linear.backward(&[]).unwrap().results, [Some(0)]);
     for mapped in [&[][..], &[true], &[true; 9]] {
-        assert!(linear.batch(mapped, 4).is_ok());
+        assert!(linear.batch(mapped, &4).is_ok());
     }
-    let error = linear.batch(&[true], -4).unwrap_err();
+    let error = linear.batch(&[true], &-4).unwrap_err();
     assert_eq!(
         (error.code(), error.to_string().as_str()),
         (ErrorCode::Shape, "pair: an axis cannot have size -4")
@@ -233,9 +233,9 @@ fn a_linear_tangent_op_is_transposed() {
 fn a_derivative_is_vmapped_where_its_op_is() {
     let linear = product_in(&[0]);
     // The values: x, scale, the residual, the tangent of x.
-    let batch = linear.batch(&[true, false, true, true], 5).unwrap();
+    let batch = linear.batch(&[true, false, true, true], &5).unwrap();
     let f32s = |dims: &[i64]| (DType::F32, dims.to_vec());
     let operands = vec![f32s(&[5, 2, 3]), f32s(&[3]), f32s(&[3]), (DType::S32, vec![])];
     assert_eq!(batch, Some(LinearBatch { batched: vec![true, false, true, true], operands }));
-    assert_eq!(linear.batch(&[true, true, true, true], 5).unwrap(), None, "a scale of each entry");
+    assert_eq!(linear.batch(&[true, true, true, true], &5).unwrap(), None, "a scale of each entry");
 }

@@ -110,6 +110,7 @@ fn next_steps(path: &Path, names: &Names, farcall: &Farcall) -> Vec<(String, &'s
         ("cargo build --release".to_owned(), ""),
         (format!("{program} op {library} {}", names.op), ""),
         (format!("{program} op {library} {} -i 'rand:f32[2,4]' -i ones", names.op), ""),
+        (format!("{program} op {library} --check"), "what its signatures promise"),
         (format!("pip install {package}"), ""),
         ("python example.py".to_owned(), "NumPy and JAX"),
     ]

@@ -3,10 +3,12 @@
 use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
+use farcall::OpError;
 use farcall::ir::literal::Literal;
 use farcall::registry::Target;
 use farcall::sig::attr::{AttrType, MixedList};
-use farcall::sig::{AttrValue, Attrs};
+use farcall::sig::signature::{GivenType, NumberKind};
+use farcall::sig::{AttrValue, Attrs, DType};
 
 use super::known::Known;
 use crate::inputs::{self, InputSpec};
@@ -91,13 +93,16 @@ pub(crate) fn operands(
                 npy::read_as_one_of(path, &possible.unwrap_or_default())
             }
             InputSpec::Fill(fill, Some(ty)) => inputs::make(*fill, ty, seed(i)),
-            InputSpec::Fill(_, None) => continue,
+            InputSpec::Fill(_, None) | InputSpec::Array(_) => continue,
         };
         let literal = literal.with_context(|| named(i))?;
-        if let Some(operand) = declared(i) {
+        made[i] = Some(literal);
+    }
+    arrays(target, inputs, &mut made)?;
+    for (i, literal) in made.iter().enumerate() {
+        if let (Some(operand), Some(literal)) = (declared(i), literal) {
             known.learn(operand, &literal.ty());
         }
-        made[i] = Some(literal);
     }
     let rest = inputs.iter().zip(made).enumerate().map(|(i, (spec, made))| match (spec, made) {
         (_, Some(literal)) => Ok(literal),
@@ -109,9 +114,44 @@ pub(crate) fn operands(
             };
             inputs::make(*fill, &ty, seed(i)).with_context(|| named(i))
         }
-        (InputSpec::File(path), None) => bail!("{} was not read", path.display()),
+        (InputSpec::File(_) | InputSpec::Array(_), None) => bail!("{} was not read", named(i)),
     });
     rest.collect()
+}
+
+/// Makes the operands that are arrays of numbers, of types that the op takes beside those that are there.
+///
+/// # Errors
+/// If there is no such type.
+fn arrays(target: &Target, inputs: &[&InputSpec], made: &mut [Option<Literal>]) -> Result<()> {
+    let Some(signature) = target.signature() else { return Ok(()) };
+    let given = inputs.iter().zip(made.iter()).map(|(spec, made)| match (spec, made) {
+        (_, Some(literal)) => GivenType::Typed(literal.dtype()),
+        (InputSpec::Array(array), None) => GivenType::Number(array.kind()),
+        (_, None) => GivenType::Number(NumberKind::None),
+    });
+    let given: Vec<GivenType> = given.collect();
+    let groups = signature.number_types(&given, false);
+    for group in groups.map_err(|mismatch| OpError::Mismatch { op: target.name().to_owned(), mismatch })? {
+        let read = |types: &Vec<DType>| {
+            let arrays = group.operands.iter().zip(types).filter_map(|(i, dtype)| match inputs[*i] {
+                InputSpec::Array(array) => Some(array.literal(*dtype).map(|literal| (*i, literal))),
+                _ => None,
+            });
+            arrays.collect::<Result<Vec<_>>>()
+        };
+        let mut tries = group.choices.iter().map(read);
+        let first = tries.next().transpose();
+        let found = match first {
+            Ok(found) => found.unwrap_or_default(),
+            // Numbers may not be in the range of the preferred type.
+            Err(wrong) => {
+                tries.find_map(Result::ok).ok_or(wrong).with_context(|| target.name().to_owned())?
+            }
+        };
+        found.into_iter().for_each(|(i, literal)| made[i] = Some(literal));
+    }
+    Ok(())
 }
 
 /// The attributes, read as what the op declares them to be. What the op does not declare is kept as a

@@ -1,6 +1,7 @@
 //! `farcall op`: one op of a library, on given arrays.
 //!
-//! Without a name, it lists the library's ops; without operands and attributes, it explains the op (`doc`). A call is
+//! Without a name, it lists the library's ops; without operands and attributes, it explains the op (`doc`); with `--check`, it
+//! tries what ops promise (`check`). A call is
 //! a program of one custom call, built from the op's signature ([`op_program`]) and run like any other.
 
 use std::io::Write;
@@ -25,9 +26,11 @@ use crate::inputs::count;
 use crate::stats::Stats;
 use crate::{npy, results, terminal};
 
+mod check;
 mod doc;
 mod given;
 mod known;
+mod made;
 
 pub(crate) use given::AttrSpec;
 
@@ -39,10 +42,15 @@ pub(crate) fn op(args: &OpArgs) -> Result<()> {
     let library = &args.library;
     let ops: Vec<Arc<Target>> =
         loaded.targets.iter().filter(|t| t.platform() == Device::default().platform()).cloned().collect();
-    let Some(name) = &args.name else { return doc::list(&ops, library, args.json) };
+    let Some(name) = &args.name else {
+        return if args.check { check::all(&ops, args) } else { doc::list(&ops, library, args.json) };
+    };
     let Some(target) = ops.iter().find(|t| t.name() == name) else {
         bail!(unknown(name, library, &loaded.targets))
     };
+    if args.check {
+        return check::one(target, &ops, args);
+    }
     if args.inputs.is_empty() && args.attrs.is_empty() && !args.call {
         return doc::explain(target, library, args.json);
     }

@@ -93,13 +93,16 @@ impl Folder {
 
 /// The library with test handlers: an example of this package, which Cargo builds for all of its tests,
 /// but not if only this one is asked for.
-pub(crate) static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
-    let library = built().join("examples/libcli_test_ops.so");
+pub(crate) static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| example("cli_test_ops"));
+
+/// The library that is an example of this package.
+pub(crate) fn example(name: &str) -> PathBuf {
+    let library = built().join(format!("examples/lib{name}.so"));
     if !library.exists() {
-        build(&["--package", "farcall-cli", "--example", "cli_test_ops"]);
+        build(&["--package", "farcall-cli", "--example", name]);
     }
     library
-});
+}
 
 /// The library of another package, as it is now.
 pub(crate) fn library_of(package: &str) -> PathBuf {

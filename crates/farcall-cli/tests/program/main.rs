@@ -1,5 +1,6 @@
 //! The program as its users see it: what it prints, and how it ends.
 
+mod check;
 mod cli;
 mod convert;
 mod ending;

@@ -121,6 +121,7 @@ fn what_to_do_next_is_printed() {
           cargo build --release
           farcall op target/release/libgates.so gates
           farcall op target/release/libgates.so gates -i 'rand:f32[2,4]' -i ones
+          farcall op target/release/libgates.so --check  # what its signatures promise
           pip install 'CHECKOUT[jax]'
           python example.py         # NumPy and JAX
     "#]]

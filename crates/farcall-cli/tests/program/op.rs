@@ -61,6 +61,16 @@ fn an_op_runs_on_made_and_given_operands() {
         }
     "#]],
     );
+    // Numbers may be written down; their type is what the op and the others say.
+    folder.prints(
+        &op(&["test.power_sum", "-i", "[[0, 1.5], [2, 3]]", "-i", "[1, 1]", "-a", "power=1"]),
+        expect![[r#"
+        sum  f32[2]
+        [1.5, 5.0]
+        most  f32[2]
+        [1.5, 3.0]
+    "#]],
+    );
     // What the others say need not be said, wherever it stands.
     let inputs = ["-i", "iota", "-i", "weight.npy", "-a", "power=1"];
     let ended = folder.farcall(op(&[&["test.power_sum"], &inputs[..]].concat()));
@@ -118,6 +128,12 @@ fn mistakes_are_told_in_the_op_s_words() {
         expect![[r#"
         error: test.triple: x must be f32, but is f64
     "#]],
+    );
+    fails(
+        &["test.triple", "-i", "[true]"],
+        expect![[r#"
+            error: test.triple: x must be f32, but is a boolean
+        "#]],
     );
     fails(
         &["test.triple", "-i", "nowhere.npy"],
@@ -252,7 +268,7 @@ fn ops_are_listed_and_explained() {
 
         For example:
 
-            farcall op LIBRARY test.power_sum -i 'rand:f32[2,4]' -i 'rand:bf16[4]' -a power=2
+            farcall op LIBRARY test.power_sum -i 'rand:f32[2,3]' -i 'rand:bf16[3]' -a power=2
     "#]]);
     folder.prints(
         &op(&["test.say"]),

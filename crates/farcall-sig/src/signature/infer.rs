@@ -1,35 +1,44 @@
 //! Infers the types of a call's results from its operands and attributes, or returns a message that uses the op's own
 //! names.
 //!
-//! Nothing panics or overflows, whatever the sizes are.
+//! Sizes are numbers, or open ones of a host ([`Size`]). Nothing panics or overflows, whatever they are.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use super::Signature;
 use super::ast::*;
+use super::size::{Size, SizeError};
 use crate::attr::{AttrType, AttrValue, Attrs};
 use crate::dtype::DType;
 use crate::nearest::nearest;
 
 /// The type of an operand that a call gives.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct OperandType<'a> {
+#[derive(PartialEq, Eq, Debug)]
+pub struct OperandType<'a, S = i64> {
     /// Its element type.
     pub dtype: DType,
     /// Its dimensions, batch dimensions first.
-    pub dims: &'a [i64],
+    pub dims: &'a [S],
 }
+
+impl<S> Clone for OperandType<'_, S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S> Copy for OperandType<'_, S> {}
 
 /// The type of a result.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ResultType {
+pub struct ResultType<S = i64> {
     /// Which of [`Signature::results`] it is.
     pub decl: usize,
     /// Its element type.
     pub dtype: DType,
     /// Its dimensions, batch dimensions first.
-    pub dims: Vec<i64>,
+    pub dims: Vec<S>,
     /// The operand of the call whose buffer it is in.
     pub aliases: Option<usize>,
     /// Its dimensions from the fastest in memory to the slowest.
@@ -38,17 +47,17 @@ pub struct ResultType {
 
 /// All that a signature says about one call.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Inference {
+pub struct Inference<S = i64> {
     /// The results of the call. An optional one that is absent is left out; a variadic one is several.
-    pub results: Vec<ResultType>,
+    pub results: Vec<ResultType<S>>,
     /// For each operand of the call, which of [`Signature::operands`] it is.
     pub operands: Vec<usize>,
     /// For each operand, its dimensions from the fastest in memory to the slowest.
     pub operand_layouts: Vec<Vec<usize>>,
     /// What `*` stands for.
-    pub batch: Vec<i64>,
+    pub batch: Vec<S>,
     /// The named dimensions and their sizes, without those that have several.
-    pub dims: BTreeMap<String, i64>,
+    pub dims: BTreeMap<String, S>,
     /// The type variables and what they stand for.
     pub types: BTreeMap<String, DType>,
     /// All attributes in the order of [`Signature::attrs`], with defaults filled in.
@@ -81,6 +90,8 @@ pub enum MismatchKind {
     AttrType,
     /// An op that cannot be vmapped.
     Batching,
+    /// Something that does not follow as long as sizes are open.
+    Open,
 }
 
 /// What a mismatch is about.
@@ -125,8 +136,8 @@ impl Signature {
     ///
     /// # Errors
     /// The first thing that does not fit, in the order operand count, attributes, operands from left to
-    /// right, conditions, results.
-    pub fn infer(&self, operands: &[OperandType<'_>], attrs: &Attrs) -> Result<Inference> {
+    /// right, conditions, results; or that cannot be said while sizes are open ([`MismatchKind::Open`]).
+    pub fn infer<S: Size>(&self, operands: &[OperandType<'_, S>], attrs: &Attrs) -> Result<Inference<S>> {
         self.infer_with(operands, attrs, |_, results| match results {
             [] => Ok(Vec::new()),
             [name, ..] => Err(format!("the shape of {name} is given by a shape function, which is missing")),
@@ -139,12 +150,12 @@ impl Signature {
     ///
     /// # Errors
     /// As for `infer`; the function's own, and what is wrong with what it gave.
-    pub fn infer_with(
+    pub fn infer_with<S: Size>(
         &self,
-        operands: &[OperandType<'_>],
+        operands: &[OperandType<'_, S>],
         attrs: &Attrs,
-        shapes: impl FnOnce(&Attrs, &[String]) -> std::result::Result<Vec<Vec<i64>>, String>,
-    ) -> Result<Inference> {
+        shapes: impl FnOnce(&Attrs, &[String]) -> std::result::Result<Vec<Vec<S>>, String>,
+    ) -> Result<Inference<S>> {
         let slots = self.operand_slots(operands.len())?;
         let attrs = self.complete_attrs(attrs)?;
         let mut call = Call {
@@ -164,14 +175,14 @@ impl Signature {
         call.check_conditions()?;
         let mut results = call.results()?;
         call.any_results(&mut results, shapes)?;
-        let layout = |(operand, slot): (&OperandType<'_>, &usize)| {
+        let layout = |(operand, slot): (&OperandType<'_, S>, &usize)| {
             self.operands[*slot].layout.minor_to_major(operand.dims.len())
         };
         Ok(Inference {
             results,
             operand_layouts: operands.iter().zip(&call.slots).map(layout).collect(),
             batch: call.batch.map(|(dims, _)| dims.to_vec()).unwrap_or_default(),
-            dims: call.dims.iter().map(|(name, (size, _))| (name.to_string(), *size)).collect(),
+            dims: call.dims.iter().map(|(name, (size, _))| (name.to_string(), size.clone())).collect(),
             types: call.types.iter().map(|(name, bound)| (name.to_string(), bound.dtype)).collect(),
             operands: call.slots,
             attrs,
@@ -326,22 +337,22 @@ struct BoundType {
 }
 
 /// One call, while what its names stand for is found.
-struct Call<'a> {
+struct Call<'a, S> {
     signature: &'a Signature,
-    given: &'a [OperandType<'a>],
+    given: &'a [OperandType<'a, S>],
     names: Vec<String>,
     slots: Vec<usize>,
     attrs: &'a Attrs,
     /// The batch dimensions, and the operand that gave them first.
-    batch: Option<(&'a [i64], usize)>,
+    batch: Option<(&'a [S], usize)>,
     /// Size of each dimension, and the operand that gave it first.
-    dims: BTreeMap<&'a str, (i64, usize)>,
+    dims: BTreeMap<&'a str, (S, usize)>,
     /// Sizes of dimensions with dots, one for each variadic operand.
-    each: BTreeMap<&'a str, Vec<i64>>,
+    each: BTreeMap<&'a str, Vec<S>>,
     types: BTreeMap<&'a str, BoundType>,
 }
 
-impl<'a> Call<'a> {
+impl<'a, S: Size> Call<'a, S> {
     /// Operands from left to right: ranks, element types, batch dimensions, names that stand alone.
     fn bind(&mut self) -> Result {
         for i in 0..self.given.len() {
@@ -368,7 +379,7 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
-    fn check_rank(&self, i: usize, operand: &Operand, dims: &[i64]) -> Result {
+    fn check_rank(&self, i: usize, operand: &Operand, dims: &[S]) -> Result {
         let name = &self.names[i];
         let fixed = operand.shape.dims.len();
         let fits = match (operand.shape.any, operand.shape.batch) {
@@ -385,7 +396,7 @@ impl<'a> Call<'a> {
             );
             return mismatch(MismatchKind::Shape, Place::Operand(i), message);
         }
-        match dims.iter().position(|d| *d < 0) {
+        match dims.iter().position(|d| d.known().is_some_and(|d| d < 0)) {
             None => Ok(()),
             Some(_) => {
                 let message = format!("{name} has shape {dims:?}, with a negative dimension");
@@ -458,14 +469,13 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
-    fn bind_dims(&mut self, i: usize, operand: &'a Operand, sizes: &[i64]) -> Result {
+    fn bind_dims(&mut self, i: usize, operand: &'a Operand, sizes: &[S]) -> Result {
         let variadic = operand.arity == Arity::Variadic;
         let entry = i - self.slots[i];
         for (k, (dim, size)) in operand.shape.dims.iter().zip(sizes).enumerate() {
-            let size = *size;
             let shape = || format!("{} has shape {:?}", self.names[i], self.given[i].dims);
             match dim {
-                Dim::Size(Expr::Literal(literal, _)) if *literal != size => {
+                Dim::Size(Expr::Literal(literal, _)) if S::of(*literal) != *size => {
                     let message =
                         format!("{}, but its dimension {k} of {} must be {literal}", shape(), operand.shape);
                     return mismatch(MismatchKind::Shape, Place::Operand(i), message);
@@ -473,7 +483,7 @@ impl<'a> Call<'a> {
                 Dim::Size(Expr::Name(name)) => {
                     let name = name.text.as_str();
                     if let Some(value) = self.attr_size(name) {
-                        if i128::from(size) != value {
+                        if size.known().map(i128::from) != Some(value) {
                             let message = format!(
                                 "{} has {name} = {size} but attribute {name} is {value}",
                                 self.names[i]
@@ -482,9 +492,9 @@ impl<'a> Call<'a> {
                         }
                         continue;
                     }
-                    let (known, giver) = *self.dims.entry(name).or_insert((size, i));
+                    let (known, giver) = self.dims.entry(name).or_insert_with(|| (size.clone(), i));
                     if known != size {
-                        let message = match giver == i {
+                        let message = match *giver == i {
                             true => format!(
                                 "{}, but {} has {name} twice, which cannot be both {known} and {size}",
                                 shape(),
@@ -492,7 +502,7 @@ impl<'a> Call<'a> {
                             ),
                             false => format!(
                                 "{} has {name} = {size} but {} has {name} = {known}",
-                                self.names[i], self.names[giver]
+                                self.names[i], self.names[*giver]
                             ),
                         };
                         return mismatch(MismatchKind::Shape, Place::Operand(i), message);
@@ -502,8 +512,8 @@ impl<'a> Call<'a> {
                 Dim::Each(name) if variadic => {
                     let sizes = self.each.entry(&name.text).or_default();
                     match sizes.get(entry) {
-                        None => sizes.push(size),
-                        Some(known) if *known != size => {
+                        None => sizes.push(size.clone()),
+                        Some(known) if known != size => {
                             let message =
                                 format!("{} has {name} = {known} and {name} = {size}", self.names[i]);
                             return mismatch(MismatchKind::Shape, Place::Operand(i), message);
@@ -547,7 +557,13 @@ impl<'a> Call<'a> {
     fn check_conditions(&self) -> Result {
         for clause in &self.signature.clauses {
             let Clause::Condition(left, comparison, right) = clause else { continue };
-            if !comparison.holds(self.size(left, Place::Call)?, self.size(right, Place::Call)?) {
+            let (left_size, right_size) = (self.size(left, Place::Call)?, self.size(right, Place::Call)?);
+            let holds = S::compare(*comparison, &left_size, &right_size);
+            let holds = holds.or_else(|_| {
+                let message = format!("{clause} may not hold{}", self.with_values(&[left, right]));
+                mismatch(MismatchKind::Open, Place::Call, message)
+            })?;
+            if !holds {
                 let message = format!("{clause} does not hold{}", self.with_values(&[left, right]));
                 return mismatch(MismatchKind::Shape, Place::Call, message);
             }
@@ -555,7 +571,7 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
-    fn results(&self) -> Result<Vec<ResultType>> {
+    fn results(&self) -> Result<Vec<ResultType<S>>> {
         let mut results = Vec::new();
         for (decl, result) in self.signature.results.iter().enumerate() {
             let declared = |name: &Option<Name>| {
@@ -584,8 +600,8 @@ impl<'a> Call<'a> {
     /// The dimensions of results that can have any: an aliased operand's, or what the shape function says.
     fn any_results(
         &self,
-        results: &mut [ResultType],
-        shapes: impl FnOnce(&Attrs, &[String]) -> std::result::Result<Vec<Vec<i64>>, String>,
+        results: &mut [ResultType<S>],
+        shapes: impl FnOnce(&Attrs, &[String]) -> std::result::Result<Vec<Vec<S>>, String>,
     ) -> Result {
         let mut unknown: Vec<(usize, String)> = Vec::new();
         for i in 0..results.len() {
@@ -635,7 +651,7 @@ impl<'a> Call<'a> {
                 );
                 return mismatch(MismatchKind::Shape, place, message);
             }
-            if dims.iter().any(|d| *d < 0) {
+            if dims.iter().any(|d| d.known().is_some_and(|d| d < 0)) {
                 let message = format!(
                     "the shape function returns {name} the shape {dims:?}, with a negative dimension"
                 );
@@ -663,7 +679,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    fn result_dims(&self, decl: usize, result: &ResultDecl, entry: usize) -> Result<Vec<i64>> {
+    fn result_dims(&self, decl: usize, result: &ResultDecl, entry: usize) -> Result<Vec<S>> {
         let place = Place::Result(decl);
         let mut dims = match (result.shape.batch, self.batch) {
             (None, _) => Vec::new(),
@@ -674,17 +690,23 @@ impl<'a> Call<'a> {
             let size = match dim {
                 Dim::Size(expr) => self.size(expr, place.clone())?,
                 Dim::Each(name) => match self.each.get(name.text.as_str()).and_then(|s| s.get(entry)) {
-                    Some(size) => *size,
+                    Some(size) => size.clone(),
                     None => return mismatch(MismatchKind::Count, place, self.needs_one(&name.text)),
                 },
             };
-            if size < 0 {
+            let fits = S::compare(Comparison::Ge, &size, &S::of(0));
+            if fits != Ok(true) {
                 let values = match dim {
                     Dim::Size(expr) => self.with_values(&[expr]),
                     Dim::Each(_) => String::new(),
                 };
                 let message = format!("{} would have the size {dim} = {size}{values}", result.name);
-                return mismatch(MismatchKind::Shape, place, message);
+                return match fits {
+                    Ok(_) => mismatch(MismatchKind::Shape, place, message),
+                    Err(_) => {
+                        mismatch(MismatchKind::Open, place, format!("{message}, which may be negative"))
+                    }
+                };
             }
             dims.push(size);
         }
@@ -704,70 +726,58 @@ impl<'a> Call<'a> {
         self.attrs.get(name)?.as_int()
     }
 
-    fn size(&self, expr: &Expr, place: Place) -> Result<i64> {
+    fn size(&self, expr: &Expr, place: Place) -> Result<S> {
         match self.eval(expr) {
             Ok(size) => Ok(size),
             Err(EvalError::Unknown(name)) => mismatch(MismatchKind::Count, place, self.needs_one(&name)),
-            Err(EvalError::Overflow) => {
-                let message = format!("{expr} is too large{}", self.with_values(&[expr]));
-                mismatch(MismatchKind::Shape, place, message)
-            }
-            Err(EvalError::DivisionByZero) => {
-                let message = format!("{expr} divides by zero{}", self.with_values(&[expr]));
-                mismatch(MismatchKind::Shape, place, message)
+            Err(EvalError::Size(error)) => {
+                let values = self.with_values(&[expr]);
+                let (kind, what) = match error {
+                    SizeError::Overflow => (MismatchKind::Shape, "is too large"),
+                    SizeError::DivisionByZero => (MismatchKind::Shape, "divides by zero"),
+                    SizeError::Open => (MismatchKind::Open, "has no value yet"),
+                };
+                mismatch(kind, place, format!("{expr} {what}{values}"))
             }
         }
     }
 
-    fn eval(&self, expr: &Expr) -> std::result::Result<i64, EvalError> {
+    fn eval(&self, expr: &Expr) -> std::result::Result<S, EvalError> {
         match expr {
-            Expr::Literal(value, _) => Ok(*value),
+            Expr::Literal(value, _) => Ok(S::of(*value)),
             Expr::Name(name) => match (self.attr_size(&name.text), self.dims.get(name.text.as_str())) {
-                (Some(value), _) => i64::try_from(value).map_err(|_| EvalError::Overflow),
-                (None, Some((size, _))) => Ok(*size),
+                (Some(value), _) => number(value),
+                (None, Some((size, _))) => Ok(size.clone()),
                 (None, None) => Err(EvalError::Unknown(name.text.clone())),
             },
-            Expr::Binary(op, left, right) => {
-                let (left, right) = (self.eval(left)?, self.eval(right)?);
-                let value = match op {
-                    BinaryOp::Add => left.checked_add(right),
-                    BinaryOp::Sub => left.checked_sub(right),
-                    BinaryOp::Mul => left.checked_mul(right),
-                    BinaryOp::Div | BinaryOp::Rem if right == 0 => return Err(EvalError::DivisionByZero),
-                    BinaryOp::Div => floor_div(left, right),
-                    BinaryOp::Rem => floor_div(left, right)
-                        .and_then(|quotient| quotient.checked_mul(right))
-                        .and_then(|multiple| left.checked_sub(multiple)),
-                };
-                value.ok_or(EvalError::Overflow)
-            }
+            Expr::Binary(op, left, right) => Ok(S::compute(*op, &self.eval(left)?, &self.eval(right)?)?),
             Expr::Call(function, arguments, _) => {
                 let values =
                     arguments.iter().map(|a| self.eval(a)).collect::<std::result::Result<Vec<_>, _>>()?;
-                let value = match (function, values.as_slice()) {
-                    (Function::CeilDiv, [_, 0]) => return Err(EvalError::DivisionByZero),
+                match (function, values.as_slice()) {
                     (Function::CeilDiv, [left, right]) => {
-                        left.checked_neg().and_then(|l| floor_div(l, *right)).and_then(i64::checked_neg)
+                        let negated = |size| S::compute(BinaryOp::Sub, &S::of(0), size);
+                        Ok(negated(&S::compute(BinaryOp::Div, &negated(left)?, right)?)?)
                     }
-                    (Function::Min, values) => values.iter().copied().min(),
-                    (Function::Max | Function::CeilDiv, values) => values.iter().copied().max(),
-                };
-                value.ok_or(EvalError::Overflow)
+                    (Function::Min, values) => extreme(false, values, expr),
+                    (Function::Max | Function::CeilDiv, values) => extreme(true, values, expr),
+                }
             }
             Expr::Fold(fold, name) => {
                 let sizes = self.each.get(name.text.as_str()).map_or(&[][..], Vec::as_slice);
                 match fold {
                     Fold::Sum => {
-                        sizes.iter().try_fold(0i64, |sum, s| sum.checked_add(*s)).ok_or(EvalError::Overflow)
+                        let add = |sum, size| S::compute(BinaryOp::Add, &sum, size);
+                        Ok(sizes.iter().try_fold(S::of(0), add)?)
                     }
-                    Fold::Min => sizes.iter().copied().min().ok_or(EvalError::Unknown(expr.to_string())),
-                    Fold::Max => sizes.iter().copied().max().ok_or(EvalError::Unknown(expr.to_string())),
+                    Fold::Min => extreme(false, sizes, expr),
+                    Fold::Max => extreme(true, sizes, expr),
                 }
             }
             Expr::Len(operand) => {
                 let slot = self.signature.operands.iter().position(|o| o.name.text == operand.text);
                 let count = self.slots.iter().filter(|s| Some(**s) == slot).count();
-                i64::try_from(count).map_err(|_| EvalError::Overflow)
+                number(count as i128)
             }
         }
     }
@@ -798,13 +808,21 @@ impl<'a> Call<'a> {
 enum EvalError {
     /// A name that only variadic operands determine, of which none was given.
     Unknown(String),
-    Overflow,
-    DivisionByZero,
+    Size(SizeError),
 }
 
-/// The quotient, rounded down. The divisor is not zero.
-fn floor_div(left: i64, right: i64) -> Option<i64> {
-    let quotient = left.checked_div(right)?;
-    let inexact = left.checked_rem(right)? != 0;
-    Some(if inexact && (left < 0) != (right < 0) { quotient - 1 } else { quotient })
+impl From<SizeError> for EvalError {
+    fn from(error: SizeError) -> EvalError {
+        EvalError::Size(error)
+    }
+}
+
+fn number<S: Size>(value: i128) -> std::result::Result<S, EvalError> {
+    i64::try_from(value).map(S::of).map_err(|_| SizeError::Overflow.into())
+}
+
+/// The least of some sizes, or the greatest.
+fn extreme<S: Size>(greatest: bool, sizes: &[S], expr: &Expr) -> std::result::Result<S, EvalError> {
+    let Some((first, rest)) = sizes.split_first() else { return Err(EvalError::Unknown(expr.to_string())) };
+    Ok(rest.iter().try_fold(first.clone(), |best, size| S::extreme(greatest, &best, size))?)
 }

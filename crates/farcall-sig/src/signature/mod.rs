@@ -116,7 +116,8 @@
 //! not in a condition. A mapped one is in every result; of a reduced one, at least one result lacks it: in the gradient of a
 //! product, `(a: T[m, k], b: T[k, n], dc: T[m, n]) -> (da: T[m, k], db: T[k, n]) where m, n: sum; k: map`, `da` is a sum over
 //! `n` and `db` over `m`. Mind the promise of `sum`: with a
-//! bias that is added once, `a·b + bias` is *not* a sum over `k`, since each part would add it again.
+//! bias that is added once, `a·b + bias` is *not* a sum over `k`, since each part would add it again. `farcall op --check`
+//! compares parts with the whole.
 //!
 //! `*` is mapped. `*: sum` says that results without `*` are sums over the batch, while those with `*`
 //! are still mapped: the gradient of a scale that the whole batch shares. `*: whole` takes the promise
@@ -199,6 +200,7 @@ mod lexer;
 mod numbers;
 mod parser;
 mod partition;
+mod size;
 
 use std::fmt;
 use std::str::FromStr;
@@ -220,6 +222,7 @@ pub use numbers::{GivenType, NumberKind, NumberTypes};
 pub use partition::{
     BatchDims, BatchSplit, CallFactor, CallFactors, Factor, FactorKind, Mapping, Partition, ShardyRule,
 };
+pub use size::{Size, SizeError};
 
 /// A checked signature. The [module documentation](self) is the language's reference.
 #[derive(Clone, PartialEq, Debug)]

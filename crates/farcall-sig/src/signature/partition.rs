@@ -17,6 +17,7 @@ use std::fmt;
 use super::Signature;
 use super::ast::{Dim, DimUse, Expr, Reducer, Shape};
 use super::infer::{Inference, Mismatch, MismatchKind, OperandType, Place, slot_names};
+use super::size::Size;
 
 /// The factors of a call with a certain number of operands.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -65,9 +66,9 @@ pub struct Mapping {
 
 /// The factors of one call: each batch dimension is one, and each dimension of an operand or result that can have any.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct CallFactors {
+pub struct CallFactors<S = i64> {
     /// All of them, those of the batch first.
-    pub factors: Vec<CallFactor>,
+    pub factors: Vec<CallFactor<S>>,
     /// For each operand, the number of the factor that each of its dimensions is.
     pub operands: Vec<Vec<usize>>,
     /// For each result, the same.
@@ -76,9 +77,9 @@ pub struct CallFactors {
 
 /// A factor of one call. A reduced one is mapped for the results that have it; the others are combined.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct CallFactor {
+pub struct CallFactor<S = i64> {
     /// Its size.
-    pub size: i64,
+    pub size: S,
     /// What may be done with it.
     pub kind: FactorKind,
 }
@@ -126,21 +127,26 @@ impl Signature {
     }
 
     /// The factors of one call, which have the sizes of its operands.
-    pub fn call_factors(&self, operands: &[OperandType<'_>], call: &Inference) -> CallFactors {
+    pub fn call_factors<S: Size>(
+        &self,
+        operands: &[OperandType<'_, S>],
+        call: &Inference<S>,
+    ) -> CallFactors<S> {
         let result_slots: Vec<usize> = call.results.iter().map(|r| r.decl).collect();
         let (named, operand_mappings, result_mappings) = self.mappings(&call.operands, &result_slots);
-        let batch = call.batch.iter().map(|size| CallFactor { size: *size, kind: self.factor_kind("*") });
-        let named = named.iter().map(|factor| CallFactor { size: 0, kind: factor.kind });
-        let mut factors: Vec<CallFactor> = batch.chain(named).collect();
-        let mut of_tensor = |mapping: &Mapping, dims: &[i64]| {
+        let batch =
+            call.batch.iter().map(|size| CallFactor { size: size.clone(), kind: self.factor_kind("*") });
+        let named = named.iter().map(|factor| CallFactor { size: S::of(0), kind: factor.kind });
+        let mut factors: Vec<CallFactor<S>> = batch.chain(named).collect();
+        let mut of_tensor = |mapping: &Mapping, dims: &[S]| {
             let batch = if mapping.batch { 0..call.batch.len() } else { 0..0 };
             let named = mapping.factors.iter().map(|factor| call.batch.len() + factor);
             let mut own: Vec<usize> = batch.chain(named).collect();
-            own.iter().zip(dims).for_each(|(factor, size)| factors[*factor].size = *size);
+            own.iter().zip(dims).for_each(|(factor, size)| factors[*factor].size.clone_from(size));
             // Dimensions that the signature does not name.
             for size in dims.get(own.len()..).unwrap_or_default() {
                 own.push(factors.len());
-                factors.push(CallFactor { size: *size, kind: FactorKind::Whole });
+                factors.push(CallFactor { size: size.clone(), kind: FactorKind::Whole });
             }
             own
         };
@@ -209,7 +215,7 @@ pub struct BatchDims {
 
 impl Signature {
     /// The batch dimensions of a call.
-    pub fn batch_dims(&self, call: &Inference) -> BatchDims {
+    pub fn batch_dims<S>(&self, call: &Inference<S>) -> BatchDims {
         let has_batch = |slot: &usize| self.operands[*slot].shape.batch.is_some();
         BatchDims { operands: call.operands.iter().map(has_batch).collect(), rank: call.batch.len() }
     }
@@ -218,7 +224,7 @@ impl Signature {
     ///
     /// The partitioner gives up where a first operand has no other dimensions, and takes for batch what an operand without
     /// a batch has; so the batch gets dimensions of size 1 until this fits.
-    pub fn batch_split(&self, call: &Inference) -> BatchSplit {
+    pub fn batch_split<S>(&self, call: &Inference<S>) -> BatchSplit {
         let BatchDims { operands, rank: batch } = self.batch_dims(call);
         let ranks = || call.operand_layouts.iter().map(Vec::len).zip(operands.iter().copied());
         let whole = ranks().filter(|(_, has_batch)| !has_batch).map(|(rank, _)| rank + 1).max();

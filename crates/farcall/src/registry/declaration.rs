@@ -12,9 +12,9 @@ use farcall_ffi::rules::abi::RuleFn;
 use farcall_sig::nearest::nearest;
 use farcall_sig::signature::{
     BatchSummary, Batching, Bindings, Inference, Jvp, Mismatch, MismatchKind, OperandType, Part, Partition,
-    Place, Vjp,
+    Place, Size, Vjp,
 };
-use farcall_sig::{Attrs, Signature};
+use farcall_sig::{Attrs, DType, Signature};
 
 use self::by_hand::ByHand;
 use super::Platform;
@@ -107,23 +107,44 @@ impl Declaration {
     /// asked if it has one. Attributes are of exactly the declared types ([`Signature::convert_attrs`]).
     ///
     /// # Errors
-    /// What does not fit, in the op's words.
-    pub fn infer(&self, operands: &[OperandType<'_>], attrs: &Attrs) -> Result<Inference, Mismatch> {
+    /// What does not fit, in the op's words; what does not follow while sizes are open, as what a shape function says
+    /// does not ([`MismatchKind::Open`]).
+    pub fn infer<S: Size>(
+        &self,
+        operands: &[OperandType<'_, S>],
+        attrs: &Attrs,
+    ) -> Result<Inference<S>, Mismatch> {
         let Some(shape) = self.rules.shape else { return self.signature.infer(operands, attrs) };
-        // SAFETY: a shape function of a library that stays loaded.
-        self.signature.infer_with(operands, attrs, |attrs, _| unsafe { rule::shapes(shape, operands, attrs) })
+        let mut open = false;
+        let inference = self.signature.infer_with(operands, attrs, |attrs, names| {
+            let Some(known) = Known::of(operands) else {
+                let (name, verb) = (names.join(" and "), if names.len() == 1 { "is" } else { "are" });
+                let message = format!(
+                    "the shape of {name} {verb} computed by a function of the op's library, which takes known sizes only"
+                );
+                open = true;
+                return Err(message);
+            };
+            // SAFETY: a shape function of a library that stays loaded.
+            let shapes = unsafe { rule::shapes(shape, &known.types(), attrs) }?;
+            Ok(shapes.into_iter().map(|dims| dims.into_iter().map(S::of).collect()).collect())
+        });
+        inference.map_err(|mismatch| match open {
+            true => Mismatch { kind: MismatchKind::Open, ..mismatch },
+            false => mismatch,
+        })
     }
 
-    /// How one call is vmapped: as the op's batching function says, if it has one, else as follows from the
-    /// signature. `batched` says which operands have the mapped axis; it is the first dimension of those in
+    /// How one call is vmapped: as the op's batching function says, if it has one and all sizes are known, else as follows
+    /// from the signature, or in a loop. `batched` says which operands have the mapped axis; it is the first dimension of those in
     /// `operands`. Attributes are those of [`infer`](Self::infer).
     ///
     /// # Errors
     /// If a call cannot be of these operands, what the batching function says cannot be, or the op says that it is never
     /// vmapped ([`MismatchKind::Batching`]).
-    pub fn batch_rule(
+    pub fn batch_rule<S: Size>(
         &self,
-        operands: &[OperandType<'_>],
+        operands: &[OperandType<'_, S>],
         batched: &[bool],
         attrs: &Attrs,
     ) -> Result<Batching, Mismatch> {
@@ -140,16 +161,22 @@ impl Declaration {
             return Err(Mismatch { kind: MismatchKind::Batching, place: Place::Call, message });
         }
         match self.rules.batch {
-            Some(function) if batched.contains(&true) => {
-                ByHand { declaration: self, function, operands, batched }.rule(attrs)
-            }
+            Some(function) if batched.contains(&true) => match Known::of(operands) {
+                Some(known) => {
+                    ByHand { declaration: self, function, operands: &known.types(), batched }.rule(attrs)
+                }
+                None => {
+                    let reason = "its batching function takes known sizes only".to_owned();
+                    Ok(Batching::Loop { reason })
+                }
+            },
             _ => self.signature.batch_rule(batched),
         }
     }
 
     /// The operands of a call that it may be differentiated in: those of real and complex types, but for those that are
     /// declared as not differentiable.
-    pub fn differentiable(&self, operands: &[OperandType<'_>], call: &Inference) -> Vec<usize> {
+    pub fn differentiable<S>(&self, operands: &[OperandType<'_, S>], call: &Inference<S>) -> Vec<usize> {
         let may = |i: &usize| {
             let name = &self.signature.operands()[call.operands[*i]].name.text;
             let dtype = operands[*i].dtype;
@@ -201,6 +228,22 @@ impl Declaration {
         rules.extend(self.jvp.as_ref().map(|_| "jvp"));
         rules.extend(self.transpose.as_ref().map(|_| "transpose"));
         rules
+    }
+}
+
+/// Operands whose sizes are all known, as functions of libraries take them.
+struct Known(Vec<(DType, Vec<i64>)>);
+
+impl Known {
+    /// None if a size is open.
+    fn of<S: Size>(operands: &[OperandType<'_, S>]) -> Option<Known> {
+        let known =
+            |o: &OperandType<'_, S>| Some((o.dtype, o.dims.iter().map(S::known).collect::<Option<_>>()?));
+        operands.iter().map(known).collect::<Option<_>>().map(Known)
+    }
+
+    fn types(&self) -> Vec<OperandType<'_>> {
+        self.0.iter().map(|(dtype, dims)| OperandType { dtype: *dtype, dims }).collect()
     }
 }
 

@@ -1,0 +1,124 @@
+//! Operands of small sizes on which an op can be called, found by trying.
+
+use std::collections::HashMap;
+
+use farcall::ir::types::TensorType;
+use farcall::registry::Declaration;
+use farcall::sig::attr::AttrType;
+use farcall::sig::signature::{Arity, Dim, Expr, Operand, OperandType};
+use farcall::sig::{AttrValue, Attrs, DType, ScalarType, Signature};
+
+/// Which calls are wanted.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted<'a> {
+    /// Attributes that are given.
+    pub attrs: &'a Attrs,
+    /// With the optional operands.
+    pub optional: bool,
+    /// In `f64` or `c128` where the op has them, not in its first type.
+    pub widest: bool,
+}
+
+/// A call that fits the signature.
+pub(crate) struct Call {
+    pub operands: Vec<TensorType>,
+    /// Those that are given, and those that must be.
+    pub attrs: Attrs,
+}
+
+/// How dimensions get their sizes.
+#[derive(Clone, Copy)]
+enum Sizes {
+    /// Each its own: 2, 3, …
+    Different,
+    /// All of them the same.
+    Same(i64),
+}
+
+/// Calls that fit, the best ones first; none where sizes that fit are not found.
+pub(crate) fn calls<'a>(
+    declaration: &'a Declaration,
+    wanted: Wanted<'a>,
+) -> impl Iterator<Item = Call> + use<'a> {
+    let sizes = [Sizes::Different, Sizes::Same(4), Sizes::Same(2), Sizes::Same(1), Sizes::Same(16)];
+    let tries = sizes.into_iter().flat_map(|sizes| [2, 1, 0, 4].map(|number| (sizes, number)));
+    tries.filter_map(move |(sizes, number)| try_call(declaration, wanted, sizes, number))
+}
+
+/// A call of these sizes, where attributes that must be given are this number, if it fits.
+fn try_call(declaration: &Declaration, wanted: Wanted<'_>, sizes: Sizes, number: i64) -> Option<Call> {
+    let signature = &declaration.signature;
+    let mut attrs = wanted.attrs.clone();
+    for attr in signature.attrs().iter().filter(|a| a.is_required()) {
+        let value: AttrValue = match &attr.ty {
+            _ if attrs.get(&attr.name.text).is_some() => continue,
+            AttrType::Scalar(ScalarType::Bool) => true.into(),
+            AttrType::Scalar(_) => number.into(),
+            AttrType::Array(_) => [number].into(),
+            AttrType::Str => "text".into(),
+            AttrType::Choice(choices) => choices.first()?.as_str().into(),
+            AttrType::Dict => return None,
+        };
+        attrs.insert(attr.name.text.as_str(), value);
+    }
+    let all = signature.convert_attrs(&attrs).ok()?;
+    let integer =
+        |(name, value): (&str, &AttrValue)| Some((name.to_owned(), i64::try_from(value.as_int()?).ok()?));
+    let mut known: HashMap<String, i64> = all.iter().filter_map(integer).collect();
+    let attributes = known.len();
+    let mut operands: Vec<(DType, Vec<i64>)> = Vec::new();
+    for operand in signature.operands() {
+        let times = match operand.arity {
+            Arity::Required => 1,
+            Arity::Optional => usize::from(wanted.optional),
+            Arity::Variadic => 2,
+        };
+        let made = make(signature, operand, sizes, wanted.widest, attributes, &mut known)?;
+        operands.extend(std::iter::repeat_n(made, times));
+    }
+    let types: Vec<OperandType<'_>> =
+        operands.iter().map(|(dtype, dims)| OperandType { dtype: *dtype, dims }).collect();
+    declaration.infer(&types, &all).ok()?;
+    let size = |size: &i64| usize::try_from(*size).ok();
+    let ty = |(dtype, dims): &(DType, Vec<i64>)| {
+        Some(TensorType::new(*dtype, dims.iter().map(size).collect::<Option<Vec<_>>>()?))
+    };
+    Some(Call { operands: operands.iter().map(ty).collect::<Option<_>>()?, attrs })
+}
+
+/// An operand: `*` as one dimension, names as they are known (so many are attributes) or next.
+fn make(
+    signature: &Signature,
+    operand: &Operand,
+    sizes: Sizes,
+    widest: bool,
+    attributes: usize,
+    known: &mut HashMap<String, i64>,
+) -> Option<(DType, Vec<i64>)> {
+    let mut dims: Vec<i64> = match (operand.shape.any, operand.shape.batch) {
+        (Some(_), _) => match sizes {
+            Sizes::Different => vec![2, 3],
+            Sizes::Same(size) => vec![size],
+        },
+        (None, Some(_)) => vec![2],
+        (None, None) => Vec::new(),
+    };
+    for dim in &operand.shape.dims {
+        let next = match sizes {
+            Sizes::Different => 3 + i64::try_from(known.len() - attributes).ok()?,
+            Sizes::Same(size) => size,
+        };
+        dims.push(match dim {
+            Dim::Size(Expr::Literal(size, _)) => *size,
+            Dim::Size(Expr::Name(name)) | Dim::Each(name) => *known.entry(name.text.clone()).or_insert(next),
+            // Where all sizes are the same, most expressions of them are that, too.
+            Dim::Size(_) => match sizes {
+                Sizes::Same(size) => size,
+                Sizes::Different => return None,
+            },
+        });
+    }
+    let possible = signature.possible_types(&operand.element);
+    let wide = possible.iter().find(|dtype| widest && matches!(dtype, DType::F64 | DType::C128));
+    Some((*wide.or(possible.first())?, dims))
+}

@@ -1,0 +1,71 @@
+//! Ops that break what they promise, for the tests of `farcall op --check`.
+
+use farcall_ffi::prelude::*;
+
+/// Each row times `scale`.
+#[handler(name = "broken.scale")]
+#[signature((x: f64[*, n], scale: f64[n]) -> (y: f64[*, n]))]
+#[vjp(backward = scale_bwd)]
+fn scale(x: &Buffer<f64>, scale: &Buffer<f64, 1>, y: &mut Buffer<f64>) -> Result<()> {
+    for (x, y) in x.rows().zip(y.rows_mut()) {
+        x.iter().zip(scale.iter()).zip(y).for_each(|((x, scale), y)| *y = x * scale);
+    }
+    Ok(())
+}
+
+/// The mean over the rows, where a sum is promised.
+#[handler(name = "broken.scale_bwd")]
+#[signature((x: f64[*, n], scale: f64[n], dy: f64[*, n]) -> (dx: f64[*, n], dscale: f64[n]) where *: sum)]
+fn scale_bwd(
+    x: &Buffer<f64>,
+    scale: &Buffer<f64, 1>,
+    dy: &Buffer<f64>,
+    dx: &mut Buffer<f64>,
+    dscale: &mut Buffer<f64, 1>,
+) -> Result<()> {
+    let rows = x.rows().count() as f64;
+    for ((x, dy), dx) in x.rows().zip(dy.rows()).zip(dx.rows_mut()) {
+        for i in 0..scale.len() {
+            dx[i] = dy[i] * scale[i];
+            dscale[i] += dy[i] * x[i] / rows;
+        }
+    }
+    Ok(())
+}
+
+/// The square of `x`.
+#[handler(name = "broken.square")]
+#[signature((x: f64[*]) -> (y: f64[*]))]
+#[jvp(tangent = square_jvp)]
+fn square(x: &Buffer<f64>, y: &mut Buffer<f64>) -> Result<()> {
+    y.iter_mut().zip(x.iter()).for_each(|(y, x)| *y = x * x);
+    Ok(())
+}
+
+/// Three times `x` times `dx`, where two times is right.
+#[handler(name = "broken.square_jvp")]
+#[signature((x: f64[*], dx: f64[*]) -> (dy: f64[*]))]
+fn square_jvp(x: &Buffer<f64>, dx: &Buffer<f64>, dy: &mut Buffer<f64>) -> Result<()> {
+    dy.iter_mut().zip(x.iter()).zip(dx.iter()).for_each(|((dy, x), dx)| *dy = 3.0 * x * dx);
+    Ok(())
+}
+
+/// `x` without its mean, which looks at the whole batch.
+#[handler(name = "broken.center")]
+#[signature((x: f64[*]) -> (y: f64[*]))]
+fn center(x: &Buffer<f64>, y: &mut Buffer<f64>) -> Result<()> {
+    let mean = x.iter().sum::<f64>() / x.len() as f64;
+    y.iter_mut().zip(x.iter()).for_each(|(y, x)| *y = x - mean);
+    Ok(())
+}
+
+/// Takes no operands that are made.
+#[handler(name = "broken.picky")]
+#[signature((x: f64[*], at: s32[*]) -> (y: f64[*]))]
+fn picky(x: &Buffer<f64>, at: &Buffer<i32>, y: &mut Buffer<f64>) -> Result<()> {
+    ensure!(at.iter().all(|&at| at == 7), "at must be 7");
+    y.iter_mut().zip(x.iter()).for_each(|(y, x)| *y = 7.0 * x);
+    Ok(())
+}
+
+farcall_ffi::library!("cli_broken_ops", [scale, scale_bwd, square, square_jvp, center, picky]);

@@ -1,0 +1,115 @@
+//! `farcall op --check`: promises that are kept, and broken ones.
+
+use std::path::PathBuf;
+
+use crate::folder::{Ended, Folder, LIBRARY, example, library_of};
+
+fn check(library: PathBuf, args: &[&str]) -> Ended {
+    let library = library.into_os_string();
+    let args = args.iter().map(Into::into);
+    Folder::new().farcall(["op".into(), library].into_iter().chain(args).chain(["--check".into()]))
+}
+
+/// The lines about promises: op, promise, outcome.
+fn rows(ended: &Ended) -> Vec<String> {
+    let cells = ended.stdout.lines().filter_map(|line| line.strip_prefix('│')?.strip_suffix('│'));
+    let cells = cells.map(|line| line.split('┆').map(str::trim).collect::<Vec<_>>());
+    cells
+        .filter(|cells| cells[0] != "op")
+        .map(|cells| format!("{} {} {}", cells[0], cells[1], cells[4]))
+        .collect()
+}
+
+#[test]
+fn every_op_of_the_gallery_keeps_its_promises() {
+    let ended = check(library_of("gallery-ops"), &[]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "{}", ended.stdout);
+    let rows = rows(&ended);
+    assert!(rows.len() > 300 && rows.iter().all(|row| row.ends_with(" ok")), "{}", ended.stdout);
+    for row in [
+        "gemm k: sum ok",
+        "gemm_bwd m: sum ok",
+        "conv1d_bwd *: sum ok",
+        "transpose vmap ok",
+        "normalize forward op ok",
+        "recurrence vjp by recurrence_bwd in a ok",
+        "concat vjp by concat_bwd in xs[1] ok",
+        "cross_entropy_bwd jvp by cross_entropy_bwd_jvp in dloss ok",
+        "flash_attention threads ok",
+    ] {
+        assert!(rows.iter().any(|found| found == row), "{row}\n{}", ended.stdout);
+    }
+    let unchecked: Vec<&str> = ended.stdout.lines().filter(|line| line.starts_with("not checked")).collect();
+    assert_eq!(unchecked, ["not checked: tick has a side effect, and cannot be tried"]);
+}
+
+#[test]
+fn broken_promises_are_named() {
+    let ended = check(example("cli_broken_ops"), &[]);
+    assert_eq!(ended.code, 1, "{}", ended.stdout);
+    let failed: Vec<String> = rows(&ended).into_iter().filter(|row| !row.ends_with(" ok")).collect();
+    assert_eq!(
+        failed,
+        [
+            "broken.scale vjp by broken.scale_bwd in scale FAILED",
+            "broken.scale_bwd *: sum FAILED",
+            "broken.square jvp by broken.square_jvp in x FAILED",
+            "broken.center *: map FAILED",
+            "broken.center vmap FAILED",
+        ]
+    );
+    let told: Vec<&str> = ended.stderr.lines().collect();
+    for (told, (start, end)) in told.iter().zip([
+        ("error: broken.scale breaks its promise vjp by broken.scale_bwd in scale: along a random direction it gives ", "; mend broken.scale_bwd"),
+        (
+            "broken.scale_bwd breaks its promise *: sum: dscale is ",
+            "; `*: sum` promises that the results that lack * are the sum of what its parts give: mend the kernel, or say `*: whole`",
+        ),
+        ("broken.square breaks its promise jvp by broken.square_jvp in x: the tangent of y is ", "; mend broken.square_jvp"),
+        ("broken.center breaks its promise *: map: y is 0 at [0], not ", "mend the kernel, or say `*: whole`"),
+        ("broken.center breaks its promise vmap: y is ", "mend the kernel, or say `*: whole`"),
+    ]) {
+        assert!(told.starts_with(start) && told.ends_with(end), "{told}");
+    }
+    assert_eq!(told.len(), 5);
+    assert!(
+        ended
+            .stdout
+            .contains("not checked: broken.picky: no operands that fit were found; give some with --input")
+    );
+    assert!(ended.stdout.contains("broken.picky: at must be 7 (INVALID_ARGUMENT)"), "{}", ended.stdout);
+}
+
+#[test]
+fn operands_can_be_given() {
+    let broken = || example("cli_broken_ops");
+    let given = check(broken(), &["broken.picky", "-i", "rand:f64[2]", "-i", "[7, 7]"]);
+    assert_eq!((given.code, given.stderr.as_str()), (0, ""), "{}", given.stdout);
+    assert!(given.stdout.starts_with("broken.picky(x: f64[2], at: s32[2])\n"), "{}", given.stdout);
+    let ended = check(broken(), &["broken.picky"]);
+    assert_eq!(ended.code, 1);
+    assert!(
+        ended.stderr.contains("no operands that fit were found; give some with --input"),
+        "{}",
+        ended.stderr
+    );
+    // One entry has no parts.
+    let ended = check(broken(), &["broken.center", "-i", "[1.5]", "-q"]);
+    assert!(ended.code == 1 && ended.stderr.contains("its promise vmap"), "{}", ended.stderr);
+    let ended = check(broken(), &["broken.square_jvp", "--json"]);
+    assert_eq!(ended.code, 0);
+    let json: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(json["calls"][0]["promises"][0]["outcome"], "kept");
+    let ended = check(LIBRARY.clone(), &["test.refuse"]);
+    assert!(
+        ended.stderr.contains("declares no signature for it, so it promises nothing"),
+        "{}",
+        ended.stderr
+    );
+    let ended = check(library_of("gallery-ops"), &["csr_matmul_bwd"]);
+    assert!(
+        ended.stderr.contains("as a derivative of csr_matmul it is checked by farcall op "),
+        "{}",
+        ended.stderr
+    );
+}
