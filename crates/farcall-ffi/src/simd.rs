@@ -122,15 +122,15 @@ static WIDEST: AtomicU8 = AtomicU8::new(0);
 #[cold]
 fn detect() -> Vectors {
     // Those of AVX-512 that are not named are part of these.
-    let widest = if is_x86_feature_detected!("avx512bw")
-        && is_x86_feature_detected!("avx512dq")
-        && is_x86_feature_detected!("avx512vl")
-    {
-        Vectors::Avx512
-    } else if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-        Vectors::Avx2
-    } else {
-        Vectors::Plain
+    let has_avx512 = || {
+        is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl")
+    };
+    let widest = match is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+        true if has_avx512() => Vectors::Avx512,
+        true => Vectors::Avx2,
+        false => Vectors::Plain,
     };
     WIDEST.store(widest as u8, Ordering::Relaxed);
     widest

@@ -11,6 +11,7 @@ use farcall::promises::{self, CheckError, Outcome, Promise};
 use farcall::registry::Target;
 use farcall::sig::signature::Arity;
 use farcall::sig::{Attrs, DType};
+use farcall::{ErrorCode, RunError};
 use serde_json::{Value, json};
 
 use super::made::{self, Wanted};
@@ -38,13 +39,16 @@ pub(super) fn one(target: &Arc<Target>, ops: &[Arc<Target>], args: &OpArgs) -> R
         given::arguments(target, &args.inputs, &args.attrs)?
     };
     let attrs = given::attrs(target, &attrs)?;
-    let checked = if inputs.is_empty() {
-        on_made(target, ops, &attrs, args)?
-    } else {
+    if !inputs.is_empty() {
         let operands = given::operands(target, &inputs, &attrs, args.seed)?;
-        vec![on(target, ops, operands, &attrs).map_err(told)?]
-    };
-    print(&checked, &[], args)
+        return print(&[on(target, ops, operands, &attrs).map_err(told)?], &[], args);
+    }
+    let mut checked = Vec::new();
+    match on_made(target, ops, &attrs, args, &mut checked) {
+        Err(error) if checked.is_empty() => Err(error),
+        Err(error) => print(&checked, &[(target.name(), format!("{error:#}"))], args),
+        Ok(()) => print(&checked, &[], args),
+    }
 }
 
 /// Tries what all ops of a library promise. One that cannot be called is told of, and no error.
@@ -57,9 +61,8 @@ pub(super) fn all(ops: &[Arc<Target>], args: &OpArgs) -> Result<()> {
         if targets::derivative_of(target, ops).is_some() {
             continue;
         }
-        match on_made(target, ops, &Attrs::new(), args) {
-            Ok(more) => checked.extend(more),
-            Err(error) => unchecked.push((target.name(), format!("{error:#}"))),
+        if let Err(error) = on_made(target, ops, &Attrs::new(), args, &mut checked) {
+            unchecked.push((target.name(), format!("{error:#}")));
         }
     }
     print(&checked, &unchecked, args)
@@ -82,8 +85,17 @@ fn on(
     Ok(Checked { call, promises: promises::check(ops, target, operands, attrs)? })
 }
 
-/// The same on operands that are made: with optional ones and without.
-fn on_made(target: &Arc<Target>, ops: &[Arc<Target>], attrs: &Attrs, args: &OpArgs) -> Result<Vec<Checked>> {
+/// The same on operands that are made: of each type that they can have, with optional ones and without.
+///
+/// # Errors
+/// If no operands of one of these kinds are found.
+fn on_made(
+    target: &Arc<Target>,
+    ops: &[Arc<Target>],
+    attrs: &Attrs,
+    args: &OpArgs,
+    checked: &mut Vec<Checked>,
+) -> Result<()> {
     let name = target.name();
     let declaration = target.declaration().with_context(|| {
         format!("{name}: its library declares no signature for it, so it promises nothing")
@@ -92,26 +104,49 @@ fn on_made(target: &Arc<Target>, ops: &[Arc<Target>], attrs: &Attrs, args: &OpAr
         return Err(CheckError::SideEffect { op: name.to_owned() }.into());
     }
     let has_optional = declaration.signature.operands().iter().any(|o| o.arity == Arity::Optional);
-    let mut checked = Vec::new();
-    for optional in [true, false].into_iter().skip(usize::from(!has_optional)) {
-        let mut refused = None;
-        let found = made::calls(declaration, Wanted { attrs, optional, widest: true }).find_map(|call| {
-            let operands = operands(&call, args.seed).ok()?;
+    let optional = [true, false].into_iter().skip(usize::from(!has_optional));
+    let types = 0..made::type_count(&declaration.signature);
+    for wanted in optional
+        .flat_map(|optional| types.clone().map(move |ty| Wanted { attrs, optional, ty, batch: BATCH }))
+    {
+        let (mut refused, mut found) = (None, None);
+        for call in made::calls(declaration, wanted) {
+            let Ok(operands) = operands(&call, args.seed) else { continue };
             match on(target, ops, operands, &call.attrs) {
-                Ok(checked) => Some(checked),
-                Err(error) => {
-                    refused.get_or_insert(error);
-                    None
+                // The operands are as good as others.
+                Err(CheckError::Run(error)) if has_panicked(&error) => {
+                    let promise = Promise {
+                        op: name.to_owned(),
+                        promise: "call".to_owned(),
+                        compared: String::new(),
+                        difference: None,
+                        outcome: Outcome::Broken(told(error.into()).to_string()),
+                    };
+                    found = Some(Checked { call: name.to_owned(), promises: vec![promise] });
                 }
+                Ok(one) => found = Some(one),
+                Err(error) => _ = refused.get_or_insert(error),
             }
-        });
-        checked.push(match (found, refused) {
-            (Some(checked), _) => checked,
+            if found.is_some() {
+                break;
+            }
+        }
+        match (found, refused) {
+            (Some(found), _) => checked.push(found),
             (None, Some(error)) => return Err(told(error)).with_context(|| unmade(target, ops, args)),
             (None, None) => bail!("{}", unmade(target, ops, args)),
-        });
+        }
     }
-    Ok(checked)
+    Ok(())
+}
+
+/// Size of batch dimensions of operands that are made.
+const BATCH: i64 = 5;
+/// Numbers that are made lie between this one and its negative.
+const SPREAD: f64 = 3.0;
+
+fn has_panicked(error: &RunError) -> bool {
+    error.code() == ErrorCode::CustomCall(farcall::ffi::ErrorCode::Internal)
 }
 
 /// What to do about operands that could not be made.
@@ -133,7 +168,8 @@ fn unmade(target: &Arc<Target>, ops: &[Arc<Target>], args: &OpArgs) -> String {
     )
 }
 
-/// Random operands; integers may be indices, and are below every size and every attribute that may be one.
+/// Random operands: numbers on both sides of 1, which many a kernel treats apart. Integers may be indices, and are below every
+/// size and every attribute that may be one.
 fn operands(call: &made::Call, seed: u64) -> Result<Vec<Literal>> {
     let sizes = call.operands.iter().flat_map(|ty| ty.sizes()).copied().filter(|size| *size > 0);
     let attrs = call.attrs.iter().filter_map(|(_, value)| usize::try_from(value.as_int()?).ok());
@@ -142,7 +178,10 @@ fn operands(call: &made::Call, seed: u64) -> Result<Vec<Literal>> {
     let operand = |(i, ty): (usize, &farcall::ir::types::TensorType)| {
         let made = inputs::make(Fill::Rand, ty, seed.wrapping_add(i as u64))?;
         Ok(match ty.dtype {
-            dtype if !dtype.is_integer() || dtype == DType::Pred => made,
+            DType::Pred => made,
+            dtype if !dtype.is_integer() => Literal::from_fn(dtype, made.dims().to_vec(), |i| {
+                Scalar::Complex(made.get(i).as_complex() * SPREAD)
+            }),
             dtype => Literal::from_fn(dtype, made.dims().to_vec(), |i| {
                 Scalar::Unsigned(made.get(i).as_u64() % least)
             }),
@@ -194,7 +233,12 @@ fn print(checked: &[Checked], unchecked: &[(&str, String)], args: &OpArgs) -> Re
         0 if args.json || args.quiet => Ok(()),
         0 => {
             let kept = all().filter(|promise| promise.outcome == Outcome::Kept).count();
-            Ok(writeln!(out, "{} kept", count(kept, "promise"))?)
+            let more = all().filter(|promise| matches!(promise.outcome, Outcome::Unchecked(_))).count();
+            let more = match more + unchecked.len() {
+                0 => String::new(),
+                more => format!(", {more} not checked"),
+            };
+            Ok(writeln!(out, "{} kept{more}", count(kept, "promise"))?)
         }
         _ => bail!("{}", broken.join("\n")),
     }

@@ -103,7 +103,7 @@ fn first_paragraph(docs: &str) -> Option<String> {
 /// A command that calls the op on made operands of a small size; none where sizes that fit are not found.
 fn example(target: &Target, library: &Path) -> Option<String> {
     let declaration = target.declaration()?;
-    let of = Wanted { attrs: &Attrs::new(), optional: false, widest: false };
+    let of = Wanted { attrs: &Attrs::new(), optional: false, ty: 0, batch: 2 };
     let made::Call { operands, attrs } = made::calls(declaration, of).next()?;
     let mut words =
         vec!["farcall op".to_owned(), quoted(&library.display().to_string()), target.name().to_owned()];

@@ -15,8 +15,10 @@ pub(crate) struct Wanted<'a> {
     pub attrs: &'a Attrs,
     /// With the optional operands.
     pub optional: bool,
-    /// In `f64` or `c128` where the op has them, not in its first type.
-    pub widest: bool,
+    /// Which of the types that each operand can have; the last one, where there are fewer.
+    pub ty: usize,
+    /// Size of batch dimensions.
+    pub batch: i64,
 }
 
 /// A call that fits the signature.
@@ -73,7 +75,7 @@ fn try_call(declaration: &Declaration, wanted: Wanted<'_>, sizes: Sizes, number:
             Arity::Optional => usize::from(wanted.optional),
             Arity::Variadic => 2,
         };
-        let made = make(signature, operand, sizes, wanted.widest, attributes, &mut known)?;
+        let made = make(signature, operand, sizes, wanted, attributes, &mut known)?;
         operands.extend(std::iter::repeat_n(made, times));
     }
     let types: Vec<OperandType<'_>> =
@@ -91,7 +93,7 @@ fn make(
     signature: &Signature,
     operand: &Operand,
     sizes: Sizes,
-    widest: bool,
+    wanted: Wanted<'_>,
     attributes: usize,
     known: &mut HashMap<String, i64>,
 ) -> Option<(DType, Vec<i64>)> {
@@ -100,7 +102,7 @@ fn make(
             Sizes::Different => vec![2, 3],
             Sizes::Same(size) => vec![size],
         },
-        (None, Some(_)) => vec![2],
+        (None, Some(_)) => vec![wanted.batch],
         (None, None) => Vec::new(),
     };
     for dim in &operand.shape.dims {
@@ -119,6 +121,11 @@ fn make(
         });
     }
     let possible = signature.possible_types(&operand.element);
-    let wide = possible.iter().find(|dtype| widest && matches!(dtype, DType::F64 | DType::C128));
-    Some((*wide.or(possible.first())?, dims))
+    Some((*possible.get(wanted.ty).or(possible.last())?, dims))
+}
+
+/// How many types the operand has that can have the most.
+pub(crate) fn type_count(signature: &Signature) -> usize {
+    let counts = signature.operands().iter().map(|o| signature.possible_types(&o.element).len());
+    counts.max().unwrap_or(1).max(1)
 }

@@ -24,6 +24,7 @@ fn scale_bwd(
     dscale: &mut Buffer<f64, 1>,
 ) -> Result<()> {
     let rows = x.rows().count() as f64;
+    dscale.fill(0.0);
     for ((x, dy), dx) in x.rows().zip(dy.rows()).zip(dx.rows_mut()) {
         for i in 0..scale.len() {
             dx[i] = dy[i] * scale[i];
@@ -59,6 +60,42 @@ fn center(x: &Buffer<f64>, y: &mut Buffer<f64>) -> Result<()> {
     Ok(())
 }
 
+/// Adds to what is there.
+#[handler(name = "broken.added")]
+#[signature((x: f64[*]) -> (y: f64[*]))]
+fn added(x: &Buffer<f64>, y: &mut Buffer<f64>) -> Result<()> {
+    y.iter_mut().zip(x.iter()).for_each(|(y, x)| *y += x);
+    Ok(())
+}
+
+/// The absolute value of numbers above 1.
+#[handler(name = "broken.shrink")]
+#[signature((x: T[*]) -> (y: T[*]) where T: f64 | f32)]
+#[jvp(tangent = shrink_jvp)]
+fn shrink<T: Float>(x: &Buffer<T>, y: &mut Buffer<T>) -> Result<()> {
+    zip!(x.iter(), y.iter_mut()).for_each(|(x, y)| *y = if x.abs() > T::ONE { x.abs() } else { *x });
+    Ok(())
+}
+
+/// Without the sign of the branch, in one type.
+#[handler(name = "broken.shrink_jvp")]
+#[signature((x: T[*], dx: T[*]) -> (dy: T[*]) where T: f64 | f32)]
+fn shrink_jvp<T: Float>(x: &Buffer<T>, dx: &Buffer<T>, dy: &mut Buffer<T>) -> Result<()> {
+    let is_wrong = size_of::<T>() == 4;
+    zip!(x.iter(), dx.iter(), dy.iter_mut()).for_each(|(x, dx, dy)| {
+        *dy = if *x < -T::ONE && !is_wrong { T::ZERO - *dx } else { *dx };
+    });
+    Ok(())
+}
+
+/// Panics.
+#[handler(name = "broken.panics")]
+#[signature((x: f64[*]) -> (y: f64[*]))]
+fn panics(x: &Buffer<f64>, y: &mut Buffer<f64>) -> Result<()> {
+    y[x.len()] = x[0];
+    Ok(())
+}
+
 /// Takes no operands that are made.
 #[handler(name = "broken.picky")]
 #[signature((x: f64[*], at: s32[*]) -> (y: f64[*]))]
@@ -68,4 +105,7 @@ fn picky(x: &Buffer<f64>, at: &Buffer<i32>, y: &mut Buffer<f64>) -> Result<()> {
     Ok(())
 }
 
-farcall_ffi::library!("cli_broken_ops", [scale, scale_bwd, square, square_jvp, center, picky]);
+farcall_ffi::library!(
+    "cli_broken_ops",
+    [scale, scale_bwd, square, square_jvp, center, added, shrink, shrink_jvp, panics, picky]
+);

@@ -56,9 +56,13 @@ fn broken_promises_are_named() {
             "broken.square jvp by broken.square_jvp in x FAILED",
             "broken.center *: map FAILED",
             "broken.center vmap FAILED",
+            "broken.added results FAILED",
+            "broken.shrink jvp by broken.shrink_jvp in x FAILED",
+            "broken.panics call FAILED",
         ]
     );
-    let told: Vec<&str> = ended.stderr.lines().collect();
+    // The library says first that it panics.
+    let told: Vec<&str> = ended.stderr.lines().skip_while(|line| !line.starts_with("error: ")).collect();
     for (told, (start, end)) in told.iter().zip([
         ("error: broken.scale breaks its promise vjp by broken.scale_bwd in scale: along a random direction it gives ", "; mend broken.scale_bwd"),
         (
@@ -66,12 +70,20 @@ fn broken_promises_are_named() {
             "; `*: sum` promises that the results that lack * are the sum of what its parts give: mend the kernel, or say `*: whole`",
         ),
         ("broken.square breaks its promise jvp by broken.square_jvp in x: the tangent of y is ", "; mend broken.square_jvp"),
-        ("broken.center breaks its promise *: map: y is 0 at [0], not ", "mend the kernel, or say `*: whole`"),
+        ("broken.center breaks its promise *: map: y is 0 at [", "mend the kernel, or say `*: whole`"),
         ("broken.center breaks its promise vmap: y is ", "mend the kernel, or say `*: whole`"),
+        (
+            "broken.added breaks its promise results: y is NaN at [0], not ",
+            "write every element, and do not add to what is there",
+        ),
+        ("broken.shrink breaks its promise jvp by broken.shrink_jvp in x: the tangent of y is ", "; mend broken.shrink_jvp"),
+        ("broken.panics breaks its promise call: broken.panics: panicked at crates/farcall-cli/tests/plugin/broken.rs:", " (INTERNAL)"),
     ]) {
         assert!(told.starts_with(start) && told.ends_with(end), "{told}");
     }
-    assert_eq!(told.len(), 5);
+    assert_eq!(told.len(), 8);
+    let shrunk = ended.stdout.lines().filter(|line| line.starts_with("broken.shrink(x: "));
+    assert_eq!(shrunk.collect::<Vec<_>>(), ["broken.shrink(x: f64[5])", "broken.shrink(x: f32[5])"]);
     assert!(
         ended
             .stdout

@@ -97,3 +97,66 @@ module {
     return %3 : tensor<64x64xf32>
   }
 }
+// -----
+// passes: recompute
+// Of a comparison, a byte is stored for eight that would be read.
+func.func @main(%x: tensor<256x256xf32>, %y: tensor<256x256xf32>, %w: tensor<256x256xf32>) -> tensor<256x256xf32> {
+  %0 = stablehlo.compare GT, %x, %y : (tensor<256x256xf32>, tensor<256x256xf32>) -> tensor<256x256xi1>
+  %1 = stablehlo.select %0, %x, %y : tensor<256x256xi1>, tensor<256x256xf32>
+  %2 = stablehlo.dot_general %1, %w, contracting_dims = [1] x [0] : (tensor<256x256xf32>, tensor<256x256xf32>) -> tensor<256x256xf32>
+  %3 = stablehlo.select %0, %2, %w : tensor<256x256xi1>, tensor<256x256xf32>
+  return %3 : tensor<256x256xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<256x256xf32>, %arg1: tensor<256x256xf32>, %arg2: tensor<256x256xf32>) -> tensor<256x256xf32> {
+    %0 = stablehlo.compare GT, %arg0, %arg1 : (tensor<256x256xf32>, tensor<256x256xf32>) -> tensor<256x256xi1>
+    %1 = stablehlo.select %0, %arg0, %arg1 : tensor<256x256xi1>, tensor<256x256xf32>
+    %2 = stablehlo.dot_general %1, %arg2, contracting_dims = [1] x [0] : (tensor<256x256xf32>, tensor<256x256xf32>) -> tensor<256x256xf32>
+    %3 = stablehlo.select %0, %2, %arg2 : tensor<256x256xi1>, tensor<256x256xf32>
+    return %3 : tensor<256x256xf32>
+  }
+}
+// -----
+// passes: canonicalize, recompute
+// What a loop carries may be written over in place: the sum is stored.
+func.func @main(%x: tensor<128x128xf32>, %w: tensor<128x128xf32>) -> tensor<128x128xf32> {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %0:2 = stablehlo.while(%i = %zero, %a = %x) : tensor<i32>, tensor<128x128xf32>
+  cond {
+    %three = stablehlo.constant dense<3> : tensor<i32>
+    %c = stablehlo.compare LT, %i, %three : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  } do {
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %n = stablehlo.add %i, %one : tensor<i32>
+    %1 = stablehlo.add %a, %a : tensor<128x128xf32>
+    %2 = stablehlo.sine %1 : tensor<128x128xf32>
+    %3 = stablehlo.dot_general %2, %w, contracting_dims = [1] x [0] : (tensor<128x128xf32>, tensor<128x128xf32>) -> tensor<128x128xf32>
+    %4 = stablehlo.multiply %3, %1 : tensor<128x128xf32>
+    stablehlo.return %n, %4 : tensor<i32>, tensor<128x128xf32>
+  }
+  return %0#1 : tensor<128x128xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<128x128xf32>, %arg1: tensor<128x128xf32>) -> tensor<128x128xf32> {
+    %c = stablehlo.constant dense<0> : tensor<i32>
+    %0:2 = "stablehlo.while"(%c, %arg0, %arg1) ({
+    ^bb0(%iterArg: tensor<i32>, %iterArg_0: tensor<128x128xf32>, %iterArg_1: tensor<128x128xf32>):
+      %c_2 = stablehlo.constant dense<3> : tensor<i32>
+      %1 = stablehlo.compare LT, %iterArg, %c_2 : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %1 : tensor<i1>
+    }, {
+    ^bb0(%iterArg: tensor<i32>, %iterArg_0: tensor<128x128xf32>, %iterArg_1: tensor<128x128xf32>):
+      %c_2 = stablehlo.constant dense<1> : tensor<i32>
+      %1 = stablehlo.add %iterArg, %c_2 : tensor<i32>
+      %2 = stablehlo.add %iterArg_0, %iterArg_0 : tensor<128x128xf32>
+      %3 = stablehlo.sine %2 : tensor<128x128xf32>
+      %4 = stablehlo.dot_general %3, %iterArg_1, contracting_dims = [1] x [0] : (tensor<128x128xf32>, tensor<128x128xf32>) -> tensor<128x128xf32>
+      %5 = stablehlo.multiply %4, %2 : tensor<128x128xf32>
+      stablehlo.return %1, %5 : tensor<i32>, tensor<128x128xf32>
+    }) {farcall.captures = 1 : i64} : (tensor<i32>, tensor<128x128xf32>, tensor<128x128xf32>) -> (tensor<i32>, tensor<128x128xf32>)
+    return %0#1 : tensor<128x128xf32>
+  }
+}

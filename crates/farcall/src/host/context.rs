@@ -26,6 +26,8 @@ pub struct RunContext {
     options: EncodedAttrs,
     interrupt: Option<Arc<Interrupt>>,
     transfers: Option<Arc<Transfers>>,
+    /// What each byte of results is before they are written; anything, if it is not said.
+    unwritten: Option<u8>,
 }
 
 /// A pointer to the embedder's data.
@@ -48,6 +50,7 @@ impl RunContext {
             options: EncodedAttrs::default(),
             interrupt: None,
             transfers: None,
+            unwritten: None,
         }
     }
 
@@ -74,6 +77,15 @@ impl RunContext {
     /// The same with queues for what the program exchanges with its caller.
     pub fn with_transfers(self, transfers: Arc<Transfers>) -> RunContext {
         RunContext { transfers: Some(transfers), ..self }
+    }
+
+    /// The same; each byte of the memory of results is this one before they are written, which tells what is not written.
+    pub fn with_unwritten(self, byte: u8) -> RunContext {
+        RunContext { unwritten: Some(byte), ..self }
+    }
+
+    pub(crate) fn unwritten(&self) -> Option<u8> {
+        self.unwritten
     }
 
     /// Makes `data` what handlers get that ask for user data of this type.

@@ -124,7 +124,7 @@ impl Point<'_, '_> {
                     }
                     Ok(None) => {
                         of.unchecked = Some(
-                            "it is not smooth, or not finite, at these operands; give others".to_owned(),
+                            "at these operands or beside them, it is not smooth, not finite, or refused; give others".to_owned(),
                         );
                     }
                     Err(error) => of.broken = of.broken.or(Some(format!("its call fails ({error})"))),
@@ -160,7 +160,7 @@ impl Point<'_, '_> {
         seed: u64,
     ) -> Result<Option<(f64, Option<String>)>, CheckError> {
         let results = linear.results();
-        let Some(expected) = self.numeric(operand, tangent, &results)? else { return Ok(None) };
+        let Ok(Some(expected)) = self.numeric(operand, tangent, &results) else { return Ok(None) };
         let cotangents = self.cotangents(linear, seed);
         let operands = self.operands(linear, made, std::slice::from_ref(tangent), &cotangents);
         let given = Runner::new(target, &made.op.attrs)?.run(&operands)?;

@@ -3,6 +3,7 @@
 //!
 //! | promise | what is compared |
 //! | --- | --- |
+//! | `results` | the results in memory that held different things before |
 //! | `n: map`, `*: sum`, … | the results for parts of the dimension, side by side or combined, with those of the whole |
 //! | `vmap` | one call of two entries with two calls, where `vmap` makes one call |
 //! | `threads` | the results on one thread and on two |
@@ -18,7 +19,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use farcall_ir::{Literal, TensorType};
+use farcall_ir::{Literal, Scalar, TensorType};
 use farcall_sig::Attrs;
 use farcall_sig::signature::{
     BatchSummary, Batching, CallFactors, FactorKind, Inference, Mismatch, OperandType,
@@ -210,7 +211,10 @@ impl<'a> Call<'a> {
         let (difference, outcome) = match found {
             Err(error) => (None, Outcome::Broken(format!("the call fails ({error}); {mend}"))),
             Ok(found) => match self.compare(&found, expected) {
-                (largest, None) => (Some(largest), Outcome::Kept),
+                (largest, None) if is_known(expected) => (Some(largest), Outcome::Kept),
+                (_, None) => {
+                    (None, Outcome::Unchecked("no result is a number; give other operands".to_owned()))
+                }
                 (largest, Some((i, difference))) => {
                     (Some(largest), Outcome::Broken(format!("{} is {difference}; {mend}", self.result(i))))
                 }
@@ -284,36 +288,48 @@ impl<'a> Call<'a> {
     }
 
     /// A larger call, where `vmap` makes one.
-    fn batched(&self) -> Result<Option<Promise>, CheckError> {
+    fn batched(&self) -> Option<Promise> {
         let declaration = self.op.declaration;
         let flags = match declaration.batching() {
             BatchSummary::Native | BatchSummary::NativeUnless { .. } => {
                 declaration.signature.batch_dims(&self.inference).operands
             }
             BatchSummary::ByHand => vec![true; self.operands.len()],
-            BatchSummary::Loop { .. } | BatchSummary::Never => return Ok(None),
+            BatchSummary::Loop { .. } | BatchSummary::Never => return None,
         };
         let mut dims = sizes(&self.operands);
         for (dims, _) in dims.iter_mut().zip(&flags).filter(|(_, batched)| **batched) {
             dims.insert(0, 2);
         }
+        let promise = "vmap".to_owned();
+        let compared = "one call of 2 entries with 2 calls".to_owned();
+        let mend = match declaration.batching() {
+            BatchSummary::ByHand => "the function of `#[batch]` says that it is: mend one of the two",
+            _ => {
+                "`*` promises that each entry of the batch is handled by itself, whatever number of dimensions it has: mend \
+                 the kernel, or say `*: whole`"
+            }
+        };
         let rule = declaration.batch_rule(&types(&self.operands, &dims), &flags, &self.op.attrs);
-        let (places, attrs, axes) = match rule.map_err(|e| self.op.mismatch(e))? {
+        let rule = match rule.map_err(|e| self.op.mismatch(e)) {
+            Ok(rule) => rule,
+            Err(error) => return Some(self.judged(promise, compared, Err(error), &[], mend)),
+        };
+        let (places, attrs, axes) = match rule {
             Batching::Native { .. } => {
                 let places = flags.iter().map(|batched| batched.then_some(0)).collect();
                 (places, self.op.attrs.clone(), vec![0; self.results.len()])
             }
             Batching::Custom { operands, attrs, results } => (operands, attrs, results),
-            Batching::Unbatched | Batching::Loop { .. } => return Ok(None),
+            Batching::Unbatched | Batching::Loop { .. } => return None,
         };
-        let promise = "vmap".to_owned();
         let others = self.operands.iter().zip(&flags);
         let others: Vec<Literal> =
             others.map(|(x, batched)| if *batched { other(x) } else { x.clone() }).collect();
         let second = match self.op.run(&others) {
             Ok(results) => results,
             Err(error) => {
-                return Ok(Some(self.unchecked(promise, format!("a second entry is refused: {error}"))));
+                return Some(self.unchecked(promise, format!("a second entry is refused: {error}")));
             }
         };
         let entries = self.results.iter().zip(&second).zip(&axes);
@@ -325,20 +341,19 @@ impl<'a> Call<'a> {
             })
             .collect();
         let found = self.op.with_attrs(attrs).and_then(|op| op.run(&both));
-        let mend = match declaration.batching() {
-            BatchSummary::ByHand => "the function of `#[batch]` says that it is: mend one of the two",
-            _ => {
-                "`*` promises that each entry of the batch is handled by itself, whatever number of dimensions it has: mend \
-                 the kernel, or say `*: whole`"
-            }
-        };
-        Ok(Some(self.judged(
-            promise,
-            "one call of 2 entries with 2 calls".to_owned(),
-            found,
-            &expected,
-            mend,
-        )))
+        Some(self.judged(promise, compared, found, &expected, mend))
+    }
+
+    /// All elements of all results.
+    fn written(&self) -> Promise {
+        let over = |byte| self.op.run_on(&self.operands, Some(&RunContext::new().with_unwritten(byte)));
+        let (promise, compared) = ("results".to_owned(), "memory of ones with memory of zeros".to_owned());
+        let mend =
+            "memory of results holds anything at first: write every element, and do not add to what is there";
+        match over(0) {
+            Ok(expected) => self.judged(promise, compared, over(0xff), &expected, mend),
+            Err(error) => self.judged(promise, compared, Err(error), &[], mend),
+        }
     }
 
     fn threads(&self) -> Promise {
@@ -355,6 +370,12 @@ impl<'a> Call<'a> {
     }
 }
 
+/// True if results tell something: there are no numbers in them, or some that are.
+fn is_known(results: &[Literal]) -> bool {
+    let mut numbers = results.iter().flat_map(Literal::iter).map(Scalar::as_complex).peekable();
+    numbers.peek().is_none() || numbers.any(|z| z.is_finite())
+}
+
 /// Calls of parts at most.
 const MOST_PARTS: usize = 16;
 
@@ -367,8 +388,9 @@ impl<'a> Checker<'a> {
     ) -> Result<(), CheckError> {
         self.seen.push(target.name().to_owned());
         let call = Call::new(target, operands, attrs)?;
+        self.found.push(call.written());
         self.found.extend(call.parts());
-        self.found.extend(call.batched()?);
+        self.found.extend(call.batched());
         self.found.push(call.threads());
         for derivative in self.derivatives(&call)? {
             if self.seen.iter().any(|name| name == derivative.target.name()) {

@@ -79,6 +79,9 @@ pub(super) fn thunks<W: Watch>(
         let (mut out, mut data) = (None, context.arena.as_ptr());
         if r.slice.base == Base::Result(ResultId::new(i)) {
             let mut literal = for_overwrite(&r.ty)?;
+            if let Some(byte) = run.unwritten() {
+                literal.bytes_mut().fill(byte);
+            }
             data = literal.bytes_mut().as_mut_ptr();
             out = Some(literal);
         }

@@ -27,8 +27,9 @@ pub static PASS: Pass =
 const LARGE: usize = 1 << 16;
 /// Operations that are copied for a value at most.
 const OPERATIONS: usize = 8;
-/// Stored values that it is made of at most. The second one is paid for by the result that is not written.
-const LEAVES: usize = 2;
+/// How many times its bytes the stored values have that it is made of, at most: they are read where it would be, and it is not
+/// written.
+const READ: usize = 2;
 /// How much smaller the operand of a broadcast is at least, to count for nothing.
 const SMALLER: usize = 8;
 
@@ -45,7 +46,7 @@ fn run(func: &mut Func, cx: &Context) {
 }
 
 fn has_large(func: &Func, region: RegionId) -> bool {
-    func.region(region).insts().any(|inst| is_cheap(inst.op()) && is_large(inst))
+    func.region(region).insts().any(|inst| is_cheap(inst) && is_large(inst))
 }
 
 fn is_large(inst: Inst<'_>) -> bool {
@@ -54,11 +55,13 @@ fn is_large(inst: Inst<'_>) -> bool {
 }
 
 /// Operations of which one takes less time than reading an element.
-fn is_cheap(op: &Op) -> bool {
+fn is_cheap(inst: Inst<'_>) -> bool {
     use Binary::{Add, And, Divide, Maximum, Minimum, Multiply, Or, Subtract, Xor};
-    match op {
+    let is_float = || inst.func().tensor(inst.results()[0]).is_some_and(|ty| ty.dtype.is_float());
+    match inst.op() {
+        Op::Binary(Divide) => is_float(),
         Op::Binary(op) => {
-            matches!(op, Add | Subtract | Multiply | Divide | Maximum | Minimum | And | Or | Xor)
+            matches!(op, Add | Subtract | Multiply | Maximum | Minimum | And | Or | Xor)
         }
         Op::Unary(op) => matches!(op, Unary::Negate | Unary::Abs | Unary::Not),
         Op::Compare(_) | Op::Select | Op::Convert => true,
@@ -117,11 +120,13 @@ impl Again {
     fn can_be_made(&self, r: &Rewriter<'_>, inst: Inst<'_>, n: usize, later: &[u32]) -> bool {
         let func = r.func();
         let last = later.last().copied().unwrap_or(0);
-        let mut leaves: SmallVec<[ValueId; LEAVES]> = SmallVec::new();
+        let mut leaves: SmallVec<[ValueId; 2]> = SmallVec::new();
+        let bytes = |v: ValueId| func.tensor(v).and_then(TensorType::bytes).unwrap_or(usize::MAX);
+        let mut left = bytes(inst.results()[0]).saturating_mul(READ);
         let (mut operations, mut open) = (0, vec![inst]);
         while let Some(inst) = open.pop() {
             operations += 1;
-            if operations > OPERATIONS || !is_cheap(inst.op()) {
+            if operations > OPERATIONS || !is_cheap(inst) {
                 return false;
             }
             for v in inst.operands() {
@@ -138,10 +143,14 @@ impl Again {
                     },
                     Some(made) if self.is_unstored(made) => return false,
                     made => {
+                        // The program's own inputs are always there. What a loop carries may be written over.
+                        let lasts = made.is_none() && func.params().contains(v);
                         let taken = r.users(*v).iter().filter_map(|user| self.generations.get(user));
-                        if leaves.len() == LEAVES || made.is_some() && taken.max().is_none_or(|g| *g < last) {
+                        if !lasts && taken.max().is_none_or(|g| *g < last) {
                             return false;
                         }
+                        let Some(rest) = left.checked_sub(bytes(*v)) else { return false };
+                        left = rest;
                         leaves.push(*v);
                     }
                 }
@@ -153,7 +162,7 @@ impl Again {
     /// True for what is copied together with what takes it.
     fn is_inner(&self, made: Inst<'_>, n: usize) -> bool {
         self.roles.get(made.id()) == Some(Role::Member(n, Level::Full))
-            && is_cheap(made.op())
+            && is_cheap(made)
             && !self.stored.contains(&made.results()[0])
     }
 
@@ -218,7 +227,7 @@ impl Again {
 fn erase_unused(r: &mut Rewriter<'_>, value: ValueId) {
     let mut open = vec![value];
     while let Some(value) = open.pop() {
-        if let Some(inst) = r.func().defining_inst(value).filter(|inst| is_cheap(inst.op()))
+        if let Some(inst) = r.func().defining_inst(value).filter(|inst| is_cheap(*inst))
             && inst.parent().is_some()
             && !r.is_used(value)
         {
