@@ -57,7 +57,8 @@ pub(crate) fn targets(args: &TargetsArgs) -> Result<()> {
     Ok(())
 }
 
-/// A line for each target: whether it has a gradient, and whether its calls can be vmapped, as one call or in a loop.
+/// A line for each target: whether it has a gradient, or a derivative in forward mode alone, and whether its calls can be vmapped,
+/// as one call or in a loop.
 fn rules(targets: &[Arc<Target>]) -> Table {
     let mut table = terminal::table(&["target", "platform", "gradient", "batching"]);
     let mark = |has: bool| {
@@ -65,12 +66,24 @@ fn rules(targets: &[Arc<Target>]) -> Table {
     };
     for target in targets {
         let declaration = target.declaration();
-        let gradient = declaration.is_some_and(|d| d.vjp.is_some() || d.jvp.is_some());
+        // Reverse mode takes a backward op, or a tangent op that can be transposed.
+        let is_transposed = |tangent: &str| {
+            let mut ops =
+                targets.iter().filter(|op| op.name() == tangent && op.platform() == target.platform());
+            ops.any(|op| op.declaration().is_some_and(|d| d.transpose.is_some()))
+        };
+        let tangent = declaration.and_then(|d| d.jvp.as_ref()).map(|jvp| jvp.tangent.as_str());
+        let gradient = match declaration.is_some_and(|d| d.vjp.is_some()) {
+            false if tangent.is_some_and(|tangent| !is_transposed(tangent)) => {
+                color(Cell::new("forward"), Color::Yellow)
+            }
+            has_vjp => mark(has_vjp || tangent.is_some()),
+        };
         let batching = declaration.is_some_and(|d| d.batching() != BatchSummary::Never);
         table.add_row([
             color(Cell::new(target.name()), Color::Green),
             Cell::new(target.platform()),
-            mark(gradient),
+            gradient,
             mark(batching),
         ]);
     }

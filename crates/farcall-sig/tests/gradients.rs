@@ -32,6 +32,26 @@ fn jvp_error(op: &str, tangent: &str, constants: &[&str], expected: Expect) {
 }
 
 #[test]
+fn different_dimensions_stay_different() {
+    let op = "(a: T[n], b: T[m]) -> (y: T[m]) where T: f32";
+    let backward = "(a: T[k], b: T[k], dy: T[k]) -> (da: T[k], db: T[k]) where T: f32";
+    vjp_error(
+        op,
+        None,
+        backward,
+        &[],
+        expect!["Backward, at b: `b` is `T[k]`, but `b` of the op is `T[m]`; elsewhere `k` is `n` of the op"],
+    );
+    let jvp = "(a: T[n], b: T[n], da: T[n], db: T[n]) -> (dy: T[n]) where T: f32";
+    jvp_error(
+        op,
+        jvp,
+        &[],
+        expect!["Tangent, at b: `b` is `T[n]`, but `b` of the op is `T[m]`; elsewhere `n` is `n` of the op"],
+    );
+}
+
+#[test]
 fn values_are_matched_by_name() {
     use VjpSource::{Cotangent, Operand, Residual, Result};
     let forward = "(x: T[*, n], scale: T[n], eps: f32) -> (y: T[*, n], rstd: acc(T)[*]) where T: f32 | f64";

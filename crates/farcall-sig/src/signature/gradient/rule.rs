@@ -440,9 +440,41 @@ impl<'a> Rule<'a> {
                 }
                 return false;
             }
+            if let Some(other) = self.also_called(ours, theirs, at) {
+                say_types(known, own, say);
+                say.add("; elsewhere ").quote(ours).add(" is ").quote(other).add(" of the op");
+                return false;
+            }
             d += 1;
         }
         true
+    }
+
+    /// A dimension of the op that is another one than `theirs`, which the derivative op calls by the same name in a parameter before
+    /// this one. (Numbers are no names.)
+    const fn also_called(&self, ours: &str, theirs: &str, at: At) -> Option<&'a str> {
+        let operands = self.derivative.operands.len();
+        let last = match at {
+            At::Operand(k) => k,
+            At::Result(k) => operands + k,
+            At::Attr(_) | At::Said(_) | At::Nothing => unreachable!(),
+        };
+        let mut p = 0;
+        while p <= last && !is_literal(ours) {
+            let here = if p < operands { At::Operand(p) } else { At::Result(p - operands) };
+            if let Some(known) = self.known(here) {
+                let dims = self.parameter(here).dims;
+                let mut i = 0;
+                while i < dims.len() && i < known.dims.len() {
+                    if same(dims[i], ours) && !same(known.dims[i], theirs) {
+                        return Some(known.dims[i]);
+                    }
+                    i += 1;
+                }
+            }
+            p += 1;
+        }
+        None
     }
 
     /// What the derivative op calls a dimension of the op: the first parameter up to dimension `d` of this one decides.
