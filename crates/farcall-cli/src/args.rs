@@ -487,9 +487,10 @@ pub(crate) struct OpArgs {
     /// Try what the op promises, and what its derivative ops do; without a name, all ops of the library
     ///
     /// Whole calls are compared with calls of parts, combined as the signature says (`k: sum`), with one call for
-    /// several entries (`vmap`), and on other numbers of threads; derivatives with central differences. Operands
-    /// that are not given are random and small: integers are below the smallest dimension. Derivatives of an op that
-    /// only takes operands of a certain form, such as symmetric matrices, are not judged rightly.
+    /// several entries (`vmap`), on other numbers of threads, and with memory for results that held something else;
+    /// derivatives with central differences. If no operands are given, they have few elements, of each type that the op
+    /// can have: random numbers between -3 and 3, integers below the smallest dimension. Derivatives of an op that only
+    /// takes operands of a certain form, such as symmetric matrices, are not judged rightly.
     #[arg(long, conflicts_with_all = ["call", "outputs", "stats", "repeat"])]
     pub check: bool,
     /// Write a result to a .npy file: the first --output gets the first result, and so on. May be repeated

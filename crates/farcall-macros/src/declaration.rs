@@ -542,6 +542,8 @@ pub(crate) struct Checker<'a> {
     pub(crate) instances: &'a Instances,
 }
 
+const ATTRIBUTE: &str = "attribute";
+
 /// What a signature has under a name.
 #[derive(Clone, Copy)]
 pub(crate) enum Entry<'a> {
@@ -565,13 +567,15 @@ impl Checker<'_> {
         self.params.iter().any(|p| p.name == name.text)
     }
 
-    /// Operands and results that the function does not take: each an error at the parameter that was probably meant to,
-    /// or else in the signature.
+    /// Operands and results that the function does not take, each an error at the parameter that was probably meant to,
+    /// or else in the signature; and attributes for which a parameter was probably meant ([`Checker::attributes`] has others).
     fn missing(&self) -> Vec<Error> {
         let operands = self.signature.operands().iter().map(|o| ("operand", &o.name));
         let own = self.signature.results().iter().filter(|r| r.aliases.is_none());
         let results = own.map(|r| ("result", &r.name));
-        let mut missing: Vec<_> = operands.chain(results).filter(|(_, name)| !self.has_param(name)).collect();
+        let attributes = self.signature.attrs().iter().map(|a| (ATTRIBUTE, &a.name));
+        let all = operands.chain(results).chain(attributes);
+        let mut missing: Vec<_> = all.filter(|(_, name)| !self.has_param(name)).collect();
         let mut errors = Vec::new();
         for param in self.params.iter().filter(|param| self.is_unknown(param)) {
             let names = missing.iter().map(|(_, name)| name.text.as_str());
@@ -583,7 +587,7 @@ impl Checker<'_> {
             errors.push(Error::new(param.ident.span(), message));
             missing.retain(|(_, name)| name.text != near);
         }
-        let missing = missing.iter();
+        let missing = missing.iter().filter(|(what, _)| *what != ATTRIBUTE);
         errors.extend(
             missing.map(|(what, name)| self.source.error(name.span, self.has_no_parameter(what, name))),
         );
@@ -612,7 +616,7 @@ impl Checker<'_> {
     fn attributes(&self) -> Vec<TokenStream> {
         let missing = self.signature.attrs().iter().filter(|a| !self.has_param(&a.name));
         let assertions = missing.map(|attr| {
-            let message = self.has_no_parameter("attribute", &attr.name);
+            let message = self.has_no_parameter(ATTRIBUTE, &attr.name);
             quote_spanned! { self.source.span(attr.name.span)=>
                 const _: () = ::core::assert!(__ffi::__private::has_all_attributes(&SPECS), #message);
             }

@@ -29,6 +29,14 @@ fn implicit<T: Float>() -> Result<()> {
     Ok(())
 }
 
+// Its body uses the attribute by its right name.
+#[handler(name = "scale")]
+#[signature((x: T[*], factor: f64) -> (y: T[*]) where T: f32 | f64)]
+fn scale<T: Float>(x: &Buffer<T>, facter: f64, y: &mut Buffer<T>) -> Result<()> {
+    zip!(x.iter(), y.iter_mut()).for_each(|(&x, y)| *y = T::of(factor) * x);
+    Ok(())
+}
+
 #[handler(nam = "option", crate = farcall_ffi)]
 fn option(x: &Buffer<f32>) -> Result<()> {
     Ok(())
@@ -47,6 +55,6 @@ fn staged(x: &Buffer<f32>) -> Result<()> {
     Ok(())
 }
 
-farcall_ffi::library!("ops", [norm, norm_fwd, norm_bwd, implicit, option, no_result, staged], stages: [ready]);
+farcall_ffi::library!("ops", [norm, norm_fwd, norm_bwd, implicit, scale, option, no_result, staged], stages: [ready]);
 
 fn main() {}
