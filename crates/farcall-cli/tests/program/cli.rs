@@ -593,7 +593,7 @@ fn targets_are_listed() {
     "#]]
     .assert_eq(declared);
     let table = folder.farcall(["targets", "--load", library, "--table"]).stdout;
-    assert_eq!(marks(&table, "test.triple"), "test.triple Host ✓ ✓");
+    assert_eq!(marks(&table, "test.triple"), "test.triple Host forward ✓");
     assert_eq!(marks(&table, "test.triple_jvp"), "test.triple_jvp Host ✗ ✓");
     assert_eq!(marks(&table, "test.say"), "test.say Host ✗ ✗");
     assert_eq!(table.lines().count(), json.as_array().unwrap().len() + 4, "{table}");
