@@ -14,9 +14,10 @@ use farcall_ir::verify::{entry, require_static, verify};
 use farcall_ir::{Diagnostic, Literal, Module, ProgramError, Span, TensorType};
 
 use crate::ErrorCode;
-use crate::compile::{self, Stage};
+use crate::compile::{self, Compiled, Stage};
 use crate::custom_call::{CallError, RunContext};
 use crate::device::{Buffer, BufferError, Device, Pending, Stream};
+use crate::kernels::Prepared;
 use crate::plan::{InvalidPlan, Param, Plan};
 use crate::profile::Profile;
 use crate::registry::{Platform, Registry};
@@ -219,7 +220,7 @@ impl Plan {
         options: &CompileOptions,
         after: &mut dyn FnMut(&Stage<'_>),
     ) -> Result<Plan, CompileError> {
-        planned(module, registry, options, after).map(|(plan, _)| plan)
+        planned(module, registry, options, after).map(|(compiled, _)| compiled.plan)
     }
 }
 
@@ -229,7 +230,7 @@ fn planned(
     registry: &Registry,
     options: &CompileOptions,
     after: &mut dyn FnMut(&Stage<'_>),
-) -> Result<(Plan, Duration), CompileError> {
+) -> Result<(Compiled, Duration), CompileError> {
     let begin = Instant::now();
     verify(module)?;
     let refined = refined(module, options)?;
@@ -245,24 +246,24 @@ fn verified(
     registry: &Registry,
     options: &CompileOptions,
     after: &mut dyn FnMut(&Stage<'_>),
-) -> Result<Plan, CompileError> {
+) -> Result<Compiled, CompileError> {
     let entry = entry(module, options.entry.as_deref())?;
     let told = compile::Options {
         platform: &options.platform,
         numerics: options.numerics,
         passes: options.passes.passes(),
     };
-    let mut plan = compile::compile(module, entry, registry, &told, after).map_err(|refused| {
+    let mut compiled = compile::compile(module, entry, registry, &told, after).map_err(|refused| {
         let error = refused.diagnostics.into_error(&module.source);
         match refused.code {
             ErrorCode::InvalidProgram => CompileError::Program(error),
             code => CompileError::Calls { error, code },
         }
     })?;
-    for (param, known) in plan.params.iter_mut().zip(&options.known) {
+    for (param, known) in compiled.plan.params.iter_mut().zip(&options.known) {
         param.known.clone_from(known);
     }
-    Ok(plan)
+    Ok(compiled)
 }
 
 /// What compiling took, and what it made.
@@ -333,9 +334,9 @@ impl Executable {
         options: &CompileOptions,
     ) -> Result<Executable, CompileError> {
         let begin = Instant::now();
-        let (plan, verify) = planned(module, registry, options, &mut |_| {})?;
+        let (compiled, verify) = planned(module, registry, options, &mut |_| {})?;
         let took = begin.elapsed();
-        let mut executable = Executable::from_plan(plan, registry)?;
+        let mut executable = Executable::loaded(compiled.plan, Some(compiled.prepared), registry)?;
         if let Some(inner) = Arc::get_mut(&mut executable.inner) {
             inner.stats.verify = verify;
             inner.stats.plan = took - verify;
@@ -351,7 +352,8 @@ impl Executable {
     ) -> Result<Executable, CompileError> {
         require_static(&module)?;
         let options = CompileOptions::new().numerics(numerics);
-        Executable::from_plan(verified(&module, registry, &options, &mut |_| {})?, registry)
+        let compiled = verified(&module, registry, &options, &mut |_| {})?;
+        Executable::loaded(compiled.plan, Some(compiled.prepared), registry)
     }
 
     /// Makes a plan ready to run: checks it, lays out its constants, and instantiates the targets that it
@@ -361,6 +363,15 @@ impl Executable {
     /// If the plan is invalid, is for a device that does not exist here, needs more memory than there is, or calls a
     /// target that is missing or refuses the call.
     pub fn from_plan(plan: Plan, registry: &Registry) -> Result<Executable, CompileError> {
+        Executable::loaded(plan, None, registry)
+    }
+
+    /// The same; `prepared` is what the compiler knows that the thunks of the plan run.
+    fn loaded(
+        plan: Plan,
+        prepared: Option<Vec<Prepared>>,
+        registry: &Registry,
+    ) -> Result<Executable, CompileError> {
         let begin = Instant::now();
         let device =
             Device::of(&plan.platform).ok_or_else(|| CompileError::NoDevice(plan.platform.clone()))?;
@@ -378,7 +389,7 @@ impl Executable {
             error: Diagnostics::from_iter(diagnostics).into_error(&source),
             code,
         };
-        let loaded = Program::new(plan, registry).map_err(|error| match error {
+        let loaded = Program::new(plan, prepared, registry).map_err(|error| match error {
             LoadError::Plan(error) => CompileError::Plan(error),
             LoadError::Memory(error) => {
                 CompileError::Memory { what: "the program's constants".to_owned(), error }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::table::Table;
 use super::{Inst, InstId, Loc, Region, RegionId, ValueId, ValueIds, ValueMap};
 use crate::attr::AttrDict;
 use crate::diag::Span;
@@ -33,7 +34,7 @@ pub struct Func {
     values: Vec<ValueData>,
     /// Names of values, as far as they have some.
     names: FxHashMap<ValueId, Arc<str>>,
-    insts: Vec<InstData>,
+    insts: Table<InstData>,
     regions: Vec<RegionData>,
 }
 
@@ -140,7 +141,7 @@ impl Func {
             result_attrs: Vec::new(),
             values: Vec::new(),
             names: FxHashMap::default(),
-            insts: Vec::new(),
+            insts: Table::new(),
             regions: vec![RegionData::default()],
         }
     }

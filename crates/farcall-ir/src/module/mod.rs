@@ -23,6 +23,7 @@ mod loc;
 mod mesh;
 mod rewrite;
 mod same;
+mod table;
 mod view;
 
 use std::ops::Index;

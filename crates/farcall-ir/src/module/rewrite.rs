@@ -1,5 +1,7 @@
 //! Changes functions: copies of regions and calls, and changes that need to know the users of a value.
 
+use std::cell::OnceCell;
+
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -157,8 +159,8 @@ impl<'a> From<'a> {
 /// The users of a value. Most have one or two.
 type Users = SmallVec<[InstId; 4]>;
 
-/// A function that is being rewritten: knows the users of every value, and keeps knowing them through
-/// every change.
+/// A function that is being rewritten: knows the users of every value, once somebody has asked, and keeps knowing them
+/// through every change.
 ///
 /// The vocabulary: [`replace_uses`](Rewriter::replace_uses), [`insert_before`](Rewriter::insert_before),
 /// [`erase`](Rewriter::erase), [`replace`](Rewriter::replace), [`move_before`](Rewriter::move_before),
@@ -166,20 +168,25 @@ type Users = SmallVec<[InstId; 4]>;
 #[derive(Debug)]
 pub struct Rewriter<'f> {
     func: &'f mut Func,
-    /// Per value, the instructions that take it: one entry per operand.
-    users: Vec<Users>,
+    /// Per value, the instructions that take it: one entry per operand. A pass that finds nothing to change need not know.
+    users: OnceCell<Vec<Users>>,
+}
+
+/// The users of every value of a function.
+fn users_of_all(func: &Func) -> Vec<Users> {
+    let mut users = vec![Users::new(); func.value_count()];
+    func.walk(&mut |inst| {
+        for operand in inst.operands() {
+            users[operand.index()].push(inst.id());
+        }
+    });
+    users
 }
 
 impl<'f> Rewriter<'f> {
-    /// Looks at who uses what.
+    /// For a function that is complete: what its instructions take is there.
     pub fn new(func: &'f mut Func) -> Rewriter<'f> {
-        let mut users: Vec<Users> = vec![Users::new(); func.value_count()];
-        func.walk(&mut |inst| {
-            for operand in inst.operands() {
-                users[operand.index()].push(inst.id());
-            }
-        });
-        Rewriter { func, users }
+        Rewriter { func, users: OnceCell::new() }
     }
 
     /// The function as it is now.
@@ -190,7 +197,8 @@ impl<'f> Rewriter<'f> {
     /// The instructions that take a value, those in nested regions included; one that takes it twice is
     /// there twice.
     pub fn users(&self, value: ValueId) -> &[InstId] {
-        self.users.get(value.index()).map_or(&[], |users| users.as_slice())
+        let all = self.users.get_or_init(|| users_of_all(self.func));
+        all.get(value.index()).map_or(&[], |users| users.as_slice())
     }
 
     /// True if an instruction takes the value.
@@ -203,7 +211,8 @@ impl<'f> Rewriter<'f> {
         if old == new {
             return;
         }
-        let users = self.users.get_mut(old.index()).map(std::mem::take).unwrap_or_default();
+        let users = Users::from(self.users(old));
+        self.users_mut(old).map(Users::clear);
         for user in &users {
             for operand in self.func.operands_mut(*user) {
                 if *operand == old {
@@ -211,7 +220,7 @@ impl<'f> Rewriter<'f> {
                 }
             }
         }
-        self.users_mut(new).extend(users);
+        self.users_mut(new).into_iter().for_each(|of| of.extend_from_slice(&users));
     }
 
     /// Puts a new instruction before another one, with results of these types.
@@ -311,9 +320,7 @@ impl<'f> Rewriter<'f> {
         for old in std::mem::take(self.func.operands_mut(inst)) {
             self.forget(old, inst);
         }
-        for new in &operands {
-            self.users_mut(*new).push(inst);
-        }
+        operands.iter().for_each(|new| self.note(*new, inst));
         *self.func.operands_mut(inst) = operands;
     }
 
@@ -344,7 +351,7 @@ impl<'f> Rewriter<'f> {
         let (mut operands, captures) = (ValueIds::from(view.operands()), view.captures().len() + 1);
         let regions = view.region_ids().to_vec();
         operands.push(value);
-        self.users_mut(value).push(inst);
+        self.note(value, inst);
         self.func.set_captures(inst, operands, captures);
         let ty = self.func.ty(value).clone();
         regions.into_iter().map(|r| self.func.add_arg(r, ty.clone())).collect()
@@ -385,31 +392,45 @@ impl<'f> Rewriter<'f> {
         self.replace(inst, &returned);
     }
 
-    fn users_mut(&mut self, value: ValueId) -> &mut Users {
-        if self.users.len() <= value.index() {
-            self.users.resize(self.func.value_count(), Users::new());
+    /// The users of a value, if they have been asked for.
+    fn users_mut(&mut self, value: ValueId) -> Option<&mut Users> {
+        let all = self.users.get_mut()?;
+        if all.len() <= value.index() {
+            all.resize(self.func.value_count(), Users::new());
         }
-        &mut self.users[value.index()]
+        Some(&mut all[value.index()])
+    }
+
+    fn note(&mut self, value: ValueId, user: InstId) {
+        if let Some(users) = self.users_mut(value) {
+            users.push(user);
+        }
     }
 
     fn forget(&mut self, value: ValueId, user: InstId) {
-        let users = self.users_mut(value);
-        if let Some(at) = users.iter().position(|u| *u == user) {
+        let Some(users) = self.users_mut(value) else { return };
+        // Passes take users away in order, or in reverse order: it is near one end, even if there are many.
+        let at =
+            (0..users.len().div_ceil(2)).flat_map(|i| [i, users.len() - 1 - i]).find(|i| users[*i] == user);
+        if let Some(at) = at {
             users.swap_remove(at);
         }
     }
 
     /// Notes what an instruction and everything in it takes.
     fn add_uses(&mut self, inst: InstId) {
-        self.each_use(inst, |r, value, user| r.users_mut(value).push(user));
+        self.each_use(inst, Rewriter::note);
     }
 
     fn drop_uses(&mut self, inst: InstId) {
         self.each_use(inst, Rewriter::forget);
     }
 
-    fn each_use(&mut self, inst: InstId, mut each: impl FnMut(&mut Self, ValueId, InstId)) {
-        let mut uses = Vec::new();
+    fn each_use(&mut self, inst: InstId, each: impl Fn(&mut Self, ValueId, InstId)) {
+        if self.users.get().is_none() {
+            return;
+        }
+        let mut uses: SmallVec<[(ValueId, InstId); 8]> = SmallVec::new();
         let mut note = |i: Inst<'_>| uses.extend(i.operands().iter().map(|v| (*v, i.id())));
         let view = self.func.inst(inst);
         note(view);

@@ -15,7 +15,7 @@ use farcall_ir::op::collective::{Grid, Role};
 use farcall_ir::{DType, Diagnostic, Func, Inst, InstId, Literal, Module, Op, Span, TensorType, ValueId};
 
 use super::{Options, aliases, body, nested, order};
-use crate::kernels::{self, InPlace, KernelId, Request};
+use crate::kernels::{self, InPlace, KernelId, Prepared, Request};
 use crate::plan::{Body, ConstantId, ReferenceId, ReferenceSite};
 use crate::registry::Registry;
 
@@ -28,8 +28,8 @@ pub(super) enum Choice {
     Constant(ConstantId),
     /// It copies bytes.
     Copy,
-    /// A kernel computes it, with so many bytes of scratch memory.
-    Kernel { kernel: KernelId, bodies: Vec<Body>, scratch: usize },
+    /// A kernel computes it, with so many bytes of scratch memory; what it has prepared, until the thunk has that.
+    Kernel { kernel: KernelId, bodies: Vec<Body>, scratch: usize, prepared: Option<Prepared> },
     /// The evaluator runs it.
     Reference(ReferenceId),
     /// A target is called; results and operands, by number, that share memory.
@@ -61,11 +61,11 @@ impl Choices {
         self.by_inst.get(inst.index()).unwrap_or(&Choice::Copy)
     }
 
-    /// Hands over the regions of a kernel.
-    pub(super) fn take_bodies(&mut self, inst: InstId) -> Vec<Body> {
+    /// Hands over the regions of a kernel, and what it has prepared.
+    pub(super) fn take_kernel(&mut self, inst: InstId) -> (Vec<Body>, Option<Prepared>) {
         match self.by_inst.get_mut(inst.index()) {
-            Some(Choice::Kernel { bodies, .. }) => std::mem::take(bodies),
-            _ => Vec::new(),
+            Some(Choice::Kernel { bodies, prepared, .. }) => (std::mem::take(bodies), prepared.take()),
+            _ => (Vec::new(), None),
         }
     }
 
@@ -182,7 +182,8 @@ impl<'m> Choosing<'m> {
         {
             let request = Request { op: inst.op(), bodies: &bodies, inputs: &inputs, outputs: &outputs };
             if let Some((kernel, prepared)) = kernels::find(&request) {
-                return Ok(Choice::Kernel { kernel, scratch: prepared.scratch(), bodies });
+                let scratch = prepared.scratch();
+                return Ok(Choice::Kernel { kernel, bodies, scratch, prepared: Some(prepared) });
             }
         }
         self.reference(inst)

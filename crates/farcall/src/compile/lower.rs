@@ -12,10 +12,11 @@ use super::Options;
 use super::assign::Places;
 use super::choose::{Choice, Choices};
 use super::order::Event;
-use super::resolve;
+use super::{Compiled, resolve};
+use crate::kernels::Prepared;
 use crate::plan::{Buffer, Call, CallId, CallSpec, Compute, Param, ParamId, Plan, Slice, Thunk, ThunkOp};
 
-/// Writes the plan of a program; `names` are those of its inputs.
+/// Writes the plan of a program, with what its thunks run; `names` are those of its inputs.
 pub(super) fn lower(
     form: &Module,
     events: &[Event<'_>],
@@ -23,9 +24,10 @@ pub(super) fn lower(
     places: &Places<'_>,
     names: &[Option<String>],
     options: &Options<'_>,
-) -> Plan {
+) -> Compiled {
     let func = &form.funcs()[0];
-    let mut l = Writing { form, choices, places, calls: Vec::new(), open: vec![Open::default()] };
+    let open = vec![Open::default()];
+    let mut l = Writing { form, choices, places, calls: Vec::new(), prepared: Vec::new(), open };
     events.iter().for_each(|event| l.event(*event));
     let results = l.buffers(func.body().returned());
     let thunks = l.open.pop().map(|body| body.thunks).unwrap_or_default();
@@ -37,8 +39,8 @@ pub(super) fn lower(
         known: None,
     });
     let params = params.collect();
-    let Writing { choices: Choices { constants, references, .. }, calls, .. } = l;
-    Plan {
+    let Writing { choices: Choices { constants, references, .. }, calls, prepared, .. } = l;
+    let plan = Plan {
         arena_size: places.arena_size,
         params,
         constants,
@@ -50,7 +52,8 @@ pub(super) fn lower(
         platform: options.platform.clone(),
         numerics: options.numerics,
         source: Arc::clone(&form.source),
-    }
+    };
+    Compiled { plan, prepared }
 }
 
 /// A sequence that is being written, and those that stand before it in the same instruction.
@@ -65,6 +68,8 @@ struct Writing<'a> {
     choices: Choices,
     places: &'a Places<'a>,
     calls: Vec<CallSpec>,
+    /// What the thunks that compute run, in order of the text.
+    prepared: Vec<Prepared>,
     open: Vec<Open>,
 }
 
@@ -107,7 +112,8 @@ impl Writing<'_> {
         }
         let inputs = self.buffers(self.choices.inputs(inst));
         let mut outputs = self.buffers(inst.results());
-        let bodies = self.choices.take_bodies(inst.id());
+        let (bodies, prepared) = self.choices.take_kernel(inst.id());
+        self.prepared.extend(prepared);
         let op = match self.choices.of(inst.id()) {
             Choice::Copy => ThunkOp::Copy,
             Choice::Kernel { kernel, .. } => {

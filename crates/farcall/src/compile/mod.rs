@@ -80,6 +80,12 @@ pub(crate) struct Options<'a> {
     pub(crate) passes: &'a [&'static passes::Pass],
 }
 
+/// A plan, and what its thunks that compute run, in the order of [`Plan::walk`]: `choose` has asked the kernels already.
+pub(crate) struct Compiled {
+    pub(crate) plan: Plan,
+    pub(crate) prepared: Vec<kernels::Prepared>,
+}
+
 /// Compiles the function `entry` of a verified module. (The plan is validated when it is loaded.) `after` sees
 /// the middle form after each pass, and as `build` makes it.
 pub(crate) fn compile(
@@ -88,7 +94,7 @@ pub(crate) fn compile(
     registry: &Registry,
     options: &Options<'_>,
     after: &mut dyn FnMut(&Stage<'_>),
-) -> Result<Plan, Refused> {
+) -> Result<Compiled, Refused> {
     let mut blocks = Blocks::new(&module.source, registry, options);
     let form = middle::build_lowered(module, entry, &mut blocks);
     let mut form = form.map_err(|d| Diagnostics::from_iter([d]))?;
@@ -127,8 +133,9 @@ pub(crate) fn compile(
     }
     let placed = Placed { places: &places, events: &events, choices: &choices, cx: &cx };
     after(&Stage::placed(&form, placed));
-    let plan = lower::lower(&form, &events, choices, &places, &input_names(entry), options);
-    Ok(Plan { blocks, ..plan })
+    let mut compiled = lower::lower(&form, &events, choices, &places, &input_names(entry), options);
+    compiled.plan.blocks = blocks;
+    Ok(compiled)
 }
 
 /// The only function of a form.

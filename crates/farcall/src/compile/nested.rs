@@ -27,7 +27,7 @@ pub(super) fn calls(
     let mut calls = Vec::with_capacity(found.len());
     for (func, inst) in found {
         let program = module.extract(inst);
-        let plan = compile(&program, &program.funcs()[0], registry, options, &mut |_| {})?;
+        let plan = compile(&program, &program.funcs()[0], registry, options, &mut |_| {})?.plan;
         let mut side_effect = false;
         plan.walk(&mut |t| {
             side_effect |= matches!(&t.op, ThunkOp::CustomCall(call) if call.side_effect);

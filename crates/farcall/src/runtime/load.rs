@@ -162,8 +162,12 @@ pub(super) const PARAMS: usize = 3;
 
 impl Loaded {
     /// Checks a plan and those of nested calls, and makes them ready: the targets' instantiate stages run.
-    pub(super) fn new(plan: Arc<Plan>, registry: &Registry) -> Result<Loaded, LoadError> {
-        let prepared = plan.prepare().map_err(LoadError::Plan)?;
+    pub(super) fn new(
+        plan: Arc<Plan>,
+        prepared: Option<Vec<Prepared>>,
+        registry: &Registry,
+    ) -> Result<Loaded, LoadError> {
+        let prepared = plan.prepare(prepared).map_err(LoadError::Plan)?;
         let lines = prepared.iter().filter_map(Prepared::line);
         let registers = lines.clone().map(StraightLine::registers).max().unwrap_or(0);
         let own = lines.map(StraightLine::constant_bytes).sum();
@@ -179,7 +183,7 @@ impl Loaded {
         let calls = calls(&plan, registry)?;
         let places = CallPlaces::new(&calls, called);
         let sites = plan.references.iter().map(|site| {
-            let calls = site.calls.iter().map(|call| Loaded::new(Arc::clone(&call.plan), registry));
+            let calls = site.calls.iter().map(|call| Loaded::new(Arc::clone(&call.plan), None, registry));
             calls.collect::<Result<Vec<Loaded>, LoadError>>()
         });
         let nested = sites.collect::<Result<Vec<Vec<Loaded>>, LoadError>>()?;

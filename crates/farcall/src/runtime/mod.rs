@@ -28,6 +28,7 @@ use farcall_ir::{Diagnostic, Literal, TensorType};
 use crate::ErrorCode;
 use crate::custom_call::{CallError, RunContext};
 use crate::device::{BufferError, Device};
+use crate::kernels::Prepared;
 use crate::plan::Plan;
 use crate::registry::Registry;
 use context::Context;
@@ -191,12 +192,18 @@ struct Pooled {
 const POOL: usize = 64;
 
 impl Program {
-    /// Checks a plan, prepares its kernels, lays out its constants, and instantiates the targets that it calls.
+    /// Checks a plan, prepares its kernels, unless they are `prepared`, lays out its constants, and instantiates the targets
+    /// that it calls.
     ///
     /// # Errors
     /// If the plan is invalid, the constants do not fit into memory, or a target is missing or refuses.
-    pub(crate) fn new(plan: Plan, registry: &Registry) -> Result<Program, LoadError> {
-        Ok(Program { loaded: Loaded::new(Arc::new(plan), registry)?, pool: Mutex::default() })
+    pub(crate) fn new(
+        plan: Plan,
+        prepared: Option<Vec<Prepared>>,
+        registry: &Registry,
+    ) -> Result<Program, LoadError> {
+        let loaded = Loaded::new(Arc::new(plan), prepared, registry)?;
+        Ok(Program { loaded, pool: Mutex::default() })
     }
 
     pub(crate) fn plan(&self) -> &Plan {

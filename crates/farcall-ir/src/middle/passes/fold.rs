@@ -103,7 +103,15 @@ fn is_exact(inst: Inst<'_>) -> bool {
     }
 }
 
-fn replace(r: &mut Rewriter<'_>, inst: InstId, literals: Vec<Literal>) {
+fn replace(r: &mut Rewriter<'_>, inst: InstId, mut literals: Vec<Literal>) {
+    if literals.len() == 1
+        && let Some(literal) = literals.pop()
+    {
+        r.set_operands(inst, []);
+        r.set_op(inst, Op::Constant(literal));
+        r.attrs_mut(inst).clear();
+        return;
+    }
     let at = r.func().inst(inst);
     let (span, loc) = (at.span(), at.loc().cloned());
     let types: Vec<Type> = at.results().iter().map(|v| r.func().ty(*v).clone()).collect();

@@ -243,7 +243,13 @@ struct Group {
     /// In order.
     members: Vec<InstId>,
     /// The same with what is made again before them.
-    inside: Vec<InstId>,
+    inside: Inside,
+}
+
+/// What stands in a fusion, in order.
+struct Inside {
+    list: Vec<InstId>,
+    set: FxHashSet<InstId>,
 }
 
 /// What a region becomes.
@@ -296,7 +302,7 @@ impl Plan {
         };
         if more || first.is_some_and(takes_cheap) {
             let inside = inside(func, &members, roles);
-            if inside.len() > LONGEST {
+            if inside.list.len() > LONGEST {
                 return self.halve(func, &members);
             }
             self.of.extend(members.iter().map(|m| (*m, self.groups.len())));
@@ -345,7 +351,8 @@ impl Plan {
                 // Once, for all members.
                 Unit::Group(g) if from.is_empty() => {
                     let group = &self.groups[g].inside;
-                    let outside = group.iter().flat_map(|id| taken(*id)).filter(|i| !group.contains(i));
+                    let outside =
+                        group.list.iter().flat_map(|id| taken(*id)).filter(|i| !group.set.contains(i));
                     from.extend(outside.map(unit));
                 }
                 Unit::Group(_) => {}
@@ -368,7 +375,7 @@ impl Plan {
     /// True for what makes rows, if only this group takes it.
     fn is_repeated_for(&self, g: usize, r: &Rewriter<'_>, id: InstId) -> bool {
         matches!(self.roles.of.get(&id), Some(Role::Repeat(_)))
-            && self.groups[g].inside.contains(&id)
+            && self.groups[g].inside.set.contains(&id)
             && r.func()
                 .inst(id)
                 .results()
@@ -380,12 +387,12 @@ impl Plan {
     fn fuse(&self, r: &mut Rewriter<'_>, g: usize, end: InstId) {
         let group = &self.groups[g];
         let func = r.func();
-        let inside = &group.inside;
-        let mut operands: Vec<ValueId> = Vec::new();
+        let Inside { list: inside, set } = &group.inside;
+        let (mut operands, mut taken): (Vec<ValueId>, FxHashSet<ValueId>) = Default::default();
         for id in inside {
             for v in func.inst(*id).operands() {
-                let made = func.defining_inst(*v).is_some_and(|i| inside.contains(&i.id()));
-                if !made && !operands.contains(v) {
+                let made = func.defining_inst(*v).is_some_and(|i| set.contains(&i.id()));
+                if !made && taken.insert(*v) {
                     operands.push(*v);
                 }
             }
@@ -418,7 +425,7 @@ impl Plan {
             r.replace_uses(*old, new);
         }
         // What remains of the members takes nothing that is still used, from the last one on.
-        for id in group.inside.iter().rev() {
+        for id in inside.iter().rev() {
             if self.of.contains_key(id) || self.is_repeated_for(g, r, *id) {
                 r.erase(*id);
             }
@@ -442,7 +449,7 @@ fn reduces_rows(func: &Func, id: InstId, roles: &Roles) -> bool {
 }
 
 /// Members, with what is made again before them: what has as many elements, or is the same one everywhere.
-fn inside(func: &Func, members: &[InstId], roles: &Roles) -> Vec<InstId> {
+fn inside(func: &Func, members: &[InstId], roles: &Roles) -> Inside {
     let mut outside = FxHashSet::default();
     loop {
         let inside = gathered(func, members, roles, &outside);
@@ -456,25 +463,24 @@ fn inside(func: &Func, members: &[InstId], roles: &Roles) -> Vec<InstId> {
 }
 
 /// Those of these instructions of which others among them are slices, or which these put one after the other.
-fn sliced(func: &Func, inside: &[InstId]) -> Vec<InstId> {
-    let all = || inside.iter().map(|id| func.inst(*id));
+fn sliced(func: &Func, inside: &Inside) -> Vec<InstId> {
+    let all = || inside.list.iter().map(|id| func.inst(*id));
     let moves = |op: &Op| matches!(op, Op::Slice(_) | Op::Concatenate { .. });
     if !all().any(|inst| moves(inst.op())) {
         return Vec::new();
     }
-    let known: FxHashSet<InstId> = inside.iter().copied().collect();
     let mut of = Vec::new();
     for inst in all().filter(|inst| moves(inst.op())) {
         let made = inst.operands().iter().filter_map(|v| func.defining_inst(*v));
         let slices_stay = matches!(inst.op(), Op::Concatenate { .. });
         let is_operand = |from: &Inst<'_>| !(slices_stay && matches!(from.op(), Op::Slice(_)));
-        of.extend(made.filter(is_operand).map(|from| from.id()).filter(|id| known.contains(id)));
+        of.extend(made.filter(is_operand).map(|from| from.id()).filter(|id| inside.set.contains(id)));
     }
     of
 }
 
 /// The same, but for these, which are operands.
-fn gathered(func: &Func, members: &[InstId], roles: &Roles, outside: &FxHashSet<InstId>) -> Vec<InstId> {
+fn gathered(func: &Func, members: &[InstId], roles: &Roles, outside: &FxHashSet<InstId>) -> Inside {
     let elements = |v: Option<&ValueId>| v.and_then(|v| func.tensor(*v)?.elements());
     let made = |id: InstId| elements(func.inst(id).results().first());
     let all = |id: InstId| match func.inst(id).op() {
@@ -484,7 +490,7 @@ fn gathered(func: &Func, members: &[InstId], roles: &Roles, outside: &FxHashSet<
     let rows = members.iter().find(|m| reduces_rows(func, **m, roles));
     let n = all(*rows.unwrap_or(&members[0]));
     let rows = rows.map_or(Some(1), |m| made(*m));
-    let mut inside: Vec<InstId> = Vec::with_capacity(members.len() + 4);
+    let mut list: Vec<InstId> = Vec::with_capacity(members.len() + 4);
     let mut known: FxHashSet<InstId> = FxHashSet::default();
     for member in members {
         // A broadcast of a constant: what is cheap may take what is.
@@ -495,7 +501,7 @@ fn gathered(func: &Func, members: &[InstId], roles: &Roles, outside: &FxHashSet<
             }
             if taken {
                 known.insert(id);
-                inside.push(id);
+                list.push(id);
                 continue;
             }
             stack.push((id, true));
@@ -520,7 +526,7 @@ fn gathered(func: &Func, members: &[InstId], roles: &Roles, outside: &FxHashSet<
             }
         }
     }
-    inside
+    Inside { list, set: known }
 }
 
 /// True for what is made again and has one element everywhere.
