@@ -409,11 +409,12 @@ impl<'f> Rewriter<'f> {
 
     fn forget(&mut self, value: ValueId, user: InstId) {
         let Some(users) = self.users_mut(value) else { return };
-        // Passes take users away in order, or in reverse order: it is near one end, even if there are many.
-        let at =
-            (0..users.len().div_ceil(2)).flat_map(|i| [i, users.len() - 1 - i]).find(|i| users[*i] == user);
-        if let Some(at) = at {
-            users.swap_remove(at);
+        // Passes take users away in order, or in reverse order: even of many, it is near one end.
+        let last = users.len().wrapping_sub(1);
+        match (0..users.len().div_ceil(2)).find(|i| users[*i] == user || users[last - i] == user) {
+            Some(i) if users[i] == user => _ = users.remove(i),
+            Some(i) => _ = users.swap_remove(last - i),
+            None => {}
         }
     }
 

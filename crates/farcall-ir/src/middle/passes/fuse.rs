@@ -340,6 +340,7 @@ impl Plan {
         let mut needs: FxHashMap<Unit, Vec<Unit>> = FxHashMap::default();
         let mut last_effect = None;
         let mut by_position = Vec::with_capacity(insts.len());
+        let mut known: FxHashSet<usize> = FxHashSet::default();
         for inst in &insts {
             let own = unit(inst.id());
             let from = needs.entry(own).or_default();
@@ -349,7 +350,7 @@ impl Plan {
             match own {
                 Unit::Inst(id) => from.extend(taken(id).map(unit)),
                 // Once, for all members.
-                Unit::Group(g) if from.is_empty() => {
+                Unit::Group(g) if known.insert(g) => {
                     let group = &self.groups[g].inside;
                     let outside =
                         group.list.iter().flat_map(|id| taken(*id)).filter(|i| !group.set.contains(i));
