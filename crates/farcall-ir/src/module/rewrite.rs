@@ -172,17 +172,6 @@ pub struct Rewriter<'f> {
     users: OnceCell<Vec<Users>>,
 }
 
-/// The users of every value of a function.
-fn users_of_all(func: &Func) -> Vec<Users> {
-    let mut users = vec![Users::new(); func.value_count()];
-    func.walk(&mut |inst| {
-        for operand in inst.operands() {
-            users[operand.index()].push(inst.id());
-        }
-    });
-    users
-}
-
 impl<'f> Rewriter<'f> {
     /// For a function that is complete: what its instructions take is there.
     pub fn new(func: &'f mut Func) -> Rewriter<'f> {
@@ -208,11 +197,10 @@ impl<'f> Rewriter<'f> {
 
     /// Puts another value in the place of one, wherever it is used.
     pub fn replace_uses(&mut self, old: ValueId, new: ValueId) {
-        if old == new {
+        if old == new || !self.is_used(old) {
             return;
         }
-        let users = Users::from(self.users(old));
-        self.users_mut(old).map(Users::clear);
+        let users = self.users_mut(old).map(std::mem::take).unwrap_or_default();
         for user in &users {
             for operand in self.func.operands_mut(*user) {
                 if *operand == old {
@@ -220,7 +208,9 @@ impl<'f> Rewriter<'f> {
                 }
             }
         }
-        self.users_mut(new).into_iter().for_each(|of| of.extend_from_slice(&users));
+        if let Some(of_new) = self.users_mut(new) {
+            of_new.extend(users);
+        }
     }
 
     /// Puts a new instruction before another one, with results of these types.
@@ -440,4 +430,15 @@ impl<'f> Rewriter<'f> {
             each(self, value, user);
         }
     }
+}
+
+/// The users of every value of a function.
+fn users_of_all(func: &Func) -> Vec<Users> {
+    let mut users = vec![Users::new(); func.value_count()];
+    func.walk(&mut |inst| {
+        for operand in inst.operands() {
+            users[operand.index()].push(inst.id());
+        }
+    });
+    users
 }

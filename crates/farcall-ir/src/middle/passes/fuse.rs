@@ -389,7 +389,8 @@ impl Plan {
         let group = &self.groups[g];
         let func = r.func();
         let Inside { list: inside, set } = &group.inside;
-        let (mut operands, mut taken): (Vec<ValueId>, FxHashSet<ValueId>) = Default::default();
+        let mut operands: Vec<ValueId> = Vec::new();
+        let mut taken: FxHashSet<ValueId> = FxHashSet::default();
         for id in inside {
             for v in func.inst(*id).operands() {
                 let made = func.defining_inst(*v).is_some_and(|i| set.contains(&i.id()));
