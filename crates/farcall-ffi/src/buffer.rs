@@ -497,6 +497,17 @@ impl View {
         }
     }
 
+    /// Makes all bytes 0.
+    ///
+    /// # Safety
+    /// The view is valid, and nobody else looks at its memory.
+    pub(crate) unsafe fn zero(&self) {
+        if self.len != 0 {
+            // SAFETY: the caller's promise.
+            unsafe { self.data.write_bytes(0, self.size()) }
+        }
+    }
+
     /// Number of elements along the last `rank` dimensions, or all if there are fewer; at least 1.
     fn block(&self, rank: usize) -> usize {
         let dims = self.dims();

@@ -39,6 +39,8 @@ mod residuals;
 /// The function stays what it is. A type of the same name stands for the handler where `library!`,
 /// `ops!` or the test harness ask for one. The doc comment becomes the op's documentation.
 ///
+/// The function returns `Result<()>`, or nothing if it cannot fail.
+///
 /// A handler that no `library!` or `ops!` lists, that is no derivative of one that is listed, and that other crates cannot
 /// list either is an error: the lint `dead_code`, for this type. `#[allow(dead_code)]` below `#[handler]` or on a module permits
 /// it. So it is with stages that no handler names.
@@ -50,6 +52,7 @@ mod residuals;
 /// | `instantiate = f` | a function with `#[stage(instantiate)]`, whose result is the call site's `&State<T>` |
 /// | `prepare = f`, `initialize = f` | functions with `#[stage(prepare)]`, `#[stage(initialize)]`, whose results are the run's `&Prepared<T>` and `&Initialized<T>` |
 /// | `record = f` | a function with `#[stage(record)]`, for hosts that record calls (since 0.5) |
+/// | `zeroed` | results are zeros when the host calls the function, which may add to them; a result that `aliases` an operand has its values |
 /// | `traits(command_buffer_compatible)` | what the handler promises to hosts |
 /// | `crate = path` | where `farcall-ffi` is, for a crate that has it by another name or through another crate; `::farcall_ffi` unless given |
 ///
@@ -107,6 +110,9 @@ mod residuals;
 /// #[signature((x: T[*], dy: T[*], tx: T[*], tdy: T[*]) -> (tdx: T[*]) where T: f32 | f64)]
 /// fn softplus_bwd_jvp<T: Float>(…) -> Result<()> { … }
 /// ```
+///
+/// `tangent(_) = t_` says the same of all three, and of every operand and result that has a tangent: it is called as it
+/// is, after a `t`.
 ///
 /// | | says which parameter is | in |
 /// | --- | --- | --- |
