@@ -706,7 +706,7 @@ def test_missing_derivatives(gallery):
     message = r"flash_attention has no forward derivative.*add #\[jvp\(tangent = …\)\]"
     with pytest.raises(TypeError, match=message):
         jax.jvp(gallery.flash_attention, (q, q, q), (q, q, q))
-    with pytest.raises(TypeError, match=r"flash_attention_bwd has no gradient: add .* #\[jvp\(tangent = …\)\] for jax.jvp"):
+    with pytest.raises(TypeError, match=message):
         jax.hessian(lambda q: jnp.sum(gallery.flash_attention(q, q, q)[0]))(q)
     # A mean of values, but not of indices, which have no derivative.
     assert jax.grad(lambda x: gallery.top_k(x, k=2)[0].sum())(x).tolist() == [0, 0, 1, 1]
