@@ -142,7 +142,15 @@ mod residuals;
 ///
 /// An op with a `#[transpose(t)]` is linear in the operands that `t` returns. If it is the tangent op of another op, that
 /// one needs no `#[vjp]`: its reverse derivative is the transpose. If it is linear in all operands that it is
-/// differentiated in, it needs neither: it is its own tangent op.
+/// differentiated in, it needs neither: it is its own tangent op. One that is its own transpose says which of its parameters
+/// is which:
+///
+/// ```text
+/// #[handler(name = "reversed")]
+/// #[signature((x: T[*, n]) -> (y: T[*, n]) where T: f32 | f64)]
+/// #[transpose(reversed, cotangent(y) = x, cotangent(x) = y)]
+/// fn reversed<T: Float>() { … }
+/// ```
 ///
 /// # Several element types
 ///

@@ -42,14 +42,25 @@ fn squares_jvp<T: Float>() {
     v[0] = T::of(2) * dot(x, tx);
 }
 
+/// Its own tangent op, and its own transpose.
+#[handler(name = "reversed")]
+#[signature((x: T[*, n]) -> (y: T[*, n]) where T: f32 | f64)]
+#[transpose(reversed, cotangent(y) = x, cotangent(x) = y)]
+fn reversed<T: Float>() {
+    for (x, y) in zip!(x.rows(), y.rows_mut()) {
+        zip!(x.iter().rev(), y).for_each(|(&x, y)| *y = x);
+    }
+}
+
 // Nothing else lists them.
-const _: &[&OpDescriptor] = ops![sums, squares];
+const _: &[&OpDescriptor] = ops![sums, squares, reversed];
 
 #[test]
 fn results_are_zeros_before_the_call() {
     let (mut total, mut ys) = ([1f32], [[7f32; 2]; 2]);
     let [first, second] = &mut ys;
-    let call = Call::to::<sums>().in_place(&mut total, &[]).operand(&[1f32, 2.0], &[2]).operand(&[3f32, 4.0], &[2]);
+    let call =
+        Call::to::<sums>().in_place(&mut total, &[]).operand(&[1f32, 2.0], &[2]).operand(&[3f32, 4.0], &[2]);
     call.result(first, &[2]).result(second, &[2]).run().unwrap();
     assert_eq!((total, ys), ([11.0], [[2.0, 4.0], [6.0, 8.0]]));
 }
@@ -66,6 +77,18 @@ fn so_are_residuals() {
         call.result(&mut y, &[]).result(&mut count, &[1]).run().unwrap();
         assert_eq!((y, count), ([10.0], [3]));
     }
+}
+
+#[test]
+fn an_op_is_its_own_transpose() {
+    let mut y = [0f32; 4];
+    Call::to::<reversed>().operand(&[1f32, 2.0, 3.0, 4.0], &[2, 2]).result(&mut y, &[2, 2]).run().unwrap();
+    assert_eq!(y, [2.0, 1.0, 4.0, 3.0]);
+    let op = Op::of(<reversed as farcall_ffi::__private::Op>::DESCRIPTOR);
+    assert_eq!(
+        (op.transpose(), op.transpose_bindings()),
+        (Some("reversed"), "cotangent(y) = x, cotangent(x) = y")
+    );
 }
 
 #[test]
