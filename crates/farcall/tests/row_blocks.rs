@@ -89,6 +89,34 @@ fn heads_that_lie_between_rows_and_depth() {
     check(&program, &[&[2, 64, 4, 16], &[2, 50, 4, 16], &[2, 50, 4, 24]], 1);
 }
 
+/// As `jax.nn.dot_product_attention` writes it: with dimensions of size 1 that move, and the weights on the right.
+#[test]
+fn attention_among_dimensions_of_one() {
+    let soft = softmax("1x2x4x64", "1x2x4x64x50", "[0, 1, 2, 3]", 4);
+    let program = format!(
+        "func.func @main(%q: tensor<2x64x4x16xf32>, %k: tensor<2x50x4x16xf32>, %v: tensor<2x50x4x24xf32>, %bias: tensor<2x1x64x50xf32>) -> tensor<2x64x4x24xf32> {{
+  %q5 = stablehlo.reshape %q : (tensor<2x64x4x16xf32>) -> tensor<2x64x4x1x16xf32>
+  %d = stablehlo.dot_general %q5, %k, batching_dims = [0, 2] x [0, 2], contracting_dims = [4] x [3] : (tensor<2x64x4x1x16xf32>, tensor<2x50x4x16xf32>) -> tensor<2x4x64x1x50xf32>
+  %c = stablehlo.constant dense<0.3> : tensor<2x4x64x1x50xf32>
+  %scaled = stablehlo.multiply %d, %c : tensor<2x4x64x1x50xf32>
+  %t = stablehlo.transpose %scaled, dims = [3, 0, 1, 2, 4] : (tensor<2x4x64x1x50xf32>) -> tensor<1x2x4x64x50xf32>
+  %b5 = stablehlo.broadcast_in_dim %bias, dims = [0, 1, 3, 4] : (tensor<2x1x64x50xf32>) -> tensor<2x1x1x64x50xf32>
+  %bt = stablehlo.transpose %b5, dims = [2, 0, 1, 3, 4] : (tensor<2x1x1x64x50xf32>) -> tensor<1x2x1x64x50xf32>
+  %ball = stablehlo.broadcast_in_dim %bt, dims = [0, 1, 2, 3, 4] : (tensor<1x2x1x64x50xf32>) -> tensor<1x2x4x64x50xf32>
+  %s = stablehlo.add %t, %ball : tensor<1x2x4x64x50xf32>{}
+  %r = stablehlo.dot_general %v, %p, batching_dims = [0, 2] x [1, 2], contracting_dims = [1] x [4] : (tensor<2x50x4x24xf32>, tensor<1x2x4x64x50xf32>) -> tensor<2x4x24x1x64xf32>
+  %rt = stablehlo.transpose %r, dims = [3, 0, 4, 1, 2] : (tensor<2x4x24x1x64xf32>) -> tensor<1x2x64x4x24xf32>
+  %out = stablehlo.reshape %rt : (tensor<1x2x64x4x24xf32>) -> tensor<2x64x4x24xf32>
+  return %out : tensor<2x64x4x24xf32>
+}}",
+        soft.replace("1x2x4x64>", "1x2x4x64xf32>")
+            .replace("1x2x4x64x50>", "1x2x4x64x50xf32>")
+            .replace("%t ", "%total ")
+            .replace("%t,", "%total,")
+    );
+    check(&program, &[&[2, 64, 4, 16], &[2, 50, 4, 16], &[2, 50, 4, 24], &[2, 1, 64, 50]], 1);
+}
+
 #[test]
 fn layers_and_what_is_made_of_rows() {
     let program = "func.func @main(%x: tensor<6x100x40xf32>, %w: tensor<40x100xf32>, %b: tensor<100xf32>, %u: tensor<100x30xf32>, %f: tensor<6x100xf32>) -> (tensor<6x100x30xf32>, tensor<6x100xf32>) {

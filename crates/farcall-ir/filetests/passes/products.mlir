@@ -93,3 +93,33 @@ module {
     return %1 : tensor<2x2xf32>
   }
 }
+// -----
+// passes: fuse, dce, products
+// Shapes may change between a product and what takes its result.
+func.func @main(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>, %b: tensor<1x2x4xf32>, %u: tensor<4x5xf32>) -> tensor<5x2xf32> {
+  %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+  %1 = stablehlo.reshape %0 : (tensor<2x4xf32>) -> tensor<1x2x4xf32>
+  %2 = stablehlo.add %1, %b : tensor<1x2x4xf32>
+  %3 = stablehlo.multiply %2, %2 : tensor<1x2x4xf32>
+  %4 = stablehlo.reshape %3 : (tensor<1x2x4xf32>) -> tensor<2x4xf32>
+  %5 = stablehlo.dot_general %4, %u, contracting_dims = [1] x [0] : (tensor<2x4xf32>, tensor<4x5xf32>) -> tensor<2x5xf32>
+  %6 = stablehlo.reshape %5 : (tensor<2x5xf32>) -> tensor<5x2xf32>
+  return %6 : tensor<5x2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2x3xf32>, %arg1: tensor<3x4xf32>, %arg2: tensor<1x2x4xf32>, %arg3: tensor<4x5xf32>) -> tensor<5x2xf32> {
+    %0 = "mhlo.fusion"(%arg0, %arg1, %arg2, %arg3) ({
+    ^bb0(%arg4: tensor<2x3xf32>, %arg5: tensor<3x4xf32>, %arg6: tensor<1x2x4xf32>, %arg7: tensor<4x5xf32>):
+      %2 = stablehlo.dot_general %arg4, %arg5, contracting_dims = [1] x [0] : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+      %3 = stablehlo.reshape %2 : (tensor<2x4xf32>) -> tensor<1x2x4xf32>
+      %4 = stablehlo.add %3, %arg6 : tensor<1x2x4xf32>
+      %5 = stablehlo.multiply %4, %4 : tensor<1x2x4xf32>
+      %6 = stablehlo.reshape %5 : (tensor<1x2x4xf32>) -> tensor<2x4xf32>
+      %7 = stablehlo.dot_general %6, %arg7, contracting_dims = [1] x [0] : (tensor<2x4xf32>, tensor<4x5xf32>) -> tensor<2x5xf32>
+      stablehlo.return %7 : tensor<2x5xf32>
+    }) : (tensor<2x3xf32>, tensor<3x4xf32>, tensor<1x2x4xf32>, tensor<4x5xf32>) -> tensor<2x5xf32>
+    %1 = stablehlo.reshape %0 : (tensor<2x5xf32>) -> tensor<5x2xf32>
+    return %1 : tensor<5x2xf32>
+  }
+}

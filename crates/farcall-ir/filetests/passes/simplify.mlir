@@ -519,6 +519,101 @@ module {
   }
 }
 // -----
+// passes: simplify, dce
+// rule: transpose_of_ones applies
+func.func @main(%a: tensor<2x3x1x4xf32>) -> tensor<1x2x3x4xf32> {
+  // The others stay in order.
+  %r = stablehlo.transpose %a, dims = [2, 0, 1, 3] : (tensor<2x3x1x4xf32>) -> tensor<1x2x3x4xf32>
+  return %r : tensor<1x2x3x4xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2x3x1x4xf32>) -> tensor<1x2x3x4xf32> {
+    %0 = stablehlo.reshape %arg0 : (tensor<2x3x1x4xf32>) -> tensor<1x2x3x4xf32>
+    return %0 : tensor<1x2x3x4xf32>
+  }
+}
+// -----
+// passes: simplify, dce
+// rule: transpose_of_ones applies
+func.func @main(%a: tensor<6x4xf32>) -> tensor<1x4x6xf32> {
+  %x = stablehlo.reshape %a : (tensor<6x4xf32>) -> tensor<6x1x4xf32>
+  %r = stablehlo.transpose %x, dims = [1, 2, 0] : (tensor<6x1x4xf32>) -> tensor<1x4x6xf32>
+  return %r : tensor<1x4x6xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<6x4xf32>) -> tensor<1x4x6xf32> {
+    %0 = stablehlo.transpose %arg0, dims = [1, 0] : (tensor<6x4xf32>) -> tensor<4x6xf32>
+    %1 = stablehlo.reshape %0 : (tensor<4x6xf32>) -> tensor<1x4x6xf32>
+    return %1 : tensor<1x4x6xf32>
+  }
+}
+// -----
+// passes: simplify
+// rule: transpose_of_ones does not apply
+func.func @main(%a: tensor<2x3x4xf32>) -> tensor<3x2x4xf32> {
+  %r = stablehlo.transpose %a, dims = [1, 0, 2] : (tensor<2x3x4xf32>) -> tensor<3x2x4xf32>
+  return %r : tensor<3x2x4xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2x3x4xf32>) -> tensor<3x2x4xf32> {
+    %0 = stablehlo.transpose %arg0, dims = [1, 0, 2] : (tensor<2x3x4xf32>) -> tensor<3x2x4xf32>
+    return %0 : tensor<3x2x4xf32>
+  }
+}
+// -----
+// passes: simplify, dce
+// rule: product_of_ones applies
+func.func @main(%x: tensor<2x3x4xf32>, %y: tensor<2x1x5x1x4xf32>) -> tensor<2x3x1x5xf32> {
+  // Of the batch, of what is contracted, and of the columns.
+  %a = stablehlo.reshape %x : (tensor<2x3x4xf32>) -> tensor<2x3x1x4xf32>
+  %r = stablehlo.dot_general %a, %y, batching_dims = [0] x [0], contracting_dims = [2, 3] x [3, 4] : (tensor<2x3x1x4xf32>, tensor<2x1x5x1x4xf32>) -> tensor<2x3x1x5xf32>
+  return %r : tensor<2x3x1x5xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2x3x4xf32>, %arg1: tensor<2x1x5x1x4xf32>) -> tensor<2x3x1x5xf32> {
+    %0 = stablehlo.reshape %arg1 : (tensor<2x1x5x1x4xf32>) -> tensor<2x5x4xf32>
+    %1 = stablehlo.dot_general %arg0, %0, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (tensor<2x3x4xf32>, tensor<2x5x4xf32>) -> tensor<2x3x5xf32>
+    %2 = stablehlo.reshape %1 : (tensor<2x3x5xf32>) -> tensor<2x3x1x5xf32>
+    return %2 : tensor<2x3x1x5xf32>
+  }
+}
+// -----
+// passes: simplify, dce
+// rule: product_of_ones applies
+func.func @main(%x: tensor<1x1xf32>, %y: tensor<1x4xf32>) -> tensor<1x4xf32> {
+  // Of one element.
+  %r = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<1x1xf32>, tensor<1x4xf32>) -> tensor<1x4xf32>
+  return %r : tensor<1x4xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<1x1xf32>, %arg1: tensor<1x4xf32>) -> tensor<1x4xf32> {
+    %0 = stablehlo.reshape %arg0 : (tensor<1x1xf32>) -> tensor<f32>
+    %1 = stablehlo.reshape %arg1 : (tensor<1x4xf32>) -> tensor<4xf32>
+    %2 = stablehlo.dot_general %0, %1, contracting_dims = [] x [] : (tensor<f32>, tensor<4xf32>) -> tensor<4xf32>
+    %3 = stablehlo.reshape %2 : (tensor<4xf32>) -> tensor<1x4xf32>
+    return %3 : tensor<1x4xf32>
+  }
+}
+// -----
+// passes: simplify
+// rule: product_of_ones does not apply
+func.func @main(%x: tensor<2x3xf32>, %y: tensor<3x4xf32>) -> tensor<2x4xf32> {
+  %r = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+  return %r : tensor<2x4xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2x3xf32>, %arg1: tensor<3x4xf32>) -> tensor<2x4xf32> {
+    %0 = stablehlo.dot_general %arg0, %arg1, contracting_dims = [1] x [0] : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+    return %0 : tensor<2x4xf32>
+  }
+}
+// -----
 // passes: simplify
 // rule: broadcast_of_broadcast applies
 func.func @main(%a: tensor<2xf32>) -> tensor<2x4x3xf32> {

@@ -91,3 +91,19 @@ module {
     return %1 : tensor<3x2x5xf32>
   }
 }
+// -----
+// passes: transposes, dce
+// Columns before rows, and a dimension of the batch between them, which is transposed still.
+func.func @main(%v: tensor<2x7x4x3xf32>, %p: tensor<2x4x5x7xf32>) -> tensor<2x5x4x3xf32> {
+  %0 = stablehlo.dot_general %v, %p, batching_dims = [0, 2] x [0, 1], contracting_dims = [1] x [3] : (tensor<2x7x4x3xf32>, tensor<2x4x5x7xf32>) -> tensor<2x4x3x5xf32>
+  %1 = stablehlo.transpose %0, dims = [0, 3, 1, 2] : (tensor<2x4x3x5xf32>) -> tensor<2x5x4x3xf32>
+  return %1 : tensor<2x5x4x3xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2x7x4x3xf32>, %arg1: tensor<2x4x5x7xf32>) -> tensor<2x5x4x3xf32> {
+    %0 = stablehlo.dot_general %arg1, %arg0, batching_dims = [0, 1] x [0, 2], contracting_dims = [3] x [1] : (tensor<2x4x5x7xf32>, tensor<2x7x4x3xf32>) -> tensor<2x4x5x3xf32>
+    %1 = stablehlo.transpose %0, dims = [0, 2, 1, 3] : (tensor<2x4x5x3xf32>) -> tensor<2x5x4x3xf32>
+    return %1 : tensor<2x5x4x3xf32>
+  }
+}

@@ -242,8 +242,8 @@ fn of_elements(body: &Body, inst: &BodyInst, own: &Along) -> Option<Vec<Along>> 
             vec![renamed(&|d| kept.get(d).copied())?, whole]
         }
         (Op::Reshape, [x]) => {
-            let same = x.sizes().iter().zip(inst.ty.sizes()).take_while(|(a, b)| a == b).count();
-            vec![renamed(&|d| (d < same).then_some(d))?]
+            let same = reshaped(x.sizes(), inst.ty.sizes());
+            vec![renamed(&|d| same.iter().find(|(_, to)| *to == d).map(|(from, _)| *from))?]
         }
         (Op::Slice(_) | Op::Concatenate { .. }, _) => is_whole.then(|| vec![whole; types.len()])?,
         (_, types) => {
@@ -254,6 +254,24 @@ fn of_elements(body: &Body, inst: &BodyInst, own: &Along) -> Option<Vec<Along>> 
             types.iter().map(of).collect::<Option<_>>()?
         }
     })
+}
+
+/// Dimensions of a tensor that are those of it in another shape, from outer to inner; of both, some of size 1 may have no
+/// counterpart.
+fn reshaped(from: &[usize], to: &[usize]) -> Vec<(usize, usize)> {
+    let (mut i, mut j, mut same) = (0, 0, Vec::new());
+    while let (Some(a), Some(b)) = (from.get(i), to.get(j)) {
+        match (a == b, *a, *b) {
+            (true, ..) => {
+                same.push((i, j));
+                (i, j) = (i + 1, j + 1);
+            }
+            (false, 1, _) => i += 1,
+            (false, _, 1) => j += 1,
+            _ => break,
+        }
+    }
+    same
 }
 
 /// Where a value is: the number of the operand or result, or that of the memory of a block, which follows; a byte there.

@@ -24,24 +24,30 @@ fn run(func: &mut Func, cx: &Context) {
         let mut chain = chain(r, region, inst);
         while chain.len() > 1 && !join(r, &chain, cx) {
             chain.pop();
+            without_reshapes_behind(r, &mut chain);
         }
     });
 }
 
-/// A product, and what follows it in a region: each takes results that nothing else takes.
+/// A product, and what follows it in a region: each takes results that nothing else takes. Shapes may change between
+/// them.
 fn chain(r: &Rewriter<'_>, region: RegionId, product: InstId) -> Vec<InstId> {
-    let mut chain = Vec::new();
-    let is_product = matches!(r.func().inst(product).op(), Op::DotGeneral(_));
-    let mut next = Some(product).filter(|_| is_product && !is_applied_to_elements(r.func(), region));
+    let op = |id: &InstId| r.func().inst(*id).op();
+    let is_product = |op: &Op| matches!(op, Op::DotGeneral(_));
+    let mut chain: Vec<InstId> = Vec::new();
+    let is_first = is_product(op(&product)) && !is_applied_to_elements(r.func(), region);
+    let mut next = Some(product).filter(|_| is_first);
     while let Some(id) = next.filter(|_| chain.len() < MOST) {
         let inst = r.func().inst(id);
-        let is_product = matches!(inst.op(), Op::DotGeneral(_));
-        if inst.parent().map(|p| p.id()) != Some(region) || !(is_product || *inst.op() == Op::Fusion) {
+        if inst.parent().map(|p| p.id()) != Some(region) {
             break;
         }
-        let last = chain.last().map(|id: &InstId| r.func().inst(*id).op());
-        if last.is_some_and(|last| is_product == matches!(last, Op::DotGeneral(_))) {
-            break;
+        let last = chain.iter().rev().map(op).find(|op| **op != Op::Reshape);
+        match inst.op() {
+            Op::Reshape => {}
+            this @ (Op::DotGeneral(_) | Op::Fusion)
+                if last.is_none_or(|last| is_product(this) != is_product(last)) => {}
+            _ => break,
         }
         chain.push(id);
         next = match inst.results() {
@@ -52,7 +58,14 @@ fn chain(r: &Rewriter<'_>, region: RegionId, product: InstId) -> Vec<InstId> {
             _ => None,
         };
     }
+    without_reshapes_behind(r, &mut chain);
     chain
+}
+
+fn without_reshapes_behind(r: &Rewriter<'_>, chain: &mut Vec<InstId>) {
+    while chain.last().is_some_and(|last| *r.func().inst(*last).op() == Op::Reshape) {
+        chain.pop();
+    }
 }
 
 /// Makes instructions of which each takes what the one before makes one, in the place of the last one, if the engine

@@ -8,7 +8,7 @@ use super::{Context, Pass, each_inst};
 use crate::eval::Denormals;
 use crate::literal::Literal;
 use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
-use crate::op::{Binary, Compare, CompareKind, Direction, Op, Slice, Traits, Unary};
+use crate::op::{Binary, Compare, CompareKind, Direction, DotGeneral, Op, Slice, Traits, Unary};
 use crate::reducer;
 use crate::scalar::Scalar;
 use crate::types::TensorType;
@@ -29,6 +29,8 @@ enum Simpler {
     Each(Binary, [ValueId; 2]),
     /// A value, multiplied by a number.
     Scaled(ValueId, Scalar),
+    /// An operation on values in these shapes, whose result has this one.
+    Reshaped(Op, Vec<(ValueId, TensorType)>, TensorType),
     /// What this region of it returns.
     Region(usize),
 }
@@ -62,6 +64,8 @@ static RULES: &[Rule] = &[
     rule("select_same", select_same),
     rule("reshape_of_reshape", reshape_of_reshape),
     rule("transpose_of_transpose", transpose_of_transpose),
+    rule("transpose_of_ones", transpose_of_ones),
+    rule("product_of_ones", product_of_ones),
     rule("broadcast_of_broadcast", broadcast_of_broadcast),
     rule("broadcast_is_reshape", broadcast_is_reshape),
     rule("reduce_one", reduce_one),
@@ -124,10 +128,33 @@ fn simplify(r: &mut Rewriter<'_>, id: InstId, cx: &Context) -> bool {
             let value = r.value_before(id, Op::Binary(op), [one, x], ty);
             r.replace(id, &[value]);
         }
+        Simpler::Reshaped(op, operands, ty) => {
+            let before = at.inst.operands().to_vec();
+            let operands: Vec<ValueId> = operands.into_iter().map(|(x, ty)| reshaped(r, id, x, ty)).collect();
+            let value = r.value_before(id, op, operands, ty);
+            r.set_op(id, Op::Reshape);
+            r.set_operands(id, [value]);
+            before.into_iter().for_each(|x| erase_reshape(r, x));
+        }
         Simpler::Region(which) => r.replace_by_region(id, which),
     }
     (cx.on_rule)(name);
     true
+}
+
+/// A value in another shape, before an instruction. Values that are reshaped already are so once.
+fn reshaped(r: &mut Rewriter<'_>, id: InstId, x: ValueId, ty: TensorType) -> ValueId {
+    let before = r.func().defining_inst(x).filter(|made| *made.op() == Op::Reshape);
+    let x = before.and_then(|made| made.operands().first().copied()).unwrap_or(x);
+    if r.func().tensor(x) == Some(&ty) { x } else { r.value_before(id, Op::Reshape, [x], ty) }
+}
+
+/// Takes out a reshape that nothing needs any more: rules ask for the only user of a value.
+fn erase_reshape(r: &mut Rewriter<'_>, x: ValueId) {
+    let made = r.func().defining_inst(x).filter(|made| *made.op() == Op::Reshape && made.parent().is_some());
+    if let Some(id) = made.map(|made| made.id()).filter(|_| !r.is_used(x)) {
+        r.erase(id);
+    }
 }
 
 /// A constant of one number, before an instruction.
@@ -366,6 +393,55 @@ fn transpose_of_transpose(at: &At<'_>) -> Option<Simpler> {
         true => Simpler::Value(x),
         false => Simpler::Op(Op::Transpose { permutation }, vec![x]),
     })
+}
+
+/// A type without dimensions of size 1, and the numbers that the others have there; `None` if there are none.
+fn without_ones(ty: &TensorType) -> Option<(TensorType, Vec<Option<usize>>)> {
+    let mut sizes = Vec::with_capacity(ty.rank());
+    let numbers = ty.sizes().iter().map(|size| {
+        (*size != 1).then(|| {
+            sizes.push(*size);
+            sizes.len() - 1
+        })
+    });
+    let numbers: Vec<Option<usize>> = numbers.collect();
+    (sizes.len() < ty.rank()).then(|| (ty.with_sizes(sizes), numbers))
+}
+
+/// A transpose of dimensions of size 1: the others are transposed, or stay in order.
+fn transpose_of_ones(at: &At<'_>) -> Option<Simpler> {
+    let (Op::Transpose { permutation }, Some(x)) = (at.op(), at.first()) else { return None };
+    let (from, numbers) = without_ones(at.ty(x)?)?;
+    let (to, _) = without_ones(at.result()?)?;
+    let permutation: Vec<usize> = permutation.iter().filter_map(|d| numbers[*d]).collect();
+    Some(match permutation.is_sorted() {
+        true => Simpler::Op(Op::Reshape, vec![x]),
+        false => Simpler::Reshaped(Op::Transpose { permutation }, vec![(x, from)], to),
+    })
+}
+
+/// A product of operands with dimensions of size 1: without them, it is one that others recognize.
+fn product_of_ones(at: &At<'_>) -> Option<Simpler> {
+    let (Op::DotGeneral(dot), Some((x, y))) = (at.op(), at.pair()) else { return None };
+    let types = [at.ty(x)?, at.ty(y)?];
+    let [lhs, rhs] = types.map(without_ones);
+    if lhs.is_none() && rhs.is_none() {
+        return None;
+    }
+    let whole = |ty: &TensorType| (ty.clone(), (0..ty.rank()).map(Some).collect());
+    let [(lhs, of_lhs), (rhs, of_rhs)] =
+        [lhs.unwrap_or_else(|| whole(types[0])), rhs.unwrap_or_else(|| whole(types[1]))];
+    let to = at.result()?;
+    let to = without_ones(to).map_or_else(|| to.clone(), |(to, _)| to);
+    let dims = |dims: &[usize], numbers: &[Option<usize>]| dims.iter().filter_map(|d| numbers[*d]).collect();
+    let dot = DotGeneral {
+        lhs_batch: dims(&dot.lhs_batch, &of_lhs),
+        rhs_batch: dims(&dot.rhs_batch, &of_rhs),
+        lhs_contract: dims(&dot.lhs_contract, &of_lhs),
+        rhs_contract: dims(&dot.rhs_contract, &of_rhs),
+        ..dot.clone()
+    };
+    Some(Simpler::Reshaped(Op::DotGeneral(dot), vec![(x, lhs), (y, rhs)], to))
 }
 
 fn broadcast_of_broadcast(at: &At<'_>) -> Option<Simpler> {

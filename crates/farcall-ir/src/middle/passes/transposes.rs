@@ -8,6 +8,7 @@
 use super::{Context, Pass, each_inst};
 use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
 use crate::op::{DotGeneral, Op};
+use crate::types::TensorType;
 
 /// Transposes around products.
 pub static PASS: Pass =
@@ -15,10 +16,18 @@ pub static PASS: Pass =
 
 fn run(func: &mut Func, _: &Context) {
     each_inst(func, |r, _, id| {
-        let product = transposed_operands(r.func().inst(id)).or_else(|| transposed_result(r, id));
-        if let Some((dot, operands)) = product {
+        if let Some((dot, operands)) = transposed_operands(r.func().inst(id)) {
             r.set_op(id, Op::DotGeneral(dot));
             r.set_operands(id, operands);
+        } else if let Some(Exchanged { dot, operands, ty, permutation }) = transposed_result(r, id) {
+            if permutation.is_sorted() {
+                r.set_op(id, Op::DotGeneral(dot));
+                r.set_operands(id, operands);
+            } else {
+                let product = r.value_before(id, Op::DotGeneral(dot), operands, ty);
+                r.set_op(id, Op::Transpose { permutation });
+                r.set_operands(id, [product]);
+            }
         }
     });
 }
@@ -46,8 +55,17 @@ fn before_transpose(inst: Inst<'_>, operand: ValueId, dims: [&mut Vec<usize>; 2]
     Some(x)
 }
 
-/// A transpose that exchanges rows and columns of a product that nothing else takes, as a product.
-fn transposed_result(r: &Rewriter<'_>, id: InstId) -> Option<(DotGeneral, Vec<ValueId>)> {
+/// A product of the operands in the other order, of this type, and how it is to be transposed.
+struct Exchanged {
+    dot: DotGeneral,
+    operands: Vec<ValueId>,
+    ty: TensorType,
+    permutation: Vec<usize>,
+}
+
+/// A transpose that moves the columns of a product that nothing else takes before its rows. What moves besides them,
+/// dimensions of the batch, is transposed still.
+fn transposed_result(r: &Rewriter<'_>, id: InstId) -> Option<Exchanged> {
     let inst = r.func().inst(id);
     let (Op::Transpose { permutation }, &[product]) = (inst.op(), inst.operands()) else { return None };
     let made = r.func().defining_inst(product)?;
@@ -63,10 +81,14 @@ fn transposed_result(r: &Rewriter<'_>, id: InstId) -> Option<(DotGeneral, Vec<Va
     if columns == batch || columns == ty.rank() {
         return None;
     }
-    let exchanged = (0..batch).chain(columns..ty.rank()).chain(batch..columns);
-    if !permutation.iter().copied().eq(exchanged) {
+    let free: Vec<usize> = permutation.iter().copied().filter(|d| *d >= batch).collect();
+    let exchanged = (columns..ty.rank()).chain(batch..columns);
+    if !free.iter().copied().eq(exchanged.clone()) {
         return None;
     }
+    let order: Vec<usize> = (0..batch).chain(exchanged).collect();
+    let sizes: Vec<usize> = order.iter().map(|d| ty.sizes()[*d]).collect();
+    let permutation = permutation.iter().map(|d| order.iter().position(|o| o == d)).collect::<Option<_>>()?;
     let dot = DotGeneral {
         lhs_batch: dot.rhs_batch.clone(),
         rhs_batch: dot.lhs_batch.clone(),
@@ -75,5 +97,5 @@ fn transposed_result(r: &Rewriter<'_>, id: InstId) -> Option<(DotGeneral, Vec<Va
         precision: dot.precision.iter().rev().copied().collect(),
         algorithm: None,
     };
-    Some((dot, vec![y, x]))
+    Some(Exchanged { dot, operands: vec![y, x], ty: ty.with_sizes(sizes), permutation })
 }
