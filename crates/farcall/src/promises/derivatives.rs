@@ -42,7 +42,12 @@ impl<'a> Checker<'a> {
         if moving.is_empty() || (declaration.vjp.is_none() && declaration.jvp.is_none()) {
             return Ok(Vec::new());
         }
-        let (call, unread) = &call.on_symmetric(&moving)?;
+        let unread = (0..call.operands.len())
+            .map(|i| moving.contains(&i).then(|| Triangle::unread(call, i)).flatten());
+        let unread: Vec<Option<Triangle>> = unread.collect();
+        let is_symmetric = unread.iter().any(Option::is_some);
+        let symmetric = is_symmetric.then(|| call.on_symmetric(&unread)).transpose()?;
+        let call = symmetric.as_ref().unwrap_or(call);
         let linear = |moving: Vec<usize>| {
             let types = call.operands.iter().zip(&dims).map(|(x, dims)| (x.dtype(), dims.clone())).collect();
             Linear::new(call.op.target, types, &call.op.attrs, moving)
@@ -72,7 +77,7 @@ impl<'a> Checker<'a> {
             let operands = call.operands.clone();
             calls.push(Derivative { target, operands, attrs: forward, is_forward: true });
         }
-        let point = Point { call, values: &values, unread };
+        let point = Point { call, values: &values, unread: &unread };
         for &operand in &moving {
             let own = linear(vec![operand])?;
             self.found.extend(point.try_one(self, &own, operand));

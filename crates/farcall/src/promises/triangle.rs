@@ -54,19 +54,10 @@ impl Triangle {
 }
 
 impl<'a> Call<'a> {
-    /// The call on symmetric matrices where it reads one triangle alone, and which triangles it does not read.
-    pub(super) fn on_symmetric(
-        &self,
-        moving: &[usize],
-    ) -> Result<(Call<'a>, Vec<Option<Triangle>>), CheckError> {
-        let mut unread = vec![None; self.operands.len()];
-        let mut operands = self.operands.clone();
-        for &i in moving {
-            unread[i] = Triangle::unread(self, i);
-            if let Some(triangle) = unread[i] {
-                operands[i] = triangle.mirrored(&operands[i]);
-            }
-        }
-        Ok((Call::new(self.op.target, operands, &self.op.attrs)?, unread))
+    /// The same call on symmetric matrices, where it does not read a triangle of an operand.
+    pub(super) fn on_symmetric(&self, unread: &[Option<Triangle>]) -> Result<Call<'a>, CheckError> {
+        let operands = self.operands.iter().zip(unread);
+        let operands = operands.map(|(x, unread)| unread.map_or_else(|| x.clone(), |t| t.mirrored(x)));
+        Call::new(self.op.target, operands.collect(), &self.op.attrs)
     }
 }
