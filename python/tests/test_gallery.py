@@ -293,7 +293,7 @@ CASES = {
         jvp=True,
         second=ANY_ORDER,
     ),
-    "recurrence": Case(recurrence_operands, recurrence, jvp=True),
+    "recurrence": Case(recurrence_operands, recurrence, jvp=True, second=(*FORWARD_OVER_REVERSE, "jacfwd of jacfwd")),
     "cross_entropy": Case(labelled, cross_entropy, jvp=True, second=FORWARD_OVER_REVERSE),
     "csr_matmul": Case(sparse, csr_matmul, jvp=True, second=FORWARD_OVER_REVERSE),
     "complex_filter": Case(signals, complex_filter, jvp=True, second=FORWARD_OVER_REVERSE),
@@ -700,8 +700,14 @@ def test_missing_derivatives(gallery):
         jax.grad(gallery.log_sum_exp)(x)
     with pytest.raises(TypeError, match=r"gemm has no forward derivative.*add #\[jvp\(tangent = …\)\]"):
         jax.jvp(gallery.gemm, (x[None], x[:, None]), (x[None], x[:, None]))
-    with pytest.raises(TypeError, match=r"recurrence_bwd has no gradient: add .* #\[jvp\(tangent = …\)\] for jax.jvp"):
-        jax.hessian(lambda x: jnp.sum(gallery.recurrence(x, x)))(x)
+    with pytest.raises(TypeError, match=r"recurrence_bwd has no reverse derivative, .*add #\[transpose\(…\)\] to .* recurrence_bwd_jvp"):
+        jax.jacrev(jax.jacrev(lambda x: jnp.sum(gallery.recurrence(x, x))))(x)
+    q = jnp.ones((2, 3, 4))
+    message = r"flash_attention has no forward derivative.*add #\[jvp\(tangent = …\)\]"
+    with pytest.raises(TypeError, match=message):
+        jax.jvp(gallery.flash_attention, (q, q, q), (q, q, q))
+    with pytest.raises(TypeError, match=message):
+        jax.hessian(lambda q: jnp.sum(gallery.flash_attention(q, q, q)[0]))(q)
     # A mean of values, but not of indices, which have no derivative.
     assert jax.grad(lambda x: gallery.top_k(x, k=2)[0].sum())(x).tolist() == [0, 0, 1, 1]
 

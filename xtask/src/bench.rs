@@ -15,7 +15,7 @@ use crate::shell::{cargo, must, output, program, root, shared, target};
 use crate::suites;
 
 /// The parts that print text.
-const TEXTS: [&str; 3] = ["decode", "calls", "handlers"];
+const TEXTS: [&str; 4] = ["decode", "calls", "kernels", "handlers"];
 
 /// The programs of the folder `shared`, then the families of `xtask/bench/shapes.py`.
 const FAMILIES: [&str; 9] =
@@ -72,6 +72,10 @@ impl Bench {
                 let farcall = target().join("release/farcall");
                 let noop = noop(&self.include)?;
                 self.text(part, self.python("calls.py").args([&farcall, &noop]))
+            }
+            "kernels" => {
+                must(&mut cargo(&["build", "--release", "--quiet", "--package", "gallery-ops"]))?;
+                self.text(part, self.python("kernels.py").arg(target().join("release/libgallery_ops.so")))
             }
             "handlers" => self.text(part, self.python("handlers.py").args(self.has_bar.then_some("--bar"))),
             "corpus" => {

@@ -44,7 +44,16 @@ pub const ANY_RANK: usize = usize::MAX;
 /// }
 /// ```
 ///
-/// A result holds whatever was in its memory; write all of it.
+/// A result holds whatever was in its memory; write all of it. (With `#[handler(name = "…", zeroed)]`, it holds zeros.)
+///
+/// | method | what it gives |
+/// | --- | --- |
+/// | those of slices: `x[i]`, `len`, `iter`, `iter_mut`, `fill`, `copy_from_slice`, `chunks`, … | elements, row-major |
+/// | [`dims`](Self::dims), [`last_dims`](Self::last_dims), [`rank`](Self::rank), [`shape`](Self::shape) | sizes of all dimensions; of the last few; how many there are; sizes, where the rank is known |
+/// | [`rows`](Self::rows), [`rows_mut`](Self::rows_mut) | slices along the last dimension |
+/// | [`matrices`](Self::matrices), [`matrices_mut`](Self::matrices_mut) | slices along the last two dimensions |
+/// | [`par_rows`](Self::par_rows), [`par_matrices`](Self::par_matrices), [`par_chunks`](crate::ParallelSlice::par_chunks), each with `_mut` | the same, shared among the host's threads |
+/// | `view`, `view_mut`, with the feature `ndarray` | views with axes and strides |
 #[repr(C)]
 pub struct Buffer<T: Element, const RANK: usize = ANY_RANK> {
     view: View,
@@ -494,6 +503,17 @@ impl View {
         if self.len != 0 {
             // SAFETY: the caller's promise.
             unsafe { std::ptr::copy_nonoverlapping(source.data, self.data, self.size()) }
+        }
+    }
+
+    /// Makes all bytes 0.
+    ///
+    /// # Safety
+    /// The view is valid, and nobody else looks at its memory.
+    pub(crate) unsafe fn zero(&self) {
+        if self.len != 0 {
+            // SAFETY: the caller's promise.
+            unsafe { self.data.write_bytes(0, self.size()) }
         }
     }
 

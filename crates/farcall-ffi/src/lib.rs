@@ -62,6 +62,9 @@
 //! f32, found f64`. A handler that is generic over element types serves all that its signature lists; [`Float`]
 //! is the bound of kernels for `f32`, `f64` and the types of half a width, [`Real`] of those that are made for `f32` and `f64` alone.
 //!
+//! A function returns `Result<()>`, or nothing if it cannot fail. It writes every element of its results; with
+//! `#[handler(name = "…", zeroed)]`, results are zeros before, and the function adds to them.
+//!
 //! # Several threads
 //!
 //! Rows and chunks of buffers are shared among the threads of the host's pool by [`Parts`]:
@@ -148,6 +151,7 @@ mod python;
 mod random;
 #[cfg(target_os = "linux")]
 mod registration;
+mod rows;
 pub mod rules;
 mod scratch;
 pub mod simd;
@@ -178,6 +182,7 @@ pub use num_complex;
 pub use parts::{Enumerate, ParallelSlice, Parts, PartsMut, PartsRef, Zip};
 pub use pool::Pool;
 pub use random::{Random, Stream};
+pub use rows::{dot, log_sum_exp};
 pub use rules::{Batch, BatchCall, ShapeCall};
 pub use scratch::{DeviceMemory, Scratch};
 pub use state::{Initialized, Prepared, State};
@@ -216,8 +221,9 @@ pub mod prelude {
     pub use crate::{
         AnyBuffer, Attrs, Batch, BatchCall, Block, Buffer, Complex, Context, DType, Dict, Element, Error,
         ErrorCode, Float, FromAttr, InOut, Kept, KeptMut, Lowered, ParallelSlice, Parts, Pred, Random, Real,
-        RestOperands, RestResults, Result, Scratch, ShapeCall, State, TargetCall, batch, dispatch, ensure,
-        handler, jvp, lowers, nondiff, ops, shape, signature, stage, transpose, vjp, zip,
+        RestOperands, RestResults, Result, Scratch, ShapeCall, State, TargetCall, batch, dispatch, dot,
+        ensure, handler, jvp, log_sum_exp, lowers, nondiff, ops, shape, signature, stage, transpose, vjp,
+        zip,
     };
 }
 
@@ -312,6 +318,7 @@ pub mod __private {
     pub use crate::decode::{
         Decoder, Memory, Param, Spec, begin, common, finish, keeps, lasts, may_overlap, may_overlap_itself,
         memory, named, no_instance, no_overlap, operand_is, positional, recall, remember, renew, slot, take,
+        zero,
     };
     pub use crate::decode::{Extent, Place, Residual, with_residuals};
     pub use crate::descriptor::{Declaration, OpParts, concat, conflict, count, params};

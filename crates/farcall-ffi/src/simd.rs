@@ -160,8 +160,8 @@ macro_rules! exp_in_loops {
             let (first, rest): ($ty, $ty) = $ln_2;
             let r = x - k * first - k * rest;
             // Taylor's series, for |r| up to ½·ln 2.
-            let mut p: $ty = 0.0;
-            for factorial in $factorials {
+            let mut p: $ty = 1.0 / $factorials[0];
+            for factorial in &$factorials[1..] {
                 p = p * r + 1.0 / factorial;
             }
             // In two steps: the power may be subnormal, or more than the largest number.
@@ -302,9 +302,14 @@ impl<T: Real> Product<'_, T> {
     ) {
         // SAFETY: row `t` of `b` has the columns from `j` to below `j + width`.
         let b = |t: usize| unsafe { self.b.get_unchecked(t * self.n + j..t * self.n + j + width) };
-        let sums: [[T; LANES]; ROWS] = if width == LANES {
+        let start = |r: usize| (i + r) * self.n + j;
+        if width == LANES {
             // SAFETY: that many columns.
-            unsafe { self.sums::<FUSED, ROWS, LANES>(i, |t| *b(t).first_chunk().unwrap_unchecked()) }
+            let sums: [[T; LANES]; ROWS] =
+                unsafe { self.sums::<FUSED, ROWS, LANES>(i, |t| *b(t).first_chunk().unwrap_unchecked()) };
+            for (r, sums) in sums.iter().enumerate() {
+                c[start(r)..][..LANES].iter_mut().zip(sums).for_each(|(c, sum)| *c += *sum);
+            }
         } else {
             let padded = |t: usize| {
                 let mut row = [T::ZERO; LANES];
@@ -312,11 +317,10 @@ impl<T: Real> Product<'_, T> {
                 row
             };
             // SAFETY: as above.
-            unsafe { self.sums::<FUSED, ROWS, LANES>(i, padded) }
-        };
-        for (r, sums) in sums.iter().enumerate() {
-            let c = &mut c[(i + r) * self.n + j..][..width];
-            c.iter_mut().zip(sums).for_each(|(c, sum)| *c += *sum);
+            let sums: [[T; LANES]; ROWS] = unsafe { self.sums::<FUSED, ROWS, LANES>(i, padded) };
+            for (r, sums) in sums.iter().enumerate() {
+                c[start(r)..][..width].iter_mut().zip(sums).for_each(|(c, sum)| *c += *sum);
+            }
         }
     }
 

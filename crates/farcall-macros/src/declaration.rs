@@ -167,7 +167,7 @@ impl Declaration {
         declaration.check_shape()?;
         let derivatives = [&mut declaration.backward, &mut declaration.tangent, &mut declaration.transpose];
         for derivative in derivatives.into_iter().flatten() {
-            derivative.check(signature)?;
+            derivative.check(signature, &names)?;
         }
         let operands: Vec<&str> = signature.operands().iter().map(|o| o.name.text.as_str()).collect();
         if let Some(unknown) = names.iter().find(|name| !operands.contains(&name.to_string().as_str())) {

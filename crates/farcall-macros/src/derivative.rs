@@ -23,7 +23,7 @@ pub(crate) struct Derivative {
     bindings: Bindings,
 }
 
-/// `tangent(x) = tx`
+/// `tangent(x) = tx`, or `tangent(_) = t_` for all
 struct Said {
     role: Ident,
     of: Ident,
@@ -167,7 +167,8 @@ fn sort<const N: usize>(
 
 impl Derivative {
     /// Compares what is said of parameters with the op's signature.
-    pub(crate) fn check(&mut self, op: &Signature) -> Result<()> {
+    pub(crate) fn check(&mut self, op: &Signature, non_differentiable: &[Ident]) -> Result<()> {
+        self.expand(op, non_differentiable)?;
         for Said { role, of, parameter } in &self.said {
             let (name, parameter_name) = (of.unraw().to_string(), parameter.unraw().to_string());
             let Some(known) = Role::named(&role.to_string()) else { continue };
@@ -187,6 +188,39 @@ impl Derivative {
             let binding = Binding { role: known, of: name, parameter: parameter_name };
             self.bindings.add(binding).map_err(|e| Error::new(parameter.span(), e))?;
         }
+        Ok(())
+    }
+
+    /// Writes `tangent(_) = t_` out, for each operand and result that has a tangent of which nothing else is said.
+    fn expand(&mut self, op: &Signature, non_differentiable: &[Ident]) -> Result<()> {
+        let (all, mut said): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.said).into_iter().partition(|said| said.of == "_");
+        let Some(Said { role, of, parameter }) = all.first() else {
+            self.said = said;
+            return Ok(());
+        };
+        if *role != Role::Tangent.name() {
+            return Err(Error::new(of.span(), "`_` stands for all that have tangents: `tangent(_) = t_`"));
+        }
+        if let Some(second) = all.get(1) {
+            return Err(Error::new(second.role.span(), "given twice"));
+        }
+        let text = parameter.to_string();
+        let prefix = text.strip_suffix('_').filter(|prefix| !prefix.is_empty()).ok_or_else(|| {
+            let message = format!("say what precedes each name: `tangent(_) = {text}_`");
+            Error::new(parameter.span(), message)
+        })?;
+        let moves = |element| op.possible_types(element).iter().any(|t| t.is_float() || t.is_complex());
+        let operands = op.operands().iter().filter(|o| non_differentiable.iter().all(|n| *n != o.name.text));
+        let operands = operands.filter(|o| moves(&o.element)).map(|o| &o.name.text);
+        let results = op.results().iter().filter(|r| moves(&r.element)).map(|r| &r.name.text);
+        for name in operands.chain(results) {
+            if said.iter().all(|said| said.role != Role::Tangent.name() || said.of.unraw() != name.as_str()) {
+                let parameter = Ident::new(&format!("{prefix}{name}"), parameter.span());
+                said.push(Said { role: role.clone(), of: Ident::new(name, of.span()), parameter });
+            }
+        }
+        self.said = said;
         Ok(())
     }
 

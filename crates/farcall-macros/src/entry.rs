@@ -3,7 +3,7 @@
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Error, GenericArgument, Index, Path, PathArguments, Result, Type};
+use syn::{Error, GenericArgument, Index, Path, PathArguments, Result, ReturnType, Type};
 
 use crate::declaration::Declaration;
 use crate::derivative;
@@ -51,6 +51,7 @@ pub(crate) fn handler(options: TokenStream, item: TokenStream) -> Result<TokenSt
             stage: quote!(EXECUTE),
             traits: options.traits(),
             state: None,
+            zeroed: options.zeroed,
             strict: Strict { counts: true, attributes: !options.has_stages() },
         };
         entry.implementation(&function, &instances)
@@ -229,13 +230,14 @@ pub(crate) fn stage(options: TokenStream, item: TokenStream) -> Result<TokenStre
         Stage::Initialize => (quote!(INITIALIZE), quote!(initialize)),
         Stage::Record => (quote!(RECORD), quote!(record)),
     };
-    let state = if stage == Stage::Record { None } else { state_of(&function.output, stage)? };
+    let state = if stage == Stage::Record { None } else { state_of(&function, stage)? };
     let entry = Entry {
         ty: name.clone(),
         name: name.to_string(),
         stage: constant,
         traits: quote!(0),
         state,
+        zeroed: false,
         strict: Strict { counts: false, attributes: false },
     };
     let implementation = entry.implementation(&function, &instances);
@@ -316,6 +318,8 @@ struct Entry {
     traits: TokenStream,
     /// Type of the state that the function makes.
     state: Option<TokenStream>,
+    /// Results are zeros when the function is called.
+    zeroed: bool,
     strict: Strict,
 }
 
@@ -369,10 +373,12 @@ impl Entry {
             self.strict.attributes.then(|| quote! { __ffi::__private::finish(__decoder, &SPECS, &NAMES)?; });
         let (empty, decode, renew) = (slots.empty(), slots.decode(), slots.renew());
         let (may_overlap, memory, arguments) = (slots.may_overlap(), slots.memory(), slots.arguments());
+        let zero = self.zeroed.then(|| slots.zero());
         let (expected, returned) = self.returned();
         let check = quote_spanned! { function.output_span()=> let __returned: #expected = __returned; };
         let type_params = function.type_params();
         let arguments_of_types = instances.is_generic().then(|| quote! { ::<#(#type_params),*> });
+        let call = function.result_of(quote! { #name #arguments_of_types(#(#arguments),*) });
         quote! {
             let __empty = || (#(#empty,)*);
             let mut __read;
@@ -393,7 +399,8 @@ impl Entry {
                     __slots
                 }
             };
-            let __returned = #name #arguments_of_types(#(#arguments),*);
+            #zero
+            let __returned = #call;
             #check
             #returned
         }
@@ -484,6 +491,13 @@ impl Slots<'_> {
         slots.map(|(i, slot)| self.call("memory", i, &quote!(&#slot))).collect()
     }
 
+    /// Fills the results with zeros.
+    fn zero(&self) -> TokenStream {
+        let slots = self.places.iter().enumerate();
+        let zero = slots.map(|(i, slot)| self.call("zero", i, &quote!(&#slot)));
+        quote! { #(#zero;)* }
+    }
+
     /// The arguments of the function.
     fn arguments(&self) -> Vec<TokenStream> {
         let slots = self.places.iter().enumerate();
@@ -510,15 +524,16 @@ impl Slots<'_> {
 }
 
 /// `T` of `Result<T>`; `None` if it is `()`.
-fn state_of(output: &Type, stage: Stage) -> Result<Option<TokenStream>> {
+fn state_of(function: &Function, stage: Stage) -> Result<Option<TokenStream>> {
     let message = match stage {
         Stage::Instantiate => {
             "an instantiate function returns `Result<T>`, where T is the state of the call site"
         }
         _ => "a function of this stage returns `Result<T>`, where T is state for the run, or ()",
     };
-    let error = || Error::new(output.span(), message);
-    let Type::Path(path) = output else { return Err(error()) };
+    let error = || Error::new(function.output_span(), message);
+    let ReturnType::Type(_, ty) = &function.output else { return Err(error()) };
+    let Type::Path(path) = &**ty else { return Err(error()) };
     let last = path.path.segments.last().ok_or_else(error)?;
     let PathArguments::AngleBracketed(arguments) = &last.arguments else { return Err(error()) };
     let state = arguments.args.iter().find_map(|argument| match argument {

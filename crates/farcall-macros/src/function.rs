@@ -5,7 +5,9 @@ use quote::{ToTokens, quote};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::spanned::Spanned;
-use syn::{Attribute, Error, GenericParam, Generics, LitStr, Path, Result, Token, Type, Visibility};
+use syn::{
+    Attribute, Error, GenericParam, Generics, LitStr, Path, Result, ReturnType, Token, Type, Visibility,
+};
 
 use crate::declaration::is_declaration;
 
@@ -17,7 +19,7 @@ pub(crate) struct Function {
     /// Types, and the where clause.
     pub(crate) generics: Generics,
     pub(crate) params: Vec<Param>,
-    pub(crate) output: Type,
+    pub(crate) output: ReturnType,
     body: TokenStream,
 }
 
@@ -45,7 +47,7 @@ impl Parse for Function {
             return Err(Error::new(other.span(), "a handler is generic over element types alone"));
         }
         let list;
-        let parens = syn::parenthesized!(list in input);
+        syn::parenthesized!(list in input);
         let mut params = Vec::new();
         while !list.is_empty() {
             params.push(list.parse::<Param>()?);
@@ -54,10 +56,6 @@ impl Parse for Function {
             }
             list.parse::<Token![,]>()?;
         }
-        if !input.peek(Token![->]) {
-            return Err(Error::new(parens.span.close(), "a handler returns a result: add `-> Result<()>`"));
-        }
-        input.parse::<Token![->]>()?;
         let output = input.parse()?;
         generics.where_clause = input.parse()?;
         match input.parse()? {
@@ -170,9 +168,20 @@ impl Function {
         self.generics.type_params().map(|param| &param.ident).collect()
     }
 
-    /// Place of the return type.
+    /// Place of the return type, or of the name.
     pub(crate) fn output_span(&self) -> Span {
-        self.output.span()
+        match &self.output {
+            ReturnType::Default => self.name.span(),
+            ReturnType::Type(_, ty) => ty.span(),
+        }
+    }
+
+    /// A call of it as a `Result`: a function that returns nothing cannot fail.
+    pub(crate) fn result_of(&self, call: TokenStream) -> TokenStream {
+        match self.output {
+            ReturnType::Default => quote! { { #call; ::core::result::Result::Ok(()) } },
+            ReturnType::Type(..) => call,
+        }
     }
 }
 
@@ -187,7 +196,7 @@ pub(crate) fn stand_in(item: TokenStream, ffi: &Path) -> TokenStream {
             let function = quote! {
                 #(#attrs)*
                 #[allow(dead_code, reason = "it stands for a function with an error")]
-                #vis fn #name #generics(#(_: #types),*) -> #output #where_clause {
+                #vis fn #name #generics(#(_: #types),*) #output #where_clause {
                     ::core::unreachable!()
                 }
             };
@@ -237,8 +246,7 @@ impl ToTokens for Function {
         let params = params.iter().map(|Param { attrs, mutability, ident, ty, .. }| {
             quote! { #(#attrs)* #mutability #ident: #ty }
         });
-        tokens.extend(
-            quote! { #(#attrs)* #vis fn #name #generics(#(#params),*) -> #output #where_clause #body },
-        );
+        tokens
+            .extend(quote! { #(#attrs)* #vis fn #name #generics(#(#params),*) #output #where_clause #body });
     }
 }

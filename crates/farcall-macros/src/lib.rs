@@ -39,6 +39,8 @@ mod residuals;
 /// The function stays what it is. A type of the same name stands for the handler where `library!`,
 /// `ops!` or the test harness ask for one. The doc comment becomes the op's documentation.
 ///
+/// The function returns `Result<()>`, or nothing if it cannot fail.
+///
 /// A handler that no `library!` or `ops!` lists, that is no derivative of one that is listed, and that other crates cannot
 /// list either is an error: the lint `dead_code`, for this type. `#[allow(dead_code)]` below `#[handler]` or on a module permits
 /// it. So it is with stages that no handler names.
@@ -50,6 +52,7 @@ mod residuals;
 /// | `instantiate = f` | a function with `#[stage(instantiate)]`, whose result is the call site's `&State<T>` |
 /// | `prepare = f`, `initialize = f` | functions with `#[stage(prepare)]`, `#[stage(initialize)]`, whose results are the run's `&Prepared<T>` and `&Initialized<T>` |
 /// | `record = f` | a function with `#[stage(record)]`, for hosts that record calls (since 0.5) |
+/// | `zeroed` | results are zeros when the host calls the function, which may add to them; a result that `aliases` an operand has its values |
 /// | `traits(command_buffer_compatible)` | what the handler promises to hosts |
 /// | `crate = path` | where `farcall-ffi` is, for a crate that has it by another name or through another crate; `::farcall_ffi` unless given |
 ///
@@ -108,6 +111,9 @@ mod residuals;
 /// fn softplus_bwd_jvp<T: Float>(…) -> Result<()> { … }
 /// ```
 ///
+/// `tangent(_) = t_` says the same of all three, and of every operand and result that has a tangent: it is called as it
+/// is, after a `t`.
+///
 /// | | says which parameter is | in |
 /// | --- | --- | --- |
 /// | `operand(x) = p` | the operand `x` of the op | `vjp`, `jvp`, `transpose` |
@@ -136,7 +142,15 @@ mod residuals;
 ///
 /// An op with a `#[transpose(t)]` is linear in the operands that `t` returns. If it is the tangent op of another op, that
 /// one needs no `#[vjp]`: its reverse derivative is the transpose. If it is linear in all operands that it is
-/// differentiated in, it needs neither: it is its own tangent op.
+/// differentiated in, it needs neither: it is its own tangent op. One that is its own transpose says which of its parameters
+/// is which:
+///
+/// ```text
+/// #[handler(name = "reversed")]
+/// #[signature((x: T[*, n]) -> (y: T[*, n]) where T: f32 | f64)]
+/// #[transpose(reversed, cotangent(y) = x, cotangent(x) = y)]
+/// fn reversed<T: Float>() { … }
+/// ```
 ///
 /// # Several element types
 ///

@@ -16,17 +16,28 @@ pub(crate) struct HandlerOptions {
     pub(crate) initialize: Option<Path>,
     pub(crate) record: Option<Path>,
     pub(crate) command_buffer_compatible: bool,
+    /// Results are zeros when the function is called.
+    pub(crate) zeroed: bool,
     /// Where `farcall-ffi` is.
     pub(crate) ffi: Path,
 }
 
 impl HandlerOptions {
     pub(crate) fn parse(tokens: TokenStream) -> Result<HandlerOptions> {
-        const KNOWN: [&str; 8] =
-            ["name", "platform", "instantiate", "prepare", "initialize", "record", "traits", "crate"];
-        let (mut name, mut platform, mut ffi) = (None, None, None);
+        const KNOWN: [&str; 9] = [
+            "name",
+            "platform",
+            "zeroed",
+            "instantiate",
+            "prepare",
+            "initialize",
+            "record",
+            "traits",
+            "crate",
+        ];
+        let (mut name, mut platform, mut ffi) = (None, None::<LitStr>, None);
         let (mut instantiate, mut prepare, mut initialize, mut record) = (None, None, None, None);
-        let mut command_buffer_compatible = false;
+        let (mut command_buffer_compatible, mut zeroed) = (false, None);
         let parser = syn::meta::parser(|meta| {
             let Some(option) = meta.path.get_ident().map(ToString::to_string) else {
                 return Err(unknown(&meta, "option", &KNOWN));
@@ -39,6 +50,7 @@ impl HandlerOptions {
                 "initialize" => set(&mut initialize, &meta, meta.value()?.parse()?),
                 "record" => set(&mut record, &meta, meta.value()?.parse()?),
                 "crate" => set(&mut ffi, &meta, meta.value()?.call(crate_path)?),
+                "zeroed" => set(&mut zeroed, &meta, meta.path.span()),
                 "traits" => meta.parse_nested_meta(|meta| {
                     if !meta.path.is_ident("command_buffer_compatible") {
                         return Err(unknown(&meta, "trait", &["command_buffer_compatible"]));
@@ -54,6 +66,11 @@ impl HandlerOptions {
             let message = "a handler needs the name that programs call it by: #[handler(name = \"…\")]";
             Error::new(Span::call_site(), message)
         })?;
+        let is_elsewhere = platform.as_ref().is_some_and(|p| !p.value().eq_ignore_ascii_case("host"));
+        if let Some(span) = zeroed.filter(|_| is_elsewhere || record.is_some()) {
+            let message = "only the host's memory can be zeroed: fill the results in the function";
+            return Err(Error::new(span, message));
+        }
         Ok(HandlerOptions {
             name,
             platform,
@@ -62,6 +79,7 @@ impl HandlerOptions {
             initialize,
             record,
             command_buffer_compatible,
+            zeroed: zeroed.is_some(),
             ffi: ffi.unwrap_or_else(default_crate),
         })
     }

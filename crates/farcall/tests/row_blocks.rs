@@ -117,6 +117,24 @@ fn attention_among_dimensions_of_one() {
     check(&program, &[&[2, 64, 4, 16], &[2, 50, 4, 16], &[2, 50, 4, 24], &[2, 1, 64, 50]], 1);
 }
 
+/// Products that are written in another order: alone, with two dimensions of columns, and where columns are not together.
+#[test]
+fn transposed_products() {
+    let program = |dims: &str, to: &str| {
+        format!(
+            "func.func @main(%x: tensor<3x40x2x16xf32>, %y: tensor<2x16x3x5x7xf32>) -> tensor<{to}xf32> {{
+  %d = stablehlo.dot_general %x, %y, batching_dims = [0, 2] x [2, 0], contracting_dims = [3] x [1] : (tensor<3x40x2x16xf32>, tensor<2x16x3x5x7xf32>) -> tensor<3x2x40x5x7xf32>
+  %t = stablehlo.transpose %d, dims = {dims} : (tensor<3x2x40x5x7xf32>) -> tensor<{to}xf32>
+  return %t : tensor<{to}xf32>
+}}"
+        )
+    };
+    let inputs: [&[usize]; 2] = [&[3, 40, 2, 16], &[2, 16, 3, 5, 7]];
+    check(&program("[0, 2, 1, 3, 4]", "3x40x2x5x7"), &inputs, 1);
+    check(&program("[1, 2, 0, 3, 4]", "2x40x3x5x7"), &inputs, 1);
+    check(&program("[3, 2, 0, 1, 4]", "5x40x3x2x7"), &inputs, 1);
+}
+
 #[test]
 fn layers_and_what_is_made_of_rows() {
     let program = "func.func @main(%x: tensor<6x100x40xf32>, %w: tensor<40x100xf32>, %b: tensor<100xf32>, %u: tensor<100x30xf32>, %f: tensor<6x100xf32>) -> (tensor<6x100x30xf32>, tensor<6x100xf32>) {

@@ -3,46 +3,41 @@
 use farcall_ffi::prelude::*;
 
 /// `y[t] = Σ h[s]·x[t − s]`, where `x` is 0 before its first sample.
-#[handler(name = "complex_filter")]
+#[handler(name = "complex_filter", zeroed)]
 #[signature((x: complex(T)[*, n], h: complex(T)[*, k]) -> (y: complex(T)[*, n]) where T: f32 | f64)]
 #[vjp(backward = bwd)]
 #[jvp(tangent = jvp)]
 fn complex_filter<T: Real>() -> Result<()> {
-    y.fill(Complex::ZERO);
     terms(x, h)?.for_each(|(i, j, k)| y[k] += x[i] * h[j]);
     Ok(())
 }
 
 /// The product rule.
-#[handler(name = "complex_filter_jvp")]
+#[handler(name = "complex_filter_jvp", zeroed)]
 #[signature((x: complex(T)[*, n], h: complex(T)[*, k], dx: complex(T)[*, n], dh: complex(T)[*, k]) -> (dy: complex(T)[*, n])
     where T: f32 | f64)]
 fn jvp<T: Real>() -> Result<()> {
     complex_filter(dx, h, dy)?;
-    terms(x, h)?.for_each(|(i, j, k)| dy[k] += x[i] * dh[j]);
-    Ok(())
+    complex_filter(x, dh, dy)
 }
 
 /// `dx[t] = Σ h[s]·dy[t + s]` and `dh[s] = Σ x[t − s]·dy[t]`
-#[handler(name = "complex_filter_bwd")]
+#[handler(name = "complex_filter_bwd", zeroed)]
 #[signature((x: complex(T)[*, n], h: complex(T)[*, k], dy: complex(T)[*, n])
     -> (dx: complex(T)[*, n], dh: complex(T)[*, k]) where T: f32 | f64)]
-#[jvp(tangent = bwd_jvp, tangent(x) = tx, tangent(h) = th, tangent(dy) = ty, tangent(dx) = tdx, tangent(dh) = tdh)]
+#[jvp(tangent = bwd_jvp, tangent(_) = t_)]
 fn bwd<T: Real>() -> Result<()> {
-    dx.fill(Complex::ZERO);
-    dh.fill(Complex::ZERO);
     terms(x, h)?.for_each(|(i, j, k)| (dx[i], dh[j]) = (dx[i] + h[j] * dy[k], dh[j] + x[i] * dy[k]));
     Ok(())
 }
 
 /// The product rule for both.
-#[handler(name = "complex_filter_bwd_jvp")]
+#[handler(name = "complex_filter_bwd_jvp", zeroed)]
 #[signature((x: complex(T)[*, n], h: complex(T)[*, k], dy: complex(T)[*, n], tx: complex(T)[*, n], th: complex(T)[*, k],
-    ty: complex(T)[*, n]) -> (tdx: complex(T)[*, n], tdh: complex(T)[*, k]) where T: f32 | f64)]
+    tdy: complex(T)[*, n]) -> (tdx: complex(T)[*, n], tdh: complex(T)[*, k]) where T: f32 | f64)]
 fn bwd_jvp<T: Real>() -> Result<()> {
-    bwd(x, h, ty, tdx, tdh)?;
-    terms(x, h)?.for_each(|(i, j, k)| (tdx[i], tdh[j]) = (tdx[i] + th[j] * dy[k], tdh[j] + tx[i] * dy[k]));
-    Ok(())
+    bwd(x, h, tdy, tdx, tdh)?;
+    bwd(tx, th, dy, tdx, tdh)
 }
 
 type Signal<T> = Buffer<Complex<T>>;

@@ -3,50 +3,44 @@
 use farcall_ffi::prelude::*;
 
 /// `y[o, t] = Σ w[o, c, s]·x[c, stride·t + dilation·s − pad]`, where `x` is 0 beyond its ends.
-#[handler(name = "conv1d")]
+#[handler(name = "conv1d", zeroed)]
 #[signature((x: T[*, c, n], w: T[o, c, k], stride: i64 = 1, dilation: i64 = 1, pad: i64 = 0)
     -> (y: T[*, o, (n + 2 * pad - dilation * (k - 1) - 1) / stride + 1])
     where T: f32 | f64; o: map; c: sum; stride >= 1; dilation >= 1; pad >= 0)]
 #[vjp(backward = bwd)]
 #[jvp(tangent = jvp)]
 fn conv1d<T: Float>() -> Result<()> {
-    y.fill(T::ZERO);
     terms(x, w, y.dims(), [stride, dilation, pad])?.for_each(|(i, j, k)| y[k] += x[i] * w[j]);
     Ok(())
 }
 
 /// The product rule.
-#[handler(name = "conv1d_jvp")]
+#[handler(name = "conv1d_jvp", zeroed)]
 #[signature((x: T[*, c, n], w: T[o, c, k], dx: T[*, c, n], dw: T[o, c, k], stride: i64, dilation: i64, pad: i64)
     -> (dy: T[*, o, (n + 2 * pad - dilation * (k - 1) - 1) / stride + 1]) where T: f32 | f64; o: map; c: sum)]
 fn jvp<T: Float>() -> Result<()> {
     conv1d(dx, w, stride, dilation, pad, dy)?;
-    terms(x, w, dy.dims(), [stride, dilation, pad])?.for_each(|(i, j, k)| dy[k] += x[i] * dw[j]);
-    Ok(())
+    conv1d(x, dw, stride, dilation, pad, dy)
 }
 
 /// `dx` and `dw`, to which the same products contribute.
-#[handler(name = "conv1d_bwd")]
+#[handler(name = "conv1d_bwd", zeroed)]
 #[signature((x: T[*, c, n], w: T[o, c, k], dy: T[*, o, m], stride: i64, dilation: i64, pad: i64)
     -> (dx: T[*, c, n], dw: T[o, c, k]) where T: f32 | f64; *, o: sum; c: map)]
-#[jvp(tangent = bwd_jvp, tangent(x) = tx, tangent(w) = tw, tangent(dy) = ty, tangent(dx) = tdx, tangent(dw) = tdw)]
+#[jvp(tangent = bwd_jvp, tangent(_) = t_)]
 fn bwd<T: Float>() -> Result<()> {
-    dx.fill(T::ZERO);
-    dw.fill(T::ZERO);
     let terms = terms(x, w, dy.dims(), [stride, dilation, pad])?;
     terms.for_each(|(i, j, k)| (dx[i], dw[j]) = (dx[i] + w[j] * dy[k], dw[j] + x[i] * dy[k]));
     Ok(())
 }
 
 /// The product rule for both.
-#[handler(name = "conv1d_bwd_jvp")]
-#[signature((x: T[*, c, n], w: T[o, c, k], dy: T[*, o, m], tx: T[*, c, n], tw: T[o, c, k], ty: T[*, o, m], stride: i64,
+#[handler(name = "conv1d_bwd_jvp", zeroed)]
+#[signature((x: T[*, c, n], w: T[o, c, k], dy: T[*, o, m], tx: T[*, c, n], tw: T[o, c, k], tdy: T[*, o, m], stride: i64,
     dilation: i64, pad: i64) -> (tdx: T[*, c, n], tdw: T[o, c, k]) where T: f32 | f64; *, o: sum; c: map)]
 fn bwd_jvp<T: Float>() -> Result<()> {
-    bwd(x, w, ty, stride, dilation, pad, tdx, tdw)?;
-    let terms = terms(x, w, dy.dims(), [stride, dilation, pad])?;
-    terms.for_each(|(i, j, k)| (tdx[i], tdw[j]) = (tdx[i] + tw[j] * dy[k], tdw[j] + tx[i] * dy[k]));
-    Ok(())
+    bwd(x, w, tdy, stride, dilation, pad, tdx, tdw)?;
+    bwd(tx, tw, dy, stride, dilation, pad, tdx, tdw)
 }
 
 /// For each product of entries, which of `x` and `w` they are, and which sum of `y` it belongs to.

@@ -8,44 +8,42 @@ use farcall_ffi::prelude::*;
 #[signature((x: T[*, n], labels: s32[*]) -> (loss: T[*]) where T: f32 | f64; n >= 1)]
 #[vjp(backward = bwd)]
 #[jvp(tangent = jvp)]
-fn cross_entropy<T: Float>() -> Result<()> {
+fn cross_entropy<T: Float>() {
     for (x, &label, loss) in zip!(x.rows(), labels.iter(), loss.iter_mut()) {
         *loss = x.get(label as usize).map_or(T::ZERO, |&labelled| log_sum_exp(x) - labelled);
     }
-    Ok(())
 }
 
 /// `dloss = g·dx`
 #[handler(name = "cross_entropy_jvp")]
 #[signature((x: T[*, n], labels: s32[*], dx: T[*, n]) -> (dloss: T[*]) where T: f32 | f64; n >= 1)]
-fn jvp<T: Float>() -> Result<()> {
+fn jvp<T: Float>() {
     for (x, &label, dx, dloss) in zip!(x.rows(), labels.iter(), dx.rows(), dloss.iter_mut()) {
         *dloss = zip!(slopes(x, label), dx).map(|((_, g), &dx)| g * dx).sum();
     }
-    Ok(())
 }
 
 /// `dx = dloss·g`
 #[handler(name = "cross_entropy_bwd")]
 #[signature((x: T[*, n], labels: s32[*], dloss: T[*]) -> (dx: T[*, n]) where T: f32 | f64; n >= 1)]
-#[jvp(tangent = bwd_jvp, tangent(x) = tx, tangent(dloss) = tl, tangent(dx) = tdx)]
-fn bwd<T: Float>() -> Result<()> {
+#[jvp(tangent = bwd_jvp, tangent(_) = t_)]
+fn bwd<T: Float>() {
     for (x, &label, &dloss, dx) in zip!(x.rows(), labels.iter(), dloss.iter(), dx.rows_mut()) {
         zip!(slopes(x, label), dx).for_each(|((_, g), dx)| *dx = dloss * g);
     }
-    Ok(())
 }
 
-/// `tdx = tl·g + dloss·p∘(tx − p·tx)`
+/// `tdx = tdloss·g + dloss·p∘(tx − p·tx)`
 #[handler(name = "cross_entropy_bwd_jvp")]
-#[signature((x: T[*, n], labels: s32[*], dloss: T[*], tx: T[*, n], tl: T[*]) -> (tdx: T[*, n]) where T: f32 | f64; n >= 1)]
-fn bwd_jvp<T: Float>() -> Result<()> {
-    let rows = zip!(x.rows(), labels.iter(), dloss.iter(), tx.rows(), tl.iter(), tdx.rows_mut());
-    for (x, &label, &dloss, tx, &tl, tdx) in rows {
+#[signature((x: T[*, n], labels: s32[*], dloss: T[*], tx: T[*, n], tdloss: T[*]) -> (tdx: T[*, n])
+    where T: f32 | f64; n >= 1)]
+fn bwd_jvp<T: Float>() {
+    let rows = zip!(x.rows(), labels.iter(), dloss.iter(), tx.rows(), tdloss.iter(), tdx.rows_mut());
+    for (x, &label, &dloss, tx, &tdloss, tdx) in rows {
         let mean: T = zip!(slopes(x, label), tx).map(|((p, _), &tx)| p * tx).sum();
-        zip!(slopes(x, label), tx, tdx).for_each(|((p, g), &t, to)| *to = tl * g + dloss * p * (t - mean));
+        let row = zip!(slopes(x, label), tx, tdx);
+        row.for_each(|((p, g), &tx, tdx)| *tdx = tdloss * g + dloss * p * (tx - mean));
     }
-    Ok(())
 }
 
 /// `p` and `g` of each entry of a row; zeros if the row does not count.
@@ -53,11 +51,6 @@ fn slopes<T: Float>(x: &[T], label: i32) -> impl ExactSizeIterator<Item = (T, T)
     let sum = if (label as usize) < x.len() { log_sum_exp(x) } else { -T::NEG_INFINITY };
     let p = x.iter().map(move |&x| (x - sum).exp()).enumerate();
     p.map(move |(i, p)| (p, if i == label as usize { p - T::ONE } else { p }))
-}
-
-fn log_sum_exp<T: Float>(x: &[T]) -> T {
-    let max = x.iter().copied().fold(T::NEG_INFINITY, T::max);
-    max + x.iter().map(|&x| (x - max).exp()).sum::<T>().ln()
 }
 
 pub(crate) const OPS: &[&OpDescriptor] = ops![cross_entropy, jvp, bwd, bwd_jvp];

@@ -4,49 +4,43 @@ use farcall_ffi::prelude::*;
 
 /// Row `i` of `y` is the sum of `a[e]·b[columns[e], :]` for `e` from `starts[i]` to below `starts[i + 1]`. What lies outside of
 /// `a` or of `b` counts as 0.
-#[handler(name = "csr_matmul")]
+#[handler(name = "csr_matmul", zeroed)]
 #[signature((a: T[*, e], columns: s32[e], starts: s32[s], b: T[*, k, n]) -> (y: T[*, s - 1, n])
     where T: f32 | f64; s >= 1; n: map)]
 #[vjp(backward = bwd)]
 #[jvp(tangent = jvp)]
 fn csr_matmul<T: Float>() -> Result<()> {
-    y.fill(T::ZERO);
     terms(columns, starts, b)?.for_each(|(e, k, i)| y[i] += a[e] * b[k]);
     Ok(())
 }
 
 /// The product rule.
-#[handler(name = "csr_matmul_jvp")]
+#[handler(name = "csr_matmul_jvp", zeroed)]
 #[signature((a: T[*, e], columns: s32[e], starts: s32[s], b: T[*, k, n], da: T[*, e], db: T[*, k, n])
     -> (dy: T[*, s - 1, n]) where T: f32 | f64; s >= 1; n: map)]
 fn jvp<T: Float>() -> Result<()> {
     csr_matmul(a, columns, starts, db, dy)?;
-    terms(columns, starts, b)?.for_each(|(e, k, i)| dy[i] += da[e] * b[k]);
-    Ok(())
+    csr_matmul(da, columns, starts, b, dy)
 }
 
 /// `da[e] = b[columns[e], :]·dy[i, :]`, and `db` is the product of the transposed matrix and `dy`.
-#[handler(name = "csr_matmul_bwd")]
+#[handler(name = "csr_matmul_bwd", zeroed)]
 #[signature((a: T[*, e], columns: s32[e], starts: s32[s], b: T[*, k, n], dy: T[*, s - 1, n])
     -> (da: T[*, e], db: T[*, k, n]) where T: f32 | f64; s >= 1; n: sum)]
-#[jvp(tangent = bwd_jvp, tangent(a) = ta, tangent(b) = tb, tangent(dy) = ty, tangent(da) = tda, tangent(db) = tdb)]
+#[jvp(tangent = bwd_jvp, tangent(_) = t_)]
 fn bwd<T: Float>() -> Result<()> {
-    da.fill(T::ZERO);
-    db.fill(T::ZERO);
     let terms = terms(columns, starts, b)?;
     terms.for_each(|(e, k, i)| (da[e], db[k]) = (da[e] + b[k] * dy[i], db[k] + a[e] * dy[i]));
     Ok(())
 }
 
 /// The product rule for both.
-#[handler(name = "csr_matmul_bwd_jvp")]
+#[handler(name = "csr_matmul_bwd_jvp", zeroed)]
 #[signature((a: T[*, e], columns: s32[e], starts: s32[s], b: T[*, k, n], dy: T[*, s - 1, n], ta: T[*, e], tb: T[*, k, n],
-    ty: T[*, s - 1, n]) -> (tda: T[*, e], tdb: T[*, k, n]) where T: f32 | f64; s >= 1; n: sum)]
+    tdy: T[*, s - 1, n]) -> (tda: T[*, e], tdb: T[*, k, n]) where T: f32 | f64; s >= 1; n: sum)]
 fn bwd_jvp<T: Float>() -> Result<()> {
-    bwd(a, columns, starts, b, ty, tda, tdb)?;
-    let terms = terms(columns, starts, b)?;
-    terms.for_each(|(e, k, i)| (tda[e], tdb[k]) = (tda[e] + tb[k] * dy[i], tdb[k] + ta[e] * dy[i]));
-    Ok(())
+    bwd(a, columns, starts, b, tdy, tda, tdb)?;
+    bwd(ta, columns, starts, tb, dy, tda, tdb)
 }
 
 type Ints = Buffer<i32, 1>;

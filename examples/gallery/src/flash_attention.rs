@@ -20,7 +20,8 @@ fn flash_attention<T: Real>(host: &Context) -> Result<()> {
         tiles.for_each(pool, |(t, (out, max))| {
             let (first, w, seen) = (t * TILE, max.len(), if causal { m.min(t * TILE + TILE) } else { m });
             let [k, v] = [k, v].map(|x| &x[head / (h / g) * m * d..][..seen * d]);
-            let q = transposed(&q[(head * n + first) * d..][..w * d], d);
+            let mut q = transposed(&q[(head * n + first) * d..][..w * d], d);
+            q.iter_mut().for_each(|q| *q *= scale);
             let (mut sums, mut total) = (vec![T::ZERO; d * w], vec![T::ZERO; w]);
             max.fill(T::NEG_INFINITY);
             for (at, (k, v)) in zip!(k.chunks(TILE * d), v.chunks(TILE * d)).enumerate() {
@@ -28,25 +29,26 @@ fn flash_attention<T: Real>(host: &Context) -> Result<()> {
                 vectorized!({
                     let mut factor = max.to_vec();
                     p.chunks_exact(w).for_each(|p| update(max, p, |max, p| if p > max { p } else { max }));
-                    update(&mut factor, max, |before, max| exp((before - max) * scale));
-                    p.chunks_exact_mut(w)
-                        .for_each(|p| update(p, max, |score, max| exp((score - max) * scale)));
+                    update(&mut factor, max, |before, max| exp(before - max));
                     sums.chunks_exact_mut(w).for_each(|sum| update(sum, &factor, |sum, factor| sum * factor));
                     update(&mut total, &factor, |total, factor| total * factor);
-                    p.chunks_exact(w).for_each(|p| update(&mut total, p, |total, p| total + p));
+                    for p in p.chunks_exact_mut(w) {
+                        update(p, max, |score, max| exp(score - max));
+                        update(&mut total, p, |total, p| total + p);
+                    }
                 });
                 add_product(&mut sums, v, [1, d], &p, [d, k.len() / d, w]);
             }
             sums.chunks_exact_mut(w).for_each(|sum| update(sum, &total, |sum, total| sum / total));
             out.copy_from_slice(&transposed(&sums, w));
-            update(max, &total, |max, total| max * scale + total.ln());
+            update(max, &total, |max, total| max + total.ln());
         });
     });
     Ok(())
 }
 
 /// Scores are computed again. Their cotangents are `p·(dout·v − dout·out + dlse)`, where `p = exp(score − lse)`.
-#[handler(name = "flash_attention_bwd")]
+#[handler(name = "flash_attention_bwd", zeroed)]
 #[signature((q: T[*, h, n, d], k: T[*, g, m, d], v: T[*, g, m, d], out: T[*, h, n, d], lse: T[*, h, n], dout: T[*, h, n, d],
     dlse: T[*, h, n], causal: bool) -> (dq: T[*, h, n, d], dk: T[*, g, m, d], dv: T[*, g, m, d]) where T: f32 | f64)]
 fn bwd<T: Real>(host: &Context) -> Result<()> {
@@ -54,8 +56,6 @@ fn bwd<T: Real>(host: &Context) -> Result<()> {
     let scale = T::of(d as f64).sqrt().recip();
     let heads = dq.par_chunks_mut(h / g * n * d).zip(dk.par_matrices_mut()).zip(dv.par_matrices_mut());
     heads.enumerate().for_each(host, |(head, ((dq, dk), dv))| {
-        dk.fill(T::ZERO);
-        dv.fill(T::ZERO);
         let tiles = dq.chunks_mut(n * d).enumerate().flat_map(|(i, dq)| {
             dq.chunks_mut(TILE * d).enumerate().map(move |(tile, dq)| (i * n + tile * TILE, tile * TILE, dq))
         });

@@ -20,9 +20,9 @@
 //! | `softplus` | half precision; parameters of derivatives that are said | VJP, JVP, and those of these |
 //! | `segment_sum`, `segment_take` | linear ops that are each other's transpose | of any order, by transposition |
 //! | `pad` | an attribute that is one of a few texts | of any order, by transposition |
-//! | `recurrence` | a forward derivative with a transpose | JVP, and VJP by transposition |
+//! | `recurrence` | a forward derivative with a transpose | JVP, and VJP by transposition, and forward ones of both |
 //! | `cross_entropy` | an operand of integers, without a derivative | VJP, JVP, and Hessians |
-//! | `csr_matmul` | a size that is one less than another | VJP, JVP, and Hessians |
+//! | `csr_matmul` | a size that is one less than another; results to which kernels add | VJP, JVP, and Hessians |
 //! | `complex_filter` | complex numbers that compute | VJP, JVP, and Hessians |
 //! | `conv1d` | a size that attributes decide; a gradient that is summed over `*` | VJP, JVP, and Hessians |
 //! | `mix` | any number of operands, which another one counts | VJP |

@@ -1,51 +1,60 @@
-//! A linear recurrence. Its reverse derivative is not declared: the forward one is linear, and has a transpose.
+//! A linear recurrence. Its reverse derivative is not declared: the forward one is linear, and has a transpose. Both have
+//! forward derivatives.
 
 use farcall_ffi::prelude::*;
 
-/// `hₜ = aₜ·hₜ₋₁ + bₜ` along each row, where what is before the first is 0.
+/// `hₜ = aₜ·hₜ₋₁ + bₜ` along each row, where what is beyond the ends is 0.
 #[handler(name = "recurrence")]
 #[signature((a: T[*, n], b: T[*, n]) -> (h: T[*, n]) where T: f32 | f64)]
-#[jvp(tangent = recurrence_jvp)]
-fn recurrence<T: Float>(a: &Buffer<T>, b: &Buffer<T>, h: &mut Buffer<T>) -> Result<()> {
-    for ((a, b), h) in a.rows().zip(b.rows()).zip(h.rows_mut()) {
-        (0..h.len()).for_each(|t| h[t] = a[t] * before(h, t) + b[t]);
-    }
-    Ok(())
+#[jvp(tangent = jvp)]
+fn recurrence<T: Float>() {
+    (0..h.len()).for_each(|t| h[t] = a[t] * near(h, t, -1) + b[t]);
 }
 
-/// `ḣₜ = aₜ·ḣₜ₋₁ + ȧₜ·hₜ₋₁ + ḃₜ`
+/// `dhₜ = aₜ·dhₜ₋₁ + daₜ·hₜ₋₁ + dbₜ`
 #[handler(name = "recurrence_jvp")]
 #[signature((a: T[*, n], h: T[*, n], da: T[*, n], db: T[*, n]) -> (dh: T[*, n]) where T: f32 | f64)]
-#[transpose(recurrence_bwd)]
-#[rustfmt::skip]
-fn recurrence_jvp<T: Float>(
-    a: &Buffer<T>, h: &Buffer<T>, da: &Buffer<T>, db: &Buffer<T>, dh: &mut Buffer<T>,
-) -> Result<()> {
-    for ((((a, h), da), db), dh) in a.rows().zip(h.rows()).zip(da.rows()).zip(db.rows()).zip(dh.rows_mut()) {
-        (0..h.len()).for_each(|t| dh[t] = a[t] * before(dh, t) + da[t] * before(h, t) + db[t]);
-    }
-    Ok(())
+#[transpose(bwd)]
+#[jvp(tangent = jvp_jvp, tangent(_) = t_)]
+fn jvp<T: Float>() {
+    (0..h.len()).for_each(|t| dh[t] = a[t] * near(dh, t, -1) + da[t] * near(h, t, -1) + db[t]);
 }
 
-/// From the last to the first: `db_t = dh_t + a_{t+1}·db_{t+1}`, and `da_t = db_t·hₜ₋₁`
+/// The product rule.
+#[handler(name = "recurrence_jvp_jvp")]
+#[signature((a: T[*, n], h: T[*, n], da: T[*, n], dh: T[*, n], ta: T[*, n], th: T[*, n], tda: T[*, n], tdb: T[*, n])
+    -> (tdh: T[*, n]) where T: f32 | f64)]
+fn jvp_jvp<T: Float>() {
+    for t in 0..h.len() {
+        let products = ta[t] * near(dh, t, -1) + tda[t] * near(h, t, -1) + da[t] * near(th, t, -1);
+        tdh[t] = a[t] * near(tdh, t, -1) + products + tdb[t];
+    }
+}
+
+/// From the last to the first: `dbₜ = dhₜ + aₜ₊₁·dbₜ₊₁`, and `daₜ = dbₜ·hₜ₋₁`
 #[handler(name = "recurrence_bwd")]
 #[signature((a: T[*, n], h: T[*, n], dh: T[*, n]) -> (da: T[*, n], db: T[*, n]) where T: f32 | f64)]
-#[rustfmt::skip]
-fn recurrence_bwd<T: Float>(
-    a: &Buffer<T>, h: &Buffer<T>, dh: &Buffer<T>, da: &mut Buffer<T>, db: &mut Buffer<T>,
-) -> Result<()> {
-    for ((((a, h), dh), da), db) in a.rows().zip(h.rows()).zip(dh.rows()).zip(da.rows_mut()).zip(db.rows_mut()) {
-        let mut later = T::ZERO;
-        for t in (0..h.len()).rev() {
-            (db[t], da[t]) = (dh[t] + later, (dh[t] + later) * before(h, t));
-            later = a[t] * db[t];
-        }
-    }
-    Ok(())
+#[jvp(tangent = bwd_jvp, tangent(_) = t_)]
+fn bwd<T: Float>() {
+    (0..h.len()).rev().for_each(|t| db[t] = dh[t] + near(a, t, 1) * near(db, t, 1));
+    (0..h.len()).for_each(|t| da[t] = db[t] * near(h, t, -1));
 }
 
-fn before<T: Float>(h: &[T], t: usize) -> T {
-    if t == 0 { T::ZERO } else { h[t - 1] }
+/// The product rule for both.
+#[handler(name = "recurrence_bwd_jvp")]
+#[signature((a: T[*, n], h: T[*, n], db: T[*, n], ta: T[*, n], th: T[*, n], tdh: T[*, n])
+    -> (tda: T[*, n], tdb: T[*, n]) where T: f32 | f64)]
+fn bwd_jvp<T: Float>() {
+    (0..h.len())
+        .rev()
+        .for_each(|t| tdb[t] = tdh[t] + near(ta, t, 1) * near(db, t, 1) + near(a, t, 1) * near(tdb, t, 1));
+    (0..h.len()).for_each(|t| tda[t] = tdb[t] * near(h, t, -1) + db[t] * near(th, t, -1));
 }
 
-pub(crate) const OPS: &[&OpDescriptor] = ops![recurrence, recurrence_jvp, recurrence_bwd];
+/// The number that many steps further in the same row.
+fn near<T: Float>(x: &Buffer<T>, t: usize, steps: isize) -> T {
+    let at = x.dims().last().and_then(|n| (t % n).checked_add_signed(steps).filter(|at| at < n));
+    at.map_or(T::ZERO, |_| x[t.wrapping_add_signed(steps)])
+}
+
+pub(crate) const OPS: &[&OpDescriptor] = ops![recurrence, jvp, jvp_jvp, bwd, bwd_jvp];

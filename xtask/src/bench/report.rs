@@ -60,6 +60,7 @@ fn title(part: &str) -> &str {
     match part {
         "decode" => "Decoding a call frame",
         "calls" => "Calls",
+        "kernels" => "Kernels of the gallery",
         "handlers" => "Handlers written in Python",
         other => other,
     }

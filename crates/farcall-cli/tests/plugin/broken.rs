@@ -88,6 +88,52 @@ fn shrink_jvp<T: Float>(x: &Buffer<T>, dx: &Buffer<T>, dy: &mut Buffer<T>) -> Re
     Ok(())
 }
 
+/// The sum of the squares of symmetric matrices, of which it reads the lower triangle.
+#[handler(name = "symmetric.norm", zeroed)]
+#[signature((x: f64[*, n, n]) -> (y: f64[*]))]
+#[vjp(backward = norm_bwd)]
+#[jvp(tangent = norm_jvp)]
+fn norm() {
+    for (i, row) in x.rows().enumerate() {
+        let (matrix, i) = (i / row.len(), i % row.len());
+        let twice = 2.0 * row[..i].iter().map(|x| x * x).sum::<f64>();
+        y[matrix] += twice + row[i] * row[i];
+    }
+}
+
+/// For symmetric changes.
+#[handler(name = "symmetric.norm_bwd")]
+#[signature((x: f64[*, n, n], dy: f64[*]) -> (dx: f64[*, n, n]))]
+fn norm_bwd() {
+    for (x, &dy, dx) in zip!(x.matrices(), dy.iter(), dx.matrices_mut()) {
+        zip!(x, dx).for_each(|(x, dx)| *dx = 2.0 * x * dy);
+    }
+}
+
+/// Three times as much.
+#[handler(name = "symmetric.norm_jvp")]
+#[signature((x: f64[*, n, n], dx: f64[*, n, n]) -> (dy: f64[*]))]
+fn norm_jvp() {
+    zip!(x.matrices(), dx.matrices(), dy.iter_mut()).for_each(|(x, dx, dy)| *dy = 6.0 * dot(x, dx));
+}
+
+/// Looks at the whole batch, and returns a residual.
+#[handler(name = "broken.shift")]
+#[signature((x: f64[*]) -> (y: f64[*]))]
+#[vjp(residuals(twice: f64[*]), backward = shift_bwd)]
+fn shift() {
+    for (&x_i, y, twice) in zip!(x.iter(), y.iter_mut(), twice.iter_mut()) {
+        (*y, *twice) = (x_i * x_i + x.len() as f64, 2.0 * x_i);
+    }
+}
+
+/// The derivative of one entry.
+#[handler(name = "broken.shift_bwd")]
+#[signature((twice: f64[*], dy: f64[*]) -> (dx: f64[*]))]
+fn shift_bwd() {
+    zip!(twice.iter(), dy.iter(), dx.iter_mut()).for_each(|(twice, dy, dx)| *dx = twice * dy);
+}
+
 /// Panics.
 #[handler(name = "broken.panics")]
 #[signature((x: f64[*]) -> (y: f64[*]))]
@@ -107,5 +153,8 @@ fn picky(x: &Buffer<f64>, at: &Buffer<i32>, y: &mut Buffer<f64>) -> Result<()> {
 
 farcall_ffi::library!(
     "cli_broken_ops",
-    [scale, scale_bwd, square, square_jvp, center, added, shrink, shrink_jvp, panics, picky]
+    [
+        scale, scale_bwd, square, square_jvp, center, added, shrink, shrink_jvp, norm, norm_bwd, norm_jvp,
+        shift, shift_bwd, panics, picky
+    ]
 );

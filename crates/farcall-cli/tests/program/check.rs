@@ -58,6 +58,9 @@ fn broken_promises_are_named() {
             "broken.center vmap FAILED",
             "broken.added results FAILED",
             "broken.shrink jvp by broken.shrink_jvp in x FAILED",
+            "symmetric.norm jvp by symmetric.norm_jvp in x FAILED",
+            "broken.shift *: map FAILED",
+            "broken.shift vmap FAILED",
             "broken.panics call FAILED",
         ]
     );
@@ -77,11 +80,15 @@ fn broken_promises_are_named() {
             "write every element, and do not add to what is there",
         ),
         ("broken.shrink breaks its promise jvp by broken.shrink_jvp in x: the tangent of y is ", "; mend broken.shrink_jvp"),
+        ("symmetric.norm breaks its promise jvp by symmetric.norm_jvp in x: the tangent of y is ", "; mend symmetric.norm_jvp"),
+        ("broken.shift breaks its promise *: map: y is ", "mend the kernel, or say `*: whole`"),
+        ("broken.shift breaks its promise vmap: y is ", "mend the kernel, or say `*: whole`"),
         ("broken.panics breaks its promise call: broken.panics: panicked at crates/farcall-cli/tests/plugin/broken.rs:", " (INTERNAL)"),
     ]) {
         assert!(told.starts_with(start) && told.ends_with(end), "{told}");
     }
-    assert_eq!(told.len(), 8);
+    assert_eq!(told.len(), 11);
+    assert!(ended.stdout.contains("derivatives with central differences, x symmetric"), "{}", ended.stdout);
     let shrunk = ended.stdout.lines().filter(|line| line.starts_with("broken.shrink(x: "));
     assert_eq!(shrunk.collect::<Vec<_>>(), ["broken.shrink(x: f64[5])", "broken.shrink(x: f32[5])"]);
     assert!(
@@ -112,6 +119,13 @@ fn operands_can_be_given() {
     assert_eq!(ended.code, 0);
     let json: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(json["calls"][0]["promises"][0]["outcome"], "kept");
+    let ended = check(
+        library_of("gallery-ops"),
+        &["recurrence_jvp", "-i", "rand:f64[3]", "-i", "rand", "-i", "rand", "-i", "rand"],
+    );
+    let untried =
+        "not checked: recurrence_jvp, transpose recurrence_bwd: the op is not linear in all of its operands";
+    assert!(ended.code == 0 && ended.stdout.contains(untried), "{}{}", ended.stdout, ended.stderr);
     let ended = check(LIBRARY.clone(), &["test.refuse"]);
     assert!(
         ended.stderr.contains("declares no signature for it, so it promises nothing"),

@@ -2,7 +2,8 @@
 //!
 //! The macro expands to a sequence of calls into this module: [`positional`] for each parameter in
 //! order, [`named`] for each in the order of their names (a frame's attributes are sorted, so that
-//! one pass finds them all), [`finish`], [`may_overlap`] for each pair, and [`take`] for each argument.
+//! one pass finds them all), [`finish`], [`may_overlap`] for each pair, [`zero`] for each if the handler asks for that, and
+//! [`take`] for each argument.
 //! Where the host keeps a [memo](crate::memo) of the frame, [`remember`] leaves the slots there, and [`recall`] and
 //! [`renew`] are all that the next call does before [`take`], if nothing has changed.
 //! All of it is inlined, so that types, names and counts are constants. Nothing allocates, unless there is an error
@@ -551,6 +552,18 @@ fn unknown_attr<const N: usize>(
 #[inline(always)]
 pub fn memory<'s, 'a, P: Param<'a>>(slot: &'s P::Slot) -> Memory<'s> {
     P::memory(slot)
+}
+
+/// Fills results with zeros, for a handler that adds to them. What is an operand as well stays.
+#[inline(always)]
+pub fn zero<'a, P: Param<'a>>(slot: &P::Slot) {
+    if const { matches!(P::SPEC.role, Role::Result | Role::RestResults) } {
+        for result in P::memory(slot).writes {
+            // SAFETY: `decode` checked the view, and `no_overlap` saw to it that nothing else has its memory. The argument
+            // is taken later.
+            unsafe { result.zero() }
+        }
+    }
 }
 
 /// The argument of a parameter that was read.

@@ -123,3 +123,25 @@ module {
     return %1 : tensor<5x2xf32>
   }
 }
+// -----
+// passes: fuse, dce, products
+// A product is written in the order of the transpose that follows it.
+func.func @main(%x: tensor<2x3x4xf32>, %y: tensor<2x4x5xf32>) -> tensor<3x2x5xf32> {
+  %0 = stablehlo.dot_general %x, %y, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<2x3x4xf32>, tensor<2x4x5xf32>) -> tensor<2x3x5xf32>
+  %1 = stablehlo.transpose %0, dims = [1, 0, 2] : (tensor<2x3x5xf32>) -> tensor<3x2x5xf32>
+  %2 = stablehlo.negate %1 : tensor<3x2x5xf32>
+  return %2 : tensor<3x2x5xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2x3x4xf32>, %arg1: tensor<2x4x5xf32>) -> tensor<3x2x5xf32> {
+    %0 = "mhlo.fusion"(%arg0, %arg1) ({
+    ^bb0(%arg2: tensor<2x3x4xf32>, %arg3: tensor<2x4x5xf32>):
+      %2 = stablehlo.dot_general %arg2, %arg3, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<2x3x4xf32>, tensor<2x4x5xf32>) -> tensor<2x3x5xf32>
+      %3 = stablehlo.transpose %2, dims = [1, 0, 2] : (tensor<2x3x5xf32>) -> tensor<3x2x5xf32>
+      stablehlo.return %3 : tensor<3x2x5xf32>
+    }) : (tensor<2x3x4xf32>, tensor<2x4x5xf32>) -> tensor<3x2x5xf32>
+    %1 = stablehlo.negate %0 : tensor<3x2x5xf32>
+    return %1 : tensor<3x2x5xf32>
+  }
+}

@@ -72,8 +72,9 @@ func.func @main(%a: tensor<2xi32>) -> tensor<2xi32> {
 // =>
 module {
   func.func public @main(%arg0: tensor<2xi32>) -> tensor<2xi32> {
-    %c = stablehlo.constant dense<0> : tensor<2xi32>
-    return %c : tensor<2xi32>
+    %c = stablehlo.constant dense<0> : tensor<i32>
+    %0 = stablehlo.broadcast_in_dim %c, dims = [] : (tensor<i32>) -> tensor<2xi32>
+    return %0 : tensor<2xi32>
   }
 }
 // -----
@@ -202,9 +203,10 @@ module {
   func.func public @main(%arg0: tensor<2xf32>) -> tensor<2xf32> {
     %cst = stablehlo.constant dense<8.000000e+00> : tensor<f32>
     %0 = stablehlo.broadcast_in_dim %cst, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %cst_0 = stablehlo.constant dense<1.250000e-01> : tensor<2xf32>
-    %1 = stablehlo.multiply %arg0, %cst_0 : tensor<2xf32>
-    return %1 : tensor<2xf32>
+    %cst_0 = stablehlo.constant dense<1.250000e-01> : tensor<f32>
+    %1 = stablehlo.broadcast_in_dim %cst_0, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %2 = stablehlo.multiply %arg0, %1 : tensor<2xf32>
+    return %2 : tensor<2xf32>
   }
 }
 // -----
@@ -323,8 +325,9 @@ func.func @main(%a: tensor<2xi32>) -> tensor<2xi1> {
 // =>
 module {
   func.func public @main(%arg0: tensor<2xi32>) -> tensor<2xi1> {
-    %c = stablehlo.constant dense<true> : tensor<2xi1>
-    return %c : tensor<2xi1>
+    %c = stablehlo.constant dense<true> : tensor<i1>
+    %0 = stablehlo.broadcast_in_dim %c, dims = [] : (tensor<i1>) -> tensor<2xi1>
+    return %0 : tensor<2xi1>
   }
 }
 // -----

@@ -70,6 +70,27 @@ fn no_tangent(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
     Ok(())
 }
 
+#[handler(name = "k")]
+#[signature((x: f32[*], dy: f32[*]) -> (dx: f32[*]))]
+#[jvp(tangent = bwd_jvp, tangent(_) = t_)]
+fn no_such_tangents(x: &Buffer<f32>, dy: &Buffer<f32>, dx: &mut Buffer<f32>) -> Result<()> {
+    Ok(())
+}
+
+#[handler(name = "l")]
+#[signature((x: f32[*], dy: f32[*]) -> (dx: f32[*]))]
+#[jvp(tangent = bwd_jvp, tangent(_) = t)]
+fn not_a_prefix(x: &Buffer<f32>, dy: &Buffer<f32>, dx: &mut Buffer<f32>) -> Result<()> {
+    Ok(())
+}
+
+#[handler(name = "m")]
+#[signature((x: f32[*]) -> (y: f32[*]))]
+#[vjp(backward = right, cotangent(_) = d_)]
+fn not_of_cotangents(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
+    Ok(())
+}
+
 #[handler(name = "right")]
 #[signature((x: f32[*], dy: f32[*]) -> (dx: f32[*]))]
 #[jvp(tangent = bwd_jvp, tangent(x) = dx)]

@@ -42,9 +42,6 @@ fn option(x: &Buffer<f32>) -> Result<()> {
     Ok(())
 }
 
-#[handler(name = "no_result")]
-fn no_result(x: &Buffer<f32>) {}
-
 #[stage(prepar)]
 fn ready() -> Result<()> {
     Ok(())
@@ -55,6 +52,6 @@ fn staged(x: &Buffer<f32>) -> Result<()> {
     Ok(())
 }
 
-farcall_ffi::library!("ops", [norm, norm_fwd, norm_bwd, implicit, scale, option, no_result, staged], stages: [ready]);
+farcall_ffi::library!("ops", [norm, norm_fwd, norm_bwd, implicit, scale, option, staged], stages: [ready]);
 
 fn main() {}

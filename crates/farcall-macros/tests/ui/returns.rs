@@ -2,7 +2,9 @@
 use farcall_ffi::prelude::*;
 
 #[handler(name = "nothing")]
-fn nothing(x: &Buffer<f32>) {}
+fn nothing(x: &Buffer<f32>) {
+    x.last_dims::<1>()?;
+}
 
 #[handler(name = "number")]
 fn number(x: &Buffer<f32>) -> f32 {
@@ -13,5 +15,8 @@ fn number(x: &Buffer<f32>) -> f32 {
 fn new() -> u64 {
     0
 }
+
+#[stage(prepare)]
+fn nothing_of_a_stage() {}
 
 fn main() {}

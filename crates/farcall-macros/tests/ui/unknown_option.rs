@@ -21,6 +21,11 @@ fn c(x: &Buffer<f32>) -> Result<()> {
     Ok(())
 }
 
+#[handler(name = "f", platform = "CUDA", zeroed)]
+fn f(x: &Buffer<f32>) -> Result<()> {
+    Ok(())
+}
+
 #[handler(name = "")]
 fn e(x: &Buffer<f32>) -> Result<()> {
     Ok(())

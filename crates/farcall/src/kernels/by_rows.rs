@@ -12,7 +12,7 @@
 use std::cell::Cell;
 
 use farcall_ir::op::DotGeneral;
-use farcall_ir::{Op, TensorType};
+use farcall_ir::{DType, Op, TensorType};
 use smallvec::SmallVec;
 
 use super::args::{Args, Place, Prepared};
@@ -49,11 +49,17 @@ pub(super) fn prepare(body: &Body) -> Option<Prepared> {
     if !body.args.iter().chain(body.insts.iter().map(|i| &i.ty)).all(plain) {
         return None;
     }
+    let before = before_transpose(body);
+    let (body, written) =
+        before.as_ref().map_or((body, None), |(body, strides)| (body, Some(strides.as_slice())));
+    if let ([only], Some(strides)) = (&body.insts[..], written) {
+        return transposed(body, only, strides);
+    }
     let stages = stages(body);
     let grid = Grid::new(body, &stages)?;
     let along = along(body, &grid)?;
     let mut building =
-        Building { body, stages: &stages, grid: &grid, along: &along, homes: Vec::new(), bytes: 0 };
+        Building { body, stages: &stages, grid: &grid, along: &along, written, homes: Vec::new(), bytes: 0 };
     let steps = building.steps()?;
     let (bytes, inputs) = (building.bytes, body.args.len());
     let outputs = body.returned.len();
@@ -76,6 +82,42 @@ pub(super) fn prepare(body: &Body) -> Option<Prepared> {
             }
         });
     }))
+}
+
+/// The region before a transpose of its last product that leaves columns together, and the distances of elements of that
+/// product where it is written.
+fn before_transpose(body: &Body) -> Option<(Body, Vec<usize>)> {
+    let (last, insts) = body.insts.split_last()?;
+    let (product, Op::Transpose { permutation }) = (insts.last()?, &last.op) else { return None };
+    let value = body.args.len() + insts.len() - 1;
+    let is_last = body.returned == [value + 1] && last.operands == [value];
+    let together = permutation.last().is_some_and(|d| d + 1 == permutation.len());
+    if !matches!(product.op, Op::DotGeneral(_)) || !is_last || !together {
+        return None;
+    }
+    let mut strides = vec![0; permutation.len()];
+    for (d, stride) in permutation.iter().zip(Laid::row_major(last.ty.sizes()).strides) {
+        *strides.get_mut(*d)? = stride;
+    }
+    let body = Body { args: body.args.clone(), insts: insts.to_vec(), returned: vec![value] };
+    Some((body, strides))
+}
+
+/// What computes a product alone that is written with these distances.
+fn transposed(body: &Body, inst: &BodyInst, strides: &[usize]) -> Option<Prepared> {
+    let (Op::DotGeneral(d), &[x, y]) = (&inst.op, inst.operands.as_slice()) else { return None };
+    let [of_x, of_y] = [body.args.get(x)?, body.args.get(y)?];
+    let types = product_types(of_x, of_y, &inst.ty)?;
+    let out = Laid { sizes: inst.ty.sizes().to_vec(), strides: strides.to_vec() };
+    let [of_x, of_y] = [of_x, of_y].map(|t| Laid::row_major(t.sizes()));
+    let product = dot::laid(d, [&of_x, &of_y, &out])?;
+    product::prepare(vec![product], types, [Source::Input(x), Source::Input(y)])
+}
+
+/// The types of factors and of the result of a product that needs no conversions.
+fn product_types(x: &TensorType, y: &TensorType, to: &TensorType) -> Option<[DType; 2]> {
+    let (from, to) = (x.dtype, to.dtype);
+    (from == y.dtype && (from == to || dot::is_half(from, to))).then_some([from, to])
 }
 
 thread_local! {
@@ -286,6 +328,8 @@ struct Building<'a> {
     stages: &'a [Stage],
     grid: &'a Grid,
     along: &'a [Along],
+    /// The distances of elements of the only result, if it is not row-major.
+    written: Option<&'a [usize]>,
     /// Where values are, as far as they are known.
     homes: Vec<Option<Home>>,
     /// Bytes of the memory of a block.
@@ -354,7 +398,10 @@ impl Building<'_> {
             let steps = along.iter().map(|_| 0).collect();
             return Some((Spot { home, steps, bytes }, Laid::row_major(&sizes)));
         }
-        let strides = Laid::row_major(ty.sizes()).strides;
+        let strides = match self.written.filter(|_| self.body.returned == [value]) {
+            Some(strides) => strides.to_vec(),
+            None => Laid::row_major(ty.sizes()).strides,
+        };
         let steps = along.iter().map(|own| own.map_or(0, |d| strides[d] * size)).collect();
         let reach: usize = sizes.iter().zip(&strides).map(|(n, stride)| (n - 1) * stride).sum();
         Some((Spot { home, steps, bytes: (reach + 1) * size }, Laid { sizes, strides }))
@@ -367,12 +414,10 @@ impl Building<'_> {
             let bytes = self.part(value)?.bytes()?;
             self.homes[value] = Some(self.room(bytes)?);
         }
-        let [from, of_y] = [self.body.ty(x)?.dtype, self.body.ty(y)?.dtype];
-        let to = inst.ty.dtype;
-        (from == of_y && (from == to || dot::is_half(from, to))).then_some(())?;
+        let types = product_types(self.body.ty(x)?, self.body.ty(y)?, &inst.ty)?;
         let [x, y, out] = [self.spot(x)?, self.spot(y)?, self.spot(value)?];
         let product = dot::laid(d, [&x.1, &y.1, &out.1])?;
-        let prepared = product::prepare(vec![product], [from, to], [Source::Input(0), Source::Input(1)])?;
+        let prepared = product::prepare(vec![product], types, [Source::Input(0), Source::Input(1)])?;
         Some(Step { prepared, inputs: 2, spots: vec![x.0, y.0, out.0] })
     }
 

@@ -12,6 +12,7 @@ use farcall_sig::Attrs;
 use num_complex::Complex;
 
 use super::arrays::{largest, rounding, short};
+use super::triangle::Triangle;
 use super::{Call, CheckError, Checker, Outcome, Promise, Runner, sizes};
 use crate::linear::{Argument, DerivativeCall, Linear, Saved};
 use crate::registry::Target;
@@ -24,6 +25,8 @@ pub(super) struct Derivative<'a> {
     pub(super) target: &'a Arc<Target>,
     pub(super) operands: Vec<Literal>,
     pub(super) attrs: Attrs,
+    /// Whether it is the forward op, which does what the op does.
+    pub(super) is_forward: bool,
 }
 
 type Values = Vec<Complex<f64>>;
@@ -34,9 +37,17 @@ impl<'a> Checker<'a> {
         let declaration = call.op.declaration;
         let dims = sizes(&call.operands);
         let moving = declaration.differentiable(&super::types(&call.operands, &dims), &call.inference);
+        let is_first = self.seen.len() == 1;
+        self.found.extend(untried_transpose(call).filter(|_| is_first));
         if moving.is_empty() || (declaration.vjp.is_none() && declaration.jvp.is_none()) {
             return Ok(Vec::new());
         }
+        let unread = (0..call.operands.len())
+            .map(|i| moving.contains(&i).then(|| Triangle::unread(call, i)).flatten());
+        let unread: Vec<Option<Triangle>> = unread.collect();
+        let is_symmetric = unread.iter().any(Option::is_some);
+        let symmetric = is_symmetric.then(|| call.on_symmetric(&unread)).transpose()?;
+        let call = symmetric.as_ref().unwrap_or(call);
         let linear = |moving: Vec<usize>| {
             let types = call.operands.iter().zip(&dims).map(|(x, dims)| (x.dtype(), dims.clone())).collect();
             Linear::new(call.op.target, types, &call.op.attrs, moving)
@@ -63,31 +74,43 @@ impl<'a> Checker<'a> {
             if failed {
                 return Ok(Vec::new());
             }
-            calls.push(Derivative { target, operands: call.operands.clone(), attrs: forward });
+            let operands = call.operands.clone();
+            calls.push(Derivative { target, operands, attrs: forward, is_forward: true });
         }
-        let point = Point { call, values: &values };
+        let point = Point { call, values: &values, unread: &unread };
         for &operand in &moving {
             let own = linear(vec![operand])?;
             self.found.extend(point.try_one(self, &own, operand));
         }
         // The derivative ops themselves, with all that they can be given.
         let cotangents = point.cotangents(&all, 0);
-        let tangents: Vec<Literal> =
-            moving.iter().map(|i| noise(&call.operands[*i], 1 + *i as u64)).collect();
+        let tangents: Vec<Literal> = moving.iter().map(|i| point.direction(*i, 1 + *i as u64)).collect();
         let zero: Vec<bool> = cotangents.iter().map(Option::is_none).collect();
         for made in [all.tangent(), all.backward(&zero)].into_iter().flatten() {
             if let Some(target) = self.target(&made.op.target) {
                 let operands = point.operands(&all, &made, &tangents, &cotangents);
-                calls.push(Derivative { target, operands, attrs: made.op.attrs });
+                calls.push(Derivative { target, operands, attrs: made.op.attrs, is_forward: false });
             }
         }
         Ok(calls)
     }
 }
 
+/// Says of an op that is linear in some of its operands that its transpose is not tried here. It is, with an op that has a
+/// derivative by it.
+fn untried_transpose(call: &Call<'_>) -> Option<Promise> {
+    let declaration = call.op.declaration;
+    let transpose = declaration.transpose.as_ref().filter(|_| declaration.vjp.is_none())?;
+    let why = "the op is not linear in all of its operands: check the op whose tangent op it is, which has its reverse \
+               derivative by this transpose";
+    Some(call.unchecked(format!("transpose {transpose}"), why.to_owned()))
+}
+
 /// A call, and the values at that point.
 struct Point<'c, 'a> {
     call: &'c Call<'a>,
+    /// The triangles that the op does not read of operands that are symmetric.
+    unread: &'c [Option<Triangle>],
     /// Results, then residuals.
     values: &'c [Literal],
 }
@@ -115,7 +138,7 @@ impl Point<'_, '_> {
             let Some(target) = checker.target(&made.op.target) else { continue };
             let mut of = Found::default();
             for direction in 0..DIRECTIONS {
-                let tangent = noise(&self.call.operands[operand], 1 + direction);
+                let tangent = self.direction(operand, 1 + direction);
                 match self.in_direction(kind, target, linear, &made, operand, &tangent, direction) {
                     Ok(Some((difference, wrong))) => {
                         of.tried = true;
@@ -139,12 +162,24 @@ impl Point<'_, '_> {
             found.push(Promise {
                 op: self.call.op.name().to_owned(),
                 promise,
-                compared: "derivatives with central differences".to_owned(),
+                compared: match self.unread[operand] {
+                    Some(_) => format!("derivatives with central differences, {name} symmetric"),
+                    None => "derivatives with central differences".to_owned(),
+                },
                 difference: of.tried.then_some(of.largest),
                 outcome,
             });
         }
         found
+    }
+
+    /// A direction in which an operand may change.
+    fn direction(&self, operand: usize, seed: u64) -> Literal {
+        let tangent = noise(&self.call.operands[operand], seed);
+        match self.unread[operand] {
+            Some(triangle) => triangle.mirrored(&tangent),
+            None => tangent,
+        }
     }
 
     /// The difference of a derivative in one direction, and what is wrong with it; none if the direction tells nothing.

@@ -11,8 +11,9 @@
 //! | `jvp`, `vjp` | the declared derivatives with central differences |
 //!
 //! The ops that are its derivatives are checked too, on the operands that they get there. What was tried on some operands may
-//! not hold for others; what is found to be broken is. But an op that only takes operands of a certain form, such as symmetric
-//! matrices, is not judged rightly: differences leave that form.
+//! not hold for others; what is found to be broken is. An op that reads one triangle of square matrices takes symmetric ones, and
+//! its derivatives are tried for symmetric changes. Other forms that operands may have to have (positive definite, say) are not
+//! seen: differences may leave them.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -32,6 +33,7 @@ use crate::{CompileError, CompileOptions, Executable, OpError, RunError, op_prog
 
 mod arrays;
 mod derivatives;
+mod triangle;
 
 /// What became of a promise.
 #[derive(Clone, PartialEq, Debug)]
@@ -397,14 +399,30 @@ impl<'a> Checker<'a> {
                 continue;
             }
             let name = derivative.target.name().to_owned();
+            let before = self.found.len();
             if let Err(error) = self.op(derivative.target, derivative.operands, &derivative.attrs) {
                 let why = format!("it cannot be called as the derivative of {}: {error}", target.name());
                 let outcome = Outcome::Unchecked(why);
                 let (promise, compared) = ("call".to_owned(), String::new());
-                self.found.push(Promise { op: name, promise, compared, difference: None, outcome });
+                let of = name.clone();
+                self.found.push(Promise { op: of, promise, compared, difference: None, outcome });
+            }
+            if derivative.is_forward {
+                self.tell_once(target.name(), &name, before);
             }
         }
         Ok(())
+    }
+
+    /// Leaves out what a forward op breaks, from `before` on, that its op breaks too: they are one kernel, or compute the same.
+    fn tell_once(&mut self, op: &str, forward: &str, before: usize) {
+        let is_broken = |p: &Promise| matches!(p.outcome, Outcome::Broken(_));
+        let (told, new) = self.found.split_at(before);
+        let is_told = |p: &Promise| told.iter().any(|t| t.op == op && t.promise == p.promise && is_broken(t));
+        let new: Vec<Promise> =
+            new.iter().filter(|p| !(p.op == forward && is_broken(p) && is_told(p))).cloned().collect();
+        self.found.truncate(before);
+        self.found.extend(new);
     }
 
     /// An op of the library.

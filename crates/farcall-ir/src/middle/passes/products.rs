@@ -1,5 +1,6 @@
 //! Products with what follows them: a product, the fusion of its result, and the products of what that makes become one
-//! instruction, if the engine computes them by blocks of rows. Their results then need not be made as a whole.
+//! instruction, if the engine computes them by blocks of rows. Their results then need not be made as a whole. What
+//! follows the last one may be a transpose, in whose order the product is written.
 //!
 //! ```text
 //! scores = dot(q, k);  weights = fusion(scores);  out = dot(weights, v)
@@ -30,7 +31,7 @@ fn run(func: &mut Func, cx: &Context) {
 }
 
 /// A product, and what follows it in a region: each takes results that nothing else takes. Shapes may change between
-/// them.
+/// them, and the last product may be transposed.
 fn chain(r: &Rewriter<'_>, region: RegionId, product: InstId) -> Vec<InstId> {
     let op = |id: &InstId| r.func().inst(*id).op();
     let is_product = |op: &Op| matches!(op, Op::DotGeneral(_));
@@ -45,6 +46,10 @@ fn chain(r: &Rewriter<'_>, region: RegionId, product: InstId) -> Vec<InstId> {
         let last = chain.iter().rev().map(op).find(|op| **op != Op::Reshape);
         match inst.op() {
             Op::Reshape => {}
+            Op::Transpose { .. } if chain.last().is_some_and(|last| is_product(op(last))) => {
+                chain.push(id);
+                break;
+            }
             this @ (Op::DotGeneral(_) | Op::Fusion)
                 if last.is_none_or(|last| is_product(this) != is_product(last)) => {}
             _ => break,

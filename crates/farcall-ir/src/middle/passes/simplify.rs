@@ -129,11 +129,16 @@ fn simplify(r: &mut Rewriter<'_>, id: InstId, cx: &Context) -> bool {
             r.replace(id, &[value]);
         }
         Simpler::Reshaped(op, operands, ty) => {
-            let before = at.inst.operands().to_vec();
+            let (before, is_whole) = (at.inst.operands().to_vec(), at.result() == Some(&ty));
             let operands: Vec<ValueId> = operands.into_iter().map(|(x, ty)| reshaped(r, id, x, ty)).collect();
-            let value = r.value_before(id, op, operands, ty);
-            r.set_op(id, Op::Reshape);
-            r.set_operands(id, [value]);
+            if is_whole {
+                r.set_op(id, op);
+                r.set_operands(id, operands);
+            } else {
+                let value = r.value_before(id, op, operands, ty);
+                r.set_op(id, Op::Reshape);
+                r.set_operands(id, [value]);
+            }
             before.into_iter().for_each(|x| erase_reshape(r, x));
         }
         Simpler::Region(which) => r.replace_by_region(id, which),
@@ -157,10 +162,14 @@ fn erase_reshape(r: &mut Rewriter<'_>, x: ValueId) {
     }
 }
 
-/// A constant of one number, before an instruction.
+/// A constant of one number, before an instruction: everywhere in a value of this type.
 fn splat_before(r: &mut Rewriter<'_>, id: InstId, scalar: Scalar, ty: TensorType) -> ValueId {
-    let literal = Literal::splat(ty.dtype, ty.sizes(), scalar);
-    r.value_before(id, Op::Constant(literal), [], ty)
+    let one = ty.with_sizes([]);
+    let number = r.value_before(id, Op::Constant(Literal::splat(ty.dtype, [], scalar)), [], one);
+    match ty.rank() {
+        0 => number,
+        _ => r.value_before(id, Op::BroadcastInDim { dims: Vec::new() }, [number], ty),
+    }
 }
 
 /// An instruction that rules look at.

@@ -1,0 +1,63 @@
+//! Operands that are symmetric matrices, of which an op reads one triangle: derivatives of such an op are those for symmetric
+//! changes, which is seen from what the op reads.
+
+use farcall_ir::{Literal, Scalar};
+
+use super::arrays::difference;
+use super::{Call, CheckError};
+
+/// A triangle of square matrices, without the diagonal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Triangle {
+    Lower,
+    Upper,
+}
+
+impl Triangle {
+    /// The triangle of an operand that the op does not read: other entries there change no result. None if it reads both, or
+    /// the operand is no square matrix.
+    pub(super) fn unread(call: &Call<'_>, operand: usize) -> Option<Triangle> {
+        let x = &call.operands[operand];
+        let [.., rows, columns] = *x.dims() else { return None };
+        if rows != columns || rows < 2 {
+            return None;
+        }
+        [Triangle::Upper, Triangle::Lower].into_iter().find(|triangle| {
+            let mut operands = call.operands.clone();
+            operands[operand] =
+                triangle.replaced(x, |at, _| Scalar::Complex(x.get(at).as_complex() * 0.5 + 0.25));
+            let Ok(results) = call.op.run(&operands) else { return false };
+            let same = |(a, b)| difference(a, b).relative == 0.0;
+            results.iter().zip(&call.results).all(same)
+        })
+    }
+
+    /// Symmetric (of complex numbers, Hermitian) matrices: the triangle is the mirror image of the other one.
+    pub(super) fn mirrored(self, x: &Literal) -> Literal {
+        self.replaced(x, |_, image| Scalar::Complex(x.get(image).as_complex().conj()))
+    }
+
+    /// Matrices with other entries in the triangle, which depend on the number of the entry and that of its mirror image.
+    /// The diagonal is real.
+    fn replaced(self, x: &Literal, entry: impl Fn(usize, usize) -> Scalar) -> Literal {
+        let n = x.dims().last().copied().unwrap_or(1);
+        Literal::from_fn(x.dtype(), x.dims().to_vec(), |at| {
+            let (matrix, i, j) = (at / (n * n), at / n % n, at % n);
+            match self {
+                _ if i == j => Scalar::Complex(x.get(at).as_complex().re.into()),
+                Triangle::Upper if i < j => entry(at, matrix * n * n + j * n + i),
+                Triangle::Lower if i > j => entry(at, matrix * n * n + j * n + i),
+                _ => x.get(at),
+            }
+        })
+    }
+}
+
+impl<'a> Call<'a> {
+    /// The same call on symmetric matrices, where it does not read a triangle of an operand.
+    pub(super) fn on_symmetric(&self, unread: &[Option<Triangle>]) -> Result<Call<'a>, CheckError> {
+        let operands = self.operands.iter().zip(unread);
+        let operands = operands.map(|(x, unread)| unread.map_or_else(|| x.clone(), |t| t.mirrored(x)));
+        Call::new(self.op.target, operands.collect(), &self.op.attrs)
+    }
+}
