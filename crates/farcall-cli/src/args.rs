@@ -489,9 +489,9 @@ pub(crate) struct OpArgs {
     /// Whole calls are compared with calls of parts, combined as the signature says (`k: sum`), with one call for
     /// several entries (`vmap`), on other numbers of threads, and with memory for results that held something else;
     /// derivatives with central differences. If no operands are given, they have few elements, of each type that the op
-    /// can have: random numbers between -3 and 3, integers below the smallest dimension. An op that reads one triangle of
-    /// square matrices takes symmetric ones, and its derivatives are tried for symmetric changes; other forms that operands
-    /// may have to have are not seen.
+    /// can have: random numbers between -3 and 3, integers below the smallest dimension. Derivatives of an
+    /// op that reads one triangle of square matrices may hold for all changes or for symmetric ones; other forms that
+    /// operands may have to have are not seen.
     #[arg(long, conflicts_with_all = ["call", "outputs", "stats", "repeat"])]
     pub check: bool,
     /// Write a result to a .npy file: the first --output gets the first result, and so on. May be repeated

@@ -221,9 +221,8 @@ pub mod prelude {
     pub use crate::{
         AnyBuffer, Attrs, Batch, BatchCall, Block, Buffer, Complex, Context, DType, Dict, Element, Error,
         ErrorCode, Float, FromAttr, InOut, Kept, KeptMut, Lowered, ParallelSlice, Parts, Pred, Random, Real,
-        RestOperands, RestResults, Result, Scratch, ShapeCall, State, TargetCall, batch, dispatch, dot,
-        ensure, handler, jvp, log_sum_exp, lowers, nondiff, ops, shape, signature, stage, transpose, vjp,
-        zip,
+        RestOperands, RestResults, Result, Scratch, ShapeCall, State, TargetCall, batch, dispatch, ensure,
+        handler, jvp, lowers, nondiff, ops, shape, signature, stage, transpose, vjp, zip,
     };
 }
 

@@ -5,6 +5,7 @@ use quote::{ToTokens, quote};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::spanned::Spanned;
+use syn::token::Paren;
 use syn::{
     Attribute, Error, GenericParam, Generics, LitStr, Path, Result, ReturnType, Token, Type, Visibility,
 };
@@ -15,9 +16,11 @@ use crate::declaration::is_declaration;
 pub(crate) struct Function {
     pub(crate) attrs: Vec<Attribute>,
     pub(crate) vis: Visibility,
+    fn_token: Token![fn],
     pub(crate) name: Ident,
     /// Types, and the where clause.
     pub(crate) generics: Generics,
+    parens: Paren,
     pub(crate) params: Vec<Param>,
     pub(crate) output: ReturnType,
     body: TokenStream,
@@ -40,14 +43,14 @@ impl Parse for Function {
         if !input.peek(Token![fn]) {
             return Err(input.error("expected a function"));
         }
-        input.parse::<Token![fn]>()?;
+        let fn_token = input.parse()?;
         let name: Ident = input.parse()?;
         let mut generics: Generics = input.parse()?;
         if let Some(other) = generics.params.iter().find(|p| !matches!(p, GenericParam::Type(_))) {
             return Err(Error::new(other.span(), "a handler is generic over element types alone"));
         }
         let list;
-        syn::parenthesized!(list in input);
+        let parens = syn::parenthesized!(list in input);
         let mut params = Vec::new();
         while !list.is_empty() {
             params.push(list.parse::<Param>()?);
@@ -60,7 +63,8 @@ impl Parse for Function {
         generics.where_clause = input.parse()?;
         match input.parse()? {
             TokenTree::Group(group) if input.is_empty() => {
-                Ok(Function { attrs, vis, name, generics, params, output, body: group.into_token_stream() })
+                let body = group.into_token_stream();
+                Ok(Function { attrs, vis, fn_token, name, generics, parens, params, output, body })
             }
             other => Err(Error::new(other.span(), "expected the function's body")),
         }
@@ -241,12 +245,14 @@ fn name_of(input: ParseStream<'_>) -> Result<Option<(Visibility, Ident)>> {
 /// The function as it was, without the attributes that are ours.
 impl ToTokens for Function {
     fn to_tokens(&self, tokens: &mut TokenStream) {
-        let Function { attrs, vis, name, generics, params, output, body } = self;
+        let Function { attrs, vis, fn_token, name, generics, parens, params, output, body } = self;
         let where_clause = &generics.where_clause;
         let params = params.iter().map(|Param { attrs, mutability, ident, ty, .. }| {
             quote! { #(#attrs)* #mutability #ident: #ty }
         });
-        tokens
-            .extend(quote! { #(#attrs)* #vis fn #name #generics(#(#params),*) #output #where_clause #body });
+        tokens.extend(quote! { #(#attrs)* #vis #fn_token #name #generics });
+        // What the compiler says of the return type points here.
+        parens.surround(tokens, |tokens| tokens.extend(quote! { #(#params),* }));
+        tokens.extend(quote! { #output #where_clause #body });
     }
 }

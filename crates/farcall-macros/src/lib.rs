@@ -52,7 +52,7 @@ mod residuals;
 /// | `instantiate = f` | a function with `#[stage(instantiate)]`, whose result is the call site's `&State<T>` |
 /// | `prepare = f`, `initialize = f` | functions with `#[stage(prepare)]`, `#[stage(initialize)]`, whose results are the run's `&Prepared<T>` and `&Initialized<T>` |
 /// | `record = f` | a function with `#[stage(record)]`, for hosts that record calls (since 0.5) |
-/// | `zeroed` | results are zeros when the host calls the function, which may add to them; a result that `aliases` an operand has its values |
+/// | `zeroed` | results are zeros when the host calls the function, which may add to them; a result that `aliases` an operand has its values. They are written before the call, by the thread that makes it |
 /// | `traits(command_buffer_compatible)` | what the handler promises to hosts |
 /// | `crate = path` | where `farcall-ffi` is, for a crate that has it by another name or through another crate; `::farcall_ffi` unless given |
 ///

@@ -17,7 +17,7 @@ use crate::ErrorCode;
 use crate::compile::{self, Compiled, Stage};
 use crate::custom_call::{CallError, RunContext};
 use crate::device::{Buffer, BufferError, Device, Pending, Stream};
-use crate::kernels::Prepared;
+use crate::kernels::{KernelId, Prepared};
 use crate::plan::{InvalidPlan, Param, Plan};
 use crate::profile::Profile;
 use crate::registry::{Platform, Registry};
@@ -369,7 +369,7 @@ impl Executable {
     /// The same; `prepared` is what the compiler knows that the thunks of the plan run.
     fn loaded(
         plan: Plan,
-        prepared: Option<Vec<Prepared>>,
+        prepared: Option<Vec<(KernelId, Prepared)>>,
         registry: &Registry,
     ) -> Result<Executable, CompileError> {
         let begin = Instant::now();

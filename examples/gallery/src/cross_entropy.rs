@@ -1,6 +1,7 @@
 //! Cross-entropy with integer labels, which have no derivative. Parameters are those of the signatures. Below,
 //! `p = softmax(x)` and `g = p − onehot(label)`.
 
+use farcall_ffi::log_sum_exp;
 use farcall_ffi::prelude::*;
 
 /// `ln Σ exp(x) − x[label]` of each row. A row whose label is not from 0 to below `n` does not count: its loss is 0.

@@ -1,5 +1,6 @@
 //! Ops that break what they promise, for the tests of `farcall op --check`.
 
+use farcall_ffi::dot;
 use farcall_ffi::prelude::*;
 
 /// Each row times `scale`.

@@ -13,7 +13,7 @@ use super::assign::Places;
 use super::choose::{Choice, Choices};
 use super::order::Event;
 use super::{Compiled, resolve};
-use crate::kernels::Prepared;
+use crate::kernels::{KernelId, Prepared};
 use crate::plan::{Buffer, Call, CallId, CallSpec, Compute, Param, ParamId, Plan, Slice, Thunk, ThunkOp};
 
 /// Writes the plan of a program, with what its thunks run; `names` are those of its inputs.
@@ -69,7 +69,7 @@ struct Writing<'a> {
     places: &'a Places<'a>,
     calls: Vec<CallSpec>,
     /// What the thunks that compute run, in order of the text.
-    prepared: Vec<Prepared>,
+    prepared: Vec<(KernelId, Prepared)>,
     open: Vec<Open>,
 }
 
@@ -113,10 +113,10 @@ impl Writing<'_> {
         let inputs = self.buffers(self.choices.inputs(inst));
         let mut outputs = self.buffers(inst.results());
         let (bodies, prepared) = self.choices.take_kernel(inst.id());
-        self.prepared.extend(prepared);
         let op = match self.choices.of(inst.id()) {
             Choice::Copy => ThunkOp::Copy,
             Choice::Kernel { kernel, .. } => {
+                self.prepared.extend(prepared.map(|prepared| (*kernel, prepared)));
                 let scratch = self.places.scratch(inst.id());
                 outputs.extend(scratch.map(scratch_buffer));
                 let (kernel, op, scratch) = (*kernel, inst.op().clone(), scratch.is_some());

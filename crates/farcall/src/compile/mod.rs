@@ -83,7 +83,7 @@ pub(crate) struct Options<'a> {
 /// A plan, and what its thunks that compute run, in the order of [`Plan::walk`]: `choose` has asked the kernels already.
 pub(crate) struct Compiled {
     pub(crate) plan: Plan,
-    pub(crate) prepared: Vec<kernels::Prepared>,
+    pub(crate) prepared: Vec<(kernels::KernelId, kernels::Prepared)>,
 }
 
 /// Compiles the function `entry` of a verified module. (The plan is validated when it is loaded.) `after` sees

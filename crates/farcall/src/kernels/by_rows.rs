@@ -1,8 +1,8 @@
 //! Products and what is computed of their results, by blocks of rows: what a stage makes for the next one stays in the
-//! cache.
+//! cache. Shapes may change between the stages, and the last product, or one alone, may be written transposed.
 //!
 //! ```text
-//! dot ──▶ tiles ──▶ dot        for each block of rows: one stage after the other
+//! dot ──▶ tiles ──▶ dot ──▶ transpose        for each block of rows: one stage after the other
 //! ```
 //!
 //! The dimensions of a product's result that are those of its left factor are the *grid*: all values between the stages
@@ -111,6 +111,9 @@ fn transposed(body: &Body, inst: &BodyInst, strides: &[usize]) -> Option<Prepare
     let out = Laid { sizes: inst.ty.sizes().to_vec(), strides: strides.to_vec() };
     let [of_x, of_y] = [of_x, of_y].map(|t| Laid::row_major(t.sizes()));
     let product = dot::laid(d, [&of_x, &of_y, &out])?;
+    // A product with a vector adds up in an order that depends on how the result lies.
+    let is_of_matrices = product.rows > 1 && product.columns > 1;
+    product.direct().filter(|_| is_of_matrices)?;
     product::prepare(vec![product], types, [Source::Input(x), Source::Input(y)])
 }
 
@@ -417,6 +420,7 @@ impl Building<'_> {
         let types = product_types(self.body.ty(x)?, self.body.ty(y)?, &inst.ty)?;
         let [x, y, out] = [self.spot(x)?, self.spot(y)?, self.spot(value)?];
         let product = dot::laid(d, [&x.1, &y.1, &out.1])?;
+        product.direct()?;
         let prepared = product::prepare(vec![product], types, [Source::Input(0), Source::Input(1)])?;
         Some(Step { prepared, inputs: 2, spots: vec![x.0, y.0, out.0] })
     }

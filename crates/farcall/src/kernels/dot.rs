@@ -31,7 +31,8 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     Some(prepared.first(first).with_scratch(scratch))
 }
 
-fn describe(request: &Request<'_>) -> String {
+/// Matrices of the batch, and the sizes of each; nothing if it is no product.
+pub(super) fn describe(request: &Request<'_>) -> String {
     let product = parts(request).and_then(|(dot, inputs, [out])| product(dot, inputs, out));
     let Some(p) = product else { return String::new() };
     format!("{}x[{}x{}x{}]", p.matrices(), p.rows, p.depth, p.columns)

@@ -1,5 +1,5 @@
 //! Fusions of operations on corresponding elements, and of reductions of rows: one tile program for all of them. Those with
-//! products in them are computed by blocks of rows ([`by_rows`]).
+//! products in them are computed by blocks of rows ([`by_rows`]), or are a product that is written transposed.
 
 use farcall_ir::middle::rows;
 use farcall_ir::{DType, Op, TensorType};
@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::args::Prepared;
 use super::body::{Body, BodyInst};
 use super::reduce::{self, Combine};
-use super::{InPlace, Kernel, Request, by_rows, elementwise, short_name, tile};
+use super::{InPlace, Kernel, Request, by_rows, dot, elementwise, short_name, tile};
 
 /// What the passes `fuse` and `products` have put together.
 pub(super) static KERNEL: Kernel = Kernel { name: "fusion", prepare, in_place, describe };
@@ -76,8 +76,16 @@ pub(super) fn in_place(bodies: &[Body]) -> InPlace {
 }
 
 fn describe(request: &Request<'_>) -> String {
-    let names: Vec<&str> = request.bodies.iter().flat_map(|b| &b.insts).map(|i| short_name(&i.op)).collect();
-    names.join(" ")
+    let name = |(body, inst): (&Body, &BodyInst)| {
+        let types: Vec<&TensorType> = inst.operands.iter().filter_map(|x| body.ty(*x)).collect();
+        let request = Request { op: &inst.op, bodies: &[], inputs: &types, outputs: &[&inst.ty] };
+        match dot::describe(&request) {
+            sizes if sizes.is_empty() => short_name(&inst.op).to_owned(),
+            sizes => format!("dot {sizes}"),
+        }
+    };
+    let insts = request.bodies.iter().flat_map(|body| body.insts.iter().map(move |inst| (body, inst)));
+    insts.map(name).collect::<Vec<String>>().join(" ")
 }
 
 /// True if a fusion can reduce rows of this type by an operation.

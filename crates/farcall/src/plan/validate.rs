@@ -7,7 +7,7 @@ use farcall_ir::{DType, Literal, Op, Type, ValueId};
 use super::{
     ALIGNMENT, Base, Buffer, Compute, NestedCall, Plan, ReferenceSite, ResultId, Slice, Thunk, ThunkOp, types,
 };
-use crate::kernels::{Prepared, is_int};
+use crate::kernels::{KernelId, Prepared, is_int};
 
 /// An invalid plan: a bug in the compiler or a damaged file, never an error of a program.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -39,7 +39,10 @@ impl Plan {
 
     /// The same; returns what the thunks that compute run, in the order of [`Plan::walk`]. If that is `given`, the kernels are
     /// not asked: whoever made this plan has asked them for the same operations on the same types. (In debug builds, they are.)
-    pub(crate) fn prepare(&self, given: Option<Vec<Prepared>>) -> Result<Vec<Prepared>, InvalidPlan> {
+    pub(crate) fn prepare(
+        &self,
+        given: Option<Vec<(KernelId, Prepared)>>,
+    ) -> Result<Vec<Prepared>, InvalidPlan> {
         let whole = |message: String| InvalidPlan { place: "plan".to_owned(), kind: "plan", message };
         if self.arena_size > isize::MAX as usize / 2 {
             return Err(whole(format!("an arena of {} bytes does not fit into memory", self.arena_size)));
@@ -69,6 +72,9 @@ impl Plan {
         });
         if let Some(error) = error {
             return Err(error);
+        }
+        if given.is_some_and(|mut given| given.next().is_some()) {
+            return Err(whole("kernels are given that no thunk runs".to_owned()));
         }
         let written = written(&self.thunks);
         for (i, r) in self.results.iter().enumerate() {
@@ -116,11 +122,7 @@ impl Plan {
         Ok(())
     }
 
-    fn thunk(
-        &self,
-        t: &Thunk,
-        given: Option<&mut std::vec::IntoIter<Prepared>>,
-    ) -> Result<Option<Prepared>, String> {
+    fn thunk(&self, t: &Thunk, given: Option<&mut Given>) -> Result<Option<Prepared>, String> {
         t.inputs.iter().chain(&t.outputs).try_for_each(|b| self.buffer(b))?;
         let owned = |b: &Buffer| match b.slice.base {
             Base::Arena | Base::Result(_) => true,
@@ -252,19 +254,22 @@ fn nested(plan: &Plan, site: &ReferenceSite, call: &NestedCall) -> Result<(), St
     need(takes && gives, "the plan of a nested call differs from it")
 }
 
+/// Kernels with what they have prepared.
+type Given = std::vec::IntoIter<(KernelId, Prepared)>;
+
 /// What runs, if the kernel serves the operation and has the scratch memory that it asks for: the next of those that are
 /// given.
-fn kernel(
-    t: &Thunk,
-    compute: &Compute,
-    given: Option<&mut std::vec::IntoIter<Prepared>>,
-) -> Result<Prepared, String> {
+fn kernel(t: &Thunk, compute: &Compute, given: Option<&mut Given>) -> Result<Prepared, String> {
     let asked = || {
         let (inputs, outputs) = (types(&t.inputs), types(t.results()));
         compute.kernel.prepare(&compute.request(&inputs, &outputs))
     };
     let prepared = match given {
-        Some(given) => given.next().filter(|_| !cfg!(debug_assertions) || asked().is_some()),
+        Some(given) => {
+            let of_this = |(kernel, _): &(KernelId, Prepared)| *kernel == compute.kernel;
+            let given = given.next().filter(of_this).map(|(_, prepared)| prepared);
+            given.filter(|_| !cfg!(debug_assertions) || asked().is_some())
+        }
         None => asked(),
     };
     let prepared = prepared.ok_or("the kernel does not serve the operation")?;

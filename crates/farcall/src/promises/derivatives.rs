@@ -42,12 +42,6 @@ impl<'a> Checker<'a> {
         if moving.is_empty() || (declaration.vjp.is_none() && declaration.jvp.is_none()) {
             return Ok(Vec::new());
         }
-        let unread = (0..call.operands.len())
-            .map(|i| moving.contains(&i).then(|| Triangle::unread(call, i)).flatten());
-        let unread: Vec<Option<Triangle>> = unread.collect();
-        let is_symmetric = unread.iter().any(Option::is_some);
-        let symmetric = is_symmetric.then(|| call.on_symmetric(&unread)).transpose()?;
-        let call = symmetric.as_ref().unwrap_or(call);
         let linear = |moving: Vec<usize>| {
             let types = call.operands.iter().zip(&dims).map(|(x, dims)| (x.dtype(), dims.clone())).collect();
             Linear::new(call.op.target, types, &call.op.attrs, moving)
@@ -69,7 +63,7 @@ impl<'a> Checker<'a> {
                 results
             });
             let forward_op = call.judged("forward op".to_owned(), compared, results, &call.results, mend);
-            let failed = matches!(forward_op.outcome, Outcome::Broken(_));
+            let failed = forward_op.is_broken();
             self.found.push(forward_op);
             if failed {
                 return Ok(Vec::new());
@@ -77,10 +71,22 @@ impl<'a> Checker<'a> {
             let operands = call.operands.clone();
             calls.push(Derivative { target, operands, attrs: forward, is_forward: true });
         }
-        let point = Point { call, values: &values, unread: &unread };
+        let point = Point { call, values: &values, unread: &[] };
+        let mut symmetric = None;
         for &operand in &moving {
             let own = linear(vec![operand])?;
-            self.found.extend(point.try_one(self, &own, operand));
+            let mut found = point.try_one(self, &own, operand);
+            if found.iter().any(Promise::is_broken) {
+                let symmetric = symmetric.get_or_insert_with(|| self.on_symmetric(call, &all, &moving));
+                let again = symmetric.as_ref().map_or(Vec::new(), |s| s.point().try_one(self, &own, operand));
+                for promise in found.iter_mut().filter(|promise| promise.is_broken()) {
+                    let same = |p: &&Promise| p.promise == promise.promise && !p.is_broken();
+                    if let Some(kept) = again.iter().find(same) {
+                        promise.clone_from(kept);
+                    }
+                }
+            }
+            self.found.extend(found);
         }
         // The derivative ops themselves, with all that they can be given.
         let cotangents = point.cotangents(&all, 0);
@@ -96,20 +102,53 @@ impl<'a> Checker<'a> {
     }
 }
 
+/// A call on symmetric matrices: an op that does not read one of their triangles may be one of such, whose derivatives are
+/// those for symmetric changes.
+struct Symmetric<'a> {
+    call: Call<'a>,
+    unread: Vec<Option<Triangle>>,
+    values: Vec<Literal>,
+}
+
+impl Symmetric<'_> {
+    fn point(&self) -> Point<'_, '_> {
+        Point { call: &self.call, values: &self.values, unread: &self.unread }
+    }
+}
+
+impl<'a> Checker<'a> {
+    /// The call with the operands made symmetric of which it does not read a triangle; none if there are none, or it refuses
+    /// these.
+    fn on_symmetric(&self, call: &Call<'a>, all: &Linear, moving: &[usize]) -> Option<Symmetric<'a>> {
+        let unread = (0..call.operands.len())
+            .map(|i| moving.contains(&i).then(|| Triangle::unread(call, i)).flatten());
+        let unread: Vec<Option<Triangle>> = unread.collect();
+        unread.iter().any(Option::is_some).then_some(())?;
+        let call = call.on_symmetric(&unread).ok()?;
+        let values = match all.forward().and_then(|op| Some((op.attrs, self.target(&op.target)?))) {
+            Some((attrs, target)) => {
+                Runner::new(target, &attrs).and_then(|op| op.run(&call.operands)).ok()?
+            }
+            None => call.results.clone(),
+        };
+        Some(Symmetric { call, unread, values })
+    }
+}
+
 /// Says of an op that is linear in some of its operands that its transpose is not tried here. It is, with an op that has a
 /// derivative by it.
 fn untried_transpose(call: &Call<'_>) -> Option<Promise> {
     let declaration = call.op.declaration;
     let transpose = declaration.transpose.as_ref().filter(|_| declaration.vjp.is_none())?;
-    let why = "the op is not linear in all of its operands: check the op whose tangent op it is, which has its reverse \
-               derivative by this transpose";
+    let why = "no derivative of the op uses it: check the op whose tangent op it is, which has its reverse derivative by \
+               this transpose";
     Some(call.unchecked(format!("transpose {transpose}"), why.to_owned()))
 }
 
 /// A call, and the values at that point.
 struct Point<'c, 'a> {
     call: &'c Call<'a>,
-    /// The triangles that the op does not read of operands that are symmetric.
+    /// Of operands that are made symmetric, the triangles that the op does not read; nothing if none is.
     unread: &'c [Option<Triangle>],
     /// Results, then residuals.
     values: &'c [Literal],
@@ -162,9 +201,9 @@ impl Point<'_, '_> {
             found.push(Promise {
                 op: self.call.op.name().to_owned(),
                 promise,
-                compared: match self.unread[operand] {
-                    Some(_) => format!("derivatives with central differences, {name} symmetric"),
-                    None => "derivatives with central differences".to_owned(),
+                compared: match self.unread.get(operand) {
+                    Some(Some(_)) => format!("derivatives with central differences, {name} symmetric"),
+                    _ => "derivatives with central differences".to_owned(),
                 },
                 difference: of.tried.then_some(of.largest),
                 outcome,
@@ -176,9 +215,9 @@ impl Point<'_, '_> {
     /// A direction in which an operand may change.
     fn direction(&self, operand: usize, seed: u64) -> Literal {
         let tangent = noise(&self.call.operands[operand], seed);
-        match self.unread[operand] {
-            Some(triangle) => triangle.mirrored(&tangent),
-            None => tangent,
+        match self.unread.get(operand) {
+            Some(Some(triangle)) => triangle.mirrored(&tangent),
+            _ => tangent,
         }
     }
 

@@ -11,9 +11,9 @@
 //! | `jvp`, `vjp` | the declared derivatives with central differences |
 //!
 //! The ops that are its derivatives are checked too, on the operands that they get there. What was tried on some operands may
-//! not hold for others; what is found to be broken is. An op that reads one triangle of square matrices takes symmetric ones, and
-//! its derivatives are tried for symmetric changes. Other forms that operands may have to have (positive definite, say) are not
-//! seen: differences may leave them.
+//! not hold for others; what is found to be broken is. An op that reads one triangle of square matrices may be one of symmetric
+//! matrices: its derivatives may hold for all changes or for symmetric ones, and `compared` says which. Other forms that operands
+//! may have to have (positive definite, say) are not seen: differences may leave them.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -48,6 +48,13 @@ pub struct Promise {
     pub difference: Option<f64>,
     /// Whether it is kept.
     pub outcome: Outcome,
+}
+
+impl Promise {
+    /// True if it is not kept.
+    pub fn is_broken(&self) -> bool {
+        matches!(self.outcome, Outcome::Broken(_))
+    }
 }
 
 /// Whether a promise is kept.
@@ -416,11 +423,11 @@ impl<'a> Checker<'a> {
 
     /// Leaves out what a forward op breaks, from `before` on, that its op breaks too: they are one kernel, or compute the same.
     fn tell_once(&mut self, op: &str, forward: &str, before: usize) {
-        let is_broken = |p: &Promise| matches!(p.outcome, Outcome::Broken(_));
         let (told, new) = self.found.split_at(before);
-        let is_told = |p: &Promise| told.iter().any(|t| t.op == op && t.promise == p.promise && is_broken(t));
+        let is_told =
+            |p: &Promise| told.iter().any(|t| t.op == op && t.promise == p.promise && t.is_broken());
         let new: Vec<Promise> =
-            new.iter().filter(|p| !(p.op == forward && is_broken(p) && is_told(p))).cloned().collect();
+            new.iter().filter(|p| !(p.op == forward && p.is_broken() && is_told(p))).cloned().collect();
         self.found.truncate(before);
         self.found.extend(new);
     }

@@ -8,7 +8,7 @@ use farcall_ir::memory::OutOfMemory;
 
 use super::memory::AlignedBytes;
 use crate::custom_call::{CallError, CallSite};
-use crate::kernels::{Line, Linked, Linking, Place, Prepared, StraightLine};
+use crate::kernels::{KernelId, Line, Linked, Linking, Place, Prepared, StraightLine};
 use crate::plan::{ALIGNMENT, Base, Buffer, InvalidPlan, Plan, Slice, Thunk, ThunkOp};
 use crate::registry::Registry;
 
@@ -164,7 +164,7 @@ impl Loaded {
     /// Checks a plan and those of nested calls, and makes them ready: the targets' instantiate stages run.
     pub(super) fn new(
         plan: Arc<Plan>,
-        prepared: Option<Vec<Prepared>>,
+        prepared: Option<Vec<(KernelId, Prepared)>>,
         registry: &Registry,
     ) -> Result<Loaded, LoadError> {
         let prepared = plan.prepare(prepared).map_err(LoadError::Plan)?;

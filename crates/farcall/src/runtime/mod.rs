@@ -28,7 +28,7 @@ use farcall_ir::{Diagnostic, Literal, TensorType};
 use crate::ErrorCode;
 use crate::custom_call::{CallError, RunContext};
 use crate::device::{BufferError, Device};
-use crate::kernels::Prepared;
+use crate::kernels::{KernelId, Prepared};
 use crate::plan::Plan;
 use crate::registry::Registry;
 use context::Context;
@@ -199,7 +199,7 @@ impl Program {
     /// If the plan is invalid, the constants do not fit into memory, or a target is missing or refuses.
     pub(crate) fn new(
         plan: Plan,
-        prepared: Option<Vec<Prepared>>,
+        prepared: Option<Vec<(KernelId, Prepared)>>,
         registry: &Registry,
     ) -> Result<Program, LoadError> {
         let loaded = Loaded::new(Arc::new(plan), prepared, registry)?;

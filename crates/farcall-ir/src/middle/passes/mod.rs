@@ -46,7 +46,8 @@ pub struct Context {
     pub fuses: fn(&Op, &[&TensorType], &TensorType) -> bool,
     /// Says which operations of two elements of a type can reduce the rows of what [`fuse`] computes together.
     pub reduces: fn(&Op, DType) -> bool,
-    /// Says which fusions with products in them, as [`products`] makes them, are computed by blocks of rows.
+    /// Says which fusions with products in them, as [`products`] makes them, are computed by blocks of rows, or written
+    /// transposed.
     pub by_rows: fn(Inst<'_>) -> bool,
     /// Called with the name of each rule of [`simplify`] that has been applied, for tests.
     pub on_rule: fn(&'static str),

@@ -17,7 +17,7 @@ use crate::types::Type;
 pub static PASS: Pass =
     Pass { name: "products", about: "computes products and what follows them by blocks of rows", run };
 
-/// Most instructions that become one.
+/// Most products and fusions that become one.
 const MOST: usize = 8;
 
 fn run(func: &mut Func, cx: &Context) {
@@ -38,12 +38,16 @@ fn chain(r: &Rewriter<'_>, region: RegionId, product: InstId) -> Vec<InstId> {
     let mut chain: Vec<InstId> = Vec::new();
     let is_first = is_product(op(&product)) && !is_applied_to_elements(r.func(), region);
     let mut next = Some(product).filter(|_| is_first);
-    while let Some(id) = next.filter(|_| chain.len() < MOST) {
+    while let Some(id) = next {
         let inst = r.func().inst(id);
         if inst.parent().map(|p| p.id()) != Some(region) {
             break;
         }
-        let last = chain.iter().rev().map(op).find(|op| **op != Op::Reshape);
+        let mut computing = chain.iter().rev().map(op).filter(|op| **op != Op::Reshape);
+        let last = computing.next();
+        if last.is_some() && computing.count() + 1 == MOST {
+            break;
+        }
         match inst.op() {
             Op::Reshape => {}
             Op::Transpose { .. } if chain.last().is_some_and(|last| is_product(op(last))) => {

@@ -111,7 +111,7 @@ impl Product {
     }
 
     /// The distance of rows of the result, if they have one, and columns are neighbours.
-    fn direct(&self) -> Option<usize> {
+    pub(super) fn direct(&self) -> Option<usize> {
         match self.out.each_ref().map(|dims| join(dims)).each_ref().map(Vec::as_slice) {
             [[], [] | [(_, 1)]] => Some(0),
             [[(_, stride)], [] | [(_, 1)]] => Some(*stride),
