@@ -2,6 +2,7 @@
 
 use expect_test::expect;
 use farcall_ffi::descriptor::{Op, OpDescriptor};
+use farcall_ffi::dot;
 use farcall_ffi::prelude::*;
 use farcall_ffi::testing::Call;
 
