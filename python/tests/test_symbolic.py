@@ -12,6 +12,7 @@ import pytest
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
 
+# After the tests are left out where there is no JAX; `gallery` and `x64` are fixtures, which are taken by name.
 import farcall  # noqa: E402
 from test_gallery import CASES, Random, every_case, gallery, of_moved, same, x64  # noqa: E402, F401
 

@@ -12,7 +12,7 @@
 use std::cell::Cell;
 
 use farcall_ir::op::DotGeneral;
-use farcall_ir::{DType, Op, TensorType};
+use farcall_ir::{Op, TensorType};
 use smallvec::SmallVec;
 
 use super::args::{Args, Place, Prepared};
@@ -107,7 +107,7 @@ fn before_transpose(body: &Body) -> Option<(Body, Vec<usize>)> {
 fn transposed(body: &Body, inst: &BodyInst, strides: &[usize]) -> Option<Prepared> {
     let (Op::DotGeneral(d), &[x, y]) = (&inst.op, inst.operands.as_slice()) else { return None };
     let [of_x, of_y] = [body.args.get(x)?, body.args.get(y)?];
-    let types = product_types(of_x, of_y, &inst.ty)?;
+    let types = dot::types(of_x, of_y, &inst.ty)?;
     let out = Laid { sizes: inst.ty.sizes().to_vec(), strides: strides.to_vec() };
     let [of_x, of_y] = [of_x, of_y].map(|t| Laid::row_major(t.sizes()));
     let product = dot::laid(d, [&of_x, &of_y, &out])?;
@@ -115,12 +115,6 @@ fn transposed(body: &Body, inst: &BodyInst, strides: &[usize]) -> Option<Prepare
     let is_of_matrices = product.rows > 1 && product.columns > 1;
     product.direct().filter(|_| is_of_matrices)?;
     product::prepare(vec![product], types, [Source::Input(x), Source::Input(y)])
-}
-
-/// The types of factors and of the result of a product that needs no conversions.
-fn product_types(x: &TensorType, y: &TensorType, to: &TensorType) -> Option<[DType; 2]> {
-    let (from, to) = (x.dtype, to.dtype);
-    (from == y.dtype && (from == to || dot::is_half(from, to))).then_some([from, to])
 }
 
 thread_local! {
@@ -417,7 +411,7 @@ impl Building<'_> {
             let bytes = self.part(value)?.bytes()?;
             self.homes[value] = Some(self.room(bytes)?);
         }
-        let types = product_types(self.body.ty(x)?, self.body.ty(y)?, &inst.ty)?;
+        let types = dot::types(self.body.ty(x)?, self.body.ty(y)?, &inst.ty)?;
         let [x, y, out] = [self.spot(x)?, self.spot(y)?, self.spot(value)?];
         let product = dot::laid(d, [&x.1, &y.1, &out.1])?;
         product.direct()?;

@@ -17,7 +17,7 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let (dot, [x, y], [out]) = parts(request)?;
     let product = product(dot, [x, y], out)?;
     let mut scratch = 0;
-    let inputs = if x.dtype == y.dtype && (x.dtype == out.dtype || is_half(x.dtype, out.dtype)) {
+    let inputs = if types(x, y, out).is_some() {
         [Input::taken(0), Input::taken(1)]
     } else {
         [Input::converted(0, x, out.dtype, &mut scratch)?, Input::converted(1, y, out.dtype, &mut scratch)?]
@@ -46,9 +46,12 @@ fn parts<'a>(request: &Request<'a>) -> Option<(&'a DotGeneral, [&'a TensorType; 
     }
 }
 
-/// True for types whose products are summed in `f32` while they are read and written.
-pub(super) fn is_half(from: DType, to: DType) -> bool {
-    matches!(from, DType::F16 | DType::BF16) && to == DType::F32
+/// The types of factors and of the result of a product that needs no conversions. Products of the 16-bit floats are summed in
+/// `f32` while they are read.
+pub(super) fn types(x: &TensorType, y: &TensorType, out: &TensorType) -> Option<[DType; 2]> {
+    let (from, to) = (x.dtype, out.dtype);
+    let is_half = matches!(from, DType::F16 | DType::BF16) && to == DType::F32;
+    (from == y.dtype && (from == to || is_half)).then_some([from, to])
 }
 
 /// The product of operands of these types, which the strides do not leave.

@@ -49,9 +49,7 @@ impl<'a> Checker<'a> {
         let all = linear(moving.clone())?;
         let mut calls = Vec::new();
         let mut values = call.results.clone();
-        if let Some((forward, target)) =
-            all.forward().and_then(|op| Some((op.attrs, self.target(&op.target)?)))
-        {
+        if let Some((forward, target)) = self.forward(&all) {
             let found = Runner::new(target, &forward).and_then(|op| op.run(&call.operands));
             let mend = "a forward op returns what its op does, then residuals: mend one of the two";
             let compared = format!("results of {} with its own", target.name());
@@ -117,6 +115,11 @@ impl Symmetric<'_> {
 }
 
 impl<'a> Checker<'a> {
+    /// The forward op, if there is one, and its attributes.
+    fn forward(&self, linear: &Linear) -> Option<(Attrs, &'a Arc<Target>)> {
+        linear.forward().and_then(|op| Some((op.attrs, self.target(&op.target)?)))
+    }
+
     /// The call with the operands made symmetric of which it does not read a triangle; none if there are none, or it refuses
     /// these.
     fn on_symmetric(&self, call: &Call<'a>, all: &Linear, moving: &[usize]) -> Option<Symmetric<'a>> {
@@ -125,7 +128,7 @@ impl<'a> Checker<'a> {
         let unread: Vec<Option<Triangle>> = unread.collect();
         unread.iter().any(Option::is_some).then_some(())?;
         let call = call.on_symmetric(&unread).ok()?;
-        let values = match all.forward().and_then(|op| Some((op.attrs, self.target(&op.target)?))) {
+        let values = match self.forward(all) {
             Some((attrs, target)) => {
                 Runner::new(target, &attrs).and_then(|op| op.run(&call.operands)).ok()?
             }

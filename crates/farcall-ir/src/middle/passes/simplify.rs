@@ -404,8 +404,8 @@ fn transpose_of_transpose(at: &At<'_>) -> Option<Simpler> {
     })
 }
 
-/// A type without dimensions of size 1, and the numbers that the others have there; `None` if there are none.
-fn without_ones(ty: &TensorType) -> Option<(TensorType, Vec<Option<usize>>)> {
+/// A type without dimensions of size 1, and the numbers that the others have there.
+fn without_ones(ty: &TensorType) -> (TensorType, Vec<Option<usize>>) {
     let mut sizes = Vec::with_capacity(ty.rank());
     let numbers = ty.sizes().iter().map(|size| {
         (*size != 1).then(|| {
@@ -414,14 +414,17 @@ fn without_ones(ty: &TensorType) -> Option<(TensorType, Vec<Option<usize>>)> {
         })
     });
     let numbers: Vec<Option<usize>> = numbers.collect();
-    (sizes.len() < ty.rank()).then(|| (ty.with_sizes(sizes), numbers))
+    (ty.with_sizes(sizes), numbers)
 }
 
 /// A transpose of dimensions of size 1: the others are transposed, or stay in order.
 fn transpose_of_ones(at: &At<'_>) -> Option<Simpler> {
     let (Op::Transpose { permutation }, Some(x)) = (at.op(), at.first()) else { return None };
-    let (from, numbers) = without_ones(at.ty(x)?)?;
-    let (to, _) = without_ones(at.result()?)?;
+    let (from, numbers) = without_ones(at.ty(x)?);
+    if from.rank() == numbers.len() {
+        return None;
+    }
+    let (to, _) = without_ones(at.result()?);
     let permutation: Vec<usize> = permutation.iter().filter_map(|d| numbers[*d]).collect();
     Some(match permutation.is_sorted() {
         true => Simpler::Op(Op::Reshape, vec![x]),
@@ -432,16 +435,11 @@ fn transpose_of_ones(at: &At<'_>) -> Option<Simpler> {
 /// A product of operands with dimensions of size 1: without them, it is one that others recognize.
 fn product_of_ones(at: &At<'_>) -> Option<Simpler> {
     let (Op::DotGeneral(dot), Some((x, y))) = (at.op(), at.pair()) else { return None };
-    let types = [at.ty(x)?, at.ty(y)?];
-    let [lhs, rhs] = types.map(without_ones);
-    if lhs.is_none() && rhs.is_none() {
+    let [(lhs, of_lhs), (rhs, of_rhs)] = [at.ty(x)?, at.ty(y)?].map(without_ones);
+    if lhs.rank() == of_lhs.len() && rhs.rank() == of_rhs.len() {
         return None;
     }
-    let whole = |ty: &TensorType| (ty.clone(), (0..ty.rank()).map(Some).collect());
-    let [(lhs, of_lhs), (rhs, of_rhs)] =
-        [lhs.unwrap_or_else(|| whole(types[0])), rhs.unwrap_or_else(|| whole(types[1]))];
-    let to = at.result()?;
-    let to = without_ones(to).map_or_else(|| to.clone(), |(to, _)| to);
+    let (to, _) = without_ones(at.result()?);
     let dims = |dims: &[usize], numbers: &[Option<usize>]| dims.iter().filter_map(|d| numbers[*d]).collect();
     let dot = DotGeneral {
         lhs_batch: dims(&dot.lhs_batch, &of_lhs),
