@@ -167,12 +167,12 @@ class Op:
         for i, (value, kind) in enumerate(zip(operands, kinds or [None] * len(operands))):
             dtype = getattr(value, "dtype", None)
             if dtype is None:
-                values[i], kind = numbers(value, self._what(i))
+                values[i], kind = numbers(value, self._what(i, len(operands)))
             elif kind is None:
                 is_numpy = isinstance(value, (np.ndarray, np.generic))
                 kind = "index" if is_numpy and dtype == np.int64 else dtype_name(dtype.newbyteorder("=") if is_numpy else dtype)
                 if kind is None:
-                    raise TypeError(f"{self._what(i)} is an array of {dtype}, which is not a tensor element type")
+                    raise TypeError(f"{self._what(i, len(operands))} is an array of {dtype}, which is not a tensor element type")
             said.append(kind)
         if not _UNTYPED.intersection(said):
             return values
@@ -182,8 +182,8 @@ class Op:
                 try:
                     for place, name in zip(places, types):
                         if not has(name):
-                            raise TypeError(f"{self._what(place)} is {name}, which JAX has only with jax_enable_x64")
-                    typed = [_typed(values[place], name, self._what(place)) for place, name in zip(places, types)]
+                            raise TypeError(f"{self._what(place, len(operands))} is {name}, which JAX has only with jax_enable_x64")
+                    typed = [_typed(values[place], name, self._what(place, len(operands))) for place, name in zip(places, types)]
                     break
                 except (TypeError, ValueError) as error:
                     wrong = wrong or error
@@ -193,23 +193,28 @@ class Op:
                 values[place] = value
         return values
 
-    def _what(self, index: int) -> str:
-        return f"{self.__name__}: {self._name(index)}"
+    def _what(self, index: int, count: int) -> str:
+        """What messages call operand `index` of a call with `count`."""
+        single = sum(arity != "variadic" for _, arity in self._operands)
+        if index < single:
+            return f"{self.__name__}: {self._operands[index][0]}"
+        each = -(-(count - single) // (len(self._operands) - single))
+        before, entry = divmod(index - single, each)
+        return f"{self.__name__}: {self._operands[single + before][0]}[{entry}]"
 
     def _signature(self) -> inspect.Signature:
         kinds = inspect.Parameter
         parameters = []
         for name, arity in self._operands:
-            kind = kinds.VAR_POSITIONAL if arity == "variadic" else kinds.POSITIONAL_OR_KEYWORD
             default = None if arity == "optional" else kinds.empty
-            parameters.append(inspect.Parameter(name, kind, default=default))
+            if arity != "variadic":
+                parameters.append(inspect.Parameter(name, kinds.POSITIONAL_OR_KEYWORD, default=default))
+        # Python has one such parameter at most; several lists follow one another in it.
+        if lists := [name for name, arity in self._operands if arity == "variadic"]:
+            parameters.append(inspect.Parameter("_and_".join(lists), kinds.VAR_POSITIONAL))
         for name, (_, _, required, default) in zip(self._attributes, self._native.attributes):
             parameters.append(inspect.Parameter(name, kinds.KEYWORD_ONLY, default=kinds.empty if required else default))
         return inspect.Signature(parameters)
-
-    def _name(self, index: int) -> str:
-        name, arity = self._operands[min(index, len(self._operands) - 1)]
-        return f"{name}[{index - len(self._operands) + 1}]" if arity == "variadic" else name
 
     def __repr__(self) -> str:
         return f"<farcall.Op {self.__name__}{self.signature}>"

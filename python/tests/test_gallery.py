@@ -298,7 +298,7 @@ CASES = {
     "csr_matmul": Case(sparse, csr_matmul, jvp=True, second=FORWARD_OVER_REVERSE),
     "complex_filter": Case(signals, complex_filter, jvp=True, second=FORWARD_OVER_REVERSE),
     "conv1d": Case(images, conv1d, windows, jvp=True, second=FORWARD_OVER_REVERSE),
-    "mix": Case(mixed, lambda weights, *xs: sum(w * x for w, x in zip(weights, xs))),
+    "mix": Case(mixed, lambda weights, *xs: sum(w * x for w, x in zip(weights, xs)), jvp=True, second=FORWARD_OVER_REVERSE),
     "sgd_step": Case(
         alike(3),
         sgd_step,

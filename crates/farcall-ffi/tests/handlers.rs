@@ -399,6 +399,44 @@ fn variadic() {
     check(result, expect!["INVALID_ARGUMENT: sums: results y and more share memory"]);
 }
 
+/// `rest[i] = xs[i] + ys[i]`
+#[handler(name = "pairs")]
+#[rustfmt::skip]
+fn pairs(
+    n: &Buffer<f32>, xs: &RestOperands<Buffer<f32>>, ys: &RestOperands<Buffer<f32>>,
+    sums: &mut RestResults<Buffer<f32>>, differences: &mut RestResults<Buffer<f32>>,
+) -> Result<()> {
+    ensure!(n[0] == xs.len() as f32 && n[0] == ys.len() as f32, "{} and {}", xs.len(), ys.len());
+    for (((x, y), sum), difference) in xs.iter().zip(ys.iter()).zip(sums.iter_mut()).zip(differences.iter_mut()) {
+        (sum[0], difference[0]) = (x[0] + y[0], x[0] - y[0]);
+    }
+    Ok(())
+}
+
+#[test]
+fn several_variadic_parameters_share_what_is_there() {
+    let mut found = [[0f32]; 4];
+    let call = |n: f32, operands: &[f32], found: &mut [[f32; 1]]| {
+        let n = [n];
+        let call = Call::to::<pairs>().operand(&n, &[]);
+        let call = operands.chunks(1).fold(call, |call, operand| call.operand(operand, &[]));
+        found.iter_mut().fold(call, |call, found| call.result(found, &[])).run()
+    };
+    call(2.0, &[1.0, 2.0, 10.0, 20.0], &mut found).unwrap();
+    assert_eq!(found, [[11.0], [22.0], [-9.0], [-18.0]]);
+    call(0.0, &[], &mut []).unwrap();
+    check(
+        call(1.0, &[1.0], &mut found[..2]),
+        expect!["INVALID_ARGUMENT: pairs: expected 1 operand and 2 lists of one length (n, xs, ys), found 2"],
+    );
+    check(
+        call(1.0, &[1.0, 2.0], &mut found[..3]),
+        expect![
+            "INVALID_ARGUMENT: pairs: expected 2 lists of results of one length (sums, differences), found 3"
+        ],
+    );
+}
+
 #[handler(name = "optional")]
 fn optional(x: &Buffer<f32>, bias: Option<&Buffer<f32>>, y: &mut Buffer<f32>) -> Result<()> {
     for (i, (y, x)) in y.iter_mut().zip(x.iter()).enumerate() {

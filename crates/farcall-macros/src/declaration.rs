@@ -306,7 +306,7 @@ impl Declaration {
         let (Some(path), Some((signature, _))) = (path, &self.signature) else { return option(None) };
         let operands = signature.operands();
         let names = operands.iter().map(|o| &o.name.text);
-        let variadic = operands.last().is_some_and(|o| o.arity == Arity::Variadic);
+        let variadic = operands.iter().filter(|o| o.arity == Arity::Variadic).count();
         let [implements, method, call, entry] = [rule.implements, rule.method, rule.call, rule.entry]
             .map(|name| Ident::new(name, Span::call_site()));
         let (returns, finish): (TokenStream, TokenStream) = if rule.method == "shapes" {
@@ -327,7 +327,7 @@ impl Declaration {
 
             impl __ffi::__private::Rule for __Rule {
                 const OPERANDS: &'static [&'static str] = &[#(#names),*];
-                const VARIADIC: bool = #variadic;
+                const VARIADIC: ::std::primitive::usize = #variadic;
             }
 
             impl __ffi::__private::#implements for __Rule {

@@ -162,7 +162,10 @@ fn variable(param: &Ident, signature: Option<&Signature>) -> Result<Variable> {
             images.iter().enumerate().all(|(i, image)| image.is_some() && !images[..i].contains(image));
         distinct && element.variable().is_some_and(|variable| variable.text == name)
     };
-    let mut operands = signature.operands().iter().enumerate().filter(|(_, o)| determines(&o.element));
+    // Where the entries of a second variadic operand are depends on how many there are.
+    let operands = signature.operands();
+    let has_place = |i: usize| i == 0 || operands[i - 1].arity != Arity::Variadic;
+    let mut operands = operands.iter().enumerate().filter(|(i, o)| has_place(*i) && determines(&o.element));
     // One that is always there, if there is such.
     let first = operands.clone().find(|(_, o)| o.arity == Arity::Required).or_else(|| operands.next());
     match first {
@@ -170,7 +173,7 @@ fn variable(param: &Ident, signature: Option<&Signature>) -> Result<Variable> {
             let operand = (i, operand.name.text.clone(), operand.element.clone());
             Ok(Variable { name, span: param.span(), set, operand })
         }
-        None => wrong(format!("no operand determines `{param}`")),
+        None => wrong(format!("no operand that has a fixed place in calls determines `{param}`")),
     }
 }
 

@@ -157,7 +157,7 @@ impl Op {
         Ok(self.declared()?.results().iter().map(|r| r.name.text.as_str()).collect())
     }
 
-    /// True if a result is one for each variadic operand.
+    /// True if a result is one for each entry of the variadic operands.
     #[getter]
     fn has_variadic_result(&self) -> PyResult<bool> {
         Ok(self.declared()?.results().iter().any(|r| r.variadic))

@@ -109,6 +109,12 @@ fn results() {
         expect!["ys: s8[2, 3] = operand 1, ys: s8[2, 4] = operand 2, count: s32[2, 2]"],
     );
     check(
+        "(a: f32[len(xs)], xs: T[*, n...]..., ds: T[*, n...]...) -> (ys: T[*, n...]... aliases ds, s: T[*, sum(n)]) where T: any",
+        "f32[2] s8[2,3] s8[2,4] s8[2,3] s8[2,4]",
+        &[],
+        expect!["ys: s8[2, 3] = operand 3, ys: s8[2, 4] = operand 4, s: s8[2, 7]"],
+    );
+    check(
         "(x: f32[m, n], t: f32[m*n+1], u: f32[ceil_div(m, n)], v: f32[m%n]) -> ()",
         "f32[7,2] f32[15] f32[4] f32[1]",
         &[],
@@ -170,6 +176,15 @@ fn operands_that_disagree() {
         expect!["op: takes 1 to 2 operands (x, m?), but is given 0"],
     );
     check("() -> ()", "f32[]", &[], expect!["op: takes no operands, but is given 1"]);
+    const LISTS: &str = "(a: f32[], xs: T[n...]..., ds: T[n...]...) -> () where T: any";
+    check(
+        LISTS,
+        "f32[] s8[2] s8[2] s8[2]",
+        &[],
+        expect!["op: takes 1 operand and 2 lists of one length (a, xs..., ds...), but is given 4"],
+    );
+    check(LISTS, "f32[] s8[2] s8[3] s8[2] s8[4]", &[], expect!["op: ds[1] has n = 4 but xs[1] has n = 3"]);
+    check(LISTS, "f32[] s8[2] s16[2]", &[], expect!["op: ds[0] is s16 but xs[0] is s8"]);
     check(
         "(x: f32[n], xs: f32[n]...) -> ()",
         "",

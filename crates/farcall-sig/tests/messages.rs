@@ -495,7 +495,7 @@ fn names() {
         the variadic operand `xs` must be the last
           | (xs: f32[n]..., y: f32[n]) -> ()
           |  ^^
-          = `y` follows it; attributes may"#]],
+          = `y` follows it; other variadic operands and attributes may"#]],
     );
     check(
         "(mask: f32[n]?, xs: f32[n]...) -> ()",

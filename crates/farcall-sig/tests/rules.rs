@@ -230,6 +230,14 @@ fn factors_and_shardy_rules() {
         "n, n -> n, n""#]],
     );
     partition(
+        "(xs: f32[m, n...]..., ds: f32[m, n...]...) -> (ys: f32[m, n...]...) where m: map",
+        4,
+        0,
+        expect![[r#"
+            m n0, m n1, m n0, m n1 -> m n0, m n1; split m, whole n0 n1
+            "m n0, m n1, m n0, m n1 -> m n0, m n1", need_replication_factors=("n0", "n1")"#]],
+    );
+    partition(
         "(xs: f32[n...]...) -> (ys: f32[n...]...)",
         2,
         0,

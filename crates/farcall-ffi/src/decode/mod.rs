@@ -115,6 +115,8 @@ pub(crate) struct Buffers {
     types: *const u32,
     buffers: *const *mut c_void,
     next: usize,
+    /// Parameters that take several of them, and have not been read.
+    lists: usize,
 }
 
 impl Decoder {
@@ -150,6 +152,7 @@ impl Decoder {
             types: args.types.cast_const().cast(),
             buffers: args.args,
             next: 0,
+            lists: 0,
         };
         let results = Buffers {
             what: "result",
@@ -157,6 +160,7 @@ impl Decoder {
             types: rets.types.cast_const().cast(),
             buffers: rets.rets,
             next: 0,
+            lists: 0,
         };
         Ok(Decoder {
             handler,
@@ -372,17 +376,29 @@ fn count<const N: usize>(
     exact: bool,
 ) -> Boxed {
     let (least, most) = arity(specs, side.roles());
+    let lists = lists(specs, side);
     if buffers.size != least || least != most {
         let found = (*buffers).without_tokens(least);
-        if found < least || (exact && found > most) {
+        if found < least || (exact && found > most) || (lists > 1 && !(found - least).is_multiple_of(lists)) {
             return Err(wrong_count(handler, found, specs, names, side));
         }
+        buffers.lists = lists;
         // If all handlers of this kind take the same number, it is not checked again.
         if least != most {
             buffers.size = found;
         }
     }
     Ok(())
+}
+
+/// How many parameters take several buffers of one side: each as many as the others.
+const fn lists<const N: usize>(specs: &[Spec; N], side: Side) -> usize {
+    let (mut lists, mut i) = (0, 0);
+    while i < N {
+        lists += (specs[i].role as u32 == side.roles()[2] as u32) as usize;
+        i += 1;
+    }
+    lists
 }
 
 /// How many buffers parameters of these roles take, at least and at most. The last role is the rest.
@@ -415,18 +431,18 @@ fn wrong_count<const N: usize>(
 ) -> Box<Error> {
     let (what, roles) = (side.name(), side.roles());
     let (least, most) = arity(specs, roles);
-    let expected = match (least, most) {
-        (least, most) if least == most => format!("{least}"),
-        (least, usize::MAX) => format!("at least {least}"),
-        (least, most) => format!("{least} to {most}"),
+    let s = if most == 1 || (most == usize::MAX && least == 1) { "" } else { "s" };
+    let expected = match (least, most, lists(specs, side)) {
+        (0, _, lists @ 2..) => format!("{lists} lists of {what}s of one length"),
+        (_, _, lists @ 2..) => format!("{least} {what}{s} and {lists} lists of one length"),
+        (least, most, _) if least == most => format!("{least} {what}{s}"),
+        (least, usize::MAX, _) => format!("at least {least} {what}{s}"),
+        (least, most, _) => format!("{least} to {most} {what}{s}"),
     };
     let taken = |spec: &Spec| roles.contains(&spec.role);
     let names: Vec<_> = specs.iter().zip(names).filter(|(s, _)| taken(s)).map(|(_, name)| *name).collect();
     let list = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
-    let s = if most == 1 || (most == usize::MAX && least == 1) { "" } else { "s" };
-    Box::new(Error::invalid_argument(format!(
-        "{handler}: expected {expected} {what}{s}{list}, found {found}"
-    )))
+    Box::new(Error::invalid_argument(format!("{handler}: expected {expected}{list}, found {found}")))
 }
 
 /// The slots of all parameters, as an earlier call with the same frame left them, and nothing has changed since. (They

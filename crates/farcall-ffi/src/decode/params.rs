@@ -198,7 +198,7 @@ impl<'a, B: FromView + ?Sized> Param<'a> for &'a mut InOut<B> {
 }
 
 /// The operands that no other parameter takes, as a last parameter `&RestOperands`, or
-/// `&RestOperands<Buffer<T>>` if all are of one type.
+/// `&RestOperands<Buffer<T>>` if all are of one type. Several such parameters take the same number each, one after the other.
 #[derive(Debug)]
 pub struct RestOperands<B: ?Sized = AnyBuffer>(Vec<View>, PhantomData<B>);
 
@@ -245,7 +245,7 @@ impl<'a, B: FromView + ?Sized> Param<'a> for &'a RestOperands<B> {
 }
 
 /// The results that no other parameter takes, as a last parameter `&mut RestResults`, or
-/// `&mut RestResults<Buffer<T>>` if all are of one type.
+/// `&mut RestResults<Buffer<T>>` if all are of one type. Several such parameters take the same number each, one after the other.
 #[derive(Debug)]
 pub struct RestResults<B: ?Sized = AnyBuffer>(Vec<View>, PhantomData<B>);
 
@@ -298,7 +298,9 @@ fn rest<B: FromView + ?Sized>(
     views: &mut Vec<View>,
 ) -> Boxed {
     // One by one: the frame may claim any number.
-    while buffers.next < buffers.size {
+    let end = buffers.next + (buffers.size - buffers.next) / buffers.lists;
+    buffers.lists -= 1;
+    while buffers.next < end {
         let mut view = View::EMPTY;
         buffers.next::<B>(handler, name, view.unread())?;
         views.push(view);

@@ -36,7 +36,7 @@
 //! **Invariants.** What a host passes is checked like a call frame. A panic becomes an error.
 
 use std::ffi::c_void;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use farcall_sig::AttrValue;
@@ -57,7 +57,8 @@ use abi::{RuleCall, RuleOnce, RuleOperand};
 #[derive(Debug)]
 pub struct ShapeCall<'a> {
     names: &'static [&'static str],
-    variadic: bool,
+    /// How many of the last names are variadic.
+    variadic: usize,
     operands: Vec<OperandType<'a>>,
     attrs: &'a Attrs,
 }
@@ -82,7 +83,8 @@ impl<'a> ShapeCall<'a> {
     /// # Errors
     /// `INVALID_ARGUMENT` if the signature has no such operand.
     pub fn operand_opt(&self, name: &str) -> Result<Option<OperandType<'a>>> {
-        Ok(self.operands.get(self.position(name)?).copied())
+        let at = self.position(name)?;
+        Ok(self.operands.get(self.entries(at).start).copied())
     }
 
     /// The types of the variadic operands of this name.
@@ -91,10 +93,22 @@ impl<'a> ShapeCall<'a> {
     /// `INVALID_ARGUMENT` if the signature has no such operands.
     pub fn variadic(&self, name: &str) -> Result<&[OperandType<'a>]> {
         let at = self.position(name)?;
-        if !self.variadic || at + 1 < self.names.len() {
+        if at + self.variadic < self.names.len() {
             return Err(Error::invalid_argument(format!("{name} is one operand, not several")));
         }
-        Ok(self.operands.get(at..).unwrap_or_default())
+        Ok(self.operands.get(self.entries(at)).unwrap_or_default())
+    }
+
+    /// Which operands of the call the one of this name is.
+    fn entries(&self, at: usize) -> Range<usize> {
+        let single = self.names.len() - self.variadic;
+        match at.checked_sub(single) {
+            None => at..at + 1,
+            Some(before) => {
+                let each = self.operands.len().saturating_sub(single) / self.variadic;
+                single + before * each..single + (before + 1) * each
+            }
+        }
     }
 
     /// The attribute of this name, which may come from the signature's default.
@@ -234,8 +248,8 @@ impl<const N: usize> Shapes for [Vec<i64>; N] {
 pub trait Rule {
     /// Names of the signature's operands.
     const OPERANDS: &'static [&'static str];
-    /// Whether the last of them is any number of operands.
-    const VARIADIC: bool;
+    /// How many of the last ones are variadic: of the same number of entries.
+    const VARIADIC: usize;
 }
 
 /// A shape function.

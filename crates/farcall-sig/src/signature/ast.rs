@@ -73,7 +73,7 @@ pub struct ResultDecl {
     pub element: ElementType,
     /// Its dimensions.
     pub shape: Shape,
-    /// True if there is one for each variadic operand: `...`.
+    /// True if there is one for each entry of the variadic operands: `...`.
     pub variadic: bool,
     /// Its place in memory.
     pub layout: Layout,

@@ -79,12 +79,12 @@ fn arities(signature: &Signature) -> Result {
         let Some(before) = i.checked_sub(1).map(|i| &operands[i]) else { continue };
         let name = &operand.name;
         match (before.arity, operand.arity) {
-            (Arity::Variadic, _) => {
+            (Arity::Variadic, Arity::Required | Arity::Optional) => {
                 return Err(error(
                     before.name.span,
                     format!("the variadic operand `{}` must be the last", before.name),
                 )
-                .note(format!("`{name}` follows it; attributes may")));
+                .note(format!("`{name}` follows it; other variadic operands and attributes may")));
             }
             (Arity::Optional, Arity::Required) => {
                 return Err(error(name.span, format!("the operand `{name}` follows an optional one"))

@@ -42,10 +42,14 @@ impl Signature {
     /// The same, of an op that is vmapped otherwise than its signature says.
     pub fn markdown_with(&self, op: &str, batching: &BatchSummary) -> String {
         let mut out = format!("    {}\n", self.call_line(op));
-        let sizes = |operand: &Operand| match operand.arity {
-            Arity::Required => "",
-            Arity::Optional => ", optional",
-            Arity::Variadic => ", any number",
+        let first = self.operands.iter().find(|o| o.arity == Arity::Variadic);
+        let sizes = |operand: &Operand| match (operand.arity, first) {
+            (Arity::Required, _) => String::new(),
+            (Arity::Optional, _) => ", optional".into(),
+            (Arity::Variadic, Some(first)) if first.name != operand.name => {
+                format!(", as many as `{}`", first.name)
+            }
+            (Arity::Variadic, _) => ", any number".into(),
         };
         let operands = self.operands.iter().map(|o| {
             let (any, layout) = (any_words(&o.shape), layout_words(&o.layout));
@@ -64,7 +68,8 @@ impl Signature {
         let results = self.results.iter().map(|r| {
             let mut line = format!("`{}`: `{}{}`{}", r.name, r.element, r.shape, any_words(&r.shape));
             if r.variadic {
-                line += ", one for each variadic operand";
+                let list = first.map_or("", |o| o.name.text.as_str());
+                let _ = write!(line, ", one for each of `{list}`");
             }
             line += &layout_words(&r.layout);
             if let Some(operand) = &r.aliases {

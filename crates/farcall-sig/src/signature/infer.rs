@@ -196,15 +196,23 @@ impl Signature {
     pub fn operand_slots(&self, count: usize) -> Result<Vec<usize>> {
         let declared = self.operands.len();
         let required = self.operands.iter().filter(|o| o.arity == Arity::Required).count();
-        let variadic = self.operands.last().is_some_and(|o| o.arity == Arity::Variadic);
-        if count >= required && (variadic || count <= declared) {
-            return Ok((0..count).map(|i| i.min(declared - 1)).collect());
+        let lists = self.variadic_operands();
+        match lists {
+            0 if (required..=declared).contains(&count) => return Ok((0..count).collect()),
+            1.. if count >= required && (count - required).is_multiple_of(lists) => {
+                let each = (count - required) / lists;
+                let several = (required..declared).flat_map(|slot| std::iter::repeat_n(slot, each));
+                return Ok((0..required).chain(several).collect());
+            }
+            _ => {}
         }
-        let takes = match (required, variadic) {
-            (_, true) => format!("at least {}", counted(required, "operand")),
-            (0, false) if declared == 0 => "no operands".into(),
-            (_, false) if required < declared => format!("{required} to {}", counted(declared, "operand")),
-            (_, false) => counted(required, "operand"),
+        let takes = match lists {
+            0 if declared == 0 => "no operands".into(),
+            0 if required < declared => format!("{required} to {}", counted(declared, "operand")),
+            0 => counted(required, "operand"),
+            1 => format!("at least {}", counted(required, "operand")),
+            2.. if required == 0 => format!("{lists} lists of operands of one length"),
+            2.. => format!("{} and {lists} lists of one length", counted(required, "operand")),
         };
         let names: Vec<String> = self
             .operands
@@ -219,19 +227,32 @@ impl Signature {
         mismatch(MismatchKind::Count, Place::Call, format!("takes {takes}{names}, but is given {count}"))
     }
 
+    /// How many operands are variadic: all of them at the end, each with the same number of entries.
+    pub(super) fn variadic_operands(&self) -> usize {
+        self.operands.iter().rev().take_while(|o| o.arity == Arity::Variadic).count()
+    }
+
+    /// How many entries each variadic operand has in a call with these operands.
+    fn entries(&self, slots: &[usize]) -> usize {
+        match self.variadic_operands() {
+            0 => 0,
+            lists => (slots.len() + lists - self.operands.len()) / lists,
+        }
+    }
+
     /// For each result of a call with `count` operands, which of [`Signature::results`] it is. An optional one that is
-    /// not there is left out; a variadic one is one for each variadic operand.
+    /// not there is left out; a variadic one is one for each entry of the variadic operands.
     ///
     /// # Errors
     /// If a call cannot have this number of operands.
     pub fn result_slots(&self, count: usize) -> Result<Vec<usize>> {
         let operands = self.operand_slots(count)?;
         let given = |name: &str| operands.iter().any(|slot| self.operands[*slot].name.text == name);
-        let variadic = (count + 1).saturating_sub(self.operands.len());
+        let entries = self.entries(&operands);
         let mut slots = Vec::new();
         for (slot, result) in self.results.iter().enumerate() {
             let is_there = result.condition.as_ref().is_none_or(|condition| given(&condition.text));
-            let copies = if result.variadic { variadic } else { 1 };
+            let copies = if result.variadic { entries } else { 1 };
             slots.extend(std::iter::repeat_n(slot, if is_there { copies } else { 0 }));
         }
         Ok(slots)
@@ -323,11 +344,16 @@ pub(super) fn slot_names(signature: &Signature, slots: &[usize]) -> Vec<String> 
     let name = |(i, slot): (usize, &usize)| {
         let operand = &signature.operands[*slot];
         match operand.arity {
-            Arity::Variadic => format!("{}[{}]", operand.name, i - slot),
+            Arity::Variadic => format!("{}[{}]", operand.name, entry(slots, i)),
             _ => operand.name.text.clone(),
         }
     };
     slots.iter().enumerate().map(name).collect()
+}
+
+/// Which entry of its variadic operand an operand of a call is, 0 for any other.
+pub(super) fn entry(slots: &[usize], i: usize) -> usize {
+    i - slots.partition_point(|slot| *slot < slots[i])
 }
 
 /// What a type variable stands for, and which operand said so.
@@ -347,7 +373,7 @@ struct Call<'a, S> {
     batch: Option<(&'a [S], usize)>,
     /// Size of each dimension, and the operand that gave it first.
     dims: BTreeMap<&'a str, (S, usize)>,
-    /// Sizes of dimensions with dots, one for each variadic operand.
+    /// Sizes of dimensions with dots, one for each entry of the variadic operands.
     each: BTreeMap<&'a str, Vec<S>>,
     types: BTreeMap<&'a str, BoundType>,
 }
@@ -471,7 +497,7 @@ impl<'a, S: Size> Call<'a, S> {
 
     fn bind_dims(&mut self, i: usize, operand: &'a Operand, sizes: &[S]) -> Result {
         let variadic = operand.arity == Arity::Variadic;
-        let entry = i - self.slots[i];
+        let entry = entry(&self.slots, i);
         for (k, (dim, size)) in operand.shape.dims.iter().zip(sizes).enumerate() {
             let shape = || format!("{} has shape {:?}", self.names[i], self.given[i].dims);
             match dim {
@@ -514,8 +540,12 @@ impl<'a, S: Size> Call<'a, S> {
                     match sizes.get(entry) {
                         None => sizes.push(size.clone()),
                         Some(known) if known != size => {
-                            let message =
-                                format!("{} has {name} = {known} and {name} = {size}", self.names[i]);
+                            let giver = self.signature.operands.iter().find(|o| o.shape.dims.contains(dim));
+                            let giver = giver.map_or("", |giver| &giver.name.text);
+                            let message = format!(
+                                "{} has {name} = {size} but {giver}[{entry}] has {name} = {known}",
+                                self.names[i]
+                            );
                             return mismatch(MismatchKind::Shape, Place::Operand(i), message);
                         }
                         Some(_) => {}
@@ -581,11 +611,7 @@ impl<'a, S: Size> Call<'a, S> {
                 continue;
             }
             let alias = declared(&result.aliases).and_then(|slot| self.slots.iter().position(|s| *s == slot));
-            let variadic = self.signature.operands.last().filter(|o| o.arity == Arity::Variadic);
-            let count = match (result.variadic, variadic) {
-                (true, Some(_)) => self.slots.len() + 1 - self.signature.operands.len(),
-                _ => 1,
-            };
+            let count = if result.variadic { self.signature.entries(&self.slots) } else { 1 };
             for entry in 0..count {
                 let dtype = self.result_dtype(decl, result)?;
                 let dims = self.result_dims(decl, result, entry)?;

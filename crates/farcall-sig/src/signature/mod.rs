@@ -71,9 +71,11 @@
 //! Names of operands, attributes and results must be distinct: they are the parameters of one function.
 //!
 //! `mask: pred[*, n]?` is optional. Optional operands come after the others, and are filled from the left: the second
-//! can be given only if the first is. `xs: T[*, n]...` stands for any number of operands, and is the last operand.
+//! can be given only if the first is. `xs: T[*, n]...` stands for any number of operands, after the others.
 //! All of them agree in every dimension, except in one that is itself written with dots: in `xs: T[*, n..., d]...`
-//! each has its own `n`. An op may have optional operands or a variadic one, not both.
+//! each has its own `n`. Several variadic operands have the same number of entries: a call of
+//! `(xs: T[*]..., dxs: T[*]...)` gives all of `xs`, then as many `dxs`. An op may have optional operands or variadic ones,
+//! not both.
 //!
 //! ## Element types
 //!
@@ -95,7 +97,7 @@
 //!
 //! For a dimension with dots, `sum(n)`, `max(n)` and `min(n)` combine the sizes of all entries, and
 //! `len(xs)` is their number: `(xs: T[*, n..., d]...) -> (y: T[*, sum(n), d])` is a concatenation. A result
-//! with dots (`ys: T[*, n...]...`) is one for each of the variadic operands.
+//! with dots (`ys: T[*, n...]...`) is one for each entry of the variadic operands.
 //!
 //! `x: T[..]` has any dimensions, none of which has a name. A result `y: T[..]` that aliases such an operand has the
 //! operand's dimensions; for any other, the op's *shape function* computes them (see
@@ -266,7 +268,7 @@ impl FromStr for Signature {
 }
 
 impl Signature {
-    /// The operands, in the order of the call. An op has optional ones or a variadic one at the end, or
+    /// The operands, in the order of the call. An op has optional ones or variadic ones at the end, or
     /// neither.
     pub fn operands(&self) -> &[Operand] {
         &self.operands

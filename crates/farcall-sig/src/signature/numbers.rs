@@ -180,7 +180,9 @@ impl Signature {
     /// If an operand has no type that can hold its kind of numbers. A wrong number of operands is not an error here.
     pub fn number_types(&self, given: &[GivenType], wide: bool) -> Result<Vec<NumberTypes>, Mismatch> {
         let Some(last) = self.operands.len().checked_sub(1) else { return Ok(Vec::new()) };
-        let element = |i: usize| &self.operands[i.min(last)].element;
+        let slots = self.operand_slots(given.len());
+        let slots = slots.unwrap_or_else(|_| (0..given.len()).map(|i| i.min(last)).collect());
+        let element = |i: usize| &self.operands[slots[i]].element;
         let variable = |i: usize| element(i).variable().map(|v| v.text.as_str());
         let mut groups: Vec<(Vec<usize>, Vec<NumberKind>)> = Vec::new();
         for (i, given) in given.iter().enumerate() {
@@ -198,7 +200,7 @@ impl Signature {
         let types = groups.into_iter().map(|(operands, kinds)| {
             let bases = match variable(operands[0]) {
                 None => vec![DType::F32],
-                Some(name) => self.bases(name, given),
+                Some(name) => self.bases(name, given, &slots),
             };
             let types = |base: &DType| operands.iter().map(|i| element(*i).apply(*base)).collect();
             let possible: Vec<Vec<DType>> = bases.iter().filter_map(types).collect();
@@ -208,7 +210,7 @@ impl Signature {
             let mut choices: Vec<Vec<DType>> = possible.iter().filter(fit).cloned().collect();
             choices.sort_by_key(|types| kinds[richest].rank(types[richest], wide));
             if choices.is_empty() {
-                return Err(self.no_number(&operands, &kinds, &possible));
+                return Err(self.no_number(&operands, &kinds, &possible, &slots));
             }
             Ok(NumberTypes { operands, choices })
         });
@@ -216,11 +218,11 @@ impl Signature {
     }
 
     /// What a type variable can stand for beside the operands that have a type.
-    fn bases(&self, variable: &str, given: &[GivenType]) -> Vec<DType> {
+    fn bases(&self, variable: &str, given: &[GivenType], slots: &[usize]) -> Vec<DType> {
         let set = self.type_set(variable).map(|set| set.types().to_vec()).unwrap_or_default();
-        let bound = given.iter().enumerate().find_map(|(i, given)| {
+        let bound = given.iter().zip(slots).find_map(|(given, slot)| {
             let GivenType::Typed(dtype) = given else { return None };
-            let element = &self.operands.get(i).or(self.operands.last())?.element;
+            let element = &self.operands[*slot].element;
             let is_it = element.variable().is_some_and(|v| v.text == variable);
             set.iter().copied().find(|base| is_it && element.apply(*base) == Some(*dtype))
         });
@@ -228,11 +230,16 @@ impl Signature {
     }
 
     /// Why there is no choice: the operand that no choice fits, or else the first.
-    fn no_number(&self, operands: &[usize], kinds: &[NumberKind], possible: &[Vec<DType>]) -> Mismatch {
+    fn no_number(
+        &self,
+        operands: &[usize],
+        kinds: &[NumberKind],
+        possible: &[Vec<DType>],
+        slots: &[usize],
+    ) -> Mismatch {
         let alone = (0..operands.len()).find(|n| !possible.iter().any(|types| kinds[*n].fits(types[*n])));
         let n = alone.unwrap_or(0);
-        let slots = self.operand_slots(operands[n] + 1).unwrap_or_else(|_| (0..=operands[n]).collect());
-        let name = super::infer::slot_names(self, &slots).pop().unwrap_or_default();
+        let name = super::infer::slot_names(self, slots).swap_remove(operands[n]);
         let mut names: Vec<&str> = possible.iter().map(|types| types[n].name()).collect();
         names.dedup();
         Mismatch {

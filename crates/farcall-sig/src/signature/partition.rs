@@ -16,7 +16,7 @@ use std::fmt;
 
 use super::Signature;
 use super::ast::{Dim, DimUse, Expr, Reducer, Shape};
-use super::infer::{Inference, Mismatch, MismatchKind, OperandType, Place, slot_names};
+use super::infer::{Inference, Mismatch, MismatchKind, OperandType, Place, entry, slot_names};
 use super::size::Size;
 
 /// The factors of a call with a certain number of operands.
@@ -176,7 +176,7 @@ impl Signature {
     fn mappings(&self, operands: &[usize], results: &[usize]) -> (Vec<Factor>, Vec<Mapping>, Vec<Mapping>) {
         let mut factors = Factors { signature: self, factors: Vec::new(), keys: Vec::new() };
         let operand = |((i, slot), name): ((usize, &usize), String)| {
-            factors.map(name, &self.operands[*slot].shape, i - slot)
+            factors.map(name, &self.operands[*slot].shape, entry(operands, i))
         };
         let names = slot_names(self, operands);
         let of_operands = operands.iter().enumerate().zip(names).map(operand).collect();
