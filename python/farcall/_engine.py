@@ -398,10 +398,10 @@ def compile(
     """Compiles a program.
 
     Args:
-      program: StableHLO text or HLO text; the bytes of a portable artifact, or of what `Exported.serialize()` of
-        `jax.export` returns; the path of a file with any of these, as a string that ends in `.mlir`, `.hlo`,
-        `.mlirbc` or `.jax_export`, or names a file, or as a `pathlib.Path`; or an object that provides it, such as
-        `jax.jit(f).lower(x)` or `jax.export.export(jax.jit(f))(x)`. The callbacks of a lowered function
+      program: StableHLO text or HLO text, also encoded; the bytes of a portable artifact, or of what
+        `Exported.serialize()` of `jax.export` returns; the path of a file with any of these, as a string that ends in
+        `.mlir`, `.hlo`, `.mlirbc` or `.jax_export`, or names a file, or as a `pathlib.Path`; or an object that
+        provides it, such as `jax.jit(f).lower(x)` or `jax.export.export(jax.jit(f))(x)`. The callbacks of a lowered function
         (`jax.pure_callback`, `io_callback`, `jax.debug.print`, …) run as in JAX.
       registry: targets for its custom calls; the registry of the process if none is given.
       entry: the function to run; `main`, or the only public one, if none is given.
@@ -476,24 +476,29 @@ def convert(program: Any, to: str, *, name: str | None = None) -> str | bytes:
     return converted if to == "artifact" else converted.decode()
 
 
+def _text_or_artifact(content: bytes, name: str) -> bytes:
+    if not _farcall.is_artifact(content):
+        try:
+            content.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{name} is not text: byte {error.start} is not valid UTF-8") from None
+    return content
+
+
 def _content(program: Any) -> tuple[bytes, str]:
     """The text of a program, or an artifact, and its name in messages."""
     if isinstance(program, str) and not _is_path(program):
         return program.encode(), "<program>"
-    if isinstance(program, (bytes, bytearray, memoryview)) and _farcall.is_artifact(bytes(program)):
-        return bytes(program), "<program>"
+    if isinstance(program, (bytearray, memoryview)):
+        program = bytes(program)
+    if isinstance(program, bytes) and (_farcall.is_artifact(program) or not _is_path(os.fsdecode(program))):
+        return _text_or_artifact(program, "<program>"), "<program>"
     if isinstance(program, (str, bytes, os.PathLike)):
         path = os.fsencode(program)
         # A name need not be UTF-8, but a message has to be.
         name = path.decode("utf-8", "replace")
         with open(path, "rb") as file:
-            content = file.read()
-        if not _farcall.is_artifact(content):
-            try:
-                content.decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise ValueError(f"{name} is not text: byte {error.start} is not valid UTF-8") from None
-        return content, name
+            return _text_or_artifact(file.read(), name), name
     if hasattr(program, "as_text"):
         return str(program.as_text()).encode(), "<program>"
     if hasattr(program, "mlir_module"):

@@ -145,6 +145,15 @@ def test_wrong_inputs():
     np.testing.assert_array_equal(add(x, x), [2 * x])
 
 
+def test_a_program_may_be_encoded():
+    x = np.ones((2, 3), np.float32)
+    np.testing.assert_array_equal(farcall.compile(ADD.encode())(x, x), [2 * x])
+    with pytest.raises(ValueError, match="<program> is not text: byte 6 is not valid UTF-8"):
+        farcall.compile(memoryview(b"func {\xff}"))
+    with pytest.raises(FileNotFoundError, match="nowhere.mlir"):
+        farcall.compile(b"nowhere.mlir")
+
+
 def test_a_wrong_program_is_shown_with_its_place():
     with pytest.raises(ValueError) as e:
         farcall.compile(ADD.replace("%x, %y :", "%x, %z :"), name="add.mlir")
