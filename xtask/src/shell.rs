@@ -48,9 +48,16 @@ pub(crate) fn must(command: &mut Command) -> Result<()> {
 
 /// Runs a command and gives what it printed, its standard error passed on.
 pub(crate) fn output(command: &mut Command) -> Result<(bool, String)> {
+    let (ok, text, _) = outputs(command.stderr(Stdio::inherit()))?;
+    Ok((ok, text))
+}
+
+/// Runs a command and gives what it printed: standard output, and standard error unless that goes elsewhere.
+pub(crate) fn outputs(command: &mut Command) -> Result<(bool, String, String)> {
     let shown = show(command);
-    let out = command.stderr(Stdio::inherit()).output().with_context(|| format!("cannot start {shown}"))?;
-    Ok((out.status.success(), String::from_utf8_lossy(&out.stdout).into_owned()))
+    let out = command.output().with_context(|| format!("cannot start {shown}"))?;
+    let [text, errors] = [out.stdout, out.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    Ok((out.status.success(), text, errors))
 }
 
 /// A command line as a person would type it.

@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 
 use crate::python::{self, Venv};
-use crate::shell::{cargo, must, output, program, shared, show, target};
+use crate::shell::{cargo, must, output, outputs, program, shared, show, target};
 use crate::suites;
 
 /// What has passed and failed so far: each step counts as one, each test and each file of a suite too.
@@ -47,14 +47,17 @@ pub(crate) fn run(quick: bool) -> Result<bool> {
         }
     }
     let includes = venvs.iter().map(Venv::include).collect::<Result<Vec<PathBuf>>>()?;
-    let mut tests = cargo(&["test", "--workspace", "--no-fail-fast"]);
+    let [mut build, mut tests] =
+        ["--no-run", "--no-fail-fast"].map(|how| cargo(&["test", "--workspace", how]));
     if !includes.is_empty() {
-        tests.env("FARCALL_XLA_INCLUDE", std::env::join_paths(&includes)?);
+        let includes = std::env::join_paths(&includes)?;
+        [&mut build, &mut tests].map(|command| command.env("FARCALL_XLA_INCLUDE", &includes));
     }
     if quick {
         // A minute otherwise.
         tests.env("FARCALL_FUZZ_SECONDS", "10");
     }
+    tally.step("build of the Rust tests", &mut build)?;
     tally.rust_tests(&mut tests)?;
 
     if !quick {
@@ -135,7 +138,8 @@ impl Tally {
     /// `cargo test`, counted by the lines with which each test binary closes.
     fn rust_tests(&mut self, command: &mut Command) -> Result<()> {
         println!("\n## Rust tests: {}", show(command));
-        let (ok, text) = output(command)?;
+        // Tests let handlers panic: what that prints matters only if something fails.
+        let (ok, text, errors) = outputs(command)?;
         let before = self.failed;
         for line in text.lines() {
             if let Some(counts) = line.strip_prefix("test result: ") {
@@ -149,7 +153,7 @@ impl Tally {
             }
         }
         if !ok {
-            println!("{text}");
+            println!("{text}\n{errors}");
             if self.failed == before {
                 self.count("Rust tests did not run to their end", false);
             }
