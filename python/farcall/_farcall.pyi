@@ -140,7 +140,7 @@ class Op:
     operands: list[tuple[str, str]]
     results: list[str]
     attributes: list[tuple[str, str, bool, Any]]
-    has_variadic_result: bool
+    variadic_results: list[str]
     has_side_effect: bool
     batch_partitionable: bool
     derivatives: list[str]

@@ -12,6 +12,7 @@ import keyword
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -96,7 +97,9 @@ class Op:
         self._declared = dict(zip(_as_python(declared), declared))
         self._operands = [(name, *rest) for name, (_, *rest) in zip(self._declared, native.operands)]
         self._attributes = list(self._declared)[len(self._operands) :]
-        self._single = len(native.results) == 1 and not native.has_variadic_result
+        #: The variadic operands.
+        self._lists = [name for name, arity in self._operands if arity == "variadic"]
+        self._single = len(native.results) == 1 and not native.variadic_results
         self._executable = functools.lru_cache(maxsize=256)(self._compile)
         self.__name__ = self.__qualname__ = native.name
         self.__module__ = "farcall"
@@ -124,6 +127,7 @@ class Op:
         return list(self._platforms)
 
     def __call__(self, /, *operands: Any, **named: Any) -> Any:
+        operands, entries = self._flat(operands, named)
         given, attributes = self._native.bind(operands, list(named.items()), self._declared)
         if _is_for_jax(given, self._native.has_side_effect):
             from farcall import _jax
@@ -133,7 +137,41 @@ class Op:
             results = self._run(given, attributes)
         if self._single:
             return results[0]
+        if len(self._lists) > 1:
+            left, lists = iter(results), self._native.variadic_results
+            results = [list(islice(left, entries)) if name in lists else next(left) for name in self._native.results]
         return tuple(results) if self._native.results else None
+
+    def _flat(self, operands: tuple[Any, ...], named: dict[str, Any]) -> tuple[Sequence[Any], int]:
+        """The operands of a call, one after the other, and how many entries each list of them has. One variadic operand is
+        given by position, or as a list by its name; several are lists. Operands that are taken from `named` leave it."""
+        if not self._lists or (len(self._lists) == 1 and self._lists[0] not in named):
+            return operands, 0
+        names = [name for name, _ in self._operands]
+        if len(operands) > len(names):
+            lists = " and ".join(self._lists)
+            raise TypeError(f"{self.__name__}: {len(operands)} operands are given, but {lists} are lists: {self._call_line()}")
+        values = dict(zip(names, operands))
+        for name in names[len(operands) :]:
+            if name in named:
+                values[name] = named.pop(name)
+        if twice := [name for name in names if name in named]:
+            raise TypeError(f"{self.__name__}: {twice[0]} is given twice")
+        if missing := [name for name in names if name not in values]:
+            raise TypeError(f"{self.__name__}: missing {', '.join(missing)}: {self._call_line()}")
+        first = self._lists[0]
+        for name in self._lists:
+            if not isinstance(values[name], (list, tuple)):
+                what = type(values[name]).__name__
+                raise TypeError(f"{self.__name__}: {name} is a list of operands, not {what}: {self._call_line()}")
+            if len(values[name]) != len(values[first]):
+                counts = f"{first} has {len(values[first])} entries, but {name} has {len(values[name])}"
+                raise TypeError(f"{self.__name__}: {counts}")
+        single = [values[name] for name in names if name not in self._lists]
+        return [*single, *(x for name in self._lists for x in values[name])], len(values[first])
+
+    def _call_line(self) -> str:
+        return f"{self.__name__}{self.__signature__}"
 
     def _run(self, operands: list[Any], attributes: _farcall.Attributes) -> list[np.ndarray]:
         if "Host" not in self._platforms:
@@ -206,12 +244,9 @@ class Op:
         kinds = inspect.Parameter
         parameters = []
         for name, arity in self._operands:
+            kind = kinds.VAR_POSITIONAL if self._lists == [name] else kinds.POSITIONAL_OR_KEYWORD
             default = None if arity == "optional" else kinds.empty
-            if arity != "variadic":
-                parameters.append(inspect.Parameter(name, kinds.POSITIONAL_OR_KEYWORD, default=default))
-        # Python has one such parameter at most; several lists follow one another in it.
-        if lists := [name for name, arity in self._operands if arity == "variadic"]:
-            parameters.append(inspect.Parameter("_and_".join(lists), kinds.VAR_POSITIONAL))
+            parameters.append(inspect.Parameter(name, kind, default=default))
         for name, (_, _, required, default) in zip(self._attributes, self._native.attributes):
             parameters.append(inspect.Parameter(name, kinds.KEYWORD_ONLY, default=kinds.empty if required else default))
         return inspect.Signature(parameters)

@@ -7,7 +7,9 @@ the transformed function.
 
 import dataclasses
 import functools
+import inspect
 import itertools
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -578,6 +580,29 @@ def test_transformations(gallery, name, transformation):
 
 
 @pytest.mark.parametrize("seed", range(2))
+def test_several_variadic_operands_are_lists(gallery):
+    weights, dweights = np.float32([2, 3]), np.float32([5, 7])
+    xs, dxs = [np.float32([1]), np.float32([10])], [np.float32([100]), np.float32([1000])]
+    expected = 5 * 1 + 7 * 10 + 2 * 100 + 3 * 1000
+    assert gallery.mix_jvp(weights, dweights, xs, dxs) == expected
+    assert jax.jit(lambda xs: gallery.mix_jvp(weights, dxs=dxs, xs=xs, dweights=dweights))(xs) == expected
+    of_weights, of_xs = gallery.mix_bwd_jvp(weights, dweights, np.float32([1]), np.float32([0]), xs, dxs)
+    np.testing.assert_array_equal(of_weights, [100, 1000])
+    np.testing.assert_array_equal(of_xs, [[5], [7]])
+    assert gallery.mix(weights, xs=xs) == gallery.mix(weights, *xs)
+    line = "mix_jvp(weights, dweights, xs, dxs)"
+    assert line in gallery.mix_jvp.__doc__ and str(inspect.signature(gallery.mix_jvp)) in line
+    for operands, named, message in [
+        ((weights, dweights, xs, dxs[:1]), {}, "mix_jvp: xs has 2 entries, but dxs has 1"),
+        ((weights, dweights, *xs, *dxs), {}, f"mix_jvp: 6 operands are given, but xs and dxs are lists: {line}"),
+        ((weights, dweights, xs), {}, f"mix_jvp: missing dxs: {line}"),
+        ((weights, dweights, xs, dxs), {"xs": xs}, "mix_jvp: xs is given twice"),
+        ((weights, dweights, np.stack(xs), dxs), {}, f"mix_jvp: xs is a list of operands, not ndarray: {line}"),
+    ]:
+        with pytest.raises(TypeError, match=re.escape(message)):
+            gallery.mix_jvp(*operands, **named)
+
+
 @second_order
 def test_second_derivatives(gallery, name, seed, order):
     op, reference, operands, random = case(gallery, name, seed, most=2)

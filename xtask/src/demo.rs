@@ -2,6 +2,8 @@
 //!
 //! Needs Rust and a linker; no Python, no network but for crates.
 
+use std::process::Command;
+
 use anyhow::Result;
 
 use crate::shell::{cargo, must, program, root, show, target};
@@ -10,7 +12,7 @@ const CASE: &str = "demo/transformer_block";
 
 pub(crate) fn run() -> Result<bool> {
     step("Building the farcall program and a library of one Rust kernel");
-    must(&mut cargo(&["build", "--release", "--package", "farcall-cli", "--package", "rms-norm-ops"]))?;
+    must(&mut build())?;
     let release = target().join("release");
     let farcall = release.join("farcall");
     let library = release.join("librms_norm_ops.so");
@@ -32,11 +34,16 @@ pub(crate) fn run() -> Result<bool> {
     Ok(true)
 }
 
+/// What builds the command `farcall` as users have it, and a library of one kernel.
+pub(crate) fn build() -> Command {
+    cargo(&["build", "--release", "--package", "farcall-cli", "--package", "rms-norm-ops"])
+}
+
 fn step(what: &str) {
     println!("\n## {what}\n");
 }
 
-fn shown(command: &mut std::process::Command) -> &mut std::process::Command {
+fn shown(command: &mut Command) -> &mut Command {
     println!("$ {}", show(command));
     command
 }

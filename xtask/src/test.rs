@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 
+use crate::demo;
 use crate::python::{self, Venv};
 use crate::shell::{cargo, must, output, outputs, program, shared, show, target};
 use crate::suites;
@@ -47,12 +48,17 @@ pub(crate) fn run(quick: bool) -> Result<bool> {
         }
     }
     let includes = venvs.iter().map(Venv::include).collect::<Result<Vec<PathBuf>>>()?;
+    tally.step("build", &mut python::build())?;
     let [mut build, mut tests] =
         ["--no-run", "--no-fail-fast"].map(|how| cargo(&["test", "--workspace", how]));
     if !includes.is_empty() {
         let includes = std::env::join_paths(&includes)?;
-        [&mut build, &mut tests].map(|command| command.env("FARCALL_XLA_INCLUDE", &includes));
+        for command in [&mut build, &mut tests] {
+            command.env("FARCALL_XLA_INCLUDE", &includes);
+        }
     }
+    // Libraries that tests load need not be built once more.
+    tests.env("FARCALL_BUILT", "1");
     if quick {
         // A minute otherwise.
         tests.env("FARCALL_FUZZ_SECONDS", "10");
@@ -79,7 +85,6 @@ pub(crate) fn run(quick: bool) -> Result<bool> {
 /// The Python tests in a jaxlib that this machine's Python is too old for, then the tests of handlers
 /// in C++ with its headers.
 pub(crate) fn newest(mirror: &[&str]) -> Result<bool> {
-    must(&mut examples())?;
     let folder = target().join("trixie");
     let mut script = program("xtask/newest_jaxlib.sh", &[]);
     script.arg(target().join("debug")).arg(python::package()?).arg(&folder).args(mirror);
@@ -91,15 +96,6 @@ pub(crate) fn newest(mirror: &[&str]) -> Result<bool> {
     tests.args(["--features", "farcall/cxx-exceptions", "--test", "host_*", "--test", "abi_layout"]);
     must(tests.env("FARCALL_XLA_INCLUDE", include))?;
     Ok(true)
-}
-
-/// Builds the libraries that Python tests load.
-fn examples() -> Command {
-    let packages = ["jax-ffi-ops", "rms-norm-ops", "gallery-ops", "lesson-ops", "farcall-linalg"]
-        .map(|name| ["--package", name]);
-    let mut build = cargo(&["build", "--quiet"]);
-    build.args(packages.as_flattened());
-    build
 }
 
 impl Tally {
@@ -115,7 +111,9 @@ impl Tally {
     /// A command that passes or fails as a whole.
     fn step(&mut self, what: &str, command: &mut Command) -> Result<()> {
         println!("\n## {what}: {}", show(command));
+        let started = Instant::now();
         let ok = command.status()?.success();
+        println!("{} s", started.elapsed().as_secs());
         self.count(what, ok);
         Ok(())
     }
@@ -139,7 +137,9 @@ impl Tally {
     fn rust_tests(&mut self, command: &mut Command) -> Result<()> {
         println!("\n## Rust tests: {}", show(command));
         // Tests let handlers panic: what that prints matters only if something fails.
+        let started = Instant::now();
         let (ok, text, errors) = outputs(command)?;
+        println!("{} s", started.elapsed().as_secs());
         let before = self.failed;
         for line in text.lines() {
             if let Some(counts) = line.strip_prefix("test result: ") {
@@ -182,7 +182,6 @@ impl Tally {
 
     /// Handlers written in Rust in every jaxlib, callbacks of an old one in the engine, then the Python package.
     fn python_interop(&mut self, venvs: &[Venv]) -> Result<()> {
-        self.step("example libraries", &mut examples())?;
         let library = target().join("debug/libjax_ffi_ops.so");
         for (venv, version) in venvs.iter().zip(JAX) {
             let mut pytest = venv.pytest("crates/farcall-ffi/tests/python");
@@ -202,8 +201,7 @@ impl Tally {
 
     /// The programs in the folder `shared`.
     fn suites(&mut self, shared: &Path, include: &Path) -> Result<()> {
-        let release = ["build", "--quiet", "--release", "--package", "farcall-cli"];
-        self.step("release build", &mut cargo(&release))?;
+        self.step("release build", &mut demo::build())?;
         let library = suites::corpus_handlers(shared, include)?;
         let corpus = shared.join("corpus/cases");
         self.suite("corpus", suites::farcall_test(&corpus, Some(&library))?, suites::CORPUS_FAILS);

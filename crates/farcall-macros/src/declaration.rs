@@ -165,6 +165,7 @@ impl Declaration {
             }
         }
         declaration.check_shape()?;
+        declaration.check_aliases()?;
         let derivatives = [&mut declaration.backward, &mut declaration.tangent, &mut declaration.transpose];
         for derivative in derivatives.into_iter().flatten() {
             derivative.check(signature, &names)?;
@@ -194,9 +195,15 @@ impl Declaration {
             (Some(result), None) => {
                 let bytes = result.shape.any.unwrap_or(result.shape.span);
                 let name = &result.name;
+                let said =
+                    signature.results().iter().filter(|r| r.shape.any.is_some() && r.aliases.is_none());
+                let (returned, each) = match said.count() {
+                    1 if !result.variadic => ("Vec<i64>", ""),
+                    _ => ("Vec<Vec<i64>>", ", which returns those of all such results in their order"),
+                };
                 let message = format!(
                     "the dimensions of `{name}` are said by a shape function: add #[shape(f)], with \
-                     `fn f(call: &ShapeCall<'_>) -> Result<Vec<i64>>`"
+                     `fn f(call: &ShapeCall<'_>) -> Result<{returned}>`{each}"
                 );
                 Err(source.error(bytes, message))
             }
@@ -205,6 +212,21 @@ impl Declaration {
                 Err(Error::new(path.span(), message))
             }
             _ => Ok(()),
+        }
+    }
+
+    /// No result is in the buffers of a variadic operand: a function has no parameter for both.
+    fn check_aliases(&self) -> Result<()> {
+        let Some((signature, source)) = &self.signature else { return Ok(()) };
+        let aliases = signature.results().iter().find_map(|r| r.aliases.as_ref().filter(|_| r.variadic));
+        match aliases {
+            Some(operand) => {
+                let message = format!(
+                    "`{operand}` is variadic, and kernels cannot write its buffers: leave `aliases {operand}` out"
+                );
+                Err(source.error(operand.span, message))
+            }
+            None => Ok(()),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The function below an attribute: its signature is parsed, its body is passed through unchanged.
 
 use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
-use quote::{ToTokens, quote};
+use quote::{ToTokens, format_ident, quote};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::spanned::Spanned;
@@ -194,13 +194,20 @@ impl Function {
 pub(crate) fn stand_in(item: TokenStream, ffi: &Path) -> TokenStream {
     let (vis, name, function) = match syn::parse2::<Function>(item.clone()) {
         Ok(Function { attrs, vis, name, generics, params, output, .. }) => {
+            let left = if params.iter().all(Param::is_of_host) { left_to_signature(&attrs) } else { 0 };
             let attrs = attrs.iter().filter(|attr| !is_declaration(attr));
             let types = params.iter().map(|param| &param.ty);
-            let where_clause = &generics.where_clause;
+            let any: Vec<Ident> = (0..left).map(|i| format_ident!("__Any{i}")).collect();
+            let (generics, where_clause) = match left {
+                0 => (generics.to_token_stream(), generics.where_clause.to_token_stream()),
+                // Nothing else says what these are of.
+                _ => (quote!(<#(#any),*>), TokenStream::new()),
+            };
             let function = quote! {
                 #(#attrs)*
                 #[allow(dead_code, reason = "it stands for a function with an error")]
-                #vis fn #name #generics(#(_: #types),*) #output #where_clause {
+                #[allow(clippy::too_many_arguments, reason = "those of the signature")]
+                #vis fn #name #generics(#(_: #any,)* #(_: #types),*) #output #where_clause {
                     ::core::unreachable!()
                 }
             };
@@ -220,6 +227,32 @@ pub(crate) fn stand_in(item: TokenStream, ffi: &Path) -> TokenStream {
 
         #ffi::__stand_in! { #name }
     }
+}
+
+/// How many parameters a signature gives a function that leaves them to it, whatever is wrong with the signature.
+fn left_to_signature(attrs: &[Attribute]) -> usize {
+    let signature = attrs.iter().find(|attr| attr.path().is_ident("signature"));
+    let tokens = signature.and_then(|attr| match &attr.meta {
+        syn::Meta::List(list) => Some(list.tokens.clone()),
+        syn::Meta::NameValue(meta) => match &meta.value {
+            syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) => text.parse().ok(),
+            _ => None,
+        },
+        syn::Meta::Path(_) => None,
+    });
+    let lists = tokens.into_iter().flatten().filter_map(|token| match token {
+        TokenTree::Group(group) if group.delimiter() == Delimiter::Parenthesis => Some(group.stream()),
+        _ => None,
+    });
+    let entries = lists.map(|list| {
+        let tokens: Vec<TokenTree> = list.into_iter().collect();
+        let is_comma = |token: &TokenTree| matches!(token, TokenTree::Punct(p) if p.as_char() == ',');
+        let is_own = |entry: &&[TokenTree]| {
+            !entry.is_empty() && !entry.iter().any(|t| matches!(t, TokenTree::Ident(i) if i == "aliases"))
+        };
+        tokens.split(is_comma).filter(is_own).count()
+    });
+    entries.sum()
 }
 
 /// Visibility and name of a function that cannot be a handler; none if it is a method.

@@ -157,10 +157,11 @@ impl Op {
         Ok(self.declared()?.results().iter().map(|r| r.name.text.as_str()).collect())
     }
 
-    /// True if a result is one for each entry of the variadic operands.
+    /// Names of the results that are one for each entry of the variadic operands.
     #[getter]
-    fn has_variadic_result(&self) -> PyResult<bool> {
-        Ok(self.declared()?.results().iter().any(|r| r.variadic))
+    fn variadic_results(&self) -> PyResult<Vec<&str>> {
+        let results = self.declared()?.results().iter();
+        Ok(results.filter(|r| r.variadic).map(|r| r.name.text.as_str()).collect())
     }
 
     /// Name, type, whether it must be given, and default (`None` if there is none) of each attribute.

@@ -29,6 +29,13 @@ fn implicit<T: Float>() -> Result<()> {
     Ok(())
 }
 
+// Others call it with what the signature would give it.
+#[handler(name = "implicit_twice")]
+#[signature((x: T[*]) -> (y: T[*]) where T: f32 | f64)]
+fn implicit_twice<T: Float>() -> Result<()> {
+    implicit(x, y)
+}
+
 // Its body uses the attribute by its right name.
 #[handler(name = "scale")]
 #[signature((x: T[*], factor: f64) -> (y: T[*]) where T: f32 | f64)]
@@ -52,6 +59,6 @@ fn staged(x: &Buffer<f32>) -> Result<()> {
     Ok(())
 }
 
-farcall_ffi::library!("ops", [norm, norm_fwd, norm_bwd, implicit, scale, option, staged], stages: [ready]);
+farcall_ffi::library!("ops", [norm, norm_fwd, norm_bwd, implicit, implicit_twice, scale, option, staged], stages: [ready]);
 
 fn main() {}

@@ -63,4 +63,16 @@ fn twice(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
     Ok(())
 }
 
+#[handler(name = "j")]
+#[signature((xs: f32[*]..., ds: f32[*]...) -> (ys: f32[*]... aliases xs))]
+fn variadic_in_place() -> Result<()> {
+    Ok(())
+}
+
+#[handler(name = "k")]
+#[signature((xs: f32[..]...) -> (ys: f32[..]...))]
+fn shapes_of_several() -> Result<()> {
+    Ok(())
+}
+
 fn main() {}

@@ -9,19 +9,20 @@ use crate::attr::{AttrType, AttrValue};
 
 impl Signature {
     /// How the op is called from Python: operands by position, attributes by name.
-    /// `top_k(x, *, k)`, `softmax(x, mask=None)`, `concat(*xs)`.
+    /// `top_k(x, *, k)`, `softmax(x, mask=None)`, `concat(*xs)`, and with lists `add_each(xs, ys)`.
     pub fn call_line(&self, op: &str) -> String {
+        let lists = self.variadic_operands();
         let mut parts: Vec<String> = self
             .operands
             .iter()
             .map(|o| match o.arity {
                 Arity::Required => o.name.text.clone(),
                 Arity::Optional => format!("{}=None", o.name),
-                Arity::Variadic => format!("*{}", o.name),
+                Arity::Variadic if lists == 1 => format!("*{}", o.name),
+                Arity::Variadic => o.name.text.clone(),
             })
             .collect();
-        let variadic = self.operands.last().is_some_and(|o| o.arity == Arity::Variadic);
-        if !variadic && !self.attrs.is_empty() {
+        if lists != 1 && !self.attrs.is_empty() {
             parts.push("*".into());
         }
         for attr in &self.attrs {
@@ -47,8 +48,9 @@ impl Signature {
             (Arity::Required, _) => String::new(),
             (Arity::Optional, _) => ", optional".into(),
             (Arity::Variadic, Some(first)) if first.name != operand.name => {
-                format!(", as many as `{}`", first.name)
+                format!(", a list as long as `{}`", first.name)
             }
+            (Arity::Variadic, _) if self.variadic_operands() > 1 => ", a list of any number".into(),
             (Arity::Variadic, _) => ", any number".into(),
         };
         let operands = self.operands.iter().map(|o| {
