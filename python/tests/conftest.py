@@ -4,6 +4,7 @@ import functools
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -13,6 +14,10 @@ import farcall
 
 # Before JAX starts: eight devices, for the tests of sharding. All else runs on the first one.
 os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")
+
+
+# What a shell without job control starts in the background ignores interrupts; some tests raise them.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def example(name: str) -> pathlib.Path:

@@ -579,7 +579,6 @@ def test_transformations(gallery, name, transformation):
         same(found, hessian(loss(known), values))
 
 
-@pytest.mark.parametrize("seed", range(2))
 def test_several_variadic_operands_are_lists(gallery):
     weights, dweights = np.float32([2, 3]), np.float32([5, 7])
     xs, dxs = [np.float32([1]), np.float32([10])], [np.float32([100]), np.float32([1000])]
@@ -603,6 +602,7 @@ def test_several_variadic_operands_are_lists(gallery):
             gallery.mix_jvp(*operands, **named)
 
 
+@pytest.mark.parametrize("seed", range(2))
 @second_order
 def test_second_derivatives(gallery, name, seed, order):
     op, reference, operands, random = case(gallery, name, seed, most=2)

@@ -7,6 +7,9 @@ use anyhow::{Result, bail};
 
 use crate::shell::{cargo, must, root, target};
 
+/// Seconds after which a test of Python is given up: none takes a tenth of that.
+const TIMEOUT: &str = "600";
+
 /// A virtual environment with one version of JAX, made when it is first asked for.
 pub(crate) struct Venv {
     dir: PathBuf,
@@ -15,13 +18,14 @@ pub(crate) struct Venv {
 impl Venv {
     /// The environment for a version of jax and jaxlib.
     pub(crate) fn with_jax(version: &str) -> Result<Venv> {
-        let packages = ["scipy", "flatbuffers", "mpmath", "numba==0.68.1", "pytest", "pytest-xdist"];
+        let packages =
+            ["scipy", "flatbuffers", "mpmath", "numba==0.68.1", "pytest", "pytest-timeout", "pytest-xdist"];
         Venv::make(&format!("jax-{version}"), version, &packages)
     }
 
     /// The environment for a version of JAX that is too old for all but the tests of callbacks.
     pub(crate) fn with_old_jax(version: &str) -> Result<Venv> {
-        Venv::make(&format!("jax-{version}"), version, &["numpy<2", "pytest"])
+        Venv::make(&format!("jax-{version}"), version, &["numpy<2", "pytest", "pytest-timeout"])
     }
 
     /// The environment in which JAX's own tests run.
@@ -70,7 +74,7 @@ impl Venv {
     pub(crate) fn pytest(&self, folder: &str) -> Command {
         let mut python = self.python();
         python.current_dir(root()).env("PYTHONDONTWRITEBYTECODE", "1");
-        python.args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider", folder]);
+        python.args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider", "--timeout", TIMEOUT, folder]);
         python
     }
 
