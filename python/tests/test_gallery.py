@@ -8,7 +8,7 @@ the transformed function.
 import dataclasses
 import functools
 import inspect
-import itertools
+import os
 import re
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +23,7 @@ jnp = jax.numpy
 import farcall  # noqa: E402
 from jax.test_util import check_grads  # noqa: E402
 
-SEEDS = range(3)
+SEEDS = range(int(os.environ.get("FARCALL_SEEDS", 2)))
 
 
 @pytest.fixture(scope="module")
@@ -432,7 +432,7 @@ def batched(random, operands, size):
 
 def looped(function, stacks, axes, size):
     """The function of each entry, one after the other."""
-    entries = []
+    entries, function = [], jax.jit(function)
     for i in range(size):
         given = [x if axis is None else np.take(x, i, axis) for x, axis in zip(stacks, axes)]
         entries.append(function(*map(jnp.asarray, given)))
@@ -440,7 +440,7 @@ def looped(function, stacks, axes, size):
 
 
 @every_case
-@pytest.mark.parametrize("seed", range(5))
+@every_seed
 def test_batches(gallery, name, seed):
     op, _, operands, random = case(gallery, name, seed)
     size = random.size()
@@ -490,95 +490,6 @@ def test_derivatives_of_batches(gallery, name):
     same(on_both(gradient, *values), loss(reference)[0](*values))
 
 
-def repeated(function):
-    """The function of several multiples of its operands, in a loop."""
-
-    def of(*values):
-        return jax.lax.scan(lambda k, _: (k + 1, function(*(x * jnp.cos(k) for x in values))), 1.0, length=3)[1]
-
-    return of
-
-
-def chosen(function):
-    """The function in a branch, with another one that is its negative."""
-
-    def of(*values):
-        negative = lambda *values: [-y for y in function(*values)]
-        return jax.lax.cond(jnp.sum(jnp.real(values[0])) > 0.5, function, negative, *values)
-
-    return of
-
-
-def mapped_twice(function):
-    """The function of several multiples of its operands, in two nested vmaps."""
-
-    def of(*values):
-        at = lambda k, l: function(*(x * jnp.cos(k + 2 * l) for x in values))
-        return jax.vmap(jax.vmap(at, (None, 0)), (0, None))(jnp.arange(2.0), jnp.arange(3.0))
-
-    return of
-
-
-TRANSFORMATIONS = {
-    "remat": jax.checkpoint,
-    "scan": repeated,
-    "cond": chosen,
-    "vmap of vmap": mapped_twice,
-    "remat of scan": lambda function: jax.checkpoint(repeated(function)),
-}
-
-second_order = pytest.mark.parametrize("name, order", [(name, order) for name, c in CASES.items() for order in c.second])
-
-
-def in_parts(function, values):
-    """The function of real and imaginary parts, with those of its results: no Hessian is complex."""
-
-    def split(x):
-        return [jnp.real(x), jnp.imag(x)] if jnp.iscomplexobj(x) else [x]
-
-    def of(*parts):
-        parts = iter(parts)
-        given = [next(parts) + 1j * next(parts) if np.iscomplexobj(x) else next(parts) for x in values]
-        return [part for y in jax.tree.leaves(function(*given)) for part in split(y)]
-
-    return of, [part for x in values for part in split(x)]
-
-
-def hessian(function, values):
-    function, parts = in_parts(function, values)
-    return jax.hessian(function, tuple(range(len(parts))))(*parts)
-
-
-def curved(function):
-    """Functions whose second derivatives are not zero, of those that the function gives."""
-    return lambda *values: [jnp.sin(y + 1) for y in function(*values)]
-
-
-@pytest.mark.parametrize("transformation", TRANSFORMATIONS)
-@every_case
-def test_transformations(gallery, name, transformation):
-    """Values, gradients, tangents and Hessians in loops, branches, batches and recomputed, in both hosts."""
-    op, reference, operands, random = case(gallery, name, 7, most=3)
-    transform = TRANSFORMATIONS[transformation]
-    functions = []
-    for function in op, reference:
-        moved, values = of_moved(function, operands)
-        functions.append(transform(moved))
-    own, known = functions
-    same(on_both(own, *values), known(*values))
-    at = tuple(range(len(values)))
-    loss = lambda function: lambda *values: sum(jnp.sum(jnp.sin(jnp.abs(y))) for y in function(*values))
-    if CASES[name].vjp:
-        same(on_both(jax.grad(loss(own), at), *values), jax.grad(loss(known), at)(*values))
-    if CASES[name].jvp:
-        tangents = [random_like(random, x) for x in values]
-        tangent = lambda function: lambda values, tangents: jax.jvp(function, values, tangents)
-        same(on_both(tangent(own), values, tangents), tangent(known)(values, tangents))
-    if CASES[name].second:
-        found = on_both(lambda *values: hessian(loss(own), values), *values)
-        same(found, hessian(loss(known), values))
-
-
 def test_several_variadic_operands_are_lists(gallery):
     weights, dweights = np.float32([2, 3]), np.float32([5, 7])
     xs, dxs = [np.float32([1]), np.float32([10])], [np.float32([100]), np.float32([1000])]
@@ -600,53 +511,6 @@ def test_several_variadic_operands_are_lists(gallery):
     ]:
         with pytest.raises(TypeError, match=re.escape(message)):
             gallery.mix_jvp(*operands, **named)
-
-
-@pytest.mark.parametrize("seed", range(2))
-@second_order
-def test_second_derivatives(gallery, name, seed, order):
-    op, reference, operands, random = case(gallery, name, seed, most=2)
-    given = of_moved(op, operands)[1]
-    known, _ = in_parts(of_moved(reference, operands)[0], given)
-    moved, values = in_parts(of_moved(op, operands)[0], given)
-    at = tuple(range(len(values)))
-    expected = ORDERS[order](curved(known), at)(*values)
-    second = ORDERS[order](curved(moved), at)
-    same(second(*map(jnp.asarray, values)), expected)
-    same(on_both(second, *values), expected)
-    # In a batch, and of a batch.
-    stacks = [np.stack([random.like(x) for _ in range(3)], -1) for x in values]
-    expected = jax.vmap(ORDERS[order](curved(known), at), -1)(*stacks)
-    same(on_both(jax.vmap(second, -1), *stacks), expected)
-    batches = lambda function: ORDERS[order](jax.vmap(curved(function), -1, -1), at)
-    same(on_both(batches(moved), *stacks), batches(known)(*stacks))
-
-
-@every_case
-def test_every_combination_of_axes(gallery, name):
-    """Batches of values, and of what derivatives there are, for every operand with and without an axis."""
-    op, _, operands, random = case(gallery, name, 11, most=2)
-    if name == "concat":
-        operands = operands[:3]
-
-    def everything(*given):
-        moved, values = of_moved(op, given)
-        found = [moved(*values)]
-        loss = lambda *values: sum(jnp.sum(jnp.sin(jnp.abs(y) + 1)) for y in moved(*values))
-        at = tuple(range(len(values)))
-        if CASES[name].vjp:
-            found.append(jax.grad(loss, at)(*values))
-        if CASES[name].jvp:
-            found.append(jax.jvp(moved, values, [jnp.cos(x) for x in values]))
-        if CASES[name].second:
-            found.append(hessian(loss, values))
-        return found
-
-    # At either end where there are derivatives.
-    for axes in itertools.product(*([None, 0, -1] if is_moved(x) else [None, 0] for x in operands)):
-        if any(axis is not None for axis in axes):
-            stacks = [x if a is None else np.stack([random.like(x) for _ in range(2)], a) for x, a in zip(operands, axes)]
-            same(jax.jit(jax.vmap(everything, axes))(*stacks), looped(everything, stacks, axes, 2))
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
