@@ -17,7 +17,7 @@ mirror=${4:-}
 checkout=$(realpath "$(dirname "$0")/..")
 certificates=/etc/ssl/certs/ca-certificates.crt
 # Changes with what is installed.
-complete=$folder/complete-2
+complete=$folder/complete-3
 
 inside() {
     env -i $(env | grep -E '^(PIP_[A-Z_]*|[a-zA-Z]*_(proxy|PROXY))=' | grep -v -E '^PIP_(FIND_LINKS|CERT)=') \
@@ -40,26 +40,31 @@ if [ ! -e "$complete" ]; then
     cp /etc/resolv.conf "$folder/etc/resolv.conf"
     cp /etc/hosts "$folder/etc/hosts"
     inside python3 -m venv /venv
-    inside /venv/bin/pip install --quiet jax==0.12.0 jaxlib==0.12.0 numpy scipy flatbuffers pytest
+    inside /venv/bin/pip install --quiet jax==0.12.0 jaxlib==0.12.0 numpy scipy flatbuffers \
+        pytest pytest-timeout pytest-xdist
     touch "$complete"
 fi
 
 rm -rf "$folder/farcall"
 mkdir -p "$folder/farcall/examples" "$folder/farcall/checkout/crates/farcall-ffi/tests" "$folder/farcall/checkout/python"
-cp "$examples"/lib*_ops.so "$folder/farcall/examples"
+cp "$examples"/lib*_ops.so "$examples/libfarcall_linalg.so" "$examples/lesson" "$folder/farcall/examples"
 cp -r "$package" "$folder/farcall/package"
 cp -r "$checkout/crates/farcall-ffi/tests/python" "$folder/farcall/checkout/crates/farcall-ffi/tests/python"
+cp -r "$checkout/crates/farcall-ffi/include" "$folder/farcall/checkout/crates/farcall-ffi/include"
 cp -r "$checkout/python/tests" "$folder/farcall/checkout/python/tests"
 
 tests() {
     echo "## $1"
     inside /usr/bin/env PYTHONPATH=/farcall/package FARCALL_EXAMPLES=/farcall/examples JAX_PLATFORMS=cpu \
         FARCALL_JAX_FFI_LIB=/farcall/examples/libjax_ffi_ops.so PYTHONDONTWRITEBYTECODE=1 \
-        /venv/bin/python -m pytest -q -p no:cacheprovider "/farcall/checkout/$1" || failed=1
+        /venv/bin/python -m pytest -q -p no:cacheprovider --numprocesses auto --dist loadfile --timeout 600 --timeout-method thread \
+        "/farcall/checkout/$1" || failed=1
 }
 failed=0
 tests crates/farcall-ffi/tests/python
 # What needs the program `farcall` and Cargo is tested outside.
-rm "$folder/farcall/checkout/python/tests/test_new.py"
+for outside in new reload jax_suite; do
+    rm "$folder/farcall/checkout/python/tests/test_$outside.py"
+done
 tests python/tests
 exit $failed

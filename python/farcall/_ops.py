@@ -81,7 +81,8 @@ class Op:
 
     Operands are passed by position or by name, attributes by name; `None` means not given. A name that is a keyword of
     Python ends in `_`: `lambda_`. A single result is an array, several are a tuple, and an op without results
-    returns `None`.
+    returns `None`. The entries of a variadic operand follow one another; where an op has several, they are lists of
+    the same length, and so are its variadic results.
 
     With NumPy arrays, lists and numbers, it runs immediately in farcall's engine and returns NumPy arrays. If any
     operand is a JAX array, it is an operation of JAX.
@@ -99,7 +100,8 @@ class Op:
         self._attributes = list(self._declared)[len(self._operands) :]
         #: The variadic operands.
         self._lists = [name for name, arity in self._operands if arity == "variadic"]
-        self._single = len(native.results) == 1 and not native.variadic_results
+        #: One result is not wrapped in a tuple. Those of one variadic operand are a tuple of their own.
+        self._single = len(native.results) == 1 and (len(self._lists) > 1 or not native.variadic_results)
         self._executable = functools.lru_cache(maxsize=256)(self._compile)
         self.__name__ = self.__qualname__ = native.name
         self.__module__ = "farcall"
@@ -135,43 +137,41 @@ class Op:
             results = _jax.call(self, given, attributes)
         else:
             results = self._run(given, attributes)
-        if self._single:
-            return results[0]
         if len(self._lists) > 1:
             left, lists = iter(results), self._native.variadic_results
             results = [list(islice(left, entries)) if name in lists else next(left) for name in self._native.results]
+        if self._single:
+            return results[0]
         return tuple(results) if self._native.results else None
 
     def _flat(self, operands: tuple[Any, ...], named: dict[str, Any]) -> tuple[Sequence[Any], int]:
         """The operands of a call, one after the other, and how many entries each list of them has. One variadic operand is
         given by position, or as a list by its name; several are lists. Operands that are taken from `named` leave it."""
-        if not self._lists or (len(self._lists) == 1 and self._lists[0] not in named):
+        given = {name for name, value in named.items() if value is not None}
+        if not self._lists or (len(self._lists) == 1 and self._lists[0] not in given):
             return operands, 0
+        wrong = lambda what: TypeError(f"{self.__name__}: {what}: {self.__name__}{self.__signature__}")
         names = [name for name, _ in self._operands]
+        if twice := [name for name in names[: len(operands)] if name in given]:
+            raise wrong(f"{twice[0]} is given twice")
         if len(operands) > len(names):
-            lists = " and ".join(self._lists)
-            raise TypeError(f"{self.__name__}: {len(operands)} operands are given, but {lists} are lists: {self._call_line()}")
+            raise wrong(f"{len(operands)} operands are given, but {' and '.join(self._lists)} are lists, and attributes are given by name")
         values = dict(zip(names, operands))
         for name in names[len(operands) :]:
-            if name in named:
-                values[name] = named.pop(name)
-        if twice := [name for name in names if name in named]:
-            raise TypeError(f"{self.__name__}: {twice[0]} is given twice")
-        if missing := [name for name in names if name not in values]:
-            raise TypeError(f"{self.__name__}: missing {', '.join(missing)}: {self._call_line()}")
+            if (value := named.pop(name, None)) is not None:
+                values[name] = value
+        if missing := [name for name in names if values.get(name) is None]:
+            raise wrong(f"missing {', '.join(missing)}")
         first = self._lists[0]
         for name in self._lists:
             if not isinstance(values[name], (list, tuple)):
-                what = type(values[name]).__name__
-                raise TypeError(f"{self.__name__}: {name} is a list of operands, not {what}: {self._call_line()}")
+                raise wrong(f"{name} is a list of operands, not {type(values[name]).__name__}")
             if len(values[name]) != len(values[first]):
-                counts = f"{first} has {len(values[first])} entries, but {name} has {len(values[name])}"
-                raise TypeError(f"{self.__name__}: {counts}")
+                raise wrong(f"{first} has {len(values[first])} entries, but {name} has {len(values[name])}")
+            if None in (kinds := [None if x is None else 0 for x in values[name]]):
+                raise wrong(f"{name}[{kinds.index(None)}] is None")
         single = [values[name] for name in names if name not in self._lists]
         return [*single, *(x for name in self._lists for x in values[name])], len(values[first])
-
-    def _call_line(self) -> str:
-        return f"{self.__name__}{self.__signature__}"
 
     def _run(self, operands: list[Any], attributes: _farcall.Attributes) -> list[np.ndarray]:
         if "Host" not in self._platforms:

@@ -499,12 +499,13 @@ def test_several_variadic_operands_are_lists(gallery):
     of_weights, of_xs = gallery.mix_bwd_jvp(weights, dweights, np.float32([1]), np.float32([0]), xs, dxs)
     np.testing.assert_array_equal(of_weights, [100, 1000])
     np.testing.assert_array_equal(of_xs, [[5], [7]])
-    assert gallery.mix(weights, xs=xs) == gallery.mix(weights, *xs)
+    assert gallery.mix(weights, xs=xs) == gallery.mix(weights, *xs) == gallery.mix(weights, *xs, xs=None)
     line = "mix_jvp(weights, dweights, xs, dxs)"
     assert line in gallery.mix_jvp.__doc__ and str(inspect.signature(gallery.mix_jvp)) in line
     for operands, named, message in [
-        ((weights, dweights, xs, dxs[:1]), {}, "mix_jvp: xs has 2 entries, but dxs has 1"),
-        ((weights, dweights, *xs, *dxs), {}, f"mix_jvp: 6 operands are given, but xs and dxs are lists: {line}"),
+        ((weights, dweights, xs, dxs[:1]), {}, f"mix_jvp: xs has 2 entries, but dxs has 1: {line}"),
+        ((weights, dweights, xs, [None, dxs[0]]), {}, f"mix_jvp: dxs[0] is None: {line}"),
+        ((weights, dweights, *xs, *dxs), {}, "mix_jvp: 6 operands are given, but xs and dxs are lists, and attributes are"),
         ((weights, dweights, xs), {}, f"mix_jvp: missing dxs: {line}"),
         ((weights, dweights, xs, dxs), {"xs": xs}, "mix_jvp: xs is given twice"),
         ((weights, dweights, np.stack(xs), dxs), {}, f"mix_jvp: xs is a list of operands, not ndarray: {line}"),

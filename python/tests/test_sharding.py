@@ -81,6 +81,17 @@ def operands(op: farcall.Op) -> list[np.ndarray]:
     return arrays
 
 
+def called(op: farcall.Op, *operands: Any, **attributes: Any) -> Any:
+    """Calls an op with operands that follow one another, those of several variadic ones as lists."""
+    variadic = sum(arity == "variadic" for _, arity in op._native.operands)
+    if variadic < 2:
+        return op(*operands, **attributes)
+    single = len(op._native.operands) - variadic
+    each = (len(operands) - single) // variadic
+    lists = (list(operands[i : i + each]) for i in range(single, len(operands), each))
+    return op(*operands[:single], *lists, **attributes)
+
+
 def factors_of(op: farcall.Op, types: Any, attributes: Any) -> Factors:
     return Factors(*op._native.factors([(farcall._arrays.dtype_name(np.dtype(t.dtype)), t.shape) for t in types], attributes))
 
@@ -94,7 +105,7 @@ class Case:
 
     def __init__(self, name: str) -> None:
         self.native = OPS[name]._native
-        self.op = functools.partial(OPS[name], **attributes(OPS[name]))
+        self.op = functools.partial(called, OPS[name], **attributes(OPS[name]))
         self.operands = operands(OPS[name])
         bound = self.native.bind(self.operands, list(attributes(OPS[name]).items()), OPS[name]._declared)[1]
         self.factors = factors_of(OPS[name], self.operands, bound)

@@ -74,7 +74,9 @@ impl Venv {
     pub(crate) fn pytest(&self, folder: &str) -> Command {
         let mut python = self.python();
         python.current_dir(root()).env("PYTHONDONTWRITEBYTECODE", "1");
-        python.args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider", "--timeout", TIMEOUT, folder]);
+        python.args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider", folder]);
+        // By a thread: what hangs may be native code, in which no signal is handled.
+        python.args(["--timeout", TIMEOUT, "--timeout-method", "thread"]);
         python
     }
 

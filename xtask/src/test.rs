@@ -48,7 +48,6 @@ pub(crate) fn run(quick: bool) -> Result<bool> {
         }
     }
     let includes = venvs.iter().map(Venv::include).collect::<Result<Vec<PathBuf>>>()?;
-    tally.step("build", &mut python::build())?;
     let [mut build, mut tests] =
         ["--no-run", "--no-fail-fast"].map(|how| cargo(&["test", "--workspace", how]));
     if !includes.is_empty() {
@@ -63,14 +62,15 @@ pub(crate) fn run(quick: bool) -> Result<bool> {
         // A minute otherwise.
         tests.env("FARCALL_FUZZ_SECONDS", "10");
     }
-    tally.step("build of the Rust tests", &mut build)?;
-    tally.rust_tests(&mut tests)?;
-
-    if !quick {
-        tally.python_interop(&venvs)?;
-        match shared() {
-            None => println!("\nnot run: the suites; there is no folder `shared` beside the checkout"),
-            Some(shared) => tally.suites(&shared, &includes[0])?,
+    // What was built before says nothing of what is there now.
+    if tally.step("build", &mut python::build())? && tally.step("build of the Rust tests", &mut build)? {
+        tally.rust_tests(&mut tests)?;
+        if !quick {
+            tally.python_interop(&venvs)?;
+            match shared() {
+                None => println!("\nnot run: the suites; there is no folder `shared` beside the checkout"),
+                Some(shared) => tally.suites(&shared, &includes[0])?,
+            }
         }
     }
 
@@ -109,13 +109,13 @@ impl Tally {
     }
 
     /// A command that passes or fails as a whole.
-    fn step(&mut self, what: &str, command: &mut Command) -> Result<()> {
+    fn step(&mut self, what: &str, command: &mut Command) -> Result<bool> {
         println!("\n## {what}: {}", show(command));
         let started = Instant::now();
         let ok = command.status()?.success();
         println!("{} s", started.elapsed().as_secs());
         self.count(what, ok);
-        Ok(())
+        Ok(ok)
     }
 
     /// The SDK and a library that is written with it, in the oldest compiler that they support, where it is installed.
@@ -130,7 +130,8 @@ impl Tally {
         let check = ["cargo", "check", "--quiet", "--ignore-rust-version"];
         let mut check = rustup(&[&check[..], &packages].concat());
         check.env("CARGO_TARGET_DIR", target().join("oldest-rust"));
-        self.step("the oldest compiler", &mut check)
+        self.step("the oldest compiler", &mut check)?;
+        Ok(())
     }
 
     /// `cargo test`, counted by the lines with which each test binary closes.

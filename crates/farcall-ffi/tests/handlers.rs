@@ -427,14 +427,63 @@ fn several_variadic_parameters_share_what_is_there() {
     call(0.0, &[], &mut []).unwrap();
     check(
         call(1.0, &[1.0], &mut found[..2]),
-        expect!["INVALID_ARGUMENT: pairs: expected 1 operand and 2 lists of one length (n, xs, ys), found 2"],
+        expect![
+            "INVALID_ARGUMENT: pairs: expected 1 operand and 2 lists of equal length (n, xs, ys), found 2"
+        ],
     );
     check(
         call(1.0, &[1.0, 2.0], &mut found[..3]),
         expect![
-            "INVALID_ARGUMENT: pairs: expected 2 lists of results of one length (sums, differences), found 3"
+            "INVALID_ARGUMENT: pairs: expected 2 lists of results of equal length (sums, differences), found 3"
         ],
     );
+}
+
+/// Lists before other parameters.
+#[handler(name = "last")]
+#[rustfmt::skip]
+fn last(
+    xs: &RestOperands<Buffer<f32>>, ys: &RestOperands<Buffer<f32>>, z: &Buffer<f32>,
+    sums: &mut RestResults<Buffer<f32>>, count: &mut Buffer<f32>,
+) -> Result<()> {
+    xs.iter().zip(ys.iter()).zip(sums.iter_mut()).for_each(|((x, y), sum)| sum[0] = x[0] + y[0] + z[0]);
+    count[0] = xs.len() as f32;
+    Ok(())
+}
+
+#[test]
+fn variadic_parameters_may_come_first() {
+    let (mut sums, mut count) = ([[0f32]; 2], [0f32]);
+    let operands = [1f32, 2.0, 10.0, 20.0, 100.0];
+    let call = operands.chunks(1).fold(Call::to::<last>(), |call, operand| call.operand(operand, &[]));
+    let call = sums.iter_mut().fold(call, |call, sum| call.result(sum, &[]));
+    call.result(&mut count, &[]).run().unwrap();
+    assert_eq!((sums, count), ([[111.0], [122.0]], [2.0]));
+}
+
+/// Optional parameters before lists.
+#[handler(name = "maybe")]
+fn maybe(
+    a: Option<&Buffer<f32>>,
+    xs: &RestOperands<Buffer<f32>>,
+    ys: &RestOperands<Buffer<f32>>,
+    y: &mut Buffer<f32>,
+) -> Result<()> {
+    y[0] = a.map_or(-1.0, |a| a[0]) + 10.0 * xs.len() as f32 + 100.0 * ys.len() as f32;
+    Ok(())
+}
+
+#[test]
+fn optional_parameters_come_before_variadic_ones() {
+    let mut y = [0f32];
+    let mut call = |n: usize| {
+        let operands = [1f32; 5];
+        let call =
+            operands[..n].chunks(1).fold(Call::to::<maybe>(), |call, operand| call.operand(operand, &[]));
+        call.result(&mut y, &[]).run().map(|()| y[0])
+    };
+    assert_eq!([0, 1, 3, 5].map(|n| call(n).unwrap()), [-1.0, 1.0, 111.0, 221.0]);
+    assert!(call(2).is_err() && call(4).is_err());
 }
 
 #[handler(name = "optional")]

@@ -165,7 +165,6 @@ impl Declaration {
             }
         }
         declaration.check_shape()?;
-        declaration.check_aliases()?;
         let derivatives = [&mut declaration.backward, &mut declaration.tangent, &mut declaration.transpose];
         for derivative in derivatives.into_iter().flatten() {
             derivative.check(signature, &names)?;
@@ -212,21 +211,6 @@ impl Declaration {
                 Err(Error::new(path.span(), message))
             }
             _ => Ok(()),
-        }
-    }
-
-    /// No result is in the buffers of a variadic operand: a function has no parameter for both.
-    fn check_aliases(&self) -> Result<()> {
-        let Some((signature, source)) = &self.signature else { return Ok(()) };
-        let aliases = signature.results().iter().find_map(|r| r.aliases.as_ref().filter(|_| r.variadic));
-        match aliases {
-            Some(operand) => {
-                let message = format!(
-                    "`{operand}` is variadic, and kernels cannot write its buffers: leave `aliases {operand}` out"
-                );
-                Err(source.error(operand.span, message))
-            }
-            None => Ok(()),
         }
     }
 

@@ -194,20 +194,29 @@ impl Function {
 pub(crate) fn stand_in(item: TokenStream, ffi: &Path) -> TokenStream {
     let (vis, name, function) = match syn::parse2::<Function>(item.clone()) {
         Ok(Function { attrs, vis, name, generics, params, output, .. }) => {
-            let left = if params.iter().all(Param::is_of_host) { left_to_signature(&attrs) } else { 0 };
+            let is_left = params.iter().all(Param::is_of_host);
+            let left = if is_left { left_to_signature(&attrs) } else { Vec::new() };
             let attrs = attrs.iter().filter(|attr| !is_declaration(attr));
             let types = params.iter().map(|param| &param.ty);
-            let any: Vec<Ident> = (0..left).map(|i| format_ident!("__Any{i}")).collect();
-            let (generics, where_clause) = match left {
-                0 => (generics.to_token_stream(), generics.where_clause.to_token_stream()),
+            let any: Vec<Ident> = (0..left.len()).map(|i| format_ident!("__Any{i}")).collect();
+            let given = any.iter().zip(&left).map(|(any, written)| match written {
+                true => quote!(&mut #any),
+                false => quote!(#any),
+            });
+            let bounds = any.iter().zip(&left).map(|(any, written)| match written {
+                true => quote!(#any: ?::core::marker::Sized),
+                false => quote!(#any),
+            });
+            let (generics, where_clause) = match left.as_slice() {
+                [] => (generics.to_token_stream(), generics.where_clause.to_token_stream()),
                 // Nothing else says what these are of.
-                _ => (quote!(<#(#any),*>), TokenStream::new()),
+                _ => (quote!(<#(#bounds),*>), TokenStream::new()),
             };
             let function = quote! {
                 #(#attrs)*
                 #[allow(dead_code, reason = "it stands for a function with an error")]
                 #[allow(clippy::too_many_arguments, reason = "those of the signature")]
-                #vis fn #name #generics(#(_: #any,)* #(_: #types),*) #output #where_clause {
+                #vis fn #name #generics(#(_: #given,)* #(_: #types),*) #output #where_clause {
                     ::core::unreachable!()
                 }
             };
@@ -229,8 +238,9 @@ pub(crate) fn stand_in(item: TokenStream, ffi: &Path) -> TokenStream {
     }
 }
 
-/// How many parameters a signature gives a function that leaves them to it, whatever is wrong with the signature.
-fn left_to_signature(attrs: &[Attribute]) -> usize {
+/// The parameters that a signature gives a function that leaves them to it, whatever is wrong with the signature: of each,
+/// whether it is written to.
+fn left_to_signature(attrs: &[Attribute]) -> Vec<bool> {
     let signature = attrs.iter().find(|attr| attr.path().is_ident("signature"));
     let tokens = signature.and_then(|attr| match &attr.meta {
         syn::Meta::List(list) => Some(list.tokens.clone()),
@@ -244,15 +254,21 @@ fn left_to_signature(attrs: &[Attribute]) -> usize {
         TokenTree::Group(group) if group.delimiter() == Delimiter::Parenthesis => Some(group.stream()),
         _ => None,
     });
-    let entries = lists.map(|list| {
+    // The words of each entry of the operands and attributes, and of the results.
+    let mut lists = lists.map(|list| {
         let tokens: Vec<TokenTree> = list.into_iter().collect();
         let is_comma = |token: &TokenTree| matches!(token, TokenTree::Punct(p) if p.as_char() == ',');
-        let is_own = |entry: &&[TokenTree]| {
-            !entry.is_empty() && !entry.iter().any(|t| matches!(t, TokenTree::Ident(i) if i == "aliases"))
-        };
-        tokens.split(is_comma).filter(is_own).count()
+        let entries = tokens.split(is_comma).filter(|entry| !entry.is_empty());
+        entries.map(|entry| entry.iter().map(TokenTree::to_string).collect()).collect::<Vec<Vec<String>>>()
     });
-    entries.sum()
+    let (taken, made) = (lists.next().unwrap_or_default(), lists.next().unwrap_or_default());
+    let alias = |entry: &Vec<String>| {
+        let at = entry.iter().position(|word| word == "aliases")?;
+        entry.get(at + 1).cloned()
+    };
+    let aliases: Vec<String> = made.iter().filter_map(alias).collect();
+    let taken = taken.iter().map(|entry| aliases.contains(&entry[0]));
+    taken.chain(made.iter().filter(|entry| alias(entry).is_none()).map(|_| true)).collect()
 }
 
 /// Visibility and name of a function that cannot be a handler; none if it is a method.

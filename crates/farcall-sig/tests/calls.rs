@@ -103,16 +103,16 @@ fn results() {
         expect!["y: f32[4], dmask: f32[4]"],
     );
     check(
-        "(a: f32[], xs: T[*, n...]...) -> (ys: T[*, n...]... aliases xs, count: s32[*, len(xs)]) where T: any",
+        "(a: f32[], xs: T[*, n...]...) -> (ys: T[*, n...]..., count: s32[*, len(xs)]) where T: any",
         "f32[] s8[2,3] s8[2,4]",
         &[],
-        expect!["ys: s8[2, 3] = operand 1, ys: s8[2, 4] = operand 2, count: s32[2, 2]"],
+        expect!["ys: s8[2, 3], ys: s8[2, 4], count: s32[2, 2]"],
     );
     check(
-        "(a: f32[len(xs)], xs: T[*, n...]..., ds: T[*, n...]...) -> (ys: T[*, n...]... aliases ds, s: T[*, sum(n)]) where T: any",
+        "(a: f32[len(xs)], xs: T[*, n...]..., ds: T[*, n...]...) -> (ys: T[*, n...]..., s: T[*, sum(n)]) where T: any",
         "f32[2] s8[2,3] s8[2,4] s8[2,3] s8[2,4]",
         &[],
-        expect!["ys: s8[2, 3] = operand 3, ys: s8[2, 4] = operand 4, s: s8[2, 7]"],
+        expect!["ys: s8[2, 3], ys: s8[2, 4], s: s8[2, 7]"],
     );
     check(
         "(x: f32[m, n], t: f32[m*n+1], u: f32[ceil_div(m, n)], v: f32[m%n]) -> ()",
@@ -181,9 +181,15 @@ fn operands_that_disagree() {
         LISTS,
         "f32[] s8[2] s8[2] s8[2]",
         &[],
-        expect!["op: takes 1 operand and 2 lists of one length (a, xs..., ds...), but is given 4"],
+        expect!["op: takes 1 operand and 2 lists of equal length (a, xs..., ds...), but is given 4"],
     );
     check(LISTS, "f32[] s8[2] s8[3] s8[2] s8[4]", &[], expect!["op: ds[1] has n = 4 but xs[1] has n = 3"]);
+    check(
+        "(xs: f32[n..., n...]...) -> ()",
+        "f32[2,3]",
+        &[],
+        expect!["op: xs[0] has n twice, which cannot be both 2 and 3"],
+    );
     check(LISTS, "f32[] s8[2] s16[2]", &[], expect!["op: ds[0] is s16 but xs[0] is s8"]);
     check(
         "(x: f32[n], xs: f32[n]...) -> ()",

@@ -500,7 +500,7 @@ fn names() {
     check(
         "(mask: f32[n]?, xs: f32[n]...) -> ()",
         expect![[r#"
-        an op has optional operands or a variadic one, not both
+        an op has optional operands or variadic ones, not both
           | (mask: f32[n]?, xs: f32[n]...) -> ()
           |                 ^^
           = a call's operands could not be told apart"#]],
@@ -635,7 +635,7 @@ fn dimensions() {
     check(
         "(x: f32[n]) -> (y: f32[n]...)",
         expect![[r#"
-        `y` is one for each variadic operand, but there is none
+        `y` is one for each entry of the variadic operands, but there are none
           | (x: f32[n]) -> (y: f32[n]...)
           |                 ^"#]],
     );

@@ -115,8 +115,8 @@ pub(crate) struct Buffers {
     types: *const u32,
     buffers: *const *mut c_void,
     next: usize,
-    /// Parameters that take several of them, and have not been read.
-    lists: usize,
+    /// How many of them each parameter takes that takes several.
+    each: usize,
 }
 
 impl Decoder {
@@ -152,7 +152,7 @@ impl Decoder {
             types: args.types.cast_const().cast(),
             buffers: args.args,
             next: 0,
-            lists: 0,
+            each: 0,
         };
         let results = Buffers {
             what: "result",
@@ -160,7 +160,7 @@ impl Decoder {
             types: rets.types.cast_const().cast(),
             buffers: rets.rets,
             next: 0,
-            lists: 0,
+            each: 0,
         };
         Ok(Decoder {
             handler,
@@ -376,13 +376,20 @@ fn count<const N: usize>(
     exact: bool,
 ) -> Boxed {
     let (least, most) = arity(specs, side.roles());
-    let lists = lists(specs, side);
     if buffers.size != least || least != most {
         let found = (*buffers).without_tokens(least);
-        if found < least || (exact && found > most) || (lists > 1 && !(found - least).is_multiple_of(lists)) {
+        if found < least || (exact && found > most) {
             return Err(wrong_count(handler, found, specs, names, side));
         }
-        buffers.lists = lists;
+        let lists = lists(specs, side);
+        if lists > 0 {
+            // Optional ones come first.
+            let entries = (found - least).saturating_sub(optional(specs, side));
+            if !entries.is_multiple_of(lists) {
+                return Err(wrong_count(handler, found, specs, names, side));
+            }
+            buffers.each = entries / lists;
+        }
         // If all handlers of this kind take the same number, it is not checked again.
         if least != most {
             buffers.size = found;
@@ -399,6 +406,18 @@ const fn lists<const N: usize>(specs: &[Spec; N], side: Side) -> usize {
         i += 1;
     }
     lists
+}
+
+/// How many parameters take a buffer of one side if it is there.
+const fn optional<const N: usize>(specs: &[Spec; N], side: Side) -> usize {
+    let (mut optional, mut i) = (0, 0);
+    while i < N {
+        let role = specs[i].role as u32;
+        let takes_one = role == side.roles()[0] as u32 || role == side.roles()[1] as u32;
+        optional += (takes_one && specs[i].optional) as usize;
+        i += 1;
+    }
+    optional
 }
 
 /// How many buffers parameters of these roles take, at least and at most. The last role is the rest.
@@ -433,8 +452,8 @@ fn wrong_count<const N: usize>(
     let (least, most) = arity(specs, roles);
     let s = if most == 1 || (most == usize::MAX && least == 1) { "" } else { "s" };
     let expected = match (least, most, lists(specs, side)) {
-        (0, _, lists @ 2..) => format!("{lists} lists of {what}s of one length"),
-        (_, _, lists @ 2..) => format!("{least} {what}{s} and {lists} lists of one length"),
+        (0, _, lists @ 2..) => format!("{lists} lists of {what}s of equal length"),
+        (_, _, lists @ 2..) => format!("{least} {what}{s} and {lists} lists of equal length"),
         (least, most, _) if least == most => format!("{least} {what}{s}"),
         (least, usize::MAX, _) => format!("at least {least} {what}{s}"),
         (least, most, _) => format!("{least} to {most} {what}{s}"),

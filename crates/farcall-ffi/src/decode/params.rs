@@ -298,9 +298,7 @@ fn rest<B: FromView + ?Sized>(
     views: &mut Vec<View>,
 ) -> Boxed {
     // One by one: the frame may claim any number.
-    let end = buffers.next + (buffers.size - buffers.next) / buffers.lists;
-    buffers.lists -= 1;
-    while buffers.next < end {
+    for _ in 0..buffers.each {
         let mut view = View::EMPTY;
         buffers.next::<B>(handler, name, view.unread())?;
         views.push(view);

@@ -393,6 +393,10 @@ impl<'a> ShapeCall<'a> {
         // SAFETY: not null and aligned; stays.
         let attrs = unsafe { Dict::check(attrs) }.and_then(|dict| dict.check_names().map(|()| dict));
         let attrs = Attrs::from_dict(attrs.map_err(malformed)?);
+        let entries = types.len().checked_sub(R::OPERANDS.len() - R::VARIADIC);
+        if R::VARIADIC > 0 && !entries.is_some_and(|entries| entries.is_multiple_of(R::VARIADIC)) {
+            return Err(malformed("the number of operands"));
+        }
         Ok(ShapeCall { names: R::OPERANDS, variadic: R::VARIADIC, operands: types, attrs })
     }
 }

@@ -23,7 +23,7 @@ pub(crate) fn norm_bwd(x: &Buffer<f32>, dy: &Buffer<f32>, dx: &mut Buffer<f32>) 
 
 // Its body uses what the signature would give it.
 #[handler(name = "implicit")]
-#[signature((x: T[*]) -> (y: T[*]) where T: f32 | f46)]
+#[signature((x: T[*]) -> (y: T[*]) where T: f32 | f46; max(1, 2) <= 2)]
 fn implicit<T: Float>() -> Result<()> {
     y.copy_from_slice(x);
     Ok(())
@@ -33,6 +33,7 @@ fn implicit<T: Float>() -> Result<()> {
 #[handler(name = "implicit_twice")]
 #[signature((x: T[*]) -> (y: T[*]) where T: f32 | f64)]
 fn implicit_twice<T: Float>() -> Result<()> {
+    implicit(x, y)?;
     implicit(x, y)
 }
 

@@ -91,7 +91,7 @@ fn arities(signature: &Signature) -> Result {
                     .note(format!("write it before `{}`, or make it optional", before.name)));
             }
             (Arity::Optional, Arity::Variadic) => {
-                return Err(error(name.span, "an op has optional operands or a variadic one, not both")
+                return Err(error(name.span, "an op has optional operands or variadic ones, not both")
                     .note("a call's operands could not be told apart"));
             }
             _ => {}
@@ -430,7 +430,10 @@ impl<'a> Checker<'a> {
             if result.variadic && !variadic {
                 return Err(error(
                     result.name.span,
-                    format!("`{}` is one for each variadic operand, but there is none", result.name),
+                    format!(
+                        "`{}` is one for each entry of the variadic operands, but there are none",
+                        result.name
+                    ),
                 ));
             }
             if let Some(condition) = &result.condition {
@@ -449,16 +452,23 @@ impl<'a> Checker<'a> {
             let Some(alias) = &result.aliases else { continue };
             let Some(index) = position(signature, alias) else { return Err(self.unknown_operand(alias)) };
             let operand = &signature.operands[index];
+            if operand.arity == Arity::Variadic {
+                return Err(error(
+                    alias.span,
+                    format!("`{alias}` is variadic, and kernels cannot write its buffers"),
+                )
+                .note(format!("leave `aliases {alias}` out")));
+            }
             let own = format!("{}{}{}", result.element, result.shape, result.layout);
             let its = format!("{}{}{}", operand.element, operand.shape, operand.layout);
-            if own != its || result.variadic != (operand.arity == Arity::Variadic) {
-                let dots = |yes| if yes { "..." } else { "" };
+            if own != its || result.variadic {
+                let dots = if result.variadic { "..." } else { "" };
                 return Err(error(
                     alias.span,
                     format!("`{}` is not of the type of `{alias}`, which it aliases", result.name),
                 )
-                .note(format!("`{}` is `{own}{}`", result.name, dots(result.variadic)))
-                .note(format!("`{alias}` is `{its}{}`", dots(operand.arity == Arity::Variadic))));
+                .note(format!("`{}` is `{own}{dots}`", result.name))
+                .note(format!("`{alias}` is `{its}`")));
             }
             if operand.arity == Arity::Optional
                 && result.condition.as_ref().map(|c| &c.text) != Some(&alias.text)

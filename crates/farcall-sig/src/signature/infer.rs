@@ -211,8 +211,8 @@ impl Signature {
             0 if required < declared => format!("{required} to {}", counted(declared, "operand")),
             0 => counted(required, "operand"),
             1 => format!("at least {}", counted(required, "operand")),
-            2.. if required == 0 => format!("{lists} lists of operands of one length"),
-            2.. => format!("{} and {lists} lists of one length", counted(required, "operand")),
+            2.. if required == 0 => format!("{lists} lists of operands of equal length"),
+            2.. => format!("{} and {lists} lists of equal length", counted(required, "operand")),
         };
         let names: Vec<String> = self
             .operands
@@ -541,11 +541,16 @@ impl<'a, S: Size> Call<'a, S> {
                         None => sizes.push(size.clone()),
                         Some(known) if known != size => {
                             let giver = self.signature.operands.iter().find(|o| o.shape.dims.contains(dim));
-                            let giver = giver.map_or("", |giver| &giver.name.text);
-                            let message = format!(
-                                "{} has {name} = {size} but {giver}[{entry}] has {name} = {known}",
-                                self.names[i]
-                            );
+                            let message = match giver {
+                                Some(giver) if giver.name.text != operand.name.text => format!(
+                                    "{} has {name} = {size} but {}[{entry}] has {name} = {known}",
+                                    self.names[i], giver.name
+                                ),
+                                _ => format!(
+                                    "{} has {name} twice, which cannot be both {known} and {size}",
+                                    self.names[i]
+                                ),
+                            };
                             return mismatch(MismatchKind::Shape, Place::Operand(i), message);
                         }
                         Some(_) => {}
@@ -616,8 +621,7 @@ impl<'a, S: Size> Call<'a, S> {
                 let dtype = self.result_dtype(decl, result)?;
                 let dims = self.result_dims(decl, result, entry)?;
                 let minor_to_major = result.layout.minor_to_major(dims.len());
-                let aliases = alias.map(|first| first + entry);
-                results.push(ResultType { decl, dtype, dims, aliases, minor_to_major });
+                results.push(ResultType { decl, dtype, dims, aliases: alias, minor_to_major });
             }
         }
         Ok(results)
@@ -741,7 +745,7 @@ impl<'a, S: Size> Call<'a, S> {
 
     /// A name is unknown only because no variadic operand was given.
     fn needs_one(&self, what: &str) -> String {
-        match self.signature.operands.last() {
+        match self.signature.operands.iter().find(|o| o.arity == Arity::Variadic) {
             Some(operand) => format!("{what} is not known without at least one of {}", operand.name),
             None => format!("{what} is not known"),
         }

@@ -29,7 +29,7 @@ pub struct Partition {
     pub factors: Vec<Factor>,
     /// The operands of the call.
     pub operands: Vec<Mapping>,
-    /// The results, each declared one once, in order; a variadic one once for each variadic operand.
+    /// The results, each declared one once, in order; a variadic one once for each entry of the variadic operands.
     pub results: Vec<Mapping>,
 }
 
@@ -504,7 +504,7 @@ mod tests {
         let slots = |signature: &str, count| signature.parse::<Signature>().unwrap().result_slots(count);
         let some = "(x: f32[n], scale: f32[n]?) -> (y: f32[n], s: f32[n] if scale)";
         assert_eq!((slots(some, 1), slots(some, 2)), (Ok(vec![0]), Ok(vec![0, 1])));
-        let each = "(a: f32[], xs: f32[n...]...) -> (ys: f32[n...]... aliases xs, y: f32[max(n)])";
+        let each = "(a: f32[], xs: f32[n...]...) -> (ys: f32[n...]..., y: f32[max(n)])";
         assert_eq!((slots(each, 1), slots(each, 3)), (Ok(vec![1]), Ok(vec![0, 0, 1])));
         assert!(slots(some, 3).is_err());
     }
