@@ -23,6 +23,7 @@ jnp = jax.numpy
 import farcall  # noqa: E402
 from jax.test_util import check_grads  # noqa: E402
 
+#: Of operands: each test runs with several.
 SEEDS = range(int(os.environ.get("FARCALL_SEEDS", 2)))
 
 

@@ -9,6 +9,7 @@ import pytest
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
 
+# After the tests are left out where there is no JAX; `gallery` and `x64` are fixtures, which are taken by name.
 from test_gallery import (  # noqa: E402, F401
     CASES,
     ORDERS,

@@ -93,15 +93,15 @@ impl Venv {
     }
 }
 
+/// What builds the package's library, those that Python tests load, and the command `farcall`.
+pub(crate) fn build() -> Command {
+    cargo(&["build", "--quiet", "--workspace"])
+}
+
 /// Builds the Python package without installing it, and gives the folder to put on `PYTHONPATH`.
 pub(crate) fn package() -> Result<PathBuf> {
     must(&mut build())?;
     assemble("python", "debug")
-}
-
-/// What builds the package's library, those that Python tests load, and the command `farcall`.
-pub(crate) fn build() -> Command {
-    cargo(&["build", "--quiet", "--workspace"])
 }
 
 /// The same, as fast as it is for users. The command `farcall` is built with it: what both need is compiled once.

@@ -399,7 +399,7 @@ fn variadic() {
     check(result, expect!["INVALID_ARGUMENT: sums: results y and more share memory"]);
 }
 
-/// `rest[i] = xs[i] + ys[i]`
+/// `sums[i] = xs[i] + ys[i]`, `differences[i] = xs[i] - ys[i]`, for the `n` entries of each.
 #[handler(name = "pairs")]
 #[rustfmt::skip]
 fn pairs(

@@ -215,7 +215,6 @@ pub(crate) fn stand_in(item: TokenStream, ffi: &Path) -> TokenStream {
             let function = quote! {
                 #(#attrs)*
                 #[allow(dead_code, reason = "it stands for a function with an error")]
-                #[allow(clippy::too_many_arguments, reason = "those of the signature")]
                 #vis fn #name #generics(#(_: #given,)* #(_: #types),*) #output #where_clause {
                     ::core::unreachable!()
                 }

@@ -3,7 +3,6 @@
 #![expect(clippy::print_stdout, reason = "says why nothing ran")]
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -16,11 +15,14 @@ use farcall_ffi::AttrValue;
 use farcall_ffi::lowering::abi as c;
 use farcall_ffi::prelude::*;
 
+#[path = "plugin/built.rs"]
+mod built;
 #[path = "plugin/blocks.rs"]
 mod ops;
 #[path = "cc/plain.rs"]
 mod plain;
 
+use built::build_library;
 use ops::{scale_f32, scale_f64, twice_f32};
 
 const OPS: &[&OpDescriptor] = farcall_ffi::ops![scale_f32, scale_f64, twice_f32];
@@ -924,20 +926,4 @@ fn blocks_of_programs_without_text_have_a_place() {
     }
     let error = compile(&named("my.tag", "\"f/norm\"(\"m.py\":3:9)"), &registry).unwrap_err();
     assert!(error.contains("the block is at f/norm at m.py:3:9"), "{error}");
-}
-
-/// Builds an example, unless whoever runs all tests has built everything; where it is.
-fn build_library(name: &str) -> PathBuf {
-    let target_dir = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-    if std::env::var("FARCALL_BUILT").as_deref() != Ok("1") {
-        let output = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "--example", name, "--manifest-path"])
-            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml"))
-            .arg("--target-dir")
-            .arg(target_dir)
-            .output()
-            .expect("cargo runs");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    }
-    target_dir.join(format!("debug/examples/lib{name}.so"))
 }

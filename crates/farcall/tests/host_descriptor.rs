@@ -1,7 +1,6 @@
 //! Libraries and ops written with `farcall-ffi`: described, not registered by themselves.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use std::sync::Arc;
 
 use expect_test::expect;
@@ -12,9 +11,12 @@ use farcall::ir::{Attr, DType, TensorType, Type};
 use farcall::registry::Platform;
 use farcall_ffi::descriptor::OpDescriptor;
 
+#[path = "plugin/built.rs"]
+mod built;
 #[path = "plugin/ops.rs"]
 mod ops;
 
+use built::build_library;
 use ops::{count, panics, scale};
 
 const OPS: &[&OpDescriptor] = farcall_ffi::ops![scale, panics, count];
@@ -180,20 +182,4 @@ fn describe(registry: &Registry) -> String {
         .iter()
         .map(|t| format!("{}: {} {:?} from {}", t.name(), t.docs().trim(), t.stages(), t.origin()));
     lines.collect::<Vec<_>>().join("\n")
-}
-
-/// Builds an example, unless whoever runs all tests has built everything; where it is.
-fn build_library(name: &str) -> PathBuf {
-    let target_dir = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-    if std::env::var("FARCALL_BUILT").as_deref() != Ok("1") {
-        let output = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "--example", name, "--manifest-path"])
-            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml"))
-            .arg("--target-dir")
-            .arg(target_dir)
-            .output()
-            .expect("cargo runs");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    }
-    target_dir.join(format!("debug/examples/lib{name}.so"))
 }

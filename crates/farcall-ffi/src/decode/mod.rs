@@ -375,16 +375,16 @@ fn count<const N: usize>(
     side: Side,
     exact: bool,
 ) -> Boxed {
-    let (least, most) = arity(specs, side.roles());
+    let arity = Arity::of(specs, side);
+    let most = arity.most();
+    let Arity { least, optional, lists } = arity;
     if buffers.size != least || least != most {
         let found = (*buffers).without_tokens(least);
         if found < least || (exact && found > most) {
             return Err(wrong_count(handler, found, specs, names, side));
         }
-        let lists = lists(specs, side);
         if lists > 0 {
-            // Optional ones come first.
-            let entries = (found - least).saturating_sub(optional(specs, side));
+            let entries = (found - least).saturating_sub(optional);
             if !entries.is_multiple_of(lists) {
                 return Err(wrong_count(handler, found, specs, names, side));
             }
@@ -398,45 +398,39 @@ fn count<const N: usize>(
     Ok(())
 }
 
-/// How many parameters take several buffers of one side: each as many as the others.
-const fn lists<const N: usize>(specs: &[Spec; N], side: Side) -> usize {
-    let (mut lists, mut i) = (0, 0);
-    while i < N {
-        lists += (specs[i].role as u32 == side.roles()[2] as u32) as usize;
-        i += 1;
-    }
-    lists
+/// How many buffers of one side parameters take.
+struct Arity {
+    /// By parameters that need one.
+    least: usize,
+    /// By parameters that take one if it is there; these come before what others take several of.
+    optional: usize,
+    /// Parameters that take several, each as many as the others.
+    lists: usize,
 }
 
-/// How many parameters take a buffer of one side if it is there.
-const fn optional<const N: usize>(specs: &[Spec; N], side: Side) -> usize {
-    let (mut optional, mut i) = (0, 0);
-    while i < N {
-        let role = specs[i].role as u32;
-        let takes_one = role == side.roles()[0] as u32 || role == side.roles()[1] as u32;
-        optional += (takes_one && specs[i].optional) as usize;
-        i += 1;
-    }
-    optional
-}
-
-/// How many buffers parameters of these roles take, at least and at most. The last role is the rest.
-const fn arity<const N: usize>(specs: &[Spec; N], roles: [Role; 3]) -> (usize, usize) {
-    let (mut least, mut most) = (0, 0usize);
-    let mut i = 0;
-    while i < N {
-        let role = specs[i].role as u32;
-        if role == roles[0] as u32 || role == roles[1] as u32 {
-            most = most.saturating_add(1);
-            if !specs[i].optional {
-                least += 1;
+impl Arity {
+    const fn of<const N: usize>(specs: &[Spec; N], side: Side) -> Arity {
+        let [one, in_out, rest] = side.roles();
+        let (mut arity, mut i) = (Arity { least: 0, optional: 0, lists: 0 }, 0);
+        while i < N {
+            let role = specs[i].role as u32;
+            if role == one as u32 || role == in_out as u32 {
+                if specs[i].optional {
+                    arity.optional += 1;
+                } else {
+                    arity.least += 1;
+                }
+            } else if role == rest as u32 {
+                arity.lists += 1;
             }
-        } else if role == roles[2] as u32 {
-            most = usize::MAX;
+            i += 1;
         }
-        i += 1;
+        arity
     }
-    (least, most)
+
+    const fn most(&self) -> usize {
+        if self.lists > 0 { usize::MAX } else { self.least + self.optional }
+    }
 }
 
 #[cold]
@@ -449,9 +443,10 @@ fn wrong_count<const N: usize>(
     side: Side,
 ) -> Box<Error> {
     let (what, roles) = (side.name(), side.roles());
-    let (least, most) = arity(specs, roles);
+    let arity = Arity::of(specs, side);
+    let (least, most) = (arity.least, arity.most());
     let s = if most == 1 || (most == usize::MAX && least == 1) { "" } else { "s" };
-    let expected = match (least, most, lists(specs, side)) {
+    let expected = match (least, most, arity.lists) {
         (0, _, lists @ 2..) => format!("{lists} lists of {what}s of equal length"),
         (_, _, lists @ 2..) => format!("{least} {what}{s} and {lists} lists of equal length"),
         (least, most, _) if least == most => format!("{least} {what}{s}"),
