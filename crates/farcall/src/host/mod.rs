@@ -30,6 +30,7 @@ pub(crate) mod lowering;
 pub(crate) mod metadata;
 pub(crate) mod pool;
 pub(crate) mod rule;
+mod seat;
 pub(crate) mod status;
 pub(crate) mod trial;
 pub(crate) mod types;

@@ -29,6 +29,7 @@ use farcall_ffi::abi;
 use super::error::{Failure, report_lost, take_error};
 use super::float_mode::FloatMode;
 use super::guard;
+use super::seat::Seat;
 use crate::kernels::Tasks;
 
 /// Spare threads of a pool at most.
@@ -51,7 +52,6 @@ struct Shared {
     /// What takes its place in a child, where its lock may be held by a thread that the child does not have.
     in_child: OnceLock<Arc<Shared>>,
     state: Mutex<State>,
-    ready: Condvar,
     /// Jobs in the queue, for threads that look for them without the lock.
     queued: AtomicUsize,
 }
@@ -59,9 +59,10 @@ struct Shared {
 #[derive(Default)]
 struct State {
     queue: VecDeque<Job>,
-    idle: usize,
-    /// Idle threads that are still awake.
+    /// Threads that look for work, or are about to.
     awake: usize,
+    /// Threads that sleep until they are woken, the last one first.
+    asleep: Vec<Arc<Seat>>,
     threads: usize,
     spare: usize,
     closed: bool,
@@ -145,13 +146,13 @@ impl ThreadPool {
         state.queue.push_back(job);
         let queued = state.queue.len();
         shared.queued.store(queued, Ordering::Release);
-        if state.idle >= queued {
-            let are_awake = state.awake >= queued;
-            drop(state);
-            if !are_awake {
-                shared.ready.notify_one();
-            }
+        if state.awake >= queued {
             return;
+        }
+        if let Some(seat) = state.asleep.pop() {
+            state.awake += 1;
+            drop(state);
+            return seat.wake();
         }
         let spare = state.threads >= shared.size;
         let room = !spare || (from_inside && state.spare < MAX_SPARE);
@@ -163,10 +164,8 @@ impl ThreadPool {
             shared.queued.store(state.queue.len(), Ordering::Release);
             drop(state);
             if let Some(job) = job {
-                job.run();
+                job.run(None);
             }
-        } else if state.idle > 0 {
-            shared.ready.notify_one();
         }
     }
 }
@@ -275,9 +274,12 @@ fn look(is_there: impl Fn() -> bool) -> bool {
 
 impl Drop for ThreadPool {
     fn drop(&mut self) {
-        let shared = self.shared.here();
-        shared.lock().closed = true;
-        shared.ready.notify_all();
+        let mut state = self.shared.here().lock();
+        state.closed = true;
+        state.awake += state.asleep.len();
+        let asleep = std::mem::take(&mut state.asleep);
+        drop(state);
+        asleep.iter().for_each(|seat| seat.wake());
     }
 }
 
@@ -301,7 +303,6 @@ impl Shared {
             generation: GENERATION.load(Ordering::Relaxed),
             in_child: OnceLock::new(),
             state: Mutex::default(),
-            ready: Condvar::new(),
             queued: AtomicUsize::new(0),
         }
     }
@@ -320,27 +321,31 @@ impl Shared {
     }
 
     fn work(&self, spare: bool) {
+        let seat = Arc::new(Seat::new());
         let mut state = self.lock();
         loop {
             if let Some(job) = state.queue.pop_front() {
                 self.queued.store(state.queue.len(), Ordering::Release);
                 drop(state);
-                job.run();
+                job.run(Some(&seat));
                 state = self.lock();
             } else if spare || state.closed {
                 *(if spare { &mut state.spare } else { &mut state.threads }) -= 1;
                 return;
             } else {
-                state.idle += 1;
                 state.awake += 1;
                 drop(state);
                 look(|| self.queued.load(Ordering::Acquire) > 0);
                 state = self.lock();
-                state.awake -= 1;
                 if state.queue.is_empty() && !state.closed {
-                    state = self.ready.wait(state).unwrap_or_else(PoisonError::into_inner);
+                    state.awake -= 1;
+                    state.asleep.push(Arc::clone(&seat));
+                    drop(state);
+                    // Who wakes it has counted it as awake.
+                    seat.sleep();
+                    state = self.lock();
                 }
-                state.idle -= 1;
+                state.awake -= 1;
             }
         }
     }
@@ -357,10 +362,15 @@ fn start(shared: &Arc<Shared>, spare: bool) -> bool {
 }
 
 impl Job {
-    fn run(self) {
+    /// Runs it, on the thread of the seat if that is one of the pool's.
+    fn run(self, seat: Option<&Seat>) {
         let _mode = self.mode.enter();
         match self.task {
             Task::Foreign(task, data, to) => {
+                // It may ask how many cores there are, or start threads, which can use the cores that this one can.
+                if let Some(seat) = seat {
+                    seat.roam();
+                }
                 // SAFETY: the promise of `spawn_foreign`.
                 let error = unsafe { guard::task(task, data) };
                 if let Some(Failure { code, message }) = take_error(error) {
