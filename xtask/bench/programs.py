@@ -4,10 +4,12 @@
     python programs.py FAMILY OUT [--cache DIR] [--manifest FILE] [--load LIB] [--filter TEXT] [--seconds N]
 
 FAMILY is `corpus`, the cases of the manifest, or one of the families of `shapes.py`. The figures go to OUT as JSON.
-Cases that call targets which jaxlib does not have are left out, and said so.
+Both sides call the same handlers: LAPACK's are those of jaxlib, others those of LIB. Cases for which one side lacks a
+handler are left out, and said so.
 """
 
 import argparse
+import ctypes
 import hashlib
 import json
 import math
@@ -21,6 +23,7 @@ import jax
 import jaxlib
 import ml_dtypes
 import numpy as np
+from jaxlib import lapack
 
 import farcall
 import shapes
@@ -29,13 +32,30 @@ from sides import TooSlow, compare
 VIEWS = {"bfloat16": ml_dtypes.bfloat16, "float8_e4m3fn": ml_dtypes.float8_e4m3fn, "float8_e5m2": ml_dtypes.float8_e5m2}
 
 
+def handlers(library, targets):
+    """A registry with jaxlib's handlers for LAPACK and those of a library, which XLA gets, too, as far as a symbol has the
+    name of their target in camel case: state has a type, which cannot be both sides'."""
+    registry = farcall.Registry()
+    lapack._lapack.initialize()
+    for name, capsule, api_version in lapack.registrations()["cpu"]:
+        registry.register(name, capsule, "cpu", api_version)
+    if library:
+        registry.load(library)
+        symbols = ctypes.CDLL(library)
+        for target in targets:
+            symbol = getattr(symbols, target.title().replace("_", ""), None)
+            if symbol is not None:
+                jax.ffi.register_ffi_target(target, jax.ffi.pycapsule(symbol), platform="cpu")
+    return registry
+
+
 def corpus(args):
     """-> (name, text, inputs, options)"""
-    registry = farcall.Registry()
-    if args.load:
-        registry.load(args.load)
-    for case in json.loads(args.manifest.read_text())["cases"]:
-        if "expect_error" in case:
+    cases = json.loads(args.manifest.read_text())["cases"]
+    registry = handlers(args.load, sorted({target for case in cases for target in case.get("custom_calls", ())}))
+    for case in cases:
+        # What a handler with state gives depends on how often it has been called.
+        if "expect_error" in case or case.get("stateful"):
             continue
         program = args.manifest.parent / case["program"]
         inputs = []
