@@ -92,7 +92,12 @@ mod linux {
             unsafe { libc::CPU_CLR(number, &mut others) };
             // SAFETY: as above.
             let is_alone = unsafe { libc::CPU_COUNT(&others) == 0 };
-            self.left = (!is_alone && self.set(&others)).then_some((here, others));
+            // Where the system refuses, what it did last holds.
+            if is_alone {
+                self.left = None;
+            } else if self.set(&others) {
+                self.left = Some((here, others));
+            }
         }
 
         pub(super) fn leave_none(&mut self) {
@@ -145,8 +150,7 @@ mod other {
     }
 }
 
-#[cfg(test)]
-#[cfg(target_os = "linux")]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use std::sync::Arc;
     use std::sync::mpsc::channel;
