@@ -101,9 +101,10 @@ mod linux {
         }
 
         pub(super) fn leave_none(&mut self) {
-            let Some((_, ours)) = self.left.take() else { return };
-            if self.get().is_some_and(|now| is_same(&ours, &now)) {
-                self.set(&self.all);
+            let Some((_, ours)) = &self.left else { return };
+            let Some(now) = self.get() else { return };
+            if !is_same(ours, &now) || self.set(&self.all) {
+                self.left = None;
             }
         }
 
