@@ -20,15 +20,11 @@ module {
   func.func public @main(%arg0: tensor<4xf32>, %arg1: tensor<4xf32>, %arg2: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
     %c = stablehlo.constant dense<0> : tensor<i32>
     %c_0 = stablehlo.constant dense<1> : tensor<i32>
-    %0 = stablehlo.add %c, %c_0 : tensor<i32>
-    %1 = stablehlo.add %arg0, %arg2 : tensor<4xf32>
-    %c_1 = stablehlo.constant dense<1> : tensor<i32>
-    %2 = stablehlo.add %0, %c_1 : tensor<i32>
-    %3 = stablehlo.add %arg1, %arg2 : tensor<4xf32>
-    %c_2 = stablehlo.constant dense<1> : tensor<i32>
-    %4 = stablehlo.add %2, %c_2 : tensor<i32>
-    %5 = stablehlo.add %1, %arg2 : tensor<4xf32>
-    return %3, %5 : tensor<4xf32>, tensor<4xf32>
+    %0 = stablehlo.add %arg0, %arg2 : tensor<4xf32>
+    %1 = stablehlo.add %arg1, %arg2 : tensor<4xf32>
+    %2 = stablehlo.add %0, %arg2 : tensor<4xf32>
+    %c_1 = stablehlo.constant dense<3> : tensor<i32>
+    return %1, %2 : tensor<4xf32>, tensor<4xf32>
   }
 }
 // -----
@@ -55,12 +51,10 @@ module {
     %c = stablehlo.constant dense<5> : tensor<i32>
     %c_0 = stablehlo.constant dense<-2> : tensor<i32>
     %c_1 = stablehlo.constant dense<-2> : tensor<i32>
-    %0 = stablehlo.add %c_1, %c : tensor<i32>
-    %1 = stablehlo.sine %arg0 : tensor<f32>
-    %c_2 = stablehlo.constant dense<-2> : tensor<i32>
-    %2 = stablehlo.add %c_2, %0 : tensor<i32>
-    %3 = stablehlo.sine %1 : tensor<f32>
-    return %3 : tensor<f32>
+    %0 = stablehlo.sine %arg0 : tensor<f32>
+    %1 = stablehlo.sine %0 : tensor<f32>
+    %c_2 = stablehlo.constant dense<1> : tensor<i32>
+    return %1 : tensor<f32>
   }
 }
 // -----

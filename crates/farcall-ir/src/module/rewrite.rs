@@ -279,19 +279,11 @@ impl<'f> Rewriter<'f> {
         self.replace(call, &returned);
     }
 
-    /// Puts a copy of the instructions of a region, but for its return, before an instruction; `args` are what its
-    /// arguments are there, captured ones included. Gives what the region returns.
-    pub(crate) fn copy_before(&mut self, region: RegionId, next: InstId, args: &[ValueId]) -> Vec<ValueId> {
-        let view = self.func.region(region);
-        let mut map: ValueMap = view.args().iter().copied().zip(args.iter().copied()).collect();
-        let insts: Vec<InstId> = view.insts().filter(|i| *i.op() != Op::Return).map(|i| i.id()).collect();
-        let returned = view.returned().to_vec();
-        for inst in insts {
-            let copy = self.func.clone_inst(inst, &mut map);
-            self.func.insert_before(copy, next);
-            self.add_uses(copy);
-        }
-        returned.iter().map(|v| map.get(v).copied().unwrap_or(*v)).collect()
+    /// Puts a copy of an instruction before another one; as [`Func::clone_inst`].
+    pub(crate) fn copy_before(&mut self, inst: InstId, next: InstId, map: &mut ValueMap) {
+        let copy = self.func.clone_inst(inst, map);
+        self.func.insert_before(copy, next);
+        self.add_uses(copy);
     }
 
     /// Gives an instruction another operation.

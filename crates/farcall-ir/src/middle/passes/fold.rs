@@ -4,6 +4,8 @@
 //! selection, comparison, conversion, integers and booleans, and sums, differences and products of floats,
 //! which are rounded correctly. A function such as `tanh` is left to its kernel.
 
+use smallvec::SmallVec;
+
 use super::{Context, Pass, each_inst, is_pure};
 use crate::eval::{NoHost, Value, eval_inst, tensors};
 use crate::literal::Literal;
@@ -15,23 +17,41 @@ use crate::types::{TensorType, Type};
 pub static PASS: Pass = Pass { name: "fold", about: "computes small operations on constants", run };
 
 fn run(func: &mut Func, cx: &Context) {
-    // The evaluator wants a module around an instruction; nothing that is folded calls anything.
-    let nothing = Module::new(crate::diag::Source::none());
+    let nothing = no_module();
     each_inst(func, |r, _, id| {
-        if let Some(literals) = folded(&nothing, r.func().inst(id), cx) {
+        let inst = r.func().inst(id);
+        if let Some(literals) = folded(&nothing, inst, cx, |v| constant(inst.func(), v)) {
             replace(r, id, literals);
         }
     });
 }
 
-/// What an instruction gives, if that is known and small.
-fn folded(nothing: &Module, inst: Inst<'_>, cx: &Context) -> Option<Vec<Literal>> {
-    let func = inst.func();
-    let is_constant = |v: &ValueId| matches!(func.defining_inst(*v).map(Inst::op), Some(Op::Constant(_)));
-    let known = inst.operands().iter().all(is_constant);
-    if !known || !is_exact(inst) || !inst.region_ids().is_empty() || !is_pure(inst) {
+/// The evaluator wants a module around an instruction; nothing that is folded calls anything.
+pub(super) fn no_module() -> Module {
+    Module::new(crate::diag::Source::none())
+}
+
+/// What a value is, if an instruction says so.
+pub(super) fn constant(func: &Func, value: ValueId) -> Option<&Literal> {
+    match func.defining_inst(value)?.op() {
+        Op::Constant(literal) => Some(literal),
+        _ => None,
+    }
+}
+
+/// What an instruction gives, if that is small and `known` says what its operands are.
+pub(super) fn folded<'l>(
+    nothing: &Module,
+    inst: Inst<'_>,
+    cx: &Context,
+    known: impl Fn(ValueId) -> Option<&'l Literal>,
+) -> Option<Vec<Literal>> {
+    let operands: SmallVec<[&Literal; 4]> =
+        inst.operands().iter().map(|v| known(*v)).collect::<Option<_>>()?;
+    if !is_exact(inst) || !inst.region_ids().is_empty() || !is_pure(inst) {
         return None;
     }
+    let func = inst.func();
     let small = |v: &ValueId| match func.ty(*v) {
         Type::Tensor(t) => t.quant.is_none() && t.elements().is_some_and(|n| n <= cx.fold_limit),
         _ => false,
@@ -39,14 +59,10 @@ fn folded(nothing: &Module, inst: Inst<'_>, cx: &Context) -> Option<Vec<Literal>
     if !inst.results().iter().chain(inst.operands()).all(small) {
         return None;
     }
-    let constant = |v: &ValueId| match func.defining_inst(*v)?.op() {
-        Op::Constant(literal) => Some(Value::Tensor(literal.clone())),
-        _ => None,
-    };
-    if let Some(splat) = moved_splat(inst) {
+    if let Some(splat) = moved_splat(inst, &operands) {
         return Some(vec![splat]);
     }
-    let operands: Vec<Value> = inst.operands().iter().map(constant).collect::<Option<_>>()?;
+    let operands: Vec<Value> = operands.into_iter().map(|l| Value::Tensor(l.clone())).collect();
     // What cannot be computed here fails where it runs.
     let values = eval_inst(nothing, inst, &operands, &|_| None, &NoHost, cx.numerics).ok()?;
     let literals = tensors(&values);
@@ -55,13 +71,12 @@ fn folded(nothing: &Module, inst: Inst<'_>, cx: &Context) -> Option<Vec<Literal>
 
 /// What becomes of a constant whose elements are all equal where elements are only moved: the same, of another
 /// shape. (The evaluator would move each of them.)
-fn moved_splat(inst: Inst<'_>) -> Option<Literal> {
+fn moved_splat(inst: Inst<'_>, operands: &[&Literal]) -> Option<Literal> {
     let moves = matches!(
         inst.op(),
         Op::BroadcastInDim { .. } | Op::Reshape | Op::Transpose { .. } | Op::Slice(_) | Op::Reverse { .. }
     );
-    let (true, [x], [y]) = (moves, inst.operands(), inst.results()) else { return None };
-    let Op::Constant(literal) = inst.func().defining_inst(*x)?.op() else { return None };
+    let (true, [literal], [y]) = (moves, operands, inst.results()) else { return None };
     let ty = inst.func().tensor(*y)?;
     if !literal.is_splat() || literal.dtype() != ty.dtype {
         return None;

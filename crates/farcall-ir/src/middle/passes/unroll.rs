@@ -1,11 +1,16 @@
 //! Loop unrolling: a short loop whose number of iterations is known becomes its body, as often as it runs.
 //!
-//! What stands in the body can then be folded, and fused with what comes before and after: JAX writes the rounds of its
-//! random numbers as a loop over five of them. Only bodies of plain operations are unrolled, without loops, calls or
-//! anything that applies a region.
+//! What stands in the body can then be fused with what comes before and after: JAX writes the rounds of its random numbers
+//! as a loop over five of them. What is constant in an iteration (its number, and what follows from that) is folded while
+//! the body is copied. Only bodies of plain operations are unrolled, without loops, calls or anything that applies a
+//! region.
 
+use rustc_hash::FxHashMap;
+
+use super::fold::{constant, folded, no_module};
 use super::{Context, Pass, is_pure, regions_inside_out};
-use crate::module::{Func, Inst, InstId, Rewriter, ValueDef, ValueId};
+use crate::literal::Literal;
+use crate::module::{Func, Inst, InstId, Module, Rewriter, ValueId, ValueMap};
 use crate::op::{Binary, Direction, Op, Traits};
 use crate::scalar::Scalar;
 
@@ -16,7 +21,7 @@ pub static PASS: Pass = Pass { name: "unroll", about: "writes out loops of a few
 const ITERATIONS: usize = 8;
 const INSTRUCTIONS: usize = 512;
 
-fn run(func: &mut Func, _: &Context) {
+fn run(func: &mut Func, cx: &Context) {
     // Inner loops first: without them, the outer one may be short.
     for region in regions_inside_out(func) {
         let loops: Vec<InstId> =
@@ -30,20 +35,107 @@ fn run(func: &mut Func, _: &Context) {
             continue;
         }
         let mut r = Rewriter::new(func);
+        let mut unroller = Unroller { r: &mut r, cx, nothing: no_module(), constants: FxHashMap::default() };
         for (id, count) in short {
-            unroll(&mut r, id, count);
+            unroller.unroll(id, count);
         }
     }
 }
 
-fn unroll(r: &mut Rewriter<'_>, id: InstId, count: usize) {
-    let inst = r.func().inst(id);
-    let body = inst.region_ids()[1];
-    let (mut carried, captures) = (inst.own_operands().to_vec(), inst.captures().to_vec());
-    for _ in 0..count {
-        carried = r.copy_before(body, id, &[carried, captures.clone()].concat());
+/// Writes out the loops of a region, in order.
+struct Unroller<'r, 'f> {
+    r: &'r mut Rewriter<'f>,
+    cx: &'r Context,
+    nothing: Module,
+    /// Values of the region that were folded.
+    constants: FxHashMap<Literal, ValueId>,
+}
+
+/// What an iteration hands to the next one.
+enum Carried {
+    Value(ValueId),
+    /// Folded, and no instruction so far.
+    Constant(Literal),
+}
+
+impl Unroller<'_, '_> {
+    fn unroll(&mut self, id: InstId, count: usize) {
+        let inst = self.r.func().inst(id);
+        let Some(body) = inst.region(1) else { return };
+        let insts = body.insts().filter(|i| *i.op() != Op::Return);
+        let (constants, insts): (Vec<Inst<'_>>, Vec<Inst<'_>>) =
+            insts.partition(|i| matches!(i.op(), Op::Constant(_)));
+        let [constants, insts]: [Vec<InstId>; 2] =
+            [constants, insts].map(|list| list.into_iter().map(Inst::id).collect());
+        let (args, returned) = (body.own_args().to_vec(), body.returned().to_vec());
+        let mut carried: Vec<Carried> = inst.own_operands().iter().copied().map(Carried::Value).collect();
+        // What the values of the body are in the iteration that is copied, but for those that are folded.
+        let captured = body.captured_args().iter().copied();
+        let mut map: ValueMap = captured.zip(inst.captures().iter().copied()).collect();
+        for constant in constants {
+            self.r.copy_before(constant, id, &mut map);
+        }
+        for _ in 0..count {
+            let mut known: FxHashMap<ValueId, Literal> = FxHashMap::default();
+            for (arg, value) in args.iter().zip(carried) {
+                match value {
+                    Carried::Value(value) => _ = map.insert(*arg, value),
+                    Carried::Constant(literal) => _ = known.insert(*arg, literal),
+                }
+            }
+            for inst in &insts {
+                self.copy(*inst, id, &mut map, &mut known);
+            }
+            let handed = |v: &ValueId| match known.get(v) {
+                Some(literal) => Carried::Constant(literal.clone()),
+                None => Carried::Value(map.get(v).copied().unwrap_or(*v)),
+            };
+            carried = returned.iter().map(handed).collect();
+        }
+        let results = returned.iter().zip(carried).map(|(of, value)| match value {
+            Carried::Value(value) => value,
+            Carried::Constant(literal) => self.constant(literal, *of, id),
+        });
+        let results: Vec<ValueId> = results.collect();
+        self.r.replace(id, &results);
     }
-    r.replace(id, &carried);
+
+    /// Puts a copy of an instruction of the body before the loop, or what it gives into `known`.
+    fn copy(
+        &mut self,
+        inst: InstId,
+        next: InstId,
+        map: &mut ValueMap,
+        known: &mut FxHashMap<ValueId, Literal>,
+    ) {
+        let view = self.r.func().inst(inst);
+        let of = |v: ValueId| known.get(&v).or_else(|| constant(view.func(), *map.get(&v)?));
+        if let Some(literals) = folded(&self.nothing, view, self.cx, of) {
+            let results = view.results().to_vec();
+            known.extend(results.into_iter().zip(literals));
+            return;
+        }
+        let folded: Vec<ValueId> =
+            view.operands().iter().copied().filter(|v| known.contains_key(v)).collect();
+        for operand in folded {
+            if let Some(literal) = known.remove(&operand) {
+                map.insert(operand, self.constant(literal, operand, next));
+            }
+        }
+        self.r.copy_before(inst, next, map);
+    }
+
+    /// A value of the region that is constant; `of` is the one of a body that it stands for.
+    fn constant(&mut self, literal: Literal, of: ValueId, next: InstId) -> ValueId {
+        let func = self.r.func();
+        let ty = func.ty(of).clone();
+        if let Some(value) = self.constants.get(&literal).filter(|v| *func.ty(**v) == ty) {
+            return *value;
+        }
+        let value = self.r.value_before(next, Op::Constant(literal.clone()), [], ty);
+        self.constants.insert(literal, value);
+        value
+    }
 }
 
 /// True if the body is made of plain operations, few enough for so many copies.
@@ -78,7 +170,7 @@ fn iterations(inst: Inst<'_>) -> Option<usize> {
     if step == counter || ![*a, *b].contains(&counter) {
         return None;
     }
-    let [first, step, bound] = [inst.own_operands()[which], step, *bound].map(|v| constant(inst, v));
+    let [first, step, bound] = [inst.own_operands()[which], step, *bound].map(|v| integer(inst, v));
     let (mut value, step, bound) = (first?, step?, bound?);
     let holds = |value: i128| match c.direction {
         Direction::Lt => value < bound,
@@ -105,12 +197,9 @@ fn iterations(inst: Inst<'_>) -> Option<usize> {
 }
 
 /// The value of an integer that is constant, or is captured by a loop and constant.
-fn constant(while_: Inst<'_>, value: ValueId) -> Option<i128> {
-    let func = while_.func();
+fn integer(while_: Inst<'_>, value: ValueId) -> Option<i128> {
     let captured = while_.regions().find_map(|r| r.captured_args().iter().position(|a| *a == value));
-    let value = captured.map_or(value, |i| while_.captures()[i]);
-    let ValueDef::Result(inst, _) = func.def(value) else { return None };
-    let Op::Constant(literal) = func.inst(inst).op() else { return None };
+    let literal = constant(while_.func(), captured.map_or(value, |i| while_.captures()[i]))?;
     if literal.len() != 1 {
         return None;
     }
