@@ -219,7 +219,7 @@ fn the_middle_form_is_shown() {
     folder.prints(
         &["compile", "p.mlir", "--dump", "cse"],
         expect![[r#"
-            // after cse, pass 8 of 20
+            // after cse, pass 8 of 21
             module {
               func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<2x3xf32> {
                 %cst = stablehlo.constant dense<1.000000e+00> : tensor<f32>
@@ -230,7 +230,7 @@ fn the_middle_form_is_shown() {
               }
             }
 
-            // after cse, pass 10 of 20
+            // after cse, pass 10 of 21
             module {
               func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<2x3xf32> {
                 %cst = stablehlo.constant dense<1.000000e+00> : tensor<f32>
@@ -302,6 +302,7 @@ fn passes_are_listed_and_named() {
             │ products     ┆ computes products and what follows them by blocks of rows            │
             │ recompute    ┆ makes values again where that is less work than storing them         │
             │ simplify     ┆ applies algebraic rules, each by its name                            │
+            │ sorts        ┆ sorts no more of each line than is needed                            │
             │ transposes   ┆ lets products read and write what is transposed                      │
             │ unroll       ┆ writes out loops of a few iterations                                 │
             │ layouts      ┆ transposes what custom calls take and return in other layouts        │
@@ -311,7 +312,7 @@ fn passes_are_listed_and_named() {
             │ assign       ┆ gives every value a place                                            │
             └──────────────┴──────────────────────────────────────────────────────────────────────┘
 
-            run by default  expand,excess,canonicalize,unroll,fold,simplify,transposes,cse,licm,cse,dce,recompute,fuse,dce,products
+            run by default  expand,excess,canonicalize,unroll,fold,simplify,transposes,cse,licm,cse,dce,sorts,recompute,fuse,dce,products
             needed          expand,excess,dce
             always last     layouts,copies,coalesce,donate,assign
         "#]],

@@ -668,14 +668,14 @@ module {
 // passes: simplify
 // rule: slice_of_slice does not apply
 func.func @main(%a: tensor<16xf32>) -> tensor<2xf32> {
-  %x = stablehlo.reverse %a, dims = [0] : tensor<16xf32>
+  %x = stablehlo.negate %a : tensor<16xf32>
   %r = stablehlo.slice %x [1:6:3] : (tensor<16xf32>) -> tensor<2xf32>
   return %r : tensor<2xf32>
 }
 // =>
 module {
   func.func public @main(%arg0: tensor<16xf32>) -> tensor<2xf32> {
-    %0 = stablehlo.reverse %arg0, dims = [0] : tensor<16xf32>
+    %0 = stablehlo.negate %arg0 : tensor<16xf32>
     %1 = stablehlo.slice %0 [1:6:3] : (tensor<16xf32>) -> tensor<2xf32>
     return %1 : tensor<2xf32>
   }
@@ -960,5 +960,58 @@ module {
     %0 = stablehlo.reduce(%arg0 init: %arg2) applies stablehlo.add across dimensions = [1] : (tensor<3x2xf32>, tensor<f32>) -> tensor<3xf32>
     %1 = stablehlo.reduce(%arg1 init: %arg2) applies stablehlo.subtract across dimensions = [1] : (tensor<3x1xf32>, tensor<f32>) -> tensor<3xf32>
     return %0, %1 : tensor<3xf32>, tensor<3xf32>
+  }
+}
+// -----
+// passes: simplify
+// rule: slice_of_reverse applies
+func.func @main(%a: tensor<16x5xf32>) -> tensor<2x2xf32> {
+  // Rows 14 and 11.
+  %x = stablehlo.reverse %a, dims = [0] : tensor<16x5xf32>
+  %r = stablehlo.slice %x [1:6:3, 2:4] : (tensor<16x5xf32>) -> tensor<2x2xf32>
+  return %r : tensor<2x2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<16x5xf32>) -> tensor<2x2xf32> {
+    %0 = stablehlo.reverse %arg0, dims = [0] : tensor<16x5xf32>
+    %1 = stablehlo.slice %arg0 [11:15:3, 2:4] : (tensor<16x5xf32>) -> tensor<2x2xf32>
+    %2 = stablehlo.reverse %1, dims = [0] : tensor<2x2xf32>
+    return %2 : tensor<2x2xf32>
+  }
+}
+// -----
+// passes: simplify
+// rule: slice_of_reverse applies
+func.func @main(%a: tensor<4xf32>) -> tensor<0xf32> {
+  // Nothing.
+  %x = stablehlo.reverse %a, dims = [0] : tensor<4xf32>
+  %r = stablehlo.slice %x [3:3] : (tensor<4xf32>) -> tensor<0xf32>
+  return %r : tensor<0xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<4xf32>) -> tensor<0xf32> {
+    %0 = stablehlo.reverse %arg0, dims = [0] : tensor<4xf32>
+    %1 = stablehlo.slice %arg0 [3:3] : (tensor<4xf32>) -> tensor<0xf32>
+    %2 = stablehlo.reverse %1, dims = [0] : tensor<0xf32>
+    return %2 : tensor<0xf32>
+  }
+}
+// -----
+// passes: simplify
+// rule: slice_of_reverse does not apply
+func.func @main(%a: tensor<4xf32>) -> tensor<2xf32> {
+  // The other way round: it stays a reverse of a slice.
+  %x = stablehlo.slice %a [1:3] : (tensor<4xf32>) -> tensor<2xf32>
+  %r = stablehlo.reverse %x, dims = [0] : tensor<2xf32>
+  return %r : tensor<2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<4xf32>) -> tensor<2xf32> {
+    %0 = stablehlo.slice %arg0 [1:3] : (tensor<4xf32>) -> tensor<2xf32>
+    %1 = stablehlo.reverse %0, dims = [0] : tensor<2xf32>
+    return %1 : tensor<2xf32>
   }
 }

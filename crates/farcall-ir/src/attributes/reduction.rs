@@ -51,7 +51,17 @@ pub(crate) fn read_sort(f: &mut Fields<'_>) -> Result<Op, Bad> {
     let from_first = if dim < 0 { dim + i64::try_from(rank).unwrap_or(i64::MAX) } else { dim };
     let dim = usize::try_from(from_first)
         .map_err(|_| format!("attribute `dimension` is {dim}, but the operands have rank {rank}"))?;
-    Ok(Op::Sort { dim, is_stable: f.flag("is_stable")? })
+    let part = match f.optional_usizes("farcall.part")?.as_deref() {
+        None => None,
+        Some([start, limit]) => Some(*start..*limit),
+        Some(_) => {
+            return Err(
+                "attribute `farcall.part` is two numbers: the first element, and the one behind the last"
+                    .into(),
+            );
+        }
+    };
+    Ok(Op::Sort { dim, is_stable: f.flag("is_stable")?, part })
 }
 
 /// Window sizes, unless they are all 1 and as many as by default.

@@ -2,8 +2,11 @@
 //!
 //! Here regions become functions of scalars; [`super::folding`] and [`super::sorting`] apply them.
 
+use std::ops::Range;
+
 use farcall_sig::DType;
 
+use super::data::sliced;
 use super::folding::{self, Body};
 use super::machine::Machine;
 use super::number::{SHORT, flush};
@@ -81,10 +84,20 @@ pub(super) fn sort<'m>(
     inst: Inst<'m>,
     xs: &[Value],
     dim: usize,
+    part: Option<&Range<usize>>,
 ) -> Result<Vec<Value>, EvalError> {
     let inputs = tensors(xs)?;
     let mut body = applied(m, inst, 0)?;
-    values(sorting::sort(&inputs, dim, &mut |args, out| body.call(m, args, out)))
+    let sorted = sorting::sort(&inputs, dim, &mut |args, out| body.call(m, args, out))?;
+    let Some(part) = part else { return values(Ok(sorted)) };
+    let taken = sorted.iter().map(|line| {
+        let (mut start, mut limit) = (vec![0; line.dims().len()], line.dims().to_vec());
+        if let (Some(start), Some(limit)) = (start.get_mut(dim), limit.get_mut(dim)) {
+            (*start, *limit) = (part.start, part.end);
+        }
+        sliced(line, &start, &limit, &vec![1; line.dims().len()])
+    });
+    values(taken.collect())
 }
 
 /// `top_k`: operand.

@@ -94,11 +94,13 @@ pub(super) fn bytes(m: &Machine<'_>, inst: Inst<'_>, xs: &[Value]) -> usize {
         Op::SelectAndScatter(_) => sum([results(), operand(1).saturating_mul(2)]),
         // One slice at a time.
         Op::Scan(_) => 0,
-        Op::Sort { dim, .. } => {
+        Op::Sort { dim, part, .. } => {
             let first = xs.first().and_then(Value::tensor);
             let line = first.and_then(|l| l.dims().get(*dim).copied()).unwrap_or(1).max(1);
             let lines = first.map_or(0, |l| l.len() / line);
-            sum([line.saturating_mul(xs.len() + 1), lines])
+            // Whole lines, of which a part is taken.
+            let whole = if part.is_some() { operands() } else { 0 };
+            sum([line.saturating_mul(xs.len() + 1), lines, whole])
         }
         Op::TopK { .. } => {
             xs.first().and_then(Value::tensor).and_then(|l| l.dims().last().copied()).unwrap_or(1)

@@ -1,5 +1,7 @@
 //! Reductions, windows, sorting.
 
+use std::ops::Range;
+
 use farcall_sig::DType;
 
 use crate::infer::cx::Cx;
@@ -322,7 +324,7 @@ pub(super) fn scan(cx: &mut Cx<'_>, op: &Scan) -> Option<Vec<Type>> {
     Some(whole.chain(carried).collect())
 }
 
-pub(super) fn sort(cx: &mut Cx<'_>, dim: usize) -> Option<Vec<Type>> {
+pub(super) fn sort(cx: &mut Cx<'_>, dim: usize, part: Option<&Range<usize>>) -> Option<Vec<Type>> {
     let inputs = cx.tensors(0..cx.operand_count());
     // sort_c1
     let Some(first) = inputs.first() else {
@@ -356,7 +358,18 @@ pub(super) fn sort(cx: &mut Cx<'_>, dim: usize) -> Option<Vec<Type>> {
         )
     });
     // sort_c2
-    Some(inputs.iter().map(|t| (*t).clone().into()).collect())
+    let Some(part) = part else { return Some(inputs.iter().map(|t| (*t).clone().into()).collect()) };
+    let length = first.static_sizes().and_then(|sizes| sizes.get(dim).copied());
+    let fits = part.start <= part.end && length.is_some_and(|length| part.end <= length);
+    // sort_part
+    cx.check(fits, "sort_part", || {
+        format!("a line of {first} along dimension {dim} has no elements {} to {}", part.start, part.end)
+    });
+    let resized = |t: &TensorType| {
+        let size = |(d, size)| if d == dim { Dim::Static(part.len()) } else { size };
+        t.with_dims(t.dims().enumerate().map(size)).into()
+    };
+    Some(inputs.iter().map(|t| resized(t)).collect())
 }
 
 pub(super) fn top_k(cx: &mut Cx<'_>, k: usize) -> Option<Vec<Type>> {

@@ -291,6 +291,11 @@ impl<'f> Rewriter<'f> {
         self.func.set_op(inst, op);
     }
 
+    /// Gives an instruction results of these types; as [`Func::set_results`].
+    pub(crate) fn set_results(&mut self, inst: InstId, types: Vec<Type>) {
+        self.func.set_results(inst, types);
+    }
+
     /// The attributes of an instruction that are not part of its operation.
     pub fn attrs_mut(&mut self, inst: InstId) -> &mut AttrDict {
         self.func.attrs_mut(inst)

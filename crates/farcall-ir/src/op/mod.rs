@@ -42,6 +42,8 @@ pub use linalg::{FftKind, TriangularSolve, TriangularTranspose};
 pub use random::{RngAlgorithm, RngDistribution};
 pub use reduction::{ReduceWindow, Scan, SelectAndScatter};
 
+use std::ops::Range;
+
 use crate::ids::FuncId;
 use crate::literal::Literal;
 
@@ -179,6 +181,9 @@ pub enum Op {
         dim: usize,
         /// True if equal elements keep their order.
         is_stable: bool,
+        /// The elements of each line in order that are results; `None`: all of them. The pass
+        /// [`sorts`](crate::middle::passes::sorts) makes such sorts.
+        part: Option<Range<usize>>,
     },
     /// `chlo.top_k`: values and indices of the `k` largest along the last dimension.
     TopK {

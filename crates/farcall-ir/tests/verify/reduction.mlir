@@ -434,6 +434,12 @@ func.func @f(%a: tensor<2xf32>) {
   return
 }
 // -----
+// [sort_part] 2:8: a line of tensor<2xf32> along dimension 0 has no elements 1 to 3
+func.func @f(%a: tensor<2xf32>) {
+  %r = "stablehlo.sort"(%a) <{dimension = 0 : i64, farcall.part = array<i64: 1, 3>}> ({ ^bb0(%x0: tensor<f32>, %x1: tensor<f32>): %z = stablehlo.constant dense<true> : tensor<i1> "stablehlo.return"(%z) : (tensor<i1>) -> () }) : (tensor<2xf32>) -> tensor<2xf32>
+  return
+}
+// -----
 // [sort_c5] 2:8: the comparator must take two elements of each input and return tensor<i1>, found (tensor<f32>) -> (tensor<i1>)
 func.func @f(%a: tensor<2xf32>) {
   %r = "stablehlo.sort"(%a) <{dimension = 0 : i64, is_stable = true}> ({ ^bb0(%x0: tensor<f32>): %z = stablehlo.constant dense<true> : tensor<i1> "stablehlo.return"(%z) : (tensor<i1>) -> () }) : (tensor<2xf32>) -> tensor<2xf32>

@@ -55,6 +55,7 @@ mod reduce_precision;
 mod reorder;
 mod rng_bit_generator;
 mod scatter;
+mod select;
 mod select_and_scatter;
 mod simd;
 mod sort;
@@ -106,6 +107,7 @@ static TABLE: &[&Kernel] = &[
     &rng_bit_generator::KERNEL,
     &convolution::KERNEL,
     &sort::KERNEL,
+    &sort::PART,
     &top_k::KERNEL,
 ];
 

@@ -146,6 +146,7 @@ const QUESTIONS: &[fn(&mut Random, Start) -> Question] = &[
     products,
     convolution,
     sort,
+    sort_part,
     top_k,
     gather,
     arg_reduce,
@@ -317,8 +318,24 @@ fn sort(r: &mut Random, Start { dtype, x, y, .. }: Start) -> Question {
     let kind = [None, Some(CompareKind::TotalOrder)][r.below(2)];
     let c = Op::Compare(Compare { direction: [Direction::Lt, Direction::Gt][r.below(2)], kind });
     let types = vec![x, y.with_dtype(r.dtype())];
-    let op = Op::Sort { dim: r.below(3), is_stable: true };
+    let op = Op::Sort { dim: r.below(3), is_stable: true, part: None };
     (op, vec![body(dtype, 4, c, DType::Pred)], types.clone(), types)
+}
+
+fn sort_part(r: &mut Random, start: Start) -> Question {
+    let (op, bodies, inputs, mut outputs) = sort(r, start);
+    let Op::Sort { dim, is_stable, .. } = op else { return (op, bodies, inputs, outputs) };
+    let length = inputs[0].sizes().get(dim).copied().unwrap_or(1);
+    // Sometimes nothing, or more than there is.
+    let part = r.below(3)..(length.saturating_sub(r.below(2)) + usize::from(r.below(20) == 0));
+    for ty in &mut outputs {
+        let mut sizes = ty.sizes().to_vec();
+        if let Some(size) = sizes.get_mut(dim) {
+            *size = part.len() + usize::from(r.below(20) == 0);
+        }
+        *ty = ty.with_sizes(sizes);
+    }
+    (Op::Sort { dim, is_stable, part: Some(part) }, bodies, inputs, outputs)
 }
 
 fn top_k(r: &mut Random, Start { x, y, .. }: Start) -> Question {

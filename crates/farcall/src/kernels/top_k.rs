@@ -1,13 +1,11 @@
 //! `chlo.top_k`: the largest elements of each line along the last dimension, largest first, and their places.
 //! Equal ones come in the order of the operand; floats are in total order.
-//!
-//! An element becomes an integer of the reverse order, its place the lower bits of it, so that no two are equal. Of long
-//! lines, only elements are looked at closer that are larger than the smallest of as many as are asked for.
 
 use farcall_ir::{DType, Op};
 use half::{bf16, f16};
 
 use super::args::Prepared;
+use super::select::{self, Key};
 use super::simd::vectorized;
 use super::types::dispatch;
 use super::{Kernel, Request, apart};
@@ -18,13 +16,6 @@ pub(super) static KERNEL: Kernel = Kernel { name: "top_k", prepare, in_place: ap
 const TASK: usize = 1 << 16;
 /// Most tasks, each of which has scratch memory for a line.
 const MOST_TASKS: usize = 64;
-/// Elements that are compared at once.
-const LANES: usize = 32;
-
-/// How many ranks of a line are kept at once.
-fn room(k: usize, length: usize) -> usize {
-    if k > length / 8 { length } else { (4 * k).max(256).min(length) }
-}
 
 fn describe(request: &Request<'_>) -> String {
     match request.op {
@@ -49,17 +40,14 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let per_task = (TASK / length.max(1)).max(lines.div_ceil(MOST_TASKS)).max(1);
     let tasks = lines.div_ceil(per_task).max(1);
     dispatch!(x.dtype, [ints, floats, pred], T => {
-        let room = room(k, length);
-        let bytes = room.checked_mul(size_of::<<T as Ranked>::Rank>())?.checked_next_multiple_of(64)?;
+        let room = select::room(k, length);
+        let bytes = room.checked_mul(size_of::<Rank<T>>())?.checked_next_multiple_of(64)?;
         let prepared = Prepared::in_tasks(tasks, move |args, task| {
-            if k == 0 {
-                return;
-            }
             for at in task * per_task..((task + 1) * per_task).min(lines) {
                 // SAFETY: a line of the operand and of the results, which have elements of these types and are apart;
                 // there is scratch memory for the ranks of each task, which are integers.
                 let (x, values, places, ranks) = unsafe {
-                    let ranks = args.ptr::<<T as Ranked>::Rank>(args.scratch_place().from(task * bytes));
+                    let ranks = args.ptr::<Rank<T>>(args.scratch_place().from(task * bytes));
                     (
                         std::slice::from_raw_parts(args.input_ptr::<T>(0).add(at * length), length),
                         std::slice::from_raw_parts_mut(args.output_ptr::<T>(0).add(at * k), k),
@@ -75,83 +63,35 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     })?
 }
 
-/// The largest elements of a line, of which there are as many at least as are asked for. There is room for all ranks,
-/// or for some more than are asked for.
+/// What an element is ranked by.
+type Rank<T> = <<T as Ranked>::Key as Key>::Rank;
+
+/// The largest elements of a line, of which there are as many at least as are asked for.
 #[inline(always)]
-fn line<T: Ranked>(x: &[T], values: &mut [T], places: &mut [i32], ranks: &mut [T::Rank]) {
-    let k = values.len();
-    let (first, rest) = x.split_at(ranks.len());
-    for ((rank, x), i) in ranks.iter_mut().zip(first).zip(0..) {
-        *rank = x.rank(i);
-    }
-    if k < ranks.len() {
-        ranks.select_nth_unstable(k);
-    }
-    // The lowest key among the largest elements so far, which later ones have to exceed.
-    let lowest = |ranks: &[T::Rank]| ranks[..k].iter().max().map(|rank| x[T::place(*rank) as usize].key());
-    let (mut least, mut taken) = (lowest(ranks), k);
-    for (c, chunk) in rest.chunks(LANES).enumerate() {
-        let exceeds = match chunk.as_array::<LANES>() {
-            Some(chunk) => chunk.iter().fold(false, |any, x| any | (Some(x.key()) > least)),
-            None => true,
-        };
-        if !exceeds {
-            continue;
-        }
-        for (x, i) in chunk.iter().zip(first.len() + c * LANES..) {
-            if Some(x.key()) > least {
-                ranks[taken] = x.rank(i as u32);
-                taken += 1;
-                if taken == ranks.len() {
-                    ranks.select_nth_unstable(k);
-                    (least, taken) = (lowest(ranks), k);
-                }
-            }
-        }
-    }
-    if k < taken {
-        ranks[..taken].select_nth_unstable(k);
-    }
-    ranks[..k].sort_unstable();
-    for ((value, place), rank) in values.iter_mut().zip(places).zip(&*ranks) {
-        let i = T::place(*rank);
+fn line<T: Ranked>(x: &[T], values: &mut [T], places: &mut [i32], ranks: &mut [Rank<T>]) {
+    let ranks = select::first(x, values.len(), T::key, ranks);
+    for ((value, place), rank) in values.iter_mut().zip(places).zip(ranks) {
+        let i = <T::Key as Key>::place(*rank);
         (*value, *place) = (x[i as usize].quiet(), i.cast_signed());
     }
 }
 
 /// What an element is in the order of a line.
 trait Ranked: Copy + 'static {
-    /// An integer with room for the bits of an element and a place.
-    type Rank: Ord + Copy;
-    /// An integer of the order of elements.
-    type Key: Ord + Copy;
-    /// The element as such.
+    type Key: Key;
+    /// An integer that is lower for larger elements.
     fn key(self) -> Self::Key;
-    /// Less for larger elements, and for earlier ones among those that are equal.
-    fn rank(self, place: u32) -> Self::Rank;
-    /// The place that is in a rank.
-    fn place(rank: Self::Rank) -> u32;
     /// The element as the evaluator passes it on: NaNs of floats that it widens become quiet.
     fn quiet(self) -> Self;
 }
 
 macro_rules! ranked {
-    ($($t:ty, $key:ty, $rank:ty, $ascending:expr, $quiet:expr;)*) => {$(
+    ($($t:ty, $key:ty, $ascending:expr, $quiet:expr;)*) => {$(
         impl Ranked for $t {
-            type Rank = $rank;
             type Key = $key;
             #[inline(always)]
             fn key(self) -> $key {
-                $ascending(self)
-            }
-            #[inline(always)]
-            fn rank(self, place: u32) -> $rank {
-                let all = <$rank>::MAX >> 32;
-                (all - <$rank>::from(self.key())) << 32 | <$rank>::from(place)
-            }
-            #[inline(always)]
-            fn place(rank: $rank) -> u32 {
-                rank as u32
+                !$ascending(self)
             }
             #[inline(always)]
             fn quiet(self) -> $t {
@@ -183,16 +123,16 @@ fn same<T>(x: T) -> T {
 }
 
 ranked! {
-    u8, u8, u64, same, same;
-    u16, u16, u64, same, same;
-    u32, u32, u64, same, same;
-    u64, u64, u128, same, same;
-    i8, u8, u64, |x: i8| x.cast_unsigned() ^ 1 << 7, same;
-    i16, u16, u64, |x: i16| x.cast_unsigned() ^ 1 << 15, same;
-    i32, u32, u64, |x: i32| x.cast_unsigned() ^ 1 << 31, same;
-    i64, u64, u128, |x: i64| x.cast_unsigned() ^ 1 << 63, same;
-    f16, u16, u64, total!(f16, u16), quiet!(f16, 0x0200);
-    bf16, u16, u64, total!(bf16, u16), quiet!(bf16, 0x0040);
-    f32, u32, u64, total!(f32, u32), quiet!(f32, 0x0040_0000);
-    f64, u64, u128, total!(f64, u64), same;
+    u8, u8, same, same;
+    u16, u16, same, same;
+    u32, u32, same, same;
+    u64, u64, same, same;
+    i8, u8, |x: i8| x.cast_unsigned() ^ 1 << 7, same;
+    i16, u16, |x: i16| x.cast_unsigned() ^ 1 << 15, same;
+    i32, u32, |x: i32| x.cast_unsigned() ^ 1 << 31, same;
+    i64, u64, |x: i64| x.cast_unsigned() ^ 1 << 63, same;
+    f16, u16, total!(f16, u16), quiet!(f16, 0x0200);
+    bf16, u16, total!(bf16, u16), quiet!(bf16, 0x0040);
+    f32, u32, total!(f32, u32), quiet!(f32, 0x0040_0000);
+    f64, u64, total!(f64, u64), same;
 }

@@ -268,8 +268,25 @@ fn sort(g: &mut Gen) -> Option<()> {
     }
     let metas: Vec<Meta> = inputs.iter().map(|v| g.meta_of(*v)).collect();
     let result_types = inputs.iter().map(|v| g.tensor(*v).into()).collect();
-    let op = Op::Sort { dim: g.r.below(ty.rank()), is_stable: g.r.one_in(2) };
-    g.emit(NewInst::new(op, inputs).with_regions([body]), result_types, &metas).map(drop)
+    let op = Op::Sort { dim: g.r.below(ty.rank()), is_stable: g.r.one_in(2), part: None };
+    let dim = if let Op::Sort { dim, .. } = op { dim } else { 0 };
+    let sorted = g.emit(NewInst::new(op, inputs).with_regions([body]), result_types, &metas)?;
+    // Some elements of each line alone.
+    let length = ty.sizes()[dim];
+    if length > 0 && g.r.one_in(2) {
+        let count = 1 + g.r.below(length.div_ceil(8));
+        let between = g.r.below(length - count + 1);
+        let begin = g.r.pick(&[0, length - count, between]);
+        for (value, meta) in sorted.into_iter().zip(metas) {
+            let (mut start, mut limit) = (vec![0; ty.rank()], ty.sizes().to_vec());
+            (start[dim], limit[dim]) = (begin, begin + count);
+            let strides = vec![1; ty.rank()];
+            let to =
+                g.tensor(value).with_sizes(limit.iter().zip(&start).map(|(l, s)| l - s).collect::<Vec<_>>());
+            g.value_of(Op::Slice(Slice { start, limit, strides }), &[value], &to, meta)?;
+        }
+    }
+    Some(())
 }
 
 /// The first element comes before the second one: by one operand, then maybe by another.

@@ -15,6 +15,7 @@ pub mod licm;
 pub mod products;
 pub mod recompute;
 pub mod simplify;
+pub mod sorts;
 pub mod transposes;
 pub mod unroll;
 
@@ -81,6 +82,7 @@ pub static ALL: &[&Pass] = &[
     &products::PASS,
     &recompute::PASS,
     &simplify::PASS,
+    &sorts::PASS,
     &transposes::PASS,
     &unroll::PASS,
 ];

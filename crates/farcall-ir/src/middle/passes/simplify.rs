@@ -27,6 +27,8 @@ enum Simpler {
     Op(Op, Vec<ValueId>),
     /// A function of two elements, on one value everywhere and on the elements of another one in another shape.
     Each(Binary, [ValueId; 2]),
+    /// An operation on the result of another one on a value, of which both make the same type.
+    Twice(Op, Op, ValueId),
     /// A value, multiplied by a number.
     Scaled(ValueId, Scalar),
     /// An operation on values in these shapes, whose result has this one.
@@ -71,6 +73,7 @@ static RULES: &[Rule] = &[
     rule("reduce_one", reduce_one),
     rule("reduce_by_one", reduce_by_one),
     rule("slice_of_slice", slice_of_slice),
+    rule("slice_of_reverse", slice_of_reverse),
     rule("slice_of_concatenate", slice_of_concatenate),
     rule("convert_of_convert", convert_of_convert),
     rule("known_start", known_start),
@@ -120,6 +123,12 @@ fn simplify(r: &mut Rewriter<'_>, id: InstId, cx: &Context) -> bool {
         Simpler::Op(op, operands) => {
             r.set_op(id, op);
             r.set_operands(id, operands);
+        }
+        Simpler::Twice(first, then, x) => {
+            let Some(ty) = at.result().cloned() else { return false };
+            let x = r.value_before(id, first, [x], ty);
+            r.set_op(id, then);
+            r.set_operands(id, [x]);
         }
         Simpler::Each(op, [one, x]) => {
             let Some(ty) = at.result().cloned() else { return false };
@@ -527,6 +536,21 @@ fn slice_of_slice(at: &At<'_>) -> Option<Simpler> {
     let strides = each(&|d| first.strides[d] * outer.strides[d]);
     let limit = each(&|d| if sizes[d] == 0 { 0 } else { start[d] + (sizes[d] - 1) * strides[d] + 1 });
     Some(Simpler::Op(Op::Slice(Slice { start, limit, strides }), vec![x]))
+}
+
+/// The reverse of the slice of what is reversed.
+fn slice_of_reverse(at: &At<'_>) -> Option<Simpler> {
+    let Op::Slice(slice) = at.op() else { return None };
+    let made = at.made(at.first()?)?;
+    let (Op::Reverse { dims }, [x]) = (made.op(), made.operands()) else { return None };
+    let (from, to) = (at.ty(*x)?.sizes(), at.result()?.sizes());
+    let mut slice = slice.clone();
+    for d in dims.iter().copied().filter(|d| to[*d] > 0) {
+        let last = slice.start[d] + (to[d] - 1) * slice.strides[d];
+        slice.limit[d] = from[d] - slice.start[d];
+        slice.start[d] = from[d] - 1 - last;
+    }
+    Some(Simpler::Twice(Op::Slice(slice), made.op().clone(), *x))
 }
 
 /// A slice that lies within one of the parts.

@@ -115,9 +115,8 @@ impl Unroller<'_, '_> {
             known.extend(results.into_iter().zip(literals));
             return;
         }
-        let folded: Vec<ValueId> =
-            view.operands().iter().copied().filter(|v| known.contains_key(v)).collect();
-        for operand in folded {
+        let asked: Vec<ValueId> = view.operands().iter().copied().filter(|v| known.contains_key(v)).collect();
+        for operand in asked {
             if let Some(literal) = known.remove(&operand) {
                 map.insert(operand, self.constant(literal, operand, next));
             }

@@ -11,7 +11,7 @@ use farcall_ir::DType;
 use super::comparator::{Key, Order};
 use super::element::{Element, Word};
 use super::radix::{self, Keyed, Packed, Pair};
-use super::{Shape, Sorter};
+use super::{Begin, Shape, Sorter};
 use crate::kernels::args::Args;
 use crate::kernels::types::dispatch;
 
@@ -100,7 +100,7 @@ impl Item<u64> for Pair {
 fn lines<T: Element, I: Item<T::Word>>(key: Key, carried: Option<usize>, shape: Shape) -> Option<Sorter> {
     let n = shape.length;
     let half = n.checked_mul(size_of::<I>())?.checked_next_multiple_of(64)?;
-    let sort = move |args: &Args<'_>, begin: usize, scratch: *mut u8| {
+    let sort = move |args: &Args<'_>, begin: Begin, scratch: *mut u8| {
         // SAFETY: the halves of the scratch memory, which are apart and aligned, of integers.
         let (items, spare) = unsafe {
             (
@@ -119,7 +119,7 @@ fn lines<T: Element, I: Item<T::Word>>(key: Key, carried: Option<usize>, shape: 
 }
 
 /// A line of an operand, and the line of the result.
-struct Strided<T> {
+pub(super) struct Strided<T> {
     input: *const T,
     output: *mut T,
     shape: Shape,
@@ -130,10 +130,10 @@ impl<T: Copy> Strided<T> {
     ///
     /// # Safety
     /// They are there, and have elements of this type.
-    unsafe fn new(args: &Args<'_>, i: usize, begin: usize, shape: Shape) -> Strided<T> {
+    pub(super) unsafe fn new(args: &Args<'_>, i: usize, begin: Begin, shape: Shape) -> Strided<T> {
         // SAFETY: the caller's promise.
         let (input, output) =
-            unsafe { (args.input_ptr::<T>(i).add(begin), args.output_ptr::<T>(i).add(begin)) };
+            unsafe { (args.input_ptr::<T>(i).add(begin.input), args.output_ptr::<T>(i).add(begin.output)) };
         Strided { input, output, shape }
     }
 
@@ -173,6 +173,20 @@ impl<T: Copy> Strided<T> {
     }
 }
 
+impl<T: Element> Strided<T> {
+    /// Calls `f` with each element of the operand, and the place that it gets in an order.
+    #[inline(always)]
+    pub(super) fn each_place(&self, order: Order, mut f: impl FnMut(usize, T, T::Word)) {
+        let one = T::opaque_one();
+        // A loop for each.
+        match order {
+            Order::Total => self.each(|i, x| f(i, x, x.place(Order::Total, one))),
+            Order::Jax => self.each(|i, x| f(i, x, x.place(Order::Jax, one))),
+            Order::Numbers => self.each(|i, x| f(i, x, x.place(Order::Numbers, one))),
+        }
+    }
+}
+
 /// What reading a line says of it.
 #[derive(Default)]
 struct Read {
@@ -193,22 +207,11 @@ fn line<T: Element, I: Item<T::Word>>(
     // By number, if items of equal keys would not keep their order.
     let by_number = with.is_some() && items.len() <= radix::SHORT;
     let mut read = Read::default();
-    let one = T::opaque_one();
-    macro_rules! fill {
-        ($order:expr) => {
-            x.each(|i, x| {
-                let place = x.place($order, one);
-                read.nan |= x.is_nan();
-                read.lost |= place != x.total();
-                items[i] = I::new(place.flip(flip), i as u32);
-            })
-        };
-    }
-    match key.order {
-        Order::Total => fill!(Order::Total),
-        Order::Jax => fill!(Order::Jax),
-        Order::Numbers => fill!(Order::Numbers),
-    }
+    x.each_place(key.order, |i, x, place| {
+        read.nan |= x.is_nan();
+        read.lost |= place != x.total();
+        items[i] = I::new(place.flip(flip), i as u32);
+    });
     if key.order == Order::Numbers && read.nan {
         return false;
     }
@@ -230,8 +233,8 @@ fn line<T: Element, I: Item<T::Word>>(
             begin..begin + sorted[begin..].partition_point(|item| item.word() == place)
         });
         let mut next = ranges.clone().map(|range| range.start);
-        x.each(|_, x| {
-            let place = x.place(key.order, one).flip(flip);
+        x.each_place(key.order, |_, x, place| {
+            let place = place.flip(flip);
             for (next, equal) in next.iter_mut().zip(places) {
                 if place == equal {
                     spare[*next] = I::new(x.total(), 0);

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Lines of one operand, or of a key and what goes with it in four bytes, are sorted as they are ([`line`]). In others,
-//! the numbers of elements are sorted, and the operands brought in this order ([`order`]). Lines with elements that are
+//! the numbers of elements are sorted, and the operands brought in this order ([`order`]). If only the first or last
+//! elements of a line are wanted, they are selected, and only these are sorted ([`part`]). Lines with elements that are
 //! neither less than, greater than nor equal to others (NaNs) are merged like in the evaluator, to produce the same
 //! permutation.
 
@@ -14,41 +15,73 @@ mod comparator;
 mod element;
 mod line;
 mod order;
+mod part;
 mod radix;
 
-use farcall_ir::{DType, Op};
+use farcall_ir::{DType, Op, TensorType};
 
 use super::args::{Args, Prepared};
-use super::{InPlace, Kernel, Request, nothing};
+use super::{InPlace, Kernel, Request, apart, nothing};
 use comparator::{Key, Order};
 
 pub(super) static KERNEL: Kernel =
-    Kernel { name: "sort", prepare, in_place: |_| InPlace::Corresponding, describe: nothing };
+    Kernel { name: "sort", prepare: whole, in_place: |_| InPlace::Corresponding, describe: nothing };
+
+/// The same of a part of each line.
+pub(super) static PART: Kernel =
+    Kernel { name: "sort_part", prepare: some, in_place: apart, describe: describe_part };
 
 /// Elements of a task, and from which on a run may take long.
 const TASK: usize = 1 << 15;
 /// Most tasks, each of which has scratch memory for a line.
 const MOST_TASKS: usize = 16;
 
+fn whole(request: &Request<'_>) -> Option<Prepared> {
+    if matches!(request.op, Op::Sort { part: None, .. }) { prepare(request) } else { None }
+}
+
+fn some(request: &Request<'_>) -> Option<Prepared> {
+    if matches!(request.op, Op::Sort { part: Some(_), .. }) { prepare(request) } else { None }
+}
+
+fn describe_part(request: &Request<'_>) -> String {
+    match request.op {
+        Op::Sort { part: Some(part), .. } => format!("{} to {}", part.start, part.end),
+        _ => String::new(),
+    }
+}
+
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
-    let (Op::Sort { dim, .. }, [body]) = (request.op, request.bodies) else { return None };
+    let (Op::Sort { dim, part, .. }, [body]) = (request.op, request.bodies) else { return None };
     let first = request.inputs.first()?;
     let elements = first.elements()?;
     let (inputs, outputs) = (request.inputs, request.outputs);
-    if inputs != outputs || inputs.iter().any(|x| x.sizes() != first.sizes()) {
+    let length = *first.sizes().get(*dim)?;
+    u32::try_from(length).ok()?;
+    let part = part.clone().unwrap_or(0..length);
+    if part.start > part.end || part.end > length {
+        return None;
+    }
+    let mut sizes = first.sizes().to_vec();
+    sizes[*dim] = part.len();
+    let is_part = |(x, y): (&&TensorType, &&TensorType)| {
+        x.sizes() == first.sizes() && x.dtype == y.dtype && y.sizes() == sizes
+    };
+    if inputs.len() != outputs.len() || !inputs.iter().zip(outputs).all(is_part) {
         return None;
     }
     let types: Vec<DType> = inputs.iter().map(|x| x.dtype).collect();
     let keys: Vec<Key> = comparator::order(body, inputs)?;
-    let length = *first.sizes().get(*dim)?;
-    u32::try_from(length).ok()?;
     let stride = if elements == 0 { 0 } else { first.sizes()[dim + 1..].iter().product() };
     let shape = Shape { length, stride };
     // What is sorted as it is may turn out to be unordered.
-    let alone = line::sorter(&types, &keys, shape);
+    let alone = match part.len() {
+        all if all == length => line::sorter(&types, &keys, shape),
+        _ => part::sorter(&types, &keys, shape, &part),
+    };
     let by_order = match &alone {
         Some(_) if !keys.iter().any(Key::may_be_unordered) => None,
-        _ => Some(order::sorter(&types, keys, shape)?),
+        alone => Some(order::sorter(&types, keys, shape, part.clone(), alone.is_some())?),
     };
     let scratch = [&alone, &by_order].into_iter().flatten().map(|s| s.scratch).max().unwrap_or(0);
     let scratch = scratch.checked_next_multiple_of(64)?;
@@ -56,10 +89,11 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let per_task = (TASK / length.max(1)).max(lines.div_ceil(MOST_TASKS)).max(1);
     let tasks = lines.div_ceil(per_task).max(1);
     let prepared = Prepared::in_tasks(tasks, move |args, task| {
+        // Scratch memory that no other task uses.
         let room = args.ptr::<u8>(args.scratch_place().from(task * scratch));
         for line in task * per_task..((task + 1) * per_task).min(lines) {
-            let begin = line / stride * stride * length + line % stride;
-            // The first element of a line, and scratch memory that no other task uses.
+            let begin = |length: usize| line / stride * stride * length + line % stride;
+            let begin = Begin { input: begin(length), output: begin(part.len()) };
             let sorted = |s: &Option<Sorter>| s.as_ref().is_some_and(|s| (s.sort)(args, begin, room));
             let _ = sorted(&alone) || sorted(&by_order);
         }
@@ -68,17 +102,24 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     Some(prepared.with_scratch(scratch.checked_mul(tasks)?))
 }
 
+/// The numbers of the first elements of a line, among those of the operands and of the results.
+#[derive(Clone, Copy)]
+struct Begin {
+    input: usize,
+    output: usize,
+}
+
 /// A way to sort lines.
 struct Sorter {
     /// Bytes of scratch memory that it needs.
     scratch: usize,
-    /// Sorts the line that begins at an element; false if it has no order, and was left as it is.
+    /// Sorts the line that begins there; false if it has no order, and was left as it is.
     ///
-    /// To be called with the number of the line's first element, and scratch memory.
+    /// To be called with scratch memory.
     sort: SortLine,
 }
 
-type SortLine = Box<dyn Fn(&Args<'_>, usize, *mut u8) -> bool + Send + Sync>;
+type SortLine = Box<dyn Fn(&Args<'_>, Begin, *mut u8) -> bool + Send + Sync>;
 
 /// The lines of all operands.
 #[derive(Clone, Copy)]

@@ -1,25 +1,31 @@
 //! Lines of any operands: the numbers of their elements are sorted, then every operand is brought in that order.
 
+use std::ops::Range;
+
 use farcall_ir::DType;
 
 use super::comparator::Key;
 use super::element::Element;
 use super::radix::{self, Keyed, Packed, Pair};
-use super::{Shape, Sorter};
+use super::{Begin, Shape, Sorter};
 use crate::kernels::args::Args;
 use crate::kernels::types::{by_size, dispatch};
 
-/// A sorter of such lines; `None` for element types that it does not know.
-pub(super) fn sorter(types: &[DType], keys: Vec<Key>, shape: Shape) -> Option<Sorter> {
+/// A sorter of such lines, of which `part` is the result; `None` for element types that it does not know. `merges`: it is
+/// asked for nothing but lines with unordered elements.
+pub(super) fn sorter(
+    types: &[DType],
+    keys: Vec<Key>,
+    shape: Shape,
+    part: Range<usize>,
+    merges: bool,
+) -> Option<Sorter> {
     let read: Vec<ReadKeys> = keys.iter().map(reader).collect::<Option<_>>()?;
-    let mut permute = Vec::with_capacity(types.len());
-    for dtype in types {
-        permute.push((dtype.size(), by_size!(dtype.size(), T => permute_line::<T> as Permute)?));
-    }
-    let layout = Layout::new(shape.length, keys.len())?;
+    let permute = Permute::of(types)?;
+    let layout = Layout::new(shape.length, keys.len(), merges.then(|| permute.room(part.len())))?;
     let scratch = layout.end;
-    let lines = Lines { keys, read, permute, shape, layout };
-    let sort = move |args: &Args<'_>, begin: usize, scratch: *mut u8| {
+    let lines = Lines { keys, read, permute, shape, part, layout };
+    let sort = move |args: &Args<'_>, begin: Begin, scratch: *mut u8| {
         // SAFETY: whoever calls it promises that the line and the scratch memory are there.
         unsafe { lines.sort(args, begin, scratch) }
     };
@@ -53,8 +59,49 @@ fn reader(key: &Key) -> Option<ReadKeys> {
     })
 }
 
+/// Brings the operands in order: per operand, the size of an element, and how a line of such is permuted.
+pub(super) struct Permute(Vec<(usize, PermuteLine)>);
+
+impl Permute {
+    /// For operands of these types; `None` if it does not know one.
+    pub(super) fn of(types: &[DType]) -> Option<Permute> {
+        let line = |dtype: &DType| {
+            Some((dtype.size(), by_size!(dtype.size(), T => permute_line::<T> as PermuteLine)?))
+        };
+        types.iter().map(line).collect::<Option<_>>().map(Permute)
+    }
+
+    /// Bytes of room for so many elements of any operand.
+    pub(super) fn room(&self, elements: usize) -> usize {
+        self.0.iter().map(|(size, _)| *size).max().unwrap_or(0).saturating_mul(elements)
+    }
+
+    /// Writes the elements of these numbers of each operand.
+    ///
+    /// # Safety
+    /// Lines of all operands and results of these types begin there; these have as many elements as there are numbers;
+    /// each number is that of an element; there is [`room`](Permute::room).
+    pub(super) unsafe fn lines(
+        &self,
+        args: &Args<'_>,
+        begin: Begin,
+        stride: usize,
+        order: &[u32],
+        room: *mut u8,
+    ) {
+        for (i, (size, permute)) in self.0.iter().enumerate() {
+            // SAFETY: the caller's promise.
+            unsafe {
+                let x = args.input_ptr::<u8>(i).add(begin.input * size);
+                let out = args.output_ptr::<u8>(i).add(begin.output * size);
+                permute(x, out, stride, order, room);
+            }
+        }
+    }
+}
+
 /// Gives the elements of a line a new order: element `order[i]` comes to be number `i`.
-type Permute = unsafe fn(x: *const u8, out: *mut u8, stride: usize, order: &[u32], room: *mut u8);
+type PermuteLine = unsafe fn(x: *const u8, out: *mut u8, stride: usize, order: &[u32], room: *mut u8);
 
 /// # Safety
 /// `x` and `out` are lines of elements of the size of `T`, the same one or apart; `order` has numbers of these;
@@ -74,14 +121,15 @@ unsafe fn permute_line<T: Copy>(x: *const u8, out: *mut u8, stride: usize, order
 struct Lines {
     keys: Vec<Key>,
     read: Vec<ReadKeys>,
-    /// Per operand: size of an element, and how it is permuted.
-    permute: Vec<(usize, Permute)>,
+    permute: Permute,
     shape: Shape,
+    part: Range<usize>,
     layout: Layout,
 }
 
 /// Where parts of the scratch memory begin: numbers of elements in order and room for as many, keys, and room for
-/// what is sorted, twice, or for elements, of which each takes up to 16 bytes.
+/// what is sorted, twice, or for elements, of which each takes up to 16 bytes. What is only merged takes so many bytes of
+/// room, once.
 struct Layout {
     spare: usize,
     keys: usize,
@@ -91,11 +139,15 @@ struct Layout {
 }
 
 impl Layout {
-    fn new(length: usize, count: usize) -> Option<Layout> {
+    fn new(length: usize, count: usize, merges: Option<usize>) -> Option<Layout> {
         let part = |size: usize| length.checked_mul(size)?.checked_next_multiple_of(64);
         let spare = part(4)?;
         let keys = spare.checked_mul(2)?;
         let room = keys.checked_add(part(count.checked_mul(8)?)?)?;
+        if let Some(bytes) = merges {
+            let end = room.checked_add(bytes)?;
+            return Some(Layout { spare, keys, room, room_2: room, end });
+        }
         let room_2 = room.checked_add(part(size_of::<Pair>())?)?;
         Some(Layout { spare, keys, room, room_2, end: room_2.checked_add(part(size_of::<Pair>())?)? })
     }
@@ -110,11 +162,11 @@ struct Room<'a> {
 }
 
 impl Lines {
-    /// Sorts the line that begins at this element.
+    /// Sorts the line that begins there.
     ///
     /// # Safety
-    /// It is that of a line of the operands that this was made for, and there is so much scratch memory.
-    unsafe fn sort(&self, args: &Args<'_>, begin: usize, scratch: *mut u8) -> bool {
+    /// Lines of the operands and results that this was made for begin there, and there is so much scratch memory.
+    unsafe fn sort(&self, args: &Args<'_>, begin: Begin, scratch: *mut u8) -> bool {
         let (Shape { length: n, stride }, layout) = (self.shape, &self.layout);
         // SAFETY: the parts of the scratch memory, which are apart, and aligned.
         let mut room = unsafe {
@@ -128,7 +180,7 @@ impl Lines {
         let mut unordered = false;
         for ((key, read), keys) in self.keys.iter().zip(&self.read).zip(room.keys.chunks_exact_mut(n)) {
             // SAFETY: an element of the operand.
-            let x = unsafe { args.input_ptr::<u8>(key.operand).add(begin * key.dtype.size()) };
+            let x = unsafe { args.input_ptr::<u8>(key.operand).add(begin.input * key.dtype.size()) };
             unordered |= read(x, stride, keys);
         }
         room.order.iter_mut().zip(0..).for_each(|(at, i)| *at = i);
@@ -142,14 +194,9 @@ impl Lines {
                 unsafe { room.by_key(k * n, key.dtype.size()) };
             }
         }
-        for (i, (size, permute)) in self.permute.iter().enumerate() {
-            // SAFETY: lines of the operand and the result; there is room for elements of any size.
-            unsafe {
-                let (x, out) =
-                    (args.input_ptr::<u8>(i).add(begin * size), args.output_ptr::<u8>(i).add(begin * size));
-                permute(x, out, stride, room.order, room.items[0]);
-            }
-        }
+        let wanted = &room.order[self.part.clone()];
+        // SAFETY: lines of the operands and the results; numbers of elements; there is room for elements of any size.
+        unsafe { self.permute.lines(args, begin, stride, wanted, room.items[0]) };
         true
     }
 

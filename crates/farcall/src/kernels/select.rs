@@ -1,0 +1,102 @@
+//! The first elements of a line in an order, by selection: of a long line, only those are looked at closer that come
+//! before the last one of as many as are asked for.
+//!
+//! An element becomes an integer, its key, in the order that is asked for; the place of the element becomes the lower
+//! bits of its rank, so that no two are equal, and those of equal keys come in the order of the line.
+
+/// Elements that are compared at once.
+const LANES: usize = 32;
+
+/// An unsigned integer by which elements are ordered: lower ones come first.
+pub(super) trait Key: Ord + Copy + 'static {
+    /// An integer with room for a key and a place.
+    type Rank: Ord + Copy + 'static;
+    /// Less for lower keys, and for earlier places of equal ones.
+    fn rank(self, place: u32) -> Self::Rank;
+    /// The key that is in a rank.
+    fn of(rank: Self::Rank) -> Self;
+    /// The place that is in a rank.
+    fn place(rank: Self::Rank) -> u32;
+}
+
+macro_rules! keys {
+    ($($t:ty, $rank:ty;)*) => {$(
+        impl Key for $t {
+            type Rank = $rank;
+            #[inline(always)]
+            fn rank(self, place: u32) -> $rank {
+                <$rank>::from(self) << 32 | <$rank>::from(place)
+            }
+            #[inline(always)]
+            fn of(rank: $rank) -> $t {
+                (rank >> 32) as $t
+            }
+            #[inline(always)]
+            fn place(rank: $rank) -> u32 {
+                rank as u32
+            }
+        }
+    )*};
+}
+
+keys! {
+    u8, u64;
+    u16, u64;
+    u32, u64;
+    u64, u128;
+}
+
+/// How many ranks [`first`] needs room for: those of a whole line, or of some more elements than are asked for.
+pub(super) fn room(k: usize, length: usize) -> usize {
+    if k > length / 8 { length } else { (4 * k).max(256).min(length) }
+}
+
+/// The ranks of the first `k` elements of a line in order, of which there are as many at least. `ranks`: as many as
+/// [`room`] says.
+#[inline(always)]
+pub(super) fn first<'r, X: Copy, K: Key>(
+    x: &[X],
+    k: usize,
+    key: impl Fn(X) -> K,
+    ranks: &'r mut [K::Rank],
+) -> &'r [K::Rank] {
+    if k == 0 {
+        return &[];
+    }
+    let (begin, rest) = x.split_at(ranks.len());
+    for ((rank, x), i) in ranks.iter_mut().zip(begin).zip(0..) {
+        *rank = key(*x).rank(i);
+    }
+    if k < ranks.len() {
+        ranks.select_nth_unstable(k);
+    }
+    // The last key of the first elements so far, before which later ones have to come.
+    let last = |ranks: &[K::Rank]| ranks[..k].iter().copied().max().map(K::of);
+    let before = |x: X, last: Option<K>| last.is_some_and(|last| key(x) < last);
+    let (mut least, mut taken) = (last(ranks), k);
+    for (c, chunk) in rest.chunks(LANES).enumerate() {
+        let some = match chunk.as_array::<LANES>() {
+            Some(chunk) => chunk.iter().fold(false, |any, x| any | before(*x, least)),
+            None => true,
+        };
+        if !some {
+            continue;
+        }
+        for (x, i) in chunk.iter().zip(begin.len() + c * LANES..) {
+            if before(*x, least) {
+                ranks[taken] = key(*x).rank(i as u32);
+                taken += 1;
+                if taken == ranks.len() {
+                    ranks.select_nth_unstable(k);
+                    (least, taken) = (last(ranks), k);
+                }
+            }
+        }
+    }
+    if k < taken {
+        ranks[..taken].select_nth_unstable(k);
+    }
+    let ranks = &mut ranks[..k];
+    ranks.sort_unstable();
+    ranks
+}
