@@ -15,7 +15,12 @@ use super::shape::{Shape, Spatial};
 /// Products of a task at least.
 const TASK: usize = 1 << 18;
 
-/// Results that are computed together.
+/// Features whose sums are kept in registers at once: so many if a sum has so many bytes at most, else [`SOME`].
+const MANY: (usize, usize) = (64, 4);
+/// The same of other sums, and of what is left.
+const SOME: usize = 16;
+
+/// Windows that are computed together.
 const LANES: usize = 64;
 
 /// Most spatial dimensions.
@@ -187,23 +192,81 @@ impl Depthwise {
         y: *const S,
         out: *mut R,
     ) {
-        for first in (0..self.features.0).step_by(LANES) {
-            let width = LANES.min(self.features.0 - first);
-            let mut sums = [T::ZERO; LANES];
-            self.taps(self.spatial.len(), at, |image, kernel| {
-                // SAFETY: features of an element, and their factors.
-                let (x, y) = unsafe {
-                    let (x, y) = (x.add(image + first), y.add(kernel + first));
-                    (std::slice::from_raw_parts(x, width), std::slice::from_raw_parts(y, width))
-                };
-                for ((sum, x), y) in sums.iter_mut().zip(x).zip(y) {
-                    *sum = sum.plus(x.widen().times(y.widen()));
-                }
-            });
-            for (i, sum) in sums[..width].iter().enumerate() {
-                // SAFETY: a result.
-                unsafe { out.add(first + i).write(R::narrow(*sum)) };
+        let (count, mut done) = (self.features.0, 0);
+        while done < count {
+            if count - done >= MANY.0 && size_of::<T>() <= MANY.1 {
+                // SAFETY: as above.
+                unsafe { self.block::<S, T, R, { MANY.0 }>(at, x.add(done), y.add(done), out.add(done)) };
+                done += MANY.0;
+            } else if count >= SOME {
+                // The last ones may be computed again.
+                done = done.min(count - SOME);
+                // SAFETY: as above.
+                unsafe { self.block::<S, T, R, SOME>(at, x.add(done), y.add(done), out.add(done)) };
+                done += SOME;
+            } else {
+                // SAFETY: as above.
+                unsafe { self.few::<S, T, R>(at, count, x, y, out) };
+                done = count;
             }
+        }
+    }
+
+    /// `W` features of one place, whose sums stay in registers.
+    ///
+    /// # Safety
+    /// As [`Depthwise::row`].
+    #[inline(always)]
+    unsafe fn block<S: Stored<T>, T: Element + Ring, R: Stored<T>, const W: usize>(
+        &self,
+        at: &[isize; MOST],
+        x: *const S,
+        y: *const S,
+        out: *mut R,
+    ) {
+        let mut sums = [T::ZERO; W];
+        self.taps(self.spatial.len(), at, |image, kernel| {
+            // SAFETY: features of an element, and their factors. Arrays that are read as a whole would be copied first.
+            let (x, y) = unsafe { (&*x.add(image).cast::<[S; W]>(), &*y.add(kernel).cast::<[S; W]>()) };
+            for j in 0..W {
+                sums[j] = sums[j].plus(x[j].widen().times(y[j].widen()));
+            }
+        });
+        for (j, sum) in sums.iter().enumerate() {
+            // SAFETY: a result.
+            unsafe { out.add(j).write(R::narrow(*sum)) };
+        }
+    }
+
+    /// Fewer than [`SOME`] features of one place.
+    ///
+    /// # Safety
+    /// As [`Depthwise::row`].
+    #[inline(always)]
+    unsafe fn few<S: Stored<T>, T: Element + Ring, R: Stored<T>>(
+        &self,
+        at: &[isize; MOST],
+        width: usize,
+        x: *const S,
+        y: *const S,
+        out: *mut R,
+    ) {
+        let mut sums = [T::ZERO; SOME];
+        self.taps(self.spatial.len(), at, |image, kernel| {
+            // SAFETY: features of an element, and their factors.
+            let (x, y) = unsafe {
+                (
+                    std::slice::from_raw_parts(x.add(image), width),
+                    std::slice::from_raw_parts(y.add(kernel), width),
+                )
+            };
+            for ((sum, x), y) in sums.iter_mut().zip(x).zip(y) {
+                *sum = sum.plus(x.widen().times(y.widen()));
+            }
+        });
+        for (i, sum) in sums[..width].iter().enumerate() {
+            // SAFETY: a result.
+            unsafe { out.add(i).write(R::narrow(*sum)) };
         }
     }
 
