@@ -668,14 +668,14 @@ module {
 // passes: simplify
 // rule: slice_of_slice does not apply
 func.func @main(%a: tensor<16xf32>) -> tensor<2xf32> {
-  %x = stablehlo.negate %a : tensor<16xf32>
+  %x = stablehlo.reverse %a, dims = [0] : tensor<16xf32>
   %r = stablehlo.slice %x [1:6:3] : (tensor<16xf32>) -> tensor<2xf32>
   return %r : tensor<2xf32>
 }
 // =>
 module {
   func.func public @main(%arg0: tensor<16xf32>) -> tensor<2xf32> {
-    %0 = stablehlo.negate %arg0 : tensor<16xf32>
+    %0 = stablehlo.reverse %arg0, dims = [0] : tensor<16xf32>
     %1 = stablehlo.slice %0 [1:6:3] : (tensor<16xf32>) -> tensor<2xf32>
     return %1 : tensor<2xf32>
   }
@@ -967,17 +967,27 @@ module {
 // rule: slice_of_reverse applies
 func.func @main(%a: tensor<16x5xf32>) -> tensor<2x2xf32> {
   // Rows 14 and 11.
-  %x = stablehlo.reverse %a, dims = [0] : tensor<16x5xf32>
-  %r = stablehlo.slice %x [1:6:3, 2:4] : (tensor<16x5xf32>) -> tensor<2x2xf32>
-  return %r : tensor<2x2xf32>
+  %s = "stablehlo.sort"(%a) <{dimension = 0 : i64}> ({
+  ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+    %l = stablehlo.compare LT, %x, %y, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %l : tensor<i1>
+  }) : (tensor<16x5xf32>) -> tensor<16x5xf32>
+  %r = stablehlo.reverse %s, dims = [0] : tensor<16x5xf32>
+  %t = stablehlo.slice %r [1:6:3, 2:4] : (tensor<16x5xf32>) -> tensor<2x2xf32>
+  return %t : tensor<2x2xf32>
 }
 // =>
 module {
   func.func public @main(%arg0: tensor<16x5xf32>) -> tensor<2x2xf32> {
-    %0 = stablehlo.reverse %arg0, dims = [0] : tensor<16x5xf32>
-    %1 = stablehlo.slice %arg0 [11:15:3, 2:4] : (tensor<16x5xf32>) -> tensor<2x2xf32>
-    %2 = stablehlo.reverse %1, dims = [0] : tensor<2x2xf32>
-    return %2 : tensor<2x2xf32>
+    %0 = "stablehlo.sort"(%arg0) <{dimension = 0 : i64}> ({
+    ^bb0(%arg1: tensor<f32>, %arg2: tensor<f32>):
+      %4 = stablehlo.compare LT, %arg1, %arg2, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      stablehlo.return %4 : tensor<i1>
+    }) : (tensor<16x5xf32>) -> tensor<16x5xf32>
+    %1 = stablehlo.reverse %0, dims = [0] : tensor<16x5xf32>
+    %2 = stablehlo.slice %0 [11:15:3, 2:4] : (tensor<16x5xf32>) -> tensor<2x2xf32>
+    %3 = stablehlo.reverse %2, dims = [0] : tensor<2x2xf32>
+    return %3 : tensor<2x2xf32>
   }
 }
 // -----
@@ -985,33 +995,45 @@ module {
 // rule: slice_of_reverse applies
 func.func @main(%a: tensor<4xf32>) -> tensor<0xf32> {
   // Nothing.
-  %x = stablehlo.reverse %a, dims = [0] : tensor<4xf32>
-  %r = stablehlo.slice %x [3:3] : (tensor<4xf32>) -> tensor<0xf32>
-  return %r : tensor<0xf32>
+  %s = "stablehlo.sort"(%a) <{dimension = 0 : i64}> ({
+  ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+    %l = stablehlo.compare LT, %x, %y, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %l : tensor<i1>
+  }) : (tensor<4xf32>) -> tensor<4xf32>
+  %r = stablehlo.reverse %s, dims = [0] : tensor<4xf32>
+  %t = stablehlo.slice %r [3:3] : (tensor<4xf32>) -> tensor<0xf32>
+  return %t : tensor<0xf32>
 }
 // =>
 module {
   func.func public @main(%arg0: tensor<4xf32>) -> tensor<0xf32> {
-    %0 = stablehlo.reverse %arg0, dims = [0] : tensor<4xf32>
-    %1 = stablehlo.slice %arg0 [3:3] : (tensor<4xf32>) -> tensor<0xf32>
-    %2 = stablehlo.reverse %1, dims = [0] : tensor<0xf32>
-    return %2 : tensor<0xf32>
+    %0 = "stablehlo.sort"(%arg0) <{dimension = 0 : i64}> ({
+    ^bb0(%arg1: tensor<f32>, %arg2: tensor<f32>):
+      %4 = stablehlo.compare LT, %arg1, %arg2, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      stablehlo.return %4 : tensor<i1>
+    }) : (tensor<4xf32>) -> tensor<4xf32>
+    %1 = stablehlo.reverse %0, dims = [0] : tensor<4xf32>
+    %2 = stablehlo.slice %0 [3:3] : (tensor<4xf32>) -> tensor<0xf32>
+    %3 = stablehlo.reverse %2, dims = [0] : tensor<0xf32>
+    return %3 : tensor<0xf32>
   }
 }
 // -----
 // passes: simplify
 // rule: slice_of_reverse does not apply
-func.func @main(%a: tensor<4xf32>) -> tensor<2xf32> {
-  // The other way round: it stays a reverse of a slice.
-  %x = stablehlo.slice %a [1:3] : (tensor<4xf32>) -> tensor<2xf32>
-  %r = stablehlo.reverse %x, dims = [0] : tensor<2xf32>
-  return %r : tensor<2xf32>
+func.func @main(%a: tensor<4xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+  // Reversed once, for both.
+  %r = stablehlo.reverse %a, dims = [0] : tensor<4xf32>
+  %even = stablehlo.slice %r [0:4:2] : (tensor<4xf32>) -> tensor<2xf32>
+  %odd = stablehlo.slice %r [1:4:2] : (tensor<4xf32>) -> tensor<2xf32>
+  return %even, %odd : tensor<2xf32>, tensor<2xf32>
 }
 // =>
 module {
-  func.func public @main(%arg0: tensor<4xf32>) -> tensor<2xf32> {
-    %0 = stablehlo.slice %arg0 [1:3] : (tensor<4xf32>) -> tensor<2xf32>
-    %1 = stablehlo.reverse %0, dims = [0] : tensor<2xf32>
-    return %1 : tensor<2xf32>
+  func.func public @main(%arg0: tensor<4xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+    %0 = stablehlo.reverse %arg0, dims = [0] : tensor<4xf32>
+    %1 = stablehlo.slice %0 [0:4:2] : (tensor<4xf32>) -> tensor<2xf32>
+    %2 = stablehlo.slice %0 [1:4:2] : (tensor<4xf32>) -> tensor<2xf32>
+    return %1, %2 : tensor<2xf32>, tensor<2xf32>
   }
 }

@@ -538,11 +538,14 @@ fn slice_of_slice(at: &At<'_>) -> Option<Simpler> {
     Some(Simpler::Op(Op::Slice(Slice { start, limit, strides }), vec![x]))
 }
 
-/// The reverse of the slice of what is reversed.
+/// The reverse of the slice of what is sorted, of which then less need be. (Others are made once, for all slices.)
 fn slice_of_reverse(at: &At<'_>) -> Option<Simpler> {
     let Op::Slice(slice) = at.op() else { return None };
     let made = at.made(at.first()?)?;
     let (Op::Reverse { dims }, [x]) = (made.op(), made.operands()) else { return None };
+    if !matches!(at.made(*x)?.op(), Op::Sort { .. }) {
+        return None;
+    }
     let (from, to) = (at.ty(*x)?.sizes(), at.result()?.sizes());
     let mut slice = slice.clone();
     for d in dims.iter().copied().filter(|d| to[*d] > 0) {
