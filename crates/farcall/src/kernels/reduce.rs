@@ -63,6 +63,7 @@ pub(super) enum Combine {
     Minimum,
     And,
     Or,
+    Xor,
 }
 
 impl Combine {
@@ -86,6 +87,7 @@ impl Combine {
                 Combine::And
             }
             (Op::Binary(Binary::Or), _) | (Op::Binary(Binary::Add | Binary::Maximum), true) => Combine::Or,
+            (Op::Binary(Binary::Xor), _) => Combine::Xor,
             _ => return None,
         })
     }
@@ -297,6 +299,12 @@ fn combining<L: Loop>(op: Combine, dtype: DType, made: L) -> Option<L::Made> {
         (Combine::Or, _) => {
             return dispatch!(dtype, [ints, pred], T => {
                 go!(T, T, |x| x, |x| x, None, |a: T, b: T| a.or(b))
+            });
+        }
+        (Combine::Xor, DType::Pred) => go!(u8, u8, |x| x, |x| x, Some(0), |a: u8, b: u8| a ^ b),
+        (Combine::Xor, _) => {
+            return dispatch!(dtype, [ints], T => {
+                go!(T, T, |x| x, |x| x, Some(T::ZERO), |a: T, b: T| a.xor(b))
             });
         }
     })

@@ -101,6 +101,7 @@ impl Operation {
             }),
             Combine::And => dispatch!(dtype, [ints, pred], T => go!(T, <T as Integer>::and)),
             Combine::Or => dispatch!(dtype, [ints, pred], T => go!(T, <T as Integer>::or)),
+            Combine::Xor => dispatch!(dtype, [ints, pred], T => go!(T, <T as Integer>::xor)),
         }?
     }
 }

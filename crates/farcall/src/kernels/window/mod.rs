@@ -185,6 +185,7 @@ fn combining(op: Combine, dtype: DType, axes: Vec<Axis>) -> Option<Prepared> {
         }),
         Combine::And => dispatch!(dtype, [ints, pred], T => go!(T, T, |x| x, |x| x, <T as Integer>::and)),
         Combine::Or => dispatch!(dtype, [ints, pred], T => go!(T, T, |x| x, |x| x, <T as Integer>::or)),
+        Combine::Xor => dispatch!(dtype, [ints, pred], T => go!(T, T, |x| x, |x| x, <T as Integer>::xor)),
     }?
 }
 
