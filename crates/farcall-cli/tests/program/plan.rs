@@ -219,7 +219,7 @@ fn the_middle_form_is_shown() {
     folder.prints(
         &["compile", "p.mlir", "--dump", "cse"],
         expect![[r#"
-            // after cse, pass 8 of 21
+            // after cse, pass 8 of 22
             module {
               func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<2x3xf32> {
                 %cst = stablehlo.constant dense<1.000000e+00> : tensor<f32>
@@ -230,7 +230,7 @@ fn the_middle_form_is_shown() {
               }
             }
 
-            // after cse, pass 10 of 21
+            // after cse, pass 10 of 22
             module {
               func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<2x3xf32> {
                 %cst = stablehlo.constant dense<1.000000e+00> : tensor<f32>
@@ -296,6 +296,7 @@ fn passes_are_listed_and_named() {
             │ dce          ┆ drops instructions, carried values and captures that are never read  │
             │ excess       ┆ computes bf16 arithmetic that is widened at once in f32, as XLA does │
             │ expand       ┆ replaces operations that simpler ones define                         │
+            │ fills        ┆ fills what is written to with a number, not from a constant          │
             │ fold         ┆ computes small operations on constants                               │
             │ fuse         ┆ computes operations on corresponding elements together               │
             │ licm         ┆ moves computations that do not change out of loops                   │
@@ -312,7 +313,7 @@ fn passes_are_listed_and_named() {
             │ assign       ┆ gives every value a place                                            │
             └──────────────┴──────────────────────────────────────────────────────────────────────┘
 
-            run by default  expand,excess,canonicalize,unroll,fold,simplify,transposes,cse,licm,cse,dce,sorts,recompute,fuse,dce,products
+            run by default  expand,excess,canonicalize,unroll,fold,simplify,transposes,cse,licm,cse,dce,sorts,recompute,fuse,dce,products,fills
             needed          expand,excess,dce
             always last     layouts,copies,coalesce,donate,assign
         "#]],

@@ -24,6 +24,7 @@ static DEFAULT: &[&Pass] = &[
     &passes::fuse::PASS,
     &passes::dce::PASS,
     &passes::products::PASS,
+    &passes::fills::PASS,
 ];
 
 /// Those that every program needs: without them it would be computed otherwise, or would not leave out what

@@ -8,6 +8,7 @@ pub mod cse;
 pub mod dce;
 pub mod excess;
 pub mod expand;
+pub mod fills;
 pub mod fold;
 pub mod fuse;
 pub mod layouts;
@@ -75,6 +76,7 @@ pub static ALL: &[&Pass] = &[
     &dce::PASS,
     &excess::PASS,
     &expand::PASS,
+    &fills::PASS,
     &fold::PASS,
     &fuse::PASS,
     &layouts::PASS,
