@@ -4,6 +4,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, Protocol, overload
 
 import numpy as np
@@ -221,8 +222,14 @@ class Executable:
         self._trees = trees
         #: Kept as long as the program may call them.
         self._callbacks = callbacks
-        self._inputs = [tensor_type(*ty) for ty in native.inputs]
-        self._outputs = [tensor_type(*ty) for ty in native.outputs]
+
+    @cached_property
+    def _inputs(self) -> list[TensorType]:
+        return [tensor_type(*ty) for ty in self._native.inputs]
+
+    @cached_property
+    def _outputs(self) -> list[TensorType]:
+        return [tensor_type(*ty) for ty in self._native.outputs]
 
     @property
     def inputs(self) -> list[TensorType]:
@@ -417,7 +424,7 @@ def compile(
         every error, with line, column and a caret.
     """
     content, known_as = _content(program)
-    targets = (Registry.process() if registry is None else registry)._native
+    targets = _farcall.Registry.process() if registry is None else registry._native
     trees = _trees_of(program, content, entry)
     callbacks = getattr(trees, "callbacks", None)
     if callbacks is not None:
@@ -431,19 +438,22 @@ def compile(
         semantics=semantics,
     )
     for watcher in watchers:
-        watcher(content, name or known_as)
+        watcher(content.encode() if isinstance(content, str) else content, name or known_as)
     if isinstance(native, _farcall.Executable):
         return Executable(native, trees, callbacks)
     return Polymorphic(native, trees, callbacks)
 
 
-def _trees_of(program: Any, content: bytes, entry: str | None) -> _Trees | None:
+def _trees_of(program: Any, content: str | bytes, entry: str | None) -> _Trees | None:
     """The trees of the function that a program was made of, if it or its file has them."""
+    if content is program and isinstance(content, str):
+        # It is the text.
+        return None
     if hasattr(program, "in_tree") and hasattr(program, "out_tree"):
         from farcall._lowered import Lowered
 
         return Lowered(program)
-    trees = _farcall.trees(content) if entry is None else None
+    trees = _farcall.trees(content) if entry is None and isinstance(content, bytes) else None
     return None if trees is None else Trees(*trees)
 
 
@@ -485,10 +495,10 @@ def _text_or_artifact(content: bytes, name: str) -> bytes:
     return content
 
 
-def _content(program: Any) -> tuple[bytes, str]:
-    """The text of a program, or an artifact, and its name in messages."""
+def _content(program: Any) -> tuple[str | bytes, str]:
+    """The text of a program, as it is, or an artifact, and its name in messages."""
     if isinstance(program, str) and not _is_path(program):
-        return program.encode(), "<program>"
+        return program, "<program>"
     if isinstance(program, (bytearray, memoryview)):
         program = bytes(program)
     if isinstance(program, bytes) and (_farcall.is_artifact(program) or not _is_path(os.fsdecode(program))):
@@ -500,7 +510,7 @@ def _content(program: Any) -> tuple[bytes, str]:
         with open(path, "rb") as file:
             return _text_or_artifact(file.read(), name), name
     if hasattr(program, "as_text"):
-        return str(program.as_text()).encode(), "<program>"
+        return str(program.as_text()), "<program>"
     if hasattr(program, "mlir_module"):
         return _exported(program), "<program>"
     raise TypeError(

@@ -7,17 +7,21 @@
 
 use farcall_sig::DType;
 
-/// How a format spends its codes.
-struct Format {
-    mantissa_bits: u32,
-    bias: i32,
+/// How a format with a sign spends its codes.
+#[derive(Clone, Copy, Debug)]
+pub struct Format {
+    /// Bits of the mantissa, without the leading one.
+    pub mantissa_bits: u32,
+    /// What is added to exponents.
+    pub bias: i32,
     /// Largest code (without sign) of a finite value.
-    max_finite: u8,
+    pub max_finite: u8,
     special: Special,
-    sign_bit: u8,
+    /// The bit of the sign.
+    pub sign_bit: u8,
 }
 
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 enum Special {
     /// Infinities and NaNs in the highest exponent.
     Ieee,
@@ -29,22 +33,25 @@ enum Special {
     Finite,
 }
 
-fn format_of(dtype: DType) -> Option<Format> {
-    use Special::{Finite, Ieee, NanAllOnes, NanNegativeZero};
-    let (mantissa_bits, bias, max_finite, special, sign_bit) = match dtype {
-        DType::F4E2M1FN => (1, 1, 0x07, Finite, 0x08),
-        DType::F6E2M3FN => (3, 1, 0x1f, Finite, 0x20),
-        DType::F6E3M2FN => (2, 3, 0x1f, Finite, 0x20),
-        DType::F8E3M4 => (4, 3, 0x6f, Ieee, 0x80),
-        DType::F8E4M3 => (3, 7, 0x77, Ieee, 0x80),
-        DType::F8E4M3B11FNUZ => (3, 11, 0x7f, NanNegativeZero, 0x80),
-        DType::F8E4M3FN => (3, 7, 0x7e, NanAllOnes, 0x80),
-        DType::F8E4M3FNUZ => (3, 8, 0x7f, NanNegativeZero, 0x80),
-        DType::F8E5M2 => (2, 15, 0x7b, Ieee, 0x80),
-        DType::F8E5M2FNUZ => (2, 16, 0x7f, NanNegativeZero, 0x80),
-        _ => return None,
-    };
-    Some(Format { mantissa_bits, bias, max_finite, special, sign_bit })
+impl Format {
+    /// The format of a float of at most eight bits that has a sign; `None` of other types.
+    pub fn of(dtype: DType) -> Option<Format> {
+        use Special::{Finite, Ieee, NanAllOnes, NanNegativeZero};
+        let (mantissa_bits, bias, max_finite, special, sign_bit) = match dtype {
+            DType::F4E2M1FN => (1, 1, 0x07, Finite, 0x08),
+            DType::F6E2M3FN => (3, 1, 0x1f, Finite, 0x20),
+            DType::F6E3M2FN => (2, 3, 0x1f, Finite, 0x20),
+            DType::F8E3M4 => (4, 3, 0x6f, Ieee, 0x80),
+            DType::F8E4M3 => (3, 7, 0x77, Ieee, 0x80),
+            DType::F8E4M3B11FNUZ => (3, 11, 0x7f, NanNegativeZero, 0x80),
+            DType::F8E4M3FN => (3, 7, 0x7e, NanAllOnes, 0x80),
+            DType::F8E4M3FNUZ => (3, 8, 0x7f, NanNegativeZero, 0x80),
+            DType::F8E5M2 => (2, 15, 0x7b, Ieee, 0x80),
+            DType::F8E5M2FNUZ => (2, 16, 0x7f, NanNegativeZero, 0x80),
+            _ => return None,
+        };
+        Some(Format { mantissa_bits, bias, max_finite, special, sign_bit })
+    }
 }
 
 /// The value of a code. `dtype` must be a float of at most eight bits; others give NaN.
@@ -52,7 +59,7 @@ pub fn decode(dtype: DType, code: u8) -> f64 {
     if dtype == DType::F8E8M0FNU {
         return if code == 0xff { f64::NAN } else { exp2(i32::from(code) - 127) };
     }
-    let Some(f) = format_of(dtype) else { return f64::NAN };
+    let Some(f) = Format::of(dtype) else { return f64::NAN };
     let magnitude = code & (f.sign_bit - 1);
     let negative = code & f.sign_bit != 0;
     let sign = if negative { -1.0 } else { 1.0 };
@@ -81,7 +88,7 @@ pub fn encode(dtype: DType, value: f64) -> u8 {
     if dtype == DType::F8E8M0FNU {
         return encode_power_of_two(value);
     }
-    let Some(f) = format_of(dtype) else { return 0 };
+    let Some(f) = Format::of(dtype) else { return 0 };
     let sign = if value.is_sign_negative() { f.sign_bit } else { 0 };
     let nan = match f.special {
         Special::Ieee => sign | (f.max_finite + 1) | (1 << (f.mantissa_bits - 1)),

@@ -11,7 +11,7 @@ use farcall_ir::op::{CallConfig, CustomCall, OutputAlias};
 use farcall_ir::{Literal, Module, ProgramError, TensorType, hlo, read, text, verify, vhlo};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedBytes;
+use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
 use crate::attributes::Attributes;
@@ -33,13 +33,29 @@ pub(crate) struct Executable {
     inner: farcall::Executable,
 }
 
+/// A program: text, or the bytes of text or of an artifact. Python's memory is read, not copied.
+#[derive(FromPyObject)]
+pub(crate) enum Content {
+    Text(PyBackedStr),
+    Bytes(PyBackedBytes),
+}
+
+impl AsRef<[u8]> for Content {
+    fn as_ref(&self) -> &[u8] {
+        match self {
+            Content::Text(text) => text.as_bytes(),
+            Content::Bytes(bytes) => bytes,
+        }
+    }
+}
+
 /// Compiles a program: text or an artifact. It is an [`Executable`] if the sizes of its inputs are fixed, else a
 /// [`Polymorphic`].
 #[pyfunction]
 #[pyo3(signature = (program, *, registry, name, entry, denormals, semantics))]
 pub(crate) fn compile<'py>(
     py: Python<'py>,
-    program: PyBackedBytes,
+    program: Content,
     registry: &Bound<'_, Registry>,
     name: String,
     entry: Option<String>,
@@ -53,7 +69,7 @@ pub(crate) fn compile<'py>(
     let compiled = guarded(|| {
         compiling(py, move || {
             let platform = Device::default().platform().clone();
-            let program = read::program(&program, &name, platform.jax_name(), entry.as_deref())
+            let program = read::program(program.as_ref(), &name, platform.jax_name(), entry.as_deref())
                 .map_err(|e| error::program(&e))?;
             let mut options = CompileOptions::new().denormals(denormals).semantics(semantics);
             if let Some(entry) = entry {
@@ -133,12 +149,12 @@ enum Compiled {
     Open(Polymorphic),
 }
 
-/// A program in another format: bytes, which are text unless it is an artifact.
+/// A program in another format.
 #[pyfunction]
 #[pyo3(signature = (program, *, to, name))]
 pub(crate) fn convert<'py>(
     py: Python<'py>,
-    program: PyBackedBytes,
+    program: Content,
     to: &str,
     name: String,
 ) -> PyResult<Bound<'py, PyBytes>> {
@@ -157,7 +173,7 @@ pub(crate) fn convert<'py>(
     let converted = guarded(|| {
         py.detach(move || {
             let converted = || {
-                let module = read::module(&program, &name)?;
+                let module = read::module(program.as_ref(), &name)?;
                 verify::verify(&module)?;
                 write(&module)
             };

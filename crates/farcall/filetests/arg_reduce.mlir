@@ -61,7 +61,7 @@ func.func @main(%x: tensor<2x5xf32>, %k: tensor<3x2xui8>, %e: tensor<2x0xf32>) -
 // = dense<[1, 0]> : tensor<2xi32>
 // = dense<0> : tensor<2xi32>
 // plan
-// | plan: arena 128 bytes, denormals ieee
+// | plan: arena 80 bytes, denormals ieee
 // | in0: tensor<2x5xf32>
 // | in1: tensor<3x2xui8>
 // | in2: tensor<2x0xf32>

@@ -20,7 +20,7 @@ func.func @main(%x: tensor<4xf32>, %n: tensor<i32>) -> (tensor<4xf32>, tensor<4x
 // = dense<[5.000000e+00, 1.000000e+01, 1.500000e+01, 2.000000e+01]> : tensor<4xf32>
 // = dense<[3.000000e+00, 6.000000e+00, 9.000000e+00, 1.200000e+01]> : tensor<4xf32>
 // plan
-// | plan: arena 128 bytes, denormals ieee
+// | plan: arena 32 bytes, denormals ieee
 // | in0: tensor<4xf32>
 // | in1: tensor<i32>
 // | const0: tensor<i32> = 0
@@ -28,12 +28,12 @@ func.func @main(%x: tensor<4xf32>, %n: tensor<i32>) -> (tensor<4xf32>, tensor<4x
 // | arena[0..4]:s32[] = copy(const0:s32[])
 // | out0:f32[4] = copy(in0:f32[4])
 // | out1:f32[4] = copy(in0:f32[4])
-// | arena[0..4]:s32[], out0:f32[4], out1:f32[4] = while(arena[64..65]:pred[])
+// | arena[0..4]:s32[], out0:f32[4], out1:f32[4] = while(arena[16..17]:pred[])
 // |  condition:
-// |   arena[64..65]:pred[] = elementwise compare.lt(arena[0..4]:s32[], in1:s32[])
+// |   arena[16..17]:pred[] = elementwise compare.lt(arena[0..4]:s32[], in1:s32[])
 // |  body:
 // |   arena[0..4]:s32[] = elementwise add(arena[0..4]:s32[], const1:s32[])
-// |   arena[64..80]:f32[4] = elementwise add(out0:f32[4], out1:f32[4])
+// |   arena[16..32]:f32[4] = elementwise add(out0:f32[4], out1:f32[4])
 // |   out1:f32[4] = copy(out0:f32[4])
-// |   out0:f32[4] = copy(arena[64..80]:f32[4])
+// |   out0:f32[4] = copy(arena[16..32]:f32[4])
 // | return out0:f32[4], out1:f32[4]

@@ -16,10 +16,10 @@ func.func @main(%x: tensor<3x4xf32>, %m: tensor<3x1xf32>) -> tensor<3x4xf32> {
 // run: dense<[[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0], [9.0, 10.0, 11.0, 12.0]]> : tensor<3x4xf32> ; dense<[[0.5], [0.25], [0.0]]> : tensor<3x1xf32>
 // = dense<[[1.500000e+00, -5.000000e-01, -5.000000e-01, -5.000000e-01], [5.250000e+00, 6.250000e+00, -7.500000e-01, -7.500000e-01], [9.000000e+00, 1.000000e+01, 1.100000e+01, -1.000000e+00]]> : tensor<3x4xf32>
 // plan
-// | plan: arena 128 bytes, denormals ieee
+// | plan: arena 32 bytes, denormals ieee
 // | in0: tensor<3x4xf32>
 // | in1: tensor<3x1xf32>
 // | arena[0..12]:s32[3] = iota dim 0()
-// | arena[64..80]:s32[4] = iota dim 0()
-// | out0:f32[3,4] = fusion broadcast_in_dim broadcast_in_dim compare constant select broadcast_in_dim add(arena[64..80]:s32[4], arena[0..12]:s32[3], in0:f32[3,4], in1:f32[3])
+// | arena[16..32]:s32[4] = iota dim 0()
+// | out0:f32[3,4] = fusion broadcast_in_dim broadcast_in_dim compare constant select broadcast_in_dim add(arena[16..32]:s32[4], arena[0..12]:s32[3], in0:f32[3,4], in1:f32[3])
 // | return out0:f32[3,4]

@@ -32,9 +32,9 @@ func.func @main(%s: tensor<f32>) -> (tensor<4x6xf32>, tensor<4x6xf32>, tensor<4x
 // = dense<[[-3.000000e+01, -3.000000e+01, -3.000000e+01, -3.000000e+01, -3.000000e+01, -3.000000e+01], [1.000000e+01, 1.000000e+01, 1.000000e+01, 1.000000e+01, 1.000000e+01, 1.000000e+01], [1.000000e+01, 1.000000e+01, 1.000000e+01, 1.000000e+01, 1.000000e+01, 1.000000e+01], [1.000000e+01, 1.000000e+01, 1.000000e+01, 1.000000e+01, 1.000000e+01, 1.000000e+01]]> : tensor<4x6xf32>
 // = dense<[[-0.000000e+00, -1.000000e+00, -2.000000e+00, -0.000000e+00, -2.000000e+00, -4.000000e+00], [1.000000e+01, 9.000000e+00, 8.000000e+00, -1.000000e+01, -1.200000e+01, -1.400000e+01], [2.000000e+01, 1.900000e+01, 1.800000e+01, -2.000000e+01, -2.200000e+01, -2.400000e+01], [3.000000e+01, 2.900000e+01, 2.800000e+01, -3.000000e+01, -3.200000e+01, -3.400000e+01]]> : tensor<4x6xf32>
 // plan
-// | plan: arena 576 bytes, denormals ieee
+// | plan: arena 528 bytes, denormals ieee
 // | in0: tensor<f32>
 // | arena[0..96]:f32[4,6] = fusion broadcast_in_dim iota multiply iota add(in0:f32[])
-// | arena[128..560]:f32[9,12] = fusion broadcast_in_dim iota multiply iota subtract(in0:f32[])
-// | out0:f32[4,6], out1:f32[4,6], out2:f32[4,6] = fusion slice slice slice concatenate slice slice concatenate add slice multiply subtract slice slice concatenate negate(arena[0..96]:f32[4,6], arena[128..560]:f32[9,12])
+// | arena[96..528]:f32[9,12] = fusion broadcast_in_dim iota multiply iota subtract(in0:f32[])
+// | out0:f32[4,6], out1:f32[4,6], out2:f32[4,6] = fusion slice slice slice concatenate slice slice concatenate add slice multiply subtract slice slice concatenate negate(arena[0..96]:f32[4,6], arena[96..528]:f32[9,12])
 // | return out0:f32[4,6], out1:f32[4,6], out2:f32[4,6]

@@ -13,9 +13,9 @@ func.func @main(%x: tensor<2x3xf32>, %y: tensor<2x3xf32>) -> (tensor<2x3xf32>, t
 // = dense<[[1.000000e+00, 2.000000e+00, 5.000000e-01], [-4.000000e+00, 1.000000e+00, 1.000000e+00]]> : tensor<2x3xf32>
 // = dense<[[2.000000e+00, 3.000000e+00, 2.500000e+00], [2.000000e+00, 2.000000e+00, 2.000000e+00]]> : tensor<2x3xf32>
 // plan
-// | plan: arena 128 bytes, denormals ieee
+// | plan: arena 32 bytes, denormals ieee
 // | in0: tensor<2x3xf32>
 // | in1: tensor<2x3xf32>
-// | arena[0..1]:pred[], arena[64..68]:f32[] = fusion constant reduce compare reduce(in0:f32[2,3])
-// | out0:f32[2,3], out1:f32[2,3] = fusion select constant clamp(arena[0..1]:pred[], in0:f32[2,3], in1:f32[2,3], arena[64..68]:f32[])
+// | arena[0..1]:pred[], arena[16..20]:f32[] = fusion constant reduce compare reduce(in0:f32[2,3])
+// | out0:f32[2,3], out1:f32[2,3] = fusion select constant clamp(arena[0..1]:pred[], in0:f32[2,3], in1:f32[2,3], arena[16..20]:f32[])
 // | return out0:f32[2,3], out1:f32[2,3]

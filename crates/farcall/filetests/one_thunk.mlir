@@ -19,7 +19,7 @@ func.func @main(%x: tensor<2x3xf16>, %y: tensor<3x2x2xf32>) -> (tensor<2x8xf16>,
 // = dense<[[2.000000e+00, 4.000000e+00, 6.000000e+00], [8.000000e+00, 9.000000e+00, 9.000000e+00]]> : tensor<2x3xf16>
 // = dense<[[3.500000e+01, 3.500000e+01], [5.000000e-01, 5.000000e-01], [4.000000e+00, 4.000000e+00]]> : tensor<3x2xf32>
 // plan
-// | plan: arena 128 bytes, denormals ieee
+// | plan: arena 16 bytes, denormals ieee
 // | in0: tensor<2x3xf16>
 // | in1: tensor<3x2x2xf32>
 // | const0: tensor<i32> = 1
@@ -30,6 +30,6 @@ func.func @main(%x: tensor<2x3xf16>, %y: tensor<3x2x2xf32>) -> (tensor<2x8xf16>,
 // | out1:f16[4,4] = pad(in0:f16[2,3], const1:f16[])
 // | out2:f16[2,3] = elementwise add(in0:f16[2,3], in0:f16[2,3])
 // | out2:f16[2,3] = dynamic_update_slice(out2:f16[2,3], const2:f16[1,2], const0:s32[], const0:s32[])
-// | arena[0..12]:f32[3] = dot 1x[3x4x1](in1:f32[3,2,2], out3:f16[2,2]) scratch arena[64..128]
+// | arena[0..12]:f32[3] = dot 1x[3x4x1](in1:f32[3,2,2], out3:f16[2,2]) scratch stack[0..64]
 // | out3:f32[3,2] = broadcast(arena[0..12]:f32[3])
 // | return out0:f16[2,8], out1:f16[4,4], out2:f16[2,3], out3:f32[3,2]

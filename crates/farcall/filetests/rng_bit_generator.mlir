@@ -20,7 +20,7 @@ func.func @main(%s: tensor<2xui64>, %t: tensor<3xui64>) -> (tensor<2xui64>, tens
 // = dense<[-6.265072896427967E-41, -7.313140419160564E-72, -1.7018605485623458E-59, 9.521781283653514, 3.5165083687723676E-154]> : tensor<5xf64>
 // = dense<> : tensor<0xui32>
 // plan
-// | plan: arena 64 bytes, denormals ieee
+// | plan: arena 16 bytes, denormals ieee
 // | in0: tensor<2xui64>
 // | in1: tensor<3xui64>
 // | const0: tensor<0xui32> =

@@ -38,7 +38,7 @@ func.func @main(%x: tensor<2x3xf32>, %dt: tensor<f32>, %k: tensor<i32>) -> (tens
 // = dense<105.46013> : tensor<2xf32>
 // = dense<[[[-1.5910492, 2.2367249]]]> : tensor<1x1x2xf32>
 // plan
-// | plan: arena 256 bytes, denormals ieee
+// | plan: arena 80 bytes, denormals ieee
 // | in0: tensor<2x3xf32>
 // | in1: tensor<f32>
 // | in2: tensor<i32>
@@ -55,9 +55,9 @@ func.func @main(%x: tensor<2x3xf32>, %dt: tensor<f32>, %k: tensor<i32>) -> (tens
 // |  condition:
 // |   out2:pred[] = elementwise compare.lt(out3:s32[], const4:s32[])
 // |  body:
-// |   out2:f32[2,1], arena[64..72]:f32[2,1], arena[128..136]:f32[2,1] = fusion slice slice subtract slice multiply multiply(out0:f32[2,3])
-// |   out0:f32[2,3], arena[192..216]:f32[1,2,3], arena[0..4]:f32[] = fusion concatenate broadcast_in_dim multiply add reshape constant reduce(out2:f32[2,1], arena[64..72]:f32[2,1], arena[128..136]:f32[2,1], in1:f32[], out0:f32[2,3])
-// |   out1:f32[4,2,3] = dynamic_update_slice(out1:f32[4,2,3], arena[192..216]:f32[1,2,3], out3:s32[], const0:s32[], const0:s32[])
+// |   out2:f32[2,1], arena[16..24]:f32[2,1], arena[32..40]:f32[2,1] = fusion slice slice subtract slice multiply multiply(out0:f32[2,3])
+// |   out0:f32[2,3], arena[48..72]:f32[1,2,3], arena[0..4]:f32[] = fusion concatenate broadcast_in_dim multiply add reshape constant reduce(out2:f32[2,1], arena[16..24]:f32[2,1], arena[32..40]:f32[2,1], in1:f32[], out0:f32[2,3])
+// |   out1:f32[4,2,3] = dynamic_update_slice(out1:f32[4,2,3], arena[48..72]:f32[1,2,3], out3:s32[], const0:s32[], const0:s32[])
 // |   out3:s32[] = elementwise add(out3:s32[], const1:s32[])
 // | out3:f32[1,1,2] = dynamic_slice(out1:f32[4,2,3], in2:s32[], const1:s32[], in2:s32[])
 // | out2:f32[2] = broadcast(arena[0..4]:f32[])

@@ -22,7 +22,7 @@ func.func @main(%x: tensor<2x7xf32>, %i: tensor<5xi64>, %b: tensor<1x4xi1>, %h: 
 // = dense<> : tensor<2x0xf32>
 // = dense<> : tensor<2x0xi32>
 // plan
-// | plan: arena 128 bytes, denormals ieee
+// | plan: arena 0 bytes, denormals ieee
 // | in0: tensor<2x7xf32>
 // | in1: tensor<5xi64>
 // | in2: tensor<1x4xi1>
@@ -31,8 +31,8 @@ func.func @main(%x: tensor<2x7xf32>, %i: tensor<5xi64>, %b: tensor<1x4xi1>, %h: 
 // | const1: tensor<0x2xi32> =
 // | const2: tensor<2x0xf32> =
 // | const3: tensor<2x0xi32> =
-// | out0:f32[2,3], out1:s32[2,3] = top_k k 3(in0:f32[2,7]) scratch arena[0..64]
-// | out2:f32[2,7], out3:s32[2,7] = top_k k 7(in0:f32[2,7]) scratch arena[0..64]
-// | out4:s64[4], out5:s32[4] = top_k k 4(in1:s64[5]) scratch arena[0..128]
-// | out6:pred[1,3], out7:s32[1,3] = top_k k 3(in2:pred[1,4]) scratch arena[0..64]
+// | out0:f32[2,3], out1:s32[2,3] = top_k k 3(in0:f32[2,7]) scratch stack[0..64]
+// | out2:f32[2,7], out3:s32[2,7] = top_k k 7(in0:f32[2,7]) scratch stack[0..64]
+// | out4:s64[4], out5:s32[4] = top_k k 4(in1:s64[5]) scratch stack[0..128]
+// | out6:pred[1,3], out7:s32[1,3] = top_k k 3(in2:pred[1,4]) scratch stack[0..64]
 // | return out0:f32[2,3], out1:s32[2,3], out2:f32[2,7], out3:s32[2,7], out4:s64[4], out5:s32[4], out6:pred[1,3], out7:s32[1,3], const0:bf16[0,2], const1:s32[0,2], const2:f32[2,0], const3:s32[2,0]

@@ -29,7 +29,7 @@ func.func @main(%a: tensor<i32>, %b: tensor<i32>, %n: tensor<i32>) -> (tensor<i3
 // = dense<0> : tensor<4xi32>
 // = dense<3> : tensor<i32>
 // plan
-// | plan: arena 128 bytes, denormals ieee
+// | plan: arena 32 bytes, denormals ieee
 // | in0: tensor<i32>
 // | in1: tensor<i32>
 // | in2: tensor<i32>
@@ -44,11 +44,11 @@ func.func @main(%a: tensor<i32>, %b: tensor<i32>, %n: tensor<i32>) -> (tensor<i3
 // |  condition:
 // |   arena[0..1]:pred[] = elementwise compare.lt(out0:s32[], in2:s32[])
 // |  body:
-// |   arena[0..4]:s32[1], arena[64..68]:s32[] = fusion add reshape constant add(out1:s32[], out2:s32[], out0:s32[])
+// |   arena[0..4]:s32[1], arena[16..20]:s32[] = fusion add reshape constant add(out1:s32[], out2:s32[], out0:s32[])
 // |   out3:s32[4] = dynamic_update_slice(out3:s32[4], arena[0..4]:s32[1], out0:s32[])
 // |   arena[0..4]:s32[] = copy(out2:s32[])
 // |   out2:s32[] = copy(out1:s32[])
 // |   out4:s32[] = copy(out0:s32[])
-// |   out0:s32[] = copy(arena[64..68]:s32[])
+// |   out0:s32[] = copy(arena[16..20]:s32[])
 // |   out1:s32[] = copy(arena[0..4]:s32[])
 // | return out0:s32[], out1:s32[], out2:s32[], out3:s32[4], out4:s32[]

@@ -46,7 +46,7 @@ module {
     ^bb0(%arg1: tensor<i32>, %arg2: tensor<i32>):
       %5 = stablehlo.compare LT, %arg1, %arg2 : (tensor<i32>, tensor<i32>) -> tensor<i1>
       stablehlo.return %5 : tensor<i1>
-    }) {farcall.places = ["arena[0..64]"], farcall.scratch = "arena[64..192]"} : (tensor<16xi32>) -> tensor<16xi32>
+    }) {farcall.places = ["arena[0..64]"], farcall.scratch = "stack[0..128]"} : (tensor<16xi32>) -> tensor<16xi32>
     %4 = stablehlo.slice %3 [0:4] {farcall.places = ["out1"]} : (tensor<16xi32>) -> tensor<4xi32>
     return %1, %4 : tensor<16xi32>, tensor<4xi32>
   }
@@ -107,20 +107,20 @@ module {
   func.func public @main(%arg0: tensor<i32>, %arg1: tensor<4xf32> {farcall.donated = array<i64: 0>, tf.aliasing_output = 0 : i32}, %arg2: tensor<4xf32>) -> tensor<4xf32> {
     %c = stablehlo.constant {farcall.places = ["const0"]} dense<0> : tensor<i32>
     %0 = stablehlo.sine %arg2 {farcall.places = ["arena[0..16]"]} : tensor<4xf32>
-    %1 = mhlo.copy %c {farcall.places = ["arena[64..68]"]} : tensor<i32>
+    %1 = mhlo.copy %c {farcall.places = ["arena[16..20]"]} : tensor<i32>
     %2 = mhlo.copy %arg1 {farcall.places = ["in1"]} : tensor<4xf32>
     %3:2 = "stablehlo.while"(%1, %2, %arg0, %0) ({
     ^bb0(%iterArg: tensor<i32>, %iterArg_0: tensor<4xf32>, %iterArg_1: tensor<i32>, %iterArg_2: tensor<4xf32>):
-      %4 = stablehlo.compare LT, %iterArg, %iterArg_1 {farcall.places = ["arena[128..129]"]} : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %4 = stablehlo.compare LT, %iterArg, %iterArg_1 {farcall.places = ["arena[32..33]"]} : (tensor<i32>, tensor<i32>) -> tensor<i1>
       stablehlo.return %4 : tensor<i1>
     }, {
     ^bb0(%iterArg: tensor<i32>, %iterArg_0: tensor<4xf32>, %iterArg_1: tensor<i32>, %iterArg_2: tensor<4xf32>):
       %c_3 = stablehlo.constant {farcall.places = ["const1"]} dense<1> : tensor<i32>
-      %4 = stablehlo.add %iterArg, %c_3 {farcall.places = ["arena[64..68]"]} : tensor<i32>
-      %5 = stablehlo.add %iterArg_0, %iterArg_2 {farcall.places = ["arena[128..144]"]} : tensor<4xf32>
+      %4 = stablehlo.add %iterArg, %c_3 {farcall.places = ["arena[16..20]"]} : tensor<i32>
+      %5 = stablehlo.add %iterArg_0, %iterArg_2 {farcall.places = ["arena[32..48]"]} : tensor<4xf32>
       %6 = stablehlo.reverse %5, dims = [0] {farcall.places = ["in1"]} : tensor<4xf32>
       stablehlo.return %4, %6 : tensor<i32>, tensor<4xf32>
-    }) {farcall.captures = 2 : i64, farcall.places = ["arena[64..68]", "in1"]} : (tensor<i32>, tensor<4xf32>, tensor<i32>, tensor<4xf32>) -> (tensor<i32>, tensor<4xf32>)
+    }) {farcall.captures = 2 : i64, farcall.places = ["arena[16..20]", "in1"]} : (tensor<i32>, tensor<4xf32>, tensor<i32>, tensor<4xf32>) -> (tensor<i32>, tensor<4xf32>)
     return %3#1 : tensor<4xf32>
   }
 }

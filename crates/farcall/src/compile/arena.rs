@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 
-use crate::plan::ALIGNMENT;
+use crate::plan::LEAST_ALIGNMENT;
 
 /// The arena and its holes.
 #[derive(Debug, Default)]
@@ -15,42 +15,42 @@ pub(super) struct Arena {
 }
 
 impl Arena {
-    /// The first byte of so much memory.
-    pub(super) fn allocate(&mut self, bytes: usize) -> usize {
-        match self.reuse(bytes) {
+    /// The first byte of so much memory, a multiple of an alignment.
+    pub(super) fn allocate(&mut self, bytes: usize, alignment: usize) -> usize {
+        match self.reuse(bytes, alignment) {
             Some(offset) => offset,
-            None => self.grow(bytes),
+            None => self.grow(bytes, alignment),
         }
     }
 
     /// The same, if it ends before this byte.
-    pub(super) fn allocate_below(&mut self, end: usize, bytes: usize) -> Option<usize> {
-        // What is free begins at a multiple of the alignment, and is as large as the values that were there.
+    pub(super) fn allocate_below(&mut self, end: usize, bytes: usize, alignment: usize) -> Option<usize> {
         let fits = |offset: usize| offset.checked_add(bytes).is_some_and(|e| e <= end);
-        if let Some(offset) = self.reuse(bytes) {
+        if let Some(offset) = self.reuse(bytes, alignment) {
             if fits(offset) {
                 return Some(offset);
             }
             self.release(offset, bytes);
             return None;
         }
-        fits(self.end()).then(|| self.grow(bytes))
+        fits(aligned(self.end(), alignment)).then(|| self.grow(bytes, alignment))
     }
 
-    /// A hole.
-    fn reuse(&mut self, bytes: usize) -> Option<usize> {
+    /// A part of a hole.
+    fn reuse(&mut self, bytes: usize, alignment: usize) -> Option<usize> {
         let bytes = rounded(bytes);
         if bytes == 0 {
             return Some(0);
         }
-        let i = self.free.iter().position(|(_, size)| *size >= bytes)?;
+        let (i, at, end) = self.free.iter().enumerate().find_map(|(i, (offset, size))| {
+            let at = aligned(*offset, alignment);
+            let end = at.checked_add(bytes)?;
+            (end <= offset.saturating_add(*size)).then_some((i, at, end))
+        })?;
         let (offset, size) = self.free[i];
-        if size == bytes {
-            self.free.remove(i);
-        } else {
-            self.free[i] = (offset + bytes, size - bytes);
-        }
-        Some(offset)
+        let left = [(offset, at - offset), (end, offset.saturating_add(size) - end)];
+        self.free.splice(i..=i, left.into_iter().filter(|(_, size)| *size > 0));
+        Some(at)
     }
 
     /// Where what no hole has room for begins.
@@ -62,11 +62,15 @@ impl Arena {
     }
 
     /// More memory.
-    fn grow(&mut self, bytes: usize) -> usize {
+    fn grow(&mut self, bytes: usize, alignment: usize) -> usize {
         // A hole at the end grows with the arena.
-        let offset = self.end();
-        if offset < self.size {
+        let end = self.end();
+        let offset = aligned(end, alignment);
+        if end < self.size {
             self.free.pop();
+        }
+        if end < offset {
+            self.free.push((end, offset - end));
         }
         self.size = offset.saturating_add(rounded(bytes));
         offset
@@ -90,13 +94,19 @@ impl Arena {
 }
 
 fn rounded(bytes: usize) -> usize {
-    bytes.next_multiple_of(ALIGNMENT)
+    aligned(bytes, LEAST_ALIGNMENT)
+}
+
+/// The next multiple of an alignment; the last byte of all if there is none, which no memory has.
+fn aligned(offset: usize, alignment: usize) -> usize {
+    offset.checked_next_multiple_of(alignment).unwrap_or(usize::MAX)
 }
 
 /// Memory that values have, one after the other, from a position of the program to another.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block {
     pub(super) bytes: usize,
+    pub(super) alignment: usize,
     /// The first and the last position.
     pub(super) first: u32,
     pub(super) last: u32,
@@ -129,7 +139,7 @@ pub(super) fn packed(blocks: &[Block], size: usize) -> Option<(Vec<usize>, usize
             if at.saturating_add(bytes) <= offsets[*other] {
                 break;
             }
-            at = at.max(offsets[*other].saturating_add(rounded(others)));
+            at = aligned(at.max(offsets[*other].saturating_add(rounded(others))), block.alignment);
         }
         offsets[i] = at;
         end = end.max(offsets[i].saturating_add(bytes));
@@ -163,13 +173,15 @@ mod tests {
     /// Blocks with all places that they need, each with those of others that are there at the same time.
     fn apart(blocks: &[Block], offsets: &[usize]) -> bool {
         let ranges = |i: usize| (offsets[i], offsets[i] + rounded(blocks[i].bytes));
-        (0..blocks.len()).all(|i| {
-            (0..i).all(|j| {
-                let (x, y) = (blocks[i], blocks[j]);
-                let both = x.first <= y.last && y.first <= x.last;
-                !both || ranges(i).1 <= ranges(j).0 || ranges(j).1 <= ranges(i).0
+        let aligned = |i: usize| offsets[i].is_multiple_of(blocks[i].alignment);
+        (0..blocks.len()).all(aligned)
+            && (0..blocks.len()).all(|i| {
+                (0..i).all(|j| {
+                    let (x, y) = (blocks[i], blocks[j]);
+                    let both = x.first <= y.last && y.first <= x.last;
+                    !both || ranges(i).1 <= ranges(j).0 || ranges(j).1 <= ranges(i).0
+                })
             })
-        })
     }
 
     #[test]
@@ -192,10 +204,10 @@ mod tests {
                     }
                     !over
                 });
-                let bytes = below(3000) as usize;
-                first_fit.push(arena.allocate(bytes));
+                let (bytes, alignment) = (below(3000) as usize, [16, 64][below(2) as usize]);
+                first_fit.push(arena.allocate(bytes, alignment));
                 there.push(blocks.len());
-                blocks.push(Block { bytes, first: at, last: at + below(12) as u32 });
+                blocks.push(Block { bytes, alignment, first: at, last: at + below(12) as u32 });
             }
             assert!(apart(&blocks, &first_fit));
             if let Some((offsets, size)) = packed(&blocks, arena.size) {

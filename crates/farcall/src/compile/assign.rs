@@ -117,6 +117,7 @@ pub(super) fn assign<'s>(
     let slice = |(i, piece): (usize, &Piece)| {
         let base = match piece.home {
             Home::Open => a.bases[i].unwrap_or(Base::Arena),
+            Home::Stack => Base::Stack,
             Home::Constant(id) => Base::Constant(id),
             Home::Param(id) => Base::Param(id),
         };
@@ -161,9 +162,9 @@ impl Lodgers {
     }
 
     /// Where a value can be until this position.
-    fn admit(&mut self, bytes: usize, until: u32) -> Option<usize> {
+    fn admit(&mut self, piece: Piece, until: u32) -> Option<usize> {
         (until < self.leave).then_some(())?;
-        let offset = self.room.allocate_below(self.bytes, bytes)?;
+        let offset = self.room.allocate_below(self.bytes, piece.bytes, piece.alignment)?;
         self.last = self.last.max(until);
         Some(offset)
     }
@@ -270,19 +271,21 @@ impl Assigning<'_> {
                 self.offsets[i] = self.offsets[other.index()];
                 self.bases[i] = self.bases[other.index()];
                 if let Some(block) = self.block_of[other.index()] {
-                    self.blocks[block as usize].last = self.lives.last[i];
+                    let all = &mut self.blocks[block as usize];
+                    all.last = self.lives.last[i];
+                    all.alignment = all.alignment.max(self.storage.pieces[i].alignment);
                     self.block_of[i] = Some(block);
                 }
                 if let Some(slot) = self.lodging.get(&other).copied() {
                     self.lodge(piece, slot);
                 }
             } else if !self.admitted(piece) {
-                let bytes = self.storage.pieces[i].bytes;
-                self.offsets[i] = self.arena.allocate(bytes);
+                let Piece { bytes, alignment, .. } = self.storage.pieces[i];
+                self.offsets[i] = self.arena.allocate(bytes, alignment);
                 self.bases[i] = Some(Base::Arena);
                 self.block_of[i] = Some(self.blocks.len() as u32);
                 let (first, last) = (at, self.lives.last[i]);
-                self.blocks.push(Block { bytes, first, last });
+                self.blocks.push(Block { bytes, alignment, first, last });
             }
             self.expiring.push(Reverse((self.lives.last[i], piece)));
         }
@@ -290,13 +293,13 @@ impl Assigning<'_> {
 
     /// Puts a piece into the memory of a result that begins later, if there is room.
     fn admitted(&mut self, piece: PieceId) -> bool {
-        let (bytes, until) = (self.storage.pieces[piece.index()].bytes, self.lives.last[piece.index()]);
+        let (of, until) = (self.storage.pieces[piece.index()], self.lives.last[piece.index()]);
         let Slots { all, lodgings, .. } = &mut self.slots;
         // The first ones that begin late enough; later ones have room for longer.
         let first = lodgings.partition_point(|i| all[*i].lodgers.leave <= until);
         let open = lodgings[first..].iter().copied().take(LODGINGS);
         let free: SmallVec<[usize; LODGINGS]> = open.filter(|i| all[*i].holder.is_none()).collect();
-        let admitted = free.into_iter().find_map(|i| Some((i, all[i].lodgers.admit(bytes, until)?)));
+        let admitted = free.into_iter().find_map(|i| Some((i, all[i].lodgers.admit(of, until)?)));
         let Some((number, offset)) = admitted else { return false };
         self.offsets[piece.index()] = offset;
         self.lodge(piece, number);
@@ -311,13 +314,14 @@ impl Assigning<'_> {
     /// An operand in the arena, or one that lodges, that ends here, and whose place this result may take over.
     fn ending(&self, inst: Inst<'_>, result: usize, at: u32, taken: &[PieceId]) -> Option<PieceId> {
         let own = self.storage.of(inst.results()[result]);
-        let bytes = self.storage.pieces[own.index()].bytes;
+        let Piece { bytes, alignment, .. } = self.storage.pieces[own.index()];
         let until = self.lives.last[own.index()];
         sharing(self.storage, self.choices, inst, result).find(|x| {
             let i = x.index();
             let stays = |slot: &usize| until < self.slots.all[*slot].lodgers.leave;
             (self.bases[i] == Some(Base::Arena) || self.lodging.get(x).is_some_and(stays))
                 && self.storage.pieces[i].bytes == bytes
+                && self.offsets[i].is_multiple_of(alignment)
                 && self.lives.last[i] == at
                 && !self.owner_moved[i]
                 && !taken.contains(x)

@@ -180,7 +180,9 @@ impl Explaining<'_> {
         }
         let pieces = places.storage.ids().filter(|id| {
             let piece = places.storage.pieces[id.index()];
-            piece.home == Home::Open && piece.bytes > 0 && lives.first[id.index()] != u32::MAX
+            matches!(piece.home, Home::Open | Home::Stack)
+                && piece.bytes > 0
+                && lives.first[id.index()] != u32::MAX
         });
         let live = |id: PieceId| Live {
             slice: places.slice(id),

@@ -12,7 +12,10 @@ use smallvec::SmallVec;
 
 use super::choose::{Choice, Choices};
 use super::order;
-use crate::plan::{ConstantId, ParamId};
+use crate::plan::{ALIGNMENT, ConstantId, LEAST_ALIGNMENT, ParamId, STACK_SIZE};
+
+/// Bytes from which on values are aligned to [`ALIGNMENT`].
+const SMALL: usize = 2 << 10;
 
 /// A piece of memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -29,6 +32,7 @@ impl PieceId {
 pub(super) struct Piece {
     pub(super) home: Home,
     pub(super) bytes: usize,
+    pub(super) alignment: usize,
 }
 
 /// Where a piece of memory is.
@@ -36,6 +40,8 @@ pub(super) struct Piece {
 pub(super) enum Home {
     /// Its place is to be found.
     Open,
+    /// On the stack: it is scratch memory, and little.
+    Stack,
     Constant(ConstantId),
     Param(ParamId),
 }
@@ -75,9 +81,17 @@ impl Storage {
         for (i, param) in func.params().iter().enumerate() {
             storage.home(*param, Home::Param(ParamId::new(i)));
         }
+        for inst in order::instructions(func) {
+            if let Choice::Call(_) = choices.of(inst.id()) {
+                for value in inst.operands().iter().chain(inst.results()) {
+                    storage.pieces[storage.of[value.index()].index()].alignment = ALIGNMENT;
+                }
+            }
+        }
         for (inst, bytes) in joined.scratch {
             let id = PieceId(storage.pieces.len() as u32);
-            storage.pieces.push(Piece { home: Home::Open, bytes });
+            let home = if bytes <= STACK_SIZE { Home::Stack } else { Home::Open };
+            storage.pieces.push(Piece { home, bytes, alignment: ALIGNMENT });
             storage.scratch.insert(inst, id);
         }
         storage
@@ -92,7 +106,9 @@ impl Storage {
             if number[root] == u32::MAX {
                 number[root] = pieces.len() as u32;
                 let bytes = func.tensor(value).and_then(|t| t.bytes()).unwrap_or(0);
-                pieces.push(Piece { home: Home::Open, bytes });
+                // What is small lies close together: no loop over it gains by more.
+                let alignment = if bytes < SMALL { LEAST_ALIGNMENT } else { ALIGNMENT };
+                pieces.push(Piece { home: Home::Open, bytes, alignment });
             }
             PieceId(number[root])
         });

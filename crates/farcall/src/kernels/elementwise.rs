@@ -10,10 +10,10 @@ use smallvec::SmallVec;
 
 use super::args::Prepared;
 use super::map::{Work, map1, map1_near, map2, map2_near, map3};
-use super::math;
 use super::number::{Integer, Number};
 use super::types::{by_size, dispatch};
 use super::{InPlace, Kernel, Request, reduce_precision, short_name, special, tile};
+use super::{math, minifloat};
 
 /// Operations on corresponding elements.
 pub(super) static KERNEL: Kernel =
@@ -428,6 +428,9 @@ fn clamp(dtype: DType) -> Option<Work> {
 
 /// Converts elements. Those to 16-bit floats go through `f32`, which has to hold the operand exactly.
 fn convert(from: DType, to: DType) -> Option<Work> {
+    if let Some(small) = minifloat::convert(from, to) {
+        return Some(small);
+    }
     let half = matches!(to, DType::F16 | DType::BF16);
     let exact = from != DType::F64 && !(from.is_integer() && from.bits() > 16);
     if half && !exact {

@@ -38,6 +38,7 @@ mod limits;
 mod linked;
 mod map;
 mod math;
+mod minifloat;
 mod mix;
 mod movement;
 #[cfg(all(target_arch = "x86_64", unix))]

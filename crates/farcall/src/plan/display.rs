@@ -9,7 +9,7 @@ use farcall_ir::eval::{Numerics, Semantics};
 impl fmt::Display for Slice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.base)?;
-        if self.base == Base::Arena || self.offset > 0 {
+        if matches!(self.base, Base::Arena | Base::Stack) || self.offset > 0 {
             write!(f, "[{}..{}]", self.offset, self.offset.saturating_add(self.size))?;
         }
         Ok(())

@@ -6,8 +6,9 @@
 //! both know this module, and never each other.
 //!
 //! **Invariants**, checked once by [`Plan::validate`], so that the runtime may rely on them: every slice is inside
-//! its base; only the arena, the results and donated inputs are written to; kernels serve the operations and types
-//! that they are named for; buffers overlap only where they may; each custom call is made by one thunk.
+//! its base; only the arena, the stack, the results and donated inputs are written to; values are never on the stack;
+//! kernels serve the operations and types that they are named for; buffers overlap only where they may; each custom call
+//! is made by one thunk.
 
 mod blocks;
 mod display;
@@ -33,8 +34,14 @@ pub use work::Work;
 use crate::kernels::{InPlace, Request};
 use crate::registry::Platform;
 
-/// Alignment of every buffer in the arena and among the constants, in bytes.
+/// Alignment of every constant, and of buffers that custom calls get, in bytes.
 pub const ALIGNMENT: usize = 64;
+
+/// Alignment of every buffer in the arena, in bytes: enough for any element.
+pub const LEAST_ALIGNMENT: usize = 16;
+
+/// Bytes of [`Base::Stack`].
+pub const STACK_SIZE: usize = 8 << 10;
 
 /// A compiled program.
 #[derive(Clone, PartialEq, Debug)]
@@ -164,8 +171,10 @@ pub struct NestedCall {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 #[non_exhaustive]
 pub enum Base {
-    /// Scratch memory of the run.
+    /// Memory of the run.
     Arena,
+    /// The stack of the thread that runs the program: what kernels have as scratch memory, if that is little.
+    Stack,
     /// A constant.
     Constant(ConstantId),
     /// An input.
@@ -387,7 +396,7 @@ impl Plan {
         let result = |(i, r): (usize, &Buffer)| match r.slice.base {
             Base::Result(id) if id.index() == i => r.slice.size,
             // A copy.
-            Base::Arena | Base::Constant(_) => r.slice.size,
+            Base::Arena | Base::Stack | Base::Constant(_) => r.slice.size,
             // The same as another one.
             Base::Param(_) | Base::Result(_) => 0,
         };
@@ -405,6 +414,7 @@ impl fmt::Display for Base {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Base::Arena => f.write_str("arena"),
+            Base::Stack => f.write_str("stack"),
             Base::Constant(id) => write!(f, "const{}", id.index()),
             Base::Param(id) => write!(f, "in{}", id.index()),
             Base::Result(id) => write!(f, "out{}", id.index()),

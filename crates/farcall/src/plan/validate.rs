@@ -5,7 +5,8 @@ use rustc_hash::FxHashSet;
 use farcall_ir::{DType, Literal, Op, Type, ValueId};
 
 use super::{
-    ALIGNMENT, Base, Buffer, Compute, NestedCall, Plan, ReferenceSite, ResultId, Slice, Thunk, ThunkOp, types,
+    ALIGNMENT, Base, Buffer, Compute, LEAST_ALIGNMENT, NestedCall, Plan, ReferenceSite, ResultId, STACK_SIZE,
+    Slice, Thunk, ThunkOp, types,
 };
 use crate::kernels::{KernelId, Prepared, is_int};
 
@@ -48,7 +49,7 @@ impl Plan {
             return Err(whole(format!("an arena of {} bytes does not fit into memory", self.arena_size)));
         }
         for buffer in &self.results {
-            self.buffer(buffer).map_err(whole)?;
+            self.value(buffer).map_err(whole)?;
         }
         let (mut prepared, mut error) = (Vec::new(), None);
         let mut given = given.map(Vec::into_iter);
@@ -90,12 +91,13 @@ impl Plan {
     fn slice(&self, slice: &Slice) -> Result<(), String> {
         let bytes = match slice.base {
             Base::Arena => self.arena_size,
+            Base::Stack => STACK_SIZE,
             Base::Constant(id) => self.constants.get(id.index()).map_or(0, Literal::byte_len),
             Base::Param(id) => self.params.get(id.index()).and_then(|p| p.ty.bytes()).unwrap_or(0),
             Base::Result(id) => self.own_result(id).and_then(|r| r.ty.bytes()).unwrap_or(0),
         };
         let exists = match slice.base {
-            Base::Arena => true,
+            Base::Arena | Base::Stack => true,
             Base::Constant(id) => id.index() < self.constants.len(),
             Base::Param(id) => id.index() < self.params.len(),
             Base::Result(id) => self.own_result(id).is_some(),
@@ -113,8 +115,8 @@ impl Plan {
         }
         // Places in the arena and in results are aligned, and other bases are used from their first byte.
         let aligned = match b.slice.base {
-            Base::Arena | Base::Result(_) => b.slice.offset.is_multiple_of(ALIGNMENT),
-            Base::Constant(_) | Base::Param(_) => b.slice.offset == 0,
+            Base::Arena | Base::Result(_) => b.slice.offset.is_multiple_of(LEAST_ALIGNMENT),
+            Base::Stack | Base::Constant(_) | Base::Param(_) => b.slice.offset == 0,
         };
         if !aligned {
             return Err(format!("{} is not aligned", b.slice));
@@ -122,10 +124,21 @@ impl Plan {
         Ok(())
     }
 
+    /// A buffer that holds a value: on the stack, there is only scratch memory.
+    fn value(&self, b: &Buffer) -> Result<(), String> {
+        self.buffer(b)?;
+        if b.slice.base == Base::Stack {
+            return Err(format!("{} holds a value", b.slice));
+        }
+        Ok(())
+    }
+
     fn thunk(&self, t: &Thunk, given: Option<&mut Given>) -> Result<Option<Prepared>, String> {
-        t.inputs.iter().chain(&t.outputs).try_for_each(|b| self.buffer(b))?;
+        let (results, scratch) = t.outputs.split_at(t.results().len());
+        t.inputs.iter().chain(results).try_for_each(|b| self.value(b))?;
+        scratch.iter().try_for_each(|b| self.buffer(b))?;
         let owned = |b: &Buffer| match b.slice.base {
-            Base::Arena | Base::Result(_) => true,
+            Base::Arena | Base::Stack | Base::Result(_) => true,
             Base::Param(id) => self.params.get(id.index()).is_some_and(|p| p.donated),
             Base::Constant(_) => false,
         };
@@ -163,6 +176,8 @@ impl Plan {
                     let sizes = types.iter().flat_map(Type::tensors).map(|t| t.bytes());
                     sizes.eq(buffers.iter().map(|b| Some(b.slice.size)))
                 };
+                let aligned = |b: &Buffer| b.slice.offset.is_multiple_of(ALIGNMENT);
+                need(inputs.iter().chain(outputs).all(aligned), "a buffer is not aligned for a call")?;
                 need(fit(&spec.operands, inputs), "operands differ from the call's")?;
                 need(fit(&spec.results, outputs), "results differ from the call's")?;
                 let shared = call.aliases.iter().all(|(o, i)| {
@@ -369,18 +384,31 @@ mod tests {
             less.ty = less.ty.with_sizes([less.slice.size]);
         });
         assert_eq!(message, "scratch memory of the wrong size");
+        let put = |buffer: &mut Buffer| (buffer.slice.base, buffer.slice.offset) = (Base::Arena, 64);
         let message = changed(SORT, |plan| {
-            let last = scratch(plan);
-            plan.thunks[1].outputs[last].slice.offset = 0;
+            plan.arena_size = 1 << 10;
+            plan.thunks[1].outputs.iter_mut().for_each(put);
         });
         assert!(message.contains("are both written"), "{message}");
         let message = changed(SORT, |plan| {
-            let last = scratch(plan);
-            let Slice { base, offset, .. } = plan.thunks[1].outputs[last].slice;
-            let input = &mut plan.thunks[1].inputs[0].slice;
-            (input.base, input.offset) = (base, offset);
+            plan.arena_size = 1 << 10;
+            plan.thunks[1].outputs.last_mut().into_iter().for_each(put);
+            plan.thunks[1].inputs.iter_mut().for_each(put);
         });
         assert!(message.contains("is written while"), "{message}");
+    }
+
+    #[test]
+    fn values_on_the_stack_are_refused() {
+        let on_stack = |slice: &mut Slice| (slice.base, slice.offset) = (Base::Stack, 0);
+        let changes: [&dyn Fn(&mut Plan); 3] = [
+            &|plan| on_stack(&mut plan.thunks[1].inputs[0].slice),
+            &|plan| on_stack(&mut plan.thunks[1].outputs[0].slice),
+            &|plan| on_stack(&mut plan.results[0].slice),
+        ];
+        for change in changes {
+            assert_eq!(changed(SORT, change), "stack[0..16] holds a value");
+        }
     }
 
     #[test]

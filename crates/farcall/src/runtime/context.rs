@@ -20,7 +20,8 @@ pub(super) struct Context {
     pub(super) code: Vec<Code>,
     /// Numbers of those whose targets have stages before a run.
     pub(super) staged: Vec<usize>,
-    /// The addresses that places of the current run count from: arena, constants, registers, inputs, results.
+    /// The addresses that places of the current run count from: arena, constants, registers, stack, inputs,
+    /// results.
     pub(super) bases: Vec<*mut u8>,
     /// Those of nested calls: per reference site, per call.
     pub(super) nested: Vec<Vec<Context>>,

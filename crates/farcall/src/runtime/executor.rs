@@ -1,5 +1,6 @@
 //! Walks the thunks of a plan.
 
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use farcall_ir::iterations::Budget;
@@ -14,7 +15,7 @@ use super::{RunError, reference};
 use crate::custom_call::RunContext;
 use crate::interrupt::Interrupt;
 use crate::kernels::{self, Args, Line, Place, Prepared, Runner};
-use crate::plan::{Base, Buffer, Call, Plan, ResultId, Thunk, ThunkOp};
+use crate::plan::{Base, Buffer, Call, Plan, ResultId, STACK_SIZE, Thunk, ThunkOp};
 
 /// Runs a plan once, as part of `run`, while `watch` looks on. The inputs have the types of its parameters.
 pub(super) fn run<W: Watch>(
@@ -59,7 +60,9 @@ pub(super) fn thunks<W: Watch>(
     }
     context.bases.clear();
     let Context { arena, registers, .. } = &context;
-    context.bases.extend([arena.as_ptr(), loaded.constants.as_ptr(), registers.as_ptr()]);
+    let mut stack = Stack(MaybeUninit::uninit());
+    let own_memory = [arena.as_ptr(), loaded.constants.as_ptr(), registers.as_ptr()];
+    context.bases.extend(own_memory.into_iter().chain([stack.begin(loaded.stack)]));
     let kept = own.iter().zip(&plan.params).filter(|(_, param)| !param.donated).map(|(input, _)| input);
     lent.iter().chain(kept).try_for_each(Literal::expand).map_err(memory)?;
     context.bases.extend(lent.iter().map(|input| input.bytes().as_ptr().cast_mut()));
@@ -104,6 +107,21 @@ pub(super) fn thunks<W: Watch>(
     }
     drop(executor);
     Ok(outs.into_iter().map(|out| out.expect("every result was made")).collect())
+}
+
+/// What kernels with little scratch memory have it in.
+#[repr(align(64))]
+struct Stack(MaybeUninit<[u8; STACK_SIZE]>);
+
+impl Stack {
+    /// Where it begins; so many bytes are initialized.
+    #[inline]
+    fn begin(&mut self, bytes: usize) -> *mut u8 {
+        let begin = self.0.as_mut_ptr().cast::<u8>();
+        // SAFETY: it has as many bytes at least.
+        unsafe { begin.write_bytes(0, bytes.min(STACK_SIZE)) };
+        begin
+    }
 }
 
 /// A literal for a result that is written as a whole.
@@ -455,7 +473,7 @@ impl<'a, W: Watch> Executor<'a, W> {
         let same = match b.slice.base {
             Base::Param(id) => inputs.get(id.index()),
             Base::Result(id) => outs.get(id.index()).and_then(Option::as_ref),
-            Base::Arena | Base::Constant(_) => None,
+            Base::Arena | Base::Stack | Base::Constant(_) => None,
         };
         match same.filter(|same| same.dtype() == b.ty.dtype && same.byte_len() == at.size) {
             Some(same) => Ok(same.reshape(b.ty.shared_sizes())),

@@ -41,6 +41,8 @@ pub(super) struct Loaded {
     pub(super) constants: AlignedBytes,
     /// Bytes of the registers of straight-line programs, of which one runs at a time.
     pub(super) registers: usize,
+    /// Bytes of [`Base::Stack`] that are used.
+    pub(super) stack: usize,
     /// The plans of nested calls: per reference site, per call.
     pub(super) nested: Vec<Vec<Loaded>>,
     /// There are calls, whose handlers may expect aligned operands.
@@ -157,8 +159,10 @@ pub(super) const ARENA: usize = 0;
 pub(super) const CONSTANTS: usize = 1;
 /// Number of the registers of straight-line programs.
 pub(super) const REGISTERS: usize = 2;
+/// Number of the stack.
+pub(super) const STACK: usize = 3;
 /// Number of the first input; behind the inputs come the results.
-pub(super) const PARAMS: usize = 3;
+pub(super) const PARAMS: usize = 4;
 
 impl Loaded {
     /// Checks a plan and those of nested calls, and makes them ready: the targets' instantiate stages run.
@@ -175,11 +179,20 @@ impl Loaded {
         let outs = PARAMS + plan.params.len();
         let prepared = prepared.into_iter();
         let called = Vec::new();
-        let mut loader =
-            Loader { offsets: &offsets, outs, prepared, next: 0, called, registers, constants, end };
+        let mut loader = Loader {
+            offsets: &offsets,
+            outs,
+            prepared,
+            next: 0,
+            called,
+            registers,
+            stack: 0,
+            constants,
+            end,
+        };
         let sequence = loader.sequence(&plan.thunks);
         let results = plan.results.iter().map(|r| loader.place(&r.slice)).collect();
-        let (constants, called) = (loader.constants, loader.called);
+        let (constants, called, stack) = (loader.constants, loader.called, loader.stack);
         let calls = calls(&plan, registry)?;
         let places = CallPlaces::new(&calls, called);
         let sites = plan.references.iter().map(|site| {
@@ -188,7 +201,18 @@ impl Loaded {
         });
         let nested = sites.collect::<Result<Vec<Vec<Loaded>>, LoadError>>()?;
         let enters_handlers = !calls.is_empty() || nested.iter().any(|site| !site.is_empty());
-        Ok(Loaded { calls, places, sequence, results, constants, registers, nested, enters_handlers, plan })
+        Ok(Loaded {
+            calls,
+            places,
+            sequence,
+            results,
+            constants,
+            registers,
+            stack,
+            nested,
+            enters_handlers,
+            plan,
+        })
     }
 }
 
@@ -258,6 +282,8 @@ struct Loader<'a> {
     called: Vec<(u32, Arc<[Place]>)>,
     /// Bytes of the registers.
     registers: usize,
+    /// Bytes of the stack that are used so far.
+    stack: usize,
     constants: AlignedBytes,
     /// Where the constants end that have been written so far.
     end: usize,
@@ -335,6 +361,8 @@ impl Loader<'_> {
         let number = self.next;
         self.next += 1;
         let kernel = if t.op.is_computed() { self.prepared.next().map(Arc::new) } else { None };
+        let stack = t.outputs.iter().filter(|b| b.slice.base == Base::Stack).map(|b| b.slice.size);
+        self.stack = stack.fold(self.stack, usize::max);
         let places: Arc<[Place]> =
             t.inputs.iter().chain(&t.outputs).map(|b: &Buffer| self.place(&b.slice)).collect();
         let call = match &t.op {
@@ -353,6 +381,7 @@ impl Loader<'_> {
         let Slice { base, offset, size } = *slice;
         match base {
             Base::Arena => Place { base: ARENA, offset, size },
+            Base::Stack => Place { base: STACK, offset, size },
             Base::Constant(id) => Place { base: CONSTANTS, offset: self.offsets[id.index()] + offset, size },
             Base::Param(id) => Place { base: PARAMS + id.index(), offset, size },
             Base::Result(id) => Place { base: self.outs + id.index(), offset, size },

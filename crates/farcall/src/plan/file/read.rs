@@ -581,6 +581,10 @@ impl Reader<'_> {
                 2 => Base::Param(ParamId::new(r.bytes.index(counts.params, "input")?)),
                 // Which there are is known once all are read, and checked then.
                 3 => Base::Result(ResultId::new(r.bytes.index(u32::MAX as usize, "result")?)),
+                4 => {
+                    r.bytes.index(1, "stack")?;
+                    Base::Stack
+                }
                 other => return r.bytes.damaged(format!("there is no memory of kind {other}")),
             };
             let slice = Slice { base, offset: r.bytes.size()?, size: r.bytes.size()? };

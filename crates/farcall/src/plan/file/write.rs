@@ -343,6 +343,7 @@ impl<'p> Writer<'p> {
                 Base::Constant(id) => (1, id.index()),
                 Base::Param(id) => (2, id.index()),
                 Base::Result(id) => (3, id.index()),
+                Base::Stack => (4, 0),
             };
             self.out.u8(kind);
             self.out.number(number)?;

@@ -1,0 +1,196 @@
+//! Conversions from and to floats of at most eight bits (`f8E4M3FN`, `f4E2M1FN`, …): from them by a table of all codes,
+//! to them on the bits of an `f32`.
+
+use std::sync::Arc;
+
+use farcall_ir::DType;
+use farcall_ir::minifloat::{self, Format};
+use half::{bf16, f16};
+
+use super::map::{Work, map1, map1_near};
+
+/// Converts elements, if one of the types is such a float and the other one is, too, or another float.
+pub(super) fn convert(from: DType, to: DType) -> Option<Work> {
+    if is_small(from) {
+        return decoding(from, to);
+    }
+    let to = Rounding::to(to)?;
+    // Each of these is an `f32`, so that it is rounded once.
+    Some(match from {
+        DType::F32 => map1::<f32, u8>(move |x| to.code(x)),
+        DType::F16 => map1::<f16, u8>(move |x| to.code(x.to_f32())),
+        DType::BF16 => map1::<bf16, u8>(move |x| to.code(x.to_f32())),
+        _ => return None,
+    })
+}
+
+fn is_small(dtype: DType) -> bool {
+    dtype.is_float() && dtype.bits() <= 8
+}
+
+/// Elements of narrow types are stored in a byte each; what else is in it, is ignored.
+fn decoding(from: DType, to: DType) -> Option<Work> {
+    fn by_table<T: Copy + Send + Sync + 'static>(from: DType, value: impl Fn(f64) -> T) -> Work {
+        let mask = u8::MAX >> (8 - from.bits());
+        let table: [T; 256] = std::array::from_fn(|code| value(minifloat::decode(from, code as u8 & mask)));
+        let table = Arc::new(table);
+        let same = Arc::clone(&table);
+        map1_near::<u8, T>(
+            move |code| table[usize::from(code)],
+            |_| true,
+            move |code| same[usize::from(code)],
+        )
+    }
+    Some(match to {
+        DType::F64 => by_table(from, |x| x),
+        DType::F32 => by_table(from, |x| x as f32),
+        DType::F16 => by_table(from, f16::from_f64),
+        DType::BF16 => by_table(from, bf16::from_f64),
+        to if is_small(to) => by_table(from, move |x| minifloat::encode(to, x)),
+        _ => return None,
+    })
+}
+
+/// How the bits of an `f32` become a code.
+#[derive(Clone, Copy)]
+struct Rounding {
+    /// Bits of the mantissa that go.
+    dropped: u32,
+    /// Half of the last place that stays, less one: what is added, and a bit more if that is odd, rounds to even.
+    half: u32,
+    /// Code of the bits, when those are dropped, less the code of the same value.
+    rebias: u32,
+    /// The bits of the smallest normal number.
+    least: u32,
+    /// A power of two, so large that the last place of a sum with it is the last place of subnormal numbers.
+    magic: f32,
+    /// The largest code of a finite number, without its sign.
+    most: u32,
+    /// What is larger.
+    over: Special,
+    nan: Special,
+    sign: u32,
+    /// Zero has no sign.
+    one_zero: bool,
+}
+
+/// A code that is no number, or not the one that was asked for.
+#[derive(Clone, Copy)]
+struct Special {
+    code: u32,
+    /// It gets the sign of the number.
+    signed: bool,
+}
+
+impl Special {
+    /// What a format has for a value and the same with a sign.
+    fn of(to: DType, value: f64) -> Special {
+        let [plus, minus] = [value, -value].map(|x| u32::from(minifloat::encode(to, x)));
+        Special { code: plus, signed: plus != minus }
+    }
+
+    #[inline(always)]
+    fn with(self, sign: u32) -> u32 {
+        if self.signed { self.code | sign } else { self.code }
+    }
+}
+
+impl Rounding {
+    fn to(to: DType) -> Option<Rounding> {
+        let Format { mantissa_bits, bias, max_finite, sign_bit, .. } = Format::of(to)?;
+        let dropped = f32::MANTISSA_DIGITS - 1 - mantissa_bits;
+        let power = |exponent: i32| f32::from_bits(((127 + exponent) as u32) << 23);
+        let lowest = 1 - bias;
+        Some(Rounding {
+            dropped,
+            half: (1 << (dropped - 1)) - 1,
+            rebias: ((127 - bias) as u32) << mantissa_bits,
+            least: power(lowest).to_bits(),
+            magic: power(lowest - mantissa_bits as i32 + 23),
+            most: u32::from(max_finite),
+            over: Special::of(to, f64::INFINITY),
+            nan: Special::of(to, f64::NAN),
+            sign: u32::from(sign_bit),
+            one_zero: minifloat::encode(to, -0.0) == 0,
+        })
+    }
+
+    /// The code nearest to a number, ties to even: what [`minifloat::encode`] gives.
+    #[inline(always)]
+    fn code(self, x: f32) -> u8 {
+        let bits = x.to_bits();
+        let size = bits & !(1 << 31);
+        let sign = if bits == size { 0 } else { self.sign };
+        let odd = (size >> self.dropped) & 1;
+        let normal = (size.wrapping_add(self.half + odd) >> self.dropped).wrapping_sub(self.rebias);
+        let subnormal = (f32::from_bits(size) + self.magic).to_bits().wrapping_sub(self.magic.to_bits());
+        let code = if size < self.least { subnormal } else { normal };
+        let number = if self.one_zero && code == 0 { 0 } else { sign | code };
+        let code = if code > self.most { self.over.with(sign) } else { number };
+        let code = if size > f32::INFINITY.to_bits() { self.nan.with(sign) } else { code };
+        code as u8
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::map::Operand;
+
+    fn small() -> Vec<DType> {
+        DType::ALL.into_iter().filter(|dtype| is_small(*dtype)).collect()
+    }
+
+    fn run<X: Copy, Y: Copy + Default>(work: &Work, x: &[X]) -> Vec<Y> {
+        let mut y = vec![Y::default(); x.len()];
+        let from = Operand::each(x.as_ptr().cast());
+        work(&[from, Operand::NONE, Operand::NONE], y.as_mut_ptr().cast(), x.len());
+        y
+    }
+
+    #[test]
+    fn codes_are_those_of_the_evaluator() {
+        let halves: Vec<u16> = (0..=u16::MAX).collect();
+        // All exponents and signs, with what is near to numbers of few bits, and in their middle.
+        let mut singles: Vec<f32> = Vec::new();
+        for high in 0..=u16::MAX {
+            let low = [0u16, 1, 0x7fff, 0x8000, 0x8001, 0xffff];
+            singles.extend(low.map(|low| f32::from_bits(u32::from(high) << 16 | u32::from(low))));
+        }
+        for to in small().into_iter().filter(|to| *to != DType::F8E8M0FNU) {
+            let expected = |x: f64| minifloat::encode(to, x);
+            let from = |dtype: DType| convert(dtype, to).unwrap();
+            for (x, code) in singles.iter().zip(run::<f32, u8>(&from(DType::F32), &singles)) {
+                assert_eq!(code, expected(f64::from(*x)), "{to} of {x:e} ({:#x})", x.to_bits());
+            }
+            for (x, code) in halves.iter().zip(run::<u16, u8>(&from(DType::F16), &halves)) {
+                assert_eq!(code, expected(f16::from_bits(*x).to_f64()), "{to} of f16 {x:#x}");
+            }
+            for (x, code) in halves.iter().zip(run::<u16, u8>(&from(DType::BF16), &halves)) {
+                assert_eq!(code, expected(bf16::from_bits(*x).to_f64()), "{to} of bf16 {x:#x}");
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_are_those_of_the_evaluator() {
+        let codes: Vec<u8> = (0..=u8::MAX).collect();
+        for from in small() {
+            let codes = &codes[..1 << from.bits()];
+            let numbers = run::<u8, f32>(&convert(from, DType::F32).unwrap(), codes);
+            for (code, number) in codes.iter().zip(numbers) {
+                let expected = minifloat::decode(from, *code) as f32;
+                assert_eq!(number.to_bits(), expected.to_bits(), "{from} {code:#x}");
+            }
+            for to in small() {
+                for (code, other) in codes.iter().zip(run::<u8, u8>(&convert(from, to).unwrap(), codes)) {
+                    assert_eq!(
+                        other,
+                        minifloat::encode(to, minifloat::decode(from, *code)),
+                        "{from} to {to}"
+                    );
+                }
+            }
+        }
+    }
+}
