@@ -61,7 +61,7 @@ func.func @main(%x: tensor<2x5xf32>, %k: tensor<3x2xui8>, %e: tensor<2x0xf32>) -
 // = dense<[1, 0]> : tensor<2xi32>
 // = dense<0> : tensor<2xi32>
 // plan
-// | plan: arena 80 bytes, denormals ieee
+// | plan: arena 16 bytes, denormals ieee
 // | in0: tensor<2x5xf32>
 // | in1: tensor<3x2xui8>
 // | in2: tensor<2x0xf32>
@@ -71,11 +71,8 @@ func.func @main(%x: tensor<2x5xf32>, %k: tensor<3x2xui8>, %e: tensor<2x0xf32>) -
 // | const3: tensor<i64> = -1
 // | const4: tensor<ui8> = 0
 // | const5: tensor<2x0xi32> =
-// | out3:s32[2,5] = iota dim 1()
-// | out0:f32[2], out1:s32[2] = arg_reduce largest(in0:f32[2,5], out3:s32[2,5], const0:f32[], const1:s32[])
-// | arena[0..80]:s64[2,5] = iota dim 0()
-// | out2:f32[5], out3:s64[5] = arg_reduce smallest(in0:f32[2,5], arena[0..80]:s64[2,5], const2:f32[], const3:s64[])
-// | arena[0..24]:s32[3,2] = iota dim 0()
-// | out4:u8[2], out5:s32[2] = arg_reduce largest(in1:u8[3,2], arena[0..24]:s32[3,2], const4:u8[], const1:s32[])
+// | out0:f32[2], out1:s32[2] = arg_reduce largest(in0:f32[2,5], iota(1):s32[2,5], const0:f32[], const1:s32[])
+// | out2:f32[5], out3:s64[5] = arg_reduce smallest(in0:f32[2,5], iota(0):s64[2,5], const2:f32[], const3:s64[])
+// | out4:u8[2], out5:s32[2] = arg_reduce largest(in1:u8[3,2], iota(0):s32[3,2], const4:u8[], const1:s32[])
 // | arena[0..8]:f32[2], out6:s32[2] = arg_reduce largest(in2:f32[2,0], const5:s32[2,0], const0:f32[], const1:s32[])
 // | return out0:f32[2], out1:s32[2], out2:f32[5], out3:s64[5], out4:u8[2], out5:s32[2], out6:s32[2]

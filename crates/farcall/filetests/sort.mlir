@@ -62,15 +62,14 @@ func.func @main(%x: tensor<2x7xf32>, %k: tensor<7xi16>, %b: tensor<7xi1>) -> (te
 // = dense<[3, 1, 4, 6, 5, 0, 2]> : tensor<7xi32>
 // = dense<[[3.000000e+00, -0.000000e+00, 0x7F800000, -2.500000e+00, 2.000000e+00, 9.999946e-41, 5.000000e-01], [1.000000e+00, 0x7FC00000, -1.000000e+00, 0xFFC00000, 0.000000e+00, 0x7FC00000, -0.000000e+00]]> : tensor<2x7xf32>
 // plan
-// | plan: arena 32 bytes, denormals ieee
+// | plan: arena 0 bytes, denormals ieee
 // | in0: tensor<2x7xf32>
 // | in1: tensor<7xi16>
 // | in2: tensor<7xi1>
 // | out0:f32[2,7] = sort(in0:f32[2,7]) scratch stack[0..256]
 // | out1:f32[2,7] = sort(in0:f32[2,7]) scratch stack[0..128]
 // | out2:f32[2,7] = sort(in0:f32[2,7]) scratch stack[0..128]
-// | arena[0..28]:s32[7] = iota dim 0()
-// | out3:s16[7], out4:s32[7] = sort(in1:s16[7], arena[0..28]:s32[7]) scratch stack[0..128]
-// | out5:pred[7], out6:s16[7], out7:s32[7] = sort(in2:pred[7], in1:s16[7], arena[0..28]:s32[7]) scratch stack[0..512]
+// | out3:s16[7], out4:s32[7] = sort(in1:s16[7], iota(0):s32[7]) scratch stack[0..128]
+// | out5:pred[7], out6:s16[7], out7:s32[7] = sort(in2:pred[7], in1:s16[7], iota(0):s32[7]) scratch stack[0..512]
 // | out8:f32[2,7] = sort(in0:f32[2,7]) scratch stack[0..256]
 // | return out0:f32[2,7], out1:f32[2,7], out2:f32[2,7], out3:s16[7], out4:s32[7], out5:pred[7], out6:s16[7], out7:s32[7], out8:f32[2,7]

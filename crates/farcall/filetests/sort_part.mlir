@@ -44,15 +44,13 @@ func.func @main(%x: tensor<2x9xf32>, %k: tensor<9x1xi16>) -> (tensor<2x1xf32>, t
 // = dense<-300> : tensor<1x1xi16>
 // = dense<7> : tensor<1x1xi32>
 // plan
-// | plan: arena 80 bytes, denormals ieee
+// | plan: arena 16 bytes, denormals ieee
 // | in0: tensor<2x9xf32>
 // | in1: tensor<9x1xi16>
-// | arena[0..72]:s32[2,9] = iota dim 1()
-// | out0:f32[2,1], out1:s32[2,1] = sort_part 0 to 1(in0:f32[2,9], arena[0..72]:s32[2,9]) scratch stack[0..320]
+// | out0:f32[2,1], out1:s32[2,1] = sort_part 0 to 1(in0:f32[2,9], iota(1):s32[2,9]) scratch stack[0..320]
 // | arena[0..8]:f32[2,1] = sort_part 8 to 9(in0:f32[2,9]) scratch stack[0..320]
 // | out2:f32[1,1] = slice(arena[0..8]:f32[2,1])
-// | arena[0..36]:s32[9,1] = iota dim 0()
-// | out4:s16[1,1], out5:s32[1,1] = sort_part 8 to 9(in1:s16[9,1], arena[0..36]:s32[9,1]) scratch stack[0..320]
+// | out4:s16[1,1], out5:s32[1,1] = sort_part 8 to 9(in1:s16[9,1], iota(0):s32[9,1]) scratch stack[0..320]
 // | out3:s16[1,1] = reverse(out4:s16[1,1])
 // | out4:s16[1,1] = sort_part 0 to 1(in1:s16[9,1]) scratch stack[0..320]
 // | return out0:f32[2,1], out1:s32[2,1], out2:f32[1], out3:s16[1,1], out4:s16[1,1], out5:s32[1,1]

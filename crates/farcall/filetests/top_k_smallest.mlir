@@ -29,21 +29,17 @@ func.func @main(%x: tensor<2x7xf32>, %i: tensor<5xi64>, %u: tensor<4xui8>, %b: t
 // | in3: tensor<1x4xi1>
 // | const0: tensor<2x0xf32> =
 // | const1: tensor<2x0xi32> =
-// | out3:s32[2,7] = iota dim 1()
-// | arena[0..56]:f32[2,7], arena[64..120]:s32[2,7] = sort(in0:f32[2,7], out3:s32[2,7]) scratch stack[0..128]
+// | arena[0..56]:f32[2,7], arena[64..120]:s32[2,7] = sort(in0:f32[2,7], iota(1):s32[2,7]) scratch stack[0..128]
 // | out0:f32[2,3] = slice(arena[0..56]:f32[2,7])
 // | out1:s32[2,3] = slice(arena[64..120]:s32[2,7])
-// | out2:f32[2,7], out3:s32[2,7] = sort(in0:f32[2,7], out3:s32[2,7]) scratch stack[0..128]
-// | out4:s32[5] = iota dim 0()
-// | arena[0..40]:s64[5], arena[48..68]:s32[5] = sort(in1:s64[5], out4:s32[5]) scratch stack[0..256]
+// | out2:f32[2,7], out3:s32[2,7] = sort(in0:f32[2,7], iota(1):s32[2,7]) scratch stack[0..128]
+// | arena[0..40]:s64[5], arena[48..68]:s32[5] = sort(in1:s64[5], iota(0):s32[5]) scratch stack[0..256]
 // | out4:s64[4] = slice(arena[0..40]:s64[5])
 // | out5:s32[4] = slice(arena[48..68]:s32[5])
-// | arena[0..16]:s32[4] = iota dim 0()
-// | out7:u8[4], arena[0..16]:s32[4] = sort(in2:u8[4], arena[0..16]:s32[4]) scratch stack[0..128]
+// | out7:u8[4], arena[0..16]:s32[4] = sort(in2:u8[4], iota(0):s32[4]) scratch stack[0..128]
 // | out6:u8[2] = slice(out7:u8[4])
 // | out7:s32[2] = slice(arena[0..16]:s32[4])
-// | arena[0..16]:s32[1,4] = iota dim 1()
-// | out9:pred[1,4], arena[0..16]:s32[1,4] = sort(in3:pred[1,4], arena[0..16]:s32[1,4]) scratch stack[0..128]
+// | out9:pred[1,4], arena[0..16]:s32[1,4] = sort(in3:pred[1,4], iota(1):s32[1,4]) scratch stack[0..128]
 // | out8:pred[1,3] = slice(out9:pred[1,4])
 // | out9:s32[1,3] = slice(arena[0..16]:s32[1,4])
 // | return out0:f32[2,3], out1:s32[2,3], out2:f32[2,7], out3:s32[2,7], out4:s64[4], out5:s32[4], out6:u8[2], out7:s32[2], out8:pred[1,3], out9:s32[1,3], const0:f32[2,0], const1:s32[2,0]

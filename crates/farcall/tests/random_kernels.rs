@@ -279,9 +279,14 @@ fn arg_reductions_are_the_evaluators() {
         // `T` and `I` stand for types, and are letters of directions.
         let body = body.replace(&format!("G{t}"), "GT").replace(&format!("L{t}"), "LT");
         let [x, p, y, f] = [ty(dtype, &dims), ty(index, &dims), ty(dtype, &kept), ty(index, &kept)];
+        // Indices that count are in no memory, along most dimensions.
+        let (counted, places) = match round % 2 == 0 && !dims.is_empty() {
+            true => (format!("%q = stablehlo.iota dim = {} : {p}\n", r.below(dims.len())), "%q"),
+            false => (String::new(), "%p"),
+        };
         let program = format!(
             "func.func @main(%x: {x}, %p: {p}, %v: {t}, %w: {i}) -> ({y}, {f}) {{
-%0:2 = \"stablehlo.reduce\"(%x, %p, %v, %w) <{{dimensions = {}}}> ({{
+{counted}%0:2 = \"stablehlo.reduce\"(%x, {places}, %v, %w) <{{dimensions = {}}}> ({{
 ^bb0(%a: {t}, %i: {i}, %b: {t}, %j: {i}):
 {body}stablehlo.return %9, %10 : {t}, {i}
 }}) : ({x}, {p}, {t}, {i}) -> ({y}, {f})

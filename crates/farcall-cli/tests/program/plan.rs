@@ -219,7 +219,7 @@ fn the_middle_form_is_shown() {
     folder.prints(
         &["compile", "p.mlir", "--dump", "cse"],
         expect![[r#"
-            // after cse, pass 8 of 22
+            // after cse, pass 8 of 23
             module {
               func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<2x3xf32> {
                 %cst = stablehlo.constant dense<1.000000e+00> : tensor<f32>
@@ -230,7 +230,7 @@ fn the_middle_form_is_shown() {
               }
             }
 
-            // after cse, pass 10 of 22
+            // after cse, pass 10 of 23
             module {
               func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<2x3xf32> {
                 %cst = stablehlo.constant dense<1.000000e+00> : tensor<f32>
@@ -303,6 +303,7 @@ fn passes_are_listed_and_named() {
             │ products     ┆ computes products and what follows them by blocks of rows            │
             │ recompute    ┆ makes values again where that is less work than storing them         │
             │ simplify     ┆ applies algebraic rules, each by its name                            │
+            │ sink         ┆ makes large values from small ones just before they are taken        │
             │ sorts        ┆ sorts no more of each line than is needed                            │
             │ transposes   ┆ lets products read and write what is transposed                      │
             │ unroll       ┆ writes out loops of a few iterations                                 │
@@ -313,7 +314,7 @@ fn passes_are_listed_and_named() {
             │ assign       ┆ gives every value a place                                            │
             └──────────────┴──────────────────────────────────────────────────────────────────────┘
 
-            run by default  expand,excess,canonicalize,unroll,fold,simplify,transposes,cse,licm,cse,dce,sorts,recompute,fuse,dce,products,fills
+            run by default  expand,excess,canonicalize,unroll,fold,simplify,transposes,cse,licm,cse,dce,sorts,recompute,fuse,dce,products,fills,sink
             needed          expand,excess,dce
             always last     layouts,copies,coalesce,donate,assign
         "#]],

@@ -54,16 +54,17 @@ func.func @main(%x: tensor<2x40xi64>, %i: tensor<i32>) -> (tensor<8x40xi64>, ten
 // =>
 module {
   func.func public @main(%arg0: tensor<2x40xi64>, %arg1: tensor<i32>) -> (tensor<8x40xi64>, tensor<8x40xi64>, tensor<40xi64>) {
-    %c = stablehlo.constant dense<1> : tensor<8x40xi64>
-    %c_0 = stablehlo.constant dense<0> : tensor<i32>
+    %c = stablehlo.constant dense<0> : tensor<i32>
+    %c_0 = stablehlo.constant dense<1> : tensor<i64>
+    %0 = stablehlo.broadcast_in_dim %c_0, dims = [] : (tensor<i64>) -> tensor<8x40xi64>
+    %1 = stablehlo.dynamic_update_slice %0, %arg0, %arg1, %c : (tensor<8x40xi64>, tensor<2x40xi64>, tensor<i32>, tensor<i32>) -> tensor<8x40xi64>
     %c_1 = stablehlo.constant dense<1> : tensor<i64>
-    %0 = stablehlo.broadcast_in_dim %c_1, dims = [] : (tensor<i64>) -> tensor<8x40xi64>
-    %1 = stablehlo.dynamic_update_slice %0, %arg0, %arg1, %c_0 : (tensor<8x40xi64>, tensor<2x40xi64>, tensor<i32>, tensor<i32>) -> tensor<8x40xi64>
-    %2 = stablehlo.add %c, %1 : tensor<8x40xi64>
+    %2 = stablehlo.broadcast_in_dim %c_1, dims = [] : (tensor<i64>) -> tensor<8x40xi64>
+    %3 = stablehlo.add %2, %1 : tensor<8x40xi64>
     %c_2 = stablehlo.constant dense<[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39]> : tensor<40xi64>
     %c_3 = stablehlo.constant dense<7> : tensor<1xi64>
-    %3 = stablehlo.dynamic_update_slice %c_2, %c_3, %arg1 : (tensor<40xi64>, tensor<1xi64>, tensor<i32>) -> tensor<40xi64>
-    return %1, %2, %3 : tensor<8x40xi64>, tensor<8x40xi64>, tensor<40xi64>
+    %4 = stablehlo.dynamic_update_slice %c_2, %c_3, %arg1 : (tensor<40xi64>, tensor<1xi64>, tensor<i32>) -> tensor<40xi64>
+    return %1, %3, %4 : tensor<8x40xi64>, tensor<8x40xi64>, tensor<40xi64>
   }
 }
 // -----
@@ -91,5 +92,48 @@ module {
       stablehlo.return %2 : tensor<f32>
     }) : (tensor<80xf32>, tensor<4x1xi32>, tensor<4xf32>) -> tensor<80xf32>
     return %1 : tensor<80xf32>
+  }
+}
+// -----
+// passes: fills
+// What runs once takes its constants filled; what runs in a loop has them.
+func.func @main(%x: tensor<64xf32>, %n: tensor<i32>) -> (tensor<128xf32>, tensor<128xf32>, tensor<64xf32>) {
+  %ones = stablehlo.constant dense<1.0> : tensor<64xf32>
+  %y = stablehlo.concatenate %x, %ones, dim = 0 : (tensor<64xf32>, tensor<64xf32>) -> tensor<128xf32>
+  %r:2 = stablehlo.while(%i = %n, %z = %y) : tensor<i32>, tensor<128xf32>
+  cond {
+    %c = stablehlo.constant dense<3> : tensor<i32>
+    %p = stablehlo.compare LT, %i, %c : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  } do {
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %next = stablehlo.add %i, %one : tensor<i32>
+    %twos = stablehlo.constant dense<2.0> : tensor<128xf32>
+    %e = stablehlo.multiply %z, %twos : tensor<128xf32>
+    stablehlo.return %next, %e : tensor<i32>, tensor<128xf32>
+  }
+  return %y, %r#1, %ones : tensor<128xf32>, tensor<128xf32>, tensor<64xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<64xf32>, %arg1: tensor<i32>) -> (tensor<128xf32>, tensor<128xf32>, tensor<64xf32>) {
+    %cst = stablehlo.constant dense<1.000000e+00> : tensor<f32>
+    %0 = stablehlo.broadcast_in_dim %cst, dims = [] : (tensor<f32>) -> tensor<64xf32>
+    %1 = stablehlo.concatenate %arg0, %0, dim = 0 : (tensor<64xf32>, tensor<64xf32>) -> tensor<128xf32>
+    %2:2 = stablehlo.while(%iterArg = %arg1, %iterArg_1 = %1) : tensor<i32>, tensor<128xf32>
+    cond {
+      %c = stablehlo.constant dense<3> : tensor<i32>
+      %4 = stablehlo.compare LT, %iterArg, %c : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %4 : tensor<i1>
+    } do {
+      %c = stablehlo.constant dense<1> : tensor<i32>
+      %4 = stablehlo.add %iterArg, %c : tensor<i32>
+      %cst_2 = stablehlo.constant dense<2.000000e+00> : tensor<128xf32>
+      %5 = stablehlo.multiply %iterArg_1, %cst_2 : tensor<128xf32>
+      stablehlo.return %4, %5 : tensor<i32>, tensor<128xf32>
+    }
+    %cst_0 = stablehlo.constant dense<1.000000e+00> : tensor<f32>
+    %3 = stablehlo.broadcast_in_dim %cst_0, dims = [] : (tensor<f32>) -> tensor<64xf32>
+    return %1, %2#1, %3 : tensor<128xf32>, tensor<128xf32>, tensor<64xf32>
   }
 }

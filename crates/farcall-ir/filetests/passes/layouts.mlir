@@ -106,3 +106,29 @@ module {
     return %0 : tensor<2x3x!quant.uniform<i8:f32:1, {0.5, 0.25, 1.0}>>
   }
 }
+// -----
+// passes: layouts
+// What one call leaves column-major and another one takes so is not transposed in between, nor is what the program transposes.
+func.func @main(%a: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<3x2xf32>, tensor<2x3xf32>) {
+  %t = stablehlo.transpose %a, dims = [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  %0 = stablehlo.custom_call @f(%t) {operand_layouts = [dense<[0, 1]> : tensor<2xindex>], result_layouts = [dense<[0, 1]> : tensor<2xindex>]} : (tensor<3x2xf32>) -> tensor<2x3xf32>
+  %1 = stablehlo.custom_call @f(%0) {operand_layouts = [dense<[0, 1]> : tensor<2xindex>], result_layouts = [dense<[0, 1]> : tensor<2xindex>]} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %2 = stablehlo.transpose %1, dims = [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  %3 = stablehlo.add %1, %a : tensor<2x3xf32>
+  return %0, %2, %3 : tensor<2x3xf32>, tensor<3x2xf32>, tensor<2x3xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<3x2xf32>, tensor<2x3xf32>) {
+    %0 = stablehlo.reshape %arg0 : (tensor<2x3xf32>) -> tensor<3x2xf32>
+    %1 = stablehlo.custom_call @f(%0) {farcall.laid_out, operand_layouts = [dense<[0, 1]> : tensor<2xindex>], result_layouts = [dense<[0, 1]> : tensor<2xindex>]} : (tensor<3x2xf32>) -> tensor<2x3xf32>
+    %2 = stablehlo.reshape %1 : (tensor<2x3xf32>) -> tensor<3x2xf32>
+    %3 = stablehlo.transpose %2, dims = [1, 0] : (tensor<3x2xf32>) -> tensor<2x3xf32>
+    %4 = stablehlo.reshape %2 : (tensor<3x2xf32>) -> tensor<2x3xf32>
+    %5 = stablehlo.custom_call @f(%4) {farcall.laid_out, operand_layouts = [dense<[0, 1]> : tensor<2xindex>], result_layouts = [dense<[0, 1]> : tensor<2xindex>]} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    %6 = stablehlo.reshape %5 : (tensor<2x3xf32>) -> tensor<3x2xf32>
+    %7 = stablehlo.transpose %6, dims = [1, 0] : (tensor<3x2xf32>) -> tensor<2x3xf32>
+    %8 = stablehlo.add %7, %arg0 : tensor<2x3xf32>
+    return %3, %6, %8 : tensor<2x3xf32>, tensor<3x2xf32>, tensor<2x3xf32>
+  }
+}

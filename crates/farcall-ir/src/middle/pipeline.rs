@@ -25,6 +25,7 @@ static DEFAULT: &[&Pass] = &[
     &passes::dce::PASS,
     &passes::products::PASS,
     &passes::fills::PASS,
+    &passes::sink::PASS,
 ];
 
 /// Those that every program needs: without them it would be computed otherwise, or would not leave out what

@@ -118,6 +118,7 @@ pub(super) fn assign<'s>(
         let base = match piece.home {
             Home::Open => a.bases[i].unwrap_or(Base::Arena),
             Home::Stack => Base::Stack,
+            Home::Iota(dim) => Base::Iota(dim),
             Home::Constant(id) => Base::Constant(id),
             Home::Param(id) => Base::Param(id),
         };

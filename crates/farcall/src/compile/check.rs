@@ -130,7 +130,7 @@ impl Check<'_> {
 
     fn read(&mut self, value: ValueId) -> Found {
         let piece = self.places.storage.of(value);
-        if let Home::Constant(_) = self.places.storage.pieces[piece.index()].home {
+        if let Home::Constant(_) | Home::Iota(_) = self.places.storage.pieces[piece.index()].home {
             return Ok(());
         }
         if self.state.holds[piece.index()] != Some(self.same[value.index()]) {

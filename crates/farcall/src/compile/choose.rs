@@ -14,7 +14,7 @@ use farcall_ir::eval::Semantics;
 use farcall_ir::op::collective::{Grid, Role};
 use farcall_ir::{DType, Diagnostic, Func, Inst, InstId, Literal, Module, Op, Span, TensorType, ValueId};
 
-use super::{Options, aliases, body, nested, order};
+use super::{Options, aliases, body, counting, nested, order};
 use crate::kernels::{self, InPlace, KernelId, Prepared, Request};
 use crate::plan::{Body, ConstantId, ReferenceId, ReferenceSite};
 use crate::registry::Registry;
@@ -26,6 +26,8 @@ pub(super) enum Choice {
     View,
     /// It has no thunk: its result is a constant of the plan.
     Constant(ConstantId),
+    /// It has no thunk: its result is in no memory, and those that take it count along this dimension.
+    Iota(usize),
     /// It copies bytes.
     Copy,
     /// A kernel computes it, with so many bytes of scratch memory; what it has prepared, until the thunk has that.
@@ -38,6 +40,12 @@ pub(super) enum Choice {
     Control,
     /// It ends a region.
     Return,
+}
+
+impl Choice {
+    pub(super) fn kernel(kernel: KernelId, bodies: Vec<Body>, prepared: Prepared) -> Choice {
+        Choice::Kernel { kernel, bodies, scratch: prepared.scratch(), prepared: Some(prepared) }
+    }
 }
 
 /// How every instruction of a program runs.
@@ -127,8 +135,12 @@ struct Choosing<'m> {
 impl<'m> Choosing<'m> {
     fn all(&mut self) -> Result<(), Diagnostic> {
         self.func.params().iter().try_for_each(|p| has_size(self.ty(*p, self.func.span)?, self.func.span))?;
+        let mut counting = counting::choose(self.func);
         for inst in order::instructions(self.func) {
-            let choice = self.choice(inst)?;
+            let choice = match counting.remove(&inst.id()) {
+                Some(choice) => choice,
+                None => self.choice(inst)?,
+            };
             match &choice {
                 Choice::Control if *inst.op() == Op::While => self.choices.has_loops = true,
                 Choice::Control => self.choices.has_branches = true,
@@ -180,10 +192,10 @@ impl<'m> Choosing<'m> {
         if self.is_for_kernels(inst.op())
             && let Some(bodies) = body::bodies(inst)
         {
-            let request = Request { op: inst.op(), bodies: &bodies, inputs: &inputs, outputs: &outputs };
+            let op = inst.op();
+            let request = Request { op, bodies: &bodies, inputs: &inputs, outputs: &outputs, iotas: &[] };
             if let Some((kernel, prepared)) = kernels::find(&request) {
-                let scratch = prepared.scratch();
-                return Ok(Choice::Kernel { kernel, bodies, scratch, prepared: Some(prepared) });
+                return Ok(Choice::kernel(kernel, bodies, prepared));
             }
         }
         self.reference(inst)
@@ -227,7 +239,7 @@ pub(super) fn has_kernel(inst: Inst<'_>) -> bool {
     };
     let (Some(inputs), Some(outputs)) = (types(inst.operands()), types(inst.results())) else { return false };
     let Some(bodies) = body::bodies(inst) else { return false };
-    let request = Request { op: inst.op(), bodies: &bodies, inputs: &inputs, outputs: &outputs };
+    let request = Request { op: inst.op(), bodies: &bodies, inputs: &inputs, outputs: &outputs, iotas: &[] };
     kernels::find(&request).is_some()
 }
 

@@ -26,6 +26,7 @@ mod check;
 mod choose;
 mod coalesce;
 mod copies;
+mod counting;
 mod declared;
 mod donate;
 mod explain;

@@ -42,6 +42,8 @@ pub(super) enum Home {
     Open,
     /// On the stack: it is scratch memory, and little.
     Stack,
+    /// Nowhere: who takes it counts along this dimension.
+    Iota(u32),
     Constant(ConstantId),
     Param(ParamId),
 }
@@ -75,17 +77,26 @@ impl Storage {
         let mut storage = Storage::of_values(func, &mut joined);
         for (i, value) in joined.constants.into_iter().enumerate() {
             if let Some(value) = value {
-                storage.home(value, Home::Constant(ConstantId::new(i)));
+                storage.piece_mut(value).home = Home::Constant(ConstantId::new(i));
             }
         }
         for (i, param) in func.params().iter().enumerate() {
-            storage.home(*param, Home::Param(ParamId::new(i)));
+            storage.piece_mut(*param).home = Home::Param(ParamId::new(i));
         }
         for inst in order::instructions(func) {
-            if let Choice::Call(_) = choices.of(inst.id()) {
-                for value in inst.operands().iter().chain(inst.results()) {
-                    storage.pieces[storage.of[value.index()].index()].alignment = ALIGNMENT;
+            match choices.of(inst.id()) {
+                Choice::Call(_) => {
+                    for value in inst.operands().iter().chain(inst.results()) {
+                        storage.piece_mut(*value).alignment = ALIGNMENT;
+                    }
                 }
+                Choice::Iota(dim) => {
+                    for value in inst.results() {
+                        let piece = storage.piece_mut(*value);
+                        (piece.home, piece.bytes) = (Home::Iota(*dim as u32), 0);
+                    }
+                }
+                _ => {}
             }
         }
         for (inst, bytes) in joined.scratch {
@@ -121,8 +132,8 @@ impl Storage {
         (0..self.pieces.len() as u32).map(PieceId)
     }
 
-    fn home(&mut self, value: ValueId, home: Home) {
-        self.pieces[self.of[value.index()].index()].home = home;
+    fn piece_mut(&mut self, value: ValueId) -> &mut Piece {
+        &mut self.pieces[self.of[value.index()].index()]
     }
 
     /// The memory of a value.

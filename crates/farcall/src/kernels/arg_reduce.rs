@@ -3,8 +3,9 @@
 //!
 //! What a region does is found by trying every case ([`cases`]). Rows are searched for the largest number first, then
 //! for its index: most indices are never read. Columns, and rows with NaNs, are reduced step by step, as the region
-//! says.
+//! says. Indices that are an iota are not read, but counted.
 
+use farcall_ir::memory::count;
 use farcall_ir::{DType, Op};
 
 use super::args::{Args, Prepared};
@@ -40,14 +41,74 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     }
     let keep = Keep::of(body, x.dtype, places.dtype)?;
     let shape = Shape::new(&joined(x.sizes(), dims));
+    let counted = match (request.iotas, request.iota(1)) {
+        ([] | [None, _, None, None], None) => None,
+        ([None, _, None, None], Some(dim)) => Some(Counted::along(dim, x.sizes(), &shape)?),
+        _ => return None,
+    };
     let (elements, results) = (x.elements()?, y.elements()?);
     dispatch!(x.dtype, [ints, floats], T => match places.dtype {
-        DType::S32 => reduction::<T, i32>(keep, shape, elements, results),
-        DType::S64 => reduction::<T, i64>(keep, shape, elements, results),
-        DType::U32 => reduction::<T, u32>(keep, shape, elements, results),
+        DType::S32 => reduction::<T, i32>(keep, shape, counted, elements, results),
+        DType::S64 => reduction::<T, i64>(keep, shape, counted, elements, results),
+        DType::U32 => reduction::<T, u32>(keep, shape, counted, elements, results),
         _ => None,
     })?
 }
+
+/// Indices that are an iota: what each is follows from the number of its element.
+#[derive(Clone, Copy)]
+struct Counted {
+    /// Elements from one index to the next along the dimension.
+    stride: usize,
+    size: usize,
+}
+
+impl Counted {
+    /// Along a dimension; `None` if columns are reduced, and those that lie side by side have other indices.
+    fn along(dim: usize, sizes: &[usize], shape: &Shape) -> Option<Counted> {
+        let stride = count(&sizes[dim + 1..]).max(1);
+        let same = shape.rows || stride.is_multiple_of(shape.length.max(1));
+        same.then_some(Counted { stride, size: sizes[dim].max(1) })
+    }
+}
+
+/// The indices of elements.
+#[derive(Clone, Copy)]
+struct Indices<I> {
+    /// Where they are, unless they are counted.
+    at: *const I,
+    counted: Option<Counted>,
+}
+
+impl<I: Index> Indices<I> {
+    /// That of an element.
+    ///
+    /// # Safety
+    /// There is such an element.
+    #[inline(always)]
+    unsafe fn get(self, element: usize) -> I {
+        match self.counted {
+            Some(Counted { stride, size }) => I::of(element / stride % size),
+            // SAFETY: the caller's promise.
+            None => unsafe { self.at.add(element).read() },
+        }
+    }
+}
+
+/// Types of indices.
+trait Index: Integer + Send + Sync {
+    fn of(index: usize) -> Self;
+}
+
+macro_rules! indices {
+    ($($t:ident)*) => {$(
+        impl Index for $t {
+            #[inline(always)]
+            fn of(index: usize) -> $t { index as $t }
+        }
+    )*};
+}
+indices!(i32 i64 u32);
 
 fn describe(request: &Request<'_>) -> String {
     let ([body], [x, places, ..]) = (request.bodies, request.inputs) else { return String::new() };
@@ -149,9 +210,10 @@ impl Keep {
     }
 }
 
-fn reduction<T: Compared, I: Integer + Send + Sync>(
+fn reduction<T: Compared, I: Index>(
     keep: Keep,
     shape: Shape,
+    counted: Option<Counted>,
     elements: usize,
     results: usize,
 ) -> Option<Prepared> {
@@ -168,7 +230,9 @@ fn reduction<T: Compared, I: Integer + Send + Sync>(
             || {
                 for unit in units {
                     // SAFETY: operands and results have elements of these types and this shape.
-                    unsafe { part::<T, I>(args, keep, &shape, unit / columns, unit % columns * COLUMNS) }
+                    unsafe {
+                        part::<T, I>(args, keep, (&shape, counted), unit / columns, unit % columns * COLUMNS)
+                    }
                 }
             },
         );
@@ -182,14 +246,14 @@ fn reduction<T: Compared, I: Integer + Send + Sync>(
 /// # Safety
 /// Operands and results have elements of these types and this shape, and there is such an index.
 #[inline(always)]
-unsafe fn part<T: Compared, I: Integer>(
+unsafe fn part<T: Compared, I: Index>(
     args: &Args<'_>,
     keep: Keep,
-    shape: &Shape,
+    (shape, counted): (&Shape, Option<Counted>),
     unit: usize,
     begin: usize,
 ) {
-    let (x, places) = (args.input_ptr::<T>(0), args.input_ptr::<I>(1));
+    let (x, places) = (args.input_ptr::<T>(0), Indices { at: args.input_ptr::<I>(1), counted });
     // SAFETY: one element each, and results are apart from operands.
     let init = unsafe { (args.input_ptr::<T>(2).read(), args.input_ptr::<I>(3).read()) };
     let (values, found) = (args.output_ptr::<T>(0), args.output_ptr::<I>(1));
@@ -198,14 +262,9 @@ unsafe fn part<T: Compared, I: Integer>(
         let mut kept = init;
         for i in 0..shape.lines() {
             let at = base + shape.line(i);
-            // SAFETY: a row of both operands.
-            let (x, places) = unsafe {
-                (
-                    std::slice::from_raw_parts(x.add(at), shape.length),
-                    std::slice::from_raw_parts(places.add(at), shape.length),
-                )
-            };
-            kept = row(keep, kept, x, places);
+            // SAFETY: a row of the operand, and so of the indices.
+            kept =
+                unsafe { row(keep, kept, std::slice::from_raw_parts(x.add(at), shape.length), places, at) };
         }
         // SAFETY: one element for each unit.
         unsafe {
@@ -218,13 +277,17 @@ unsafe fn part<T: Compared, I: Integer>(
     let (mut best, mut at_best) = ([init.0; COLUMNS], [init.1; COLUMNS]);
     for i in 0..shape.lines() {
         let at = base + begin + shape.line(i);
-        // SAFETY: `width` elements of both operands.
-        let (x, places) = unsafe {
-            (std::slice::from_raw_parts(x.add(at), width), std::slice::from_raw_parts(places.add(at), width))
-        };
-        let kept = best[..width].iter_mut().zip(&mut at_best[..width]);
-        for ((a, i), (b, j)) in kept.zip(x.iter().zip(places)) {
-            (*a, *i) = keep.step((*a, *i), (*b, *j));
+        // SAFETY: `width` elements of the operand.
+        let x = unsafe { std::slice::from_raw_parts(x.add(at), width) };
+        let kept = best[..width].iter_mut().zip(&mut at_best[..width]).zip(x);
+        if counted.is_some() {
+            // SAFETY: an element; all of these have one index.
+            let j = unsafe { places.get(at) };
+            kept.for_each(|((a, i), b)| (*a, *i) = keep.step((*a, *i), (*b, j)));
+        } else {
+            // SAFETY: `width` elements of the indices.
+            let places = unsafe { std::slice::from_raw_parts(places.at.add(at), width) };
+            kept.zip(places).for_each(|(((a, i), b), j)| (*a, *i) = keep.step((*a, *i), (*b, *j)));
         }
     }
     let to = unit * shape.length + begin;
@@ -235,9 +298,18 @@ unsafe fn part<T: Compared, I: Integer>(
     }
 }
 
-/// Takes in a row.
+/// Takes in a row, which begins with this element.
+///
+/// # Safety
+/// These elements have indices.
 #[inline(always)]
-fn row<T: Compared, I: Integer>(keep: Keep, init: (T, I), x: &[T], places: &[I]) -> (T, I) {
+unsafe fn row<T: Compared, I: Index>(
+    keep: Keep,
+    init: (T, I),
+    x: &[T],
+    places: Indices<I>,
+    begin: usize,
+) -> (T, I) {
     let (whole, rest) = x.as_chunks::<LANES>();
     let mut best = [init.0.wide(); LANES];
     let is_nan = |x: &T| x.wide() != x.wide();
@@ -256,12 +328,14 @@ fn row<T: Compared, I: Integer>(keep: Keep, init: (T, I), x: &[T], places: &[I])
             most = x;
         }
     }
+    // SAFETY: the caller's promise.
+    let place = |i: usize| unsafe { places.get(begin + i) };
     if nan {
-        return x.iter().zip(places).fold(init, |kept, (x, i)| keep.step(kept, (*x, *i)));
+        return x.iter().enumerate().fold(init, |kept, (i, x)| keep.step(kept, (*x, place(i))));
     }
     // Only equals of the largest one have a say.
     let mut kept = init;
-    let mut step = |i: usize| kept = keep.step(kept, (x[i], places[i]));
+    let mut step = |i: usize| kept = keep.step(kept, (x[i], place(i)));
     for (c, chunk) in whole.iter().enumerate() {
         let equal = chunk.iter().fold(false, |any, x| any | (x.wide() == most));
         if equal {

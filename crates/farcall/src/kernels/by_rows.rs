@@ -18,8 +18,8 @@ use smallvec::SmallVec;
 use super::args::{Args, Place, Prepared};
 use super::body::{Body, BodyInst};
 use super::dot::{self, Laid};
-use super::fusion;
 use super::product::{self, Line, Source};
+use super::{InPlace, fusion};
 
 /// Products of a row and a column at most, in the first stage: where there are more, computing an element takes much
 /// longer than moving it.
@@ -82,6 +82,26 @@ pub(super) fn prepare(body: &Body) -> Option<Prepared> {
             }
         });
     }))
+}
+
+/// What is made last of all, element by element, may lie where an operand lies that nothing else reads, and of which each
+/// block reads its own rows.
+pub(super) fn in_place(body: &Body) -> InPlace {
+    let stages = stages(body);
+    let Some(last) = stages.last() else { return InPlace::Nowhere };
+    let is_moved = |inst: &BodyInst| {
+        matches!(inst.op, Op::DotGeneral(_) | Op::Transpose { .. }) || inst.reducer.is_some()
+    };
+    let along = Grid::new(body, &stages).and_then(|grid| along(body, &grid));
+    let Some(along) = along.filter(|_| !body.insts[last.clone()].iter().any(is_moved)) else {
+        return InPlace::Nowhere;
+    };
+    let own_rows = |value: usize| along[value].iter().enumerate().all(|(d, own)| *own == Some(d));
+    let read_before = |x: usize| body.insts[..last.start].iter().any(|inst| inst.operands.contains(&x));
+    let made_before = |value: usize| value < body.args.len() + last.start;
+    let outputs = (0..body.returned.len()).filter(|o| made_before(body.returned[*o])).collect();
+    let inputs = (0..body.args.len()).filter(|x| !own_rows(*x) || read_before(*x)).collect();
+    InPlace::But { outputs, inputs }
 }
 
 /// The region before a transpose of its last product that leaves columns together, and the distances of elements of that

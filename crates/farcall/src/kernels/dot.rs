@@ -190,7 +190,7 @@ mod tests {
         });
         let (inputs, outputs) = ([matrix(m, k), matrix(k, n)], [matrix(m, n)]);
         let (inputs, outputs) = (inputs.each_ref(), outputs.each_ref());
-        let request = Request { op: &op, bodies: &[], inputs: &inputs, outputs: &outputs };
+        let request = Request { op: &op, bodies: &[], inputs: &inputs, outputs: &outputs, iotas: &[] };
         let prepared = prepare(&request).unwrap();
         let mut out = vec![0f32; m * n];
         let bases = [x.as_mut_ptr().cast(), y.as_mut_ptr().cast(), out.as_mut_ptr().cast::<u8>()];

@@ -57,11 +57,11 @@ fn row(body: &Body, inst: &BodyInst) -> Option<usize> {
 }
 
 /// Outputs with all elements only. Others may be written when rows are still read; and slices are read at other places
-/// than those that are written, and by products in any order.
+/// than those that are written.
 pub(super) fn in_place(bodies: &[Body]) -> InPlace {
     let [body] = bodies else { return InPlace::Nowhere };
     if body.insts.iter().any(|inst| matches!(inst.op, Op::DotGeneral(_))) {
-        return InPlace::Nowhere;
+        return by_rows::in_place(body);
     }
     let moved = body.insts.iter().filter(|inst| matches!(inst.op, Op::Slice(_) | Op::Concatenate { .. }));
     let mut inputs: SmallVec<_> =
@@ -78,7 +78,7 @@ pub(super) fn in_place(bodies: &[Body]) -> InPlace {
 fn describe(request: &Request<'_>) -> String {
     let name = |(body, inst): (&Body, &BodyInst)| {
         let types: Vec<&TensorType> = inst.operands.iter().filter_map(|x| body.ty(*x)).collect();
-        let request = Request { op: &inst.op, bodies: &[], inputs: &types, outputs: &[&inst.ty] };
+        let request = Request { op: &inst.op, bodies: &[], inputs: &types, outputs: &[&inst.ty], iotas: &[] };
         match dot::describe(&request) {
             sizes if sizes.is_empty() => short_name(&inst.op).to_owned(),
             sizes => format!("dot {sizes}"),

@@ -112,6 +112,9 @@ static TABLE: &[&Kernel] = &[
     &top_k::KERNEL,
 ];
 
+/// Kernels of which operands may be in no memory ([`Request::iotas`]): they count instead of reading them.
+static COUNTING: &[&Kernel] = &[&arg_reduce::KERNEL, &sort::KERNEL, &sort::PART];
+
 /// A kernel: what there is to know about it.
 struct Kernel {
     /// As plans, dumps and statistics name it.
@@ -181,6 +184,9 @@ pub(crate) struct Request<'a> {
     pub(crate) inputs: &'a [&'a TensorType],
     /// Types of the results.
     pub(crate) outputs: &'a [&'a TensorType],
+    /// Of operands that are in no memory: the dimension along which their elements count from zero, like those of an
+    /// `iota`. Empty if there are none, else as long as `inputs`.
+    pub(crate) iotas: &'a [Option<usize>],
 }
 
 /// A kernel of the engine.
@@ -209,7 +215,7 @@ impl KernelId {
 
     /// What runs, if this kernel serves the operation.
     pub(crate) fn prepare(self, request: &Request<'_>) -> Option<Prepared> {
-        if request.is_sound() { (self.kernel().prepare)(request) } else { None }
+        if request.is_sound() { self.kernel().asked(request) } else { None }
     }
 
     /// What a dump says of the operation besides the kernel's name.
@@ -235,16 +241,34 @@ pub(crate) fn find(request: &Request<'_>) -> Option<(KernelId, Prepared)> {
         return None;
     }
     let mut all = TABLE.iter().enumerate();
-    all.find_map(|(i, kernel)| Some((KernelId::at(i), (kernel.prepare)(request)?)))
+    all.find_map(|(i, kernel)| Some((KernelId::at(i), kernel.asked(request)?)))
+}
+
+impl Kernel {
+    /// What runs, if the kernel serves a sound request.
+    fn asked(&'static self, request: &Request<'_>) -> Option<Prepared> {
+        let counts = || COUNTING.iter().any(|kernel| std::ptr::eq(*kernel, self));
+        if request.iotas.is_empty() || counts() { (self.prepare)(request) } else { None }
+    }
 }
 
 impl Request<'_> {
+    /// The dimension along which an operand counts that is in no memory.
+    fn iota(&self, operand: usize) -> Option<usize> {
+        self.iotas.get(operand).copied().flatten()
+    }
+
     /// True if every type has a size and plain elements, and the bodies refer to values that they have.
     fn is_sound(&self) -> bool {
         let plain =
             |t: &&TensorType| t.quant.is_none() && t.bytes().is_some_and(|n| isize::try_from(n).is_ok());
         let of_bodies = self.bodies.iter().flat_map(|b| b.args.iter().chain(b.insts.iter().map(|i| &i.ty)));
-        self.inputs.iter().copied().chain(self.outputs.iter().copied()).all(|t| plain(&t))
+        let counts = |(t, dim): (&&TensorType, &Option<usize>)| {
+            dim.is_none_or(|dim| dim < t.rank() && t.dtype.is_integer())
+        };
+        (self.iotas.is_empty() || self.iotas.len() == self.inputs.len())
+            && self.inputs.iter().zip(self.iotas).all(counts)
+            && self.inputs.iter().copied().chain(self.outputs.iter().copied()).all(|t| plain(&t))
             && self.bodies.iter().all(Body::is_sound)
             && of_bodies.filter(|t| t.quant.is_none()).all(|t| plain(&t))
     }

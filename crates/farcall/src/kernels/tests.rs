@@ -579,7 +579,7 @@ fn whatever_is_asked_stays_within_its_buffers() {
         let (op, bodies, inputs, outputs) = QUESTIONS[which](&mut r, start);
         let (xs, ys): (Vec<&TensorType>, Vec<&TensorType>) =
             (inputs.iter().collect(), outputs.iter().collect());
-        let request = Request { op: &op, bodies: &bodies, inputs: &xs, outputs: &ys };
+        let request = Request { op: &op, bodies: &bodies, inputs: &xs, outputs: &ys, iotas: &[] };
         let Some((kernel, prepared)) = find(&request) else { continue };
         let scratch = (prepared.scratch() > 0).then(|| prepared.scratch());
         let sizes = inputs.iter().chain(&outputs).map(|t| t.bytes().unwrap()).chain(scratch);

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use super::{Base, Buffer, Plan, Slice, Thunk, ThunkOp, types};
+use super::{Base, Buffer, Plan, Slice, Thunk, ThunkOp, iotas, types};
 use crate::kernels::short_name;
 use farcall_ir::eval::{Numerics, Semantics};
 
@@ -102,7 +102,7 @@ impl Plan {
         match &thunk.op {
             ThunkOp::Compute(compute) => {
                 let (inputs, outputs) = (types(&thunk.inputs), types(thunk.results()));
-                compute.kernel.describe(&compute.request(&inputs, &outputs))
+                compute.kernel.describe(&compute.request(&inputs, &outputs, &iotas(&thunk.inputs)))
             }
             ThunkOp::Copy | ThunkOp::While | ThunkOp::Case => String::new(),
             ThunkOp::CustomCall(call) => {

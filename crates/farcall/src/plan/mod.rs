@@ -179,6 +179,8 @@ pub enum Base {
     Constant(ConstantId),
     /// An input.
     Param(ParamId),
+    /// No memory: the elements of an input that count from zero along this dimension. Kernels that take such inputs know.
+    Iota(u32),
     /// Memory for a result, which the caller gets. Other values may be there before the result is.
     Result(ResultId),
 }
@@ -347,13 +349,24 @@ impl Thunk {
 }
 
 impl Compute {
-    /// What the kernel is asked for, for buffers of these types; `outputs` without scratch memory.
+    /// What the kernel is asked for, for buffers of these types; `outputs` without scratch memory. `iotas` are those of the
+    /// inputs ([`iotas`]).
     pub(crate) fn request<'a>(
         &'a self,
         inputs: &'a [&'a TensorType],
         outputs: &'a [&'a TensorType],
+        iotas: &'a [Option<usize>],
     ) -> Request<'a> {
-        Request { op: &self.op, bodies: &self.bodies, inputs, outputs }
+        Request { op: &self.op, bodies: &self.bodies, inputs, outputs, iotas }
+    }
+}
+
+/// For each input, the dimension along which it counts if it is in no memory; nothing if all are in memory.
+fn iotas(inputs: &[Buffer]) -> SmallVec<[Option<usize>; 8]> {
+    let dim = |b: &Buffer| if let Base::Iota(dim) = b.slice.base { Some(dim as usize) } else { None };
+    match inputs.iter().any(|b| dim(b).is_some()) {
+        true => inputs.iter().map(dim).collect(),
+        false => SmallVec::new(),
     }
 }
 
@@ -396,7 +409,7 @@ impl Plan {
         let result = |(i, r): (usize, &Buffer)| match r.slice.base {
             Base::Result(id) if id.index() == i => r.slice.size,
             // A copy.
-            Base::Arena | Base::Stack | Base::Constant(_) => r.slice.size,
+            Base::Arena | Base::Stack | Base::Iota(_) | Base::Constant(_) => r.slice.size,
             // The same as another one.
             Base::Param(_) | Base::Result(_) => 0,
         };
@@ -415,6 +428,7 @@ impl fmt::Display for Base {
         match self {
             Base::Arena => f.write_str("arena"),
             Base::Stack => f.write_str("stack"),
+            Base::Iota(dim) => write!(f, "iota({dim})"),
             Base::Constant(id) => write!(f, "const{}", id.index()),
             Base::Param(id) => write!(f, "in{}", id.index()),
             Base::Result(id) => write!(f, "out{}", id.index()),

@@ -6,7 +6,7 @@ use farcall_ir::{DType, Literal, Op, Type, ValueId};
 
 use super::{
     ALIGNMENT, Base, Buffer, Compute, LEAST_ALIGNMENT, NestedCall, Plan, ReferenceSite, ResultId, STACK_SIZE,
-    Slice, Thunk, ThunkOp, types,
+    Slice, Thunk, ThunkOp, iotas, types,
 };
 use crate::kernels::{KernelId, Prepared, is_int};
 
@@ -92,12 +92,13 @@ impl Plan {
         let bytes = match slice.base {
             Base::Arena => self.arena_size,
             Base::Stack => STACK_SIZE,
+            Base::Iota(_) => 0,
             Base::Constant(id) => self.constants.get(id.index()).map_or(0, Literal::byte_len),
             Base::Param(id) => self.params.get(id.index()).and_then(|p| p.ty.bytes()).unwrap_or(0),
             Base::Result(id) => self.own_result(id).and_then(|r| r.ty.bytes()).unwrap_or(0),
         };
         let exists = match slice.base {
-            Base::Arena | Base::Stack => true,
+            Base::Arena | Base::Stack | Base::Iota(_) => true,
             Base::Constant(id) => id.index() < self.constants.len(),
             Base::Param(id) => id.index() < self.params.len(),
             Base::Result(id) => self.own_result(id).is_some(),
@@ -116,7 +117,7 @@ impl Plan {
         // Places in the arena and in results are aligned, and other bases are used from their first byte.
         let aligned = match b.slice.base {
             Base::Arena | Base::Result(_) => b.slice.offset.is_multiple_of(LEAST_ALIGNMENT),
-            Base::Stack | Base::Constant(_) | Base::Param(_) => b.slice.offset == 0,
+            Base::Stack | Base::Iota(_) | Base::Constant(_) | Base::Param(_) => b.slice.offset == 0,
         };
         if !aligned {
             return Err(format!("{} is not aligned", b.slice));
@@ -126,21 +127,29 @@ impl Plan {
 
     /// A buffer that holds a value: on the stack, there is only scratch memory.
     fn value(&self, b: &Buffer) -> Result<(), String> {
-        self.buffer(b)?;
-        if b.slice.base == Base::Stack {
+        if let Base::Stack | Base::Iota(_) = b.slice.base {
             return Err(format!("{} holds a value", b.slice));
         }
-        Ok(())
+        self.buffer(b)
+    }
+
+    /// What a thunk reads: of one that computes, inputs may be in no memory.
+    fn input(&self, t: &Thunk, b: &Buffer) -> Result<(), String> {
+        match (&t.op, b.slice.base) {
+            (ThunkOp::Compute(_), Base::Iota(_)) => self.slice(&b.slice),
+            _ => self.value(b),
+        }
     }
 
     fn thunk(&self, t: &Thunk, given: Option<&mut Given>) -> Result<Option<Prepared>, String> {
         let (results, scratch) = t.outputs.split_at(t.results().len());
-        t.inputs.iter().chain(results).try_for_each(|b| self.value(b))?;
+        t.inputs.iter().try_for_each(|b| self.input(t, b))?;
+        results.iter().try_for_each(|b| self.value(b))?;
         scratch.iter().try_for_each(|b| self.buffer(b))?;
         let owned = |b: &Buffer| match b.slice.base {
             Base::Arena | Base::Stack | Base::Result(_) => true,
             Base::Param(id) => self.params.get(id.index()).is_some_and(|p| p.donated),
-            Base::Constant(_) => false,
+            Base::Iota(_) | Base::Constant(_) => false,
         };
         if let Some(o) = t.outputs.iter().find(|o| !owned(o)) {
             return Err(format!("{} is written", o.slice));
@@ -277,7 +286,7 @@ type Given = std::vec::IntoIter<(KernelId, Prepared)>;
 fn kernel(t: &Thunk, compute: &Compute, given: Option<&mut Given>) -> Result<Prepared, String> {
     let asked = || {
         let (inputs, outputs) = (types(&t.inputs), types(t.results()));
-        compute.kernel.prepare(&compute.request(&inputs, &outputs))
+        compute.kernel.prepare(&compute.request(&inputs, &outputs, &iotas(&t.inputs)))
     };
     let prepared = match given {
         Some(given) => {
@@ -409,6 +418,25 @@ mod tests {
         for change in changes {
             assert_eq!(changed(SORT, change), "stack[0..16] holds a value");
         }
+    }
+
+    #[test]
+    fn what_is_read_is_in_memory() {
+        let nowhere = |slice: &mut Slice, dim| *slice = Slice { base: Base::Iota(dim), offset: 0, size: 0 };
+        assert_eq!(changed(SORT, |plan| nowhere(&mut plan.results[0].slice, 0)), "iota(0) holds a value");
+        assert_eq!(
+            changed(SORT, |plan| nowhere(&mut plan.thunks[1].outputs[0].slice, 0)),
+            "iota(0) holds a value"
+        );
+        // A key is read, a sum does not count, and there is no such dimension.
+        for (thunk, dim) in [(1, 0), (0, 0), (1, 7)] {
+            let message = changed(SORT, |plan| nowhere(&mut plan.thunks[thunk].inputs[0].slice, dim));
+            assert_eq!(message, "the kernel does not serve the operation");
+        }
+        let message = changed(SORT, |plan| {
+            plan.thunks[1].inputs[0].slice = Slice { base: Base::Iota(0), offset: 0, size: 16 };
+        });
+        assert_eq!(message, "iota(0) is not inside its 0 bytes");
     }
 
     #[test]

@@ -382,6 +382,8 @@ impl Loader<'_> {
         match base {
             Base::Arena => Place { base: ARENA, offset, size },
             Base::Stack => Place { base: STACK, offset, size },
+            // Nobody reads it.
+            Base::Iota(_) => Place { base: ARENA, offset: 0, size: 0 },
             Base::Constant(id) => Place { base: CONSTANTS, offset: self.offsets[id.index()] + offset, size },
             Base::Param(id) => Place { base: PARAMS + id.index(), offset, size },
             Base::Result(id) => Place { base: self.outs + id.index(), offset, size },

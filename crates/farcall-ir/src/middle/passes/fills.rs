@@ -1,5 +1,6 @@
 //! What loops, scatters and updates write to begins as a copy of its initial value. If that is a constant with one number
-//! everywhere, it is filled with the number instead, and the program keeps no constant of that size.
+//! everywhere, it is filled with the number instead, and the program keeps no constant of that size. So is what runs once,
+//! not in a loop, and takes such a constant: the memory that is filled serves others before and after.
 //!
 //! ```text
 //! zeros = constant dense<0>;  while(sums = zeros) …
@@ -19,21 +20,25 @@ pub static PASS: Pass =
     Pass { name: "fills", about: "fills what is written to with a number, not from a constant", run };
 
 /// Bytes of constants that are kept: they take less than what it takes to run one more instruction.
-const KEPT: usize = 256;
+const KEPT: usize = 128;
 
 fn run(func: &mut Func, _: &Context) {
-    each_inst(func, |r, _, inst| {
-        for operand in 0..written(r, inst) {
+    each_inst(func, |r, region, inst| {
+        let is_once = r.func().body().id() == region;
+        for operand in 0..filled(r, inst, is_once) {
             fill(r, inst, operand);
         }
     });
 }
 
-/// How many of its first operands an instruction writes to, or to copies of them.
-fn written(r: &Rewriter<'_>, inst: InstId) -> usize {
+/// How many of its first operands an instruction takes filled: those that it writes to, or to copies of them, and all
+/// if it runs once.
+fn filled(r: &Rewriter<'_>, inst: InstId, is_once: bool) -> usize {
     let inst = r.func().inst(inst);
     match inst.op() {
+        Op::Fusion | Op::CustomCall(_) => 0,
         Op::While => inst.own_operands().len(),
+        _ if is_once => inst.own_operands().len(),
         Op::Scatter(_) => inst.results().len(),
         Op::DynamicUpdateSlice => 1,
         _ => 0,

@@ -289,7 +289,7 @@ impl Plan {
     }
 
     /// Makes these members one group, unless nothing is gained: one operation alone gains only by a broadcast that need
-    /// not be made.
+    /// not be made, or a constant that need not be stored.
     fn add(&mut self, func: &Func, members: Vec<InstId>) {
         let roles = &self.roles;
         let computes = |id: &&InstId| !matches!(func.inst(**id).op(), Op::Reshape | Op::BitcastConvert);
@@ -298,7 +298,7 @@ impl Plan {
         let takes_cheap = |id: &InstId| {
             let from = func.inst(*id).operands().iter();
             from.filter_map(|v| func.defining_inst(*v))
-                .any(|i| roles.is_cheap(i.id()) && !matches!(i.op(), Op::Constant(_)))
+                .any(|i| roles.is_cheap(i.id()) && !matches!(i.op(), Op::Constant(c) if c.len() == 1))
         };
         if more || first.is_some_and(takes_cheap) {
             let inside = inside(func, &members, roles);

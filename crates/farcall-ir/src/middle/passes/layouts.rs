@@ -4,6 +4,8 @@
 //! whose bytes lie in that order, reshaped to the type that the call declares; a result that comes in another layout
 //! is reshaped to the dimensions in the order of memory, and transposed back.
 //!
+//! Where that transposes back what has just been transposed, neither is done.
+//!
 //! The call keeps its layouts, which its target may ask for. The attribute `farcall.laid_out` says that operands and
 //! results have been brought into them, so that nobody does it twice.
 
@@ -96,7 +98,8 @@ fn leaf_layouts<'l>(types: &[Type], layouts: Option<&'l [Vec<usize>]>) -> Vec<Op
 
 /// Transposes the operands of a call.
 fn operands(r: &mut Rewriter<'_>, call: InstId, orders: &[Option<Vec<usize>>]) {
-    let mut operands = r.func().inst(call).operands().to_vec();
+    let given = r.func().inst(call).operands().to_vec();
+    let mut operands = given.clone();
     for (x, order) in operands.iter_mut().zip(orders) {
         let (Some(order), Some(ty)) = (order, r.func().tensor(*x).cloned()) else { continue };
         let plain = stored(r, call, *x, &ty);
@@ -104,25 +107,32 @@ fn operands(r: &mut Rewriter<'_>, call: InstId, orders: &[Option<Vec<usize>>]) {
         *x = seen_as(r, call, moved, &ty);
     }
     r.set_operands(call, operands);
+    given.into_iter().for_each(|x| erase_unused(r, x));
 }
 
 /// Transposes the results of a call, where they are used, back.
 fn results(r: &mut Rewriter<'_>, call: InstId, orders: &[Option<Vec<usize>>]) {
     let results = r.func().inst(call).results().to_vec();
-    let Some(next) = r.func().inst(call).next().map(Inst::id) else { return };
     for (y, order) in results.into_iter().zip(orders) {
         let (Some(order), Some(ty)) = (order, r.func().tensor(y).cloned()) else { continue };
+        let Some(next) = r.func().inst(call).next().map(Inst::id) else { return };
         if !r.is_used(y) {
             continue;
         }
         let sizes: Vec<usize> = order.iter().map(|d| ty.sizes()[*d]).collect();
-        let inverse = (0..order.len()).filter_map(|d| order.iter().position(|o| *o == d)).collect();
+        let inverse: Vec<usize> =
+            (0..order.len()).filter_map(|d| order.iter().position(|o| *o == d)).collect();
         // One that takes it twice is a user twice.
         let mut users = r.users(y).to_vec();
         users.sort_unstable();
         users.dedup();
         let plain = stored(r, next, y, &ty);
         let physical = seen_as(r, next, plain, &ty.with_dtype(ty.dtype).with_sizes(sizes));
+        let undoing = |user: &InstId| {
+            let user = r.func().inst(*user);
+            is_undone(user.op(), &inverse) && r.func().ty(user.results()[0]) == r.func().ty(physical)
+        };
+        let (undoing, users): (Vec<InstId>, Vec<InstId>) = users.into_iter().partition(undoing);
         let moved = transposed(r, next, physical, inverse);
         let row_major = seen_as(r, next, moved, &ty);
         for user in users {
@@ -130,6 +140,20 @@ fn results(r: &mut Rewriter<'_>, call: InstId, orders: &[Option<Vec<usize>>]) {
             let operands: Vec<ValueId> = operands.map(|v| if *v == y { row_major } else { *v }).collect();
             r.set_operands(user, operands);
         }
+        undoing.into_iter().for_each(|user| r.replace(user, &[physical]));
+        erase_unused(r, row_major);
+    }
+}
+
+/// Takes out what makes a value that nobody takes, and what only that took, as far as it is moved or seen otherwise.
+fn erase_unused(r: &mut Rewriter<'_>, mut value: ValueId) {
+    while !r.is_used(value)
+        && let Some(inst) = r.func().defining_inst(value)
+        && matches!(inst.op(), Op::Transpose { .. } | Op::Reshape | Op::BitcastConvert)
+    {
+        let (id, from) = (inst.id(), inst.operands()[0]);
+        r.erase(id);
+        value = from;
     }
 }
 
@@ -156,6 +180,17 @@ fn seen_as(r: &mut Rewriter<'_>, before: InstId, x: ValueId, ty: &TensorType) ->
 
 fn transposed(r: &mut Rewriter<'_>, before: InstId, x: ValueId, permutation: Vec<usize>) -> ValueId {
     let Some(ty) = r.func().tensor(x).cloned() else { return x };
+    if let Some(made) = r.func().defining_inst(x)
+        && is_undone(made.op(), &permutation)
+    {
+        return made.operands()[0];
+    }
     let sizes: Vec<usize> = permutation.iter().map(|d| ty.sizes()[*d]).collect();
     r.value_before(before, Op::Transpose { permutation }, [x], ty.with_sizes(sizes))
+}
+
+/// True if transposing what an operation makes gives its operand.
+fn is_undone(op: &Op, permutation: &[usize]) -> bool {
+    let Op::Transpose { permutation: first } = op else { return false };
+    first.len() == permutation.len() && permutation.iter().enumerate().all(|(to, at)| first[*at] == to)
 }

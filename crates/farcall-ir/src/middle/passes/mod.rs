@@ -16,6 +16,7 @@ pub mod licm;
 pub mod products;
 pub mod recompute;
 pub mod simplify;
+pub mod sink;
 pub mod sorts;
 pub mod transposes;
 pub mod unroll;
@@ -84,6 +85,7 @@ pub static ALL: &[&Pass] = &[
     &products::PASS,
     &recompute::PASS,
     &simplify::PASS,
+    &sink::PASS,
     &sorts::PASS,
     &transposes::PASS,
     &unroll::PASS,

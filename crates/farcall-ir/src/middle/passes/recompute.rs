@@ -25,6 +25,8 @@ pub static PASS: Pass =
 
 /// Bytes of a value from which on it is worth it: smaller ones stay in a cache.
 const LARGE: usize = 1 << 16;
+/// The same of a value that is made of constants, iotas and small values alone.
+const LARGE_OF_NOTHING: usize = 1 << 12;
 /// Operations that are copied for a value at most.
 const OPERATIONS: usize = 8;
 /// How many times its bytes the stored values have that it is made of, at most: they are read where it would be, and it is not
@@ -51,7 +53,7 @@ fn has_large(func: &Func, region: RegionId) -> bool {
 
 fn is_large(inst: Inst<'_>) -> bool {
     let ty = inst.results().first().and_then(|v| inst.func().tensor(*v));
-    ty.and_then(TensorType::bytes).is_some_and(|bytes| bytes >= LARGE)
+    ty.and_then(TensorType::bytes).is_some_and(|bytes| bytes >= LARGE_OF_NOTHING)
 }
 
 /// Operations of which one takes less time than reading an element.
@@ -122,7 +124,8 @@ impl Again {
         let last = later.last().copied().unwrap_or(0);
         let mut leaves: SmallVec<[ValueId; 2]> = SmallVec::new();
         let bytes = |v: ValueId| func.tensor(v).and_then(TensorType::bytes).unwrap_or(usize::MAX);
-        let mut left = bytes(inst.results()[0]).saturating_mul(READ);
+        let made = bytes(inst.results()[0]);
+        let mut left = if made >= LARGE { made.saturating_mul(READ) } else { 0 };
         let (mut operations, mut open) = (0, vec![inst]);
         while let Some(inst) = open.pop() {
             operations += 1;

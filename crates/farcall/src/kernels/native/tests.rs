@@ -59,7 +59,7 @@ fn elements(ty: &TensorType, seed: &mut u64) -> Vec<u8> {
 /// straight-line program for it.
 fn both(op: &Op, bodies: &[Body], inputs: &[TensorType], to: &TensorType, seed: u64) -> Option<[Vec<u8>; 2]> {
     let types: Vec<&TensorType> = inputs.iter().collect();
-    let (_, prepared) = find(&Request { op, bodies, inputs: &types, outputs: &[to] })?;
+    let (_, prepared) = find(&Request { op, bodies, inputs: &types, outputs: &[to], iotas: &[] })?;
     let line = prepared.line()?;
     let results = [false, true].map(|native| {
         let mut seed = seed;
@@ -187,7 +187,8 @@ fn counted(to: i64, turns: u64) -> (i64, Result<u64, u64>) {
     bases.push(&raw mut pred);
     let place = |base: usize, size: usize| Place { base, offset: 0, size };
     let steps = |op: &Op, y: &TensorType, places: [Place; 3]| {
-        let (_, prepared) = find(&Request { op, bodies: &[], inputs: &[&ty, &ty], outputs: &[y] }).unwrap();
+        let (_, prepared) =
+            find(&Request { op, bodies: &[], inputs: &[&ty, &ty], outputs: &[y], iotas: &[] }).unwrap();
         let (mut list, none) = (Vec::new(), place(0, 0));
         let linking = Linking { places: &places, inputs: 2, constants: none, registers: none };
         prepared.line().unwrap().link(&linking, &mut list).unwrap();

@@ -6,30 +6,37 @@
 
 use std::ops::Range;
 
-use farcall_ir::DType;
-
 use super::comparator::{Key, Order};
 use super::element::{Element, Word};
 use super::radix::{self, Keyed, Packed, Pair};
-use super::{Begin, Shape, Sorter};
+use super::{Begin, Operands, Shape, Sorter};
 use crate::kernels::args::Args;
 use crate::kernels::types::dispatch;
 
 /// A sorter of such lines; `None` if these are others.
-pub(super) fn sorter(types: &[DType], keys: &[Key], shape: Shape) -> Option<Sorter> {
+pub(super) fn sorter(operands: Operands<'_>, keys: &[Key], shape: Shape) -> Option<Sorter> {
     let [key] = *keys else { return None };
+    let types = operands.types;
     let carried = match types.len() {
         1 => None,
-        2 => Some(1 - key.operand),
+        2 => Some(Carried { operand: 1 - key.operand, counted: operands.counted[1 - key.operand] }),
         _ => return None,
     };
-    if carried.is_some_and(|i| types[i].size() != 4) {
+    if carried.is_some_and(|c| types[c.operand].size() != 4) {
         return None;
     }
     dispatch!(key.dtype, [ints, floats, pred], T => match carried {
         None => lines::<T, <T as Element>::Word>(key, None, shape),
-        Some(i) => lines::<T, <<T as Element>::Word as Carrier>::Item>(key, Some(i), shape),
+        carried => lines::<T, <<T as Element>::Word as Carrier>::Item>(key, carried, shape),
     })?
+}
+
+/// The operand that goes with the key.
+#[derive(Clone, Copy)]
+struct Carried {
+    operand: usize,
+    /// It is in no memory: its elements are the numbers of those of the line.
+    counted: bool,
 }
 
 /// What is sorted: a key with four bytes, or alone.
@@ -97,7 +104,7 @@ impl Item<u64> for Pair {
     }
 }
 
-fn lines<T: Element, I: Item<T::Word>>(key: Key, carried: Option<usize>, shape: Shape) -> Option<Sorter> {
+fn lines<T: Element, I: Item<T::Word>>(key: Key, carried: Option<Carried>, shape: Shape) -> Option<Sorter> {
     let n = shape.length;
     let half = n.checked_mul(size_of::<I>())?.checked_next_multiple_of(64)?;
     let sort = move |args: &Args<'_>, begin: Begin, scratch: *mut u8| {
@@ -110,7 +117,10 @@ fn lines<T: Element, I: Item<T::Word>>(key: Key, carried: Option<usize>, shape: 
         };
         // SAFETY: elements of both types; lines of the operands, and of the results.
         let (x, with) = unsafe {
-            let with = carried.map(|i| Strided::new(args, i, begin, shape));
+            let with = carried.map(|c| match c.counted {
+                true => Strided::counted(args, c.operand, begin, shape),
+                false => Strided::new(args, c.operand, begin, shape),
+            });
             (Strided::<T>::new(args, key.operand, begin, shape), with)
         };
         line(key, &x, with.as_ref(), items, spare)
@@ -120,6 +130,7 @@ fn lines<T: Element, I: Item<T::Word>>(key: Key, carried: Option<usize>, shape: 
 
 /// A line of an operand, and the line of the result.
 pub(super) struct Strided<T> {
+    /// Null if the operand is in no memory.
     input: *const T,
     output: *mut T,
     shape: Shape,
@@ -137,7 +148,21 @@ impl<T: Copy> Strided<T> {
         Strided { input, output, shape }
     }
 
-    /// Calls `f` with each element of the operand.
+    /// The same of an operand that is in no memory.
+    ///
+    /// # Safety
+    /// The line of the result is there, and has elements of this type.
+    unsafe fn counted(args: &Args<'_>, i: usize, begin: Begin, shape: Shape) -> Strided<T> {
+        // SAFETY: the caller's promise.
+        let output = unsafe { args.output_ptr::<T>(i).add(begin.output) };
+        Strided { input: std::ptr::null(), output, shape }
+    }
+
+    fn is_counted(&self) -> bool {
+        self.input.is_null()
+    }
+
+    /// Calls `f` with each element of the operand, which is in memory.
     #[inline(always)]
     fn each(&self, mut f: impl FnMut(usize, T)) {
         let Shape { length, stride } = self.shape;
@@ -150,10 +175,10 @@ impl<T: Copy> Strided<T> {
         }
     }
 
-    /// Element `i` of the operand.
+    /// Element `i` of the operand, which is in memory.
     #[inline(always)]
     fn get(&self, i: usize) -> T {
-        assert!(i < self.shape.length);
+        assert!(i < self.shape.length && !self.is_counted());
         // SAFETY: an element of the line.
         unsafe { self.input.add(i * self.shape.stride).read() }
     }
@@ -215,11 +240,13 @@ fn line<T: Element, I: Item<T::Word>>(
     if key.order == Order::Numbers && read.nan {
         return false;
     }
-    if let Some(with) = with.filter(|_| !by_number) {
+    // If what goes with them is counted, the items have it already.
+    let read_with = with.filter(|with| !with.is_counted());
+    if let Some(with) = read_with.filter(|_| !by_number) {
         with.each(|i, with| items[i] = I::new(items[i].word(), with));
     }
     let (sorted, spare) = radix::sort(items, spare, T::BITS);
-    if let Some(with) = with.filter(|_| by_number) {
+    if let Some(with) = read_with.filter(|_| by_number) {
         for item in sorted.iter_mut() {
             *item = I::new(item.word(), with.get(item.with() as usize));
         }

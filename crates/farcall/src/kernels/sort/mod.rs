@@ -71,17 +71,28 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
         return None;
     }
     let types: Vec<DType> = inputs.iter().map(|x| x.dtype).collect();
+    let mut counted = vec![false; inputs.len()];
+    for (i, counted) in counted.iter_mut().enumerate() {
+        let Some(along) = request.iota(i) else { continue };
+        // Elements are the places of those of the line.
+        *counted = along == *dim && matches!(types[i], DType::S32 | DType::U32 | DType::S64 | DType::U64);
+        counted.then_some(())?;
+    }
     let keys: Vec<Key> = comparator::order(body, inputs)?;
+    if keys.iter().any(|key| counted[key.operand]) {
+        return None;
+    }
+    let operands = Operands { types: &types, counted: &counted };
     let stride = if elements == 0 { 0 } else { first.sizes()[dim + 1..].iter().product() };
     let shape = Shape { length, stride };
     // What is sorted as it is may turn out to be unordered.
     let alone = match part.len() {
-        all if all == length => line::sorter(&types, &keys, shape),
-        _ => part::sorter(&types, &keys, shape, &part),
+        all if all == length => line::sorter(operands, &keys, shape),
+        _ => part::sorter(operands, &keys, shape, &part),
     };
     let by_order = match &alone {
         Some(_) if !keys.iter().any(Key::may_be_unordered) => None,
-        alone => Some(order::sorter(&types, keys, shape, part.clone(), alone.is_some())?),
+        alone => Some(order::sorter(operands, keys, shape, part.clone(), alone.is_some())?),
     };
     let scratch = [&alone, &by_order].into_iter().flatten().map(|s| s.scratch).max().unwrap_or(0);
     let scratch = scratch.checked_next_multiple_of(64)?;
@@ -107,6 +118,15 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
 struct Begin {
     input: usize,
     output: usize,
+}
+
+/// What is sorted.
+#[derive(Clone, Copy)]
+struct Operands<'a> {
+    types: &'a [DType],
+    /// Those that are in no memory: their elements are numbered like those of the line. They are integers of four or eight
+    /// bytes.
+    counted: &'a [bool],
 }
 
 /// A way to sort lines.

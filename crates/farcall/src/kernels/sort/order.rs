@@ -7,21 +7,21 @@ use farcall_ir::DType;
 use super::comparator::Key;
 use super::element::Element;
 use super::radix::{self, Keyed, Packed, Pair};
-use super::{Begin, Shape, Sorter};
+use super::{Begin, Operands, Shape, Sorter};
 use crate::kernels::args::Args;
 use crate::kernels::types::{by_size, dispatch};
 
 /// A sorter of such lines, of which `part` is the result; `None` for element types that it does not know. `merges`: it is
 /// asked for nothing but lines with unordered elements.
 pub(super) fn sorter(
-    types: &[DType],
+    operands: Operands<'_>,
     keys: Vec<Key>,
     shape: Shape,
     part: Range<usize>,
     merges: bool,
 ) -> Option<Sorter> {
     let read: Vec<ReadKeys> = keys.iter().map(reader).collect::<Option<_>>()?;
-    let permute = Permute::of(types)?;
+    let permute = Permute::of(operands)?;
     let layout = Layout::new(shape.length, keys.len(), merges.then(|| permute.room(part.len())))?;
     let scratch = layout.end;
     let lines = Lines { keys, read, permute, shape, part, layout };
@@ -59,21 +59,39 @@ fn reader(key: &Key) -> Option<ReadKeys> {
     })
 }
 
-/// Brings the operands in order: per operand, the size of an element, and how a line of such is permuted.
-pub(super) struct Permute(Vec<(usize, PermuteLine)>);
+/// Brings the operands in order.
+pub(super) struct Permute(Vec<Permuted>);
+
+/// An operand: the size of an element, and how a line of such is permuted, or of places written.
+enum Permuted {
+    InMemory(usize, PermuteLine),
+    Counted(usize, WritePlaces),
+}
 
 impl Permute {
     /// For operands of these types; `None` if it does not know one.
-    pub(super) fn of(types: &[DType]) -> Option<Permute> {
-        let line = |dtype: &DType| {
-            Some((dtype.size(), by_size!(dtype.size(), T => permute_line::<T> as PermuteLine)?))
+    pub(super) fn of(operands: Operands<'_>) -> Option<Permute> {
+        let line = |(dtype, counted): (&DType, &bool)| {
+            let size = dtype.size();
+            Some(match (counted, size) {
+                (true, 4) => Permuted::Counted(size, write_places::<u32>),
+                (true, 8) => Permuted::Counted(size, write_places::<u64>),
+                (true, _) => return None,
+                (false, _) => {
+                    Permuted::InMemory(size, by_size!(size, T => permute_line::<T> as PermuteLine)?)
+                }
+            })
         };
-        types.iter().map(line).collect::<Option<_>>().map(Permute)
+        operands.types.iter().zip(operands.counted).map(line).collect::<Option<_>>().map(Permute)
     }
 
     /// Bytes of room for so many elements of any operand.
     pub(super) fn room(&self, elements: usize) -> usize {
-        self.0.iter().map(|(size, _)| *size).max().unwrap_or(0).saturating_mul(elements)
+        let size = |operand: &Permuted| match operand {
+            Permuted::InMemory(size, _) => *size,
+            Permuted::Counted(..) => 0,
+        };
+        self.0.iter().map(size).max().unwrap_or(0).saturating_mul(elements)
     }
 
     /// Writes the elements of these numbers of each operand.
@@ -89,12 +107,17 @@ impl Permute {
         order: &[u32],
         room: *mut u8,
     ) {
-        for (i, (size, permute)) in self.0.iter().enumerate() {
+        for (i, operand) in self.0.iter().enumerate() {
+            let out = args.output_ptr::<u8>(i);
             // SAFETY: the caller's promise.
             unsafe {
-                let x = args.input_ptr::<u8>(i).add(begin.input * size);
-                let out = args.output_ptr::<u8>(i).add(begin.output * size);
-                permute(x, out, stride, order, room);
+                match operand {
+                    Permuted::InMemory(size, permute) => {
+                        let x = args.input_ptr::<u8>(i).add(begin.input * size);
+                        permute(x, out.add(begin.output * size), stride, order, room);
+                    }
+                    Permuted::Counted(size, write) => write(out.add(begin.output * size), stride, order),
+                }
             }
         }
     }
@@ -115,6 +138,18 @@ unsafe fn permute_line<T: Copy>(x: *const u8, out: *mut u8, stride: usize, order
     for i in 0..order.len() {
         // SAFETY: the caller's promise.
         unsafe { out.add(i * stride).write(room.add(i).read()) };
+    }
+}
+
+/// Writes the numbers of elements to a line.
+type WritePlaces = unsafe fn(out: *mut u8, stride: usize, order: &[u32]);
+
+/// # Safety
+/// `out` is a line of as many elements of the type `T`.
+unsafe fn write_places<T: From<u32>>(out: *mut u8, stride: usize, order: &[u32]) {
+    for (i, from) in order.iter().enumerate() {
+        // SAFETY: the caller's promise.
+        unsafe { out.cast::<T>().add(i * stride).write(T::from(*from)) };
     }
 }
 

@@ -5,26 +5,29 @@
 
 use std::ops::Range;
 
-use farcall_ir::DType;
-
 use super::comparator::{Key, Order};
 use super::element::{Element, Word};
 use super::line::Strided;
 use super::order::Permute;
-use super::{Begin, Shape, Sorter};
+use super::{Begin, Operands, Shape, Sorter};
 use crate::kernels::args::Args;
 use crate::kernels::select;
 use crate::kernels::simd::vectorized;
 use crate::kernels::types::dispatch;
 
 /// A sorter of such lines; `None` if these, or the part of them, are others.
-pub(super) fn sorter(types: &[DType], keys: &[Key], shape: Shape, part: &Range<usize>) -> Option<Sorter> {
+pub(super) fn sorter(
+    operands: Operands<'_>,
+    keys: &[Key],
+    shape: Shape,
+    part: &Range<usize>,
+) -> Option<Sorter> {
     let [key] = *keys else { return None };
     if part.start > 0 && part.end < shape.length {
         return None;
     }
     let of = Part { key, shape, count: part.len(), is_last: part.start > 0 };
-    dispatch!(key.dtype, [ints, floats, pred], T => of.sorter::<T>(types))?
+    dispatch!(key.dtype, [ints, floats, pred], T => of.sorter::<T>(operands))?
 }
 
 struct Part {
@@ -36,9 +39,9 @@ struct Part {
 }
 
 impl Part {
-    fn sorter<T: Element<Word: select::Key>>(self, types: &[DType]) -> Option<Sorter> {
+    fn sorter<T: Element<Word: select::Key>>(self, operands: Operands<'_>) -> Option<Sorter> {
         let (n, count) = (self.shape.length, self.count);
-        let permute = Permute::of(types)?;
+        let permute = Permute::of(operands)?;
         let ranks = select::room(count, n);
         // Keys, ranks, places, and room for elements, one behind the other.
         let end = |begin: usize, count: usize, size: usize| {

@@ -585,6 +585,7 @@ impl Reader<'_> {
                     r.bytes.index(1, "stack")?;
                     Base::Stack
                 }
+                5 => Base::Iota(r.bytes.index(u32::MAX as usize, "dimension")? as u32),
                 other => return r.bytes.damaged(format!("there is no memory of kind {other}")),
             };
             let slice = Slice { base, offset: r.bytes.size()?, size: r.bytes.size()? };

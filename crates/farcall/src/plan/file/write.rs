@@ -344,6 +344,7 @@ impl<'p> Writer<'p> {
                 Base::Param(id) => (2, id.index()),
                 Base::Result(id) => (3, id.index()),
                 Base::Stack => (4, 0),
+                Base::Iota(dim) => (5, dim as usize),
             };
             self.out.u8(kind);
             self.out.number(number)?;

@@ -1,0 +1,109 @@
+//! What makes a large value from small ones stands just before what takes the value first, so that the value needs memory
+//! for as short as possible.
+//!
+//! ```text
+//! zeros = broadcast(0);  a = …;  b = f(a);  c = scatter(zeros, b)
+//!     ──▶  a = …;  b = f(a);  zeros = broadcast(0);  c = scatter(zeros, b)
+//! ```
+//!
+//! An instruction moves if the memory of its results is more than that of the operands that have to stay longer for it.
+//! What is moved keeps its order, so the list stays one in which values come before those who take them.
+
+use rustc_hash::FxHashMap;
+
+use super::{Context, Pass, fuse, is_pure, regions_inside_out};
+use crate::module::{Func, Inst, InstId, RegionId, Rewriter, ValueId};
+use crate::op::Op;
+use crate::types::TensorType;
+
+/// Large values as late as possible.
+pub static PASS: Pass =
+    Pass { name: "sink", about: "makes large values from small ones just before they are taken", run };
+
+/// Bytes of results from which on it is worth it.
+const LARGE: usize = 256;
+
+fn run(func: &mut Func, _: &Context) {
+    let mut regions = regions_inside_out(func);
+    regions.retain(|region| !fuse::is_applied_to_elements(func, *region));
+    let mut r = Rewriter::new(func);
+    for region in regions {
+        if r.func().region(region).insts().any(|inst| made(inst) >= LARGE && movable(inst)) {
+            sink(&mut r, region);
+        }
+    }
+}
+
+fn sink(r: &mut Rewriter<'_>, region: RegionId) {
+    let func = r.func();
+    let insts: Vec<Inst<'_>> = func.region(region).insts().collect();
+    let place: FxHashMap<InstId, usize> = insts.iter().enumerate().map(|(i, inst)| (inst.id(), i)).collect();
+    // The instruction before which each is to stand, by its place: itself if it stays. Among those before the same one,
+    // the order remains.
+    let mut anchors: Vec<usize> = (0..insts.len()).collect();
+    // When a value is taken for the last time, by those that have been looked at.
+    let mut last: FxHashMap<ValueId, (usize, usize)> = FxHashMap::default();
+    let mut moved = false;
+    for (i, inst) in insts.iter().enumerate().rev() {
+        // A view is its operand.
+        let is_view = matches!(inst.op(), Op::Reshape | Op::BitcastConvert);
+        if movable(*inst) && (is_view || made(*inst) >= LARGE) {
+            let takers = inst.results().iter().flat_map(|v| r.users(*v));
+            let first = takers.filter_map(|user| place.get(user)).map(|at| (anchors[*at], *at)).min();
+            if let Some(first) = first.filter(|first| *first != (i + 1, i + 1)) {
+                let stays_longer = |v: &ValueId| {
+                    !is_always_there(func, *v)
+                        && !sinks_with(r, *v)
+                        && last.get(v).is_none_or(|at| *at < first)
+                };
+                let longer = inst.operands().iter().copied().filter(stays_longer);
+                let kept = longer.map(|v| bytes(func, v)).fold(0, usize::saturating_add);
+                if is_view || made(*inst) > kept {
+                    (anchors[i], moved) = (first.0, true);
+                }
+            }
+        }
+        for v in inst.operands() {
+            let at = last.entry(*v).or_default();
+            *at = (*at).max((anchors[i], i));
+        }
+    }
+    let Some(end) = insts.last().map(|inst| inst.id()).filter(|_| moved) else { return };
+    let mut order: Vec<usize> = (0..insts.len() - 1).collect();
+    order.sort_by_key(|i| anchors[*i]);
+    let order: Vec<InstId> = order.into_iter().map(|i| insts[i].id()).collect();
+    order.into_iter().for_each(|inst| r.move_before(inst, end));
+}
+
+/// True for what can run at another time: it has no effect, and no other code runs in it.
+fn movable(inst: Inst<'_>) -> bool {
+    let runs_code =
+        matches!(inst.op(), Op::Return | Op::Constant(_) | Op::While | Op::If | Op::Case | Op::CustomCall(_));
+    !runs_code && is_pure(inst)
+}
+
+/// Bytes of an instruction's results.
+fn made(inst: Inst<'_>) -> usize {
+    inst.results().iter().map(|v| bytes(inst.func(), *v)).fold(0, usize::saturating_add)
+}
+
+fn bytes(func: &Func, value: ValueId) -> usize {
+    func.tensor(value).and_then(TensorType::bytes).unwrap_or(0)
+}
+
+/// True for what only one takes, and is made of nothing that needs memory: it moves with that.
+fn sinks_with(r: &Rewriter<'_>, value: ValueId) -> bool {
+    let made = r.func().defining_inst(value).filter(|inst| movable(*inst));
+    let of_nothing = |inst: Inst<'_>| inst.operands().iter().all(|v| is_always_there(r.func(), *v));
+    r.users(value).len() == 1 && made.is_some_and(of_nothing)
+}
+
+/// True for values that have memory anyway: constants, and inputs that no result takes the place of.
+fn is_always_there(func: &Func, value: ValueId) -> bool {
+    if let Some(made) = func.defining_inst(value) {
+        return matches!(made.op(), Op::Constant(_));
+    }
+    let param = func.params().iter().position(|p| *p == value);
+    let attrs = param.and_then(|i| func.param_attrs().get(i));
+    attrs.is_some_and(|a| !["tf.aliasing_output", "jax.buffer_donor"].iter().any(|key| a.get(*key).is_some()))
+}
