@@ -21,7 +21,7 @@ pub static PASS: Pass =
     Pass { name: "sink", about: "makes large values from small ones just before they are taken", run };
 
 /// Bytes of results from which on it is worth it.
-const LARGE: usize = 256;
+const LARGE: usize = 128;
 
 fn run(func: &mut Func, _: &Context) {
     let mut regions = regions_inside_out(func);

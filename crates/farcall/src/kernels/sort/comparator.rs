@@ -2,11 +2,13 @@
 //!
 //! It may be spelled in any way that only compares and chooses. Each part that depends on the elements of one operand
 //! is tried in every case ([`cases`]): if it depends on nothing but how these elements lie to each other in some
-//! [`Order`], then what the parts make together is a function of these relations, and again tried in every case.
+//! [`Order`], then what the parts make together is a function of these relations, and again tried in every case. One
+//! comparison and nothing else is known without that.
 
-use farcall_ir::{DType, TensorType};
+use farcall_ir::op::{CompareKind, Direction};
+use farcall_ir::{DType, Op, TensorType};
 
-use super::super::body::Body;
+use super::super::body::{Body, BodyInst};
 use super::super::cases::{self, Columns, Numbers};
 
 /// An operand by which lines are ordered.
@@ -48,8 +50,41 @@ pub(super) fn order(body: &Body, inputs: &[&TensorType]) -> Option<Vec<Key>> {
     if body.args.len() != 2 * inputs.len() || !body.args.iter().enumerate().all(fits) {
         return None;
     }
+    if let Some(key) = plain(body) {
+        return Some(vec![key]);
+    }
+    by_cases(body, inputs.len(), value)
+}
+
+/// The key, if one comparison of the elements of an operand is all that there is.
+fn plain(body: &Body) -> Option<Key> {
+    let ([BodyInst { op: Op::Compare(compare), operands, .. }], [value]) =
+        (&body.insts[..], &body.returned[..])
+    else {
+        return None;
+    };
+    let (&[a, b], true) = (&operands[..], *value == body.args.len()) else { return None };
+    let in_order = match (a % 2, b) {
+        (0, b) if b == a + 1 => true,
+        (1, b) if b + 1 == a => false,
+        _ => return None,
+    };
+    let dtype = body.args.get(a)?.dtype;
+    Numbers::of(dtype, false)?;
+    let descending = match compare.direction {
+        Direction::Lt => !in_order,
+        Direction::Gt => in_order,
+        _ => return None,
+    };
+    let is_total = !dtype.is_float() || compare.kind == Some(CompareKind::TotalOrder);
+    let order = if is_total { Order::Total } else { Order::Numbers };
+    Some(Key { operand: a / 2, dtype, order, descending })
+}
+
+/// The keys of a region that may be spelled in any way.
+fn by_cases(body: &Body, operands: usize, value: usize) -> Option<Vec<Key>> {
     let support = support(body)?;
-    let compared: Vec<usize> = (0..inputs.len()).filter(|i| support[value] >> i & 1 == 1).collect();
+    let compared: Vec<usize> = (0..operands).filter(|i| support[value] >> i & 1 == 1).collect();
     if compared.is_empty() || compared.len() > MOST_KEYS {
         return None;
     }
@@ -194,4 +229,34 @@ fn lexicographic(keys: &[Key], fixed: &mut Vec<Option<usize>>, less: &[u64]) -> 
         found.extend(rest?);
         Some(found)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use farcall_ir::op::Compare;
+
+    use super::*;
+
+    #[test]
+    fn one_comparison_means_what_its_cases_say() {
+        let mut known = 0;
+        for dtype in DType::ALL {
+            for direction in Direction::ALL {
+                for kind in [None, Some(CompareKind::Float), Some(CompareKind::TotalOrder)] {
+                    for operands in [vec![2, 3], vec![3, 2], vec![0, 3], vec![2, 2]] {
+                        let scalar = |dtype| TensorType::scalar(dtype);
+                        let args = [DType::S32, DType::S32, dtype, dtype].map(scalar).to_vec();
+                        let op = Op::Compare(Compare { direction, kind });
+                        let inst = BodyInst { op, operands, ty: scalar(DType::Pred), reducer: None };
+                        let body = Body { args, insts: vec![inst], returned: vec![4] };
+                        if let Some(key) = plain(&body) {
+                            assert_eq!(by_cases(&body, 2, 4), Some(vec![key]), "{body:?}");
+                            known += 1;
+                        }
+                    }
+                }
+            }
+        }
+        assert!(known > 100, "{known}");
+    }
 }
