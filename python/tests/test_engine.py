@@ -150,6 +150,10 @@ def test_a_program_may_be_encoded():
     np.testing.assert_array_equal(farcall.compile(ADD.encode())(x, x), [2 * x])
     with pytest.raises(ValueError, match="<program> is not text: byte 6 is not valid UTF-8"):
         farcall.compile(memoryview(b"func {\xff}"))
+    with pytest.raises(UnicodeEncodeError, match="surrogates not allowed"):
+        farcall.compile("module {\n}\udc80")
+    with pytest.raises(UnicodeEncodeError, match="surrogates not allowed"):
+        farcall.convert("module {\n}\udc80", "hlo")
     with pytest.raises(FileNotFoundError, match="nowhere.mlir"):
         farcall.compile(b"nowhere.mlir")
 

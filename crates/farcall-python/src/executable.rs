@@ -33,11 +33,21 @@ pub(crate) struct Executable {
     inner: farcall::Executable,
 }
 
-/// A program: text, or the bytes of text or of an artifact. Python's memory is read, not copied.
-#[derive(FromPyObject)]
+/// A program: text, or the bytes of text or of an artifact. Python's memory is read; only text that is not ASCII is copied.
 pub(crate) enum Content {
     Text(PyBackedStr),
     Bytes(PyBackedBytes),
+}
+
+impl<'py> FromPyObject<'_, 'py> for Content {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Content> {
+        match object.cast::<PyString>() {
+            Ok(text) => text.extract().map(Content::Text),
+            Err(_) => object.extract().map(Content::Bytes).map_err(PyErr::from),
+        }
+    }
 }
 
 impl AsRef<[u8]> for Content {

@@ -7,6 +7,9 @@ func.func @main(%w: tensor<64x3xf32> {tf.aliasing_output = 0 : i32}, %m: tensor<
   %v = stablehlo.subtract %w, %s : tensor<64x3xf32>
   return %v, %n : tensor<64x3xf32>, tensor<64x3xf32>
 }
+// run: dense<0.5> : tensor<64x3xf32> ; dense<0.25> : tensor<64x3xf32> ; dense<2.0> : tensor<32x64xf32> ; dense<-1.5> : tensor<32x3xf32>
+// = dense<1.246875e+01> : tensor<64x3xf32>
+// = dense<-9.575000e+01> : tensor<64x3xf32>
 // plan
 // | plan: arena 0 bytes, denormals ieee
 // | in0: tensor<64x3xf32>, donated

@@ -19,10 +19,10 @@ func.func @main(%x: tensor<4x8xf32>, %v: tensor<f32>) -> (tensor<32xf32>, tensor
 // = dense<2.000000e+00> : tensor<32xf32>
 // = dense<[5.000000e-01, 9.500000e+00, 2.050000e+01, 3.350000e+01, 4.850000e+01, 6.550000e+01, 8.450000e+01, 1.055000e+02, 5.000000e-01, 9.500000e+00, 2.050000e+01, 3.350000e+01, 4.850000e+01, 6.550000e+01, 8.450000e+01, 1.055000e+02]> : tensor<16xf32>
 // plan
-// | plan: arena 64 bytes, denormals ieee
+// | plan: arena 0 bytes, denormals ieee
 // | in0: tensor<4x8xf32>
 // | in1: tensor<f32>
+// | out0:f32[16] = iota dim 0()
+// | out1:f32[16] = fusion slice slice concatenate multiply broadcast_in_dim add(out0:f32[16], in1:f32[])
 // | out0:f32[32] = fusion slice slice concatenate add(in0:f32[32])
-// | arena[0..64]:f32[16] = iota dim 0()
-// | out1:f32[16] = fusion slice slice concatenate multiply broadcast_in_dim add(arena[0..64]:f32[16], in1:f32[])
 // | return out0:f32[32], out1:f32[16]

@@ -19,7 +19,7 @@ func.func @main(%x: tensor<12xf32>, %h: tensor<4xf16>, %d: tensor<3xf64>) -> (te
 // | in0: tensor<12xf32>
 // | in1: tensor<4xf16>
 // | in2: tensor<3xf64>
-// | out0:f32[12], out1:f32[12], out2:f32[12] = fusion reduce_precision reduce_precision add reduce_precision(in0:f32[12])
 // | out3:f16[4] = reduce_precision e4m3(in1:f16[4])
 // | out4:f64[3] = reduce_precision e8m23(in2:f64[3])
+// | out0:f32[12], out1:f32[12], out2:f32[12] = fusion reduce_precision reduce_precision add reduce_precision(in0:f32[12])
 // | return out0:f32[12], out1:f32[12], out2:f32[12], out3:f16[4], out4:f64[3]

@@ -24,7 +24,7 @@ func.func @main(%x: tensor<9xf32>, %u: tensor<5xf32>, %d: tensor<3xf64>) -> (ten
 // | in0: tensor<9xf32>
 // | in1: tensor<5xf32>
 // | in2: tensor<3xf64>
-// | out0:f32[9], out1:f32[9], out2:f32[9], out3:f32[9], out4:f32[9] = fusion chlo.erf chlo.erfc chlo.lgamma chlo.digamma chlo.bessel_i1e(in0:f32[9])
 // | out5:f32[5] = elementwise chlo.erf_inv(in1:f32[5])
 // | out6:f64[3], out7:f64[3] = fusion chlo.erf chlo.polygamma(in2:f64[3])
+// | out0:f32[9], out1:f32[9], out2:f32[9], out3:f32[9], out4:f32[9] = fusion chlo.erf chlo.erfc chlo.lgamma chlo.digamma chlo.bessel_i1e(in0:f32[9])
 // | return out0:f32[9], out1:f32[9], out2:f32[9], out3:f32[9], out4:f32[9], out5:f32[5], out6:f64[3], out7:f64[3]

@@ -187,3 +187,27 @@ fn sums_of_columns_are_apart() {
     let executable = Executable::compile(&module, &Registry::new(), &CompileOptions::new()).unwrap();
     assert_eq!(executable.stats().thunks.get("dot"), Some(&1), "{}", executable.plan());
 }
+
+#[test]
+fn steps_of_an_optimizer_run_in_place() {
+    for rows in [64, 96, 4096] {
+        let of = |ty: &str| format!("tensor<{rows}x{ty}>");
+        let (w, alias) = (of("33xf32"), |i: usize| format!("{{tf.aliasing_output = {i} : i32}}"));
+        let program = format!(
+            "func.func @main(%w: {w} {0}, %m: {w} {1}, %x: tensor<40x{rows}xf32>, %g: tensor<40x33xf32>) -> ({w}, {w}) {{
+  %rate = stablehlo.constant dense<0.125> : {w}
+  %d = stablehlo.dot_general %x, %g, contracting_dims = [0] x [0] : (tensor<40x{rows}xf32>, tensor<40x33xf32>) -> {w}
+  %n = stablehlo.add %m, %d : {w}
+  %s = stablehlo.multiply %n, %rate : {w}
+  %v = stablehlo.subtract %w, %s : {w}
+  return %v, %n : {w}, {w} }}",
+            alias(0),
+            alias(1)
+        );
+        check(&program, &[&[rows, 33], &[rows, 33], &[40, rows], &[40, 33]], 1);
+        let module = text::parse(&Source::new("rows", &program)).unwrap();
+        let executable = Executable::compile(&module, &Registry::new(), &CompileOptions::new()).unwrap();
+        assert!(executable.plan().params[..2].iter().all(|p| p.donated), "{}", executable.plan());
+        assert_eq!(executable.stats().arena_bytes, 0, "{}", executable.plan());
+    }
+}

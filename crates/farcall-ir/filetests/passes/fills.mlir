@@ -117,23 +117,20 @@ func.func @main(%x: tensor<64xf32>, %n: tensor<i32>) -> (tensor<128xf32>, tensor
 // =>
 module {
   func.func public @main(%arg0: tensor<64xf32>, %arg1: tensor<i32>) -> (tensor<128xf32>, tensor<128xf32>, tensor<64xf32>) {
-    %cst = stablehlo.constant dense<1.000000e+00> : tensor<f32>
-    %0 = stablehlo.broadcast_in_dim %cst, dims = [] : (tensor<f32>) -> tensor<64xf32>
-    %1 = stablehlo.concatenate %arg0, %0, dim = 0 : (tensor<64xf32>, tensor<64xf32>) -> tensor<128xf32>
-    %2:2 = stablehlo.while(%iterArg = %arg1, %iterArg_1 = %1) : tensor<i32>, tensor<128xf32>
+    %cst = stablehlo.constant dense<1.000000e+00> : tensor<64xf32>
+    %0 = stablehlo.concatenate %arg0, %cst, dim = 0 : (tensor<64xf32>, tensor<64xf32>) -> tensor<128xf32>
+    %1:2 = stablehlo.while(%iterArg = %arg1, %iterArg_0 = %0) : tensor<i32>, tensor<128xf32>
     cond {
       %c = stablehlo.constant dense<3> : tensor<i32>
-      %4 = stablehlo.compare LT, %iterArg, %c : (tensor<i32>, tensor<i32>) -> tensor<i1>
-      stablehlo.return %4 : tensor<i1>
+      %2 = stablehlo.compare LT, %iterArg, %c : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %2 : tensor<i1>
     } do {
       %c = stablehlo.constant dense<1> : tensor<i32>
-      %4 = stablehlo.add %iterArg, %c : tensor<i32>
-      %cst_2 = stablehlo.constant dense<2.000000e+00> : tensor<128xf32>
-      %5 = stablehlo.multiply %iterArg_1, %cst_2 : tensor<128xf32>
-      stablehlo.return %4, %5 : tensor<i32>, tensor<128xf32>
+      %2 = stablehlo.add %iterArg, %c : tensor<i32>
+      %cst_1 = stablehlo.constant dense<2.000000e+00> : tensor<128xf32>
+      %3 = stablehlo.multiply %iterArg_0, %cst_1 : tensor<128xf32>
+      stablehlo.return %2, %3 : tensor<i32>, tensor<128xf32>
     }
-    %cst_0 = stablehlo.constant dense<1.000000e+00> : tensor<f32>
-    %3 = stablehlo.broadcast_in_dim %cst_0, dims = [] : (tensor<f32>) -> tensor<64xf32>
-    return %1, %2#1, %3 : tensor<128xf32>, tensor<128xf32>, tensor<64xf32>
+    return %0, %1#1, %cst : tensor<128xf32>, tensor<128xf32>, tensor<64xf32>
   }
 }

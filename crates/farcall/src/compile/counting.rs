@@ -9,6 +9,9 @@ use super::{body, order};
 use crate::kernels::{self, KernelId, Prepared, Request};
 use crate::plan::Body;
 
+/// How often it is looked at what an iota that is made means for others. Few programs have two that meet anywhere.
+const ROUNDS: usize = 8;
+
 /// How such iotas, and the instructions that take them, run. Others are not in the table.
 pub(super) fn choose(func: &Func) -> FxHashMap<InstId, Choice> {
     let mut iotas: FxHashMap<ValueId, usize> = FxHashMap::default();
@@ -29,7 +32,10 @@ pub(super) fn choose(func: &Func) -> FxHashMap<InstId, Choice> {
         }
     }
     // Who reads one of its operands reads all of them, and what somebody reads is made.
-    loop {
+    for round in 0.. {
+        if round == ROUNDS {
+            return FxHashMap::default();
+        }
         let before = iotas.len();
         for (inst, found) in &mut users {
             let is_iota =

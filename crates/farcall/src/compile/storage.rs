@@ -17,6 +17,10 @@ use crate::plan::{ALIGNMENT, ConstantId, LEAST_ALIGNMENT, ParamId, STACK_SIZE};
 /// Bytes from which on values are aligned to [`ALIGNMENT`].
 const SMALL: usize = 2 << 10;
 
+/// Values of a program in which small ones lie close together: with more, what is between these and large ones takes
+/// longer to look through than it is worth.
+const FEW: usize = 1 << 13;
+
 /// A piece of memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(super) struct PieceId(u32);
@@ -118,7 +122,8 @@ impl Storage {
                 number[root] = pieces.len() as u32;
                 let bytes = func.tensor(value).and_then(|t| t.bytes()).unwrap_or(0);
                 // What is small lies close together: no loop over it gains by more.
-                let alignment = if bytes < SMALL { LEAST_ALIGNMENT } else { ALIGNMENT };
+                let is_small = bytes < SMALL && func.value_count() <= FEW;
+                let alignment = if is_small { LEAST_ALIGNMENT } else { ALIGNMENT };
                 pieces.push(Piece { home: Home::Open, bytes, alignment });
             }
             PieceId(number[root])

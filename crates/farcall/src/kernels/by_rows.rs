@@ -45,10 +45,7 @@ type Along = SmallVec<[Option<usize>; 4]>;
 
 /// What computes the region of a fusion that begins with a product.
 pub(super) fn prepare(body: &Body) -> Option<Prepared> {
-    let plain = |t: &TensorType| t.quant.is_none() && t.elements().is_some_and(|n| n > 0);
-    if !body.args.iter().chain(body.insts.iter().map(|i| &i.ty)).all(plain) {
-        return None;
-    }
+    is_plain(body).then_some(())?;
     let before = before_transpose(body);
     let (body, written) =
         before.as_ref().map_or((body, None), |(body, strides)| (body, Some(strides.as_slice())));
@@ -84,11 +81,20 @@ pub(super) fn prepare(body: &Body) -> Option<Prepared> {
     }))
 }
 
+/// True if all values have elements, and no other ones than those of their type.
+fn is_plain(body: &Body) -> bool {
+    let plain = |t: &TensorType| t.quant.is_none() && t.elements().is_some_and(|n| n > 0);
+    body.args.iter().chain(body.insts.iter().map(|i| &i.ty)).all(plain)
+}
+
 /// What is made last of all, element by element, may lie where an operand lies that nothing else reads, and of which each
 /// block reads its own rows.
 pub(super) fn in_place(body: &Body) -> InPlace {
     let stages = stages(body);
-    let Some(last) = stages.last() else { return InPlace::Nowhere };
+    // Whoever asks may not have prepared it.
+    let Some(last) = stages.last().filter(|_| body.is_sound() && is_plain(body)) else {
+        return InPlace::Nowhere;
+    };
     let is_moved = |inst: &BodyInst| {
         matches!(inst.op, Op::DotGeneral(_) | Op::Transpose { .. }) || inst.reducer.is_some()
     };

@@ -144,7 +144,9 @@ impl Input {
         if x.dtype == to {
             return Some(Input::taken(number));
         }
-        let wider = x.dtype.class() == to.class() && x.dtype.bits() < to.bits();
+        // Powers of two of this type reach further than those of the types that hold the results.
+        let wider =
+            x.dtype.class() == to.class() && x.dtype.bits() < to.bits() && x.dtype != DType::F8E8M0FNU;
         let convert = elementwise::converted(x, to).filter(|_| wider)?;
         let at = *scratch;
         *scratch = at.checked_add(x.with_dtype(to).bytes()?.max(1).checked_next_multiple_of(ALIGNMENT)?)?;

@@ -9,7 +9,7 @@ const RUN: usize = 16;
 /// True if the processor has what [`transpose`] takes.
 pub(super) fn can_transpose() -> bool {
     #[cfg(target_arch = "x86_64")]
-    return is_x86_feature_detected!("avx512f");
+    return is_x86_feature_detected!("avx512f") || is_x86_feature_detected!("avx2");
     #[cfg(not(target_arch = "x86_64"))]
     false
 }
@@ -22,7 +22,6 @@ pub(super) fn can_transpose() -> bool {
 /// `from` is valid for reads of `sizes[1]` lines of `sizes[0]` elements, `strides[0]` apart, and `to` for writes of
 /// `sizes[0]` lines of `sizes[1]` elements, `strides[1]` apart. They are apart. The processor [can do it](can_transpose).
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f")]
 pub(super) unsafe fn transpose(
     from: *const f32,
     to: *mut f32,
@@ -30,27 +29,112 @@ pub(super) unsafe fn transpose(
     sizes: [usize; 2],
     streams: bool,
 ) -> [usize; 2] {
+    let way = match (is_x86_feature_detected!("avx512f"), streams) {
+        (true, true) => avx512::<true>,
+        (true, false) => avx512::<false>,
+        (false, true) => avx2::<true>,
+        (false, false) => avx2::<false>,
+    };
     let whole = sizes.map(|n| n / SIDE * SIDE);
+    // SAFETY: the caller's promise.
+    unsafe { way(from, to, strides, whole) };
+    if streams {
+        // What is written past the cache is there before the task has ended.
+        // SAFETY: every processor of the kind has the instruction.
+        unsafe { std::arch::x86_64::_mm_sfence() };
+    }
+    whole
+}
+
+/// Calls `square` with the begins of each square, in an order in which the processor reads ahead.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn each(strides: [usize; 2], whole: [usize; 2], square: impl Fn(usize, usize)) {
     for first in (0..whole[0]).step_by(RUN * SIDE) {
         for j in (0..whole[1]).step_by(SIDE) {
             for i in (first..whole[0].min(first + RUN * SIDE)).step_by(SIDE) {
-                // SAFETY: a square of both sides.
-                unsafe {
-                    let (from, to) = (from.add(j * strides[0] + i), to.add(i * strides[1] + j));
-                    if streams {
-                        square::<true>(from, to, strides);
-                    } else {
-                        square::<false>(from, to, strides);
-                    }
+                square(j * strides[0] + i, i * strides[1] + j);
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As [`transpose`], for whole squares.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+unsafe fn avx512<const STREAMS: bool>(
+    from: *const f32,
+    to: *mut f32,
+    strides: [usize; 2],
+    whole: [usize; 2],
+) {
+    each(
+        strides,
+        whole,
+        #[inline(always)]
+        // SAFETY: a square of both sides.
+        |i, j| unsafe { square_avx512::<STREAMS>(from.add(i), to.add(j), strides) },
+    );
+}
+
+/// # Safety
+/// As [`transpose`], for whole squares.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn avx2<const STREAMS: bool>(from: *const f32, to: *mut f32, strides: [usize; 2], whole: [usize; 2]) {
+    each(
+        strides,
+        whole,
+        #[inline(always)]
+        // SAFETY: a square of both sides.
+        |i, j| unsafe { square_avx2::<STREAMS>(from.add(i), to.add(j), strides) },
+    );
+}
+
+/// # Safety
+/// As [`transpose`], for one square.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn square_avx2<const STREAMS: bool>(from: *const f32, to: *mut f32, strides: [usize; 2]) {
+    use std::arch::x86_64::{__m256, _mm_loadu_ps, _mm256_castps128_ps256, _mm256_insertf128_ps};
+    use std::arch::x86_64::{_mm256_shuffle_ps, _mm256_storeu_ps, _mm256_stream_ps};
+    use std::arch::x86_64::{_mm256_unpackhi_ps, _mm256_unpacklo_ps};
+
+    // Four elements of eight lines, from this line and element on, as four lines of eight elements.
+    let four = |line: usize, element: usize| -> [__m256; 4] {
+        // SAFETY: four elements of two lines of the square.
+        let two = |k: usize| unsafe {
+            let part = |line: usize| _mm_loadu_ps(from.add(line * strides[0] + element));
+            _mm256_insertf128_ps::<1>(_mm256_castps128_ps256(part(line + k)), part(line + k + 4))
+        };
+        let (a, b, c, d) = (two(0), two(1), two(2), two(3));
+        let (ab, cd) = (_mm256_unpacklo_ps(a, b), _mm256_unpacklo_ps(c, d));
+        let (ef, gh) = (_mm256_unpackhi_ps(a, b), _mm256_unpackhi_ps(c, d));
+        [
+            _mm256_shuffle_ps::<0x44>(ab, cd),
+            _mm256_shuffle_ps::<0xee>(ab, cd),
+            _mm256_shuffle_ps::<0x44>(ef, gh),
+            _mm256_shuffle_ps::<0xee>(ef, gh),
+        ]
+    };
+    for element in (0..SIDE).step_by(4) {
+        // Both halves of a line of the cache are written together.
+        for (c, halves) in four(0, element).into_iter().zip(four(8, element)).enumerate() {
+            // SAFETY: a line of the square, aligned if it is written past the cache.
+            unsafe {
+                let to = to.add((element + c) * strides[1]);
+                if STREAMS {
+                    _mm256_stream_ps(to, halves.0);
+                    _mm256_stream_ps(to.add(8), halves.1);
+                } else {
+                    _mm256_storeu_ps(to, halves.0);
+                    _mm256_storeu_ps(to.add(8), halves.1);
                 }
             }
         }
     }
-    if streams {
-        // What is written past the cache is there before the task has ended.
-        std::arch::x86_64::_mm_sfence();
-    }
-    whole
 }
 
 /// # Safety
@@ -58,7 +142,7 @@ pub(super) unsafe fn transpose(
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "avx512f")]
-unsafe fn square<const STREAMS: bool>(from: *const f32, to: *mut f32, strides: [usize; 2]) {
+unsafe fn square_avx512<const STREAMS: bool>(from: *const f32, to: *mut f32, strides: [usize; 2]) {
     use std::arch::x86_64::{__m512, _mm512_castpd_ps, _mm512_castps_pd, _mm512_loadu_ps, _mm512_setzero_ps};
     use std::arch::x86_64::{_mm512_shuffle_f32x4, _mm512_storeu_ps, _mm512_stream_ps};
     use std::arch::x86_64::{_mm512_unpackhi_pd, _mm512_unpackhi_ps, _mm512_unpacklo_pd, _mm512_unpacklo_ps};

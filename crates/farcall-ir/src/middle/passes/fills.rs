@@ -1,6 +1,6 @@
 //! What loops, scatters and updates write to begins as a copy of its initial value. If that is a constant with one number
-//! everywhere, it is filled with the number instead, and the program keeps no constant of that size. So is what runs once,
-//! not in a loop, and takes such a constant: the memory that is filled serves others before and after.
+//! everywhere, it is filled with the number instead, and the program keeps no constant of that size. So is a constant that only
+//! one instruction takes, which is in no loop: the memory that is filled serves others before and after.
 //!
 //! ```text
 //! zeros = constant dense<0>;  while(sums = zeros) …
@@ -25,37 +25,48 @@ const KEPT: usize = 128;
 fn run(func: &mut Func, _: &Context) {
     each_inst(func, |r, region, inst| {
         let is_once = r.func().body().id() == region;
-        for operand in 0..filled(r, inst, is_once) {
-            fill(r, inst, operand);
+        let found: Vec<(usize, Literal, TensorType)> = filled(r, inst, is_once)
+            .filter_map(|operand| {
+                let (number, ty) = number(r.func(), r.func().inst(inst).own_operands()[operand])?;
+                Some((operand, number, ty))
+            })
+            .collect();
+        if !found.is_empty() {
+            fill(r, inst, found);
         }
     });
 }
 
-/// How many of its first operands an instruction takes filled: those that it writes to, or to copies of them, and all
-/// if it runs once.
-fn filled(r: &Rewriter<'_>, inst: InstId, is_once: bool) -> usize {
+/// The operands that an instruction takes filled: those that it writes to, or to copies of them, and, if it runs once, those
+/// that nobody else takes.
+fn filled<'r>(r: &'r Rewriter<'_>, inst: InstId, is_once: bool) -> impl Iterator<Item = usize> + use<'r> {
     let inst = r.func().inst(inst);
-    match inst.op() {
-        Op::Fusion | Op::CustomCall(_) => 0,
-        Op::While => inst.own_operands().len(),
-        _ if is_once => inst.own_operands().len(),
-        Op::Scatter(_) => inst.results().len(),
-        Op::DynamicUpdateSlice => 1,
-        _ => 0,
-    }
+    let (written, once) = match inst.op() {
+        Op::Fusion | Op::CustomCall(_) => (0, false),
+        Op::While => (inst.own_operands().len(), false),
+        Op::Scatter(_) => (inst.results().len(), is_once),
+        Op::DynamicUpdateSlice => (1, is_once),
+        _ => (0, is_once),
+    };
+    let is_filled = move |i: &usize| *i < written || once && r.users(inst.own_operands()[*i]).len() == 1;
+    (0..inst.own_operands().len()).filter(is_filled)
 }
 
-/// Makes an operand of its number, before the instruction, if it is a large constant that has but one.
-fn fill(r: &mut Rewriter<'_>, inst: InstId, operand: usize) {
+/// Makes operands of their numbers, before the instruction.
+fn fill(r: &mut Rewriter<'_>, inst: InstId, found: Vec<(usize, Literal, TensorType)>) {
     let mut operands = r.func().inst(inst).operands().to_vec();
-    let value = operands[operand];
-    let Some((number, ty)) = number(r.func(), value) else { return };
-    let one = r.value_before(inst, Op::Constant(number), [], ty.with_sizes([]));
-    operands[operand] = r.value_before(inst, Op::BroadcastInDim { dims: Vec::new() }, [one], ty);
+    let mut replaced = Vec::with_capacity(found.len());
+    for (operand, number, ty) in found {
+        let one = r.value_before(inst, Op::Constant(number), [], ty.with_sizes([]));
+        let all = r.value_before(inst, Op::BroadcastInDim { dims: Vec::new() }, [one], ty);
+        replaced.push(std::mem::replace(&mut operands[operand], all));
+    }
     r.set_operands(inst, operands);
-    let made = r.func().defining_inst(value).map(|made| made.id());
-    if let Some(made) = made.filter(|_| !r.is_used(value)) {
-        r.erase(made);
+    for value in replaced {
+        let made = r.func().defining_inst(value).filter(|made| made.parent().is_some()).map(|made| made.id());
+        if let Some(made) = made.filter(|_| !r.is_used(value)) {
+            r.erase(made);
+        }
     }
 }
 

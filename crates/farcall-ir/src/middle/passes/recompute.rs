@@ -146,14 +146,14 @@ impl Again {
                     },
                     Some(made) if self.is_unstored(made) => return false,
                     made => {
+                        let Some(rest) = left.checked_sub(bytes(*v)) else { return false };
+                        left = rest;
                         // The program's own inputs are always there. What a loop carries may be written over.
                         let lasts = made.is_none() && func.params().contains(v);
                         let taken = r.users(*v).iter().filter_map(|user| self.generations.get(user));
                         if !lasts && taken.max().is_none_or(|g| *g < last) {
                             return false;
                         }
-                        let Some(rest) = left.checked_sub(bytes(*v)) else { return false };
-                        left = rest;
                         leaves.push(*v);
                     }
                 }

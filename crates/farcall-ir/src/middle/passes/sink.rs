@@ -7,12 +7,13 @@
 //! ```
 //!
 //! An instruction moves if the memory of its results is more than that of the operands that have to stay longer for it.
+//! What only sees its operand as another type moves in any case.
 //! What is moved keeps its order, so the list stays one in which values come before those who take them.
 
 use rustc_hash::FxHashMap;
 
 use super::{Context, Pass, fuse, is_pure, regions_inside_out};
-use crate::module::{Func, Inst, InstId, RegionId, Rewriter, ValueId};
+use crate::module::{Func, Inst, InstId, RegionId, Rewriter, ValueDef, ValueId};
 use crate::op::Op;
 use crate::types::TensorType;
 
@@ -103,7 +104,9 @@ fn is_always_there(func: &Func, value: ValueId) -> bool {
     if let Some(made) = func.defining_inst(value) {
         return matches!(made.op(), Op::Constant(_));
     }
-    let param = func.params().iter().position(|p| *p == value);
-    let attrs = param.and_then(|i| func.param_attrs().get(i));
+    let attrs = match func.def(value) {
+        ValueDef::Arg(region, i) if region == func.body().id() => func.param_attrs().get(i as usize),
+        _ => None,
+    };
     attrs.is_some_and(|a| !["tf.aliasing_output", "jax.buffer_donor"].iter().any(|key| a.get(*key).is_some()))
 }
