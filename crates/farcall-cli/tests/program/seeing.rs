@@ -192,8 +192,8 @@ fn a_plan_is_explained() {
         ┌───────┬──────┬───────┬───────────────────────────┐
         │ place ┆ size ┆ steps ┆ holds                     │
         ╞═══════╪══════╪═══════╪═══════════════════════════╡
-        │ out0  ┆  4 B ┆ 0–end ┆ fusion f32[], %c at 6:8   │
-        │ out1  ┆ 32 B ┆ 0–end ┆ fusion f32[], %c at 6:8   │
+        │ out0  ┆  4 B ┆ 0–end ┆ reduce f32[], %s at 4:8   │
+        │ out1  ┆ 32 B ┆ 0–end ┆ divide f32[8], %c at 6:8  │
         │ out2  ┆ 16 B ┆   1–2 ┆ pad f32[4], %h at 7:8     │
         │ out2  ┆ 16 B ┆ 2–end ┆ cosine f32[4], %k at 8:8  │
         │ out3  ┆  8 B ┆ 4–end ┆ add s4[8], %m at 11:8     │

@@ -7,6 +7,7 @@ use farcall_ir::middle::passes::fuse;
 use farcall_ir::{Func, Inst, InstId, Module, Op, TensorType};
 use rustc_hash::FxHashMap;
 
+use super::choose::Choice;
 use super::live::Lives;
 use super::lower::has_thunk;
 use super::order::{self, Event};
@@ -85,7 +86,10 @@ pub(super) fn explain(form: &Module, placed: &Placed<'_>) -> Explanation {
     let (peak, at) = e.peak(&lives);
     let mut lives: Vec<Life> = lives.into_iter().map(|live| e.life(live)).collect();
     lives.sort_by_key(|life| (life.slice.base, life.slice.offset, life.first));
-    let unfused = fuse::unfused(func, placed.cx).into_iter().map(|u| Unfused {
+    let unfused = fuse::unfused(func, placed.cx).into_iter();
+    // What is not made needs no fusion.
+    let made = unfused.filter(|u| !matches!(placed.choices.of(u.inst), Choice::Iota(_)));
+    let unfused = made.map(|u| Unfused {
         member: e.member(func.inst(u.inst)),
         reason: u.reason,
         beside: u.beside.map(|inst| e.member(func.inst(inst))),
@@ -124,9 +128,8 @@ struct Live {
     slice: Slice,
     first: u32,
     last: u32,
-    /// Whose result or scratch memory it is.
-    of: Option<InstId>,
-    scratch: bool,
+    /// Whose memory it is: that of this result, or scratch memory.
+    of: Option<(InstId, Option<usize>)>,
 }
 
 struct Explaining<'a> {
@@ -157,6 +160,17 @@ impl Explaining<'_> {
         Member { op: op.strip_prefix("mhlo.").unwrap_or(op), ty, origin: self.origin(inst) }
     }
 
+    /// What makes a result: of a fusion, the operation in it. Without a number, the instruction.
+    fn result(&self, inst: Inst<'_>, number: Option<usize>) -> Member {
+        let Some(number) = number else { return self.member(inst) };
+        let inside = inst.region(0).filter(|_| *inst.op() == Op::Fusion);
+        if let Some(made) = inside.and_then(|r| inst.func().defining_inst(*r.returned().get(number)?)) {
+            return self.member(made);
+        }
+        let ty = inst.results().get(number).and_then(|v| inst.func().tensor(*v)).cloned();
+        Member { ty, ..self.member(inst) }
+    }
+
     fn origin(&self, inst: Inst<'_>) -> Origin {
         Origin::of(inst, &self.form.source)
     }
@@ -169,13 +183,13 @@ impl Explaining<'_> {
     fn lives(&self) -> Vec<Live> {
         let Placed { places, events, choices, .. } = *self.placed;
         let lives = Lives::new(self.func, events, choices, places.storage);
-        let mut of: FxHashMap<PieceId, (InstId, bool)> = FxHashMap::default();
+        let mut of: FxHashMap<PieceId, (InstId, Option<usize>)> = FxHashMap::default();
         for inst in order::instructions(self.func) {
-            for result in inst.results() {
-                of.entry(places.storage.of(*result)).or_insert((inst.id(), false));
+            for (i, result) in inst.results().iter().enumerate() {
+                of.entry(places.storage.of(*result)).or_insert((inst.id(), Some(i)));
             }
             if let Some(scratch) = places.storage.scratch(inst.id()) {
-                of.insert(scratch, (inst.id(), true));
+                of.insert(scratch, (inst.id(), None));
             }
         }
         let pieces = places.storage.ids().filter(|id| {
@@ -188,8 +202,7 @@ impl Explaining<'_> {
             slice: places.slice(id),
             first: lives.first[id.index()],
             last: lives.last[id.index()],
-            of: of.get(&id).map(|(inst, _)| *inst),
-            scratch: of.get(&id).is_some_and(|(_, scratch)| *scratch),
+            of: of.get(&id).copied(),
         };
         pieces.map(live).collect()
     }
@@ -198,8 +211,8 @@ impl Explaining<'_> {
         let ends = live.last as usize > self.placed.events.len();
         Life {
             slice: live.slice,
-            value: live.of.map(|inst| self.member(self.func.inst(inst))),
-            scratch: live.scratch,
+            value: live.of.map(|(inst, result)| self.result(self.func.inst(inst), result)),
+            scratch: matches!(live.of, Some((_, None))),
             first: self.step(live.first),
             last: if ends { None } else { self.step(live.last) },
         }
