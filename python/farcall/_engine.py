@@ -446,9 +446,6 @@ def compile(
 
 def _trees_of(program: Any, content: str | bytes, entry: str | None) -> _Trees | None:
     """The trees of the function that a program was made of, if it or its file has them."""
-    if content is program and isinstance(content, str):
-        # It is the text.
-        return None
     if hasattr(program, "in_tree") and hasattr(program, "out_tree"):
         from farcall._lowered import Lowered
 

@@ -42,8 +42,8 @@ impl Arena {
         if bytes == 0 {
             return Some(0);
         }
-        let large = self.free.iter().enumerate().filter(|(_, (_, size))| *size >= bytes);
-        let (i, at, end) = large.into_iter().find_map(|(i, (offset, size))| {
+        let mut large = self.free.iter().enumerate().filter(|(_, (_, size))| *size >= bytes);
+        let (i, at, end) = large.find_map(|(i, (offset, size))| {
             let at = aligned(*offset, alignment);
             let end = at.checked_add(bytes)?;
             (end <= offset.saturating_add(*size)).then_some((i, at, end))

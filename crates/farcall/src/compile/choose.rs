@@ -234,13 +234,20 @@ impl<'m> Choosing<'m> {
 
 /// True if a kernel serves an instruction.
 pub(super) fn has_kernel(inst: Inst<'_>) -> bool {
+    kernel(inst, &[]).is_some()
+}
+
+/// The kernel that serves an instruction, of which some operands may be in no memory ([`Request::iotas`]), with the regions
+/// that it was asked for and what it has prepared.
+pub(super) fn kernel(inst: Inst<'_>, iotas: &[Option<usize>]) -> Option<(KernelId, Vec<Body>, Prepared)> {
     let types = |ids: &[ValueId]| -> Option<Vec<&TensorType>> {
         ids.iter().map(|id| inst.func().tensor(*id)).collect()
     };
-    let (Some(inputs), Some(outputs)) = (types(inst.operands()), types(inst.results())) else { return false };
-    let Some(bodies) = body::bodies(inst) else { return false };
-    let request = Request { op: inst.op(), bodies: &bodies, inputs: &inputs, outputs: &outputs, iotas: &[] };
-    kernels::find(&request).is_some()
+    let (inputs, outputs) = (types(inst.operands())?, types(inst.results())?);
+    let bodies = body::bodies(inst)?;
+    let request = Request { op: inst.op(), bodies: &bodies, inputs: &inputs, outputs: &outputs, iotas };
+    let (kernel, prepared) = kernels::find(&request)?;
+    Some((kernel, bodies, prepared))
 }
 
 /// A tensor has a size in bytes that several of them may have together.

@@ -1,12 +1,12 @@
 //! Iotas that are not made: all that takes them are kernels that count instead of reading them, as those of `argmax` and
 //! `argsort` can.
 
-use farcall_ir::{Func, Inst, InstId, Op, TensorType, ValueId};
+use farcall_ir::{Func, Inst, InstId, Op, ValueId};
 use rustc_hash::FxHashMap;
 
-use super::choose::Choice;
-use super::{body, order};
-use crate::kernels::{self, KernelId, Prepared, Request};
+use super::choose::{self, Choice};
+use super::order;
+use crate::kernels::{KernelId, Prepared};
 use crate::plan::Body;
 
 /// How often it is looked at what an iota that is made means for others. Few programs have two that meet anywhere.
@@ -62,6 +62,7 @@ pub(super) fn choose(func: &Func) -> FxHashMap<InstId, Choice> {
     chosen
 }
 
+/// What `choose` finds of a kernel.
 type Found = (KernelId, Vec<Body>, Prepared);
 
 /// The kernel that runs an instruction, if it counts instead of reading these operands.
@@ -69,14 +70,6 @@ fn kernel(inst: Inst<'_>, iotas: &FxHashMap<ValueId, usize>) -> Option<Found> {
     if !matches!(inst.op(), Op::Reduce { .. } | Op::Sort { .. }) || !inst.captures().is_empty() {
         return None;
     }
-    let types = |ids: &[ValueId]| -> Option<Vec<&TensorType>> {
-        ids.iter().map(|id| inst.func().tensor(*id)).collect()
-    };
-    let (inputs, outputs) = (types(inst.operands())?, types(inst.results())?);
     let dims: Vec<Option<usize>> = inst.operands().iter().map(|v| iotas.get(v).copied()).collect();
-    let bodies = body::bodies(inst)?;
-    let request =
-        Request { op: inst.op(), bodies: &bodies, inputs: &inputs, outputs: &outputs, iotas: &dims };
-    let (kernel, prepared) = kernels::find(&request)?;
-    Some((kernel, bodies, prepared))
+    choose::kernel(inst, &dims)
 }

@@ -80,7 +80,7 @@ struct Indices<I> {
     counted: Option<Counted>,
 }
 
-impl<I: Index> Indices<I> {
+impl<I: Integer> Indices<I> {
     /// That of an element.
     ///
     /// # Safety
@@ -88,27 +88,12 @@ impl<I: Index> Indices<I> {
     #[inline(always)]
     unsafe fn get(self, element: usize) -> I {
         match self.counted {
-            Some(Counted { stride, size }) => I::of(element / stride % size),
+            Some(Counted { stride, size }) => I::from_index(element / stride % size),
             // SAFETY: the caller's promise.
             None => unsafe { self.at.add(element).read() },
         }
     }
 }
-
-/// Types of indices.
-trait Index: Integer + Send + Sync {
-    fn of(index: usize) -> Self;
-}
-
-macro_rules! indices {
-    ($($t:ident)*) => {$(
-        impl Index for $t {
-            #[inline(always)]
-            fn of(index: usize) -> $t { index as $t }
-        }
-    )*};
-}
-indices!(i32 i64 u32);
 
 fn describe(request: &Request<'_>) -> String {
     let ([body], [x, places, ..]) = (request.bodies, request.inputs) else { return String::new() };
@@ -210,7 +195,7 @@ impl Keep {
     }
 }
 
-fn reduction<T: Compared, I: Index>(
+fn reduction<T: Compared, I: Integer + Send + Sync>(
     keep: Keep,
     shape: Shape,
     counted: Option<Counted>,
@@ -246,7 +231,7 @@ fn reduction<T: Compared, I: Index>(
 /// # Safety
 /// Operands and results have elements of these types and this shape, and there is such an index.
 #[inline(always)]
-unsafe fn part<T: Compared, I: Index>(
+unsafe fn part<T: Compared, I: Integer>(
     args: &Args<'_>,
     keep: Keep,
     (shape, counted): (&Shape, Option<Counted>),
@@ -303,7 +288,7 @@ unsafe fn part<T: Compared, I: Index>(
 /// # Safety
 /// These elements have indices.
 #[inline(always)]
-unsafe fn row<T: Compared, I: Index>(
+unsafe fn row<T: Compared, I: Integer>(
     keep: Keep,
     init: (T, I),
     x: &[T],

@@ -9,7 +9,7 @@
 //!
 //! It runs late: as constants, such values can be folded.
 
-use super::{Context, Pass, each_inst};
+use super::{Context, Pass, each_inst, erase_unused};
 use crate::literal::Literal;
 use crate::module::{Func, InstId, Rewriter, ValueId};
 use crate::op::Op;
@@ -62,12 +62,9 @@ fn fill(r: &mut Rewriter<'_>, inst: InstId, found: Vec<(usize, Literal, TensorTy
         replaced.push(std::mem::replace(&mut operands[operand], all));
     }
     r.set_operands(inst, operands);
-    for value in replaced {
-        let made = r.func().defining_inst(value).filter(|made| made.parent().is_some()).map(|made| made.id());
-        if let Some(made) = made.filter(|_| !r.is_used(value)) {
-            r.erase(made);
-        }
-    }
+    replaced
+        .into_iter()
+        .for_each(|value| erase_unused(r, value, |made| matches!(made.op(), Op::Constant(_))));
 }
 
 /// The only number of a large constant, and the type of the constant.

@@ -22,7 +22,7 @@ mod why;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Context, Pass, is_pure, regions_inside_out};
+use super::{Context, Pass, is_pure, running_regions};
 use crate::middle::rows;
 use crate::module::{Func, Inst, InstId, NewInst, Region, RegionId, Rewriter, ValueDef, ValueId, ValueMap};
 use crate::op::{Op, Traits};
@@ -43,8 +43,7 @@ pub const LONGEST: usize = 4 * MOST;
 const SMALL: usize = 4096;
 
 fn run(func: &mut Func, cx: &Context) {
-    let mut regions = regions_inside_out(func);
-    regions.retain(|region| !is_applied_to_elements(func, *region));
+    let regions = running_regions(func);
     let mut r = Rewriter::new(func);
     for region in regions {
         let plan = Plan::new(r.func(), region, cx);
@@ -52,12 +51,6 @@ fn run(func: &mut Func, cx: &Context) {
             plan.apply(&mut r, region);
         }
     }
-}
-
-/// True for regions that kernels read: reducers, comparators.
-pub(super) fn is_applied_to_elements(func: &Func, region: RegionId) -> bool {
-    let owner = func.region(region).owner();
-    owner.is_some_and(|inst| !matches!(inst.op(), Op::While | Op::If | Op::Case))
 }
 
 /// What an instruction is to fusions.

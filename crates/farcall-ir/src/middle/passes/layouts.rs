@@ -9,7 +9,7 @@
 //! The call keeps its layouts, which its target may ask for. The attribute `farcall.laid_out` says that operands and
 //! results have been brought into them, so that nobody does it twice.
 
-use super::{Context, Pass};
+use super::{Context, Pass, erase_unused};
 use crate::attr::Attr;
 use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
 use crate::op::{CustomCall, Op};
@@ -107,7 +107,7 @@ fn operands(r: &mut Rewriter<'_>, call: InstId, orders: &[Option<Vec<usize>>]) {
         *x = seen_as(r, call, moved, &ty);
     }
     r.set_operands(call, operands);
-    given.into_iter().for_each(|x| erase_unused(r, x));
+    given.into_iter().for_each(|x| erase_unused(r, x, is_moved));
 }
 
 /// Transposes the results of a call, where they are used, back.
@@ -141,20 +141,13 @@ fn results(r: &mut Rewriter<'_>, call: InstId, orders: &[Option<Vec<usize>>]) {
             r.set_operands(user, operands);
         }
         undoing.into_iter().for_each(|user| r.replace(user, &[physical]));
-        erase_unused(r, row_major);
+        erase_unused(r, row_major, is_moved);
     }
 }
 
-/// Takes out what makes a value that nobody takes, and what only that took, as far as it is moved or seen otherwise.
-fn erase_unused(r: &mut Rewriter<'_>, mut value: ValueId) {
-    while !r.is_used(value)
-        && let Some(inst) = r.func().defining_inst(value)
-        && matches!(inst.op(), Op::Transpose { .. } | Op::Reshape | Op::BitcastConvert)
-    {
-        let (id, from) = (inst.id(), inst.operands()[0]);
-        r.erase(id);
-        value = from;
-    }
+/// True for what is transposed, or seen as another type.
+fn is_moved(inst: Inst<'_>) -> bool {
+    matches!(inst.op(), Op::Transpose { .. } | Op::Reshape | Op::BitcastConvert)
 }
 
 /// The elements as they are stored, if the value is quantized: they are moved all alike.

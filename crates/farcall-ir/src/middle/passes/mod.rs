@@ -22,7 +22,7 @@ pub mod transposes;
 pub mod unroll;
 
 use crate::eval::Numerics;
-use crate::module::{Func, Inst, InstId, Region, RegionId, Rewriter};
+use crate::module::{Func, Inst, InstId, Region, RegionId, Rewriter, ValueId};
 use crate::op::{Op, Traits};
 use crate::types::TensorType;
 use farcall_sig::DType;
@@ -124,6 +124,35 @@ pub(crate) fn each_inst(func: &mut Func, mut visit: impl FnMut(&mut Rewriter<'_>
             }
         }
     }
+}
+
+/// Takes out the instruction that makes a value, if nobody takes what it makes and it may go, and what only that took, on
+/// the same terms.
+pub(crate) fn erase_unused(r: &mut Rewriter<'_>, value: ValueId, may_go: impl Fn(Inst<'_>) -> bool) {
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        if let Some(inst) = r.func().defining_inst(value).filter(|inst| may_go(*inst))
+            && inst.parent().is_some()
+            && !r.is_used(value)
+        {
+            let (id, operands) = (inst.id(), inst.operands().to_vec());
+            r.erase(id);
+            open.extend(operands);
+        }
+    }
+}
+
+/// The regions of a function whose instructions run one by one, in the order of [`regions_inside_out`].
+pub(crate) fn running_regions(func: &Func) -> Vec<RegionId> {
+    let mut regions = regions_inside_out(func);
+    regions.retain(|region| !is_applied_to_elements(func, *region));
+    regions
+}
+
+/// True for regions that kernels read: reducers, comparators.
+pub(crate) fn is_applied_to_elements(func: &Func, region: RegionId) -> bool {
+    let owner = func.region(region).owner();
+    owner.is_some_and(|inst| !matches!(inst.op(), Op::While | Op::If | Op::Case))
 }
 
 /// The regions of a function, those of an instruction before the one that it stands in.

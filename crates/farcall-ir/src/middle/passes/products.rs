@@ -7,8 +7,7 @@
 //!     ──▶  out = fusion(q, k, v) { dot, what the fusion consists of, dot }
 //! ```
 
-use super::fuse::is_applied_to_elements;
-use super::{Context, Pass, each_inst};
+use super::{Context, Pass, each_inst, is_applied_to_elements};
 use crate::module::{Func, InstId, NewInst, RegionId, Rewriter, ValueId, ValueMap};
 use crate::op::Op;
 use crate::types::Type;

@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::fuse::{self, Level, Role, Roles};
-use super::{Context, Pass, regions_inside_out};
+use super::{Context, Pass, erase_unused, running_regions};
 use crate::module::{Func, Inst, InstId, RegionId, Rewriter, ValueId};
 use crate::op::{Binary, Op, Unary};
 use crate::types::TensorType;
@@ -36,8 +36,7 @@ const READ: usize = 2;
 const SMALLER: usize = 8;
 
 fn run(func: &mut Func, cx: &Context) {
-    let mut regions = regions_inside_out(func);
-    regions.retain(|region| !fuse::is_applied_to_elements(func, *region));
+    let regions = running_regions(func);
     let mut r = Rewriter::new(func);
     for region in regions {
         if has_large(r.func(), region) {
@@ -194,7 +193,7 @@ impl Again {
             }
         }
         for (value, _) in &self.values {
-            erase_unused(r, *value);
+            erase_unused(r, *value, is_cheap);
         }
     }
 
@@ -223,20 +222,5 @@ impl Again {
         let copy = r.value_before(id, op, operands, ty);
         copies.insert((value, generation), copy);
         copy
-    }
-}
-
-/// Takes out what makes a value that nobody takes any more, and what only that took.
-fn erase_unused(r: &mut Rewriter<'_>, value: ValueId) {
-    let mut open = vec![value];
-    while let Some(value) = open.pop() {
-        if let Some(inst) = r.func().defining_inst(value).filter(|inst| is_cheap(*inst))
-            && inst.parent().is_some()
-            && !r.is_used(value)
-        {
-            let (id, operands) = (inst.id(), inst.operands().to_vec());
-            r.erase(id);
-            open.extend(operands);
-        }
     }
 }

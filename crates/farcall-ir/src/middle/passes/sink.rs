@@ -12,7 +12,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Context, Pass, fuse, is_pure, regions_inside_out};
+use super::{Context, Pass, is_pure, running_regions};
 use crate::module::{Func, Inst, InstId, RegionId, Rewriter, ValueDef, ValueId};
 use crate::op::Op;
 use crate::types::TensorType;
@@ -25,8 +25,7 @@ pub static PASS: Pass =
 const LARGE: usize = 128;
 
 fn run(func: &mut Func, _: &Context) {
-    let mut regions = regions_inside_out(func);
-    regions.retain(|region| !fuse::is_applied_to_elements(func, *region));
+    let regions = running_regions(func);
     let mut r = Rewriter::new(func);
     for region in regions {
         if r.func().region(region).insts().any(|inst| made(inst) >= LARGE && movable(inst)) {

@@ -6,8 +6,8 @@ use std::fmt;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{MOST, Role, is_applied_to_elements, own_role};
-use crate::middle::passes::{Context, is_pure, regions_inside_out};
+use super::{MOST, Role, own_role};
+use crate::middle::passes::{Context, is_pure, running_regions};
 use crate::module::{Func, Inst, InstId};
 use crate::op::Op;
 
@@ -95,8 +95,7 @@ const STEPS: usize = 4096;
 /// Every operation on elements that is in no fusion of a program that the pass has run on, in order of their regions.
 /// Constants and reshapes, which nothing computes, are left out.
 pub fn unfused(func: &Func, cx: &Context) -> Vec<Unfused> {
-    let mut regions = regions_inside_out(func);
-    regions.retain(|region| !is_applied_to_elements(func, *region));
+    let regions = running_regions(func);
     let insts = || regions.iter().flat_map(|region| func.region(*region).insts());
     let mut users: FxHashMap<InstId, Vec<InstId>> = FxHashMap::default();
     for inst in insts() {
