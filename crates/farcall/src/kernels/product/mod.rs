@@ -48,13 +48,31 @@ const WORTH: usize = 8;
 /// Sums of a block that are kept until they are written.
 const AREA: usize = 1 << 17;
 
-/// Rows of tiles at most for which right factors are read where they lie: for more, it pays to bring them together.
-const FEW: usize = 32;
+/// Bytes of right factors that are near enough to be read where they lie by every block, and rows of tiles at most for
+/// which others are: for more, it pays to bring them together.
+#[derive(Clone, Copy)]
+struct Near {
+    bytes: usize,
+    rows: usize,
+}
 
-/// Bytes of right factors that are near enough to be read where they lie by every block, and rows of a block then at
-/// least. Blocks of whole rows write to memory that is apart.
-const NEAR: usize = 2 << 20;
+impl Near {
+    /// Where a row of a tile takes several lines of the cache, which the processor reads ahead.
+    const WIDE: Near = Near { bytes: 2 << 20, rows: 32 };
+    /// Where it takes one line. Rows that are a power of two apart share their sets of the cache.
+    const NARROW: Near = Near { bytes: 16 << 10, rows: 4 };
+
+    fn of<T>(micro: &Micro<T>) -> Near {
+        if micro.columns * size_of::<T>() > size_of::<Line>() { Near::WIDE } else { Near::NARROW }
+    }
+}
+
+/// Rows of a block at least whose right factors are near. Blocks of whole rows write to memory that is apart.
 const ROWS: usize = 32;
+
+/// Bytes between left factors that are read where they lie, at most: those that are pages apart share their sets of the
+/// cache.
+const PAGE: usize = 4096;
 
 /// Tiles whose left factors are brought together at once.
 const TILES: usize = 4;
@@ -304,8 +322,10 @@ impl<T: Element> Block<T> {
         let area = if direct.is_some() { usize::MAX } else { AREA };
         let lies = product.rhs.strides().filter(|[line, _]| S::SAME && *line == 1);
         let bytes = product.columns.saturating_mul(product.depth).saturating_mul(size_of::<T>());
-        let split = product.split([micro.rows, micro.columns], area, lies.is_some() && bytes <= NEAR);
-        let right = lies.filter(|_| split.rows <= FEW * micro.rows).map(|[_, depth]| depth);
+        let near = Near::of(&micro);
+        let split = product.split([micro.rows, micro.columns], area, lies.is_some() && bytes <= near.bytes);
+        let few = bytes <= Near::NARROW.bytes || split.rows <= near.rows * micro.rows;
+        let right = lies.filter(|_| few).map(|[_, depth]| depth);
         let width = (WIDTH / size_of::<T>()).next_multiple_of(micro.columns);
         let width = width.min(split.columns.next_multiple_of(micro.columns));
         let deep = if T::SUMMANDS * size_of::<T>() < WIDTH { PARTS * T::SUMMANDS } else { T::SUMMANDS };
@@ -456,9 +476,12 @@ impl<T: Element> Block<T> {
         panels: usize,
     ) {
         let p = &self.product;
-        // Left factors with rows or depth together are read where they lie.
-        let lies =
-            p.lhs.strides().filter(|[line, stride]| S::SAME && (*stride <= 1 || *line == 1 || p.rows == 1));
+        // Left factors with rows or depth together are read where they lie, unless they are taken often and are far apart.
+        let once = to.columns <= self.micro.columns;
+        let lies = p.lhs.strides().filter(|[line, stride]| {
+            let near = once || line.max(stride).saturating_mul(size_of::<T>()) <= PAGE;
+            S::SAME && (p.rows == 1 || near && (*stride <= 1 || *line == 1))
+        });
         let height = if lies.is_some() { to.rows } else { self.height };
         for first in (0..to.rows).step_by(height) {
             let rows = height.min(to.rows - first);
