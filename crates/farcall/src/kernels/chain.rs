@@ -75,6 +75,9 @@ pub(super) fn kinds(formula: Formula) -> Option<(SmallVec<[Kind; 3]>, Kind)> {
         Formula::Unary(Unary::Negate | Unary::Not, dtype @ (S32 | U32 | S64 | U64)) => {
             same(1, elements(dtype))
         }
+        Formula::Unary(Unary::Exponential | Unary::Tanh, F32) if native::has_functions() => {
+            same(1, elements(F32))
+        }
         Formula::RotateLeft => same(2, elements(U32)),
         Formula::Compare(compare, dtype) => {
             let holds = match dtype {

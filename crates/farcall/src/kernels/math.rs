@@ -52,10 +52,18 @@ fn fma(x: f32, y: f32, z: f32) -> f32 {
 }
 
 /// Rounds an `f32` to an integer when it is added, and has that integer in its low bits.
-const ROUND_32: f32 = 12_582_912.0;
+pub(super) const ROUND_32: f32 = 12_582_912.0;
 /// The logarithm of two, and what is missing.
-const LN_2_32: f32 = std::f32::consts::LN_2;
-const LN_2_REST: f32 = -1.904_654_3e-9;
+pub(super) const LN_2_32: f32 = std::f32::consts::LN_2;
+pub(super) const LN_2_REST: f32 = -1.904_654_3e-9;
+/// Chebyshev's kind of approximation of (eʳ - 1 - r) / r², the highest power first.
+pub(super) const EXP_REST: [f32; 6] =
+    [0.000_199_141_66, 0.001_394_100_6, 0.008_333_273, 0.041_666_355, 0.166_666_67, 0.5];
+/// Between these, eˣ is neither zero nor infinite; it is below and above.
+pub(super) const EXP_BOUNDS: [f32; 2] = [-104.0, 89.0];
+/// From the double on, the hyperbolic tangent of a number is 1; and up to the number it is small.
+pub(super) const TANH_DOUBLE: f32 = 20.0;
+pub(super) const TANH_SMALL: f32 = 0.36;
 
 /// `eʳ - 1` and `k` with `x = k·ln 2 + r`, for `|x|` below 10⁶.
 #[inline(always)]
@@ -68,13 +76,10 @@ fn exp_parts_32(x: f32) -> (f32, i32) {
 /// `eʳ - 1` for `|r|` up to 0.3466; and the integer that rounding has left in the low bits of `shifted`.
 #[inline(always)]
 fn exp_rest_32(shifted: f32, r: f32) -> (f32, i32) {
-    // Chebyshev's kind of approximation of (eʳ - 1 - r) / r².
-    let mut q = 0.000_199_141_66;
-    q = fma(q, r, 0.001_394_100_6);
-    q = fma(q, r, 0.008_333_273);
-    q = fma(q, r, 0.041_666_355);
-    q = fma(q, r, 0.166_666_67);
-    q = fma(q, r, 0.5);
+    let [mut q, rest @ ..] = EXP_REST;
+    for c in rest {
+        q = fma(q, r, c);
+    }
     (fma(r * r, q, r), (shifted.to_bits() as i32).wrapping_sub(ROUND_32.to_bits() as i32))
 }
 
@@ -93,7 +98,7 @@ fn within_32(x: f32, low: f32, high: f32) -> f32 {
 /// eˣ
 #[inline(always)]
 pub(super) fn exp(x: f32) -> f32 {
-    let (p, k) = exp_parts_32(within_32(x, -104.0, 89.0));
+    let (p, k) = exp_parts_32(within_32(x, EXP_BOUNDS[0], EXP_BOUNDS[1]));
     // In two steps: the power may be subnormal, or more than the largest number.
     let half = k >> 1;
     (p + 1.0) * two_to_the(half) * two_to_the(k.wrapping_sub(half))
@@ -130,8 +135,8 @@ pub(super) fn logistic(x: f32) -> f32 {
 #[inline(always)]
 pub(super) fn tanh(x: f32) -> f32 {
     let a = x.abs();
-    // From 10 on, it is 1; NaN stays NaN.
-    let t = if 2.0 * a > 20.0 { 20.0 } else { 2.0 * a };
+    // NaN stays NaN.
+    let t = if 2.0 * a > TANH_DOUBLE { TANH_DOUBLE } else { 2.0 * a };
     let shifted = fma(t, std::f32::consts::LOG2_E, ROUND_32);
     // What `LN_2_32` lacks does not count: the more of them, the closer is the result to 1.
     let (p, k) = exp_rest_32(shifted, fma(ROUND_32 - shifted, LN_2_32, t));
@@ -141,7 +146,7 @@ pub(super) fn tanh(x: f32) -> f32 {
     let y = m / (m + 2.0);
     // The same, less sensitive to what the quotient has lost while it is small.
     let small = fma(-0.5 * m, y, 0.5 * m);
-    (if a < 0.36 { small } else { y }).copysign(x)
+    (if a < TANH_SMALL { small } else { y }).copysign(x)
 }
 
 /// The logarithm of a positive number.

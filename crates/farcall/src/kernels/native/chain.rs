@@ -10,20 +10,21 @@ use std::mem::offset_of;
 use farcall_ir::DType;
 use farcall_ir::op::{Binary, Unary};
 
-use super::super::chain::{Chain, Kind, OPERANDS, Source, kinds};
+use super::super::chain::{Chain, Kind, Member, OPERANDS, Source, kinds};
 use super::super::map::{BLOCK, Operand, Work};
 use super::super::pair::Formula;
-use super::assembler::{Condition, Memory, Opcode, R8, R9, RAX, RCX, RDI, RDX, RSI, Reg, Vector};
-use super::emitter::{AND, Emitter, OR, WIDEST, XOR, float};
+use super::assembler::{Condition, Last, Memory, Opcode, R8, R9, RAX, RCX, RDI, RDX, RSI, Reg, Vector};
+use super::emitter::{AND, Emitter, OR, WIDEST, XOR, arithmetic, float};
+use super::functions;
 use super::memory::Executable;
 
 /// Where operands are during a run.
 const AT: [Reg; OPERANDS] = [RSI, RDX, RCX];
 /// Registers that operations need between them.
 const BETWEEN: u32 = 8;
-/// Constants that stay in registers at most; others are loaded when they are needed. The second number is tried where the first
-/// one leaves too few registers.
-const CONSTANTS: [usize; 2] = [6, 0];
+/// Constants that stay in registers at most; others are in memory when they are needed. Where one number leaves too few
+/// registers, the next one is tried.
+const CONSTANTS: [usize; 3] = [6, 4, 0];
 
 /// What a loop is entered with.
 #[repr(C)]
@@ -127,6 +128,17 @@ struct Loop<'a> {
     last_of_members: Vec<usize>,
 }
 
+/// The bytes of a constant of 32 bits.
+fn word(bits: u32) -> [u8; 8] {
+    let mut bytes = [0; 8];
+    bytes[..4].copy_from_slice(&bits.to_ne_bytes());
+    bytes
+}
+
+fn memory(number: usize) -> Memory {
+    Memory { base: R9, offset: (number * WIDEST) as i32 }
+}
+
 /// A constant of an operation of its own, for elements of four or eight bytes: 1.
 fn one(size: usize) -> [u8; 8] {
     let mut bytes = [0; 8];
@@ -142,12 +154,17 @@ impl<'a> Loop<'a> {
     fn new(chain: &'a Chain) -> Option<Loop<'a>> {
         let Kind::Elements(size) = kinds(chain.members.last()?.formula)?.1 else { return None };
         let mut constants: Vec<[u8; 8]> = Vec::new();
+        let mut resident: Vec<[u8; 8]> = Vec::new();
         let mut sizes = [0; OPERANDS];
         let mut last_of_operands = [0; OPERANDS];
         let mut last_of_members: Vec<usize> = (0..chain.members.len()).collect();
         for (i, member) in chain.members.iter().enumerate() {
             let (takes, _) = kinds(member.formula)?;
             (takes.len() == member.from.len()).then_some(())?;
+            if let Formula::Unary(op, DType::F32) = member.formula {
+                let words = functions::resident(op).iter().map(|x| word(x.to_bits()));
+                resident.extend(words);
+            }
             for (source, kind) in member.from.iter().zip(takes) {
                 let bytes = match kind {
                     Kind::Elements(bytes) if bytes == size => bytes,
@@ -172,6 +189,14 @@ impl<'a> Loop<'a> {
             );
             if takes_one && !constants.contains(&one(size)) {
                 constants.push(one(size));
+            }
+        }
+        // Those of functions first, which would be loaded for each vector.
+        resident.extend(constants);
+        let mut constants: Vec<[u8; 8]> = Vec::new();
+        for bytes in resident {
+            if !constants.contains(&bytes) {
+                constants.push(bytes);
             }
         }
         Some(Loop {
@@ -238,8 +263,7 @@ impl<'a> Loop<'a> {
 
     /// A constant, loaded.
     fn constant(&mut self, number: usize) -> Vector {
-        let offset = (number * WIDEST) as i32;
-        self.emitter.load_from(Memory { base: R9, offset }, WIDEST)
+        self.emitter.load_from(memory(number), WIDEST)
     }
 
     fn find_constant(&mut self, bytes: [u8; 8]) -> Option<Vector> {
@@ -256,25 +280,16 @@ impl<'a> Loop<'a> {
         let mut operands: [Option<Vector>; OPERANDS] = [None; OPERANDS];
         let mut made: Vec<Vector> = Vec::with_capacity(chain.members.len());
         for (i, member) in chain.members.iter().enumerate() {
-            let mut from = [Vector(0); 3];
-            for (to, source) in from.iter_mut().zip(&member.from) {
-                *to = match *source {
-                    Source::Member(x) => made[x],
-                    Source::Constant(bytes) => self.find_constant(bytes)?,
-                    Source::Operand(x) => match operands[x] {
-                        Some(register) => register,
-                        None => {
-                            let register = self.operand(x, k);
-                            self.emitter.vectors.keep(register);
-                            operands[x] = Some(register);
-                            register
-                        }
-                    },
-                };
-                // Enough is left for what comes between.
-                (self.emitter.vectors.free() >= BETWEEN).then_some(())?;
-            }
-            let result = self.member(member.formula, from)?;
+            let result = if let Some((op, source, constant)) = self.with_constant(member) {
+                let x = self.source(source, k, &made, &mut operands)?;
+                self.emitter.op_from(op, x, constant)
+            } else {
+                let mut from = [Vector(0); 3];
+                for (to, source) in from.iter_mut().zip(&member.from) {
+                    *to = self.source(*source, k, &made, &mut operands)?;
+                }
+                self.member(member.formula, from)?
+            };
             let ended = |last: &usize| *last == i;
             for register in
                 operands.iter().zip(&self.last_of_operands).filter_map(|(x, last)| x.filter(|_| ended(last)))
@@ -293,6 +308,50 @@ impl<'a> Loop<'a> {
         Some(())
     }
 
+    /// The register of what an operation on vector `k` takes.
+    fn source(
+        &mut self,
+        source: Source,
+        k: usize,
+        made: &[Vector],
+        operands: &mut [Option<Vector>; OPERANDS],
+    ) -> Option<Vector> {
+        let register = match source {
+            Source::Member(x) => made[x],
+            Source::Constant(bytes) => self.find_constant(bytes)?,
+            Source::Operand(x) => match operands[x] {
+                Some(register) => register,
+                None => {
+                    let register = self.operand(x, k);
+                    self.emitter.vectors.keep(register);
+                    operands[x] = Some(register);
+                    register
+                }
+            },
+        };
+        // Enough is left for what comes between.
+        (self.emitter.vectors.free() >= BETWEEN).then_some(register)
+    }
+
+    /// An operation that takes a constant from memory: what it is, what else it takes, and where that constant is.
+    fn with_constant(&self, member: &Member) -> Option<(Opcode, Source, Memory)> {
+        let Formula::Binary(op, DType::F32 | DType::F64) = member.formula else { return None };
+        let code = arithmetic(op)?;
+        let [x, y] = *member.from.as_slice() else { return None };
+        let swaps = matches!(op, Binary::Add | Binary::Multiply);
+        let in_memory = |source: Source| {
+            let Source::Constant(bytes) = source else { return None };
+            let number = self.constants.iter().position(|x| *x == bytes)?;
+            (number >= self.resident.len()).then(|| memory(number))
+        };
+        let (other, at) = match (in_memory(x), in_memory(y)) {
+            (_, Some(at)) => (x, at),
+            (Some(at), None) if swaps => (y, at),
+            _ => return None,
+        };
+        Some((float(code, self.size, WIDEST), other, at))
+    }
+
     /// Vector `k` of an operand; of `pred`s, as a mask.
     fn operand(&mut self, x: usize, k: usize) -> Vector {
         let bytes = self.sizes[x] * (WIDEST / self.size);
@@ -307,6 +366,18 @@ impl<'a> Loop<'a> {
         let size = self.size;
         let emitter = &mut self.emitter;
         Some(match formula {
+            Formula::Unary(op @ (Unary::Exponential | Unary::Tanh), DType::F32) => {
+                let (constants, resident) = (&mut self.constants, &self.resident);
+                let find = |x: u32| {
+                    let bytes = word(x);
+                    let number = constants.iter().position(|x| *x == bytes).unwrap_or_else(|| {
+                        constants.push(bytes);
+                        constants.len() - 1
+                    });
+                    resident.get(number).map_or(Last::Memory(memory(number)), |x| Last::Register(x.0))
+                };
+                functions::emit(op, emitter, find, x)?
+            }
             Formula::Compare(compare, dtype) => emitter.mask(compare, dtype, WIDEST, x, y)?,
             Formula::Select(_) => emitter.choose(x, size, WIDEST, y, z),
             Formula::Binary(Binary::And, DType::Pred) => emitter.op(AND, WIDEST, x, y),

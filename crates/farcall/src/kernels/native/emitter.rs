@@ -23,7 +23,8 @@ const EQUAL: [Opcode; 2] = [Opcode::new(1, 1, 0x76), Opcode::new(1, 2, 0x29)];
 const GREATER: [Opcode; 2] = [Opcode::new(1, 1, 0x66), Opcode::new(1, 2, 0x37)];
 const SHIFT_LEFT: Opcode = Opcode::new(1, 2, 0x47);
 const SHIFT_RIGHT: Opcode = Opcode::new(1, 2, 0x45);
-const SUBTRACT: [Opcode; 2] = [Opcode::new(1, 1, 0xfa), Opcode::new(1, 1, 0xfb)];
+pub(super) const ADD: Opcode = Opcode::new(1, 1, 0xfe);
+pub(super) const SUBTRACT: [Opcode; 2] = [Opcode::new(1, 1, 0xfa), Opcode::new(1, 1, 0xfb)];
 const BLEND: [Opcode; 2] = [Opcode::new(1, 3, 0x4a), Opcode::new(1, 3, 0x4b)];
 /// Bytes as numbers of 32 and 64 bits.
 pub(super) const WIDEN_BYTES: [Opcode; 2] = [Opcode::new(1, 2, 0x31), Opcode::new(1, 2, 0x32)];
@@ -65,9 +66,11 @@ impl Vectors {
         Some(self.touch(register))
     }
 
-    /// Keeps what a register has until it is released.
-    pub(super) fn keep(&mut self, register: Vector) {
+    /// Keeps what a register has until it is released; false if it is kept already.
+    pub(super) fn keep(&mut self, register: Vector) -> bool {
+        let before = self.kept;
         self.kept |= 1 << register.0;
+        self.kept != before
     }
 
     pub(super) fn release(&mut self, register: Vector) {
@@ -128,6 +131,24 @@ impl Emitter {
         self.op(op, bytes, Vector(0), x)
     }
 
+    /// An operation of a vector and one in memory, of 32 bytes.
+    pub(super) fn op_from(&mut self, op: Opcode, x: Vector, y: Memory) -> Vector {
+        self.op_with(op, x, Last::Memory(y))
+    }
+
+    /// An operation of vectors of 32 bytes.
+    pub(super) fn op_with(&mut self, op: Opcode, x: Vector, y: Last) -> Vector {
+        let to = self.vectors.fresh();
+        self.assembler.vector(op, true, to, x, y);
+        to
+    }
+
+    /// Operates on 32 bytes of three vectors, of which the first one becomes the result.
+    pub(super) fn update(&mut self, op: Opcode, x: Vector, y: Vector, z: Last) {
+        self.vectors.touch(x);
+        self.assembler.vector(op, true, x, y, z);
+    }
+
     /// Loads 1, 2, 4, 8, 16 or 32 bytes.
     pub(super) fn load_from(&mut self, at: Memory, bytes: usize) -> Vector {
         let to = self.vectors.fresh();
@@ -168,14 +189,7 @@ impl Emitter {
     ) -> Option<Vector> {
         match formula {
             Formula::Binary(op, DType::F32 | DType::F64) => {
-                let code = match op {
-                    Binary::Add => 0x58,
-                    Binary::Multiply => 0x59,
-                    Binary::Subtract => 0x5c,
-                    Binary::Divide => 0x5e,
-                    _ => return None,
-                };
-                Some(self.op(float(code, size, bytes), bytes, x, y))
+                Some(self.op(float(arithmetic(op)?, size, bytes), bytes, x, y))
             }
             Formula::Binary(op, dtype) => {
                 let op = integer(op, dtype)?;
@@ -225,10 +239,19 @@ impl Emitter {
     }
 
     pub(super) fn shift(&mut self, x: Vector, bytes: usize, size: usize, left: bool, by: u8) -> Vector {
+        let (op, which) = (Opcode::new(1, 1, 0x72 + by_size(size) as u8), if left { 6 } else { 2 });
+        self.shift_by(op, which, bytes, x, by)
+    }
+
+    /// 32 bytes of integers of 32 bits shifted to the right, with their signs.
+    pub(super) fn shift_signed(&mut self, x: Vector, by: u8) -> Vector {
+        self.shift_by(Opcode::new(1, 1, 0x72), 4, WIDEST, x, by)
+    }
+
+    fn shift_by(&mut self, op: Opcode, which: u8, bytes: usize, x: Vector, by: u8) -> Vector {
         let to = self.vectors.fresh();
         // The operation is in the place of a register, the result in that of the second operand.
-        let (op, which) = (Opcode::new(1, 1, 0x72 + by_size(size) as u8), Vector(if left { 6 } else { 2 }));
-        self.assembler.vector_byte(op, bytes == WIDEST, which, to, Last::Register(x.0), by);
+        self.assembler.vector_byte(op, bytes == WIDEST, Vector(which), to, Last::Register(x.0), by);
         to
     }
 
@@ -304,6 +327,17 @@ impl Emitter {
     }
 }
 
+/// The code of an operation on floating-point numbers.
+pub(super) fn arithmetic(op: Binary) -> Option<u8> {
+    Some(match op {
+        Binary::Add => 0x58,
+        Binary::Multiply => 0x59,
+        Binary::Subtract => 0x5c,
+        Binary::Divide => 0x5e,
+        _ => return None,
+    })
+}
+
 /// Of so many bytes of floating-point numbers of a size.
 pub(super) fn float(code: u8, size: usize, bytes: usize) -> Opcode {
     let double = u8::from(size == 8);
@@ -315,7 +349,7 @@ fn integer(op: Binary, dtype: DType) -> Option<Opcode> {
     let wide = dtype.size() == 8;
     let by_size = |narrow: Opcode, of_64: Opcode| Some(if wide { of_64 } else { narrow });
     match op {
-        Binary::Add => by_size(Opcode::new(1, 1, 0xfe), Opcode::new(1, 1, 0xd4)),
+        Binary::Add => by_size(ADD, Opcode::new(1, 1, 0xd4)),
         Binary::Subtract => by_size(SUBTRACT[0], SUBTRACT[1]),
         Binary::Multiply if !wide => Some(Opcode::new(1, 2, 0x40)),
         Binary::Maximum | Binary::Minimum => {

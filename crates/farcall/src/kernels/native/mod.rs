@@ -12,6 +12,7 @@
 mod assembler;
 mod chain;
 mod emitter;
+mod functions;
 mod memory;
 mod runs;
 mod steps;
@@ -21,6 +22,7 @@ mod tests;
 use super::linked::{BASES, Kernel, Linked, Step, address_at};
 use super::types::branch;
 pub(super) use chain::chain;
+pub(super) use functions::has_functions;
 
 use assembler::{Condition, Jump, Memory, R12, R15, RAX, RBX, RCX, RDI, RDX, RSI, Reg};
 use emitter::Emitter;

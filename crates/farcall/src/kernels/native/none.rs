@@ -22,3 +22,7 @@ impl Native {
 pub(super) fn chain(_: &Chain) -> Option<Work> {
     None
 }
+
+pub(super) fn has_functions() -> bool {
+    false
+}
