@@ -333,3 +333,29 @@ module {
     return %2 : tensor<4xf32>
   }
 }
+// -----
+// passes: fuse, dce
+// Padding is read in the fusion, of what is there before it; what is padded is not made in it.
+func.func @main(%x: tensor<5x2xf32>, %y: tensor<4x2xf32>, %z: tensor<f32>) -> tensor<9x2xf32> {
+  %0 = stablehlo.constant dense<0.0> : tensor<f32>
+  %1 = stablehlo.sine %y : tensor<4x2xf32>
+  %2 = stablehlo.pad %x, %z, low = [0, 0], high = [0, 0], interior = [1, 0] : (tensor<5x2xf32>, tensor<f32>) -> tensor<9x2xf32>
+  %3 = stablehlo.pad %1, %0, low = [1, 0], high = [1, 0], interior = [1, 0] : (tensor<4x2xf32>, tensor<f32>) -> tensor<9x2xf32>
+  %4 = stablehlo.add %2, %3 : tensor<9x2xf32>
+  return %4 : tensor<9x2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<5x2xf32>, %arg1: tensor<4x2xf32>, %arg2: tensor<f32>) -> tensor<9x2xf32> {
+    %0 = stablehlo.sine %arg1 : tensor<4x2xf32>
+    %1 = "mhlo.fusion"(%0, %arg0, %arg2) ({
+    ^bb0(%arg3: tensor<4x2xf32>, %arg4: tensor<5x2xf32>, %arg5: tensor<f32>):
+      %cst = stablehlo.constant dense<0.000000e+00> : tensor<f32>
+      %2 = stablehlo.pad %arg3, %cst, low = [1, 0], high = [1, 0], interior = [1, 0] : (tensor<4x2xf32>, tensor<f32>) -> tensor<9x2xf32>
+      %3 = stablehlo.pad %arg4, %arg5, low = [0, 0], high = [0, 0], interior = [1, 0] : (tensor<5x2xf32>, tensor<f32>) -> tensor<9x2xf32>
+      %4 = stablehlo.add %3, %2 : tensor<9x2xf32>
+      stablehlo.return %4 : tensor<9x2xf32>
+    }) : (tensor<4x2xf32>, tensor<5x2xf32>, tensor<f32>) -> tensor<9x2xf32>
+    return %1 : tensor<9x2xf32>
+  }
+}

@@ -56,14 +56,15 @@ fn row(body: &Body, inst: &BodyInst) -> Option<usize> {
     rows::reduced(body.ty(*inst.operands.first()?)?, dims)
 }
 
-/// Outputs with all elements only. Others may be written when rows are still read; and slices are read at other places
-/// than those that are written.
+/// Outputs with all elements only. Others may be written when rows are still read; and what is in a slice or in padding
+/// is read at other places than those that are written.
 pub(super) fn in_place(bodies: &[Body]) -> InPlace {
     let [body] = bodies else { return InPlace::Nowhere };
     if body.insts.iter().any(|inst| matches!(inst.op, Op::DotGeneral(_))) {
         return by_rows::in_place(body);
     }
-    let moved = body.insts.iter().filter(|inst| matches!(inst.op, Op::Slice(_) | Op::Concatenate { .. }));
+    let moves = |op: &Op| matches!(op, Op::Slice(_) | Op::Concatenate { .. } | Op::Pad(_));
+    let moved = body.insts.iter().filter(|inst| moves(&inst.op));
     let mut inputs: SmallVec<_> =
         moved.flat_map(|inst| &inst.operands).copied().filter(|x| *x < body.args.len()).collect();
     inputs.sort_unstable();

@@ -130,6 +130,7 @@ const QUESTIONS: &[fn(&mut Random, Start) -> Question] = &[
         (Op::Concatenate { dim: r.below(3) }, vec![], vec![a, b], vec![s.x])
     },
     slices,
+    padding,
     pad,
     |r, s| {
         let part = r.part(&s.x);
@@ -273,6 +274,18 @@ fn slices(r: &mut Random, Start { rank, x, y, .. }: Start) -> Question {
     ];
     let body = Body { args: vec![x.clone(), y.clone()], insts, returned: vec![4] };
     (Op::Fusion, vec![body], vec![x, y], vec![whole])
+}
+
+/// A fusion that takes an operand with padding.
+fn padding(r: &mut Random, start: Start) -> Question {
+    let (pad, _, inputs, outputs) = pad(r, start);
+    let ty = outputs[0].clone();
+    let insts = vec![
+        BodyInst { op: pad, operands: vec![0, 1], ty: ty.clone(), reducer: None },
+        BodyInst { op: Op::Unary(Unary::Negate), operands: vec![2], ty, reducer: None },
+    ];
+    let body = Body { args: inputs.clone(), insts, returned: vec![3] };
+    (Op::Fusion, vec![body], inputs, outputs)
 }
 
 fn convolution(r: &mut Random, Start { dtype, .. }: Start) -> Question {
@@ -574,7 +587,7 @@ fn whatever_is_asked_stays_within_its_buffers() {
     // How often, and by which kernels, each question was served.
     let mut served: Vec<BTreeMap<&str, usize>> = vec![BTreeMap::new(); QUESTIONS.len()];
     let (mut lines, mut counted) = (0, 0);
-    for round in 0..20_000 {
+    for round in 0..22_000 {
         let (which, start) = (r.below(QUESTIONS.len()), r.start());
         let (op, bodies, inputs, outputs) = QUESTIONS[which](&mut r, start);
         let (xs, ys): (Vec<&TensorType>, Vec<&TensorType>) =

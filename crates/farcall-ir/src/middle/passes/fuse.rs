@@ -220,13 +220,15 @@ fn is_view(op: &Op, operands: &[&TensorType], ty: &TensorType) -> bool {
 /// Parts of a concatenation that is a part of fusions, at most.
 const PARTS: usize = 16;
 
-/// True for slices of what is there, and some of them one after the other: rotations, halves.
+/// True for slices of what is there, and some of them one after the other (rotations, halves); and for what is there with
+/// padding.
 fn is_moved(op: &Op, operands: &[&TensorType], ty: &TensorType) -> bool {
     let plain = |t: &&TensorType| t.elements().is_some_and(|n| n > 0) && (1..=8).contains(&t.rank());
-    let known = match op {
-        Op::Slice(_) => true,
-        Op::Concatenate { .. } => operands.len() <= PARTS,
-        _ => false,
+    let (known, operands) = match op {
+        Op::Slice(_) => (true, operands),
+        Op::Concatenate { .. } => (operands.len() <= PARTS, operands),
+        Op::Pad(_) => (true, &operands[..1]),
+        _ => (false, operands),
     };
     known && ty.dtype.bits() >= 8 && operands.iter().chain([&ty]).all(plain)
 }
@@ -460,13 +462,15 @@ fn inside(func: &Func, members: &[InstId], roles: &Roles) -> Inside {
 /// Those of these instructions of which others among them are slices, or which these put one after the other.
 fn sliced(func: &Func, inside: &Inside) -> Vec<InstId> {
     let all = || inside.list.iter().map(|id| func.inst(*id));
-    let moves = |op: &Op| matches!(op, Op::Slice(_) | Op::Concatenate { .. });
+    let moves = |op: &Op| matches!(op, Op::Slice(_) | Op::Concatenate { .. } | Op::Pad(_));
     if !all().any(|inst| moves(inst.op())) {
         return Vec::new();
     }
     let mut of = Vec::new();
     for inst in all().filter(|inst| moves(inst.op())) {
-        let made = inst.operands().iter().filter_map(|v| func.defining_inst(*v));
+        // What padding consists of is made in the fusion.
+        let count = if let Op::Pad(_) = inst.op() { 1 } else { inst.operands().len() };
+        let made = inst.operands()[..count].iter().filter_map(|v| func.defining_inst(*v));
         let slices_stay = matches!(inst.op(), Op::Concatenate { .. });
         let is_operand = |from: &Inst<'_>| !(slices_stay && matches!(from.op(), Op::Slice(_)));
         of.extend(made.filter(is_operand).map(|from| from.id()).filter(|id| inside.set.contains(id)));
@@ -500,15 +504,16 @@ fn gathered(func: &Func, members: &[InstId], roles: &Roles, outside: &FxHashSet<
                 continue;
             }
             stack.push((id, true));
-            for v in func.inst(id).operands() {
+            for (operand, v) in func.inst(id).operands().iter().enumerate() {
                 if let ValueDef::Result(from, _) = func.def(*v)
                     && roles.is_cheap(from)
                     && !outside.contains(&from)
                     && match (func.inst(id).op(), func.inst(from).op()) {
                         // Of operands, or of slices of them.
                         (Op::Slice(_), _) => false,
+                        (Op::Pad(_), _) => operand == 1 && made(from) == Some(1),
                         (Op::Concatenate { .. }, op) => matches!(op, Op::Slice(_)),
-                        (_, Op::Slice(_) | Op::Concatenate { .. }) => made(from) == n,
+                        (_, Op::Slice(_) | Op::Concatenate { .. } | Op::Pad(_)) => made(from) == n,
                         _ => {
                             made(from) == n
                                 || made(from) == Some(1)

@@ -31,6 +31,7 @@ use super::args::Prepared;
 use super::elementwise;
 use super::map::Work;
 use super::mix::Turn;
+use super::pad::Padded;
 use super::pair::Formula;
 use super::part::{Part, Parts};
 use super::reduce::{self, Accumulator, Combine};
@@ -114,6 +115,8 @@ enum Task {
     Walk(usize, Walk),
     /// Slices of operands.
     Parts(Box<Parts>),
+    /// Elements of an operand, and a uniform value around and between them.
+    Pad(usize, Box<Padded>),
     /// One element.
     Constant([u8; 16]),
     /// Numbers of elements, by strides.
@@ -261,6 +264,12 @@ impl<'a> Builder<'a> {
             }
             (Op::Convert, [(x, from)]) if from.dtype == ty.dtype => self.view(*x, from, ty),
             (Op::BroadcastInDim { dims }, [(x, from)]) => self.broadcast(*x, from, ty, dims),
+            (Op::Pad(pad), [(x, from), (by, _)]) => {
+                let input = self.inputs.get(*x).filter(|input| *input == from && level == Level::Full)?;
+                let Value::At(Level::Uniform, by) = *self.values.get(*by)? else { return None };
+                let padded = Padded::new(input, ty, pad)?;
+                Some(self.made(Task::Pad(*x, Box::new(padded)), [by], size, level, 300))
+            }
             _ => self.compute(op, operands, ty),
         }
     }
@@ -427,6 +436,6 @@ impl<'a> Builder<'a> {
 /// True if the step reads elements of an operand tile by tile.
 fn reads_operand(step: &Step) -> bool {
     step.level != Level::Uniform
-        && (matches!(step.task, Task::Walk(..) | Task::Parts(_))
+        && (matches!(step.task, Task::Walk(..) | Task::Parts(_) | Task::Pad(..))
             || step.from.iter().any(|s| matches!(s, Slot::Input(_))))
 }

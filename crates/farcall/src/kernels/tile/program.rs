@@ -439,10 +439,11 @@ impl Compiled {
             return self.mix(turns, args, memory, tile);
         }
         let mut from = [std::ptr::null(); 3];
-        if let Some(i) = self.task.input() {
+        let input = self.task.input();
+        if let Some(i) = input {
             from[0] = args.input_ptr::<u8>(i);
         }
-        for (x, source) in from.iter_mut().zip(&self.from) {
+        for (x, source) in from.iter_mut().skip(usize::from(input.is_some())).zip(&self.from) {
             *x = memory.at(args, source.location, tile).cast_const();
         }
         self.compute(from, memory.at(args, self.to, tile), tile);
@@ -464,7 +465,7 @@ impl Compiled {
         unsafe { mix::run(turns, operands, [a, b], [to, to.add(len)], len) };
     }
 
-    /// Computes a tile of elements, of what begins here: what it takes, or the only input that it reads.
+    /// Computes a tile of elements, of what begins here: the input that it reads, if it reads one, then what it takes.
     #[inline]
     pub(super) fn compute(&self, from: [*const u8; 3], to: *mut u8, tile: Tile) {
         let (start, len) = tile.of(self.level);
@@ -494,6 +495,11 @@ impl Compiled {
             }
             // SAFETY: the walk was made for the operand and values of this level.
             Task::Walk(_, walk) => unsafe { (walk.run)(walk, from[0], to, start, len) },
+            // SAFETY: it was made for the operand and values of this level; the uniform value has an element.
+            Task::Pad(_, padded) => unsafe {
+                splat(from[1], to, self.size, len);
+                padded.run(from[0], to, [start, len]);
+            },
             Task::Parts(_) | Task::Mix(_) => unreachable!("they take any number of operands"),
             // SAFETY: the operand has two words for each element.
             Task::Half(half) => unsafe {
@@ -540,7 +546,7 @@ impl Task {
     #[inline]
     pub(super) fn input(&self) -> Option<usize> {
         match self {
-            Task::Splat(i) | Task::Walk(i, _) => Some(*i),
+            Task::Splat(i) | Task::Walk(i, _) | Task::Pad(i, _) => Some(*i),
             _ => None,
         }
     }
