@@ -219,7 +219,7 @@ fn the_middle_form_is_shown() {
     folder.prints(
         &["compile", "p.mlir", "--dump", "cse"],
         expect![[r#"
-            // after cse, pass 8 of 23
+            // after cse, pass 8 of 24
             module {
               func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<2x3xf32> {
                 %cst = stablehlo.constant dense<1.000000e+00> : tensor<f32>
@@ -230,7 +230,7 @@ fn the_middle_form_is_shown() {
               }
             }
 
-            // after cse, pass 10 of 23
+            // after cse, pass 10 of 24
             module {
               func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<2x3xf32> {
                 %cst = stablehlo.constant dense<1.000000e+00> : tensor<f32>
@@ -294,6 +294,7 @@ fn passes_are_listed_and_named() {
             │ canonicalize ┆ moves constants to the right, drops operations that change nothing   │
             │ cse          ┆ merges equal operations on equal operands                            │
             │ dce          ┆ drops instructions, carried values and captures that are never read  │
+            │ double       ┆ does two iterations at once where that saves a copy in each          │
             │ excess       ┆ computes bf16 arithmetic that is widened at once in f32, as XLA does │
             │ expand       ┆ replaces operations that simpler ones define                         │
             │ fills        ┆ fills what is written to with a number, not from a constant          │
@@ -314,7 +315,7 @@ fn passes_are_listed_and_named() {
             │ assign       ┆ gives every value a place                                            │
             └──────────────┴──────────────────────────────────────────────────────────────────────┘
 
-            run by default  expand,excess,canonicalize,unroll,fold,simplify,transposes,cse,licm,cse,dce,sorts,recompute,fuse,dce,products,fills,sink
+            run by default  expand,excess,canonicalize,unroll,fold,simplify,transposes,cse,licm,cse,dce,double,sorts,recompute,fuse,dce,products,fills,sink
             needed          expand,excess,dce
             always last     layouts,copies,coalesce,donate,assign
         "#]],

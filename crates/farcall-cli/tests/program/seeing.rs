@@ -155,19 +155,18 @@ fn a_plan_is_explained() {
     let from = ended.stdout[..steps].rfind('\n').unwrap();
     expect![[r#"
 
-        6 steps
-        ┌──────┬─────────────┬────────────────────────────────────────────────────────────┬───────────────┬────────────┬────────────┐
-        │ step ┆ runs on     ┆ operation                                                  ┆ results       ┆ places     ┆ from       │
-        ╞══════╪═════════════╪════════════════════════════════════════════════════════════╪═══════════════╪════════════╪════════════╡
-        │    0 ┆ fusion      ┆ 5 operations: sine constant reduce broadcast_in_dim divide ┆ f32[], f32[8] ┆ out0, out1 ┆ %c at 6:8  │
-        │    1 ┆ pad         ┆                                                            ┆ f32[4]        ┆ out2       ┆ %h at 7:8  │
-        │    2 ┆ elementwise ┆ cosine                                                     ┆ f32[4]        ┆ out2       ┆ %k at 8:8  │
-        │    3 ┆ evaluator   ┆ convert                                                    ┆ s4[8]         ┆ out4       ┆ %l at 10:8 │
-        │    4 ┆ evaluator   ┆ add                                                        ┆ s4[8]         ┆ out3       ┆ %m at 11:8 │
-        │    5 ┆ iota        ┆ dim 0                                                      ┆ s32[2]        ┆ out4       ┆ %i at 12:8 │
-        └──────┴─────────────┴────────────────────────────────────────────────────────────┴───────────────┴────────────┴────────────┘
+        5 steps
+        ┌──────┬───────────┬────────────────────────────────────────────────────────────┬───────────────┬────────────┬────────────┐
+        │ step ┆ runs on   ┆ operation                                                  ┆ results       ┆ places     ┆ from       │
+        ╞══════╪═══════════╪════════════════════════════════════════════════════════════╪═══════════════╪════════════╪════════════╡
+        │    0 ┆ fusion    ┆ 5 operations: sine constant reduce broadcast_in_dim divide ┆ f32[], f32[8] ┆ out0, out1 ┆ %c at 6:8  │
+        │    1 ┆ fusion    ┆ 3 operations: constant pad cosine                          ┆ f32[4]        ┆ out2       ┆ %k at 8:8  │
+        │    2 ┆ evaluator ┆ convert                                                    ┆ s4[8]         ┆ out4       ┆ %l at 10:8 │
+        │    3 ┆ evaluator ┆ add                                                        ┆ s4[8]         ┆ out3       ┆ %m at 11:8 │
+        │    4 ┆ iota      ┆ dim 0                                                      ┆ s32[2]        ┆ out4       ┆ %i at 12:8 │
+        └──────┴───────────┴────────────────────────────────────────────────────────────┴───────────────┴────────────┴────────────┘
 
-        1 fusion
+        2 fusions
         ┌──────┬──────────────────┬─────────┬───────────┐
         │ step ┆ members          ┆ results ┆ from      │
         ╞══════╪══════════════════╪═════════╪═══════════╡
@@ -176,29 +175,30 @@ fn a_plan_is_explained() {
         │      ┆ reduce           ┆ f32[]   ┆ %s at 4:8 │
         │      ┆ broadcast_in_dim ┆ f32[8]  ┆ %b at 5:8 │
         │      ┆ divide           ┆ f32[8]  ┆ %c at 6:8 │
+        │    1 ┆ constant         ┆ f32[]   ┆ %z at 2:8 │
+        │      ┆ pad              ┆ f32[4]  ┆ %h at 7:8 │
+        │      ┆ cosine           ┆ f32[4]  ┆ %k at 8:8 │
         └──────┴──────────────────┴─────────┴───────────┘
 
-        4 operations on elements in no fusion
+        3 operations on elements in no fusion
         ┌───────────────┬────────────┬────────────────────────────────────┬────────┐
         │ operation     ┆ from       ┆ why not                            ┆ beside │
         ╞═══════════════╪════════════╪════════════════════════════════════╪════════╡
-        │ cosine f32[4] ┆ %k at 8:8  ┆ no operation on elements beside it ┆        │
         │ convert s4[8] ┆ %l at 10:8 ┆ fusions do not have convert of f32 ┆        │
         │ add s4[8]     ┆ %m at 11:8 ┆ fusions do not have add of s4      ┆        │
         │ iota s32[2]   ┆ %i at 12:8 ┆ it is a result                     ┆        │
         └───────────────┴────────────┴────────────────────────────────────┴────────┘
 
-        memory: arena 0 B, of which at most 0 B are in use at once (step 0); constants 12 B, results 68 B
+        memory: arena 0 B, of which at most 0 B are in use at once (step 0); constants 8 B, results 68 B
         ┌───────┬──────┬───────┬───────────────────────────┐
         │ place ┆ size ┆ steps ┆ holds                     │
         ╞═══════╪══════╪═══════╪═══════════════════════════╡
         │ out0  ┆  4 B ┆ 0–end ┆ reduce f32[], %s at 4:8   │
         │ out1  ┆ 32 B ┆ 0–end ┆ divide f32[8], %c at 6:8  │
-        │ out2  ┆ 16 B ┆   1–2 ┆ pad f32[4], %h at 7:8     │
-        │ out2  ┆ 16 B ┆ 2–end ┆ cosine f32[4], %k at 8:8  │
-        │ out3  ┆  8 B ┆ 4–end ┆ add s4[8], %m at 11:8     │
-        │ out4  ┆  8 B ┆   3–4 ┆ convert s4[8], %l at 10:8 │
-        │ out4  ┆  8 B ┆ 5–end ┆ iota s32[2], %i at 12:8   │
+        │ out2  ┆ 16 B ┆ 1–end ┆ cosine f32[4], %k at 8:8  │
+        │ out3  ┆  8 B ┆ 3–end ┆ add s4[8], %m at 11:8     │
+        │ out4  ┆  8 B ┆   2–3 ┆ convert s4[8], %l at 10:8 │
+        │ out4  ┆  8 B ┆ 4–end ┆ iota s32[2], %i at 12:8   │
         └───────┴──────┴───────┴───────────────────────────┘
 
         no custom calls

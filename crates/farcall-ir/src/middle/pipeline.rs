@@ -19,6 +19,7 @@ static DEFAULT: &[&Pass] = &[
     &passes::licm::PASS,
     &passes::cse::PASS,
     &passes::dce::PASS,
+    &passes::double::PASS,
     &passes::sorts::PASS,
     &passes::recompute::PASS,
     &passes::fuse::PASS,

@@ -22,7 +22,7 @@ mod why;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Context, Pass, is_pure, running_regions};
+use super::{Context, Pass, is_pure, running_regions, sink};
 use crate::middle::rows;
 use crate::module::{Func, Inst, InstId, NewInst, Region, RegionId, Rewriter, ValueDef, ValueId, ValueMap};
 use crate::op::{Op, Traits};
@@ -41,6 +41,8 @@ const MOST: usize = 256;
 pub const LONGEST: usize = 4 * MOST;
 /// Elements up to which operations that have nothing to do with one another are fused, too.
 const SMALL: usize = 4096;
+/// Bytes of a result from which on it is worth it that it is made late.
+const LATE: usize = 512;
 
 fn run(func: &mut Func, cx: &Context) {
     let regions = running_regions(func);
@@ -273,14 +275,56 @@ impl Plan {
         let mut plan = Plan { groups: Vec::new(), of: FxHashMap::default(), roles };
         for key in keys {
             let members = &open[&key];
-            let parts =
-                if key.1 > SMALL { connected(func, members, &plan.roles) } else { vec![members.clone()] };
+            let parts = plan.parts(func, members, key.1);
             // Parts of a list are in the order of the program, so none of them needs a later one.
             for part in parts.iter().flat_map(|p| p.chunks(MOST)) {
                 split(func, part, &plan.roles).into_iter().for_each(|m| plan.add(func, m));
             }
         }
         plan
+    }
+
+    /// What of members over `n` elements each is computed at once: what hangs together, or almost all if they are small.
+    fn parts(&self, func: &Func, members: &[InstId], n: usize) -> Vec<Vec<InstId>> {
+        if n > SMALL {
+            return connected(func, members, &self.roles);
+        }
+        let bytes = |id: &InstId| func.tensor(func.inst(*id).results()[0]).and_then(TensorType::bytes);
+        if members.len() < 2 || !members.iter().any(|id| bytes(id) >= Some(LATE)) {
+            return vec![members.to_vec()];
+        }
+        let (mut late, mut rest) = (Vec::new(), FxHashSet::default());
+        for part in connected(func, members, &self.roles) {
+            if bytes(&part[part.len() - 1]) >= Some(LATE) && self.can_be_late(func, &part) {
+                late.push(part);
+            } else {
+                rest.extend(part);
+            }
+        }
+        late.push(members.iter().copied().filter(|id| rest.contains(id)).collect());
+        late.retain(|part: &Vec<InstId>| !part.is_empty());
+        late
+    }
+
+    /// True for members that are made of what is there at any time, so that nothing is lost if they run later (see
+    /// [`sink`]).
+    fn can_be_late(&self, func: &Func, members: &[InstId]) -> bool {
+        let mut todo: Vec<InstId> = members.to_vec();
+        let mut known: FxHashSet<InstId> = members.iter().copied().collect();
+        while let Some(id) = todo.pop() {
+            for v in func.inst(id).operands() {
+                match func.defining_inst(*v).map(|inst| inst.id()) {
+                    Some(from) if known.contains(&from) => {}
+                    Some(from) if self.roles.is_cheap(from) => {
+                        known.insert(from);
+                        todo.push(from);
+                    }
+                    _ if sink::is_always_there(func, *v) => {}
+                    _ => return false,
+                }
+            }
+        }
+        true
     }
 
     /// Makes these members one group, unless nothing is gained: one operation alone gains only by a broadcast that need

@@ -6,6 +6,7 @@
 pub mod canonicalize;
 pub mod cse;
 pub mod dce;
+pub mod double;
 pub mod excess;
 pub mod expand;
 pub mod fills;
@@ -75,6 +76,7 @@ pub static ALL: &[&Pass] = &[
     &canonicalize::PASS,
     &cse::PASS,
     &dce::PASS,
+    &double::PASS,
     &excess::PASS,
     &expand::PASS,
     &fills::PASS,

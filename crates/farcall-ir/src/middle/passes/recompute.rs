@@ -26,7 +26,7 @@ pub static PASS: Pass =
 /// Bytes of a value from which on it is worth it: smaller ones stay in a cache.
 const LARGE: usize = 1 << 16;
 /// The same of a value that is made of constants, iotas and small values alone.
-const LARGE_OF_NOTHING: usize = 1 << 12;
+const LARGE_OF_NOTHING: usize = 1 << 10;
 /// Operations that are copied for a value at most.
 const OPERATIONS: usize = 8;
 /// How many times its bytes the stored values have that it is made of, at most: they are read where it would be, and it is not

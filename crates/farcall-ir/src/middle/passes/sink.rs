@@ -99,7 +99,7 @@ fn sinks_with(r: &Rewriter<'_>, value: ValueId) -> bool {
 }
 
 /// True for values that have memory anyway: constants, and inputs that no result takes the place of.
-fn is_always_there(func: &Func, value: ValueId) -> bool {
+pub(super) fn is_always_there(func: &Func, value: ValueId) -> bool {
     if let Some(made) = func.defining_inst(value) {
         return matches!(made.op(), Op::Constant(_));
     }

@@ -28,8 +28,8 @@ fn run(func: &mut Func, cx: &Context) {
             func.region(region).insts().filter(|i| *i.op() == Op::While).map(|i| i.id()).collect();
         let short: Vec<(InstId, usize)> = loops
             .into_iter()
-            .filter_map(|id| Some((id, iterations(func.inst(id))?)))
-            .filter(|(id, count)| is_plain(func.inst(*id), *count))
+            .filter_map(|id| Some((id, usize::try_from(iterations(func.inst(id))?).ok()?)))
+            .filter(|(id, count)| *count <= ITERATIONS && is_plain(func.inst(*id), *count))
             .collect();
         if short.is_empty() {
             continue;
@@ -138,7 +138,7 @@ impl Unroller<'_, '_> {
 }
 
 /// True if the body is made of plain operations, few enough for so many copies.
-fn is_plain(inst: Inst<'_>, count: usize) -> bool {
+pub(super) fn is_plain(inst: Inst<'_>, count: usize) -> bool {
     let plain = |i: Inst<'_>| {
         let calls = matches!(i.op(), Op::CustomCall(_) | Op::Call { .. });
         i.region_ids().is_empty() && (i.op().info().is(Traits::TERMINATOR) || is_pure(i) && !calls)
@@ -149,9 +149,9 @@ fn is_plain(inst: Inst<'_>, count: usize) -> bool {
         && body.insts().count().saturating_mul(count) <= INSTRUCTIONS
 }
 
-/// How often a loop runs, if that is at least once and at most [`ITERATIONS`] times: it counts with a number that
-/// starts as a constant, to which the body adds a constant, and which is compared with one.
-fn iterations(inst: Inst<'_>) -> Option<usize> {
+/// How often a loop runs, if that is known, and at least once: it counts with a number that starts as a constant, to which
+/// the body adds a constant, and which is compared with one.
+pub(super) fn iterations(inst: Inst<'_>) -> Option<i128> {
     let (condition, body) = (inst.region(0)?, inst.region(1)?);
     let func = inst.func();
     let [verdict] = condition.returned() else { return None };
@@ -170,29 +170,33 @@ fn iterations(inst: Inst<'_>) -> Option<usize> {
         return None;
     }
     let [first, step, bound] = [inst.own_operands()[which], step, *bound].map(|v| integer(inst, v));
-    let (mut value, step, bound) = (first?, step?, bound?);
-    let holds = |value: i128| match c.direction {
-        Direction::Lt => value < bound,
-        Direction::Le => value <= bound,
-        Direction::Gt => value > bound,
-        Direction::Ge => value >= bound,
-        Direction::Eq => value == bound,
-        Direction::Ne => value != bound,
-    };
+    let (first, step, bound) = (first?, step?, bound?);
+    let count = turns(c.direction, first, step, bound).filter(|count| *count > 0)?;
     // Of a number that wraps around, nothing is known here.
     let limits = match dtype.is_signed_integer() {
         true => -(1i128 << (dtype.bits() - 1))..(1 << (dtype.bits() - 1)),
         false => 0..1i128 << dtype.bits(),
     };
-    let mut count = 0;
-    while holds(value) {
-        count += 1;
-        value += step;
-        if count > ITERATIONS || !limits.contains(&value) {
-            return None;
+    limits.contains(&(first + count * step)).then_some(count)
+}
+
+/// How many numbers from the first one on compare so with a bound; `None` if there is no end of them.
+fn turns(direction: Direction, first: i128, step: i128, bound: i128) -> Option<i128> {
+    let distance = bound - first;
+    match direction {
+        Direction::Lt if distance <= 0 => Some(0),
+        Direction::Lt => (step > 0).then(|| (distance + step - 1) / step),
+        Direction::Le => turns(Direction::Lt, first, step, bound + 1),
+        Direction::Gt => turns(Direction::Lt, -first, -step, -bound),
+        Direction::Ge => turns(Direction::Le, -first, -step, -bound),
+        Direction::Eq if distance != 0 => Some(0),
+        Direction::Eq => (step != 0).then_some(1),
+        Direction::Ne if distance == 0 => Some(0),
+        Direction::Ne => {
+            let ends = step != 0 && distance % step == 0 && distance / step > 0;
+            ends.then(|| distance / step)
         }
     }
-    (count > 0).then_some(count)
 }
 
 /// The value of an integer that is constant, or is captured by a loop and constant.
