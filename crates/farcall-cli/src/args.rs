@@ -75,6 +75,7 @@ pub(crate) enum Command {
     /// Write a program in another format
     Convert(ConvertArgs),
     /// List the passes that rewrite programs before they run
+    #[command(after_help = PASSES_HELP)]
     Passes,
     /// Show a program's inputs, results and custom calls
     Inspect(InspectArgs),
@@ -213,9 +214,9 @@ pub(crate) struct HowArgs {
     /// of each value. plan: what the engine will do, steps and buffers.
     #[arg(long, value_name = "STAGE")]
     pub dump: Option<Dump>,
-    /// Passes that rewrite the program, in order: a list such as fold,cse, or `needed`
+    /// Passes that rewrite the program, in order: a list such as fold,cse or needed, or default,-sink
     ///
-    /// `farcall passes` lists them, and the default. Without the passes that are needed, a program may compute
+    /// `farcall passes` lists them, and the default. -PASS leaves a pass out of what comes before it. Without the passes that are needed, a program may compute
     /// something else: such lists are only for inspecting programs.
     #[arg(long, value_name = "LIST", value_parser = pipeline)]
     pub passes: Option<Pipeline>,
@@ -224,15 +225,10 @@ pub(crate) struct HowArgs {
 }
 
 fn pipeline(text: &str) -> Result<Pipeline, String> {
-    match text {
-        "needed" => Ok(Pipeline::needed()),
-        list => {
-            list.parse().map_err(|e: UnknownPass| match MEMORY_PASSES.iter().find(|p| p.name == e.name) {
-                Some(pass) => format!("the pass {} always runs, after those of the list", pass.name),
-                None => e.to_string(),
-            })
-        }
-    }
+    text.parse().map_err(|e: UnknownPass| match MEMORY_PASSES.iter().find(|p| p.name == e.name) {
+        Some(pass) => format!("the pass {} always runs, after those of the list", pass.name),
+        None => e.to_string(),
+    })
 }
 
 #[derive(Args, Debug)]
@@ -253,6 +249,14 @@ pub(crate) struct CompileArgs {
     #[arg(long)]
     pub stats: bool,
 }
+
+const PASSES_HELP: &str = "\
+`--passes LIST` of `farcall run`, `compile` and others chooses passes, `--dump PASS` prints what one leaves.
+
+Examples:
+  farcall run model.mlir --dump fuse
+  farcall run model.mlir --passes default,-fuse --stats
+  farcall run model.mlir --passes needed,fold --dump form";
 
 const COMPILE_HELP: &str = "\
 `farcall run` and `farcall inspect` take a plan where they take a program. Libraries are not part of it: they are \

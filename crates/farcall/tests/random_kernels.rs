@@ -79,6 +79,10 @@ fn array(values: impl IntoIterator<Item = impl ToString>) -> String {
     format!("array<i64{}{}>", if all.is_empty() { "" } else { ": " }, all.join(", "))
 }
 
+fn list(values: &[i64]) -> String {
+    format!("{values:?}")
+}
+
 /// Runs a program in the engine, where a kernel of this name has to serve it (any kernel, without a name), and in the evaluator.
 fn check(program: &str, inputs: &[Literal], kernel: &str, exact: bool, denormals: Denormals) {
     let both = Both::run(program, inputs, denormals);
@@ -680,4 +684,65 @@ fn rows_are_the_evaluators() {
         check(&program, &inputs, "", false, [Denormals::Ieee, Denormals::Flush][round % 2]);
     }
     assert!(fused > 75, "{fused} programs have reductions");
+}
+
+/// Padding in fusions of many tiles, of tasks that begin anywhere.
+#[test]
+fn large_paddings_are_the_evaluators() {
+    let mut r = Random::new(11);
+    for (from, low, high, interior) in [
+        (&[3001][..], &[0][..], &[1][..], &[1][..]),
+        (&[70, 31, 5], &[2, -1, 0], &[-3, 2, 0], &[0, 1, 0]),
+        (&[900, 1, 7], &[0, 1, 0], &[0, 1, 0], &[0, 0, 0]),
+        (&[40, 40, 3], &[-5, 0, 0], &[0, 7, 1], &[2, 0, 0]),
+        (&[2500, 1], &[0, 1], &[0, 1], &[0, 0]),
+    ] {
+        let size = |d: usize| from[d] as i64 + (from[d] as i64 - 1) * interior[d] + low[d] + high[d];
+        let to: Vec<usize> = (0..from.len()).map(|d| size(d) as usize).collect();
+        let [x, y] = [from, &to].map(|dims| ty(DType::F32, dims));
+        let program = format!(
+            "func.func @main(%x: {x}, %y: {y}, %z: tensor<f32>) -> {y} {{
+  %0 = stablehlo.pad %x, %z, low = {}, high = {}, interior = {} : ({x}, tensor<f32>) -> {y}
+  %1 = stablehlo.add %0, %y : {y}
+  return %1 : {y}
+}}",
+            list(low),
+            list(high),
+            list(interior),
+        );
+        let inputs = [from, &to, &[]].map(|dims| r.tensor(DType::F32, dims, false));
+        check(&program, &inputs, "fusion", true, Denormals::Ieee);
+    }
+}
+
+/// Loops that do two iterations at once, with values that are swapped, kept, and constant.
+#[test]
+fn stencils_in_loops_are_the_evaluators() {
+    let mut r = Random::new(12);
+    for turns in [2, 9, 10, 100] {
+        let program = format!(
+            "func.func @main(%x: tensor<1500xf32>, %y: tensor<1500xf32>) -> (tensor<1500xf32>, tensor<1500xf32>, tensor<1500xf32>, tensor<i32>) {{
+  %c = stablehlo.constant dense<0> : tensor<i32>
+  %0:4 = stablehlo.while(%i = %c, %a = %x, %b = %y, %d = %x) : tensor<i32>, tensor<1500xf32>, tensor<1500xf32>, tensor<1500xf32>
+    cond {{
+      %n = stablehlo.constant dense<{turns}> : tensor<i32>
+      %1 = stablehlo.compare NE, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %1 : tensor<i1>
+    }} do {{
+      %one = stablehlo.constant dense<1> : tensor<i32>
+      %k = stablehlo.constant dense<2.5> : tensor<1500xf32>
+      %1 = stablehlo.add %i, %one : tensor<i32>
+      %2 = stablehlo.slice %a [1499:1500] : (tensor<1500xf32>) -> tensor<1xf32>
+      %3 = stablehlo.slice %a [0:1499] : (tensor<1500xf32>) -> tensor<1499xf32>
+      %4 = stablehlo.concatenate %2, %3, dim = 0 : (tensor<1xf32>, tensor<1499xf32>) -> tensor<1500xf32>
+      %5 = stablehlo.subtract %4, %a : tensor<1500xf32>
+      %6 = stablehlo.subtract %b, %5 : tensor<1500xf32>
+      stablehlo.return %1, %6, %5, %k : tensor<i32>, tensor<1500xf32>, tensor<1500xf32>, tensor<1500xf32>
+    }}
+  return %0#1, %0#2, %0#3, %0#0 : tensor<1500xf32>, tensor<1500xf32>, tensor<1500xf32>, tensor<i32>
+}}"
+        );
+        let inputs = [0; 2].map(|_| r.tensor(DType::F32, &[1500], false));
+        check(&program, &inputs, "fusion", true, Denormals::Ieee);
+    }
 }

@@ -212,3 +212,21 @@ return %0 : {to} }}",
         check(&program, &inputs, "convolution");
     }
 }
+
+/// Left factors that are more than a page apart are brought together; with rows that fill no tile.
+#[test]
+fn products_of_long_rows_are_the_evaluators() {
+    let mut r = Random::new(21);
+    for (rows, depth, columns) in [(7, 1100, 40), (25, 2050, 17), (1, 3000, 70)] {
+        let [x, y, out] =
+            [[rows, depth], [depth, columns], [rows, columns]].map(|dims| ty(DType::F32, &dims));
+        let program = format!(
+            "func.func @main(%x: {x}, %y: {y}) -> {out} {{
+  %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : ({x}, {y}) -> {out}
+  return %0 : {out}
+}}"
+        );
+        let inputs = [[rows, depth], [depth, columns]].map(|dims| r.tensor(DType::F32, &dims));
+        check(&program, &inputs, "dot");
+    }
+}

@@ -322,6 +322,8 @@ fn passes_are_listed_and_named() {
     );
     for (args, message) in [
         (["--passes", "fold,licn"], "there is no pass \"licn\"; did you mean licm?"),
+        (["--passes", "default,-sinc"], "there is no pass \"sinc\"; did you mean sink?"),
+        (["--passes", "defalt"], "there is no pass \"defalt\"; did you mean default?"),
         (["--passes", "fold,copies"], "the pass copies always runs, after those of the list"),
         (["--dump", "asign"], "there is no stage or pass `asign`; did you mean assign?"),
         (["--dump", "verifed"], "there is no stage or pass `verifed`; did you mean verified?"),
@@ -331,6 +333,12 @@ fn passes_are_listed_and_named() {
         assert_eq!(ended.code, 2);
         assert!(ended.stderr.contains(message), "{}", ended.stderr);
     }
+    folder.fails(
+        &["run", "p.mlir", "--dump", "cse", "--passes", "default,-cse,-fuse"],
+        expect![[r#"
+        error: the pass cse does not run; those that do are expand,excess,canonicalize,unroll,fold,simplify,transposes,licm,dce,double,sorts,recompute,dce,products,fills,sink
+    "#]],
+    );
     folder.fails(
         &["run", "p.mlir", "--dump", "licm", "--passes", "needed"],
         expect![[r#"

@@ -113,3 +113,44 @@ module {
     return %0#1, %1#1, %1#2 : tensor<2048xf32>, tensor<2048xf32>, tensor<4xf32>
   }
 }
+// -----
+// passes: double
+// The inner part is made before what puts it between others, so that this can take the place of the value.
+func.func @main(%x: tensor<2048xf32>, %b: tensor<1xf32>) -> tensor<2048xf32> {
+  %c = stablehlo.constant dense<0> : tensor<i32>
+  %0:2 = stablehlo.while(%i = %c, %a = %x) : tensor<i32>, tensor<2048xf32>
+    cond {
+      %n = stablehlo.constant dense<100> : tensor<i32>
+      %1 = stablehlo.compare NE, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %1 : tensor<i1>
+    } do {
+      %one = stablehlo.constant dense<1> : tensor<i32>
+      %1 = stablehlo.add %i, %one : tensor<i32>
+      %2 = stablehlo.slice %a [0:2046] : (tensor<2048xf32>) -> tensor<2046xf32>
+      %3 = stablehlo.sine %2 : tensor<2046xf32>
+      %4 = stablehlo.concatenate %b, %3, %b, dim = 0 : (tensor<1xf32>, tensor<2046xf32>, tensor<1xf32>) -> tensor<2048xf32>
+      stablehlo.return %1, %4 : tensor<i32>, tensor<2048xf32>
+    }
+  return %0#1 : tensor<2048xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2048xf32>, %arg1: tensor<1xf32>) -> tensor<2048xf32> {
+    %c = stablehlo.constant dense<0> : tensor<i32>
+    %0:2 = "stablehlo.while"(%c, %arg0, %arg1) ({
+    ^bb0(%iterArg: tensor<i32>, %iterArg_0: tensor<2048xf32>, %iterArg_1: tensor<1xf32>):
+      %c_2 = stablehlo.constant dense<100> : tensor<i32>
+      %1 = stablehlo.compare NE, %iterArg, %c_2 : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %1 : tensor<i1>
+    }, {
+    ^bb0(%iterArg: tensor<i32>, %iterArg_0: tensor<2048xf32>, %iterArg_1: tensor<1xf32>):
+      %c_2 = stablehlo.constant dense<1> : tensor<i32>
+      %1 = stablehlo.add %iterArg, %c_2 : tensor<i32>
+      %2 = stablehlo.slice %iterArg_0 [0:2046] : (tensor<2048xf32>) -> tensor<2046xf32>
+      %3 = stablehlo.sine %2 : tensor<2046xf32>
+      %4 = stablehlo.concatenate %iterArg_1, %3, %iterArg_1, dim = 0 : (tensor<1xf32>, tensor<2046xf32>, tensor<1xf32>) -> tensor<2048xf32>
+      stablehlo.return %1, %4 : tensor<i32>, tensor<2048xf32>
+    }) {farcall.captures = 1 : i64} : (tensor<i32>, tensor<2048xf32>, tensor<1xf32>) -> (tensor<i32>, tensor<2048xf32>)
+    return %0#1 : tensor<2048xf32>
+  }
+}

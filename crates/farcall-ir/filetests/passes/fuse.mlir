@@ -359,3 +359,73 @@ module {
     return %1 : tensor<9x2xf32>
   }
 }
+// -----
+// passes: fuse, dce
+// What is made of the program's inputs can run later, and is in no fusion with others; small values, and what is returned, are.
+func.func @main(%x: tensor<200xf32>, %y: tensor<200xf32>, %s: tensor<4xf32>, %t: tensor<4xf32>) -> (tensor<200xf32>, tensor<200xf32>, tensor<200xf32>, tensor<200xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %0 = stablehlo.sine %x : tensor<200xf32>
+  %1 = stablehlo.add %0, %x : tensor<200xf32>
+  %2 = stablehlo.cosine %y : tensor<200xf32>
+  %3 = stablehlo.multiply %2, %y : tensor<200xf32>
+  %4 = stablehlo.reverse %1, dims = [0] : tensor<200xf32>
+  %5 = stablehlo.reverse %3, dims = [0] : tensor<200xf32>
+  %6 = stablehlo.negate %x : tensor<200xf32>
+  %7 = stablehlo.abs %y : tensor<200xf32>
+  %8 = stablehlo.negate %s : tensor<4xf32>
+  %9 = stablehlo.abs %t : tensor<4xf32>
+  return %4, %5, %6, %7, %8, %9 : tensor<200xf32>, tensor<200xf32>, tensor<200xf32>, tensor<200xf32>, tensor<4xf32>, tensor<4xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<200xf32>, %arg1: tensor<200xf32>, %arg2: tensor<4xf32>, %arg3: tensor<4xf32>) -> (tensor<200xf32>, tensor<200xf32>, tensor<200xf32>, tensor<200xf32>, tensor<4xf32>, tensor<4xf32>) {
+    %0 = "mhlo.fusion"(%arg0) ({
+    ^bb0(%arg4: tensor<200xf32>):
+      %6 = stablehlo.sine %arg4 : tensor<200xf32>
+      %7 = stablehlo.add %6, %arg4 : tensor<200xf32>
+      stablehlo.return %7 : tensor<200xf32>
+    }) : (tensor<200xf32>) -> tensor<200xf32>
+    %1 = "mhlo.fusion"(%arg1) ({
+    ^bb0(%arg4: tensor<200xf32>):
+      %6 = stablehlo.cosine %arg4 : tensor<200xf32>
+      %7 = stablehlo.multiply %6, %arg4 : tensor<200xf32>
+      stablehlo.return %7 : tensor<200xf32>
+    }) : (tensor<200xf32>) -> tensor<200xf32>
+    %2 = stablehlo.reverse %0, dims = [0] : tensor<200xf32>
+    %3 = stablehlo.reverse %1, dims = [0] : tensor<200xf32>
+    %4:2 = "mhlo.fusion"(%arg0, %arg1) ({
+    ^bb0(%arg4: tensor<200xf32>, %arg5: tensor<200xf32>):
+      %6 = stablehlo.negate %arg4 : tensor<200xf32>
+      %7 = stablehlo.abs %arg5 : tensor<200xf32>
+      stablehlo.return %6, %7 : tensor<200xf32>, tensor<200xf32>
+    }) : (tensor<200xf32>, tensor<200xf32>) -> (tensor<200xf32>, tensor<200xf32>)
+    %5:2 = "mhlo.fusion"(%arg2, %arg3) ({
+    ^bb0(%arg4: tensor<4xf32>, %arg5: tensor<4xf32>):
+      %6 = stablehlo.negate %arg4 : tensor<4xf32>
+      %7 = stablehlo.abs %arg5 : tensor<4xf32>
+      stablehlo.return %6, %7 : tensor<4xf32>, tensor<4xf32>
+    }) : (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+    return %2, %3, %4#0, %4#1, %5#0, %5#1 : tensor<200xf32>, tensor<200xf32>, tensor<200xf32>, tensor<200xf32>, tensor<4xf32>, tensor<4xf32>
+  }
+}
+// -----
+// passes: fuse, dce
+// Padding by so much that nothing is left of the program, or of almost everything, is not read in fusions.
+func.func @main(%x: tensor<4xf32>, %z: tensor<f32>) -> tensor<4xf32> {
+  %0 = stablehlo.pad %x, %z, low = [-2000000000000], high = [2000000000000], interior = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %1 = stablehlo.sine %0 : tensor<4xf32>
+  %2 = stablehlo.add %1, %0 : tensor<4xf32>
+  return %2 : tensor<4xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<4xf32>, %arg1: tensor<f32>) -> tensor<4xf32> {
+    %0 = stablehlo.pad %arg0, %arg1, low = [-2000000000000], high = [2000000000000], interior = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+    %1 = "mhlo.fusion"(%0) ({
+    ^bb0(%arg2: tensor<4xf32>):
+      %2 = stablehlo.sine %arg2 : tensor<4xf32>
+      %3 = stablehlo.add %2, %arg2 : tensor<4xf32>
+      stablehlo.return %3 : tensor<4xf32>
+    }) : (tensor<4xf32>) -> tensor<4xf32>
+    return %1 : tensor<4xf32>
+  }
+}

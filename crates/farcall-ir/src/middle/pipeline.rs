@@ -33,7 +33,11 @@ static DEFAULT: &[&Pass] = &[
 /// need not run.
 static NEEDED: &[&Pass] = &[&passes::expand::PASS, &passes::excess::PASS, &passes::dce::PASS];
 
-/// A list of passes. It is written `canonicalize,cse`.
+/// Lists with names.
+static LISTS: [(&str, &[&Pass]); 2] = [("default", DEFAULT), ("needed", NEEDED)];
+
+/// A list of passes. It is written `canonicalize,cse`, where `default` and `needed` stand for these lists, and `-cse` leaves
+/// out what comes before it of a pass: `default,-fuse`.
 #[derive(Clone)]
 pub struct Pipeline(Vec<&'static Pass>);
 
@@ -94,21 +98,30 @@ pub struct UnknownPass {
     pub near: Vec<String>,
 }
 
-/// Names between commas.
 impl FromStr for Pipeline {
     type Err = UnknownPass;
 
     fn from_str(text: &str) -> Result<Pipeline, UnknownPass> {
-        let names = text.split(',').map(str::trim).filter(|n| !n.is_empty());
-        let passes: Result<Vec<&'static Pass>, UnknownPass> = names
-            .map(|name| {
-                passes::named(name).ok_or_else(|| {
-                    let near = farcall_sig::nearest::nearest(name, passes::ALL.iter().map(|p| p.name));
-                    UnknownPass { name: name.to_owned(), near: near.into_iter().map(str::to_owned).collect() }
-                })
+        let known = |name: &str| {
+            passes::named(name).ok_or_else(|| {
+                let lists = [LISTS[0].0, LISTS[1].0];
+                let all = passes::ALL.iter().map(|p| p.name).chain(lists);
+                let near = farcall_sig::nearest::nearest(name, all);
+                UnknownPass { name: name.to_owned(), near: near.into_iter().map(str::to_owned).collect() }
             })
-            .collect();
-        Ok(Pipeline(passes?))
+        };
+        let mut list: Vec<&'static Pass> = Vec::new();
+        for name in text.split(',').map(str::trim).filter(|n| !n.is_empty()) {
+            if let Some((_, passes)) = LISTS.iter().find(|(list, _)| *list == name) {
+                list.extend(*passes);
+            } else if let Some(left_out) = name.strip_prefix('-') {
+                let left_out = known(left_out.trim_start())?;
+                list.retain(|pass| pass.name != left_out.name);
+            } else {
+                list.push(known(name)?);
+            }
+        }
+        Ok(Pipeline(list))
     }
 }
 

@@ -309,6 +309,11 @@ impl Op {
         }
     }
 
+    /// True for operations that leave elements of their operands as they are, in other places: fusions read them there.
+    pub fn moves_elements(&self) -> bool {
+        matches!(self, Op::Slice(_) | Op::Concatenate { .. } | Op::Pad(_))
+    }
+
     /// Name with dialect: `stablehlo.add`.
     pub fn name(&self) -> &'static str {
         self.info().name

@@ -134,8 +134,11 @@ mod tests {
 
         fn element(&mut self, dtype: DType) -> [u8; 8] {
             let special = [0.0, -0.0, 1.0, -1.5, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1e-310, 1e-40];
-            let float = match self.below(3) {
-                0 => special[self.below(special.len())],
+            let float = match self.below(6) {
+                0 | 1 => special[self.below(special.len())],
+                // Where exponentials are subnormal or infinite, and where hyperbolic tangents are computed otherwise.
+                2 => self.below(1 << 20) as f64 / 5e3 - 110.0,
+                3 => 0.36 + (self.below(1 << 10) as f64 - 512.0) * 2f64.powi(-25),
                 _ => (self.below(1 << 20) as f64 - 5e5) / 3e4,
             };
             let mut bytes = [0; 8];

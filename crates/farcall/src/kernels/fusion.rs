@@ -63,8 +63,7 @@ pub(super) fn in_place(bodies: &[Body]) -> InPlace {
     if body.insts.iter().any(|inst| matches!(inst.op, Op::DotGeneral(_))) {
         return by_rows::in_place(body);
     }
-    let moves = |op: &Op| matches!(op, Op::Slice(_) | Op::Concatenate { .. } | Op::Pad(_));
-    let moved = body.insts.iter().filter(|inst| moves(&inst.op));
+    let moved = body.insts.iter().filter(|inst| inst.op.moves_elements());
     let mut inputs: SmallVec<_> =
         moved.flat_map(|inst| &inst.operands).copied().filter(|x| *x < body.args.len()).collect();
     inputs.sort_unstable();

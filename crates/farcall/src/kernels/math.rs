@@ -59,10 +59,11 @@ pub(super) const LN_2_REST: f32 = -1.904_654_3e-9;
 /// Chebyshev's kind of approximation of (eʳ - 1 - r) / r², the highest power first.
 pub(super) const EXP_REST: [f32; 6] =
     [0.000_199_141_66, 0.001_394_100_6, 0.008_333_273, 0.041_666_355, 0.166_666_67, 0.5];
-/// Between these, eˣ is neither zero nor infinite; it is below and above.
+/// Below these bounds eˣ is zero, above infinite.
 pub(super) const EXP_BOUNDS: [f32; 2] = [-104.0, 89.0];
-/// From the double on, the hyperbolic tangent of a number is 1; and up to the number it is small.
+/// Of numbers whose double is more than this, the hyperbolic tangent is 1.
 pub(super) const TANH_DOUBLE: f32 = 20.0;
+/// Below it, the hyperbolic tangent is computed so that it loses no digits.
 pub(super) const TANH_SMALL: f32 = 0.36;
 
 /// `eʳ - 1` and `k` with `x = k·ln 2 + r`, for `|x|` below 10⁶.

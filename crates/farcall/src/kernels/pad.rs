@@ -1,5 +1,7 @@
 //! `pad`: elements around and between those of the operand.
 
+use std::ops::Range;
+
 use farcall_ir::op::Pad;
 use farcall_ir::{Op, TensorType};
 
@@ -62,7 +64,7 @@ fn inside(x: &TensorType, y: &TensorType, p: &Pad) -> Option<Movement> {
 /// Dimensions of what is padded in a fusion at most.
 const MAX_AXES: usize = 8;
 
-/// Sizes of padding at most.
+/// Padding on one side and between elements at most, and elements of tensors.
 const MOST: i64 = 1 << 40;
 
 /// The places of an operand's elements in a padded tensor, for some elements of that at a time.
@@ -86,8 +88,16 @@ struct PaddedAxis {
 }
 
 impl PaddedAxis {
+    /// The element at a place.
+    fn element(&self, place: usize) -> Option<usize> {
+        let at = place as i64 - self.low;
+        let element = if self.step == 1 { at } else { at / self.step };
+        let inside = at >= 0 && element * self.step == at && element < self.count as i64;
+        inside.then_some(element as usize)
+    }
+
     /// The elements that have places among so many from one on.
-    fn within(&self, first: usize, places: usize) -> std::ops::Range<usize> {
+    fn within(&self, first: usize, places: usize) -> Range<usize> {
         let (first, end) = (first as i64 - self.low, (first + places) as i64 - self.low);
         let at = |place: i64| usize::try_from((place + self.step - 1).div_euclid(self.step)).unwrap_or(0);
         at(first).min(self.count)..at(end).min(self.count)
@@ -99,14 +109,14 @@ impl PaddedAxis {
 }
 
 impl Padded {
-    /// Of an operand of type `x`, to a tensor of type `y`, which has elements.
+    /// Of an operand of type `x`, to a tensor of type `y`. Both have elements.
     pub(super) fn new(x: &TensorType, y: &TensorType, p: &Pad) -> Option<Padded> {
         let rank = x.rank();
         let fits = [y.rank(), p.low.len(), p.high.len(), p.interior.len()] == [rank; 4] && x.dtype == y.dtype;
         let small = |n: &i64| (-MOST..=MOST).contains(n);
         let known = p.low.iter().chain(&p.interior).all(small) && p.interior.iter().all(|n| *n >= 0);
-        let counts = x.elements().zip(y.elements()).is_some_and(|(x, y)| x.max(y) < MOST as usize && y > 0);
-        (fits && known && counts).then_some(())?;
+        let has_some = |t: &TensorType| t.elements().is_some_and(|n| n > 0 && n < MOST as usize);
+        (fits && known && has_some(x) && has_some(y)).then_some(())?;
         let is_whole = |d: usize| {
             let [from, to] = [x, y].map(|t| t.sizes()[d]);
             p.low[d] == 0 && from == to && (p.interior[d] == 0 || from == 1)
@@ -127,6 +137,13 @@ impl Padded {
         Some(Padded { axes, block: y.sizes()[padded..].iter().product(), run })
     }
 
+    /// Elements that are written one after the other.
+    pub(super) fn run_length(&self) -> usize {
+        self.axes
+            .last()
+            .map_or(self.block, |last| if last.step == 1 { last.size * self.block } else { self.block })
+    }
+
     /// Writes those elements that are not padding, of so many from a number on.
     ///
     /// # Safety
@@ -142,36 +159,145 @@ impl Padded {
 /// As [`Padded::run`]; elements are of the size of `T`.
 unsafe fn inside_of<T: Copy>(padded: &Padded, from: *const u8, to: *mut u8, [start, len]: [usize; 2]) {
     let (from, to, block, end) = (from.cast::<T>(), to.cast::<T>(), padded.block, start + len);
-    // SAFETY: elements of the operand, with places among those that are written.
-    let copy = |source: usize, place: usize, count: usize| unsafe {
+    // Elements of the operand, to places of which some may be before the first one that is written, or behind the last.
+    let copy = |source: usize, place: usize, count: usize| {
         let [begin, stop] = [place.max(start), (place + count).min(end)];
         if begin < stop {
-            let from = from.add(source + begin - place);
-            std::ptr::copy_nonoverlapping(from, to.add(begin - start), stop - begin);
+            // SAFETY: elements of the operand, with places among those that are written.
+            unsafe { few(from.add(source + begin - place), to.add(begin - start), stop - begin) };
         }
     };
     let Some((last, outer)) = padded.axes.split_last() else { return copy(0, 0, block) };
-    let mut at = start;
-    while at < end {
-        let (line, first) = (at / block / last.size, at / block % last.size);
-        let places = (last.size - first).min(end.div_ceil(block) - at / block);
+    // Where the first line is: the index of each outer axis, and where its element begins, with those of the axes before it.
+    let mut first = start / block % last.size;
+    let mut line = start / block / last.size;
+    let mut index = [0; MAX_AXES];
+    let mut rest = line;
+    for (i, axis) in index.iter_mut().zip(outer).rev() {
+        *i = rest % axis.size;
+        rest /= axis.size;
+    }
+    let mut bases = [Some(0); MAX_AXES + 1];
+    let mut changed = 0;
+    let whole = last.within(0, last.size);
+    loop {
+        for d in changed..outer.len() {
+            let base = bases[d].zip(outer[d].element(index[d]));
+            bases[d + 1] = base.map(|(base, element)| base + element * outer[d].stride);
+        }
         let begin = line * last.size * block;
-        at = begin + (first + places) * block;
-        let (mut rest, mut base) = (line, Some(0));
-        for axis in outer.iter().rev() {
-            let element = axis.within(rest % axis.size, 1);
-            rest /= axis.size;
-            let inside = base.filter(|_| !element.is_empty());
-            base = inside.map(|base| base + element.start * axis.stride);
-        }
-        let (Some(base), elements) = (base, last.within(first, places)) else { continue };
-        if last.step == 1 && !elements.is_empty() {
+        let places = (last.size - first).min(end.div_ceil(block) - begin / block - first);
+        let elements = if places == last.size { whole.clone() } else { last.within(first, places) };
+        if let Some(base) = bases[outer.len()].filter(|_| !elements.is_empty()) {
+            let source = base + elements.start * last.stride;
             let place = begin + last.place(elements.start) * block;
-            copy(base + elements.start * last.stride, place, elements.len() * block);
-            continue;
+            if last.step == 1 {
+                copy(source, place, elements.len() * block);
+            } else if block == 1 {
+                for i in 0..elements.len() {
+                    // SAFETY: an element of the operand; the line has its place.
+                    unsafe {
+                        let to = to.add(place - start + i * last.step as usize);
+                        to.write(from.add(source + i * last.stride).read());
+                    }
+                }
+            } else {
+                for i in 0..elements.len() {
+                    copy(source + i * last.stride, place + i * last.step as usize * block, block);
+                }
+            }
         }
-        for element in elements {
-            copy(base + element * last.stride, begin + last.place(element) * block, block);
+        if begin + (first + places) * block >= end {
+            return;
         }
+        (first, line, changed) = (0, line + 1, 0);
+        for d in (0..outer.len()).rev() {
+            index[d] += 1;
+            if index[d] < outer[d].size {
+                changed = d;
+                break;
+            }
+            index[d] = 0;
+        }
+    }
+}
+
+/// Copies elements that are few, often.
+///
+/// # Safety
+/// `n` elements can be read and written, in places that are apart.
+#[inline]
+unsafe fn few<T: Copy>(from: *const T, to: *mut T, n: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if n > 16 {
+            return std::ptr::copy_nonoverlapping(from, to, n);
+        }
+        for i in 0..n {
+            to.add(i).write(from.add(i).read());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farcall_ir::DType;
+
+    use super::*;
+
+    /// Every part of padded tensors against their elements one by one.
+    #[test]
+    fn parts_of_padded_tensors() {
+        let mut seed = 1u64;
+        let mut below = |n: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) % n
+        };
+        let mut checked = 0;
+        for _ in 0..4000 {
+            let rank = 1 + below(3) as usize;
+            let mut sizes = || (0..rank).map(|_| 1 + below(4) as usize).collect::<Vec<usize>>();
+            let from = sizes();
+            let plain = below(3) as usize;
+            let mut edge = |d: usize| if d % 3 == plain { 0 } else { below(5) as i64 - 2 };
+            let [low, high]: [Vec<i64>; 2] = [0; 2].map(|_| (0..rank).map(&mut edge).collect());
+            let interior: Vec<i64> =
+                (0..rank).map(|d| if d % 3 == plain { 0 } else { below(3) as i64 }).collect();
+            let size = |d: usize| low[d] + high[d] + from[d] as i64 + (from[d] as i64 - 1) * interior[d];
+            let Some(to) = (0..rank)
+                .map(|d| usize::try_from(size(d)).ok().filter(|n| *n > 0))
+                .collect::<Option<Vec<_>>>()
+            else {
+                continue;
+            };
+            let [x, y] = [&from, &to].map(|sizes| TensorType::new(DType::U16, sizes.clone()));
+            let pad = Pad { low: low.clone(), high, interior: interior.clone() };
+            let padded = Padded::new(&x, &y, &pad).unwrap();
+            let elements: Vec<u16> = (1..=x.elements().unwrap() as u16).collect();
+            let wanted: Vec<u16> = (0..y.elements().unwrap())
+                .map(|number| {
+                    let (mut rest, mut at, mut stride) = (number, 0, 1);
+                    for d in (0..rank).rev() {
+                        let place = (rest % to[d]) as i64 - low[d];
+                        rest /= to[d];
+                        let element = place.div_euclid(interior[d] + 1);
+                        if place < 0 || place % (interior[d] + 1) != 0 || element >= from[d] as i64 {
+                            return 0;
+                        }
+                        at += element as usize * stride;
+                        stride *= from[d];
+                    }
+                    elements[at]
+                })
+                .collect();
+            let start = below(wanted.len() as u64) as usize;
+            let len = 1 + below((wanted.len() - start) as u64) as usize;
+            let mut found = vec![0u16; len];
+            // SAFETY: the tensor that it was made for, and room for that many elements.
+            unsafe { padded.run(elements.as_ptr().cast(), found.as_mut_ptr().cast(), [start, len]) };
+            assert_eq!(found, wanted[start..start + len], "{pad:?} of {from:?}, {len} from {start}");
+            checked += 1;
+        }
+        assert!(checked > 2000, "{checked} of 4000");
     }
 }

@@ -278,8 +278,11 @@ fn slices(r: &mut Random, Start { rank, x, y, .. }: Start) -> Question {
 
 /// A fusion that takes an operand with padding.
 fn padding(r: &mut Random, start: Start) -> Question {
-    let (pad, _, inputs, outputs) = pad(r, start);
+    let (pad, _, mut inputs, outputs) = pad(r, start);
     let ty = outputs[0].clone();
+    if r.below(8) == 0 {
+        inputs[1] = TensorType::scalar(DType::F32);
+    }
     let insts = vec![
         BodyInst { op: pad, operands: vec![0, 1], ty: ty.clone(), reducer: None },
         BodyInst { op: Op::Unary(Unary::Negate), operands: vec![2], ty, reducer: None },

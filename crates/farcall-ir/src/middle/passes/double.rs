@@ -42,9 +42,9 @@ fn gains(inst: Inst<'_>) -> bool {
     let Some(body) = inst.region(1) else { return false };
     let large = |v: ValueId| inst.func().tensor(v).and_then(TensorType::bytes) >= Some(LARGE);
     let mut values = body.own_args().iter().zip(body.returned()).filter(|(arg, _)| large(**arg)).take(VALUES);
-    values.any(|(arg, next)| is_apart(body, *arg, *next))
-        && iterations(inst).is_some_and(|count| count % 2 == 0)
+    iterations(inst).is_some_and(|count| count % 2 == 0)
         && is_plain(inst, 2)
+        && values.any(|(arg, next)| is_apart(body, *arg, *next))
 }
 
 /// True if what comes next of a value cannot take its place: the last instruction that makes it (a fusion, later) reads
@@ -62,11 +62,15 @@ fn is_apart(body: Region<'_>, arg: ValueId, next: ValueId) -> bool {
     let mut known: FxHashSet<InstId> = FxHashSet::from_iter([last.id()]);
     let mut todo: Vec<Inst<'_>> = vec![last];
     while let Some(inst) = todo.pop() {
-        let moves = matches!(inst.op(), Op::Slice(_) | Op::Concatenate { .. } | Op::Pad(_));
         for v in inst.operands() {
+            // What is moved is made before the fusion, but for slices that are put one after the other.
+            let is_inside = |from: Inst<'_>| match inst.op() {
+                Op::Concatenate { .. } => matches!(from.op(), Op::Slice(_)),
+                op => !op.moves_elements() && is_on_elements(from.op()),
+            };
             match made(*v) {
-                None if moves && *v == arg => return true,
-                Some(from) if is_on_elements(from.op()) && known.insert(from.id()) => todo.push(from),
+                None if inst.op().moves_elements() && *v == arg => return true,
+                Some(from) if is_inside(from) && known.insert(from.id()) => todo.push(from),
                 _ => {}
             }
         }
@@ -91,17 +95,8 @@ fn is_alone(op: &Op) -> bool {
 fn is_on_elements(op: &Op) -> bool {
     matches!(
         op,
-        Op::Unary(_)
-            | Op::Binary(_)
-            | Op::Compare(_)
-            | Op::Select
-            | Op::Clamp
-            | Op::Convert
-            | Op::Reshape
-            | Op::Slice(_)
-            | Op::Concatenate { .. }
-            | Op::Pad(_)
-    )
+        Op::Unary(_) | Op::Binary(_) | Op::Compare(_) | Op::Select | Op::Clamp | Op::Convert | Op::Reshape
+    ) || op.moves_elements()
 }
 
 /// Puts another iteration behind that of the body.

@@ -10,8 +10,11 @@
 //! fusion, and otherwise the highest of its operands. Members of one generation with as many elements can be computed
 //! at once: no path between two of them leaves the fusion. Members that only those of later generations take join the
 //! first of these. What is made from almost nothing (a constant with one
-//! element, a broadcast, an iota) is made again in each fusion that takes it. So are slices of what is made elsewhere, and
-//! several of them one after the other, which need only be read at other places.
+//! element, a broadcast, an iota) is made again in each fusion that takes it. So are slices of what is made elsewhere,
+//! several of them one after the other, and padding around it, which need only be read at other places.
+//!
+//! Small members of one generation are computed at once, also if they have nothing to do with one another; but not those that
+//! can run later, when somebody takes what they make.
 //!
 //! Reductions of rows ([`rows`]) are members, too, if all rows of a fusion are of one length: the fusion is computed
 //! by whole rows, and has elements of two levels, those of rows and one for each row. What is repeated for a row is on
@@ -221,6 +224,8 @@ fn is_view(op: &Op, operands: &[&TensorType], ty: &TensorType) -> bool {
 
 /// Parts of a concatenation that is a part of fusions, at most.
 const PARTS: usize = 16;
+/// Padding, on one side and between elements, that is a part of fusions, at most.
+const PADDING: u64 = 1 << 40;
 
 /// True for slices of what is there, and some of them one after the other (rotations, halves); and for what is there with
 /// padding.
@@ -229,7 +234,10 @@ fn is_moved(op: &Op, operands: &[&TensorType], ty: &TensorType) -> bool {
     let (known, operands) = match op {
         Op::Slice(_) => (true, operands),
         Op::Concatenate { .. } => (operands.len() <= PARTS, operands),
-        Op::Pad(_) => (true, &operands[..1]),
+        Op::Pad(pad) => {
+            let near = |n: &i64| n.unsigned_abs() <= PADDING;
+            (pad.low.iter().chain(&pad.interior).all(near), &operands[..1])
+        }
         _ => (false, operands),
     };
     known && ty.dtype.bits() >= 8 && operands.iter().chain([&ty]).all(plain)
@@ -255,6 +263,8 @@ struct Plan {
     /// The group of each member.
     of: FxHashMap<InstId, usize>,
     roles: Roles,
+    /// What is cheap, and made of what is there at any time.
+    always: FxHashSet<InstId>,
 }
 
 impl Plan {
@@ -272,11 +282,21 @@ impl Plan {
         }
         let mut keys: Vec<(u32, usize)> = open.keys().copied().collect();
         keys.sort_unstable();
-        let mut plan = Plan { groups: Vec::new(), of: FxHashMap::default(), roles };
+        let mut always: FxHashSet<InstId> = FxHashSet::default();
+        for inst in insts.iter().filter(|inst| roles.is_cheap(inst.id())) {
+            let is_there = |v: &ValueId| {
+                func.defining_inst(*v).is_some_and(|from| always.contains(&from.id()))
+                    || sink::is_always_there(func, *v)
+            };
+            if inst.operands().iter().all(is_there) {
+                always.insert(inst.id());
+            }
+        }
+        let mut plan = Plan { groups: Vec::new(), of: FxHashMap::default(), roles, always };
         for key in keys {
             let members = &open[&key];
-            let parts = plan.parts(func, members, key.1);
-            // Parts of a list are in the order of the program, so none of them needs a later one.
+            // Parts have nothing to do with one another, or have, cut in pieces, the order of the program: none needs a later one.
+            let parts = plan.parts(func, region, members, key.1);
             for part in parts.iter().flat_map(|p| p.chunks(MOST)) {
                 split(func, part, &plan.roles).into_iter().for_each(|m| plan.add(func, m));
             }
@@ -285,17 +305,21 @@ impl Plan {
     }
 
     /// What of members over `n` elements each is computed at once: what hangs together, or almost all if they are small.
-    fn parts(&self, func: &Func, members: &[InstId], n: usize) -> Vec<Vec<InstId>> {
+    fn parts(&self, func: &Func, region: RegionId, members: &[InstId], n: usize) -> Vec<Vec<InstId>> {
         if n > SMALL {
             return connected(func, members, &self.roles);
         }
-        let bytes = |id: &InstId| func.tensor(func.inst(*id).results()[0]).and_then(TensorType::bytes);
-        if members.len() < 2 || !members.iter().any(|id| bytes(id) >= Some(LATE)) {
+        let made = |id: InstId| func.inst(id).results()[0];
+        let is_large = |id: &InstId| func.tensor(made(*id)).and_then(TensorType::bytes) >= Some(LATE);
+        if members.len() < 2 || !members.iter().any(is_large) {
             return vec![members.to_vec()];
         }
+        // What is returned has memory of its own, whenever it is made.
+        let returned = func.region(region).returned();
         let (mut late, mut rest) = (Vec::new(), FxHashSet::default());
         for part in connected(func, members, &self.roles) {
-            if bytes(&part[part.len() - 1]) >= Some(LATE) && self.can_be_late(func, &part) {
+            let is_kept = part.last().is_some_and(|last| is_large(last) && !returned.contains(&made(*last)));
+            if is_kept && self.can_be_late(func, &part) {
                 late.push(part);
             } else {
                 rest.extend(part);
@@ -309,22 +333,14 @@ impl Plan {
     /// True for members that are made of what is there at any time, so that nothing is lost if they run later (see
     /// [`sink`]).
     fn can_be_late(&self, func: &Func, members: &[InstId]) -> bool {
-        let mut todo: Vec<InstId> = members.to_vec();
-        let mut known: FxHashSet<InstId> = members.iter().copied().collect();
-        while let Some(id) = todo.pop() {
-            for v in func.inst(id).operands() {
-                match func.defining_inst(*v).map(|inst| inst.id()) {
-                    Some(from) if known.contains(&from) => {}
-                    Some(from) if self.roles.is_cheap(from) => {
-                        known.insert(from);
-                        todo.push(from);
-                    }
-                    _ if sink::is_always_there(func, *v) => {}
-                    _ => return false,
-                }
+        let own: FxHashSet<InstId> = members.iter().copied().collect();
+        let mut operands = members.iter().flat_map(|id| func.inst(*id).operands());
+        operands.all(|v| match func.defining_inst(*v).map(|inst| inst.id()) {
+            Some(from) => {
+                own.contains(&from) || self.always.contains(&from) || sink::is_always_there(func, *v)
             }
-        }
-        true
+            None => sink::is_always_there(func, *v),
+        })
     }
 
     /// Makes these members one group, unless nothing is gained: one operation alone gains only by a broadcast that need
@@ -503,15 +519,14 @@ fn inside(func: &Func, members: &[InstId], roles: &Roles) -> Inside {
     }
 }
 
-/// Those of these instructions of which others among them are slices, or which these put one after the other.
+/// Those of these instructions of which others among them are slices, or which these put one after the other or pad.
 fn sliced(func: &Func, inside: &Inside) -> Vec<InstId> {
     let all = || inside.list.iter().map(|id| func.inst(*id));
-    let moves = |op: &Op| matches!(op, Op::Slice(_) | Op::Concatenate { .. } | Op::Pad(_));
-    if !all().any(|inst| moves(inst.op())) {
+    if !all().any(|inst| inst.op().moves_elements()) {
         return Vec::new();
     }
     let mut of = Vec::new();
-    for inst in all().filter(|inst| moves(inst.op())) {
+    for inst in all().filter(|inst| inst.op().moves_elements()) {
         // What padding consists of is made in the fusion.
         let count = if let Op::Pad(_) = inst.op() { 1 } else { inst.operands().len() };
         let made = inst.operands()[..count].iter().filter_map(|v| func.defining_inst(*v));
@@ -557,7 +572,7 @@ fn gathered(func: &Func, members: &[InstId], roles: &Roles, outside: &FxHashSet<
                         (Op::Slice(_), _) => false,
                         (Op::Pad(_), _) => operand == 1 && made(from) == Some(1),
                         (Op::Concatenate { .. }, op) => matches!(op, Op::Slice(_)),
-                        (_, Op::Slice(_) | Op::Concatenate { .. } | Op::Pad(_)) => made(from) == n,
+                        (_, op) if op.moves_elements() => made(from) == n,
                         _ => {
                             made(from) == n
                                 || made(from) == Some(1)

@@ -212,3 +212,42 @@ fn integer(while_: Inst<'_>, value: ValueId) -> Option<i128> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Turns as they are counted one by one; `None` if they are many.
+    fn counted(direction: Direction, mut value: i128, step: i128, bound: i128) -> Option<i128> {
+        for count in 0..100 {
+            let holds = match direction {
+                Direction::Lt => value < bound,
+                Direction::Le => value <= bound,
+                Direction::Gt => value > bound,
+                Direction::Ge => value >= bound,
+                Direction::Eq => value == bound,
+                Direction::Ne => value != bound,
+            };
+            if !holds {
+                return Some(count);
+            }
+            value += step;
+        }
+        None
+    }
+
+    #[test]
+    fn turns_are_those_that_are_counted() {
+        for direction in Direction::ALL {
+            for first in -7..8 {
+                for bound in -7..8 {
+                    for step in -4..5 {
+                        let found = turns(direction, first, step, bound);
+                        let wanted = counted(direction, first, step, bound);
+                        assert_eq!(found, wanted, "{direction:?} from {first} by {step} to {bound}");
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,8 +1,8 @@
 //! Chains of operations on many elements as loops over vectors.
 //!
 //! ```text
-//! [`Chain`] ──▶ constants in registers ─▶ ╭ load operands ─▶ operations ─▶ store ╮ ─▶ the rest, by way of a vector on the stack
-//!                                         ╰────────── 32 elements a turn ◀───────╯
+//! [`Chain`] ──▶ some constants in registers ─▶ ╭ load operands ─▶ operations ─▶ store ╮ ─▶ the rest, by way of a vector
+//!               (others stay in memory)        ╰────────── 32 elements a turn ◀───────╯    on the stack
 //! ```
 
 use std::mem::offset_of;

@@ -48,7 +48,7 @@ pub(super) fn resident(op: Unary) -> &'static [f32] {
 }
 
 /// The instructions of a function of `x`, which is not changed, and their result. `constant` says where the bits of an
-/// element are, repeated for a vector. Eight registers are free. `None` for other functions.
+/// element are, repeated for a vector. Eight registers are free, of which `x` may have one. `None` for other functions.
 pub(super) fn emit(
     op: Unary,
     emitter: &mut Emitter,

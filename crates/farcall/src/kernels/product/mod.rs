@@ -48,8 +48,8 @@ const WORTH: usize = 8;
 /// Sums of a block that are kept until they are written.
 const AREA: usize = 1 << 17;
 
-/// Bytes of right factors that are near enough to be read where they lie by every block, and rows of tiles at most for
-/// which others are: for more, it pays to bring them together.
+/// When right factors are read where they lie. Blocks have whole rows if all have so few bytes that they are near for
+/// every block; and for more rows of tiles than these, it pays to bring them together, unless they fit the first level.
 #[derive(Clone, Copy)]
 struct Near {
     bytes: usize,
@@ -70,8 +70,8 @@ impl Near {
 /// Rows of a block at least whose right factors are near. Blocks of whole rows write to memory that is apart.
 const ROWS: usize = 32;
 
-/// Bytes between left factors that are read where they lie, at most: those that are pages apart share their sets of the
-/// cache.
+/// Bytes between left factors that are read where they lie, at most: the six of a tile, if they are pages apart, share sets
+/// of the cache with what else is near.
 const PAGE: usize = 4096;
 
 /// Tiles whose left factors are brought together at once.

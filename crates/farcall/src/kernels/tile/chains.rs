@@ -1,7 +1,7 @@
 //! Steps that become a chain: one loop, in which what they make for one another stays in registers of the processor.
 //!
 //! ```text
-//! x ─┬─ · ─ · ─ + ─ · ──▶ tanh ──▶ + ─ · ─ · ──▶       Everything between two functions is a chain.
+//! x ─┬─ · ─ · ─ + ─ · ──▶ sine ──▶ + ─ · ─ · ──▶       Everything between two functions that have loops is a chain.
 //!    ╰──────────╯                         ╰── x
 //! ```
 

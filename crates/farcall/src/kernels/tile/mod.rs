@@ -264,11 +264,14 @@ impl<'a> Builder<'a> {
             }
             (Op::Convert, [(x, from)]) if from.dtype == ty.dtype => self.view(*x, from, ty),
             (Op::BroadcastInDim { dims }, [(x, from)]) => self.broadcast(*x, from, ty, dims),
-            (Op::Pad(pad), [(x, from), (by, _)]) => {
+            (Op::Pad(pad), [(x, from), (by, of_by)]) => {
                 let input = self.inputs.get(*x).filter(|input| *input == from && level == Level::Full)?;
-                let Value::At(Level::Uniform, by) = *self.values.get(*by)? else { return None };
+                let Value::At(of, by) = *self.values.get(*by)? else { return None };
+                // One element may be that of all elements, too.
+                (of_by.dtype == ty.dtype && (of == Level::Uniform || self.n == 1)).then_some(())?;
                 let padded = Padded::new(input, ty, pad)?;
-                Some(self.made(Task::Pad(*x, Box::new(padded)), [by], size, level, 300))
+                let cost = 300 + 10_000 / padded.run_length();
+                Some(self.made(Task::Pad(*x, Box::new(padded)), [by], size, level, cost))
             }
             _ => self.compute(op, operands, ty),
         }
