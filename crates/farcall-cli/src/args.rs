@@ -216,8 +216,8 @@ pub(crate) struct HowArgs {
     pub dump: Option<Dump>,
     /// Passes that rewrite the program, in order: a list such as fold,cse or needed, or default,-sink
     ///
-    /// `farcall passes` lists them, and the default. -PASS leaves a pass out of what comes before it. Without the passes that are needed, a program may compute
-    /// something else: such lists are only for inspecting programs.
+    /// `farcall passes` lists them, and the default. -PASS leaves a pass out of what comes before it. Without the passes
+    /// that are needed, a program may compute something else: such lists are only for inspecting programs.
     #[arg(long, value_name = "LIST", value_parser = pipeline)]
     pub passes: Option<Pipeline>,
     #[command(flatten)]

@@ -104,8 +104,7 @@ impl FromStr for Pipeline {
     fn from_str(text: &str) -> Result<Pipeline, UnknownPass> {
         let known = |name: &str| {
             passes::named(name).ok_or_else(|| {
-                let lists = [LISTS[0].0, LISTS[1].0];
-                let all = passes::ALL.iter().map(|p| p.name).chain(lists);
+                let all = passes::ALL.iter().map(|p| p.name).chain(LISTS.map(|(name, _)| name));
                 let near = farcall_sig::nearest::nearest(name, all);
                 UnknownPass { name: name.to_owned(), near: near.into_iter().map(str::to_owned).collect() }
             })

@@ -310,9 +310,7 @@ fn of_elements(body: &Body, inst: &BodyInst, own: &Along) -> Option<Vec<Along>> 
             let same = reshaped(x.sizes(), inst.ty.sizes());
             vec![renamed(&|d| same.iter().find(|(_, to)| *to == d).map(|(from, _)| *from))?]
         }
-        (Op::Slice(_) | Op::Concatenate { .. } | Op::Pad(_), _) => {
-            is_whole.then(|| vec![whole; types.len()])?
-        }
+        (op, _) if op.moves_elements() => is_whole.then(|| vec![whole; types.len()])?,
         (_, types) => {
             let of = |x: &&TensorType| match x.rank() {
                 0 => Some(whole.clone()),

@@ -119,19 +119,13 @@ mod tests {
 
     use super::super::elementwise;
     use super::super::map::Operand;
+    use super::super::tests::Random;
     use super::*;
 
     /// Elements: blocks, vectors, and some that are left.
     const COUNTS: [usize; 5] = [1, 6, 32, 77, 269];
 
-    struct Random(u64);
-
     impl Random {
-        fn below(&mut self, n: usize) -> usize {
-            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (self.0 >> 33) as usize % n
-        }
-
         fn element(&mut self, dtype: DType) -> [u8; 8] {
             let special = [0.0, -0.0, 1.0, -1.5, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1e-310, 1e-40];
             let float = match self.below(6) {

@@ -243,22 +243,20 @@ unsafe fn few<T: Copy>(from: *const T, to: *mut T, n: usize) {
 mod tests {
     use farcall_ir::DType;
 
+    use super::super::tests::Random;
     use super::*;
 
     /// Every part of padded tensors against their elements one by one.
     #[test]
     fn parts_of_padded_tensors() {
-        let mut seed = 1u64;
-        let mut below = |n: u64| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (seed >> 33) % n
-        };
+        let mut r = Random(1);
+        let mut below = |n: usize| r.below(n);
         let mut checked = 0;
         for _ in 0..4000 {
-            let rank = 1 + below(3) as usize;
-            let mut sizes = || (0..rank).map(|_| 1 + below(4) as usize).collect::<Vec<usize>>();
+            let rank = 1 + below(3);
+            let mut sizes = || (0..rank).map(|_| 1 + below(4)).collect::<Vec<usize>>();
             let from = sizes();
-            let plain = below(3) as usize;
+            let plain = below(3);
             let mut edge = |d: usize| if d % 3 == plain { 0 } else { below(5) as i64 - 2 };
             let [low, high]: [Vec<i64>; 2] = [0; 2].map(|_| (0..rank).map(&mut edge).collect());
             let interior: Vec<i64> =
@@ -290,8 +288,8 @@ mod tests {
                     elements[at]
                 })
                 .collect();
-            let start = below(wanted.len() as u64) as usize;
-            let len = 1 + below((wanted.len() - start) as u64) as usize;
+            let start = below(wanted.len());
+            let len = 1 + below(wanted.len() - start);
             let mut found = vec![0u16; len];
             // SAFETY: the tensor that it was made for, and room for that many elements.
             unsafe { padded.run(elements.as_ptr().cast(), found.as_mut_ptr().cast(), [start, len]) };

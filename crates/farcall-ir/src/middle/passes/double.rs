@@ -31,6 +31,9 @@ fn run(func: &mut Func, _: &Context) {
         .flat_map(|region| func.region(region).insts().filter(|i| *i.op() == Op::While && gains(*i)))
         .map(Inst::id)
         .collect();
+    if loops.is_empty() {
+        return;
+    }
     let mut r = Rewriter::new(func);
     for id in loops {
         double(&mut r, id);
@@ -104,13 +107,10 @@ fn double(r: &mut Rewriter<'_>, id: InstId) {
     let Some(body) = r.func().inst(id).region(1) else { return };
     let Some(end) = body.terminator().map(|inst| inst.id()) else { return };
     let returned = body.returned().to_vec();
-    // What is not made in the body stays what it is.
+    // What changes from one iteration to the next; all else stays what it is.
     let mut map: ValueMap = body.own_args().iter().copied().zip(returned.iter().copied()).collect();
-    map.extend(body.captured_args().iter().map(|v| (*v, *v)));
-    let (constants, insts): (Vec<Inst<'_>>, Vec<Inst<'_>>) =
-        body.insts().filter(|i| i.id() != end).partition(|i| matches!(i.op(), Op::Constant(_)));
-    map.extend(constants.iter().flat_map(|i| i.results()).map(|v| (*v, *v)));
-    for inst in insts.into_iter().map(Inst::id).collect::<Vec<InstId>>() {
+    let insts = body.insts().filter(|i| !matches!(i.op(), Op::Constant(_) | Op::Return)).map(Inst::id);
+    for inst in insts.collect::<Vec<InstId>>() {
         r.copy_before(inst, end, &mut map);
     }
     r.set_operands(end, returned.iter().map(|v| map.get(v).copied().unwrap_or(*v)));

@@ -23,6 +23,8 @@
 
 mod why;
 
+use std::cell::OnceCell;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Context, Pass, is_pure, running_regions, sink};
@@ -263,8 +265,42 @@ struct Plan {
     /// The group of each member.
     of: FxHashMap<InstId, usize>,
     roles: Roles,
+}
+
+/// What a region has to do with when its members run.
+struct Times {
     /// What is cheap, and made of what is there at any time.
-    always: FxHashSet<InstId>,
+    cheap: FxHashSet<InstId>,
+    /// What is returned has memory of its own, whenever it is made.
+    returned: FxHashSet<ValueId>,
+}
+
+impl Times {
+    fn new(region: Region<'_>, roles: &Roles) -> Times {
+        let mut cheap: FxHashSet<InstId> = FxHashSet::default();
+        for inst in region.insts().filter(|inst| roles.is_cheap(inst.id())) {
+            if is_made_of(inst, |from| cheap.contains(&from)) {
+                cheap.insert(inst.id());
+            }
+        }
+        Times { cheap, returned: region.returned().iter().copied().collect() }
+    }
+
+    /// True for members that are made of what is there at any time, so that nothing is lost if they run later (see
+    /// [`sink`]).
+    fn can_be_late(&self, func: &Func, members: &[InstId]) -> bool {
+        let own: FxHashSet<InstId> = members.iter().copied().collect();
+        members
+            .iter()
+            .all(|id| is_made_of(func.inst(*id), |from| own.contains(&from) || self.cheap.contains(&from)))
+    }
+}
+
+/// True for what takes nothing but what is there at any time, and results of these.
+fn is_made_of(inst: Inst<'_>, these: impl Fn(InstId) -> bool) -> bool {
+    let func = inst.func();
+    let is_one = |v: ValueId| func.defining_inst(v).is_some_and(|from| these(from.id()));
+    inst.operands().iter().all(|v| is_one(*v) || sink::is_always_there(func, *v))
 }
 
 impl Plan {
@@ -282,21 +318,12 @@ impl Plan {
         }
         let mut keys: Vec<(u32, usize)> = open.keys().copied().collect();
         keys.sort_unstable();
-        let mut always: FxHashSet<InstId> = FxHashSet::default();
-        for inst in insts.iter().filter(|inst| roles.is_cheap(inst.id())) {
-            let is_there = |v: &ValueId| {
-                func.defining_inst(*v).is_some_and(|from| always.contains(&from.id()))
-                    || sink::is_always_there(func, *v)
-            };
-            if inst.operands().iter().all(is_there) {
-                always.insert(inst.id());
-            }
-        }
-        let mut plan = Plan { groups: Vec::new(), of: FxHashMap::default(), roles, always };
+        let mut plan = Plan { groups: Vec::new(), of: FxHashMap::default(), roles };
+        let times = OnceCell::new();
         for key in keys {
             let members = &open[&key];
             // Parts have nothing to do with one another, or have, cut in pieces, the order of the program: none needs a later one.
-            let parts = plan.parts(func, region, members, key.1);
+            let parts = plan.parts(func.region(region), members, key.1, &times);
             for part in parts.iter().flat_map(|p| p.chunks(MOST)) {
                 split(func, part, &plan.roles).into_iter().for_each(|m| plan.add(func, m));
             }
@@ -305,7 +332,15 @@ impl Plan {
     }
 
     /// What of members over `n` elements each is computed at once: what hangs together, or almost all if they are small.
-    fn parts(&self, func: &Func, region: RegionId, members: &[InstId], n: usize) -> Vec<Vec<InstId>> {
+    /// `times` is made when it is needed, which it seldom is.
+    fn parts(
+        &self,
+        region: Region<'_>,
+        members: &[InstId],
+        n: usize,
+        times: &OnceCell<Times>,
+    ) -> Vec<Vec<InstId>> {
+        let func = region.func();
         if n > SMALL {
             return connected(func, members, &self.roles);
         }
@@ -314,12 +349,12 @@ impl Plan {
         if members.len() < 2 || !members.iter().any(is_large) {
             return vec![members.to_vec()];
         }
-        // What is returned has memory of its own, whenever it is made.
-        let returned = func.region(region).returned();
+        let times = times.get_or_init(|| Times::new(region, &self.roles));
         let (mut late, mut rest) = (Vec::new(), FxHashSet::default());
         for part in connected(func, members, &self.roles) {
-            let is_kept = part.last().is_some_and(|last| is_large(last) && !returned.contains(&made(*last)));
-            if is_kept && self.can_be_late(func, &part) {
+            let is_kept =
+                part.last().is_some_and(|last| is_large(last) && !times.returned.contains(&made(*last)));
+            if is_kept && times.can_be_late(func, &part) {
                 late.push(part);
             } else {
                 rest.extend(part);
@@ -328,19 +363,6 @@ impl Plan {
         late.push(members.iter().copied().filter(|id| rest.contains(id)).collect());
         late.retain(|part: &Vec<InstId>| !part.is_empty());
         late
-    }
-
-    /// True for members that are made of what is there at any time, so that nothing is lost if they run later (see
-    /// [`sink`]).
-    fn can_be_late(&self, func: &Func, members: &[InstId]) -> bool {
-        let own: FxHashSet<InstId> = members.iter().copied().collect();
-        let mut operands = members.iter().flat_map(|id| func.inst(*id).operands());
-        operands.all(|v| match func.defining_inst(*v).map(|inst| inst.id()) {
-            Some(from) => {
-                own.contains(&from) || self.always.contains(&from) || sink::is_always_there(func, *v)
-            }
-            None => sink::is_always_there(func, *v),
-        })
     }
 
     /// Makes these members one group, unless nothing is gained: one operation alone gains only by a broadcast that need

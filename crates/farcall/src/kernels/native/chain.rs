@@ -120,9 +120,7 @@ struct Loop<'a> {
     size: usize,
     sizes: [usize; OPERANDS],
     emitter: Emitter,
-    constants: Vec<[u8; 8]>,
-    /// The registers of the first of them.
-    resident: Vec<Vector>,
+    constants: Constants,
     /// After which member each is not needed any more.
     last_of_operands: [usize; OPERANDS],
     last_of_members: Vec<usize>,
@@ -135,36 +133,47 @@ fn word(bits: u32) -> [u8; 8] {
     bytes
 }
 
-fn memory(number: usize) -> Memory {
-    Memory { base: R9, offset: (number * WIDEST) as i32 }
+/// The bytes of elements that operations take.
+#[derive(Default)]
+struct Constants {
+    all: Vec<[u8; 8]>,
+    /// The registers of the first of them.
+    resident: Vec<Vector>,
+}
+
+impl Constants {
+    /// Where vectors of one are; it is one of them from now on.
+    fn find(&mut self, bytes: [u8; 8]) -> Last {
+        let number = self.all.iter().position(|x| *x == bytes).unwrap_or_else(|| {
+            self.all.push(bytes);
+            self.all.len() - 1
+        });
+        let memory = Memory { base: R9, offset: (number * WIDEST) as i32 };
+        self.resident.get(number).map_or(Last::Memory(memory), |x| Last::Register(x.0))
+    }
 }
 
 /// A constant of an operation of its own, for elements of four or eight bytes: 1.
 fn one(size: usize) -> [u8; 8] {
-    let mut bytes = [0; 8];
-    if size == 8 {
-        bytes = 1f64.to_ne_bytes();
-    } else {
-        bytes[..4].copy_from_slice(&1f32.to_ne_bytes());
-    }
-    bytes
+    if size == 8 { 1f64.to_ne_bytes() } else { word(1f32.to_bits()) }
 }
 
 impl<'a> Loop<'a> {
     fn new(chain: &'a Chain) -> Option<Loop<'a>> {
         let Kind::Elements(size) = kinds(chain.members.last()?.formula)?.1 else { return None };
-        let mut constants: Vec<[u8; 8]> = Vec::new();
-        let mut resident: Vec<[u8; 8]> = Vec::new();
+        let mut constants = Constants::default();
+        // Those that would be loaded for each vector come first.
+        for member in &chain.members {
+            if let Formula::Unary(op, DType::F32) = member.formula {
+                functions::resident(op).iter().for_each(|x| _ = constants.find(word(x.to_bits())));
+            }
+        }
         let mut sizes = [0; OPERANDS];
         let mut last_of_operands = [0; OPERANDS];
         let mut last_of_members: Vec<usize> = (0..chain.members.len()).collect();
         for (i, member) in chain.members.iter().enumerate() {
             let (takes, _) = kinds(member.formula)?;
             (takes.len() == member.from.len()).then_some(())?;
-            if let Formula::Unary(op, DType::F32) = member.formula {
-                let words = functions::resident(op).iter().map(|x| word(x.to_bits()));
-                resident.extend(words);
-            }
             for (source, kind) in member.from.iter().zip(takes) {
                 let bytes = match kind {
                     Kind::Elements(bytes) if bytes == size => bytes,
@@ -173,8 +182,7 @@ impl<'a> Loop<'a> {
                 };
                 match *source {
                     Source::Constant(_) if kind == Kind::Pred => return None,
-                    Source::Constant(bytes) if !constants.contains(&bytes) => constants.push(bytes),
-                    Source::Constant(_) => {}
+                    Source::Constant(bytes) => _ = constants.find(bytes),
                     Source::Operand(x) => {
                         (sizes[x] == 0 || sizes[x] == bytes).then_some(())?;
                         (sizes[x], last_of_operands[x]) = (bytes, i);
@@ -187,16 +195,8 @@ impl<'a> Loop<'a> {
                 Formula::Binary(Binary::Maximum | Binary::Minimum, DType::F32 | DType::F64)
                     | Formula::Unary(Unary::Rsqrt, _)
             );
-            if takes_one && !constants.contains(&one(size)) {
-                constants.push(one(size));
-            }
-        }
-        // Those of functions first, which would be loaded for each vector.
-        resident.extend(constants);
-        let mut constants: Vec<[u8; 8]> = Vec::new();
-        for bytes in resident {
-            if !constants.contains(&bytes) {
-                constants.push(bytes);
+            if takes_one {
+                _ = constants.find(one(size));
             }
         }
         Some(Loop {
@@ -205,7 +205,6 @@ impl<'a> Loop<'a> {
             sizes,
             emitter: Emitter::default(),
             constants,
-            resident: Vec::new(),
             last_of_operands,
             last_of_members,
         })
@@ -219,10 +218,10 @@ impl<'a> Loop<'a> {
         }
         self.emitter.assembler.load(true, R8, field(offset_of!(Call, to)));
         self.emitter.assembler.load(true, R9, field(offset_of!(Call, constants)));
-        for i in 0..self.constants.len().min(resident) {
-            let constant = self.constant(i);
+        for i in 0..self.constants.all.len().min(resident) {
+            let constant = self.find_constant(self.constants.all[i]);
             self.emitter.vectors.keep(constant);
-            self.resident.push(constant);
+            self.constants.resident.push(constant);
         }
         let vector = WIDEST / self.size;
         for (count, by, vectors) in [
@@ -254,24 +253,16 @@ impl<'a> Loop<'a> {
             constant
         };
         Some(Code {
-            constants: self.constants.iter().map(repeated).collect(),
+            constants: self.constants.all.iter().map(repeated).collect(),
             instructions: Executable::new(&self.emitter.assembler.code)?,
             sizes: self.sizes,
             size: self.size,
         })
     }
 
-    /// A constant, loaded.
-    fn constant(&mut self, number: usize) -> Vector {
-        self.emitter.load_from(memory(number), WIDEST)
-    }
-
-    fn find_constant(&mut self, bytes: [u8; 8]) -> Option<Vector> {
-        let number = self.constants.iter().position(|x| *x == bytes)?;
-        Some(match self.resident.get(number) {
-            Some(register) => *register,
-            None => self.constant(number),
-        })
+    /// A constant in a register.
+    fn find_constant(&mut self, bytes: [u8; 8]) -> Vector {
+        self.emitter.loaded(self.constants.find(bytes))
     }
 
     /// The operations on vector `k` from where the operands are.
@@ -282,7 +273,7 @@ impl<'a> Loop<'a> {
         for (i, member) in chain.members.iter().enumerate() {
             let result = if let Some((op, source, constant)) = self.with_constant(member) {
                 let x = self.source(source, k, &made, &mut operands)?;
-                self.emitter.op_from(op, x, constant)
+                self.emitter.op_with(op, WIDEST, x, Last::Memory(constant))
             } else {
                 let mut from = [Vector(0); 3];
                 for (to, source) in from.iter_mut().zip(&member.from) {
@@ -318,7 +309,7 @@ impl<'a> Loop<'a> {
     ) -> Option<Vector> {
         let register = match source {
             Source::Member(x) => made[x],
-            Source::Constant(bytes) => self.find_constant(bytes)?,
+            Source::Constant(bytes) => self.find_constant(bytes),
             Source::Operand(x) => match operands[x] {
                 Some(register) => register,
                 None => {
@@ -334,15 +325,17 @@ impl<'a> Loop<'a> {
     }
 
     /// An operation that takes a constant from memory: what it is, what else it takes, and where that constant is.
-    fn with_constant(&self, member: &Member) -> Option<(Opcode, Source, Memory)> {
+    fn with_constant(&mut self, member: &Member) -> Option<(Opcode, Source, Memory)> {
         let Formula::Binary(op, DType::F32 | DType::F64) = member.formula else { return None };
         let code = arithmetic(op)?;
         let [x, y] = *member.from.as_slice() else { return None };
         let swaps = matches!(op, Binary::Add | Binary::Multiply);
-        let in_memory = |source: Source| {
-            let Source::Constant(bytes) = source else { return None };
-            let number = self.constants.iter().position(|x| *x == bytes)?;
-            (number >= self.resident.len()).then(|| memory(number))
+        let mut in_memory = |source: Source| match source {
+            Source::Constant(bytes) => match self.constants.find(bytes) {
+                Last::Memory(at) => Some(at),
+                Last::Register(_) => None,
+            },
+            _ => None,
         };
         let (other, at) = match (in_memory(x), in_memory(y)) {
             (_, Some(at)) => (x, at),
@@ -367,16 +360,7 @@ impl<'a> Loop<'a> {
         let emitter = &mut self.emitter;
         Some(match formula {
             Formula::Unary(op @ (Unary::Exponential | Unary::Tanh), DType::F32) => {
-                let (constants, resident) = (&mut self.constants, &self.resident);
-                let find = |x: u32| {
-                    let bytes = word(x);
-                    let number = constants.iter().position(|x| *x == bytes).unwrap_or_else(|| {
-                        constants.push(bytes);
-                        constants.len() - 1
-                    });
-                    resident.get(number).map_or(Last::Memory(memory(number)), |x| Last::Register(x.0))
-                };
-                functions::emit(op, emitter, find, x)?
+                functions::emit(op, emitter, |bits| self.constants.find(word(bits)), x)?
             }
             Formula::Compare(compare, dtype) => emitter.mask(compare, dtype, WIDEST, x, y)?,
             Formula::Select(_) => emitter.choose(x, size, WIDEST, y, z),
@@ -387,11 +371,11 @@ impl<'a> Loop<'a> {
                 emitter.op(Opcode::new(0, 1, 0x5b), WIDEST, Vector(0), x)
             }
             Formula::Binary(op @ (Binary::Maximum | Binary::Minimum), DType::F32 | DType::F64) => {
-                self.extreme(op == Binary::Maximum, x, y)?
+                self.extreme(op == Binary::Maximum, x, y)
             }
             Formula::Unary(Unary::Rsqrt, DType::F32 | DType::F64) => {
                 let root = emitter.op(float(0x51, size, WIDEST), WIDEST, Vector(0), x);
-                let one = self.find_constant(one(size))?;
+                let one = self.find_constant(one(size));
                 self.emitter.op(float(0x5e, size, WIDEST), WIDEST, one, root)
             }
             _ => emitter.apply(formula, size, WIDEST, x, y)?,
@@ -399,11 +383,11 @@ impl<'a> Loop<'a> {
     }
 
     /// The larger or the smaller one of floating-point numbers, as [`Number::max`](super::super::number::Number::max).
-    fn extreme(&mut self, larger: bool, x: Vector, y: Vector) -> Option<Vector> {
+    fn extreme(&mut self, larger: bool, x: Vector, y: Vector) -> Vector {
         let size = self.size;
         let of = |code: u8| float(code, size, WIDEST);
         // Subnormal numbers are flushed if they are to be.
-        let one = self.find_constant(one(size))?;
+        let one = self.find_constant(one(size));
         let emitter = &mut self.emitter;
         let [x, y] = [x, y].map(|x| {
             let settled = emitter.op(of(0x59), WIDEST, x, one);
@@ -418,6 +402,6 @@ impl<'a> Loop<'a> {
         let unordered = emitter.compare_floats(size, WIDEST, x, y, 3);
         emitter.vectors.release(x);
         emitter.vectors.release(y);
-        Some(emitter.choose(unordered, size, WIDEST, nan, number))
+        emitter.choose(unordered, size, WIDEST, nan, number)
     }
 }

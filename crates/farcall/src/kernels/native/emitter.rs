@@ -115,8 +115,13 @@ pub(super) struct Emitter {
 impl Emitter {
     /// An operation of two vectors, of so many bytes.
     pub(super) fn op(&mut self, op: Opcode, bytes: usize, x: Vector, y: Vector) -> Vector {
+        self.op_with(op, bytes, x, Last::Register(y.0))
+    }
+
+    /// The same, of which the second one may be in memory.
+    pub(super) fn op_with(&mut self, op: Opcode, bytes: usize, x: Vector, y: Last) -> Vector {
         let to = self.vectors.fresh();
-        self.assembler.vector(op, bytes == WIDEST, to, x, Last::Register(y.0));
+        self.assembler.vector(op, bytes == WIDEST, to, x, y);
         to
     }
 
@@ -129,18 +134,6 @@ impl Emitter {
     /// An operation of one vector.
     pub(super) fn map(&mut self, op: Opcode, bytes: usize, x: Vector) -> Vector {
         self.op(op, bytes, Vector(0), x)
-    }
-
-    /// An operation of a vector and one in memory, of 32 bytes.
-    pub(super) fn op_from(&mut self, op: Opcode, x: Vector, y: Memory) -> Vector {
-        self.op_with(op, x, Last::Memory(y))
-    }
-
-    /// An operation of vectors of 32 bytes.
-    pub(super) fn op_with(&mut self, op: Opcode, x: Vector, y: Last) -> Vector {
-        let to = self.vectors.fresh();
-        self.assembler.vector(op, true, to, x, y);
-        to
     }
 
     /// Operates on 32 bytes of three vectors, of which the first one becomes the result.
@@ -164,6 +157,14 @@ impl Emitter {
             }
         }
         to
+    }
+
+    /// A vector of 32 bytes in a register.
+    pub(super) fn loaded(&mut self, x: Last) -> Vector {
+        match x {
+            Last::Register(register) => Vector(register),
+            Last::Memory(at) => self.load_from(at, WIDEST),
+        }
     }
 
     pub(super) fn store_to(&mut self, x: Vector, at: Memory, bytes: usize) {

@@ -26,7 +26,6 @@ const OVER: Opcode = Opcode::new(0, 1, 0x5e);
 /// Of numbers that are not ordered, the second one.
 const MINIMUM: Opcode = Opcode::new(0, 1, 0x5d);
 const MAXIMUM: Opcode = Opcode::new(0, 1, 0x5f);
-const COMPARE: Opcode = Opcode::new(0, 1, 0xc2);
 const COPY: Opcode = Opcode::new(0, 1, 0x28);
 /// Below, and ordered.
 const BELOW: u8 = 0x11;
@@ -98,10 +97,8 @@ impl<F: FnMut(u32) -> Last> Writer<'_, F> {
 
     /// A constant in a register that is not changed.
     fn load(&mut self, x: f32) -> Vector {
-        match self.at(x) {
-            Last::Register(register) => Vector(register),
-            Last::Memory(at) => self.emitter.load_from(at, WIDEST),
-        }
+        let at = self.at(x);
+        self.emitter.loaded(at)
     }
 
     /// A constant in a register of its own.
@@ -117,13 +114,12 @@ impl<F: FnMut(u32) -> Last> Writer<'_, F> {
     }
 
     fn op_from(&mut self, op: Opcode, x: Vector, y: f32) -> Vector {
-        let at = self.at(y);
-        self.emitter.op_with(op, x, at)
+        self.bits_from(op, x, y.to_bits())
     }
 
     fn bits_from(&mut self, op: Opcode, x: Vector, y: u32) -> Vector {
         let at = (self.constant)(y);
-        self.emitter.op_with(op, x, at)
+        self.emitter.op_with(op, WIDEST, x, at)
     }
 
     fn copy(&mut self, x: Vector) -> Vector {
@@ -214,7 +210,7 @@ impl<F: FnMut(u32) -> Last> Writer<'_, F> {
         self.done(half);
         self.keep(small);
         let bound = self.load(TANH_SMALL);
-        let is_small = self.emitter.op_byte(COMPARE, WIDEST, a, bound, BELOW);
+        let is_small = self.emitter.compare_floats(4, WIDEST, a, bound, BELOW);
         let y = self.emitter.choose(is_small, 4, WIDEST, small, y);
         // It has no sign, also if it is NaN.
         let sign = self.bits_from(AND, x, SIGN);
