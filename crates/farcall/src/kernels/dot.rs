@@ -204,10 +204,10 @@ mod tests {
         out
     }
 
-    /// In one go, the error is 1.5e-6.
+    /// In one go, the error is 3.5e-6.
     #[test]
     fn long_sums_are_added_up_in_parts() {
-        let (m, n, k) = (32, 32, 300);
+        let (m, n, k) = (32, 32, 600);
         let mut all = random(m * k + k * n);
         let (x, y) = all.split_at_mut(m * k);
         let out = dot(x, y, [m, k, n]);
@@ -217,7 +217,7 @@ mod tests {
             (f64::from(got) - exact).powi(2)
         };
         let rms = (out.iter().enumerate().map(error).sum::<f64>() / out.len() as f64).sqrt();
-        assert!(rms < 1.2e-6, "{rms:e}");
+        assert!(rms < 2.5e-6, "{rms:e}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Several lines of a matrix times a vector, in `f32`. A processor reads ahead within a page only, so one line at a time
 //! waits at each of them; the compiler's own loops over several have shuffles.
 
-use super::micro::Element;
+use super::SUMMANDS;
 use super::vector::joined;
 
 /// Lines that are read at once.
@@ -19,8 +19,8 @@ type Sums = [[f32; LANES]; LINES];
 pub(super) unsafe fn dots(x: *const f32, line: usize, y: *const f32, depth: usize) -> [f32; LINES] {
     let mut totals = [0.0; LINES];
     let whole = depth / LANES * LANES;
-    for part in (0..whole).step_by(LANES * f32::SUMMANDS) {
-        let count = (LANES * f32::SUMMANDS).min(whole - part);
+    for part in (0..whole).step_by(LANES * SUMMANDS) {
+        let count = (LANES * SUMMANDS).min(whole - part);
         // SAFETY: a part of the lines and of the vector.
         let mut sums = unsafe { sums(x.add(part), line, y.add(part), count) };
         totals.iter_mut().zip(&mut sums).for_each(|(total, sums)| *total += joined(sums));

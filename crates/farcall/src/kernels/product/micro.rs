@@ -131,9 +131,6 @@ impl<T: Copy> Micro<T> {
 /// Elements that products are computed in.
 pub(in super::super) trait Element: Copy + Send + Sync + 'static {
     const ZERO: Self;
-    /// How many products are added up before their sum joins the others: the error of a long sum grows with the length
-    /// of its parts and with their number.
-    const SUMMANDS: usize;
     /// The loops for this processor.
     fn micro() -> Micro<Self>;
 }
@@ -166,10 +163,9 @@ macro_rules! gemm {
 }
 
 macro_rules! floats {
-    ($($ty:ident: $summands:literal, $gemm:expr;)*) => {$(
+    ($($ty:ident: $gemm:expr;)*) => {$(
         impl Element for $ty {
             const ZERO: $ty = 0.0;
-            const SUMMANDS: usize = $summands;
             fn micro() -> Micro<$ty> {
                 $gemm
             }
@@ -178,8 +174,8 @@ macro_rules! floats {
 }
 
 floats! {
-    f32: 96, gemm!(gemm_f32, f32, [1, 8, 16, 4]);
-    f64: 192, gemm!(gemm_f64, f64, [1, 4, 8, 2]);
+    f32: gemm!(gemm_f32, f32, [1, 8, 16, 4]);
+    f64: gemm!(gemm_f64, f64, [1, 4, 8, 2]);
 }
 
 /// Sums and products of two numbers.
@@ -222,7 +218,6 @@ macro_rules! plain {
     ($($zero:expr => $($ty:ty)*;)*) => {$($(
         impl Element for $ty {
             const ZERO: $ty = $zero;
-            const SUMMANDS: usize = 96;
             fn micro() -> Micro<$ty> {
                 Micro { columns: COLUMNS, rows: ROWS, run: Loop::Plain(plain::<$ty>) }
             }

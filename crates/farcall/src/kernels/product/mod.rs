@@ -4,7 +4,7 @@
 //! result [rows, columns] ──split──▶ blocks, one or several a task
 //!   block: for some columns, for some depth: bring the right factor into panels
 //!            for some rows: the left factor, where it lies, or brought together
-//!              tiles ([`micro`]): sums in registers, added to the result
+//!              for a panel, for a row of tiles ([`micro`]): sums in registers, added to the result
 //! ```
 //!
 //! **Invariants.** Which products are added up in which order depends on sizes alone, never on how blocks are split.
@@ -38,9 +38,12 @@ const LEAST: usize = 1 << 22;
 /// Tasks of one product, if it is large.
 const TASKS: usize = 8;
 
-/// Bytes of a row of right factors that are brought into panels at once, and parts of sums that are.
+/// How many products are added up before their sum joins the others: the error of a long sum grows with the length of
+/// its parts and with their number, and a tile of a short part does more loads and stores of sums than products.
+const SUMMANDS: usize = 192;
+
+/// Bytes of a row of right factors that are brought into panels at once.
 const WIDTH: usize = 1024;
-const PARTS: usize = 4;
 
 /// How many products take as long as it takes to bring an element together that takes one unit of effort.
 const WORTH: usize = 8;
@@ -74,8 +77,8 @@ const ROWS: usize = 32;
 /// of the cache with what else is near.
 const PAGE: usize = 4096;
 
-/// Tiles whose left factors are brought together at once.
-const TILES: usize = 4;
+/// Rows of tiles whose left factors are brought together at once.
+const TILES: usize = 16;
 
 /// Factors and sums of a batch of products of matrices; sizes and strides in elements.
 #[derive(Debug)]
@@ -304,7 +307,8 @@ struct Block<T: 'static> {
     /// Columns and depth of right factors that are brought into panels at once.
     width: usize,
     deep: usize,
-    /// Rows of left factors that are brought together at once; 0 if they are read where they lie.
+    /// Rows of tiles that take the same panel one after another; their left factors are brought together at once, unless
+    /// they are read where they lie.
     height: usize,
     /// The layout of left factors that are brought together; `panel` is the distance of tiles.
     left: Layout,
@@ -328,13 +332,12 @@ impl<T: Element> Block<T> {
         let right = lies.filter(|_| few).map(|[_, depth]| depth);
         let width = (WIDTH / size_of::<T>()).next_multiple_of(micro.columns);
         let width = width.min(split.columns.next_multiple_of(micro.columns));
-        let deep = if T::SUMMANDS * size_of::<T>() < WIDTH { PARTS * T::SUMMANDS } else { T::SUMMANDS };
-        let deep = deep.min(product.depth);
-        let height = (TILES * micro.rows).min(split.rows.next_multiple_of(micro.rows));
+        let deep = if SUMMANDS * size_of::<T>() < WIDTH { 2 * SUMMANDS } else { SUMMANDS }.min(product.depth);
+        let height = (TILES * micro.rows).min(split.rows.next_multiple_of(micro.rows)).max(1);
         let left = if product.lhs.has_lines_together() {
             Layout { line: 1, depth: micro.rows, panel: micro.rows * deep, width: micro.rows }
         } else {
-            Layout { line: deep, depth: 1, panel: micro.rows * deep, width: height.max(1) }
+            Layout { line: deep, depth: 1, panel: micro.rows * deep, width: height }
         };
         Block { product, micro, split, width, deep, height, left, right, direct }
     }
@@ -482,9 +485,8 @@ impl<T: Element> Block<T> {
             let near = once || line.max(stride).saturating_mul(size_of::<T>()) <= PAGE;
             S::SAME && (p.rows == 1 || near && (*stride <= 1 || *line == 1))
         });
-        let height = if lies.is_some() { to.rows } else { self.height };
-        for first in (0..to.rows).step_by(height) {
-            let rows = height.min(to.rows - first);
+        for first in (0..to.rows).step_by(self.height) {
+            let rows = self.height.min(to.rows - first);
             let (left, layout) = match lies {
                 Some([line, stride]) => {
                     // SAFETY: a left factor of the block.
@@ -500,37 +502,41 @@ impl<T: Element> Block<T> {
                     (to.cast_const(), self.left)
                 }
             };
-            for (tile, i) in (0..rows).step_by(self.micro.rows).enumerate() {
-                // SAFETY: the left factors of a row of tiles, and their place in the result.
-                unsafe {
-                    let lhs = (left.add(tile * layout.panel), layout.line, layout.depth);
-                    let at = to.to.add((first + i) * to.stride);
-                    self.tiles(&Tile { to: at, rows: self.micro.rows.min(rows - i), lhs, ..*to }, panels);
-                }
+            // SAFETY: the left factors of these rows, and their place in the result.
+            unsafe {
+                let lhs = (left, layout.line, layout.depth);
+                self.tiles(
+                    &Tile { to: to.to.add(first * to.stride), rows, lhs, ..*to },
+                    layout.panel,
+                    panels,
+                );
             }
         }
     }
 
-    /// Computes one row of tiles of panels that are so far apart.
+    /// Computes all tiles of left factors that are brought together at once, of rows of tiles that are so far apart, and of
+    /// panels that are so far apart. A panel stays in the first level of the cache for all rows.
     ///
     /// # Safety
     /// As [`Block::run`].
-    #[inline]
-    unsafe fn tiles(&self, all: &Tile<T>, panels: usize) {
-        let most = self.micro.columns;
-        for (panel, column) in (0..all.columns).step_by(most).enumerate() {
-            for k in (0..all.depth).step_by(T::SUMMANDS) {
-                // SAFETY: factors of the tile, and its place in the result.
-                unsafe {
-                    self.micro.run(&Tile {
-                        to: all.to.add(column),
-                        columns: most.min(all.columns - column),
-                        depth: T::SUMMANDS.min(all.depth - k),
-                        lhs: (all.lhs.0.add(k * all.lhs.2), all.lhs.1, all.lhs.2),
-                        rhs: (all.rhs.0.add(panel * panels + k * all.rhs.1), all.rhs.1),
-                        add: all.add || k > 0,
-                        ..*all
-                    });
+    unsafe fn tiles(&self, all: &Tile<T>, down: usize, across: usize) {
+        let Micro { rows, columns, .. } = self.micro;
+        for (panel, column) in (0..all.columns).step_by(columns).enumerate() {
+            for (tile, row) in (0..all.rows).step_by(rows).enumerate() {
+                for k in (0..all.depth).step_by(SUMMANDS) {
+                    // SAFETY: factors of the tile, and its place in the result.
+                    unsafe {
+                        self.micro.run(&Tile {
+                            to: all.to.add(row * all.stride + column),
+                            rows: rows.min(all.rows - row),
+                            columns: columns.min(all.columns - column),
+                            depth: SUMMANDS.min(all.depth - k),
+                            lhs: (all.lhs.0.add(tile * down + k * all.lhs.2), all.lhs.1, all.lhs.2),
+                            rhs: (all.rhs.0.add(panel * across + k * all.rhs.1), all.rhs.1),
+                            add: all.add || k > 0,
+                            ..*all
+                        });
+                    }
                 }
             }
         }

@@ -6,7 +6,7 @@ use super::super::args::Prepared;
 use super::super::simd::vectorized;
 use super::abreast::{self, LINES};
 use super::micro::{Element, Ring, Stored};
-use super::{Product, Source, join, with_buffer};
+use super::{Product, SUMMANDS, Source, join, with_buffer};
 
 /// Elements of the matrix that a task reads at least: some ten microseconds.
 const LEAST: usize = 1 << 18;
@@ -169,9 +169,9 @@ impl Vector {
             // SAFETY: as above.
             let sums = unsafe { std::slice::from_raw_parts_mut(sums, count) };
             totals.fill(T::ZERO);
-            for part in (0..self.depth).step_by(T::SUMMANDS) {
+            for part in (0..self.depth).step_by(SUMMANDS) {
                 sums.fill(T::ZERO);
-                let end = (part + T::SUMMANDS).min(self.depth);
+                let end = (part + SUMMANDS).min(self.depth);
                 let whole = part + (end - part) / ROWS * ROWS;
                 // SAFETY: rows of the matrix with as many columns.
                 let row =
@@ -214,9 +214,9 @@ fn is_f32<T: 'static>() -> bool {
 unsafe fn dot<S: Stored<T>, T: Element + Ring>(x: *const S, y: *const T, depth: usize) -> T {
     let mut total = T::ZERO;
     let whole = depth / LANES * LANES;
-    for part in (0..whole).step_by(LANES * T::SUMMANDS) {
+    for part in (0..whole).step_by(LANES * SUMMANDS) {
         let mut sums = [T::ZERO; LANES];
-        for k in (part..(part + LANES * T::SUMMANDS).min(whole)).step_by(LANES) {
+        for k in (part..(part + LANES * SUMMANDS).min(whole)).step_by(LANES) {
             // SAFETY: elements of the line and of the vector.
             let (x, y): (&[S; LANES], &[T; LANES]) = unsafe { (&*x.add(k).cast(), &*y.add(k).cast()) };
             for ((sum, x), y) in sums.iter_mut().zip(x).zip(y) {
