@@ -96,11 +96,7 @@ def _bits(name: str) -> np.dtype:
 _BY_NAME = {name: _dtype(name) for name in (*_NUMPY, *_ML_DTYPES)}
 # Raw bits come first, so that NumPy's own types win.
 _BY_DTYPE = {dtype: name for name, dtype in reversed(_BY_NAME.items())}
-
-
-def dtypes() -> list[tuple[str, np.dtype]]:
-    """Each element type of the engine, and that of the NumPy arrays that hold it."""
-    return list(_BY_NAME.items())
+_farcall.set_dtypes(list(_BY_NAME.items()))
 
 
 def tensor_type(name: str, shape: Sequence[int | str]) -> TensorType:
@@ -227,8 +223,3 @@ def _range(name: str) -> tuple[float, float]:
         info = ml_dtypes.finfo(_BY_NAME[name])
         return float(info.min), float(info.max)
     return 0, 0
-
-
-def from_engine(elements: Any, ty: TensorType) -> np.ndarray:
-    """The array of a result; it shares the engine's memory."""
-    return np.ndarray(ty.shape, ty.dtype, elements)

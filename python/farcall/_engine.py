@@ -11,7 +11,7 @@ import numpy as np
 
 from farcall import _farcall
 from farcall import _blocks
-from farcall._arrays import TensorType, dtype_name, from_engine, tensor_type, to_engine
+from farcall._arrays import TensorType, dtype_name, tensor_type, to_engine
 from farcall._blocks import BlockDecision, Lowering, Skipped
 from farcall._handlers import Callbacks, Handler
 from farcall._trees import Trees
@@ -219,6 +219,7 @@ class Executable:
         self, native: _farcall.Executable, trees: _Trees | None = None, callbacks: Callbacks | None = None
     ) -> None:
         self._native = native
+        self._run_arrays = native.run_arrays
         self._trees = trees
         #: Kept as long as the program may call them.
         self._callbacks = callbacks
@@ -282,10 +283,8 @@ class Executable:
         if self._trees is not None:
             inputs = self._trees.used(inputs)
         # The usual case, without a look at each array from here.
-        results = self._native.run_arrays(inputs) if type(inputs) in (list, tuple) else None
-        if results is None:
-            results = self._native.run(_given(inputs, self._inputs))
-        return [from_engine(e, ty) for e, ty in zip(results, self._outputs)]
+        results = self._run_arrays(inputs)
+        return self._native.run(_given(inputs, self._inputs)) if results is None else results
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """`run(args)`, or the function that JAX has lowered or exported."""
@@ -365,8 +364,7 @@ class Polymorphic:
         """
         if self._trees is not None:
             inputs = self._trees.used(inputs)
-        results = self._native.run(_given(inputs, self._inputs))
-        return [from_engine(elements, tensor_type(*ty)) for ty, elements in results]
+        return self._native.run(_given(inputs, self._inputs))
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """`run(args)`, or the function that JAX has exported."""

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 import numpy as np
 
 from farcall import _farcall
-from farcall._arrays import dtypes
 
 if TYPE_CHECKING:
     from farcall._engine import Registry
@@ -38,7 +37,7 @@ class _Entry:
     """The C function through which hosts call a Python function. It is gone when this object is."""
 
     def __init__(self, name: str, function: Callable[..., None], *, grouped: bool) -> None:
-        native = _farcall.Handler(name, function, ndarray=np.ndarray, dtypes=dtypes(), grouped=grouped)
+        native = _farcall.Handler(name, function, grouped=grouped)
         self._c_function = _C_HANDLER(native.enter)
 
     @property

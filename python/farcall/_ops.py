@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from farcall import _farcall
-from farcall._arrays import KINDS, TensorType, cast, dtype_name, dtype_of, from_engine, in_engine_order, numbers, tensor_type
+from farcall._arrays import KINDS, cast, dtype_name, dtype_of, in_engine_order, numbers
 from farcall._engine import Registry
 
 
@@ -102,7 +102,7 @@ class Op:
         self._lists = [name for name, arity in self._operands if arity == "variadic"]
         #: One result is not wrapped in a tuple. Those of one variadic operand are a tuple of their own.
         self._single = len(native.results) == 1 and (len(self._lists) > 1 or not native.variadic_results)
-        self._executable = functools.lru_cache(maxsize=256)(self._compile)
+        self._executable = functools.lru_cache(maxsize=256)(native.compile)
         self.__name__ = self.__qualname__ = native.name
         self.__module__ = "farcall"
         self.__signature__ = self._signature()
@@ -177,14 +177,8 @@ class Op:
         if "Host" not in self._platforms:
             raise RuntimeError(f"{self.__name__} has no handler for the CPU, only for {', '.join(self._platforms)}")
         given = [self._tensor(value) for value in map(np.asarray, self.typed(operands))]
-        executable, outputs = self._executable(tuple((dtype, shape) for dtype, shape, _ in given), attributes)
-        return [from_engine(e, ty) for e, ty in zip(executable.run(given), outputs)]
-
-    def _compile(
-        self, types: tuple[tuple[str, tuple[int, ...]], ...], attributes: _farcall.Attributes
-    ) -> tuple[_farcall.Executable, list[TensorType]]:
-        executable = self._native.compile(types, attributes)
-        return executable, [tensor_type(*ty) for ty in executable.outputs]
+        types = tuple((dtype, shape) for dtype, shape, _ in given)
+        return self._executable(types, attributes).run(given)
 
     def _tensor(self, array: np.ndarray) -> tuple[str, tuple[int, ...], np.ndarray]:
         """Element type, shape and bytes of an operand that has a known element type."""

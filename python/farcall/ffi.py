@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from farcall import _farcall
-from farcall._arrays import TensorType, dtype_name, dtype_of, from_engine, in_engine_order, to_engine
+from farcall._arrays import dtype_name, in_engine_order, to_engine
 from farcall._engine import Registry
 from farcall._engine import register_type as _register_type
 from farcall._handlers import Handler, address_of
@@ -239,9 +239,7 @@ class _Call:
             self._checked_aliases(operands, results),
         )
         registry = _process_registry()
-        executable = _compiled(signature, registry, registry.identity(self._target))
-        types = [TensorType(name, dtype_of(name), shape) for name, shape in results]
-        arrays = [from_engine(elements, ty) for elements, ty in zip(executable.run(given), types)]
+        arrays = _compiled(signature, registry, registry.identity(self._target)).run(given)
         if not self._is_list:
             return arrays[0]
         return tuple(arrays) if isinstance(self._result_shape_dtypes, tuple) else arrays

@@ -51,9 +51,24 @@ def test_any_memory_layout_and_byte_order():
     np.testing.assert_array_equal(z, x + y.astype(np.float32))
 
 
+def test_what_is_like_an_array():
+    add = farcall.compile(ADD)
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    odd = np.frombuffer(b"." + x.tobytes(), np.float32, offset=1).reshape(2, 3)
+    fixed = x.copy()
+    fixed.flags.writeable = False
+    for y in (x.view(np.recarray), memoryview(x), odd, fixed, x.tolist()):
+        for inputs in ([x, y], (y, x)):
+            [z] = add.run(inputs)
+            assert type(z) is np.ndarray
+            np.testing.assert_array_equal(z, 2 * x, strict=True)
+
+
 def test_results_are_arrays_like_any_other():
     [z] = farcall.compile(ADD)(np.ones((2, 3), np.float32), np.ones((2, 3), np.float32))
     z += 1  # writable
+    z.flags.writeable = False
+    z.flags.writeable = True
     row = z[1]  # keeps the memory
     del z
     gc.collect()

@@ -14,8 +14,9 @@ use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
+use crate::arrays;
 use crate::attributes::Attributes;
-use crate::elements::{Elements, array, literal, tensor_type};
+use crate::elements::{literal, tensor_type};
 use crate::error::{self, guarded};
 use crate::lowering::compiling;
 use crate::registry::Registry;
@@ -279,17 +280,15 @@ impl Polymorphic {
     }
 
     /// Runs the program on inputs given as element type, shape and bytes; compiles it first if such inputs are new.
-    fn run(
+    fn run<'py>(
         &self,
-        py: Python<'_>,
-        inputs: Vec<(String, Vec<usize>, Bound<'_, PyAny>)>,
-    ) -> PyResult<Vec<(Described, Elements)>> {
+        py: Python<'py>,
+        inputs: Vec<(String, Vec<usize>, Bound<'py, PyAny>)>,
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let inputs = literals(inputs)?;
         guarded(|| {
             let types: Vec<TensorType> = inputs.iter().map(Literal::ty).collect();
-            let executable = self.compiled_for(py, &types)?;
-            let types = executable.outputs().iter().map(describe);
-            Ok(types.zip(outputs(py, &executable, inputs)?).collect())
+            results(py, &self.compiled_for(py, &types)?, inputs)
         })
     }
 
@@ -316,13 +315,13 @@ fn literals(inputs: Vec<(String, Vec<usize>, Bound<'_, PyAny>)>) -> PyResult<Vec
     inputs.into_iter().map(|(dtype, dims, bytes)| literal(&dtype, dims, &bytes)).collect()
 }
 
-/// Runs a program.
-fn outputs(
-    py: Python<'_>,
+/// Runs a program, and makes arrays of its results.
+fn results<'py>(
+    py: Python<'py>,
     executable: &farcall::Executable,
     inputs: Vec<Literal>,
-) -> PyResult<Vec<Elements>> {
-    run::run(py, executable, inputs)?.into_iter().map(Elements::new).collect()
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    run::run(py, executable, inputs)?.into_iter().map(|result| arrays::of_result(py, result)).collect()
 }
 
 impl Executable {
@@ -383,24 +382,23 @@ impl Executable {
     }
 
     /// Runs the program on inputs given as element type, shape and bytes.
-    fn run(
+    fn run<'py>(
         &self,
-        py: Python<'_>,
-        inputs: Vec<(String, Vec<usize>, Bound<'_, PyAny>)>,
-    ) -> PyResult<Vec<Elements>> {
+        py: Python<'py>,
+        inputs: Vec<(String, Vec<usize>, Bound<'py, PyAny>)>,
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let inputs = literals(inputs)?;
-        guarded(|| outputs(py, &self.inner, inputs))
+        guarded(|| results(py, &self.inner, inputs))
     }
 
-    /// The same for one array per input, of exactly its type; `None` if one of them is anything else.
-    fn run_arrays(&self, py: Python<'_>, inputs: Vec<Bound<'_, PyAny>>) -> PyResult<Option<Vec<Elements>>> {
-        let types = self.inner.inputs();
-        if inputs.len() != types.len() {
-            return Ok(None);
-        }
-        let arrays = inputs.iter().zip(types).map(|(x, ty)| array(ty, x));
-        match arrays.collect::<PyResult<Option<Vec<Literal>>>>()? {
-            Some(inputs) => guarded(|| outputs(py, &self.inner, inputs).map(Some)),
+    /// The same for a list or tuple of one array per input, of exactly its type; `None` if it is anything else.
+    fn run_arrays<'py>(
+        &self,
+        py: Python<'py>,
+        inputs: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Vec<Bound<'py, PyAny>>>> {
+        match arrays::arguments(self.inner.inputs(), inputs)? {
+            Some(inputs) => guarded(|| results(py, &self.inner, inputs).map(Some)),
             None => Ok(None),
         }
     }

@@ -15,14 +15,13 @@ use std::ffi::c_int;
 
 use farcall_ffi::dynamic::{self, Tensor};
 use farcall_ffi::{Error, Result};
-use farcall_sig::DType;
 use pyo3::exceptions::{PyException, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
+use crate::arrays;
 use crate::attributes::to_python;
-use crate::elements::element_type;
 
 thread_local! {
     /// What the handler that was called last on this thread has raised.
@@ -93,10 +92,6 @@ pub(crate) fn forget_raised() {
 pub(crate) struct Handler {
     name: String,
     function: Py<PyAny>,
-    /// The type of NumPy's arrays.
-    ndarray: Py<PyAny>,
-    /// NumPy's element types, at the places of [`DType`]'s variants.
-    dtypes: Vec<Option<Py<PyAny>>>,
     /// The function takes operands, results and attributes as two tuples and a dictionary, `None` for a token; else each as
     /// an argument, and no tokens.
     grouped: bool,
@@ -105,19 +100,9 @@ pub(crate) struct Handler {
 #[pymethods]
 impl Handler {
     #[new]
-    #[pyo3(signature = (name, function, *, ndarray, dtypes, grouped))]
-    fn new(
-        name: String,
-        function: Py<PyAny>,
-        ndarray: Py<PyAny>,
-        dtypes: Vec<(String, Py<PyAny>)>,
-        grouped: bool,
-    ) -> PyResult<Handler> {
-        let mut by_place: Vec<Option<Py<PyAny>>> = DType::ALL.iter().map(|_| None).collect();
-        for (dtype, numpy) in dtypes {
-            by_place[element_type(&dtype)? as usize] = Some(numpy);
-        }
-        Ok(Handler { name, function, ndarray, dtypes: by_place, grouped })
+    #[pyo3(signature = (name, function, *, grouped))]
+    fn new(name: String, function: Py<PyAny>, grouped: bool) -> Handler {
+        Handler { name, function, grouped }
     }
 
     /// Calls the function with what the call frame at this address holds; the address of an error, or 0. Only for the C
@@ -133,7 +118,7 @@ impl Handler {
 
 impl Handler {
     fn call(&self, py: Python<'_>, call: &dynamic::Call) -> Result<()> {
-        let mut views = Views { handler: self, py, memory: Vec::new() };
+        let mut views = Views { py, memory: Vec::new() };
         let called = self.called(py, call, &mut views);
         forget_raised();
         let Err(error) = called else {
@@ -152,7 +137,7 @@ impl Handler {
     }
 
     /// Calls the function. The arrays are gone when it returns, but for those that the function keeps.
-    fn called<'py>(&self, py: Python<'py>, call: &dynamic::Call, views: &mut Views<'_, 'py>) -> PyResult<()> {
+    fn called<'py>(&self, py: Python<'py>, call: &dynamic::Call, views: &mut Views<'py>) -> PyResult<()> {
         let attributes = call.attributes().map_err(|e| PyTypeError::new_err(e.to_string()))?;
         let named = PyDict::new(py);
         for (name, value) in attributes.iter() {
@@ -207,20 +192,18 @@ fn called_with((operands, results): (usize, usize), attributes: &Bound<'_, PyDic
 }
 
 /// The arrays of one call.
-struct Views<'a, 'py> {
-    handler: &'a Handler,
+struct Views<'py> {
     py: Python<'py>,
     memory: Vec<Bound<'py, Memory>>,
 }
 
-impl<'py> Views<'_, 'py> {
+impl<'py> Views<'py> {
     /// An array over the elements; `None` for a token.
     fn array(&mut self, tensor: Option<Tensor<'_>>, writable: bool) -> PyResult<Option<Bound<'py, PyAny>>> {
         let Some(Tensor { dtype, dims, data, bytes }) = tensor else { return Ok(None) };
         let memory = Bound::new(self.py, Memory { start: data, len: bytes, writable })?;
-        let shape = PyTuple::new(self.py, dims)?;
-        let ndarray = self.handler.ndarray.bind(self.py);
-        let array = ndarray.call1((shape, self.handler.dtype(dtype)?, &memory))?;
+        // SAFETY: the call has them until it returns, and an array that is kept longer is an error.
+        let array = unsafe { arrays::view(memory.clone().into_any(), dtype, dims, data, writable)? };
         self.memory.push(memory);
         Ok(Some(array))
     }
@@ -235,13 +218,6 @@ impl<'py> Views<'_, 'py> {
             Some(result) => format!("result {result}"),
             None => format!("operand {kept}"),
         })
-    }
-}
-
-impl Handler {
-    fn dtype(&self, dtype: DType) -> PyResult<&Py<PyAny>> {
-        let known = self.dtypes.get(dtype as usize).and_then(Option::as_ref);
-        known.ok_or_else(|| PyTypeError::new_err(format!("NumPy has no arrays of {dtype}")))
     }
 }
 

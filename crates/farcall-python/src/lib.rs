@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! Python package `farcall` ──▶ this module ──▶ farcall (registry, compile, run)
-//!   dtypes, NumPy arrays         bytes and shapes
+//!   numbers, other arrays         bytes and shapes, or arrays of exactly the right type
 //! ```
 //!
-//! The module exchanges names of element types, shapes and buffers of bytes, so it needs only Python's stable
-//! interface. Converting these to NumPy arrays is up to the package.
+//! The module needs only the stable interfaces of Python and NumPy. What is no array of exactly the type that a program
+//! takes is converted by the package.
 //!
 //! - `registry`: registries, targets, capsules.
 //! - `executable`: compiled programs; programs in other formats.
@@ -17,6 +17,7 @@
 //! - `attributes`: attributes from Python and to it.
 //! - `dim`: sizes that are numbers or symbolic.
 //! - `elements`: the elements of a tensor as a Python buffer.
+//! - `arrays`: the arrays of NumPy that a call takes, and those that it makes.
 //! - `run`: runs that Ctrl-C can end.
 //! - `error`: the exception that an error, or a panic, becomes.
 //!
@@ -24,6 +25,7 @@
 //! engine compiles, runs or opens a library; it is held while elements are copied in, and taken again for handlers and
 //! lowerings written in Python.
 
+mod arrays;
 mod attributes;
 mod dim;
 mod elements;
@@ -46,6 +48,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// The engine of farcall. Use the package `farcall`, which wraps this module.
 #[pymodule]
 mod _farcall {
+    #[pymodule_export]
+    use crate::arrays::set_dtypes;
     #[pymodule_export]
     use crate::attributes::{Attributes, exact_attributes};
     #[pymodule_export]

@@ -1,0 +1,146 @@
+//! Arrays of NumPy, through its C interface: what a call from Python takes is mostly what it takes to look at its arrays and
+//! to make those of its results.
+
+use std::ffi::c_int;
+use std::sync::Arc;
+
+use farcall_ir::{DType, Literal, TensorType};
+use numpy::npyffi::{
+    NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_WRITEABLE, NpyTypes, PY_ARRAY_API, PyArrayObject, get_type_object,
+    npy_intp,
+};
+use pyo3::exceptions::{PyMemoryError, PyTypeError};
+use pyo3::ffi::{self, PyTypeObject};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyList, PyTuple};
+
+use crate::elements::{Elements, LARGE, element_type, normalize};
+
+/// NumPy's element types, at the places of [`DType`]'s variants.
+static DTYPES: PyOnceLock<Vec<Option<Py<PyAny>>>> = PyOnceLock::new();
+
+/// Says of which element type the arrays of each of the engine's are, once.
+#[pyfunction]
+pub(crate) fn set_dtypes(py: Python<'_>, dtypes: Vec<(String, Py<PyAny>)>) -> PyResult<()> {
+    let mut by_place: Vec<Option<Py<PyAny>>> = DType::ALL.iter().map(|_| None).collect();
+    for (name, dtype) in dtypes {
+        by_place[element_type(&name)? as usize] = Some(dtype);
+    }
+    DTYPES.get_or_init(py, || by_place);
+    Ok(())
+}
+
+fn numpys(py: Python<'_>, dtype: DType) -> Option<&Py<PyAny>> {
+    DTYPES.get(py)?[dtype as usize].as_ref()
+}
+
+/// The type of NumPy's arrays.
+fn ndarray(py: Python<'_>) -> *mut PyTypeObject {
+    // SAFETY: NumPy is there, since the package has imported it.
+    unsafe { get_type_object(py, NpyTypes::PyArray_Type) }
+}
+
+/// An array over elements that its base keeps.
+///
+/// # Safety
+/// The elements of a tensor of this type are at `data`, for reads, and for writes if it is writable, as long as `base` is.
+pub(crate) unsafe fn view<'py>(
+    base: Bound<'py, PyAny>,
+    dtype: DType,
+    sizes: &[usize],
+    data: *mut u8,
+    writable: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = base.py();
+    let Some(descr) = numpys(py, dtype) else {
+        return Err(PyTypeError::new_err(format!("NumPy has no arrays of {dtype}")));
+    };
+    let flags = if writable { NPY_ARRAY_WRITEABLE } else { 0 };
+    let rank = c_int::try_from(sizes.len())?;
+    // SAFETY: an element type, which it takes, and sizes, which it only reads and none of which is larger than what there is
+    // memory for; the caller's promise.
+    unsafe {
+        let array = PY_ARRAY_API.PyArray_NewFromDescr(
+            py,
+            ndarray(py),
+            descr.clone_ref(py).into_ptr().cast(),
+            rank,
+            sizes.as_ptr().cast::<npy_intp>().cast_mut(),
+            std::ptr::null_mut(),
+            data.cast(),
+            flags,
+            std::ptr::null_mut(),
+        );
+        let array = Bound::from_owned_ptr_or_err(py, array)?;
+        if PY_ARRAY_API.PyArray_SetBaseObject(py, array.as_ptr().cast(), base.into_ptr()) < 0 {
+            return Err(PyErr::fetch(py));
+        }
+        Ok(array)
+    }
+}
+
+/// The array of a result, of which nobody else has the elements.
+pub(crate) fn of_result(py: Python<'_>, literal: Literal) -> PyResult<Bound<'_, PyAny>> {
+    let (dtype, sizes) = (literal.dtype(), literal.ty().shared_sizes());
+    let elements = Bound::new(py, Elements::new(literal)?)?;
+    let data = elements.get().data();
+    // SAFETY: the elements of the literal, which its owner keeps.
+    unsafe { view(elements.into_any(), dtype, &sizes, data, true) }
+}
+
+/// The tensors in a list or tuple of arrays of exactly these types, row-major; `None` if it is anything else.
+///
+/// # Errors
+/// If there is no memory for elements.
+pub(crate) fn arguments(types: &[TensorType], given: &Bound<'_, PyAny>) -> PyResult<Option<Vec<Literal>>> {
+    let count = types.len();
+    if let Ok(list) = given.cast_exact::<PyList>() {
+        if list.len() != count {
+            return Ok(None);
+        }
+        return types.iter().enumerate().map(|(i, ty)| argument(ty, &list.get_item(i)?)).collect();
+    }
+    match given.cast_exact::<PyTuple>() {
+        Ok(tuple) if tuple.len() == count => {
+            types.iter().enumerate().map(|(i, ty)| argument(ty, &tuple.get_item(i)?)).collect()
+        }
+        _ => Ok(None),
+    }
+}
+
+fn argument(ty: &TensorType, object: &Bound<'_, PyAny>) -> PyResult<Option<Literal>> {
+    let py = object.py();
+    let (Some(descr), Some(len)) = (numpys(py, ty.dtype), ty.bytes()) else { return Ok(None) };
+    // SAFETY: an object, and an array if it has that type, of as many sizes as it says.
+    let (data, same) = unsafe {
+        if ffi::Py_TYPE(object.as_ptr()) != ndarray(py) {
+            return Ok(None);
+        }
+        let array = &(*object.as_ptr().cast::<PyArrayObject>()).fields;
+        let same = array.descr.cast() == descr.as_ptr()
+            && array.flags & NPY_ARRAY_C_CONTIGUOUS != 0
+            && usize::try_from(array.nd) == Ok(ty.rank())
+            && (ty.rank() == 0
+                || std::slice::from_raw_parts(array.dimensions.cast::<usize>(), ty.rank()) == ty.sizes());
+        (array.data.cast::<u8>(), same)
+    };
+    if !same {
+        return Ok(None);
+    }
+    let no_memory = |e: &dyn std::fmt::Display| PyMemoryError::new_err(e.to_string());
+    if len >= LARGE && ty.dtype != DType::Pred {
+        // SAFETY: that many bytes are there, without gaps, as long as the array is, which the literal keeps.
+        let elements = unsafe { std::slice::from_raw_parts(data, len) };
+        let keeps = Arc::new(object.clone().unbind());
+        return Literal::borrowed(ty.dtype, ty.shared_sizes(), elements, keeps)
+            .map(Some)
+            .map_err(|e| no_memory(&e));
+    }
+    let mut literal = Literal::try_for_overwrite(ty.dtype, ty.shared_sizes()).map_err(|e| no_memory(&e))?;
+    let elements = literal.bytes_mut();
+    // SAFETY: that many bytes are there, without gaps, and those of the literal are its own.
+    unsafe { elements.as_mut_ptr().copy_from_nonoverlapping(data, len) };
+    normalize(ty.dtype, elements);
+    Ok(Some(literal))
+}
