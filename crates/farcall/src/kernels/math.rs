@@ -18,22 +18,55 @@ pub(super) fn within(x: f64, low: f64, high: f64) -> f64 {
     if x > high { high } else { x }
 }
 
+/// Taylor's series of (eʳ - 1) / r.
+const EXP: [f64; 9] = [
+    1.0,
+    0.5,
+    1.0 / 6.0,
+    1.0 / 24.0,
+    1.0 / 120.0,
+    1.0 / 720.0,
+    1.0 / 5040.0,
+    1.0 / 40_320.0,
+    1.0 / 362_880.0,
+];
+
+/// That of atanh(s) / s by `s²`.
+const ATANH: [f64; 10] = [
+    1.0,
+    1.0 / 3.0,
+    1.0 / 5.0,
+    1.0 / 7.0,
+    1.0 / 9.0,
+    1.0 / 11.0,
+    1.0 / 13.0,
+    1.0 / 15.0,
+    1.0 / 17.0,
+    1.0 / 19.0,
+];
+
+/// The polynomial with these coefficients, constant one first, as four in `t⁴`, which do not wait for each other.
+#[inline(always)]
+pub(super) fn polynomial<const N: usize>(coefficients: &[f64; N], t: f64) -> f64 {
+    let square = t * t;
+    let fourth = square * square;
+    let (mut parts, mut i) = ([0.0f64; 4], N);
+    while i > 0 {
+        i -= 1;
+        parts[i % 4] = parts[i % 4].mul_add(fourth, coefficients[i]);
+    }
+    let [a, b, c, d] = parts;
+    d.mul_add(t, c).mul_add(square, b.mul_add(t, a))
+}
+
 /// `2ᵏ` and `eʳ - 1` with `x = k·ln 2 + r`, for `|x|` below 700.
 #[inline(always)]
 fn exp_parts(x: f64) -> (f64, f64) {
     let shifted = x * LOG2_E + ROUND;
     let k = shifted - ROUND;
     let r = x - k * LN_2;
-    // Taylor's series; |r| is at most 0.35.
-    let mut p: f64 = 1.0 / 362_880.0;
-    p = p.mul_add(r, 1.0 / 40_320.0);
-    p = p.mul_add(r, 1.0 / 5040.0);
-    p = p.mul_add(r, 1.0 / 720.0);
-    p = p.mul_add(r, 1.0 / 120.0);
-    p = p.mul_add(r, 1.0 / 24.0);
-    p = p.mul_add(r, 1.0 / 6.0);
-    p = p.mul_add(r, 0.5);
-    p = p.mul_add(r, 1.0);
+    // |r| is at most 0.35.
+    let p = polynomial(&EXP, r);
     let two_k = f64::from_bits(shifted.to_bits().wrapping_add(1023) << 52);
     (two_k, p * r)
 }
@@ -215,17 +248,7 @@ pub(super) fn ln64(x: f64) -> f64 {
     let k = f64::from_bits(((shifted >> 52).wrapping_add(2048) & 0xfff) | ROUND.to_bits()) - (ROUND + 2048.0);
     let f = m - 1.0;
     let s = f / (2.0 + f);
-    let z = s * s;
-    let mut p: f64 = 1.0 / 19.0;
-    p = p.mul_add(z, 1.0 / 17.0);
-    p = p.mul_add(z, 1.0 / 15.0);
-    p = p.mul_add(z, 1.0 / 13.0);
-    p = p.mul_add(z, 1.0 / 11.0);
-    p = p.mul_add(z, 1.0 / 9.0);
-    p = p.mul_add(z, 1.0 / 7.0);
-    p = p.mul_add(z, 1.0 / 5.0);
-    p = p.mul_add(z, 1.0 / 3.0);
-    p = p.mul_add(z, 1.0);
+    let p = polynomial(&ATANH, s * s);
     k * LN_2 + 2.0 * s * p
 }
 

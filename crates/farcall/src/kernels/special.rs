@@ -4,7 +4,7 @@
 //! Each is a polynomial that interpolates a smooth function at Chebyshev's points, with a relative error below 2·10⁻¹⁰.
 //! The coefficients below are those of powers of `t`, which goes from -1 to 1, constant ones first.
 
-use super::math::{exp64, ln_or_special, ln64, within};
+use super::math::{exp64, ln_or_special, ln64, polynomial, within};
 
 /// `erf(x) / x` by `x² = 8(t + 1)`.
 const ERF: [f64; 20] = [
@@ -140,17 +140,6 @@ const LGAMMA: [f64; 24] = [
     0.000_444_872_766_195_019_1,
     -0.000_308_440_221_972_250_96,
 ];
-
-/// The polynomial with these coefficients.
-#[inline(always)]
-fn polynomial<const N: usize>(coefficients: &[f64; N], t: f64) -> f64 {
-    let (mut p, mut i) = (0.0f64, N);
-    while i > 0 {
-        i -= 1;
-        p = p.mul_add(t, coefficients[i]);
-    }
-    p
-}
 
 /// The error function.
 #[inline(always)]

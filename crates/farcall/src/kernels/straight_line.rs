@@ -323,15 +323,16 @@ unsafe fn copy(x: *const u8, to: *mut u8, bytes: usize) {
         };
     }
     if bytes >= 32 {
-        vectorized(
+        at = vectorized(
             #[inline(always)]
-            || {
+            move || {
                 while at + 64 <= bytes {
                     part!([u64; 8]);
                 }
                 if at + 32 <= bytes {
                     part!([u64; 4]);
                 }
+                at
             },
         );
     }

@@ -20,8 +20,9 @@ pub(super) unsafe fn splat(from: *const u8, to: *mut u8, size: usize, n: usize) 
         // SAFETY: the caller's promise; elements of these sizes need no other alignment than they have.
         let value = unsafe { from.cast::<T>().read_unaligned() };
         vectorized(
+            // Moved, as below: what is written could be what it refers to.
             #[inline(always)]
-            || {
+            move || {
                 for i in 0..n {
                     // SAFETY: the caller's promise.
                     unsafe { to.cast::<T>().add(i).write(value) };
@@ -158,7 +159,7 @@ unsafe fn iota<T: Number>(iota: &Iota, to: *mut u8, start: usize, len: usize) {
             let run = (iota.size - value).min(len - written);
             vectorized(
                 #[inline(always)]
-                || {
+                move || {
                     for i in 0..run {
                         // SAFETY: `written + run <= len`.
                         unsafe { to.add(written + i).write(T::from_index(value + i)) };
