@@ -1,4 +1,4 @@
-"""Converts NumPy arrays to the engine's tensors and back.
+"""NumPy's element types for the engine's, and what is no array of exactly the right type as the engine's tensors.
 
 The engine names element types like signatures do (`f32`, `bf16`, `pred`). NumPy has some of them,
 the package `ml_dtypes` most others. Without it, such tensors are arrays of raw bits: `uint8` or `uint16`.

@@ -10,13 +10,6 @@ from typing_extensions import Buffer
 __version__: str
 
 @final
-class Elements:
-    """The elements of a result: a writable buffer of bytes, row-major."""
-
-    def __len__(self) -> int: ...
-    def __buffer__(self, flags: int, /) -> memoryview: ...
-
-@final
 class Executable:
     @property
     def inputs(self) -> list[tuple[str, list[int]]]: ...

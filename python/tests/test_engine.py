@@ -3,6 +3,8 @@
 import doctest
 import gc
 import pathlib
+import pickle
+import sys
 import threading
 
 import numpy as np
@@ -51,17 +53,37 @@ def test_any_memory_layout_and_byte_order():
     np.testing.assert_array_equal(z, x + y.astype(np.float32))
 
 
-def test_what_is_like_an_array():
-    add = farcall.compile(ADD)
-    x = np.arange(6, dtype=np.float32).reshape(2, 3)
-    odd = np.frombuffer(b"." + x.tobytes(), np.float32, offset=1).reshape(2, 3)
+@pytest.mark.parametrize("rows", [2, 4096])
+def test_what_is_like_an_array(rows: int):
+    add = farcall.compile(ADD.replace("2x3", f"{rows}x3"))
+    x = np.arange(3 * rows, dtype=np.float32).reshape(rows, 3)
+    odd = np.frombuffer(b"." + x.tobytes(), np.float32, offset=1).reshape(rows, 3)
     fixed = x.copy()
     fixed.flags.writeable = False
-    for y in (x.view(np.recarray), memoryview(x), odd, fixed, x.tolist()):
+    for y in (x.view(np.recarray), pickle.loads(pickle.dumps(x)), memoryview(x), odd, fixed, x.tolist()):
         for inputs in ([x, y], (y, x)):
+            before = sys.getrefcount(y)
             [z] = add.run(inputs)
+            assert sys.getrefcount(y) == before
             assert type(z) is np.ndarray
             np.testing.assert_array_equal(z, 2 * x, strict=True)
+
+
+def test_scalars_are_arrays_without_dimensions():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    for dtype, mlir in (np.float32, "f32"), (np.bool_, "i1"), (ml_dtypes.bfloat16, "bf16"):
+        f = identity(f"tensor<{mlir}>")
+        for x in dtype(1), np.array(1, dtype):
+            [y] = f.run([x])
+            np.testing.assert_array_equal(y, np.array(1, dtype), strict=True)
+    with pytest.raises(TypeError, match="tensor<f64>"):
+        identity("tensor<f32>").run([np.float64(1)])
+
+
+def test_more_dimensions_than_numpy_has():
+    with pytest.raises(ValueError, match="dim"):
+        make = f"stablehlo.constant dense<1.0> : tensor<{'1x' * 65}f32>"
+        farcall.compile(f"func.func @main() -> tensor<{'1x' * 65}f32> {{ %0 = {make}\n return %0 : tensor<{'1x' * 65}f32> }}")()
 
 
 def test_results_are_arrays_like_any_other():

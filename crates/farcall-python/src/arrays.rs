@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use farcall_ir::{DType, Literal, TensorType};
 use numpy::npyffi::{
-    NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_WRITEABLE, NpyTypes, PY_ARRAY_API, PyArrayObject, get_type_object,
-    npy_intp,
+    NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_WRITEABLE, NpyTypes, PY_ARRAY_API, PyArray_Check, PyArrayObject,
+    get_type_object, npy_intp,
 };
-use pyo3::exceptions::{PyMemoryError, PyTypeError};
-use pyo3::ffi::{self, PyTypeObject};
+use numpy::{PyArrayDescr, PyArrayDescrMethods};
+use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyList, PyTuple};
@@ -18,27 +18,39 @@ use pyo3::types::{PyList, PyTuple};
 use crate::elements::{Elements, LARGE, element_type, normalize};
 
 /// NumPy's element types, at the places of [`DType`]'s variants.
-static DTYPES: PyOnceLock<Vec<Option<Py<PyAny>>>> = PyOnceLock::new();
+static DTYPES: PyOnceLock<Vec<Option<Py<PyArrayDescr>>>> = PyOnceLock::new();
 
-/// Says of which element type the arrays of each of the engine's are, once.
+/// Says of which element type the arrays of each of the engine's are.
+///
+/// # Errors
+/// If an element type has another size, or if something else has been said before.
 #[pyfunction]
-pub(crate) fn set_dtypes(py: Python<'_>, dtypes: Vec<(String, Py<PyAny>)>) -> PyResult<()> {
-    let mut by_place: Vec<Option<Py<PyAny>>> = DType::ALL.iter().map(|_| None).collect();
-    for (name, dtype) in dtypes {
-        by_place[element_type(&name)? as usize] = Some(dtype);
+pub(crate) fn set_dtypes(py: Python<'_>, dtypes: Vec<(String, Bound<'_, PyArrayDescr>)>) -> PyResult<()> {
+    let mut by_place: Vec<Option<Py<PyArrayDescr>>> = DType::ALL.iter().map(|_| None).collect();
+    for (name, numpys) in dtypes {
+        let dtype = element_type(&name)?;
+        if numpys.itemsize() != dtype.size() || numpys.has_object() {
+            return Err(PyTypeError::new_err(format!(
+                "elements of {numpys} are not the bytes of those of {dtype}"
+            )));
+        }
+        by_place[dtype as usize] = Some(numpys.unbind());
     }
-    DTYPES.get_or_init(py, || by_place);
-    Ok(())
+    let known =
+        DTYPES.get_or_init(py, || by_place.iter().map(|x| x.as_ref().map(|x| x.clone_ref(py))).collect());
+    let same = known.iter().zip(&by_place).all(|pair| match pair {
+        (Some(a), Some(b)) => a.bind(py).is_equiv_to(b.bind(py)),
+        (a, b) => a.is_none() && b.is_none(),
+    });
+    if same {
+        Ok(())
+    } else {
+        Err(PyRuntimeError::new_err("element types have been said to be others before"))
+    }
 }
 
-fn numpys(py: Python<'_>, dtype: DType) -> Option<&Py<PyAny>> {
-    DTYPES.get(py)?[dtype as usize].as_ref()
-}
-
-/// The type of NumPy's arrays.
-fn ndarray(py: Python<'_>) -> *mut PyTypeObject {
-    // SAFETY: NumPy is there, since the package has imported it.
-    unsafe { get_type_object(py, NpyTypes::PyArray_Type) }
+fn numpys(py: Python<'_>, dtype: DType) -> Option<&Bound<'_, PyArrayDescr>> {
+    DTYPES.get(py)?[dtype as usize].as_ref().map(|x| x.bind(py))
 }
 
 /// An array over elements that its base keeps.
@@ -58,13 +70,13 @@ pub(crate) unsafe fn view<'py>(
     };
     let flags = if writable { NPY_ARRAY_WRITEABLE } else { 0 };
     let rank = c_int::try_from(sizes.len())?;
-    // SAFETY: an element type, which it takes, and sizes, which it only reads and none of which is larger than what there is
-    // memory for; the caller's promise.
+    // SAFETY: an element type, which it takes, with elements of the size that the engine's have; sizes, which it only reads
+    // and checks; the caller's promise.
     unsafe {
         let array = PY_ARRAY_API.PyArray_NewFromDescr(
             py,
-            ndarray(py),
-            descr.clone_ref(py).into_ptr().cast(),
+            get_type_object(py, NpyTypes::PyArray_Type),
+            descr.clone().into_dtype_ptr(),
             rank,
             sizes.as_ptr().cast::<npy_intp>().cast_mut(),
             std::ptr::null_mut(),
@@ -89,7 +101,8 @@ pub(crate) fn of_result(py: Python<'_>, literal: Literal) -> PyResult<Bound<'_, 
     unsafe { view(elements.into_any(), dtype, &sizes, data, true) }
 }
 
-/// The tensors in a list or tuple of arrays of exactly these types, row-major; `None` if it is anything else.
+/// The tensors in a list or tuple of arrays of exactly these types, row-major, or of NumPy's scalars; `None` if it is anything
+/// else.
 ///
 /// # Errors
 /// If there is no memory for elements.
@@ -111,18 +124,39 @@ pub(crate) fn arguments(types: &[TensorType], given: &Bound<'_, PyAny>) -> PyRes
 
 fn argument(ty: &TensorType, object: &Bound<'_, PyAny>) -> PyResult<Option<Literal>> {
     let py = object.py();
-    let (Some(descr), Some(len)) = (numpys(py, ty.dtype), ty.bytes()) else { return Ok(None) };
-    // SAFETY: an object, and an array if it has that type, of as many sizes as it says.
+    let Some(descr) = numpys(py, ty.dtype) else { return Ok(None) };
+    // SAFETY: an object.
+    if unsafe { PyArray_Check(py, object.as_ptr()) } != 0 {
+        return of_array(ty, descr, object);
+    }
+    if ty.rank() > 0 || !object.get_type().is(descr.typeobj()) {
+        return Ok(None);
+    }
+    // SAFETY: one of NumPy's scalars, of that element type.
+    let array = unsafe {
+        let array = PY_ARRAY_API.PyArray_FromScalar(py, object.as_ptr(), std::ptr::null_mut());
+        Bound::from_owned_ptr_or_err(py, array)?
+    };
+    of_array(ty, descr, &array)
+}
+
+/// The tensor in an array.
+fn of_array(
+    ty: &TensorType,
+    descr: &Bound<'_, PyArrayDescr>,
+    array: &Bound<'_, PyAny>,
+) -> PyResult<Option<Literal>> {
+    let py = array.py();
+    let Some(len) = ty.bytes() else { return Ok(None) };
+    // SAFETY: an array, which has as many sizes as it says.
     let (data, same) = unsafe {
-        if ffi::Py_TYPE(object.as_ptr()) != ndarray(py) {
-            return Ok(None);
-        }
-        let array = &(*object.as_ptr().cast::<PyArrayObject>()).fields;
-        let same = array.descr.cast() == descr.as_ptr()
-            && array.flags & NPY_ARRAY_C_CONTIGUOUS != 0
+        let array = &(*array.as_ptr().cast::<PyArrayObject>()).fields;
+        let same = array.flags & NPY_ARRAY_C_CONTIGUOUS != 0
             && usize::try_from(array.nd) == Ok(ty.rank())
             && (ty.rank() == 0
-                || std::slice::from_raw_parts(array.dimensions.cast::<usize>(), ty.rank()) == ty.sizes());
+                || std::slice::from_raw_parts(array.dimensions.cast::<usize>(), ty.rank()) == ty.sizes())
+            && (array.descr == descr.as_dtype_ptr()
+                || PY_ARRAY_API.PyArray_EquivTypes(py, array.descr, descr.as_dtype_ptr()) != 0);
         (array.data.cast::<u8>(), same)
     };
     if !same {
@@ -132,7 +166,7 @@ fn argument(ty: &TensorType, object: &Bound<'_, PyAny>) -> PyResult<Option<Liter
     if len >= LARGE && ty.dtype != DType::Pred {
         // SAFETY: that many bytes are there, without gaps, as long as the array is, which the literal keeps.
         let elements = unsafe { std::slice::from_raw_parts(data, len) };
-        let keeps = Arc::new(object.clone().unbind());
+        let keeps = Arc::new(array.clone().unbind());
         return Literal::borrowed(ty.dtype, ty.shared_sizes(), elements, keeps)
             .map(Some)
             .map_err(|e| no_memory(&e));

@@ -47,10 +47,6 @@ impl Elements {
 
 #[pymethods]
 impl Elements {
-    fn __len__(&self) -> usize {
-        self.len
-    }
-
     /// # Safety
     /// Python calls this with a `view` to fill, which it releases later.
     unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {

@@ -5,7 +5,7 @@
 //!   numbers, other arrays         bytes and shapes, or arrays of exactly the right type
 //! ```
 //!
-//! The module needs only the stable interfaces of Python and NumPy. What is no array of exactly the type that a program
+//! The module needs only Python's stable interface, and of NumPy's what all versions have since 1.15. What is no array of exactly the type that a program
 //! takes is converted by the package.
 //!
 //! - `registry`: registries, targets, capsules.
@@ -53,7 +53,7 @@ mod _farcall {
     #[pymodule_export]
     use crate::attributes::{Attributes, exact_attributes};
     #[pymodule_export]
-    use crate::elements::{Elements, element_types, holds};
+    use crate::elements::{element_types, holds};
     #[pymodule_export]
     use crate::error::MissingTargetError;
     #[cfg(debug_assertions)]

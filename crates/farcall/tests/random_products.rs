@@ -213,20 +213,27 @@ return %0 : {to} }}",
     }
 }
 
-/// Left factors that are more than a page apart are brought together; with rows that fill no tile.
+/// Left factors that are more than a page apart are brought together, for so many rows of tiles at once; with rows that fill
+/// no tile.
 #[test]
 fn products_of_long_rows_are_the_evaluators() {
     let mut r = Random::new(21);
-    for (rows, depth, columns) in [(7, 1100, 40), (25, 2050, 17), (1, 3000, 70)] {
-        let [x, y, out] =
-            [[rows, depth], [depth, columns], [rows, columns]].map(|dims| ty(DType::F32, &dims));
-        let program = format!(
-            "func.func @main(%x: {x}, %y: {y}) -> {out} {{
-  %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : ({x}, {y}) -> {out}
+    let few = [(7, 1100, 40), (25, 2050, 17), (1, 3000, 70)].map(|sizes| (DType::F32, sizes));
+    let many = [(DType::F32, (203, 1100, 40)), (DType::S32, (139, 1100, 35)), (DType::C64, (70, 520, 9))];
+    for (dtype, (rows, depth, columns)) in few.into_iter().chain(many) {
+        // Depth is together on the left, or rows are.
+        for lines_together in [false, true] {
+            let left = if lines_together { [depth, rows] } else { [rows, depth] };
+            let [x, y, out] = [left, [depth, columns], [rows, columns]].map(|dims| ty(dtype, &dims));
+            let dim = usize::from(!lines_together);
+            let program = format!(
+                "func.func @main(%x: {x}, %y: {y}) -> {out} {{
+  %0 = stablehlo.dot_general %x, %y, contracting_dims = [{dim}] x [0] : ({x}, {y}) -> {out}
   return %0 : {out}
 }}"
-        );
-        let inputs = [[rows, depth], [depth, columns]].map(|dims| r.tensor(DType::F32, &dims));
-        check(&program, &inputs, "dot");
+            );
+            let inputs = [left, [depth, columns]].map(|dims| r.tensor(dtype, &dims));
+            check(&program, &inputs, "dot");
+        }
     }
 }

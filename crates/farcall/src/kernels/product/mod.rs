@@ -42,7 +42,8 @@ const TASKS: usize = 8;
 /// its parts and with their number, and a tile of a short part does more loads and stores of sums than products.
 const SUMMANDS: usize = 192;
 
-/// Bytes of a row of right factors that are brought into panels at once.
+/// Bytes of a row of right factors that are brought into panels at once; of a column, those of one part of a sum, or of two
+/// if these are fewer.
 const WIDTH: usize = 1024;
 
 /// How many products take as long as it takes to bring an element together that takes one unit of effort.
@@ -333,7 +334,7 @@ impl<T: Element> Block<T> {
         let width = (WIDTH / size_of::<T>()).next_multiple_of(micro.columns);
         let width = width.min(split.columns.next_multiple_of(micro.columns));
         let deep = if SUMMANDS * size_of::<T>() < WIDTH { 2 * SUMMANDS } else { SUMMANDS }.min(product.depth);
-        let height = (TILES * micro.rows).min(split.rows.next_multiple_of(micro.rows)).max(1);
+        let height = (TILES * micro.rows).min(split.rows.next_multiple_of(micro.rows));
         let left = if product.lhs.has_lines_together() {
             Layout { line: 1, depth: micro.rows, panel: micro.rows * deep, width: micro.rows }
         } else {
@@ -515,7 +516,7 @@ impl<T: Element> Block<T> {
     }
 
     /// Computes all tiles of left factors that are brought together at once, of rows of tiles that are so far apart, and of
-    /// panels that are so far apart. A panel stays in the first level of the cache for all rows.
+    /// panels that are so far apart. A panel stays near for all rows: of `f32` with AVX2, in the first level of the cache.
     ///
     /// # Safety
     /// As [`Block::run`].

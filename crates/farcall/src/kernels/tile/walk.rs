@@ -20,7 +20,7 @@ pub(super) unsafe fn splat(from: *const u8, to: *mut u8, size: usize, n: usize) 
         // SAFETY: the caller's promise; elements of these sizes need no other alignment than they have.
         let value = unsafe { from.cast::<T>().read_unaligned() };
         vectorized(
-            // Moved, as below: what is written could be what it refers to.
+            // It moves what it captures: elements that are written could be what it refers to.
             #[inline(always)]
             move || {
                 for i in 0..n {
