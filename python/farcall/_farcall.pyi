@@ -173,13 +173,7 @@ class Registry:
 class Handler:
     """A function of Python that hosts can call as a handler, by a C function made of `enter`."""
 
-    def __new__(
-        cls,
-        name: str,
-        function: Callable[..., None],
-        *,
-        grouped: bool,
-    ) -> Handler: ...
+    def __new__(cls, name: str, function: Callable[..., None], *, grouped: bool) -> Handler: ...
     def enter(self, frame: int | None) -> int: ...
 
 def exact_attributes(entries: Sequence[tuple[str, Any]]) -> Attributes: ...

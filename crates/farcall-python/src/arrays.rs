@@ -10,12 +10,12 @@ use numpy::npyffi::{
     get_type_object, npy_intp,
 };
 use numpy::{PyArrayDescr, PyArrayDescrMethods};
-use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyTypeError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyList, PyTuple};
 
-use crate::elements::{Elements, LARGE, element_type, normalize};
+use crate::elements::{Elements, element_type, of_bytes};
 
 /// NumPy's element types, at the places of [`DType`]'s variants.
 static DTYPES: PyOnceLock<Vec<Option<Py<PyArrayDescr>>>> = PyOnceLock::new();
@@ -36,9 +36,8 @@ pub(crate) fn set_dtypes(py: Python<'_>, dtypes: Vec<(String, Bound<'_, PyArrayD
         }
         by_place[dtype as usize] = Some(numpys.unbind());
     }
-    let known =
-        DTYPES.get_or_init(py, || by_place.iter().map(|x| x.as_ref().map(|x| x.clone_ref(py))).collect());
-    let same = known.iter().zip(&by_place).all(|pair| match pair {
+    let Err(again) = DTYPES.set(py, by_place) else { return Ok(()) };
+    let same = DTYPES.get(py).into_iter().flatten().zip(&again).all(|pair| match pair {
         (Some(a), Some(b)) => a.bind(py).is_equiv_to(b.bind(py)),
         (a, b) => a.is_none() && b.is_none(),
     });
@@ -94,11 +93,11 @@ pub(crate) unsafe fn view<'py>(
 
 /// The array of a result, of which nobody else has the elements.
 pub(crate) fn of_result(py: Python<'_>, literal: Literal) -> PyResult<Bound<'_, PyAny>> {
-    let (dtype, sizes) = (literal.dtype(), literal.ty().shared_sizes());
+    let ty = literal.ty();
     let elements = Bound::new(py, Elements::new(literal)?)?;
     let data = elements.get().data();
     // SAFETY: the elements of the literal, which its owner keeps.
-    unsafe { view(elements.into_any(), dtype, &sizes, data, true) }
+    unsafe { view(elements.into_any(), ty.dtype, ty.sizes(), data, true) }
 }
 
 /// The tensors in a list or tuple of arrays of exactly these types, row-major, or of NumPy's scalars; `None` if it is anything
@@ -107,19 +106,20 @@ pub(crate) fn of_result(py: Python<'_>, literal: Literal) -> PyResult<Bound<'_, 
 /// # Errors
 /// If there is no memory for elements.
 pub(crate) fn arguments(types: &[TensorType], given: &Bound<'_, PyAny>) -> PyResult<Option<Vec<Literal>>> {
-    let count = types.len();
     if let Ok(list) = given.cast_exact::<PyList>() {
-        if list.len() != count {
-            return Ok(None);
-        }
-        return types.iter().enumerate().map(|(i, ty)| argument(ty, &list.get_item(i)?)).collect();
+        return each(types, list.iter());
     }
-    match given.cast_exact::<PyTuple>() {
-        Ok(tuple) if tuple.len() == count => {
-            types.iter().enumerate().map(|(i, ty)| argument(ty, &tuple.get_item(i)?)).collect()
-        }
-        _ => Ok(None),
+    given.cast_exact::<PyTuple>().map_or(Ok(None), |tuple| each(types, tuple.iter()))
+}
+
+fn each<'py>(
+    types: &[TensorType],
+    given: impl ExactSizeIterator<Item = Bound<'py, PyAny>>,
+) -> PyResult<Option<Vec<Literal>>> {
+    if given.len() != types.len() {
+        return Ok(None);
     }
+    types.iter().zip(given).map(|(ty, object)| argument(ty, &object)).collect()
 }
 
 fn argument(ty: &TensorType, object: &Bound<'_, PyAny>) -> PyResult<Option<Literal>> {
@@ -162,19 +162,6 @@ fn of_array(
     if !same {
         return Ok(None);
     }
-    let no_memory = |e: &dyn std::fmt::Display| PyMemoryError::new_err(e.to_string());
-    if len >= LARGE && ty.dtype != DType::Pred {
-        // SAFETY: that many bytes are there, without gaps, as long as the array is, which the literal keeps.
-        let elements = unsafe { std::slice::from_raw_parts(data, len) };
-        let keeps = Arc::new(array.clone().unbind());
-        return Literal::borrowed(ty.dtype, ty.shared_sizes(), elements, keeps)
-            .map(Some)
-            .map_err(|e| no_memory(&e));
-    }
-    let mut literal = Literal::try_for_overwrite(ty.dtype, ty.shared_sizes()).map_err(|e| no_memory(&e))?;
-    let elements = literal.bytes_mut();
-    // SAFETY: that many bytes are there, without gaps, and those of the literal are its own.
-    unsafe { elements.as_mut_ptr().copy_from_nonoverlapping(data, len) };
-    normalize(ty.dtype, elements);
-    Ok(Some(literal))
+    // SAFETY: that many bytes are there, without gaps, as long as the array is, which is the owner.
+    unsafe { of_bytes(ty, data, len, || Arc::new(array.clone().unbind())) }.map(Some)
 }

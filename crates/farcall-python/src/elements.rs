@@ -1,6 +1,7 @@
 //! Passes the elements of a tensor to and from Python, as bytes.
 
 use std::ffi::c_int;
+use std::fmt::Display;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -34,7 +35,7 @@ impl Elements {
     /// # Errors
     /// If there is no memory for a copy.
     pub(crate) fn new(mut literal: Literal) -> PyResult<Elements> {
-        literal.unshare().map_err(|e| PyMemoryError::new_err(e.to_string()))?;
+        literal.unshare().map_err(no_memory)?;
         let bytes = literal.bytes_mut();
         Ok(Elements { start: NonNull::from(&mut *bytes).cast(), len: bytes.len(), _owner: literal })
     }
@@ -86,7 +87,7 @@ pub(crate) fn tensor_type(dtype: &str, dims: Vec<usize>) -> PyResult<TensorType>
 }
 
 /// Bytes from which on the elements of an argument are not copied.
-pub(crate) const LARGE: usize = 1 << 14;
+const LARGE: usize = 1 << 14;
 
 /// A tensor of the elements in a Python buffer of bytes, which is kept, and must not be written to while it is: as with
 /// any function of arrays, nobody may change them while a run reads them.
@@ -106,7 +107,7 @@ pub(crate) fn literal(dtype: &str, dims: Vec<usize>, bytes: &Bound<'_, PyAny>) -
 }
 
 /// NumPy's booleans are any bytes, of which all but 0 are true; the engine's are 0 and 1.
-pub(crate) fn normalize(dtype: DType, elements: &mut [u8]) {
+fn normalize(dtype: DType, elements: &mut [u8]) {
     if dtype == DType::Pred {
         elements.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
     }
@@ -114,23 +115,49 @@ pub(crate) fn normalize(dtype: DType, elements: &mut [u8]) {
 
 /// The tensor of this type whose bytes a buffer has.
 fn of_buffer(py: Python<'_>, ty: &TensorType, buffer: PyUntypedBuffer) -> PyResult<Literal> {
-    let (dtype, len) = (ty.dtype, buffer.len_bytes());
-    let whole = buffer.is_c_contiguous();
-    if len >= LARGE && dtype != DType::Pred && whole {
-        // SAFETY: that many bytes are there, without gaps, as long as the buffer is, which the literal keeps.
-        let elements = unsafe { std::slice::from_raw_parts(buffer.buf_ptr().cast::<u8>(), len) };
-        return Literal::borrowed(dtype, ty.shared_sizes(), elements, Arc::new(buffer))
-            .map_err(|e| PyMemoryError::new_err(e.to_string()));
+    if buffer.is_c_contiguous() {
+        let (data, len) = (buffer.buf_ptr().cast::<u8>(), buffer.len_bytes());
+        // SAFETY: that many bytes are there, without gaps, as long as the buffer is, which is the owner.
+        return unsafe { of_bytes(ty, data, len, || Arc::new(buffer)) };
     }
-    let mut literal = Literal::try_for_overwrite(dtype, ty.shared_sizes())
-        .map_err(|e| PyMemoryError::new_err(e.to_string()))?;
+    let mut literal = for_overwrite(ty)?;
     let elements = literal.bytes_mut();
-    if whole {
-        // SAFETY: that many bytes are there, without gaps, and those of the literal are its own.
-        unsafe { elements.as_mut_ptr().copy_from_nonoverlapping(buffer.buf_ptr().cast(), len) };
-    } else {
-        buffer.as_typed::<u8>()?.copy_to_slice(py, elements)?;
-    }
-    normalize(dtype, elements);
+    buffer.as_typed::<u8>()?.copy_to_slice(py, elements)?;
+    normalize(ty.dtype, elements);
     Ok(literal)
+}
+
+/// The tensor of this type with the bytes at `data`: copied, unless there are many; their owner is asked for and kept then.
+///
+/// # Errors
+/// If there is no memory for a copy.
+///
+/// # Safety
+/// So many bytes, those of the type, are there until this returns, and as long as their owner is; of none, `data` may be
+/// anything.
+pub(crate) unsafe fn of_bytes<O: Send + Sync + 'static>(
+    ty: &TensorType,
+    data: *const u8,
+    len: usize,
+    owner: impl FnOnce() -> Arc<O>,
+) -> PyResult<Literal> {
+    if len >= LARGE && ty.dtype != DType::Pred {
+        // SAFETY: the caller's promise; the literal keeps the owner.
+        let elements = unsafe { std::slice::from_raw_parts(data, len) };
+        return Literal::borrowed(ty.dtype, ty.shared_sizes(), elements, owner()).map_err(no_memory);
+    }
+    let mut literal = for_overwrite(ty)?;
+    let copy = literal.bytes_mut();
+    // SAFETY: the caller's promise, and the literal has as many bytes of its own.
+    unsafe { copy.as_mut_ptr().copy_from_nonoverlapping(data, len) };
+    normalize(ty.dtype, copy);
+    Ok(literal)
+}
+
+fn for_overwrite(ty: &TensorType) -> PyResult<Literal> {
+    Literal::try_for_overwrite(ty.dtype, ty.shared_sizes()).map_err(no_memory)
+}
+
+fn no_memory(error: impl Display) -> PyErr {
+    PyMemoryError::new_err(error.to_string())
 }

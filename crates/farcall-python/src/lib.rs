@@ -5,8 +5,8 @@
 //!   numbers, other arrays         bytes and shapes, or arrays of exactly the right type
 //! ```
 //!
-//! The module needs only Python's stable interface, and of NumPy's what all versions have since 1.15. What is no array of exactly the type that a program
-//! takes is converted by the package.
+//! The module needs only Python's stable interface, and of NumPy's what all versions have since 1.15. What is no array
+//! of exactly the type that a program takes is converted by the package.
 //!
 //! - `registry`: registries, targets, capsules.
 //! - `executable`: compiled programs; programs in other formats.
