@@ -41,6 +41,7 @@ from farcall._engine import (
 from farcall._farcall import MissingTargetError, Target, __version__
 from farcall._handlers import Handler, handler
 from farcall._ops import Library, Op, load
+from farcall._profile import Profile, StepTime
 
 __all__ = [
     "Attr",
@@ -55,10 +56,12 @@ __all__ = [
     "MissingTargetError",
     "Op",
     "Polymorphic",
+    "Profile",
     "Registry",
     "Skip",
     "Skipped",
     "StaleLibraryWarning",
+    "StepTime",
     "Target",
     "TensorType",
     "__version__",

@@ -14,6 +14,7 @@ from farcall import _blocks
 from farcall._arrays import TensorType, dtype_name, tensor_type, to_engine
 from farcall._blocks import BlockDecision, Lowering, Skipped
 from farcall._handlers import Callbacks, Handler
+from farcall._profile import Profile, StepTime
 from farcall._trees import Trees
 
 
@@ -289,6 +290,47 @@ class Executable:
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """`run(args)`, or the function that JAX has lowered or exported."""
         return _called(self.run, self._trees, args, kwargs)
+
+    def profile(self, /, *args: Any, runs: int = 10, **kwargs: Any) -> Profile:
+        """What runs spend their time on, by the steps of the plan:
+
+        >>> import farcall, numpy as np
+        >>> double = farcall.compile('''
+        ... func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
+        ...   %0 = stablehlo.add %x, %x : tensor<3xf32>
+        ...   return %0 : tensor<3xf32>
+        ... }''')
+        >>> [step] = double.profile(np.zeros(3, np.float32)).steps
+        >>> step.operation, step.origin, step.calls
+        ('elementwise add', '%0 at 3:10', 1.0)
+
+        Args:
+          args: what the program is called with, and `kwargs`.
+          runs: how many times it runs; once more before, which is not counted.
+
+        Returns:
+          The profile; printed, it is a table.
+
+        Raises:
+          ValueError: if `runs` is not positive. Otherwise as `run`.
+        """
+        if runs < 1:
+            raise ValueError(f"a profile is of one run or more, not of {runs}")
+        if self._trees is None:
+            inputs = _called(list, None, args, kwargs)
+        else:
+            inputs = self._trees.used(self._trees.leaves(args, kwargs))
+        times, steps = self._native.profile(_given(inputs, self._inputs), runs)
+        return Profile(
+            times,
+            [
+                StepTime(
+                    step, parent, operation, [tensor_type(*ty) for ty in results], origin,
+                    calls / runs, own / runs, total / runs, size, flops,
+                )
+                for step, parent, operation, results, origin, calls, own, total, size, flops in steps
+            ],
+        )
 
     def __repr__(self) -> str:
         def join(types: list[TensorType]) -> str:

@@ -340,3 +340,49 @@ def test_threads_share_an_executable():
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_a_profile_says_what_steps_take():
+    program = farcall.compile(
+        """
+func.func @main(%x: tensor<64x32xf32>, %n: tensor<i32>) -> tensor<64x64xf32> {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %r:2 = stablehlo.while(%i = %zero, %y = %x) : tensor<i32>, tensor<64x32xf32>
+  cond {
+    %c = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  } do {
+    %j = stablehlo.add %i, %one : tensor<i32>
+    %z = stablehlo.tanh %y : tensor<64x32xf32>
+    stablehlo.return %j, %z : tensor<i32>, tensor<64x32xf32>
+  }
+  %d = stablehlo.dot_general %r#1, %r#1, contracting_dims = [1] x [1] : (tensor<64x32xf32>, tensor<64x32xf32>) -> tensor<64x64xf32>
+  return %d : tensor<64x64xf32>
+}"""
+    )
+    profile = program.profile(np.ones((64, 32), np.float32), 3, runs=4)
+    assert len(profile.run_seconds) == 4
+    product = next(step for step in profile.steps if step.operation.startswith("dot "))
+    assert (product.calls, product.flops, product.parent) == (1, 2 * 64 * 64 * 32, None)
+    assert product.origin.startswith("%d at 15:") and product.results == [farcall.TensorType("f32", (64, 64))]
+    tanh = next(step for step in profile.steps if "tanh" in step.operation)
+    loop = profile.steps[tanh.parent]
+    assert tanh.calls == 3 and loop.operation == "while"
+    assert loop.total_seconds >= loop.seconds + tanh.seconds and loop.total_seconds <= max(profile.run_seconds)
+    head, columns, *rows = str(profile).splitlines()
+    assert head.startswith("4 runs, mean ") and columns.split()[:4] == ["step", "time", "share", "calls"]
+    assert any(" dot " in row and "%d at 15:" in row for row in rows) and "between steps" in rows[-1]
+    with pytest.raises(ValueError, match="one run or more"):
+        program.profile(np.ones((64, 32), np.float32), 3, runs=0)
+    with pytest.raises(TypeError, match="no names"):
+        program.profile(x=1)
+    with pytest.raises(TypeError):
+        program.profile(np.ones((64, 32), np.float32))
+
+
+def test_a_profile_of_a_function_of_jax():
+    jax = pytest.importorskip("jax")
+    lowered = jax.jit(lambda x, *, y: {"sum": x + y["b"]}).lower(np.ones(3, np.float32), y={"b": np.ones(3, np.float32)})
+    profile = farcall.compile(lowered).profile(np.ones(3, np.float32), y={"b": np.ones(3, np.float32)})
+    assert len(profile.run_seconds) == 10 and len(profile.steps) == 1

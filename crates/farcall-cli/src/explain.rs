@@ -9,7 +9,7 @@ use farcall::{Explanation, Life, Member, Plan};
 use serde_json::{Value, json};
 
 use crate::inputs::count;
-use crate::profile::{rows, shortened};
+use crate::profile::shortened;
 use crate::show::short_type;
 use crate::stats::bytes;
 use crate::terminal::{self, color};
@@ -56,7 +56,7 @@ fn named(member: &Member) -> String {
 }
 
 fn steps(out: &mut impl Write, plan: &Plan, explanation: &Explanation) -> Result<()> {
-    let rows = rows(plan);
+    let rows = plan.numbered();
     writeln!(out, "\n{}", count(rows.len(), "step"))?;
     let mut table = terminal::table(&["step", "runs on", "operation", "results", "places", "from"]);
     for row in &rows {
@@ -163,7 +163,7 @@ fn memory(out: &mut impl Write, plan: &Plan, explanation: &Explanation) -> Resul
 
 /// The same for programs that read it.
 pub(crate) fn json(plan: &Plan, explanation: &Explanation) -> Value {
-    let steps = rows(plan).into_iter().map(|row| {
+    let steps = plan.numbered().into_iter().map(|row| {
         let members = explanation.steps.get(row.number).map_or(&[][..], |step| &step.members);
         let buffers = |buffers: &[Buffer]| -> Vec<Value> {
             buffers.iter().map(|b| json!({ "type": short_type(&b.ty), "place": place(&b.slice) })).collect()

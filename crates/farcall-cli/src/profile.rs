@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use comfy_table::{Cell, CellAlignment};
 use farcall::ir::literal::Literal;
-use farcall::plan::Thunk;
+use farcall::plan::Numbered;
 use farcall::{Plan, Profile};
 use serde_json::{Value, json};
 
@@ -100,40 +100,6 @@ impl<'a> Measured<'a> {
     }
 }
 
-/// A thunk with its number.
-pub(crate) struct Row<'p> {
-    pub(crate) number: usize,
-    pub(crate) thunk: &'p Thunk,
-    /// The number of the loop or choice that it is nested in.
-    pub(crate) parent: Option<usize>,
-    /// In how many of them.
-    pub(crate) depth: usize,
-}
-
-/// All thunks, in order, each with what it is nested in.
-pub(crate) fn rows(plan: &Plan) -> Vec<Row<'_>> {
-    // Sequences that are open, the innermost last, each with the number of its thunk.
-    let mut open: Vec<(std::slice::Iter<'_, Thunk>, Option<usize>)> = vec![(plan.thunks.iter(), None)];
-    let mut rows: Vec<Row<'_>> = Vec::new();
-    while let Some((thunks, parent)) = open.last_mut() {
-        let Some(thunk) = thunks.next() else {
-            open.pop();
-            continue;
-        };
-        let (number, parent) = (rows.len(), *parent);
-        let depth = parent.map_or(0, |i: usize| rows[i].depth + 1);
-        rows.push(Row { number, thunk, parent, depth });
-        open.extend(thunk.bodies.iter().rev().map(|body| (body.iter(), Some(number))));
-    }
-    rows
-}
-
-/// What a thunk does, as a plan names it: the kind, and what tells it from others.
-pub(crate) fn operation(plan: &Plan, thunk: &Thunk) -> String {
-    let (kind, detail) = (thunk.op.kind(), plan.detail(thunk));
-    if detail.is_empty() { kind.to_owned() } else { format!("{kind} {detail}") }
-}
-
 /// The first characters of a text.
 pub(crate) fn shortened(text: String, width: usize) -> String {
     if text.chars().count() <= width {
@@ -156,29 +122,32 @@ fn print(plan: &Plan, profile: &Profile) -> Result<()> {
     let number = u32::try_from(profile.runs().len()).unwrap_or(u32::MAX).max(1);
     let share =
         |time: Duration| format!("{:.1} %", 100.0 * time.as_secs_f64() / runs.as_secs_f64().max(1e-12));
-    let mut rows = rows(plan);
+    let mut rows = plan.numbered();
     rows.retain(|row| profile.thunk(row.number).calls > 0);
     rows.sort_by_key(|row| std::cmp::Reverse(profile.thunk(row.number).own));
 
-    let mut table = terminal::table(&["time", "share", "calls", "per call", "operation", "result", "from"]);
+    let mut table =
+        terminal::table(&["step", "time", "share", "calls", "per call", "operation", "result", "from"]);
     let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
     for row in rows.iter().take(ROWS) {
         let time = profile.thunk(row.number);
         let each = time.total / u32::try_from(time.calls).unwrap_or(u32::MAX);
         let result = row.thunk.results().first().map(|b| short_type(&b.ty)).unwrap_or_default();
         table.add_row([
+            right(row.number.to_string()),
             right(duration(time.own / number)),
             right(share(time.own)),
             right(per_run(time.calls, number)),
             right(duration(each)),
-            Cell::new(shortened(operation(plan, row.thunk), WIDTH)),
+            Cell::new(shortened(plan.operation(row.thunk), WIDTH)),
             Cell::new(result),
             Cell::new(shortened(plan.origin(row.thunk).short(), WIDTH)),
         ]);
     }
     let mut last = |time: Duration, what: String| {
-        let cells = [right(duration(time / number)), right(share(time)), Cell::new(""), Cell::new("")];
-        table.add_row(cells.into_iter().chain([Cell::new(what), Cell::new(""), Cell::new("")]));
+        let [none, one] = [Cell::new(""), right(duration(time / number))];
+        let cells = [none.clone(), one, right(share(time)), none.clone(), none.clone()];
+        table.add_row(cells.into_iter().chain([Cell::new(what), none.clone(), none]));
     };
     if rows.len() > ROWS {
         let others = rows.iter().skip(ROWS).map(|row| profile.thunk(row.number).own).sum();
@@ -197,6 +166,12 @@ fn print(plan: &Plan, profile: &Profile) -> Result<()> {
         bytes(plan.arena_size)
     )?;
     writeln!(out, "{}", table.trim_fmt())?;
+    if number == 1 {
+        writeln!(
+            out,
+            "One run, and the first: nothing is in the caches yet. With --repeat N, a run that is not counted comes before."
+        )?;
+    }
     Ok(())
 }
 
@@ -216,7 +191,7 @@ fn as_json(plan: &Plan, profile: &Profile) -> Value {
     let types = |buffers: &[farcall::plan::Buffer]| -> Vec<String> {
         buffers.iter().map(|b| short_type(&b.ty)).collect()
     };
-    let each = rows(plan).into_iter().map(|Row { number, thunk, parent, .. }| {
+    let each = plan.numbered().into_iter().map(|Numbered { number, thunk, parent, .. }| {
         let (time, origin, work) = (profile.thunk(number), plan.origin(thunk), plan.work(thunk));
         json!({
             "thunk": number,

@@ -14,7 +14,6 @@ use farcall::profile::{Event, EventKind, Span};
 use farcall::{Plan, Profile};
 use serde_json::{Value, json};
 
-use crate::profile::operation;
 use crate::show::short_type;
 
 /// Number of the process in the trace, which has one.
@@ -82,13 +81,13 @@ impl Described {
         let (origin, work) = (plan.origin(thunk), plan.work(thunk));
         let args = json!({
             "from": origin.short(),
-            "operation": operation(plan, thunk),
+            "operation": plan.operation(thunk),
             "inputs": types(&thunk.inputs),
             "results": types(thunk.results()),
             "bytes": work.bytes,
             "flops": work.flops,
         });
-        let name = crate::profile::shortened(operation(plan, thunk), 60);
+        let name = crate::profile::shortened(plan.operation(thunk), 60);
         Described { name: json!(name).to_string(), kind: thunk.op.kind(), args: args.to_string() }
     }
 }

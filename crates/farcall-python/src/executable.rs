@@ -19,6 +19,7 @@ use crate::attributes::Attributes;
 use crate::elements::{literal, tensor_type};
 use crate::error::{self, guarded};
 use crate::lowering::compiling;
+use crate::profile::{self, Step, described};
 use crate::registry::Registry;
 use crate::run;
 
@@ -341,13 +342,13 @@ impl Executable {
     /// Element type and shape of each input.
     #[getter]
     fn inputs(&self) -> Vec<Described> {
-        self.inner.inputs().iter().map(describe).collect()
+        self.inner.inputs().iter().map(described).collect()
     }
 
     /// Element type and shape of each result.
     #[getter]
     fn outputs(&self) -> Vec<Described> {
-        self.inner.outputs().iter().map(describe).collect()
+        self.inner.outputs().iter().map(described).collect()
     }
 
     /// What runs: the thunks, and where their operands lie.
@@ -402,8 +403,19 @@ impl Executable {
             None => Ok(None),
         }
     }
-}
 
-fn describe(ty: &TensorType) -> Described {
-    (ty.dtype.name(), ty.sizes().to_vec())
+    /// Runs the program on inputs given as element type, shape and bytes, once and then `runs` times: the seconds that each
+    /// of these took, and the steps with theirs.
+    fn profile(
+        &self,
+        py: Python<'_>,
+        inputs: Vec<(String, Vec<usize>, Bound<'_, PyAny>)>,
+        runs: usize,
+    ) -> PyResult<(Vec<f64>, Vec<Step>)> {
+        let inputs = literals(inputs)?;
+        guarded(|| {
+            let profile = run::profiled(py, &self.inner, &inputs, runs)?;
+            Ok(profile::steps(&self.inner, &profile))
+        })
+    }
 }

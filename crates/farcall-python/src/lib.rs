@@ -36,6 +36,7 @@ mod hlo;
 mod linear;
 mod lowering;
 mod op;
+mod profile;
 mod registry;
 mod run;
 

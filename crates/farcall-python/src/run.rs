@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use farcall::custom_call::RunContext;
 use farcall::device::{Buffer, BufferError};
-use farcall::{ErrorCode, Executable, Interrupt, RunError};
+use farcall::{ErrorCode, Executable, Interrupt, Profile, RunError};
 use farcall_ir::Literal;
 use pyo3::exceptions::{PyException, PyRuntimeError};
 use pyo3::prelude::*;
@@ -31,29 +31,60 @@ thread_local! {
 /// The run's error as an exception, caused by what a handler of Python has raised; or an exception that is not an error,
 /// such as `KeyboardInterrupt`, as it was raised by such a handler or by that of a signal.
 pub(crate) fn run(py: Python<'_>, executable: &Executable, inputs: Vec<Literal>) -> PyResult<Vec<Literal>> {
+    interruptible(py, |run| {
+        literals(match run {
+            Some(run) => executable.execute_in(inputs, run),
+            None => executable.execute(inputs),
+        })
+    })
+}
+
+/// Runs a program once, and then so many times with a profile.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn profiled(
+    py: Python<'_>,
+    executable: &Executable,
+    inputs: &[Literal],
+    runs: usize,
+) -> PyResult<Profile> {
+    let mut profile = Profile::new();
+    interruptible(py, |run| executable.run_profiled(inputs, run, &mut Profile::new()).map(drop))?;
+    for _ in 0..runs {
+        interruptible(py, |run| executable.run_profiled(inputs, run, &mut profile).map(drop))?;
+    }
+    Ok(profile)
+}
+
+/// A run, without the interpreter's lock; on the main thread, with what asks for signals.
+fn interruptible<R: Send>(
+    py: Python<'_>,
+    run: impl FnOnce(Option<&RunContext>) -> Result<R, RunError> + Send,
+) -> PyResult<R> {
     let untold = handler::UntoldFrame::new();
     if !IS_MAIN.with(|is| *is) {
-        let outcome = py.detach(|| literals(executable.execute(inputs)));
+        let outcome = py.detach(|| run(None));
         return finished(py, None, untold, outcome);
     }
     // A handler may run a program in turn.
-    let mut run = CONTEXT
+    let mut context = CONTEXT
         .take()
         .unwrap_or_else(|| RunContext::new().with_interrupt(Arc::new(Interrupt::asking(has_raised))));
-    run.next_run();
-    let outcome = py.detach(|| literals(executable.execute_in(inputs, &run)));
-    CONTEXT.set(Some(run));
+    context.next_run();
+    let outcome = py.detach(|| run(Some(&context)));
+    CONTEXT.set(Some(context));
     finished(py, RAISED.take(), untold, outcome)
 }
 
 /// The outcome of a run in Python's terms. Of several exceptions, the first that is no `Exception` counts; if all are, that
 /// of the signal's handler before those of functions.
-fn finished(
+fn finished<R>(
     py: Python<'_>,
     signal: Option<PyErr>,
     untold: handler::UntoldFrame,
-    outcome: Result<Vec<Literal>, RunError>,
-) -> PyResult<Vec<Literal>> {
+    outcome: Result<R, RunError>,
+) -> PyResult<R> {
     let untold = untold.finish().map(|(name, raised)| {
         if !raised.is_instance_of::<PyException>(py) {
             return raised;

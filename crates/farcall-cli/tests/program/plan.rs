@@ -230,7 +230,7 @@ fn the_middle_form_is_shown() {
               }
             }
 
-            // after cse, pass 10 of 24
+            // after cse, pass 11 of 24
             module {
               func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<2x3xf32> {
                 %cst = stablehlo.constant dense<1.000000e+00> : tensor<f32>
@@ -305,7 +305,7 @@ fn passes_are_listed_and_named() {
             │ recompute    ┆ makes values again where that is less work than storing them         │
             │ simplify     ┆ applies algebraic rules, each by its name                            │
             │ sink         ┆ makes large values from small ones just before they are taken        │
-            │ sorts        ┆ sorts no more of each line than is needed                            │
+            │ slices       ┆ makes no more of a value than slices take                            │
             │ transposes   ┆ lets products read and write what is transposed                      │
             │ unroll       ┆ writes out loops of a few iterations                                 │
             │ layouts      ┆ transposes what custom calls take and return in other layouts        │
@@ -315,7 +315,7 @@ fn passes_are_listed_and_named() {
             │ assign       ┆ gives every value a place                                            │
             └──────────────┴──────────────────────────────────────────────────────────────────────┘
 
-            run by default  expand,excess,canonicalize,unroll,fold,simplify,transposes,cse,licm,cse,dce,double,sorts,recompute,fuse,dce,products,fills,sink
+            run by default  expand,excess,canonicalize,unroll,fold,simplify,transposes,cse,licm,slices,cse,dce,double,recompute,fuse,dce,products,fills,sink
             needed          expand,excess,dce
             always last     layouts,copies,coalesce,donate,assign
         "#]],
@@ -336,8 +336,8 @@ fn passes_are_listed_and_named() {
     folder.fails(
         &["run", "p.mlir", "--dump", "cse", "--passes", "default,-cse,-fuse"],
         expect![[r#"
-        error: the pass cse does not run; those that do are expand,excess,canonicalize,unroll,fold,simplify,transposes,licm,dce,double,sorts,recompute,dce,products,fills,sink
-    "#]],
+            error: the pass cse does not run; those that do are expand,excess,canonicalize,unroll,fold,simplify,transposes,licm,slices,dce,double,recompute,dce,products,fills,sink
+        "#]],
     );
     folder.fails(
         &["run", "p.mlir", "--dump", "licm", "--passes", "needed"],

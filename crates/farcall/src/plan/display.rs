@@ -96,6 +96,12 @@ fn sequence(f: &mut fmt::Formatter<'_>, plan: &Plan, thunks: &[Thunk], depth: us
 }
 
 impl Plan {
+    /// What a thunk does, in a few words: its kind, and what tells it from others of that.
+    pub fn operation(&self, thunk: &Thunk) -> String {
+        let (kind, detail) = (thunk.op.kind(), self.detail(thunk));
+        if detail.is_empty() { kind.to_owned() } else { format!("{kind} {detail}") }
+    }
+
     /// What tells a thunk from others of its kind, as dumps show it: a target, the operation that is evaluated, what a
     /// kernel says (of a fusion, its members). May be empty.
     pub fn detail(&self, thunk: &Thunk) -> String {

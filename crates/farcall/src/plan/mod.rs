@@ -375,10 +375,42 @@ fn types(buffers: &[Buffer]) -> SmallVec<[&TensorType; 8]> {
     buffers.iter().map(|b| &b.ty).collect()
 }
 
+/// A thunk of a plan with its number: that of a step, as [`Profile`](crate::Profile) and
+/// [`Explanation`](crate::Explanation) count them.
+#[derive(Clone, Copy, Debug)]
+pub struct Numbered<'p> {
+    /// Its place in the order in which [`Plan::walk`] visits thunks.
+    pub number: usize,
+    /// The thunk.
+    pub thunk: &'p Thunk,
+    /// The number of the loop or choice that it is nested in.
+    pub parent: Option<usize>,
+    /// In how many of them.
+    pub depth: usize,
+}
+
 impl Plan {
     /// Calls `visit` for every thunk, nested ones included.
     pub fn walk<'a>(&'a self, visit: &mut dyn FnMut(&'a Thunk)) {
         self.thunks.iter().for_each(|t| t.walk(visit));
+    }
+
+    /// Every thunk with its number, in that order, and what it is nested in.
+    pub fn numbered(&self) -> Vec<Numbered<'_>> {
+        // Sequences that are open, the innermost last, each with the number of its thunk.
+        let mut open: Vec<(std::slice::Iter<'_, Thunk>, Option<usize>)> = vec![(self.thunks.iter(), None)];
+        let mut all: Vec<Numbered<'_>> = Vec::new();
+        while let Some((thunks, parent)) = open.last_mut() {
+            let Some(thunk) = thunks.next() else {
+                open.pop();
+                continue;
+            };
+            let (number, parent) = (all.len(), *parent);
+            let depth = parent.map_or(0, |i: usize| all[i].depth + 1);
+            all.push(Numbered { number, thunk, parent, depth });
+            open.extend(thunk.bodies.iter().rev().map(|body| (body.iter(), Some(number))));
+        }
+        all
     }
 
     /// Number of thunks by kind, in order of the kinds' names.

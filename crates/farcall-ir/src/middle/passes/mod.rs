@@ -18,7 +18,7 @@ pub mod products;
 pub mod recompute;
 pub mod simplify;
 pub mod sink;
-pub mod sorts;
+pub mod slices;
 pub mod transposes;
 pub mod unroll;
 
@@ -88,7 +88,7 @@ pub static ALL: &[&Pass] = &[
     &recompute::PASS,
     &simplify::PASS,
     &sink::PASS,
-    &sorts::PASS,
+    &slices::PASS,
     &transposes::PASS,
     &unroll::PASS,
 ];

@@ -27,8 +27,6 @@ enum Simpler {
     Op(Op, Vec<ValueId>),
     /// A function of two elements, on one value everywhere and on the elements of another one in another shape.
     Each(Binary, [ValueId; 2]),
-    /// An operation on the result of another one on a value, of which both make the same type.
-    Twice(Op, Op, ValueId),
     /// A value, multiplied by a number.
     Scaled(ValueId, Scalar),
     /// An operation on values in these shapes, whose result has this one.
@@ -73,7 +71,6 @@ static RULES: &[Rule] = &[
     rule("reduce_one", reduce_one),
     rule("reduce_by_one", reduce_by_one),
     rule("slice_of_slice", slice_of_slice),
-    rule("slice_of_reverse", slice_of_reverse),
     rule("slice_of_concatenate", slice_of_concatenate),
     rule("convert_of_convert", convert_of_convert),
     rule("known_start", known_start),
@@ -123,12 +120,6 @@ fn simplify(r: &mut Rewriter<'_>, id: InstId, cx: &Context) -> bool {
         Simpler::Op(op, operands) => {
             r.set_op(id, op);
             r.set_operands(id, operands);
-        }
-        Simpler::Twice(first, then, x) => {
-            let Some(ty) = at.result().cloned() else { return false };
-            let x = r.value_before(id, first, [x], ty);
-            r.set_op(id, then);
-            r.set_operands(id, [x]);
         }
         Simpler::Each(op, [one, x]) => {
             let Some(ty) = at.result().cloned() else { return false };
@@ -527,33 +518,8 @@ fn reduce_by_one(at: &At<'_>) -> Option<Simpler> {
 
 fn slice_of_slice(at: &At<'_>) -> Option<Simpler> {
     let (made, x) = inner(at, |op| matches!(op, Op::Slice(_)))?;
-    let (Op::Slice(outer), Op::Slice(first)) = (at.op(), made.op()) else { return None };
-    let each = |f: &dyn Fn(usize) -> usize| (0..outer.start.len()).map(f).collect::<Vec<usize>>();
-    let sizes = at.result()?.sizes();
-    // A slice of nothing may begin behind the end.
-    let first_of = |d: usize| first.start[d] + outer.start[d] * first.strides[d];
-    let start = each(&|d| if sizes[d] == 0 { 0 } else { first_of(d) });
-    let strides = each(&|d| first.strides[d] * outer.strides[d]);
-    let limit = each(&|d| if sizes[d] == 0 { 0 } else { start[d] + (sizes[d] - 1) * strides[d] + 1 });
-    Some(Simpler::Op(Op::Slice(Slice { start, limit, strides }), vec![x]))
-}
-
-/// The reverse of the slice of what is sorted, of which then less need be. (Others are made once, for all slices.)
-fn slice_of_reverse(at: &At<'_>) -> Option<Simpler> {
-    let Op::Slice(slice) = at.op() else { return None };
-    let made = at.made(at.first()?)?;
-    let (Op::Reverse { dims }, [x]) = (made.op(), made.operands()) else { return None };
-    if !matches!(at.made(*x)?.op(), Op::Sort { .. }) {
-        return None;
-    }
-    let (from, to) = (at.ty(*x)?.sizes(), at.result()?.sizes());
-    let mut slice = slice.clone();
-    for d in dims.iter().copied().filter(|d| to[*d] > 0) {
-        let last = slice.start[d] + (to[d] - 1) * slice.strides[d];
-        slice.limit[d] = from[d] - slice.start[d];
-        slice.start[d] = from[d] - 1 - last;
-    }
-    Some(Simpler::Twice(Op::Slice(slice), made.op().clone(), *x))
+    let (Op::Slice(second), Op::Slice(first)) = (at.op(), made.op()) else { return None };
+    Some(Simpler::Op(Op::Slice(first.then(second)), vec![x]))
 }
 
 /// A slice that lies within one of the parts.

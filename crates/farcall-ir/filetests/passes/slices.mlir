@@ -1,0 +1,328 @@
+// passes: slices
+// Only the first elements are taken, of both results, and not as many of each.
+func.func @main(%x: tensor<2x32xf32>) -> (tensor<2x3xf32>, tensor<1x2xi32>) {
+  %i = stablehlo.iota dim = 1 : tensor<2x32xi32>
+  %s:2 = "stablehlo.sort"(%x, %i) <{dimension = 1 : i64, is_stable = true}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>, %c: tensor<i32>, %d: tensor<i32>):
+    %g = stablehlo.compare GT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %g : tensor<i1>
+  }) : (tensor<2x32xf32>, tensor<2x32xi32>) -> (tensor<2x32xf32>, tensor<2x32xi32>)
+  %v = stablehlo.slice %s#0 [0:2, 0:3] : (tensor<2x32xf32>) -> tensor<2x3xf32>
+  %p = stablehlo.slice %s#1 [1:2, 0:2] : (tensor<2x32xi32>) -> tensor<1x2xi32>
+  return %v, %p : tensor<2x3xf32>, tensor<1x2xi32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2x32xf32>) -> (tensor<2x3xf32>, tensor<1x2xi32>) {
+    %0 = stablehlo.iota dim = 1 : tensor<2x32xi32>
+    %1:2 = "stablehlo.sort"(%arg0, %0) <{dimension = 1 : i64, farcall.part = array<i64: 0, 3>, is_stable = true}> ({
+    ^bb0(%arg1: tensor<f32>, %arg2: tensor<f32>, %arg3: tensor<i32>, %arg4: tensor<i32>):
+      %3 = stablehlo.compare GT, %arg1, %arg2 : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      stablehlo.return %3 : tensor<i1>
+    }) : (tensor<2x32xf32>, tensor<2x32xi32>) -> (tensor<2x3xf32>, tensor<2x3xi32>)
+    %2 = stablehlo.slice %1#1 [1:2, 0:2] : (tensor<2x3xi32>) -> tensor<1x2xi32>
+    return %1#0, %2 : tensor<2x3xf32>, tensor<1x2xi32>
+  }
+}
+// -----
+// passes: slices
+// The last ones, and some before them, of which one is left out.
+func.func @main(%x: tensor<32x2xi32>) -> (tensor<2x2xi32>, tensor<2x2xi32>, tensor<1x2xi32>) {
+  %s = "stablehlo.sort"(%x) <{dimension = 0 : i64}> ({
+  ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+    %g = stablehlo.compare LT, %a, %b : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %g : tensor<i1>
+  }) : (tensor<32x2xi32>) -> tensor<32x2xi32>
+  %last = stablehlo.slice %s [30:32, 0:2] : (tensor<32x2xi32>) -> tensor<2x2xi32>
+  %some = stablehlo.slice %s [28:31:2, 0:2] : (tensor<32x2xi32>) -> tensor<2x2xi32>
+  %one = stablehlo.slice %s [29:30, 0:2] : (tensor<32x2xi32>) -> tensor<1x2xi32>
+  return %last, %some, %one : tensor<2x2xi32>, tensor<2x2xi32>, tensor<1x2xi32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<32x2xi32>) -> (tensor<2x2xi32>, tensor<2x2xi32>, tensor<1x2xi32>) {
+    %0 = "stablehlo.sort"(%arg0) <{dimension = 0 : i64, farcall.part = array<i64: 28, 32>}> ({
+    ^bb0(%arg1: tensor<i32>, %arg2: tensor<i32>):
+      %4 = stablehlo.compare LT, %arg1, %arg2 : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %4 : tensor<i1>
+    }) : (tensor<32x2xi32>) -> tensor<4x2xi32>
+    %1 = stablehlo.slice %0 [2:4, 0:2] : (tensor<4x2xi32>) -> tensor<2x2xi32>
+    %2 = stablehlo.slice %0 [0:3:2, 0:2] : (tensor<4x2xi32>) -> tensor<2x2xi32>
+    %3 = stablehlo.slice %0 [1:2, 0:2] : (tensor<4x2xi32>) -> tensor<1x2xi32>
+    return %1, %2, %3 : tensor<2x2xi32>, tensor<2x2xi32>, tensor<1x2xi32>
+  }
+}
+// -----
+// passes: slices
+// A quarter of them: as fast in order.
+func.func @main(%x: tensor<16xi32>) -> tensor<4xi32> {
+  %s = "stablehlo.sort"(%x) <{dimension = 0 : i64}> ({
+  ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+    %g = stablehlo.compare LT, %a, %b : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %g : tensor<i1>
+  }) : (tensor<16xi32>) -> tensor<16xi32>
+  %v = stablehlo.slice %s [0:4] : (tensor<16xi32>) -> tensor<4xi32>
+  return %v : tensor<4xi32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<16xi32>) -> tensor<4xi32> {
+    %0 = "stablehlo.sort"(%arg0) <{dimension = 0 : i64}> ({
+    ^bb0(%arg1: tensor<i32>, %arg2: tensor<i32>):
+      %2 = stablehlo.compare LT, %arg1, %arg2 : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %2 : tensor<i1>
+    }) : (tensor<16xi32>) -> tensor<16xi32>
+    %1 = stablehlo.slice %0 [0:4] : (tensor<16xi32>) -> tensor<4xi32>
+    return %1 : tensor<4xi32>
+  }
+}
+// -----
+// passes: slices
+// Something else takes all of them, too.
+func.func @main(%x: tensor<16xi32>) -> (tensor<2xi32>, tensor<16xi32>) {
+  %s = "stablehlo.sort"(%x) <{dimension = 0 : i64}> ({
+  ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+    %g = stablehlo.compare LT, %a, %b : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %g : tensor<i1>
+  }) : (tensor<16xi32>) -> tensor<16xi32>
+  %v = stablehlo.slice %s [0:2] : (tensor<16xi32>) -> tensor<2xi32>
+  return %v, %s : tensor<2xi32>, tensor<16xi32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<16xi32>) -> (tensor<2xi32>, tensor<16xi32>) {
+    %0 = "stablehlo.sort"(%arg0) <{dimension = 0 : i64}> ({
+    ^bb0(%arg1: tensor<i32>, %arg2: tensor<i32>):
+      %2 = stablehlo.compare LT, %arg1, %arg2 : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %2 : tensor<i1>
+    }) : (tensor<16xi32>) -> tensor<16xi32>
+    %1 = stablehlo.slice %0 [0:2] : (tensor<16xi32>) -> tensor<2xi32>
+    return %1, %0 : tensor<2xi32>, tensor<16xi32>
+  }
+}
+// -----
+// passes: slices
+// Nothing of it is taken.
+func.func @main(%x: tensor<16xi32>) -> tensor<0xi32> {
+  %s = "stablehlo.sort"(%x) <{dimension = 0 : i64}> ({
+  ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+    %g = stablehlo.compare LT, %a, %b : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %g : tensor<i1>
+  }) : (tensor<16xi32>) -> tensor<16xi32>
+  %v = stablehlo.slice %s [2:2] : (tensor<16xi32>) -> tensor<0xi32>
+  return %v : tensor<0xi32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<16xi32>) -> tensor<0xi32> {
+    %0 = "stablehlo.sort"(%arg0) <{dimension = 0 : i64}> ({
+    ^bb0(%arg1: tensor<i32>, %arg2: tensor<i32>):
+      %2 = stablehlo.compare LT, %arg1, %arg2 : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %2 : tensor<i1>
+    }) : (tensor<16xi32>) -> tensor<16xi32>
+    %1 = stablehlo.slice %0 [2:2] : (tensor<16xi32>) -> tensor<0xi32>
+    return %1 : tensor<0xi32>
+  }
+}
+// -----
+// passes: slices
+// One in the middle: it takes as long as all of them.
+func.func @main(%x: tensor<16xi32>) -> tensor<1xi32> {
+  %s = "stablehlo.sort"(%x) <{dimension = 0 : i64}> ({
+  ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+    %g = stablehlo.compare LT, %a, %b : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %g : tensor<i1>
+  }) : (tensor<16xi32>) -> tensor<16xi32>
+  %v = stablehlo.slice %s [8:9] : (tensor<16xi32>) -> tensor<1xi32>
+  return %v : tensor<1xi32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<16xi32>) -> tensor<1xi32> {
+    %0 = "stablehlo.sort"(%arg0) <{dimension = 0 : i64}> ({
+    ^bb0(%arg1: tensor<i32>, %arg2: tensor<i32>):
+      %2 = stablehlo.compare LT, %arg1, %arg2 : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %2 : tensor<i1>
+    }) : (tensor<16xi32>) -> tensor<16xi32>
+    %1 = stablehlo.slice %0 [8:9] : (tensor<16xi32>) -> tensor<1xi32>
+    return %1 : tensor<1xi32>
+  }
+}
+// -----
+// passes: slices
+func.func @main(%a: tensor<16x5xf32>) -> tensor<2x2xf32> {
+  // Rows 14 and 11.
+  %s = "stablehlo.sort"(%a) <{dimension = 0 : i64}> ({
+  ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+    %l = stablehlo.compare LT, %x, %y, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %l : tensor<i1>
+  }) : (tensor<16x5xf32>) -> tensor<16x5xf32>
+  %r = stablehlo.reverse %s, dims = [0] : tensor<16x5xf32>
+  %t = stablehlo.slice %r [1:6:3, 2:4] : (tensor<16x5xf32>) -> tensor<2x2xf32>
+  return %t : tensor<2x2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<16x5xf32>) -> tensor<2x2xf32> {
+    %0 = "stablehlo.sort"(%arg0) <{dimension = 0 : i64}> ({
+    ^bb0(%arg1: tensor<f32>, %arg2: tensor<f32>):
+      %3 = stablehlo.compare LT, %arg1, %arg2, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      stablehlo.return %3 : tensor<i1>
+    }) : (tensor<16x5xf32>) -> tensor<16x5xf32>
+    %1 = stablehlo.slice %0 [11:15:3, 2:4] : (tensor<16x5xf32>) -> tensor<2x2xf32>
+    %2 = stablehlo.reverse %1, dims = [0] : tensor<2x2xf32>
+    return %2 : tensor<2x2xf32>
+  }
+}
+// -----
+// passes: slices
+func.func @main(%a: tensor<4xf32>) -> tensor<0xf32> {
+  // Nothing.
+  %s = "stablehlo.sort"(%a) <{dimension = 0 : i64}> ({
+  ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+    %l = stablehlo.compare LT, %x, %y, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %l : tensor<i1>
+  }) : (tensor<4xf32>) -> tensor<4xf32>
+  %r = stablehlo.reverse %s, dims = [0] : tensor<4xf32>
+  %t = stablehlo.slice %r [3:3] : (tensor<4xf32>) -> tensor<0xf32>
+  return %t : tensor<0xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<4xf32>) -> tensor<0xf32> {
+    %0 = "stablehlo.sort"(%arg0) <{dimension = 0 : i64}> ({
+    ^bb0(%arg1: tensor<f32>, %arg2: tensor<f32>):
+      %3 = stablehlo.compare LT, %arg1, %arg2, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      stablehlo.return %3 : tensor<i1>
+    }) : (tensor<4xf32>) -> tensor<4xf32>
+    %1 = stablehlo.reverse %0, dims = [0] : tensor<4xf32>
+    %2 = stablehlo.slice %1 [3:3] : (tensor<4xf32>) -> tensor<0xf32>
+    return %2 : tensor<0xf32>
+  }
+}
+// -----
+// passes: slices
+func.func @main(%a: tensor<4xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+  // Reversed once, for both.
+  %r = stablehlo.reverse %a, dims = [0] : tensor<4xf32>
+  %even = stablehlo.slice %r [0:4:2] : (tensor<4xf32>) -> tensor<2xf32>
+  %odd = stablehlo.slice %r [1:4:2] : (tensor<4xf32>) -> tensor<2xf32>
+  return %even, %odd : tensor<2xf32>, tensor<2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<4xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+    %0 = stablehlo.reverse %arg0, dims = [0] : tensor<4xf32>
+    %1 = stablehlo.slice %0 [0:4:2] : (tensor<4xf32>) -> tensor<2xf32>
+    %2 = stablehlo.slice %0 [1:4:2] : (tensor<4xf32>) -> tensor<2xf32>
+    return %1, %2 : tensor<2xf32>, tensor<2xf32>
+  }
+}
+// -----
+// passes: slices
+// One row of what operations on elements make, and of what moves them.
+func.func @main(%x: tensor<6x9xf32>, %p: tensor<i1>, %b: tensor<9xf32>, %one: tensor<6x1xf32>) -> tensor<1x9xf64> {
+  %t = stablehlo.transpose %x, dims = [1, 0] : (tensor<6x9xf32>) -> tensor<9x6xf32>
+  %e = stablehlo.exponential %t : tensor<9x6xf32>
+  %u = stablehlo.transpose %e, dims = [1, 0] : (tensor<9x6xf32>) -> tensor<6x9xf32>
+  %bs = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<9xf32>) -> tensor<6x9xf32>
+  %os = stablehlo.broadcast_in_dim %one, dims = [0, 1] : (tensor<6x1xf32>) -> tensor<6x9xf32>
+  %a = stablehlo.add %u, %bs : tensor<6x9xf32>
+  %m = stablehlo.multiply %a, %os : tensor<6x9xf32>
+  %q = stablehlo.select %p, %m, %bs : tensor<i1>, tensor<6x9xf32>
+  %c = stablehlo.convert %q : (tensor<6x9xf32>) -> tensor<6x9xf64>
+  %s = stablehlo.slice %c [5:6, 0:9] : (tensor<6x9xf64>) -> tensor<1x9xf64>
+  return %s : tensor<1x9xf64>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<6x9xf32>, %arg1: tensor<i1>, %arg2: tensor<9xf32>, %arg3: tensor<6x1xf32>) -> tensor<1x9xf64> {
+    %0 = stablehlo.slice %arg0 [5:6, 0:9] : (tensor<6x9xf32>) -> tensor<1x9xf32>
+    %1 = stablehlo.transpose %0, dims = [1, 0] : (tensor<1x9xf32>) -> tensor<9x1xf32>
+    %2 = stablehlo.exponential %1 : tensor<9x1xf32>
+    %3 = stablehlo.transpose %2, dims = [1, 0] : (tensor<9x1xf32>) -> tensor<1x9xf32>
+    %4 = stablehlo.broadcast_in_dim %arg2, dims = [1] : (tensor<9xf32>) -> tensor<6x9xf32>
+    %5 = stablehlo.slice %arg3 [5:6, 0:1] : (tensor<6x1xf32>) -> tensor<1x1xf32>
+    %6 = stablehlo.broadcast_in_dim %5, dims = [0, 1] : (tensor<1x1xf32>) -> tensor<1x9xf32>
+    %7 = stablehlo.broadcast_in_dim %arg2, dims = [1] : (tensor<9xf32>) -> tensor<1x9xf32>
+    %8 = stablehlo.add %3, %7 : tensor<1x9xf32>
+    %9 = stablehlo.multiply %8, %6 : tensor<1x9xf32>
+    %10 = stablehlo.broadcast_in_dim %arg2, dims = [1] : (tensor<9xf32>) -> tensor<1x9xf32>
+    %11 = stablehlo.select %arg1, %9, %10 : tensor<i1>, tensor<1x9xf32>
+    %12 = stablehlo.convert %11 : (tensor<1x9xf32>) -> tensor<1x9xf64>
+    return %12 : tensor<1x9xf64>
+  }
+}
+// -----
+// passes: slices
+// What is taken twice is made once.
+func.func @main(%x: tensor<8xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+  %i = stablehlo.iota dim = 0 : tensor<8xf32>
+  %a = stablehlo.add %x, %i : tensor<8xf32>
+  %e = stablehlo.exponential %a : tensor<8xf32>
+  %y = stablehlo.multiply %e, %e : tensor<8xf32>
+  %n = stablehlo.negate %y : tensor<8xf32>
+  %s = stablehlo.slice %n [0:2] : (tensor<8xf32>) -> tensor<2xf32>
+  %t = stablehlo.slice %y [0:2] : (tensor<8xf32>) -> tensor<2xf32>
+  return %s, %t : tensor<2xf32>, tensor<2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<8xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+    %0 = stablehlo.iota dim = 0 : tensor<2xf32>
+    %1 = stablehlo.slice %arg0 [0:2] : (tensor<8xf32>) -> tensor<2xf32>
+    %2 = stablehlo.add %1, %0 : tensor<2xf32>
+    %3 = stablehlo.exponential %2 : tensor<2xf32>
+    %4 = stablehlo.multiply %3, %3 : tensor<2xf32>
+    %5 = stablehlo.negate %4 : tensor<2xf32>
+    return %5, %4 : tensor<2xf32>, tensor<2xf32>
+  }
+}
+// -----
+// passes: slices
+// Several parts, not the same: what lies around them all, of each row every second.
+func.func @main(%x: tensor<4x20xf32>) -> (tensor<2x1xf32>, tensor<2x2xf32>) {
+  %y = stablehlo.slice %x [0:4:2, 0:20] : (tensor<4x20xf32>) -> tensor<2x20xf32>
+  %e = stablehlo.exponential %y : tensor<2x20xf32>
+  %s = stablehlo.slice %e [0:2, 3:4] : (tensor<2x20xf32>) -> tensor<2x1xf32>
+  %t = stablehlo.slice %e [0:2, 4:8:2] : (tensor<2x20xf32>) -> tensor<2x2xf32>
+  return %s, %t : tensor<2x1xf32>, tensor<2x2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<4x20xf32>) -> (tensor<2x1xf32>, tensor<2x2xf32>) {
+    %0 = stablehlo.slice %arg0 [0:3:2, 3:8] : (tensor<4x20xf32>) -> tensor<2x5xf32>
+    %1 = stablehlo.exponential %0 : tensor<2x5xf32>
+    %2 = stablehlo.slice %1 [0:2, 0:1] : (tensor<2x5xf32>) -> tensor<2x1xf32>
+    %3 = stablehlo.slice %1 [0:2, 1:5:2] : (tensor<2x5xf32>) -> tensor<2x2xf32>
+    return %2, %3 : tensor<2x1xf32>, tensor<2x2xf32>
+  }
+}
+// -----
+// passes: slices
+// The halves of a value are all of it; what is returned is needed; and sums stay as they are.
+func.func @main(%x: tensor<8x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>, tensor<8x4xf32>, tensor<1x4xf32>, tensor<1xf32>) {
+  %e = stablehlo.exponential %x : tensor<8x4xf32>
+  %s = stablehlo.slice %e [0:4, 0:4] : (tensor<8x4xf32>) -> tensor<4x4xf32>
+  %t = stablehlo.slice %e [4:8, 0:4] : (tensor<8x4xf32>) -> tensor<4x4xf32>
+  %f = stablehlo.sine %x : tensor<8x4xf32>
+  %u = stablehlo.slice %f [0:1, 0:4] : (tensor<8x4xf32>) -> tensor<1x4xf32>
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %sum = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<8x4xf32>, tensor<f32>) -> tensor<8xf32>
+  %v = stablehlo.slice %sum [0:1] : (tensor<8xf32>) -> tensor<1xf32>
+  return %s, %t, %f, %u, %v : tensor<4x4xf32>, tensor<4x4xf32>, tensor<8x4xf32>, tensor<1x4xf32>, tensor<1xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<8x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>, tensor<8x4xf32>, tensor<1x4xf32>, tensor<1xf32>) {
+    %0 = stablehlo.exponential %arg0 : tensor<8x4xf32>
+    %1 = stablehlo.slice %0 [0:4, 0:4] : (tensor<8x4xf32>) -> tensor<4x4xf32>
+    %2 = stablehlo.slice %0 [4:8, 0:4] : (tensor<8x4xf32>) -> tensor<4x4xf32>
+    %3 = stablehlo.sine %arg0 : tensor<8x4xf32>
+    %4 = stablehlo.slice %3 [0:1, 0:4] : (tensor<8x4xf32>) -> tensor<1x4xf32>
+    %cst = stablehlo.constant dense<0.000000e+00> : tensor<f32>
+    %5 = stablehlo.reduce(%arg0 init: %cst) applies stablehlo.add across dimensions = [1] : (tensor<8x4xf32>, tensor<f32>) -> tensor<8xf32>
+    %6 = stablehlo.slice %5 [0:1] : (tensor<8xf32>) -> tensor<1xf32>
+    return %1, %2, %3, %4, %6 : tensor<4x4xf32>, tensor<4x4xf32>, tensor<8x4xf32>, tensor<1x4xf32>, tensor<1xf32>
+  }
+}

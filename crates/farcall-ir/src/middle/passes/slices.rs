@@ -1,0 +1,227 @@
+//! What only slices take is made as far as they take it.
+//!
+//! ```text
+//! y = exp(x: [6, 9]);  top = slice(y, [0:1, 0:9])      ──▶  x' = slice(x, [0:1, 0:9]);  top = exp(x')
+//! s = sort(x: [100]);  last = slice(s, [90:100])       ──▶  last = sort(x), part [90, 100]
+//! ```
+//!
+//! The last position of what a model computes for all of them is such a slice; `jax.numpy.sort(x)[-10:]`,
+//! `argsort(x)[:10]` and `approx_max_k` are the other kind. (Not all of them are `chlo.top_k`, whose order has a place for
+//! NaNs.) Slices move up through operations on elements, and through what moves elements; an operation that adds up
+//! stays, since the order in which it adds may depend on its size.
+
+use super::{Context, Pass, regions_inside_out};
+use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
+use crate::op::{Op, Slice};
+use crate::types::Type;
+
+/// Parts of what is sliced.
+pub static PASS: Pass = Pass { name: "slices", about: "makes no more of a value than slices take", run };
+
+/// A part is sorted by itself if whole lines have this many times as many elements: more are as fast in order.
+const WORTH: usize = 8;
+/// What several slices take together is made alone if the whole has this many times as many elements.
+const APART: usize = 2;
+
+fn run(func: &mut Func, _: &Context) {
+    let regions = regions_inside_out(func);
+    let mut r = Rewriter::new(func);
+    for region in regions {
+        let insts = r.func().region(region).insts();
+        let mut open: Vec<ValueId> = insts.filter_map(|inst| slice_of(inst).map(|(x, _)| x)).collect();
+        while let Some(value) = open.pop() {
+            let Some(maker) = r.func().defining_inst(value).map(|inst| inst.id()) else { continue };
+            if let Some(part) = part(&r, maker) {
+                make_only(&mut r, maker, &part);
+                open.extend(r.func().inst(maker).operands().iter().filter_map(|x| taken_of(&r, *x)));
+            }
+        }
+    }
+}
+
+/// The operand of a slice, and what it takes.
+fn slice_of(inst: Inst<'_>) -> Option<(ValueId, &Slice)> {
+    match (inst.op(), inst.operands()) {
+        (Op::Slice(slice), [x]) => Some((*x, slice)),
+        _ => None,
+    }
+}
+
+/// What a value is a slice of.
+fn taken_of(r: &Rewriter<'_>, value: ValueId) -> Option<ValueId> {
+    slice_of(r.func().defining_inst(value)?).map(|(x, _)| x)
+}
+
+/// A part of an instruction's results.
+struct Part {
+    /// Which.
+    slice: Slice,
+    /// What makes it.
+    op: Op,
+    /// What that takes of each operand; `None` is all of it.
+    operands: Vec<Option<Slice>>,
+}
+
+/// The part of an instruction's results that is taken, if it can be made alone, for less.
+fn part(r: &Rewriter<'_>, inst: InstId) -> Option<Part> {
+    let inst = r.func().inst(inst);
+    let (slice, same) = taken(r, inst)?;
+    let from = r.func().tensor(*inst.results().first()?)?;
+    if let Op::Sort { dim, is_stable, part: None } = *inst.op() {
+        let (start, limit) = (*slice.start.get(dim)?, *slice.limit.get(dim)?);
+        let length = from.sizes()[dim];
+        // The first of each line, or the last.
+        let end =
+            [0..limit, start..length].into_iter().find(|end| end.len().saturating_mul(WORTH) <= length)?;
+        let mut slice = Slice::all(from.sizes());
+        (slice.start[dim], slice.limit[dim]) = (end.start, end.end);
+        let op = Op::Sort { dim, is_stable, part: Some(end) };
+        return Some(Part { slice, op, operands: vec![None; inst.operands().len()] });
+    }
+    let [_] = inst.results() else { return None };
+    let factor = if same { 1 } else { APART };
+    let made: usize = slice.sizes().product();
+    if made == from.elements()? || made.checked_mul(factor)? > from.elements()? {
+        return None;
+    }
+    let (op, operands) = sliced(r.func(), inst, &slice)?;
+    Some(Part { slice, op, operands })
+}
+
+/// What slices take of an instruction's results, all of them together, and whether they take the same; `None` if anything
+/// else takes one, or they take nothing.
+fn taken(r: &Rewriter<'_>, inst: Inst<'_>) -> Option<(Slice, bool)> {
+    let mut all: Option<(Slice, bool)> = None;
+    for user in inst.results().iter().flat_map(|result| r.users(*result)) {
+        let (_, slice) = slice_of(r.func().inst(*user))?;
+        all = Some(match all {
+            None => (slice.clone(), true),
+            Some((all, same)) if all == *slice => (all, same),
+            Some((mut all, _)) => {
+                for d in 0..all.start.len() {
+                    all.start[d] = all.start[d].min(slice.start[d]);
+                    all.limit[d] = all.limit[d].max(slice.limit[d]);
+                    all.strides[d] = 1;
+                }
+                (all, false)
+            }
+        });
+    }
+    all.filter(|(slice, _)| slice.sizes().all(|n| n > 0))
+}
+
+/// The operation that makes a slice of an instruction's only result, and the slices of operands that it takes; `None` if
+/// there is none.
+fn sliced(func: &Func, inst: Inst<'_>, slice: &Slice) -> Option<(Op, Vec<Option<Slice>>)> {
+    let plain = |v: &ValueId| func.tensor(*v).filter(|t| t.quant.is_none());
+    let to = plain(inst.results().first()?)?;
+    let along = |dims: &[usize]| Slice {
+        start: dims.iter().map(|d| slice.start[*d]).collect(),
+        limit: dims.iter().map(|d| slice.limit[*d]).collect(),
+        strides: dims.iter().map(|d| slice.strides[*d]).collect(),
+    };
+    let (op, x) = (inst.op().clone(), inst.operands().first());
+    let (op, operand) = match inst.op() {
+        Op::Unary(_)
+        | Op::Binary(_)
+        | Op::Compare(_)
+        | Op::Select
+        | Op::Clamp
+        | Op::Convert
+        | Op::ReducePrecision { .. } => {
+            // A predicate and bounds may be one number for all.
+            let each = |v: &ValueId| Some((plain(v)?.sizes() == to.sizes()).then(|| slice.clone()));
+            return Some((op, inst.operands().iter().map(each).collect::<Option<_>>()?));
+        }
+        Op::Iota { dim } if slice.start[*dim] == 0 && slice.strides[*dim] == 1 => {
+            return Some((op, Vec::new()));
+        }
+        Op::BroadcastInDim { dims } => {
+            let mut operand = along(dims);
+            for (d, n) in plain(x?)?.sizes().iter().enumerate().filter(|(_, n)| **n == 1) {
+                (operand.start[d], operand.limit[d], operand.strides[d]) = (0, *n, 1);
+            }
+            (op, operand)
+        }
+        Op::Slice(first) => return Some((Op::Slice(first.then(slice)), vec![None])),
+        Op::Transpose { permutation } => {
+            let mut places = vec![0; permutation.len()];
+            permutation.iter().enumerate().for_each(|(d, from)| places[*from] = d);
+            (op, along(&places))
+        }
+        Op::Reverse { dims } => {
+            let (from, mut operand) = (plain(x?)?.sizes(), slice.clone());
+            for d in dims.iter().copied() {
+                operand.start[d] = from[d] - 1 - slice.last(d);
+                operand.limit[d] = from[d] - slice.start[d];
+            }
+            (op, operand)
+        }
+        _ => return None,
+    };
+    Some((op, vec![Some(operand)]))
+}
+
+/// Lets an instruction make only a part of its results, and those who take slices of them, slices of that.
+fn make_only(r: &mut Rewriter<'_>, id: InstId, part: &Part) {
+    let inst = r.func().inst(id);
+    let (results, operands) = (inst.results().to_vec(), inst.operands().to_vec());
+    let resized = |ty: &Type| match ty {
+        Type::Tensor(t) => Type::Tensor(t.with_sizes(part.slice.sizes().collect::<Vec<usize>>())),
+        other => other.clone(),
+    };
+    let types = results.iter().map(|v| resized(r.func().ty(*v))).collect();
+    let mut slices: Vec<(ValueId, ValueId)> = Vec::new();
+    let operands: Vec<ValueId> = operands
+        .into_iter()
+        .zip(&part.operands)
+        .map(|(x, slice)| match (slice, slices.iter().find(|(whole, _)| *whole == x)) {
+            (None, _) => x,
+            (Some(_), Some((_, slice))) => *slice,
+            (Some(slice), None) => {
+                let value = slice_before(r, id, x, slice);
+                slices.push((x, value));
+                value
+            }
+        })
+        .collect();
+    r.set_op(id, part.op.clone());
+    r.set_operands(id, operands);
+    r.set_results(id, types);
+    for value in results {
+        for user in r.users(value).to_vec() {
+            let Op::Slice(mut slice) = r.func().inst(user).op().clone() else { continue };
+            if r.func().inst(user).results().iter().all(|taken| r.func().ty(*taken) == r.func().ty(value)) {
+                r.replace(user, &[value]);
+                continue;
+            }
+            for (d, start) in part.slice.start.iter().enumerate() {
+                slice.start[d] -= start;
+                slice.limit[d] -= start;
+            }
+            r.set_op(user, Op::Slice(slice));
+        }
+    }
+}
+
+/// A slice of a value, before an instruction: of the whole, the value, and of the broadcast of what the slice has all of, its
+/// broadcast.
+fn slice_before(r: &mut Rewriter<'_>, id: InstId, x: ValueId, slice: &Slice) -> ValueId {
+    let Some(ty) = r.func().tensor(x).cloned() else { return x };
+    if *slice == Slice::all(ty.sizes()) {
+        return x;
+    }
+    let to = ty.with_sizes(slice.sizes().collect::<Vec<usize>>());
+    let made = r.func().defining_inst(x);
+    let broadcast = made.filter(|inst| matches!(inst.op(), Op::BroadcastInDim { .. }));
+    if let Some(inst) = broadcast
+        && let Some((op, of)) = sliced(r.func(), inst, slice)
+        && let ([of], [x]) = (of.as_slice(), inst.operands())
+        && let Some(ty) = r.func().tensor(*x)
+        && of.as_ref().is_none_or(|of| *of == Slice::all(ty.sizes()))
+    {
+        let x = *x;
+        return r.value_before(id, op, [x], to);
+    }
+    r.value_before(id, Op::Slice(slice.clone()), [x], to)
+}
