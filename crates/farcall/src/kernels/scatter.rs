@@ -296,13 +296,19 @@ impl Windows {
             ($to:ident, $from:ident => $update:expr) => {
                 // SAFETY: index vectors among the indices.
                 unsafe {
-                    self.starts.each(0..self.starts.count(), self.reader, indices, |positions, slices| {
-                        for (i, at) in positions.iter().enumerate().filter(|(_, at)| **at != OUTSIDE) {
-                            // A window of the result, which lies inside as a whole, and its updates.
-                            let ($to, $from) = (out.add(*at), updates.add(slices.at(i)));
-                            $update;
-                        }
-                    })
+                    self.starts.each(
+                        0..self.starts.count(),
+                        self.reader,
+                        indices,
+                        #[inline(always)]
+                        |positions, slices| {
+                            for (i, at) in positions.iter().enumerate().filter(|(_, at)| **at != OUTSIDE) {
+                                // A window of the result, which lies inside as a whole, and its updates.
+                                let ($to, $from) = (out.add(*at), updates.add(slices.at(i)));
+                                $update;
+                            }
+                        },
+                    )
                 }
             };
         }
@@ -312,12 +318,18 @@ impl Windows {
             // updates.
             [(n, 1, 1)] => unsafe {
                 let mut chosen = [0; index::BLOCK];
-                self.starts.each(0..self.starts.count(), self.reader, indices, |positions, slices| {
-                    let count = choose(positions, &own, &mut chosen);
-                    for i in &chosen[..count] {
-                        row(n, out.add(positions[*i]), updates.add(slices.at(*i)), combine);
-                    }
-                });
+                self.starts.each(
+                    0..self.starts.count(),
+                    self.reader,
+                    indices,
+                    #[inline(always)]
+                    |positions, slices| {
+                        let count = choose(positions, &own, &mut chosen);
+                        for i in &chosen[..count] {
+                            row(n, out.add(positions[*i]), updates.add(slices.at(*i)), combine);
+                        }
+                    },
+                );
             },
             _ => each!(to, from => window(&self.window, to, from, combine)),
         }

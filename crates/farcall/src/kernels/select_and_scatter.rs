@@ -138,7 +138,11 @@ fn reduction<T: Compared>(
         let units = task * per_task..((task + 1) * per_task).min(units);
         vectorized(
             #[inline(always)]
-            || units.for_each(|unit| part::<T>(args, &shape, keeps, unit / columns, unit % columns * LANES)),
+            || {
+                for unit in units {
+                    part::<T>(args, &shape, keeps, unit / columns, unit % columns * LANES);
+                }
+            },
         );
     });
     prepared.slow()

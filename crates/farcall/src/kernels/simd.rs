@@ -5,7 +5,8 @@ use farcall_ffi::simd::{Vectors, widest};
 use farcall_ffi::simd::{avx2, avx512};
 
 /// Calls `f`, compiled for the widest vectors that the processor has: what is inlined into it, which should be all of
-/// its loops, is vectorized so. The results do not depend on it.
+/// its loops, is vectorized so. (A closure that `for_each` or the like calls is a function of its own, for any processor,
+/// unless it is `#[inline(always)]`.) The results do not depend on it.
 #[inline(always)]
 pub(super) fn vectorized<R>(f: impl FnOnce() -> R) -> R {
     match widest() {

@@ -10,11 +10,15 @@ use super::{Compute, Plan, Thunk, ThunkOp, types};
 pub struct Work {
     /// Bytes that it reads and writes, each once: of its inputs and results, without scratch memory.
     pub bytes: u64,
-    /// Operations on numbers, as the specification defines the result, whatever way the engine takes. A multiplication
+    /// Operations on numbers, as the specification defines the result, whatever way the engine takes; windows are reduced
+    /// along one dimension after the other, with three operations at most for each result. A multiplication
     /// with an addition is two; an elementary function is one, as a comparison is. Moving elements is none, nor is
     /// what handlers do.
     pub flops: u64,
 }
+
+/// Operations along one dimension of a window for each result, at most.
+const ALONG: u64 = 3;
 
 impl Plan {
     /// What a call of a thunk of this plan has to do; for a loop or a choice, without the thunks nested in it.
@@ -58,8 +62,9 @@ fn flops(op: &Op, applied: u64, inputs: &[&TensorType], results: &[&TensorType])
         Op::Clamp => made.saturating_mul(2),
         Op::Reduce { .. } => taken.saturating_sub(made).saturating_mul(applied),
         Op::ReduceWindow(ReduceWindow { window, .. }) => {
-            let size = window.iter().fold(1u64, |n, size| n.saturating_mul(*size as u64));
-            made.saturating_mul(size.saturating_sub(1)).saturating_mul(applied)
+            // One dimension after the other, and along a long window as often as it takes from both ends of its blocks.
+            let along = window.iter().map(|size| (*size as u64).saturating_sub(1).min(ALONG));
+            made.saturating_mul(along.sum()).saturating_mul(applied)
         }
         Op::Map { .. } => made.saturating_mul(applied),
         Op::Scatter(_) => elements(inputs.last()).saturating_mul(applied),

@@ -60,7 +60,11 @@ pub(super) fn reduction<F: Fold>(axes: Vec<Axis>, fold: F) -> Prepared {
         let units = task * per_task..((task + 1) * per_task).min(units);
         vectorized(
             #[inline(always)]
-            || units.for_each(|unit| part(args, &shape, fold, unit)),
+            || {
+                for unit in units {
+                    part(args, &shape, fold, unit);
+                }
+            },
         );
     });
     if tasks == 1 { prepared } else { prepared.slow() }
@@ -159,17 +163,33 @@ unsafe fn columns<F: Fold>(
     out: *mut F::T,
 ) {
     let mut totals = [init; LANES];
+    let totals = &mut totals[..width];
+    let mut places = [0; SHORT];
+    let mut count = 0;
     for base in bases {
         for i in 0..run.count {
-            let at = base + (run.first + i * run.step) * inner;
-            // SAFETY: the caller's promise.
-            let values = unsafe { std::slice::from_raw_parts(x.add(at), width) };
-            for (total, x) in totals[..width].iter_mut().zip(values) {
+            places[count] = base + (run.first + i * run.step) * inner;
+            count += 1;
+        }
+    }
+    // SAFETY: the caller's promise.
+    let values = |at: usize| unsafe { std::slice::from_raw_parts(x.add(at), width) };
+    // Totals are read and written once for several elements of each window, which are combined in order.
+    let (fours, rest) = places[..count].as_chunks::<4>();
+    for at in fours {
+        let [a, b, c, d] = at.map(values);
+        for ((((total, a), b), c), d) in totals.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+            for x in [a, b, c, d] {
                 *total = fold.combine(*total, fold.widen(*x));
             }
         }
     }
-    for (j, total) in totals[..width].iter().enumerate() {
+    for at in rest {
+        for (total, x) in totals.iter_mut().zip(values(*at)) {
+            *total = fold.combine(*total, fold.widen(*x));
+        }
+    }
+    for (j, total) in totals.iter().enumerate() {
         // SAFETY: the caller's promise.
         unsafe { out.add(j).write(fold.narrow(*total)) };
     }
