@@ -165,6 +165,19 @@ def test_numbers_take_the_program_s_type():
         twice("tensor<i8>")("two")
 
 
+def test_a_number_is_a_scalar():
+    for mlir_type, number in [("f32", 1.25), ("f64", -0.1), ("i32", -7), ("i64", 2**40), ("ui32", 2**31 - 1), ("f32", 3), ("f32", True)]:
+        [y] = twice(f"tensor<{mlir_type}>")(number)
+        assert y == 2 * number and y.shape == () and type(y) is np.ndarray
+    assert identity("tensor<f32>")(0.1)[0] == np.float32(0.1) and np.isinf(identity("tensor<f32>")(float("-inf"))[0])
+    assert identity("tensor<i1>")(True)[0].dtype == bool and identity("tensor<i32>")(True)[0] == 1
+    for mlir_type, number in [("f32", 1e39), ("i32", 2**31), ("ui32", -1), ("i64", 2**63), ("ui32", 2**80)]:
+        with pytest.raises(ValueError, match=r"input 0 holds .* out of range for"):
+            identity(f"tensor<{mlir_type}>")(number)
+    with pytest.raises(TypeError, match="input 0 holds float64 numbers"):
+        identity("tensor<i32>")(1.0)
+
+
 def test_wrong_inputs():
     add = farcall.compile(ADD)
     x = np.ones((2, 3), np.float32)

@@ -59,6 +59,13 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let done = match args.as_slice() {
+        asked
+            if asked.iter().all(|arg| *arg == "help")
+                || asked.iter().any(|arg| matches!(*arg, "--help" | "-h")) =>
+        {
+            print!("{HELP}");
+            return ExitCode::SUCCESS;
+        }
         ["demo"] => demo::run(),
         ["test"] => test::run(false),
         ["test", "--quick"] => test::run(true),
@@ -67,10 +74,6 @@ fn main() -> ExitCode {
         ["valgrind"] => valgrind::run(),
         ["bench", parts @ ..] => bench::run(parts),
         ["accuracy", step @ ..] if step.len() <= 1 => accuracy::run(step),
-        [] | ["help" | "--help" | "-h"] => {
-            print!("{HELP}");
-            return ExitCode::SUCCESS;
-        }
         other => {
             eprintln!("error: no task `{}`\n\n{HELP}", other.join(" "));
             return ExitCode::from(2);

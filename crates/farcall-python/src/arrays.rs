@@ -4,7 +4,7 @@
 use std::ffi::c_int;
 use std::sync::Arc;
 
-use farcall_ir::{DType, Literal, TensorType};
+use farcall_ir::{DType, Literal, Scalar, TensorType};
 use numpy::npyffi::{
     NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_WRITEABLE, NpyTypes, PY_ARRAY_API, PyArray_Check, PyArrayObject,
     get_type_object, npy_intp,
@@ -13,7 +13,7 @@ use numpy::{PyArrayDescr, PyArrayDescrMethods};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyList, PyTuple};
+use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyTuple};
 
 use crate::elements::{Elements, element_type, of_bytes};
 
@@ -100,8 +100,7 @@ pub(crate) fn of_result(py: Python<'_>, literal: Literal) -> PyResult<Bound<'_, 
     unsafe { view(elements.into_any(), ty.dtype, ty.sizes(), data, true) }
 }
 
-/// The tensors in a list or tuple of arrays of exactly these types, row-major, or of NumPy's scalars; `None` if it is anything
-/// else.
+/// The tensors in a list or tuple of arrays of exactly these types, row-major, or of numbers; `None` if it is anything else.
 ///
 /// # Errors
 /// If there is no memory for elements.
@@ -129,8 +128,11 @@ fn argument(ty: &TensorType, object: &Bound<'_, PyAny>) -> PyResult<Option<Liter
     if unsafe { PyArray_Check(py, object.as_ptr()) } != 0 {
         return of_array(ty, descr, object);
     }
-    if ty.rank() > 0 || !object.get_type().is(descr.typeobj()) {
+    if ty.rank() > 0 {
         return Ok(None);
+    }
+    if !object.get_type().is(descr.typeobj()) {
+        return Ok(number(ty.dtype, object).map(|scalar| Literal::splat(ty.dtype, [], scalar)));
     }
     // SAFETY: one of NumPy's scalars, of that element type.
     let array = unsafe {
@@ -138,6 +140,28 @@ fn argument(ty: &TensorType, object: &Bound<'_, PyAny>) -> PyResult<Option<Liter
         Bound::from_owned_ptr_or_err(py, array)?
     };
     of_array(ty, descr, &array)
+}
+
+/// One of Python's numbers as an element of a usual type, if it is of that kind and in range.
+fn number(dtype: DType, object: &Bound<'_, PyAny>) -> Option<Scalar> {
+    if let Ok(x) = object.cast_exact::<PyFloat>() {
+        let x = x.value();
+        let fits = match dtype {
+            DType::F32 => (x as f32).is_finite() || !x.is_finite(),
+            other => other == DType::F64,
+        };
+        return fits.then_some(Scalar::Float(x));
+    }
+    if let Ok(x) = object.cast_exact::<PyBool>() {
+        return (dtype == DType::Pred).then(|| Scalar::Bool(x.is_true()));
+    }
+    let x: i64 = object.cast_exact::<PyInt>().ok()?.extract().ok()?;
+    match dtype {
+        DType::S32 => i32::try_from(x).is_ok().then_some(Scalar::Signed(x)),
+        DType::S64 => Some(Scalar::Signed(x)),
+        DType::U32 => u32::try_from(x).ok().map(|x| Scalar::Unsigned(x.into())),
+        _ => None,
+    }
 }
 
 /// The tensor in an array.
