@@ -306,7 +306,8 @@ class Executable:
 
         Args:
           args: what the program is called with, and `kwargs`.
-          runs: how many times it runs; once more before, which is not counted.
+          runs: how many times it runs; once more before, which is not counted. (A function's own argument of this name is
+            given by position.)
 
         Returns:
           The profile; printed, it is a table.

@@ -14,7 +14,7 @@ class StepTime:
     """The time of one step of a plan, in a run on average."""
 
     step: int
-    """Its number, as `farcall inspect --plan` and `Executable.plan` have it, from 0."""
+    """Its number, as `farcall inspect --plan` has it, from 0."""
     parent: int | None
     """The number of the loop or choice that it is a step of; `None` for a step of the program."""
     operation: str

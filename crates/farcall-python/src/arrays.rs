@@ -157,6 +157,9 @@ fn number(dtype: DType, object: &Bound<'_, PyAny>) -> Option<Scalar> {
     }
     let x: i64 = object.cast_exact::<PyInt>().ok()?.extract().ok()?;
     match dtype {
+        // What these types hold as it is.
+        DType::F32 if x.unsigned_abs() <= 1 << f32::MANTISSA_DIGITS => Some(Scalar::Float(x as f64)),
+        DType::F64 if x.unsigned_abs() <= 1 << f64::MANTISSA_DIGITS => Some(Scalar::Float(x as f64)),
         DType::S32 => i32::try_from(x).is_ok().then_some(Scalar::Signed(x)),
         DType::S64 => Some(Scalar::Signed(x)),
         DType::U32 => u32::try_from(x).ok().map(|x| Scalar::Unsigned(x.into())),

@@ -841,7 +841,7 @@ func.func @main(%a: tensor<5xf32>) -> tensor<0xf32> {
 module {
   func.func public @main(%arg0: tensor<5xf32>) -> tensor<0xf32> {
     %0 = stablehlo.slice %arg0 [4:5:3] : (tensor<5xf32>) -> tensor<1xf32>
-    %1 = stablehlo.slice %arg0 [0:0:3] : (tensor<5xf32>) -> tensor<0xf32>
+    %1 = stablehlo.slice %arg0 [0:0] : (tensor<5xf32>) -> tensor<0xf32>
     return %1 : tensor<0xf32>
   }
 }

@@ -269,13 +269,14 @@ func.func @main(%x: tensor<8xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
 // =>
 module {
   func.func public @main(%arg0: tensor<8xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
-    %0 = stablehlo.iota dim = 0 : tensor<2xf32>
+    %0 = stablehlo.iota dim = 0 : tensor<8xf32>
     %1 = stablehlo.slice %arg0 [0:2] : (tensor<8xf32>) -> tensor<2xf32>
-    %2 = stablehlo.add %1, %0 : tensor<2xf32>
-    %3 = stablehlo.exponential %2 : tensor<2xf32>
-    %4 = stablehlo.multiply %3, %3 : tensor<2xf32>
-    %5 = stablehlo.negate %4 : tensor<2xf32>
-    return %5, %4 : tensor<2xf32>, tensor<2xf32>
+    %2 = stablehlo.iota dim = 0 : tensor<2xf32>
+    %3 = stablehlo.add %1, %2 : tensor<2xf32>
+    %4 = stablehlo.exponential %3 : tensor<2xf32>
+    %5 = stablehlo.multiply %4, %4 : tensor<2xf32>
+    %6 = stablehlo.negate %5 : tensor<2xf32>
+    return %6, %5 : tensor<2xf32>, tensor<2xf32>
   }
 }
 // -----
@@ -324,5 +325,137 @@ module {
     %5 = stablehlo.reduce(%arg0 init: %cst) applies stablehlo.add across dimensions = [1] : (tensor<8x4xf32>, tensor<f32>) -> tensor<8xf32>
     %6 = stablehlo.slice %5 [0:1] : (tensor<8xf32>) -> tensor<1xf32>
     return %1, %2, %3, %4, %6 : tensor<4x4xf32>, tensor<4x4xf32>, tensor<8x4xf32>, tensor<1x4xf32>, tensor<1xf32>
+  }
+}
+// -----
+// passes: slices
+// One row of relu, whose zero is a constant; and of what begins at the first of numbers that others take, too.
+func.func @main(%x: tensor<8x4xf32>, %i: tensor<8x4xi32>) -> (tensor<1x4xf32>, tensor<1x4xi32>, tensor<8x4xi32>) {
+  %zero = stablehlo.constant dense<0.0> : tensor<8x4xf32>
+  %n = stablehlo.iota dim = 0 : tensor<8x4xi32>
+  %y = stablehlo.maximum %x, %zero : tensor<8x4xf32>
+  %m = stablehlo.add %i, %n : tensor<8x4xi32>
+  %s = stablehlo.slice %y [7:8, 0:4] : (tensor<8x4xf32>) -> tensor<1x4xf32>
+  %t = stablehlo.slice %m [0:1, 0:4] : (tensor<8x4xi32>) -> tensor<1x4xi32>
+  return %s, %t, %n : tensor<1x4xf32>, tensor<1x4xi32>, tensor<8x4xi32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<8x4xf32>, %arg1: tensor<8x4xi32>) -> (tensor<1x4xf32>, tensor<1x4xi32>, tensor<8x4xi32>) {
+    %cst = stablehlo.constant dense<0.000000e+00> : tensor<8x4xf32>
+    %0 = stablehlo.iota dim = 0 : tensor<8x4xi32>
+    %1 = stablehlo.slice %arg0 [7:8, 0:4] : (tensor<8x4xf32>) -> tensor<1x4xf32>
+    %cst_0 = stablehlo.constant dense<0.000000e+00> : tensor<1x4xf32>
+    %2 = stablehlo.maximum %1, %cst_0 : tensor<1x4xf32>
+    %3 = stablehlo.slice %arg1 [0:1, 0:4] : (tensor<8x4xi32>) -> tensor<1x4xi32>
+    %4 = stablehlo.iota dim = 0 : tensor<1x4xi32>
+    %5 = stablehlo.add %3, %4 : tensor<1x4xi32>
+    return %2, %5, %0 : tensor<1x4xf32>, tensor<1x4xi32>, tensor<8x4xi32>
+  }
+}
+// -----
+// passes: simplify, dce, slices
+// A slice of a slice is one of the whole, and what it was made of is gone.
+func.func @main(%x: tensor<100xf32>) -> tensor<4xf32> {
+  %s = "stablehlo.sort"(%x) <{dimension = 0 : i64}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %l = stablehlo.compare LT, %a, %b, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %l : tensor<i1>
+  }) : (tensor<100xf32>) -> tensor<100xf32>
+  %h = stablehlo.slice %s [0:50] : (tensor<100xf32>) -> tensor<50xf32>
+  %t = stablehlo.slice %h [0:8:2] : (tensor<50xf32>) -> tensor<4xf32>
+  return %t : tensor<4xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<100xf32>) -> tensor<4xf32> {
+    %0 = "stablehlo.sort"(%arg0) <{dimension = 0 : i64, farcall.part = array<i64: 0, 7>}> ({
+    ^bb0(%arg1: tensor<f32>, %arg2: tensor<f32>):
+      %2 = stablehlo.compare LT, %arg1, %arg2, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      stablehlo.return %2 : tensor<i1>
+    }) : (tensor<100xf32>) -> tensor<7xf32>
+    %1 = stablehlo.slice %0 [0:7:2] : (tensor<7xf32>) -> tensor<4xf32>
+    return %1 : tensor<4xf32>
+  }
+}
+// -----
+// passes: slices
+// In a loop: of what it carries, and of what is made outside of it.
+func.func @main(%x: tensor<6xf32>, %n: tensor<i32>) -> tensor<2xf32> {
+  %e = stablehlo.exponential %x : tensor<6xf32>
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %first = stablehlo.constant dense<1.0> : tensor<6xf32>
+  %lo = stablehlo.constant dense<0.5> : tensor<f32>
+  %hi = stablehlo.constant dense<4.0> : tensor<f32>
+  %r:3 = stablehlo.while(%i = %zero, %c = %first, %s = %x) : tensor<i32>, tensor<6xf32>, tensor<6xf32>
+  cond {
+    %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  } do {
+    %j = stablehlo.add %i, %one : tensor<i32>
+    %k = stablehlo.clamp %lo, %c, %hi : (tensor<f32>, tensor<6xf32>, tensor<f32>) -> tensor<6xf32>
+    %v = stablehlo.reverse %k, dims = [0] : tensor<6xf32>
+    %w = stablehlo.slice %v [0:3:2] : (tensor<6xf32>) -> tensor<2xf32>
+    %u = stablehlo.slice %e [4:6] : (tensor<6xf32>) -> tensor<2xf32>
+    %d = stablehlo.add %w, %u : tensor<2xf32>
+    %f = stablehlo.concatenate %d, %d, %d, dim = 0 : (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<6xf32>
+    stablehlo.return %j, %f, %f : tensor<i32>, tensor<6xf32>, tensor<6xf32>
+  }
+  %t = stablehlo.slice %r#1 [0:2] : (tensor<6xf32>) -> tensor<2xf32>
+  return %t : tensor<2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<6xf32>, %arg1: tensor<i32>) -> tensor<2xf32> {
+    %0 = stablehlo.exponential %arg0 : tensor<6xf32>
+    %c = stablehlo.constant dense<0> : tensor<i32>
+    %c_0 = stablehlo.constant dense<1> : tensor<i32>
+    %cst = stablehlo.constant dense<1.000000e+00> : tensor<6xf32>
+    %cst_1 = stablehlo.constant dense<5.000000e-01> : tensor<f32>
+    %cst_2 = stablehlo.constant dense<4.000000e+00> : tensor<f32>
+    %1:3 = "stablehlo.while"(%c, %cst, %arg0, %arg1, %0) ({
+    ^bb0(%iterArg: tensor<i32>, %iterArg_3: tensor<6xf32>, %iterArg_4: tensor<6xf32>, %iterArg_5: tensor<i32>, %iterArg_6: tensor<6xf32>):
+      %3 = stablehlo.compare LT, %iterArg, %iterArg_5 : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %3 : tensor<i1>
+    }, {
+    ^bb0(%iterArg: tensor<i32>, %iterArg_3: tensor<6xf32>, %iterArg_4: tensor<6xf32>, %iterArg_5: tensor<i32>, %iterArg_6: tensor<6xf32>):
+      %c_7 = stablehlo.constant dense<1> : tensor<i32>
+      %3 = stablehlo.add %iterArg, %c_7 : tensor<i32>
+      %cst_8 = stablehlo.constant dense<5.000000e-01> : tensor<f32>
+      %cst_9 = stablehlo.constant dense<4.000000e+00> : tensor<f32>
+      %4 = stablehlo.slice %iterArg_3 [3:6:2] : (tensor<6xf32>) -> tensor<2xf32>
+      %5 = stablehlo.clamp %cst_8, %4, %cst_9 : (tensor<f32>, tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
+      %6 = stablehlo.reverse %5, dims = [0] : tensor<2xf32>
+      %7 = stablehlo.slice %iterArg_6 [4:6] : (tensor<6xf32>) -> tensor<2xf32>
+      %8 = stablehlo.add %6, %7 : tensor<2xf32>
+      %9 = stablehlo.concatenate %8, %8, %8, dim = 0 : (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<6xf32>
+      stablehlo.return %3, %9, %9 : tensor<i32>, tensor<6xf32>, tensor<6xf32>
+    }) {farcall.captures = 2 : i64} : (tensor<i32>, tensor<6xf32>, tensor<6xf32>, tensor<i32>, tensor<6xf32>) -> (tensor<i32>, tensor<6xf32>, tensor<6xf32>)
+    %2 = stablehlo.slice %1#1 [0:2] : (tensor<6xf32>) -> tensor<2xf32>
+    return %2 : tensor<2xf32>
+  }
+}
+// -----
+// passes: slices
+// All but the first element is as good as all; an empty slice beside another one counts for where it lies.
+func.func @main(%x: tensor<8xf32>, %y: tensor<8xf32>) -> (tensor<7xf32>, tensor<0xf32>, tensor<1xf32>) {
+  %e = stablehlo.exponential %x : tensor<8xf32>
+  %s = stablehlo.slice %e [1:8] : (tensor<8xf32>) -> tensor<7xf32>
+  %f = stablehlo.exponential %y : tensor<8xf32>
+  %t = stablehlo.slice %f [3:3] : (tensor<8xf32>) -> tensor<0xf32>
+  %u = stablehlo.slice %f [1:2] : (tensor<8xf32>) -> tensor<1xf32>
+  return %s, %t, %u : tensor<7xf32>, tensor<0xf32>, tensor<1xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<8xf32>, %arg1: tensor<8xf32>) -> (tensor<7xf32>, tensor<0xf32>, tensor<1xf32>) {
+    %0 = stablehlo.exponential %arg0 : tensor<8xf32>
+    %1 = stablehlo.slice %0 [1:8] : (tensor<8xf32>) -> tensor<7xf32>
+    %2 = stablehlo.slice %arg1 [1:3] : (tensor<8xf32>) -> tensor<2xf32>
+    %3 = stablehlo.exponential %2 : tensor<2xf32>
+    %4 = stablehlo.slice %3 [2:2] : (tensor<2xf32>) -> tensor<0xf32>
+    %5 = stablehlo.slice %3 [0:1] : (tensor<2xf32>) -> tensor<1xf32>
+    return %1, %4, %5 : tensor<7xf32>, tensor<0xf32>, tensor<1xf32>
   }
 }

@@ -17,6 +17,7 @@ static DEFAULT: &[&Pass] = &[
     &passes::transposes::PASS,
     &passes::cse::PASS,
     &passes::licm::PASS,
+    &passes::dce::PASS,
     &passes::slices::PASS,
     &passes::cse::PASS,
     &passes::dce::PASS,

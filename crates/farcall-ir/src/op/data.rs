@@ -17,7 +17,7 @@ impl Slice {
         Slice { start: vec![0; sizes.len()], limit: sizes.to_vec(), strides: vec![1; sizes.len()] }
     }
 
-    /// How many elements of a dimension it takes.
+    /// How many elements of a dimension it takes, if its strides are not 0.
     pub fn size(&self, d: usize) -> usize {
         self.limit[d].saturating_sub(self.start[d]).div_ceil(self.strides[d])
     }
@@ -37,11 +37,16 @@ impl Slice {
         let each = |f: &dyn Fn(usize) -> usize| (0..self.start.len()).map(f).collect::<Vec<usize>>();
         let at = |d: usize, i: usize| self.start[d] + i * self.strides[d];
         // A slice of nothing may begin behind the end.
-        let some = |d: usize, i: usize| if second.size(d) == 0 { 0 } else { i };
+        let some = |d: usize, i: fn(&Slice, usize) -> usize| match second.size(d) {
+            0 => None,
+            _ => Some(at(d, i(second, d))),
+        };
+        // Of one element, the stride is any number.
+        let stride = |d: usize| if second.size(d) > 1 { self.strides[d] * second.strides[d] } else { 1 };
         Slice {
-            start: each(&|d| some(d, at(d, second.start[d]))),
-            limit: each(&|d| some(d, at(d, second.last(d)) + 1)),
-            strides: each(&|d| self.strides[d] * second.strides[d]),
+            start: each(&|d| some(d, |s, d| s.start[d]).unwrap_or(0)),
+            limit: each(&|d| some(d, Slice::last).map_or(0, |last| last + 1)),
+            strides: each(&stride),
         }
     }
 }
@@ -56,4 +61,20 @@ pub struct Pad {
     pub high: Vec<i64>,
     /// Between elements of each dimension, at least 0.
     pub interior: Vec<i64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slice_of_a_slice_is_one() {
+        let slice =
+            |start, limit, strides| Slice { start: vec![start], limit: vec![limit], strides: vec![strides] };
+        assert_eq!(slice(1, 20, 3).then(&slice(2, 7, 2)), slice(7, 20, 6));
+        assert_eq!(slice(1, 20, 3).then(&slice(7, 7, 1)), slice(0, 0, 1));
+        assert_eq!(slice(5, 7, usize::MAX).then(&slice(0, 1, usize::MAX)), slice(5, 6, 1));
+        assert_eq!((slice(1, 20, 3).size(0), slice(1, 20, 3).last(0)), (7, 19));
+        assert_eq!(Slice::all(&[4, 0]).sizes().collect::<Vec<_>>(), [4, 0]);
+    }
 }

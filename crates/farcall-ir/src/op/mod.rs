@@ -182,7 +182,7 @@ pub enum Op {
         /// True if equal elements keep their order.
         is_stable: bool,
         /// The elements of each line in order that are results; `None`: all of them. The pass
-        /// [`sorts`](crate::middle::passes::sorts) makes such sorts.
+        /// [`slices`](crate::middle::passes::slices) makes such sorts.
         part: Option<Range<usize>>,
     },
     /// `chlo.top_k`: values and indices of the `k` largest along the last dimension.

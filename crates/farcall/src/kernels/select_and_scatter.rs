@@ -203,22 +203,27 @@ fn select<T: Compared>(
 ) -> bool {
     let mut kept = [T::ZERO; LANES];
     let mut first = true;
-    each_row(shape, window, |row| {
-        // SAFETY: columns of a row under the window.
-        let values = unsafe { std::slice::from_raw_parts(x.add(row * shape.inner), width) };
-        let row = row as u32;
-        if first {
-            kept[..width].copy_from_slice(values);
-            best[..width].fill(row);
-            first = false;
-            return;
-        }
-        for ((kept, best), x) in kept[..width].iter_mut().zip(&mut best[..width]).zip(values) {
-            let stays = keeps(kept.wide(), x.wide());
-            *kept = if stays { *kept } else { *x };
-            *best = if stays { *best } else { row };
-        }
-    });
+    each_row(
+        shape,
+        window,
+        #[inline(always)]
+        |row| {
+            // SAFETY: columns of a row under the window.
+            let values = unsafe { std::slice::from_raw_parts(x.add(row * shape.inner), width) };
+            let row = row as u32;
+            if first {
+                kept[..width].copy_from_slice(values);
+                best[..width].fill(row);
+                first = false;
+                return;
+            }
+            for ((kept, best), x) in kept[..width].iter_mut().zip(&mut best[..width]).zip(values) {
+                let stays = keeps(kept.wide(), x.wide());
+                *kept = if stays { *kept } else { *x };
+                *best = if stays { *best } else { row };
+            }
+        },
+    );
     !first
 }
 
@@ -228,12 +233,16 @@ fn each_row(shape: &Shape, window: usize, mut f: impl FnMut(usize)) {
     match shape.axes[..] {
         [(a, _, stride)] => {
             let a = a.run(window);
-            (a.first..a.end()).for_each(|i| f(i * stride));
+            for i in a.first..a.end() {
+                f(i * stride);
+            }
         }
         [(a, _, a_stride), (b, windows, b_stride)] => {
             let (a, b) = (a.run(window / windows), b.run(window % windows));
             for i in a.first..a.end() {
-                (b.first..b.end()).for_each(|j| f(i * a_stride + j * b_stride));
+                for j in b.first..b.end() {
+                    f(i * a_stride + j * b_stride);
+                }
             }
         }
         _ => any_row(&shape.axes, window, 0, &mut f),

@@ -10,14 +10,13 @@ use super::{Compute, Plan, Thunk, ThunkOp, types};
 pub struct Work {
     /// Bytes that it reads and writes, each once: of its inputs and results, without scratch memory.
     pub bytes: u64,
-    /// Operations on numbers, as the specification defines the result, whatever way the engine takes; windows are reduced
-    /// along one dimension after the other, with three operations at most for each result. A multiplication
-    /// with an addition is two; an elementary function is one, as a comparison is. Moving elements is none, nor is
+    /// Operations on numbers, as the specification defines the result, whatever way the engine takes; but of a long window,
+    /// three for each result and dimension, which is all that it takes. A multiplication with an addition is two; an elementary function is one, as a comparison is. Moving elements is none, nor is
     /// what handlers do.
     pub flops: u64,
 }
 
-/// Operations along one dimension of a window for each result, at most.
+/// Operations along one dimension of a window for each result, at most: from both ends of blocks as long as the window.
 const ALONG: u64 = 3;
 
 impl Plan {
@@ -62,9 +61,10 @@ fn flops(op: &Op, applied: u64, inputs: &[&TensorType], results: &[&TensorType])
         Op::Clamp => made.saturating_mul(2),
         Op::Reduce { .. } => taken.saturating_sub(made).saturating_mul(applied),
         Op::ReduceWindow(ReduceWindow { window, .. }) => {
-            // One dimension after the other, and along a long window as often as it takes from both ends of its blocks.
-            let along = window.iter().map(|size| (*size as u64).saturating_sub(1).min(ALONG));
-            made.saturating_mul(along.sum()).saturating_mul(applied)
+            let size = window.iter().fold(1u64, |n, size| n.saturating_mul(*size as u64));
+            // Long ones along one dimension after the other.
+            let along = window.iter().filter(|size| **size > 1).count() as u64 * ALONG;
+            made.saturating_mul(size.saturating_sub(1).min(along)).saturating_mul(applied)
         }
         Op::Map { .. } => made.saturating_mul(applied),
         Op::Scatter(_) => elements(inputs.last()).saturating_mul(applied),

@@ -10,7 +10,10 @@
 //! NaNs.) Slices move up through operations on elements, and through what moves elements; an operation that adds up
 //! stays, since the order in which it adds may depend on its size.
 
-use super::{Context, Pass, regions_inside_out};
+use rustc_hash::FxHashSet;
+
+use super::{Context, Pass, running_regions};
+use crate::literal::Literal;
 use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
 use crate::op::{Op, Slice};
 use crate::types::Type;
@@ -18,22 +21,27 @@ use crate::types::Type;
 /// Parts of what is sliced.
 pub static PASS: Pass = Pass { name: "slices", about: "makes no more of a value than slices take", run };
 
+/// A part is made alone if the whole has this many times as many elements: operations that are apart from what takes all
+/// of them cannot be fused with that.
+const MADE: usize = 2;
 /// A part is sorted by itself if whole lines have this many times as many elements: more are as fast in order.
-const WORTH: usize = 8;
-/// What several slices take together is made alone if the whole has this many times as many elements.
-const APART: usize = 2;
+const SORTED: usize = 8;
 
 fn run(func: &mut Func, _: &Context) {
-    let regions = regions_inside_out(func);
+    let regions = running_regions(func);
     let mut r = Rewriter::new(func);
     for region in regions {
         let insts = r.func().region(region).insts();
         let mut open: Vec<ValueId> = insts.filter_map(|inst| slice_of(inst).map(|(x, _)| x)).collect();
+        let mut seen = FxHashSet::default();
+        open.retain(|x| seen.insert(*x));
         while let Some(value) = open.pop() {
             let Some(maker) = r.func().defining_inst(value).map(|inst| inst.id()) else { continue };
             if let Some(part) = part(&r, maker) {
                 make_only(&mut r, maker, &part);
-                open.extend(r.func().inst(maker).operands().iter().filter_map(|x| taken_of(&r, *x)));
+                let maker = r.func().inst(maker);
+                open.extend(slice_of(maker).map(|(x, _)| x));
+                open.extend(maker.operands().iter().filter_map(|x| taken_of(&r, *x)));
             }
         }
     }
@@ -65,49 +73,80 @@ struct Part {
 /// The part of an instruction's results that is taken, if it can be made alone, for less.
 fn part(r: &Rewriter<'_>, inst: InstId) -> Option<Part> {
     let inst = r.func().inst(inst);
-    let (slice, same) = taken(r, inst)?;
     let from = r.func().tensor(*inst.results().first()?)?;
     if let Op::Sort { dim, is_stable, part: None } = *inst.op() {
-        let (start, limit) = (*slice.start.get(dim)?, *slice.limit.get(dim)?);
-        let length = from.sizes()[dim];
+        let slice = taken(r, inst, from.sizes())?;
+        let (start, limit, length) = (*slice.start.get(dim)?, *slice.limit.get(dim)?, from.sizes()[dim]);
         // The first of each line, or the last.
         let end =
-            [0..limit, start..length].into_iter().find(|end| end.len().saturating_mul(WORTH) <= length)?;
+            [0..limit, start..length].into_iter().find(|end| end.len().saturating_mul(SORTED) <= length)?;
         let mut slice = Slice::all(from.sizes());
         (slice.start[dim], slice.limit[dim]) = (end.start, end.end);
         let op = Op::Sort { dim, is_stable, part: Some(end) };
         return Some(Part { slice, op, operands: vec![None; inst.operands().len()] });
     }
-    let [_] = inst.results() else { return None };
-    let factor = if same { 1 } else { APART };
-    let made: usize = slice.sizes().product();
-    if made == from.elements()? || made.checked_mul(factor)? > from.elements()? {
+    if !can_be_sliced(inst.op()) {
+        return None;
+    }
+    let slice = taken(r, inst, from.sizes())?;
+    let made = slice.sizes().try_fold(MADE, usize::checked_mul)?;
+    if made > from.elements()? {
         return None;
     }
     let (op, operands) = sliced(r.func(), inst, &slice)?;
     Some(Part { slice, op, operands })
 }
 
-/// What slices take of an instruction's results, all of them together, and whether they take the same; `None` if anything
-/// else takes one, or they take nothing.
-fn taken(r: &Rewriter<'_>, inst: Inst<'_>) -> Option<(Slice, bool)> {
-    let mut all: Option<(Slice, bool)> = None;
+/// What slices take of an instruction's results, all of them together; `None` if anything else takes one, if they take
+/// nothing, or all.
+fn taken(r: &Rewriter<'_>, inst: Inst<'_>, sizes: &[usize]) -> Option<Slice> {
+    let mut all: Option<Slice> = None;
     for user in inst.results().iter().flat_map(|result| r.users(*result)) {
         let (_, slice) = slice_of(r.func().inst(*user))?;
-        all = Some(match all {
-            None => (slice.clone(), true),
-            Some((all, same)) if all == *slice => (all, same),
-            Some((mut all, _)) => {
+        match &mut all {
+            None => all = Some(slice.clone()),
+            Some(all) if *all == *slice => {}
+            Some(all) => {
                 for d in 0..all.start.len() {
                     all.start[d] = all.start[d].min(slice.start[d]);
                     all.limit[d] = all.limit[d].max(slice.limit[d]);
                     all.strides[d] = 1;
                 }
-                (all, false)
+                // Many may take a part each.
+                if *all == Slice::all(sizes) {
+                    return None;
+                }
             }
-        });
+        }
     }
-    all.filter(|(slice, _)| slice.sizes().all(|n| n > 0))
+    all.filter(|slice| slice.sizes().all(|n| n > 0))
+}
+
+/// True for operations of which [`sliced`] may make a part.
+fn can_be_sliced(op: &Op) -> bool {
+    is_on_elements(op)
+        || matches!(
+            op,
+            Op::Iota { .. }
+                | Op::BroadcastInDim { .. }
+                | Op::Slice(_)
+                | Op::Transpose { .. }
+                | Op::Reverse { .. }
+        )
+}
+
+/// True for operations that make each element of corresponding ones.
+fn is_on_elements(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Unary(_)
+            | Op::Binary(_)
+            | Op::Compare(_)
+            | Op::Select
+            | Op::Clamp
+            | Op::Convert
+            | Op::ReducePrecision { .. }
+    )
 }
 
 /// The operation that makes a slice of an instruction's only result, and the slices of operands that it takes; `None` if
@@ -122,13 +161,7 @@ fn sliced(func: &Func, inst: Inst<'_>, slice: &Slice) -> Option<(Op, Vec<Option<
     };
     let (op, x) = (inst.op().clone(), inst.operands().first());
     let (op, operand) = match inst.op() {
-        Op::Unary(_)
-        | Op::Binary(_)
-        | Op::Compare(_)
-        | Op::Select
-        | Op::Clamp
-        | Op::Convert
-        | Op::ReducePrecision { .. } => {
+        on_elements if is_on_elements(on_elements) => {
             // A predicate and bounds may be one number for all.
             let each = |v: &ValueId| Some((plain(v)?.sizes() == to.sizes()).then(|| slice.clone()));
             return Some((op, inst.operands().iter().map(each).collect::<Option<_>>()?));
@@ -204,24 +237,35 @@ fn make_only(r: &mut Rewriter<'_>, id: InstId, part: &Part) {
     }
 }
 
-/// A slice of a value, before an instruction: of the whole, the value, and of the broadcast of what the slice has all of, its
-/// broadcast.
+/// A slice of a value, before an instruction: of the whole, the value; of one number everywhere, of an iota and of the
+/// broadcast of what the slice has all of, as much of that.
 fn slice_before(r: &mut Rewriter<'_>, id: InstId, x: ValueId, slice: &Slice) -> ValueId {
     let Some(ty) = r.func().tensor(x).cloned() else { return x };
     if *slice == Slice::all(ty.sizes()) {
         return x;
     }
     let to = ty.with_sizes(slice.sizes().collect::<Vec<usize>>());
-    let made = r.func().defining_inst(x);
-    let broadcast = made.filter(|inst| matches!(inst.op(), Op::BroadcastInDim { .. }));
-    if let Some(inst) = broadcast
-        && let Some((op, of)) = sliced(r.func(), inst, slice)
-        && let ([of], [x]) = (of.as_slice(), inst.operands())
-        && let Some(ty) = r.func().tensor(*x)
-        && of.as_ref().is_none_or(|of| *of == Slice::all(ty.sizes()))
-    {
-        let x = *x;
-        return r.value_before(id, op, [x], to);
+    let less = r.func().defining_inst(x).and_then(|made| match made.op() {
+        Op::Constant(literal) if literal.is_splat() => {
+            let number = literal.iter().next()?;
+            Some((Op::Constant(Literal::splat(literal.dtype(), to.sizes(), number)), None))
+        }
+        Op::Iota { .. } | Op::BroadcastInDim { .. } => {
+            let (op, operands) = sliced(r.func(), made, slice)?;
+            let whole = |(x, of): (&ValueId, &Option<Slice>)| {
+                let sizes = r.func().tensor(*x)?.sizes();
+                of.as_ref().is_none_or(|of| *of == Slice::all(sizes)).then_some(*x)
+            };
+            match made.operands().iter().zip(&operands).map(whole).collect::<Option<Vec<ValueId>>>()?[..] {
+                [] => Some((op, None)),
+                [x] => Some((op, Some(x))),
+                _ => None,
+            }
+        }
+        _ => None,
+    });
+    match less {
+        Some((op, operand)) => r.value_before(id, op, operand, to),
+        None => r.value_before(id, Op::Slice(slice.clone()), [x], to),
     }
-    r.value_before(id, Op::Slice(slice.clone()), [x], to)
 }
