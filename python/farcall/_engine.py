@@ -305,7 +305,8 @@ class Executable:
         ('elementwise add', '%0 at 3:10', 1.0)
 
         Args:
-          args: what the program is called with, and `kwargs`.
+          args: what the program is called with, and `kwargs`. Steps tell where they come from in the source if the program's
+            text does: `farcall.compile(lowered.as_text(debug_info=True))`.
           runs: how many times it runs; once more before, which is not counted. (A function's own argument of this name is
             given by position.)
 

@@ -11,50 +11,56 @@ _ROWS, _WIDTH = 40, 60
 
 @dataclass(frozen=True)
 class StepTime:
-    """The time of one step of a plan, in a run on average."""
+    """The time of one step of a plan, in a run on average.
+
+    Attributes:
+      step: its number, from 0, as `farcall inspect --plan` has it.
+      parent: the number of the loop or choice that it is a step of; `None` for a step of the program.
+      operation: what it does: the kernel with what tells it from others of that, or the target of a custom call. Of a product,
+        how many matrices there are, and their sizes: `dot 8x[64x32x16]` is of 64x32 and 32x16.
+      results: types of its results.
+      origin: where it comes from in the program: value, line and column, and the location that JAX noted, if the text has
+        it (`lowered.as_text(debug_info=True)`); of operations that run as one, the last of them.
+      calls: how often a run calls it.
+      seconds: what a run spends on it, without the steps of a loop or choice.
+      total_seconds: the same with them.
+      bytes: what one call reads and writes at least.
+      flops: operations on numbers in one call, as the program defines the result; a multiplication with an addition is two.
+        Those of handlers are not known, and not counted.
+    """
 
     step: int
-    """Its number, as `farcall inspect --plan` has it, from 0."""
     parent: int | None
-    """The number of the loop or choice that it is a step of; `None` for a step of the program."""
     operation: str
-    """What it does: the kernel and what tells it from others of that, or the target of a custom call."""
     results: Sequence[TensorType]
-    """Types of its results."""
     origin: str
-    """Where it comes from in the program: value, line and column, and the location that JAX noted; of operations that run as
-    one, the last of them."""
     calls: float
-    """How often a run calls it."""
     seconds: float
-    """What a run spends on it, without the steps of a loop or choice."""
     total_seconds: float
-    """The same with them."""
     bytes: int
-    """What one call reads and writes at least."""
     flops: int
-    """Operations on numbers in one call, as the program defines the result; a multiplication with an addition is two. Those
-    of handlers are not known, and not counted."""
 
 
 @dataclass(frozen=True)
 class Profile:
-    """What runs of a program spend their time on. As text, it is a table of the steps by their time."""
+    """What runs of a program spend their time on. As text, it is a table of the steps by their time.
+
+    Attributes:
+      run_seconds: what each run took, with what surrounds its steps.
+      steps: all steps, in order.
+    """
 
     run_seconds: Sequence[float]
-    """What each run took, with what surrounds its steps."""
     steps: Sequence[StepTime]
-    """All steps, in order."""
 
     def __str__(self) -> str:
         runs = sorted(self.run_seconds)
         mean = sum(runs) / len(runs)
         steps = sorted((step for step in self.steps if step.calls), key=lambda step: -step.seconds)
-        rows = [["step", "time", "share", "calls", "operation", "result", "from"]]
+        rows = [["step", "time", "share", "calls", "operation", "results", "from"]]
         share = lambda seconds: f"{100 * seconds / mean:.1f} %"
         for step in steps[:_ROWS]:
-            result = str(step.results[0]) if step.results else ""
-            texts = [step.operation, result, step.origin]
+            texts = [step.operation, ", ".join(map(str, step.results)), step.origin]
             rows.append(
                 [str(step.step), _time(step.seconds), share(step.seconds), f"{step.calls:g}", *map(_shortened, texts)]
             )

@@ -180,7 +180,7 @@ Examples:
 /// The inputs of a run.
 #[derive(Args, Debug, Clone)]
 pub(crate) struct InputArgs {
-    /// Next argument: a .npy file; `rand`, `zeros`, `ones` or `iota` of the argument's type; numbers, as in [0,2]; or a file of named arguments
+    /// Next argument: a .npy file; `rand`, `zeros`, `ones` or `iota` of the argument's type; a number or several, as in 0.1 and [0,2]; or a file of named arguments
     ///
     /// The type can also be given: rand:f32[4,8].
     ///
@@ -190,7 +190,7 @@ pub(crate) struct InputArgs {
     ///
     /// Types that NumPy lacks are stored as raw bits in unsigned integers (bf16 in uint16, f8, f6 and
     /// f4 in uint8), integers narrower than a byte as int8 or uint8. May be repeated.
-    #[arg(short, long = "input", value_name = "FILE|rand|zeros|ones|iota")]
+    #[arg(short, long = "input", value_name = "FILE|rand|zeros|ones|iota", allow_negative_numbers = true)]
     pub inputs: Vec<InputSpec>,
     /// How to generate arguments without an --input
     #[arg(long, value_enum, value_name = "HOW")]
@@ -472,13 +472,19 @@ pub(crate) struct OpArgs {
     pub library: PathBuf,
     /// The op; without it, list the library's ops
     pub name: Option<String>,
-    /// Next operand: a .npy file; `rand`, `zeros`, `ones` or `iota` of a type, as in rand:f32[4,8]; or numbers, as in [0,2]
+    /// Next operand: a .npy file; `rand`, `zeros`, `ones` or `iota` of a type, as in rand:f32[4,8]; or a number or several, as in 0.1 and [0,2]
     ///
     /// The type may be omitted if the other operands determine it. Without any --input (and without --attr and
     /// --call), the op is explained. Types that NumPy lacks are
     /// stored as raw bits in unsigned integers (bf16 in uint16, f8, f6 and f4 in uint8), integers
     /// narrower than a byte as int8 or uint8. May be repeated.
-    #[arg(short, long = "input", value_name = "FILE|rand:TYPE|[0,2]|…", requires = "name")]
+    #[arg(
+        short,
+        long = "input",
+        value_name = "FILE|rand:TYPE|[0,2]|…",
+        requires = "name",
+        allow_negative_numbers = true
+    )]
     pub inputs: Vec<InputSpec>,
     /// An attribute, parsed as the type that the op declares
     ///

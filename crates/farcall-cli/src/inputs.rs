@@ -53,11 +53,11 @@ pub(crate) enum InputSpec {
     File(PathBuf),
     /// Something made, of the argument's type or of one that is given: `rand:f32[4,8]`.
     Fill(Fill, Option<TensorType>),
-    /// Numbers: `[0,2]`, `[[1.5,2],[3,4]]`.
+    /// Numbers: `0.1`, `[0,2]`, `[[1.5,2],[3,4]]`.
     Array(Array),
 }
 
-/// Numbers or booleans in nested brackets.
+/// A number or boolean, or several in nested brackets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Array {
     dims: Vec<usize>,
@@ -127,7 +127,9 @@ impl FromStr for InputSpec {
     type Err = String;
 
     fn from_str(text: &str) -> Result<InputSpec, String> {
-        if text.starts_with('[') {
+        let is_scalar =
+            || serde_json::from_str(text).is_ok_and(|x: serde_json::Value| x.is_number() || x.is_boolean());
+        if text.starts_with('[') || is_scalar() {
             return text.parse().map(InputSpec::Array);
         }
         let (word, ty) = text.split_once(':').map_or((text, None), |(word, ty)| (word, Some(ty)));
@@ -379,6 +381,8 @@ mod tests {
         assert_eq!("rand".parse(), Ok(InputSpec::Fill(Fill::Rand, None)));
         assert_eq!("./rand".parse(), Ok(InputSpec::File("./rand".into())));
         assert_eq!("C:x.npy".parse(), Ok(InputSpec::File("C:x.npy".into())));
+        assert_eq!("./3".parse(), Ok(InputSpec::File("./3".into())));
+        assert!(matches!("3".parse(), Ok(InputSpec::Array(_))));
     }
 
     #[test]
@@ -393,6 +397,9 @@ mod tests {
         assert_eq!(array("[[1.5, 2], [3, -4]]", DType::F32), Ok("[2, 2] [1.5, 2.0, 3.0, -4.0]".to_owned()));
         assert_eq!(array("[[], []]", DType::F32), Ok("[2, 0] []".to_owned()));
         assert_eq!(array("[true]", DType::Pred), Ok("[1] [1.0]".to_owned()));
+        assert_eq!(array("-2.5", DType::F32), Ok("[] [-2.5]".to_owned()));
+        assert_eq!(array("true", DType::Pred), Ok("[] [1.0]".to_owned()));
+        assert_eq!(error("3.5", DType::S32), "3.5 is not s32");
         assert_eq!(error("[0, 300]", DType::U8), "300 is not u8");
         assert_eq!(error("[1.5]", DType::S32), "1.5 is not s32");
         assert_eq!(error("[2]", DType::Pred), "2 is not pred");

@@ -127,12 +127,12 @@ fn print(plan: &Plan, profile: &Profile) -> Result<()> {
     rows.sort_by_key(|row| std::cmp::Reverse(profile.thunk(row.number).own));
 
     let mut table =
-        terminal::table(&["step", "time", "share", "calls", "per call", "operation", "result", "from"]);
+        terminal::table(&["step", "time", "share", "calls", "per call", "operation", "results", "from"]);
     let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
     for row in rows.iter().take(ROWS) {
         let time = profile.thunk(row.number);
         let each = time.total / u32::try_from(time.calls).unwrap_or(u32::MAX);
-        let result = row.thunk.results().first().map(|b| short_type(&b.ty)).unwrap_or_default();
+        let results: Vec<String> = row.thunk.results().iter().map(|b| short_type(&b.ty)).collect();
         table.add_row([
             right(row.number.to_string()),
             right(duration(time.own / number)),
@@ -140,7 +140,7 @@ fn print(plan: &Plan, profile: &Profile) -> Result<()> {
             right(per_run(time.calls, number)),
             right(duration(each)),
             Cell::new(shortened(plan.operation(row.thunk), WIDTH)),
-            Cell::new(result),
+            Cell::new(shortened(results.join(", "), WIDTH)),
             Cell::new(shortened(plan.origin(row.thunk).short(), WIDTH)),
         ]);
     }
@@ -151,9 +151,9 @@ fn print(plan: &Plan, profile: &Profile) -> Result<()> {
     };
     if rows.len() > ROWS {
         let others = rows.iter().skip(ROWS).map(|row| profile.thunk(row.number).own).sum();
-        last(others, format!("{} more thunks", rows.len() - ROWS));
+        last(others, format!("{} more steps", rows.len() - ROWS));
     }
-    last(runs.saturating_sub(thunks), "(between thunks: inputs, results, measuring)".to_owned());
+    last(runs.saturating_sub(thunks), "(between steps: inputs, results, measuring)".to_owned());
     let mut lengths: Vec<Duration> = profile.runs().iter().map(|run| run.length()).collect();
     lengths.sort();
     let median = lengths.get(lengths.len() / 2).copied().unwrap_or_default();

@@ -41,7 +41,7 @@ fn a_profile_says_what_each_step_took() {
     let args = ["run", "p.mlir", "-i", "rand", "-i", "n.npy", "--quiet", "--repeat", "2"];
     let ended = folder.farcall(args.iter().chain(&["--profile"]));
     assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
-    for word in ["profile of 2 runs", "fusion tanh add", "%u at 10:12", "(jit(f)/rev)", "between thunks"] {
+    for word in ["profile of 2 runs", "fusion tanh add", "%u at 10:12", "(jit(f)/rev)", "between steps"] {
         assert!(ended.stdout.contains(word), "no {word} in {}", ended.stdout);
     }
     let ended = folder.farcall(args.iter().chain(&["--profile=json"]));
