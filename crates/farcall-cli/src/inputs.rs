@@ -127,10 +127,10 @@ impl FromStr for InputSpec {
     type Err = String;
 
     fn from_str(text: &str) -> Result<InputSpec, String> {
-        let is_scalar =
-            || serde_json::from_str(text).is_ok_and(|x: serde_json::Value| x.is_number() || x.is_boolean());
-        if text.starts_with('[') || is_scalar() {
-            return text.parse().map(InputSpec::Array);
+        match text.parse() {
+            Ok(array) => return Ok(InputSpec::Array(array)),
+            Err(why) if text.starts_with('[') => return Err(why),
+            Err(_) => {}
         }
         let (word, ty) = text.split_once(':').map_or((text, None), |(word, ty)| (word, Some(ty)));
         match Fill::from_str(word, false) {

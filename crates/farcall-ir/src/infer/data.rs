@@ -162,7 +162,7 @@ pub(super) fn slice(cx: &mut Cx<'_>, op: &Slice) -> Option<Vec<Type>> {
         cx.check(start <= limit && dim.size().is_none_or(|size| limit <= size), "slice_c3", || {
             format!("start {start} and limit {limit} must be in order and within dimension {d} of {operand}")
         });
-        dims.push(limit.saturating_sub(start).div_ceil(op.strides[d]));
+        dims.push(op.size(d));
     }
     // slice_c1, slice_c5
     Some(vec![operand.with_sizes(dims).into()])

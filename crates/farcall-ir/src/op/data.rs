@@ -1,5 +1,7 @@
 //! Operations that move elements without changing them.
 
+use crate::types::TensorType;
+
 /// `slice`: elements `start[d]`, `start[d] + strides[d]`, … below `limit[d]` of each dimension.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Slice {
@@ -25,6 +27,11 @@ impl Slice {
     /// How many elements of each dimension it takes.
     pub fn sizes(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.start.len()).map(|d| self.size(d))
+    }
+
+    /// The type of what it takes of a tensor of this one.
+    pub fn of_type(&self, whole: &TensorType) -> TensorType {
+        whole.with_sizes(self.sizes().collect::<Vec<usize>>())
     }
 
     /// The last index of a dimension that it takes; of which it takes one at least.

@@ -309,6 +309,20 @@ impl Op {
         }
     }
 
+    /// True for operations that make each element of corresponding ones.
+    pub fn is_elementwise(&self) -> bool {
+        matches!(
+            self,
+            Op::Unary(_)
+                | Op::Binary(_)
+                | Op::Compare(_)
+                | Op::Select
+                | Op::Clamp
+                | Op::Convert
+                | Op::ReducePrecision { .. }
+        )
+    }
+
     /// True for operations that leave elements of their operands as they are, in other places: fusions read them there.
     pub fn moves_elements(&self) -> bool {
         matches!(self, Op::Slice(_) | Op::Concatenate { .. } | Op::Pad(_))

@@ -292,45 +292,42 @@ impl Windows {
     fn apply<T: Copy>(&self, args: &Args<'_>, own: Range<usize>, combine: impl Fn(T, T) -> T + Copy) {
         let (indices, updates) = (args.input_ptr::<u8>(1), args.input_ptr::<T>(2));
         let out = args.output_ptr::<T>(0);
-        macro_rules! each {
-            ($to:ident, $from:ident => $update:expr) => {
-                // SAFETY: index vectors among the indices.
+        macro_rules! blocks {
+            ($positions:ident, $slices:ident => $body:block) => {
+                // SAFETY: index vectors among the indices; windows of the result, which lie inside as a whole, and their
+                // updates.
                 unsafe {
                     self.starts.each(
                         0..self.starts.count(),
                         self.reader,
                         indices,
                         #[inline(always)]
-                        |positions, slices| {
-                            for (i, at) in positions.iter().enumerate().filter(|(_, at)| **at != OUTSIDE) {
-                                // A window of the result, which lies inside as a whole, and its updates.
-                                let ($to, $from) = (out.add(*at), updates.add(slices.at(i)));
-                                $update;
-                            }
-                        },
+                        |$positions, $slices| $body,
                     )
                 }
             };
         }
+        macro_rules! each {
+            ($to:ident, $from:ident => $update:expr) => {
+                blocks!(positions, slices => {
+                    for (i, at) in positions.iter().enumerate().filter(|(_, at)| **at != OUTSIDE) {
+                        let ($to, $from) = (out.add(*at), updates.add(slices.at(i)));
+                        $update;
+                    }
+                })
+            };
+        }
         match self.window[..] {
             [] => each!(to, from => to.write(combine(to.read(), from.read()))),
-            // SAFETY: index vectors among the indices; windows of the result, which lie inside as a whole, and their
-            // updates.
-            [(n, 1, 1)] => unsafe {
+            [(n, 1, 1)] => {
                 let mut chosen = [0; index::BLOCK];
-                self.starts.each(
-                    0..self.starts.count(),
-                    self.reader,
-                    indices,
-                    #[inline(always)]
-                    |positions, slices| {
-                        let count = choose(positions, &own, &mut chosen);
-                        for i in &chosen[..count] {
-                            row(n, out.add(positions[*i]), updates.add(slices.at(*i)), combine);
-                        }
-                    },
-                );
-            },
+                blocks!(positions, slices => {
+                    let count = choose(positions, &own, &mut chosen);
+                    for i in &chosen[..count] {
+                        row(n, out.add(positions[*i]), updates.add(slices.at(*i)), combine);
+                    }
+                });
+            }
             _ => each!(to, from => window(&self.window, to, from, combine)),
         }
     }

@@ -73,12 +73,7 @@ fn sequence(f: &mut fmt::Formatter<'_>, plan: &Plan, thunks: &[Thunk], depth: us
         if !outputs.is_empty() {
             write!(f, "{} = ", outputs.join(", "))?;
         }
-        write!(f, "{}", thunk.op.kind())?;
-        let detail = plan.detail(thunk);
-        if !detail.is_empty() {
-            write!(f, " {detail}")?;
-        }
-        write!(f, "({})", inputs.join(", "))?;
+        write!(f, "{}({})", plan.operation(thunk), inputs.join(", "))?;
         for scratch in &thunk.outputs[thunk.results().len()..] {
             write!(f, " scratch {}", scratch.slice)?;
         }

@@ -11,8 +11,8 @@ pub struct Work {
     /// Bytes that it reads and writes, each once: of its inputs and results, without scratch memory.
     pub bytes: u64,
     /// Operations on numbers, as the specification defines the result, whatever way the engine takes; but of a long window,
-    /// three for each result and dimension, which is all that it takes. A multiplication with an addition is two; an elementary function is one, as a comparison is. Moving elements is none, nor is
-    /// what handlers do.
+    /// three for each result and dimension, which is all that it takes. A multiplication with an addition is two; an
+    /// elementary function is one, as a comparison is. Moving elements is none, nor is what handlers do.
     pub flops: u64,
 }
 

@@ -74,8 +74,8 @@ struct Part {
 fn part(r: &Rewriter<'_>, inst: InstId) -> Option<Part> {
     let inst = r.func().inst(inst);
     let from = r.func().tensor(*inst.results().first()?)?;
+    let slice = taken(r, inst, from.sizes())?;
     if let Op::Sort { dim, is_stable, part: None } = *inst.op() {
-        let slice = taken(r, inst, from.sizes())?;
         let (start, limit, length) = (*slice.start.get(dim)?, *slice.limit.get(dim)?, from.sizes()[dim]);
         // The first of each line, or the last.
         let end =
@@ -85,10 +85,6 @@ fn part(r: &Rewriter<'_>, inst: InstId) -> Option<Part> {
         let op = Op::Sort { dim, is_stable, part: Some(end) };
         return Some(Part { slice, op, operands: vec![None; inst.operands().len()] });
     }
-    if !can_be_sliced(inst.op()) {
-        return None;
-    }
-    let slice = taken(r, inst, from.sizes())?;
     let made = slice.sizes().try_fold(MADE, usize::checked_mul)?;
     if made > from.elements()? {
         return None;
@@ -122,33 +118,6 @@ fn taken(r: &Rewriter<'_>, inst: Inst<'_>, sizes: &[usize]) -> Option<Slice> {
     all.filter(|slice| slice.sizes().all(|n| n > 0))
 }
 
-/// True for operations of which [`sliced`] may make a part.
-fn can_be_sliced(op: &Op) -> bool {
-    is_on_elements(op)
-        || matches!(
-            op,
-            Op::Iota { .. }
-                | Op::BroadcastInDim { .. }
-                | Op::Slice(_)
-                | Op::Transpose { .. }
-                | Op::Reverse { .. }
-        )
-}
-
-/// True for operations that make each element of corresponding ones.
-fn is_on_elements(op: &Op) -> bool {
-    matches!(
-        op,
-        Op::Unary(_)
-            | Op::Binary(_)
-            | Op::Compare(_)
-            | Op::Select
-            | Op::Clamp
-            | Op::Convert
-            | Op::ReducePrecision { .. }
-    )
-}
-
 /// The operation that makes a slice of an instruction's only result, and the slices of operands that it takes; `None` if
 /// there is none.
 fn sliced(func: &Func, inst: Inst<'_>, slice: &Slice) -> Option<(Op, Vec<Option<Slice>>)> {
@@ -161,7 +130,7 @@ fn sliced(func: &Func, inst: Inst<'_>, slice: &Slice) -> Option<(Op, Vec<Option<
     };
     let (op, x) = (inst.op().clone(), inst.operands().first());
     let (op, operand) = match inst.op() {
-        on_elements if is_on_elements(on_elements) => {
+        elementwise if elementwise.is_elementwise() => {
             // A predicate and bounds may be one number for all.
             let each = |v: &ValueId| Some((plain(v)?.sizes() == to.sizes()).then(|| slice.clone()));
             return Some((op, inst.operands().iter().map(each).collect::<Option<_>>()?));
@@ -200,7 +169,7 @@ fn make_only(r: &mut Rewriter<'_>, id: InstId, part: &Part) {
     let inst = r.func().inst(id);
     let (results, operands) = (inst.results().to_vec(), inst.operands().to_vec());
     let resized = |ty: &Type| match ty {
-        Type::Tensor(t) => Type::Tensor(t.with_sizes(part.slice.sizes().collect::<Vec<usize>>())),
+        Type::Tensor(t) => Type::Tensor(part.slice.of_type(t)),
         other => other.clone(),
     };
     let types = results.iter().map(|v| resized(r.func().ty(*v))).collect();
@@ -244,7 +213,7 @@ fn slice_before(r: &mut Rewriter<'_>, id: InstId, x: ValueId, slice: &Slice) -> 
     if *slice == Slice::all(ty.sizes()) {
         return x;
     }
-    let to = ty.with_sizes(slice.sizes().collect::<Vec<usize>>());
+    let to = slice.of_type(&ty);
     let less = r.func().defining_inst(x).and_then(|made| match made.op() {
         Op::Constant(literal) if literal.is_splat() => {
             let number = literal.iter().next()?;

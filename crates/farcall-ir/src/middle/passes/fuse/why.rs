@@ -108,19 +108,7 @@ pub fn unfused(func: &Func, cx: &Context) -> Vec<Unfused> {
 }
 
 fn is_on_elements(op: &Op) -> bool {
-    matches!(
-        op,
-        Op::Unary(_)
-            | Op::Binary(_)
-            | Op::Compare(_)
-            | Op::Select
-            | Op::Clamp
-            | Op::Convert
-            | Op::BitcastConvert
-            | Op::ReducePrecision { .. }
-            | Op::Iota { .. }
-            | Op::BroadcastInDim { .. }
-    )
+    op.is_elementwise() || matches!(op, Op::BitcastConvert | Op::Iota { .. } | Op::BroadcastInDim { .. })
 }
 
 struct Asking<'a> {
