@@ -459,3 +459,35 @@ module {
     return %1, %4, %5 : tensor<7xf32>, tensor<0xf32>, tensor<1xf32>
   }
 }
+// -----
+// Results of different ranks.
+// passes: slices
+func.func @main(%p: tensor<i1>, %x: tensor<4x3xf32>, %w: tensor<3xf32>) -> (tensor<2x3xf32>, tensor<1xf32>) {
+  %y:2 = "stablehlo.if"(%p) ({
+    stablehlo.return %x, %w : tensor<4x3xf32>, tensor<3xf32>
+  }, {
+    %a = stablehlo.negate %x : tensor<4x3xf32>
+    %b = stablehlo.negate %w : tensor<3xf32>
+    stablehlo.return %a, %b : tensor<4x3xf32>, tensor<3xf32>
+  }) : (tensor<i1>) -> (tensor<4x3xf32>, tensor<3xf32>)
+  %s = stablehlo.slice %y#0 [0:2, 0:3] : (tensor<4x3xf32>) -> tensor<2x3xf32>
+  %t = stablehlo.slice %y#1 [0:1] : (tensor<3xf32>) -> tensor<1xf32>
+  return %s, %t : tensor<2x3xf32>, tensor<1xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<i1>, %arg1: tensor<4x3xf32>, %arg2: tensor<3xf32>) -> (tensor<2x3xf32>, tensor<1xf32>) {
+    %0:2 = "stablehlo.if"(%arg0, %arg1, %arg2) ({
+    ^bb0(%arg3: tensor<4x3xf32>, %arg4: tensor<3xf32>):
+      stablehlo.return %arg3, %arg4 : tensor<4x3xf32>, tensor<3xf32>
+    }, {
+    ^bb0(%arg3: tensor<4x3xf32>, %arg4: tensor<3xf32>):
+      %3 = stablehlo.negate %arg3 : tensor<4x3xf32>
+      %4 = stablehlo.negate %arg4 : tensor<3xf32>
+      stablehlo.return %3, %4 : tensor<4x3xf32>, tensor<3xf32>
+    }) {farcall.captures = 2 : i64} : (tensor<i1>, tensor<4x3xf32>, tensor<3xf32>) -> (tensor<4x3xf32>, tensor<3xf32>)
+    %1 = stablehlo.slice %0#0 [0:2, 0:3] : (tensor<4x3xf32>) -> tensor<2x3xf32>
+    %2 = stablehlo.slice %0#1 [0:1] : (tensor<3xf32>) -> tensor<1xf32>
+    return %1, %2 : tensor<2x3xf32>, tensor<1xf32>
+  }
+}

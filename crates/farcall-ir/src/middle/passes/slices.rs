@@ -73,6 +73,10 @@ struct Part {
 /// The part of an instruction's results that is taken, if it can be made alone, for less.
 fn part(r: &Rewriter<'_>, inst: InstId) -> Option<Part> {
     let inst = r.func().inst(inst);
+    // Several results are of the same sizes only where they are sorted.
+    if inst.results().len() > 1 && !matches!(inst.op(), Op::Sort { .. }) {
+        return None;
+    }
     let from = r.func().tensor(*inst.results().first()?)?;
     let slice = taken(r, inst, from.sizes())?;
     if let Op::Sort { dim, is_stable, part: None } = *inst.op() {
