@@ -13,8 +13,8 @@ use farcall::ir::{
 };
 use num_complex::Complex;
 
-use super::ops;
 use super::random::Random;
+use super::{movement, ops};
 
 /// A program with all that a run of it needs.
 #[derive(Clone)]
@@ -208,8 +208,9 @@ impl Gen {
         self.know(value, meta);
     }
 
-    /// Returns up to `most` tensors, mostly late ones.
+    /// Returns up to `most` tensors, mostly late ones; or parts of such, of which then no more may be made.
     fn finish(&mut self, most: usize) -> Vec<ValueId> {
+        let in_part = self.r.one_in(3);
         let tensors: Vec<ValueId> = self.scope.iter().copied().filter(|v| self.plain(*v)).collect();
         let mut returned = Vec::new();
         for _ in 0..1 + self.r.below(most) {
@@ -219,7 +220,9 @@ impl Gen {
                 continue;
             }
             let from = if self.r.one_in(3) { 0 } else { tensors.len().saturating_sub(4) };
-            returned.push(tensors[from + self.r.below(tensors.len() - from)]);
+            let whole = tensors[from + self.r.below(tensors.len() - from)];
+            let part = if in_part { movement::slice_of(self, whole) } else { None };
+            returned.push(part.unwrap_or(whole));
         }
         self.func.push(Func::BODY, NewInst::new(Op::Return, returned.clone()), []);
         self.func.infer_result_types();

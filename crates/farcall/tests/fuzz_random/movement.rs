@@ -128,13 +128,18 @@ fn transpose(g: &mut Gen) -> Option<()> {
 
 fn slice(g: &mut Gen) -> Option<()> {
     let x = tensor(g, 0..=4);
+    slice_of(g, x).map(drop)
+}
+
+/// A part of a tensor.
+pub(crate) fn slice_of(g: &mut Gen, x: ValueId) -> Option<ValueId> {
     let dims = g.tensor(x).sizes().to_vec();
     let start: Vec<usize> = dims.iter().map(|n| if g.r.one_in(2) { 0 } else { g.r.below(n + 1) }).collect();
     let limit =
         dims.iter().zip(&start).map(|(n, s)| if g.r.one_in(2) { *n } else { s + g.r.below(n - s + 1) });
     let limit: Vec<usize> = limit.collect();
     let strides = dims.iter().map(|_| g.r.pick(&[1, 1, 2, 3])).collect();
-    g.value(Op::Slice(Slice { start, limit, strides }), &[x], g.meta_of(x)).map(drop)
+    g.value(Op::Slice(Slice { start, limit, strides }), &[x], g.meta_of(x))
 }
 
 fn concatenate(g: &mut Gen) -> Option<()> {
