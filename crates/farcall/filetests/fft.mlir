@@ -19,7 +19,7 @@ func.func @main(%x: tensor<2x4xcomplex<f32>>, %r: tensor<2x2x4xf32>, %h: tensor<
 // = dense<[[1.562500e+00, -9.375000e-01, 6.250000e-02, 8.125000e-01], [-1.062500e+00, 1.875000e-01, 1.437500e+00, -1.062500e+00]]> : tensor<2x4xf64>
 // = dense<1.000000e+00> : tensor<1x1xf64>
 // plan
-// | plan: arena 16 bytes, denormals ieee
+// | plan: arena 0 bytes, denormals ieee
 // | in0: tensor<2x4xcomplex<f32>>
 // | in1: tensor<2x2x4xf32>
 // | in2: tensor<2x3xcomplex<f64>>
@@ -30,6 +30,5 @@ func.func @main(%x: tensor<2x4xcomplex<f32>>, %r: tensor<2x2x4xf32>, %h: tensor<
 // | out3:c64[2,2,3] = fft rfft [2, 2, 4](in1:f32[2,2,4])
 // | out4:f64[2,4] = fft irfft [4](in2:c128[2,3])
 // | out5:f64[2,4] = fft irfft [2, 4](in2:c128[2,3]) scratch stack[0..96]
-// | arena[0..16]:c128[1,1] = slice(in3:c128[1,2])
-// | out6:f64[1,1] = fft irfft [1](arena[0..16]:c128[1,1])
+// | out6:f64[1,1] = fft irfft [1](in3:c128[1,1])
 // | return out0:c64[2,4], out1:c64[2,4], out2:c64[2,2,3], out3:c64[2,2,3], out4:f64[2,4], out5:f64[2,4], out6:f64[1,1]

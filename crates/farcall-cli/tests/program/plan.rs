@@ -219,7 +219,7 @@ fn the_middle_form_is_shown() {
     folder.prints(
         &["compile", "p.mlir", "--dump", "cse"],
         expect![[r#"
-            // after cse, pass 8 of 25
+            // after cse, pass 9 of 26
             module {
               func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<2x3xf32> {
                 %cst = stablehlo.constant dense<1.000000e+00> : tensor<f32>
@@ -230,7 +230,7 @@ fn the_middle_form_is_shown() {
               }
             }
 
-            // after cse, pass 12 of 25
+            // after cse, pass 13 of 26
             module {
               func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<2x3xf32> {
                 %cst = stablehlo.constant dense<1.000000e+00> : tensor<2x3xf32>
@@ -300,6 +300,7 @@ fn passes_are_listed_and_named() {
             │ fold         ┆ computes small operations on constants                               │
             │ fuse         ┆ computes operations on corresponding elements together               │
             │ licm         ┆ moves computations that do not change out of loops                   │
+            │ outer        ┆ multiplies elements where products add up nothing                    │
             │ products     ┆ computes products and what follows them by blocks of rows            │
             │ recompute    ┆ makes values again where that is less work than storing them         │
             │ simplify     ┆ applies algebraic rules, each by its name                            │
@@ -314,7 +315,7 @@ fn passes_are_listed_and_named() {
             │ assign       ┆ gives every value a place                                            │
             └──────────────┴──────────────────────────────────────────────────────────────────────┘
 
-            run by default  expand,excess,canonicalize,unroll,fold,simplify,transposes,cse,licm,dce,slices,cse,dce,double,recompute,fuse,dce,products,fills,sink
+            run by default  expand,excess,canonicalize,unroll,fold,simplify,transposes,outer,cse,licm,dce,slices,cse,dce,double,recompute,fuse,dce,products,fills,sink
             needed          expand,excess,dce
             always last     layouts,copies,coalesce,donate,assign
         "#]],
@@ -335,7 +336,7 @@ fn passes_are_listed_and_named() {
     folder.fails(
         &["run", "p.mlir", "--dump", "cse", "--passes", "default,-cse,-fuse"],
         expect![[r#"
-            error: the pass cse does not run; those that do are expand,excess,canonicalize,unroll,fold,simplify,transposes,licm,dce,slices,dce,double,recompute,dce,products,fills,sink
+            error: the pass cse does not run; those that do are expand,excess,canonicalize,unroll,fold,simplify,transposes,outer,licm,dce,slices,dce,double,recompute,dce,products,fills,sink
         "#]],
     );
     folder.fails(

@@ -41,17 +41,40 @@ module {
 }
 // -----
 // passes: cse
-// A target is called as often as the program says.
+// Calls without a side effect, of the same target with the same attributes.
+func.func @main(%a: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) {
+  %0:2 = stablehlo.custom_call @f(%a) {mhlo.backend_config = {n = 1 : i32}} : (tensor<2xf32>) -> (tensor<2xf32>, tensor<i32>)
+  %1:2 = stablehlo.custom_call @f(%a) {mhlo.backend_config = {n = 1 : i32}} : (tensor<2xf32>) -> (tensor<2xf32>, tensor<i32>)
+  %2 = stablehlo.convert %1#1 : (tensor<i32>) -> tensor<f32>
+  %3 = stablehlo.broadcast_in_dim %2, dims = [] : (tensor<f32>) -> tensor<2xf32>
+  %4 = stablehlo.add %1#0, %3 : tensor<2xf32>
+  %5:2 = stablehlo.custom_call @f(%a) {mhlo.backend_config = {n = 2 : i32}} : (tensor<2xf32>) -> (tensor<2xf32>, tensor<i32>)
+  return %0#0, %4, %5#0, %a : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) {
+    %0:2 = stablehlo.custom_call @f(%arg0) {mhlo.backend_config = {n = 1 : i32}} : (tensor<2xf32>) -> (tensor<2xf32>, tensor<i32>)
+    %1 = stablehlo.convert %0#1 : (tensor<i32>) -> tensor<f32>
+    %2 = stablehlo.broadcast_in_dim %1, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %3 = stablehlo.add %0#0, %2 : tensor<2xf32>
+    %4:2 = stablehlo.custom_call @f(%arg0) {mhlo.backend_config = {n = 2 : i32}} : (tensor<2xf32>) -> (tensor<2xf32>, tensor<i32>)
+    return %0#0, %3, %4#0, %arg0 : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
+  }
+}
+// -----
+// passes: cse
+// One with a side effect is made as often as the program says.
 func.func @main(%a: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
-  %0 = stablehlo.custom_call @f(%a) : (tensor<2xf32>) -> tensor<2xf32>
-  %1 = stablehlo.custom_call @f(%a) : (tensor<2xf32>) -> tensor<2xf32>
+  %0 = stablehlo.custom_call @f(%a) {has_side_effect = true} : (tensor<2xf32>) -> tensor<2xf32>
+  %1 = stablehlo.custom_call @f(%a) {has_side_effect = true} : (tensor<2xf32>) -> tensor<2xf32>
   return %0, %1 : tensor<2xf32>, tensor<2xf32>
 }
 // =>
 module {
   func.func public @main(%arg0: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
-    %0 = stablehlo.custom_call @f(%arg0) : (tensor<2xf32>) -> tensor<2xf32>
-    %1 = stablehlo.custom_call @f(%arg0) : (tensor<2xf32>) -> tensor<2xf32>
+    %0 = stablehlo.custom_call @f(%arg0) {has_side_effect = true} : (tensor<2xf32>) -> tensor<2xf32>
+    %1 = stablehlo.custom_call @f(%arg0) {has_side_effect = true} : (tensor<2xf32>) -> tensor<2xf32>
     return %0, %1 : tensor<2xf32>, tensor<2xf32>
   }
 }

@@ -15,6 +15,7 @@ static DEFAULT: &[&Pass] = &[
     &passes::fold::PASS,
     &passes::simplify::PASS,
     &passes::transposes::PASS,
+    &passes::outer::PASS,
     &passes::cse::PASS,
     &passes::licm::PASS,
     &passes::dce::PASS,

@@ -294,3 +294,23 @@ module {
     return %4, %6 : tensor<4x4xf32>, tensor<2x16xf32>
   }
 }
+// -----
+// passes: assign
+// What a call takes has memory of its own: this part is of an input, but begins where memory is aligned for kernels only.
+func.func @main(%x: tensor<4x4xf32>) -> (tensor<1x4xf32>, tensor<1x4xf32>) {
+  %0 = stablehlo.slice %x [1:2, 0:4] : (tensor<4x4xf32>) -> tensor<1x4xf32>
+  %1 = stablehlo.slice %x [2:3, 0:4] : (tensor<4x4xf32>) -> tensor<1x4xf32>
+  %2 = stablehlo.custom_call @f(%0) : (tensor<1x4xf32>) -> tensor<1x4xf32>
+  %3 = stablehlo.reverse %1, dims = [1] : tensor<1x4xf32>
+  return %2, %3 : tensor<1x4xf32>, tensor<1x4xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<4x4xf32>) -> (tensor<1x4xf32>, tensor<1x4xf32>) {
+    %0 = stablehlo.slice %arg0 [1:2, 0:4] {farcall.places = ["out1"]} : (tensor<4x4xf32>) -> tensor<1x4xf32>
+    %1 = stablehlo.slice %arg0 [2:3, 0:4] {farcall.places = ["in0[32..48]"]} : (tensor<4x4xf32>) -> tensor<1x4xf32>
+    %2 = stablehlo.custom_call @f(%0) {farcall.places = ["out0"]} : (tensor<1x4xf32>) -> tensor<1x4xf32>
+    %3 = stablehlo.reverse %1, dims = [1] {farcall.places = ["out1"]} : tensor<1x4xf32>
+    return %2, %3 : tensor<1x4xf32>, tensor<1x4xf32>
+  }
+}

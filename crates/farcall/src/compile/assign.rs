@@ -21,7 +21,7 @@ use super::choose::Choices;
 use super::donate;
 use super::live::Lives;
 use super::order::{self, Event};
-use super::storage::{Home, Piece, PieceId, Storage, shares, sharing};
+use super::storage::{Home, Part, Piece, PieceId, Storage, shares, sharing};
 use crate::plan::{Base, ParamId, ResultId, Slice};
 
 /// Results whose memory is considered for a value that is over before they begin.
@@ -40,7 +40,11 @@ pub(super) struct Places<'s> {
 impl Places<'_> {
     /// The place of a value.
     pub(super) fn of(&self, value: ValueId) -> Slice {
-        self.slice(self.storage.of(value))
+        let slice = self.slice(self.storage.of(value));
+        match self.storage.part(value) {
+            Some(Part { offset, size }) => Slice { offset: slice.offset + offset, size, ..slice },
+            None => slice,
+        }
     }
 
     /// The place of a piece of memory.

@@ -216,7 +216,8 @@ fn same_values(func: &Func, choices: &Choices) -> Vec<u32> {
             from.iter().zip(to).for_each(|(from, to)| same[to.index()] = same[from.index()]);
         };
         match choices.of(inst.id()) {
-            Choice::View => alike(inst.operands(), inst.results()),
+            // What a part is of does not change while it lives, so it is read as that.
+            Choice::View | Choice::Part(_) => alike(inst.operands(), inst.results()),
             Choice::Control => {
                 inst.regions().for_each(|r| alike(inst.captures(), r.captured_args()));
                 let [condition, body] = inst.region_ids() else { continue };

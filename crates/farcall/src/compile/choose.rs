@@ -14,7 +14,7 @@ use farcall_ir::eval::Semantics;
 use farcall_ir::op::collective::{Grid, Role};
 use farcall_ir::{DType, Diagnostic, Func, Inst, InstId, Literal, Module, Op, Span, TensorType, ValueId};
 
-use super::{Options, aliases, body, counting, nested, order};
+use super::{Options, aliases, body, counting, nested, order, parts};
 use crate::kernels::{self, InPlace, KernelId, Prepared, Request};
 use crate::plan::{Body, ConstantId, ReferenceId, ReferenceSite};
 use crate::registry::Registry;
@@ -24,6 +24,8 @@ use crate::registry::Registry;
 pub(super) enum Choice {
     /// It has no thunk: each result is the operand of the same number.
     View,
+    /// It has no thunk: its result is a part of its operand, from this byte on.
+    Part(usize),
     /// It has no thunk: its result is a constant of the plan.
     Constant(ConstantId),
     /// It has no thunk: its result is in no memory, and those that take it count along this dimension.
@@ -69,6 +71,11 @@ impl Choices {
         self.by_inst.get(inst.index()).unwrap_or(&Choice::Copy)
     }
 
+    /// Decides otherwise.
+    pub(super) fn set(&mut self, inst: InstId, choice: Choice) {
+        self.by_inst[inst.index()] = choice;
+    }
+
     /// Hands over the regions of a kernel, and what it has prepared.
     pub(super) fn take_kernel(&mut self, inst: InstId) -> (Vec<Body>, Option<Prepared>) {
         match self.by_inst.get_mut(inst.index()) {
@@ -97,13 +104,14 @@ impl Choices {
     }
 }
 
-/// Chooses for a program in the middle form, whose custom calls have been laid out.
+/// Chooses for a program in the middle form, made of `entry`, whose custom calls have been laid out.
 ///
 /// # Errors
 /// The first instruction that cannot run: a tensor without a size, a collective of several participants, an alias
 /// that cannot be, a nested call that cannot be compiled.
 pub(super) fn choose(
     form: &Module,
+    entry: &Func,
     registry: &Registry,
     options: &Options<'_>,
 ) -> Result<Choices, Diagnostics> {
@@ -119,6 +127,7 @@ pub(super) fn choose(
     };
     c.choices.by_inst.resize_with(func.inst_count(), || Choice::Control);
     c.all().map_err(|d| Diagnostics::from_iter([d]))?;
+    parts::choose(func, entry, &mut c.choices);
     Ok(c.choices)
 }
 

@@ -73,6 +73,13 @@ pub(super) fn donated(func: &Func) -> Vec<(usize, Vec<usize>)> {
     params.filter_map(|(i, attrs)| Some((i, results(attrs.get(DONATED)?)))).collect()
 }
 
+/// The inputs that a program asks to give away, by the numbers of their tensors.
+pub(super) fn asked(entry: &Func) -> FxHashSet<usize> {
+    // Mistakes are said by `donate`.
+    let Ok(Wishes { named, free }) = wishes(entry) else { return FxHashSet::default() };
+    named.into_iter().map(|(param, _)| param).chain(free.into_iter().map(|(param, _)| param)).collect()
+}
+
 /// What a program asks for, by the numbers of its tensors.
 struct Wishes<'a> {
     /// Inputs, and the result that each is given to.

@@ -127,9 +127,12 @@ impl Writing<'_> {
                 let aliases = aliases.clone();
                 ThunkOp::CustomCall(self.call(inst, aliases)?)
             }
-            Choice::View | Choice::Constant(_) | Choice::Iota(_) | Choice::Control | Choice::Return => {
-                return None;
-            }
+            Choice::View
+            | Choice::Part(_)
+            | Choice::Constant(_)
+            | Choice::Iota(_)
+            | Choice::Control
+            | Choice::Return => return None,
         };
         Some(Thunk { op, inputs, outputs, bodies: Vec::new(), span: inst.span(), loc: loc(inst) })
     }

@@ -34,6 +34,7 @@ mod live;
 mod lower;
 mod nested;
 mod order;
+mod parts;
 mod resolve;
 mod stage;
 mod storage;
@@ -116,7 +117,7 @@ pub(crate) fn compile(
     pipeline::run(&mut form, options.passes, &cx, &mut |name, form| after(&Stage::new(name, form)));
     pipeline::run(&mut form, &[&layouts::PASS], &cx, &mut |name, form| after(&Stage::new(name, form)));
 
-    let choices = choose::choose(&form, registry, options)?;
+    let choices = choose::choose(&form, entry, registry, options)?;
     copies::insert(body(&mut form), &choices);
     stage::done("copies", &form, after);
     coalesce::coalesce(body(&mut form), &choices);

@@ -29,7 +29,7 @@ pub(super) fn events<'f>(func: &'f Func, choices: &Choices) -> Vec<Event<'f>> {
     while let Some((insts, owner)) = open.last_mut() {
         if let Some(inst) = insts.next() {
             match choices.of(inst.id()) {
-                Choice::View | Choice::Constant(_) | Choice::Iota(_) | Choice::Return => {}
+                Choice::View | Choice::Part(_) | Choice::Constant(_) | Choice::Iota(_) | Choice::Return => {}
                 Choice::Control => {
                     events.push(Event::Begin(inst));
                     match inst.region(0) {

@@ -1,7 +1,7 @@
 //! Which values share memory.
 //!
 //! A [`Piece`] of memory is had by one value and by those that are it under another name: other views of its bytes,
-//! arguments of regions that capture it, equal constants. What a loop carries has one piece, from the operand through
+//! arguments of regions that capture it, equal constants; and by parts of it. What a loop carries has one piece, from the operand through
 //! the arguments and what the body returns to the result; so has the result of a choice with what the branches return,
 //! and the result of a custom call with the operand that it changes. [`copies`](super::copies) makes programs in which
 //! they may.
@@ -39,6 +39,13 @@ pub(super) struct Piece {
     pub(super) alignment: usize,
 }
 
+/// A part of a piece of memory, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Part {
+    pub(super) offset: usize,
+    pub(super) size: usize,
+}
+
 /// Where a piece of memory is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Home {
@@ -65,6 +72,8 @@ pub(super) enum State {
 #[derive(Debug)]
 pub(super) struct Storage {
     of: Vec<PieceId>,
+    /// Values that are only a part of their piece.
+    parts: FxHashMap<ValueId, Part>,
     pub(super) pieces: Vec<Piece>,
     /// Scratch memory of kernels.
     scratch: FxHashMap<InstId, PieceId>,
@@ -75,6 +84,7 @@ impl Storage {
         let mut joined = Joined {
             to: (0..func.value_count() as u32).collect(),
             constants: vec![None; choices.constants.len()],
+            parts: FxHashMap::default(),
             scratch: Vec::new(),
         };
         joined.values(func, choices, state);
@@ -118,18 +128,20 @@ impl Storage {
         let mut number = vec![u32::MAX; func.value_count()];
         let of = func.values().map(|value| {
             let root = joined.find(value.index() as u32) as usize;
+            let bytes = func.tensor(value).and_then(|t| t.bytes()).unwrap_or(0);
             if number[root] == u32::MAX {
                 number[root] = pieces.len() as u32;
-                let bytes = func.tensor(value).and_then(|t| t.bytes()).unwrap_or(0);
                 // What is small lies close together: no loop over it gains by more.
                 let is_small = bytes < SMALL && func.value_count() <= FEW;
                 let alignment = if is_small { LEAST_ALIGNMENT } else { ALIGNMENT };
                 pieces.push(Piece { home: Home::Open, bytes, alignment });
             }
+            let piece = &mut pieces[number[root] as usize];
+            piece.bytes = piece.bytes.max(bytes);
             PieceId(number[root])
         });
         let of = of.collect();
-        Storage { of, pieces, scratch: FxHashMap::default() }
+        Storage { of, parts: std::mem::take(&mut joined.parts), pieces, scratch: FxHashMap::default() }
     }
 
     /// All pieces.
@@ -144,6 +156,11 @@ impl Storage {
     /// The memory of a value.
     pub(super) fn of(&self, value: ValueId) -> PieceId {
         self.of[value.index()]
+    }
+
+    /// Which part of its piece a value is; `None` if it is all of it.
+    pub(super) fn part(&self, value: ValueId) -> Option<Part> {
+        self.parts.get(&value).copied()
     }
 
     /// Where a value is, and of what size.
@@ -185,7 +202,9 @@ pub(super) fn sharing<'a>(
 ) -> impl Iterator<Item = PieceId> {
     let size = move |v: &ValueId| inst.func().tensor(*v).map(|t| t.dtype.size());
     let (in_place, of_result) = (choices.in_place(inst.id()), inst.results().get(result).map(size));
-    let allowed = move |(i, x): &(usize, &ValueId)| in_place.allows(result, *i) && Some(size(x)) == of_result;
+    let allowed = move |(i, x): &(usize, &ValueId)| {
+        in_place.allows(result, *i) && Some(size(x)) == of_result && storage.part(**x).is_none()
+    };
     let inputs = choices.inputs(inst).iter().enumerate();
     let (some, others): (SmallVec<[_; 8]>, SmallVec<[_; 8]>) = inputs.partition(allowed);
     let pieces = |of: SmallVec<[(usize, &'a ValueId); 8]>| of.into_iter().map(move |(_, x)| storage.of(*x));
@@ -201,6 +220,8 @@ struct Joined {
     to: Vec<u32>,
     /// A value of each constant.
     constants: Vec<Option<ValueId>>,
+    /// Values that are only a part of what their set shares.
+    parts: FxHashMap<ValueId, Part>,
     /// Instructions that need scratch memory, and how much.
     scratch: Vec<(InstId, usize)>,
 }
@@ -225,10 +246,33 @@ impl Joined {
         a.iter().zip(b).for_each(|(a, b)| self.join(*a, *b));
     }
 
+    /// Parts under other names are parts.
+    fn rename(&mut self, from: &[ValueId], to: &[ValueId]) {
+        if self.parts.is_empty() {
+            return;
+        }
+        for (from, to) in from.iter().zip(to) {
+            if let Some(part) = self.parts.get(from).copied() {
+                self.parts.insert(*to, part);
+            }
+        }
+    }
+
     fn values(&mut self, func: &Func, choices: &Choices, state: State) {
         for inst in order::instructions(func) {
             match choices.of(inst.id()) {
-                Choice::View => self.join_all(inst.operands(), inst.results()),
+                Choice::View => {
+                    self.join_all(inst.operands(), inst.results());
+                    self.rename(inst.operands(), inst.results());
+                }
+                Choice::Part(offset) => {
+                    self.join_all(inst.operands(), inst.results());
+                    for (x, part) in inst.operands().iter().zip(inst.results()) {
+                        let before = self.parts.get(x).map_or(0, |part| part.offset);
+                        let size = func.tensor(*part).and_then(|t| t.bytes()).unwrap_or(0);
+                        self.parts.insert(*part, Part { offset: before + offset, size });
+                    }
+                }
                 Choice::Constant(id) => {
                     let Some(value) = inst.results().first() else { continue };
                     match self.constants[id.index()] {
@@ -251,6 +295,7 @@ impl Joined {
     fn control(&mut self, inst: Inst<'_>, state: State) {
         for region in inst.regions() {
             self.join_all(region.captured_args(), inst.captures());
+            self.rename(inst.captures(), region.captured_args());
         }
         if *inst.op() != Op::While {
             if state == State::Joined {

@@ -44,7 +44,7 @@ fn run(form: &mut Module, names: &[&str]) -> Result<(), String> {
     if names.contains(&"layouts") {
         pipeline::run(form, &[&layouts::PASS], &passes::Context::new(options.numerics), &mut |_, _| {});
     }
-    let choices = choose::choose(form, &registry, &options).unwrap_or_else(|e| panic!("{e:?}"));
+    let choices = choose::choose(form, &entry, &registry, &options).unwrap_or_else(|e| panic!("{e:?}"));
     for name in names.iter().filter(|n| **n != "layouts") {
         let func = body(form);
         let storage = Storage::new(func, &choices, State::Joined);

@@ -114,10 +114,12 @@ impl Plan {
         if b.ty.bytes() != Some(b.slice.size) {
             return Err(format!("{} does not hold a {}", b.slice, b.ty));
         }
-        // Places in the arena and in results are aligned, and other bases are used from their first byte.
+        // The stack is used from its first byte.
         let aligned = match b.slice.base {
-            Base::Arena | Base::Result(_) => b.slice.offset.is_multiple_of(LEAST_ALIGNMENT),
-            Base::Stack | Base::Iota(_) | Base::Constant(_) | Base::Param(_) => b.slice.offset == 0,
+            Base::Arena | Base::Result(_) | Base::Constant(_) | Base::Param(_) => {
+                b.slice.offset.is_multiple_of(LEAST_ALIGNMENT)
+            }
+            Base::Stack | Base::Iota(_) => b.slice.offset == 0,
         };
         if !aligned {
             return Err(format!("{} is not aligned", b.slice));

@@ -35,11 +35,10 @@ fn run(func: &mut Func, _: &Context) {
 /// Elements of the largest constant that is compared; plans hold equal ones once anyway.
 const MAX_CONSTANT: usize = 1024;
 
-/// True for instructions of which one is as good as two. Regions are not compared, and a target is called as
-/// often as the program says.
+/// True for instructions of which one is as good as two: a custom call is, if it has no side effect. Regions are not
+/// compared.
 fn serves_all(inst: Inst<'_>) -> bool {
     let comparable = match inst.op() {
-        Op::CustomCall(_) => false,
         Op::Constant(literal) => literal.is_splat() || literal.len() <= MAX_CONSTANT,
         _ => inst.region_ids().is_empty() && !inst.results().is_empty(),
     };

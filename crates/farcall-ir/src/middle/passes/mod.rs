@@ -14,6 +14,7 @@ pub mod fold;
 pub mod fuse;
 pub mod layouts;
 pub mod licm;
+pub mod outer;
 pub mod products;
 pub mod recompute;
 pub mod simplify;
@@ -84,6 +85,7 @@ pub static ALL: &[&Pass] = &[
     &fuse::PASS,
     &layouts::PASS,
     &licm::PASS,
+    &outer::PASS,
     &products::PASS,
     &recompute::PASS,
     &simplify::PASS,
