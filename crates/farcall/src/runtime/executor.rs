@@ -62,7 +62,8 @@ pub(super) fn thunks<W: Watch>(
     let Context { arena, registers, .. } = &context;
     let mut stack = Stack(MaybeUninit::uninit());
     let own_memory = [arena.as_ptr(), loaded.constants.as_ptr(), registers.as_ptr()];
-    context.bases.extend(own_memory.into_iter().chain([stack.begin(loaded.stack)]));
+    context.bases.extend_from_slice(&own_memory);
+    context.bases.push(stack.begin(loaded.stack));
     let kept = own.iter().zip(&plan.params).filter(|(_, param)| !param.donated).map(|(input, _)| input);
     lent.iter().chain(kept).try_for_each(Literal::expand).map_err(memory)?;
     context.bases.extend(lent.iter().map(|input| input.bytes().as_ptr().cast_mut()));
@@ -96,9 +97,13 @@ pub(super) fn thunks<W: Watch>(
     let mut executor = Executor { loaded, context, run, interrupt, mode, started, iterations, watch };
     let ran = executor.sequence(&plan.thunks, &loaded.sequence);
     // Also after a failure: handlers may still use the arena.
-    let finished = executor.finish(|_| true);
-    ran?;
-    finished?;
+    if !executor.started.is_empty() {
+        let finished = executor.finish(|_| true);
+        ran?;
+        finished?;
+    } else {
+        ran?;
+    }
     let inputs = if own.is_empty() { lent } else { &own };
     for (i, (r, at)) in plan.results.iter().zip(&loaded.results).enumerate() {
         if outs[i].is_none() {
@@ -252,7 +257,9 @@ impl Started<'_> {
 impl<W: Watch> Drop for Executor<'_, W> {
     fn drop(&mut self) {
         // Errors of calls were returned before, or a panic is under way.
-        let _ = self.finish(|_| true);
+        if !self.started.is_empty() {
+            let _ = self.finish(|_| true);
+        }
     }
 }
 

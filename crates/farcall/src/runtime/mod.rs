@@ -16,6 +16,7 @@ mod executor;
 mod load;
 mod memory;
 mod reference;
+mod slot;
 mod watch;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,6 +37,7 @@ pub(crate) use executor::Inputs;
 pub(crate) use load::LoadError;
 use load::Loaded;
 pub(crate) use reference::values;
+use slot::Slot;
 use watch::Unwatched;
 pub(crate) use watch::Watch;
 
@@ -176,6 +178,8 @@ impl RunError {
 #[derive(Debug)]
 pub(crate) struct Program {
     loaded: Loaded,
+    /// What the last run gave back.
+    last: Slot<Pooled>,
     #[expect(clippy::vec_box, reason = "taking one and giving it back moves a pointer, not all of it")]
     pool: Mutex<Vec<Box<Pooled>>>,
 }
@@ -203,7 +207,7 @@ impl Program {
         registry: &Registry,
     ) -> Result<Program, LoadError> {
         let loaded = Loaded::new(Arc::new(plan), prepared, registry)?;
-        Ok(Program { loaded, pool: Mutex::default() })
+        Ok(Program { loaded, last: Slot::new(), pool: Mutex::default() })
     }
 
     pub(crate) fn plan(&self) -> &Plan {
@@ -226,21 +230,26 @@ impl Program {
         run: Option<&RunContext>,
         watch: W,
     ) -> Result<Vec<Literal>, RunError> {
-        let taken = self.pool.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut pooled = match taken {
+        let pool = || self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pooled = match self.last.take().or_else(|| pool().pop()) {
             Some(pooled) => pooled,
             None => Box::new(Pooled { context: Context::new(&self.loaded)?, run: None }),
         };
         let Pooled { context, run: own } = &mut *pooled;
         let run = run.unwrap_or_else(|| {
             let own = own.get_or_insert_default();
-            own.next_run();
+            // Nobody else sees its number.
+            if self.loaded.enters_handlers {
+                own.next_run();
+            }
             own
         });
         let results = executor::run(&self.loaded, context, inputs, run, watch);
-        let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
-        if pool.len() < POOL {
-            pool.push(pooled);
+        if let Some(other) = self.last.replace(pooled) {
+            let mut pool = pool();
+            if pool.len() < POOL {
+                pool.push(other);
+            }
         }
         results
     }

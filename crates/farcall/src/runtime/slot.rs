@@ -1,0 +1,69 @@
+//! A place for one value that many threads take from and put into, without a lock.
+
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// A value, or none.
+#[derive(Debug)]
+pub(super) struct Slot<T>(AtomicPtr<T>);
+
+impl<T> Slot<T> {
+    pub(super) fn new() -> Slot<T> {
+        Slot(AtomicPtr::new(ptr::null_mut()))
+    }
+
+    /// What is there, if anything is.
+    #[inline]
+    pub(super) fn take(&self) -> Option<Box<T>> {
+        from_raw(self.0.swap(ptr::null_mut(), Ordering::Acquire))
+    }
+
+    /// Puts a value in, and returns the one that was there.
+    #[inline]
+    pub(super) fn replace(&self, value: Box<T>) -> Option<Box<T>> {
+        from_raw(self.0.swap(Box::into_raw(value), Ordering::AcqRel))
+    }
+}
+
+/// The value that a slot held.
+fn from_raw<T>(held: *mut T) -> Option<Box<T>> {
+    // SAFETY: a slot holds what `Box::into_raw` returned, and a swap hands it to one thread alone.
+    (!held.is_null()).then(|| unsafe { Box::from_raw(held) })
+}
+
+impl<T> Drop for Slot<T> {
+    fn drop(&mut self) {
+        drop(self.take());
+    }
+}
+
+// SAFETY: values go from one thread to another through it, and are never shared.
+unsafe impl<T: Send> Sync for Slot<T> {}
+// SAFETY: it owns its value.
+unsafe impl<T: Send> Send for Slot<T> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn each_value_is_taken_once() {
+        let slot = Slot::new();
+        let value = Arc::new(());
+        std::thread::scope(|threads| {
+            for _ in 0..4 {
+                threads.spawn(|| {
+                    for _ in 0..1000 {
+                        drop(slot.replace(Box::new(Arc::clone(&value))));
+                        drop(slot.take());
+                    }
+                });
+            }
+        });
+        drop(slot.replace(Box::new(Arc::clone(&value))));
+        assert_eq!(Arc::strong_count(&value), 2);
+        drop(slot);
+        assert_eq!(Arc::strong_count(&value), 1);
+    }
+}
