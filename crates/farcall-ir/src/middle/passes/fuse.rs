@@ -10,8 +10,8 @@
 //! fusion, and otherwise the highest of its operands. Members of one generation with as many elements can be computed
 //! at once: no path between two of them leaves the fusion. Members that only those of later generations take join the
 //! first of these. What is made from almost nothing (a constant with one
-//! element, a broadcast, an iota) is made again in each fusion that takes it. So are slices of what is made elsewhere,
-//! several of them one after the other, and padding around it, which need only be read at other places.
+//! element, a broadcast, an iota, a comparison of those) is made again in each fusion that takes it. So are slices of what
+//! is made elsewhere, several of them one after the other, and padding around it, which need only be read at other places.
 //!
 //! Small members of one generation are computed at once, also if they have nothing to do with one another; but not those that
 //! can run later, when somebody takes what they make.
@@ -143,6 +143,8 @@ impl Roles {
                 debug_assert_eq!(ty.elements(), Some(n));
                 Role::Cheap
             }
+            // A mask, which takes as long to read as to make.
+            (Role::Member(..), Op::Compare(_), _) if is_of_nothing(inst) => Role::Cheap,
             _ => role,
         }
     }
@@ -189,6 +191,19 @@ fn reduction(inst: Inst<'_>, cx: &Context) -> Option<Reduction> {
     let accumulates = constant && kept.is_some_and(|k| k <= rows::MOST);
     let n = x.elements().filter(|_| plain && (cx.reduces)(combine.op(), x.dtype))?;
     (columns.is_some() || accumulates).then_some(Reduction { n, columns, accumulates })
+}
+
+/// True if all operands are iotas, or one number everywhere.
+fn is_of_nothing(inst: Inst<'_>) -> bool {
+    let is_splat = |inst: Inst<'_>| matches!(inst.op(), Op::Constant(literal) if literal.is_splat());
+    let made = |v: &ValueId| inst.func().defining_inst(*v);
+    inst.operands().iter().all(|v| {
+        made(v).is_some_and(|from| match from.op() {
+            Op::Iota { .. } => true,
+            Op::BroadcastInDim { .. } => from.operands().first().and_then(made).is_some_and(is_splat),
+            _ => is_splat(from),
+        })
+    })
 }
 
 /// The role of an instruction by itself.

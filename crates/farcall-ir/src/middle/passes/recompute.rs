@@ -139,7 +139,7 @@ impl Again {
                     Some(made) if self.is_inner(made, n) => open.push(made),
                     _ if leaves.contains(v) || small(*v) => {}
                     Some(made) if self.roles.is_cheap(made.id()) => match made.op() {
-                        Op::Constant(_) | Op::Iota { .. } => {}
+                        Op::Constant(_) | Op::Iota { .. } | Op::Compare(_) => {}
                         Op::BroadcastInDim { .. } if small(made.operands()[0]) => {}
                         _ => return false,
                     },

@@ -1,6 +1,7 @@
 //! Products of a matrix and a vector: every element of the matrix is read once, in the order in which it lies.
 
 use std::any::TypeId;
+use std::ops::Range;
 
 use super::super::args::Prepared;
 use super::super::simd::vectorized;
@@ -13,6 +14,8 @@ const LEAST: usize = 1 << 18;
 
 /// Sums of a line that are kept together. Of several lines at once, the compiler makes shuffles.
 const LANES: usize = 64;
+/// The same of what is left of a line.
+const SHORT: usize = 8;
 
 /// Rows that are added at once where lines are neighbours.
 const ROWS: usize = 4;
@@ -213,24 +216,42 @@ fn is_f32<T: 'static>() -> bool {
 #[inline(always)]
 unsafe fn dot<S: Stored<T>, T: Element + Ring>(x: *const S, y: *const T, depth: usize) -> T {
     let mut total = T::ZERO;
-    let whole = depth / LANES * LANES;
+    let (whole, most) = (depth / LANES * LANES, depth / SHORT * SHORT);
     for part in (0..whole).step_by(LANES * SUMMANDS) {
-        let mut sums = [T::ZERO; LANES];
-        for k in (part..(part + LANES * SUMMANDS).min(whole)).step_by(LANES) {
-            // SAFETY: elements of the line and of the vector.
-            let (x, y): (&[S; LANES], &[T; LANES]) = unsafe { (&*x.add(k).cast(), &*y.add(k).cast()) };
-            for ((sum, x), y) in sums.iter_mut().zip(x).zip(y) {
-                *sum = sum.plus(x.widen().times(*y));
-            }
-        }
-        total = total.plus(joined(&mut sums));
+        // SAFETY: elements of the line and of the vector.
+        total = total.plus(unsafe { lanes::<LANES, _, _>(x, y, part..(part + LANES * SUMMANDS).min(whole)) });
     }
-    for k in whole..depth {
+    if whole < most {
+        // SAFETY: as above.
+        total = total.plus(unsafe { lanes::<SHORT, _, _>(x, y, whole..most) });
+    }
+    for k in most..depth {
         // SAFETY: an element of the line and one of the vector.
         let (x, y) = unsafe { (x.add(k).read(), y.add(k).read()) };
         total = total.plus(x.widen().times(y));
     }
     total
+}
+
+/// The same for a range of elements, of which there are a multiple of `N`, in as many sums.
+///
+/// # Safety
+/// `x` and `y` are valid for reads of these elements.
+#[inline(always)]
+unsafe fn lanes<const N: usize, S: Stored<T>, T: Element + Ring>(
+    x: *const S,
+    y: *const T,
+    range: Range<usize>,
+) -> T {
+    let mut sums = [T::ZERO; N];
+    for k in range.step_by(N) {
+        // SAFETY: the caller's promise.
+        let (x, y): (&[S; N], &[T; N]) = unsafe { (&*x.add(k).cast(), &*y.add(k).cast()) };
+        for ((sum, x), y) in sums.iter_mut().zip(x).zip(y) {
+            *sum = sum.plus(x.widen().times(*y));
+        }
+    }
+    joined(&mut sums)
 }
 
 /// The sum of a power of two of numbers, by halves.

@@ -1,0 +1,23 @@
+// Two masks of one comparison of indices, of which one is taken late: each is made where it is taken.
+func.func @main(%x: tensor<16x16xf32>) -> tensor<16x16xf32> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %i = stablehlo.iota dim = 0 : tensor<16x16xi32>
+  %j = stablehlo.iota dim = 1 : tensor<16x16xi32>
+  %m = stablehlo.compare EQ, %i, %j : (tensor<16x16xi32>, tensor<16x16xi32>) -> tensor<16x16xi1>
+  %eye = stablehlo.convert %m : (tensor<16x16xi1>) -> tensor<16x16xf32>
+  %zeros = stablehlo.broadcast_in_dim %zero, dims = [] : (tensor<f32>) -> tensor<16x16xf32>
+  %diagonal = stablehlo.select %m, %x, %zeros : tensor<16x16xi1>, tensor<16x16xf32>
+  %y = stablehlo.dot %x, %diagonal : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  %z = stablehlo.dot %y, %eye : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  return %z : tensor<16x16xf32>
+}
+// run: dense<1.0> : tensor<16x16xf32>
+// = dense<1.000000e+00> : tensor<16x16xf32>
+// plan
+// | plan: arena 2048 bytes, denormals ieee
+// | in0: tensor<16x16xf32>
+// | out0:f32[16,16] = fusion constant iota iota compare select(in0:f32[16,16])
+// | arena[0..1024]:f32[16,16] = dot 1x[16x16x16](in0:f32[16,16], out0:f32[16,16])
+// | arena[1024..2048]:f32[16,16] = fusion iota iota compare convert()
+// | out0:f32[16,16] = dot 1x[16x16x16](arena[0..1024]:f32[16,16], arena[1024..2048]:f32[16,16])
+// | return out0:f32[16,16]
