@@ -33,13 +33,20 @@ impl Span {
 }
 
 /// The text of a program and the name it is reported under.
-#[derive(PartialEq, Eq, Debug)]
+#[derive(PartialEq, Eq)]
 pub struct Source {
     name: String,
     text: String,
     line_starts: Vec<u32>,
     /// Lines of the file before the text.
     lines_before: usize,
+}
+
+/// Without the text, which may be long: errors have their source with them.
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source").field("name", &self.name).field("bytes", &self.text.len()).finish()
+    }
 }
 
 impl Source {

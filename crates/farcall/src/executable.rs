@@ -10,7 +10,7 @@ use farcall_ir::interface::{Argument, Interface, SymbolicType};
 use farcall_ir::memory::{self, OutOfMemory};
 use farcall_ir::middle::pipeline::Pipeline;
 use farcall_ir::refine;
-use farcall_ir::verify::{entry, require_static, verify};
+use farcall_ir::verify::{self, entry, require_static};
 use farcall_ir::{Diagnostic, Literal, Module, ProgramError, Span, TensorType};
 
 use crate::ErrorCode;
@@ -232,9 +232,9 @@ fn planned(
     after: &mut dyn FnMut(&Stage<'_>),
 ) -> Result<(Compiled, Duration), CompileError> {
     let begin = Instant::now();
-    verify(module)?;
-    let refined = refined(module, options)?;
-    let module = refined.as_ref().unwrap_or(module);
+    let meant = verify::verified(module)?;
+    let refined = refined(&meant, options)?;
+    let module = refined.as_ref().unwrap_or(&meant);
     require_static(module)?;
     let took = begin.elapsed();
     Ok((verified(module, registry, options, after)?, took))
@@ -616,6 +616,6 @@ pub fn refined(module: &Module, options: &CompileOptions) -> Result<Option<Modul
     }
     let entry = entry(module, options.entry.as_deref())?;
     let refined = refine::refine(module, entry, options.inputs.as_deref(), &options.known)?;
-    verify(&refined)?;
+    verify::verify(&refined)?;
     Ok(Some(refined))
 }

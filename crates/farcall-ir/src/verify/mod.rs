@@ -64,9 +64,18 @@ use crate::op::Op;
 /// # Errors
 /// Every violation found, in the order of the source.
 pub fn verify(module: &Module) -> Result<(), ProgramError> {
+    verified(module).map(drop)
+}
+
+/// The same; returns what the module means, as [`normalize::normalized`] does, which has been checked, too.
+///
+/// # Errors
+/// As [`verify`].
+pub fn verified(module: &Module) -> Result<Cow<'_, Module>, ProgramError> {
     verify_either(module, false)?;
-    if let Cow::Owned(meant) = normalize::normalized(module) {
-        verify_either(&meant, false)?;
+    let meant = normalize::normalized(module);
+    if let Cow::Owned(meant) = &meant {
+        verify_either(meant, false)?;
     }
     let mut diagnostics = Diagnostics::default();
     for func in module.funcs() {
@@ -77,10 +86,11 @@ pub fn verify(module: &Module) -> Result<(), ProgramError> {
             }
         });
     }
-    report(module, diagnostics)
+    report(module, diagnostics)?;
+    Ok(meant)
 }
 
-/// The same for a program or, if `form`, one in the [middle form](crate::middle).
+/// The same, but not of what it means, for a program or, if `form`, one in the [middle form](crate::middle).
 pub(crate) fn verify_either(module: &Module, form: bool) -> Result<(), ProgramError> {
     let mut diagnostics = Diagnostics::default();
     diagnostics.extend(callgraph::check(module));
