@@ -237,11 +237,11 @@ fn planned(
     let module = refined.as_ref().unwrap_or(&meant);
     require_static(module)?;
     let took = begin.elapsed();
-    Ok((verified(module, registry, options, after)?, took))
+    Ok((compiled(module, registry, options, after)?, took))
 }
 
 /// Compiles a program that is verified and static.
-fn verified(
+fn compiled(
     module: &Module,
     registry: &Registry,
     options: &CompileOptions,
@@ -352,7 +352,7 @@ impl Executable {
     ) -> Result<Executable, CompileError> {
         require_static(&module)?;
         let options = CompileOptions::new().numerics(numerics);
-        let compiled = verified(&module, registry, &options, &mut |_| {})?;
+        let compiled = compiled(&module, registry, &options, &mut |_| {})?;
         Executable::loaded(compiled.plan, Some(compiled.prepared), registry)
     }
 

@@ -78,3 +78,23 @@ module {
     return %0, %1 : tensor<2xf32>, tensor<2xf32>
   }
 }
+// -----
+// passes: cse
+// Nor are calls one that tokens order, and those with other layouts.
+func.func @main(%a: tensor<2x3xf32>, %t: !stablehlo.token) -> (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, !stablehlo.token) {
+  %0:2 = stablehlo.custom_call @f(%a, %t) : (tensor<2x3xf32>, !stablehlo.token) -> (tensor<2x3xf32>, !stablehlo.token)
+  %1:2 = stablehlo.custom_call @f(%a, %0#1) : (tensor<2x3xf32>, !stablehlo.token) -> (tensor<2x3xf32>, !stablehlo.token)
+  %2 = stablehlo.custom_call @f(%a) {operand_layouts = [dense<[0, 1]> : tensor<2xindex>], result_layouts = [dense<[1, 0]> : tensor<2xindex>]} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %3 = stablehlo.custom_call @f(%a) {operand_layouts = [dense<[1, 0]> : tensor<2xindex>], result_layouts = [dense<[1, 0]> : tensor<2xindex>]} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return %0#0, %1#0, %2, %3, %1#1 : tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, !stablehlo.token
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>) {
+    %0 = stablehlo.custom_call @f(%arg0) {farcall.types = (tensor<2x3xf32>, !stablehlo.token) -> (tensor<2x3xf32>, !stablehlo.token)} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    %1 = stablehlo.custom_call @f(%arg0) {farcall.types = (tensor<2x3xf32>, !stablehlo.token) -> (tensor<2x3xf32>, !stablehlo.token)} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    %2 = stablehlo.custom_call @f(%arg0) {operand_layouts = [dense<[0, 1]> : tensor<2xindex>], result_layouts = [dense<[1, 0]> : tensor<2xindex>]} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    %3 = stablehlo.custom_call @f(%arg0) {operand_layouts = [dense<[1, 0]> : tensor<2xindex>], result_layouts = [dense<[1, 0]> : tensor<2xindex>]} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    return %0, %1, %2, %3 : tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>
+  }
+}

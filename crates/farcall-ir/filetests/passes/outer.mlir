@@ -41,19 +41,36 @@ module {
 }
 // -----
 // passes: outer
-// Sums of two; a product that is rounded to a shorter type, once; and batches that are transposed.
-func.func @main(%x: tensor<4x2xf32>, %y: tensor<2x3xf32>, %v: tensor<4xf32>, %w: tensor<3xf32>) -> (tensor<4x3xf32>, tensor<4x3xf16>, tensor<2x4x3xf32>) {
+// Sums of two; products that are rounded to a shorter type, once; and batches that are transposed.
+func.func @main(%x: tensor<4x2xf32>, %y: tensor<2x3xf32>, %v: tensor<4xf32>, %w: tensor<3xf32>, %h: tensor<4xf16>) -> (tensor<4x3xf32>, tensor<4x3xf16>, tensor<2x4x3xf32>, tensor<4x4xf16>) {
   %r = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<4x2xf32>, tensor<2x3xf32>) -> tensor<4x3xf32>
   %s = stablehlo.dot_general %v, %w, contracting_dims = [] x [] : (tensor<4xf32>, tensor<3xf32>) -> tensor<4x3xf16>
   %t = stablehlo.dot_general %x, %y, batching_dims = [1] x [0], contracting_dims = [] x [] : (tensor<4x2xf32>, tensor<2x3xf32>) -> tensor<2x4x3xf32>
-  return %r, %s, %t : tensor<4x3xf32>, tensor<4x3xf16>, tensor<2x4x3xf32>
+  %u = stablehlo.dot_general %h, %h, contracting_dims = [] x [] : (tensor<4xf16>, tensor<4xf16>) -> tensor<4x4xf16>
+  return %r, %s, %t, %u : tensor<4x3xf32>, tensor<4x3xf16>, tensor<2x4x3xf32>, tensor<4x4xf16>
 }
 // =>
 module {
-  func.func public @main(%arg0: tensor<4x2xf32>, %arg1: tensor<2x3xf32>, %arg2: tensor<4xf32>, %arg3: tensor<3xf32>) -> (tensor<4x3xf32>, tensor<4x3xf16>, tensor<2x4x3xf32>) {
+  func.func public @main(%arg0: tensor<4x2xf32>, %arg1: tensor<2x3xf32>, %arg2: tensor<4xf32>, %arg3: tensor<3xf32>, %arg4: tensor<4xf16>) -> (tensor<4x3xf32>, tensor<4x3xf16>, tensor<2x4x3xf32>, tensor<4x4xf16>) {
     %0 = stablehlo.dot_general %arg0, %arg1, contracting_dims = [1] x [0] : (tensor<4x2xf32>, tensor<2x3xf32>) -> tensor<4x3xf32>
     %1 = stablehlo.dot_general %arg2, %arg3, contracting_dims = [] x [] : (tensor<4xf32>, tensor<3xf32>) -> tensor<4x3xf16>
     %2 = stablehlo.dot_general %arg0, %arg1, batching_dims = [1] x [0], contracting_dims = [] x [] : (tensor<4x2xf32>, tensor<2x3xf32>) -> tensor<2x4x3xf32>
-    return %0, %1, %2 : tensor<4x3xf32>, tensor<4x3xf16>, tensor<2x4x3xf32>
+    %3 = stablehlo.dot_general %arg4, %arg4, contracting_dims = [] x [] : (tensor<4xf16>, tensor<4xf16>) -> tensor<4x4xf16>
+    return %0, %1, %2, %3 : tensor<4x3xf32>, tensor<4x3xf16>, tensor<2x4x3xf32>, tensor<4x4xf16>
+  }
+}
+// -----
+// passes: outer
+// denormals: flush
+// What is flushed keeps its sign, but not in a sum.
+func.func @main(%x: tensor<4xf32>, %y: tensor<3xf32>) -> tensor<4x3xf32> {
+  %r = stablehlo.dot_general %x, %y, contracting_dims = [] x [] : (tensor<4xf32>, tensor<3xf32>) -> tensor<4x3xf32>
+  return %r : tensor<4x3xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<4xf32>, %arg1: tensor<3xf32>) -> tensor<4x3xf32> {
+    %0 = stablehlo.dot_general %arg0, %arg1, contracting_dims = [] x [] : (tensor<4xf32>, tensor<3xf32>) -> tensor<4x3xf32>
+    return %0 : tensor<4x3xf32>
   }
 }

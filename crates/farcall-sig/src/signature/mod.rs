@@ -136,7 +136,7 @@
 //!
 //! `out: T[n] if bias` exists exactly if the optional operand `bias` is given: the gradient of a bias.
 //!
-//! `side_effect`: the call is never dropped, repeated, reordered against others or split.
+//! `side_effect`: the call is never dropped, repeated, made once for several, reordered against others or split.
 //!
 //! ## Examples
 //!

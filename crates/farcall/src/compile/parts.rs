@@ -4,7 +4,7 @@
 //! program computes, a part would keep the whole alive, and from a change in place; so it would of an input that the
 //! program may change.
 
-use farcall_ir::{DType, Func, Inst, Op, ValueId};
+use farcall_ir::{Func, Inst, Op, ValueId};
 use rustc_hash::FxHashSet;
 
 use super::choose::{Choice, Choices};
@@ -45,7 +45,7 @@ pub(super) fn choose(func: &Func, entry: &Func, choices: &mut Choices) {
 /// Where the result of a slice begins in its operand, in bytes, if it is one stretch there.
 fn part(inst: Inst<'_>) -> Option<usize> {
     let (Op::Slice(slice), [x]) = (inst.op(), inst.operands()) else { return None };
-    let from = inst.func().tensor(*x).filter(|t| t.quant.is_none() && t.dtype.bits() >= DType::U8.bits())?;
+    let from = inst.func().tensor(*x).filter(|t| t.quant.is_none())?;
     let is_one = |d: &usize| slice.size(*d) == 1;
     let rank = from.rank();
     // Dimensions of which it takes one index; then some indices of one; then all.

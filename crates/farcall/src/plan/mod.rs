@@ -37,7 +37,7 @@ use crate::registry::Platform;
 /// Alignment of every constant, and of buffers that custom calls get, in bytes.
 pub const ALIGNMENT: usize = 64;
 
-/// Alignment of every buffer in the arena, in bytes: enough for any element.
+/// Alignment of every buffer in the arena, and of parts of inputs and constants in these, in bytes: enough for any element.
 pub const LEAST_ALIGNMENT: usize = 16;
 
 /// Bytes of [`Base::Stack`].

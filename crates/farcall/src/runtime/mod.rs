@@ -16,7 +16,7 @@ mod executor;
 mod load;
 mod memory;
 mod reference;
-mod slot;
+mod spare;
 mod watch;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -37,7 +37,7 @@ pub(crate) use executor::Inputs;
 pub(crate) use load::LoadError;
 use load::Loaded;
 pub(crate) use reference::values;
-use slot::Slot;
+use spare::Spare;
 use watch::Unwatched;
 pub(crate) use watch::Watch;
 
@@ -179,7 +179,7 @@ impl RunError {
 pub(crate) struct Program {
     loaded: Loaded,
     /// What the last run gave back.
-    last: Slot<Pooled>,
+    last: Spare<Pooled>,
     #[expect(clippy::vec_box, reason = "taking one and giving it back moves a pointer, not all of it")]
     pool: Mutex<Vec<Box<Pooled>>>,
 }
@@ -207,7 +207,7 @@ impl Program {
         registry: &Registry,
     ) -> Result<Program, LoadError> {
         let loaded = Loaded::new(Arc::new(plan), prepared, registry)?;
-        Ok(Program { loaded, last: Slot::new(), pool: Mutex::default() })
+        Ok(Program { loaded, last: Spare::new(), pool: Mutex::default() })
     }
 
     pub(crate) fn plan(&self) -> &Plan {

@@ -6,7 +6,8 @@ use rustc_hash::{FxHashMap, FxHasher};
 
 use super::{Context, Pass, each_inst, is_pure};
 use crate::module::{Func, Inst, InstId, RegionId};
-use crate::op::Op;
+use crate::op::{CustomCall, Op};
+use crate::types::Type;
 
 /// Common subexpressions.
 pub static PASS: Pass = Pass { name: "cse", about: "merges equal operations on equal operands", run };
@@ -35,14 +36,28 @@ fn run(func: &mut Func, _: &Context) {
 /// Elements of the largest constant that is compared; plans hold equal ones once anyway.
 const MAX_CONSTANT: usize = 1024;
 
-/// True for instructions of which one is as good as two: a custom call is, if it has no side effect. Regions are not
-/// compared.
+/// True for instructions of which one is as good as two: a custom call is, if it has no side effect, and no place in an order
+/// of calls. Regions are not compared.
 fn serves_all(inst: Inst<'_>) -> bool {
     let comparable = match inst.op() {
+        Op::CustomCall(call) if is_ordered(call) => false,
         Op::Constant(literal) => literal.is_splat() || literal.len() <= MAX_CONSTANT,
         _ => inst.region_ids().is_empty() && !inst.results().is_empty(),
     };
     comparable && is_pure(inst)
+}
+
+/// True if a call takes or returns tokens, which the form does not have.
+fn is_ordered(call: &CustomCall) -> bool {
+    let mut types: Vec<&Type> = call.types.iter().flat_map(|t| t.params.iter().chain(&t.results)).collect();
+    while let Some(ty) = types.pop() {
+        match ty {
+            Type::Token => return true,
+            Type::Tuple(parts) | Type::Future(parts) => types.extend(&**parts),
+            _ => {}
+        }
+    }
+    false
 }
 
 fn hash(inst: Inst<'_>) -> u64 {

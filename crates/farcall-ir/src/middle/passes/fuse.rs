@@ -88,6 +88,8 @@ pub(super) enum Level {
 #[derive(Default)]
 pub(super) struct Roles {
     of: FxHashMap<InstId, Role>,
+    /// What takes as long to read as to make.
+    masks: FxHashSet<InstId>,
     /// Length of the rows in fusions over so many elements.
     rows: FxHashMap<usize, usize>,
 }
@@ -101,6 +103,7 @@ impl Roles {
                 *least = columns.min(*least);
             }
         }
+        roles.masks = masks(insts, &roles.rows, cx);
         for inst in insts {
             let role = roles.role(*inst, cx);
             roles.of.insert(inst.id(), role);
@@ -143,8 +146,7 @@ impl Roles {
                 debug_assert_eq!(ty.elements(), Some(n));
                 Role::Cheap
             }
-            // A mask, which takes as long to read as to make.
-            (Role::Member(..), Op::Compare(_), _) if is_of_nothing(inst) => Role::Cheap,
+            (Role::Member(..), Op::Compare(_), _) if self.masks.contains(&inst.id()) => Role::Cheap,
             _ => role,
         }
     }
@@ -191,6 +193,31 @@ fn reduction(inst: Inst<'_>, cx: &Context) -> Option<Reduction> {
     let accumulates = constant && kept.is_some_and(|k| k <= rows::MOST);
     let n = x.elements().filter(|_| plain && (cx.reduces)(combine.op(), x.dtype))?;
     (columns.is_some() || accumulates).then_some(Reduction { n, columns, accumulates })
+}
+
+/// Comparisons of iotas and numbers that only operations on as many elements take, so that nobody needs them as a whole.
+fn masks(insts: &[Inst<'_>], rows: &FxHashMap<usize, usize>, cx: &Context) -> FxHashSet<InstId> {
+    let elements = |inst: Inst<'_>| inst.func().tensor(*inst.results().first()?)?.elements();
+    let of_rows = |m: usize| rows.iter().any(|(n, columns)| n / columns == m);
+    let compared = insts.iter().filter(|inst| matches!(inst.op(), Op::Compare(_)) && is_of_nothing(**inst));
+    let mut masks: FxHashSet<InstId> =
+        compared.filter(|inst| elements(**inst).is_some_and(|m| !of_rows(m))).map(|inst| inst.id()).collect();
+    if masks.is_empty() {
+        return masks;
+    }
+    for inst in insts {
+        for mask in inst.operands().iter().filter_map(|v| inst.func().defining_inst(*v)) {
+            let on_elements = || match (own_role(*inst, cx), inst.op()) {
+                (Role::Member(..), Op::Reshape | Op::BitcastConvert) => false,
+                (Role::Member(n, _), _) => elements(mask) == Some(n),
+                _ => false,
+            };
+            if masks.contains(&mask.id()) && !on_elements() {
+                masks.remove(&mask.id());
+            }
+        }
+    }
+    masks
 }
 
 /// True if all operands are iotas, or one number everywhere.

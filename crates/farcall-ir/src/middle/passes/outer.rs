@@ -4,9 +4,11 @@
 //! dot(x: [m, 1], y: [1, n])   ──▶   broadcast(x) · broadcast(y) + 0: [m, n]
 //! ```
 //!
-//! The sum of one product begins with 0, so that it is never -0; hence the last term, where there is a -0.
+//! The sum of one product begins with 0, so that it is never -0; hence the last term, where there is a -0. (It may be -0 if
+//! it is rounded afterwards, or flushed: such products stay.)
 
 use super::{Context, Pass, each_inst};
+use crate::eval::Denormals;
 use crate::literal::Literal;
 use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
 use crate::op::{Binary, Op};
@@ -18,14 +20,17 @@ use farcall_sig::DType;
 pub static PASS: Pass =
     Pass { name: "outer", about: "multiplies elements where products add up nothing", run };
 
-/// Floats whose products are rounded once.
+/// Floats that are added up as they are.
 const WIDE: [DType; 2] = [DType::F32, DType::F64];
-/// Floats whose products are exact in each of those.
+/// Floats that are added up as one of those.
 const SHORT: [DType; 2] = [DType::F16, DType::BF16];
 
-fn run(func: &mut Func, _: &Context) {
+fn run(func: &mut Func, cx: &Context) {
+    let keeps_denormals = cx.numerics.denormals == Denormals::Ieee;
     each_inst(func, |r, _, id| {
-        if let Some((to, factors)) = factors(r.func().inst(id)) {
+        if let Some((to, factors)) = factors(r.func().inst(id))
+            && (keeps_denormals || to.dtype.is_integer())
+        {
             multiply(r, id, to, factors);
         }
     });
@@ -71,8 +76,7 @@ fn is_exact(from: DType, to: DType) -> bool {
     if from.is_integer() {
         return from == to || (to.is_integer() && from.bits() < to.bits());
     }
-    let (wide, short) = (WIDE.contains(&to), SHORT.contains(&from));
-    if from == to { wide || short } else { wide && short }
+    WIDE.contains(&to) && (from == to || SHORT.contains(&from))
 }
 
 fn multiply(r: &mut Rewriter<'_>, id: InstId, to: TensorType, factors: [Factor; 2]) {

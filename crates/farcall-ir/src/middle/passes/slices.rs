@@ -73,7 +73,7 @@ struct Part {
 /// The part of an instruction's results that is taken, if it can be made alone, for less.
 fn part(r: &Rewriter<'_>, inst: InstId) -> Option<Part> {
     let inst = r.func().inst(inst);
-    // Several results are of the same sizes only where they are sorted.
+    // Of those with several results, only sorts can be made in part; others may be of different sizes.
     if inst.results().len() > 1 && !matches!(inst.op(), Op::Sort { .. }) {
         return None;
     }

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// A value, or none.
 #[derive(Debug)]
-pub(super) struct Slot<T>(AtomicPtr<T>);
+pub(super) struct Spare<T>(AtomicPtr<T>);
 
-impl<T> Slot<T> {
-    pub(super) fn new() -> Slot<T> {
-        Slot(AtomicPtr::new(ptr::null_mut()))
+impl<T> Spare<T> {
+    pub(super) fn new() -> Spare<T> {
+        Spare(AtomicPtr::new(ptr::null_mut()))
     }
 
     /// What is there, if anything is.
@@ -25,22 +25,22 @@ impl<T> Slot<T> {
     }
 }
 
-/// The value that a slot held.
+/// The value that one held.
 fn from_raw<T>(held: *mut T) -> Option<Box<T>> {
-    // SAFETY: a slot holds what `Box::into_raw` returned, and a swap hands it to one thread alone.
+    // SAFETY: it holds what `Box::into_raw` returned, and a swap hands it to one thread alone.
     (!held.is_null()).then(|| unsafe { Box::from_raw(held) })
 }
 
-impl<T> Drop for Slot<T> {
+impl<T> Drop for Spare<T> {
     fn drop(&mut self) {
         drop(self.take());
     }
 }
 
 // SAFETY: values go from one thread to another through it, and are never shared.
-unsafe impl<T: Send> Sync for Slot<T> {}
+unsafe impl<T: Send> Sync for Spare<T> {}
 // SAFETY: it owns its value.
-unsafe impl<T: Send> Send for Slot<T> {}
+unsafe impl<T: Send> Send for Spare<T> {}
 
 #[cfg(test)]
 mod tests {
@@ -49,21 +49,21 @@ mod tests {
 
     #[test]
     fn each_value_is_taken_once() {
-        let slot = Slot::new();
+        let spare = Spare::new();
         let value = Arc::new(());
         std::thread::scope(|threads| {
             for _ in 0..4 {
                 threads.spawn(|| {
                     for _ in 0..1000 {
-                        drop(slot.replace(Box::new(Arc::clone(&value))));
-                        drop(slot.take());
+                        drop(spare.replace(Box::new(Arc::clone(&value))));
+                        drop(spare.take());
                     }
                 });
             }
         });
-        drop(slot.replace(Box::new(Arc::clone(&value))));
+        drop(spare.replace(Box::new(Arc::clone(&value))));
         assert_eq!(Arc::strong_count(&value), 2);
-        drop(slot);
+        drop(spare);
         assert_eq!(Arc::strong_count(&value), 1);
     }
 }
