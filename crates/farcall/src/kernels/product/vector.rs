@@ -266,3 +266,23 @@ pub(super) fn joined<T: Ring>(sums: &mut [T]) -> T {
     }
     sums[0]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_every_length_are_summed_once() {
+        for depth in 0..300 {
+            let numbers = |by: usize| -> Vec<f64> {
+                (0..depth).map(|i| ((i * by + 11) % 101) as f64 / 7.0 - 5.0).collect()
+            };
+            let (x, y) = (numbers(37), numbers(53));
+            // SAFETY: as many elements.
+            let found: f64 = unsafe { dot(x.as_ptr(), y.as_ptr(), depth) };
+            let products = || x.iter().zip(&y).map(|(x, y)| x * y);
+            let (wanted, size): (f64, f64) = (products().sum(), products().map(f64::abs).sum());
+            assert!((found - wanted).abs() <= f64::EPSILON * 16.0 * size, "{depth}: {found}, not {wanted}");
+        }
+    }
+}
