@@ -1,10 +1,10 @@
 //! Which values share memory.
 //!
 //! A [`Piece`] of memory is had by one value and by those that are it under another name: other views of its bytes,
-//! arguments of regions that capture it, equal constants; and by parts of it. What a loop carries has one piece, from the operand through
-//! the arguments and what the body returns to the result; so has the result of a choice with what the branches return,
-//! and the result of a custom call with the operand that it changes. [`copies`](super::copies) makes programs in which
-//! they may.
+//! arguments of regions that capture it, equal constants; and by parts of it ([`parts`](super::parts)). What a loop carries
+//! has one piece, from the operand through the arguments and what the body returns to the result; so has the result of a
+//! choice with what the branches return, and the result of a custom call with the operand that it changes.
+//! [`copies`](super::copies) makes programs in which they may.
 
 use farcall_ir::{Func, Inst, InstId, Op, ValueId};
 use rustc_hash::{FxHashMap, FxHashSet};

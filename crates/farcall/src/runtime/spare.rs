@@ -15,19 +15,24 @@ impl<T> Spare<T> {
     /// What is there, if anything is.
     #[inline]
     pub(super) fn take(&self) -> Option<Box<T>> {
-        from_raw(self.0.swap(ptr::null_mut(), Ordering::Acquire))
+        // SAFETY: what the spare held.
+        unsafe { from_raw(self.0.swap(ptr::null_mut(), Ordering::Acquire)) }
     }
 
     /// Puts a value in, and returns the one that was there.
     #[inline]
     pub(super) fn replace(&self, value: Box<T>) -> Option<Box<T>> {
-        from_raw(self.0.swap(Box::into_raw(value), Ordering::AcqRel))
+        // SAFETY: what the spare held.
+        unsafe { from_raw(self.0.swap(Box::into_raw(value), Ordering::AcqRel)) }
     }
 }
 
-/// The value that one held.
-fn from_raw<T>(held: *mut T) -> Option<Box<T>> {
-    // SAFETY: it holds what `Box::into_raw` returned, and a swap hands it to one thread alone.
+/// The value that a spare held.
+///
+/// # Safety
+/// A swap has returned it.
+unsafe fn from_raw<T>(held: *mut T) -> Option<Box<T>> {
+    // SAFETY: a spare holds what `Box::into_raw` returned, and each swap hands that to one thread alone.
     (!held.is_null()).then(|| unsafe { Box::from_raw(held) })
 }
 
