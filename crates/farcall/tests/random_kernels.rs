@@ -2,6 +2,7 @@
 //! type, with NaNs, infinities, zeros of both signs and subnormal numbers, empty tensors, and every rank up to 4.
 
 use farcall::ir::eval::Denormals;
+use farcall::ir::middle::pipeline::Pipeline;
 use farcall::ir::{DType, Literal, Scalar};
 
 #[path = "random/both.rs"]
@@ -81,7 +82,7 @@ fn array(values: impl IntoIterator<Item = impl ToString>) -> String {
 
 /// Runs a program in the engine, where a kernel of this name has to serve it (any kernel, without a name), and in the evaluator.
 fn check(program: &str, inputs: &[Literal], kernel: &str, exact: bool, denormals: Denormals) {
-    let both = Both::run(program, inputs, denormals);
+    let both = Both::run(program, inputs, denormals, Pipeline::default());
     let plan = both.executable.plan();
     let served = match kernel {
         "" => both.thunks("reference") == 0,

@@ -2,6 +2,7 @@
 //! NaNs make it contradict itself; and so does its `top_k`, for every type that has a kernel, whatever the bits.
 
 use farcall::ir::eval::Denormals;
+use farcall::ir::middle::pipeline::Pipeline;
 use farcall::ir::{DType, Literal, Scalar};
 
 #[path = "random/both.rs"]
@@ -137,7 +138,7 @@ fn check_sort(r: &mut Random, round: usize, comparator: &str, dims: [usize; 2], 
         Literal::from_fn(DType::S32, dims, |_| Scalar::Signed(r.below(5) as i64 - 2)),
     ];
     let denormals = [Denormals::Ieee, Denormals::Flush][round % 2];
-    let both = Both::run(&program, &inputs, denormals);
+    let both = Both::run(&program, &inputs, denormals, Pipeline::default());
     assert_eq!(both.thunks(thunk), 1, "{program}{}", both.executable.plan());
     for (found, wanted) in both.results() {
         assert_eq!(found.bytes(), wanted.bytes(), "round {round}, {denormals:?}: {program}\n{inputs:?}");
@@ -215,7 +216,7 @@ fn check_top_k(x: &Literal, name: &str, k: usize, denormals: Denormals) {
 %v, %i = chlo.top_k(%x, k = {k}) : tensor<{lines}x{length}x{name}> -> ({results})
 return %v, %i : {results} }}"
     );
-    let both = Both::run(&program, std::slice::from_ref(x), denormals);
+    let both = Both::run(&program, std::slice::from_ref(x), denormals, Pipeline::default());
     assert_eq!(both.thunks("top_k"), 1, "{}", both.executable.plan());
     for (found, wanted) in both.results() {
         assert!(

@@ -246,8 +246,9 @@ impl Joined {
         a.iter().zip(b).for_each(|(a, b)| self.join(*a, *b));
     }
 
-    /// Parts under other names are parts.
+    /// Joins values with those that they are under another name: of parts, the same parts.
     fn rename(&mut self, from: &[ValueId], to: &[ValueId]) {
+        self.join_all(from, to);
         if self.parts.is_empty() {
             return;
         }
@@ -261,10 +262,7 @@ impl Joined {
     fn values(&mut self, func: &Func, choices: &Choices, state: State) {
         for inst in order::instructions(func) {
             match choices.of(inst.id()) {
-                Choice::View => {
-                    self.join_all(inst.operands(), inst.results());
-                    self.rename(inst.operands(), inst.results());
-                }
+                Choice::View => self.rename(inst.operands(), inst.results()),
                 Choice::Part(offset) => {
                     self.join_all(inst.operands(), inst.results());
                     for (x, part) in inst.operands().iter().zip(inst.results()) {
@@ -294,7 +292,6 @@ impl Joined {
 
     fn control(&mut self, inst: Inst<'_>, state: State) {
         for region in inst.regions() {
-            self.join_all(region.captured_args(), inst.captures());
             self.rename(inst.captures(), region.captured_args());
         }
         if *inst.op() != Op::While {

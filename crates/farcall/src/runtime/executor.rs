@@ -97,13 +97,9 @@ pub(super) fn thunks<W: Watch>(
     let mut executor = Executor { loaded, context, run, interrupt, mode, started, iterations, watch };
     let ran = executor.sequence(&plan.thunks, &loaded.sequence);
     // Also after a failure: handlers may still use the arena.
-    if !executor.started.is_empty() {
-        let finished = executor.finish(|_| true);
-        ran?;
-        finished?;
-    } else {
-        ran?;
-    }
+    let finished = executor.finish(|_| true);
+    ran?;
+    finished?;
     let inputs = if own.is_empty() { lent } else { &own };
     for (i, (r, at)) in plan.results.iter().zip(&loaded.results).enumerate() {
         if outs[i].is_none() {
@@ -257,9 +253,7 @@ impl Started<'_> {
 impl<W: Watch> Drop for Executor<'_, W> {
     fn drop(&mut self) {
         // Errors of calls were returned before, or a panic is under way.
-        if !self.started.is_empty() {
-            let _ = self.finish(|_| true);
-        }
+        let _ = self.finish(|_| true);
     }
 }
 
@@ -311,10 +305,8 @@ impl<'a, W: Watch> Executor<'a, W> {
 
     fn thunk(&mut self, t: &'a Thunk, step: &'a Step) -> Result<(), RunError> {
         self.may_go_on()?;
-        if !self.started.is_empty() {
-            let plan = &self.loaded.plan;
-            self.finish(|s| s.blocks(plan, t))?;
-        }
+        let plan = &self.loaded.plan;
+        self.finish(|s| s.blocks(plan, t))?;
         if let Some(kernel) = &step.kernel {
             self.compute(kernel, step, t.inputs.len());
             return Ok(());
@@ -431,7 +423,12 @@ impl<'a, W: Watch> Executor<'a, W> {
     ///
     /// # Errors
     /// That of the first one that failed.
+    #[inline]
     fn finish(&mut self, chosen: impl Fn(&Started<'a>) -> bool) -> Result<(), RunError> {
+        if self.started.is_empty() { Ok(()) } else { self.finish_some(chosen) }
+    }
+
+    fn finish_some(&mut self, chosen: impl Fn(&Started<'a>) -> bool) -> Result<(), RunError> {
         let mut outcome = Ok(());
         let (frames, watch) = (&mut self.context.frames, &mut self.watch);
         self.started.retain(|s| {

@@ -2,6 +2,7 @@
 
 use farcall::eval_host::RegistryHost;
 use farcall::ir::eval::{self, Denormals, Value, eval};
+use farcall::ir::middle::pipeline::Pipeline;
 use farcall::ir::{Literal, Source, text};
 use farcall::{CompileOptions, Executable, Registry};
 
@@ -15,11 +16,11 @@ pub(crate) struct Both {
 impl Both {
     /// # Panics
     /// If the program cannot be compiled or run.
-    pub(crate) fn run(program: &str, inputs: &[Literal], denormals: Denormals) -> Both {
+    pub(crate) fn run(program: &str, inputs: &[Literal], denormals: Denormals, passes: Pipeline) -> Both {
         let registry = Registry::new();
         let module =
             text::parse(&Source::new("random", program)).unwrap_or_else(|e| panic!("{e}\n{program}"));
-        let options = CompileOptions::new().denormals(denormals);
+        let options = CompileOptions::new().denormals(denormals).passes(passes);
         let executable =
             Executable::compile(&module, &registry, &options).unwrap_or_else(|e| panic!("{e}\n{program}"));
         let found = executable.run(inputs).unwrap();

@@ -27,7 +27,7 @@ use std::cell::OnceCell;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Context, Pass, is_pure, running_regions, sink};
+use super::{Context, Pass, is_pure, running_regions, simplify, sink};
 use crate::middle::rows;
 use crate::module::{Func, Inst, InstId, NewInst, Region, RegionId, Rewriter, ValueDef, ValueId, ValueMap};
 use crate::op::{Op, Traits};
@@ -222,15 +222,9 @@ fn masks(insts: &[Inst<'_>], rows: &FxHashMap<usize, usize>, cx: &Context) -> Fx
 
 /// True if all operands are iotas, or one number everywhere.
 fn is_of_nothing(inst: Inst<'_>) -> bool {
-    let is_splat = |inst: Inst<'_>| matches!(inst.op(), Op::Constant(literal) if literal.is_splat());
-    let made = |v: &ValueId| inst.func().defining_inst(*v);
-    inst.operands().iter().all(|v| {
-        made(v).is_some_and(|from| match from.op() {
-            Op::Iota { .. } => true,
-            Op::BroadcastInDim { .. } => from.operands().first().and_then(made).is_some_and(is_splat),
-            _ => is_splat(from),
-        })
-    })
+    let func = inst.func();
+    let is_iota = |v: ValueId| func.defining_inst(v).is_some_and(|from| matches!(from.op(), Op::Iota { .. }));
+    inst.operands().iter().all(|v| is_iota(*v) || simplify::number(func, *v).is_some())
 }
 
 /// The role of an instruction by itself.

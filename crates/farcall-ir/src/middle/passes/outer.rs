@@ -7,9 +7,9 @@
 //! The sum of one product begins with 0, so that it is never -0; hence the last term, where there is a -0. (It may be -0 if
 //! it is rounded afterwards, or flushed: such products stay.)
 
+use super::simplify::{reshaped, splat_before};
 use super::{Context, Pass, each_inst};
 use crate::eval::Denormals;
-use crate::literal::Literal;
 use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
 use crate::op::{Binary, Op};
 use crate::scalar::Scalar;
@@ -81,9 +81,7 @@ fn is_exact(from: DType, to: DType) -> bool {
 
 fn multiply(r: &mut Rewriter<'_>, id: InstId, to: TensorType, factors: [Factor; 2]) {
     let factors = factors.map(|(mut x, ty, dims)| {
-        if r.func().tensor(x) != Some(&ty) {
-            x = r.value_before(id, Op::Reshape, [x], ty.clone());
-        }
+        x = reshaped(r, id, x, ty.clone());
         if ty.dtype != to.dtype {
             x = r.value_before(id, Op::Convert, [x], ty.with_dtype(to.dtype));
         }
@@ -99,9 +97,7 @@ fn multiply(r: &mut Rewriter<'_>, id: InstId, to: TensorType, factors: [Factor; 
         return;
     }
     let product = r.value_before(id, Op::Binary(Binary::Multiply), factors, to.clone());
-    let zero = Literal::splat(to.dtype, [], Scalar::Float(0.0));
-    let zero = r.value_before(id, Op::Constant(zero), [], to.with_sizes([]));
-    let zero = r.value_before(id, Op::BroadcastInDim { dims: Vec::new() }, [zero], to);
+    let zero = splat_before(r, id, Scalar::Float(0.0), to);
     r.set_op(id, Op::Binary(Binary::Add));
     r.set_operands(id, [product, zero]);
 }

@@ -148,7 +148,7 @@ fn simplify(r: &mut Rewriter<'_>, id: InstId, cx: &Context) -> bool {
 }
 
 /// A value in another shape, before an instruction. Values that are reshaped already are so once.
-fn reshaped(r: &mut Rewriter<'_>, id: InstId, x: ValueId, ty: TensorType) -> ValueId {
+pub(super) fn reshaped(r: &mut Rewriter<'_>, id: InstId, x: ValueId, ty: TensorType) -> ValueId {
     let before = r.func().defining_inst(x).filter(|made| *made.op() == Op::Reshape);
     let x = before.and_then(|made| made.operands().first().copied()).unwrap_or(x);
     if r.func().tensor(x) == Some(&ty) { x } else { r.value_before(id, Op::Reshape, [x], ty) }
@@ -163,12 +163,22 @@ fn erase_reshape(r: &mut Rewriter<'_>, x: ValueId) {
 }
 
 /// A constant of one number, before an instruction: everywhere in a value of this type.
-fn splat_before(r: &mut Rewriter<'_>, id: InstId, scalar: Scalar, ty: TensorType) -> ValueId {
+pub(super) fn splat_before(r: &mut Rewriter<'_>, id: InstId, scalar: Scalar, ty: TensorType) -> ValueId {
     let one = ty.with_sizes([]);
     let number = r.value_before(id, Op::Constant(Literal::splat(ty.dtype, [], scalar)), [], one);
     match ty.rank() {
         0 => number,
         _ => r.value_before(id, Op::BroadcastInDim { dims: Vec::new() }, [number], ty),
+    }
+}
+
+/// The number that a value has everywhere, if that is known. Broadcasts of constants count.
+pub(super) fn number(func: &Func, value: ValueId) -> Option<Scalar> {
+    let made = func.defining_inst(value)?;
+    match made.op() {
+        Op::Constant(literal) if literal.is_splat() || literal.len() == 1 => literal.iter().next(),
+        Op::BroadcastInDim { .. } => number(func, *made.operands().first()?),
+        _ => None,
     }
 }
 
@@ -212,14 +222,8 @@ impl<'f> At<'f> {
         self.inst.func().defining_inst(value)
     }
 
-    /// The number that a value has everywhere, if that is known. Broadcasts of constants count.
     fn number(&self, value: ValueId) -> Option<Scalar> {
-        let made = self.made(value)?;
-        match made.op() {
-            Op::Constant(literal) if literal.is_splat() || literal.len() == 1 => literal.iter().next(),
-            Op::BroadcastInDim { .. } => self.number(*made.operands().first()?),
-            _ => None,
-        }
+        number(self.inst.func(), value)
     }
 
     fn is_number(&self, value: ValueId, wanted: f64) -> bool {
