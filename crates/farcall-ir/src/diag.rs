@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
@@ -33,14 +33,22 @@ impl Span {
 }
 
 /// The text of a program and the name it is reported under.
-#[derive(PartialEq, Eq)]
 pub struct Source {
     name: String,
     text: String,
-    line_starts: Vec<u32>,
+    /// Found when somebody asks for a place, which most programs never do.
+    line_starts: OnceLock<Vec<u32>>,
     /// Lines of the file before the text.
     lines_before: usize,
 }
+
+impl PartialEq for Source {
+    fn eq(&self, other: &Source) -> bool {
+        (&self.name, &self.text, self.lines_before) == (&other.name, &other.text, other.lines_before)
+    }
+}
+
+impl Eq for Source {}
 
 /// Without the text, which may be long: errors have their source with them.
 impl fmt::Debug for Source {
@@ -64,11 +72,16 @@ impl Source {
         if text.starts_with('\u{feff}') {
             text.drain(..'\u{feff}'.len_utf8());
         }
-        let newlines = text.bytes().enumerate().filter(|(_, b)| *b == b'\n');
-        let line_starts = std::iter::once(0)
-            .chain(newlines.map(|(i, _)| u32::try_from(i + 1).unwrap_or(u32::MAX)))
-            .collect();
-        Arc::new(Source { name: name.into(), text, line_starts, lines_before })
+        Arc::new(Source { name: name.into(), text, line_starts: OnceLock::new(), lines_before })
+    }
+
+    /// Where lines begin.
+    fn line_starts(&self) -> &[u32] {
+        self.line_starts.get_or_init(|| {
+            let newlines = self.text.bytes().enumerate().filter(|(_, b)| *b == b'\n');
+            let starts = newlines.map(|(i, _)| u32::try_from(i + 1).unwrap_or(u32::MAX));
+            std::iter::once(0).chain(starts).collect()
+        })
     }
 
     /// The source of a program that was made, not read: without name and text. Messages give no place in it.
@@ -98,8 +111,9 @@ impl Source {
 
     /// Line and column (both from 1, columns in characters) of a byte.
     pub fn line_column(&self, byte: u32) -> (usize, usize) {
-        let line = self.line_starts.partition_point(|s| *s <= byte).max(1) - 1;
-        let start = self.line_starts[line] as usize;
+        let starts = self.line_starts();
+        let line = starts.partition_point(|s| *s <= byte).max(1) - 1;
+        let start = starts[line] as usize;
         let column = self.text[start..self.floor(byte as usize).max(start)].chars().count();
         (self.lines_before + line + 1, column + 1)
     }
@@ -135,8 +149,9 @@ impl Source {
     fn excerpt(&self, span: Span) -> (usize, &str, usize) {
         let len = self.text.len();
         let (at, _) = self.whole(span);
-        let line = self.line_starts.partition_point(|s| *s as usize <= at).max(1) - 1;
-        let line_start = self.line_starts[line] as usize;
+        let starts = self.line_starts();
+        let line = starts.partition_point(|s| *s as usize <= at).max(1) - 1;
+        let line_start = starts[line] as usize;
         let line_end = self.text[at..].find('\n').map_or(len, |n| at + n);
         let start = self.floor(line_start.max(at.saturating_sub(EXCERPT)));
         let end = self.floor(line_end.min(at + EXCERPT)).max(start);

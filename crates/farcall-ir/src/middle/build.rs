@@ -52,10 +52,12 @@ pub fn build_lowered(module: &Module, entry: &Func, lower: &mut dyn Lower) -> Re
     let normal = normalize::normalized(module);
     let entry = normalize::counterpart(entry, &normal);
     let module = &*normal;
+    let mut func = Func::with_header_of(entry);
+    func.reserve_as(entry);
     let mut b = Build {
         module,
         lower,
-        func: Func::with_header_of(entry),
+        func,
         activations: Vec::new(),
         frames: Vec::new(),
         open: vec![Open::new(Func::BODY)],
@@ -277,7 +279,7 @@ impl<'m> Build<'m, '_> {
         }
         let new = NewInst::new(Op::CustomCall(Box::new(call)), values).at(inst.span(), inst.loc().cloned());
         let made = self.push(new, results.into_iter().map(Type::Tensor))?;
-        let made = ValueIds::from(self.func.inst(made).results());
+        let made = ValueIds::from_slice(self.func.inst(made).results());
         let parts: Result<Vec<Part>, Diagnostic> = made
             .into_iter()
             .zip(given)
@@ -448,7 +450,7 @@ impl<'m> Build<'m, '_> {
             done.iter().flat_map(|d| &d.captured).copied().filter(|v| seen.insert(*v)).collect();
         for d in done {
             let own = self.func.region(d.region).args().len() - d.captured.len();
-            let mut args = ValueIds::from(&self.func.region(d.region).args()[..own]);
+            let mut args = ValueIds::from_slice(&self.func.region(d.region).args()[..own]);
             for value in &captured {
                 args.push(match d.inside.get(value) {
                     Some(arg) => *arg,

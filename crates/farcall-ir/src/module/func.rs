@@ -265,6 +265,12 @@ impl Func {
 
     // --- building
 
+    /// Makes room for as many instructions and values as another function has.
+    pub(crate) fn reserve_as(&mut self, other: &Func) {
+        self.insts.reserve(other.insts.len());
+        self.values.reserve(other.values.len());
+    }
+
     /// A new value that nothing defines.
     pub(crate) fn new_value(&mut self, ty: Type) -> ValueId {
         self.define(ty, ValueDef::Nowhere)
@@ -344,15 +350,15 @@ impl Func {
             assert!(owner.is_none(), "a region belongs to one instruction");
         }
         let NewInst { op, operands, regions, captures, attrs, span, loc } = new;
-        let results = results
-            .into_iter()
-            .enumerate()
-            .map(|(i, ty)| self.define(ty, ValueDef::Result(id, u32::try_from(i).unwrap_or(u32::MAX))))
-            .collect();
+        let mut ids = ValueIds::new();
+        for ty in results {
+            let number = u32::try_from(ids.len()).unwrap_or(u32::MAX);
+            ids.push(self.define(ty, ValueDef::Result(id, number)));
+        }
         self.insts.push(InstData {
             op,
             operands,
-            results,
+            results: ids,
             regions,
             captures,
             attrs,

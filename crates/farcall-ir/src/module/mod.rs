@@ -23,6 +23,7 @@ mod loc;
 mod mesh;
 mod rewrite;
 mod same;
+mod side;
 mod table;
 mod view;
 
@@ -39,6 +40,7 @@ pub(crate) use loc::MAX_NAME;
 pub use mesh::NamedMesh;
 pub(crate) use rewrite::kept;
 pub use rewrite::{Rewriter, ValueMap};
+pub(crate) use side::{InstMap, InstSet};
 pub use view::{Inst, Insts, Region};
 
 /// A program: functions that call each other.

@@ -65,17 +65,19 @@ impl Func {
 
     fn copy_inst(&mut self, from: From<'_>, inst: InstId, map: &mut ValueMap) -> InstId {
         let InstData { op, operands, results, regions, captures, attrs, span, loc, .. } =
-            from.inst(self, inst).clone();
-        let operands = operands
-            .into_iter()
-            .map(|v| match (map.get(&v), from) {
+            from.inst(self, inst);
+        let (op, captures, attrs, span, loc) = (op.clone(), *captures, attrs.clone(), *span, loc.clone());
+        let mut operands = ValueIds::from_slice(operands);
+        for v in &mut operands {
+            *v = match (map.get(v), from) {
                 (Some(new), _) => *new,
-                (None, From::Itself) => v,
+                (None, From::Itself) => *v,
                 (None, From::Other(_)) => panic!("a copied instruction uses a value that is not mapped"),
-            })
-            .collect();
-        let regions = regions.into_iter().map(|r| self.copy_region(from, r, map)).collect();
-        let types: Vec<Type> = results.iter().map(|v| from.ty(self, *v).clone()).collect();
+            };
+        }
+        let results = ValueIds::from_slice(results);
+        let regions = regions.clone().into_iter().map(|r| self.copy_region(from, r, map)).collect();
+        let types: SmallVec<[Type; 1]> = results.iter().map(|v| from.ty(self, *v).clone()).collect();
         let copy = self.new_inst(NewInst { op, operands, regions, captures, attrs, span, loc }, types);
         map.extend(results.into_iter().zip(self.inst(copy).results().iter().copied()));
         copy
@@ -335,7 +337,7 @@ impl<'f> Rewriter<'f> {
         if let Some(i) = view.captures().iter().position(|v| *v == value) {
             return view.regions().map(|r| r.captured_args()[i]).collect();
         }
-        let (mut operands, captures) = (ValueIds::from(view.operands()), view.captures().len() + 1);
+        let (mut operands, captures) = (ValueIds::from_slice(view.operands()), view.captures().len() + 1);
         let regions = view.region_ids().to_vec();
         operands.push(value);
         self.note(value, inst);
@@ -383,7 +385,7 @@ impl<'f> Rewriter<'f> {
     fn users_mut(&mut self, value: ValueId) -> Option<&mut Users> {
         let all = self.users.get_mut()?;
         if all.len() <= value.index() {
-            all.resize(self.func.value_count(), Users::new());
+            all.resize_with(self.func.value_count(), Users::new);
         }
         Some(&mut all[value.index()])
     }
@@ -431,7 +433,8 @@ impl<'f> Rewriter<'f> {
 
 /// The users of every value of a function.
 fn users_of_all(func: &Func) -> Vec<Users> {
-    let mut users = vec![Users::new(); func.value_count()];
+    let mut users: Vec<Users> = Vec::new();
+    users.resize_with(func.value_count(), Users::new);
     func.walk(&mut |inst| {
         for operand in inst.operands() {
             users[operand.index()].push(inst.id());

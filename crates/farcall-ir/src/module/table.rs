@@ -4,6 +4,8 @@ use std::ops::{Index, IndexMut};
 
 /// Rows in a piece. What has fewer is a vector like others.
 const PIECE: usize = 128;
+/// Rows for which the first piece has room from the start.
+const FIRST: usize = 16;
 
 /// Rows by number, in pieces: a table that grows neither copies its rows nor leaves larger and larger memory behind, and both
 /// cost more than finding the piece does.
@@ -22,14 +24,22 @@ impl<T> Table<T> {
         self.pieces.last().map_or(0, |last| (self.pieces.len() - 1) * PIECE + last.len())
     }
 
+    #[inline]
     pub(super) fn push(&mut self, row: T) {
         match self.pieces.last_mut() {
             Some(last) if last.len() < PIECE => last.push(row),
             full => {
-                let mut piece = if full.is_some() { Vec::with_capacity(PIECE) } else { Vec::new() };
+                let mut piece = Vec::with_capacity(if full.is_some() { PIECE } else { FIRST });
                 piece.push(row);
                 self.pieces.push(piece);
             }
+        }
+    }
+
+    /// Makes room for so many rows in a table without any.
+    pub(super) fn reserve(&mut self, rows: usize) {
+        if self.pieces.is_empty() {
+            self.pieces.push(Vec::with_capacity(rows.min(PIECE)));
         }
     }
 

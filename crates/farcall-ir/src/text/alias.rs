@@ -62,7 +62,7 @@ impl<'s> Parser<'s> {
                     found.push((self.str_of(name), at));
                 }
             }
-            line = bytes[at..].iter().position(|b| *b == b'\n').map_or(bytes.len(), |n| at + n + 1);
+            line = self.slice(at, bytes.len()).find('\n').map_or(bytes.len(), |n| at + n + 1);
         }
         for (name, at) in &found {
             self.aliases.pending.entry(name).or_insert(*at);

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use farcall_sig::DType;
+use rustc_hash::FxHashMap;
 
 use super::MAX_NESTING;
 use super::alias::Aliases;
@@ -41,7 +42,7 @@ pub(super) struct Parser<'s> {
     /// The strings of `{-# dialect_resources: … #-}` by name, once one was asked for.
     pub(super) resources: Option<HashMap<&'s str, &'s str>>,
     /// Tensor types by their text: a program repeats few of them very often.
-    pub(super) tensor_types: HashMap<&'s str, TensorType>,
+    pub(super) tensor_types: FxHashMap<&'s str, TensorType>,
     /// The function whose body is being read.
     pub(super) func: Func,
     pub(super) scope: Scope<'s>,
@@ -63,7 +64,7 @@ impl<'s> Parser<'s> {
             diagnostics: Diagnostics::default(),
             aliases: Aliases::default(),
             resources: None,
-            tensor_types: HashMap::new(),
+            tensor_types: FxHashMap::default(),
             func: Func::new("", Span::default()),
             scope: Scope::default(),
             symbols: Symbols::default(),

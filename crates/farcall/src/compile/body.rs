@@ -27,7 +27,9 @@ fn body(region: Region<'_>, most: usize) -> Option<Body> {
         return None;
     }
     let ty = |id: &ValueId| func.tensor(*id).cloned();
-    let mut numbers: FxHashMap<ValueId, usize> = region.args().iter().copied().zip(0..).collect();
+    let mut numbers: FxHashMap<ValueId, usize> = FxHashMap::default();
+    numbers.reserve(region.args().len() + insts.len());
+    numbers.extend(region.args().iter().copied().zip(0..));
     let numbered = |ids: &[ValueId], numbers: &FxHashMap<ValueId, usize>| {
         ids.iter().map(|id| numbers.get(id).copied()).collect::<Option<Vec<usize>>>()
     };

@@ -126,7 +126,11 @@ impl Storage {
     fn of_values(func: &Func, joined: &mut Joined) -> Storage {
         let mut pieces: Vec<Piece> = Vec::new();
         let mut number = vec![u32::MAX; func.value_count()];
+        let runs = running(func);
         let of = func.values().map(|value| {
+            if !runs[value.index()] {
+                return PieceId(u32::MAX);
+            }
             let root = joined.find(value.index() as u32) as usize;
             let bytes = func.tensor(value).and_then(|t| t.bytes()).unwrap_or(0);
             if number[root] == u32::MAX {
@@ -212,6 +216,21 @@ pub(super) fn sharing<'a>(
     let others: FxHashSet<PieceId> =
         if some.is_empty() { FxHashSet::default() } else { pieces(others).collect() };
     pieces(some).filter(move |piece| !others.contains(piece))
+}
+
+/// By value: whether there is one when the program runs. There are none of regions that are applied to elements, nor of
+/// instructions that are gone.
+fn running(func: &Func) -> Vec<bool> {
+    let mut runs = vec![false; func.value_count()];
+    let mut note = |values: &[ValueId]| values.iter().for_each(|v| runs[v.index()] = true);
+    note(func.params());
+    for inst in order::instructions(func) {
+        note(inst.results());
+        if matches!(inst.op(), Op::While | Op::If | Op::Case) {
+            inst.regions().for_each(|region| note(region.args()));
+        }
+    }
+    runs
 }
 
 /// Sets of values that share memory.

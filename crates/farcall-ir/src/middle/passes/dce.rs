@@ -3,7 +3,7 @@
 //! An empty tensor is a constant: a call whose other results are all dead is not made for its sake (JAX's
 //! decompositions of empty matrices rely on that).
 
-use super::{Context, Pass, is_pure};
+use super::{Context, Pass, own_purity};
 use crate::literal::Literal;
 use crate::module::{Func, Inst, InstId, RegionId, Rewriter, ValueDef, ValueId, ValueIds, kept};
 use crate::op::Op;
@@ -14,21 +14,27 @@ pub static PASS: Pass =
     Pass { name: "dce", about: "drops instructions, carried values and captures that are never read", run };
 
 fn run(func: &mut Func, _: &Context) {
-    without_elements(func);
-    let live = Live::of(func);
+    let (mut empty, mut effects) = (Vec::new(), Vec::new());
+    func.walk(&mut |inst| {
+        if makes_no_elements(inst) {
+            empty.push(inst.id());
+        }
+        if *inst.op() != Op::Return && !own_purity(inst) {
+            effects.push(inst.id());
+        }
+    });
+    without_elements(func, empty);
+    let live = Live::of(func, &effects);
     sweep(func, Func::BODY, &live);
 }
 
+fn makes_no_elements(inst: Inst<'_>) -> bool {
+    let is_empty = |v: &ValueId| inst.func().tensor(*v).is_some_and(|t| t.elements() == Some(0));
+    !matches!(inst.op(), Op::Constant(_) | Op::While) && inst.results().iter().any(is_empty)
+}
+
 /// A result without elements is a constant, so that nothing is computed for its sake.
-fn without_elements(func: &mut Func) {
-    let empty = |func: &Func, v: ValueId| matches!(func.ty(v), Type::Tensor(t) if t.elements() == Some(0));
-    let mut found = Vec::new();
-    func.walk(&mut |inst| {
-        let control = matches!(inst.op(), Op::Constant(_) | Op::While);
-        if !control && inst.results().iter().any(|v| empty(func, *v)) {
-            found.push(inst.id());
-        }
-    });
+fn without_elements(func: &mut Func, found: Vec<InstId>) {
     if found.is_empty() {
         return;
     }
@@ -54,15 +60,12 @@ struct Live {
 }
 
 impl Live {
-    fn of(func: &Func) -> Live {
+    /// `effects`: instructions with side effects of their own.
+    fn of(func: &Func, effects: &[InstId]) -> Live {
         let mut live =
             Live { values: vec![false; func.value_count()], insts: vec![false; func.inst_count()] };
         let mut todo: Vec<ValueId> = func.body().returned().to_vec();
-        func.walk(&mut |inst| {
-            if *inst.op() != Op::Return && !is_pure(inst) {
-                live.keep(inst, &mut todo);
-            }
-        });
+        effects.iter().for_each(|inst| live.keep(func.inst(*inst), &mut todo));
         while let Some(value) = todo.pop() {
             if !std::mem::replace(&mut live.values[value.index()], true) {
                 live.reads_of(func, value, &mut todo);
@@ -163,7 +166,7 @@ fn drop_captures(func: &mut Func, inst: InstId, live: &Live) {
         return;
     }
     let kept = |list: &[ValueId], own: usize| {
-        let mut all = ValueIds::from(&list[..own]);
+        let mut all = ValueIds::from_slice(&list[..own]);
         all.extend(kept(&list[own..], &keep));
         all
     };

@@ -24,12 +24,16 @@
 mod why;
 
 use std::cell::OnceCell;
+use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 
 use super::{Context, Pass, is_pure, running_regions, simplify, sink};
 use crate::middle::rows;
-use crate::module::{Func, Inst, InstId, NewInst, Region, RegionId, Rewriter, ValueDef, ValueId, ValueMap};
+use crate::module::{
+    Func, Inst, InstId, InstMap, InstSet, NewInst, Region, RegionId, Rewriter, ValueDef, ValueId, ValueMap,
+};
 use crate::op::{Op, Traits};
 use crate::reducer;
 use crate::types::{TensorType, Type};
@@ -50,13 +54,11 @@ const SMALL: usize = 4096;
 const LATE: usize = 512;
 
 fn run(func: &mut Func, cx: &Context) {
-    let regions = running_regions(func);
+    let plan = Plan::new(func, cx);
     let mut r = Rewriter::new(func);
-    for region in regions {
-        let plan = Plan::new(r.func(), region, cx);
-        if !plan.groups.is_empty() {
-            plan.apply(&mut r, region);
-        }
+    let mut notes = Notes::new(r.func());
+    for (region, groups) in &plan.regions {
+        plan.apply(&mut r, *region, groups.clone(), &mut notes);
     }
 }
 
@@ -84,31 +86,34 @@ pub(super) enum Level {
     Column,
 }
 
-/// The roles of the instructions of a region.
-#[derive(Default)]
+/// The roles of the instructions of regions.
 pub(super) struct Roles {
-    of: FxHashMap<InstId, Role>,
-    /// What takes as long to read as to make.
+    of: InstMap<Role>,
+    /// What takes as long to read as to make, in the region that was added last.
     masks: FxHashSet<InstId>,
-    /// Length of the rows in fusions over so many elements.
+    /// Length of the rows in its fusions over so many elements.
     rows: FxHashMap<usize, usize>,
 }
 
 impl Roles {
-    pub(super) fn new(insts: &[Inst<'_>], cx: &Context) -> Roles {
-        let mut roles = Roles::default();
+    /// Those of no region of a function yet.
+    pub(super) fn new(func: &Func) -> Roles {
+        Roles { of: InstMap::new(func), masks: FxHashSet::default(), rows: FxHashMap::default() }
+    }
+
+    /// Finds those of the instructions of a region.
+    pub(super) fn add(&mut self, insts: &[Inst<'_>], cx: &Context) {
+        self.rows.clear();
         for inst in insts {
             if let Some(Reduction { n, columns: Some(columns), .. }) = reduction(*inst, cx) {
-                let least = roles.rows.entry(n).or_insert(columns);
+                let least = self.rows.entry(n).or_insert(columns);
                 *least = columns.min(*least);
             }
         }
-        roles.masks = masks(insts, &roles.rows, cx);
+        self.masks = masks(insts, &self.rows, cx);
         for inst in insts {
-            let role = roles.role(*inst, cx);
-            roles.of.insert(inst.id(), role);
+            self.of.insert(inst.id(), self.role(*inst, cx));
         }
-        roles
     }
 
     fn role(&self, inst: Inst<'_>, cx: &Context) -> Role {
@@ -121,7 +126,7 @@ impl Roles {
         }
         let role = own_role(inst, cx);
         let Some(ty) = inst.results().first().and_then(|r| inst.func().tensor(*r)) else { return role };
-        let made = |v: &ValueId| inst.func().defining_inst(*v).and_then(|i| self.of.get(&i.id())).copied();
+        let made = |v: &ValueId| inst.func().defining_inst(*v).and_then(|i| self.of.get(i.id()));
         // Of one element for each row.
         let of_rows = inst.operands().iter().find_map(|v| match made(v) {
             Some(Role::Member(n, Level::Row)) => Some(n),
@@ -151,18 +156,22 @@ impl Roles {
         }
     }
 
-    /// The role of an instruction of the region.
+    fn of(&self, inst: InstId) -> Role {
+        self.of.get(inst).expect("an instruction of a region has a role")
+    }
+
+    /// The role of an instruction of such a region.
     pub(super) fn get(&self, inst: InstId) -> Option<Role> {
-        self.of.get(&inst).copied()
+        self.of.get(inst)
     }
 
     pub(super) fn is_cheap(&self, inst: InstId) -> bool {
-        matches!(self.of.get(&inst), Some(Role::Cheap | Role::Repeat(_)))
+        matches!(self.of.get(inst), Some(Role::Cheap | Role::Repeat(_)))
     }
 
     fn level(&self, inst: InstId) -> Option<Level> {
-        match self.of.get(&inst)? {
-            Role::Member(_, level) => Some(*level),
+        match self.of.get(inst)? {
+            Role::Member(_, level) => Some(level),
             _ => None,
         }
     }
@@ -286,20 +295,16 @@ struct Group {
     /// In order.
     members: Vec<InstId>,
     /// The same with what is made again before them.
-    inside: Inside,
+    inside: Vec<InstId>,
 }
 
-/// What stands in a fusion, in order.
-struct Inside {
-    list: Vec<InstId>,
-    set: FxHashSet<InstId>,
-}
-
-/// What a region becomes.
+/// What the regions of a function become.
 struct Plan {
     groups: Vec<Group>,
+    /// Those that have groups, and which.
+    regions: Vec<(RegionId, Range<usize>)>,
     /// The group of each member.
-    of: FxHashMap<InstId, usize>,
+    of: InstMap<usize>,
     roles: Roles,
 }
 
@@ -340,31 +345,51 @@ fn is_made_of(inst: Inst<'_>, these: impl Fn(InstId) -> bool) -> bool {
 }
 
 impl Plan {
-    fn new(func: &Func, region: RegionId, cx: &Context) -> Plan {
-        let insts: Vec<Inst<'_>> = func.region(region).insts().collect();
-        let roles = Roles::new(&insts, cx);
-        let generations = generations(&insts, &roles);
-
-        // Members that are fused, by what they have in common, in the order of the program.
-        let mut open: FxHashMap<(u32, usize), Vec<InstId>> = FxHashMap::default();
-        for inst in &insts {
-            if let Role::Member(n, _) = roles.of[&inst.id()] {
-                open.entry((generations[&inst.id()], n)).or_default().push(inst.id());
-            }
-        }
-        let mut keys: Vec<(u32, usize)> = open.keys().copied().collect();
-        keys.sort_unstable();
-        let mut plan = Plan { groups: Vec::new(), of: FxHashMap::default(), roles };
-        let times = OnceCell::new();
-        for key in keys {
-            let members = &open[&key];
-            // Parts have nothing to do with one another, or have, cut in pieces, the order of the program: none needs a later one.
-            let parts = plan.parts(func.region(region), members, key.1, &times);
-            for part in parts.iter().flat_map(|p| p.chunks(MOST)) {
-                split(func, part, &plan.roles).into_iter().for_each(|m| plan.add(func, m));
+    fn new(func: &Func, cx: &Context) -> Plan {
+        let (roles, of) = (Roles::new(func), InstMap::new(func));
+        let mut plan = Plan { groups: Vec::new(), regions: Vec::new(), of, roles };
+        let (mut generations, mut notes) = (Generations::new(func), Notes::new(func));
+        for region in running_regions(func) {
+            let first = plan.groups.len();
+            plan.add_region(func.region(region), cx, &mut generations, &mut notes);
+            if plan.groups.len() > first {
+                plan.regions.push((region, first..plan.groups.len()));
             }
         }
         plan
+    }
+
+    fn add_region(
+        &mut self,
+        region: Region<'_>,
+        cx: &Context,
+        generations: &mut Generations,
+        notes: &mut Notes,
+    ) {
+        let insts: Vec<Inst<'_>> = region.insts().collect();
+        self.roles.add(&insts, cx);
+        generations.add(&insts, &self.roles);
+
+        // Members that are fused, by what they have in common, in the order of the program.
+        let mut members: Vec<(u32, usize, usize)> = Vec::with_capacity(insts.len());
+        for (place, inst) in insts.iter().enumerate() {
+            if let Some(Role::Member(n, _)) = self.roles.get(inst.id()) {
+                members.push((generations.of(inst.id()), n, place));
+            }
+        }
+        members.sort_unstable();
+        let times = OnceCell::new();
+        for alike in members.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+            let n = alike[0].1;
+            let alike: Vec<InstId> = alike.iter().map(|(.., place)| insts[*place].id()).collect();
+            // Parts have nothing to do with one another, or have, cut in pieces, the order of the program: none needs a later one.
+            let parts = self.parts(region, alike, n, &times, notes);
+            for part in parts.iter().flat_map(|p| p.chunks(MOST)) {
+                split(region.func(), part, &self.roles)
+                    .into_iter()
+                    .for_each(|m| self.add(region.func(), m, notes));
+            }
+        }
     }
 
     /// What of members over `n` elements each is computed at once: what hangs together, or almost all if they are small.
@@ -372,22 +397,23 @@ impl Plan {
     fn parts(
         &self,
         region: Region<'_>,
-        members: &[InstId],
+        members: Vec<InstId>,
         n: usize,
         times: &OnceCell<Times>,
+        notes: &mut Notes,
     ) -> Vec<Vec<InstId>> {
         let func = region.func();
         if n > SMALL {
-            return connected(func, members, &self.roles);
+            return connected(func, &members, &self.roles, notes);
         }
         let made = |id: InstId| func.inst(id).results()[0];
         let is_large = |id: &InstId| func.tensor(made(*id)).and_then(TensorType::bytes) >= Some(LATE);
         if members.len() < 2 || !members.iter().any(is_large) {
-            return vec![members.to_vec()];
+            return vec![members];
         }
         let times = times.get_or_init(|| Times::new(region, &self.roles));
         let (mut late, mut rest) = (Vec::new(), FxHashSet::default());
-        for part in connected(func, members, &self.roles) {
+        for part in connected(func, &members, &self.roles, notes) {
             let is_kept =
                 part.last().is_some_and(|last| is_large(last) && !times.returned.contains(&made(*last)));
             if is_kept && times.can_be_late(func, &part) {
@@ -403,7 +429,7 @@ impl Plan {
 
     /// Makes these members one group, unless nothing is gained: one operation alone gains only by a broadcast that need
     /// not be made, or a constant that need not be stored.
-    fn add(&mut self, func: &Func, members: Vec<InstId>) {
+    fn add(&mut self, func: &Func, members: Vec<InstId>, notes: &mut Notes) {
         let roles = &self.roles;
         let computes = |id: &&InstId| !matches!(func.inst(**id).op(), Op::Reshape | Op::BitcastConvert);
         let mut computing = members.iter().filter(computes);
@@ -414,114 +440,128 @@ impl Plan {
                 .any(|i| roles.is_cheap(i.id()) && !matches!(i.op(), Op::Constant(c) if c.len() == 1))
         };
         if more || first.is_some_and(takes_cheap) {
-            let inside = inside(func, &members, roles);
-            if inside.list.len() > LONGEST {
-                return self.halve(func, &members);
+            let inside = inside(func, &members, roles, &mut notes.set);
+            if inside.len() > LONGEST {
+                return self.halve(func, &members, notes);
             }
-            self.of.extend(members.iter().map(|m| (*m, self.groups.len())));
+            members.iter().for_each(|m| self.of.insert(*m, self.groups.len()));
             self.groups.push(Group { members, inside });
         }
     }
 
     /// Makes two groups of members that are too long for one; none of a single one.
-    fn halve(&mut self, func: &Func, members: &[InstId]) {
+    fn halve(&mut self, func: &Func, members: &[InstId], notes: &mut Notes) {
         let (first, second) = members.split_at(members.len() / 2);
         for half in [first, second].into_iter().filter(|_| !first.is_empty()) {
-            split(func, half, &self.roles).into_iter().for_each(|m| self.add(func, m));
+            split(func, half, &self.roles).into_iter().for_each(|m| self.add(func, m, notes));
         }
     }
 
-    /// Puts instructions that compute the groups in the place of their members.
-    fn apply(&self, r: &mut Rewriter<'_>, region: RegionId) {
+    /// Puts instructions that compute the groups of a region in the place of their members.
+    fn apply(&self, r: &mut Rewriter<'_>, region: RegionId, groups: Range<usize>, notes: &mut Notes) {
         let Some(end) = r.func().region(region).terminator().map(|t| t.id()) else { return };
-        for unit in self.order(r.func(), region) {
+        for unit in self.order(r.func(), region, groups, notes) {
             match unit {
                 // Unless a group has taken it in.
                 Unit::Inst(inst) if r.func().inst(inst).parent().is_some() => r.move_before(inst, end),
                 Unit::Inst(_) => {}
-                Unit::Group(g) => self.fuse(r, g, end),
+                Unit::Group(g) => self.fuse(r, g, end, &mut notes.set),
             }
         }
     }
 
     /// The instructions and groups of a region, each after what it takes; otherwise as they stand, a group where its
     /// last member does.
-    fn order(&self, func: &Func, region: RegionId) -> Vec<Unit> {
+    fn order(&self, func: &Func, region: RegionId, groups: Range<usize>, notes: &mut Notes) -> Vec<Unit> {
+        let Notes { number, set } = notes;
+        let mut units: Vec<Unit> = groups.clone().map(Unit::Group).collect();
         let insts: Vec<Inst<'_>> =
             func.region(region).insts().filter(|i| !i.op().info().is(Traits::TERMINATOR)).collect();
-        let unit = |id: InstId| self.of.get(&id).map_or(Unit::Inst(id), |g| Unit::Group(*g));
-        let mut needs: FxHashMap<Unit, Vec<Unit>> = FxHashMap::default();
-        let mut last_effect = None;
-        let mut by_position = Vec::with_capacity(insts.len());
-        let mut known: FxHashSet<usize> = FxHashSet::default();
         for inst in &insts {
-            let own = unit(inst.id());
-            let from = needs.entry(own).or_default();
-            let inside =
-                |v: &ValueId| func.defining_inst(*v).filter(|i| i.parent().map(Region::id) == Some(region));
-            let taken = |id: InstId| func.inst(id).operands().iter().filter_map(inside).map(|i| i.id());
-            match own {
-                Unit::Inst(id) => from.extend(taken(id).map(unit)),
-                // Once, for all members.
-                Unit::Group(g) if known.insert(g) => {
-                    let group = &self.groups[g].inside;
-                    let outside =
-                        group.list.iter().flat_map(|id| taken(*id)).filter(|i| !group.set.contains(i));
-                    from.extend(outside.map(unit));
+            let unit = match self.of.get(inst.id()) {
+                Some(g) => g - groups.start,
+                None => {
+                    units.push(Unit::Inst(inst.id()));
+                    units.len() - 1
                 }
-                Unit::Group(_) => {}
+            };
+            number.insert(inst.id(), unit);
+        }
+        // By the numbers of units.
+        let mut needs: Vec<SmallVec<[usize; 4]>> = vec![SmallVec::new(); units.len()];
+        let mut by_position = Vec::with_capacity(units.len());
+        let mut last_effect = None;
+        let taken = |id: InstId| {
+            let made = func.inst(id).operands().iter().filter_map(|v| func.defining_inst(*v));
+            made.filter(|from| from.parent().map(Region::id) == Some(region)).map(|from| from.id())
+        };
+        for inst in &insts {
+            let Some(own) = number.get(inst.id()) else { continue };
+            let unit = |from: InstId| number.get(from);
+            let (is_first, is_last) = match units[own] {
+                Unit::Inst(id) => {
+                    needs[own].extend(taken(id).filter_map(unit));
+                    (true, true)
+                }
+                Unit::Group(g) => {
+                    let members = &self.groups[g].members;
+                    (members.first() == Some(&inst.id()), members.last() == Some(&inst.id()))
+                }
+            };
+            if let (Unit::Group(g), true) = (units[own], is_first) {
+                let inside = &self.groups[g].inside;
+                set.clear();
+                inside.iter().for_each(|id| _ = set.insert(*id));
+                let outside = inside.iter().flat_map(|id| taken(*id)).filter(|from| !set.contains(*from));
+                needs[own].extend(outside.filter_map(unit));
             }
             if !is_pure(*inst) {
-                from.extend(last_effect);
+                needs[own].extend(last_effect);
                 last_effect = Some(own);
             }
-            let ends = match own {
-                Unit::Group(g) => self.groups[g].members.last() == Some(&inst.id()),
-                Unit::Inst(_) => true,
-            };
-            if ends {
+            if is_last {
                 by_position.push(own);
             }
         }
-        topological(&by_position, &needs)
+        topological(&by_position, &needs).into_iter().map(|unit| units[unit]).collect()
     }
 
     /// True for what makes rows, if only this group takes it.
-    fn is_repeated_for(&self, g: usize, r: &Rewriter<'_>, id: InstId) -> bool {
-        matches!(self.roles.of.get(&id), Some(Role::Repeat(_)))
-            && self.groups[g].inside.set.contains(&id)
+    fn is_repeated_for(&self, g: usize, inside: &InstSet, r: &Rewriter<'_>, id: InstId) -> bool {
+        matches!(self.roles.get(id), Some(Role::Repeat(_)))
+            && inside.contains(id)
             && r.func()
                 .inst(id)
                 .results()
                 .iter()
-                .all(|v| r.users(*v).iter().all(|u| self.of.get(u) == Some(&g)))
+                .all(|v| r.users(*v).iter().all(|u| self.of.get(*u) == Some(g)))
     }
 
     /// Makes the instruction of a group.
-    fn fuse(&self, r: &mut Rewriter<'_>, g: usize, end: InstId) {
-        let group = &self.groups[g];
+    fn fuse(&self, r: &mut Rewriter<'_>, g: usize, end: InstId, set: &mut InstSet) {
+        let Group { members, inside } = &self.groups[g];
         let func = r.func();
-        let Inside { list: inside, set } = &group.inside;
+        set.clear();
+        inside.iter().for_each(|id| _ = set.insert(*id));
         let mut operands: Vec<ValueId> = Vec::new();
-        let mut taken: FxHashSet<ValueId> = FxHashSet::default();
+        let mut map = ValueMap::default();
         for id in inside {
             for v in func.inst(*id).operands() {
-                let made = func.defining_inst(*v).is_some_and(|i| set.contains(&i.id()));
-                if !made && taken.insert(*v) {
+                let made = func.defining_inst(*v).is_some_and(|i| set.contains(i.id()));
+                if !made && map.insert(*v, *v).is_none() {
                     operands.push(*v);
                 }
             }
         }
-        let of_group = |u: &InstId| self.of.get(u) == Some(&g) || self.is_repeated_for(g, r, *u);
+        let of_group = |u: &InstId| self.of.get(*u) == Some(g) || self.is_repeated_for(g, set, r, *u);
         let outside = |v: &ValueId| !r.users(*v).iter().all(of_group);
         let results: Vec<ValueId> =
-            group.members.iter().flat_map(|m| func.inst(*m).results()).copied().filter(outside).collect();
+            members.iter().flat_map(|m| func.inst(*m).results()).copied().filter(outside).collect();
         let types: Vec<Type> = results.iter().map(|v| func.ty(*v).clone()).collect();
-        let last = func.inst(*group.members.last().expect("a group has members"));
+        let last = func.inst(*members.last().expect("a group has members"));
         let (span, loc) = (last.span(), last.loc().cloned());
 
         let region = r.new_region(|func, region| {
-            let mut map = ValueMap::default();
             for v in &operands {
                 let ty = func.ty(*v).clone();
                 map.insert(*v, func.add_arg(region, ty));
@@ -541,7 +581,7 @@ impl Plan {
         }
         // What remains of the members takes nothing that is still used, from the last one on.
         for id in inside.iter().rev() {
-            if self.of.contains_key(id) || self.is_repeated_for(g, r, *id) {
+            if self.of.get(*id).is_some() || self.is_repeated_for(g, set, r, *id) {
                 r.erase(*id);
             }
         }
@@ -563,14 +603,15 @@ fn reduces_rows(func: &Func, id: InstId, roles: &Roles) -> bool {
     roles.level(id) == Some(Level::Row) && matches!(func.inst(id).op(), Op::Reduce { .. })
 }
 
-/// Members, with what is made again before them: what has as many elements, or is the same one everywhere.
-fn inside(func: &Func, members: &[InstId], roles: &Roles) -> Inside {
+/// Members, with what is made again before them: what has as many elements, or is the same one everywhere. They are in
+/// `set` then, and nothing else is.
+fn inside(func: &Func, members: &[InstId], roles: &Roles, set: &mut InstSet) -> Vec<InstId> {
     let mut outside = FxHashSet::default();
     loop {
-        let inside = gathered(func, members, roles, &outside);
+        let inside = gathered(func, members, roles, &outside, set);
         // Slices are of operands: what they are of is made before the fusion, also for others that take it.
         let known = outside.len();
-        outside.extend(sliced(func, &inside));
+        outside.extend(sliced(func, &inside, set));
         if outside.len() == known {
             return inside;
         }
@@ -578,8 +619,8 @@ fn inside(func: &Func, members: &[InstId], roles: &Roles) -> Inside {
 }
 
 /// Those of these instructions of which others among them are slices, or which these put one after the other or pad.
-fn sliced(func: &Func, inside: &Inside) -> Vec<InstId> {
-    let all = || inside.list.iter().map(|id| func.inst(*id));
+fn sliced(func: &Func, inside: &[InstId], set: &InstSet) -> Vec<InstId> {
+    let all = || inside.iter().map(|id| func.inst(*id));
     if !all().any(|inst| inst.op().moves_elements()) {
         return Vec::new();
     }
@@ -590,13 +631,19 @@ fn sliced(func: &Func, inside: &Inside) -> Vec<InstId> {
         let made = inst.operands()[..count].iter().filter_map(|v| func.defining_inst(*v));
         let slices_stay = matches!(inst.op(), Op::Concatenate { .. });
         let is_operand = |from: &Inst<'_>| !(slices_stay && matches!(from.op(), Op::Slice(_)));
-        of.extend(made.filter(is_operand).map(|from| from.id()).filter(|id| inside.set.contains(id)));
+        of.extend(made.filter(is_operand).map(|from| from.id()).filter(|id| set.contains(*id)));
     }
     of
 }
 
 /// The same, but for these, which are operands.
-fn gathered(func: &Func, members: &[InstId], roles: &Roles, outside: &FxHashSet<InstId>) -> Inside {
+fn gathered(
+    func: &Func,
+    members: &[InstId],
+    roles: &Roles,
+    outside: &FxHashSet<InstId>,
+    known: &mut InstSet,
+) -> Vec<InstId> {
     let elements = |v: Option<&ValueId>| v.and_then(|v| func.tensor(*v)?.elements());
     let made = |id: InstId| elements(func.inst(id).results().first());
     let all = |id: InstId| match func.inst(id).op() {
@@ -607,12 +654,13 @@ fn gathered(func: &Func, members: &[InstId], roles: &Roles, outside: &FxHashSet<
     let n = all(*rows.unwrap_or(&members[0]));
     let rows = rows.map_or(Some(1), |m| made(*m));
     let mut list: Vec<InstId> = Vec::with_capacity(members.len() + 4);
-    let mut known: FxHashSet<InstId> = FxHashSet::default();
+    let mut stack = Vec::new();
+    known.clear();
     for member in members {
         // A broadcast of a constant: what is cheap may take what is.
-        let mut stack = vec![(*member, false)];
+        stack.push((*member, false));
         while let Some((id, taken)) = stack.pop() {
-            if known.contains(&id) {
+            if known.contains(id) {
                 continue;
             }
             if taken {
@@ -643,7 +691,7 @@ fn gathered(func: &Func, members: &[InstId], roles: &Roles, outside: &FxHashSet<
             }
         }
     }
-    Inside { list, set: known }
+    list
 }
 
 /// True for what is made again and has one element everywhere.
@@ -656,15 +704,16 @@ fn is_uniform(func: &Func, id: InstId) -> bool {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy)]
 enum Unit {
     Inst(InstId),
     Group(usize),
 }
 
 /// The members that reach each other by operands, each part in order.
-fn connected(func: &Func, members: &[InstId], roles: &Roles) -> Vec<Vec<InstId>> {
-    let number: FxHashMap<InstId, usize> = members.iter().copied().zip(0..).collect();
+fn connected(func: &Func, members: &[InstId], roles: &Roles, notes: &mut Notes) -> Vec<Vec<InstId>> {
+    let number = &mut notes.number;
+    members.iter().zip(0..).for_each(|(id, i)| number.insert(*id, i));
     let mut parent: Vec<usize> = (0..members.len()).collect();
     fn root(parent: &mut [usize], mut i: usize) -> usize {
         while parent[i] != i {
@@ -675,12 +724,14 @@ fn connected(func: &Func, members: &[InstId], roles: &Roles) -> Vec<Vec<InstId>>
     }
     for (i, id) in members.iter().enumerate() {
         for v in func.inst(*id).operands() {
-            let made = func.defining_inst(*v).and_then(|d| match roles.of.get(&d.id()) {
+            let made = func.defining_inst(*v).and_then(|d| match roles.get(d.id()) {
                 Some(Role::Repeat(_)) => func.defining_inst(d.operands()[0]),
                 _ => Some(d),
             });
-            if let Some(made) = made.and_then(|d| number.get(&d.id())) {
-                let (a, b) = (root(&mut parent, i), root(&mut parent, *made));
+            // Others have numbers from elsewhere.
+            let made = made.and_then(|d| number.get(d.id()).filter(|i| members.get(*i) == Some(&d.id())));
+            if let Some(made) = made {
+                let (a, b) = (root(&mut parent, i), root(&mut parent, made));
                 parent[a.max(b)] = a.min(b);
             }
         }
@@ -693,84 +744,115 @@ fn connected(func: &Func, members: &[InstId], roles: &Roles) -> Vec<Vec<InstId>>
     parts
 }
 
-/// The generation of each instruction.
-pub(super) fn generations(insts: &[Inst<'_>], roles: &Roles) -> FxHashMap<InstId, u32> {
-    let mut of: FxHashMap<InstId, u32> = FxHashMap::default();
-    let mut effect = 0;
-    for inst in insts {
-        let own = roles.of[&inst.id()];
-        let mut generation = 0;
-        for v in inst.operands() {
-            let Some(from) = inst.func().defining_inst(*v) else { continue };
-            let Some(before) = of.get(&from.id()) else { continue };
-            let leaves = match (roles.of[&from.id()], own) {
-                (Role::Member(_, Level::Column), _) => true,
-                // Only where it is repeated for a row, a value for each row meets those with all elements. (A scalar
-                // that selects or clamps is not.)
-                (Role::Member(_, Level::Row), Role::Member(_, Level::Full)) => true,
-                (Role::Member(n, _), Role::Member(m, _) | Role::Repeat(m)) => n != m,
-                (Role::Repeat(n), Role::Member(m, level)) => n != m || level != Level::Full,
-                (Role::Member(..) | Role::Repeat(_), _) => true,
-                (Role::Cheap | Role::Other, _) => false,
-            };
-            generation = generation.max(before + u32::from(leaves));
-        }
-        if !is_pure(*inst) {
-            generation = generation.max(effect);
-            effect = generation;
-        }
-        of.insert(inst.id(), generation);
-    }
-    postpone(insts, roles, &mut of);
-    of
+/// What is noted of instructions while a function is looked at.
+struct Notes {
+    number: InstMap<usize>,
+    set: InstSet,
 }
 
-/// Members that only later ones with as many elements take are computed with the first of these: what they make need not be
-/// stored.
-fn postpone(insts: &[Inst<'_>], roles: &Roles, of: &mut FxHashMap<InstId, u32>) {
-    // The lowest generation of those that take what each makes; `None` if not all of them are such members.
-    let mut takers: FxHashMap<InstId, Option<u32>> = FxHashMap::default();
-    for inst in insts.iter().rev() {
-        let own = roles.of[&inst.id()];
-        if let (Role::Member(_, Level::Full), Some(Some(lowest))) = (own, takers.get(&inst.id())) {
-            of.insert(inst.id(), *lowest);
-        }
-        let generation = of[&inst.id()];
-        for v in inst.operands() {
-            let Some(from) = inst.func().defining_inst(*v).filter(|from| of.contains_key(&from.id())) else {
-                continue;
-            };
-            let joins = match (roles.of[&from.id()], own) {
-                (Role::Member(n, Level::Full), Role::Member(m, _)) => n == m,
-                _ => false,
-            };
-            let lowest = takers.entry(from.id()).or_insert(Some(u32::MAX));
-            *lowest = lowest.filter(|_| joins).map(|g| g.min(generation));
-        }
+impl Notes {
+    fn new(func: &Func) -> Notes {
+        Notes { number: InstMap::new(func), set: InstSet::new(func) }
     }
 }
 
-/// All units, each after those that it needs, otherwise in this order.
-fn topological(units: &[Unit], needs: &FxHashMap<Unit, Vec<Unit>>) -> Vec<Unit> {
+/// The generations of the instructions of regions.
+pub(super) struct Generations {
+    of: InstMap<u32>,
+    /// The lowest generation of those that take what each makes; `None` if not all of them are members with as many elements.
+    takers: InstMap<Option<u32>>,
+}
+
+impl Generations {
+    /// Those of no region of a function yet.
+    pub(super) fn new(func: &Func) -> Generations {
+        Generations { of: InstMap::new(func), takers: InstMap::new(func) }
+    }
+
+    /// That of an instruction of such a region.
+    pub(super) fn get(&self, inst: InstId) -> Option<u32> {
+        self.of.get(inst)
+    }
+
+    fn of(&self, inst: InstId) -> u32 {
+        self.of.get(inst).expect("an instruction of a region has a generation")
+    }
+
+    /// Finds those of the instructions of a region.
+    pub(super) fn add(&mut self, insts: &[Inst<'_>], roles: &Roles) {
+        let mut effect = 0;
+        for inst in insts {
+            let own = roles.of(inst.id());
+            let mut generation = 0;
+            for v in inst.operands() {
+                let Some(from) = inst.func().defining_inst(*v) else { continue };
+                let Some(before) = self.of.get(from.id()) else { continue };
+                let leaves = match (roles.of(from.id()), own) {
+                    (Role::Member(_, Level::Column), _) => true,
+                    // Only where it is repeated for a row, a value for each row meets those with all elements. (A scalar
+                    // that selects or clamps is not.)
+                    (Role::Member(_, Level::Row), Role::Member(_, Level::Full)) => true,
+                    (Role::Member(n, _), Role::Member(m, _) | Role::Repeat(m)) => n != m,
+                    (Role::Repeat(n), Role::Member(m, level)) => n != m || level != Level::Full,
+                    (Role::Member(..) | Role::Repeat(_), _) => true,
+                    (Role::Cheap | Role::Other, _) => false,
+                };
+                generation = generation.max(before + u32::from(leaves));
+            }
+            if !is_pure(*inst) {
+                generation = generation.max(effect);
+                effect = generation;
+            }
+            self.of.insert(inst.id(), generation);
+        }
+        self.postpone(insts, roles);
+    }
+
+    /// Members that only later ones with as many elements take are computed with the first of these: what they make need not
+    /// be stored.
+    fn postpone(&mut self, insts: &[Inst<'_>], roles: &Roles) {
+        for inst in insts.iter().rev() {
+            let own = roles.of(inst.id());
+            if let (Role::Member(_, Level::Full), Some(Some(lowest))) = (own, self.takers.get(inst.id())) {
+                self.of.insert(inst.id(), lowest);
+            }
+            let generation = self.of(inst.id());
+            for v in inst.operands() {
+                let Some(from) = inst.func().defining_inst(*v).filter(|from| self.get(from.id()).is_some())
+                else {
+                    continue;
+                };
+                let joins = match (roles.of(from.id()), own) {
+                    (Role::Member(n, Level::Full), Role::Member(m, _)) => n == m,
+                    _ => false,
+                };
+                let lowest = self.takers.get(from.id()).unwrap_or(Some(u32::MAX));
+                self.takers.insert(from.id(), lowest.filter(|_| joins).map(|g| g.min(generation)));
+            }
+        }
+    }
+}
+
+/// All units by number, each after those that it needs, otherwise in this order.
+fn topological(units: &[usize], needs: &[SmallVec<[usize; 4]>]) -> Vec<usize> {
     let mut out = Vec::with_capacity(units.len());
-    let mut done: FxHashMap<Unit, bool> = FxHashMap::default();
+    // Whether what each needs has been looked at, and whether it is in the list.
+    let mut done: Vec<(bool, bool)> = vec![(false, false); needs.len()];
+    let mut stack = Vec::new();
     for unit in units {
         // What is needed comes first; a path is as long as the program, so it is walked without recursion.
-        let mut stack = vec![*unit];
+        stack.push(*unit);
         while let Some(top) = stack.last().copied() {
-            match done.get(&top) {
-                Some(true) => {
+            match done[top] {
+                (_, true) => _ = stack.pop(),
+                (true, false) => {
                     stack.pop();
-                }
-                Some(false) => {
-                    stack.pop();
-                    done.insert(top, true);
+                    done[top].1 = true;
                     out.push(top);
                 }
-                None => {
-                    done.insert(top, false);
-                    let missing = needs.get(&top).into_iter().flatten();
-                    stack.extend(missing.filter(|u| !done.contains_key(u)));
+                (false, false) => {
+                    done[top].0 = true;
+                    stack.extend(needs[top].iter().copied().filter(|u| !done[*u].0));
                 }
             }
         }

@@ -13,9 +13,9 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::fuse::{self, Level, Role, Roles};
+use super::fuse::{Generations, Level, Role, Roles};
 use super::{Context, Pass, erase_unused, running_regions};
-use crate::module::{Func, Inst, InstId, RegionId, Rewriter, ValueId};
+use crate::module::{Func, Inst, RegionId, Rewriter, ValueId};
 use crate::op::{Binary, Op, Unary};
 use crate::types::TensorType;
 
@@ -38,9 +38,12 @@ const SMALLER: usize = 8;
 fn run(func: &mut Func, cx: &Context) {
     let regions = running_regions(func);
     let mut r = Rewriter::new(func);
+    let mut known = None;
     for region in regions {
         if has_large(r.func(), region) {
-            let again = Again::new(&r, region, cx);
+            let (roles, generations) =
+                known.get_or_insert_with(|| (Roles::new(r.func()), Generations::new(r.func())));
+            let again = Again::new(&r, region, cx, roles, generations);
             again.apply(&mut r);
         }
     }
@@ -71,20 +74,26 @@ fn is_cheap(inst: Inst<'_>) -> bool {
 }
 
 /// What is made again in a region.
-struct Again {
-    roles: Roles,
-    generations: FxHashMap<InstId, u32>,
+struct Again<'a> {
+    roles: &'a Roles,
+    generations: &'a Generations,
     /// Results of members that are stored in any case.
     stored: FxHashSet<ValueId>,
     /// Results of members, and the later generations that take each.
     values: Vec<(ValueId, SmallVec<[u32; 2]>)>,
 }
 
-impl Again {
-    fn new(r: &Rewriter<'_>, region: RegionId, cx: &Context) -> Again {
+impl<'a> Again<'a> {
+    fn new(
+        r: &Rewriter<'_>,
+        region: RegionId,
+        cx: &Context,
+        roles: &'a mut Roles,
+        generations: &'a mut Generations,
+    ) -> Again<'a> {
         let insts: Vec<Inst<'_>> = r.func().region(region).insts().collect();
-        let roles = Roles::new(&insts, cx);
-        let generations = fuse::generations(&insts, &roles);
+        roles.add(&insts, cx);
+        generations.add(&insts, roles);
         let mut again = Again { roles, generations, stored: FxHashSet::default(), values: Vec::new() };
         for inst in &insts {
             let Some(Role::Member(n, Level::Full)) = again.roles.get(inst.id()) else { continue };
@@ -103,11 +112,11 @@ impl Again {
     /// The later generations that take a member's result, in order; `None` if somebody else takes it than a member over as many
     /// elements.
     fn takers(&self, r: &Rewriter<'_>, inst: Inst<'_>, n: usize) -> Option<SmallVec<[u32; 2]>> {
-        let own = self.generations[&inst.id()];
+        let own = self.generations.get(inst.id())?;
         let mut later = SmallVec::new();
         for user in r.users(inst.results()[0]) {
             match self.roles.get(*user)? {
-                Role::Member(m, _) if m == n => later.push(self.generations[user]),
+                Role::Member(m, _) if m == n => later.push(self.generations.get(*user)?),
                 _ => return None,
             }
         }
@@ -149,8 +158,8 @@ impl Again {
                         left = rest;
                         // The program's own inputs are always there. What a loop carries may be written over.
                         let lasts = made.is_none() && func.params().contains(v);
-                        let taken = r.users(*v).iter().filter_map(|user| self.generations.get(user));
-                        if !lasts && taken.max().is_none_or(|g| *g < last) {
+                        let taken = r.users(*v).iter().filter_map(|user| self.generations.get(*user));
+                        if !lasts && taken.max().is_none_or(|g| g < last) {
                             return false;
                         }
                         leaves.push(*v);
@@ -184,10 +193,10 @@ impl Again {
         }
         for (value, later) in &self.values {
             for user in r.users(*value).to_vec() {
-                let Some(generation) = self.generations.get(&user).filter(|g| later.contains(g)) else {
+                let Some(generation) = self.generations.get(user).filter(|g| later.contains(g)) else {
                     continue;
                 };
-                let copy = copies[&(*value, *generation)];
+                let copy = copies[&(*value, generation)];
                 let old = r.func().inst(user).operands().to_vec();
                 r.set_operands(user, old.into_iter().map(|v| if v == *value { copy } else { v }));
             }

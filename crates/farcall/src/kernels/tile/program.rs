@@ -215,9 +215,9 @@ impl Program {
                 Source { location, size: steps[s].size, taken: Taken::Each }
             })
             .collect();
-        let compiled = compile(steps, &made, input);
-        let (uniform, steps): (Vec<_>, Vec<_>) =
-            compiled.into_iter().partition(|s| matches!(s.level, Level::Uniform | Level::Fixed));
+        let mut steps = compile(steps, &made, input);
+        let uniform: Vec<Compiled> =
+            steps.extract_if(.., |s| matches!(s.level, Level::Uniform | Level::Fixed)).collect();
         let streams = streams(&steps, n);
         let registers = if on_stack { 0 } else { bytes };
         Some(Program {
