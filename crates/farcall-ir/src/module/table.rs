@@ -5,7 +5,7 @@ use std::ops::{Index, IndexMut};
 /// Rows in a piece. What has fewer is a vector like others.
 const PIECE: usize = 128;
 /// Rows for which the first piece has room from the start.
-const FIRST: usize = 16;
+const FIRST: usize = 32;
 
 /// Rows by number, in pieces: a table that grows neither copies its rows nor leaves larger and larger memory behind, and both
 /// cost more than finding the piece does.
@@ -24,7 +24,7 @@ impl<T> Table<T> {
         self.pieces.last().map_or(0, |last| (self.pieces.len() - 1) * PIECE + last.len())
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn push(&mut self, row: T) {
         match self.pieces.last_mut() {
             Some(last) if last.len() < PIECE => last.push(row),

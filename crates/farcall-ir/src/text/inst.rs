@@ -465,7 +465,8 @@ impl<'s> Parser<'s> {
 
     /// New values for an operation's results, bound to their names.
     pub(super) fn define_results(&mut self, types: &[Type], names: &[ResultName<'s>], at: Span) -> ValueIds {
-        let values: ValueIds = types.iter().map(|ty| self.func.new_value(ty.clone())).collect();
+        let mut values = ValueIds::new();
+        types.iter().for_each(|ty| values.push(self.func.new_value(ty.clone())));
         let named: usize = names.iter().fold(0, |n, name| n.saturating_add(name.count));
         // An operation may have results without names.
         if named != values.len() && !names.is_empty() {

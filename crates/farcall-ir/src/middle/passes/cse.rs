@@ -16,6 +16,7 @@ fn run(func: &mut Func, _: &Context) {
     // Instructions of a region by their hash. Of several with one hash the last is kept: a miss costs an operation, no
     // more.
     let mut seen: FxHashMap<(RegionId, u64), InstId> = FxHashMap::default();
+    seen.reserve(func.inst_count());
     each_inst(func, |r, region, id| {
         let inst = r.func().inst(id);
         if !serves_all(inst) {

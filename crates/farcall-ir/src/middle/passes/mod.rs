@@ -120,9 +120,11 @@ fn own_purity(inst: Inst<'_>) -> bool {
 pub(crate) fn each_inst(func: &mut Func, mut visit: impl FnMut(&mut Rewriter<'_>, RegionId, InstId)) {
     let regions = regions_inside_out(func);
     let mut r = Rewriter::new(func);
+    let mut insts: Vec<InstId> = Vec::with_capacity(r.func().inst_count());
     for region in regions {
-        let insts: Vec<InstId> = r.func().region(region).insts().map(|i| i.id()).collect();
-        for id in insts {
+        insts.clear();
+        insts.extend(r.func().region(region).insts().map(|i| i.id()));
+        for id in insts.iter().copied() {
             if r.func().inst(id).parent().is_some() {
                 visit(&mut r, region, id);
             }
