@@ -134,3 +134,41 @@ module {
     return %0, %1#1, %cst : tensor<128xf32>, tensor<128xf32>, tensor<64xf32>
   }
 }
+// -----
+// passes: fills
+// What two scatters write to is filled for each.
+func.func @main(%i: tensor<4x1xi32>, %x: tensor<4xf32>) -> (tensor<80xf32>, tensor<80xf32>) {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %zeros = stablehlo.broadcast_in_dim %zero, dims = [] : (tensor<f32>) -> tensor<80xf32>
+  %s = "stablehlo.scatter"(%zeros, %i, %x) <{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %c = stablehlo.add %a, %b : tensor<f32>
+    stablehlo.return %c : tensor<f32>
+  }) : (tensor<80xf32>, tensor<4x1xi32>, tensor<4xf32>) -> tensor<80xf32>
+  %t = "stablehlo.scatter"(%zeros, %i, %x) <{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %c = stablehlo.maximum %a, %b : tensor<f32>
+    stablehlo.return %c : tensor<f32>
+  }) : (tensor<80xf32>, tensor<4x1xi32>, tensor<4xf32>) -> tensor<80xf32>
+  return %s, %t : tensor<80xf32>, tensor<80xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<4x1xi32>, %arg1: tensor<4xf32>) -> (tensor<80xf32>, tensor<80xf32>) {
+    %cst = stablehlo.constant dense<0.000000e+00> : tensor<f32>
+    %0 = stablehlo.broadcast_in_dim %cst, dims = [] : (tensor<f32>) -> tensor<80xf32>
+    %cst_0 = stablehlo.constant dense<0.000000e+00> : tensor<f32>
+    %1 = stablehlo.broadcast_in_dim %cst_0, dims = [] : (tensor<f32>) -> tensor<80xf32>
+    %2 = "stablehlo.scatter"(%1, %arg0, %arg1) <{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+    ^bb0(%arg2: tensor<f32>, %arg3: tensor<f32>):
+      %4 = stablehlo.add %arg2, %arg3 : tensor<f32>
+      stablehlo.return %4 : tensor<f32>
+    }) : (tensor<80xf32>, tensor<4x1xi32>, tensor<4xf32>) -> tensor<80xf32>
+    %3 = "stablehlo.scatter"(%0, %arg0, %arg1) <{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+    ^bb0(%arg2: tensor<f32>, %arg3: tensor<f32>):
+      %4 = stablehlo.maximum %arg2, %arg3 : tensor<f32>
+      stablehlo.return %4 : tensor<f32>
+    }) : (tensor<80xf32>, tensor<4x1xi32>, tensor<4xf32>) -> tensor<80xf32>
+    return %2, %3 : tensor<80xf32>, tensor<80xf32>
+  }
+}

@@ -296,6 +296,30 @@ module {
 }
 // -----
 // passes: assign
+// So they do if the result could be written over an input, which is not the program's to write to.
+func.func @main(%x: tensor<4x4xf32>, %y: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %0 = stablehlo.transpose %x, dims = [1, 0] : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %1 = stablehlo.reverse %0, dims = [0] : tensor<4x4xf32>
+  %2 = stablehlo.slice %1 [0:4, 0:1] : (tensor<4x4xf32>) -> tensor<4x1xf32>
+  %3 = stablehlo.reshape %2 : (tensor<4x1xf32>) -> tensor<4xf32>
+  %4 = stablehlo.broadcast_in_dim %3, dims = [1] : (tensor<4xf32>) -> tensor<4x4xf32>
+  %5 = stablehlo.subtract %y, %4 : tensor<4x4xf32>
+  return %5 : tensor<4x4xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<4x4xf32>, %arg1: tensor<4x4xf32>) -> tensor<4x4xf32> {
+    %0 = stablehlo.transpose %arg0, dims = [1, 0] {farcall.places = ["out0"]} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+    %1 = stablehlo.reverse %0, dims = [0] {farcall.places = ["arena[0..64]"]} : tensor<4x4xf32>
+    %2 = stablehlo.slice %1 [0:4, 0:1] {farcall.places = ["arena[64..80]"]} : (tensor<4x4xf32>) -> tensor<4x1xf32>
+    %3 = stablehlo.reshape %2 {farcall.places = ["arena[64..80]"]} : (tensor<4x1xf32>) -> tensor<4xf32>
+    %4 = stablehlo.broadcast_in_dim %3, dims = [1] {farcall.places = ["out0"]} : (tensor<4xf32>) -> tensor<4x4xf32>
+    %5 = stablehlo.subtract %arg1, %4 {farcall.places = ["out0"]} : tensor<4x4xf32>
+    return %5 : tensor<4x4xf32>
+  }
+}
+// -----
+// passes: assign
 // What a call takes has memory of its own: this part is of an input, but begins where memory is aligned for kernels only.
 func.func @main(%x: tensor<4x4xf32>) -> (tensor<1x4xf32>, tensor<1x4xf32>) {
   %0 = stablehlo.slice %x [1:2, 0:4] : (tensor<4x4xf32>) -> tensor<1x4xf32>

@@ -156,9 +156,12 @@ struct Lodgers {
 
 impl Lodgers {
     /// In memory of its own, before a result begins, or what it is made of in its place.
-    fn of_result(heir: PieceId, bytes: usize, lives: &Lives) -> Lodgers {
-        let sources = lives.sources.get(&heir).into_iter().flatten();
+    fn of_result(heir: PieceId, storage: &Storage, lives: &Lives) -> Lodgers {
+        // An input stays where it is.
+        let is_made = |piece: &&PieceId| storage.pieces[piece.index()].home == Home::Open;
+        let sources = lives.sources.get(&heir).into_iter().flatten().filter(is_made);
         let begins = sources.chain([&heir]).map(|piece| lives.first[piece.index()]).min();
+        let bytes = storage.pieces[heir.index()].bytes;
         Lodgers { bytes, leave: begins.unwrap_or(0), ..Lodgers::none() }
     }
 
@@ -214,7 +217,7 @@ impl Slots {
         for (i, heir) in results.into_iter().enumerate() {
             let piece = storage.pieces[heir.index()];
             if piece.home == Home::Open && piece.bytes > 0 && !slots.by_heir.contains_key(&heir) {
-                let lodgers = Lodgers::of_result(heir, piece.bytes, lives);
+                let lodgers = Lodgers::of_result(heir, storage, lives);
                 slots.promise(
                     Slot { base: Base::Result(ResultId::new(i)), holder: None, heir, lodgers },
                     lives,

@@ -1,6 +1,7 @@
 //! What loops, scatters and updates write to begins as a copy of its initial value. If that is a constant with one number
-//! everywhere, it is filled with the number instead, and the program keeps no constant of that size. So is a constant that only
-//! one instruction takes, which is in no loop: the memory that is filled serves others before and after.
+//! everywhere, it is filled with the number instead, and the program keeps no constant of that size. (If it is filled already,
+//! but somebody else takes it, too, it is filled again.) So is a constant that only one instruction takes, which is in no loop:
+//! the memory that is filled serves others before and after.
 //!
 //! ```text
 //! zeros = constant dense<0>;  while(sums = zeros) …
@@ -27,7 +28,7 @@ fn run(func: &mut Func, _: &Context) {
         let is_once = r.func().body().id() == region;
         let found: Vec<(usize, Literal, TensorType)> = filled(r, inst, is_once)
             .filter_map(|operand| {
-                let (number, ty) = number(r.func(), r.func().inst(inst).own_operands()[operand])?;
+                let (number, ty) = number(r, r.func().inst(inst).own_operands()[operand])?;
                 Some((operand, number, ty))
             })
             .collect();
@@ -67,10 +68,16 @@ fn fill(r: &mut Rewriter<'_>, inst: InstId, found: Vec<(usize, Literal, TensorTy
         .for_each(|value| erase_unused(r, value, |made| matches!(made.op(), Op::Constant(_))));
 }
 
-/// The only number of a large constant, and the type of the constant.
-fn number(func: &Func, value: ValueId) -> Option<(Literal, TensorType)> {
+/// The only number of a large constant, or of what is filled with one and not only for this, and its type.
+fn number(r: &Rewriter<'_>, value: ValueId) -> Option<(Literal, TensorType)> {
+    let func = r.func();
     let ty = func.tensor(value).filter(|ty| ty.quant.is_none() && ty.bytes().is_some_and(|n| n >= KEPT))?;
-    match func.defining_inst(value)?.op() {
+    let made = func.defining_inst(value)?;
+    let made = match made.op() {
+        Op::BroadcastInDim { .. } if r.users(value).len() > 1 => func.defining_inst(made.operands()[0])?,
+        _ => made,
+    };
+    match made.op() {
         Op::Constant(literal) if literal.is_splat() => {
             Some((Literal::from_bytes(ty.dtype, [], literal.element(0)).ok()?, ty.clone()))
         }
