@@ -7,8 +7,8 @@
 //!
 //! Programs with gradients are full of such values: those of the forward pass that the backward one takes. An operation on
 //! elements that are at hand takes less time than writing its result to memory and reading it again, and no memory. The pass
-//! copies such operations for the generations (see [`fuse`]) of those that take their results; [`fuse`] then finds the copies with
-//! these.
+//! copies such operations for the generations (see [`fuse`](super::fuse)) of those that take their results; that pass then finds
+//! the copies with these.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
