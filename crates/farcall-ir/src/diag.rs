@@ -42,6 +42,7 @@ pub struct Source {
     lines_before: usize,
 }
 
+/// Where lines begin follows from the text, whether it is known already or not.
 impl PartialEq for Source {
     fn eq(&self, other: &Source) -> bool {
         (&self.name, &self.text, self.lines_before) == (&other.name, &other.text, other.lines_before)

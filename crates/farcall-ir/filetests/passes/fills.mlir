@@ -172,3 +172,45 @@ module {
     return %2, %3 : tensor<80xf32>, tensor<80xf32>
   }
 }
+// -----
+// passes: fills
+// What a loop begins with twice.
+func.func @main(%n: tensor<i32>) -> (tensor<64xf32>, tensor<64xf32>) {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %zeros = stablehlo.broadcast_in_dim %zero, dims = [] : (tensor<f32>) -> tensor<64xf32>
+  %r:3 = stablehlo.while(%i = %n, %x = %zeros, %y = %zeros) : tensor<i32>, tensor<64xf32>, tensor<64xf32>
+  cond {
+    %c = stablehlo.constant dense<3> : tensor<i32>
+    %p = stablehlo.compare LT, %i, %c : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  } do {
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %next = stablehlo.add %i, %one : tensor<i32>
+    %e = stablehlo.cosine %y : tensor<64xf32>
+    %d = stablehlo.sine %x : tensor<64xf32>
+    stablehlo.return %next, %e, %d : tensor<i32>, tensor<64xf32>, tensor<64xf32>
+  }
+  return %r#1, %r#2 : tensor<64xf32>, tensor<64xf32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<i32>) -> (tensor<64xf32>, tensor<64xf32>) {
+    %cst = stablehlo.constant dense<0.000000e+00> : tensor<f32>
+    %0 = stablehlo.broadcast_in_dim %cst, dims = [] : (tensor<f32>) -> tensor<64xf32>
+    %cst_0 = stablehlo.constant dense<0.000000e+00> : tensor<f32>
+    %1 = stablehlo.broadcast_in_dim %cst_0, dims = [] : (tensor<f32>) -> tensor<64xf32>
+    %2:3 = stablehlo.while(%iterArg = %arg0, %iterArg_1 = %0, %iterArg_2 = %1) : tensor<i32>, tensor<64xf32>, tensor<64xf32>
+    cond {
+      %c = stablehlo.constant dense<3> : tensor<i32>
+      %3 = stablehlo.compare LT, %iterArg, %c : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %3 : tensor<i1>
+    } do {
+      %c = stablehlo.constant dense<1> : tensor<i32>
+      %3 = stablehlo.add %iterArg, %c : tensor<i32>
+      %4 = stablehlo.cosine %iterArg_2 : tensor<64xf32>
+      %5 = stablehlo.sine %iterArg_1 : tensor<64xf32>
+      stablehlo.return %3, %4, %5 : tensor<i32>, tensor<64xf32>, tensor<64xf32>
+    }
+    return %2#1, %2#2 : tensor<64xf32>, tensor<64xf32>
+  }
+}

@@ -265,7 +265,7 @@ impl Func {
 
     // --- building
 
-    /// Makes room for as many instructions and values as another function has.
+    /// Makes room for as many values as another function has, and for its first instructions.
     pub(crate) fn reserve_as(&mut self, other: &Func) {
         self.insts.reserve(other.insts.len());
         self.values.reserve(other.values.len());

@@ -5,7 +5,7 @@ use std::ops::{Index, IndexMut};
 /// Rows in a piece. What has fewer is a vector like others.
 const PIECE: usize = 128;
 /// Rows for which the first piece has room from the start.
-const FIRST: usize = 32;
+const FIRST: usize = 8;
 
 /// Rows by number, in pieces: a table that grows neither copies its rows nor leaves larger and larger memory behind, and both
 /// cost more than finding the piece does.
@@ -24,6 +24,7 @@ impl<T> Table<T> {
         self.pieces.last().map_or(0, |last| (self.pieces.len() - 1) * PIECE + last.len())
     }
 
+    /// Inline, so that a row is made where it stays.
     #[inline(always)]
     pub(super) fn push(&mut self, row: T) {
         match self.pieces.last_mut() {
@@ -36,7 +37,7 @@ impl<T> Table<T> {
         }
     }
 
-    /// Makes room for so many rows in a table without any.
+    /// Makes room for so many rows, or those of a piece, in a table without any.
     pub(super) fn reserve(&mut self, rows: usize) {
         if self.pieces.is_empty() {
             self.pieces.push(Vec::with_capacity(rows.min(PIECE)));

@@ -16,7 +16,7 @@ pub(super) enum Tensor {
 
 /// Longest text of a tensor type that is looked up before it is read.
 const CACHED_TYPE: usize = 80;
-/// Most tensor types that are looked up so: few enough that texts with one hash do no harm.
+/// Most tensor types that are known at once: few enough that texts with one hash do little harm.
 const MOST_CACHED: usize = 1024;
 
 impl<'s> Parser<'s> {
@@ -126,9 +126,10 @@ impl<'s> Parser<'s> {
             return Ok(Tensor::Of(ty));
         }
         let tensor = self.tensor_body()?;
-        if let (Some(key), Tensor::Of(ty)) = (key, &tensor)
-            && self.tensor_types.len() < MOST_CACHED
-        {
+        if let (Some(key), Tensor::Of(ty)) = (key, &tensor) {
+            if self.tensor_types.len() == MOST_CACHED {
+                self.tensor_types.clear();
+            }
             self.tensor_types.insert(key, ty.clone());
         }
         Ok(tensor)

@@ -38,7 +38,7 @@ pub(super) struct Places<'s> {
 }
 
 impl Places<'_> {
-    /// The place of a value.
+    /// The place of a value that there is when the program runs.
     pub(super) fn of(&self, value: ValueId) -> Slice {
         let slice = self.slice(self.storage.of(value));
         match self.storage.part(value) {
@@ -157,7 +157,7 @@ struct Lodgers {
 impl Lodgers {
     /// In memory of its own, before a result begins, or what it is made of in its place.
     fn of_result(heir: PieceId, storage: &Storage, lives: &Lives) -> Lodgers {
-        // An input stays where it is.
+        // Inputs and constants stay where they are.
         let is_made = |piece: &&PieceId| storage.pieces[piece.index()].home == Home::Open;
         let sources = lives.sources.get(&heir).into_iter().flatten().filter(is_made);
         let begins = sources.chain([&heir]).map(|piece| lives.first[piece.index()]).min();

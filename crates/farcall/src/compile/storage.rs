@@ -26,6 +26,9 @@ const FEW: usize = 1 << 13;
 pub(super) struct PieceId(u32);
 
 impl PieceId {
+    /// That of values which there never are when the program runs.
+    const NOWHERE: PieceId = PieceId(u32::MAX);
+
     pub(super) fn index(self) -> usize {
         self.0 as usize
     }
@@ -68,7 +71,7 @@ pub(super) enum State {
     Joined,
 }
 
-/// The memory of all values of a program.
+/// The memory of all values that there are when a program runs.
 #[derive(Debug)]
 pub(super) struct Storage {
     of: Vec<PieceId>,
@@ -129,7 +132,7 @@ impl Storage {
         let runs = running(func);
         let of = func.values().map(|value| {
             if !runs[value.index()] {
-                return PieceId(u32::MAX);
+                return PieceId::NOWHERE;
             }
             let root = joined.find(value.index() as u32) as usize;
             let bytes = func.tensor(value).and_then(|t| t.bytes()).unwrap_or(0);
@@ -157,7 +160,7 @@ impl Storage {
         &mut self.pieces[self.of[value.index()].index()]
     }
 
-    /// The memory of a value.
+    /// The memory of a value that there is when the program runs.
     pub(super) fn of(&self, value: ValueId) -> PieceId {
         self.of[value.index()]
     }

@@ -1,7 +1,7 @@
 //! What loops, scatters and updates write to begins as a copy of its initial value. If that is a constant with one number
 //! everywhere, it is filled with the number instead, and the program keeps no constant of that size. (If it is filled already,
-//! but somebody else takes it, too, it is filled again.) So is a constant that only one instruction takes, which is in no loop:
-//! the memory that is filled serves others before and after.
+//! but somebody else takes it, too, it is filled again, which is less work than a copy, and mostly saves one.) So is a constant
+//! that only one instruction takes, which is in no loop: the memory that is filled serves others before and after.
 //!
 //! ```text
 //! zeros = constant dense<0>;  while(sums = zeros) …
@@ -63,9 +63,9 @@ fn fill(r: &mut Rewriter<'_>, inst: InstId, found: Vec<(usize, Literal, TensorTy
         replaced.push(std::mem::replace(&mut operands[operand], all));
     }
     r.set_operands(inst, operands);
-    replaced
-        .into_iter()
-        .for_each(|value| erase_unused(r, value, |made| matches!(made.op(), Op::Constant(_))));
+    replaced.into_iter().for_each(|value| {
+        erase_unused(r, value, |made| matches!(made.op(), Op::Constant(_) | Op::BroadcastInDim { .. }))
+    });
 }
 
 /// The only number of a large constant, or of what is filled with one and not only for this, and its type.

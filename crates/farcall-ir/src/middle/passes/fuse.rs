@@ -54,9 +54,9 @@ const SMALL: usize = 4096;
 const LATE: usize = 512;
 
 fn run(func: &mut Func, cx: &Context) {
-    let plan = Plan::new(func, cx);
+    let mut notes = Notes::new(func);
+    let plan = Plan::new(func, cx, &mut notes);
     let mut r = Rewriter::new(func);
-    let mut notes = Notes::new(r.func());
     for (region, groups) in &plan.regions {
         plan.apply(&mut r, *region, groups.clone(), &mut notes);
     }
@@ -345,13 +345,13 @@ fn is_made_of(inst: Inst<'_>, these: impl Fn(InstId) -> bool) -> bool {
 }
 
 impl Plan {
-    fn new(func: &Func, cx: &Context) -> Plan {
+    fn new(func: &Func, cx: &Context, notes: &mut Notes) -> Plan {
         let (roles, of) = (Roles::new(func), InstMap::new(func));
         let mut plan = Plan { groups: Vec::new(), regions: Vec::new(), of, roles };
-        let (mut generations, mut notes) = (Generations::new(func), Notes::new(func));
+        let mut generations = Generations::new(func);
         for region in running_regions(func) {
             let first = plan.groups.len();
-            plan.add_region(func.region(region), cx, &mut generations, &mut notes);
+            plan.add_region(func.region(region), cx, &mut generations, notes);
             if plan.groups.len() > first {
                 plan.regions.push((region, first..plan.groups.len()));
             }
@@ -496,7 +496,7 @@ impl Plan {
             made.filter(|from| from.parent().map(Region::id) == Some(region)).map(|from| from.id())
         };
         for inst in &insts {
-            let Some(own) = number.get(inst.id()) else { continue };
+            let own = number.get(inst.id()).expect("every instruction is in a unit");
             let unit = |from: InstId| number.get(from);
             let (is_first, is_last) = match units[own] {
                 Unit::Inst(id) => {
@@ -544,6 +544,7 @@ impl Plan {
         set.clear();
         inside.iter().for_each(|id| _ = set.insert(*id));
         let mut operands: Vec<ValueId> = Vec::new();
+        // By operand: itself, and then the argument that it is inside.
         let mut map = ValueMap::default();
         for id in inside {
             for v in func.inst(*id).operands() {
