@@ -7,7 +7,7 @@ use crate::op::collective::Channel;
 use crate::op::{AllGather, AllToAll, CollectiveBroadcast, CollectivePermute, Groups, Op, ReduceScatter};
 
 pub(crate) fn read_all_gather(f: &mut Fields<'_>) -> Result<Op, Bad> {
-    Ok(Op::AllGather(AllGather { dim: f.usize("all_gather_dim")?, groups: read_groups(f)? }))
+    Ok(Op::AllGather(Box::new(AllGather { dim: f.usize("all_gather_dim")?, groups: read_groups(f)? })))
 }
 
 pub(crate) fn write_all_gather(op: &AllGather, put: &mut Put<'_>) {
@@ -16,11 +16,14 @@ pub(crate) fn write_all_gather(op: &AllGather, put: &mut Put<'_>) {
 }
 
 pub(crate) fn read_all_reduce(f: &mut Fields<'_>) -> Result<Op, Bad> {
-    read_groups(f).map(Op::AllReduce)
+    Ok(Op::AllReduce(Box::new(read_groups(f)?)))
 }
 
 pub(crate) fn read_reduce_scatter(f: &mut Fields<'_>) -> Result<Op, Bad> {
-    Ok(Op::ReduceScatter(ReduceScatter { dim: f.usize("scatter_dimension")?, groups: read_groups(f)? }))
+    Ok(Op::ReduceScatter(Box::new(ReduceScatter {
+        dim: f.usize("scatter_dimension")?,
+        groups: read_groups(f)?,
+    })))
 }
 
 pub(crate) fn write_reduce_scatter(op: &ReduceScatter, put: &mut Put<'_>) {
@@ -29,12 +32,12 @@ pub(crate) fn write_reduce_scatter(op: &ReduceScatter, put: &mut Put<'_>) {
 }
 
 pub(crate) fn read_all_to_all(f: &mut Fields<'_>) -> Result<Op, Bad> {
-    Ok(Op::AllToAll(AllToAll {
+    Ok(Op::AllToAll(Box::new(AllToAll {
         split_dim: f.usize("split_dimension")?,
         concat_dim: f.usize("concat_dimension")?,
         split_count: f.usize("split_count")?,
         groups: read_groups(f)?,
-    }))
+    })))
 }
 
 pub(crate) fn write_all_to_all(op: &AllToAll, put: &mut Put<'_>) {
@@ -46,12 +49,12 @@ pub(crate) fn write_all_to_all(op: &AllToAll, put: &mut Put<'_>) {
 
 pub(crate) fn read_collective_broadcast(f: &mut Fields<'_>) -> Result<Op, Bad> {
     let dynamic_root = read_unit(f, "has_dynamic_root")?;
-    Ok(Op::CollectiveBroadcast(CollectiveBroadcast { groups: read_groups(f)?, dynamic_root }))
+    Ok(Op::CollectiveBroadcast(Box::new(CollectiveBroadcast { groups: read_groups(f)?, dynamic_root })))
 }
 
 pub(crate) fn read_collective_reduce(f: &mut Fields<'_>) -> Result<Op, Bad> {
     let dynamic_root = read_unit(f, "has_dynamic_root")?;
-    Ok(Op::CollectiveReduce(CollectiveBroadcast { groups: read_groups(f)?, dynamic_root }))
+    Ok(Op::CollectiveReduce(Box::new(CollectiveBroadcast { groups: read_groups(f)?, dynamic_root })))
 }
 
 pub(crate) fn write_collective_broadcast(op: &CollectiveBroadcast, put: &mut Put<'_>) {
@@ -63,7 +66,7 @@ pub(crate) fn write_collective_broadcast(op: &CollectiveBroadcast, put: &mut Put
 
 pub(crate) fn read_collective_permute(f: &mut Fields<'_>) -> Result<Op, Bad> {
     let pairs = read_table(f, "source_target_pairs")?;
-    Ok(Op::CollectivePermute(CollectivePermute { pairs, channel: read_channel(f)? }))
+    Ok(Op::CollectivePermute(Box::new(CollectivePermute { pairs, channel: read_channel(f)? })))
 }
 
 pub(crate) fn write_collective_permute(op: &CollectivePermute, put: &mut Put<'_>) {

@@ -22,7 +22,7 @@ pub(crate) fn read_dot_general(f: &mut Fields<'_>) -> Result<Op, Bad> {
         algorithm: f.take("algorithm"),
     };
     no_more("dot_dimension_numbers", &p)?;
-    Ok(Op::DotGeneral(dot))
+    Ok(Op::DotGeneral(Box::new(dot)))
 }
 
 pub(crate) fn write_dot_general(op: &DotGeneral, put: &mut Put<'_>) {

@@ -8,11 +8,11 @@ use crate::op::{Gather, Op, Scatter};
 pub(crate) fn read_gather(f: &mut Fields<'_>) -> Result<Op, Bad> {
     let mut gather = read_dimension_numbers(f)?;
     gather.slice_sizes = f.usizes("slice_sizes")?;
-    Ok(Op::Gather(gather))
+    Ok(Op::Gather(Box::new(gather)))
 }
 
 pub(crate) fn read_dynamic_gather(f: &mut Fields<'_>) -> Result<Op, Bad> {
-    Ok(Op::DynamicGather(read_dimension_numbers(f)?))
+    Ok(Op::DynamicGather(Box::new(read_dimension_numbers(f)?)))
 }
 
 /// Everything but the sizes of the slices.
@@ -63,7 +63,7 @@ pub(crate) fn read_scatter(f: &mut Fields<'_>) -> Result<Op, Bad> {
         unique_indices: f.flag("unique_indices")?,
     };
     no_more("scatter_dimension_numbers", &p)?;
-    Ok(Op::Scatter(scatter))
+    Ok(Op::Scatter(Box::new(scatter)))
 }
 
 pub(crate) fn write_scatter(op: &Scatter, put: &mut Put<'_>) {

@@ -10,13 +10,13 @@ use crate::op::{Op, ReduceWindow, Scan, SelectAndScatter};
 pub(crate) fn read_reduce_window(f: &mut Fields<'_>) -> Result<Op, Bad> {
     let window = f.usizes("window_dimensions")?;
     let rank = window.len();
-    Ok(Op::ReduceWindow(ReduceWindow {
+    Ok(Op::ReduceWindow(Box::new(ReduceWindow {
         strides: f.usizes_or("window_strides", rank, 1)?,
         base_dilations: f.usizes_or("base_dilations", rank, 1)?,
         window_dilations: f.usizes_or("window_dilations", rank, 1)?,
         padding: f.padding("padding", rank)?,
         window,
-    }))
+    })))
 }
 
 pub(crate) fn write_reduce_window(op: &ReduceWindow, put: &mut Put<'_>) {
@@ -31,11 +31,11 @@ pub(crate) fn read_select_and_scatter(f: &mut Fields<'_>) -> Result<Op, Bad> {
     let rank = f.operand(0).map_or(0, |t| t.rank());
     let window = f.usizes_or("window_dimensions", rank, 1)?;
     let rank = window.len();
-    Ok(Op::SelectAndScatter(SelectAndScatter {
+    Ok(Op::SelectAndScatter(Box::new(SelectAndScatter {
         strides: f.usizes_or("window_strides", rank, 1)?,
         padding: f.padding("padding", rank)?,
         window,
-    }))
+    })))
 }
 
 pub(crate) fn write_select_and_scatter(op: &SelectAndScatter, put: &mut Put<'_>) {

@@ -66,7 +66,7 @@ impl Builder<'_> {
             precision: Vec::new(),
             algorithm: None,
         };
-        (self.emit(Op::DotGeneral(dot), &[*lhs, *rhs], result.with_sizes(dims)), letters)
+        (self.emit(Op::DotGeneral(Box::new(dot)), &[*lhs, *rhs], result.with_sizes(dims)), letters)
     }
 
     /// An operand of which every letter stands once: a letter that stands twice takes the diagonal.

@@ -130,7 +130,7 @@ impl Builder<'_> {
                     precision: precision.clone(),
                     algorithm: None,
                 };
-                vec![self.emit(Op::DotGeneral(dot), &[*lhs, *rhs], first.clone())]
+                vec![self.emit(Op::DotGeneral(Box::new(dot)), &[*lhs, *rhs], first.clone())]
             }
             (Derived::Einsum { config }, [lhs, rhs]) => {
                 vec![self.einsum(&EinsumConfig::parse(config, 2).ok()?, &[*lhs, *rhs], first)?]

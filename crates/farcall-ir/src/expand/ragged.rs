@@ -173,5 +173,12 @@ fn product(
     [lhs_contract, rhs_contract]: [Vec<usize>; 2],
 ) -> Op {
     let (precision, algorithm) = (dot.precision.clone(), None);
-    Op::DotGeneral(DotGeneral { lhs_batch, rhs_batch, lhs_contract, rhs_contract, precision, algorithm })
+    Op::DotGeneral(Box::new(DotGeneral {
+        lhs_batch,
+        rhs_batch,
+        lhs_contract,
+        rhs_contract,
+        precision,
+        algorithm,
+    }))
 }

@@ -40,6 +40,6 @@ impl Builder<'_> {
             slice_sizes,
             indices_are_sorted: false,
         };
-        Some(self.emit(Op::Gather(gather), &[x, index], result.clone()))
+        Some(self.emit(Op::Gather(Box::new(gather)), &[x, index], result.clone()))
     }
 }

@@ -11,15 +11,15 @@ use crate::op::{
 };
 
 hook!(ALL_GATHER, Op::AllGather(op) => op,
-    |g| Ok(Op::AllGather(AllGather { dim: dimension(g)?, groups: read_groups(g)? })),
+    |g| Ok(Op::AllGather(Box::new(AllGather { dim: dimension(g)?, groups: read_groups(g)? }))),
     |op: &AllGather, out: &mut Out| {
         write_groups(&op.groups, out);
         out.list("dimensions", &[op.dim]);
     }
 );
-hook!(ALL_REDUCE, Op::AllReduce(op) => op, |g| Ok(Op::AllReduce(read_groups(g)?)), write_groups);
+hook!(ALL_REDUCE, Op::AllReduce(op) => op, |g| Ok(Op::AllReduce(Box::new(read_groups(g)?))), write_groups);
 hook!(REDUCE_SCATTER, Op::ReduceScatter(op) => op,
-    |g| Ok(Op::ReduceScatter(ReduceScatter { dim: dimension(g)?, groups: read_groups(g)? })),
+    |g| Ok(Op::ReduceScatter(Box::new(ReduceScatter { dim: dimension(g)?, groups: read_groups(g)? }))),
     |op: &ReduceScatter, out: &mut Out| {
         write_groups(&op.groups, out);
         out.list("dimensions", &[op.dim]);
@@ -30,7 +30,7 @@ hook!(ALL_TO_ALL, Op::AllToAll(op) => op, read_all_to_all, |op: &AllToAll, out: 
     out.list("dimensions", &[op.split_dim]);
 });
 hook!(COLLECTIVE_BROADCAST, Op::CollectiveBroadcast(op) => op,
-    |g| Ok(Op::CollectiveBroadcast(CollectiveBroadcast { groups: read_groups(g)?, dynamic_root: false })),
+    |g| Ok(Op::CollectiveBroadcast(Box::new(CollectiveBroadcast { groups: read_groups(g)?, dynamic_root: false }))),
     |op: &CollectiveBroadcast, out: &mut Out| write_groups(&op.groups, out)
 );
 hook!(COLLECTIVE_PERMUTE, Op::CollectivePermute(op) => op, read_permute, |op: &CollectivePermute, out: &mut Out| {
@@ -58,7 +58,7 @@ fn read_all_to_all(g: &mut Given<'_, '_>) -> Read<Op> {
     let everyone = g.participants[usize::from(groups.channel.is_some())];
     let split_count =
         groups.ids.dims().last().copied().filter(|_| !groups.ids.is_empty()).unwrap_or(everyone);
-    Ok(Op::AllToAll(AllToAll { split_dim: dim, concat_dim: dim, split_count, groups }))
+    Ok(Op::AllToAll(Box::new(AllToAll { split_dim: dim, concat_dim: dim, split_count, groups })))
 }
 
 fn read_permute(g: &mut Given<'_, '_>) -> Read<Op> {
@@ -71,7 +71,7 @@ fn read_permute(g: &mut Given<'_, '_>) -> Read<Op> {
     }
     let flat: Vec<i64> = pairs.concat();
     let pairs = Literal::from_slice(DType::S64, [flat.len() / 2, 2], &flat);
-    Ok(Op::CollectivePermute(CollectivePermute { pairs, channel: read_channel(g)? }))
+    Ok(Op::CollectivePermute(Box::new(CollectivePermute { pairs, channel: read_channel(g)? })))
 }
 
 fn read_groups(g: &mut Given<'_, '_>) -> Read<Groups> {

@@ -249,13 +249,13 @@ fn read_reduce_window(g: &mut Given<'_, '_>) -> Read<Op> {
     if window.is_reversed() {
         return g.fail("reduce-window: a window that runs backwards (`rhs_reversal`) is not supported");
     }
-    Ok(Op::ReduceWindow(ReduceWindow {
+    Ok(Op::ReduceWindow(Box::new(ReduceWindow {
         strides: window.sizes(&window.stride),
         base_dilations: window.sizes(&window.lhs_dilate),
         window_dilations: window.sizes(&window.rhs_dilate),
         padding: window.padding(),
         window: window.size,
-    }))
+    })))
 }
 
 fn write_reduce_window(op: &ReduceWindow, out: &mut Out) {
@@ -276,11 +276,11 @@ fn read_select_and_scatter(g: &mut Given<'_, '_>) -> Read<Op> {
     if window.is_reversed() || dilated(&window.lhs_dilate) || dilated(&window.rhs_dilate) {
         return g.fail("select-and-scatter: windows with holes, or that run backwards, are not supported");
     }
-    Ok(Op::SelectAndScatter(SelectAndScatter {
+    Ok(Op::SelectAndScatter(Box::new(SelectAndScatter {
         strides: window.sizes(&window.stride),
         padding: window.padding(),
         window: window.size,
-    }))
+    })))
 }
 
 fn write_select_and_scatter(op: &SelectAndScatter, out: &mut Out) {
@@ -352,14 +352,14 @@ fn read_algorithm(g: &mut Given<'_, '_>) -> Read<Option<Attr>> {
 }
 
 fn read_dot(g: &mut Given<'_, '_>) -> Read<Op> {
-    Ok(Op::DotGeneral(DotGeneral {
+    Ok(Op::DotGeneral(Box::new(DotGeneral {
         lhs_batch: g.usizes("lhs_batch_dims")?,
         rhs_batch: g.usizes("rhs_batch_dims")?,
         lhs_contract: g.usizes("lhs_contracting_dims")?,
         rhs_contract: g.usizes("rhs_contracting_dims")?,
         precision: read_precision(g)?,
         algorithm: read_algorithm(g)?,
-    }))
+    })))
 }
 
 fn write_dot(op: &DotGeneral, out: &mut Out) {
@@ -522,7 +522,7 @@ fn side(text: &str, names: [char; 2]) -> Option<([usize; 2], Vec<usize>)> {
 // --- gather and scatter
 
 fn read_gather(g: &mut Given<'_, '_>) -> Read<Op> {
-    Ok(Op::Gather(Gather {
+    Ok(Op::Gather(Box::new(Gather {
         offset_dims: g.usizes("offset_dims")?,
         collapsed_slice_dims: g.usizes("collapsed_slice_dims")?,
         operand_batching_dims: g.usizes("operand_batching_dims")?,
@@ -531,7 +531,7 @@ fn read_gather(g: &mut Given<'_, '_>) -> Read<Op> {
         index_vector_dim: g.usize_or("index_vector_dim", 0)?,
         slice_sizes: g.usizes("slice_sizes")?,
         indices_are_sorted: g.flag("indices_are_sorted")?,
-    }))
+    })))
 }
 
 fn write_gather(op: &Gather, out: &mut Out) {
@@ -546,7 +546,7 @@ fn write_gather(op: &Gather, out: &mut Out) {
 }
 
 fn read_scatter(g: &mut Given<'_, '_>) -> Read<Op> {
-    Ok(Op::Scatter(Scatter {
+    Ok(Op::Scatter(Box::new(Scatter {
         update_window_dims: g.usizes("update_window_dims")?,
         inserted_window_dims: g.usizes("inserted_window_dims")?,
         input_batching_dims: g.usizes("input_batching_dims")?,
@@ -555,7 +555,7 @@ fn read_scatter(g: &mut Given<'_, '_>) -> Read<Op> {
         index_vector_dim: g.usize_or("index_vector_dim", 0)?,
         indices_are_sorted: g.flag("indices_are_sorted")?,
         unique_indices: g.flag("unique_indices")?,
-    }))
+    })))
 }
 
 fn write_scatter(op: &Scatter, out: &mut Out) {

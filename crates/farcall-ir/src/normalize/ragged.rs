@@ -82,8 +82,12 @@ impl Copies {
                 self.output.with_dtype(DType::Pred),
             );
             let source = r.value_before(call, Op::Binary(Binary::Add), [moved, from], rows.clone());
-            let taken =
-                r.value_before(call, Op::Gather(self.rows()), [operands[0], source], self.output.clone());
+            let taken = r.value_before(
+                call,
+                Op::Gather(Box::new(self.rows())),
+                [operands[0], source],
+                self.output.clone(),
+            );
             result = r.value_before(call, Op::Select, [written, taken, result], self.output.clone());
         }
         r.replace(call, &[result]);

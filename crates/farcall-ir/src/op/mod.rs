@@ -47,6 +47,9 @@ use std::ops::Range;
 use crate::ids::FuncId;
 use crate::literal::Literal;
 
+// Programs hold, copy and move many.
+const _: () = assert!(size_of::<Op>() <= 80, "large attributes of an operation are in a box");
+
 /// An operation with its attributes.
 ///
 /// Where a variant says `operands`, that is the order in the instruction. Not `non_exhaustive`: it is
@@ -152,11 +155,11 @@ pub enum Op {
     /// `real_dynamic_slice`: operand, start_indices, limit_indices, strides.
     RealDynamicSlice,
     /// `gather`: operand, start_indices.
-    Gather(Gather),
+    Gather(Box<Gather>),
     /// `dynamic_gather`: operand, start_indices, slice_sizes. [`Gather::slice_sizes`] is empty.
-    DynamicGather(Gather),
+    DynamicGather(Box<Gather>),
     /// `scatter`: inputs, scatter_indices, updates; a region that combines.
-    Scatter(Scatter),
+    Scatter(Box<Scatter>),
 
     // reduction
     /// `reduce`: inputs, then as many init values; a region that combines.
@@ -165,9 +168,9 @@ pub enum Op {
         dims: Vec<usize>,
     },
     /// `reduce_window`: inputs, then as many init values; a region that combines.
-    ReduceWindow(ReduceWindow),
+    ReduceWindow(Box<ReduceWindow>),
     /// `select_and_scatter`: operand, source, init_value; regions select and scatter.
-    SelectAndScatter(SelectAndScatter),
+    SelectAndScatter(Box<SelectAndScatter>),
     /// `map`: a region applied to each tuple of elements.
     Map {
         /// All dimensions, in order.
@@ -193,7 +196,7 @@ pub enum Op {
 
     // contraction
     /// `dot_general`: lhs, rhs.
-    DotGeneral(DotGeneral),
+    DotGeneral(Box<DotGeneral>),
     /// `convolution`: lhs, rhs.
     Convolution(Box<Convolution>),
     /// `dynamic_conv`: lhs, rhs, padding. [`Convolution::padding`] is empty.
@@ -265,19 +268,19 @@ pub enum Op {
 
     // collective
     /// `all_gather`: any number of operands.
-    AllGather(AllGather),
+    AllGather(Box<AllGather>),
     /// `all_reduce`: any number of operands; a region that combines.
-    AllReduce(Groups),
+    AllReduce(Box<Groups>),
     /// `reduce_scatter`: operand; a region that combines.
-    ReduceScatter(ReduceScatter),
+    ReduceScatter(Box<ReduceScatter>),
     /// `all_to_all`: any number of operands.
-    AllToAll(AllToAll),
+    AllToAll(Box<AllToAll>),
     /// `collective_broadcast`: any number of operands, then, if the root is dynamic, who sends each.
-    CollectiveBroadcast(CollectiveBroadcast),
+    CollectiveBroadcast(Box<CollectiveBroadcast>),
     /// `collective_reduce`: the same operands; who receives combines what all send, by a region.
-    CollectiveReduce(CollectiveBroadcast),
+    CollectiveReduce(Box<CollectiveBroadcast>),
     /// `collective_permute`
-    CollectivePermute(CollectivePermute),
+    CollectivePermute(Box<CollectivePermute>),
 
     // derived
     /// What is defined by simpler operations.

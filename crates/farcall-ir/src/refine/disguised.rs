@@ -100,7 +100,7 @@ fn reduce_window(walk: &Walk<'_, '_>, call: &CustomCall, new: &NewInst) -> Optio
         window_dilations: sizes(3)?,
         padding: list(4)?.chunks_exact(2).map(|p| (p[0], p[1])).collect(),
     };
-    Some((Op::ReduceWindow(op), operands))
+    Some((Op::ReduceWindow(Box::new(op)), operands))
 }
 
 fn rng_bit_generator(walk: &mut Walk<'_, '_>, inst: Inst<'_>, new: &mut NewInst) -> Option<(Op, usize)> {

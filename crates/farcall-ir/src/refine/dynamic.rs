@@ -54,7 +54,7 @@ pub(super) fn to_static(
         Op::DynamicGather(gather) => {
             if let Some(sizes) = walk.integers(new.operands[2]) {
                 let slice_sizes = sizes_of(new, sizes)?;
-                new.op = Op::Gather(Gather { slice_sizes, ..gather.clone() });
+                new.op = Op::Gather(Box::new(Gather { slice_sizes, ..(**gather).clone() }));
                 new.operands.truncate(2);
             }
             Ok(())

@@ -109,12 +109,11 @@ impl<'m> Walk<'_, 'm> {
         Ok(())
     }
 
-    /// The instruction on the new values, as yet without regions. In a box, because the functions that
-    /// recurse should need little stack.
-    fn draft(&self, inst: Inst<'_>) -> Box<NewInst> {
+    /// The instruction on the new values, as yet without regions.
+    fn draft(&self, inst: Inst<'_>) -> NewInst {
         let operands: Vec<ValueId> = inst.operands().iter().map(|v| self.values[v]).collect();
         let new = NewInst::new(inst.op().clone(), operands).at(inst.span(), inst.loc().cloned());
-        Box::new(NewInst { attrs: inst.attrs().clone(), ..new })
+        NewInst { attrs: inst.attrs().clone(), ..new }
     }
 
     fn inst(&mut self, inst: Inst<'m>, out: RegionId) -> Result<(), Failed> {
@@ -122,7 +121,7 @@ impl<'m> Walk<'_, 'm> {
         let new = self.draft(inst);
         match inst.op() {
             Op::Return => {
-                self.to.push(out, *new, []);
+                self.to.push(out, new, []);
                 Ok(())
             }
             Op::Call { callee } => self.call(*callee, inst, new, out),
@@ -139,7 +138,7 @@ impl<'m> Walk<'_, 'm> {
     }
 
     /// An instruction that neither calls nor decides what runs.
-    fn simple(&mut self, inst: Inst<'m>, mut new: Box<NewInst>, out: RegionId) -> Result<(), Failed> {
+    fn simple(&mut self, inst: Inst<'m>, mut new: NewInst, out: RegionId) -> Result<(), Failed> {
         for region in inst.regions() {
             let types: Vec<Type> = match inst.op() {
                 Op::Scan(scan) => self.slices(scan, &new),
@@ -176,7 +175,7 @@ impl<'m> Walk<'_, 'm> {
         &mut self,
         call: &CustomCall,
         inst: Inst<'m>,
-        mut new: Box<NewInst>,
+        mut new: NewInst,
         out: RegionId,
     ) -> Result<(), Failed> {
         if custom_call::is_assertion(inst) {
@@ -220,7 +219,7 @@ impl<'m> Walk<'_, 'm> {
 
     /// Makes an instruction with its results: of the types that follow from its operands and what is
     /// declared. It stands nowhere as yet.
-    fn infer(&mut self, inst: Inst<'_>, new: Box<NewInst>) -> Result<InstId, Failed> {
+    fn infer(&mut self, inst: Inst<'_>, new: NewInst) -> Result<InstId, Failed> {
         let mut types = Vec::with_capacity(inst.results().len());
         for result in inst.results() {
             let declared = &self.from[*result];
@@ -236,13 +235,8 @@ impl<'m> Walk<'_, 'm> {
         self.infer_from(inst, new, types)
     }
 
-    fn infer_from(
-        &mut self,
-        inst: Inst<'_>,
-        new: Box<NewInst>,
-        declared: Vec<Type>,
-    ) -> Result<InstId, Failed> {
-        let id = self.to.new_inst(*new, declared);
+    fn infer_from(&mut self, inst: Inst<'_>, new: NewInst, declared: Vec<Type>) -> Result<InstId, Failed> {
+        let id = self.to.new_inst(new, declared);
         let new = self.to.inst(id);
         let (name, span) = (|| name_of(new.op()), new.span());
         let inferred = infer::result_types(new)?;
@@ -392,13 +386,7 @@ impl<'m> Walk<'_, 'm> {
 
     // --- calls
 
-    fn call(
-        &mut self,
-        callee: FuncId,
-        inst: Inst<'m>,
-        new: Box<NewInst>,
-        out: RegionId,
-    ) -> Result<(), Failed> {
+    fn call(&mut self, callee: FuncId, inst: Inst<'m>, new: NewInst, out: RegionId) -> Result<(), Failed> {
         let types = new.operands.iter().map(|v| self.to[*v].clone()).collect();
         let known = new.operands.iter().map(|v| self.known.get(v).cloned()).collect();
         let callee = self.refiner.callee(callee, types, known, inst)?;
@@ -427,7 +415,7 @@ impl<'m> Walk<'_, 'm> {
     fn finish_call(
         &mut self,
         inst: Inst<'_>,
-        mut new: Box<NewInst>,
+        mut new: NewInst,
         callee: Callee,
         out: RegionId,
     ) -> Result<(), Failed> {
@@ -449,7 +437,7 @@ impl<'m> Walk<'_, 'm> {
 
     // --- control flow
 
-    fn branches(&mut self, inst: Inst<'m>, mut new: Box<NewInst>, out: RegionId) -> Result<(), Failed> {
+    fn branches(&mut self, inst: Inst<'m>, mut new: NewInst, out: RegionId) -> Result<(), Failed> {
         let known = self.known(new.operands[0]).and_then(|l| l.iter().next());
         if let Some(index) = known {
             // The only branch that can run takes the place of the instruction.
@@ -476,7 +464,7 @@ impl<'m> Walk<'_, 'm> {
         Ok(())
     }
 
-    fn while_loop(&mut self, inst: Inst<'m>, mut new: Box<NewInst>, out: RegionId) -> Result<(), Failed> {
+    fn while_loop(&mut self, inst: Inst<'m>, mut new: NewInst, out: RegionId) -> Result<(), Failed> {
         let types: Vec<Type> = new.operands.iter().map(|v| self.to[*v].clone()).collect();
         // What the body hands on as it came stays what it was.
         let body = inst.region(1);

@@ -108,7 +108,7 @@ fn extreme_numbers() {
             push(f, op, &[a], &vec![tensor(&[]); results]);
         }
         let scatter = Scatter { index_vector_dim: max, ..Scatter::default() };
-        push(f, Op::Scatter(scatter), &[a, a, a], &[tensor(&[])]);
+        push(f, Op::Scatter(Box::new(scatter)), &[a, a, a], &[tensor(&[])]);
         push(f, Op::Return, &[], &[]);
     });
     let said = said(&module);

@@ -201,7 +201,7 @@ impl<'f> Graph<'f> {
         };
         let (left, right) = (self.dims(a), self.dims(b));
         let dims = [&left[..left.len() - 1], &right[2..]].concat();
-        self.b.value_of(Op::DotGeneral(op), [a, b], TensorType::new(self.dtype(a), dims))
+        self.b.value_of(Op::DotGeneral(Box::new(op)), [a, b], TensorType::new(self.dtype(a), dims))
     }
 
     // ---- control

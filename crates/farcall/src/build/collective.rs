@@ -15,7 +15,7 @@ impl Graph {
     /// `all_gather`
     #[track_caller]
     pub fn all_gather<'g, V: Values<'g>>(&'g self, operands: V, gather: AllGather) -> V {
-        self.at(Location::caller(), Op::AllGather(gather), operands.values()).like(&operands)
+        self.at(Location::caller(), Op::AllGather(Box::new(gather)), operands.values()).like(&operands)
     }
 
     /// `all_reduce` of each operand; `combine` takes two scalars.
@@ -26,13 +26,13 @@ impl Graph {
         groups: Groups,
         combine: impl FnOnce(Value<'g>, Value<'g>) -> Value<'g>,
     ) -> V {
-        self.combined(Location::caller(), Op::AllReduce(groups), operands, combine)
+        self.combined(Location::caller(), Op::AllReduce(Box::new(groups)), operands, combine)
     }
 
     /// `all_to_all`
     #[track_caller]
     pub fn all_to_all<'g, V: Values<'g>>(&'g self, operands: V, op: AllToAll) -> V {
-        self.at(Location::caller(), Op::AllToAll(op), operands.values()).like(&operands)
+        self.at(Location::caller(), Op::AllToAll(Box::new(op)), operands.values()).like(&operands)
     }
 
     /// `collective_broadcast`. With a dynamic root, `roots` says who sends each of the operands.
@@ -44,7 +44,7 @@ impl Graph {
         op: CollectiveBroadcast,
     ) -> V {
         let values = (operands.values(), roots.into_iter().collect::<Vec<_>>());
-        self.at(Location::caller(), Op::CollectiveBroadcast(op), values).like(&operands)
+        self.at(Location::caller(), Op::CollectiveBroadcast(Box::new(op)), values).like(&operands)
     }
 
     /// `collective_reduce`: who receives combines what all send; `combine` takes two scalars.
@@ -55,7 +55,7 @@ impl Graph {
         op: CollectiveBroadcast,
         combine: impl FnOnce(Value<'g>, Value<'g>) -> Value<'g>,
     ) -> V {
-        self.combined(Location::caller(), Op::CollectiveReduce(op), operands, combine)
+        self.combined(Location::caller(), Op::CollectiveReduce(Box::new(op)), operands, combine)
     }
 
     /// A collective with a region that combines two elements of the first operand's type.
@@ -91,13 +91,13 @@ impl<'g> Value<'g> {
             let [left, right] = shaped(graph, &[self, self], args);
             vec![combine(left, right)]
         };
-        let instruction = graph.at(Location::caller(), Op::ReduceScatter(op), self);
+        let instruction = graph.at(Location::caller(), Op::ReduceScatter(Box::new(op)), self);
         instruction.region_if_known(&pairs(&[self]), body).result(ty).value()
     }
 
     /// `collective_permute`
     #[track_caller]
     pub fn collective_permute(self, op: CollectivePermute) -> Value<'g> {
-        self.graph.instruction(Op::CollectivePermute(op), self).value()
+        self.graph.instruction(Op::CollectivePermute(Box::new(op)), self).value()
     }
 }

@@ -18,7 +18,7 @@ impl<'g> Value<'g> {
         let graph = self.graph;
         let (Some(left), Some(right)) = (self.tensor(), rhs.tensor()) else {
             return graph
-                .at(place, Op::DotGeneral(product(0, 0, 0)), [self, rhs])
+                .at(place, Op::DotGeneral(Box::new(product(0, 0, 0))), [self, rhs])
                 .result_if_known(self.ty())
                 .value();
         };
@@ -32,7 +32,7 @@ impl<'g> Value<'g> {
         let batch = left.rank().max(right.rank()).saturating_sub(2);
         if batch == 0 || right.rank() == 1 {
             let op = product(0, left.rank() - 1, right.rank().saturating_sub(2));
-            return graph.at(place, Op::DotGeneral(op), [self, rhs]).result(left).value();
+            return graph.at(place, Op::DotGeneral(Box::new(op)), [self, rhs]).result(left).value();
         }
         let (Some(from), Some(to)) = (left.static_sizes(), right.static_sizes()) else {
             return wrong("have batch dimensions and open sizes: use dot_general");
@@ -45,13 +45,13 @@ impl<'g> Value<'g> {
         let lhs = graph.aligned(place, self, &[&sizes, matrix].concat());
         let rhs = graph.aligned(place, rhs, &[&sizes, columns].concat());
         let op = product(batch, batch + matrix.len() - 1, batch);
-        graph.at(place, Op::DotGeneral(op), [lhs, rhs]).result_if_known(lhs.ty()).value()
+        graph.at(place, Op::DotGeneral(Box::new(op)), [lhs, rhs]).result_if_known(lhs.ty()).value()
     }
 
     /// `dot_general`. The result's dimensions: batching, free ones of this value, free ones of `rhs`.
     #[track_caller]
     pub fn dot_general(self, rhs: Value<'g>, dot: DotGeneral) -> Value<'g> {
-        self.graph.instruction(Op::DotGeneral(dot), [self, rhs]).result_if_known(self.ty()).value()
+        self.graph.instruction(Op::DotGeneral(Box::new(dot)), [self, rhs]).result_if_known(self.ty()).value()
     }
 
     /// `dot`: the product of two matrices, of a matrix and a vector, or of two vectors.

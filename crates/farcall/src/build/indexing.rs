@@ -30,7 +30,7 @@ impl<'g> Value<'g> {
     /// `gather` of slices at `start_indices`.
     #[track_caller]
     pub fn gather(self, start_indices: Value<'g>, gather: Gather) -> Value<'g> {
-        self.graph.instruction(Op::Gather(gather), [self, start_indices]).value()
+        self.graph.instruction(Op::Gather(Box::new(gather)), [self, start_indices]).value()
     }
 
     /// `dynamic_gather`: the same with slice sizes that the program computes; [`Gather::slice_sizes`] is empty.
@@ -41,7 +41,9 @@ impl<'g> Value<'g> {
         slice_sizes: Value<'g>,
         gather: Gather,
     ) -> Value<'g> {
-        self.graph.instruction(Op::DynamicGather(gather), [self, start_indices, slice_sizes]).value()
+        self.graph
+            .instruction(Op::DynamicGather(Box::new(gather)), [self, start_indices, slice_sizes])
+            .value()
     }
 
     /// `torch_index_select`: entries of dimension `dim` at `index`. Both have their first `batch_dims` dimensions in common.
@@ -68,7 +70,7 @@ impl Graph {
         let (given, new) = (inputs.values(), updates.values());
         let types = elements(&[&given[..], &new[..]].concat());
         let half = given.len();
-        let instruction = self.at(place, Op::Scatter(scatter), (given, scatter_indices, new));
+        let instruction = self.at(place, Op::Scatter(Box::new(scatter)), (given, scatter_indices, new));
         let body = |args: Vec<Value<'g>>| {
             let (old, new) = args.split_at(half.min(args.len()));
             combine(shaped(self, &inputs, old.to_vec()), shaped(self, &updates, new.to_vec())).values()

@@ -51,7 +51,7 @@ impl Graph {
         windows: ReduceWindow,
         combine: impl FnOnce(V, V) -> V,
     ) -> V {
-        let op = Op::ReduceWindow(windows);
+        let op = Op::ReduceWindow(Box::new(windows));
         let instruction = self.at(Location::caller(), op, (inputs.values(), inits.values()));
         self.combining(instruction, &inits, combine)
     }
@@ -190,7 +190,8 @@ impl<'g> Value<'g> {
         scatter: impl FnOnce(Value<'g>, Value<'g>) -> Value<'g>,
     ) -> Value<'g> {
         let graph = self.graph;
-        let instruction = graph.at(Location::caller(), Op::SelectAndScatter(windows), [self, source, init]);
+        let instruction =
+            graph.at(Location::caller(), Op::SelectAndScatter(Box::new(windows)), [self, source, init]);
         let instruction = instruction.region_if_known(&pairs(&[self]), |args| {
             let [left, right] = shaped(graph, &[self, self], args);
             vec![select(left, right)]

@@ -182,14 +182,14 @@ mod tests {
 
     /// The product of two matrices, in as many tasks as the kernel takes.
     fn dot(x: &mut [f32], y: &mut [f32], [m, k, n]: [usize; 3]) -> Vec<f32> {
-        let op = Op::DotGeneral(DotGeneral {
+        let op = Op::DotGeneral(Box::new(DotGeneral {
             lhs_batch: Vec::new(),
             rhs_batch: Vec::new(),
             lhs_contract: vec![1],
             rhs_contract: vec![0],
             precision: Vec::new(),
             algorithm: None,
-        });
+        }));
         let (inputs, outputs) = ([matrix(m, k), matrix(k, n)], [matrix(m, n)]);
         let (inputs, outputs) = (inputs.each_ref(), outputs.each_ref());
         let request = Request { op: &op, bodies: &[], inputs: &inputs, outputs: &outputs, iotas: &[] };

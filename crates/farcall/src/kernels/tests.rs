@@ -197,7 +197,7 @@ fn dot_general(r: &mut Random, Start { dtype, rank, x, .. }: Start) -> Question 
     };
     let batch: Vec<usize> = d.lhs_batch.iter().filter_map(|i| x.sizes().get(*i)).copied().collect();
     let y = x.with_sizes([batch, left(&x), left(&rhs)].concat());
-    (Op::DotGeneral(d), vec![], vec![x, rhs], vec![y])
+    (Op::DotGeneral(Box::new(d)), vec![], vec![x, rhs], vec![y])
 }
 
 /// A fusion of two products with what lies between them, of enough rows for blocks.
@@ -208,14 +208,14 @@ fn products(r: &mut Random, Start { dtype, .. }: Start) -> Question {
     let dot = |r: &mut Random, lhs: usize, rhs: usize| {
         // Now and then, another one than the types are for.
         let mut dim = |d: usize| if r.below(30) == 0 { r.below(4) } else { d };
-        Op::DotGeneral(DotGeneral {
+        Op::DotGeneral(Box::new(DotGeneral {
             lhs_batch: vec![dim(0)],
             rhs_batch: vec![dim(0)],
             lhs_contract: vec![dim(lhs)],
             rhs_contract: vec![dim(rhs)],
             precision: Vec::new(),
             algorithm: None,
-        })
+        }))
     };
     let all = [batch, rows, columns];
     let dims = [vec![2], vec![1, 2], vec![0, 1], vec![0, 2], vec![0, 1, 2]][r.below(5)].clone();
@@ -402,7 +402,7 @@ fn gather(r: &mut Random, Start { rank, x, .. }: Start) -> Question {
         ..Gather::default()
     };
     let y = x.with_sizes([vec![indices.sizes()[0]], kept].concat());
-    (Op::Gather(g), vec![], vec![x, indices], vec![y])
+    (Op::Gather(Box::new(g)), vec![], vec![x, indices], vec![y])
 }
 
 fn arg_reduce(r: &mut Random, Start { dtype, rank, x, .. }: Start) -> Question {
@@ -462,7 +462,7 @@ fn reduce_window(r: &mut Random, Start { dtype, x, .. }: Start) -> Question {
     let (w, results) = windows(r, &x, true);
     let y = x.with_sizes(results);
     let body = body(dtype, 2, Op::Binary([Binary::Add, Binary::Minimum][r.below(2)]), dtype);
-    (Op::ReduceWindow(w), vec![body], vec![x, TensorType::scalar(dtype)], vec![y])
+    (Op::ReduceWindow(Box::new(w)), vec![body], vec![x, TensorType::scalar(dtype)], vec![y])
 }
 
 fn select_and_scatter(r: &mut Random, Start { dtype, x, y, .. }: Start) -> Question {
@@ -471,7 +471,7 @@ fn select_and_scatter(r: &mut Random, Start { dtype, x, y, .. }: Start) -> Quest
     let compare = Op::Compare(Compare { direction: [Direction::Gt, Direction::Le][r.below(2)], kind: None });
     let bodies = vec![body(dtype, 2, compare, DType::Pred), body(dtype, 2, Op::Binary(Binary::Add), dtype)];
     let op = SelectAndScatter { window: w.window, strides: w.strides, padding: w.padding };
-    (Op::SelectAndScatter(op), bodies, vec![x, source, TensorType::scalar(dtype)], vec![y])
+    (Op::SelectAndScatter(Box::new(op)), bodies, vec![x, source, TensorType::scalar(dtype)], vec![y])
 }
 
 fn scatter(r: &mut Random, Start { dtype, rank, x, .. }: Start) -> Question {
@@ -488,7 +488,7 @@ fn scatter(r: &mut Random, Start { dtype, rank, x, .. }: Start) -> Question {
     };
     let updates = x.with_sizes([vec![indices.sizes()[0]], kept].concat());
     let body = body(dtype, 2, Op::Binary([Binary::Add, Binary::Maximum][r.below(2)]), dtype);
-    (Op::Scatter(s), vec![body], vec![x.clone(), indices, updates], vec![x])
+    (Op::Scatter(Box::new(s)), vec![body], vec![x.clone(), indices, updates], vec![x])
 }
 
 /// Bytes before and behind each buffer.

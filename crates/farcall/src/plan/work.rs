@@ -1,6 +1,5 @@
 //! How much a thunk has to do, to compare what it achieves with what the machine can do.
 
-use farcall_ir::op::ReduceWindow;
 use farcall_ir::{Op, TensorType};
 
 use super::{Compute, Plan, Thunk, ThunkOp, types};
@@ -60,7 +59,8 @@ fn flops(op: &Op, applied: u64, inputs: &[&TensorType], results: &[&TensorType])
         Op::Unary(_) | Op::Binary(_) | Op::Compare(_) | Op::Select => made,
         Op::Clamp => made.saturating_mul(2),
         Op::Reduce { .. } => taken.saturating_sub(made).saturating_mul(applied),
-        Op::ReduceWindow(ReduceWindow { window, .. }) => {
+        Op::ReduceWindow(windows) => {
+            let window = &windows.window;
             let size = window.iter().fold(1u64, |n, size| n.saturating_mul(*size as u64));
             // Long ones along one dimension after the other.
             let along = window.iter().filter(|size| **size > 1).count() as u64 * ALONG;

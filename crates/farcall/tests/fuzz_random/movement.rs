@@ -364,11 +364,12 @@ fn gather(g: &mut Gen) -> Option<()> {
         let dtype = g.tensor(indices).dtype;
         let numbers: Vec<i64> = slice_sizes.iter().map(|n| *n as i64).collect();
         let list = g.numbers(dtype, vec![rank], &numbers);
-        let (meta, whole) = (g.meta_of(x), g.value(Op::Gather(op.clone()), &[x, indices], g.meta_of(x))?);
-        let op = Op::DynamicGather(Gather { slice_sizes: vec![], ..op });
+        let (meta, whole) =
+            (g.meta_of(x), g.value(Op::Gather(Box::new(op.clone())), &[x, indices], g.meta_of(x))?);
+        let op = Op::DynamicGather(Box::new(Gather { slice_sizes: vec![], ..op }));
         return g.value_of(op, &[x, indices, list], &g.tensor(whole), meta).map(drop);
     }
-    g.value(Op::Gather(op), &[x, indices], g.meta_of(x)).map(drop)
+    g.value(Op::Gather(Box::new(op)), &[x, indices], g.meta_of(x)).map(drop)
 }
 
 /// Rows by number, with or without dimensions in common.
@@ -390,7 +391,7 @@ fn take(g: &mut Gen) -> Option<()> {
         slice_sizes,
         indices_are_sorted: false,
     };
-    g.value(Op::Gather(op), &[x, indices], g.meta_of(x)).map(drop)
+    g.value(Op::Gather(Box::new(op)), &[x, indices], g.meta_of(x)).map(drop)
 }
 
 fn scatter(g: &mut Gen) -> Option<()> {
@@ -428,6 +429,6 @@ fn scatter(g: &mut Gen) -> Option<()> {
     };
     let count = g.tensor(updates).elements()? + 1;
     let (body, meta) = regions::reducer(g, ty.dtype, [g.meta_of(x), g.meta_of(updates)], count);
-    let new = NewInst::new(Op::Scatter(op), [x, indices, updates]).with_regions([body]);
+    let new = NewInst::new(Op::Scatter(Box::new(op)), [x, indices, updates]).with_regions([body]);
     g.emit(new, vec![ty.into()], &[meta]).map(drop)
 }

@@ -110,7 +110,7 @@ fn dot_general(g: &mut Gen) -> Option<()> {
     };
     let op =
         DotGeneral { lhs_batch, rhs_batch, lhs_contract, rhs_contract, precision: vec![], algorithm: None };
-    g.value_of(Op::DotGeneral(op), &[a, b], &TensorType::new(to, shape), meta).map(drop)
+    g.value_of(Op::DotGeneral(Box::new(op)), &[a, b], &TensorType::new(to, shape), meta).map(drop)
 }
 
 fn convolution(g: &mut Gen) -> Option<()> {
@@ -243,19 +243,19 @@ fn collective(g: &mut Gen) -> Option<()> {
     if (3..6).contains(&kind) {
         let (body, _) = reducer(g, ty.dtype, [meta, meta], 1);
         let op = match kind {
-            3 => Op::AllReduce(groups),
-            4 => Op::ReduceScatter(ReduceScatter { dim, groups }),
-            _ => Op::CollectiveReduce(CollectiveBroadcast { groups, dynamic_root: false }),
+            3 => Op::AllReduce(Box::new(groups)),
+            4 => Op::ReduceScatter(Box::new(ReduceScatter { dim, groups })),
+            _ => Op::CollectiveReduce(Box::new(CollectiveBroadcast { groups, dynamic_root: false })),
         };
         return g.emit(NewInst::new(op, [x]).with_regions([body]), vec![ty.into()], &[meta]).map(drop);
     }
     let op = match kind {
-        0 => Op::AllGather(AllGather { dim, groups }),
-        1 => Op::AllToAll(AllToAll { split_dim: dim, concat_dim: dim, split_count: 1, groups }),
-        2 => Op::CollectiveBroadcast(CollectiveBroadcast { groups, dynamic_root: false }),
+        0 => Op::AllGather(Box::new(AllGather { dim, groups })),
+        1 => Op::AllToAll(Box::new(AllToAll { split_dim: dim, concat_dim: dim, split_count: 1, groups })),
+        2 => Op::CollectiveBroadcast(Box::new(CollectiveBroadcast { groups, dynamic_root: false })),
         _ => {
             let pairs = Literal::splat(DType::S64, [1, 2], Scalar::Signed(0));
-            Op::CollectivePermute(CollectivePermute { pairs, channel: None })
+            Op::CollectivePermute(Box::new(CollectivePermute { pairs, channel: None }))
         }
     };
     g.emit(NewInst::new(op, [x]), vec![ty.into()], &[meta]).map(drop)

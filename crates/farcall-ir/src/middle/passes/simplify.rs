@@ -450,9 +450,9 @@ fn product_of_ones(at: &At<'_>) -> Option<Simpler> {
         rhs_batch: dims(&dot.rhs_batch, &of_rhs),
         lhs_contract: dims(&dot.lhs_contract, &of_lhs),
         rhs_contract: dims(&dot.rhs_contract, &of_rhs),
-        ..dot.clone()
+        ..(**dot).clone()
     };
-    Some(Simpler::Reshaped(Op::DotGeneral(dot), vec![(x, lhs), (y, rhs)], to))
+    Some(Simpler::Reshaped(Op::DotGeneral(Box::new(dot)), vec![(x, lhs), (y, rhs)], to))
 }
 
 fn broadcast_of_broadcast(at: &At<'_>) -> Option<Simpler> {

@@ -21,10 +21,10 @@ fn run(func: &mut Func, _: &Context) {
             r.set_operands(id, operands);
         } else if let Some(Exchanged { dot, operands, ty, permutation }) = transposed_result(r, id) {
             if permutation.is_sorted() {
-                r.set_op(id, Op::DotGeneral(dot));
+                r.set_op(id, Op::DotGeneral(Box::new(dot)));
                 r.set_operands(id, operands);
             } else {
-                let product = r.value_before(id, Op::DotGeneral(dot), operands, ty);
+                let product = r.value_before(id, Op::DotGeneral(Box::new(dot)), operands, ty);
                 r.set_op(id, Op::Transpose { permutation });
                 r.set_operands(id, [product]);
             }
@@ -33,7 +33,7 @@ fn run(func: &mut Func, _: &Context) {
 }
 
 /// A product of which an operand is transposed, as one of what has not been transposed yet.
-fn transposed_operands(inst: Inst<'_>) -> Option<(DotGeneral, Vec<ValueId>)> {
+fn transposed_operands(inst: Inst<'_>) -> Option<(Box<DotGeneral>, Vec<ValueId>)> {
     let (Op::DotGeneral(dot), &[x, y]) = (inst.op(), inst.operands()) else { return None };
     let mut dot = dot.clone();
     let lhs = before_transpose(inst, x, [&mut dot.lhs_batch, &mut dot.lhs_contract]);
