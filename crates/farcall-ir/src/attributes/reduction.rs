@@ -31,11 +31,11 @@ pub(crate) fn read_select_and_scatter(f: &mut Fields<'_>) -> Result<Op, Bad> {
     let rank = f.operand(0).map_or(0, |t| t.rank());
     let window = f.usizes_or("window_dimensions", rank, 1)?;
     let rank = window.len();
-    Ok(Op::SelectAndScatter(Box::new(SelectAndScatter {
+    Ok(Op::SelectAndScatter(SelectAndScatter {
         strides: f.usizes_or("window_strides", rank, 1)?,
         padding: f.padding("padding", rank)?,
         window,
-    })))
+    }))
 }
 
 pub(crate) fn write_select_and_scatter(op: &SelectAndScatter, put: &mut Put<'_>) {

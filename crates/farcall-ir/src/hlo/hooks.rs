@@ -276,11 +276,11 @@ fn read_select_and_scatter(g: &mut Given<'_, '_>) -> Read<Op> {
     if window.is_reversed() || dilated(&window.lhs_dilate) || dilated(&window.rhs_dilate) {
         return g.fail("select-and-scatter: windows with holes, or that run backwards, are not supported");
     }
-    Ok(Op::SelectAndScatter(Box::new(SelectAndScatter {
+    Ok(Op::SelectAndScatter(SelectAndScatter {
         strides: window.sizes(&window.stride),
         padding: window.padding(),
         window: window.size,
-    })))
+    }))
 }
 
 fn write_select_and_scatter(op: &SelectAndScatter, out: &mut Out) {

@@ -54,6 +54,12 @@ impl InstSet {
         self.rounds.get(inst) == Some(self.round)
     }
 
+    /// Holds these, and no others.
+    pub(crate) fn fill(&mut self, insts: &[InstId]) {
+        self.clear();
+        insts.iter().for_each(|inst| _ = self.insert(*inst));
+    }
+
     /// Puts an instruction in. -> whether it was not there
     pub(crate) fn insert(&mut self, inst: InstId) -> bool {
         let is_new = !self.contains(inst);
@@ -82,5 +88,7 @@ mod tests {
         set.insert(id);
         set.clear();
         assert!(!set.contains(id) && set.insert(id));
+        set.fill(&[InstId::new(2)]);
+        assert!(!set.contains(id) && set.contains(InstId::new(2)));
     }
 }

@@ -170,7 +170,7 @@ pub enum Op {
     /// `reduce_window`: inputs, then as many init values; a region that combines.
     ReduceWindow(Box<ReduceWindow>),
     /// `select_and_scatter`: operand, source, init_value; regions select and scatter.
-    SelectAndScatter(Box<SelectAndScatter>),
+    SelectAndScatter(SelectAndScatter),
     /// `map`: a region applied to each tuple of elements.
     Map {
         /// All dimensions, in order.

@@ -190,8 +190,7 @@ impl<'g> Value<'g> {
         scatter: impl FnOnce(Value<'g>, Value<'g>) -> Value<'g>,
     ) -> Value<'g> {
         let graph = self.graph;
-        let instruction =
-            graph.at(Location::caller(), Op::SelectAndScatter(Box::new(windows)), [self, source, init]);
+        let instruction = graph.at(Location::caller(), Op::SelectAndScatter(windows), [self, source, init]);
         let instruction = instruction.region_if_known(&pairs(&[self]), |args| {
             let [left, right] = shaped(graph, &[self, self], args);
             vec![select(left, right)]

@@ -91,7 +91,7 @@ impl Storage {
             scratch: Vec::new(),
         };
         joined.values(func, choices, state);
-        let mut storage = Storage::of_values(func, &mut joined);
+        let mut storage = Storage::of_values(func, choices, &mut joined);
         for (i, value) in joined.constants.into_iter().enumerate() {
             if let Some(value) = value {
                 storage.piece_mut(value).home = Home::Constant(ConstantId::new(i));
@@ -126,10 +126,10 @@ impl Storage {
     }
 
     /// Numbers the pieces.
-    fn of_values(func: &Func, joined: &mut Joined) -> Storage {
+    fn of_values(func: &Func, choices: &Choices, joined: &mut Joined) -> Storage {
         let mut pieces: Vec<Piece> = Vec::new();
         let mut number = vec![u32::MAX; func.value_count()];
-        let runs = running(func);
+        let runs = running(func, choices);
         let of = func.values().map(|value| {
             if !runs[value.index()] {
                 return PieceId::NOWHERE;
@@ -223,13 +223,13 @@ pub(super) fn sharing<'a>(
 
 /// By value: whether there is one when the program runs. There are none of regions that are applied to elements, nor of
 /// instructions that are gone.
-fn running(func: &Func) -> Vec<bool> {
+fn running(func: &Func, choices: &Choices) -> Vec<bool> {
     let mut runs = vec![false; func.value_count()];
     let mut note = |values: &[ValueId]| values.iter().for_each(|v| runs[v.index()] = true);
     note(func.params());
     for inst in order::instructions(func) {
         note(inst.results());
-        if matches!(inst.op(), Op::While | Op::If | Op::Case) {
+        if let Choice::Control = choices.of(inst.id()) {
             inst.regions().for_each(|region| note(region.args()));
         }
     }

@@ -471,7 +471,7 @@ fn select_and_scatter(r: &mut Random, Start { dtype, x, y, .. }: Start) -> Quest
     let compare = Op::Compare(Compare { direction: [Direction::Gt, Direction::Le][r.below(2)], kind: None });
     let bodies = vec![body(dtype, 2, compare, DType::Pred), body(dtype, 2, Op::Binary(Binary::Add), dtype)];
     let op = SelectAndScatter { window: w.window, strides: w.strides, padding: w.padding };
-    (Op::SelectAndScatter(Box::new(op)), bodies, vec![x, source, TensorType::scalar(dtype)], vec![y])
+    (Op::SelectAndScatter(op), bodies, vec![x, source, TensorType::scalar(dtype)], vec![y])
 }
 
 fn scatter(r: &mut Random, Start { dtype, rank, x, .. }: Start) -> Question {

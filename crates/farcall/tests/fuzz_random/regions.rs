@@ -180,7 +180,7 @@ fn select_and_scatter(g: &mut Gen) -> Option<()> {
     });
     let count = g.tensor(source).elements()? + 1;
     let (body, meta) = reducer(g, ty.dtype, [g.meta_of(source), g.meta_of(start)], count);
-    let op = Op::SelectAndScatter(Box::new(SelectAndScatter { window, strides, padding }));
+    let op = Op::SelectAndScatter(SelectAndScatter { window, strides, padding });
     let new = NewInst::new(op, [x, source, start]).with_regions([select, body]);
     let known = meta.or(g.meta_of(start));
     g.emit(new, vec![ty.into()], &[known]).map(drop)

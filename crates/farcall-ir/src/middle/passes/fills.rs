@@ -10,6 +10,7 @@
 //!
 //! It runs late: as constants, such values can be folded.
 
+use super::simplify::filled_before;
 use super::{Context, Pass, each_inst, erase_unused};
 use crate::literal::Literal;
 use crate::module::{Func, InstId, Rewriter, ValueId};
@@ -58,8 +59,7 @@ fn fill(r: &mut Rewriter<'_>, inst: InstId, found: Vec<(usize, Literal, TensorTy
     let mut operands = r.func().inst(inst).operands().to_vec();
     let mut replaced = Vec::with_capacity(found.len());
     for (operand, number, ty) in found {
-        let one = r.value_before(inst, Op::Constant(number), [], ty.with_sizes([]));
-        let all = r.value_before(inst, Op::BroadcastInDim { dims: Vec::new() }, [one], ty);
+        let all = filled_before(r, inst, number, ty);
         replaced.push(std::mem::replace(&mut operands[operand], all));
     }
     r.set_operands(inst, operands);

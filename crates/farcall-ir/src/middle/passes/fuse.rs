@@ -89,36 +89,40 @@ pub(super) enum Level {
 /// The roles of the instructions of regions.
 pub(super) struct Roles {
     of: InstMap<Role>,
-    /// What takes as long to read as to make, in the region that was added last.
-    masks: FxHashSet<InstId>,
-    /// Length of the rows in its fusions over so many elements.
+}
+
+/// What the instructions of a region have to do with one another.
+struct Common {
+    /// Length of the rows in fusions over so many elements.
     rows: FxHashMap<usize, usize>,
+    /// What takes as long to read as to make.
+    masks: FxHashSet<InstId>,
 }
 
 impl Roles {
     /// Those of no region of a function yet.
     pub(super) fn new(func: &Func) -> Roles {
-        Roles { of: InstMap::new(func), masks: FxHashSet::default(), rows: FxHashMap::default() }
+        Roles { of: InstMap::new(func) }
     }
 
     /// Finds those of the instructions of a region.
     pub(super) fn add(&mut self, insts: &[Inst<'_>], cx: &Context) {
-        self.rows.clear();
+        let mut rows: FxHashMap<usize, usize> = FxHashMap::default();
         for inst in insts {
             if let Some(Reduction { n, columns: Some(columns), .. }) = reduction(*inst, cx) {
-                let least = self.rows.entry(n).or_insert(columns);
+                let least = rows.entry(n).or_insert(columns);
                 *least = columns.min(*least);
             }
         }
-        self.masks = masks(insts, &self.rows, cx);
+        let common = Common { masks: masks(insts, &rows, cx), rows };
         for inst in insts {
-            self.of.insert(inst.id(), self.role(*inst, cx));
+            self.of.insert(inst.id(), self.role(*inst, &common, cx));
         }
     }
 
-    fn role(&self, inst: Inst<'_>, cx: &Context) -> Role {
+    fn role(&self, inst: Inst<'_>, Common { rows: lengths, masks }: &Common, cx: &Context) -> Role {
         if let Some(Reduction { n, columns, accumulates }) = reduction(inst, cx) {
-            return match (columns.is_some() && columns == self.rows.get(&n).copied(), accumulates) {
+            return match (columns.is_some() && columns == lengths.get(&n).copied(), accumulates) {
                 (true, _) => Role::Member(n, Level::Row),
                 (false, true) => Role::Member(n, Level::Column),
                 (false, false) => Role::Other,
@@ -132,13 +136,13 @@ impl Roles {
             Some(Role::Member(n, Level::Row)) => Some(n),
             _ => None,
         });
-        let rows = of_rows.and_then(|n| Some(n / self.rows.get(&n)?));
+        let rows = of_rows.and_then(|n| Some(n / lengths.get(&n)?));
         match (role, inst.op(), of_rows) {
             (Role::Member(m, _), _, Some(n)) if Some(m) == rows => Role::Member(n, Level::Row),
             (Role::Cheap, Op::BroadcastInDim { dims }, Some(n)) => {
                 let from = inst.func().tensor(inst.operands()[0]);
                 let columns = from.and_then(|from| rows::repeated(from, ty, dims));
-                match columns == self.rows.get(&n).copied() && ty.elements() == Some(n) {
+                match columns == lengths.get(&n).copied() && ty.elements() == Some(n) {
                     true => Role::Repeat(n),
                     false if ty.elements() == rows => Role::Member(n, Level::Row),
                     false => Role::Cheap,
@@ -151,7 +155,7 @@ impl Roles {
                 debug_assert_eq!(ty.elements(), Some(n));
                 Role::Cheap
             }
-            (Role::Member(..), Op::Compare(_), _) if self.masks.contains(&inst.id()) => Role::Cheap,
+            (Role::Member(..), Op::Compare(_), _) if masks.contains(&inst.id()) => Role::Cheap,
             _ => role,
         }
     }
@@ -498,23 +502,22 @@ impl Plan {
         for inst in &insts {
             let own = number.get(inst.id()).expect("every instruction is in a unit");
             let unit = |from: InstId| number.get(from);
-            let (is_first, is_last) = match units[own] {
+            let is_last = match units[own] {
                 Unit::Inst(id) => {
                     needs[own].extend(taken(id).filter_map(unit));
-                    (true, true)
+                    true
                 }
                 Unit::Group(g) => {
-                    let members = &self.groups[g].members;
-                    (members.first() == Some(&inst.id()), members.last() == Some(&inst.id()))
+                    let Group { members, inside } = &self.groups[g];
+                    // Once, for all members.
+                    if members.first() == Some(&inst.id()) {
+                        set.fill(inside);
+                        let outside = inside.iter().flat_map(|id| taken(*id)).filter(|i| !set.contains(*i));
+                        needs[own].extend(outside.filter_map(unit));
+                    }
+                    members.last() == Some(&inst.id())
                 }
             };
-            if let (Unit::Group(g), true) = (units[own], is_first) {
-                let inside = &self.groups[g].inside;
-                set.clear();
-                inside.iter().for_each(|id| _ = set.insert(*id));
-                let outside = inside.iter().flat_map(|id| taken(*id)).filter(|from| !set.contains(*from));
-                needs[own].extend(outside.filter_map(unit));
-            }
             if !is_pure(*inst) {
                 needs[own].extend(last_effect);
                 last_effect = Some(own);
@@ -541,8 +544,7 @@ impl Plan {
     fn fuse(&self, r: &mut Rewriter<'_>, g: usize, end: InstId, set: &mut InstSet) {
         let Group { members, inside } = &self.groups[g];
         let func = r.func();
-        set.clear();
-        inside.iter().for_each(|id| _ = set.insert(*id));
+        set.fill(inside);
         let mut operands: Vec<ValueId> = Vec::new();
         // By operand: itself, and then the argument that it is inside.
         let mut map = ValueMap::default();
@@ -775,7 +777,8 @@ impl Generations {
         self.of.get(inst)
     }
 
-    fn of(&self, inst: InstId) -> u32 {
+    /// The same; there is one.
+    pub(super) fn of(&self, inst: InstId) -> u32 {
         self.of.get(inst).expect("an instruction of a region has a generation")
     }
 

@@ -112,11 +112,11 @@ impl<'a> Again<'a> {
     /// The later generations that take a member's result, in order; `None` if somebody else takes it than a member over as many
     /// elements.
     fn takers(&self, r: &Rewriter<'_>, inst: Inst<'_>, n: usize) -> Option<SmallVec<[u32; 2]>> {
-        let own = self.generations.get(inst.id())?;
+        let own = self.generations.of(inst.id());
         let mut later = SmallVec::new();
         for user in r.users(inst.results()[0]) {
             match self.roles.get(*user)? {
-                Role::Member(m, _) if m == n => later.push(self.generations.get(*user)?),
+                Role::Member(m, _) if m == n => later.push(self.generations.of(*user)),
                 _ => return None,
             }
         }

@@ -164,8 +164,12 @@ fn erase_reshape(r: &mut Rewriter<'_>, x: ValueId) {
 
 /// A constant of one number, before an instruction: everywhere in a value of this type.
 pub(super) fn splat_before(r: &mut Rewriter<'_>, id: InstId, scalar: Scalar, ty: TensorType) -> ValueId {
-    let one = ty.with_sizes([]);
-    let number = r.value_before(id, Op::Constant(Literal::splat(ty.dtype, [], scalar)), [], one);
+    filled_before(r, id, Literal::splat(ty.dtype, [], scalar), ty)
+}
+
+/// The same of a number that is a constant of one element.
+pub(super) fn filled_before(r: &mut Rewriter<'_>, id: InstId, number: Literal, ty: TensorType) -> ValueId {
+    let number = r.value_before(id, Op::Constant(number), [], ty.with_sizes([]));
     match ty.rank() {
         0 => number,
         _ => r.value_before(id, Op::BroadcastInDim { dims: Vec::new() }, [number], ty),
