@@ -58,7 +58,7 @@ macro_rules! __vectorized {
 /// The processor has these instructions.
 #[doc(hidden)]
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,popcnt")]
 pub unsafe fn avx512<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
@@ -67,7 +67,7 @@ pub unsafe fn avx512<R>(f: impl FnOnce() -> R) -> R {
 /// The processor has these instructions.
 #[doc(hidden)]
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
+#[target_feature(enable = "avx2,fma,popcnt")]
 pub unsafe fn avx2<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
@@ -127,7 +127,12 @@ fn detect() -> Vectors {
             && is_x86_feature_detected!("avx512dq")
             && is_x86_feature_detected!("avx512vl")
     };
-    let widest = match is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+    let has_avx2 = || {
+        is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("fma")
+            && is_x86_feature_detected!("popcnt")
+    };
+    let widest = match has_avx2() {
         true if has_avx512() => Vectors::Avx512,
         true => Vectors::Avx2,
         false => Vectors::Plain,

@@ -3,7 +3,8 @@
 
 use farcall::ir::eval::Denormals;
 use farcall::ir::middle::pipeline::Pipeline;
-use farcall::ir::{DType, Literal, Scalar};
+use farcall::ir::{DType, Literal, Scalar, Source, text};
+use farcall::{CompileOptions, Executable, Registry};
 
 #[path = "random/both.rs"]
 mod both;
@@ -205,6 +206,64 @@ fn long_lines_are_sorted_like_short_ones() {
         [17_000, 1],
         0,
     );
+}
+
+#[test]
+fn a_line_that_is_sorted_in_tasks_keeps_the_order_of_equals() {
+    const LENGTH: usize = 70_001;
+    let mut r = Random::new(5);
+    for (round, direction) in ["LT", "GT", "LT", "GT"].into_iter().enumerate() {
+        let comparator =
+            prepared("a") + &prepared("b") + &compare("r", direction, ["jax_a", "jax_b"], "TOTALORDER");
+        let (x, y) = (format!("tensor<{LENGTH}xf32>"), format!("tensor<{LENGTH}xi32>"));
+        let program = format!(
+            "func.func @main(%x: {x}, %y: {y}) -> ({x}, {y}, {x}, {y}) {{
+%q = stablehlo.iota dim = 0 : {y}
+%s:2 = \"stablehlo.sort\"(%x, %q) ({{
+^bb0(%a: tensor<f32>, %b: tensor<f32>, %c: tensor<i32>, %d: tensor<i32>):
+{comparator}stablehlo.return %r : tensor<i1>
+}}) {{dimension = 0 : i64, is_stable = true}} : ({x}, {y}) -> ({x}, {y})
+%t:2 = \"stablehlo.sort\"(%x, %y) ({{
+^bb0(%a: tensor<f32>, %b: tensor<f32>, %c: tensor<i32>, %d: tensor<i32>):
+{comparator}stablehlo.return %r : tensor<i1>
+}}) {{dimension = 0 : i64, is_stable = true}} : ({x}, {y}) -> ({x}, {y})
+return %s#0, %s#1, %t#0, %t#1 : {x}, {y}, {x}, {y} }}"
+        )
+        .replace("TY", "f32")
+        .replace("NAN", "0x7FC00000");
+        // Few numbers that differ and many, with and without those that are equal and yet differ.
+        let numbers: Vec<f32> = (0..LENGTH)
+            .map(|_| match round {
+                0 | 1 => r.float(true) as f32,
+                _ => r.below(1 << 30) as f32 - 5e8,
+            })
+            .collect();
+        let mut order: Vec<usize> = (0..LENGTH).collect();
+        // Zeros are equal, and NaNs, which are greater than other numbers.
+        let rank = |i: usize| (numbers[i].is_nan(), if numbers[i].is_nan() { 0.0 } else { numbers[i] });
+        order.sort_by(|i, j| {
+            let (i, j) = if direction == "LT" { (i, j) } else { (j, i) };
+            rank(*i).partial_cmp(&rank(*j)).unwrap()
+        });
+        let with = |i: usize| (i % 1000) as i64;
+        let inputs = [
+            Literal::from_fn(DType::F32, [LENGTH], |i| Scalar::Float(numbers[i].into())),
+            Literal::from_fn(DType::S32, [LENGTH], |i| Scalar::Signed(with(i))),
+        ];
+        let module = text::parse(&Source::new("sort", &program)).unwrap();
+        let executable = Executable::compile(&module, &Registry::new(), &CompileOptions::new()).unwrap();
+        let found = executable.run(&inputs).unwrap();
+        let sorted = |i: usize| Scalar::Float(numbers[order[i]].into());
+        let wanted = [
+            Literal::from_fn(DType::F32, [LENGTH], sorted),
+            Literal::from_fn(DType::S32, [LENGTH], |i| Scalar::Signed(order[i] as i64)),
+            Literal::from_fn(DType::F32, [LENGTH], sorted),
+            Literal::from_fn(DType::S32, [LENGTH], |i| Scalar::Signed(with(order[i]))),
+        ];
+        for (i, (found, wanted)) in found.iter().zip(&wanted).enumerate() {
+            assert!(found.bytes() == wanted.bytes(), "round {round}, result {i}");
+        }
+    }
 }
 
 /// Checks `top_k` of an operand, of which the kernel has to serve the type.

@@ -19,6 +19,9 @@ macro_rules! dispatch {
     (@go $dtype:expr, $T:ident, $body:expr, [floats $(, $rest:ident)*], [$($arms:tt)*]) => {
         dispatch!(@go $dtype, $T, $body, [$($rest),*], [$($arms)* F16 half::f16, BF16 half::bf16, F32 f32, F64 f64,])
     };
+    (@go $dtype:expr, $T:ident, $body:expr, [words $(, $rest:ident)*], [$($arms:tt)*]) => {
+        dispatch!(@go $dtype, $T, $body, [$($rest),*], [$($arms)* S32 i32, U32 u32, F32 f32,])
+    };
     (@go $dtype:expr, $T:ident, $body:expr, [pred $(, $rest:ident)*], [$($arms:tt)*]) => {
         dispatch!(@go $dtype, $T, $body, [$($rest),*], [$($arms)* Pred u8,])
     };

@@ -2,20 +2,23 @@
 //! by those of several.
 //!
 //! ```text
-//! comparator ──order──▶ keys ──read──▶ integers of the same order ──radix──▶ the line in order
+//! comparator ──order──▶ keys ──read──▶ integers of the same order ──quick, radix──▶ the line in order
 //! ```
 //!
-//! Lines of one operand, or of a key and what goes with it in four bytes, are sorted as they are ([`line`]). In others,
-//! the numbers of elements are sorted, and the operands brought in this order ([`order`]). If only the first or last
+//! Keys of four bytes are sorted where the result lies ([`in_place`]), others in scratch memory: lines of one operand, or
+//! of a key and what goes with it in four bytes, as they are ([`line`]); in lines of more, the numbers of elements are
+//! sorted, and the operands brought in this order ([`order`]). If only the first or last
 //! elements of a line are wanted, they are selected, and only these are sorted ([`part`]). Lines with elements that are
 //! neither less than, greater than nor equal to others (NaNs) are merged like in the evaluator, to produce the same
 //! permutation.
 
 mod comparator;
 mod element;
+mod in_place;
 mod line;
 mod order;
 mod part;
+mod quick;
 mod radix;
 
 use farcall_ir::{DType, Op, TensorType};
@@ -85,9 +88,17 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let operands = Operands { types: &types, counted: &counted };
     let stride = if elements == 0 { 0 } else { first.sizes()[dim + 1..].iter().product() };
     let shape = Shape { length, stride };
+    let is_whole = part.len() == length;
+    if let Some(prepared) =
+        in_place::long_line(operands, &keys, shape).filter(|_| is_whole && elements == length)
+    {
+        return Some(prepared);
+    }
     // What is sorted as it is may turn out to be unordered.
     let alone = match part.len() {
-        all if all == length => line::sorter(operands, &keys, shape),
+        _ if is_whole => {
+            in_place::sorter(operands, &keys, shape).or_else(|| line::sorter(operands, &keys, shape))
+        }
         _ => part::sorter(operands, &keys, shape, &part),
     };
     let by_order = match &alone {

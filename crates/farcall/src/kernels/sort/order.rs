@@ -2,8 +2,6 @@
 
 use std::ops::Range;
 
-use farcall_ir::DType;
-
 use super::comparator::Key;
 use super::element::Element;
 use super::radix::{self, Keyed, Packed, Pair};
@@ -21,7 +19,7 @@ pub(super) fn sorter(
     merges: bool,
 ) -> Option<Sorter> {
     let read: Vec<ReadKeys> = keys.iter().map(reader).collect::<Option<_>>()?;
-    let permute = Permute::of(operands)?;
+    let permute = Permute::of(operands, |_| true)?;
     let layout = Layout::new(shape.length, keys.len(), merges.then(|| permute.room(part.len())))?;
     let scratch = layout.end;
     let lines = Lines { keys, read, permute, shape, part, layout };
@@ -59,8 +57,8 @@ fn reader(key: &Key) -> Option<ReadKeys> {
     })
 }
 
-/// Brings the operands in order.
-pub(super) struct Permute(Vec<Permuted>);
+/// Brings operands in order.
+pub(super) struct Permute(Vec<(usize, Permuted)>);
 
 /// An operand: the size of an element, and how a line of such is permuted, or of places written.
 enum Permuted {
@@ -69,26 +67,27 @@ enum Permuted {
 }
 
 impl Permute {
-    /// For operands of these types; `None` if it does not know one.
-    pub(super) fn of(operands: Operands<'_>) -> Option<Permute> {
-        let line = |(dtype, counted): (&DType, &bool)| {
-            let size = dtype.size();
-            Some(match (counted, size) {
+    /// For those operands that are `meant`; `None` if it does not know the type of one.
+    pub(super) fn of(operands: Operands<'_>, meant: impl Fn(usize) -> bool) -> Option<Permute> {
+        let line = |i: usize| {
+            let (size, counted) = (operands.types[i].size(), operands.counted[i]);
+            let permuted = match (counted, size) {
                 (true, 4) => Permuted::Counted(size, write_places::<u32>),
                 (true, 8) => Permuted::Counted(size, write_places::<u64>),
                 (true, _) => return None,
                 (false, _) => {
                     Permuted::InMemory(size, by_size!(size, T => permute_line::<T> as PermuteLine)?)
                 }
-            })
+            };
+            Some((i, permuted))
         };
-        operands.types.iter().zip(operands.counted).map(line).collect::<Option<_>>().map(Permute)
+        (0..operands.types.len()).filter(|i| meant(*i)).map(line).collect::<Option<_>>().map(Permute)
     }
 
     /// Bytes of room for so many elements of any operand.
     pub(super) fn room(&self, elements: usize) -> usize {
-        let size = |operand: &Permuted| match operand {
-            Permuted::InMemory(size, _) => *size,
+        let size = |operand: &(usize, Permuted)| match operand.1 {
+            Permuted::InMemory(size, _) => size,
             Permuted::Counted(..) => 0,
         };
         self.0.iter().map(size).max().unwrap_or(0).saturating_mul(elements)
@@ -107,13 +106,13 @@ impl Permute {
         order: &[u32],
         room: *mut u8,
     ) {
-        for (i, operand) in self.0.iter().enumerate() {
-            let out = args.output_ptr::<u8>(i);
+        for (i, operand) in &self.0 {
+            let out = args.output_ptr::<u8>(*i);
             // SAFETY: the caller's promise.
             unsafe {
                 match operand {
                     Permuted::InMemory(size, permute) => {
-                        let x = args.input_ptr::<u8>(i).add(begin.input * size);
+                        let x = args.input_ptr::<u8>(*i).add(begin.input * size);
                         permute(x, out.add(begin.output * size), stride, order, room);
                     }
                     Permuted::Counted(size, write) => write(out.add(begin.output * size), stride, order),

@@ -41,7 +41,7 @@ struct Part {
 impl Part {
     fn sorter<T: Element<Word: select::Key>>(self, operands: Operands<'_>) -> Option<Sorter> {
         let (n, count) = (self.shape.length, self.count);
-        let permute = Permute::of(operands)?;
+        let permute = Permute::of(operands, |_| true)?;
         let ranks = select::room(count, n);
         // Keys, ranks, places, and room for elements, one behind the other.
         let end = |begin: usize, count: usize, size: usize| {

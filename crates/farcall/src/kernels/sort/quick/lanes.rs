@@ -1,0 +1,177 @@
+//! Registers of items.
+#![expect(
+    clippy::undocumented_unsafe_blocks,
+    reason = "what a block calls is what its function promises, nothing else"
+)]
+
+use super::items::{Items, Keys, Pairs};
+
+/// A register of integers.
+///
+/// # Safety
+/// Of its functions: the processor has the instructions; there is memory of integers where they are read and written.
+pub(super) trait Lanes: Copy {
+    /// One for each lane.
+    type Mask: Copy;
+    /// How many integers it has: 4, 8 or 16.
+    const LANES: usize;
+
+    unsafe fn load(from: *const i32) -> Self;
+    unsafe fn store(self, to: *mut i32);
+    unsafe fn splat(x: i32) -> Self;
+    /// The lanes whose integer is less than the other one.
+    unsafe fn less(self, other: Self) -> Self::Mask;
+    /// The same in lanes whose number does not have this bit; in the others, the integer is greater.
+    unsafe fn less_or_greater<const BIT: usize>(self, other: Self) -> Self::Mask;
+    /// The mask as bits.
+    unsafe fn bits(mask: Self::Mask) -> u32;
+    unsafe fn min(self, other: Self) -> Self;
+    unsafe fn max(self, other: Self) -> Self;
+    /// The other's integers in the lanes of the mask.
+    unsafe fn select(self, mask: Self::Mask, other: Self) -> Self;
+    /// The other's integers in lanes whose number has this bit.
+    unsafe fn merge<const BIT: usize>(self, other: Self) -> Self;
+    /// The integer of lane `i ^ XOR` in lane `i`.
+    unsafe fn swap<const XOR: usize>(self) -> Self;
+    /// The integers of both in turn.
+    unsafe fn zip(self, other: Self) -> (Self, Self);
+    /// Stores the integers of these lanes from `left` on, and the others up to `right`, both in their order. As many
+    /// integers as there are lanes may be overwritten, from `left` on and before `right`.
+    unsafe fn split(self, bits: u32, left: *mut i32, right: *mut i32);
+}
+
+/// A register of items.
+///
+/// # Safety
+/// Of its functions: as of [`Lanes`], with memory of items.
+pub(super) trait Register: Copy {
+    type Items: Items;
+    type Keys: Lanes;
+
+    unsafe fn load(place: <Self::Items as Items>::Place) -> Self;
+    unsafe fn store(self, place: <Self::Items as Items>::Place);
+    fn keys(self) -> Self::Keys;
+    /// The lesser and the greater item of each lane.
+    unsafe fn order(self, other: Self) -> (Self, Self);
+    /// The lesser item of each lane, but the greater one if its number has this bit, which is the highest of an `X`: the
+    /// other has been [swapped](Register::swap) by it. Of each two, both lanes have one.
+    unsafe fn order_lanes<const BIT: usize>(self, swapped: Self) -> Self;
+    unsafe fn swap<const XOR: usize>(self) -> Self;
+    unsafe fn zip(self, other: Self) -> (Self, Self);
+    unsafe fn split(
+        self,
+        bits: u32,
+        left: <Self::Items as Items>::Place,
+        right: <Self::Items as Items>::Place,
+    );
+
+    /// The lanes whose key is less than the pivot, or up to it.
+    #[inline(always)]
+    unsafe fn goes_left<const UP_TO: bool>(self, pivot: Self::Keys) -> u32 {
+        unsafe {
+            if UP_TO {
+                !Self::Keys::bits(pivot.less(self.keys())) & ((1 << Self::Keys::LANES) - 1)
+            } else {
+                Self::Keys::bits(self.keys().less(pivot))
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct OfKeys<L>(L);
+
+impl<L: Lanes> Register for OfKeys<L> {
+    type Items = Keys;
+    type Keys = L;
+
+    #[inline(always)]
+    unsafe fn load(place: *mut i32) -> Self {
+        OfKeys(unsafe { L::load(place) })
+    }
+    #[inline(always)]
+    unsafe fn store(self, place: *mut i32) {
+        unsafe { self.0.store(place) }
+    }
+    #[inline(always)]
+    fn keys(self) -> L {
+        self.0
+    }
+    #[inline(always)]
+    unsafe fn order(self, other: Self) -> (Self, Self) {
+        unsafe { (OfKeys(self.0.min(other.0)), OfKeys(self.0.max(other.0))) }
+    }
+    #[inline(always)]
+    unsafe fn order_lanes<const BIT: usize>(self, swapped: Self) -> Self {
+        unsafe { OfKeys(self.0.min(swapped.0).merge::<BIT>(self.0.max(swapped.0))) }
+    }
+    #[inline(always)]
+    unsafe fn swap<const XOR: usize>(self) -> Self {
+        OfKeys(unsafe { self.0.swap::<XOR>() })
+    }
+    #[inline(always)]
+    unsafe fn zip(self, other: Self) -> (Self, Self) {
+        let (x, y) = unsafe { self.0.zip(other.0) };
+        (OfKeys(x), OfKeys(y))
+    }
+    #[inline(always)]
+    unsafe fn split(self, bits: u32, left: *mut i32, right: *mut i32) {
+        unsafe { self.0.split(bits, left, right) }
+    }
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct OfPairs<L>(L, L);
+
+impl<L: Lanes> Register for OfPairs<L> {
+    type Items = Pairs;
+    type Keys = L;
+
+    #[inline(always)]
+    unsafe fn load(place: (*mut i32, *mut i32)) -> Self {
+        unsafe { OfPairs(L::load(place.0), L::load(place.1)) }
+    }
+    #[inline(always)]
+    unsafe fn store(self, place: (*mut i32, *mut i32)) {
+        unsafe {
+            self.0.store(place.0);
+            self.1.store(place.1);
+        }
+    }
+    #[inline(always)]
+    fn keys(self) -> L {
+        self.0
+    }
+    #[inline(always)]
+    unsafe fn order(self, other: Self) -> (Self, Self) {
+        unsafe {
+            let swap = other.0.less(self.0);
+            let with = (self.1.select(swap, other.1), other.1.select(swap, self.1));
+            (OfPairs(self.0.min(other.0), with.0), OfPairs(self.0.max(other.0), with.1))
+        }
+    }
+    #[inline(always)]
+    unsafe fn order_lanes<const BIT: usize>(self, swapped: Self) -> Self {
+        unsafe {
+            // If the keys are equal, each lane keeps its own.
+            let swap = swapped.0.less_or_greater::<BIT>(self.0);
+            OfPairs(self.0.select(swap, swapped.0), self.1.select(swap, swapped.1))
+        }
+    }
+    #[inline(always)]
+    unsafe fn swap<const XOR: usize>(self) -> Self {
+        unsafe { OfPairs(self.0.swap::<XOR>(), self.1.swap::<XOR>()) }
+    }
+    #[inline(always)]
+    unsafe fn zip(self, other: Self) -> (Self, Self) {
+        let (keys, with) = unsafe { (self.0.zip(other.0), self.1.zip(other.1)) };
+        (OfPairs(keys.0, with.0), OfPairs(keys.1, with.1))
+    }
+    #[inline(always)]
+    unsafe fn split(self, bits: u32, left: (*mut i32, *mut i32), right: (*mut i32, *mut i32)) {
+        unsafe {
+            self.0.split(bits, left.0, right.0);
+            self.1.split(bits, left.1, right.1);
+        }
+    }
+}
