@@ -65,14 +65,14 @@ func.func @main(%x: tensor<2x5xf32>, %k: tensor<3x2xui8>, %e: tensor<2x0xf32>) -
 // | in0: tensor<2x5xf32>
 // | in1: tensor<3x2xui8>
 // | in2: tensor<2x0xf32>
-// | const0: tensor<f32> = -inf
-// | const1: tensor<i32> = 0
-// | const2: tensor<f32> = inf
-// | const3: tensor<i64> = -1
-// | const4: tensor<ui8> = 0
-// | const5: tensor<2x0xi32> =
-// | out0:f32[2], out1:s32[2] = arg_reduce largest(in0:f32[2,5], iota(1):s32[2,5], const0:f32[], const1:s32[])
-// | out2:f32[5], out3:s64[5] = arg_reduce smallest(in0:f32[2,5], iota(0):s64[2,5], const2:f32[], const3:s64[])
-// | out4:u8[2], out5:s32[2] = arg_reduce largest(in1:u8[3,2], iota(0):s32[3,2], const4:u8[], const1:s32[])
-// | arena[0..8]:f32[2], out6:s32[2] = arg_reduce largest(in2:f32[2,0], const5:s32[2,0], const0:f32[], const1:s32[])
+// | number0: tensor<f32> = -inf
+// | number1: tensor<i32> = 0
+// | number2: tensor<f32> = inf
+// | number3: tensor<i64> = -1
+// | number4: tensor<ui8> = 0
+// | const0: tensor<2x0xi32> =
+// | out0:f32[2], out1:s32[2] = arg_reduce largest(in0:f32[2,5], iota(1):s32[2,5], number0:f32[], number1:s32[])
+// | out2:f32[5], out3:s64[5] = arg_reduce smallest(in0:f32[2,5], iota(0):s64[2,5], number2:f32[], number3:s64[])
+// | out4:u8[2], out5:s32[2] = arg_reduce largest(in1:u8[3,2], iota(0):s32[3,2], number4:u8[], number1:s32[])
+// | arena[0..8]:f32[2], out6:s32[2] = arg_reduce largest(in2:f32[2,0], const0:s32[2,0], number0:f32[], number1:s32[])
 // | return out0:f32[2], out1:s32[2], out2:f32[5], out3:s64[5], out4:u8[2], out5:s32[2], out6:s32[2]

@@ -23,16 +23,16 @@ func.func @main(%x: tensor<4xf32>, %n: tensor<i32>) -> (tensor<4xf32>, tensor<4x
 // | plan: arena 32 bytes, denormals ieee
 // | in0: tensor<4xf32>
 // | in1: tensor<i32>
-// | const0: tensor<i32> = 0
-// | const1: tensor<i32> = 1
-// | arena[0..4]:s32[] = copy(const0:s32[])
+// | number0: tensor<i32> = 0
+// | number1: tensor<i32> = 1
+// | arena[0..4]:s32[] = broadcast(number0:s32[])
 // | out0:f32[4] = copy(in0:f32[4])
 // | out1:f32[4] = copy(in0:f32[4])
 // | arena[0..4]:s32[], out0:f32[4], out1:f32[4] = while(arena[16..17]:pred[])
 // |  condition:
 // |   arena[16..17]:pred[] = elementwise compare.lt(arena[0..4]:s32[], in1:s32[])
 // |  body:
-// |   arena[0..4]:s32[] = elementwise add(arena[0..4]:s32[], const1:s32[])
+// |   arena[0..4]:s32[] = elementwise add(arena[0..4]:s32[], number1:s32[])
 // |   arena[16..32]:f32[4] = elementwise add(out0:f32[4], out1:f32[4])
 // |   out1:f32[4] = copy(out0:f32[4])
 // |   out0:f32[4] = copy(arena[16..32]:f32[4])

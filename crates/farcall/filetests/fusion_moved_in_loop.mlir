@@ -26,17 +26,17 @@ func.func @main(%s: tensor<f32>) -> tensor<3xf32> {
 // plan
 // | plan: arena 9600 bytes, denormals ieee
 // | in0: tensor<f32>
-// | const0: tensor<i32> = 0
-// | const1: tensor<i32> = 9
-// | const2: tensor<i32> = 1
+// | number0: tensor<i32> = 0
+// | number1: tensor<i32> = 9
+// | number2: tensor<i32> = 1
 // | arena[0..4800]:f32[1200] = fusion broadcast_in_dim iota power(in0:f32[])
-// | out0:s32[] = copy(const0:s32[])
+// | out0:s32[] = broadcast(number0:s32[])
 // | out0:s32[], arena[0..4800]:f32[1200] = while(arena[4800..4801]:pred[])
 // |  condition:
-// |   arena[4800..4801]:pred[] = elementwise compare.lt(out0:s32[], const1:s32[])
+// |   arena[4800..4801]:pred[] = elementwise compare.lt(out0:s32[], number1:s32[])
 // |  body:
 // |   arena[4800..9600]:f32[1200] = fusion slice slice concatenate subtract(arena[0..4800]:f32[1200])
-// |   out0:s32[] = elementwise add(out0:s32[], const2:s32[])
+// |   out0:s32[] = elementwise add(out0:s32[], number2:s32[])
 // |   arena[0..4800]:f32[1200] = copy(arena[4800..9600]:f32[1200])
 // | out0:f32[3] = slice(arena[0..4800]:f32[1200])
 // | return out0:f32[3]

@@ -22,14 +22,14 @@ func.func @main(%x: tensor<2x3xf16>, %y: tensor<3x2x2xf32>) -> (tensor<2x8xf16>,
 // | plan: arena 16 bytes, denormals ieee
 // | in0: tensor<2x3xf16>
 // | in1: tensor<3x2x2xf32>
-// | const0: tensor<i32> = 1
-// | const1: tensor<f16> = 0.0
-// | const2: tensor<1x2xf16> = 9.0
+// | number0: tensor<i32> = 1
+// | number1: tensor<f16> = 0.0
+// | const0: tensor<1x2xf16> = 9.0
 // | out3:f16[2,2] = slice(in0:f16[2,3])
 // | out0:f16[2,8] = concatenate(in0:f16[2,3], out3:f16[2,2], in0:f16[2,3])
-// | out1:f16[4,4] = pad(in0:f16[2,3], const1:f16[])
+// | out1:f16[4,4] = pad(in0:f16[2,3], number1:f16[])
 // | out2:f16[2,3] = elementwise add(in0:f16[2,3], in0:f16[2,3])
-// | out2:f16[2,3] = dynamic_update_slice(out2:f16[2,3], const2:f16[1,2], const0:s32[], const0:s32[])
+// | out2:f16[2,3] = dynamic_update_slice(out2:f16[2,3], const0:f16[1,2], number0:s32[], number0:s32[])
 // | arena[0..12]:f32[3] = dot 1x[3x4x1](in1:f32[3,2,2], out3:f16[2,2]) scratch stack[0..64]
 // | out3:f32[3,2] = broadcast(arena[0..12]:f32[3])
 // | return out0:f16[2,8], out1:f16[4,4], out2:f16[2,3], out3:f32[3,2]

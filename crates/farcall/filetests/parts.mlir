@@ -43,26 +43,26 @@ func.func @main(%w: tensor<3x4x4xf32>, %x: tensor<2x4xf32>, %c: tensor<4x4xf32> 
 // | in0: tensor<3x4x4xf32>
 // | in1: tensor<2x4xf32>
 // | in2: tensor<4x4xf32>, donated
-// | const0: tensor<i32> = 0
-// | const1: tensor<i32> = 2
-// | const2: tensor<i32> = 40
-// | const3: tensor<i32> = 1
+// | number0: tensor<i32> = 0
+// | number1: tensor<i32> = 2
+// | number2: tensor<i32> = 40
+// | number3: tensor<i32> = 1
 // | out2:f32[1,4,4] = slice(in0:f32[3,4,4])
 // | arena[0..32]:f32[2,4] = slice(in0[128..192]:f32[4,4])
 // | arena[96..112]:f32[2,2] = slice(in1:f32[2,4])
 // | arena[32..64]:f32[2,4] = dot 1x[2x4x4](in1:f32[2,4], in0[64..128]:f32[4,4])
 // | out0:f32[2,4] = dot 1x[2x2x4](arena[96..112]:f32[2,2], in0[160..192]:f32[2,4])
 // | arena[64..96]:f32[2,4] = dot 1x[2x2x4](arena[96..112]:f32[2,2], arena[0..32]:f32[2,4])
-// | arena[96..100]:s32[] = copy(const0:s32[])
+// | arena[96..100]:s32[] = broadcast(number0:s32[])
 // | arena[96..100]:s32[], arena[32..64]:f32[2,4] = while(arena[0..1]:pred[])
 // |  condition:
-// |   arena[0..1]:pred[] = elementwise compare.lt(arena[96..100]:s32[], const2:s32[])
+// |   arena[0..1]:pred[] = elementwise compare.lt(arena[96..100]:s32[], number2:s32[])
 // |  body:
-// |   arena[96..100]:s32[] = elementwise add(arena[96..100]:s32[], const3:s32[])
+// |   arena[96..100]:s32[] = elementwise add(arena[96..100]:s32[], number3:s32[])
 // |   arena[0..32]:f32[2,4] = dot 1x[2x4x4](arena[32..64]:f32[2,4], in0[128..192]:f32[4,4])
 // |   arena[32..64]:f32[2,4] = copy(arena[0..32]:f32[2,4])
 // | arena[0..32]:f32[2,4] = slice(in2:f32[4,4])
 // | arena[96..128]:f32[2,4] = dot 1x[2x4x4](arena[0..32]:f32[2,4], in0[64..128]:f32[4,4])
 // | out1:f32[2,4], out0:f32[2,4] = fusion add add(out0:f32[2,4], arena[64..96]:f32[2,4], arena[32..64]:f32[2,4], arena[96..128]:f32[2,4])
-// | in2:f32[4,4] = dynamic_update_slice(in2:f32[4,4], out1:f32[2,4], const1:s32[], const0:s32[])
+// | in2:f32[4,4] = dynamic_update_slice(in2:f32[4,4], out1:f32[2,4], number1:s32[], number0:s32[])
 // | return out0:f32[2,4], out1:f32[2,4], out2:f32[1,4,4], in2:f32[4,4]

@@ -32,9 +32,9 @@ func.func @main(%x: tensor<3x4xi32>, %p: tensor<3x4xi1>, %i: tensor<3x1xi32>) ->
 // | in0: tensor<3x4xi32>
 // | in1: tensor<3x4xi1>
 // | in2: tensor<3x1xi32>
-// | const0: tensor<i32> = 0
-// | const1: tensor<4xi32> = 0
+// | number0: tensor<i32> = 0
+// | const0: tensor<4xi32> = 0
 // | out0:s32[3], out1:s32[4], out2:s32[], out3:pred[4] = fusion constant reduce constant reduce reduce constant reduce(in0:s32[3,4], in1:pred[3,4]) scratch stack[0..192]
-// | out4:s32[3,3] = reduce_window xor 1x2(in0:s32[3,4], const0:s32[])
-// | out5:s32[4] = scatter xor(const1:s32[4], in2:s32[3,1], out0:s32[3])
+// | out4:s32[3,3] = reduce_window xor 1x2(in0:s32[3,4], number0:s32[])
+// | out5:s32[4] = scatter xor(const0:s32[4], in2:s32[3,1], out0:s32[3])
 // | return out0:s32[3], out1:s32[4], out2:s32[], out3:pred[4], out4:s32[3,3], out5:s32[4]

@@ -44,9 +44,9 @@ func.func @main(%x: tensor<1x5x5x2xf32>, %v: tensor<1x2x2x2xf32>, %y: tensor<5xf
 // | in3: tensor<4xf32>
 // | in4: tensor<2x4xi16>
 // | in5: tensor<2x2xi16>
-// | const0: tensor<f32> = 0.0
-// | const1: tensor<i16> = 1
-// | out1:f32[5] = select_and_scatter(in2:f32[5], in3:f32[4], const0:f32[])
-// | out2:s16[2,4] = select_and_scatter(in4:s16[2,4], in5:s16[2,2], const1:s16[])
-// | out0:f32[1,5,5,2] = select_and_scatter(in0:f32[1,5,5,2], in1:f32[1,2,2,2], const0:f32[])
+// | number0: tensor<f32> = 0.0
+// | number1: tensor<i16> = 1
+// | out1:f32[5] = select_and_scatter(in2:f32[5], in3:f32[4], number0:f32[])
+// | out2:s16[2,4] = select_and_scatter(in4:s16[2,4], in5:s16[2,2], number1:s16[])
+// | out0:f32[1,5,5,2] = select_and_scatter(in0:f32[1,5,5,2], in1:f32[1,2,2,2], number0:f32[])
 // | return out0:f32[1,5,5,2], out1:f32[5], out2:s16[2,4]

@@ -42,23 +42,23 @@ func.func @main(%x: tensor<2x3xf32>, %dt: tensor<f32>, %k: tensor<i32>) -> (tens
 // | in0: tensor<2x3xf32>
 // | in1: tensor<f32>
 // | in2: tensor<i32>
-// | const0: tensor<i32> = 0
-// | const1: tensor<i32> = 1
-// | const2: tensor<4x2x3xf32> = 0.0
-// | const3: tensor<f32> = 0.0
-// | const4: tensor<i32> = 4
-// | out3:s32[] = copy(const0:s32[])
+// | number0: tensor<i32> = 0
+// | number1: tensor<i32> = 1
+// | number2: tensor<f32> = 0.0
+// | number3: tensor<i32> = 4
+// | const0: tensor<4x2x3xf32> = 0.0
+// | out3:s32[] = broadcast(number0:s32[])
 // | out0:f32[2,3] = copy(in0:f32[2,3])
-// | out1:f32[4,2,3] = copy(const2:f32[4,2,3])
-// | arena[0..4]:f32[] = copy(const3:f32[])
+// | out1:f32[4,2,3] = copy(const0:f32[4,2,3])
+// | arena[0..4]:f32[] = broadcast(number2:f32[])
 // | out3:s32[], out0:f32[2,3], out1:f32[4,2,3], arena[0..4]:f32[] = while(out2:pred[])
 // |  condition:
-// |   out2:pred[] = elementwise compare.lt(out3:s32[], const4:s32[])
+// |   out2:pred[] = elementwise compare.lt(out3:s32[], number3:s32[])
 // |  body:
 // |   out2:f32[2,1], arena[16..24]:f32[2,1], arena[32..40]:f32[2,1] = fusion slice slice subtract slice multiply multiply(out0:f32[2,3])
 // |   out0:f32[2,3], arena[48..72]:f32[1,2,3], arena[0..4]:f32[] = fusion concatenate broadcast_in_dim multiply add reshape constant reduce(out2:f32[2,1], arena[16..24]:f32[2,1], arena[32..40]:f32[2,1], in1:f32[], out0:f32[2,3])
-// |   out1:f32[4,2,3] = dynamic_update_slice(out1:f32[4,2,3], arena[48..72]:f32[1,2,3], out3:s32[], const0:s32[], const0:s32[])
-// |   out3:s32[] = elementwise add(out3:s32[], const1:s32[])
-// | out3:f32[1,1,2] = dynamic_slice(out1:f32[4,2,3], in2:s32[], const1:s32[], in2:s32[])
+// |   out1:f32[4,2,3] = dynamic_update_slice(out1:f32[4,2,3], arena[48..72]:f32[1,2,3], out3:s32[], number0:s32[], number0:s32[])
+// |   out3:s32[] = elementwise add(out3:s32[], number1:s32[])
+// | out3:f32[1,1,2] = dynamic_slice(out1:f32[4,2,3], in2:s32[], number1:s32[], in2:s32[])
 // | out2:f32[2] = broadcast(arena[0..4]:f32[])
 // | return out0:f32[2,3], out1:f32[4,2,3], out2:f32[2], out3:f32[1,1,2]

@@ -33,12 +33,12 @@ func.func @main(%a: tensor<i32>, %b: tensor<i32>, %n: tensor<i32>) -> (tensor<i3
 // | in0: tensor<i32>
 // | in1: tensor<i32>
 // | in2: tensor<i32>
-// | const0: tensor<i32> = 0
-// | const1: tensor<4xi32> = 0
-// | out0:s32[] = copy(const0:s32[])
+// | number0: tensor<i32> = 0
+// | const0: tensor<4xi32> = 0
+// | out0:s32[] = broadcast(number0:s32[])
 // | out1:s32[] = copy(in0:s32[])
 // | out2:s32[] = copy(in1:s32[])
-// | out3:s32[4] = copy(const1:s32[4])
+// | out3:s32[4] = copy(const0:s32[4])
 // | out4:s32[] = copy(in0:s32[])
 // | out0:s32[], out1:s32[], out2:s32[], out3:s32[4], out4:s32[] = while(arena[0..1]:pred[])
 // |  condition:

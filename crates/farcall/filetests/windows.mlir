@@ -62,15 +62,15 @@ func.func @main(%x: tensor<1x4x4x2xf32>, %v: tensor<9xf32>, %k: tensor<70xi32>, 
 // | in1: tensor<9xf32>
 // | in2: tensor<70xi32>
 // | in3: tensor<3x80xf32>
-// | const0: tensor<f32> = -inf
-// | const1: tensor<f32> = 0.0
-// | const2: tensor<i32> = 1
-// | out0:f32[1,2,2,2] = reduce_window maximum 1x3x3x1(in0:f32[1,4,4,2], const0:f32[])
-// | out1:f32[9] = reduce_window add 9(in1:f32[9], const1:f32[])
-// | out2:f32[9] = reduce_window minimum 9(in1:f32[9], const1:f32[])
-// | out3:f32[5] = reduce_window add 3(in1:f32[9], const1:f32[])
-// | out7:s32[4] = reduce_window multiply 1(in2:s32[2], const2:s32[])
-// | out4:s32[70] = reduce_window add 70(in2:s32[70], const2:s32[]) scratch stack[0..1]
-// | out5:f32[3,80] = reduce_window maximum 3x25(in3:f32[3,80], const0:f32[]) scratch stack[0..2240]
-// | out6:f32[3,40] = reduce_window add 1x70(in3:f32[3,80], const1:f32[]) scratch stack[0..640]
+// | number0: tensor<f32> = -inf
+// | number1: tensor<f32> = 0.0
+// | number2: tensor<i32> = 1
+// | out0:f32[1,2,2,2] = reduce_window maximum 1x3x3x1(in0:f32[1,4,4,2], number0:f32[])
+// | out1:f32[9] = reduce_window add 9(in1:f32[9], number1:f32[])
+// | out2:f32[9] = reduce_window minimum 9(in1:f32[9], number1:f32[])
+// | out3:f32[5] = reduce_window add 3(in1:f32[9], number1:f32[])
+// | out7:s32[4] = reduce_window multiply 1(in2:s32[2], number2:s32[])
+// | out4:s32[70] = reduce_window add 70(in2:s32[70], number2:s32[]) scratch stack[0..1]
+// | out5:f32[3,80] = reduce_window maximum 3x25(in3:f32[3,80], number0:f32[]) scratch stack[0..2240]
+// | out6:f32[3,40] = reduce_window add 1x70(in3:f32[3,80], number1:f32[]) scratch stack[0..640]
 // | return out0:f32[1,2,2,2], out1:f32[9], out2:f32[9], out3:f32[5], out4:s32[70], out5:f32[3,80], out6:f32[3,40], out7:s32[4]

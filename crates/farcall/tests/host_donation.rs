@@ -148,15 +148,15 @@ fn a_loop_works_in_the_memory() {
         expect![[r#"
             plan: arena 32 bytes, denormals ieee
             in0: tensor<4xf32>, donated
-            const0: tensor<i32> = 0
-            const1: tensor<i32> = 9
-            const2: tensor<i32> = 1
-            arena[0..4]:s32[] = copy(const0:s32[])
+            number0: tensor<i32> = 0
+            number1: tensor<i32> = 9
+            number2: tensor<i32> = 1
+            arena[0..4]:s32[] = broadcast(number0:s32[])
             arena[0..4]:s32[], in0:f32[4] = while(arena[16..17]:pred[])
              condition:
-              arena[16..17]:pred[] = elementwise compare.lt(arena[0..4]:s32[], const1:s32[])
+              arena[16..17]:pred[] = elementwise compare.lt(arena[0..4]:s32[], number1:s32[])
              body:
-              arena[0..4]:s32[] = elementwise add(arena[0..4]:s32[], const2:s32[])
+              arena[0..4]:s32[] = elementwise add(arena[0..4]:s32[], number2:s32[])
               in0:f32[4] = elementwise add(in0:f32[4], in0:f32[4])
             return in0:f32[4]
         "#]],

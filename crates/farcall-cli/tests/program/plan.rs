@@ -166,7 +166,7 @@ fn what_cannot_be_asked_of_a_plan_is_an_error() {
     "#]],
     );
     folder.fails(&["run", "old.plan"], expect![[r#"
-        error: old.plan: the plan has format 99 (written by farcall 9.9.9), but farcall 0.1.0 reads format 6; compile the program again
+        error: old.plan: the plan has format 99 (written by farcall 9.9.9), but farcall 0.1.0 reads format 7; compile the program again
     "#]]);
     let bytes = std::fs::read(folder.path("p.plan")).unwrap();
     let folder = folder.with("cut.plan", &bytes[..bytes.len() / 2]);
@@ -265,7 +265,7 @@ fn the_middle_form_is_shown() {
         // after assign, pass 6 of 6
         module {
           func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<2x3xf32> {
-            %cst = stablehlo.constant {farcall.places = ["const0"]} dense<1.000000e+00> : tensor<f32>
+            %cst = stablehlo.constant {farcall.places = ["number0"]} dense<1.000000e+00> : tensor<f32>
             %0 = stablehlo.broadcast_in_dim %cst, dims = [] {farcall.places = ["arena[0..24]"]} : (tensor<f32>) -> tensor<2x3xf32>
             %1 = stablehlo.add %arg0, %0 {farcall.places = ["out0"]} : tensor<2x3xf32>
             %2 = stablehlo.add %arg0, %0 {farcall.places = ["arena[0..24]"]} : tensor<2x3xf32>

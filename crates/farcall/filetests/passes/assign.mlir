@@ -105,7 +105,7 @@ func.func @main(%n: tensor<i32>, %x: tensor<4xf32> {tf.aliasing_output = 0 : i32
 // =>
 module {
   func.func public @main(%arg0: tensor<i32>, %arg1: tensor<4xf32> {farcall.donated = array<i64: 0>, tf.aliasing_output = 0 : i32}, %arg2: tensor<4xf32>) -> tensor<4xf32> {
-    %c = stablehlo.constant {farcall.places = ["const0"]} dense<0> : tensor<i32>
+    %c = stablehlo.constant {farcall.places = ["number0"]} dense<0> : tensor<i32>
     %0 = stablehlo.sine %arg2 {farcall.places = ["arena[0..16]"]} : tensor<4xf32>
     %1 = mhlo.copy %c {farcall.places = ["arena[16..20]"]} : tensor<i32>
     %2 = mhlo.copy %arg1 {farcall.places = ["in1"]} : tensor<4xf32>
@@ -115,7 +115,7 @@ module {
       stablehlo.return %4 : tensor<i1>
     }, {
     ^bb0(%iterArg: tensor<i32>, %iterArg_0: tensor<4xf32>, %iterArg_1: tensor<i32>, %iterArg_2: tensor<4xf32>):
-      %c_3 = stablehlo.constant {farcall.places = ["const1"]} dense<1> : tensor<i32>
+      %c_3 = stablehlo.constant {farcall.places = ["number1"]} dense<1> : tensor<i32>
       %4 = stablehlo.add %iterArg, %c_3 {farcall.places = ["arena[16..20]"]} : tensor<i32>
       %5 = stablehlo.add %iterArg_0, %iterArg_2 {farcall.places = ["arena[32..48]"]} : tensor<4xf32>
       %6 = stablehlo.reverse %5, dims = [0] {farcall.places = ["in1"]} : tensor<4xf32>
@@ -260,7 +260,7 @@ module {
     cond {
       stablehlo.return %iterArg : tensor<i1>
     } do {
-      %c = stablehlo.constant {farcall.places = ["const0"]} dense<false> : tensor<i1>
+      %c = stablehlo.constant {farcall.places = ["number0"]} dense<false> : tensor<i1>
       %3 = mhlo.copy %c {farcall.places = ["out1"]} : tensor<i1>
       stablehlo.return %3, %iterArg_0 : tensor<i1>, tensor<4xf32>
     }

@@ -20,6 +20,7 @@ use super::arena::{Arena, Block, packed};
 use super::choose::Choices;
 use super::donate;
 use super::live::Lives;
+use super::numbers::Constants;
 use super::order::{self, Event};
 use super::storage::{Home, Part, Piece, PieceId, Storage, shares, sharing};
 use crate::plan::{Base, ParamId, ResultId, Slice};
@@ -33,6 +34,8 @@ pub(super) struct Places<'s> {
     pub(super) storage: &'s Storage,
     /// By piece of memory.
     slices: Vec<Slice>,
+    /// The places of the constants.
+    pub(super) constants: Constants,
     /// Bytes of the arena.
     pub(super) arena_size: usize,
 }
@@ -118,18 +121,19 @@ pub(super) fn assign<'s>(
         }
     }
     a.pack();
+    let constants = Constants::new(events, choices, storage, func.body().returned());
     let slice = |(i, piece): (usize, &Piece)| {
         let base = match piece.home {
             Home::Open => a.bases[i].unwrap_or(Base::Arena),
             Home::Stack => Base::Stack,
             Home::Iota(dim) => Base::Iota(dim),
-            Home::Constant(id) => Base::Constant(id),
+            Home::Constant(id) => constants.base(id),
             Home::Param(id) => Base::Param(id),
         };
         Slice { base, offset: a.offsets[i], size: piece.bytes }
     };
     let slices = storage.pieces.iter().enumerate().map(slice).collect();
-    Places { storage, slices, arena_size: a.arena.size }
+    Places { storage, slices, constants, arena_size: a.arena.size }
 }
 
 /// The memory that a result is to have in the end: of its own, or a donated input's.

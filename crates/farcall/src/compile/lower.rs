@@ -13,8 +13,10 @@ use super::assign::Places;
 use super::choose::{Choice, Choices};
 use super::order::Event;
 use super::{Compiled, resolve};
-use crate::kernels::{KernelId, Prepared};
-use crate::plan::{Buffer, Call, CallId, CallSpec, Compute, Param, ParamId, Plan, Slice, Thunk, ThunkOp};
+use crate::kernels::{self, KernelId, Prepared, Request};
+use crate::plan::{
+    Base, Buffer, Call, CallId, CallSpec, Compute, Param, ParamId, Plan, Slice, Thunk, ThunkOp,
+};
 
 /// Writes the plan of a program, with what its thunks run; `names` are those of its inputs.
 pub(super) fn lower(
@@ -40,10 +42,12 @@ pub(super) fn lower(
     });
     let params = params.collect();
     let Writing { choices: Choices { constants, references, .. }, calls, prepared, .. } = l;
+    let (constants, numbers) = places.constants.split(constants);
     let plan = Plan {
         arena_size: places.arena_size,
         params,
         constants,
+        numbers,
         results,
         thunks,
         calls,
@@ -114,7 +118,7 @@ impl Writing<'_> {
         let mut outputs = self.buffers(inst.results());
         let (bodies, prepared) = self.choices.take_kernel(inst.id());
         let op = match self.choices.of(inst.id()) {
-            Choice::Copy => ThunkOp::Copy,
+            Choice::Copy => self.copy(&inputs[0], &outputs[0]),
             Choice::Kernel { kernel, .. } => {
                 self.prepared.extend(prepared.map(|prepared| (*kernel, prepared)));
                 let scratch = self.places.scratch(inst.id());
@@ -135,6 +139,17 @@ impl Writing<'_> {
             | Choice::Return => return None,
         };
         Some(Thunk { op, inputs, outputs, bodies: Vec::new(), span: inst.span(), loc: loc(inst) })
+    }
+
+    /// A copy; of a number, the kernel that fills with it.
+    fn copy(&mut self, from: &Buffer, to: &Buffer) -> ThunkOp {
+        let Base::Number(_) = from.slice.base else { return ThunkOp::Copy };
+        let op = Op::BroadcastInDim { dims: (0..from.ty.rank()).collect() };
+        let (inputs, outputs) = ([&from.ty], [&to.ty]);
+        let request = Request { op: &op, bodies: &[], inputs: &inputs, outputs: &outputs, iotas: &[] };
+        let Some((kernel, prepared)) = kernels::find(&request) else { return ThunkOp::Copy };
+        self.prepared.push((kernel, prepared));
+        ThunkOp::Compute(Box::new(Compute { kernel, op, bodies: Vec::new(), scratch: false }))
     }
 
     fn call(&mut self, inst: Inst<'_>, aliases: Vec<(usize, usize)>) -> Option<Call> {

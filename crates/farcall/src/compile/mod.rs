@@ -33,6 +33,7 @@ mod explain;
 mod live;
 mod lower;
 mod nested;
+mod numbers;
 mod order;
 mod parts;
 mod resolve;

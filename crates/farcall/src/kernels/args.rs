@@ -16,6 +16,36 @@ pub(crate) struct Args<'a> {
     places: &'a [Place],
     inputs: usize,
     bases: &'a [*mut u8],
+    /// What places of base [`NUMBERS`] are in.
+    numbers: &'a [Element],
+}
+
+/// The base of places in the numbers that a kernel knows ([`Prepared::knowing`]).
+pub(crate) const NUMBERS: usize = usize::MAX;
+
+/// An element of any type.
+#[derive(Clone, Copy)]
+#[repr(C, align(16))]
+pub(crate) struct Element([u8; Element::SIZE]);
+
+impl Element {
+    /// Bytes from one to the next.
+    pub(crate) const SIZE: usize = 16;
+
+    /// One of these bytes.
+    ///
+    /// # Panics
+    /// If they are more than an element has.
+    pub(crate) fn new(bytes: &[u8]) -> Element {
+        let mut all = [0; Element::SIZE];
+        all[..bytes.len()].copy_from_slice(bytes);
+        Element(all)
+    }
+
+    /// Its bytes, and what follows them.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
 }
 
 // SAFETY: the pointers are used by a run of a kernel alone, and tasks of one run keep apart: see
@@ -54,7 +84,7 @@ impl<'a> Args<'a> {
     /// The arguments at these places, inputs first.
     #[inline]
     pub(crate) fn new(places: &'a [Place], inputs: usize, bases: &'a [*mut u8]) -> Args<'a> {
-        Args { places, inputs, bases }
+        Args { places, inputs, bases, numbers: &[] }
     }
 
     /// The same for other places of the same memory.
@@ -62,13 +92,17 @@ impl<'a> Args<'a> {
     where
         'a: 'b,
     {
-        Args { places, inputs, bases: self.bases }
+        Args { places, inputs, ..*self }
     }
 
     #[inline]
     fn at<T>(&self, place: Place) -> *mut T {
-        // SAFETY: whoever runs the kernel promises that its places are there.
-        let at = unsafe { place.at(self.bases) }.cast::<T>();
+        let at = match place.base {
+            NUMBERS => self.numbers.as_ptr().cast_mut().cast::<u8>().wrapping_add(place.offset),
+            // SAFETY: whoever runs the kernel promises that its places are there.
+            _ => unsafe { place.at(self.bases) },
+        };
+        let at = at.cast::<T>();
         debug_assert!(at.is_aligned(), "places are aligned for every element type");
         at
     }
@@ -139,6 +173,8 @@ pub(crate) struct Prepared {
     slow: bool,
     /// All of it, if it is one.
     line: Option<Arc<StraightLine>>,
+    /// Inputs that are in no memory.
+    numbers: Box<[Element]>,
 }
 
 /// Tasks that may run at once.
@@ -166,7 +202,13 @@ impl Prepared {
         work: impl Fn(&Args<'_>, usize) + Send + Sync + 'static,
     ) -> Prepared {
         let phase = Phase { tasks: count, work: Box::new(work) };
-        Prepared { phases: smallvec![phase], scratch: 0, slow: count > 1, line: None }
+        Prepared {
+            phases: smallvec![phase],
+            scratch: 0,
+            slow: count > 1,
+            line: None,
+            numbers: Box::default(),
+        }
     }
 
     /// A kernel that is a straight-line program.
@@ -211,6 +253,17 @@ impl Prepared {
         Prepared { slow: true, ..self }
     }
 
+    /// The same, but some inputs are these numbers, which are in no other memory. Their places have base [`NUMBERS`], and begin
+    /// [`Element::SIZE`] bytes after one another.
+    pub(crate) fn knowing(self, numbers: Box<[Element]>) -> Prepared {
+        Prepared { numbers, ..self }
+    }
+
+    /// The inputs that are numbers.
+    pub(crate) fn numbers(&self) -> &[Element] {
+        &self.numbers
+    }
+
     /// Bytes of scratch memory.
     pub(crate) fn scratch(&self) -> usize {
         self.scratch
@@ -234,10 +287,13 @@ impl Prepared {
     /// largest element size, and apart, but for what the kernel's `in_place` allows.
     #[inline]
     pub(crate) unsafe fn run(&self, args: &Args<'_>, tasks: &dyn Tasks) {
+        // A kernel that is a part of another one has those of that.
+        let numbers = if self.numbers.is_empty() { args.numbers } else { &self.numbers };
+        let args = Args { numbers, ..*args };
         for Phase { tasks: count, work } in &self.phases {
             match *count {
-                1 => work(args, 0),
-                count => tasks.each(count, &|i| work(args, i)),
+                1 => work(&args, 0),
+                count => tasks.each(count, &|i| work(&args, i)),
             }
         }
     }

@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 
 use farcall_ir::DType;
 
-use super::args::{Args, Place, Prepared};
+use super::args::{Args, NUMBERS, Place, Prepared};
 use super::map::Operand;
 use super::native::Native;
 use super::straight_line::{Loop, What, copies};
@@ -336,7 +336,8 @@ impl Kernel {
     /// As [`Kernel::run`], with the first of the base addresses here.
     #[cfg_attr(not(all(target_arch = "x86_64", unix)), expect(dead_code, reason = "instructions call it"))]
     pub(super) unsafe fn run_from(&self, bases: *const *mut u8) {
-        let count = self.places.iter().map(|place| place.base + 1).max().unwrap_or(0);
+        let counted = self.places.iter().map(|place| place.base).filter(|base| *base != NUMBERS);
+        let count = counted.max().map_or(0, |last| last + 1);
         // SAFETY: the caller's promise: there are all that the places count from.
         unsafe { self.run(std::slice::from_raw_parts(bases, count)) };
     }

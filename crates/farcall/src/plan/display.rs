@@ -42,6 +42,9 @@ impl fmt::Display for Plan {
             }
             writeln!(f)?;
         }
+        for (i, n) in self.numbers.iter().enumerate() {
+            writeln!(f, "number{i}: {} = {}", n.ty(), number(n.get(0)))?;
+        }
         for (i, c) in self.constants.iter().enumerate() {
             let shown: Vec<String> = c.iter().take(4).map(number).collect();
             let more = if c.len() > 4 && !c.is_splat() { ", …" } else { "" };

@@ -6,7 +6,8 @@
 //! both know this module, and never each other.
 //!
 //! **Invariants**, checked once by [`Plan::validate`], so that the runtime may rely on them: every slice is inside
-//! its base; only the arena, the stack, the results and donated inputs are written to; values are never on the stack;
+//! its base; only the arena, the stack, the results and donated inputs are written to; values are never on the stack, and what is in no
+//! memory is taken by kernels alone;
 //! kernels serve the operations and types that they are named for; buffers overlap only where they may; each custom call
 //! is made by one thunk.
 
@@ -52,6 +53,8 @@ pub struct Plan {
     pub params: Vec<Param>,
     /// The constants, each once.
     pub constants: Vec<Literal>,
+    /// Constants of one element that are in no memory, each once: kernels that take them know them.
+    pub numbers: Vec<Literal>,
     /// Where the results are when the last thunk has run. One that is at [`Base::Result`] of its own number has
     /// that memory; others are an input, a constant, a place in the arena, or the same as another result.
     pub results: Vec<Buffer>,
@@ -177,6 +180,8 @@ pub enum Base {
     Stack,
     /// A constant.
     Constant(ConstantId),
+    /// No memory: a number that a kernel knows, which takes it.
+    Number(NumberId),
     /// An input.
     Param(ParamId),
     /// No memory: the elements of an input that count from zero along this dimension. Kernels that take such inputs know.
@@ -217,6 +222,8 @@ pub struct Buffer {
 farcall_ir::ids! {
     /// A constant of a plan.
     ConstantId;
+    /// A number of a plan.
+    NumberId;
     /// An input of a plan.
     ParamId;
     /// A result of a plan.
@@ -441,7 +448,7 @@ impl Plan {
         let result = |(i, r): (usize, &Buffer)| match r.slice.base {
             Base::Result(id) if id.index() == i => r.slice.size,
             // A copy.
-            Base::Arena | Base::Stack | Base::Iota(_) | Base::Constant(_) => r.slice.size,
+            Base::Arena | Base::Stack | Base::Iota(_) | Base::Constant(_) | Base::Number(_) => r.slice.size,
             // The same as another one.
             Base::Param(_) | Base::Result(_) => 0,
         };
@@ -462,6 +469,7 @@ impl fmt::Display for Base {
             Base::Stack => f.write_str("stack"),
             Base::Iota(dim) => write!(f, "iota({dim})"),
             Base::Constant(id) => write!(f, "const{}", id.index()),
+            Base::Number(id) => write!(f, "number{}", id.index()),
             Base::Param(id) => write!(f, "in{}", id.index()),
             Base::Result(id) => write!(f, "out{}", id.index()),
         }

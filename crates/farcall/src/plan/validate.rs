@@ -8,7 +8,7 @@ use super::{
     ALIGNMENT, Base, Buffer, Compute, LEAST_ALIGNMENT, NestedCall, Plan, ReferenceSite, ResultId, STACK_SIZE,
     Slice, Thunk, ThunkOp, iotas, types,
 };
-use crate::kernels::{KernelId, Prepared, is_int};
+use crate::kernels::{Element, KernelId, Prepared, is_int};
 
 /// An invalid plan: a bug in the compiler or a damaged file, never an error of a program.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -47,6 +47,9 @@ impl Plan {
         let whole = |message: String| InvalidPlan { place: "plan".to_owned(), kind: "plan", message };
         if self.arena_size > isize::MAX as usize / 2 {
             return Err(whole(format!("an arena of {} bytes does not fit into memory", self.arena_size)));
+        }
+        if let Some(many) = self.numbers.iter().find(|number| number.len() != 1) {
+            return Err(whole(format!("a {} is not one number", many.ty())));
         }
         for buffer in &self.results {
             self.value(buffer).map_err(whole)?;
@@ -94,12 +97,14 @@ impl Plan {
             Base::Stack => STACK_SIZE,
             Base::Iota(_) => 0,
             Base::Constant(id) => self.constants.get(id.index()).map_or(0, Literal::byte_len),
+            Base::Number(id) => self.numbers.get(id.index()).map_or(0, Literal::byte_len),
             Base::Param(id) => self.params.get(id.index()).and_then(|p| p.ty.bytes()).unwrap_or(0),
             Base::Result(id) => self.own_result(id).and_then(|r| r.ty.bytes()).unwrap_or(0),
         };
         let exists = match slice.base {
             Base::Arena | Base::Stack | Base::Iota(_) => true,
             Base::Constant(id) => id.index() < self.constants.len(),
+            Base::Number(id) => id.index() < self.numbers.len(),
             Base::Param(id) => id.index() < self.params.len(),
             Base::Result(id) => self.own_result(id).is_some(),
         };
@@ -119,7 +124,7 @@ impl Plan {
             Base::Arena | Base::Result(_) | Base::Constant(_) | Base::Param(_) => {
                 b.slice.offset.is_multiple_of(LEAST_ALIGNMENT)
             }
-            Base::Stack | Base::Iota(_) => b.slice.offset == 0,
+            Base::Stack | Base::Iota(_) | Base::Number(_) => b.slice.offset == 0,
         };
         if !aligned {
             return Err(format!("{} is not aligned", b.slice));
@@ -129,7 +134,7 @@ impl Plan {
 
     /// A buffer that holds a value: on the stack, there is only scratch memory.
     fn value(&self, b: &Buffer) -> Result<(), String> {
-        if let Base::Stack | Base::Iota(_) = b.slice.base {
+        if let Base::Stack | Base::Iota(_) | Base::Number(_) = b.slice.base {
             return Err(format!("{} holds a value", b.slice));
         }
         self.buffer(b)
@@ -139,6 +144,7 @@ impl Plan {
     fn input(&self, t: &Thunk, b: &Buffer) -> Result<(), String> {
         match (&t.op, b.slice.base) {
             (ThunkOp::Compute(_), Base::Iota(_)) => self.slice(&b.slice),
+            (ThunkOp::Compute(_), Base::Number(_)) => self.buffer(b),
             _ => self.value(b),
         }
     }
@@ -151,7 +157,7 @@ impl Plan {
         let owned = |b: &Buffer| match b.slice.base {
             Base::Arena | Base::Stack | Base::Result(_) => true,
             Base::Param(id) => self.params.get(id.index()).is_some_and(|p| p.donated),
-            Base::Iota(_) | Base::Constant(_) => false,
+            Base::Iota(_) | Base::Constant(_) | Base::Number(_) => false,
         };
         if let Some(o) = t.outputs.iter().find(|o| !owned(o)) {
             return Err(format!("{} is written", o.slice));
@@ -161,9 +167,18 @@ impl Plan {
             need(t.bodies.is_empty(), "it has bodies")?;
         }
         if let ThunkOp::Compute(compute) = &t.op {
-            return kernel(t, compute, given).map(Some);
+            return kernel(t, compute, given).map(|prepared| Some(prepared.knowing(self.known(t))));
         }
         self.other(t).map(|()| None)
+    }
+
+    /// The inputs of a thunk that are numbers.
+    fn known(&self, t: &Thunk) -> Box<[Element]> {
+        let number = |b: &Buffer| match b.slice.base {
+            Base::Number(id) => Some(Element::new(self.numbers[id.index()].element(0))),
+            _ => None,
+        };
+        t.inputs.iter().filter_map(number).collect()
     }
 
     /// A thunk that no kernel computes.
@@ -439,6 +454,26 @@ mod tests {
             plan.thunks[1].inputs[0].slice = Slice { base: Base::Iota(0), offset: 0, size: 16 };
         });
         assert_eq!(message, "iota(0) is not inside its 0 bytes");
+    }
+
+    #[test]
+    fn numbers_are_of_kernels() {
+        let program = "func.func @main(%x: tensor<4xf32>) -> tensor<f32> {
+  %c = stablehlo.constant dense<1.0> : tensor<f32>
+  %y = stablehlo.reduce(%x init: %c) applies stablehlo.add across dimensions = [0]
+    : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
+  return %y : tensor<f32>
+}";
+        let message = changed(program, |plan| plan.results[0] = plan.thunks[0].inputs[1].clone());
+        assert_eq!(message, "number0 holds a value");
+        let message = changed(program, |plan| plan.thunks[0].op = ThunkOp::Copy);
+        assert_eq!(message, "number0 holds a value");
+        let message = changed(program, |plan| plan.thunks[0].outputs[0] = plan.thunks[0].inputs[1].clone());
+        assert_eq!(message, "number0 holds a value");
+        let message = changed(program, |plan| plan.numbers.clear());
+        assert_eq!(message, "number0 is not inside its 0 bytes");
+        let message = changed(program, |plan| plan.numbers[0] = Literal::zeros(DType::F32, [4]));
+        assert_eq!(message, "a tensor<4xf32> is not one number");
     }
 
     #[test]

@@ -477,7 +477,7 @@ impl<'a, W: Watch> Executor<'a, W> {
         let same = match b.slice.base {
             Base::Param(id) => inputs.get(id.index()),
             Base::Result(id) => outs.get(id.index()).and_then(Option::as_ref),
-            Base::Arena | Base::Stack | Base::Iota(_) | Base::Constant(_) => None,
+            Base::Arena | Base::Stack | Base::Iota(_) | Base::Constant(_) | Base::Number(_) => None,
         };
         match same.filter(|same| same.dtype() == b.ty.dtype && same.byte_len() == at.size) {
             Some(same) => Ok(same.reshape(b.ty.shared_sizes())),

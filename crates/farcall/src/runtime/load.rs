@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use farcall_ir::Diagnostic;
 use farcall_ir::memory::OutOfMemory;
+use smallvec::SmallVec;
 
 use super::memory::AlignedBytes;
 use crate::custom_call::{CallError, CallSite};
-use crate::kernels::{KernelId, Line, Linked, Linking, Place, Prepared, StraightLine};
+use crate::kernels::{Element, KernelId, Line, Linked, Linking, NUMBERS, Place, Prepared, StraightLine};
 use crate::plan::{ALIGNMENT, Base, Buffer, InvalidPlan, Plan, Slice, Thunk, ThunkOp};
 use crate::registry::Registry;
 
@@ -37,7 +38,7 @@ pub(super) struct Loaded {
     pub(super) sequence: Sequence,
     /// Where the results are.
     pub(super) results: Vec<Place>,
-    /// The constants, aligned as custom calls may expect, then those of straight-line programs.
+    /// The constants, aligned as custom calls may expect, then those of straight-line programs, with the numbers that they know.
     pub(super) constants: AlignedBytes,
     /// Bytes of the registers of straight-line programs, of which one runs at a time.
     pub(super) registers: usize,
@@ -174,7 +175,7 @@ impl Loaded {
         let prepared = plan.prepare(prepared).map_err(LoadError::Plan)?;
         let lines = prepared.iter().filter_map(Prepared::line);
         let registers = lines.clone().map(StraightLine::registers).max().unwrap_or(0);
-        let own = lines.map(StraightLine::constant_bytes).sum();
+        let own = prepared.iter().map(own_bytes).sum();
         let (constants, offsets, end) = constants(&plan, own).map_err(LoadError::Memory)?;
         let outs = PARAMS + plan.params.len();
         let prepared = prepared.into_iter();
@@ -258,6 +259,12 @@ fn constants(plan: &Plan, more: usize) -> Result<(AlignedBytes, Vec<usize>, usiz
     Ok((block, offsets, size))
 }
 
+/// Bytes of the constants of a straight-line program that is linked, and of the numbers that it knows.
+fn own_bytes(kernel: &Prepared) -> usize {
+    let numbers = (kernel.numbers().len() * Element::SIZE).next_multiple_of(ALIGNMENT);
+    kernel.line().map_or(0, |line| line.constant_bytes() + numbers)
+}
+
 /// The steps of sequences, which no longer have them; `None` if one of them needs something between its steps.
 fn lines(bodies: &mut [Sequence]) -> Option<Vec<Vec<Linked>>> {
     let linear = |body: &Sequence| body.stretches.iter().all(|stretch| stretch.line.is_some());
@@ -331,7 +338,7 @@ impl Loader<'_> {
                 Linked::choose(step.places[0], thunk.inputs[0].ty.dtype, branches, &mut linked)?;
             }
             (_, Some(kernel)) => match kernel.line() {
-                Some(line) => self.link_line(line, thunk, step, &mut linked)?,
+                Some(line) => self.link_line(kernel, line, thunk, step, &mut linked)?,
                 None => linked.push(Linked::kernel(kernel, &step.places, thunk.inputs.len())?),
             },
             (_, None) => return None,
@@ -342,18 +349,28 @@ impl Loader<'_> {
     /// Adds the steps of a straight-line program.
     fn link_line(
         &mut self,
+        kernel: &Prepared,
         line: &StraightLine,
         thunk: &Thunk,
         step: &Step,
         linked: &mut Vec<Linked>,
     ) -> Option<()> {
-        let size = line.constant_bytes();
+        let (size, all) = (line.constant_bytes(), own_bytes(kernel));
         let constants = Place { base: CONSTANTS, offset: self.end, size };
         let registers = Place { base: REGISTERS, offset: 0, size: self.registers };
-        let linking = Linking { places: &step.places, inputs: thunk.inputs.len(), constants, registers };
+        let place = |at: &Place| match at.base {
+            NUMBERS => Place { base: CONSTANTS, offset: self.end + size + at.offset, ..*at },
+            _ => *at,
+        };
+        let places: SmallVec<[Place; 8]> = step.places.iter().map(place).collect();
+        let linking = Linking { places: &places, inputs: thunk.inputs.len(), constants, registers };
         line.link(&linking, linked)?;
-        line.write_constants(&mut self.constants.as_mut_slice()[self.end..self.end + size]);
-        self.end += size;
+        let (constants, numbers) = self.constants.as_mut_slice()[self.end..self.end + all].split_at_mut(size);
+        line.write_constants(constants);
+        for (number, to) in kernel.numbers().iter().zip(numbers.chunks_exact_mut(Element::SIZE)) {
+            to.copy_from_slice(number.bytes());
+        }
+        self.end += all;
         Some(())
     }
 
@@ -363,8 +380,15 @@ impl Loader<'_> {
         let kernel = if t.op.is_computed() { self.prepared.next().map(Arc::new) } else { None };
         let stack = t.outputs.iter().filter(|b| b.slice.base == Base::Stack).map(|b| b.slice.size);
         self.stack = stack.fold(self.stack, usize::max);
-        let places: Arc<[Place]> =
-            t.inputs.iter().chain(&t.outputs).map(|b: &Buffer| self.place(&b.slice)).collect();
+        let mut numbers = 0;
+        let place = |b: &Buffer| match b.slice.base {
+            Base::Number(_) => {
+                numbers += 1;
+                Place { base: NUMBERS, offset: (numbers - 1) * Element::SIZE, size: b.slice.size }
+            }
+            _ => self.place(&b.slice),
+        };
+        let places: Arc<[Place]> = t.inputs.iter().chain(&t.outputs).map(place).collect();
         let call = match &t.op {
             ThunkOp::CustomCall(call) => u32::try_from(call.id.index()).ok(),
             _ => None,
@@ -382,8 +406,8 @@ impl Loader<'_> {
         match base {
             Base::Arena => Place { base: ARENA, offset, size },
             Base::Stack => Place { base: STACK, offset, size },
-            // Nobody reads it.
-            Base::Iota(_) => Place { base: ARENA, offset: 0, size: 0 },
+            // Nobody reads it; numbers are the kernels'.
+            Base::Iota(_) | Base::Number(_) => Place { base: ARENA, offset: 0, size: 0 },
             Base::Constant(id) => Place { base: CONSTANTS, offset: self.offsets[id.index()] + offset, size },
             Base::Param(id) => Place { base: PARAMS + id.index(), offset, size },
             Base::Result(id) => Place { base: self.outs + id.index(), offset, size },

@@ -28,7 +28,7 @@ use crate::ErrorCode;
 pub const MAGIC: [u8; 8] = *b"\x89FCPLAN\n";
 
 /// The format that this build writes, and the only one that it reads.
-pub const FORMAT: u32 = 6;
+pub const FORMAT: u32 = 7;
 
 /// Longest name of a writer, in bytes.
 const MAX_WRITER: usize = 64;

@@ -18,8 +18,8 @@ use super::{
 };
 use crate::plan::{
     Base, BlockChoice, BlockDecision, Body, BodyInst, Buffer, Call, CallId, CallSpec, Compute, ConstantId,
-    KernelId, NestedCall, Param, ParamId, Plan, ReferenceId, ReferenceSite, ResultId, Skipped, Slice, Thunk,
-    ThunkOp,
+    KernelId, NestedCall, NumberId, Param, ParamId, Plan, ReferenceId, ReferenceSite, ResultId, Skipped,
+    Slice, Thunk, ThunkOp,
 };
 use crate::registry::{Platform, Rank};
 
@@ -383,6 +383,7 @@ const MEMORY_OF_TEXT: usize = 8;
 struct Counts {
     params: usize,
     constants: usize,
+    numbers: usize,
     calls: usize,
     references: usize,
 }
@@ -448,12 +449,14 @@ impl Reader<'_> {
         let source = self.source()?;
         let params = self.list(7, Self::param)?;
         let constants = self.list(4, Self::literal)?;
+        let numbers = self.list(4, Self::literal)?;
         let calls = self.list(17, Self::call)?;
         let references = self.list(12, |r| r.reference(depth))?;
         let blocks = self.list(31, Self::block)?;
         let counts = Counts {
             params: params.len(),
             constants: constants.len(),
+            numbers: numbers.len(),
             calls: calls.len(),
             references: references.len(),
         };
@@ -463,6 +466,7 @@ impl Reader<'_> {
             arena_size,
             params,
             constants,
+            numbers,
             results,
             thunks,
             calls,
@@ -586,6 +590,7 @@ impl Reader<'_> {
                     Base::Stack
                 }
                 5 => Base::Iota(r.bytes.index(u32::MAX as usize, "dimension")? as u32),
+                6 => Base::Number(NumberId::new(r.bytes.index(counts.numbers, "number")?)),
                 other => return r.bytes.damaged(format!("there is no memory of kind {other}")),
             };
             let slice = Slice { base, offset: r.bytes.size()?, size: r.bytes.size()? };

@@ -239,6 +239,8 @@ impl<'p> Writer<'p> {
         plan.params.iter().try_for_each(|p| self.param(p))?;
         self.out.number(plan.constants.len())?;
         plan.constants.iter().try_for_each(|c| self.literal(c))?;
+        self.out.number(plan.numbers.len())?;
+        plan.numbers.iter().try_for_each(|n| self.literal(n))?;
         self.out.number(plan.calls.len())?;
         plan.calls.iter().try_for_each(|c| self.call(c))?;
         self.out.number(plan.references.len())?;
@@ -345,6 +347,7 @@ impl<'p> Writer<'p> {
                 Base::Result(id) => (3, id.index()),
                 Base::Stack => (4, 0),
                 Base::Iota(dim) => (5, dim as usize),
+                Base::Number(id) => (6, id.index()),
             };
             self.out.u8(kind);
             self.out.number(number)?;

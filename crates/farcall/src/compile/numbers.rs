@@ -1,0 +1,61 @@
+//! Constants that are in no memory: those of one element that only kernels take, which know it, and copies, which are made
+//! by such.
+
+use farcall_ir::{Literal, ValueId};
+
+use super::choose::{Choice, Choices};
+use super::order::Event;
+use super::storage::{Home, Storage};
+use crate::plan::{Base, ConstantId, NumberId};
+
+/// Where the constants of a program are.
+#[derive(Debug)]
+pub(super) struct Constants(Vec<Base>);
+
+impl Constants {
+    /// Those of a program that returns these values.
+    pub(super) fn new(
+        events: &[Event<'_>],
+        choices: &Choices,
+        storage: &Storage,
+        returned: &[ValueId],
+    ) -> Constants {
+        let mut known: Vec<bool> = choices.constants.iter().map(|c| c.len() == 1).collect();
+        let mut read = |values: &[ValueId]| {
+            for value in values {
+                if let Home::Constant(id) = storage.piece(*value).home {
+                    known[id.index()] = false;
+                }
+            }
+        };
+        read(returned);
+        for event in events {
+            if let Event::Do(inst) | Event::End(inst) = event
+                && !matches!(choices.of(inst.id()), Choice::Kernel { .. } | Choice::Copy)
+            {
+                read(choices.inputs(*inst));
+            }
+        }
+        let [mut constants, mut numbers] = [0, 0];
+        let next = |count: &mut usize| std::mem::replace(count, *count + 1);
+        let base = |known| match known {
+            true => Base::Number(NumberId::new(next(&mut numbers))),
+            false => Base::Constant(ConstantId::new(next(&mut constants))),
+        };
+        Constants(known.into_iter().map(base).collect())
+    }
+
+    /// Where a constant is.
+    pub(super) fn base(&self, id: ConstantId) -> Base {
+        self.0[id.index()]
+    }
+
+    /// Those that are in memory, and the numbers.
+    pub(super) fn split(&self, all: Vec<Literal>) -> (Vec<Literal>, Vec<Literal>) {
+        let (mut constants, mut numbers) = (Vec::new(), Vec::new());
+        for (literal, base) in all.into_iter().zip(&self.0) {
+            if let Base::Number(_) = base { numbers.push(literal) } else { constants.push(literal) }
+        }
+        (constants, numbers)
+    }
+}
