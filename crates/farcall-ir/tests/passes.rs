@@ -90,7 +90,8 @@ fn run(test: &str, place: &str) -> String {
     // A host with tiles for functions of one and of two variables, which it computes with products.
     let fuses = |op: &Op, _: &[&TensorType], _: &TensorType| matches!(op, Op::Unary(_) | Op::Binary(_));
     let reduces = |op: &Op, _: DType| matches!(op, Op::Binary(_));
-    let cx = passes::Context { on_rule, fuses, reduces, by_rows: |_| true, ..passes::Context::new(numerics) };
+    let cx =
+        passes::Context { on_rule, fuses, reduces, computes: |_| true, ..passes::Context::new(numerics) };
     let names = header(test, "passes").unwrap_or_else(|| panic!("{place}: no line `// passes: …`"));
     let list: Vec<_> = names
         .split(", ")

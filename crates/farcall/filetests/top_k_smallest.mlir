@@ -29,10 +29,10 @@ func.func @main(%x: tensor<2x7xf32>, %i: tensor<5xi64>, %u: tensor<4xui8>, %b: t
 // | in3: tensor<1x4xi1>
 // | const0: tensor<2x0xf32> =
 // | const1: tensor<2x0xi32> =
-// | out2:f32[2,7], out3:s32[2,7] = sort(in0:f32[2,7], iota(1):s32[2,7]) scratch stack[0..128]
+// | out2:f32[2,7], out3:s32[2,7] = sort(in0:f32[2,7], iota(1):s32[2,7])
 // | out0:f32[2,3] = slice(out2:f32[2,7])
 // | out1:s32[2,3] = slice(out3:s32[2,7])
-// | out2:f32[2,7], out3:s32[2,7] = sort(in0:f32[2,7], iota(1):s32[2,7]) scratch stack[0..128]
+// | out2:f32[2,7], out3:s32[2,7] = sort(in0:f32[2,7], iota(1):s32[2,7])
 // | arena[0..40]:s64[5], arena[48..68]:s32[5] = sort(in1:s64[5], iota(0):s32[5]) scratch stack[0..256]
 // | out4:s64[4] = slice(arena[0..40]:s64[5])
 // | out5:s32[4] = slice(arena[48..68]:s32[5])

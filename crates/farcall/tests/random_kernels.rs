@@ -414,6 +414,14 @@ impl Indexing {
             self.indices.len() - 1,
         )
     }
+
+    /// What is added to negative indices of a type, as an attribute, if anything.
+    fn wrap(&self, r: &mut Random, dims: &[usize], index: DType) -> String {
+        if index.is_unsigned_integer() || self.indexed.is_empty() || r.below(2) == 0 {
+            return String::new();
+        }
+        format!(", farcall.wrap = {}", array(self.indexed.iter().map(|d| dims[*d])))
+    }
 }
 
 #[test]
@@ -423,7 +431,8 @@ fn scatters_are_the_evaluators() {
         let dtype = ALL[round % ALL.len()];
         let dims = r.dims(if round % 5 == 0 { 40 } else { 5 }).into_iter().take(3).collect::<Vec<usize>>();
         let at = Indexing::new(&mut r, &dims, true);
-        let index = r.pick(&[DType::S32, DType::U8, DType::S64]);
+        let index = r.pick(&[DType::S32, DType::U8, DType::S64, DType::S8]);
+        let wrap = at.wrap(&mut r, &dims, index);
         let numbers = at.dimension_numbers(
             "scatter",
             [
@@ -442,7 +451,7 @@ fn scatters_are_the_evaluators() {
         };
         let program = format!(
             "func.func @main(%x: {x}, %i: {i}, %u: {u}) -> {x} {{
-%0 = \"stablehlo.scatter\"(%x, %i, %u) <{{scatter_dimension_numbers = {numbers}}}> {body} : ({x}, {i}, {u}) -> {x}
+%0 = \"stablehlo.scatter\"(%x, %i, %u) <{{scatter_dimension_numbers = {numbers}{wrap}}}> {body} : ({x}, {i}, {u}) -> {x}
 return %0 : {x} }}"
         );
         let odd = r.below(2) == 0;
@@ -455,16 +464,17 @@ return %0 : {x} }}"
     }
 }
 
-/// Results that are larger than a cache, whose rows are made one after the other.
+/// Results that are larger than a cache, which are made in parts.
 #[test]
 fn large_scatters_are_the_evaluators() {
     let mut r = Random::new(12);
-    for (rows, columns, op) in [(16_400, 65, "add"), (8_192, 128, "maximum")] {
+    let wrap = ", farcall.wrap = array<i64: 8192>";
+    for (rows, columns, op, wrap) in [(16_400, 65, "add", ""), (8_192, 128, "maximum", wrap)] {
         let [x, i, u] =
             [ty(DType::F64, &[rows, columns]), ty(DType::S32, &[9000, 1]), ty(DType::F64, &[9000, columns])];
         let program = format!(
             "func.func @main(%x: {x}, %i: {i}, %u: {u}) -> {x} {{
-%0 = \"stablehlo.scatter\"(%x, %i, %u) <{{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}}> {} : ({x}, {i}, {u}) -> {x}
+%0 = \"stablehlo.scatter\"(%x, %i, %u) <{{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>{wrap}}}> {} : ({x}, {i}, {u}) -> {x}
 return %0 : {x} }}",
             reducer(op, DType::F64)
         );
@@ -534,7 +544,8 @@ fn gathers_are_the_evaluators() {
         let dtype = ALL[round % ALL.len()];
         let dims = r.dims(if round % 5 == 0 { 40 } else { 5 }).into_iter().take(3).collect::<Vec<usize>>();
         let at = Indexing::new(&mut r, &dims, false);
-        let index = r.pick(&[DType::S32, DType::U8, DType::S64]);
+        let index = r.pick(&[DType::S32, DType::U8, DType::S64, DType::S8]);
+        let wrap = at.wrap(&mut r, &dims, index);
         let names = [
             "offset_dims",
             "collapsed_slice_dims",
@@ -546,7 +557,7 @@ fn gathers_are_the_evaluators() {
         let [x, i, y] = [ty(dtype, &dims), ty(index, &at.indices), ty(dtype, &at.result)];
         let program = format!(
             "func.func @main(%x: {x}, %i: {i}) -> {y} {{
-%0 = \"stablehlo.gather\"(%x, %i) <{{dimension_numbers = {numbers}, slice_sizes = {}}}> : ({x}, {i}) -> {y}
+%0 = \"stablehlo.gather\"(%x, %i) <{{dimension_numbers = {numbers}{wrap}, slice_sizes = {}}}> : ({x}, {i}) -> {y}
 return %0 : {y} }}",
             array(&at.slices)
         );
@@ -738,5 +749,43 @@ fn stencils_in_loops_are_the_evaluators() {
         );
         let inputs = [0; 2].map(|_| r.tensor(DType::F32, &[1500], false));
         check(&program, &inputs, "fusion", true, Denormals::Ieee);
+    }
+}
+
+/// Neighbours that are repeated in two dimensions, before, between or behind others.
+#[test]
+fn repeated_neighbours_are_the_evaluators() {
+    let mut r = Random::new(13);
+    for round in 0..40 {
+        let dtype = [DType::F32, DType::U8, DType::F64][r.below(3)];
+        // In one task, and in several.
+        let most = if round < 30 { 6 } else { 40 };
+        let [a, b, c] = [0; 3].map(|_| 1 + r.below(most));
+        let [m, n] = [0; 2].map(|_| 1 + r.below(4));
+        let ty = |dims: &[usize]| ty(dtype, dims);
+        let (x, y, z) = (ty(&[a, b, c]), ty(&[a * m, b * n, 3]), ty(&[a * m, b * n, c]));
+        let order = [["%3", "%y"], ["%y", "%3"]][r.below(2)];
+        let types = order.map(|v| if v == "%y" { &y } else { &z });
+        let all = ty(&[a * m, b * n, c + 3]);
+        let program = format!(
+            "func.func @main(%x: {x}, %y: {y}) -> {all} {{
+  %0 = stablehlo.broadcast_in_dim %x, dims = [0, 2, 3] : ({x}) -> {r0}
+  %1 = stablehlo.reshape %0 : ({r0}) -> {r1}
+  %2 = stablehlo.broadcast_in_dim %1, dims = [0, 1, 3] : ({r1}) -> {r2}
+  %3 = stablehlo.reshape %2 : ({r2}) -> {z}
+  %4 = stablehlo.concatenate {}, {}, dim = 2 : ({}, {}) -> {all}
+  return %4 : {all}
+}}",
+            order[0],
+            order[1],
+            types[0],
+            types[1],
+            r0 = ty(&[a, m, b, c]),
+            r1 = ty(&[a * m, b, c]),
+            r2 = ty(&[a * m, b, n, c]),
+        );
+        let inputs = [r.tensor(dtype, &[a, b, c], false), r.tensor(dtype, &[a * m, b * n, 3], false)];
+        let kernel = if m * n == 1 { "concatenate" } else { "fusion" };
+        check(&program, &inputs, kernel, true, Denormals::Ieee);
     }
 }

@@ -300,6 +300,7 @@ fn passes_are_listed_and_named() {
             │ fold         ┆ computes small operations on constants                               │
             │ fuse         ┆ computes operations on corresponding elements together               │
             │ licm         ┆ moves computations that do not change out of loops                   │
+            │ moves        ┆ moves elements at once that are repeated, reshaped and concatenated  │
             │ outer        ┆ multiplies elements where products add up nothing                    │
             │ products     ┆ computes products and what follows them by blocks of rows            │
             │ recompute    ┆ makes values again where that is less work than storing them         │
@@ -308,6 +309,7 @@ fn passes_are_listed_and_named() {
             │ slices       ┆ makes no more of a value than slices take                            │
             │ transposes   ┆ lets products read and write what is transposed                      │
             │ unroll       ┆ writes out loops of a few iterations                                 │
+            │ wraps        ┆ lets gathers and scatters wrap negative indices                      │
             │ layouts      ┆ transposes what custom calls take and return in other layouts        │
             │ copies       ┆ copies values before others take over their memory                   │
             │ coalesce     ┆ lets loops and branches write directly to their results              │
@@ -315,7 +317,7 @@ fn passes_are_listed_and_named() {
             │ assign       ┆ gives every value a place                                            │
             └──────────────┴──────────────────────────────────────────────────────────────────────┘
 
-            run by default  expand,excess,canonicalize,unroll,fold,simplify,transposes,outer,cse,licm,dce,slices,cse,dce,double,recompute,fuse,dce,products,fills,sink
+            run by default  expand,excess,canonicalize,unroll,fold,simplify,transposes,outer,wraps,cse,licm,dce,slices,cse,dce,double,recompute,fuse,dce,products,moves,fills,sink
             needed          expand,excess,dce
             always last     layouts,copies,coalesce,donate,assign
         "#]],
@@ -336,7 +338,7 @@ fn passes_are_listed_and_named() {
     folder.fails(
         &["run", "p.mlir", "--dump", "cse", "--passes", "default,-cse,-fuse"],
         expect![[r#"
-            error: the pass cse does not run; those that do are expand,excess,canonicalize,unroll,fold,simplify,transposes,outer,licm,dce,slices,dce,double,recompute,dce,products,fills,sink
+            error: the pass cse does not run; those that do are expand,excess,canonicalize,unroll,fold,simplify,transposes,outer,wraps,licm,dce,slices,dce,double,recompute,dce,products,moves,fills,sink
         "#]],
     );
     folder.fails(

@@ -27,6 +27,7 @@ fn read_dimension_numbers(f: &mut Fields<'_>) -> Result<Gather, Bad> {
         index_vector_dim: number(&mut p, "index_vector_dim")?,
         slice_sizes: Vec::new(),
         indices_are_sorted: f.flag("indices_are_sorted")?,
+        wrap: read_wrap(f)?,
     };
     no_more("dimension_numbers", &p)?;
     Ok(gather)
@@ -48,6 +49,7 @@ pub(crate) fn write_gather(op: &Gather, dynamic: bool, put: &mut Put<'_>) {
     if op.indices_are_sorted {
         put("indices_are_sorted", Attr::Bool(true));
     }
+    write_wrap(&op.wrap, put);
 }
 
 pub(crate) fn read_scatter(f: &mut Fields<'_>) -> Result<Op, Bad> {
@@ -61,6 +63,7 @@ pub(crate) fn read_scatter(f: &mut Fields<'_>) -> Result<Op, Bad> {
         index_vector_dim: number(&mut p, "index_vector_dim")?,
         indices_are_sorted: f.flag("indices_are_sorted")?,
         unique_indices: f.flag("unique_indices")?,
+        wrap: read_wrap(f)?,
     };
     no_more("scatter_dimension_numbers", &p)?;
     Ok(Op::Scatter(Box::new(scatter)))
@@ -81,6 +84,17 @@ pub(crate) fn write_scatter(op: &Scatter, put: &mut Put<'_>) {
         if value {
             put(key, Attr::Bool(true));
         }
+    }
+    write_wrap(&op.wrap, put);
+}
+
+fn read_wrap(f: &mut Fields<'_>) -> Result<Vec<usize>, Bad> {
+    Ok(f.optional_usizes("farcall.wrap")?.unwrap_or_default())
+}
+
+fn write_wrap(wrap: &[usize], put: &mut Put<'_>) {
+    if !wrap.is_empty() {
+        put("farcall.wrap", Attr::usize_array(wrap));
     }
 }
 

@@ -64,7 +64,7 @@ pub(super) fn scatter<'m>(
 /// Slices of the operand with the sizes that `g` gives. Starts are clamped, so that every slice lies
 /// within the operand.
 fn gathered(operand: &Literal, start_indices: &Literal, g: &Gather) -> Result<Literal, EvalError> {
-    let starts = Starts::new(start_indices, g.index_vector_dim);
+    let starts = Starts::new(start_indices, g.index_vector_dim, &g.wrap);
     let sliced = other_dims(operand.dims().len(), &[&g.collapsed_slice_dims, &g.operand_batching_dims]);
     check_fits("slice", &g.slice_sizes, operand.dims())?;
     starts.check_vectors(g.start_index_map.len())?;
@@ -122,7 +122,7 @@ fn scattered(
     let mut results = inputs.to_vec();
     results.iter_mut().try_for_each(Literal::unshare)?;
     let Some((input, update)) = inputs.first().zip(updates.first()) else { return Ok(results) };
-    let starts = Starts::new(scatter_indices, s.index_vector_dim);
+    let starts = Starts::new(scatter_indices, s.index_vector_dim, &s.wrap);
     let update_scatter_dims = other_dims(update.dims().len(), &[&s.update_window_dims]);
     starts.check_vectors(s.scatter_dims_to_operand_dims.len())?;
     let scattered_sizes = pick(update.dims(), &update_scatter_dims);
@@ -248,10 +248,12 @@ struct Starts<'a> {
     batch_strides: Vec<usize>,
     index_vector_dim: usize,
     vector_stride: usize,
+    /// What is added to negative entries, if anything.
+    wrap: &'a [usize],
 }
 
-impl Starts<'_> {
-    fn new(tensor: &Literal, index_vector_dim: usize) -> Starts<'_> {
+impl<'a> Starts<'a> {
+    fn new(tensor: &'a Literal, index_vector_dim: usize, wrap: &'a [usize]) -> Starts<'a> {
         let mut batch_dims = tensor.dims().to_vec();
         let mut batch_strides = strides(tensor.dims());
         let mut vector_stride = 0;
@@ -259,7 +261,7 @@ impl Starts<'_> {
             batch_dims.remove(index_vector_dim);
             vector_stride = batch_strides.remove(index_vector_dim);
         }
-        Starts { tensor, batch_dims, batch_strides, index_vector_dim, vector_stride }
+        Starts { tensor, batch_dims, batch_strides, index_vector_dim, vector_stride, wrap }
     }
 
     /// An error unless the index vectors have `n` entries.
@@ -270,7 +272,11 @@ impl Starts<'_> {
 
     /// Entry `i` of the index vector at `batch_index`.
     fn get(&self, batch_index: &[usize], i: usize) -> i128 {
-        coordinate(self.tensor.get(position(batch_index, &self.batch_strides) + i * self.vector_stride))
+        let at = position(batch_index, &self.batch_strides) + i * self.vector_stride;
+        match (coordinate(self.tensor.get(at)), self.wrap.get(i)) {
+            (index @ ..0, Some(wrap)) => index + *wrap as i128,
+            (index, _) => index,
+        }
     }
 
     /// The coordinate of `batch_index` that belongs to dimension `d` of the tensor.

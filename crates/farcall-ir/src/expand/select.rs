@@ -38,7 +38,7 @@ impl Builder<'_> {
             start_index_map: vec![dim],
             index_vector_dim: indices.rank(),
             slice_sizes,
-            indices_are_sorted: false,
+            ..Gather::default()
         };
         Some(self.emit(Op::Gather(Box::new(gather)), &[x, index], result.clone()))
     }

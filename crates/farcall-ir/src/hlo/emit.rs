@@ -13,6 +13,9 @@ use crate::module::{Inst, ValueId};
 use crate::op::{Composite, CustomCall, Op, Transfer, Unary};
 use crate::types::TensorType;
 
+/// Of gathers and scatters that the passes have made.
+const WRAPS: &str = "HLO adds nothing to negative indices";
+
 impl<'m> Printer<'m> {
     /// One instruction, with what it needs before it.
     pub(super) fn instruction(&mut self, body: &mut Body, inst: Inst<'m>) -> Printed<()> {
@@ -100,6 +103,8 @@ impl<'m> Printer<'m> {
             (_, Op::CollectiveBroadcast(op)) if op.dynamic_root => {
                 return self.fail(inst.span(), "HLO's collective-broadcast has no dynamic root");
             }
+            (_, Op::Gather(op)) if !op.wrap.is_empty() => return self.fail(inst.span(), WRAPS),
+            (_, Op::Scatter(op)) if !op.wrap.is_empty() => return self.fail(inst.span(), WRAPS),
             (Form::Parts(parts), op) => out.parts(op, parts, self.module),
             (Form::Hook(hook), op) => (hook.write)(op, &mut out),
         }

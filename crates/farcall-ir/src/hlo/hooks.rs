@@ -531,6 +531,7 @@ fn read_gather(g: &mut Given<'_, '_>) -> Read<Op> {
         index_vector_dim: g.usize_or("index_vector_dim", 0)?,
         slice_sizes: g.usizes("slice_sizes")?,
         indices_are_sorted: g.flag("indices_are_sorted")?,
+        wrap: Vec::new(),
     })))
 }
 
@@ -555,6 +556,7 @@ fn read_scatter(g: &mut Given<'_, '_>) -> Read<Op> {
         index_vector_dim: g.usize_or("index_vector_dim", 0)?,
         indices_are_sorted: g.flag("indices_are_sorted")?,
         unique_indices: g.flag("unique_indices")?,
+        wrap: Vec::new(),
     })))
 }
 

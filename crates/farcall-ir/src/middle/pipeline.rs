@@ -16,6 +16,7 @@ static DEFAULT: &[&Pass] = &[
     &passes::simplify::PASS,
     &passes::transposes::PASS,
     &passes::outer::PASS,
+    &passes::wraps::PASS,
     &passes::cse::PASS,
     &passes::licm::PASS,
     &passes::dce::PASS,
@@ -27,6 +28,7 @@ static DEFAULT: &[&Pass] = &[
     &passes::fuse::PASS,
     &passes::dce::PASS,
     &passes::products::PASS,
+    &passes::moves::PASS,
     &passes::fills::PASS,
     &passes::sink::PASS,
 ];

@@ -279,6 +279,17 @@ pub enum CompareKind {
 }
 
 impl Direction {
+    /// That of the same comparison with its operands exchanged.
+    pub fn mirrored(self) -> Direction {
+        match self {
+            Direction::Lt => Direction::Gt,
+            Direction::Gt => Direction::Lt,
+            Direction::Le => Direction::Ge,
+            Direction::Ge => Direction::Le,
+            same @ (Direction::Eq | Direction::Ne) => same,
+        }
+    }
+
     /// Every direction.
     pub const ALL: [Direction; 6] =
         [Direction::Eq, Direction::Ne, Direction::Ge, Direction::Gt, Direction::Le, Direction::Lt];

@@ -12,6 +12,9 @@ pub struct Gather {
     pub index_vector_dim: usize,
     pub slice_sizes: Vec<usize>,
     pub indices_are_sorted: bool,
+    /// What is added to each entry of an index that is negative, before it is clamped; empty: nothing. The pass
+    /// [`wraps`](crate::middle::passes::wraps) makes such gathers.
+    pub wrap: Vec<usize>,
 }
 
 /// `scatter`. Field names are the specification's.
@@ -26,4 +29,6 @@ pub struct Scatter {
     pub index_vector_dim: usize,
     pub indices_are_sorted: bool,
     pub unique_indices: bool,
+    /// As [`Gather::wrap`].
+    pub wrap: Vec<usize>,
 }

@@ -20,35 +20,35 @@ module {
 // -----
 // passes: assign
 // Views lie where their operand lies, equal constants are one, kernels get scratch memory.
-func.func @main(%x: tensor<4x4xi32>) -> (tensor<16xi32>, tensor<4xi32>) {
-  %c = stablehlo.constant dense<2> : tensor<16xi32>
-  %d = stablehlo.constant dense<2> : tensor<16xi32>
-  %0 = stablehlo.reshape %x : (tensor<4x4xi32>) -> tensor<16xi32>
-  %1 = stablehlo.multiply %0, %c : tensor<16xi32>
-  %2 = stablehlo.add %1, %d : tensor<16xi32>
+func.func @main(%x: tensor<4x4xi64>) -> (tensor<16xi64>, tensor<4xi64>) {
+  %c = stablehlo.constant dense<2> : tensor<16xi64>
+  %d = stablehlo.constant dense<2> : tensor<16xi64>
+  %0 = stablehlo.reshape %x : (tensor<4x4xi64>) -> tensor<16xi64>
+  %1 = stablehlo.multiply %0, %c : tensor<16xi64>
+  %2 = stablehlo.add %1, %d : tensor<16xi64>
   %3 = "stablehlo.sort"(%2) ({
-  ^bb0(%a: tensor<i32>, %b: tensor<i32>):
-    %4 = stablehlo.compare LT, %a, %b : (tensor<i32>, tensor<i32>) -> tensor<i1>
+  ^bb0(%a: tensor<i64>, %b: tensor<i64>):
+    %4 = stablehlo.compare LT, %a, %b : (tensor<i64>, tensor<i64>) -> tensor<i1>
     stablehlo.return %4 : tensor<i1>
-  }) {dimension = 0 : i64} : (tensor<16xi32>) -> tensor<16xi32>
-  %5 = stablehlo.slice %3 [0:4] : (tensor<16xi32>) -> tensor<4xi32>
-  return %1, %5 : tensor<16xi32>, tensor<4xi32>
+  }) {dimension = 0 : i64} : (tensor<16xi64>) -> tensor<16xi64>
+  %5 = stablehlo.slice %3 [0:4] : (tensor<16xi64>) -> tensor<4xi64>
+  return %1, %5 : tensor<16xi64>, tensor<4xi64>
 }
 // =>
 module {
-  func.func public @main(%arg0: tensor<4x4xi32>) -> (tensor<16xi32>, tensor<4xi32>) {
-    %c = stablehlo.constant {farcall.places = ["const0"]} dense<2> : tensor<16xi32>
-    %c_0 = stablehlo.constant {farcall.places = ["const0"]} dense<2> : tensor<16xi32>
-    %0 = stablehlo.reshape %arg0 {farcall.places = ["in0"]} : (tensor<4x4xi32>) -> tensor<16xi32>
-    %1 = stablehlo.multiply %0, %c {farcall.places = ["out0"]} : tensor<16xi32>
-    %2 = stablehlo.add %1, %c_0 {farcall.places = ["arena[0..64]"]} : tensor<16xi32>
+  func.func public @main(%arg0: tensor<4x4xi64>) -> (tensor<16xi64>, tensor<4xi64>) {
+    %c = stablehlo.constant {farcall.places = ["const0"]} dense<2> : tensor<16xi64>
+    %c_0 = stablehlo.constant {farcall.places = ["const0"]} dense<2> : tensor<16xi64>
+    %0 = stablehlo.reshape %arg0 {farcall.places = ["in0"]} : (tensor<4x4xi64>) -> tensor<16xi64>
+    %1 = stablehlo.multiply %0, %c {farcall.places = ["out0"]} : tensor<16xi64>
+    %2 = stablehlo.add %1, %c_0 {farcall.places = ["arena[0..128]"]} : tensor<16xi64>
     %3 = "stablehlo.sort"(%2) <{dimension = 0 : i64}> ({
-    ^bb0(%arg1: tensor<i32>, %arg2: tensor<i32>):
-      %5 = stablehlo.compare LT, %arg1, %arg2 : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    ^bb0(%arg1: tensor<i64>, %arg2: tensor<i64>):
+      %5 = stablehlo.compare LT, %arg1, %arg2 : (tensor<i64>, tensor<i64>) -> tensor<i1>
       stablehlo.return %5 : tensor<i1>
-    }) {farcall.places = ["arena[0..64]"], farcall.scratch = "stack[0..128]"} : (tensor<16xi32>) -> tensor<16xi32>
-    %4 = stablehlo.slice %3 [0:4] {farcall.places = ["out1"]} : (tensor<16xi32>) -> tensor<4xi32>
-    return %1, %4 : tensor<16xi32>, tensor<4xi32>
+    }) {farcall.places = ["arena[0..128]"], farcall.scratch = "stack[0..256]"} : (tensor<16xi64>) -> tensor<16xi64>
+    %4 = stablehlo.slice %3 [0:4] {farcall.places = ["out1"]} : (tensor<16xi64>) -> tensor<4xi64>
+    return %1, %4 : tensor<16xi64>, tensor<4xi64>
   }
 }
 // -----

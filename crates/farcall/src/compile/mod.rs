@@ -112,7 +112,7 @@ pub(crate) fn compile(
     let cx = passes::Context {
         fuses,
         reduces,
-        by_rows: choose::has_kernel,
+        computes: choose::has_kernel,
         ..passes::Context::new(options.numerics)
     };
     pipeline::run(&mut form, options.passes, &cx, &mut |name, form| after(&Stage::new(name, form)));

@@ -1,5 +1,6 @@
 //! Fusions of operations on corresponding elements, and of reductions of rows: one tile program for all of them. Those with
-//! products in them are computed by blocks of rows ([`by_rows`]), or are a product that is written transposed.
+//! products in them are computed by blocks of rows ([`by_rows`]), or are a product that is written transposed; those of
+//! movements alone are one movement ([`moves`]).
 
 use farcall_ir::middle::rows;
 use farcall_ir::{DType, Op, TensorType};
@@ -8,9 +9,9 @@ use smallvec::SmallVec;
 use super::args::Prepared;
 use super::body::{Body, BodyInst};
 use super::reduce::{self, Combine};
-use super::{InPlace, Kernel, Request, by_rows, dot, elementwise, short_name, tile};
+use super::{InPlace, Kernel, Request, by_rows, dot, elementwise, moves, short_name, tile};
 
-/// What the passes `fuse` and `products` have put together.
+/// What the passes `fuse`, `products` and `moves` have put together.
 pub(super) static KERNEL: Kernel = Kernel { name: "fusion", prepare, in_place, describe };
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
@@ -24,7 +25,8 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     if body.insts.iter().any(|inst| matches!(inst.op, Op::DotGeneral(_))) {
         return by_rows::prepare(body);
     }
-    tiles(request.inputs, body, request.outputs)
+    let moved = if moves::are_all(body) { moves::prepare(body) } else { None };
+    moved.or_else(|| tiles(request.inputs, body, request.outputs))
 }
 
 /// What computes a fusion without products.
@@ -62,6 +64,9 @@ pub(super) fn in_place(bodies: &[Body]) -> InPlace {
     let [body] = bodies else { return InPlace::Nowhere };
     if body.insts.iter().any(|inst| matches!(inst.op, Op::DotGeneral(_))) {
         return by_rows::in_place(body);
+    }
+    if moves::are_all(body) {
+        return InPlace::Nowhere;
     }
     let moved = body.insts.iter().filter(|inst| inst.op.moves_elements());
     let mut inputs: SmallVec<_> =

@@ -4,7 +4,7 @@ use farcall_ir::op::Gather;
 use farcall_ir::{Op, TensorType};
 
 use super::args::{Args, Prepared};
-use super::index::{Batch, Reader, Starts};
+use super::index::{Batch, Entry, Reader, Starts};
 use super::movement::{Axis, Movement, row_major};
 use super::{Kernel, Request, apart, nothing};
 
@@ -90,8 +90,11 @@ impl Slices {
         });
         let batch: Vec<Batch> = batch.collect::<Option<_>>()?;
 
-        let entries = g.start_index_map.iter().map(|d| Some((limit(*d)?, x_strides[*d])));
-        let entries: Vec<(usize, usize)> = entries.collect::<Option<_>>()?;
+        let entries = g.start_index_map.iter().enumerate().map(|(i, d)| {
+            let wrap = g.wrap.get(i).copied().unwrap_or(0);
+            Some(Entry { limit: limit(*d)?, stride: x_strides[*d], wrap })
+        });
+        let entries: Vec<Entry> = entries.collect::<Option<_>>()?;
         let twice = |(i, d): (usize, &usize)| g.start_index_map[..i].contains(d);
         let length = indices.sizes().get(g.index_vector_dim).copied().unwrap_or(1);
         if length != entries.len() || g.start_index_map.iter().enumerate().any(twice) {
@@ -110,8 +113,7 @@ impl Slices {
         let far = |start: Option<usize>, each: &dyn Fn(&Batch) -> usize| {
             batch.iter().try_fold(start?, |n, b| n.checked_add(b.size.checked_sub(1)?.checked_mul(each(b))?))
         };
-        let starts =
-            entries.iter().try_fold(0usize, |n, (limit, stride)| n.checked_add(limit.checked_mul(*stride)?));
+        let starts = entries.iter().try_fold(0usize, |n, e| n.checked_add(e.limit.checked_mul(e.stride)?));
         let (src, dst) = (far(starts, &|b| b.operand), far(Some(0), &|b| b.slices));
         let empty = batch.iter().any(|b| b.size == 0);
         if !empty && !slice.fits([x, y], [src?, dst?]) {

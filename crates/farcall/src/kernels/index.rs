@@ -16,9 +16,19 @@ pub(super) struct Reader {
     size: usize,
 }
 
-/// Moves positions by entries of as many index vectors, each `step` after the one before. An entry comes with the
-/// largest value with which the slice lies inside, and the stride in the operand.
-type Read = unsafe fn(entries: *const u8, step: usize, entry: (usize, usize), positions: &mut [usize]);
+/// Moves positions by entries of as many index vectors, each `step` after the one before.
+type Read = unsafe fn(entries: *const u8, step: usize, entry: Entry, positions: &mut [usize]);
+
+/// What an entry of an index means.
+#[derive(Clone, Copy)]
+pub(super) struct Entry {
+    /// The largest value with which the slice lies inside.
+    pub(super) limit: usize,
+    /// Distance in the operand.
+    pub(super) stride: usize,
+    /// What is added if it is negative.
+    pub(super) wrap: usize,
+}
 
 /// The position of a slice that does not lie inside as a whole.
 pub(super) const OUTSIDE: usize = usize::MAX;
@@ -42,10 +52,12 @@ impl Reader {
 unsafe fn read<T: Integer, const DROPPING: bool>(
     entries: *const u8,
     step: usize,
-    (limit, stride): (usize, usize),
+    Entry { limit, stride, wrap }: Entry,
     at: &mut [usize],
 ) {
+    let wrap = T::from_index(wrap);
     let moved = |at: usize, index: T| {
+        let index = if index.is_below_zero() { index.add(wrap) } else { index };
         let moved = at.wrapping_add(index.clamp_index(limit) * stride);
         let inside = !index.is_below_zero() & (index.clamp_index(OUTSIDE) <= limit) & (at != OUTSIDE);
         if inside || !DROPPING { moved } else { OUTSIDE }
@@ -87,8 +99,8 @@ pub(super) struct Starts {
     /// The dimensions of the indices, but for that along which the entries of one lie; those that can be walked as one
     /// joined.
     batch: Vec<Batch>,
-    /// Per entry of an index: the largest value with which the slice lies inside, and the stride in the operand.
-    entries: Vec<(usize, usize)>,
+    /// What each entry of an index means.
+    entries: Vec<Entry>,
     /// Distance of the entries.
     distance: usize,
 }
@@ -130,7 +142,7 @@ impl Slices {
 
 impl Starts {
     /// For these dimensions, from outer to inner.
-    pub(super) fn new(batch: Vec<Batch>, entries: Vec<(usize, usize)>, distance: usize) -> Starts {
+    pub(super) fn new(batch: Vec<Batch>, entries: Vec<Entry>, distance: usize) -> Starts {
         let mut joined: Vec<Batch> = Vec::with_capacity(batch.len());
         for inner in batch.into_iter().filter(|b| b.size != 1) {
             match joined.last_mut() {

@@ -41,6 +41,7 @@ mod math;
 mod minifloat;
 mod mix;
 mod movement;
+mod moves;
 #[cfg(all(target_arch = "x86_64", unix))]
 mod native;
 #[cfg(not(all(target_arch = "x86_64", unix)))]

@@ -3,8 +3,8 @@
 use farcall_ir::TensorType;
 
 use super::args::Prepared;
-use super::squares;
 use super::types::by_size;
+use super::{squares, straight_line};
 
 /// Elements of one side of the square that a transposition moves at once.
 const TILE: usize = 16;
@@ -96,15 +96,6 @@ impl Movement {
         (0..axis.size).step_by(chunk).map(part).collect()
     }
 
-    /// What moves elements of so many bytes from input 0 to output 0.
-    pub(super) fn prepared(&self, size: usize) -> Prepared {
-        let parts = self.parts(size);
-        Prepared::in_tasks(parts.len(), move |args, task| {
-            // SAFETY: tensors of the types that the movement was made for, which are apart; tasks have different parts.
-            unsafe { parts[task].run(args.input_ptr(0), args.output_ptr(0)) };
-        })
-    }
-
     /// True if no element is moved.
     fn is_empty(&self) -> bool {
         self.axes.iter().any(|a| a.size == 0)
@@ -167,6 +158,26 @@ impl Movement {
         // SAFETY: the caller's promise.
         unsafe { (self.run)(self, src, dst, shift) };
     }
+}
+
+/// What moves elements of inputs to the only output, of this type, each with a movement.
+pub(super) fn moved(all: impl IntoIterator<Item = (usize, Movement)>, to: &TensorType) -> Option<Prepared> {
+    let (size, bytes) = (to.dtype.size(), to.bytes()?);
+    if bytes <= straight_line::SMALL {
+        return straight_line::movements(size, all);
+    }
+    let parts = |(input, movement): (usize, Movement)| {
+        movement.parts(size).into_iter().map(move |part| (input, part))
+    };
+    let parts: Vec<(usize, Movement)> = all.into_iter().flat_map(parts).collect();
+    let tasks = (bytes / LEAST).clamp(1, TASKS);
+    let share = parts.len().div_ceil(tasks).max(1);
+    Some(Prepared::in_tasks(parts.len().div_ceil(share), move |args, task| {
+        for (input, part) in parts.iter().skip(task * share).take(share) {
+            // SAFETY: tensors of the types that the movement was made for, which are apart; tasks have different parts.
+            unsafe { part.run(args.input_ptr(*input), args.output_ptr(0)) };
+        }
+    }))
 }
 
 /// Joins axes that can be walked as one.

@@ -5,7 +5,7 @@ use farcall_ir::{Op, TensorType};
 
 use super::args::Prepared;
 use super::movement::{self, Movement, fill, row_major};
-use super::{Kernel, Request, apart, nothing, straight_line};
+use super::{Kernel, Request, apart, nothing};
 
 pub(super) static BROADCAST: Kernel = kernel("broadcast", |r| match r.op {
     Op::BroadcastInDim { dims } => one(r, |from, to| broadcast(from, to, dims)),
@@ -38,10 +38,7 @@ fn one(
 ) -> Option<Prepared> {
     let ([from], [to]) = (request.inputs, request.outputs) else { return None };
     let movement = movement(from, to).filter(|_| from.dtype == to.dtype)?;
-    if to.bytes().is_some_and(|n| n <= straight_line::SMALL) {
-        return straight_line::movements(to.dtype.size(), [(0, movement)]);
-    }
-    Some(movement.prepared(to.dtype.size()))
+    movement::moved([(0, movement)], to)
 }
 
 fn broadcast(from: &TensorType, to: &TensorType, dims: &[usize]) -> Option<Movement> {

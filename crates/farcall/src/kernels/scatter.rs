@@ -3,7 +3,7 @@
 //!
 //! Updates of one element come in row-major order of the indices. Where windows are rows, tasks share the rows of the
 //! result: each goes through all indices in order, and applies the updates of its own rows. Where the result is larger than a
-//! cache, a task puts the updates of each row together first, so that it reads and writes a row once.
+//! cache, it does so for one part of them after the other, so that the result is read and written once.
 
 use std::ops::{Range, RangeInclusive};
 use std::sync::atomic::{Ordering, compiler_fence};
@@ -13,7 +13,7 @@ use farcall_ir::{DType, Op, TensorType};
 
 use super::args::{Args, Prepared};
 use super::body::Body;
-use super::index::{self, Batch, OUTSIDE, Reader, Starts};
+use super::index::{self, Batch, Entry, OUTSIDE, Reader, Starts};
 use super::movement::row_major;
 use super::number::{Integer, Number};
 use super::reduce::Combine;
@@ -39,8 +39,10 @@ const MOST_TASKS: usize = 4;
 const LARGE: usize = 8 << 20;
 const WIDE: usize = 128;
 const UPDATES: RangeInclusive<usize> = 1..=8;
-/// How many updates ahead a row of them is brought into the cache.
-const AHEAD: usize = 8;
+/// Bytes of a part of a large result, which a cache holds while all its updates are applied.
+const PART: usize = 1 << 20;
+/// Bytes of a row that are brought into the cache before it is taken. The processor brings what follows.
+const FETCHED: usize = 512;
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let (Op::Scatter(s), [body]) = (request.op, request.bodies) else { return None };
@@ -170,8 +172,11 @@ impl Windows {
         let batch: Vec<Batch> = batch.collect::<Option<_>>()?;
 
         let indexed = &s.scatter_dims_to_operand_dims;
-        let entries = indexed.iter().map(|d| Some((limit(*d)?, *x_strides.get(*d)?)));
-        let entries: Vec<(usize, usize)> = entries.collect::<Option<_>>()?;
+        let entries = indexed.iter().enumerate().map(|(i, d)| {
+            let wrap = s.wrap.get(i).copied().unwrap_or(0);
+            Some(Entry { limit: limit(*d)?, stride: *x_strides.get(*d)?, wrap })
+        });
+        let entries: Vec<Entry> = entries.collect::<Option<_>>()?;
         let twice = |(i, d): (usize, &usize)| {
             indexed[..i].contains(d) || s.input_batching_dims.contains(d) || sizes.get(*d).is_none()
         };
@@ -193,7 +198,7 @@ impl Windows {
         let window = joined(window);
         let apart = indexed.iter().all(|d| sizes[*d] == 1) && matches!(window[..], [] | [(_, 1, 1)]);
         let whole = size > 0 && x.elements()?.is_multiple_of(size);
-        let mut multiples = entries.iter().map(|e| e.1).chain(batch.iter().map(|b| b.operand));
+        let mut multiples = entries.iter().map(|e| e.stride).chain(batch.iter().map(|b| b.operand));
         let rows = apart && whole && multiples.all(|stride| stride.is_multiple_of(size));
         let distance = i_strides.get(s.index_vector_dim).copied().unwrap_or(0);
         let starts = Starts::new(batch, entries, distance);
@@ -223,58 +228,33 @@ fn prepared<T: Copy + 'static>(
     let elements = x.elements()?;
     let size = windows.size;
     let updates = windows.starts.count().saturating_mul(size);
-    let (bytes, numbered) = (size_of::<T>(), u32::try_from(elements.max(updates)).is_ok());
-    let worth =
-        elements * bytes >= LARGE && size * bytes >= WIDE && UPDATES.contains(&(updates * 4 / elements));
-    if windows.rows && numbered && worth {
-        return row_by_row::<T>(windows, elements, combine);
-    }
-    let tasks = if windows.rows && updates >= TASK { (size / COLUMNS).clamp(1, MOST_TASKS) } else { 1 };
-    let rows = elements / size.max(1);
+    // Without rows, all elements are one.
+    let row = if windows.rows { size } else { elements.max(1) };
+    let (rows, bytes) = (elements / row, row.saturating_mul(size_of::<T>()));
+    let large = rows.saturating_mul(bytes) >= LARGE && bytes >= WIDE;
+    let in_parts = windows.rows && large && UPDATES.contains(&(updates.saturating_mul(4) / elements.max(1)));
+    let tasks = match windows.rows {
+        true if in_parts => rows.min(MOST_TASKS),
+        true if updates >= TASK => (size / COLUMNS).clamp(1, MOST_TASKS),
+        _ => 1,
+    };
+    let share = rows.div_ceil(tasks);
+    let part = if in_parts { (PART / bytes).max(1) } else { share.max(1) };
     let work = move |args: &Args<'_>, task: usize| {
-        let own = match tasks {
-            1 => 0..elements,
-            _ => rows * task / tasks * size..rows * (task + 1) / tasks * size,
-        };
-        copy::<T>(args, own.start, own.len());
-        if updates > 0 {
-            vectorized(
-                #[inline(always)]
-                || windows.apply::<T>(args, own, combine),
-            );
+        let own = (task * share).min(rows)..((task + 1) * share).min(rows);
+        for first in own.clone().step_by(part) {
+            let own = first * row..own.end.min(first + part) * row;
+            copy::<T>(args, own.start, own.len());
+            if updates > 0 {
+                vectorized(
+                    #[inline(always)]
+                    || windows.apply::<T>(args, own, in_parts, combine),
+                );
+            }
         }
     };
     let prepared = Prepared::in_tasks(tasks, work);
     Some(if elements.max(updates) < SLOW { prepared } else { prepared.slow() })
-}
-
-/// For results that are larger than a cache.
-fn row_by_row<T: Copy + 'static>(
-    windows: Windows,
-    elements: usize,
-    combine: impl Fn(T, T) -> T + Copy + Send + Sync + 'static,
-) -> Option<Prepared> {
-    let (rows, count) = (elements / windows.size, windows.starts.count());
-    let tasks = rows.min(MOST_TASKS);
-    let share = rows.div_ceil(tasks);
-    // Where the updates of each row end, and the updates.
-    let words = share.checked_add(count)?;
-    let scratch = tasks.checked_mul(words)?.checked_mul(size_of::<u32>())?;
-    let work = move |args: &Args<'_>, task: usize| {
-        let own = (task * share).min(rows)..((task + 1) * share).min(rows);
-        // SAFETY: there is scratch memory for the words of each task, which nothing else refers to.
-        let memory = unsafe {
-            let first = args.ptr::<u32>(args.scratch_place()).add(task * words);
-            std::slice::from_raw_parts_mut(first, words)
-        };
-        let (ends, order) = memory.split_at_mut(own.len());
-        windows.sort(args.input_ptr(1), own.start, ends, order);
-        vectorized(
-            #[inline(always)]
-            || windows.apply_sorted::<T>(args, own.start, ends, order, combine),
-        );
-    };
-    Some(Prepared::in_tasks(tasks, work).with_scratch(scratch).slow())
 }
 
 /// Copies elements of the operand to the result, if that is not in its place.
@@ -287,9 +267,16 @@ fn copy<T: Copy>(args: &Args<'_>, first: usize, count: usize) {
 }
 
 impl Windows {
-    /// Applies the updates to these elements, all of them unless windows are rows.
+    /// Applies the updates to these elements, all of them unless windows are rows. Of a part of them, which is in a cache, the
+    /// updates lie apart.
     #[inline(always)]
-    fn apply<T: Copy>(&self, args: &Args<'_>, own: Range<usize>, combine: impl Fn(T, T) -> T + Copy) {
+    fn apply<T: Copy>(
+        &self,
+        args: &Args<'_>,
+        own: Range<usize>,
+        in_parts: bool,
+        combine: impl Fn(T, T) -> T + Copy,
+    ) {
         let (indices, updates) = (args.input_ptr::<u8>(1), args.input_ptr::<T>(2));
         let out = args.output_ptr::<T>(0);
         macro_rules! blocks {
@@ -319,6 +306,22 @@ impl Windows {
         }
         match self.window[..] {
             [] => each!(to, from => to.write(combine(to.read(), from.read()))),
+            [(n, 1, 1)] if in_parts => {
+                let (mut chosen, mut rows, mut number) = ([0; index::BLOCK], [Rows::new(), Rows::new()], 0);
+                blocks!(positions, slices => {
+                    let next = &mut rows[number % 2];
+                    next.count = choose(positions, &own, &mut chosen);
+                    for (row, i) in next.rows.iter_mut().zip(&chosen[..next.count]) {
+                        *row = (positions[*i], slices.at(*i));
+                        fetch(n, updates.wrapping_add(row.1));
+                    }
+                    number += 1;
+                    // Those of the block before, which are near by now.
+                    rows[number % 2].update(n, out, updates, combine);
+                });
+                // SAFETY: rows of the result, which lie inside as a whole, and their updates.
+                unsafe { rows[(number + 1) % 2].update(n, out, updates, combine) };
+            }
             [(n, 1, 1)] => {
                 let mut chosen = [0; index::BLOCK];
                 blocks!(positions, slices => {
@@ -333,108 +336,41 @@ impl Windows {
     }
 }
 
-impl Windows {
-    /// Puts the updates of the rows from `first` on together, each in the order of the indices: their first elements go to
-    /// `order`, and where those of each row end to `ends`.
-    fn sort(&self, indices: *const u8, first: usize, ends: &mut [u32], order: &mut [u32]) {
-        ends.fill(0);
-        self.own(indices, first, ends.len(), |row, _| ends[row] += 1);
-        let mut total = 0;
-        for end in ends.iter_mut() {
-            total += std::mem::replace(end, total);
-        }
-        self.own(indices, first, ends.len(), |row, update| {
-            order[ends[row] as usize] = update as u32;
-            ends[row] += 1;
-        });
+/// Rows of the result and of the updates, by their first elements.
+struct Rows {
+    rows: [(usize, usize); index::BLOCK],
+    count: usize,
+}
+
+impl Rows {
+    fn new() -> Rows {
+        Rows { rows: [(0, 0); index::BLOCK], count: 0 }
     }
 
-    /// Calls `f` with each update of so many rows from `first` on: the number of its row among them, and its first element.
+    /// Updates them.
+    ///
+    /// # Safety
+    /// They have `n` elements, in tensors that are apart.
     #[inline(always)]
-    fn own(&self, indices: *const u8, first: usize, rows: usize, mut f: impl FnMut(usize, usize)) {
-        let (own, mut chosen) = (first * self.size..(first + rows) * self.size, [0; index::BLOCK]);
-        // SAFETY: index vectors among the indices.
-        unsafe {
-            self.starts.each(0..self.starts.count(), self.reader, indices, |positions, slices| {
-                let count = choose(positions, &own, &mut chosen);
-                for i in &chosen[..count] {
-                    let row = (positions[*i] - own.start) as u32 / self.size as u32;
-                    f(row as usize, slices.at(*i));
-                }
-            });
-        }
-    }
-
-    /// Writes the rows from `first` on, with their updates.
-    #[inline(always)]
-    fn apply_sorted<T: Copy>(
+    unsafe fn update<T: Copy>(
         &self,
-        args: &Args<'_>,
-        first: usize,
-        ends: &[u32],
-        order: &[u32],
+        n: usize,
+        out: *mut T,
+        updates: *const T,
         combine: impl Fn(T, T) -> T + Copy,
     ) {
-        let (x, updates, out) = (args.input_ptr::<T>(0), args.input_ptr::<T>(2), args.output_ptr::<T>(0));
-        let (n, mut begin) = (self.size, 0);
-        for (row, end) in ends.iter().enumerate() {
-            let end = *end as usize;
-            for next in order.iter().skip(begin + AHEAD).take(end - begin) {
-                let next = updates.wrapping_add(*next as usize);
-                (0..n * size_of::<T>())
-                    .step_by(LINE)
-                    .for_each(|i| prefetch(next.cast::<u8>().wrapping_add(i), false));
-            }
-            let at = (first + row) * n;
-            if begin == end && std::ptr::eq(x, out) {
-                continue;
-            }
-            // SAFETY: a row of operand and result, and updates of it.
-            unsafe { combined_row(n, x.add(at), out.add(at), updates, &order[begin..end], combine) };
-            begin = end;
+        for (to, from) in &self.rows[..self.count] {
+            // SAFETY: the caller's promise.
+            unsafe { row(n, out.add(*to), updates.add(*from), combine) };
         }
     }
 }
 
-/// Writes a row with its updates, which begin at these elements.
-///
-/// # Safety
-/// There are `n` elements of each; what is written is apart from the updates, and from what is read or in its place.
+/// Brings the first elements of a row near.
 #[inline(always)]
-unsafe fn combined_row<T: Copy>(
-    n: usize,
-    from: *const T,
-    to: *mut T,
-    updates: *const T,
-    all: &[u32],
-    combine: impl Fn(T, T) -> T,
-) {
-    let blocks = n / BLOCK;
-    for k in 0..blocks {
-        // SAFETY: the caller's promise.
-        let block = |x: *const T| unsafe { x.add(k * BLOCK).cast::<[T; BLOCK]>().read() };
-        let mut values = block(from);
-        for update in all {
-            // SAFETY: the caller's promise.
-            let by = block(unsafe { updates.add(*update as usize) });
-            // Not by an iterator, whose functions would be calls if they were not inlined.
-            let mut i = 0;
-            while i < BLOCK {
-                values[i] = combine(values[i], by[i]);
-                i += 1;
-            }
-        }
-        // SAFETY: the caller's promise.
-        unsafe { to.add(k * BLOCK).cast::<[T; BLOCK]>().write(values) };
-        // A loop over blocks is not to be vectorized itself.
-        compiler_fence(Ordering::SeqCst);
-    }
-    for i in blocks * BLOCK..n {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let values = all.iter().map(|update| updates.add(*update as usize + i).read());
-            to.add(i).write(values.fold(from.add(i).read(), &combine));
-        }
+fn fetch<T>(n: usize, row: *const T) {
+    for i in (0..(n * size_of::<T>()).min(FETCHED)).step_by(LINE) {
+        prefetch(row.cast::<u8>().wrapping_add(i), false);
     }
 }
 

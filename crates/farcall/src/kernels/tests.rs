@@ -130,6 +130,7 @@ const QUESTIONS: &[fn(&mut Random, Start) -> Question] = &[
         (Op::Concatenate { dim: r.below(3) }, vec![], vec![a, b], vec![s.x])
     },
     slices,
+    repeats,
     padding,
     pad,
     |r, s| {
@@ -276,6 +277,33 @@ fn slices(r: &mut Random, Start { rank, x, y, .. }: Start) -> Question {
     (Op::Fusion, vec![body], vec![x, y], vec![whole])
 }
 
+/// A fusion that repeats an operand, merges two dimensions of that, and takes another operand after it.
+fn repeats(r: &mut Random, Start { dtype, rank, x, y }: Start) -> Question {
+    let at = r.below(rank + 1);
+    let mut repeated = x.sizes().to_vec();
+    repeated.insert(at, r.below(4));
+    let merged = r.below(rank + 1);
+    let mut sizes = repeated.clone();
+    if merged < rank {
+        let size = sizes.remove(merged);
+        sizes[merged] = sizes[merged].saturating_mul(size);
+    }
+    let dim = r.below(3);
+    let mut whole = sizes.clone();
+    if let (Some(size), Some(more)) = (whole.get_mut(dim), y.sizes().get(dim)) {
+        *size = size.saturating_add(*more);
+    }
+    let [repeated, reshaped, whole] = [repeated, sizes, whole].map(|sizes| TensorType::new(dtype, sizes));
+    let dims = (0..=rank).filter(|d| *d != at || r.below(20) == 0).collect();
+    let insts = vec![
+        BodyInst { op: Op::BroadcastInDim { dims }, operands: vec![0], ty: repeated, reducer: None },
+        BodyInst { op: Op::Reshape, operands: vec![2], ty: reshaped, reducer: None },
+        BodyInst { op: Op::Concatenate { dim }, operands: vec![3, 1], ty: whole.clone(), reducer: None },
+    ];
+    let body = Body { args: vec![x.clone(), y.clone()], insts, returned: vec![4] };
+    (Op::Fusion, vec![body], vec![x, y], vec![whole])
+}
+
 /// A fusion that takes an operand with padding.
 fn padding(r: &mut Random, start: Start) -> Question {
     let (pad, _, mut inputs, outputs) = pad(r, start);
@@ -388,6 +416,12 @@ fn rng_bit_generator(r: &mut Random, Start { y, .. }: Start) -> Question {
     (Op::RngBitGenerator(algorithm), vec![], vec![state.clone()], vec![state, y])
 }
 
+/// What is added to negative indices, right or wrong.
+fn wrap(r: &mut Random) -> Vec<usize> {
+    let n = r.below(3);
+    r.list(n, |r| [0, 2, 5, usize::MAX][r.below(4)])
+}
+
 fn gather(r: &mut Random, Start { rank, x, .. }: Start) -> Question {
     let indices = r.ty(DType::S32, 2);
     let collapsed = r.dims(rank);
@@ -399,6 +433,7 @@ fn gather(r: &mut Random, Start { rank, x, .. }: Start) -> Question {
         start_index_map: r.dims(rank),
         index_vector_dim: 1,
         slice_sizes: slices,
+        wrap: wrap(r),
         ..Gather::default()
     };
     let y = x.with_sizes([vec![indices.sizes()[0]], kept].concat());
@@ -484,6 +519,7 @@ fn scatter(r: &mut Random, Start { dtype, rank, x, .. }: Start) -> Question {
         inserted_window_dims: inserted,
         scatter_dims_to_operand_dims: r.dims(rank),
         index_vector_dim: 1,
+        wrap: wrap(r),
         ..Scatter::default()
     };
     let updates = x.with_sizes([vec![indices.sizes()[0]], kept].concat());

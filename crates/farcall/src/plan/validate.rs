@@ -354,15 +354,15 @@ mod tests {
   return %0 : tensor<2xf32>
 }";
 
-    const SORT: &str = "func.func @main(%x: tensor<4xi32>) -> tensor<4xi32> {
-  %y = stablehlo.add %x, %x : tensor<4xi32>
+    const SORT: &str = "func.func @main(%x: tensor<4xi64>) -> tensor<4xi64> {
+  %y = stablehlo.add %x, %x : tensor<4xi64>
   %0 = \"stablehlo.sort\"(%y) ({
-  ^bb0(%a: tensor<i32>, %b: tensor<i32>):
-    %c = stablehlo.compare LT, %a, %b : (tensor<i32>, tensor<i32>) -> tensor<i1>
+  ^bb0(%a: tensor<i64>, %b: tensor<i64>):
+    %c = stablehlo.compare LT, %a, %b : (tensor<i64>, tensor<i64>) -> tensor<i1>
     stablehlo.return %c : tensor<i1>
-  }) {dimension = 0 : i64} : (tensor<4xi32>) -> tensor<4xi32>
-  %1 = stablehlo.reverse %0, dims = [0] : tensor<4xi32>
-  return %1 : tensor<4xi32>
+  }) {dimension = 0 : i64} : (tensor<4xi64>) -> tensor<4xi64>
+  %1 = stablehlo.reverse %0, dims = [0] : tensor<4xi64>
+  return %1 : tensor<4xi64>
 }";
 
     #[test]
@@ -433,7 +433,7 @@ mod tests {
             &|plan| on_stack(&mut plan.results[0].slice),
         ];
         for change in changes {
-            assert_eq!(changed(SORT, change), "stack[0..16] holds a value");
+            assert_eq!(changed(SORT, change), "stack[0..32] holds a value");
         }
     }
 

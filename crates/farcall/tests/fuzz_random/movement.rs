@@ -1,6 +1,6 @@
 //! Constants, movement of elements, indices that are data.
 
-use farcall::ir::op::{Gather, Pad, Scatter, Slice};
+use farcall::ir::op::{Binary, Compare, Direction, Gather, Pad, Scatter, Slice};
 use farcall::ir::{DType, NewInst, Op, TensorType, ValueId};
 
 use super::generate::{Gen, Meta, Need};
@@ -295,17 +295,32 @@ fn real_dynamic_slice(g: &mut Gen) -> Option<()> {
 
 /// Indices, some of them outside.
 fn indices(g: &mut Gen, dims: Vec<usize>) -> ValueId {
-    let ty = TensorType::new(g.r.pick(&[DType::S32, DType::S64, DType::U32]), dims);
-    if let Some(there) = g.find(|t, m| *t == ty && m.exact) {
-        return there;
-    }
-    let numbers: Vec<i64> = (0..ty.elements().unwrap_or(0))
-        .map(|_| {
-            let low = i64::from(!ty.dtype.is_unsigned_integer());
-            g.r.below(7) as i64 - low
-        })
-        .collect();
-    g.numbers(ty.dtype, ty.sizes().to_vec(), &numbers)
+    let ty = TensorType::new(g.r.pick(&[DType::S32, DType::S64, DType::U32, DType::S8]), dims);
+    let found = match g.find(|t, m| *t == ty && m.exact) {
+        Some(there) => there,
+        None => {
+            let low = if ty.dtype.is_unsigned_integer() { 0 } else { 3 };
+            let numbers: Vec<i64> =
+                (0..ty.elements().unwrap_or(0)).map(|_| g.r.below(6 + low) as i64 - low as i64).collect();
+            g.numbers(ty.dtype, ty.sizes().to_vec(), &numbers)
+        }
+    };
+    if g.r.one_in(2) { wrapped(g, found, &ty).unwrap_or(found) } else { found }
+}
+
+/// Indices that count from the end where they are negative.
+fn wrapped(g: &mut Gen, indices: ValueId, ty: &TensorType) -> Option<ValueId> {
+    let count = ty.elements()?;
+    let zeros = g.numbers(ty.dtype, ty.sizes().to_vec(), &vec![0; count]);
+    let size = g.r.below(5) as i64;
+    let sizes = g.numbers(ty.dtype, ty.sizes().to_vec(), &vec![size; count]);
+    let moved = g.value(Op::Binary(Binary::Add), &[indices, sizes], Meta::BITS)?;
+    let (direction, chosen) = match g.r.one_in(2) {
+        true => (Direction::Lt, [moved, indices]),
+        false => (Direction::Ge, [indices, moved]),
+    };
+    let pred = g.value(Op::Compare(Compare { direction, kind: None }), &[indices, zeros], Meta::BITS)?;
+    g.value(Op::Select, &[pred, chosen[0], chosen[1]], Meta::BITS)
 }
 
 /// Which dimensions are looked up, which of these are left out of a slice.
@@ -389,7 +404,7 @@ fn take(g: &mut Gen) -> Option<()> {
         start_index_map: vec![1],
         index_vector_dim: 2,
         slice_sizes,
-        indices_are_sorted: false,
+        ..Gather::default()
     };
     g.value(Op::Gather(Box::new(op)), &[x, indices], g.meta_of(x)).map(drop)
 }

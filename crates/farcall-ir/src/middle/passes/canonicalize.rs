@@ -3,7 +3,7 @@
 
 use super::{Context, Pass, each_inst};
 use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
-use crate::op::{Binary, Compare, Direction, Op, Traits};
+use crate::op::{Binary, Compare, Op, Traits};
 
 /// Canonical forms.
 pub static PASS: Pass = Pass {
@@ -33,7 +33,7 @@ fn constants_right(r: &mut Rewriter<'_>, id: InstId) {
     let swapped = vec![*b, *a];
     match inst.op() {
         Op::Compare(c) => {
-            let op = Op::Compare(Compare { direction: mirrored(c.direction), ..*c });
+            let op = Op::Compare(Compare { direction: c.direction.mirrored(), ..*c });
             r.set_operands(id, swapped);
             r.set_op(id, op);
         }
@@ -53,16 +53,6 @@ fn constants_right(r: &mut Rewriter<'_>, id: InstId) {
 fn chooses_complex(inst: Inst<'_>) -> bool {
     let complex = |v: &ValueId| inst.func().tensor(*v).is_some_and(|t| t.dtype.is_complex());
     matches!(inst.op(), Op::Binary(Binary::Maximum | Binary::Minimum)) && inst.operands().iter().any(complex)
-}
-
-fn mirrored(direction: Direction) -> Direction {
-    match direction {
-        Direction::Lt => Direction::Gt,
-        Direction::Gt => Direction::Lt,
-        Direction::Le => Direction::Ge,
-        Direction::Ge => Direction::Le,
-        same @ (Direction::Eq | Direction::Ne) => same,
-    }
 }
 
 fn is_constant(inst: Inst<'_>, value: ValueId) -> bool {

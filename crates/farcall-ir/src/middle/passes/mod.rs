@@ -14,6 +14,7 @@ pub mod fold;
 pub mod fuse;
 pub mod layouts;
 pub mod licm;
+pub mod moves;
 pub mod outer;
 pub mod products;
 pub mod recompute;
@@ -22,6 +23,7 @@ pub mod sink;
 pub mod slices;
 pub mod transposes;
 pub mod unroll;
+pub mod wraps;
 
 use crate::eval::Numerics;
 use crate::module::{Func, Inst, InstId, Region, RegionId, Rewriter, ValueId};
@@ -51,9 +53,8 @@ pub struct Context {
     pub fuses: fn(&Op, &[&TensorType], &TensorType) -> bool,
     /// Says which operations of two elements of a type can reduce the rows of what [`fuse`] computes together.
     pub reduces: fn(&Op, DType) -> bool,
-    /// Says which fusions with products in them, as [`products`] makes them, are computed by blocks of rows, or written
-    /// transposed.
-    pub by_rows: fn(Inst<'_>) -> bool,
+    /// Says which of the fusions that [`products`] and [`moves`] make have a kernel.
+    pub computes: fn(Inst<'_>) -> bool,
     /// Called with the name of each rule of [`simplify`] that has been applied, for tests.
     pub on_rule: fn(&'static str),
 }
@@ -66,7 +67,7 @@ impl Context {
             fold_limit: 1024,
             fuses: |_, _, _| false,
             reduces: |_, _| false,
-            by_rows: |_| false,
+            computes: |_| false,
             on_rule: |_| {},
         }
     }
@@ -85,6 +86,7 @@ pub static ALL: &[&Pass] = &[
     &fuse::PASS,
     &layouts::PASS,
     &licm::PASS,
+    &moves::PASS,
     &outer::PASS,
     &products::PASS,
     &recompute::PASS,
@@ -93,6 +95,7 @@ pub static ALL: &[&Pass] = &[
     &slices::PASS,
     &transposes::PASS,
     &unroll::PASS,
+    &wraps::PASS,
 ];
 
 /// The pass with a name.

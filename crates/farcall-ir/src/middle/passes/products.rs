@@ -78,7 +78,7 @@ fn without_reshapes_behind(r: &Rewriter<'_>, chain: &mut Vec<InstId>) {
 
 /// Makes instructions of which each takes what the one before makes one, in the place of the last one, if the engine
 /// computes that.
-fn join(r: &mut Rewriter<'_>, chain: &[InstId], cx: &Context) -> bool {
+pub(super) fn join(r: &mut Rewriter<'_>, chain: &[InstId], cx: &Context) -> bool {
     let func = r.func();
     let Some(last) = chain.last().map(|id| func.inst(*id)) else { return false };
     let made = |v: &ValueId| func.defining_inst(*v).is_some_and(|i| chain.contains(&i.id()));
@@ -94,7 +94,7 @@ fn join(r: &mut Rewriter<'_>, chain: &[InstId], cx: &Context) -> bool {
     let region = r.new_region(|func, region| fill(func, region, chain, &operands, &results));
     let new = NewInst::new(Op::Fusion, operands).with_regions([region]).at(span, loc);
     let joined = r.insert_before(id, new, types);
-    if !(cx.by_rows)(r.func().inst(joined)) {
+    if !(cx.computes)(r.func().inst(joined)) {
         r.erase(joined);
         return false;
     }

@@ -1,0 +1,162 @@
+//! Indices that count from the end where they are negative: what a program writes before a `gather` or a `scatter`, these
+//! do as they read them.
+//!
+//! ```text
+//! j = select(i < 0, i + n, i);  y = gather(x, j)      ──▶  y = gather(x, i), wrap [n]
+//! ```
+//!
+//! NumPy's indices are such, so JAX's programs are full of it. Wrapped indices are not stored, then. If something other
+//! than operations on elements takes them, they are made anyway, and gathers and scatters take them, too.
+
+use rustc_hash::FxHashMap;
+
+use super::simplify::number;
+use super::{Context, Pass, running_regions};
+use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
+use crate::op::{Binary, Direction, Op};
+use crate::scalar::Scalar;
+
+/// Negative indices.
+pub static PASS: Pass = Pass { name: "wraps", about: "lets gathers and scatters wrap negative indices", run };
+
+/// Operations between the wrapped indices and what takes them.
+const MOVES: usize = 4;
+
+fn run(func: &mut Func, _: &Context) {
+    let regions = running_regions(func);
+    let mut r = Rewriter::new(func);
+    for region in regions {
+        let takers = r.func().region(region).insts().filter(|inst| vectors(inst.op()).is_some());
+        let takers: Vec<InstId> = takers.map(|inst| inst.id()).collect();
+        // Those that take the same indices follow one another.
+        let mut known: FxHashMap<(ValueId, usize), Option<Indices>> = FxHashMap::default();
+        for id in takers {
+            let inst = r.func().inst(id);
+            let Some((dim, entries)) = vectors(inst.op()) else { continue };
+            let (place, value) = indices(inst);
+            let before = known.entry((value, dim)).or_insert_with(|| all(&mut r, id, value, dim, entries));
+            if let Some(before) = before {
+                wrap(&mut r, id, place, before.clone());
+            }
+        }
+    }
+}
+
+/// Indices that are not wrapped, and what is added to each entry that is negative.
+type Indices = (ValueId, Vec<usize>);
+
+/// The dimension of the index vectors of an operation that takes them as they are, and the number of their entries.
+fn vectors(op: &Op) -> Option<(usize, usize)> {
+    let (dim, map, wrap) = match op {
+        Op::Gather(g) => (g.index_vector_dim, &g.start_index_map, &g.wrap),
+        Op::Scatter(s) => (s.index_vector_dim, &s.scatter_dims_to_operand_dims, &s.wrap),
+        _ => return None,
+    };
+    wrap.is_empty().then_some((dim, map.len()))
+}
+
+/// The operand of a gather or a scatter that has the indices.
+fn indices(inst: Inst<'_>) -> (usize, ValueId) {
+    let place = inst.own_operands().len() / 2;
+    (place, inst.own_operands()[place])
+}
+
+/// Lets a gather or a scatter wrap these indices.
+fn wrap(r: &mut Rewriter<'_>, id: InstId, place: usize, (indices, wrap): Indices) {
+    let inst = r.func().inst(id);
+    let (mut op, mut operands) = (inst.op().clone(), inst.operands().to_vec());
+    match &mut op {
+        Op::Gather(g) => g.wrap = wrap,
+        Op::Scatter(s) => s.wrap = wrap,
+        _ => return,
+    }
+    operands[place] = indices;
+    r.set_op(id, op);
+    r.set_operands(id, operands);
+}
+
+/// What indices are before they are wrapped, all entries alike or each by itself.
+fn all(r: &mut Rewriter<'_>, id: InstId, indices: ValueId, dim: usize, entries: usize) -> Option<Indices> {
+    let made = r.func().defining_inst(indices)?;
+    if *made.op() != (Op::Concatenate { dim }) {
+        let (before, size) = before_wrapping(r, id, indices)?;
+        return Some((before, vec![size; entries]));
+    }
+    let parts = made.operands().to_vec();
+    let (mut before, mut wrap) = (Vec::with_capacity(parts.len()), Vec::with_capacity(entries));
+    for part in &parts {
+        let (value, size) = before_wrapping(r, id, *part).unwrap_or((*part, 0));
+        before.push(value);
+        wrap.resize(wrap.len() + r.func().tensor(*part)?.sizes()[dim], size);
+    }
+    if before == parts || !is_for_elements(r, indices) {
+        return None;
+    }
+    let ty = r.func().tensor(indices)?.clone();
+    Some((r.value_before(id, Op::Concatenate { dim }, before, ty), wrap))
+}
+
+/// What a value is before it is wrapped, in the same shape, and what is added to negative elements.
+fn before_wrapping(r: &mut Rewriter<'_>, id: InstId, value: ValueId) -> Option<(ValueId, usize)> {
+    let (mut value, mut moves) = (value, Vec::new());
+    let (mut before, size) = loop {
+        let made = r.func().defining_inst(value)?;
+        match made.op() {
+            Op::Reshape | Op::BroadcastInDim { .. } | Op::Transpose { .. } if moves.len() < MOVES => {
+                moves.push((made.op().clone(), value));
+                value = made.operands()[0];
+            }
+            Op::Select => break wrapped(made)?,
+            _ => return None,
+        }
+    };
+    if !moves.iter().map(|(_, moved)| *moved).chain([value]).all(|value| is_for_elements(r, value)) {
+        return None;
+    }
+    for (op, moved) in moves.into_iter().rev() {
+        let ty = r.func().tensor(moved)?.clone();
+        before = r.value_before(id, op, [before], ty);
+    }
+    Some((before, size))
+}
+
+/// What a selection is of: indices, and what is added to those that are negative.
+fn wrapped(select: Inst<'_>) -> Option<(ValueId, usize)> {
+    let (func, &[pred, chosen, other]) = (select.func(), select.operands()) else { return None };
+    let compared = func.defining_inst(pred)?;
+    let (Op::Compare(compare), &[a, b]) = (compared.op(), compared.operands()) else { return None };
+    let (index, direction, bound) = match (number(func, a), number(func, b)) {
+        (_, Some(Scalar::Signed(bound))) => (a, compare.direction, bound),
+        (Some(Scalar::Signed(bound)), _) => (b, compare.direction.mirrored(), bound),
+        _ => return None,
+    };
+    let (moved, kept) = match (direction, bound) {
+        (Direction::Lt, 0) | (Direction::Le, -1) => (chosen, other),
+        (Direction::Ge, 0) | (Direction::Gt, -1) => (other, chosen),
+        _ => return None,
+    };
+    let sum = func.defining_inst(moved)?;
+    let (Op::Binary(Binary::Add), &[a, b]) = (sum.op(), sum.operands()) else { return None };
+    let size = number(func, if a == index { b } else { a })?;
+    let is_sum = kept == index && (a == index || b == index);
+    match size {
+        Scalar::Signed(size) if is_sum => Some((index, usize::try_from(size).ok()?)),
+        _ => None,
+    }
+}
+
+/// True if nothing takes a value but operations on elements, what moves elements, and gathers and scatters whose indices it
+/// is.
+fn is_for_elements(r: &Rewriter<'_>, value: ValueId) -> bool {
+    r.users(value).iter().all(|user| {
+        let user = r.func().inst(*user);
+        match user.op() {
+            Op::Gather(_) | Op::Scatter(_) => {
+                let place = indices(user).0;
+                user.operands().iter().enumerate().all(|(i, operand)| (i == place) == (*operand == value))
+            }
+            Op::Reshape | Op::BroadcastInDim { .. } | Op::Transpose { .. } => true,
+            op => op.is_elementwise() || op.moves_elements(),
+        }
+    })
+}

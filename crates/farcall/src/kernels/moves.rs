@@ -1,0 +1,153 @@
+//! Movements one after the other, as the pass `moves` puts them together: broadcasts and reshapes, and a concatenation of
+//! what they make. Each element of an operand is moved at once to where it ends.
+
+use farcall_ir::{Op, TensorType};
+use smallvec::{SmallVec, smallvec};
+
+use super::args::Prepared;
+use super::body::Body;
+use super::movement::{Axis, Movement, moved, row_major};
+
+/// True if these are movements alone.
+pub(super) fn are_all(body: &Body) -> bool {
+    let is_move = |op: &Op| matches!(op, Op::BroadcastInDim { .. } | Op::Reshape | Op::Concatenate { .. });
+    !body.insts.is_empty() && body.insts.iter().all(|inst| is_move(&inst.op))
+}
+
+/// What runs a fusion of movements alone.
+pub(super) fn prepare(body: &Body) -> Option<Prepared> {
+    let [returned] = body.returned[..] else { return None };
+    let (last, before) = body.insts.split_last()?;
+    let mut views: Vec<View> = body.args.iter().enumerate().map(|(i, ty)| View::whole(i, ty)).collect();
+    for inst in before {
+        let [x] = inst.operands[..] else { return None };
+        let view = views[x].changed(&inst.op, body.ty(x)?, &inst.ty)?;
+        views.push(view);
+    }
+    (returned == views.len()).then_some(())?;
+    if let Op::Concatenate { dim } = last.op {
+        return concatenated(last.operands.iter().map(|x| &views[*x]), dim, &body.args, &last.ty);
+    }
+    let [x] = last.operands[..] else { return None };
+    let view = views[x].changed(&last.op, body.ty(x)?, &last.ty)?;
+    moved([(view.input, view.movement(&body.args[view.input], &last.ty, 0)?)], &last.ty)
+}
+
+/// What puts views of these operands one after the other, along a dimension.
+pub(super) fn concatenated<'v>(
+    views: impl Iterator<Item = &'v View>,
+    dim: usize,
+    operands: &[impl std::borrow::Borrow<TensorType>],
+    to: &TensorType,
+) -> Option<Prepared> {
+    let stride = row_major(to.sizes()).get(dim)?.unsigned_abs();
+    let (mut parts, mut at) = (Vec::new(), 0usize);
+    for view in views {
+        let movement = view.movement(operands[view.input].borrow(), to, at.checked_mul(stride)?)?;
+        parts.push((view.input, movement));
+        at = at.checked_add(view.size(dim)?)?;
+    }
+    moved(parts, to)
+}
+
+/// A tensor whose elements are those of an operand.
+#[derive(Clone)]
+pub(super) struct View {
+    input: usize,
+    dims: Vec<Axes>,
+}
+
+/// The axes that are walked for a dimension, from outer to inner: size, and stride in the operand.
+type Axes = SmallVec<[(usize, isize); 2]>;
+
+impl View {
+    /// An operand as it is.
+    pub(super) fn whole(input: usize, ty: &TensorType) -> View {
+        let axes = ty.sizes().iter().copied().zip(row_major(ty.sizes()));
+        View { input, dims: axes.map(|axis| smallvec![axis]).collect() }
+    }
+
+    /// What an operation makes of it; types are those before and after.
+    fn changed(&self, op: &Op, from: &TensorType, to: &TensorType) -> Option<View> {
+        (from.dtype == to.dtype && from.rank() == self.dims.len()).then_some(())?;
+        let dims = match op {
+            Op::Reshape => self.reshaped(to.sizes())?,
+            Op::BroadcastInDim { dims } if dims.len() == from.rank() => {
+                let dim = |(d, size): (usize, &usize)| match dims.iter().position(|x| *x == d) {
+                    Some(i) if from.sizes()[i] == *size => self.dims[i].clone(),
+                    _ => smallvec![(*size, 0)],
+                };
+                to.sizes().iter().enumerate().map(dim).collect()
+            }
+            _ => return None,
+        };
+        Some(View { input: self.input, dims })
+    }
+
+    /// Its axes in dimensions of other sizes; `None` if an axis is not a whole part of one, or one of that.
+    fn reshaped(&self, sizes: &[usize]) -> Option<Vec<Axes>> {
+        let mut axes: Vec<(usize, isize)> =
+            self.dims.iter().flatten().copied().filter(|(size, _)| *size != 1).collect();
+        axes.reverse();
+        let mut dims = Vec::with_capacity(sizes.len());
+        for size in sizes {
+            let (mut own, mut left) = (SmallVec::new(), *size);
+            (left > 0).then_some(())?;
+            while left > 1 {
+                let (n, stride) = axes.pop().filter(|(n, _)| *n > 0)?;
+                if left.is_multiple_of(n) {
+                    own.push((n, stride));
+                    left /= n;
+                } else {
+                    let inner = Some(n / left).filter(|_| n.is_multiple_of(left))?;
+                    own.push((left, stride.checked_mul(isize::try_from(inner).ok()?)?));
+                    axes.push((inner, stride));
+                    left = 1;
+                }
+            }
+            dims.push(own);
+        }
+        axes.is_empty().then_some(dims)
+    }
+
+    /// The size of a dimension.
+    fn size(&self, dim: usize) -> Option<usize> {
+        self.dims.get(dim)?.iter().try_fold(1usize, |n, (size, _)| n.checked_mul(*size))
+    }
+
+    /// The movement of its elements from the operand into a tensor, from an element on.
+    fn movement(&self, from: &TensorType, to: &TensorType, at: usize) -> Option<Movement> {
+        (from.dtype == to.dtype && self.dims.len() == to.rank()).then_some(())?;
+        let mut axes = Vec::new();
+        for (own, stride) in self.dims.iter().zip(row_major(to.sizes())) {
+            let mut dst = stride;
+            let end = axes.len();
+            for (size, src) in own.iter().rev() {
+                axes.insert(end, Axis { size: *size, src: *src, dst });
+                dst = dst.checked_mul(isize::try_from(*size).ok()?)?;
+            }
+        }
+        Movement::new([from, to], axes, [0, at])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farcall_ir::DType;
+
+    use super::*;
+
+    #[test]
+    fn axes_are_split_and_joined() {
+        let from = |sizes: &[usize]| View::whole(0, &TensorType::new(DType::F32, sizes));
+        let axes = |view: &View, sizes: &[usize]| {
+            view.reshaped(sizes).map(|dims| dims.iter().map(|own| own.to_vec()).collect::<Vec<_>>())
+        };
+        assert_eq!(axes(&from(&[4, 6]), &[24]), Some(vec![vec![(4, 6), (6, 1)]]));
+        let split = vec![vec![(2, 12)], vec![(2, 6), (3, 2)], vec![], vec![(2, 1)]];
+        assert_eq!(axes(&from(&[4, 6]), &[2, 6, 1, 2]), Some(split));
+        assert_eq!(axes(&from(&[4, 6]), &[3, 8]), None);
+        assert_eq!(axes(&from(&[4, 6]), &[4, 5]), None);
+        assert_eq!(axes(&from(&[4, 6]), &[4, 12]), None);
+    }
+}
