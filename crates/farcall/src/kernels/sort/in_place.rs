@@ -4,6 +4,7 @@
 //! Numbers that are equal and yet differ, zeros and NaNs, keep their order: if a line has such, they are moved before
 //! the others, which are sorted without them, and then where they belong.
 
+use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use super::comparator::{Key, Order};
 use super::element::Element;
 use super::order::Permute;
 use super::quick::Line;
-use super::{Begin, Operands, Shape, Sorter};
+use super::{Begin, Operands, Shape, Sorter, end};
 use crate::kernels::args::{Args, Prepared};
 use crate::kernels::simd::vectorized;
 use crate::kernels::types::dispatch;
@@ -41,7 +42,7 @@ pub(super) fn long_line(operands: Operands<'_>, keys: &[Key], shape: Shape) -> O
     if shape.length < LONG || key.may_be_unordered() {
         return None;
     }
-    dispatch!(key.dtype, [words], T => Some(Arc::new(Lines::<T>::new(operands, key, shape)?).in_tasks()))?
+    dispatch!(key.dtype, [words], T => Arc::new(Lines::<T>::new(operands, key, shape)?).in_tasks())?
 }
 
 fn key(keys: &[Key], shape: Shape) -> Option<Key> {
@@ -55,12 +56,11 @@ struct Lines<T> {
     /// Turns the order round.
     flip: u32,
     others: Option<Others>,
-    /// Bytes of scratch memory: for [`Parts`], keys, places, and room for elements.
+    /// Bytes of scratch memory: for keys, places, and room for elements.
     scratch: usize,
-    keys: usize,
     places: usize,
     room: usize,
-    element: std::marker::PhantomData<fn(T)>,
+    element: PhantomData<fn(T)>,
 }
 
 /// What goes with the keys.
@@ -95,17 +95,12 @@ impl<T: Element<Word = u32>> Lines<T> {
             }
         };
         let n = shape.length;
-        let end = |begin: usize, count: usize, size: usize| {
-            begin.checked_add(count.checked_mul(size)?)?.checked_next_multiple_of(64)
-        };
-        let keys = if n < LONG { 0 } else { end(0, 1, size_of::<Parts>())? };
-        let places = end(keys, if is_contiguous { 0 } else { n }, 4)?;
+        let places = end(0, if is_contiguous { 0 } else { n }, 4)?;
         let has_places = others.as_ref().is_some_and(|others| others.places.is_none());
         let room = end(places, if has_places { n } else { 0 }, 4)?;
         let scratch = end(room, others.as_ref().map_or(0, |others| others.permute.room(n)), 1)?;
         let flip = if key.descending { u32::MAX } else { 0 };
-        let element = std::marker::PhantomData;
-        Some(Lines { key, shape, flip, others, scratch, keys, places, room, element })
+        Some(Lines { key, shape, flip, others, scratch, places, room, element: PhantomData })
     }
 
     /// The line that begins there.
@@ -117,7 +112,7 @@ impl<T: Element<Word = u32>> Lines<T> {
         unsafe {
             let input = args.input_ptr::<T>(self.key.operand).add(begin.input);
             let output = args.output_ptr::<T>(self.key.operand).add(begin.output);
-            let keys = if self.shape.stride == 1 { output.cast() } else { scratch.add(self.keys).cast() };
+            let keys = if self.shape.stride == 1 { output.cast() } else { scratch.cast() };
             let places = match &self.others {
                 None => std::ptr::null_mut(),
                 Some(Others { places: Some(i), .. }) => args.output_ptr::<i32>(*i).add(begin.output),
@@ -139,7 +134,8 @@ impl<T: Element<Word = u32>> Lines<T> {
         T::from_total(key.cast_unsigned() ^ 1 << 31 ^ self.flip)
     }
 
-    fn in_tasks(self: Arc<Self>) -> Prepared {
+    /// [`Parts`] lie behind the other scratch memory.
+    fn in_tasks(self: Arc<Self>) -> Option<Prepared> {
         /// A phase: so many tasks, each of which gets the line and its own number.
         macro_rules! phase {
             (|$line:ident, $parts:ident, $task:ident| $work:expr) => {{
@@ -148,9 +144,12 @@ impl<T: Element<Word = u32>> Lines<T> {
                     let begin = Begin { input: 0, output: 0 };
                     // SAFETY: the only line, and its scratch memory.
                     let $line = unsafe { lines.at(args, begin, args.ptr(args.scratch_place())) };
-                    let $parts = $line.scratch.cast::<Parts>();
-                    // SAFETY: tasks of a phase read and write elements and parts of their own.
-                    unsafe { $work }
+                    // SAFETY: parts, behind the scratch memory of the line; tasks of a phase read and write elements and
+                    // parts of their own.
+                    unsafe {
+                        let $parts = $line.scratch.add(lines.scratch).cast::<Parts>();
+                        $work
+                    }
                 }
             }};
         }
@@ -197,7 +196,7 @@ impl<T: Element<Word = u32>> Lines<T> {
         if self.others.is_some() {
             all = all.then(1, phase!(|line, _parts, _task| line.permute_others()));
         }
-        all.with_scratch(self.scratch)
+        Some(all.with_scratch(end(self.scratch, 1, size_of::<Parts>())?))
     }
 }
 

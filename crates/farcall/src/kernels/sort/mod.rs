@@ -89,17 +89,17 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let stride = if elements == 0 { 0 } else { first.sizes()[dim + 1..].iter().product() };
     let shape = Shape { length, stride };
     let is_whole = part.len() == length;
-    if let Some(prepared) =
-        in_place::long_line(operands, &keys, shape).filter(|_| is_whole && elements == length)
+    if is_whole
+        && elements == length
+        && let Some(prepared) = in_place::long_line(operands, &keys, shape)
     {
         return Some(prepared);
     }
     // What is sorted as it is may turn out to be unordered.
-    let alone = match part.len() {
-        _ if is_whole => {
-            in_place::sorter(operands, &keys, shape).or_else(|| line::sorter(operands, &keys, shape))
-        }
-        _ => part::sorter(operands, &keys, shape, &part),
+    let alone = if is_whole {
+        in_place::sorter(operands, &keys, shape).or_else(|| line::sorter(operands, &keys, shape))
+    } else {
+        part::sorter(operands, &keys, shape, &part)
     };
     let by_order = match &alone {
         Some(_) if !keys.iter().any(Key::may_be_unordered) => None,
@@ -138,6 +138,12 @@ struct Operands<'a> {
     /// Those that are in no memory: their elements are numbered like those of the line. They are integers of four or eight
     /// bytes.
     counted: &'a [bool],
+}
+
+/// Where a part of scratch memory ends that begins there and has so many items of this size: aligned, so that the next
+/// one may begin.
+fn end(begin: usize, count: usize, size: usize) -> Option<usize> {
+    begin.checked_add(count.checked_mul(size)?)?.checked_next_multiple_of(64)
 }
 
 /// A way to sort lines.

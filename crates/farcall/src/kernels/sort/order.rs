@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::comparator::Key;
 use super::element::Element;
 use super::radix::{self, Keyed, Packed, Pair};
-use super::{Begin, Operands, Shape, Sorter};
+use super::{Begin, Operands, Shape, Sorter, end};
 use crate::kernels::args::Args;
 use crate::kernels::types::{by_size, dispatch};
 
@@ -174,16 +174,15 @@ struct Layout {
 
 impl Layout {
     fn new(length: usize, count: usize, merges: Option<usize>) -> Option<Layout> {
-        let part = |size: usize| length.checked_mul(size)?.checked_next_multiple_of(64);
-        let spare = part(4)?;
-        let keys = spare.checked_mul(2)?;
-        let room = keys.checked_add(part(count.checked_mul(8)?)?)?;
+        let spare = end(0, length, 4)?;
+        let keys = end(spare, length, 4)?;
+        let room = end(keys, length, count.checked_mul(8)?)?;
         if let Some(bytes) = merges {
             let end = room.checked_add(bytes)?;
             return Some(Layout { spare, keys, room, room_2: room, end });
         }
-        let room_2 = room.checked_add(part(size_of::<Pair>())?)?;
-        Some(Layout { spare, keys, room, room_2, end: room_2.checked_add(part(size_of::<Pair>())?)? })
+        let room_2 = end(room, length, size_of::<Pair>())?;
+        Some(Layout { spare, keys, room, room_2, end: end(room_2, length, size_of::<Pair>())? })
     }
 }
 

@@ -9,7 +9,7 @@ use super::comparator::{Key, Order};
 use super::element::{Element, Word};
 use super::line::Strided;
 use super::order::Permute;
-use super::{Begin, Operands, Shape, Sorter};
+use super::{Begin, Operands, Shape, Sorter, end};
 use crate::kernels::args::Args;
 use crate::kernels::select;
 use crate::kernels::simd::vectorized;
@@ -44,9 +44,6 @@ impl Part {
         let permute = Permute::of(operands, |_| true)?;
         let ranks = select::room(count, n);
         // Keys, ranks, places, and room for elements, one behind the other.
-        let end = |begin: usize, count: usize, size: usize| {
-            begin.checked_add(count.checked_mul(size)?)?.checked_next_multiple_of(64)
-        };
         let ranks_at = end(0, n, size_of::<T::Word>())?;
         let places_at = end(ranks_at, ranks, size_of::<Rank<T>>())?;
         let room_at = end(places_at, count, size_of::<u32>())?;

@@ -6,7 +6,7 @@
 
 use std::arch::x86_64::*;
 
-use super::lanes::Lanes;
+use super::lanes::{Lanes, swapped};
 
 #[derive(Clone, Copy)]
 pub(super) struct Avx2(__m256i);
@@ -67,14 +67,7 @@ impl Lanes for Avx2 {
     }
     #[inline(always)]
     unsafe fn swap<const XOR: usize>(self) -> Self {
-        let from = const {
-            let (mut from, mut i) = ([0; LANES], 0);
-            while i < LANES {
-                from[i] = (i ^ XOR) as i32;
-                i += 1;
-            }
-            from
-        };
+        let from = const { swapped::<LANES>(XOR) };
         Avx2(unsafe { _mm256_permutevar8x32_epi32(self.0, Avx2::load(from.as_ptr()).0) })
     }
     #[inline(always)]

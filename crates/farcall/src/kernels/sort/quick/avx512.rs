@@ -6,7 +6,7 @@
 
 use std::arch::x86_64::*;
 
-use super::lanes::Lanes;
+use super::lanes::{Lanes, swapped};
 
 #[derive(Clone, Copy)]
 pub(super) struct Avx512(__m512i);
@@ -63,14 +63,7 @@ impl Lanes for Avx512 {
     }
     #[inline(always)]
     unsafe fn swap<const XOR: usize>(self) -> Self {
-        let from = const {
-            let (mut from, mut i) = ([0; LANES], 0);
-            while i < LANES {
-                from[i] = (i ^ XOR) as i32;
-                i += 1;
-            }
-            from
-        };
+        let from = const { swapped::<LANES>(XOR) };
         Avx512(unsafe { _mm512_permutexvar_epi32(_mm512_loadu_epi32(from.as_ptr()), self.0) })
     }
     #[inline(always)]

@@ -40,12 +40,84 @@ pub(super) trait Lanes: Copy {
     unsafe fn split(self, bits: u32, left: *mut i32, right: *mut i32);
 }
 
+/// The lane that comes to each of `N` lanes by [`Lanes::swap`].
+pub(super) const fn swapped<const N: usize>(xor: usize) -> [i32; N] {
+    let (mut from, mut i) = ([0; N], 0);
+    while i < N {
+        from[i] = (i ^ xor) as i32;
+        i += 1;
+    }
+    from
+}
+
+/// Items that there are registers of.
+///
+/// # Safety
+/// As of [`Items`].
+pub(super) trait InLanes: Items {
+    type Register<L: Lanes>: Register<Items = Self, Keys = L>;
+
+    /// Copies items to where they are apart.
+    unsafe fn copy(from: Self::Place, to: Self::Place, count: usize);
+    /// An item whose key is not less than any other. None of those that are sorted is the same, or it makes no difference.
+    fn last() -> Self::Item;
+    /// Of `all` items in order, moves the `count` that are not [`last`](InLanes::last) before these.
+    unsafe fn before_last(place: Self::Place, count: usize, all: usize);
+}
+
+impl InLanes for Keys {
+    type Register<L: Lanes> = OfKeys<L>;
+
+    #[inline(always)]
+    unsafe fn copy(from: *mut i32, to: *mut i32, count: usize) {
+        unsafe { to.copy_from_nonoverlapping(from, count) }
+    }
+    #[inline(always)]
+    fn last() -> i32 {
+        i32::MAX
+    }
+    #[inline(always)]
+    unsafe fn before_last(_: *mut i32, _: usize, _: usize) {}
+}
+
+impl InLanes for Pairs {
+    type Register<L: Lanes> = OfPairs<L>;
+
+    #[inline(always)]
+    unsafe fn copy(from: Self::Place, to: Self::Place, count: usize) {
+        unsafe {
+            to.0.copy_from_nonoverlapping(from.0, count);
+            to.1.copy_from_nonoverlapping(from.1, count);
+        }
+    }
+    #[inline(always)]
+    fn last() -> (i32, i32) {
+        (i32::MAX, -1)
+    }
+    #[inline(always)]
+    unsafe fn before_last(place: Self::Place, count: usize, all: usize) {
+        unsafe {
+            let mut to = match Self::get(Self::at(place, count - 1)) {
+                (i32::MAX, _) => 0,
+                _ => return,
+            };
+            for i in 0..all {
+                let item = Self::get(Self::at(place, i));
+                if item != Self::last() {
+                    Self::put(Self::at(place, to), item);
+                    to += 1;
+                }
+            }
+        }
+    }
+}
+
 /// A register of items.
 ///
 /// # Safety
 /// Of its functions: as of [`Lanes`], with memory of items.
 pub(super) trait Register: Copy {
-    type Items: Items;
+    type Items: InLanes;
     type Keys: Lanes;
 
     unsafe fn load(place: <Self::Items as Items>::Place) -> Self;

@@ -9,15 +9,17 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod items;
-#[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "there are no registers"))]
+#[cfg(target_arch = "x86_64")]
 mod lanes;
 mod plain;
-#[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "there are no registers"))]
+#[cfg(target_arch = "x86_64")]
 mod vectors;
 
 use std::ops::Range;
 
-use farcall_ffi::simd::{self, Vectors, widest};
+#[cfg(target_arch = "x86_64")]
+use farcall_ffi::simd;
+use farcall_ffi::simd::{Vectors, widest};
 
 use items::{Items, Keys, Pairs};
 use plain::Plain;
@@ -25,20 +27,23 @@ use plain::Plain;
 use vectors::InRegisters;
 
 /// How items are sorted on a processor.
-///
-/// # Safety
-/// Of its functions: there are so many items, and the processor has the instructions.
-trait Way {
+trait Way: Sorts<Keys> + Sorts<Pairs> {
     /// So many items at most are sorted otherwise than by splitting them.
     const FEW: usize;
     /// The number of keys of whose median the pivot is.
     const SAMPLES: usize = 9;
+}
 
+/// A way to sort items of a kind.
+///
+/// # Safety
+/// Of its functions: there are so many items, and the processor has the instructions.
+trait Sorts<V: Items> {
     /// Sorts up to [`FEW`](Way::FEW) items by their keys.
-    unsafe fn sort_few<V: Items>(place: V::Place, count: usize);
+    unsafe fn sort_few(place: V::Place, count: usize);
     /// Moves items whose key is less than the pivot, or up to it, before the others, and returns how many they are. There
     /// are more than [`FEW`](Way::FEW).
-    unsafe fn split<V: Items, const UP_TO: bool>(place: V::Place, count: usize, pivot: i32) -> usize;
+    unsafe fn split<const UP_TO: bool>(place: V::Place, count: usize, pivot: i32) -> usize;
 }
 
 /// Samples of lines of at least so many items are [`FEW`](Way::FEW).
@@ -53,25 +58,9 @@ pub(super) struct Line {
     pub(super) places: *mut i32,
 }
 
-/// Does the same with any items, in the processor's registers.
+/// Does the same with any items, in such registers.
 macro_rules! with_items {
-    ($line:expr, $range:expr, $f:ident) => {{
-        let (line, range): (Line, Range<usize>) = ($line, $range);
-        match widest() {
-            #[cfg(target_arch = "x86_64")]
-            Vectors::Avx512 => simd::avx512(
-                #[inline(always)]
-                || with_items!(line, range, $f, InRegisters<avx512::Avx512>),
-            ),
-            #[cfg(target_arch = "x86_64")]
-            Vectors::Avx2 => simd::avx2(
-                #[inline(always)]
-                || with_items!(line, range, $f, InRegisters<avx2::Avx2>),
-            ),
-            Vectors::Plain => with_items!(line, range, $f, Plain),
-        }
-    }};
-    ($line:ident, $range:ident, $f:ident, $way:ty) => {
+    (@in $line:ident, $range:ident, $f:ident, $way:ty) => {
         if $line.places.is_null() {
             $f::<$way, Keys>($line.keys.add($range.start), $range.len())
         } else {
@@ -79,6 +68,22 @@ macro_rules! with_items {
             $f::<$way, Pairs>(place, $range.len())
         }
     };
+    ($vectors:expr, $line:expr, $range:expr, $f:ident) => {{
+        let (line, range): (Line, Range<usize>) = ($line, $range);
+        match $vectors {
+            #[cfg(target_arch = "x86_64")]
+            Vectors::Avx512 => simd::avx512(
+                #[inline(always)]
+                || with_items!(@in line, range, $f, InRegisters<avx512::Avx512>),
+            ),
+            #[cfg(target_arch = "x86_64")]
+            Vectors::Avx2 => simd::avx2(
+                #[inline(always)]
+                || with_items!(@in line, range, $f, InRegisters<avx2::Avx2>),
+            ),
+            Vectors::Plain => with_items!(@in line, range, $f, Plain),
+        }
+    }};
 }
 
 impl Line {
@@ -88,7 +93,16 @@ impl Line {
     /// There are such integers, which nobody else reads or writes meanwhile.
     pub(super) unsafe fn sort(self, part: Range<usize>) {
         // SAFETY: the caller's promise; the processor has the instructions.
-        unsafe { with_items!(self, part, sort_all) }
+        unsafe { self.sort_in(widest(), part) }
+    }
+
+    /// The same in such registers.
+    ///
+    /// # Safety
+    /// As of [`Line::sort`], and the processor has them.
+    unsafe fn sort_in(self, vectors: Vectors, part: Range<usize>) {
+        // SAFETY: the caller's promise.
+        unsafe { with_items!(vectors, self, part, sort_all) }
     }
 
     /// Moves items of a part with keys below some key before the others, and says where these begin. Items with equal
@@ -99,7 +113,7 @@ impl Line {
     pub(super) unsafe fn split(self, part: Range<usize>) -> usize {
         let begin = part.start;
         // SAFETY: the caller's promise; the processor has the instructions.
-        begin + unsafe { with_items!(self, part, split_in_two) }
+        begin + unsafe { with_items!(widest(), self, part, split_in_two) }
     }
 }
 
@@ -108,7 +122,7 @@ impl Line {
 /// # Safety
 /// As of [`sort`].
 #[inline(always)]
-unsafe fn sort_all<W: Way, V: Items>(place: V::Place, count: usize) {
+unsafe fn sort_all<W: Way + Sorts<V>, V: Items>(place: V::Place, count: usize) {
     // SAFETY: the caller's promise.
     unsafe {
         sort::<W, V>(place, count);
@@ -126,7 +140,7 @@ unsafe fn sort_all<W: Way, V: Items>(place: V::Place, count: usize) {
 /// # Safety
 /// As of [`Items`]: they are there, and the processor has the instructions.
 #[inline(always)]
-unsafe fn sort<W: Way, V: Items>(place: V::Place, count: usize) {
+unsafe fn sort<W: Way + Sorts<V>, V: Items>(place: V::Place, count: usize) {
     /// Where it begins and ends, what no key in it is less than, if that is known, and how often it may be split.
     type Part = (usize, usize, Option<i32>, u32);
     // As many parts are put off as a length has bits: the shorter one is sorted first.
@@ -142,7 +156,7 @@ unsafe fn sort<W: Way, V: Items>(place: V::Place, count: usize) {
             unsafe {
                 let part = V::at(place, begin);
                 if count <= W::FEW {
-                    W::sort_few::<V>(part, count);
+                    <W as Sorts<V>>::sort_few(part, count);
                     break;
                 }
                 if splits == 0 {
@@ -153,10 +167,10 @@ unsafe fn sort<W: Way, V: Items>(place: V::Place, count: usize) {
                 let pivot = median::<W, V>(part, count);
                 if least == Some(pivot) {
                     // Those that are equal to it are sorted.
-                    begin += W::split::<V, true>(part, count, pivot);
+                    begin += <W as Sorts<V>>::split::<true>(part, count, pivot);
                     continue;
                 }
-                let middle = begin + W::split::<V, false>(part, count, pivot);
+                let middle = begin + <W as Sorts<V>>::split::<false>(part, count, pivot);
                 let (lower, upper) = ((begin, middle, least, splits), (middle, end, Some(pivot), splits));
                 let is_lower = middle - begin < end - middle;
                 later[left] = if is_lower { upper } else { lower };
@@ -172,12 +186,12 @@ unsafe fn sort<W: Way, V: Items>(place: V::Place, count: usize) {
 /// # Safety
 /// As of [`sort`].
 #[inline(always)]
-unsafe fn split_in_two<W: Way, V: Items>(place: V::Place, count: usize) -> usize {
+unsafe fn split_in_two<W: Way + Sorts<V>, V: Items>(place: V::Place, count: usize) -> usize {
     if count <= W::FEW {
         return 0;
     }
     // SAFETY: the caller's promise.
-    unsafe { W::split::<V, false>(place, count, median::<W, V>(place, count)) }
+    unsafe { <W as Sorts<V>>::split::<false>(place, count, median::<W, V>(place, count)) }
 }
 
 /// About the median of the keys of more than [`FEW`](Way::FEW) items: that of some.
@@ -199,7 +213,7 @@ unsafe fn median<W: Way, V: Items>(place: V::Place, count: usize) -> i32 {
                     let at = i * step + (i.wrapping_mul(0x9e37_79b9) >> 8) % step;
                     room.add(i).write(V::key(V::get(V::at(place, at))));
                 }
-                W::sort_few::<Keys>(room, samples);
+                <W as Sorts<Keys>>::sort_few(room, samples);
                 room.add(samples / 2).read()
             },
         )
@@ -241,66 +255,33 @@ unsafe fn heap<V: Items>(place: V::Place, count: usize) {
 mod tests {
     use super::*;
 
-    /// Sorts on a processor, or by heapsort.
-    type SortPairs = unsafe fn(*mut i32, *mut i32, usize);
+    /// Sorts a line, whole.
+    type Sort = unsafe fn(Line, usize);
 
-    unsafe fn plain(keys: *mut i32, places: *mut i32, count: usize) {
-        // SAFETY: the caller's promise.
-        unsafe { sort_either::<Plain>(keys, places, count) }
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    unsafe fn in_avx2(keys: *mut i32, places: *mut i32, count: usize) {
+    unsafe fn by_heap(line: Line, count: usize) {
         // SAFETY: the caller's promise.
         unsafe {
-            simd::avx2(
-                #[inline(always)]
-                || sort_either::<InRegisters<avx2::Avx2>>(keys, places, count),
-            );
-        }
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    unsafe fn in_avx512(keys: *mut i32, places: *mut i32, count: usize) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            simd::avx512(
-                #[inline(always)]
-                || sort_either::<InRegisters<avx512::Avx512>>(keys, places, count),
-            );
-        }
-    }
-
-    unsafe fn by_heap(keys: *mut i32, places: *mut i32, count: usize) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            if places.is_null() {
-                return heap::<Keys>(keys, count);
+            if line.places.is_null() {
+                return heap::<Keys>(line.keys, count);
             }
-            heap::<Pairs>((keys, places), count);
-            Pairs::each_equal((keys, places), count, |places, count| heap::<Keys>(places, count));
+            heap::<Pairs>((line.keys, line.places), count);
+            Pairs::each_equal((line.keys, line.places), count, |places, count| heap::<Keys>(places, count));
         }
     }
 
-    #[inline(always)]
-    unsafe fn sort_either<W: Way>(keys: *mut i32, places: *mut i32, count: usize) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            if places.is_null() {
-                sort_all::<W, Keys>(keys, count);
-            } else {
-                sort_all::<W, Pairs>((keys, places), count);
-            }
+    /// All ways of this processor.
+    fn all() -> Vec<Sort> {
+        macro_rules! vectors {
+            ($vectors:ident) => {
+                // SAFETY: the caller's promise.
+                |line, count| unsafe { line.sort_in(Vectors::$vectors, 0..count) }
+            };
         }
-    }
-
-    /// Those of this processor.
-    fn all() -> Vec<SortPairs> {
-        let mut all: Vec<SortPairs> = vec![plain, by_heap];
+        let mut all: Vec<Sort> = vec![vectors!(Plain), by_heap];
         #[cfg(target_arch = "x86_64")]
         match widest() {
-            Vectors::Avx512 => all.extend([in_avx2 as SortPairs, in_avx512]),
-            Vectors::Avx2 => all.push(in_avx2),
+            Vectors::Avx512 => all.extend([vectors!(Avx2), vectors!(Avx512)] as [Sort; 2]),
+            Vectors::Avx2 => all.push(vectors!(Avx2)),
             Vectors::Plain => {}
         }
         all
@@ -339,8 +320,8 @@ mod tests {
                     let mut places: Vec<i32> = (0..count as i32).collect();
                     // SAFETY: as many integers, and a way of this processor.
                     unsafe {
-                        sort(alone.as_mut_ptr(), std::ptr::null_mut(), count);
-                        sort(sorted.as_mut_ptr(), places.as_mut_ptr(), count);
+                        sort(Line { keys: alone.as_mut_ptr(), places: std::ptr::null_mut() }, count);
+                        sort(Line { keys: sorted.as_mut_ptr(), places: places.as_mut_ptr() }, count);
                     }
                     let found: Vec<(i32, i32)> = sorted.into_iter().zip(places).collect();
                     assert_eq!(found, wanted, "{count} items of pattern {pattern}");

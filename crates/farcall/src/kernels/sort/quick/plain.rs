@@ -1,16 +1,18 @@
 //! For any processor: items one by one.
 
-use super::Way;
 use super::items::Items;
+use super::{Sorts, Way};
 
 pub(super) struct Plain;
 
 impl Way for Plain {
     const FEW: usize = 24;
+}
 
+impl<V: Items> Sorts<V> for Plain {
     /// By insertion.
     #[inline(always)]
-    unsafe fn sort_few<V: Items>(place: V::Place, count: usize) {
+    unsafe fn sort_few(place: V::Place, count: usize) {
         // SAFETY: items of the line.
         unsafe {
             for i in 1..count {
@@ -27,7 +29,7 @@ impl Way for Plain {
 
     /// Without a branch, which nobody could predict (Lomuto).
     #[inline(always)]
-    unsafe fn split<V: Items, const UP_TO: bool>(place: V::Place, count: usize, pivot: i32) -> usize {
+    unsafe fn split<const UP_TO: bool>(place: V::Place, count: usize, pivot: i32) -> usize {
         let mut lower = 0;
         for i in 0..count {
             // SAFETY: items of the line.

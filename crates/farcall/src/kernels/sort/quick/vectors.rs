@@ -2,9 +2,9 @@
 
 use std::marker::PhantomData;
 
-use super::Way;
 use super::items::Items;
-use super::lanes::{Lanes, Register};
+use super::lanes::{InLanes, Lanes, Register};
+use super::{Sorts, Way};
 
 /// Registers that a network sorts, at most.
 const MOST: usize = 8;
@@ -21,15 +21,17 @@ type Place<V> = <<V as Register>::Items as Items>::Place;
 impl<L: Lanes> Way for InRegisters<L> {
     const FEW: usize = MOST * L::LANES;
     const SAMPLES: usize = L::LANES;
+}
 
+impl<L: Lanes, V: InLanes> Sorts<V> for InRegisters<L> {
     #[inline(always)]
-    unsafe fn sort_few<V: Items>(place: V::Place, count: usize) {
+    unsafe fn sort_few(place: V::Place, count: usize) {
         // SAFETY: the caller's promise.
         unsafe { network::<V::Register<L>>(place, count) }
     }
 
     #[inline(always)]
-    unsafe fn split<V: Items, const UP_TO: bool>(place: V::Place, count: usize, pivot: i32) -> usize {
+    unsafe fn split<const UP_TO: bool>(place: V::Place, count: usize, pivot: i32) -> usize {
         // SAFETY: the caller's promise.
         unsafe { split::<V::Register<L>, UP_TO>(place, count, pivot) }
     }
@@ -39,7 +41,7 @@ impl<L: Lanes> Way for InRegisters<L> {
 /// are more than [`MOST`] registers of them.
 ///
 /// # Safety
-/// As of [`Way`](super::Way).
+/// As of [`Sorts`].
 #[inline(always)]
 unsafe fn split<V: Register, const UP_TO: bool>(place: Place<V>, count: usize, pivot: i32) -> usize {
     const { assert!(2 * BLOCK <= MOST) };
@@ -161,7 +163,7 @@ impl<V: Register> Sides<V> {
 /// Sorts up to [`MOST`] registers of items.
 ///
 /// # Safety
-/// As of [`Way`](super::Way).
+/// As of [`Sorts`].
 #[inline(always)]
 unsafe fn network<V: Register>(place: Place<V>, count: usize) {
     if count < 2 {
@@ -197,7 +199,7 @@ unsafe fn network<V: Register>(place: Place<V>, count: usize) {
 /// lane to lane: it sorts the items of each lane, then those of two, four, and so on.
 ///
 /// # Safety
-/// As of [`Way`](super::Way).
+/// As of [`Sorts`].
 #[inline(always)]
 unsafe fn in_registers<V: Register, const N: usize>(place: Place<V>) {
     // SAFETY: the caller's promise.
@@ -233,7 +235,7 @@ unsafe fn in_registers<V: Register, const N: usize>(place: Place<V>) {
 /// Sorts the items of each lane.
 ///
 /// # Safety
-/// As of [`Way`](super::Way).
+/// As of [`Sorts`].
 #[inline(always)]
 unsafe fn sort_lanes<V: Register, const N: usize>(v: &mut [V; N]) {
     // The networks with the fewest comparisons (Knuth, The Art of Computer Programming, vol. 3, 5.3.4).
@@ -276,7 +278,7 @@ unsafe fn sort_lanes<V: Register, const N: usize>(v: &mut [V; N]) {
 /// are sorted, and the others.
 ///
 /// # Safety
-/// As of [`Way`](super::Way).
+/// As of [`Sorts`].
 #[inline(always)]
 unsafe fn merge<V: Register, const N: usize, const XOR: usize, const BIT: usize>(v: &mut [V; N]) {
     // SAFETY: the caller's promise.
