@@ -3,7 +3,7 @@
 //!
 //! Updates of one element come in row-major order of the indices. Where windows are rows, tasks share the rows of the
 //! result: each goes through all indices in order, and applies the updates of its own rows. Where the result is larger than a
-//! cache, it does so for one part of them after the other, so that the result is read and written once.
+//! cache, a task puts the updates of rows that are close together first, so that it reads and writes a row once.
 
 use std::ops::{Range, RangeInclusive};
 use std::sync::atomic::{Ordering, compiler_fence};
@@ -39,10 +39,10 @@ const MOST_TASKS: usize = 4;
 const LARGE: usize = 8 << 20;
 const WIDE: usize = 128;
 const UPDATES: RangeInclusive<usize> = 1..=8;
-/// Bytes of a part of a large result, which a cache holds while all its updates are applied.
-const PART: usize = 1 << 20;
-/// Bytes of a row that are brought into the cache before it is taken. The processor brings what follows.
-const FETCHED: usize = 512;
+/// Most groups of rows whose updates a task puts together.
+const GROUPS: usize = 256;
+/// How many updates ahead a row of them is brought into the cache.
+const AHEAD: usize = 16;
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let (Op::Scatter(s), [body]) = (request.op, request.bodies) else { return None };
@@ -228,33 +228,101 @@ fn prepared<T: Copy + 'static>(
     let elements = x.elements()?;
     let size = windows.size;
     let updates = windows.starts.count().saturating_mul(size);
-    // Without rows, all elements are one.
-    let row = if windows.rows { size } else { elements.max(1) };
-    let (rows, bytes) = (elements / row, row.saturating_mul(size_of::<T>()));
-    let large = rows.saturating_mul(bytes) >= LARGE && bytes >= WIDE;
-    let in_parts = windows.rows && large && UPDATES.contains(&(updates.saturating_mul(4) / elements.max(1)));
-    let tasks = match windows.rows {
-        true if in_parts => rows.min(MOST_TASKS),
-        true if updates >= TASK => (size / COLUMNS).clamp(1, MOST_TASKS),
-        _ => 1,
-    };
-    let share = rows.div_ceil(tasks);
-    let part = if in_parts { (PART / bytes).max(1) } else { share.max(1) };
+    let bytes = size_of::<T>();
+    let worth =
+        elements * bytes >= LARGE && size * bytes >= WIDE && UPDATES.contains(&(updates * 4 / elements));
+    if windows.rows
+        && worth
+        && let Some(groups) = Groups::new(elements, &windows)
+    {
+        return in_groups::<T>(windows, groups, combine);
+    }
+    let tasks = if windows.rows && updates >= TASK { (size / COLUMNS).clamp(1, MOST_TASKS) } else { 1 };
+    let rows = elements / size.max(1);
     let work = move |args: &Args<'_>, task: usize| {
-        let own = (task * share).min(rows)..((task + 1) * share).min(rows);
-        for first in own.clone().step_by(part) {
-            let own = first * row..own.end.min(first + part) * row;
-            copy::<T>(args, own.start, own.len());
-            if updates > 0 {
-                vectorized(
-                    #[inline(always)]
-                    || windows.apply::<T>(args, own, in_parts, combine),
-                );
-            }
+        let own = match tasks {
+            1 => 0..elements,
+            _ => rows * task / tasks * size..rows * (task + 1) / tasks * size,
+        };
+        copy::<T>(args, own.start, own.len());
+        if updates > 0 {
+            vectorized(
+                #[inline(always)]
+                || windows.apply::<T>(args, own, combine),
+            );
         }
     };
     let prepared = Prepared::in_tasks(tasks, work);
     Some(if elements.max(updates) < SLOW { prepared } else { prepared.slow() })
+}
+
+/// For results that are larger than a cache.
+fn in_groups<T: Copy + 'static>(
+    windows: Windows,
+    groups: Groups,
+    combine: impl Fn(T, T) -> T + Copy + Send + Sync + 'static,
+) -> Option<Prepared> {
+    let scratch = windows.starts.count().checked_mul(size_of::<u32>())?;
+    let work = move |args: &Args<'_>, task: usize| {
+        let (own, mut ends) = (groups.of_task(task), [0; GROUPS]);
+        vectorized(
+            #[inline(always)]
+            || {
+                let words = windows.sort(args, own.clone(), groups, &mut ends);
+                windows.apply_sorted::<T>(args, own, groups, &ends, words, combine);
+            },
+        );
+    };
+    Some(Prepared::in_tasks(groups.tasks, work).with_scratch(scratch).slow())
+}
+
+/// Rows in groups that a cache holds. An update of a group is a word: the number of its row in the group, and below that its
+/// own.
+#[derive(Clone, Copy)]
+struct Groups {
+    rows: usize,
+    tasks: usize,
+    /// Rows of a group, and bits of the number of an update, as powers of two.
+    group: u32,
+    number: u32,
+    /// 2⁶⁴ divided by the elements of a row, rounded up.
+    inverse: u64,
+}
+
+impl Groups {
+    /// `None` if words are too short.
+    fn new(elements: usize, windows: &Windows) -> Option<Groups> {
+        let (rows, count) = (elements / windows.size, windows.starts.count());
+        u32::try_from(elements.max(count.saturating_mul(windows.size))).ok()?;
+        let tasks = rows.min(MOST_TASKS);
+        let group = rows.div_ceil(tasks).div_ceil(GROUPS).next_power_of_two().ilog2();
+        let number = count.next_power_of_two().ilog2();
+        let inverse = (u64::MAX / u64::try_from(windows.size).ok()?).checked_add(1)?;
+        (group + number < u32::BITS).then_some(Groups { rows, tasks, group, number, inverse })
+    }
+
+    /// The rows of a task.
+    fn of_task(self, task: usize) -> Range<usize> {
+        let share = self.rows.div_ceil(self.tasks);
+        (task * share).min(self.rows)..((task + 1) * share).min(self.rows)
+    }
+
+    /// The number of the row that begins with this element. (Divisions would take longer than all the rest of the search.)
+    #[inline(always)]
+    fn row(self, first: usize) -> u32 {
+        ((u128::from(self.inverse) * first as u128) >> 64) as u32
+    }
+
+    #[inline(always)]
+    fn word(self, row: u32, update: u32) -> u32 {
+        (row & ((1 << self.group) - 1)) << self.number | update
+    }
+
+    /// The row in the group, and the update.
+    #[inline(always)]
+    fn of_word(self, word: u32) -> (usize, usize) {
+        ((word >> self.number) as usize, (word & ((1 << self.number) - 1)) as usize)
+    }
 }
 
 /// Copies elements of the operand to the result, if that is not in its place.
@@ -267,16 +335,9 @@ fn copy<T: Copy>(args: &Args<'_>, first: usize, count: usize) {
 }
 
 impl Windows {
-    /// Applies the updates to these elements, all of them unless windows are rows. Of a part of them, which is in a cache, the
-    /// updates lie apart.
+    /// Applies the updates to these elements, all of them unless windows are rows.
     #[inline(always)]
-    fn apply<T: Copy>(
-        &self,
-        args: &Args<'_>,
-        own: Range<usize>,
-        in_parts: bool,
-        combine: impl Fn(T, T) -> T + Copy,
-    ) {
+    fn apply<T: Copy>(&self, args: &Args<'_>, own: Range<usize>, combine: impl Fn(T, T) -> T + Copy) {
         let (indices, updates) = (args.input_ptr::<u8>(1), args.input_ptr::<T>(2));
         let out = args.output_ptr::<T>(0);
         macro_rules! blocks {
@@ -306,22 +367,6 @@ impl Windows {
         }
         match self.window[..] {
             [] => each!(to, from => to.write(combine(to.read(), from.read()))),
-            [(n, 1, 1)] if in_parts => {
-                let (mut chosen, mut rows, mut number) = ([0; index::BLOCK], [Rows::new(), Rows::new()], 0);
-                blocks!(positions, slices => {
-                    let next = &mut rows[number % 2];
-                    next.count = choose(positions, &own, &mut chosen);
-                    for (row, i) in next.rows.iter_mut().zip(&chosen[..next.count]) {
-                        *row = (positions[*i], slices.at(*i));
-                        fetch(n, updates.wrapping_add(row.1));
-                    }
-                    number += 1;
-                    // Those of the block before, which are near by now.
-                    rows[number % 2].update(n, out, updates, combine);
-                });
-                // SAFETY: rows of the result, which lie inside as a whole, and their updates.
-                unsafe { rows[(number + 1) % 2].update(n, out, updates, combine) };
-            }
             [(n, 1, 1)] => {
                 let mut chosen = [0; index::BLOCK];
                 blocks!(positions, slices => {
@@ -336,41 +381,104 @@ impl Windows {
     }
 }
 
-/// Rows of the result and of the updates, by their first elements.
-struct Rows {
-    rows: [(usize, usize); index::BLOCK],
-    count: usize,
-}
-
-impl Rows {
-    fn new() -> Rows {
-        Rows { rows: [(0, 0); index::BLOCK], count: 0 }
+impl Windows {
+    /// Puts the updates of each group of these rows together, in the order of the indices: where those of a group end goes to
+    /// `ends`.
+    #[inline(always)]
+    fn sort<'a>(
+        &self,
+        args: &'a Args<'_>,
+        rows: Range<usize>,
+        groups: Groups,
+        ends: &mut [u32; GROUPS],
+    ) -> &'a [u32] {
+        let indices = args.input_ptr(1);
+        let before = self.own(
+            indices,
+            rows.clone(),
+            groups,
+            #[inline(always)]
+            |row, _| ends[(row >> groups.group) as usize] += 1,
+        );
+        let mut total = 0;
+        for end in ends.iter_mut() {
+            total += std::mem::replace(end, total);
+        }
+        // SAFETY: there is scratch memory for a word for each update. Those that other tasks refer to are for the updates of
+        // their rows, which come before these or behind them.
+        let words = unsafe {
+            let first = args.ptr::<u32>(args.scratch_place()).add(before);
+            std::slice::from_raw_parts_mut(first, total as usize)
+        };
+        self.own(indices, rows, groups, |row, update| {
+            let end = &mut ends[(row >> groups.group) as usize];
+            words[*end as usize] = groups.word(row, update);
+            *end += 1;
+        });
+        words
     }
 
-    /// Updates them.
-    ///
-    /// # Safety
-    /// They have `n` elements, in tensors that are apart.
+    /// Calls `f` with each update of these rows: the number of its row among them, and its own. Returns how many updates rows
+    /// before these have.
     #[inline(always)]
-    unsafe fn update<T: Copy>(
+    fn own(
         &self,
-        n: usize,
-        out: *mut T,
-        updates: *const T,
+        indices: *const u8,
+        rows: Range<usize>,
+        groups: Groups,
+        mut f: impl FnMut(u32, u32),
+    ) -> usize {
+        let (own, mut chosen) = (rows.start * self.size..rows.end * self.size, [0; index::BLOCK]);
+        let mut before = 0;
+        // SAFETY: index vectors among the indices.
+        unsafe {
+            self.starts.each(
+                0..self.starts.count(),
+                self.reader,
+                indices,
+                #[inline(always)]
+                |positions, slices| {
+                    for at in positions {
+                        before += usize::from(*at < own.start);
+                    }
+                    let count = choose(positions, &own, &mut chosen);
+                    for i in &chosen[..count] {
+                        f(groups.row(positions[*i] - own.start), groups.row(slices.at(*i)));
+                    }
+                },
+            );
+        }
+        before
+    }
+
+    /// Writes these rows with their updates, a group after the other.
+    #[inline(always)]
+    fn apply_sorted<T: Copy>(
+        &self,
+        args: &Args<'_>,
+        rows: Range<usize>,
+        groups: Groups,
+        ends: &[u32; GROUPS],
+        words: &[u32],
         combine: impl Fn(T, T) -> T + Copy,
     ) {
-        for (to, from) in &self.rows[..self.count] {
-            // SAFETY: the caller's promise.
-            unsafe { row(n, out.add(*to), updates.add(*from), combine) };
+        let (updates, out) = (args.input_ptr::<T>(2), args.output_ptr::<T>(0));
+        let (n, mut begin) = (self.size, 0);
+        for (first, end) in rows.clone().step_by(1 << groups.group).zip(ends) {
+            let count = (rows.end - first).min(1 << groups.group);
+            copy::<T>(args, first * n, count * n);
+            let end = *end as usize;
+            for (i, word) in words[begin..end].iter().enumerate() {
+                if let Some(next) = words.get(begin + i + AHEAD) {
+                    let next = updates.wrapping_add(groups.of_word(*next).1 * n).cast::<u8>();
+                    (0..n * size_of::<T>()).step_by(LINE).for_each(|i| prefetch(next.wrapping_add(i), false));
+                }
+                let (at, update) = groups.of_word(*word);
+                // SAFETY: a row of the result, and an update of it.
+                unsafe { row(n, out.add((first + at) * n), updates.add(update * n), combine) };
+            }
+            begin = end;
         }
-    }
-}
-
-/// Brings the first elements of a row near.
-#[inline(always)]
-fn fetch<T>(n: usize, row: *const T) {
-    for i in (0..(n * size_of::<T>()).min(FETCHED)).step_by(LINE) {
-        prefetch(row.cast::<u8>().wrapping_add(i), false);
     }
 }
 
