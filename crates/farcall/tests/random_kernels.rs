@@ -492,6 +492,31 @@ return %0 : {x} }}",
     }
 }
 
+/// Results that are larger than a cache, which are written past it.
+#[test]
+fn what_is_written_past_the_cache_is_the_evaluators() {
+    let mut r = Random::new(14);
+    let n = (1 << 21) + 13;
+    let [x, p] = [DType::F64, DType::Pred].map(|dtype| ty(dtype, &[n]));
+    let program = format!(
+        "func.func @main(%x: {x}, %y: {x}) -> ({x}, {p}, {x}) {{
+            %a = stablehlo.add %x, %y : {x}
+            %b = stablehlo.multiply %a, %x : {x}
+            %c = stablehlo.compare LT, %x, %b : ({x}, {x}) -> {p}
+            return %b, %c, %a : {x}, {p}, {x} }}"
+    );
+    let inputs = [(); 2].map(|()| r.tensor(DType::F64, &[n], false));
+    check(&program, &inputs, "fusion", true, Denormals::Ieee);
+
+    let [x, y] = [[2064, 2050], [2050, 2064]].map(|sizes| ty(DType::F32, &sizes));
+    let program = format!(
+        "func.func @main(%x: {x}) -> {y} {{
+            %0 = stablehlo.transpose %x, dims = [1, 0] : ({x}) -> {y}
+            return %0 : {y} }}"
+    );
+    check(&program, &[r.tensor(DType::F32, &[2064, 2050], false)], "transpose", true, Denormals::Ieee);
+}
+
 /// Rounds of add, rotate and xor on two words, with keys in between, and now and then something else.
 #[test]
 fn rounds_are_the_evaluators() {

@@ -78,8 +78,14 @@ impl Movement {
     fn parts(&self, size: usize) -> Vec<Movement> {
         let bytes = self.axes.iter().fold(size, |n: usize, a| n.saturating_mul(a.size));
         let wanted = (bytes / LEAST).clamp(1, TASKS);
-        // The outermost axis that is long enough.
-        let long = self.axes.iter().position(|a| a.size >= wanted * TILE);
+        // The outermost axis that is long enough; of a transposition past the cache, that of the lines that are read, so that
+        // these are read whole.
+        let lines = match self.axes[..] {
+            [.., outer, inner] if self.streams && outer.src == 1 && inner.src != 0 => self.axes.len() - 1,
+            _ => 0,
+        };
+        let is_long = |d: &usize| self.axes[*d].size >= wanted * TILE;
+        let long = Some(lines).filter(is_long).or_else(|| (0..self.axes.len()).find(is_long));
         let longest = || (0..self.axes.len()).max_by_key(|d| self.axes[*d].size);
         let Some(d) = long.or_else(longest).filter(|_| wanted > 1) else { return vec![self.clone()] };
         let axis = self.axes[d];

@@ -1,10 +1,17 @@
 //! Transposition of squares of elements of four bytes in vector registers.
 
+#[cfg(target_arch = "x86_64")]
+use crate::cache::{past_is_written, prefetch_to_second_level};
+
 /// Elements of a side of a square: those of a line of the cache.
 pub(super) const SIDE: usize = 16;
 
-/// Squares that are written one after the other, as long as the processor reads ahead in `SIDE` lines.
+/// Squares that are written one after the other in the cache, as long as the processor reads ahead in `SIDE` lines.
 const RUN: usize = 16;
+
+/// Elements that are moved together past the cache: neighbors in the source, and lines of them. The lines of the cache that
+/// become neighbors are written one after the other, which memory is faster at.
+const BLOCK: [usize; 2] = [128, 32];
 
 /// True if the processor has what [`transpose`] takes.
 pub(super) fn can_transpose() -> bool {
@@ -39,21 +46,62 @@ pub(super) unsafe fn transpose(
     // SAFETY: the caller's promise.
     unsafe { way(from, to, strides, whole) };
     if streams {
-        // What is written past the cache is there before the task has ended.
-        // SAFETY: every processor of the kind has the instruction.
-        unsafe { std::arch::x86_64::_mm_sfence() };
+        past_is_written();
     }
     whole
 }
 
-/// Calls `square` with the begins of each square, in an order in which the processor reads ahead.
+/// Calls `square` with the begins of each square.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn each(strides: [usize; 2], whole: [usize; 2], square: impl Fn(usize, usize)) {
+fn each<const STREAMS: bool>(
+    from: *const f32,
+    strides: [usize; 2],
+    whole: [usize; 2],
+    square: impl Fn(usize, usize),
+) {
+    if STREAMS {
+        each_in_blocks(from, strides, whole, square);
+    } else {
+        each_in_runs(strides, whole, square);
+    }
+}
+
+/// In an order in which the processor reads ahead.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn each_in_runs(strides: [usize; 2], whole: [usize; 2], square: impl Fn(usize, usize)) {
     for first in (0..whole[0]).step_by(RUN * SIDE) {
         for j in (0..whole[1]).step_by(SIDE) {
             for i in (first..whole[0].min(first + RUN * SIDE)).step_by(SIDE) {
                 square(j * strides[0] + i, i * strides[1] + j);
+            }
+        }
+    }
+}
+
+/// A block after the other, while the next one is brought into the cache.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn each_in_blocks(from: *const f32, strides: [usize; 2], whole: [usize; 2], square: impl Fn(usize, usize)) {
+    let block = |first: [usize; 2]| {
+        let [elements, lines] = [0, 1].map(|d| first[d]..whole[d].min(first[d] + BLOCK[d]));
+        (elements.step_by(SIDE), lines)
+    };
+    for j in (0..whole[1]).step_by(BLOCK[1]) {
+        for i in (0..whole[0]).step_by(BLOCK[0]) {
+            let next = if i + BLOCK[0] < whole[0] { [i + BLOCK[0], j] } else { [0, j + BLOCK[1]] };
+            let (elements, lines) = block(next);
+            for j in lines {
+                for i in elements.clone() {
+                    prefetch_to_second_level(from.wrapping_add(j * strides[0] + i).cast());
+                }
+            }
+            let (elements, lines) = block([i, j]);
+            for i in elements {
+                for j in lines.clone().step_by(SIDE) {
+                    square(j * strides[0] + i, i * strides[1] + j);
+                }
             }
         }
     }
@@ -69,7 +117,8 @@ unsafe fn avx512<const STREAMS: bool>(
     strides: [usize; 2],
     whole: [usize; 2],
 ) {
-    each(
+    each::<STREAMS>(
+        from,
         strides,
         whole,
         #[inline(always)]
@@ -83,7 +132,8 @@ unsafe fn avx512<const STREAMS: bool>(
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 unsafe fn avx2<const STREAMS: bool>(from: *const f32, to: *mut f32, strides: [usize; 2], whole: [usize; 2]) {
-    each(
+    each::<STREAMS>(
+        from,
         strides,
         whole,
         #[inline(always)]

@@ -42,6 +42,8 @@ use walk::{Iota, Walk};
 const LONG: usize = 64;
 /// Elements from which on a straight-line program of many steps is not worth more than few steps in tiles.
 const MANY: usize = 256;
+/// Bytes of operands and outputs together from which on outputs are written past the cache, which they would not stay in.
+const PAST: usize = 1 << 26;
 
 /// Makes a tile program of operations, one after the other.
 pub(super) struct Builder<'a> {
@@ -123,6 +125,8 @@ enum Task {
     Iota(Iota),
     /// The elements of another value.
     Copy,
+    /// The elements of what a step has made, written past the cache.
+    CopyPast,
     /// The one element of a uniform value.
     Fill,
     /// Elements of a value of rows, each repeated for its row.
@@ -400,8 +404,16 @@ impl<'a> Builder<'a> {
         // What has not been made by a step alone is copied at the end: outputs may lie where operands do.
         let last_read = self.steps.iter().rposition(reads_operand).map_or(0, |i| i + 1);
         let mut direct: Vec<Option<usize>> = vec![None; self.steps.len()];
+        let types = self.inputs.iter().chain(outputs);
+        let bytes = types.filter_map(|ty| ty.bytes()).fold(0, usize::saturating_add);
+        let past = bytes >= PAST && !self.by_rows;
         for (output, slot, level) in results {
             match slot {
+                Slot::Step(_) if past && level == Level::Full => {
+                    let size = outputs[output].dtype.size();
+                    self.step(Task::CopyPast, [slot], size, level, 100);
+                    direct.push(Some(output));
+                }
                 Slot::Step(s) if s + 1 >= last_read && direct[s].is_none() => {
                     direct[s] = Some(output);
                 }

@@ -13,7 +13,7 @@ use super::super::straight_line::What;
 use super::rounds::OPERANDS;
 use super::walk::splat;
 use super::{Builder, Level, Slot, Step, Task};
-use crate::cache::{LINE, prefetch_to_second_level};
+use crate::cache::{LINE, copy_past, past_is_written, prefetch_to_second_level};
 
 /// Bytes of a cache that the registers of a program should fill at most.
 const CACHE: usize = 24 << 10;
@@ -21,6 +21,8 @@ const CACHE: usize = 24 << 10;
 const MOST: usize = 64 << 10;
 /// Elements of a tile: a multiple of this, and at most so many.
 const TILE: [usize; 2] = [BLOCK, 1024];
+/// At most so many if outputs are written past the cache: memory is written and read in turns, and faster in short ones.
+const TILE_PAST: usize = 512;
 /// What a task should take at least, in picoseconds.
 const TASK: usize = 60_000_000;
 /// Tasks of a program at most, and of one whose registers are in scratch memory.
@@ -139,6 +141,8 @@ pub(super) struct Program {
     pub(super) steps: Vec<Compiled>,
     /// Operands and outputs that are not in the cache, unless somebody cares.
     streams: Vec<Stream>,
+    /// Outputs are written past the cache.
+    past: bool,
     /// Tasks, and elements of each.
     pub(super) tasks: usize,
     chunk: usize,
@@ -167,12 +171,14 @@ impl Program {
             before_tiles(&mut steps, direct, columns);
         }
         let by_rows = by_rows || steps.iter().any(|s| s.level == Level::Row);
+        let past = steps.iter().any(|s| matches!(s.task, Task::CopyPast));
         let registers = Registers::assign(&steps, direct);
         let width = registers.width();
         let tile = match (by_rows, width) {
             (true, width) => whole_rows(width, n, columns),
             // A single operation needs no tiles: it goes over all elements at once.
             (false, 0) => n.max(1),
+            (false, width) if past => tile(width, n).min(TILE_PAST),
             (false, width) => tile(width, n),
         };
         let (offsets, bytes) = registers.places(tile, columns)?;
@@ -227,6 +233,7 @@ impl Program {
             uniform,
             steps,
             streams,
+            past,
             tasks,
             chunk,
             bytes,
@@ -307,6 +314,9 @@ impl Program {
                 step.run(args, memory, tile);
             }
         }
+        if self.past {
+            past_is_written();
+        }
     }
 
     /// Brings a part of a tile into the cache, while this step before it runs. Processors do so themselves, but not
@@ -349,11 +359,12 @@ fn before_tiles(steps: &mut [Step], direct: &[Option<usize>], columns: usize) {
     }
 }
 
-/// Operands and outputs of many elements, which the steps read and write tile by tile.
+/// Operands and outputs of many elements, which the steps read and write tile by tile in the cache.
 fn streams(steps: &[Compiled], n: usize) -> Vec<Stream> {
     let mut streams: Vec<Stream> = Vec::new();
     for step in steps {
-        for location in step.from.iter().map(|x| x.location).chain([step.to]) {
+        let to = Some(step.to).filter(|_| !matches!(step.task, Task::CopyPast));
+        for location in step.from.iter().map(|x| x.location).chain(to) {
             if let Location::Input(_, size, Level::Full) | Location::Output(_, size, Level::Full) = location
                 && n.saturating_mul(size) >= LARGE
                 && streams.iter().all(|s| s.location != location)
@@ -509,6 +520,8 @@ impl Compiled {
             Task::Iota(iota) => unsafe { (iota.run)(iota, to, start, len) },
             // SAFETY: `len` elements on both sides; an operand may lie in the place of the output.
             Task::Copy => unsafe { std::ptr::copy(from[0], to, len * self.size) },
+            // SAFETY: `len` elements of a register, and of the output.
+            Task::CopyPast => unsafe { copy_past(from[0], to, len * self.size) },
             Task::Accumulate(accumulator) => (accumulator.add)(from[0], len, start % accumulator.kept, to),
         }
     }
