@@ -118,11 +118,15 @@ fn close(x: Scalar, y: Scalar, dtype: DType, exact: bool) -> bool {
 /// A region of two arguments that is one operation.
 fn reducer(op: &str, dtype: DType) -> String {
     let t = ty(dtype, &[]);
+    let (result, made) = match op {
+        "" => ("%b", String::new()),
+        op => ("%r", format!("%r = stablehlo.{op} %a, %b : {t}")),
+    };
     format!(
         "({{
 ^bb0(%a: {t}, %b: {t}):
-  %r = stablehlo.{op} %a, %b : {t}
-  stablehlo.return %r : {t}
+  {made}
+  stablehlo.return {result} : {t}
 }})"
     )
 }
@@ -469,7 +473,9 @@ return %0 : {x} }}"
 fn large_scatters_are_the_evaluators() {
     let mut r = Random::new(12);
     let wrap = ", farcall.wrap = array<i64: 8192>";
-    for (rows, columns, op, wrap) in [(16_400, 65, "add", ""), (8_192, 128, "maximum", wrap)] {
+    for (rows, columns, op, wrap) in
+        [(16_400, 65, "add", ""), (8_192, 128, "maximum", wrap), (16_400, 64, "", "")]
+    {
         let [x, i, u] =
             [ty(DType::F64, &[rows, columns]), ty(DType::S32, &[9000, 1]), ty(DType::F64, &[9000, columns])];
         let program = format!(
@@ -492,6 +498,16 @@ return %0 : {x} }}",
     }
 }
 
+#[test]
+fn one_element_and_many_are_concatenated() {
+    let mut r = Random::new(15);
+    let program = "func.func @main(%x: tensor<1x1xf32>, %y: tensor<1x2000xf32>) -> tensor<1x2001xf32> {
+        %0 = stablehlo.concatenate %x, %y, dim = 1 : (tensor<1x1xf32>, tensor<1x2000xf32>) -> tensor<1x2001xf32>
+        return %0 : tensor<1x2001xf32> }";
+    let inputs = [1, 2000].map(|n| r.tensor(DType::F32, &[1, n], false));
+    check(program, &inputs, "concatenate", true, Denormals::Ieee);
+}
+
 /// Results that are larger than a cache, which are written past it.
 #[test]
 fn what_is_written_past_the_cache_is_the_evaluators() {
@@ -508,13 +524,27 @@ fn what_is_written_past_the_cache_is_the_evaluators() {
     let inputs = [(); 2].map(|()| r.tensor(DType::F64, &[n], false));
     check(&program, &inputs, "fusion", true, Denormals::Ieee);
 
-    let [x, y] = [[2064, 2050], [2050, 2064]].map(|sizes| ty(DType::F32, &sizes));
+    // Little of what is large.
+    let [x, y] = [1 << 23, 64].map(|n| ty(DType::F64, &[n]));
     let program = format!(
         "func.func @main(%x: {x}) -> {y} {{
-            %0 = stablehlo.transpose %x, dims = [1, 0] : ({x}) -> {y}
-            return %0 : {y} }}"
+            %0 = stablehlo.slice %x [1000:1064] : ({x}) -> {y}
+            %1 = stablehlo.add %0, %0 : {y}
+            %2 = stablehlo.multiply %1, %0 : {y}
+            return %2 : {y} }}"
     );
-    check(&program, &[r.tensor(DType::F32, &[2064, 2050], false)], "transpose", true, Denormals::Ieee);
+    check(&program, &[r.tensor(DType::F64, &[1 << 23], false)], "fusion", true, Denormals::Ieee);
+
+    for (dtype, sizes) in [(DType::F32, [2064, 2050]), (DType::F64, [1032, 2050]), (DType::S64, [2050, 1036])]
+    {
+        let [x, y] = [sizes, [sizes[1], sizes[0]]].map(|sizes| ty(dtype, &sizes));
+        let program = format!(
+            "func.func @main(%x: {x}) -> {y} {{
+                %0 = stablehlo.transpose %x, dims = [1, 0] : ({x}) -> {y}
+                return %0 : {y} }}"
+        );
+        check(&program, &[r.tensor(dtype, &sizes, false)], "transpose", true, Denormals::Ieee);
+    }
 }
 
 /// Rounds of add, rotate and xor on two words, with keys in between, and now and then something else.

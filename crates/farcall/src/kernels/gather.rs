@@ -4,11 +4,11 @@ use farcall_ir::op::Gather;
 use farcall_ir::{Op, TensorType};
 
 use super::args::{Args, Prepared};
-use super::index::{Batch, Entry, Reader, Starts};
+use super::index::{self, Batch, Entry, Reader, Starts};
 use super::movement::{Axis, Movement, row_major};
-use super::{Kernel, Request, apart, nothing};
+use super::{Kernel, Request, apart};
 
-pub(super) static KERNEL: Kernel = Kernel { name: "gather", prepare, in_place: apart, describe: nothing };
+pub(super) static KERNEL: Kernel = Kernel { name: "gather", prepare, in_place: apart, describe };
 
 /// Elements from which on a run may take long.
 const SLOW: usize = 1 << 20;
@@ -30,6 +30,13 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
         }
     });
     Some(if elements >= SLOW { prepared.slow() } else { prepared })
+}
+
+fn describe(request: &Request<'_>) -> String {
+    match request.op {
+        Op::Gather(g) if g.wrap.iter().any(|n| *n > 0) => index::WRAPS.to_owned(),
+        _ => String::new(),
+    }
 }
 
 /// Which slices become which part of the result.

@@ -32,6 +32,8 @@ pub(super) struct Entry {
 
 /// The position of a slice that does not lie inside as a whole.
 pub(super) const OUTSIDE: usize = usize::MAX;
+/// What descriptions say of kernels that add something to negative entries.
+pub(super) const WRAPS: &str = "wraps negative indices";
 /// Index vectors that become positions at once.
 pub(super) const BLOCK: usize = 256;
 

@@ -5,6 +5,7 @@ use farcall_ir::TensorType;
 use super::args::Prepared;
 use super::types::by_size;
 use super::{squares, straight_line};
+use crate::cache::LINE;
 
 /// Elements of one side of the square that a transposition moves at once.
 const TILE: usize = 16;
@@ -26,8 +27,8 @@ pub(super) struct Movement {
     src: usize,
     /// First element of the destination.
     dst: usize,
-    /// It has so many bytes that they are written past the cache.
-    streams: bool,
+    /// It has so many bytes that they would not stay in the cache: squares are written past it.
+    is_large: bool,
     /// The loop for elements of their size.
     run: unsafe fn(&Movement, *const u8, *mut u8, [usize; 2]),
 }
@@ -57,7 +58,7 @@ impl Movement {
         let run = by_size!(to.dtype.size(), T => move_all::<T> as unsafe fn(&Movement, *const u8, *mut u8, [usize; 2]))?;
         let axes = normal(axes);
         let size = axes.iter().fold(to.dtype.size(), |n: usize, a| n.saturating_mul(a.size));
-        let movement = Movement { axes, src, dst, streams: size >= STREAMED, run };
+        let movement = Movement { axes, src, dst, is_large: size >= STREAMED, run };
         movement.fits([from, to], [0, 0]).then_some(movement)
     }
 
@@ -81,11 +82,15 @@ impl Movement {
         // The outermost axis that is long enough; of a transposition past the cache, that of the lines that are read, so that
         // these are read whole.
         let lines = match self.axes[..] {
-            [.., outer, inner] if self.streams && outer.src == 1 && inner.src != 0 => self.axes.len() - 1,
-            _ => 0,
+            [.., outer, inner]
+                if self.is_large && squares::side(size).is_some() && outer.src == 1 && inner.src != 0 =>
+            {
+                Some(self.axes.len() - 1)
+            }
+            _ => None,
         };
         let is_long = |d: &usize| self.axes[*d].size >= wanted * TILE;
-        let long = Some(lines).filter(is_long).or_else(|| (0..self.axes.len()).find(is_long));
+        let long = lines.filter(is_long).or_else(|| (0..self.axes.len()).find(is_long));
         let longest = || (0..self.axes.len()).max_by_key(|d| self.axes[*d].size);
         let Some(d) = long.or_else(longest).filter(|_| wanted > 1) else { return vec![self.clone()] };
         let axis = self.axes[d];
@@ -252,7 +257,7 @@ unsafe fn move_all<T: Copy>(m: &Movement, src: *const u8, dst: *mut u8, shift: [
     if !m.is_empty() {
         let (src, dst) = (src.cast::<T>(), dst.cast::<T>());
         // SAFETY: the caller's promise.
-        unsafe { axes(&m.axes, src.add(m.src + shift[0]), dst.add(m.dst + shift[1]), m.streams) };
+        unsafe { axes(&m.axes, src.add(m.src + shift[0]), dst.add(m.dst + shift[1]), m.is_large) };
     }
 }
 
@@ -306,29 +311,29 @@ unsafe fn line<T: Copy>(a: Axis, src: *const T, dst: *mut T) {
 /// As [`Movement::run`], for two axes.
 unsafe fn plane<T: Copy>(outer: Axis, inner: Axis, src: *const T, dst: *mut T, streams: bool) {
     let mut done = [0, 0];
-    if size_of::<T>() == 4
+    let large = squares::side(size_of::<T>()).filter(|side| outer.size.min(inner.size) >= *side);
+    if let Some(side) = large
         && inner.dst == 1
         && inner.src > 0
         && outer.dst > 0
-        && [outer, inner].iter().all(|a| a.size >= squares::SIDE)
-        && squares::can_transpose()
     {
-        let streams = streams && dst.addr().is_multiple_of(64) && (outer.dst as usize).is_multiple_of(16);
+        let streams = streams && dst.addr().is_multiple_of(LINE) && (outer.dst as usize).is_multiple_of(side);
         let strides = [inner.src as usize, outer.dst as usize];
-        // SAFETY: the caller's promise, and elements of four bytes.
-        done =
-            unsafe { squares::transpose(src.cast(), dst.cast(), strides, [outer.size, inner.size], streams) };
+        // SAFETY: the caller's promise, and elements that have squares.
+        done = unsafe { squares::transpose(src, dst, strides, [outer.size, inner.size], streams) };
     }
-    for i0 in (0..outer.size).step_by(TILE) {
-        let all = if i0 < done[0] { done[1] } else { 0 };
-        for j0 in (all..inner.size).step_by(TILE) {
-            for i in i0..(i0 + TILE).min(outer.size) {
-                for j in j0..(j0 + TILE).min(inner.size) {
-                    let (i, j) = (i as isize, j as isize);
-                    // SAFETY: both indices are below the sizes.
-                    unsafe {
-                        let x = src.offset(i * outer.src + j * inner.src).read();
-                        dst.offset(i * outer.dst + j * inner.dst).write(x);
+    // What is behind and below the squares.
+    for (lines, elements) in [(0..done[0], done[1]..inner.size), (done[0]..outer.size, 0..inner.size)] {
+        for i0 in lines.clone().step_by(TILE) {
+            for j0 in elements.clone().step_by(TILE) {
+                for i in i0..(i0 + TILE).min(lines.end) {
+                    for j in j0..(j0 + TILE).min(elements.end) {
+                        let (i, j) = (i as isize, j as isize);
+                        // SAFETY: both indices are below the sizes.
+                        unsafe {
+                            let x = src.offset(i * outer.src + j * inner.src).read();
+                            dst.offset(i * outer.dst + j * inner.dst).write(x);
+                        }
                     }
                 }
             }

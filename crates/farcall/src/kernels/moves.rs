@@ -43,10 +43,14 @@ pub(super) fn concatenated<'v>(
     let stride = row_major(to.sizes()).get(dim)?.unsigned_abs();
     let (mut parts, mut at) = (Vec::new(), 0usize);
     for view in views {
+        // Together they are the result, and nothing twice.
+        let fits = |d: usize| d == dim || view.size(d) == Some(to.sizes()[d]);
+        (0..to.rank()).all(fits).then_some(())?;
         let movement = view.movement(operands[view.input].borrow(), to, at.checked_mul(stride)?)?;
         parts.push((view.input, movement));
         at = at.checked_add(view.size(dim)?)?;
     }
+    (at == to.sizes()[dim]).then_some(())?;
     moved(parts, to)
 }
 

@@ -56,12 +56,18 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
 }
 
 fn describe(request: &Request<'_>) -> String {
-    let ([body], [x, ..]) = (request.bodies, request.inputs) else { return String::new() };
-    match Operation::of(body, x.dtype) {
+    let (Op::Scatter(s), [body], [x, ..]) = (request.op, request.bodies, request.inputs) else {
+        return String::new();
+    };
+    let mut text = match Operation::of(body, x.dtype) {
         Some(Operation::Combine(op)) => format!("{op:?}").to_lowercase(),
         Some(Operation::Set) => "set".to_owned(),
-        None => String::new(),
+        None => return String::new(),
+    };
+    if s.wrap.iter().any(|n| *n > 0) {
+        text = format!("{text}, {}", index::WRAPS);
     }
+    text
 }
 
 /// What an update does to an element.
@@ -264,12 +270,13 @@ fn in_groups<T: Copy + 'static>(
 ) -> Option<Prepared> {
     let scratch = windows.starts.count().checked_mul(size_of::<u32>())?;
     let work = move |args: &Args<'_>, task: usize| {
-        let (own, mut ends) = (groups.of_task(task), [0; GROUPS]);
+        let own = groups.of_task(task);
         vectorized(
             #[inline(always)]
             || {
-                let words = windows.sort(args, own.clone(), groups, &mut ends);
-                windows.apply_sorted::<T>(args, own, groups, &ends, words, combine);
+                let mut parts = [(0, 0); GROUPS];
+                let words = windows.sort(args, own.clone(), groups, &mut parts);
+                windows.apply_sorted::<T>(args, own, groups, &parts, words, combine);
             },
         );
     };
@@ -382,27 +389,28 @@ impl Windows {
 }
 
 impl Windows {
-    /// Puts the updates of each group of these rows together, in the order of the indices: where those of a group end goes to
-    /// `ends`.
+    /// Puts the updates of each group of these rows together, in the order of the indices: where those of a group begin and
+    /// end goes to `parts`. Indices are read twice; should somebody change them meanwhile, updates are lost, and that is all.
     #[inline(always)]
     fn sort<'a>(
         &self,
         args: &'a Args<'_>,
         rows: Range<usize>,
         groups: Groups,
-        ends: &mut [u32; GROUPS],
+        parts: &mut [(u32, u32); GROUPS],
     ) -> &'a [u32] {
-        let indices = args.input_ptr(1);
+        let (indices, mut counts) = (args.input_ptr(1), [0u32; GROUPS]);
         let before = self.own(
             indices,
             rows.clone(),
             groups,
             #[inline(always)]
-            |row, _| ends[(row >> groups.group) as usize] += 1,
+            |row, _| counts[(row >> groups.group) as usize] += 1,
         );
         let mut total = 0;
-        for end in ends.iter_mut() {
-            total += std::mem::replace(end, total);
+        for (part, count) in parts.iter_mut().zip(counts) {
+            *part = (total, total);
+            total += count;
         }
         // SAFETY: there is scratch memory for a word for each update. Those that other tasks refer to are for the updates of
         // their rows, which come before these or behind them.
@@ -410,11 +418,22 @@ impl Windows {
             let first = args.ptr::<u32>(args.scratch_place()).add(before);
             std::slice::from_raw_parts_mut(first, total as usize)
         };
-        self.own(indices, rows, groups, |row, update| {
-            let end = &mut ends[(row >> groups.group) as usize];
-            words[*end as usize] = groups.word(row, update);
-            *end += 1;
-        });
+        self.own(
+            indices,
+            rows,
+            groups,
+            #[inline(always)]
+            |row, update| {
+                let group = (row >> groups.group) as usize;
+                let (begin, end) = &mut parts[group];
+                if *end - *begin < counts[group]
+                    && let Some(word) = words.get_mut(*end as usize)
+                {
+                    *word = groups.word(row, update);
+                    *end += 1;
+                }
+            },
+        );
         words
     }
 
@@ -458,26 +477,26 @@ impl Windows {
         args: &Args<'_>,
         rows: Range<usize>,
         groups: Groups,
-        ends: &[u32; GROUPS],
+        parts: &[(u32, u32); GROUPS],
         words: &[u32],
         combine: impl Fn(T, T) -> T + Copy,
     ) {
         let (updates, out) = (args.input_ptr::<T>(2), args.output_ptr::<T>(0));
-        let (n, mut begin) = (self.size, 0);
-        for (first, end) in rows.clone().step_by(1 << groups.group).zip(ends) {
+        let n = self.size;
+        for (first, (begin, end)) in rows.clone().step_by(1 << groups.group).zip(parts) {
             let count = (rows.end - first).min(1 << groups.group);
             copy::<T>(args, first * n, count * n);
-            let end = *end as usize;
-            for (i, word) in words[begin..end].iter().enumerate() {
-                if let Some(next) = words.get(begin + i + AHEAD) {
+            for i in *begin as usize..*end as usize {
+                if let Some(next) = words.get(i + AHEAD) {
                     let next = updates.wrapping_add(groups.of_word(*next).1 * n).cast::<u8>();
                     (0..n * size_of::<T>()).step_by(LINE).for_each(|i| prefetch(next.wrapping_add(i), false));
                 }
-                let (at, update) = groups.of_word(*word);
-                // SAFETY: a row of the result, and an update of it.
-                unsafe { row(n, out.add((first + at) * n), updates.add(update * n), combine) };
+                let (at, update) = groups.of_word(words[i]);
+                if at < count {
+                    // SAFETY: a row of the result, and an update of it.
+                    unsafe { row(n, out.add((first + at) * n), updates.add(update * n), combine) };
+                }
             }
-            begin = end;
         }
     }
 }

@@ -1,24 +1,26 @@
-//! Transposition of squares of elements of four bytes in vector registers.
+//! Transposition of squares of elements of four or eight bytes in vector registers.
 
 #[cfg(target_arch = "x86_64")]
 use crate::cache::{past_is_written, prefetch_to_second_level};
 
-/// Elements of a side of a square: those of a line of the cache.
-pub(super) const SIDE: usize = 16;
-
-/// Squares that are written one after the other in the cache, as long as the processor reads ahead in `SIDE` lines.
+/// Squares that are written one after the other in the cache, as long as the processor reads ahead in lines.
+#[cfg(target_arch = "x86_64")]
 const RUN: usize = 16;
 
 /// Elements that are moved together past the cache: neighbors in the source, and lines of them. The lines of the cache that
 /// become neighbors are written one after the other, which memory is faster at.
+#[cfg(target_arch = "x86_64")]
 const BLOCK: [usize; 2] = [128, 32];
 
-/// True if the processor has what [`transpose`] takes.
-pub(super) fn can_transpose() -> bool {
+/// Elements of a side of a square, if elements of so many bytes have squares: those of a line of the cache. `None` if the
+/// processor does not have what [`transpose`] takes.
+pub(super) fn side(size: usize) -> Option<usize> {
     #[cfg(target_arch = "x86_64")]
-    return is_x86_feature_detected!("avx512f") || is_x86_feature_detected!("avx2");
-    #[cfg(not(target_arch = "x86_64"))]
-    false
+    if matches!(size, 4 | 8) && (is_x86_feature_detected!("avx512f") || is_x86_feature_detected!("avx2")) {
+        return Some(crate::cache::LINE / size);
+    }
+    let _ = size;
+    None
 }
 
 /// Copies element `j` of `i` lines, whose neighbors are `strides[0]` apart, to element `i` of `j` lines: as many squares
@@ -27,22 +29,42 @@ pub(super) fn can_transpose() -> bool {
 ///
 /// # Safety
 /// `from` is valid for reads of `sizes[1]` lines of `sizes[0]` elements, `strides[0]` apart, and `to` for writes of
-/// `sizes[0]` lines of `sizes[1]` elements, `strides[1]` apart. They are apart. The processor [can do it](can_transpose).
+/// `sizes[0]` lines of `sizes[1]` elements, `strides[1]` apart. They are apart. Elements of their size [have squares](side).
 #[cfg(target_arch = "x86_64")]
-pub(super) unsafe fn transpose(
-    from: *const f32,
-    to: *mut f32,
+pub(super) unsafe fn transpose<T>(
+    from: *const T,
+    to: *mut T,
+    strides: [usize; 2],
+    sizes: [usize; 2],
+    streams: bool,
+) -> [usize; 2] {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match size_of::<T>() {
+            4 => all::<f32>(from.cast(), to.cast(), strides, sizes, streams),
+            8 => all::<f64>(from.cast(), to.cast(), strides, sizes, streams),
+            _ => [0, 0],
+        }
+    }
+}
+
+/// # Safety
+/// As [`transpose`].
+#[cfg(target_arch = "x86_64")]
+unsafe fn all<T: Squares>(
+    from: *const T,
+    to: *mut T,
     strides: [usize; 2],
     sizes: [usize; 2],
     streams: bool,
 ) -> [usize; 2] {
     let way = match (is_x86_feature_detected!("avx512f"), streams) {
-        (true, true) => avx512::<true>,
-        (true, false) => avx512::<false>,
-        (false, true) => avx2::<true>,
-        (false, false) => avx2::<false>,
+        (true, true) => avx512::<T, true>,
+        (true, false) => avx512::<T, false>,
+        (false, true) => avx2::<T, true>,
+        (false, false) => avx2::<T, false>,
     };
-    let whole = sizes.map(|n| n / SIDE * SIDE);
+    let whole = sizes.map(|n| n / T::SIDE * T::SIDE);
     // SAFETY: the caller's promise.
     unsafe { way(from, to, strides, whole) };
     if streams {
@@ -51,11 +73,24 @@ pub(super) unsafe fn transpose(
     whole
 }
 
-/// Calls `square` with the begins of each square.
+/// Elements that have squares.
+#[cfg(target_arch = "x86_64")]
+trait Squares: Sized {
+    const SIDE: usize = crate::cache::LINE / size_of::<Self>();
+
+    /// # Safety
+    /// As [`transpose`], for one square.
+    unsafe fn avx512<const STREAMS: bool>(from: *const Self, to: *mut Self, strides: [usize; 2]);
+    /// # Safety
+    /// As [`transpose`], for one square.
+    unsafe fn avx2<const STREAMS: bool>(from: *const Self, to: *mut Self, strides: [usize; 2]);
+}
+
+/// Calls `square` with the begins of each square of so many elements a side.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn each<const STREAMS: bool>(
-    from: *const f32,
+fn each<T: Squares, const STREAMS: bool>(
+    from: *const T,
     strides: [usize; 2],
     whole: [usize; 2],
     square: impl Fn(usize, usize),
@@ -63,17 +98,17 @@ fn each<const STREAMS: bool>(
     if STREAMS {
         each_in_blocks(from, strides, whole, square);
     } else {
-        each_in_runs(strides, whole, square);
+        each_in_runs::<T>(strides, whole, square);
     }
 }
 
 /// In an order in which the processor reads ahead.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn each_in_runs(strides: [usize; 2], whole: [usize; 2], square: impl Fn(usize, usize)) {
-    for first in (0..whole[0]).step_by(RUN * SIDE) {
-        for j in (0..whole[1]).step_by(SIDE) {
-            for i in (first..whole[0].min(first + RUN * SIDE)).step_by(SIDE) {
+fn each_in_runs<T: Squares>(strides: [usize; 2], whole: [usize; 2], square: impl Fn(usize, usize)) {
+    for first in (0..whole[0]).step_by(RUN * T::SIDE) {
+        for j in (0..whole[1]).step_by(T::SIDE) {
+            for i in (first..whole[0].min(first + RUN * T::SIDE)).step_by(T::SIDE) {
                 square(j * strides[0] + i, i * strides[1] + j);
             }
         }
@@ -83,10 +118,15 @@ fn each_in_runs(strides: [usize; 2], whole: [usize; 2], square: impl Fn(usize, u
 /// A block after the other, while the next one is brought into the cache.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn each_in_blocks(from: *const f32, strides: [usize; 2], whole: [usize; 2], square: impl Fn(usize, usize)) {
+fn each_in_blocks<T: Squares>(
+    from: *const T,
+    strides: [usize; 2],
+    whole: [usize; 2],
+    square: impl Fn(usize, usize),
+) {
     let block = |first: [usize; 2]| {
         let [elements, lines] = [0, 1].map(|d| first[d]..whole[d].min(first[d] + BLOCK[d]));
-        (elements.step_by(SIDE), lines)
+        (elements.step_by(T::SIDE), lines)
     };
     for j in (0..whole[1]).step_by(BLOCK[1]) {
         for i in (0..whole[0]).step_by(BLOCK[0]) {
@@ -99,7 +139,7 @@ fn each_in_blocks(from: *const f32, strides: [usize; 2], whole: [usize; 2], squa
             }
             let (elements, lines) = block([i, j]);
             for i in elements {
-                for j in lines.clone().step_by(SIDE) {
+                for j in lines.clone().step_by(T::SIDE) {
                     square(j * strides[0] + i, i * strides[1] + j);
                 }
             }
@@ -111,19 +151,19 @@ fn each_in_blocks(from: *const f32, strides: [usize; 2], whole: [usize; 2], squa
 /// As [`transpose`], for whole squares.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
-unsafe fn avx512<const STREAMS: bool>(
-    from: *const f32,
-    to: *mut f32,
+unsafe fn avx512<T: Squares, const STREAMS: bool>(
+    from: *const T,
+    to: *mut T,
     strides: [usize; 2],
     whole: [usize; 2],
 ) {
-    each::<STREAMS>(
+    each::<T, STREAMS>(
         from,
         strides,
         whole,
         #[inline(always)]
         // SAFETY: a square of both sides.
-        |i, j| unsafe { square_avx512::<STREAMS>(from.add(i), to.add(j), strides) },
+        |i, j| unsafe { T::avx512::<STREAMS>(from.add(i), to.add(j), strides) },
     );
 }
 
@@ -131,56 +171,185 @@ unsafe fn avx512<const STREAMS: bool>(
 /// As [`transpose`], for whole squares.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-unsafe fn avx2<const STREAMS: bool>(from: *const f32, to: *mut f32, strides: [usize; 2], whole: [usize; 2]) {
-    each::<STREAMS>(
+unsafe fn avx2<T: Squares, const STREAMS: bool>(
+    from: *const T,
+    to: *mut T,
+    strides: [usize; 2],
+    whole: [usize; 2],
+) {
+    each::<T, STREAMS>(
         from,
         strides,
         whole,
         #[inline(always)]
         // SAFETY: a square of both sides.
-        |i, j| unsafe { square_avx2::<STREAMS>(from.add(i), to.add(j), strides) },
+        |i, j| unsafe { T::avx2::<STREAMS>(from.add(i), to.add(j), strides) },
     );
 }
 
-/// # Safety
-/// As [`transpose`], for one square.
 #[cfg(target_arch = "x86_64")]
-#[inline]
-#[target_feature(enable = "avx2")]
-unsafe fn square_avx2<const STREAMS: bool>(from: *const f32, to: *mut f32, strides: [usize; 2]) {
-    use std::arch::x86_64::{__m256, _mm_loadu_ps, _mm256_castps128_ps256, _mm256_insertf128_ps};
-    use std::arch::x86_64::{_mm256_shuffle_ps, _mm256_storeu_ps, _mm256_stream_ps};
-    use std::arch::x86_64::{_mm256_unpackhi_ps, _mm256_unpacklo_ps};
+impl Squares for f32 {
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn avx2<const STREAMS: bool>(from: *const f32, to: *mut f32, strides: [usize; 2]) {
+        use std::arch::x86_64::{__m256, _mm_loadu_ps, _mm256_castps128_ps256, _mm256_insertf128_ps};
+        use std::arch::x86_64::{_mm256_shuffle_ps, _mm256_storeu_ps, _mm256_stream_ps};
+        use std::arch::x86_64::{_mm256_unpackhi_ps, _mm256_unpacklo_ps};
 
-    // Four elements of eight lines, from this line and element on, as four lines of eight elements.
-    let four = |line: usize, element: usize| -> [__m256; 4] {
-        // SAFETY: four elements of two lines of the square.
-        let two = |k: usize| unsafe {
-            let part = |line: usize| _mm_loadu_ps(from.add(line * strides[0] + element));
-            _mm256_insertf128_ps::<1>(_mm256_castps128_ps256(part(line + k)), part(line + k + 4))
+        // Four elements of eight lines, from this line and element on, as four lines of eight elements.
+        let four = |line: usize, element: usize| -> [__m256; 4] {
+            // SAFETY: four elements of two lines of the square.
+            let two = |k: usize| unsafe {
+                let part = |line: usize| _mm_loadu_ps(from.add(line * strides[0] + element));
+                _mm256_insertf128_ps::<1>(_mm256_castps128_ps256(part(line + k)), part(line + k + 4))
+            };
+            let (a, b, c, d) = (two(0), two(1), two(2), two(3));
+            let (ab, cd) = (_mm256_unpacklo_ps(a, b), _mm256_unpacklo_ps(c, d));
+            let (ef, gh) = (_mm256_unpackhi_ps(a, b), _mm256_unpackhi_ps(c, d));
+            [
+                _mm256_shuffle_ps::<0x44>(ab, cd),
+                _mm256_shuffle_ps::<0xee>(ab, cd),
+                _mm256_shuffle_ps::<0x44>(ef, gh),
+                _mm256_shuffle_ps::<0xee>(ef, gh),
+            ]
         };
-        let (a, b, c, d) = (two(0), two(1), two(2), two(3));
-        let (ab, cd) = (_mm256_unpacklo_ps(a, b), _mm256_unpacklo_ps(c, d));
-        let (ef, gh) = (_mm256_unpackhi_ps(a, b), _mm256_unpackhi_ps(c, d));
-        [
-            _mm256_shuffle_ps::<0x44>(ab, cd),
-            _mm256_shuffle_ps::<0xee>(ab, cd),
-            _mm256_shuffle_ps::<0x44>(ef, gh),
-            _mm256_shuffle_ps::<0xee>(ef, gh),
-        ]
-    };
-    for element in (0..SIDE).step_by(4) {
-        // Both halves of a line of the cache are written together.
-        for (c, halves) in four(0, element).into_iter().zip(four(8, element)).enumerate() {
-            // SAFETY: a line of the square, aligned if it is written past the cache.
-            unsafe {
-                let to = to.add((element + c) * strides[1]);
-                if STREAMS {
-                    _mm256_stream_ps(to, halves.0);
-                    _mm256_stream_ps(to.add(8), halves.1);
-                } else {
-                    _mm256_storeu_ps(to, halves.0);
-                    _mm256_storeu_ps(to.add(8), halves.1);
+        for element in (0..Self::SIDE).step_by(4) {
+            // Both halves of a line of the cache are written together.
+            for (c, halves) in four(0, element).into_iter().zip(four(8, element)).enumerate() {
+                // SAFETY: a line of the square, aligned if it is written past the cache.
+                unsafe {
+                    let to = to.add((element + c) * strides[1]);
+                    if STREAMS {
+                        _mm256_stream_ps(to, halves.0);
+                        _mm256_stream_ps(to.add(8), halves.1);
+                    } else {
+                        _mm256_storeu_ps(to, halves.0);
+                        _mm256_storeu_ps(to.add(8), halves.1);
+                    }
+                }
+            }
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn avx512<const STREAMS: bool>(from: *const f32, to: *mut f32, strides: [usize; 2]) {
+        use std::arch::x86_64::{
+            __m512, _mm512_castpd_ps, _mm512_castps_pd, _mm512_loadu_ps, _mm512_setzero_ps,
+        };
+        use std::arch::x86_64::{_mm512_shuffle_f32x4, _mm512_storeu_ps, _mm512_stream_ps};
+        use std::arch::x86_64::{
+            _mm512_unpackhi_pd, _mm512_unpackhi_ps, _mm512_unpacklo_pd, _mm512_unpacklo_ps,
+        };
+
+        let low = |a: __m512, b: __m512| {
+            _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(a), _mm512_castps_pd(b)))
+        };
+        let high = |a: __m512, b: __m512| {
+            _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(a), _mm512_castps_pd(b)))
+        };
+        // Four lines at a time, column `c` of every four elements of them: `columns[4 * lines + c]`.
+        let mut columns = [_mm512_setzero_ps(); Self::SIDE];
+        for (i, four) in columns.chunks_exact_mut(4).enumerate() {
+            // SAFETY: a line of the square.
+            let line = |k: usize| unsafe { _mm512_loadu_ps(from.add((4 * i + k) * strides[0])) };
+            let (a, b, c, d) = (line(0), line(1), line(2), line(3));
+            let (ab, cd) = (_mm512_unpacklo_ps(a, b), _mm512_unpacklo_ps(c, d));
+            (four[0], four[1]) = (low(ab, cd), high(ab, cd));
+            let (ab, cd) = (_mm512_unpackhi_ps(a, b), _mm512_unpackhi_ps(c, d));
+            (four[2], four[3]) = (low(ab, cd), high(ab, cd));
+        }
+        for c in 0..4 {
+            let [a, b, e, f] = [0, 4, 8, 12].map(|i| columns[i + c]);
+            // Of the four quarters of each, 0 and 2 or 1 and 3.
+            let even = (_mm512_shuffle_f32x4::<0x88>(a, b), _mm512_shuffle_f32x4::<0x88>(e, f));
+            let odd = (_mm512_shuffle_f32x4::<0xdd>(a, b), _mm512_shuffle_f32x4::<0xdd>(e, f));
+            let lines = [
+                _mm512_shuffle_f32x4::<0x88>(even.0, even.1),
+                _mm512_shuffle_f32x4::<0x88>(odd.0, odd.1),
+                _mm512_shuffle_f32x4::<0xdd>(even.0, even.1),
+                _mm512_shuffle_f32x4::<0xdd>(odd.0, odd.1),
+            ];
+            for (quarter, line) in lines.into_iter().enumerate() {
+                // SAFETY: a line of the square, aligned if it is written past the cache.
+                unsafe {
+                    let to = to.add((4 * quarter + c) * strides[1]);
+                    if STREAMS { _mm512_stream_ps(to, line) } else { _mm512_storeu_ps(to, line) }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Squares for f64 {
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn avx2<const STREAMS: bool>(from: *const f64, to: *mut f64, strides: [usize; 2]) {
+        use std::arch::x86_64::{__m256d, _mm256_loadu_pd, _mm256_permute2f128_pd, _mm256_storeu_pd};
+        use std::arch::x86_64::{_mm256_stream_pd, _mm256_unpackhi_pd, _mm256_unpacklo_pd};
+
+        // Four elements of four lines, from this line and element on, as four lines.
+        let four = |line: usize, element: usize| -> [__m256d; 4] {
+            // SAFETY: four elements of a line of the square.
+            let part = |k: usize| unsafe { _mm256_loadu_pd(from.add((line + k) * strides[0] + element)) };
+            let (a, b, c, d) = (part(0), part(1), part(2), part(3));
+            let (even, odd) = (
+                [_mm256_unpacklo_pd(a, b), _mm256_unpacklo_pd(c, d)],
+                [_mm256_unpackhi_pd(a, b), _mm256_unpackhi_pd(c, d)],
+            );
+            [
+                _mm256_permute2f128_pd::<0x20>(even[0], even[1]),
+                _mm256_permute2f128_pd::<0x20>(odd[0], odd[1]),
+                _mm256_permute2f128_pd::<0x31>(even[0], even[1]),
+                _mm256_permute2f128_pd::<0x31>(odd[0], odd[1]),
+            ]
+        };
+        for element in (0..Self::SIDE).step_by(4) {
+            // Both halves of a line of the cache are written together.
+            for (c, halves) in four(0, element).into_iter().zip(four(4, element)).enumerate() {
+                // SAFETY: a line of the square, aligned if it is written past the cache.
+                unsafe {
+                    let to = to.add((element + c) * strides[1]);
+                    if STREAMS {
+                        _mm256_stream_pd(to, halves.0);
+                        _mm256_stream_pd(to.add(4), halves.1);
+                    } else {
+                        _mm256_storeu_pd(to, halves.0);
+                        _mm256_storeu_pd(to.add(4), halves.1);
+                    }
+                }
+            }
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn avx512<const STREAMS: bool>(from: *const f64, to: *mut f64, strides: [usize; 2]) {
+        use std::arch::x86_64::{_mm512_loadu_pd, _mm512_shuffle_f64x2, _mm512_storeu_pd, _mm512_stream_pd};
+        use std::arch::x86_64::{_mm512_unpackhi_pd, _mm512_unpacklo_pd};
+
+        // SAFETY: a line of the square.
+        let line = |k: usize| unsafe { _mm512_loadu_pd(from.add(k * strides[0])) };
+        // Two lines at a time, their elements at even or odd places.
+        let pairs = [0, 2, 4, 6].map(|k| (line(k), line(k + 1)));
+        for odd in [false, true] {
+            let [a, b, e, f] =
+                pairs.map(|(x, y)| if odd { _mm512_unpackhi_pd(x, y) } else { _mm512_unpacklo_pd(x, y) });
+            // Of the four quarters of each, 0 and 2 or 1 and 3.
+            let first = [_mm512_shuffle_f64x2::<0x88>(a, b), _mm512_shuffle_f64x2::<0x88>(e, f)];
+            let second = [_mm512_shuffle_f64x2::<0xdd>(a, b), _mm512_shuffle_f64x2::<0xdd>(e, f)];
+            let lines = [
+                _mm512_shuffle_f64x2::<0x88>(first[0], first[1]),
+                _mm512_shuffle_f64x2::<0x88>(second[0], second[1]),
+                _mm512_shuffle_f64x2::<0xdd>(first[0], first[1]),
+                _mm512_shuffle_f64x2::<0xdd>(second[0], second[1]),
+            ];
+            for (quarter, line) in lines.into_iter().enumerate() {
+                // SAFETY: a line of the square, aligned if it is written past the cache.
+                unsafe {
+                    let to = to.add((2 * quarter + usize::from(odd)) * strides[1]);
+                    if STREAMS { _mm512_stream_pd(to, line) } else { _mm512_storeu_pd(to, line) }
                 }
             }
         }
@@ -188,60 +357,52 @@ unsafe fn square_avx2<const STREAMS: bool>(from: *const f32, to: *mut f32, strid
 }
 
 /// # Safety
-/// As [`transpose`], for one square.
-#[cfg(target_arch = "x86_64")]
-#[inline]
-#[target_feature(enable = "avx512f")]
-unsafe fn square_avx512<const STREAMS: bool>(from: *const f32, to: *mut f32, strides: [usize; 2]) {
-    use std::arch::x86_64::{__m512, _mm512_castpd_ps, _mm512_castps_pd, _mm512_loadu_ps, _mm512_setzero_ps};
-    use std::arch::x86_64::{_mm512_shuffle_f32x4, _mm512_storeu_ps, _mm512_stream_ps};
-    use std::arch::x86_64::{_mm512_unpackhi_pd, _mm512_unpackhi_ps, _mm512_unpacklo_pd, _mm512_unpacklo_ps};
-
-    let low =
-        |a: __m512, b: __m512| _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(a), _mm512_castps_pd(b)));
-    let high =
-        |a: __m512, b: __m512| _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(a), _mm512_castps_pd(b)));
-    // Four lines at a time, column `c` of every four elements of them: `columns[4 * lines + c]`.
-    let mut columns = [_mm512_setzero_ps(); SIDE];
-    for (i, four) in columns.chunks_exact_mut(4).enumerate() {
-        // SAFETY: a line of the square.
-        let line = |k: usize| unsafe { _mm512_loadu_ps(from.add((4 * i + k) * strides[0])) };
-        let (a, b, c, d) = (line(0), line(1), line(2), line(3));
-        let (ab, cd) = (_mm512_unpacklo_ps(a, b), _mm512_unpacklo_ps(c, d));
-        (four[0], four[1]) = (low(ab, cd), high(ab, cd));
-        let (ab, cd) = (_mm512_unpackhi_ps(a, b), _mm512_unpackhi_ps(c, d));
-        (four[2], four[3]) = (low(ab, cd), high(ab, cd));
-    }
-    for c in 0..4 {
-        let [a, b, e, f] = [0, 4, 8, 12].map(|i| columns[i + c]);
-        // Of the four quarters of each, 0 and 2 or 1 and 3.
-        let even = (_mm512_shuffle_f32x4::<0x88>(a, b), _mm512_shuffle_f32x4::<0x88>(e, f));
-        let odd = (_mm512_shuffle_f32x4::<0xdd>(a, b), _mm512_shuffle_f32x4::<0xdd>(e, f));
-        let lines = [
-            _mm512_shuffle_f32x4::<0x88>(even.0, even.1),
-            _mm512_shuffle_f32x4::<0x88>(odd.0, odd.1),
-            _mm512_shuffle_f32x4::<0xdd>(even.0, even.1),
-            _mm512_shuffle_f32x4::<0xdd>(odd.0, odd.1),
-        ];
-        for (quarter, line) in lines.into_iter().enumerate() {
-            // SAFETY: a line of the square, aligned if it is written past the cache.
-            unsafe {
-                let to = to.add((4 * quarter + c) * strides[1]);
-                if STREAMS { _mm512_stream_ps(to, line) } else { _mm512_storeu_ps(to, line) }
-            }
-        }
-    }
-}
-
-/// # Safety
-/// It is never called: see [`can_transpose`].
+/// It is never called: see [`side`].
 #[cfg(not(target_arch = "x86_64"))]
-pub(super) unsafe fn transpose(
-    _: *const f32,
-    _: *mut f32,
+pub(super) unsafe fn transpose<T>(
+    _: *const T,
+    _: *mut T,
     _: [usize; 2],
     _: [usize; 2],
     _: bool,
 ) -> [usize; 2] {
     [0, 0]
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+
+    /// Of several blocks of whole squares, not all of which are whole, in every way that the processor has.
+    fn transposes<T: Squares + Copy + PartialEq + std::fmt::Debug>(number: impl Fn(usize) -> T) {
+        type Way<T> = unsafe fn(*const T, *mut T, [usize; 2], [usize; 2]);
+        let mut ways: Vec<Way<T>> = Vec::new();
+        if is_x86_feature_detected!("avx2") {
+            ways.extend([avx2::<T, true> as Way<T>, avx2::<T, false>]);
+        }
+        if is_x86_feature_detected!("avx512f") {
+            ways.extend([avx512::<T, true> as Way<T>, avx512::<T, false>]);
+        }
+        let (sizes, strides) = ([272, 48], [275, 64]);
+        let from: Vec<T> = (0..strides[0] * sizes[1]).map(&number).collect();
+        for way in ways {
+            let mut memory = vec![number(usize::MAX >> 40); sizes[0] * strides[1] + 16];
+            let begin = memory.as_ptr().align_offset(64);
+            let to = &mut memory[begin..];
+            // SAFETY: there are so many elements, lines of the result are aligned, and the processor has the instructions.
+            unsafe { way(from.as_ptr(), to.as_mut_ptr(), strides, sizes) };
+            past_is_written();
+            for (at, x) in to[..sizes[0] * strides[1]].iter().enumerate() {
+                let (i, j) = (at / strides[1], at % strides[1]);
+                let expected = if j < sizes[1] { from[j * strides[0] + i] } else { number(usize::MAX >> 40) };
+                assert_eq!(*x, expected, "{i} {j}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_way_transposes() {
+        transposes(|i| i as f32);
+        transposes(|i| i as f64);
+    }
 }

@@ -76,8 +76,7 @@ fn without_reshapes_behind(r: &Rewriter<'_>, chain: &mut Vec<InstId>) {
     }
 }
 
-/// Makes instructions of which each takes what the one before makes one, in the place of the last one, if the engine
-/// computes that.
+/// Makes instructions of which the last one takes what the others make one, in its place, if the engine computes that.
 pub(super) fn join(r: &mut Rewriter<'_>, chain: &[InstId], cx: &Context) -> bool {
     let func = r.func();
     let Some(last) = chain.last().map(|id| func.inst(*id)) else { return false };

@@ -66,8 +66,9 @@ fn wrap(r: &mut Rewriter<'_>, id: InstId, place: usize, (indices, wrap): Indices
     let inst = r.func().inst(id);
     let (mut op, mut operands) = (inst.op().clone(), inst.operands().to_vec());
     match &mut op {
-        Op::Gather(g) => g.wrap = wrap,
-        Op::Scatter(s) => s.wrap = wrap,
+        // Whether indices are sorted was said of those that are wrapped.
+        Op::Gather(g) => (g.wrap, g.indices_are_sorted) = (wrap, false),
+        Op::Scatter(s) => (s.wrap, s.indices_are_sorted) = (wrap, false),
         _ => return,
     }
     operands[place] = indices;

@@ -77,7 +77,9 @@ fn complete(
     if !fits {
         return Err(format!("artifacts have {base} with fewer operands, results or regions only"));
     }
-    if let Some(key) = attrs.keys().find(|key| !keys.contains(&key.as_str()) && !key.contains('.')) {
+    // What only this engine knows would change what the operation means elsewhere.
+    let is_foreign = |key: &str| key.contains('.') && !key.starts_with("farcall.");
+    if let Some(key) = attrs.keys().find(|key| !keys.contains(&key.as_str()) && !is_foreign(key)) {
         return Err(format!("artifacts have no attribute `{key}`"));
     }
     let mut out = attrs.clone();

@@ -542,13 +542,13 @@ unsafe fn copy<S: Stored<T>, T: Copy>(
         return;
     }
     let transposed = source[outer] == 1 && strides[inner] == 1 && can_transpose::<S, T>();
-    let large = sizes[outer].min(sizes[inner]) >= squares::SIDE && squares::can_transpose();
+    let large = squares::side(size_of::<T>()).is_some_and(|side| sizes[outer].min(sizes[inner]) >= side);
     let whole = match (transposed, large) {
         (true, true) => {
             let strides = [source[inner], strides[outer]];
             // SAFETY: the caller's promise.
             unsafe {
-                squares::transpose(from.cast(), to.cast(), strides, [sizes[outer], sizes[inner]], false)
+                squares::transpose::<T>(from.cast(), to.cast(), strides, [sizes[outer], sizes[inner]], false)
             }
         }
         (true, false) => [sizes[outer] / SQUARE * SQUARE, sizes[inner] / SQUARE * SQUARE],

@@ -42,7 +42,8 @@ use walk::{Iota, Walk};
 const LONG: usize = 64;
 /// Elements from which on a straight-line program of many steps is not worth more than few steps in tiles.
 const MANY: usize = 256;
-/// Bytes of operands and outputs together from which on outputs are written past the cache, which they would not stay in.
+/// Bytes of operands and outputs of all elements together from which on outputs are written past the cache, which they
+/// would not stay in.
 const PAST: usize = 1 << 26;
 
 /// Makes a tile program of operations, one after the other.
@@ -404,8 +405,8 @@ impl<'a> Builder<'a> {
         // What has not been made by a step alone is copied at the end: outputs may lie where operands do.
         let last_read = self.steps.iter().rposition(reads_operand).map_or(0, |i| i + 1);
         let mut direct: Vec<Option<usize>> = vec![None; self.steps.len()];
-        let types = self.inputs.iter().chain(outputs);
-        let bytes = types.filter_map(|ty| ty.bytes()).fold(0, usize::saturating_add);
+        let full = self.inputs.iter().chain(outputs).filter(|ty| ty.elements() == Some(self.n));
+        let bytes = full.filter_map(|ty| ty.bytes()).fold(0, usize::saturating_add);
         let past = bytes >= PAST && !self.by_rows;
         for (output, slot, level) in results {
             match slot {

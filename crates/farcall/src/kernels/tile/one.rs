@@ -13,7 +13,7 @@ const LISTED: usize = 256;
 impl Program {
     /// Where the steps of a straight-line program go, if there is only one tile.
     pub(super) fn line(&self) -> Option<StraightLine> {
-        let one = self.tasks == 1 && self.tile >= self.n && self.n > 0 && self.registers == 0;
+        let one = self.tasks == 1 && self.tile >= self.n && self.n > 0 && self.registers == 0 && !self.past;
         // Slices are lists of elements then.
         let listed = |step: &Compiled| match &step.task {
             Task::Parts(parts) => self.n <= LISTED && parts.pairs(self.n).len() <= 3,

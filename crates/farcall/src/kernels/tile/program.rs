@@ -142,7 +142,7 @@ pub(super) struct Program {
     /// Operands and outputs that are not in the cache, unless somebody cares.
     streams: Vec<Stream>,
     /// Outputs are written past the cache.
-    past: bool,
+    pub(super) past: bool,
     /// Tasks, and elements of each.
     pub(super) tasks: usize,
     chunk: usize,
