@@ -116,10 +116,12 @@ impl Bench {
     }
 }
 
-/// The commit that is checked out, if that can be told.
+/// The commit that is checked out, if that can be told: `-dirty` with changes to more than the pages that are written here.
 fn commit() -> String {
-    let described = output(&mut program("git", &["describe", "--always", "--dirty"]));
-    described.map(|(_, text)| text.trim().to_owned()).unwrap_or_default()
+    let described = output(&mut program("git", &["describe", "--always"]));
+    let commit = described.map(|(_, text)| text.trim().to_owned()).unwrap_or_default();
+    let changed = program("git", &["diff", "--quiet", "HEAD", "--", ".", ":!docs"]).status();
+    if changed.is_ok_and(|status| status.code() == Some(1)) { format!("{commit}-dirty") } else { commit }
 }
 
 /// Builds the handler that does nothing.

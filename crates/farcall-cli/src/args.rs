@@ -581,7 +581,7 @@ Inputs that are not given are random numbers, the same in every run (--seed). Ti
 until its results are there; runs shorter than 20 µs are timed several at a time. Rates are those of the median.
 
 What a program can reach is measured on as many threads, after its own runs: for bytes, a triad a[i] = b[i] + s * c[i] whose \
-three arrays have as many bytes as the program's inputs and results; for operations, fused multiply-adds in f32, each of \
+three arrays have as many bytes as the program's inputs and results, and, for what its steps read and write, its arena; for operations, fused multiply-adds in f32, each of \
 which is two. Operations are counted as the specification defines results: an elementary function is one.
 
 Examples:

@@ -18,7 +18,7 @@ use crate::args::BenchArgs;
 use crate::execute::Ready;
 use crate::inputs::{Fill, count};
 use crate::program::{self, Program};
-use crate::stats::{Stats, bytes, duration};
+use crate::stats::{Stats, bytes, duration, three_digits};
 use crate::terminal::{self, BOLD, styled};
 use crate::{compile, inputs, load, plan};
 
@@ -162,16 +162,22 @@ fn progress_bar(args: &BenchArgs) -> ProgressBar {
 
 /// What the machine can do.
 struct Limits {
-    /// Bytes per second over the program's working set.
+    /// Bytes per second over inputs and results.
     bandwidth: f64,
+    /// The same over these and the arena, among which the steps read and write.
+    of_steps: f64,
     /// Operations on `f32` per second.
     flops: f64,
 }
 
 impl Limits {
     fn measure(executable: &Executable, pool: &ThreadPool) -> Limits {
+        let set = working_set(executable);
+        let all = set.saturating_add(executable.plan().arena_size);
+        let bandwidth = machine::triad_bandwidth(set, pool);
         Limits {
-            bandwidth: machine::triad_bandwidth(working_set(executable), pool),
+            bandwidth,
+            of_steps: if all == set { bandwidth } else { machine::triad_bandwidth(all, pool) },
             flops: machine::peak_flops(pool),
         }
     }
@@ -229,12 +235,12 @@ impl Report<'_> {
             right(format!("{} (f32 FMA)", per_second(limits.flops, "FLOP"))),
             right(percent(computed / limits.flops)),
         ]);
-        let moved = usize::try_from(work.bytes).unwrap_or(usize::MAX);
+        let (moved, rate) = (usize::try_from(work.bytes).unwrap_or(usize::MAX), self.rate(work.bytes as f64));
         table.add_row([
             Cell::new(format!("read and written by steps, {}", bytes(moved))),
-            right(per_second(self.rate(work.bytes as f64), "B")),
-            Cell::new(""),
-            Cell::new(""),
+            right(per_second(rate, "B")),
+            right(format!("{} (triad)", per_second(limits.of_steps, "B"))),
+            right(percent(rate / limits.of_steps)),
         ]);
         writeln!(out, "{}", table.trim_fmt())?;
         writeln!(
@@ -266,7 +272,11 @@ impl Report<'_> {
             "flops": work.flops,
             "flops_per_second": self.rate(work.flops as f64),
             "step_bytes": work.bytes,
-            "limits": { "triad_bytes_per_second": limits.bandwidth, "fma_flops_per_second": limits.flops },
+            "limits": {
+                "triad_bytes_per_second": limits.bandwidth,
+                "step_triad_bytes_per_second": limits.of_steps,
+                "fma_flops_per_second": limits.flops,
+            },
             "arena_bytes": self.plan.arena_size,
             "constant_bytes": self.plan.constant_bytes(),
         })
@@ -282,8 +292,7 @@ fn number(value: f64) -> String {
         _ if value < 1e12 => (value / 1e9, "G"),
         _ => (value / 1e12, "T"),
     };
-    let decimals = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
-    format!("{value:.decimals$} {prefix}").trim_end().to_owned()
+    format!("{} {prefix}", three_digits(value)).trim_end().to_owned()
 }
 
 /// `12.3 GB/s`

@@ -14,7 +14,7 @@ use crate::args::{ProfileFormat, RunArgs};
 use crate::execute::Ready;
 use crate::inputs::count;
 use crate::show::short_type;
-use crate::stats::{Stats, bytes, duration};
+use crate::stats::{Stats, bytes, duration, three_digits};
 use crate::{file, results, terminal, trace};
 
 /// Rows of the table; what takes less time is summed up.
@@ -126,12 +126,27 @@ fn print(plan: &Plan, profile: &Profile) -> Result<()> {
     rows.retain(|row| profile.thunk(row.number).calls > 0);
     rows.sort_by_key(|row| std::cmp::Reverse(profile.thunk(row.number).own));
 
-    let mut table =
-        terminal::table(&["step", "time", "share", "calls", "per call", "operation", "results", "from"]);
+    let mut table = terminal::table(&[
+        "step",
+        "time",
+        "share",
+        "calls",
+        "per call",
+        "GB/s",
+        "GFLOP/s",
+        "operation",
+        "results",
+        "from",
+    ]);
     let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
     for row in rows.iter().take(ROWS) {
         let time = profile.thunk(row.number);
         let each = time.total / u32::try_from(time.calls).unwrap_or(u32::MAX);
+        let work = plan.work(row.thunk);
+        let billions = |amount: u64| match (amount, time.own) {
+            (0, _) | (_, Duration::ZERO) => String::new(),
+            _ => three_digits(amount as f64 * time.calls as f64 / 1e9 / time.own.as_secs_f64()),
+        };
         let results: Vec<String> = row.thunk.results().iter().map(|b| short_type(&b.ty)).collect();
         table.add_row([
             right(row.number.to_string()),
@@ -139,6 +154,8 @@ fn print(plan: &Plan, profile: &Profile) -> Result<()> {
             right(share(time.own)),
             right(per_run(time.calls, number)),
             right(duration(each)),
+            right(billions(work.bytes)),
+            right(billions(work.flops)),
             Cell::new(shortened(plan.operation(row.thunk), WIDTH)),
             Cell::new(shortened(results.join(", "), WIDTH)),
             Cell::new(shortened(plan.origin(row.thunk).short(), WIDTH)),
@@ -146,8 +163,9 @@ fn print(plan: &Plan, profile: &Profile) -> Result<()> {
     }
     let mut last = |time: Duration, what: String| {
         let [none, one] = [Cell::new(""), right(duration(time / number))];
-        let cells = [none.clone(), one, right(share(time)), none.clone(), none.clone()];
-        table.add_row(cells.into_iter().chain([Cell::new(what), none.clone(), none]));
+        let begin = [none.clone(), one, right(share(time))];
+        let end = [Cell::new(what), none.clone(), none.clone()];
+        table.add_row(begin.into_iter().chain(vec![none; 4]).chain(end));
     };
     if rows.len() > ROWS {
         let others = rows.iter().skip(ROWS).map(|row| profile.thunk(row.number).own).sum();

@@ -134,8 +134,13 @@ pub(crate) fn bytes(n: usize) -> String {
 }
 
 fn scaled(value: f64, unit: &str) -> String {
+    format!("{} {unit}", three_digits(value))
+}
+
+/// `1.23`, `12.3`, `123`; less than a hundredth is `0.00`.
+pub(crate) fn three_digits(value: f64) -> String {
     let decimals = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
-    format!("{value:.decimals$} {unit}")
+    format!("{value:.decimals$}")
 }
 
 #[cfg(test)]
