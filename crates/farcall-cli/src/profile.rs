@@ -128,10 +128,10 @@ fn print(plan: &Plan, profile: &Profile) -> Result<()> {
 
     let mut table = terminal::table(&[
         "step",
-        "time",
+        "own time",
         "share",
         "calls",
-        "per call",
+        "total per call",
         "GB/s",
         "GFLOP/s",
         "operation",

@@ -17,7 +17,7 @@ in the corpus) and at least five runs where these are not too long, after a run 
 is from the program's text to what runs, the median of three. Both use all cores. Memory is that of \
 temporary values and new results, here of constants, too. Results are compared: where they differ by \
 more than 10⁻⁴ of the largest element (in bf16 and the like, eight times the type's precision), the table says so (after 10⁴ steps, Lorenz's equations make a difference in the last \
-place a large one).
+place a large one; 10⁵ steps add up their roundings; `ffi_context_probe` says whether its host has scratch memory, which XLA:CPU has not).
 ";
 
 /// One program.

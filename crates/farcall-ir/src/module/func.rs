@@ -475,6 +475,12 @@ impl Func {
         self.insts[inst.index()].op = op;
     }
 
+    /// Gives an instruction a place in the source.
+    pub(super) fn set_place(&mut self, inst: InstId, span: Span, loc: Option<Arc<Loc>>) {
+        let data = &mut self.insts[inst.index()];
+        (data.span, data.loc) = (span, loc);
+    }
+
     /// Gives an instruction another place in the text.
     ///
     /// # Panics

@@ -243,6 +243,13 @@ impl<'f> Rewriter<'f> {
         self.func.inst(id).results()[0]
     }
 
+    /// Gives an instruction the place in the source that another one has.
+    pub fn set_place(&mut self, inst: InstId, of: InstId) {
+        let of = self.func.inst(of);
+        let (span, loc) = (of.span(), of.loc().cloned());
+        self.func.set_place(inst, span, loc);
+    }
+
     /// Takes an instruction out for good.
     ///
     /// # Panics

@@ -235,8 +235,9 @@ fn prepared<T: Copy + 'static>(
     let size = windows.size;
     let updates = windows.starts.count().saturating_mul(size);
     let bytes = size_of::<T>();
-    let worth =
-        elements * bytes >= LARGE && size * bytes >= WIDE && UPDATES.contains(&(updates * 4 / elements));
+    let worth = elements.saturating_mul(bytes) >= LARGE
+        && size.saturating_mul(bytes) >= WIDE
+        && UPDATES.contains(&(updates.saturating_mul(4) / elements));
     if windows.rows
         && worth
         && let Some(groups) = Groups::new(elements, &windows)

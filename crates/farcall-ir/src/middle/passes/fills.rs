@@ -13,7 +13,7 @@
 use super::simplify::filled_before;
 use super::{Context, Pass, each_inst, erase_unused};
 use crate::literal::Literal;
-use crate::module::{Func, InstId, Rewriter, ValueId};
+use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
 use crate::op::Op;
 use crate::types::TensorType;
 
@@ -60,6 +60,11 @@ fn fill(r: &mut Rewriter<'_>, inst: InstId, found: Vec<(usize, Literal, TensorTy
     let mut replaced = Vec::with_capacity(found.len());
     for (operand, number, ty) in found {
         let all = filled_before(r, inst, number, ty);
+        // It is what the constant was in the source.
+        let made = |value: ValueId| r.func().defining_inst(value).map(Inst::id);
+        if let (Some(all), Some(constant)) = (made(all), made(operands[operand])) {
+            r.set_place(all, constant);
+        }
         replaced.push(std::mem::replace(&mut operands[operand], all));
     }
     r.set_operands(inst, operands);
