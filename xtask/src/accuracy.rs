@@ -18,7 +18,7 @@ f64 from mpmath. *At* is where the error is. *Subnormal* is the error where oper
 counts results that are infinite or not a number where they should not be, or the other way round.
 
 Known exceptions from two units: `cosh` and `sinh` of f32 are what the CHLO dialect defines, rounding of steps included; \
-`lgamma` and `digamma` of f64 lose digits near their zeros, as XLA's do; `erfc` of f64 is up to 2.3.
+`lgamma` and `digamma` of f64 lose digits near their zeros, as XLA's do; `erfc` of f64 is up to 2.3, and `bessel_i1e` of f64 up to 8.
 ";
 
 /// Tries every `step`-th number of f32.
