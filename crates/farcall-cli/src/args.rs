@@ -182,7 +182,7 @@ Examples:
 pub(crate) struct InputArgs {
     /// Next argument: a .npy file; `rand`, `zeros`, `ones` or `iota` of the argument's type; a number or several, as in 0.1 and [0,2]; or a file of named arguments
     ///
-    /// The type can also be given: rand:f32[4,8].
+    /// The type can also be given: rand:f32[4,8]. Integers that are indices need a range: rand:0..2000 is 0 to 1999.
     ///
     /// A .npz or .safetensors file gives arguments by their names, which `inspect` shows: params['w'] is also
     /// params.w, params/w or, if there is no other, w; arg0 is the first argument. The arguments that

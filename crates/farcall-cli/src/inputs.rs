@@ -34,12 +34,15 @@ pub(crate) enum Fill {
     Ones,
     /// 0, 1, 2, … in row-major order
     Iota,
+    /// Random, from the first number on and below the second
+    #[value(skip)]
+    Between(i64, i64),
 }
 
 /// The word that asks for it.
 pub(crate) fn word(fill: Fill) -> &'static str {
     match fill {
-        Fill::Rand => "rand",
+        Fill::Rand | Fill::Between(..) => "rand",
         Fill::Zeros => "zeros",
         Fill::Ones => "ones",
         Fill::Iota => "iota",
@@ -51,7 +54,7 @@ pub(crate) fn word(fill: Fill) -> &'static str {
 pub(crate) enum InputSpec {
     /// A `.npy` file, or one of several tensors with names.
     File(PathBuf),
-    /// Something made, of the argument's type or of one that is given: `rand:f32[4,8]`.
+    /// Something made, of the argument's type or of one that is given: `rand:f32[4,8]`, `rand:0..2000`.
     Fill(Fill, Option<TensorType>),
     /// Numbers: `0.1`, `[0,2]`, `[[1.5,2],[3,4]]`.
     Array(Array),
@@ -133,6 +136,12 @@ impl FromStr for InputSpec {
             Err(_) => {}
         }
         let (word, ty) = text.split_once(':').map_or((text, None), |(word, ty)| (word, Some(ty)));
+        if let (true, Some((first, end))) = (word == "rand", ty.and_then(|ty| ty.split_once(".."))) {
+            return match (first.trim().parse(), end.trim().parse()) {
+                (Ok(first), Ok(end)) if first < end => Ok(InputSpec::Fill(Fill::Between(first, end), None)),
+                _ => Err(format!("`{first}..{end}` is no range of integers; write rand:0..10 for 0 to 9")),
+            };
+        }
         match Fill::from_str(word, false) {
             Ok(fill) => Ok(InputSpec::Fill(fill, ty.map(tensor_type).transpose()?)),
             Err(_) => Ok(InputSpec::File(PathBuf::from(text))),
@@ -320,11 +329,23 @@ pub(crate) fn make(fill: Fill, ty: &TensorType, seed: u64) -> Result<Literal> {
         ty.dtype.name()
     );
     let dtype = ty.dtype;
+    if let Fill::Between(first, end) = fill {
+        let holds = |n: i64| Scalar::Signed(n).round_to(dtype).as_f64() == n as f64;
+        let ends = dtype != DType::Pred && holds(first) && (dtype.real().is_float() || holds(end - 1));
+        ensure!(ends, "{} does not hold all numbers of {first}..{end}", dtype.name());
+    }
     let mut random = SplitMix(seed);
     let made = Literal::try_from_fn(dtype, ty.sizes(), |i| match fill {
         Fill::Zeros => Scalar::zero(dtype),
         Fill::Ones => Scalar::Unsigned(1),
         Fill::Iota => Scalar::Unsigned(i as u64),
+        Fill::Between(first, end) if matches!(dtype.class(), DTypeClass::Signed | DTypeClass::Unsigned) => {
+            Scalar::Signed(first.wrapping_add_unsigned(random.next() % end.abs_diff(first)))
+        }
+        Fill::Between(first, end) => {
+            let (first, length) = (first as f64, end.abs_diff(first) as f64);
+            Scalar::Float(first + (random.unit() + 1.0) / 2.0 * length)
+        }
         Fill::Rand => match dtype.class() {
             DTypeClass::Bool => Scalar::Bool(random.next() & 1 == 1),
             DTypeClass::Signed | DTypeClass::Unsigned => {
@@ -361,6 +382,13 @@ impl SplitMix {
 mod tests {
     use super::*;
 
+    fn fill(spec: InputSpec) -> Fill {
+        match spec {
+            InputSpec::Fill(fill, None) => fill,
+            other => panic!("{other:?}"),
+        }
+    }
+
     #[test]
     fn made_arguments_depend_on_type_and_seed_alone() {
         for dtype in DType::ALL {
@@ -369,6 +397,16 @@ mod tests {
             assert_eq!(a, make(Fill::Rand, &ty, 1).unwrap());
             assert!(!a.is_splat(), "{dtype}");
         }
+        let indices =
+            make("rand:-3..2000".parse().map(fill).unwrap(), &TensorType::new(DType::S32, [4000]), 1);
+        let indices: Vec<f64> = indices.unwrap().iter().map(Scalar::as_f64).collect();
+        assert!(indices.iter().all(|i| (-3.0..2000.0).contains(i)), "{indices:?}");
+        assert!(indices.iter().any(|i| *i > 1900.0) && indices.iter().any(|i| *i < 100.0));
+        let error =
+            |dtype, spec: &str| make(spec.parse().map(fill).unwrap(), &TensorType::new(dtype, [1]), 1);
+        let error = |dtype, spec: &str| error(dtype, spec).unwrap_err().to_string();
+        assert_eq!(error(DType::U8, "rand:0..257"), "u8 does not hold all numbers of 0..257");
+        assert_eq!(error(DType::Pred, "rand:0..2"), "pred does not hold all numbers of 0..2");
         let iota = make(Fill::Iota, &TensorType::new(DType::C64, [2]), 0).unwrap();
         assert_eq!(iota.get(1), Scalar::Complex(Complex::new(1.0, 0.0)));
         for size in [usize::MAX, 1 << 61, 1 << 50] {
@@ -422,6 +460,8 @@ mod tests {
         assert_eq!(spec("ones:f32[ 4, 0 ]"), Ok(InputSpec::Fill(Fill::Ones, ty(&[4, 0]))));
         assert_eq!(spec("iota:f32[]"), Ok(InputSpec::Fill(Fill::Iota, ty(&[]))));
         for (text, why) in [
+            ("rand:5..5", "`5..5` is no range of integers; write rand:0..10 for 0 to 9"),
+            ("rand:0..n", "`0..n` is no range of integers; write rand:0..10 for 0 to 9"),
             ("rand:f32", "`f32` is not a type; write f32[4,8], or f32[] for a scalar"),
             ("rand:fp32[1]", "`fp32` is not an element type; try f32"),
             ("rand:float[1]", "`float` is not an element type; try f32, s32, pred, bf16"),
