@@ -397,16 +397,15 @@ mod tests {
             assert_eq!(a, make(Fill::Rand, &ty, 1).unwrap());
             assert!(!a.is_splat(), "{dtype}");
         }
-        let indices =
-            make("rand:-3..2000".parse().map(fill).unwrap(), &TensorType::new(DType::S32, [4000]), 1);
-        let indices: Vec<f64> = indices.unwrap().iter().map(Scalar::as_f64).collect();
+        let made =
+            |spec: &str, dtype, n: usize| make(fill(spec.parse().unwrap()), &TensorType::new(dtype, [n]), 1);
+        let indices: Vec<f64> =
+            made("rand:-3..2000", DType::S32, 4000).unwrap().iter().map(Scalar::as_f64).collect();
         assert!(indices.iter().all(|i| (-3.0..2000.0).contains(i)), "{indices:?}");
         assert!(indices.iter().any(|i| *i > 1900.0) && indices.iter().any(|i| *i < 100.0));
-        let error =
-            |dtype, spec: &str| make(spec.parse().map(fill).unwrap(), &TensorType::new(dtype, [1]), 1);
-        let error = |dtype, spec: &str| error(dtype, spec).unwrap_err().to_string();
-        assert_eq!(error(DType::U8, "rand:0..257"), "u8 does not hold all numbers of 0..257");
-        assert_eq!(error(DType::Pred, "rand:0..2"), "pred does not hold all numbers of 0..2");
+        let error = |spec, dtype| made(spec, dtype, 1).unwrap_err().to_string();
+        assert_eq!(error("rand:0..257", DType::U8), "u8 does not hold all numbers of 0..257");
+        assert_eq!(error("rand:0..2", DType::Pred), "pred does not hold all numbers of 0..2");
         let iota = make(Fill::Iota, &TensorType::new(DType::C64, [2]), 0).unwrap();
         assert_eq!(iota.get(1), Scalar::Complex(Complex::new(1.0, 0.0)));
         for size in [usize::MAX, 1 << 61, 1 << 50] {

@@ -13,7 +13,7 @@ use farcall_ir::{DType, Op, TensorType};
 
 use super::args::{Args, Prepared};
 use super::body::Body;
-use super::index::{self, Batch, Entry, OUTSIDE, Reader, Starts};
+use super::index::{self, Batch, Entry, OUTSIDE, Reader, Slices, Starts};
 use super::movement::row_major;
 use super::number::{Integer, Number};
 use super::reduce::Combine;
@@ -346,50 +346,52 @@ impl Windows {
     /// Applies the updates to these elements, all of them unless windows are rows.
     #[inline(always)]
     fn apply<T: Copy>(&self, args: &Args<'_>, own: Range<usize>, combine: impl Fn(T, T) -> T + Copy) {
-        let (indices, updates) = (args.input_ptr::<u8>(1), args.input_ptr::<T>(2));
-        let out = args.output_ptr::<T>(0);
-        macro_rules! blocks {
-            ($positions:ident, $slices:ident => $body:block) => {
-                // SAFETY: index vectors among the indices; windows of the result, which lie inside as a whole, and their
-                // updates.
-                unsafe {
-                    self.starts.each(
-                        0..self.starts.count(),
-                        self.reader,
-                        indices,
-                        #[inline(always)]
-                        |$positions, $slices| $body,
-                    )
-                }
-            };
-        }
+        let (updates, out) = (args.input_ptr::<T>(2), args.output_ptr::<T>(0));
         macro_rules! each {
             ($to:ident, $from:ident => $update:expr) => {
-                blocks!(positions, slices => {
-                    for (i, at) in positions.iter().enumerate().filter(|(_, at)| **at != OUTSIDE) {
-                        let ($to, $from) = (out.add(*at), updates.add(slices.at(i)));
-                        $update;
-                    }
-                })
+                self.blocks(
+                    args,
+                    #[inline(always)]
+                    |positions, slices| {
+                        for (i, at) in positions.iter().enumerate().filter(|(_, at)| **at != OUTSIDE) {
+                            // SAFETY: windows of the result, which lie inside as a whole, and their updates.
+                            unsafe {
+                                let ($to, $from) = (out.add(*at), updates.add(slices.at(i)));
+                                $update;
+                            }
+                        }
+                    },
+                )
             };
         }
         match self.window[..] {
             [] => each!(to, from => to.write(combine(to.read(), from.read()))),
             [(n, 1, 1)] => {
                 let mut chosen = [0; index::BLOCK];
-                blocks!(positions, slices => {
-                    let count = choose(positions, &own, &mut chosen);
-                    for i in &chosen[..count] {
-                        row(n, out.add(positions[*i]), updates.add(slices.at(*i)), combine);
-                    }
-                });
+                self.blocks(
+                    args,
+                    #[inline(always)]
+                    |positions, slices| {
+                        let count = choose(positions, &own, &mut chosen);
+                        for i in &chosen[..count] {
+                            // SAFETY: as above.
+                            unsafe { row(n, out.add(positions[*i]), updates.add(slices.at(*i)), combine) };
+                        }
+                    },
+                );
             }
             _ => each!(to, from => window(&self.window, to, from, combine)),
         }
     }
-}
 
-impl Windows {
+    /// Calls `f` with where windows begin in the result, and their updates: of all index vectors, a block after the other.
+    #[inline(always)]
+    fn blocks(&self, args: &Args<'_>, f: impl FnMut(&[usize], Slices)) {
+        let indices = args.input_ptr(1);
+        // SAFETY: index vectors among the indices.
+        unsafe { self.starts.each(0..self.starts.count(), self.reader, indices, f) };
+    }
+
     /// Puts the updates of each group of these rows together, in the order of the indices: where those of a group begin and
     /// end goes to `parts`. Indices are read twice; should somebody change them meanwhile, updates are lost, and that is all.
     #[inline(always)]
@@ -400,9 +402,9 @@ impl Windows {
         groups: Groups,
         parts: &mut [(u32, u32); GROUPS],
     ) -> &'a [u32] {
-        let (indices, mut counts) = (args.input_ptr(1), [0u32; GROUPS]);
+        let mut counts = [0u32; GROUPS];
         let before = self.own(
-            indices,
+            args,
             rows.clone(),
             groups,
             #[inline(always)]
@@ -420,17 +422,15 @@ impl Windows {
             std::slice::from_raw_parts_mut(first, total as usize)
         };
         self.own(
-            indices,
+            args,
             rows,
             groups,
             #[inline(always)]
             |row, update| {
                 let group = (row >> groups.group) as usize;
                 let (begin, end) = &mut parts[group];
-                if *end - *begin < counts[group]
-                    && let Some(word) = words.get_mut(*end as usize)
-                {
-                    *word = groups.word(row, update);
+                if *end - *begin < counts[group] {
+                    words[*end as usize] = groups.word(row, update);
                     *end += 1;
                 }
             },
@@ -441,33 +441,22 @@ impl Windows {
     /// Calls `f` with each update of these rows: the number of its row among them, and its own. Returns how many updates rows
     /// before these have.
     #[inline(always)]
-    fn own(
-        &self,
-        indices: *const u8,
-        rows: Range<usize>,
-        groups: Groups,
-        mut f: impl FnMut(u32, u32),
-    ) -> usize {
+    fn own(&self, args: &Args<'_>, rows: Range<usize>, groups: Groups, mut f: impl FnMut(u32, u32)) -> usize {
         let (own, mut chosen) = (rows.start * self.size..rows.end * self.size, [0; index::BLOCK]);
         let mut before = 0;
-        // SAFETY: index vectors among the indices.
-        unsafe {
-            self.starts.each(
-                0..self.starts.count(),
-                self.reader,
-                indices,
-                #[inline(always)]
-                |positions, slices| {
-                    for at in positions {
-                        before += usize::from(*at < own.start);
-                    }
-                    let count = choose(positions, &own, &mut chosen);
-                    for i in &chosen[..count] {
-                        f(groups.row(positions[*i] - own.start), groups.row(slices.at(*i)));
-                    }
-                },
-            );
-        }
+        self.blocks(
+            args,
+            #[inline(always)]
+            |positions, slices| {
+                for at in positions {
+                    before += usize::from(*at < own.start);
+                }
+                let count = choose(positions, &own, &mut chosen);
+                for i in &chosen[..count] {
+                    f(groups.row(positions[*i] - own.start), groups.row(slices.at(*i)));
+                }
+            },
+        );
         before
     }
 

@@ -193,8 +193,7 @@ impl Squares for f32 {
     #[target_feature(enable = "avx2")]
     unsafe fn avx2<const STREAMS: bool>(from: *const f32, to: *mut f32, strides: [usize; 2]) {
         use std::arch::x86_64::{__m256, _mm_loadu_ps, _mm256_castps128_ps256, _mm256_insertf128_ps};
-        use std::arch::x86_64::{_mm256_shuffle_ps, _mm256_storeu_ps, _mm256_stream_ps};
-        use std::arch::x86_64::{_mm256_unpackhi_ps, _mm256_unpacklo_ps};
+        use std::arch::x86_64::{_mm256_shuffle_ps, _mm256_unpackhi_ps, _mm256_unpacklo_ps};
 
         // Four elements of eight lines, from this line and element on, as four lines of eight elements.
         let four = |line: usize, element: usize| -> [__m256; 4] {
@@ -217,16 +216,7 @@ impl Squares for f32 {
             // Both halves of a line of the cache are written together.
             for (c, halves) in four(0, element).into_iter().zip(four(8, element)).enumerate() {
                 // SAFETY: a line of the square, aligned if it is written past the cache.
-                unsafe {
-                    let to = to.add((element + c) * strides[1]);
-                    if STREAMS {
-                        _mm256_stream_ps(to, halves.0);
-                        _mm256_stream_ps(to.add(8), halves.1);
-                    } else {
-                        _mm256_storeu_ps(to, halves.0);
-                        _mm256_storeu_ps(to.add(8), halves.1);
-                    }
-                }
+                unsafe { put_halves::<STREAMS>(halves, to.add((element + c) * strides[1])) };
             }
         }
     }
@@ -237,7 +227,6 @@ impl Squares for f32 {
         use std::arch::x86_64::{
             __m512, _mm512_castpd_ps, _mm512_castps_pd, _mm512_loadu_ps, _mm512_setzero_ps,
         };
-        use std::arch::x86_64::{_mm512_shuffle_f32x4, _mm512_storeu_ps, _mm512_stream_ps};
         use std::arch::x86_64::{
             _mm512_unpackhi_pd, _mm512_unpackhi_ps, _mm512_unpacklo_pd, _mm512_unpacklo_ps,
         };
@@ -260,23 +249,9 @@ impl Squares for f32 {
             (four[2], four[3]) = (low(ab, cd), high(ab, cd));
         }
         for c in 0..4 {
-            let [a, b, e, f] = [0, 4, 8, 12].map(|i| columns[i + c]);
-            // Of the four quarters of each, 0 and 2 or 1 and 3.
-            let even = (_mm512_shuffle_f32x4::<0x88>(a, b), _mm512_shuffle_f32x4::<0x88>(e, f));
-            let odd = (_mm512_shuffle_f32x4::<0xdd>(a, b), _mm512_shuffle_f32x4::<0xdd>(e, f));
-            let lines = [
-                _mm512_shuffle_f32x4::<0x88>(even.0, even.1),
-                _mm512_shuffle_f32x4::<0x88>(odd.0, odd.1),
-                _mm512_shuffle_f32x4::<0xdd>(even.0, even.1),
-                _mm512_shuffle_f32x4::<0xdd>(odd.0, odd.1),
-            ];
-            for (quarter, line) in lines.into_iter().enumerate() {
-                // SAFETY: a line of the square, aligned if it is written past the cache.
-                unsafe {
-                    let to = to.add((4 * quarter + c) * strides[1]);
-                    if STREAMS { _mm512_stream_ps(to, line) } else { _mm512_storeu_ps(to, line) }
-                }
-            }
+            let parts = [0, 4, 8, 12].map(|i| columns[i + c]);
+            // SAFETY: lines of the square, aligned if they are written past the cache.
+            unsafe { put_quarters::<STREAMS>(parts, to.add(c * strides[1]), 4 * strides[1]) };
         }
     }
 }
@@ -286,11 +261,11 @@ impl Squares for f64 {
     #[inline]
     #[target_feature(enable = "avx2")]
     unsafe fn avx2<const STREAMS: bool>(from: *const f64, to: *mut f64, strides: [usize; 2]) {
-        use std::arch::x86_64::{__m256d, _mm256_loadu_pd, _mm256_permute2f128_pd, _mm256_storeu_pd};
-        use std::arch::x86_64::{_mm256_stream_pd, _mm256_unpackhi_pd, _mm256_unpacklo_pd};
+        use std::arch::x86_64::{__m256, _mm256_castpd_ps, _mm256_loadu_pd, _mm256_permute2f128_pd};
+        use std::arch::x86_64::{_mm256_unpackhi_pd, _mm256_unpacklo_pd};
 
         // Four elements of four lines, from this line and element on, as four lines.
-        let four = |line: usize, element: usize| -> [__m256d; 4] {
+        let four = |line: usize, element: usize| -> [__m256; 4] {
             // SAFETY: four elements of a line of the square.
             let part = |k: usize| unsafe { _mm256_loadu_pd(from.add((line + k) * strides[0] + element)) };
             let (a, b, c, d) = (part(0), part(1), part(2), part(3));
@@ -304,21 +279,13 @@ impl Squares for f64 {
                 _mm256_permute2f128_pd::<0x31>(even[0], even[1]),
                 _mm256_permute2f128_pd::<0x31>(odd[0], odd[1]),
             ]
+            .map(|line| _mm256_castpd_ps(line))
         };
         for element in (0..Self::SIDE).step_by(4) {
             // Both halves of a line of the cache are written together.
             for (c, halves) in four(0, element).into_iter().zip(four(4, element)).enumerate() {
                 // SAFETY: a line of the square, aligned if it is written past the cache.
-                unsafe {
-                    let to = to.add((element + c) * strides[1]);
-                    if STREAMS {
-                        _mm256_stream_pd(to, halves.0);
-                        _mm256_stream_pd(to.add(4), halves.1);
-                    } else {
-                        _mm256_storeu_pd(to, halves.0);
-                        _mm256_storeu_pd(to.add(4), halves.1);
-                    }
-                }
+                unsafe { put_halves::<STREAMS>(halves, to.add((element + c) * strides[1]).cast()) };
             }
         }
     }
@@ -326,32 +293,75 @@ impl Squares for f64 {
     #[inline]
     #[target_feature(enable = "avx512f")]
     unsafe fn avx512<const STREAMS: bool>(from: *const f64, to: *mut f64, strides: [usize; 2]) {
-        use std::arch::x86_64::{_mm512_loadu_pd, _mm512_shuffle_f64x2, _mm512_storeu_pd, _mm512_stream_pd};
-        use std::arch::x86_64::{_mm512_unpackhi_pd, _mm512_unpacklo_pd};
+        use std::arch::x86_64::{_mm512_castpd_ps, _mm512_loadu_pd, _mm512_unpackhi_pd, _mm512_unpacklo_pd};
 
         // SAFETY: a line of the square.
         let line = |k: usize| unsafe { _mm512_loadu_pd(from.add(k * strides[0])) };
         // Two lines at a time, their elements at even or odd places.
         let pairs = [0, 2, 4, 6].map(|k| (line(k), line(k + 1)));
-        for odd in [false, true] {
-            let [a, b, e, f] =
-                pairs.map(|(x, y)| if odd { _mm512_unpackhi_pd(x, y) } else { _mm512_unpacklo_pd(x, y) });
-            // Of the four quarters of each, 0 and 2 or 1 and 3.
-            let first = [_mm512_shuffle_f64x2::<0x88>(a, b), _mm512_shuffle_f64x2::<0x88>(e, f)];
-            let second = [_mm512_shuffle_f64x2::<0xdd>(a, b), _mm512_shuffle_f64x2::<0xdd>(e, f)];
-            let lines = [
-                _mm512_shuffle_f64x2::<0x88>(first[0], first[1]),
-                _mm512_shuffle_f64x2::<0x88>(second[0], second[1]),
-                _mm512_shuffle_f64x2::<0xdd>(first[0], first[1]),
-                _mm512_shuffle_f64x2::<0xdd>(second[0], second[1]),
-            ];
-            for (quarter, line) in lines.into_iter().enumerate() {
-                // SAFETY: a line of the square, aligned if it is written past the cache.
-                unsafe {
-                    let to = to.add((2 * quarter + usize::from(odd)) * strides[1]);
-                    if STREAMS { _mm512_stream_pd(to, line) } else { _mm512_storeu_pd(to, line) }
-                }
-            }
+        let even = pairs.map(|(x, y)| _mm512_castpd_ps(_mm512_unpacklo_pd(x, y)));
+        let odd = pairs.map(|(x, y)| _mm512_castpd_ps(_mm512_unpackhi_pd(x, y)));
+        for (c, parts) in [even, odd].into_iter().enumerate() {
+            // SAFETY: lines of the square, aligned if they are written past the cache; an element is two of four bytes.
+            unsafe { put_quarters::<STREAMS>(parts, to.add(c * strides[1]).cast(), 4 * strides[1]) };
+        }
+    }
+}
+
+/// Writes a line of the cache.
+///
+/// # Safety
+/// It is valid for writes, and aligned if it is written past the cache.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn put_halves<const STREAMS: bool>(
+    halves: (std::arch::x86_64::__m256, std::arch::x86_64::__m256),
+    to: *mut f32,
+) {
+    use std::arch::x86_64::{_mm256_storeu_ps, _mm256_stream_ps};
+
+    // SAFETY: the caller's promise.
+    unsafe {
+        if STREAMS {
+            _mm256_stream_ps(to, halves.0);
+            _mm256_stream_ps(to.add(8), halves.1);
+        } else {
+            _mm256_storeu_ps(to, halves.0);
+            _mm256_storeu_ps(to.add(8), halves.1);
+        }
+    }
+}
+
+/// Writes four lines of the cache, so many elements of four bytes apart: the first quarters of all parts, the second ones,
+/// and so on.
+///
+/// # Safety
+/// They are valid for writes, and aligned if they are written past the cache.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn put_quarters<const STREAMS: bool>(
+    [a, b, c, d]: [std::arch::x86_64::__m512; 4],
+    to: *mut f32,
+    distance: usize,
+) {
+    use std::arch::x86_64::{_mm512_shuffle_f32x4, _mm512_storeu_ps, _mm512_stream_ps};
+
+    // Of the four quarters of each, 0 and 2 or 1 and 3.
+    let even = (_mm512_shuffle_f32x4::<0x88>(a, b), _mm512_shuffle_f32x4::<0x88>(c, d));
+    let odd = (_mm512_shuffle_f32x4::<0xdd>(a, b), _mm512_shuffle_f32x4::<0xdd>(c, d));
+    let lines = [
+        _mm512_shuffle_f32x4::<0x88>(even.0, even.1),
+        _mm512_shuffle_f32x4::<0x88>(odd.0, odd.1),
+        _mm512_shuffle_f32x4::<0xdd>(even.0, even.1),
+        _mm512_shuffle_f32x4::<0xdd>(odd.0, odd.1),
+    ];
+    for (quarter, line) in lines.into_iter().enumerate() {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let to = to.add(quarter * distance);
+            if STREAMS { _mm512_stream_ps(to, line) } else { _mm512_storeu_ps(to, line) }
         }
     }
 }
