@@ -4,10 +4,9 @@
 //! FARCALL_XLA_INCLUDE=…/jaxlib/include cargo bench -p farcall-ffi --bench decode
 //! ```
 //!
-//! Without `FARCALL_XLA_INCLUDE` (folders with `xla/ffi/api/ffi.h`, of which the first is taken) only the Rust side runs. `checked`
-//! is a frame as XLA hands it over, of which everything is checked in every call. `kept` is the same frame with a memo, as
-//! farcall's engine has it, and nothing changes between the calls. Each figure is the median of many rounds, in nanoseconds
-//! a call, the sides taking turns.
+//! Without `FARCALL_XLA_INCLUDE` (folders with `xla/ffi/api/ffi.h`, of which the first is taken) only the Rust side runs. `again`
+//! is a frame as XLA hands it over, the same in each call; `moved` one whose first operand has its elements somewhere else than
+//! in the call before; `checked` one that no proof is kept of, because of an extension. `kept` is a frame with a memo, as farcall's engine has it. Each figure is the median of many rounds, in nanoseconds a call, the sides taking turns.
 #![expect(clippy::print_stdout, reason = "the figures")]
 
 use std::hint::black_box;
@@ -15,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use farcall_ffi::abi::{CallFrame, Error, Handler};
+use farcall_ffi::abi::{self, CallFrame, Error, ExtensionBase, ExtensionType, Handler};
 use farcall_ffi::memo::FrameMemo;
 use farcall_ffi::prelude::*;
 use farcall_ffi::testing::Call;
@@ -76,7 +75,7 @@ fn main() {
     let include = std::env::var_os("FARCALL_XLA_INCLUDE");
     let include = include.as_ref().and_then(|dirs| std::env::split_paths(dirs).next());
     let theirs = include.map(|include| compile(&include));
-    println!("{:<26}{:>8}{:>8}{:>8}", "ns a call", "checked", "kept", "ffi.h");
+    println!("{:<26}{:>8}{:>8}{:>8}{:>8}{:>8}", "ns a call", "again", "moved", "checked", "kept", "ffi.h");
 
     let x = [0f32; 24];
     let dims = [2, 3, 4];
@@ -107,28 +106,54 @@ fn report(what: &str, ours: Handler, library: Option<&libloading::Library>, symb
         // SAFETY: the symbols of decode.cc are handlers.
         *unsafe { library.get::<Handler>(symbol) }.expect("decode.cc defines it")
     });
-    let (mut our_times, mut kept_times, mut their_times) = (Vec::new(), Vec::new(), Vec::new());
+    let mut times: [Vec<f64>; 5] = Default::default();
     let mut room = [0u128; 64];
     let outcome = call.run_changed(|frame| {
+        let mut unknown = ExtensionBase {
+            struct_size: ExtensionBase::STRUCT_SIZE,
+            r#type: ExtensionType(0),
+            next: std::ptr::null_mut(),
+        };
         let mut memo = FrameMemo::new(frame, room.as_mut_ptr().cast(), size_of_val(&room));
         for _ in 0..ROUNDS {
-            our_times.push(time(ours, frame));
+            times[0].push(time(ours, frame, |_, _| {}));
+            times[1].push(time(ours, frame, move_elements));
+            frame.args.extension_start = &raw mut unknown;
+            times[2].push(time(ours, frame, |_, _| {}));
             frame.args.extension_start = (&raw mut memo).cast();
-            kept_times.push(time(ours, frame));
+            times[3].push(time(ours, frame, |_, _| {}));
             frame.args.extension_start = std::ptr::null_mut();
-            their_times.extend(theirs.map(|theirs| time(theirs, frame)));
+            times[4].extend(theirs.map(|theirs| time(theirs, frame, |_, _| {})));
         }
         // The call itself has served its purpose; what it returns is not looked at.
     });
     drop(outcome);
-    let theirs = if their_times.is_empty() { String::new() } else { format!("{:.1}", median(their_times)) };
-    println!("{what:<26}{:>8.1}{:>8.1}{theirs:>8}", median(our_times), median(kept_times));
+    print!("{what:<26}");
+    for times in times {
+        let time = if times.is_empty() { String::new() } else { format!("{:.1}", median(times)) };
+        print!("{time:>8}");
+    }
+    println!();
+}
+
+/// The first buffer's elements are somewhere else in every other call.
+fn move_elements(frame: &mut CallFrame, call: usize) {
+    if let Some(buffer) = first(frame) {
+        let data: *mut u8 = buffer.data.cast();
+        buffer.data = if call.is_multiple_of(2) { data.wrapping_add(4) } else { data.wrapping_sub(4) }.cast();
+    }
+}
+
+fn first(frame: &mut CallFrame) -> Option<&mut abi::Buffer> {
+    // SAFETY: a frame of the bench has buffers that nothing else looks at meanwhile.
+    (frame.args.size > 0).then(|| unsafe { &mut *(*frame.args.args).cast() })
 }
 
 /// Nanoseconds a call.
-fn time(handler: Handler, frame: &mut CallFrame) -> f64 {
+fn time(handler: Handler, frame: &mut CallFrame, change: impl Fn(&mut CallFrame, usize)) -> f64 {
     let start = Instant::now();
-    for _ in 0..CALLS {
+    for call in 0..CALLS {
+        change(frame, call);
         // SAFETY: a handler and a frame for it.
         let error = unsafe { black_box(handler)(black_box(frame)) };
         assert!(error.is_null(), "the handler failed");

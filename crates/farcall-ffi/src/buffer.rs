@@ -4,8 +4,8 @@
 //! trampoline creates for the duration of one call. So they cannot be moved, swapped or kept.
 //!
 //! **Invariants.** A [`View`] that was checked ([`View::read`]) has nonnegative dimensions whose
-//! product is `len`, and data that are aligned for the element type and cover `len` elements, below
-//! `isize::MAX`; a view without elements has null for data. References to a view that is written are unique: the
+//! product is `len`, and data that are aligned for the element type, not null, and cover `len` elements, below
+//! `isize::MAX`; a view without elements has data that are nobody's. References to a view that is written are unique: the
 //! trampoline refuses a call whose results overlap anything else ([`crate::decode`]).
 
 use std::fmt;
@@ -101,9 +101,6 @@ impl<T: Element, const RANK: usize> Buffer<T, RANK> {
 
     /// The elements, row-major.
     pub fn as_slice(&self) -> &[T] {
-        if self.view.len == 0 {
-            return &[];
-        }
         // SAFETY: a checked view of this element type covers `len` aligned elements, and every bit
         // pattern is a `T`; nobody writes to it while `self` is borrowed.
         unsafe { std::slice::from_raw_parts(self.view.data.cast(), self.view.len) }
@@ -111,9 +108,6 @@ impl<T: Element, const RANK: usize> Buffer<T, RANK> {
 
     /// The elements, row-major, to be written.
     pub fn as_mut_slice(&mut self) -> &mut [T] {
-        if self.view.len == 0 {
-            return &mut [];
-        }
         // SAFETY: as in `as_slice`; and a `&mut Buffer` exists only of a view that overlaps no other.
         unsafe { std::slice::from_raw_parts_mut(self.view.data.cast(), self.view.len) }
     }
@@ -210,9 +204,6 @@ impl AnyBuffer {
 
     /// The memory of the elements; types narrower than a byte take one byte each.
     pub fn bytes(&self) -> &[u8] {
-        if self.view.len == 0 {
-            return &[];
-        }
         // SAFETY: a checked view covers `len` elements of its type; nobody writes to it while `self`
         // is borrowed.
         unsafe { std::slice::from_raw_parts(self.view.data, self.view.size()) }
@@ -220,9 +211,6 @@ impl AnyBuffer {
 
     /// [`bytes`](Self::bytes), to be written.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        if self.view.len == 0 {
-            return &mut [];
-        }
         // SAFETY: as in `bytes`; and a `&mut AnyBuffer` exists only of a view that overlaps no other.
         unsafe { std::slice::from_raw_parts_mut(self.view.data, self.view.size()) }
     }
@@ -328,9 +316,9 @@ pub(crate) fn unsupported_dtype(found: DType, supported: &[DType]) -> Error {
 #[derive(Clone, Copy)]
 #[doc(hidden)]
 pub struct View {
-    /// First element; null if there is none.
+    /// First element. If there is none, nobody's address, a multiple of the alignment.
     data: *mut u8,
-    /// Address after the last element; 0 if there is none.
+    /// Address after the last element.
     end: usize,
     /// Number of elements.
     len: usize,
@@ -343,6 +331,8 @@ pub struct View {
     /// Zero, so that a view is written by whole words.
     padding_2: u16,
     padding_4: u32,
+    /// So that views are as far from each other as cache lines.
+    _padding_16: MaybeUninit<[u64; 2]>,
 }
 
 impl View {
@@ -357,6 +347,7 @@ impl View {
         in_place: false,
         padding_2: 0,
         padding_4: 0,
+        _padding_16: MaybeUninit::uninit(),
     };
 
     /// The same place, to read another view into it.
@@ -420,17 +411,16 @@ impl View {
             len = 0;
         }
         let len = len as usize;
-        let (mut data, mut end) = (data.cast::<u8>(), 0);
+        let mut data = data.cast::<u8>();
         if len == 0 {
-            data = std::ptr::null_mut();
-        } else {
-            // Of two numbers below 2^63, or the first is not and says so.
-            end = data.addr().wrapping_add(len * element);
-            // Null, or beyond what a program has.
-            let beyond = (data.addr().wrapping_sub(1) | end) as isize;
-            if data.addr() & (alignment - 1) != 0 || beyond < 0 {
-                return false;
-            }
+            data = std::ptr::without_provenance_mut(alignment);
+        }
+        // Of two numbers below 2^63, or the first is not and says so.
+        let end = data.addr().wrapping_add(len * element);
+        // Null, or beyond what a program has.
+        let beyond = (data.addr().wrapping_sub(1) | end) as isize;
+        if data.addr() & (alignment - 1) != 0 || beyond < 0 {
+            return false;
         }
         view.write(View { data, end, len, dims, rank, dtype, ..View::EMPTY });
         true
@@ -440,9 +430,14 @@ impl View {
         self.dtype
     }
 
-    /// First element; null if there is none.
+    /// First element; an aligned address if there is none.
     pub(crate) fn data(&self) -> *mut u8 {
         self.data
+    }
+
+    /// The same with its elements at other addresses.
+    pub(crate) fn moved_to(self, data: *mut u8, end: usize) -> View {
+        View { data, end, ..self }
     }
 
     pub(crate) fn dims(&self) -> &[usize] {
@@ -454,11 +449,11 @@ impl View {
     }
 
     /// Bytes that the elements take.
-    fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         self.end - self.data.addr()
     }
 
-    /// Addresses of the first element and of the end; both 0 if there is no element.
+    /// Addresses of the first element and of the end: the same if there is no element.
     #[inline(always)]
     pub(crate) fn span(&self) -> (usize, usize) {
         (self.data.addr(), self.end)
@@ -611,7 +606,8 @@ fn other_storage(number: abi::DataType) -> Option<Storage> {
     Storage::of(number.dtype())
 }
 
-const fn alignment(dtype: DType) -> usize {
+/// Bytes that an element's address is a multiple of.
+pub(crate) const fn alignment(dtype: DType) -> usize {
     if dtype.is_complex() { dtype.size() / 2 } else { dtype.size() }
 }
 

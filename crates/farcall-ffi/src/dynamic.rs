@@ -12,7 +12,6 @@ use farcall_sig::{AttrValue, Attrs, DType};
 use crate::abi;
 use crate::attr::{Attr, Dict};
 use crate::buffer::{AnyBuffer, View};
-use crate::context::Host;
 use crate::decode::{Buffers, Decoder};
 use crate::error::{Boxed, Error, Result};
 use crate::trampoline::{self, Facts};
@@ -84,22 +83,22 @@ pub unsafe fn enter(
     let Some(host) = (unsafe { trampoline::host_of(frame) }) else {
         return trampoline::nobody_to_tell(name);
     };
-    // SAFETY: the caller's promise; there is a host.
-    match catch_unwind(AssertUnwindSafe(|| unsafe { run(frame, host, handler) })) {
+    // SAFETY: the caller's promise.
+    match catch_unwind(AssertUnwindSafe(|| unsafe { run(frame, handler) })) {
         Ok(Ok(())) => null_mut(),
         Ok(Err(error)) => trampoline::fail(&host, name, *error),
         Err(panic) => trampoline::fail(&host, name, trampoline::panicked(name, panic)),
     }
 }
 
-unsafe fn run(frame: *mut abi::CallFrame, host: Host, handler: impl FnOnce(&Call) -> Result<()>) -> Boxed {
+unsafe fn run(frame: *mut abi::CallFrame, handler: impl FnOnce(&Call) -> Result<()>) -> Boxed {
     const FACTS: Facts = Facts { name: HANDLER, stage: abi::Stage::EXECUTE, traits: 0, state: None };
-    // SAFETY: the caller saw that the frame is there.
-    if !unsafe { trampoline::is_call(frame, host, FACTS) }? {
+    // SAFETY: the caller's promise.
+    if !unsafe { trampoline::is_call(frame, &FACTS) }? {
         return Ok(());
     }
-    // SAFETY: a frame of sufficient size, which stays during the call.
-    let decoder = unsafe { Decoder::new(frame, HANDLER, host, None) }?;
+    // SAFETY: it was checked, and stays during the call.
+    let decoder = unsafe { Decoder::new(frame, HANDLER) };
     let (operands, results, attributes) = decoder.tables();
     let call = Call { operands: views(operands)?, results: views(results)?, attributes };
     Ok(handler(&call)?)
@@ -123,8 +122,8 @@ fn views(mut buffers: Buffers) -> Boxed<Vec<Option<View>>> {
 
 fn tensor(view: &View) -> Tensor<'_> {
     let (start, end) = view.span();
-    // Without elements, both are 0.
-    let data = if start == 0 { std::ptr::dangling_mut::<u128>().cast() } else { view.data() };
+    // Aligned for whatever the elements are taken for.
+    let data = if start == end { std::ptr::dangling_mut::<u128>().cast() } else { view.data() };
     Tensor { dtype: view.dtype(), dims: view.dims(), data, bytes: end - start }
 }
 

@@ -265,8 +265,10 @@ macro_rules! __stand_in {
                 > = ::core::option::Option::None;
                 const KEEPS: bool = false;
                 const LASTS: bool = false;
+                const SHAPE: __private::Shape = __private::Shape::of::<0>(&[]);
+                type Views = ();
 
-                fn call(_: &mut __private::Decoder) -> __private::Boxed {
+                fn call(_: __private::Entered) -> __private::Boxed {
                     ::core::unreachable!()
                 }
             }
@@ -309,15 +311,16 @@ pub mod __private {
     use crate::descriptor::OpDescriptor;
     use crate::error::{Error, Result};
 
+    pub use crate::buffer::View;
     pub use crate::context::Host;
     pub use crate::declared::{
         Declared, DeclaredOp, Derivative, Reason, fits, has_all_attributes, is_context,
     };
     pub use crate::decode::Role;
     pub use crate::decode::{
-        Decoder, Memory, Param, Spec, begin, common, finish, keeps, lasts, may_overlap, may_overlap_itself,
-        memory, named, no_instance, no_overlap, operand_is, positional, recall, remember, renew, slot, take,
-        zero,
+        Decoder, Entered, Memory, Param, Proofs, Shape, Spec, attributes, begin, common, finish, keeps,
+        lasts, may_overlap, may_overlap_itself, memory, named, no_instance, no_overlap, operand_is,
+        positional, read, remember, renew, slot, take, unproved, view_of, zero,
     };
     pub use crate::decode::{Extent, Place, Residual, with_residuals};
     pub use crate::descriptor::{Declaration, OpParts, concat, conflict, count, params};
@@ -397,16 +400,17 @@ pub mod __private {
 
     /// Hands the host the state that an instantiate function returned.
     pub fn set_state<T: Send + Sync + 'static>(
-        decoder: &Decoder,
+        entered: Entered,
         stage: crate::abi::Stage,
         state: Result<T>,
     ) -> Boxed {
-        state.and_then(|state| crate::state::set(&decoder.host, stage, state)).map_err(Box::new)
+        let host = entered.decoder().host()?;
+        state.and_then(|state| crate::state::set(&host, stage, state)).map_err(Box::new)
     }
 
     /// What a function returned that makes no state.
     #[inline(always)]
-    pub fn returned(_: &Decoder, returned: Result<()>) -> Boxed {
+    pub fn returned(_: Entered, returned: Result<()>) -> Boxed {
         returned.map_err(Box::new)
     }
 

@@ -23,22 +23,20 @@ struct Noted {
     message: Option<String>,
 }
 
-/// Lets panics leave their location behind.
+static NOTED: Once = Once::new();
+
+/// True if panics leave their location behind.
 #[inline(always)]
-pub(crate) fn note() {
-    static ONCE: Once = Once::new();
-    if !ONCE.is_completed() {
-        install_hook(&ONCE);
-    }
+pub(crate) fn are_noted() -> bool {
+    NOTED.is_completed()
 }
 
-#[cold]
-#[inline(never)]
-fn install_hook(once: &Once) {
+/// Lets them.
+pub(crate) fn note() {
     if std::thread::panicking() {
         return;
     }
-    once.call_once(|| {
+    NOTED.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
             set_last(Some(Noted {

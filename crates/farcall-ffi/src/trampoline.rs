@@ -4,13 +4,14 @@
 //! function, catches its panic, and converts an error to the host's own.
 
 use std::any::Any;
-use std::ffi::c_void;
+use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr::null_mut;
+use std::ptr::{null, null_mut};
 
 use crate::abi;
+use crate::buffer::View;
 use crate::context::Host;
-use crate::decode::{Decoder, malformed};
+use crate::decode::{Entered, Known, Proofs, Shape, are_tables, check_tables, malformed};
 use crate::error::{Boxed, Error, Result};
 use crate::kept::Guard;
 use crate::panics::{self, Panic};
@@ -40,9 +41,28 @@ pub trait Entry {
     const KEEPS: bool;
     /// Whether arguments that were decoded once are those of a later call with a frame that has not changed.
     const LASTS: bool;
+    /// How many parameters are one buffer.
+    const SHAPE: Shape;
+    /// Memory for their views.
+    type Views;
+
+    /// The proofs of its frames; none where that is not possible.
+    #[inline(always)]
+    fn proofs() -> Option<&'static Proofs> {
+        None
+    }
+
+    /// [`Proofs::compare`] for the shape.
+    ///
+    /// # Safety
+    /// As there; the proofs are those above.
+    #[inline(always)]
+    unsafe fn compare(_: &'static Proofs, _: *const abi::CallFrame, _: *mut View) -> *const View {
+        null()
+    }
 
     /// Decodes the frame and calls the function.
-    fn call(decoder: &mut Decoder) -> Boxed;
+    fn call(entered: Entered) -> Boxed;
 }
 
 /// What a handler says of itself, to whoever asks for its metadata.
@@ -103,37 +123,75 @@ pub(crate) unsafe fn host_of(frame: *const abi::CallFrame) -> Option<Host> {
 
 #[inline(always)]
 unsafe fn run<E: Entry>(frame: *mut abi::CallFrame) -> Boxed {
-    let facts = const { Facts { name: E::NAME, stage: E::STAGE, traits: E::TRAITS, state: E::STATE } };
+    let mut views = Lines::<E::Views>::uninit();
     // SAFETY: the caller's promise.
-    let Some(host) = (unsafe { host_of(frame) }) else {
-        return Err(malformed(E::NAME, "it has no host"));
-    };
-    // SAFETY: the frame is there.
-    if !unsafe { is_call(frame, host, facts) }? {
-        return Ok(());
+    let known = unsafe { Known::of::<E>(frame, views.start().cast()) };
+    if !known.is_something() {
+        let facts = const { &Facts { name: E::NAME, stage: E::STAGE, traits: E::TRAITS, state: E::STATE } };
+        // SAFETY: the caller's promise.
+        if !unsafe { is_plain_call(frame, E::STAGE) || is_call(frame, facts)? } {
+            return Ok(());
+        }
     }
-    let entry = enter::<E> as abi::Handler as *const c_void;
-    // SAFETY: a frame of sufficient size, which stays during the call; the entry stands for its arguments.
-    let mut decoder = unsafe { Decoder::new(frame, E::NAME, host, const { E::LASTS }.then_some(entry)) }?;
+    let mut entered = Entered { frame, handler: E::NAME, known, leaves: true, kept: null() };
     if const { !E::KEEPS } {
-        return E::call(&mut decoder);
+        return E::call(entered);
     }
     // On the way out of a panic, it waits for what is kept.
-    let guard = Guard::new(E::NAME, &host);
-    decoder.kept = &raw const guard;
-    let returned = E::call(&mut decoder);
+    let guard = Guard::new(E::NAME, &entered.decoder().host()?);
+    entered.kept = &raw const guard;
+    let returned = E::call(entered);
     // SAFETY: the call's frame.
     unsafe { guard.finish(frame, returned) }
 }
 
-/// True if a frame is one to be decoded, for the handler's stage; false if it asked for metadata, which it has then.
+/// Memory that begins where a cache line begins. (Aligning a function's frame takes longer.)
+struct Lines<T>(MaybeUninit<(T, [u64; 7])>);
+
+impl<T> Lines<T> {
+    #[inline(always)]
+    fn uninit() -> Lines<T> {
+        const { assert!(align_of::<T>() <= 8) };
+        Lines(MaybeUninit::uninit())
+    }
+
+    #[inline(always)]
+    fn start(&mut self) -> *mut T {
+        self.0.as_mut_ptr().map_addr(|address| (address + 63) & !63).cast()
+    }
+}
+
+/// True if [`is_call`] would say so at once.
 ///
 /// # Safety
-/// The frame is there, as [`host_of`] saw.
+/// As there.
 #[inline(always)]
-pub(crate) unsafe fn is_call(frame: *mut abi::CallFrame, host: Host, facts: Facts) -> Boxed<bool> {
-    panics::note();
+unsafe fn is_plain_call(frame: *const abi::CallFrame, stage: abi::Stage) -> bool {
+    // SAFETY: the caller's promise; the size covers the members.
+    unsafe {
+        host_of(frame).is_some()
+            && (*frame).struct_size >= abi::CallFrame::STRUCT_SIZE
+            && (*frame).extension_start.is_null()
+            && (*frame).stage == stage
+            && are_tables(&(*frame).args, &(*frame).rets, &(*frame).attrs)
+            && panics::are_noted()
+    }
+}
+
+/// True if a frame is one to be decoded, for the handler's stage, with tables that can be read; false if it asked for
+/// metadata, which it has then.
+///
+/// # Safety
+/// `frame` is null or a call frame as XLA's C interface has it.
+#[cold]
+#[inline(never)]
+pub(crate) unsafe fn is_call(frame: *mut abi::CallFrame, facts: &Facts) -> Boxed<bool> {
     // SAFETY: the caller's promise.
+    let Some(host) = (unsafe { host_of(frame) }) else {
+        return Err(malformed(facts.name, "it has no host"));
+    };
+    panics::note();
+    // SAFETY: the frame is there.
     let (struct_size, extensions) = unsafe { ((*frame).struct_size, (*frame).extension_start) };
     if !extensions.is_null() {
         // SAFETY: the frame's list of extensions.
@@ -151,6 +209,8 @@ pub(crate) unsafe fn is_call(frame: *mut abi::CallFrame, host: Host, facts: Fact
     if stage != facts.stage {
         return Err(wrong_stage(facts.name, facts.stage, stage));
     }
+    // SAFETY: the size covers the members.
+    unsafe { check_tables(facts.name, &(*frame).args, &(*frame).rets, &(*frame).attrs) }?;
     Ok(true)
 }
 
@@ -177,7 +237,7 @@ unsafe fn metadata_extension(
 }
 
 #[cold]
-unsafe fn write_metadata(facts: Facts, extension: *mut abi::MetadataExtension, host: Host) -> Boxed {
+unsafe fn write_metadata(facts: &Facts, extension: *mut abi::MetadataExtension, host: Host) -> Boxed {
     // SAFETY: the head was read; the size must cover the rest, which is looked at only then.
     let metadata = unsafe {
         if (*extension).extension_base.struct_size < abi::MetadataExtension::STRUCT_SIZE {

@@ -201,9 +201,11 @@ fn with_residuals(
                 ::std::option::Option::None;
             const KEEPS: bool = false;
             const LASTS: bool = false;
+            const SHAPE: __ffi::__private::Shape = __ffi::__private::Shape::of::<0>(&[]);
+            type Views = ();
 
-            fn call(__decoder: &mut __ffi::__private::Decoder) -> __ffi::__private::Boxed {
-                __ffi::__private::with_residuals::<#forward>(__decoder, #results, #residuals)
+            fn call(__entered: __ffi::__private::Entered) -> __ffi::__private::Boxed {
+                __ffi::__private::with_residuals::<#forward>(__entered, #results, #residuals)
             }
         }
 
@@ -331,15 +333,14 @@ struct Strict {
 
 impl Entry {
     fn implementation(&self, function: &Function, instances: &Instances) -> TokenStream {
-        let Entry { ty, name: text, stage, traits, strict, .. } = self;
-        let counts = strict.counts;
+        let Entry { ty, name: text, stage, traits, .. } = self;
         let state_type = match &self.state {
             Some(state) => quote! { ::std::option::Option::Some(__ffi::__private::state_type::<#state>) },
             None => quote! { ::std::option::Option::None },
         };
         let body = self.body(function, instances);
         let (instance, run) = if instances.is_generic() {
-            (Some(instance(function, &body)), instances.choose(&quote!(__instance)))
+            (Some(instance(function, &body)), instances.choose(&quote!(__instance), self.strict.counts))
         } else {
             (None, body)
         };
@@ -355,10 +356,35 @@ impl Entry {
                 > = #state_type;
                 const KEEPS: bool = __ffi::__private::keeps(&SPECS);
                 const LASTS: bool = __ffi::__private::lasts(&SPECS);
+                const SHAPE: __ffi::__private::Shape = __ffi::__private::Shape::of(&SPECS);
+                type Views = [
+                    ::std::mem::MaybeUninit<__ffi::__private::View>;
+                    <#ty as __ffi::__private::Entry>::SHAPE.views()
+                ];
 
                 #[inline(always)]
-                fn call(__decoder: &mut __ffi::__private::Decoder) -> __ffi::__private::Boxed {
-                    __ffi::__private::begin(__decoder, &SPECS, &NAMES, #counts)?;
+                fn proofs() -> ::std::option::Option<&'static __ffi::__private::Proofs> {
+                    static PROOFS: __ffi::__private::Proofs = __ffi::__private::Proofs::none();
+                    const { <#ty as __ffi::__private::Entry>::SHAPE.has_proofs() }.then_some(&PROOFS)
+                }
+
+                #[inline(always)]
+                unsafe fn compare(
+                    __proofs: &'static __ffi::__private::Proofs,
+                    __frame: *const __ffi::abi::CallFrame,
+                    __views: *mut __ffi::__private::View,
+                ) -> *const __ffi::__private::View {
+                    // SAFETY: the caller's promise.
+                    unsafe {
+                        __proofs.compare::<
+                            { <#ty as __ffi::__private::Entry>::SHAPE.proved().0 },
+                            { <#ty as __ffi::__private::Entry>::SHAPE.proved().1 },
+                        >(__frame, __views)
+                    }
+                }
+
+                #[inline(always)]
+                fn call(__entered: __ffi::__private::Entered) -> __ffi::__private::Boxed {
                     #run
                 }
             }
@@ -369,9 +395,18 @@ impl Entry {
     fn body(&self, function: &Function, instances: &Instances) -> TokenStream {
         let name = &function.name;
         let slots = Slots::new(function);
+        let (ty, counts) = (&self.ty, self.strict.counts);
         let finish =
             self.strict.attributes.then(|| quote! { __ffi::__private::finish(__decoder, &SPECS, &NAMES)?; });
-        let (empty, decode, renew) = (slots.empty(), slots.decode(), slots.renew());
+        let (empty, renew) = (slots.empty(), slots.renew());
+        let (decode, unproved) = (slots.decode("positional"), slots.decode("unproved"));
+        let decode = quote! { #decode #finish };
+        let unproved = quote! {
+            let __decoder = &mut __entered.decoder();
+            __ffi::__private::attributes(__decoder, &SPECS)?;
+            #unproved
+            #finish
+        };
         let (may_overlap, memory, arguments) = (slots.may_overlap(), slots.memory(), slots.arguments());
         let zero = self.zeroed.then(|| slots.zero());
         let (expected, returned) = self.returned();
@@ -382,22 +417,28 @@ impl Entry {
         quote! {
             let __empty = || (#(#empty,)*);
             let mut __read;
-            let __slots = match __ffi::__private::recall(__decoder, &__empty) {
-                ::std::option::Option::Some(__slots) => {
-                    #renew
-                    __slots
+            let __slots = if __entered.is_kept() {
+                let __slots = __entered.slots::<<#ty as __ffi::__private::Entry>::Views, _>(&__empty);
+                #renew
+                __slots
+            } else {
+                __read = __empty();
+                let __slots = &mut __read;
+                if __entered.is_proved() {
+                    #unproved
+                } else {
+                    __ffi::__private::read(__slots, move |__slots| {
+                        let __decoder = &mut __entered.decoder();
+                        __ffi::__private::begin(__decoder, &SPECS, &NAMES, #counts)?;
+                        #decode
+                        if (#may_overlap) < 0 {
+                            __ffi::__private::no_overlap(__decoder, [#(#memory),*], &NAMES)?;
+                        }
+                        __ffi::__private::remember::<#ty, _>(__entered, __slots);
+                        ::std::result::Result::Ok(())
+                    })?;
                 }
-                ::std::option::Option::None => {
-                    __read = __empty();
-                    let __slots = &mut __read;
-                    #decode
-                    #finish
-                    if (#may_overlap) < 0 {
-                        __ffi::__private::no_overlap(__decoder, [#(#memory),*], &NAMES)?;
-                    }
-                    __ffi::__private::remember(__decoder, __slots);
-                    __slots
-                }
+                __slots
             };
             #zero
             let __returned = #call;
@@ -412,10 +453,10 @@ impl Entry {
         match &self.state {
             Some(state) => (
                 quote! { __ffi::Result<#state> },
-                quote! { __ffi::__private::set_state(__decoder, __ffi::abi::Stage::#stage, __returned) },
+                quote! { __ffi::__private::set_state(__entered, __ffi::abi::Stage::#stage, __returned) },
             ),
             None => {
-                (quote! { __ffi::Result<()> }, quote! { __ffi::__private::returned(__decoder, __returned) })
+                (quote! { __ffi::Result<()> }, quote! { __ffi::__private::returned(__entered, __returned) })
             }
         }
     }
@@ -426,7 +467,7 @@ fn instance(function: &Function, body: &TokenStream) -> TokenStream {
     let (generics, where_clause) = (&function.generics, &function.generics.where_clause);
     quote! {
         #[inline(always)]
-        fn __instance #generics(__decoder: &mut __ffi::__private::Decoder) -> __ffi::__private::Boxed
+        fn __instance #generics(__entered: __ffi::__private::Entered) -> __ffi::__private::Boxed
         #where_clause
         {
             #body
@@ -460,21 +501,24 @@ impl Slots<'_> {
 
     /// Brings a slot up to date.
     fn read(&self, how: &str, i: usize) -> TokenStream {
-        let (slot, name) = (&self.places[i], &self.function.params[i].name);
-        let read = self.call(how, i, &quote!(__decoder, #name, &mut #slot));
+        let (slot, view, name) = (&self.places[i], view(i), &self.function.params[i].name);
+        let read = self.call(how, i, &quote!(__decoder, #name, &mut #slot, #view));
         quote! { #read?; }
     }
 
     /// Makes slots that an earlier call left those of this one.
     fn renew(&self) -> TokenStream {
         let renew = (0..self.places.len()).map(|i| self.read("renew", i));
-        quote! { #(#renew)* }
+        quote! {
+            let __decoder = &mut __entered.decoder();
+            #(#renew)*
+        }
     }
 
-    /// Reads the parameters out of the frame: by position, then attributes by name.
-    fn decode(&self) -> TokenStream {
+    /// Reads the parameters out of the frame: by position, as `how` does it, then attributes by name.
+    fn decode(&self, how: &str) -> TokenStream {
         let params = &self.function.params;
-        let positional = (0..params.len()).map(|i| self.read("positional", i));
+        let positional = (0..params.len()).map(|i| self.read(how, i));
         // Attributes arrive sorted by name, bytewise.
         let mut by_name: Vec<_> = (0..params.len()).collect();
         by_name.sort_by(|&a, &b| params[a].name.as_bytes().cmp(params[b].name.as_bytes()));
@@ -488,20 +532,20 @@ impl Slots<'_> {
     /// The memory of each parameter.
     fn memory(&self) -> Vec<TokenStream> {
         let slots = self.places.iter().enumerate();
-        slots.map(|(i, slot)| self.call("memory", i, &quote!(&#slot))).collect()
+        slots.map(|(i, slot)| self.call("memory", i, &with_view(quote!(&#slot), i))).collect()
     }
 
     /// Fills the results with zeros.
     fn zero(&self) -> TokenStream {
         let slots = self.places.iter().enumerate();
-        let zero = slots.map(|(i, slot)| self.call("zero", i, &quote!(&#slot)));
+        let zero = slots.map(|(i, slot)| self.call("zero", i, &with_view(quote!(&#slot), i)));
         quote! { #(#zero;)* }
     }
 
     /// The arguments of the function.
     fn arguments(&self) -> Vec<TokenStream> {
         let slots = self.places.iter().enumerate();
-        slots.map(|(i, slot)| self.call("take", i, &quote!(&mut #slot))).collect()
+        slots.map(|(i, slot)| self.call("take", i, &with_view(quote!(&mut #slot), i))).collect()
     }
 
     /// A number that is negative if any two parameters might share memory: from a fast test of each pair,
@@ -517,10 +561,24 @@ impl Slots<'_> {
         let pairs = pairs.map(|(i, j)| {
             let (p, q, p_slot, q_slot) = (types[i], types[j], &self.places[i], &self.places[j]);
             // With this span, a type that cannot be a parameter is reported once.
-            quote_spanned! { q.span()=> __ffi::__private::may_overlap::<#p, #q>(&#p_slot, &#q_slot) }
+            let (p_view, q_view) = (view(i), view(j));
+            quote_spanned! { q.span()=>
+                __ffi::__private::may_overlap::<#p, #q>((&#p_slot, #p_view), (&#q_slot, #q_view))
+            }
         });
         quote! { 0 #(| #itself)* #(| #pairs)* }
     }
+}
+
+/// Where the view of parameter `i` is, if it is one buffer.
+fn view(i: usize) -> TokenStream {
+    quote! { __entered.view(const { __ffi::__private::view_of(&SPECS, #i) }) }
+}
+
+/// A slot and where the parameter's view is.
+fn with_view(slot: TokenStream, i: usize) -> TokenStream {
+    let view = view(i);
+    quote! { #slot, #view }
 }
 
 /// `T` of `Result<T>`; `None` if it is `()`.

@@ -103,7 +103,7 @@ impl Instances {
     }
 
     /// Calls `run` with the type arguments that the operands ask for; the last expression of an entry.
-    pub(crate) fn choose(&self, run: &TokenStream) -> TokenStream {
+    pub(crate) fn choose(&self, run: &TokenStream, counts: bool) -> TokenStream {
         let arms = self.types.iter().zip(self.arguments()).map(|(types, arguments)| {
             let conditions = self.variables.iter().zip(types).map(|(variable, dtype)| {
                 let (operand, _, element) = &variable.operand;
@@ -112,7 +112,7 @@ impl Instances {
             });
             quote! {
                 if #(#conditions)&&* {
-                    return #run #arguments (__decoder);
+                    return #run #arguments (__entered);
                 }
             }
         });
@@ -122,7 +122,9 @@ impl Instances {
             quote! { (#operand, #name, &[#(#types),*]) }
         });
         quote! {
+            let __decoder = &mut __entered.decoder();
             #(#arms)*
+            __ffi::__private::begin(__decoder, &SPECS, &NAMES, #counts)?;
             __ffi::__private::no_instance(__decoder, &[#(#operands),*])
         }
     }

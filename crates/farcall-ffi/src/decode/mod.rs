@@ -1,25 +1,31 @@
 //! From a call frame to a handler's arguments.
 //!
-//! The macro expands to a sequence of calls into this module: [`positional`] for each parameter in
-//! order, [`named`] for each in the order of their names (a frame's attributes are sorted, so that
-//! one pass finds them all), [`finish`], [`may_overlap`] for each pair, [`zero`] for each if the handler asks for that, and
-//! [`take`] for each argument.
-//! Where the host keeps a [memo](crate::memo) of the frame, [`remember`] leaves the slots there, and [`recall`] and
-//! [`renew`] are all that the next call does before [`take`], if nothing has changed.
-//! All of it is inlined, so that types, names and counts are constants. Nothing allocates, unless there is an error
-//! or the handler takes a variable number of buffers, or residuals that the host does not ask for.
+//! The macro expands to a sequence of calls into this module. A frame of which nothing is known is [`read`]: [`begin`] counts
+//! its buffers, then comes [`positional`] for each parameter in order, [`named`] for each in the order of their names (a
+//! frame's attributes are sorted, so that one pass finds them all), [`finish`], [`may_overlap`] for each pair, and
+//! [`remember`]. What a parameter is read into is its *slot*; if it is one buffer, its *view*, of which the call has an array.
+//! Then [`zero`] is called for each if the handler asks for that, and [`take`] for each argument.
 //!
-//! **Speed.** A parameter is read into its slot, which buffers leave uninitialized until then, and never moved. Cold functions take values instead of `&self`, so
-//! that the [`Decoder`] stays in registers. `benches/decode.rs` measures it.
+//! Of a later frame, it may be [`Known`] what was read:
+//! - Where the host keeps a [memo](crate::memo) of the frame, and nothing has changed, slots and views are there. [`renew`] is
+//!   all that is left to do.
+//! - Where the frame looks like one that was read earlier (`proof`), the views are known, and everything else is read, as
+//!   above.
 //!
-//! **Invariants.** A [`Decoder`] is made by the trampoline, from a frame whose struct sizes
-//! cover every member that is read; it does not outlive the call. What it hands out lives in the
-//! trampoline's frame. (`residuals` adds results to one.) No result that is handed out shares memory with anything else that is.
+//! All of it is inlined but the first reading, so that types, names and counts are constants. Nothing allocates, unless there
+//! is an error, a proof is kept, or the handler takes a variable number of buffers, or residuals that the host does not ask for.
+//!
+//! **Speed.** A parameter is read into its slot or its view, and never moved. Cold functions take values instead of `&self`,
+//! so that what describes the call stays in registers. `benches/decode.rs` measures it.
+//!
+//! **Invariants.** A [`Decoder`] is made from a frame whose struct sizes cover every member that is read; it does not outlive
+//! the call. What it hands out lives in the trampoline's frame, in the memo, or in a proof, where nothing is written. No result
+//! that is handed out shares memory with anything else that is.
 #![expect(clippy::missing_errors_doc, reason = "called by what the macros expand to, and by nobody else")]
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
-use std::ptr::{null, null_mut};
+use std::ptr::null;
 
 use farcall_sig::DType;
 
@@ -31,16 +37,19 @@ use crate::error::{Boxed, Error};
 use crate::kept::Guard;
 use crate::memo::FrameMemo;
 use crate::pointer::unusable;
+use crate::trampoline::{Entry, enter, host_of};
 
 mod overlap;
 mod params;
+mod proof;
 mod residuals;
 mod spec;
 
 pub use overlap::{Memory, may_overlap, may_overlap_itself, no_overlap};
 pub use params::{RestOperands, RestResults};
+pub use proof::Proofs;
 pub use residuals::{Extent, Place, Residual, with_residuals};
-pub use spec::{Role, Spec, common, keeps, lasts};
+pub use spec::{Role, Shape, Spec, common, keeps, lasts, view_of};
 
 use spec::Side;
 
@@ -62,7 +71,7 @@ pub trait Param<'a>: Sized {
     const EMPTY: Self::Slot;
 
     /// Reads the parameter from the frame.
-    fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut Self::Slot) -> Boxed;
+    fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut Self::Slot, view: ViewAt) -> Boxed;
 
     /// Makes what an earlier call read from the same frame, and what `lasts`, that of this call.
     #[inline(always)]
@@ -71,18 +80,187 @@ pub trait Param<'a>: Sized {
     }
 
     /// The argument, from what was read. If it `lasts`, the slot is as it was afterwards.
-    fn take(slot: &'a mut Self::Slot) -> Self;
+    fn take(slot: &'a mut Self::Slot, view: ViewAt) -> Self;
 
     /// The memory that the argument will give access to.
     #[inline(always)]
-    fn memory(_: &Self::Slot) -> Memory<'_> {
+    fn memory(_: &Self::Slot, _: ViewAt) -> Memory<'_> {
         Memory::NONE
     }
 
     /// Addresses of the one buffer of `memory`; both 0 if there is none.
     #[inline(always)]
-    fn span(_: &Self::Slot) -> (usize, usize) {
+    fn span(_: &Self::Slot, _: ViewAt) -> (usize, usize) {
         (0, 0)
+    }
+}
+
+/// Where the view of a parameter is that [is one buffer](Spec::is_one_buffer); anything for others.
+#[derive(Clone, Copy)]
+#[doc(hidden)]
+pub struct ViewAt(*mut View);
+
+impl ViewAt {
+    /// Of a parameter that is something else.
+    pub(crate) const NONE: ViewAt = ViewAt(std::ptr::null_mut());
+
+    /// To write the view.
+    #[inline(always)]
+    pub(crate) fn unread<'a>(self) -> &'a mut MaybeUninit<View> {
+        // SAFETY: where a parameter is one buffer, memory for its view that stays during the call, and nothing else looks at it
+        // before it is written.
+        unsafe { &mut *self.0.cast() }
+    }
+
+    /// The view that was read.
+    #[inline(always)]
+    pub(crate) fn view<'a>(self) -> &'a View {
+        // SAFETY: slots and views are looked at after `decode`; as above.
+        unsafe { &*self.0 }
+    }
+
+    /// The same, for the argument alone.
+    #[inline(always)]
+    pub(crate) fn view_mut<'a>(self) -> &'a mut View {
+        // SAFETY: as above; arguments are taken once.
+        unsafe { &mut *self.0 }
+    }
+}
+
+/// A call whose frame is there, and whose tables can be read: what an [`Entry`] is called with.
+#[derive(Clone, Copy)]
+#[doc(hidden)]
+pub struct Entered {
+    pub(crate) frame: *const abi::CallFrame,
+    pub(crate) handler: &'static str,
+    pub(crate) known: Known,
+    /// What is read may be left for later calls.
+    pub(crate) leaves: bool,
+    /// Null unless parameters may be kept after the handler has returned: then it outlives what is decoded.
+    pub(crate) kept: *const Guard,
+}
+
+/// What is known of a frame before it is read.
+#[derive(Clone, Copy)]
+pub(crate) struct Known {
+    what: What,
+    /// Memory for the views of parameters that are one buffer: those of operands, then those of results. They are there, unless
+    /// nothing is known.
+    views: *mut View,
+    /// The first view of an operand: the same, unless these are those of a proof.
+    operands: *const View,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum What {
+    Nothing,
+    /// The host has the handler's arguments, so that neither attributes need be read.
+    Kept,
+    /// The buffers are as they were, at these addresses or at others.
+    Proved,
+}
+
+impl Known {
+    pub(crate) const fn nothing(views: *mut View) -> Known {
+        Known { what: What::Nothing, views, operands: views }
+    }
+
+    /// What is known of a frame by its host's memo, or by what proved right earlier.
+    ///
+    /// # Safety
+    /// `frame` is null or a call frame as XLA's C interface has it.
+    #[inline(always)]
+    pub(crate) unsafe fn of<E: Entry>(frame: *const abi::CallFrame, views: *mut View) -> Known {
+        let nothing = Known::nothing(views);
+        // SAFETY: `struct_size` comes first, and covers the members.
+        let is_readable = unsafe {
+            unusable(frame) == 0
+                && (*frame).struct_size >= abi::CallFrame::STRUCT_SIZE
+                && (*frame).stage == E::STAGE
+        };
+        if !is_readable {
+            return nothing;
+        }
+        // SAFETY: the size covers the member.
+        if unsafe { (*frame).args.extension_start }.is_null() {
+            // SAFETY: as above.
+            let operands = E::proofs().map_or(null(), |proofs| unsafe { E::compare(proofs, frame, views) });
+            if operands.is_null() { nothing } else { Known { what: What::Proved, views, operands } }
+        } else if const { E::LASTS } {
+            // SAFETY: the caller's promise.
+            let memo = unsafe { FrameMemo::of(frame) };
+            // SAFETY: null, or a memo.
+            match unsafe { memo.as_ref() } {
+                // What the handler left begins with the views.
+                Some(memo) if memo.entry == entry::<E>() => {
+                    let views = memo.room.cast();
+                    Known { what: What::Kept, views, operands: views }
+                }
+                _ => nothing,
+            }
+        } else {
+            nothing
+        }
+    }
+
+    /// True if the frame need not be checked.
+    #[inline(always)]
+    pub(crate) fn is_something(self) -> bool {
+        self.what != What::Nothing
+    }
+}
+
+/// What stands for a handler where a host keeps its arguments.
+#[inline(always)]
+fn entry<E: Entry>() -> *const c_void {
+    enter::<E> as abi::Handler as *const c_void
+}
+
+/// What a handler leaves in the host's memory.
+#[repr(C)]
+struct Left<V, S> {
+    views: V,
+    slots: S,
+}
+
+impl Entered {
+    /// True if the host has the handler's arguments.
+    #[inline(always)]
+    pub fn is_kept(&self) -> bool {
+        self.known.what == What::Kept
+    }
+
+    /// True if it is known what the buffers are.
+    #[inline(always)]
+    pub fn is_proved(&self) -> bool {
+        self.known.what == What::Proved
+    }
+
+    /// The view of a parameter that is one buffer.
+    #[inline(always)]
+    pub fn view(&self, (role, i): (Role, usize)) -> ViewAt {
+        match role {
+            Role::Operand => ViewAt(self.known.operands.cast_mut().wrapping_add(i)),
+            _ => ViewAt(self.known.views.wrapping_add(i)),
+        }
+    }
+
+    /// To read the frame.
+    #[inline(always)]
+    pub fn decoder(&self) -> Decoder {
+        // SAFETY: it was checked, and stays during the call.
+        let mut decoder = unsafe { Decoder::new(self.frame, self.handler) };
+        decoder.kept = self.kept;
+        decoder
+    }
+
+    /// The slots of all parameters, as an earlier call with the same frame left them, and nothing has changed since. (They
+    /// are what the function makes, which is not called.)
+    #[inline(always)]
+    pub fn slots<'s, V, S>(&self, _: &impl Fn() -> S) -> &'s mut S {
+        // SAFETY: where the host has the arguments, the handler left them in the room, of which there was enough
+        // (`remember`), and which is its own during the call.
+        unsafe { &mut (*self.known.views.cast::<Left<V, S>>()).slots }
     }
 }
 
@@ -90,20 +268,14 @@ pub trait Param<'a>: Sized {
 #[doc(hidden)]
 pub struct Decoder {
     pub(crate) handler: &'static str,
-    pub(crate) host: Host,
+    pub(crate) frame: *const abi::CallFrame,
     operands: Buffers,
     results: Buffers,
     attrs: *const abi::Attrs,
     next_attr: usize,
     taken_attrs: usize,
-    /// What the host keeps for this handler, or null.
-    memo: *mut FrameMemo,
-    /// It has the handler's arguments, so that the frame need not be checked.
-    known: bool,
-    /// What stands for the handler there.
-    entry: *const c_void,
     /// Null unless parameters may be kept after the handler has returned: then it outlives the decoder.
-    pub(crate) kept: *const Guard,
+    kept: *const Guard,
 }
 
 /// The operands or the results of a frame.
@@ -120,32 +292,13 @@ pub(crate) struct Buffers {
 }
 
 impl Decoder {
-    /// `entry` stands for a handler whose arguments last, in the memo that a host may keep for it.
-    ///
     /// # Safety
-    /// `frame` is valid, and its `struct_size` was checked. All that it leads to stays, and does not
+    /// `frame` is valid, and was checked, its tables as well. All that it leads to stays, and does not
     /// change, until the decoder and all that it handed out are gone.
     #[inline(always)]
-    pub(crate) unsafe fn new(
-        frame: *const abi::CallFrame,
-        handler: &'static str,
-        host: Host,
-        entry: Option<*const c_void>,
-    ) -> Boxed<Decoder> {
+    pub(crate) unsafe fn new(frame: *const abi::CallFrame, handler: &'static str) -> Decoder {
         // SAFETY: the caller's promise.
         let (args, rets, attrs) = unsafe { (&(*frame).args, &(*frame).rets, &(*frame).attrs) };
-        let (memo, known) = match entry {
-            Some(entry) => {
-                // SAFETY: the caller's promise.
-                let memo = unsafe { FrameMemo::of(frame) };
-                // SAFETY: null, or a memo.
-                (memo, unsafe { memo.as_ref() }.is_some_and(|memo| memo.entry == entry))
-            }
-            None => (null_mut(), false),
-        };
-        if !known {
-            check_tables(handler, args, rets, attrs)?;
-        }
         let operands = Buffers {
             what: "operand",
             size: args.size as usize,
@@ -162,19 +315,13 @@ impl Decoder {
             next: 0,
             each: 0,
         };
-        Ok(Decoder {
-            handler,
-            host,
-            operands,
-            results,
-            attrs,
-            next_attr: 0,
-            taken_attrs: 0,
-            memo,
-            known,
-            entry: entry.unwrap_or(null()),
-            kept: null(),
-        })
+        Decoder { handler, frame, operands, results, attrs, next_attr: 0, taken_attrs: 0, kept: null() }
+    }
+
+    /// The call's host.
+    pub(crate) fn host(&self) -> Boxed<Host> {
+        // SAFETY: the frame is valid.
+        unsafe { host_of(self.frame) }.ok_or_else(|| malformed(self.handler, "it has no host"))
     }
 
     /// The call as its kept buffers share it; `None` unless parameters may be kept.
@@ -215,16 +362,25 @@ impl Decoder {
     }
 }
 
-/// Checks what a frame says of its tables.
+/// True if the tables of a frame can be read. Those without members may be anywhere.
 #[inline(always)]
-fn check_tables(handler: &str, args: &abi::Args, rets: &abi::Rets, attrs: &abi::Attrs) -> Boxed {
-    let too_small = (args.struct_size < abi::Args::STRUCT_SIZE)
-        | (rets.struct_size < abi::Rets::STRUCT_SIZE)
-        | (attrs.struct_size < abi::Attrs::STRUCT_SIZE);
+pub(crate) fn are_tables(args: &abi::Args, rets: &abi::Rets, attrs: &abi::Attrs) -> bool {
+    let too_small = (args.struct_size < abi::Args::STRUCT_SIZE) | (rets.struct_size < abi::Rets::STRUCT_SIZE);
+    !too_small
+        && (args.size == 0 || args.size > 0 && (unusable(args.types) | unusable(args.args)) == 0)
+        && (rets.size == 0 || rets.size > 0 && (unusable(rets.types) | unusable(rets.rets)) == 0)
+        // SAFETY: `attrs` stays.
+        && unsafe { Dict::check(attrs) }.is_ok()
+}
+
+/// [`are_tables`], with an error that says what is wrong.
+pub(crate) fn check_tables(handler: &str, args: &abi::Args, rets: &abi::Rets, attrs: &abi::Attrs) -> Boxed {
+    let too_small = args.struct_size < abi::Args::STRUCT_SIZE
+        || rets.struct_size < abi::Rets::STRUCT_SIZE
+        || attrs.struct_size < abi::Attrs::STRUCT_SIZE;
     if too_small {
         return Err(malformed(handler, "the struct_size of args, rets or attrs is too small"));
     }
-    // Tables without members may be anywhere.
     if args.size < 0 || (args.size > 0 && (unusable(args.types) | unusable(args.args)) != 0) {
         return Err(unusable_table(handler, args.types.is_aligned(), args.args.is_aligned(), Side::Operands));
     }
@@ -232,10 +388,7 @@ fn check_tables(handler: &str, args: &abi::Args, rets: &abi::Rets, attrs: &abi::
         return Err(unusable_table(handler, rets.types.is_aligned(), rets.rets.is_aligned(), Side::Results));
     }
     // SAFETY: `attrs` stays.
-    if let Err(what) = unsafe { Dict::check(attrs) } {
-        return Err(malformed(handler, what));
-    }
-    Ok(())
+    unsafe { Dict::check(attrs) }.map(|_| ()).map_err(|what| malformed(handler, what))
 }
 
 /// The error for tables of operands or results, one of which is misaligned or null, or whose size is negative.
@@ -359,9 +512,6 @@ pub fn begin<const N: usize>(
     exact: bool,
 ) -> Boxed {
     let Decoder { handler, operands, results, .. } = decoder;
-    if decoder.known {
-        return Ok(());
-    }
     count(handler, operands, specs, names, Side::Operands, exact)?;
     count(handler, results, specs, names, Side::Results, exact)
 }
@@ -459,39 +609,54 @@ fn wrong_count<const N: usize>(
     Box::new(Error::invalid_argument(format!("{handler}: expected {expected}{list}, found {found}")))
 }
 
-/// The slots of all parameters, as an earlier call with the same frame left them, and nothing has changed since. (They
-/// are what the function makes, which is not called.)
-#[inline(always)]
-pub fn recall<'s, S>(decoder: &Decoder, _: &impl Fn() -> S) -> Option<&'s mut S> {
-    // SAFETY: where the handler is noted, it left slots of this type in the room, of which there was enough
-    // (`remember`), and which is its own during the call.
-    decoder.known.then(|| unsafe { &mut *(*decoder.memo).room.cast() })
+/// Reads a frame of which nothing is known. Not inlined, so that calls of which something is known have little to do before
+/// they can return.
+#[inline(never)]
+pub fn read<S>(slots: &mut S, read: impl FnOnce(&mut S) -> Boxed) -> Boxed {
+    read(slots)
 }
 
-/// Leaves the slots of all parameters for later calls, if the frame's host keeps them.
+/// Leaves what was read for later calls: all arguments, if the frame's host keeps them, or else a proof of what the frame
+/// looks like.
 #[inline(always)]
-pub fn remember<S>(decoder: &Decoder, slots: &S) {
-    if decoder.memo.is_null() || const { align_of::<S>() > FrameMemo::ALIGNMENT } {
+pub fn remember<E: Entry, S>(entered: Entered, slots: &S) {
+    if !entered.leaves {
         return;
     }
-    // SAFETY: a frame's memo.
-    let memo = unsafe { &mut *decoder.memo };
-    let room: *mut S = memo.room.cast();
-    if unusable(room) == 0 && memo.room_size >= size_of::<S>() {
-        // SAFETY: room for them. They last, so that this is a copy of all that they are.
-        unsafe { std::ptr::copy_nonoverlapping(slots, room, 1) };
-        memo.entry = decoder.entry;
+    // SAFETY: the call's frame.
+    if unsafe { (*entered.frame).args.extension_start }.is_null() {
+        if let Some(proofs) = E::proofs() {
+            // SAFETY: it was checked.
+            unsafe { proofs.keep(entered.frame, E::SHAPE) };
+        }
+    } else if const { E::LASTS && align_of::<Left<E::Views, S>>() <= FrameMemo::ALIGNMENT } {
+        // SAFETY: the call's frame.
+        let Some(memo) = (unsafe { FrameMemo::of(entered.frame).as_mut() }) else { return };
+        let room: *mut Left<E::Views, S> = memo.room.cast();
+        if unusable(room) == 0 && memo.room_size >= size_of::<Left<E::Views, S>>() {
+            // SAFETY: room for them. They last, so that this is a copy of all that they are.
+            unsafe {
+                std::ptr::copy_nonoverlapping(entered.known.views.cast(), &raw mut (*room).views, 1);
+                std::ptr::copy_nonoverlapping(slots, &raw mut (*room).slots, 1);
+            }
+            memo.entry = entry::<E>();
+        }
     }
 }
 
 /// Makes a slot that was recalled that of this call.
 #[inline(always)]
-pub fn renew<'a, P: Param<'a>>(decoder: &mut Decoder, name: &'static str, slot: &mut P::Slot) -> Boxed {
+pub fn renew<'a, P: Param<'a>>(
+    decoder: &mut Decoder,
+    name: &'static str,
+    slot: &mut P::Slot,
+    _: ViewAt,
+) -> Boxed {
     P::renew(decoder, name, slot)
 }
 
-/// True if an operand is of this element type, or not there, or not a buffer (which is reported when it
-/// is read). [`begin`] has checked the number of operands.
+/// True if an operand is of this element type, or not there, or not a buffer (which is reported when the operands are counted
+/// and read).
 #[inline(always)]
 pub fn operand_is(decoder: &Decoder, i: usize, dtype: DType) -> bool {
     match decoder.operands.dtype(i) {
@@ -525,14 +690,53 @@ pub fn slot<'a, P: Param<'a>>() -> P::Slot {
 
 /// Reads a parameter unless it is an attribute.
 #[inline(always)]
-pub fn positional<'a, P: Param<'a>>(decoder: &mut Decoder, name: &'static str, slot: &mut P::Slot) -> Boxed {
-    if const { P::SPEC.is_named() } { Ok(()) } else { P::decode(decoder, name, slot) }
+pub fn positional<'a, P: Param<'a>>(
+    decoder: &mut Decoder,
+    name: &'static str,
+    slot: &mut P::Slot,
+    view: ViewAt,
+) -> Boxed {
+    if const { P::SPEC.is_named() } { Ok(()) } else { P::decode(decoder, name, slot, view) }
+}
+
+/// Reads a parameter unless it is an attribute, or a buffer, of which it is known what it is.
+#[inline(always)]
+pub fn unproved<'a, P: Param<'a>>(
+    decoder: &mut Decoder,
+    name: &'static str,
+    slot: &mut P::Slot,
+    view: ViewAt,
+) -> Boxed {
+    if const { P::SPEC.is_named() || P::SPEC.has_memory() } {
+        Ok(())
+    } else {
+        P::decode(decoder, name, slot, view)
+    }
 }
 
 /// Reads a parameter if it is an attribute.
 #[inline(always)]
-pub fn named<'a, P: Param<'a>>(decoder: &mut Decoder, name: &'static str, slot: &mut P::Slot) -> Boxed {
-    if const { P::SPEC.is_named() } { P::decode(decoder, name, slot) } else { Ok(()) }
+pub fn named<'a, P: Param<'a>>(
+    decoder: &mut Decoder,
+    name: &'static str,
+    slot: &mut P::Slot,
+    view: ViewAt,
+) -> Boxed {
+    if const { P::SPEC.is_named() } { P::decode(decoder, name, slot, view) } else { Ok(()) }
+}
+
+/// Checks the tables of attributes of a frame of which only the buffers are known.
+#[inline(always)]
+pub fn attributes<const N: usize>(decoder: &Decoder, specs: &[Spec; N]) -> Boxed {
+    let mut takes_any = false;
+    for spec in specs {
+        takes_any |= matches!(spec.role, Role::Attribute | Role::AllAttributes);
+    }
+    if takes_any {
+        // SAFETY: the frame stays.
+        unsafe { Dict::check(decoder.attrs) }.map_err(|what| malformed(decoder.handler, what))?;
+    }
+    Ok(())
 }
 
 /// Checks that no attribute is left, unless the handler takes them all.
@@ -580,15 +784,15 @@ fn unknown_attr<const N: usize>(
 
 /// The memory of a parameter that was read.
 #[inline(always)]
-pub fn memory<'s, 'a, P: Param<'a>>(slot: &'s P::Slot) -> Memory<'s> {
-    P::memory(slot)
+pub fn memory<'s, 'a, P: Param<'a>>(slot: &'s P::Slot, view: ViewAt) -> Memory<'s> {
+    P::memory(slot, view)
 }
 
 /// Fills results with zeros, for a handler that adds to them. What is an operand as well stays.
 #[inline(always)]
-pub fn zero<'a, P: Param<'a>>(slot: &P::Slot) {
+pub fn zero<'a, P: Param<'a>>(slot: &P::Slot, view: ViewAt) {
     if const { matches!(P::SPEC.role, Role::Result | Role::RestResults) } {
-        for result in P::memory(slot).writes {
+        for result in P::memory(slot, view).writes {
             // SAFETY: `decode` checked the view, and `no_overlap` saw to it that nothing else has its memory. The argument
             // is taken later.
             unsafe { result.zero() }
@@ -598,8 +802,8 @@ pub fn zero<'a, P: Param<'a>>(slot: &P::Slot) {
 
 /// The argument of a parameter that was read.
 #[inline(always)]
-pub fn take<'a, P: Param<'a>>(slot: &'a mut P::Slot) -> P {
-    P::take(slot)
+pub fn take<'a, P: Param<'a>>(slot: &'a mut P::Slot, view: ViewAt) -> P {
+    P::take(slot, view)
 }
 
 #[cold]

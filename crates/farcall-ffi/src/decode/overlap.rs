@@ -1,6 +1,6 @@
 //! Which arguments share memory.
 
-use super::{Decoder, Param};
+use super::{Decoder, Param, ViewAt};
 use crate::buffer::{self, View};
 use crate::error::{Boxed, Error};
 
@@ -19,13 +19,16 @@ impl Memory<'_> {
 /// Negative if [`no_overlap`] must look at two parameters: at least one is written, and their memory has
 /// an address in common, or is more than one buffer.
 #[inline(always)]
-pub fn may_overlap<'a, P: Param<'a>, Q: Param<'a>>(p: &P::Slot, q: &Q::Slot) -> isize {
+pub fn may_overlap<'a, P: Param<'a>, Q: Param<'a>>(
+    (p, p_view): (&P::Slot, ViewAt),
+    (q, q_view): (&Q::Slot, ViewAt),
+) -> isize {
     if const { !P::SPEC.has_memory() || !Q::SPEC.has_memory() || !(P::SPEC.writes() || Q::SPEC.writes()) } {
         0
     } else if const { P::SPEC.has_many() || Q::SPEC.has_many() } {
         -1
     } else {
-        buffer::overlap(P::span(p), Q::span(q))
+        buffer::overlap(P::span(p, p_view), Q::span(q, q_view))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The types that a handler's parameters can have: how each is read, and which memory it gives access to.
 
-use super::{Buffers, Decoder, Memory, Param, Role, Spec, malformed};
+use super::{Buffers, Decoder, Memory, Param, Role, Spec, ViewAt, malformed};
 use crate::abi;
 use crate::attr::{Attr, Attrs, Dict, FromAttr};
 use crate::buffer::{AnyBuffer, Buffer, FromView, InOut, View};
@@ -10,7 +10,6 @@ use crate::error::{Boxed, Error};
 use crate::kept::{self, Guard, Kept, KeptMut};
 use crate::state::{self, Initialized, Prepared, State};
 use std::marker::PhantomData;
-use std::mem::MaybeUninit;
 
 const READ: &str = "a parameter is taken once, after it was read";
 
@@ -20,55 +19,55 @@ macro_rules! buffer_parameters {
     ($([$($($generic:tt)+)?] $buffer:ty;)+) => {$(
         impl<'a $(, $($generic)+)?> Param<'a> for &'a $buffer {
             const SPEC: Spec = Spec::buffer::<$buffer>(Role::Operand);
-            type Slot = MaybeUninit<View>;
-            const EMPTY: MaybeUninit<View> = MaybeUninit::uninit();
+            type Slot = ();
+            const EMPTY: () = ();
 
             #[inline(always)]
-            fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut MaybeUninit<View>) -> Boxed {
-                decoder.operands.next::<$buffer>(decoder.handler, name, slot)
+            fn decode(decoder: &mut Decoder, name: &'static str, (): &mut (), view: ViewAt) -> Boxed {
+                decoder.operands.next::<$buffer>(decoder.handler, name, view.unread())
             }
 
             #[inline(always)]
-            fn take(slot: &'a mut MaybeUninit<View>) -> &'a $buffer {
+            fn take((): &'a mut (), view: ViewAt) -> &'a $buffer {
                 // SAFETY: `decode` checked the view against the type; `no_overlap` saw to it that nobody writes.
-                unsafe { <$buffer>::from_view(slot.assume_init_ref()) }
+                unsafe { <$buffer>::from_view(view.view()) }
             }
 
             #[inline(always)]
-            fn memory(slot: &MaybeUninit<View>) -> Memory<'_> {
-                Memory { reads: std::slice::from_ref(viewed(slot)), writes: &[] }
+            fn memory((): &(), view: ViewAt) -> Memory<'_> {
+                Memory { reads: std::slice::from_ref(view.view()), writes: &[] }
             }
 
             #[inline(always)]
-            fn span(slot: &MaybeUninit<View>) -> (usize, usize) {
-                viewed(slot).span()
+            fn span((): &(), view: ViewAt) -> (usize, usize) {
+                view.view().span()
             }
         }
 
         impl<'a $(, $($generic)+)?> Param<'a> for &'a mut $buffer {
             const SPEC: Spec = Spec::buffer::<$buffer>(Role::Result);
-            type Slot = MaybeUninit<View>;
-            const EMPTY: MaybeUninit<View> = MaybeUninit::uninit();
+            type Slot = ();
+            const EMPTY: () = ();
 
             #[inline(always)]
-            fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut MaybeUninit<View>) -> Boxed {
-                decoder.results.next::<$buffer>(decoder.handler, name, slot)
+            fn decode(decoder: &mut Decoder, name: &'static str, (): &mut (), view: ViewAt) -> Boxed {
+                decoder.results.next::<$buffer>(decoder.handler, name, view.unread())
             }
 
             #[inline(always)]
-            fn take(slot: &'a mut MaybeUninit<View>) -> &'a mut $buffer {
+            fn take((): &'a mut (), view: ViewAt) -> &'a mut $buffer {
                 // SAFETY: `decode` checked the view against the type; `no_overlap` saw to it that it is the only one.
-                unsafe { <$buffer>::from_view_mut(slot.assume_init_mut()) }
+                unsafe { <$buffer>::from_view_mut(view.view_mut()) }
             }
 
             #[inline(always)]
-            fn memory(slot: &MaybeUninit<View>) -> Memory<'_> {
-                Memory { reads: &[], writes: std::slice::from_ref(viewed(slot)) }
+            fn memory((): &(), view: ViewAt) -> Memory<'_> {
+                Memory { reads: &[], writes: std::slice::from_ref(view.view()) }
             }
 
             #[inline(always)]
-            fn span(slot: &MaybeUninit<View>) -> (usize, usize) {
-                viewed(slot).span()
+            fn span((): &(), view: ViewAt) -> (usize, usize) {
+                view.view().span()
             }
         }
 
@@ -78,7 +77,7 @@ macro_rules! buffer_parameters {
             const EMPTY: Option<View> = None;
 
             #[inline(always)]
-            fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut Option<View>) -> Boxed {
+            fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut Option<View>, _: ViewAt) -> Boxed {
                 if decoder.operands.next == decoder.operands.size {
                     return Ok(());
                 }
@@ -86,18 +85,18 @@ macro_rules! buffer_parameters {
             }
 
             #[inline(always)]
-            fn take(slot: &'a mut Option<View>) -> Option<&'a $buffer> {
+            fn take(slot: &'a mut Option<View>, _: ViewAt) -> Option<&'a $buffer> {
                 // SAFETY: as for an operand that is not optional.
                 slot.as_ref().map(|view| unsafe { <$buffer>::from_view(view) })
             }
 
             #[inline(always)]
-            fn memory(slot: &Option<View>) -> Memory<'_> {
+            fn memory(slot: &Option<View>, _: ViewAt) -> Memory<'_> {
                 Memory { reads: slot.as_slice(), writes: &[] }
             }
 
             #[inline(always)]
-            fn span(slot: &Option<View>) -> (usize, usize) {
+            fn span(slot: &Option<View>, _: ViewAt) -> (usize, usize) {
                 slot.as_ref().map_or((0, 0), View::span)
             }
         }
@@ -108,7 +107,7 @@ macro_rules! buffer_parameters {
             const EMPTY: Option<View> = None;
 
             #[inline(always)]
-            fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut Option<View>) -> Boxed {
+            fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut Option<View>, _: ViewAt) -> Boxed {
                 if decoder.results.next == decoder.results.size {
                     return Ok(());
                 }
@@ -116,18 +115,18 @@ macro_rules! buffer_parameters {
             }
 
             #[inline(always)]
-            fn take(slot: &'a mut Option<View>) -> Option<&'a mut $buffer> {
+            fn take(slot: &'a mut Option<View>, _: ViewAt) -> Option<&'a mut $buffer> {
                 // SAFETY: as for a result that is not optional.
                 slot.as_mut().map(|view| unsafe { <$buffer>::from_view_mut(view) })
             }
 
             #[inline(always)]
-            fn memory(slot: &Option<View>) -> Memory<'_> {
+            fn memory(slot: &Option<View>, _: ViewAt) -> Memory<'_> {
                 Memory { reads: &[], writes: slot.as_slice() }
             }
 
             #[inline(always)]
-            fn span(slot: &Option<View>) -> (usize, usize) {
+            fn span(slot: &Option<View>, _: ViewAt) -> (usize, usize) {
                 slot.as_ref().map_or((0, 0), View::span)
             }
         }
@@ -137,13 +136,6 @@ macro_rules! buffer_parameters {
 buffer_parameters! {
     [T: Element, const RANK: usize] Buffer<T, RANK>;
     [] AnyBuffer;
-}
-
-/// The view of a buffer that was read.
-#[inline(always)]
-fn viewed(slot: &MaybeUninit<View>) -> &View {
-    // SAFETY: slots are looked at after `decode`, and there is a view unless that failed.
-    unsafe { slot.assume_init_ref() }
 }
 
 /// Operand and result of an `InOut`; only the result's memory is handed out.
@@ -158,7 +150,7 @@ impl<'a, B: FromView + ?Sized> Param<'a> for &'a mut InOut<B> {
     type Slot = InOutSlot;
     const EMPTY: InOutSlot = InOutSlot { operand: View::EMPTY, result: View::EMPTY };
 
-    fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut InOutSlot) -> Boxed {
+    fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut InOutSlot, _: ViewAt) -> Boxed {
         let InOutSlot { operand, result } = slot;
         decoder.operands.next::<B>(decoder.handler, name, operand.unread())?;
         decoder.results.next::<B>(decoder.handler, name, result.unread())?;
@@ -176,7 +168,7 @@ impl<'a, B: FromView + ?Sized> Param<'a> for &'a mut InOut<B> {
         Ok(())
     }
 
-    fn take(slot: &'a mut InOutSlot) -> &'a mut InOut<B> {
+    fn take(slot: &'a mut InOutSlot, _: ViewAt) -> &'a mut InOut<B> {
         let InOutSlot { operand, result } = slot;
         if !operand.same_memory(result) {
             // SAFETY: same type, and `no_overlap` saw to it that the result overlaps nothing that is
@@ -187,7 +179,7 @@ impl<'a, B: FromView + ?Sized> Param<'a> for &'a mut InOut<B> {
         InOut::from_mut(unsafe { B::from_view_mut(result) })
     }
 
-    fn memory(slot: &InOutSlot) -> Memory<'_> {
+    fn memory(slot: &InOutSlot, _: ViewAt) -> Memory<'_> {
         let writes = std::slice::from_ref(&slot.result);
         if slot.operand.same_memory(&slot.result) {
             Memory { reads: &[], writes }
@@ -231,15 +223,15 @@ impl<'a, B: FromView + ?Sized> Param<'a> for &'a RestOperands<B> {
     type Slot = RestOperands<B>;
     const EMPTY: RestOperands<B> = RestOperands(Vec::new(), PhantomData);
 
-    fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut RestOperands<B>) -> Boxed {
+    fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut RestOperands<B>, _: ViewAt) -> Boxed {
         rest::<B>(&mut decoder.operands, decoder.handler, name, &mut slot.0)
     }
 
-    fn take(slot: &'a mut RestOperands<B>) -> &'a RestOperands<B> {
+    fn take(slot: &'a mut RestOperands<B>, _: ViewAt) -> &'a RestOperands<B> {
         slot
     }
 
-    fn memory(slot: &RestOperands<B>) -> Memory<'_> {
+    fn memory(slot: &RestOperands<B>, _: ViewAt) -> Memory<'_> {
         Memory { reads: &slot.0, writes: &[] }
     }
 }
@@ -278,15 +270,15 @@ impl<'a, B: FromView + ?Sized> Param<'a> for &'a mut RestResults<B> {
     type Slot = RestResults<B>;
     const EMPTY: RestResults<B> = RestResults(Vec::new(), PhantomData);
 
-    fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut RestResults<B>) -> Boxed {
+    fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut RestResults<B>, _: ViewAt) -> Boxed {
         rest::<B>(&mut decoder.results, decoder.handler, name, &mut slot.0)
     }
 
-    fn take(slot: &'a mut RestResults<B>) -> &'a mut RestResults<B> {
+    fn take(slot: &'a mut RestResults<B>, _: ViewAt) -> &'a mut RestResults<B> {
         slot
     }
 
-    fn memory(slot: &RestResults<B>) -> Memory<'_> {
+    fn memory(slot: &RestResults<B>, _: ViewAt) -> Memory<'_> {
         Memory { reads: &[], writes: &slot.0 }
     }
 }
@@ -312,7 +304,7 @@ impl<'a, T: FromAttr<'a>> Param<'a> for T {
     const EMPTY: Option<T> = None;
 
     #[inline(always)]
-    fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut Option<T>) -> Boxed {
+    fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut Option<T>, _: ViewAt) -> Boxed {
         if find_attr(decoder, name, slot)? {
             return Ok(());
         }
@@ -320,7 +312,7 @@ impl<'a, T: FromAttr<'a>> Param<'a> for T {
     }
 
     #[inline(always)]
-    fn take(slot: &'a mut Option<T>) -> T {
+    fn take(slot: &'a mut Option<T>, _: ViewAt) -> T {
         T::LASTS.take(slot).expect(READ)
     }
 }
@@ -332,12 +324,12 @@ impl<'a, T: FromAttr<'a>> Param<'a> for Option<T> {
     const EMPTY: Option<T> = None;
 
     #[inline(always)]
-    fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut Option<T>) -> Boxed {
+    fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut Option<T>, _: ViewAt) -> Boxed {
         find_attr(decoder, name, slot).map(|_| ())
     }
 
     #[inline(always)]
-    fn take(slot: &'a mut Option<T>) -> Option<T> {
+    fn take(slot: &'a mut Option<T>, _: ViewAt) -> Option<T> {
         T::LASTS.take(slot)
     }
 }
@@ -393,7 +385,7 @@ impl<'a> Param<'a> for &'a Attrs {
     type Slot = Option<&'a Attrs>;
     const EMPTY: Option<&'a Attrs> = None;
 
-    fn decode(decoder: &mut Decoder, _: &'static str, slot: &mut Option<&'a Attrs>) -> Boxed {
+    fn decode(decoder: &mut Decoder, _: &'static str, slot: &mut Option<&'a Attrs>, _: ViewAt) -> Boxed {
         // SAFETY: the decoder checked it, and it lives as long as the frame; `repr(transparent)`.
         let attrs = unsafe { &*decoder.attrs.cast::<Dict>() };
         attrs.check_names().map_err(|what| malformed(decoder.handler, what))?;
@@ -401,7 +393,7 @@ impl<'a> Param<'a> for &'a Attrs {
         Ok(())
     }
 
-    fn take(slot: &'a mut Option<&'a Attrs>) -> &'a Attrs {
+    fn take(slot: &'a mut Option<&'a Attrs>, _: ViewAt) -> &'a Attrs {
         slot.expect(READ)
     }
 }
@@ -412,18 +404,18 @@ impl<'a> Param<'a> for &'a Context {
     type Slot = Option<Context>;
     const EMPTY: Option<Context> = None;
 
-    fn decode(decoder: &mut Decoder, _: &'static str, slot: &mut Option<Context>) -> Boxed {
+    fn decode(decoder: &mut Decoder, _: &'static str, slot: &mut Option<Context>, _: ViewAt) -> Boxed {
         let tasks = decoder.kept().map(Guard::tasks);
-        *slot = Some(Context::new(decoder.host, tasks));
+        *slot = Some(Context::new(decoder.host()?, tasks));
         Ok(())
     }
 
     #[inline(always)]
     fn renew(decoder: &mut Decoder, name: &'static str, slot: &mut Option<Context>) -> Boxed {
-        Self::decode(decoder, name, slot)
+        Self::decode(decoder, name, slot, ViewAt::NONE)
     }
 
-    fn take(slot: &'a mut Option<Context>) -> &'a Context {
+    fn take(slot: &'a mut Option<Context>, _: ViewAt) -> &'a Context {
         slot.as_ref().expect(READ)
     }
 }
@@ -438,18 +430,18 @@ macro_rules! state_parameters {
 
             #[inline(always)]
             fn renew(decoder: &mut Decoder, name: &'static str, slot: &mut Option<&'a $state<T>>) -> Boxed {
-                Self::decode(decoder, name, slot)
+                Self::decode(decoder, name, slot, ViewAt::NONE)
             }
 
-            fn decode(decoder: &mut Decoder, _: &'static str, slot: &mut Option<&'a $state<T>>) -> Boxed {
-                let state = state::get(&decoder.host, abi::Stage::$stage);
+            fn decode(decoder: &mut Decoder, _: &'static str, slot: &mut Option<&'a $state<T>>, _: ViewAt) -> Boxed {
+                let state = state::get(&decoder.host()?, abi::Stage::$stage);
                 let state = state.map_err(|e| Box::new(e.context(decoder.handler)))?;
                 // SAFETY: the host holds the state, of type `T`, at least until the call is over.
                 *slot = Some(unsafe { $state::from_raw(state) });
                 Ok(())
             }
 
-            fn take(slot: &'a mut Option<&'a $state<T>>) -> &'a $state<T> {
+            fn take(slot: &'a mut Option<&'a $state<T>>, _: ViewAt) -> &'a $state<T> {
                 slot.expect(READ)
             }
         }
@@ -463,21 +455,21 @@ impl<'a, B: FromView + ?Sized> Param<'a> for Kept<B> {
     type Slot = kept::Slot;
     const EMPTY: kept::Slot = kept::Slot::EMPTY;
 
-    fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut kept::Slot) -> Boxed {
+    fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut kept::Slot, _: ViewAt) -> Boxed {
         decoder.operands.next::<B>(decoder.handler, name, slot.view.unread())?;
         slot.call = decoder.kept().and_then(Guard::share);
         Ok(())
     }
 
-    fn take(slot: &'a mut kept::Slot) -> Kept<B> {
+    fn take(slot: &'a mut kept::Slot, _: ViewAt) -> Kept<B> {
         slot.keep()
     }
 
-    fn memory(slot: &kept::Slot) -> Memory<'_> {
+    fn memory(slot: &kept::Slot, _: ViewAt) -> Memory<'_> {
         Memory { reads: std::slice::from_ref(&slot.view), writes: &[] }
     }
 
-    fn span(slot: &kept::Slot) -> (usize, usize) {
+    fn span(slot: &kept::Slot, _: ViewAt) -> (usize, usize) {
         slot.view.span()
     }
 }
@@ -487,21 +479,21 @@ impl<'a, B: FromView + ?Sized> Param<'a> for KeptMut<B> {
     type Slot = kept::Slot;
     const EMPTY: kept::Slot = kept::Slot::EMPTY;
 
-    fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut kept::Slot) -> Boxed {
+    fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut kept::Slot, _: ViewAt) -> Boxed {
         decoder.results.next::<B>(decoder.handler, name, slot.view.unread())?;
         slot.call = decoder.kept().and_then(Guard::share);
         Ok(())
     }
 
-    fn take(slot: &'a mut kept::Slot) -> KeptMut<B> {
+    fn take(slot: &'a mut kept::Slot, _: ViewAt) -> KeptMut<B> {
         slot.keep_mut()
     }
 
-    fn memory(slot: &kept::Slot) -> Memory<'_> {
+    fn memory(slot: &kept::Slot, _: ViewAt) -> Memory<'_> {
         Memory { reads: &[], writes: std::slice::from_ref(&slot.view) }
     }
 
-    fn span(slot: &kept::Slot) -> (usize, usize) {
+    fn span(slot: &kept::Slot, _: ViewAt) -> (usize, usize) {
         slot.view.span()
     }
 }

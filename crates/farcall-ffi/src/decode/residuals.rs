@@ -4,11 +4,12 @@
 //! The function has one entry of its own, that of the forward op. The op's entry hands it the same call with more results.
 
 use std::ffi::c_void;
+use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
 use farcall_sig::DType;
 
-use super::{Buffers, Decoder};
+use super::{Decoder, Entered, Known};
 use crate::abi::{self, RetType};
 use crate::context::Context;
 use crate::error::{Boxed, Error};
@@ -49,12 +50,9 @@ pub enum Place {
 }
 
 /// Calls the forward op `F` with the results of a call, `results` in number, and memory for residuals.
-pub fn with_residuals<F: Entry>(
-    decoder: &mut Decoder,
-    results: usize,
-    residuals: &'static [Residual],
-) -> Boxed {
-    let (handler, host) = (decoder.handler, decoder.host);
+pub fn with_residuals<F: Entry>(entered: Entered, results: usize, residuals: &'static [Residual]) -> Boxed {
+    let (handler, decoder) = (entered.handler, entered.decoder());
+    let host = decoder.host()?;
     let found = decoder.results.without_tokens(results);
     if found != results {
         let s = if results == 1 { "" } else { "s" };
@@ -88,15 +86,31 @@ pub fn with_residuals<F: Entry>(
     pointers.extend(described.iter_mut().map(|(buffer, ..)| (&raw mut *buffer).cast::<c_void>()));
     // Without operands that tell what a residual is, the call fails, and it is these that the error is about.
     pointers.resize(all, null_mut());
-    let results = Buffers {
-        size: pointers.len(),
-        types: types.as_ptr(),
-        buffers: pointers.as_ptr(),
-        ..decoder.results
+    // SAFETY: the call's frame, whose size covers these.
+    let (given, args, rets, attrs) = unsafe {
+        let frame = entered.frame;
+        (&*frame, &(*frame).args, &(*frame).rets, &(*frame).attrs)
     };
-    // Nothing of this call is there in the next one, so it leaves no arguments behind.
-    let mut extended = Decoder { results, memo: null_mut(), known: false, ..*decoder };
-    F::call(&mut extended)
+    let frame = abi::CallFrame {
+        args: abi::Args { ..*args },
+        rets: abi::Rets {
+            size: pointers.len() as i64,
+            types: types.as_mut_ptr().cast(),
+            rets: pointers.as_mut_ptr(),
+            ..*rets
+        },
+        attrs: abi::Attrs { ..*attrs },
+        future: null_mut(),
+        ..*given
+    };
+    let mut views = MaybeUninit::<F::Views>::uninit();
+    // Nothing of this call is there in the next one, so it leaves nothing behind.
+    F::call(Entered {
+        frame: &raw const frame,
+        known: Known::nothing(views.as_mut_ptr().cast()),
+        leaves: false,
+        ..entered
+    })
 }
 
 impl Decoder {

@@ -27,6 +27,7 @@ pub enum Role {
 
 /// One of the two lists of buffers that a frame has.
 #[derive(Clone, Copy, Debug)]
+#[repr(usize)]
 pub(super) enum Side {
     Operands,
     Results,
@@ -101,6 +102,11 @@ impl Spec {
         matches!(self.role, Role::Result | Role::InOut | Role::RestResults)
     }
 
+    /// True if it is always one buffer, so that its view has a place among those of the call.
+    pub(super) const fn is_one_buffer(&self) -> bool {
+        matches!(self.role, Role::Operand | Role::Result) && !self.optional && !self.keeps
+    }
+
     /// True if its memory may be more than one buffer.
     pub(super) const fn has_many(&self) -> bool {
         matches!(self.role, Role::InOut | Role::RestOperands | Role::RestResults)
@@ -146,4 +152,59 @@ pub const fn lasts<const N: usize>(specs: &[Spec; N]) -> bool {
         i += 1;
     }
     true
+}
+
+/// How many parameters are one buffer.
+#[derive(Clone, Copy, Debug)]
+#[doc(hidden)]
+pub struct Shape {
+    pub operands: usize,
+    pub results: usize,
+    /// No other parameter has memory, so that these are all buffers of the frame.
+    pub is_all: bool,
+}
+
+impl Shape {
+    pub const fn of<const N: usize>(specs: &[Spec; N]) -> Shape {
+        let (mut shape, mut i) = (Shape { operands: 0, results: 0, is_all: true }, 0);
+        while i < N {
+            if specs[i].is_one_buffer() {
+                match specs[i].role {
+                    Role::Operand => shape.operands += 1,
+                    _ => shape.results += 1,
+                }
+            } else if specs[i].has_memory() {
+                shape.is_all = false;
+            }
+            i += 1;
+        }
+        shape
+    }
+
+    pub(super) const fn of_side(self, side: Side) -> usize {
+        match side {
+            Side::Operands => self.operands,
+            Side::Results => self.results,
+        }
+    }
+
+    /// Number of their views.
+    pub const fn views(self) -> usize {
+        self.operands + self.results
+    }
+}
+
+/// Where the view of parameter `i` is, if it is one buffer: those of operands come first, in the order of the frame.
+pub const fn view_of<const N: usize>(specs: &[Spec; N], i: usize) -> (Role, usize) {
+    let (mut before, mut k) = (0, 0);
+    while k < i {
+        if specs[k].is_one_buffer() && specs[k].role as u32 == specs[i].role as u32 {
+            before += 1;
+        }
+        k += 1;
+    }
+    match specs[i].role {
+        Role::Operand => (Role::Operand, before),
+        role => (role, Shape::of(specs).operands + before),
+    }
 }
