@@ -77,17 +77,18 @@ fn main() {
     let theirs = include.map(|include| compile(&include));
     println!("{:<26}{:>8}{:>8}{:>8}{:>8}{:>8}", "ns a call", "again", "moved", "checked", "kept", "ffi.h");
 
-    let x = [0f32; 24];
+    // One more, for where the elements move to.
+    let x = [0f32; 25];
     let dims = [2, 3, 4];
     let mut y = [[0f32; 24]; 4];
-    let with_buffer = || Call::to::<one_buffer>().operand(&x, &dims);
+    let with_buffer = || Call::to::<one_buffer>().operand(&x[..24], &dims);
 
     report("entry of a raw function", raw, theirs.as_ref(), "raw", Call::to::<nothing>());
     report("no parameters", enter::<nothing>, None, "", Call::to::<nothing>());
     report("one buffer", enter::<one_buffer>, theirs.as_ref(), "one_buffer", with_buffer());
     let mut call = Call::to::<eight_buffers>();
     for _ in 0..4 {
-        call = call.operand(&x, &dims);
+        call = call.operand(&x[..24], &dims);
     }
     for y in &mut y {
         call = call.result(y, &dims);

@@ -435,9 +435,10 @@ impl View {
         self.data
     }
 
-    /// The same with its elements at other addresses.
-    pub(crate) fn moved_to(self, data: *mut u8, end: usize) -> View {
-        View { data, end, ..self }
+    /// The same with its elements somewhere else, where there is room for them.
+    #[inline(always)]
+    pub(crate) fn moved_to(self, data: *mut u8) -> View {
+        View { data, end: data.addr() + self.size(), ..self }
     }
 
     pub(crate) fn dims(&self) -> &[usize] {

@@ -12,7 +12,7 @@ use farcall_sig::{AttrValue, Attrs, DType};
 use crate::abi;
 use crate::attr::{Attr, Dict};
 use crate::buffer::{AnyBuffer, View};
-use crate::decode::{Buffers, Decoder};
+use crate::decode::{Buffers, Decoder, malformed};
 use crate::error::{Boxed, Error, Result};
 use crate::trampoline::{self, Facts};
 
@@ -62,7 +62,7 @@ impl Call {
     /// # Errors
     /// `INVALID_ARGUMENT`, naming it, for an attribute that cannot be read.
     pub fn attributes(&self) -> Result<Attrs> {
-        // SAFETY: the decoder has checked the struct, which stays during the call.
+        // SAFETY: the struct was checked, which stays during the call.
         let dict = unsafe { Dict::check(self.attributes) }.map_err(Error::invalid_argument)?;
         Ok(entries(dict, 0)?.into_iter().collect())
     }
@@ -81,7 +81,7 @@ pub unsafe fn enter(
 ) -> *mut abi::Error {
     // SAFETY: the caller's promise.
     let Some(host) = (unsafe { trampoline::host_of(frame) }) else {
-        return trampoline::nobody_to_tell(name);
+        return trampoline::nobody_to_tell(name, &malformed(name, "it has no host"));
     };
     // SAFETY: the caller's promise.
     match catch_unwind(AssertUnwindSafe(|| unsafe { run(frame, handler) })) {

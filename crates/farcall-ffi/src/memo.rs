@@ -1,9 +1,9 @@
 //! Call frames that a host keeps: what a handler has checked once need not be checked again.
 //!
-//! XLA promises nothing about the next frame, whatever its address, so every call is decoded as a whole. A host that
-//! calls a handler with the same frame again and again can add a [`FrameMemo`] to its operands
-//! ([`Args::extension_start`](abi::Args)). A handler that has decoded the frame leaves its arguments there, and in the
-//! next call takes them from there, if nothing has changed in between.
+//! XLA promises nothing about the next frame, whatever its address, so that every frame is compared with an earlier one, or
+//! decoded as a whole (`decode/proof`). A host that calls a handler with the same frame again and again can add a [`FrameMemo`]
+//! to its operands ([`Args::extension_start`](abi::Args)). A handler that has decoded the frame leaves its arguments there, and
+//! in the next call takes them from there, if nothing has changed in between.
 //!
 //! **Invariants.** Only the host knows what has changed, and its promise is [`FrameMemo::entry`]: null unless the frame
 //! and all that it leads to, data pointers included, are as they were when the handler wrote it. (The elements are
@@ -43,7 +43,7 @@ impl FrameMemo {
     /// Bytes of memory with which a handler of so many operands and results, and so many attributes, can leave its
     /// arguments.
     pub const fn room_for(buffers: usize, attributes: usize) -> usize {
-        64 * buffers + 32 * attributes + 64
+        128 * buffers + 32 * attributes + 192
     }
 
     /// A memo of a frame, in which nobody has left anything.

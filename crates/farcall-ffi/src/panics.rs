@@ -31,7 +31,7 @@ pub(crate) fn are_noted() -> bool {
     NOTED.is_completed()
 }
 
-/// Lets them.
+/// Lets panics leave their location behind, unless there is one now.
 pub(crate) fn note() {
     if std::thread::panicking() {
         return;

@@ -103,7 +103,7 @@ unsafe fn refuse(frame: *const abi::CallFrame, name: &str, error: Error) -> *mut
     // SAFETY: the caller's promise.
     match unsafe { host_of(frame) } {
         Some(host) => fail(&host, name, error),
-        None => nobody_to_tell(name),
+        None => nobody_to_tell(name, &error),
     }
 }
 
@@ -126,7 +126,7 @@ unsafe fn run<E: Entry>(frame: *mut abi::CallFrame) -> Boxed {
     let mut views = Lines::<E::Views>::uninit();
     // SAFETY: the caller's promise.
     let known = unsafe { Known::of::<E>(frame, views.start().cast()) };
-    if !known.is_something() {
+    if !known.is_anything() {
         let facts = const { &Facts { name: E::NAME, stage: E::STAGE, traits: E::TRAITS, state: E::STATE } };
         // SAFETY: the caller's promise.
         if !unsafe { is_plain_call(frame, E::STAGE) || is_call(frame, facts)? } {
@@ -161,11 +161,12 @@ impl<T> Lines<T> {
     }
 }
 
-/// True if [`is_call`] would say so at once.
+/// True if [`is_call`] would say so at once. Not inlined, so that calls of which something is known have little to do before they
+/// can return.
 ///
 /// # Safety
 /// As there.
-#[inline(always)]
+#[inline(never)]
 unsafe fn is_plain_call(frame: *const abi::CallFrame, stage: abi::Stage) -> bool {
     // SAFETY: the caller's promise; the size covers the members.
     unsafe {
@@ -183,7 +184,6 @@ unsafe fn is_plain_call(frame: *const abi::CallFrame, stage: abi::Stage) -> bool
 ///
 /// # Safety
 /// `frame` is null or a call frame as XLA's C interface has it.
-#[cold]
 #[inline(never)]
 pub(crate) unsafe fn is_call(frame: *mut abi::CallFrame, facts: &Facts) -> Boxed<bool> {
     // SAFETY: the caller's promise.
@@ -287,9 +287,12 @@ pub(crate) fn panicked(name: &str, payload: Box<dyn Any + Send>) -> Error {
 
 /// A frame without a host cannot be answered, not even with an error.
 #[cold]
-pub(crate) fn nobody_to_tell(name: &str) -> *mut abi::Error {
+pub(crate) fn nobody_to_tell(name: &str, error: &Error) -> *mut abi::Error {
+    let message = error.message().strip_prefix(name).and_then(|rest| rest.strip_prefix(": "));
+    let message = message.unwrap_or(error.message());
     eprintln!(
-        "{name}: called without a call frame or an API table, or at a misaligned address; nothing was done"
+        "{name}: {message}; the host does not see this error, because there is no call frame or no API table, or one of them \
+         is misaligned"
     );
     null_mut()
 }

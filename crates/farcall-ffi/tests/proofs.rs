@@ -1,11 +1,13 @@
 //! Frames that look like one that was checked: whatever changes between two calls, the handler sees what it would see if
 //! nothing had been proved, and calls that it would refuse then are refused.
 
+#![expect(clippy::too_many_arguments, reason = "the subject")]
+
 use std::cell::RefCell;
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
-use farcall_ffi::__private::enter;
+use farcall_ffi::__private::{Op, enter};
 use farcall_ffi::abi::{self, CallFrame, Handler};
 use farcall_ffi::prelude::*;
 use farcall_ffi::testing::Call;
@@ -45,6 +47,12 @@ fn look_at_one(x: &Buffer<f32>) -> Result<()> {
     Ok(())
 }
 
+/// The same, for another test: tests run at once, and proofs take each other's place.
+#[handler(name = "look_at_dimensions")]
+fn look_at_dimensions(x: &Buffer<f32>) -> Result<()> {
+    look_at_one(x)
+}
+
 #[handler(name = "scaled")]
 fn scaled(x: &Buffer<f32>, by: f32, y: &mut Buffer<f32>) -> Result<()> {
     for (y, x) in y.iter_mut().zip(x.iter()) {
@@ -53,21 +61,34 @@ fn scaled(x: &Buffer<f32>, by: f32, y: &mut Buffer<f32>) -> Result<()> {
     Ok(())
 }
 
-/// More buffers than a proof is kept of.
-#[handler(name = "look_at_many")]
-#[expect(clippy::too_many_arguments, reason = "the subject")]
-fn look_at_many(
-    a: &Buffer<f32>,
-    _b: &Buffer<f32>,
-    _c: &Buffer<f32>,
-    _d: &Buffer<f32>,
-    _e: &Buffer<f32>,
-    _f: &Buffer<f32>,
-    _g: &Buffer<f32>,
-    _h: &Buffer<f32>,
-    _i: &Buffer<f32>,
-) -> Result<()> {
-    SEEN.set(vec![(a.as_ptr().addr(), a.len(), a.dims().to_vec())]);
+/// Handlers of so many operands and results.
+macro_rules! looks {
+    ($($name:ident($($x:ident),*; $($y:ident),*);)*) => {$(
+        #[handler(name = "looks")]
+        fn $name($($x: &AnyBuffer,)* $($y: &mut AnyBuffer,)*) -> Result<()> {
+            let any = |x: &AnyBuffer| (x.bytes().as_ptr().addr(), x.len(), x.dims().to_vec());
+            SEEN.set(vec![$(any($x),)* $(any($y),)*]);
+            Ok(())
+        }
+    )*};
+}
+
+looks! {
+    look_1_0(a;);
+    look_0_1(; y);
+    look_1_1(a; y);
+    look_2_2(a, b; y, z);
+    look_4_4(a, b, c, d; w, x, y, z);
+    look_5_1(a, b, c, d, e; y);
+    look_8_8(a, b, c, d, e, f, g, h; s, t, u, v, w, x, y, z);
+    look_9_0(a, b, c, d, e, f, g, h, i;);
+}
+
+/// Says of which type it was called.
+#[handler(name = "look_at_type")]
+#[signature((x: T[*]) -> (y: T[*]) where T: f64 | f32)]
+fn look_at_type<T: Element>(x: &Buffer<T>, y: &mut Buffer<T>) -> Result<()> {
+    SEEN.set(vec![(x.as_ptr().addr(), size_of::<T>(), Vec::new()), (y.as_ptr().addr(), y.len(), Vec::new())]);
     Ok(())
 }
 
@@ -101,16 +122,28 @@ fn result(frame: &mut CallFrame, i: usize) -> &mut abi::Buffer {
     unsafe { &mut *(*frame.rets.rets.add(i)).cast() }
 }
 
-/// True if calls are proved here: a handler does not notice then that a buffer says it is smaller than it is.
-fn are_proved(frame: &mut CallFrame, handler: Handler) -> bool {
-    assert!(seen(handler, frame).is_some());
-    let size = std::mem::take(&mut operand(frame, 0).struct_size);
-    let proved = seen(handler, frame).is_some();
-    operand(frame, 0).struct_size = size;
-    proved
+/// What a handler sees if a buffer says it is smaller than it is: nothing, unless it is known what the buffers are.
+fn seen_small(handler: Handler, frame: &mut CallFrame, place: Place) -> Option<Seen> {
+    // SAFETY: a buffer of the frame.
+    let size = unsafe { std::mem::take(&mut (*place.buffer).struct_size) };
+    let seen = seen(handler, frame);
+    // SAFETY: as above.
+    unsafe { (*place.buffer).struct_size = size };
+    seen
 }
 
-const MEMORY: usize = 4096;
+fn is_proved(handler: Handler, frame: &mut CallFrame, place: Place) -> bool {
+    seen_small(handler, frame, place).is_some()
+}
+
+/// The same after a call.
+fn are_proved(handler: Handler, frame: &mut CallFrame) -> bool {
+    assert!(seen(handler, frame).is_some());
+    let first: *mut abi::Buffer = operand(frame, 0);
+    is_proved(handler, frame, Place { buffer: first, dims: null_mut() })
+}
+
+const MEMORY: usize = 8192;
 
 /// Where a buffer is, and its dimensions, whatever the frame says.
 #[derive(Clone, Copy)]
@@ -119,27 +152,53 @@ struct Place {
     dims: *mut i64,
 }
 
-/// Runs a test with a frame of `look`. Its dimensions have room for eight of each buffer, and its elements are in one memory.
-fn with_frame(test: impl FnOnce(&mut CallFrame, *mut u8, [Place; 5])) {
-    let (a, b, c) = ([0f32; 6], [0f64; 6], [0i64; 6]);
-    let (mut y, mut z) = ([0f32; 6], [0u8; 6]);
+/// Runs a test with a frame of a handler. Its dimensions have room for eight of each buffer, and its elements are in one
+/// memory. Unless they have one shape, ranks differ, and the second buffer is empty.
+fn with_frame<H: Op>(
+    operands: usize,
+    results: usize,
+    one_shape: bool,
+    test: impl FnOnce(&mut CallFrame, *mut u8, &[Place]),
+) {
+    let x = [0i64; 6];
+    let mut y = vec![[0i64; 6]; results];
     let mut memory = vec![0u64; MEMORY / 8];
-    let mut dims = [[2i64, 3, 1, 1, 1, 1, 1, 1]; 5];
-    let call = Call::to::<look>().operand(&a, &[2, 3]).operand(&b, &[2, 3]).operand(&c, &[2, 3]);
-    let call = call.result(&mut y, &[2, 3]).result(&mut z, &[2, 3]);
+    let mut dims = vec![[2i64, 3, 1, 1, 1, 1, 1, 1]; operands + results];
+    let mut call = Call::to::<H>();
+    for _ in 0..operands {
+        call = call.operand(&x, &[2, 3]);
+    }
+    for y in &mut y {
+        call = call.result(y, &[2, 3]);
+    }
     let outcome = call.run_changed(|frame| {
         let start: *mut u8 = memory.as_mut_ptr().cast();
-        let mut i = 0;
-        let places = dims.each_mut().map(|dims| {
-            let buffer: &mut abi::Buffer = if i < 3 { operand(frame, i) } else { result(frame, i - 3) };
-            buffer.data = start.wrapping_add(512 * i).cast();
+        let mut places = Vec::new();
+        for (i, dims) in dims.iter_mut().enumerate() {
+            let buffer: &mut abi::Buffer =
+                if i < operands { operand(frame, i) } else { result(frame, i - operands) };
+            buffer.data = start.wrapping_add(256 * i).cast();
             buffer.dims = dims.as_mut_ptr();
-            i += 1;
-            Place { buffer, dims: dims.as_mut_ptr() }
-        });
-        test(frame, start, places);
+            if !one_shape {
+                buffer.rank = [2, 3, 0, 1, 4][i % 5];
+                dims[0] = if i == 1 { 0 } else { 2 };
+            }
+            places.push(Place { buffer, dims: dims.as_mut_ptr() });
+        }
+        test(frame, start, &places);
     });
     drop(outcome);
+}
+
+/// The same for `look`, which asks for element types.
+fn with_typed_frame(test: impl FnOnce(&mut CallFrame, *mut u8, &[Place])) {
+    with_frame::<look>(3, 2, true, |frame, memory, places| {
+        for (place, dtype) in places.iter().zip([DType::F32, DType::F64, DType::S64, DType::F32, DType::U8]) {
+            // SAFETY: a buffer of the frame.
+            unsafe { (*place.buffer).dtype = abi::DataType::from_dtype(dtype) };
+        }
+        test(frame, memory, places);
+    });
 }
 
 /// Numbers that look random.
@@ -152,26 +211,35 @@ impl Random {
     }
 }
 
+/// True if this processor has the vectors.
+fn has_proofs() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("fma")
+            && is_x86_feature_detected!("popcnt")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl")
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
+
 #[test]
 fn frames_that_stay_are_proved() {
-    with_frame(|frame, _, _| {
-        let proved = are_proved(frame, enter::<look>);
-        println!("calls are {}proved on this processor", if proved { "" } else { "not " });
-        #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx512vl") {
-            assert!(proved);
-        }
-    });
+    with_typed_frame(|frame, _, _| assert_eq!(are_proved(enter::<look>, frame), has_proofs()));
 }
 
 /// Changes one thing of a frame, and says how to undo it.
 fn change(
     frame: &mut CallFrame,
+    operands: usize,
     memory: *mut u8,
-    places: &[Place; 5],
+    places: &[Place],
     random: &mut Random,
 ) -> Box<dyn FnOnce(&mut CallFrame)> {
-    let i = random.below(5);
+    let i = random.below(places.len());
     let Place { buffer: at, dims } = places[i];
     // SAFETY: a buffer of the frame, for as long as that is there.
     let buffer = unsafe { &mut *at };
@@ -187,10 +255,10 @@ fn change(
                 0 => null_mut(),
                 1 => memory.wrapping_add(1 + random.below(7)).cast(),
                 2 => memory.wrapping_add(8 * random.below(MEMORY / 8 - 16)).cast(),
-                3 => memory.wrapping_add(512 * random.below(5)).cast(),
+                3 => memory.wrapping_add(256 * random.below(places.len())).cast(),
                 4 => std::ptr::without_provenance_mut(usize::MAX - 7),
                 5 => std::ptr::without_provenance_mut(isize::MAX as usize - 7),
-                _ => memory.wrapping_add(3000 + 8 * random.below(100)).cast(),
+                _ => memory.wrapping_add(MEMORY - 1024 + 8 * random.below(100)).cast(),
             };
             undo
         }
@@ -223,17 +291,23 @@ fn change(
             undo
         }
         9 => {
-            let kinds: *mut u32 = if i < 3 { frame.args.types.cast() } else { frame.rets.types.cast() };
-            let kind = kinds.wrapping_add(i % 3);
+            let kind: *mut u32 = if i < operands {
+                frame.args.types.cast::<u32>().wrapping_add(i)
+            } else {
+                frame.rets.types.cast::<u32>().wrapping_add(i - operands)
+            };
             // SAFETY: the type of a buffer.
             let old = unsafe { kind.replace(random.below(4) as u32) };
             // SAFETY: as above.
             Box::new(move |_| unsafe { kind.write(old) })
         }
         10 => {
-            let table = if i < 3 { frame.args.args } else { frame.rets.rets };
-            let place = table.wrapping_add(i % 3);
-            let values = [null_mut(), at.wrapping_byte_add(4), places[random.below(5)].buffer];
+            let place = if i < operands {
+                frame.args.args.wrapping_add(i)
+            } else {
+                frame.rets.rets.wrapping_add(i - operands)
+            };
+            let values = [null_mut(), at.wrapping_byte_add(4), places[random.below(places.len())].buffer];
             let value: *mut c_void = values[random.below(3)].cast();
             // SAFETY: the pointer to a buffer.
             let old = unsafe { place.replace(value) };
@@ -245,36 +319,66 @@ fn change(
             match random.below(3) {
                 0 => frame.args.size -= 1,
                 1 => frame.rets.size -= 1,
-                _ => frame.args.size = -1,
+                _ => frame.attrs.size = -1,
             }
-            Box::new(move |frame| (frame.args.size, frame.rets.size) = (args, rets))
+            Box::new(move |frame| {
+                (frame.args.size, frame.rets.size, frame.attrs.size) = (args, rets, 0);
+            })
         }
     }
 }
 
+/// Changes a frame in many ways. The handler sees what it would see if nothing was proved.
+fn change_often(
+    handler: Handler,
+    frame: &mut CallFrame,
+    operands: usize,
+    memory: *mut u8,
+    places: &[Place],
+    rounds: usize,
+) {
+    let mut random = Random(rounds as u64 + places.len() as u64);
+    let (mut refused, mut taken, mut proved) = (0, 0, 0);
+    for round in 0..rounds {
+        assert!(seen(handler, frame).is_some(), "round {round}: the frame is right");
+        proved += usize::from(is_proved(handler, frame, places[0]));
+        let changes = 1 + random.below(3);
+        let undo: Vec<_> =
+            (0..changes).map(|_| change(frame, operands, memory, places, &mut random)).collect();
+        let (again, anew) = (seen(handler, frame), seen_anew(handler, frame));
+        assert_eq!(again, anew, "round {round}");
+        // What is refused leaves nothing behind.
+        assert_eq!(seen(handler, frame), anew, "round {round}, once more");
+        *(if anew.is_some() { &mut taken } else { &mut refused }) += 1;
+        undo.into_iter().rev().for_each(|undo| undo(frame));
+    }
+    assert!(refused > rounds / 4 && taken > rounds / 20, "{refused} refused, {taken} taken");
+    // Not where a frame has taken the place of the one without changes.
+    assert!(!has_proofs() || proved > rounds / 4, "{proved} proved");
+}
+
 #[test]
 fn whatever_changes_the_handler_sees_it_as_if_nothing_was_proved() {
-    with_frame(|frame, memory, places| {
-        let mut random = Random(1);
-        let (mut refused, mut taken) = (0, 0);
-        for round in 0..20_000 {
-            assert!(seen(enter::<look>, frame).is_some(), "round {round}: the frame is right");
-            let changes = 1 + random.below(3);
-            let undo: Vec<_> = (0..changes).map(|_| change(frame, memory, &places, &mut random)).collect();
-            let (proved, anew) = (seen(enter::<look>, frame), seen_anew(enter::<look>, frame));
-            assert_eq!(proved, anew, "round {round}");
-            // What is refused leaves nothing behind.
-            assert_eq!(seen(enter::<look>, frame), anew, "round {round}, once more");
-            *(if anew.is_some() { &mut taken } else { &mut refused }) += 1;
-            undo.into_iter().rev().for_each(|undo| undo(frame));
+    with_typed_frame(|frame, memory, places| change_often(enter::<look>, frame, 3, memory, places, 10_000));
+    fn any<H: Op>(operands: usize, results: usize) {
+        for one_shape in [true, false] {
+            with_frame::<H>(operands, results, one_shape, |frame, memory, places| {
+                change_often(enter::<H>, frame, operands, memory, places, 3_000);
+            });
         }
-        assert!(refused > 5_000 && taken > 1_000, "{refused} refused, {taken} taken");
-    });
+    }
+    any::<look_1_0>(1, 0);
+    any::<look_0_1>(0, 1);
+    any::<look_1_1>(1, 1);
+    any::<look_2_2>(2, 2);
+    any::<look_4_4>(4, 4);
+    any::<look_5_1>(5, 1);
+    any::<look_8_8>(8, 8);
 }
 
 #[test]
 fn other_stages_and_extensions_of_the_frame_are_seen() {
-    with_frame(|frame, _, _| {
+    with_typed_frame(|frame, _, _| {
         assert!(seen(enter::<look>, frame).is_some() && seen(enter::<look>, frame).is_some());
         frame.stage = abi::Stage::PREPARE;
         assert_eq!(seen(enter::<look>, frame), None);
@@ -334,27 +438,66 @@ fn attributes_are_read_in_every_call() {
 
 #[test]
 fn many_buffers_and_many_dimensions_are_read_in_every_call() {
+    with_frame::<look_9_0>(9, 0, true, |frame, _, _| assert!(!are_proved(enter::<look_9_0>, frame)));
     let x = [0f32; 4];
-    let call = |dims: &[usize]| {
-        let all = (0..9).fold(Call::to::<look_at_many>(), |call, _| call.operand(&x, dims));
-        let outcome = all.run_changed(|frame| {
-            let expected = vec![(x.as_ptr().addr(), 4, dims.to_vec())];
-            assert_eq!(seen(enter::<look_at_many>, frame), Some(expected.clone()));
-            assert_eq!(seen(enter::<look_at_many>, frame), Some(expected));
-        });
-        outcome.unwrap();
-    };
-    call(&[4]);
-    call(&[2, 1, 2]);
     for dims in [&[][..], &[4], &[1, 2, 1, 2], &[1, 2, 1, 2, 1], &[1, 1, 1, 1, 1, 1, 1, 1, 4]] {
         let elements = &x[..dims.iter().product()];
-        let outcome = Call::to::<look_at_one>().operand(elements, dims).run_changed(|frame| {
+        let outcome = Call::to::<look_at_dimensions>().operand(elements, dims).run_changed(|frame| {
             let expected = vec![(x.as_ptr().addr(), elements.len(), dims.to_vec())];
-            assert_eq!(seen(enter::<look_at_one>, frame), Some(expected.clone()));
-            assert_eq!(seen(enter::<look_at_one>, frame), Some(expected));
+            assert_eq!(seen(enter::<look_at_dimensions>, frame), Some(expected.clone()));
+            assert_eq!(seen(enter::<look_at_dimensions>, frame), Some(expected));
+            assert_eq!(are_proved(enter::<look_at_dimensions>, frame), has_proofs() && dims.len() <= 4);
         });
         outcome.unwrap();
     }
+}
+
+#[test]
+fn a_generic_handler_is_called_for_the_type_that_is_there() {
+    with_frame::<look_at_type>(1, 1, true, |frame, _, places| {
+        let handler = enter::<look_at_type>;
+        let size_of_elements =
+            |frame: &mut CallFrame| seen(handler, frame).map(|seen| seen.first().map_or(0, |x| x.1));
+        let set = |dtypes: [DType; 2]| {
+            for (place, dtype) in places.iter().zip(dtypes) {
+                // SAFETY: a buffer of the frame.
+                unsafe { (*place.buffer).dtype = abi::DataType::from_dtype(dtype) };
+            }
+        };
+        for _ in 0..3 {
+            set([DType::F32; 2]);
+            assert_eq!((size_of_elements(frame), size_of_elements(frame)), (Some(4), Some(4)));
+            if let Some(seen) = seen_small(handler, frame, places[0]) {
+                assert_eq!(seen[0].1, 4, "what is known of the frame says of what type it is");
+            }
+            set([DType::F64; 2]);
+            assert_eq!((size_of_elements(frame), size_of_elements(frame)), (Some(8), Some(8)));
+            set([DType::F32, DType::F64]);
+            assert_eq!(size_of_elements(frame), None);
+            set([DType::S32; 2]);
+            assert_eq!(size_of_elements(frame), None);
+        }
+    });
+}
+
+#[test]
+fn attributes_that_nobody_asked_for_are_refused() {
+    with_frame::<look_1_1>(1, 1, true, |frame, _, _| {
+        let handler = enter::<look_1_1>;
+        assert!(seen(handler, frame).is_some() && seen(handler, frame).is_some());
+        let (names, types) = (frame.attrs.names, frame.attrs.types);
+        for (size, names, types) in [
+            (-1, names, types),
+            (1, null_mut(), types),
+            (1, names.wrapping_byte_add(1), types),
+            (1, null_mut(), null_mut()),
+        ] {
+            (frame.attrs.size, frame.attrs.names, frame.attrs.types) = (size, names, types);
+            assert_eq!(seen(handler, frame), None);
+        }
+        (frame.attrs.size, frame.attrs.names, frame.attrs.types) = (0, names, types);
+        assert!(seen(handler, frame).is_some());
+    });
 }
 
 /// Frames of many places, and on many threads: each call sees its own.

@@ -377,8 +377,8 @@ impl Entry {
                     // SAFETY: the caller's promise.
                     unsafe {
                         __proofs.compare::<
-                            { <#ty as __ffi::__private::Entry>::SHAPE.proved().0 },
-                            { <#ty as __ffi::__private::Entry>::SHAPE.proved().1 },
+                            { <#ty as __ffi::__private::Entry>::SHAPE.compared().0 },
+                            { <#ty as __ffi::__private::Entry>::SHAPE.compared().1 },
                         >(__frame, __views)
                     }
                 }
@@ -417,8 +417,10 @@ impl Entry {
         quote! {
             let __empty = || (#(#empty,)*);
             let mut __read;
-            let __slots = if __entered.is_kept() {
-                let __slots = __entered.slots::<<#ty as __ffi::__private::Entry>::Views, _>(&__empty);
+            let __slots = if __entered.is_remembered() {
+                // SAFETY: it is.
+                let __slots =
+                    unsafe { __entered.slots::<<#ty as __ffi::__private::Entry>::Views, _>(&__empty) };
                 #renew
                 __slots
             } else {

@@ -108,7 +108,7 @@ impl Instances {
             let conditions = self.variables.iter().zip(types).map(|(variable, dtype)| {
                 let (operand, _, element) = &variable.operand;
                 let dtype = descriptor_type(element.apply(*dtype).unwrap_or(*dtype));
-                quote! { __ffi::__private::operand_is(__decoder, #operand, #dtype) }
+                quote! { __ffi::__private::operand_is(&__entered, __decoder, #operand, #dtype) }
             });
             quote! {
                 if #(#conditions)&&* {
@@ -123,8 +123,10 @@ impl Instances {
         });
         quote! {
             let __decoder = &mut __entered.decoder();
+            if !__entered.is_known() {
+                __ffi::__private::begin(__decoder, &SPECS, &NAMES, #counts)?;
+            }
             #(#arms)*
-            __ffi::__private::begin(__decoder, &SPECS, &NAMES, #counts)?;
             __ffi::__private::no_instance(__decoder, &[#(#operands),*])
         }
     }

@@ -6,7 +6,7 @@
 //! [`remember`]. What a parameter is read into is its *slot*; if it is one buffer, its *view*, of which the call has an array.
 //! Then [`zero`] is called for each if the handler asks for that, and [`take`] for each argument.
 //!
-//! Of a later frame, it may be [`Known`] what was read:
+//! Of a later frame, something may be [`Known`]:
 //! - Where the host keeps a [memo](crate::memo) of the frame, and nothing has changed, slots and views are there. [`renew`] is
 //!   all that is left to do.
 //! - Where the frame looks like one that was read earlier (`proof`), the views are known, and everything else is read, as
@@ -36,6 +36,7 @@ use crate::context::Host;
 use crate::error::{Boxed, Error};
 use crate::kept::Guard;
 use crate::memo::FrameMemo;
+use crate::panics;
 use crate::pointer::unusable;
 use crate::trampoline::{Entry, enter, host_of};
 
@@ -95,7 +96,7 @@ pub trait Param<'a>: Sized {
     }
 }
 
-/// Where the view of a parameter is that [is one buffer](Spec::is_one_buffer); anything for others.
+/// Where the view of a parameter is that [is one buffer](Spec::is_one_buffer); nowhere for others.
 #[derive(Clone, Copy)]
 #[doc(hidden)]
 pub struct ViewAt(*mut View);
@@ -105,24 +106,33 @@ impl ViewAt {
     pub(crate) const NONE: ViewAt = ViewAt(std::ptr::null_mut());
 
     /// To write the view.
+    ///
+    /// # Safety
+    /// The parameter is one buffer, there is memory for its view, which nothing else looks at before it is written, and which
+    /// stays.
     #[inline(always)]
-    pub(crate) fn unread<'a>(self) -> &'a mut MaybeUninit<View> {
-        // SAFETY: where a parameter is one buffer, memory for its view that stays during the call, and nothing else looks at it
-        // before it is written.
+    pub(crate) unsafe fn unread<'a>(self) -> &'a mut MaybeUninit<View> {
+        // SAFETY: the caller's promise.
         unsafe { &mut *self.0.cast() }
     }
 
     /// The view that was read.
+    ///
+    /// # Safety
+    /// The parameter is one buffer, whose view is there, and stays.
     #[inline(always)]
-    pub(crate) fn view<'a>(self) -> &'a View {
-        // SAFETY: slots and views are looked at after `decode`; as above.
+    pub(crate) unsafe fn view<'a>(self) -> &'a View {
+        // SAFETY: the caller's promise.
         unsafe { &*self.0 }
     }
 
     /// The same, for the argument alone.
+    ///
+    /// # Safety
+    /// As for [`view`](ViewAt::view), of a result; nothing else looks at the view.
     #[inline(always)]
-    pub(crate) fn view_mut<'a>(self) -> &'a mut View {
-        // SAFETY: as above; arguments are taken once.
+    pub(crate) unsafe fn view_mut<'a>(self) -> &'a mut View {
+        // SAFETY: the caller's promise.
         unsafe { &mut *self.0 }
     }
 }
@@ -144,20 +154,20 @@ pub struct Entered {
 #[derive(Clone, Copy)]
 pub(crate) struct Known {
     what: What,
-    /// Memory for the views of parameters that are one buffer: those of operands, then those of results. They are there, unless
+    /// Memory for the views of parameters that are one buffer: those of operands, then those of results. These are there unless
     /// nothing is known.
     views: *mut View,
-    /// The first view of an operand: the same, unless these are those of a proof.
+    /// The first view of an operand. It is the same address, unless the views are those of a proof.
     operands: *const View,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum What {
     Nothing,
-    /// The host has the handler's arguments, so that neither attributes need be read.
-    Kept,
-    /// The buffers are as they were, at these addresses or at others.
-    Proved,
+    /// The handler's arguments: the host remembers them.
+    Arguments,
+    /// The buffers: the frame is the one of a proof, addresses of elements aside.
+    Buffers,
 }
 
 impl Known {
@@ -182,11 +192,8 @@ impl Known {
             return nothing;
         }
         // SAFETY: the size covers the member.
-        if unsafe { (*frame).args.extension_start }.is_null() {
-            // SAFETY: as above.
-            let operands = E::proofs().map_or(null(), |proofs| unsafe { E::compare(proofs, frame, views) });
-            if operands.is_null() { nothing } else { Known { what: What::Proved, views, operands } }
-        } else if const { E::LASTS } {
+        let memo_extension = unsafe { (*frame).args.extension_start };
+        if const { E::LASTS } && !memo_extension.is_null() {
             // SAFETY: the caller's promise.
             let memo = unsafe { FrameMemo::of(frame) };
             // SAFETY: null, or a memo.
@@ -194,18 +201,20 @@ impl Known {
                 // What the handler left begins with the views.
                 Some(memo) if memo.entry == entry::<E>() => {
                     let views = memo.room.cast();
-                    Known { what: What::Kept, views, operands: views }
+                    Known { what: What::Arguments, views, operands: views }
                 }
                 _ => nothing,
             }
         } else {
-            nothing
+            // SAFETY: the frame's size, and its stage, are right; the caller's promise.
+            let operands = E::proofs().map_or(null(), |proofs| unsafe { E::compare(proofs, frame, views) });
+            if operands.is_null() { nothing } else { Known { what: What::Buffers, views, operands } }
         }
     }
 
     /// True if the frame need not be checked.
     #[inline(always)]
-    pub(crate) fn is_something(self) -> bool {
+    pub(crate) fn is_anything(self) -> bool {
         self.what != What::Nothing
     }
 }
@@ -224,16 +233,22 @@ struct Left<V, S> {
 }
 
 impl Entered {
-    /// True if the host has the handler's arguments.
+    /// True if the frame need not be checked.
     #[inline(always)]
-    pub fn is_kept(&self) -> bool {
-        self.known.what == What::Kept
+    pub fn is_known(&self) -> bool {
+        self.known.is_anything()
+    }
+
+    /// True if the host remembers the handler's arguments.
+    #[inline(always)]
+    pub fn is_remembered(&self) -> bool {
+        self.known.what == What::Arguments
     }
 
     /// True if it is known what the buffers are.
     #[inline(always)]
     pub fn is_proved(&self) -> bool {
-        self.known.what == What::Proved
+        self.known.what == What::Buffers
     }
 
     /// The view of a parameter that is one buffer.
@@ -256,10 +271,13 @@ impl Entered {
 
     /// The slots of all parameters, as an earlier call with the same frame left them, and nothing has changed since. (They
     /// are what the function makes, which is not called.)
+    ///
+    /// # Safety
+    /// The host remembers the arguments; the types are those that the handler left.
     #[inline(always)]
-    pub fn slots<'s, V, S>(&self, _: &impl Fn() -> S) -> &'s mut S {
-        // SAFETY: where the host has the arguments, the handler left them in the room, of which there was enough
-        // (`remember`), and which is its own during the call.
+    pub unsafe fn slots<'s, V, S>(&self, _: &impl Fn() -> S) -> &'s mut S {
+        // SAFETY: the handler left them in the room, of which there was enough (`remember`), and which is its own during the
+        // call.
         unsafe { &mut (*self.known.views.cast::<Left<V, S>>()).slots }
     }
 }
@@ -336,7 +354,7 @@ impl Decoder {
     }
 
     fn attrs(&self) -> &Dict {
-        // SAFETY: checked in `new`; `repr(transparent)`.
+        // SAFETY: checked before the decoder was made, or by `attributes`; `repr(transparent)`.
         unsafe { &*self.attrs.cast::<Dict>() }
     }
 
@@ -388,6 +406,15 @@ pub(crate) fn check_tables(handler: &str, args: &abi::Args, rets: &abi::Rets, at
         return Err(unusable_table(handler, rets.types.is_aligned(), rets.rets.is_aligned(), Side::Results));
     }
     // SAFETY: `attrs` stays.
+    unsafe { check_attrs(handler, attrs) }
+}
+
+/// # Safety
+/// As for [`Dict::check`].
+#[cold]
+#[inline(never)]
+unsafe fn check_attrs(handler: &str, attrs: *const abi::Attrs) -> Boxed {
+    // SAFETY: the caller's promise.
     unsafe { Dict::check(attrs) }.map(|_| ()).map_err(|what| malformed(handler, what))
 }
 
@@ -620,16 +647,15 @@ pub fn read<S>(slots: &mut S, read: impl FnOnce(&mut S) -> Boxed) -> Boxed {
 /// looks like.
 #[inline(always)]
 pub fn remember<E: Entry, S>(entered: Entered, slots: &S) {
-    if !entered.leaves {
+    // Calls of which something is known do not ask for panics to be noted.
+    if !entered.leaves || !panics::are_noted() {
         return;
     }
     // SAFETY: the call's frame.
-    if unsafe { (*entered.frame).args.extension_start }.is_null() {
-        if let Some(proofs) = E::proofs() {
-            // SAFETY: it was checked.
-            unsafe { proofs.keep(entered.frame, E::SHAPE) };
-        }
-    } else if const { E::LASTS && align_of::<Left<E::Views, S>>() <= FrameMemo::ALIGNMENT } {
+    let memo_extension = unsafe { (*entered.frame).args.extension_start };
+    if const { E::LASTS && align_of::<Left<E::Views, S>>() <= FrameMemo::ALIGNMENT }
+        && !memo_extension.is_null()
+    {
         // SAFETY: the call's frame.
         let Some(memo) = (unsafe { FrameMemo::of(entered.frame).as_mut() }) else { return };
         let room: *mut Left<E::Views, S> = memo.room.cast();
@@ -641,10 +667,13 @@ pub fn remember<E: Entry, S>(entered: Entered, slots: &S) {
             }
             memo.entry = entry::<E>();
         }
+    } else if let Some(proofs) = E::proofs() {
+        // SAFETY: all checks have passed.
+        unsafe { proofs.keep(entered.frame, E::SHAPE) };
     }
 }
 
-/// Makes a slot that was recalled that of this call.
+/// Makes a slot that the host remembered that of this call.
 #[inline(always)]
 pub fn renew<'a, P: Param<'a>>(
     decoder: &mut Decoder,
@@ -655,10 +684,14 @@ pub fn renew<'a, P: Param<'a>>(
     P::renew(decoder, name, slot)
 }
 
-/// True if an operand is of this element type, or not there, or not a buffer (which is reported when the operands are counted
-/// and read).
+/// True if an operand is of this element type, or not there, or not a buffer (which is reported when it is read). [`begin`] has
+/// checked the number of operands, unless something is known of them.
 #[inline(always)]
-pub fn operand_is(decoder: &Decoder, i: usize, dtype: DType) -> bool {
+pub fn operand_is(entered: &Entered, decoder: &Decoder, i: usize, dtype: DType) -> bool {
+    if entered.is_proved() {
+        // SAFETY: all operands have views, in the order of the frame, and it is known what they are.
+        return unsafe { entered.view((Role::Operand, i)).view() }.dtype() == dtype;
+    }
     match decoder.operands.dtype(i) {
         Some(found) => found == abi::DataType::from_dtype(dtype),
         None => true,
@@ -732,11 +765,16 @@ pub fn attributes<const N: usize>(decoder: &Decoder, specs: &[Spec; N]) -> Boxed
     for spec in specs {
         takes_any |= matches!(spec.role, Role::Attribute | Role::AllAttributes);
     }
-    if takes_any {
-        // SAFETY: the frame stays.
-        unsafe { Dict::check(decoder.attrs) }.map_err(|what| malformed(decoder.handler, what))?;
+    // SAFETY: the frame stays, and covers them.
+    unsafe {
+        if takes_any {
+            Dict::check(decoder.attrs).map(|_| ()).map_err(|what| malformed(decoder.handler, what))
+        } else if (*decoder.attrs).size != 0 {
+            check_attrs(decoder.handler, decoder.attrs)
+        } else {
+            Ok(())
+        }
     }
-    Ok(())
 }
 
 /// Checks that no attribute is left, unless the handler takes them all.

@@ -24,7 +24,8 @@ macro_rules! buffer_parameters {
 
             #[inline(always)]
             fn decode(decoder: &mut Decoder, name: &'static str, (): &mut (), view: ViewAt) -> Boxed {
-                decoder.operands.next::<$buffer>(decoder.handler, name, view.unread())
+                // SAFETY: it is one buffer.
+                decoder.operands.next::<$buffer>(decoder.handler, name, unsafe { view.unread() })
             }
 
             #[inline(always)]
@@ -35,12 +36,12 @@ macro_rules! buffer_parameters {
 
             #[inline(always)]
             fn memory((): &(), view: ViewAt) -> Memory<'_> {
-                Memory { reads: std::slice::from_ref(view.view()), writes: &[] }
+                Memory { reads: std::slice::from_ref(viewed(view)), writes: &[] }
             }
 
             #[inline(always)]
             fn span((): &(), view: ViewAt) -> (usize, usize) {
-                view.view().span()
+                viewed(view).span()
             }
         }
 
@@ -51,7 +52,8 @@ macro_rules! buffer_parameters {
 
             #[inline(always)]
             fn decode(decoder: &mut Decoder, name: &'static str, (): &mut (), view: ViewAt) -> Boxed {
-                decoder.results.next::<$buffer>(decoder.handler, name, view.unread())
+                // SAFETY: it is one buffer.
+                decoder.results.next::<$buffer>(decoder.handler, name, unsafe { view.unread() })
             }
 
             #[inline(always)]
@@ -62,12 +64,12 @@ macro_rules! buffer_parameters {
 
             #[inline(always)]
             fn memory((): &(), view: ViewAt) -> Memory<'_> {
-                Memory { reads: &[], writes: std::slice::from_ref(view.view()) }
+                Memory { reads: &[], writes: std::slice::from_ref(viewed(view)) }
             }
 
             #[inline(always)]
             fn span((): &(), view: ViewAt) -> (usize, usize) {
-                view.view().span()
+                viewed(view).span()
             }
         }
 
@@ -136,6 +138,13 @@ macro_rules! buffer_parameters {
 buffer_parameters! {
     [T: Element, const RANK: usize] Buffer<T, RANK>;
     [] AnyBuffer;
+}
+
+/// The view of a parameter that is one buffer.
+#[inline(always)]
+fn viewed<'a>(view: ViewAt) -> &'a View {
+    // SAFETY: it is looked at after the parameter was read.
+    unsafe { view.view() }
 }
 
 /// Operand and result of an `InOut`; only the result's memory is handed out.
@@ -386,7 +395,7 @@ impl<'a> Param<'a> for &'a Attrs {
     const EMPTY: Option<&'a Attrs> = None;
 
     fn decode(decoder: &mut Decoder, _: &'static str, slot: &mut Option<&'a Attrs>, _: ViewAt) -> Boxed {
-        // SAFETY: the decoder checked it, and it lives as long as the frame; `repr(transparent)`.
+        // SAFETY: it was checked, and lives as long as the frame; `repr(transparent)`.
         let attrs = unsafe { &*decoder.attrs.cast::<Dict>() };
         attrs.check_names().map_err(|what| malformed(decoder.handler, what))?;
         *slot = Some(Attrs::from_dict(attrs));

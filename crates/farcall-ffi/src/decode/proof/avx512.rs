@@ -1,10 +1,10 @@
 //! Comparing frames in vectors of AVX-512. Masked loads read what the mask says, and nothing else.
 
+use std::arch::asm;
 use std::arch::x86_64::*;
 use std::ffi::c_void;
-use std::mem::MaybeUninit;
 
-use super::{BUFFER, DATA, FRAME, MOST, OTHERS, Proof};
+use super::{BUFFER, FRAME, MOST, Proof};
 use crate::abi;
 use crate::buffer::View;
 
@@ -15,8 +15,8 @@ const BUFFER_TYPE: i32 = abi::ArgType::BUFFER.0 as i32;
 /// operands.
 ///
 /// # Safety
-/// The proof is one of a frame of so many operands and results, with the same stage. The frame covers its attributes. There
-/// is room for as many views.
+/// The processor has these instructions. The proof is one of a frame of so many operands and results, with the same stage. The
+/// frame covers its attributes. There is room for as many views.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 #[inline(never)]
 pub(super) unsafe fn compare<const OPERANDS: usize, const RESULTS: usize>(
@@ -24,7 +24,6 @@ pub(super) unsafe fn compare<const OPERANDS: usize, const RESULTS: usize>(
     frame: *const abi::CallFrame,
     views: *mut View,
 ) -> *const View {
-    const DIFFERS: *const View = std::ptr::null();
     let mut differs = _mm256_setzero_si256();
     for (known, from) in proof.frame.iter().zip(FRAME) {
         // SAFETY: words of the frame.
@@ -34,7 +33,7 @@ pub(super) unsafe fn compare<const OPERANDS: usize, const RESULTS: usize>(
     // SAFETY: the frame covers them.
     let (extensions, args, rets) = unsafe { ((*frame).extension_start, &(*frame).args, &(*frame).rets) };
     if any(differs) || !extensions.is_null() {
-        return DIFFERS;
+        return differs_from_it();
     }
     // The tables are where those of a frame were that was right.
     // SAFETY: tables of so many buffers.
@@ -43,55 +42,87 @@ pub(super) unsafe fn compare<const OPERANDS: usize, const RESULTS: usize>(
             | table_differs::<RESULTS>(rets.types.cast(), rets.rets, &proof.tables[1])
     };
     if differs {
-        return DIFFERS;
+        return differs_from_it();
     }
     // The buffers are where they were.
     let all = const { OPERANDS + RESULTS };
-    let buffer_at = |i: usize| if i < OPERANDS { proof.tables[0][i] } else { proof.tables[1][i - OPERANDS] };
     let mut differs = _mm256_setzero_si256();
     for i in 0..all {
+        let (side, k) = if i < OPERANDS { (0, i) } else { (1, i - OPERANDS) };
         // SAFETY: so many buffers.
-        let words = unsafe { _mm256_loadu_si256((buffer_at(i) as *const i64).add(BUFFER).cast()) };
-        differs = or_differs(differs, words, &proof.buffers[i]);
+        differs = or_differs(differs, unsafe { words_of(buffer(proof, side, k)) }, &proof.buffers[i]);
     }
-    let others = _mm256_setr_epi64x(OTHERS[0], OTHERS[1], OTHERS[2], OTHERS[3]);
-    if _mm256_testz_si256(differs, others) == 0 {
-        return DIFFERS;
+    // Which of the words is not padding; which is the address of the elements.
+    let (words, data) = (_mm256_setr_epi64x(0xffff_ffff, -1, -1, -1), _mm256_setr_epi64x(0, -1, 0, 0));
+    if _mm256_testz_si256(differs, _mm256_andnot_si256(data, words)) == 0 {
+        return differs_from_it();
     }
-    let data = _mm256_setr_epi64x(DATA[0], DATA[1], DATA[2], DATA[3]);
     let moved = _mm256_testz_si256(differs, data) == 0;
     // Their dimensions are where they were.
     let mut differs = _mm256_setzero_si256();
     // SAFETY: so many dimensions.
-    let dims = |i: usize, rank: u8| unsafe { _mm256_maskz_loadu_epi64(rank, proof.dims_at[i]) };
+    let dims = |i: usize, mask: u8| unsafe { _mm256_maskz_loadu_epi64(mask, proof.dims_at[i]) };
     if all > 1 && proof.has_one_shape {
-        let known = &proof.dims[0];
         for i in 0..all {
-            differs = or_differs(differs, dims(i, proof.ranks[0]), known);
+            differs = or_differs(differs, dims(i, proof.dims_masks[0]), &proof.dims[0]);
         }
     } else {
         for i in 0..all {
-            differs = or_differs(differs, dims(i, proof.ranks[i]), &proof.dims[i]);
+            differs = or_differs(differs, dims(i, proof.dims_masks[i]), &proof.dims[i]);
         }
     }
+    // In most calls, this is what is wanted: it does not wait for the comparison.
     for i in OPERANDS..all {
         // SAFETY: so many views.
         unsafe { *views.add(i) = proof.views[i] };
     }
     if any(differs) {
-        return DIFFERS;
+        return differs_from_it();
     }
     if !moved {
         return proof.views.as_ptr();
     }
     // SAFETY: the buffers are as they were, and there are as many views.
-    if unsafe { move_views::<OPERANDS, RESULTS>(proof, views) } { views } else { DIFFERS }
+    if unsafe { move_views::<OPERANDS, RESULTS>(proof, views) } { views } else { differs_from_it() }
+}
+
+/// What [`compare`] returns for another frame.
+#[cold]
+fn differs_from_it() -> *const View {
+    std::ptr::null()
+}
+
+/// An operand or a result of the proof.
+#[inline(always)]
+fn buffer(proof: &Proof, side: usize, i: usize) -> *const abi::Buffer {
+    std::ptr::with_exposed_provenance(proof.tables[side][i] as usize)
+}
+
+/// The part of a buffer that is compared.
+///
+/// # Safety
+/// There is a buffer.
+#[target_feature(enable = "avx")]
+#[inline]
+unsafe fn words_of(buffer: *const abi::Buffer) -> __m256i {
+    let words: __m256i;
+    // SAFETY: the caller's promise. In Rust, padding cannot be loaded; it is not looked at.
+    unsafe {
+        asm!(
+            "vmovdqu {words}, [{buffer} + {from}]",
+            words = out(ymm_reg) words,
+            buffer = in(reg) buffer,
+            from = const 8 * BUFFER,
+            options(pure, readonly, nostack, preserves_flags),
+        );
+    }
+    words
 }
 
 /// `differs | (a ^ b)`.
 #[target_feature(enable = "avx512f,avx512vl")]
 #[inline]
-fn or_differs(differs: __m256i, a: __m256i, b: &[MaybeUninit<u64>; 4]) -> __m256i {
+fn or_differs(differs: __m256i, a: __m256i, b: &[u64; 4]) -> __m256i {
     // SAFETY: of this size.
     let b = unsafe { _mm256_loadu_si256(b.as_ptr().cast()) };
     _mm256_ternarylogic_epi64::<0xf6>(differs, a, b)
@@ -160,18 +191,13 @@ unsafe fn move_views<const OPERANDS: usize, const RESULTS: usize>(proof: &Proof,
     if wrong != 0 {
         return false;
     }
-    for (spans, n, before) in [(operands, OPERANDS, 0), (results, RESULTS, OPERANDS)] {
-        let (mut starts, mut ends) = ([0usize; MOST], [0usize; MOST]);
-        // SAFETY: of this size.
+    for i in 0..OPERANDS + RESULTS {
+        let (side, k) = if i < OPERANDS { (0, i) } else { (1, i - OPERANDS) };
+        let known = proof.views[i];
+        // SAFETY: so many buffers, and views.
         unsafe {
-            _mm512_storeu_si512(starts.as_mut_ptr().cast(), spans.start);
-            _mm512_storeu_si512(ends.as_mut_ptr().cast(), spans.end);
-        }
-        for i in 0..n {
-            // SAFETY: so many buffers, and views.
-            unsafe {
-                *views.add(before + i) = proof.views[before + i].moved_to(starts[i] as *mut u8, ends[i])
-            };
+            let data = (*buffer(proof, side, k)).data.cast();
+            *views.add(i) = if known.size() == 0 { known } else { known.moved_to(data) };
         }
     }
     true
@@ -192,9 +218,8 @@ struct Spans {
 unsafe fn spans<const N: usize>(proof: &Proof, side: usize) -> Spans {
     let mut start = _mm512_setzero_si512();
     for i in 0..N {
-        let buffer = proof.tables[side][i] as *const abi::Buffer;
         // SAFETY: a buffer.
-        let data = unsafe { (*buffer).data };
+        let data = unsafe { (*buffer(proof, side, i)).data };
         start = _mm512_mask_set1_epi64(start, 1 << i, data.addr() as i64);
     }
     // SAFETY: words of the proof.
@@ -206,7 +231,7 @@ unsafe fn spans<const N: usize>(proof: &Proof, side: usize) -> Spans {
     };
     let one = _mm512_set1_epi64(1);
     // Without elements, nobody's address, which is the alignment.
-    let start = _mm512_mask_mov_epi64(_mm512_add_epi64(misaligned, one), proof.full[side], start);
+    let start = _mm512_mask_mov_epi64(_mm512_add_epi64(misaligned, one), proof.nonempty[side], start);
     let end = _mm512_add_epi64(start, sizes);
     // Null, or beyond what a program has.
     let beyond = _mm512_movepi64_mask(_mm512_or_si512(_mm512_sub_epi64(start, one), end));

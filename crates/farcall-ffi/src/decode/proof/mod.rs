@@ -7,19 +7,20 @@
 //! alignment, and which of them overlap. A frame that differs in anything else is checked as a whole. Attributes, and what
 //! else a handler takes, are read in every call.
 //!
-//! So a proof assumes nothing of the host but that structs at the same addresses are still of the size that they said they
-//! were. (For hosts that promise more, see [`crate::memo`].)
+//! **What is assumed.** Sizes of structs are not compared: a struct at the same address, in the same table, is taken to be as
+//! large as it was. Nor is the host's table of functions, which is checked when one is needed. (For hosts that promise more,
+//! see [`crate::memo`].)
 //!
 //! Comparing pays where it is done in vectors of AVX-512 (`avx512`). Word by word, it takes longer than the checks: elsewhere
 //! there are no proofs.
 //!
-//! **Invariants.** A proof does not change, and is never freed: another thread may be reading it, and arguments are views in
-//! it. A handler has one for each of [`SITES`] places, found by the addresses of a frame's tables, and replaces one only after
-//! twice as many calls in vain as the last time, so that there are few in the life of a process. A proof is of a frame of the
-//! handler's stage, with the handler's number of buffers and no extensions.
+//! **Invariants.** There are proofs only where the processor has the vectors. A proof does not change, and is never freed:
+//! another thread may be reading it, and arguments are views in it. A handler has one for each of [`SITES`] places, found by
+//! the addresses of a frame's tables, and replaces so few that all of them together take little memory. A proof is of a frame
+//! of the handler's stage, with the handler's number of buffers and no extensions.
 
 use std::ffi::c_void;
-use std::mem::{MaybeUninit, offset_of};
+use std::mem::offset_of;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use super::spec::{Shape, Side};
@@ -41,14 +42,31 @@ const MOST_DIMENSIONS: usize = 4;
 /// Places for proofs of one handler.
 const SITES: usize = 8;
 
+/// Calls in vain, of frames whose place has the proof of another one, after which one is replaced.
+const PATIENCE: u32 = 256;
+
+/// Proofs of one handler that are replaced, at most: the replaced ones stay.
+const REPLACED: u32 = 64;
+
 /// The proofs of one handler.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Proofs {
-    sites: [AtomicPtr<Proof>; SITES],
-    /// Calls whose place had the proof of another frame, since the last time that one was replaced.
+    sites: Sites,
+    counters: Counters,
+}
+
+/// Read in every call: apart from what is written.
+#[repr(align(64))]
+#[derive(Debug)]
+struct Sites([AtomicPtr<Proof>; SITES]);
+
+#[repr(align(64))]
+#[derive(Debug)]
+struct Counters {
+    /// Calls in vain since a proof was replaced.
     misses: AtomicU32,
-    /// How often that was.
+    /// How often one was.
     replaced: AtomicU32,
 }
 
@@ -56,9 +74,8 @@ impl Proofs {
     /// None yet.
     pub const fn none() -> Proofs {
         Proofs {
-            sites: [const { AtomicPtr::new(std::ptr::null_mut()) }; SITES],
-            misses: AtomicU32::new(0),
-            replaced: AtomicU32::new(0),
+            sites: Sites([const { AtomicPtr::new(std::ptr::null_mut()) }; SITES]),
+            counters: Counters { misses: AtomicU32::new(0), replaced: AtomicU32::new(0) },
         }
     }
 
@@ -72,7 +89,7 @@ impl Proofs {
         // SAFETY: the caller's promise.
         let (args, rets) = unsafe { ((*frame).args.args.addr(), (*frame).rets.rets.addr()) };
         // Both may be in one piece of memory, and are aligned.
-        &self.sites[args.wrapping_add(2 * rets) / 16 % SITES]
+        &self.sites.0[args.wrapping_add(rets.wrapping_mul(2)) / 16 % SITES]
     }
 
     /// [`compare`]; null if there is no proof.
@@ -91,32 +108,36 @@ impl Proofs {
         if proof.is_null() {
             return std::ptr::null();
         }
-        // SAFETY: a proof, which stays; the caller's promise.
+        // SAFETY: a proof, which stays, so that the processor has the vectors; the caller's promise.
         unsafe { compare::<OPERANDS, RESULTS>(&*proof, frame, views) }
     }
 
-    /// Keeps the proof of a frame that was checked.
+    /// Keeps the proof of a frame, if it is of a kind that has one.
     ///
     /// # Safety
-    /// That is so, and there are at least as many buffers as the shape says.
+    /// All checks of the frame have passed, for a handler with these proofs and of this shape.
+    #[inline(always)]
+    pub(super) unsafe fn keep(&self, frame: *const abi::CallFrame, shape: Shape) {
+        if is_vectorized() {
+            // SAFETY: the caller's promise.
+            unsafe { self.keep_new(frame, shape) }
+        }
+    }
+
     #[cold]
     #[inline(never)]
-    pub(super) unsafe fn keep(&self, frame: *const abi::CallFrame, shape: Shape) {
-        if !is_vectorized() {
-            return;
-        }
+    unsafe fn keep_new(&self, frame: *const abi::CallFrame, shape: Shape) {
         // SAFETY: the caller's promise.
         let site = unsafe { self.site(frame) };
         let old = site.load(Ordering::Acquire);
+        let Counters { misses, replaced } = &self.counters;
         if !old.is_null() {
-            let misses = self.misses.load(Ordering::Relaxed).saturating_add(1);
-            self.misses.store(misses, Ordering::Relaxed);
-            let replaced = self.replaced.load(Ordering::Relaxed);
-            if misses >> replaced.min(31) == 0 {
+            let missed = misses.load(Ordering::Relaxed).saturating_add(1);
+            misses.store(missed, Ordering::Relaxed);
+            if missed < PATIENCE || replaced.load(Ordering::Relaxed) >= REPLACED {
                 return;
             }
-            self.misses.store(0, Ordering::Relaxed);
-            self.replaced.store(replaced.saturating_add(1), Ordering::Relaxed);
+            misses.store(0, Ordering::Relaxed);
         }
         // SAFETY: the caller's promise.
         let Some(mut proof) = (unsafe { Proof::of(frame, shape) }) else { return };
@@ -125,6 +146,8 @@ impl Proofs {
         if site.compare_exchange(old, proof, Ordering::AcqRel, Ordering::Relaxed).is_err() {
             // SAFETY: nobody else has seen it.
             drop(unsafe { Box::from_raw(proof) });
+        } else if !old.is_null() {
+            replaced.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
@@ -134,12 +157,13 @@ impl Shape {
     pub const fn has_proofs(self) -> bool {
         cfg!(all(target_arch = "x86_64", not(miri)))
             && self.is_all
+            && self.views() > 0
             && self.operands <= MOST
             && self.results <= MOST
     }
 
     /// Numbers of operands and results to compare frames for: 0 where frames have no proofs.
-    pub const fn proved(self) -> (usize, usize) {
+    pub const fn compared(self) -> (usize, usize) {
         if self.has_proofs() { (self.operands, self.results) } else { (0, 0) }
     }
 }
@@ -148,20 +172,20 @@ impl Shape {
 #[repr(C, align(64))]
 #[derive(Debug)]
 struct Proof {
-    /// Of each buffer the part that [`BUFFER`] says.
-    buffers: [[MaybeUninit<u64>; 4]; 2 * MOST],
+    /// Of each buffer the part that [`BUFFER`] says; padding is 0.
+    buffers: [[u64; 4]; 2 * MOST],
     /// The dimensions of each.
-    dims: [[MaybeUninit<u64>; MOST_DIMENSIONS]; 2 * MOST],
+    dims: [[u64; MOST_DIMENSIONS]; 2 * MOST],
     /// What the checks made of each buffer.
     views: [View; 2 * MOST],
     /// The frame, in the parts that [`FRAME`] says.
-    frame: [[MaybeUninit<u64>; 4]; 2],
-    /// The tables of operands and of results.
+    frame: [[u64; 4]; 2],
+    /// The tables of operands and of results: addresses of buffers.
     tables: [[u64; MOST]; 2],
     /// Where the dimensions of each buffer are: anywhere if there is none.
     dims_at: [*const i64; 2 * MOST],
     /// Bits of the dimensions that there are.
-    ranks: [u8; 2 * MOST],
+    dims_masks: [u8; 2 * MOST],
     /// All buffers have the dimensions of the first one.
     has_one_shape: bool,
     /// Bytes of the elements.
@@ -169,8 +193,8 @@ struct Proof {
     /// The bits of an address of elements that must be 0.
     misaligned: [[u64; MOST]; 2],
     /// Bits of the buffers with elements.
-    full: [u8; 2],
-    /// The proof whose place it took.
+    nonempty: [u8; 2],
+    /// The proof whose place it took, so that it is not lost.
     before: *mut Proof,
 }
 
@@ -186,22 +210,17 @@ const FRAME: [usize; 2] = {
     [args, rets - 3]
 };
 
-/// The part of an [`abi::Buffer`] that is compared, of four words, from where on.
+/// The part of an [`abi::Buffer`] that is compared, of four words, from where on: element type, address of the elements, rank,
+/// address of the dimensions.
 const BUFFER: usize = {
     let dtype = offset_of!(abi::Buffer, dtype) / 8;
-    assert!(offset_of!(abi::Buffer, dims) / 8 == dtype + 3);
+    assert!(
+        offset_of!(abi::Buffer, data) / 8 == dtype + 1
+            && offset_of!(abi::Buffer, rank) / 8 == dtype + 2
+            && offset_of!(abi::Buffer, dims) / 8 == dtype + 3
+    );
     dtype
 };
-
-/// What of that part says where the elements are.
-const DATA: [i64; 4] = {
-    let mut data = [0; 4];
-    data[offset_of!(abi::Buffer, data) / 8 - BUFFER] = !0;
-    data
-};
-
-/// The rest of it, but padding.
-const OTHERS: [i64; 4] = [0xffff_ffff, !DATA[1], !DATA[2], !DATA[3]];
 
 /// Where dimensions are that are not there: to read none of them from where nothing is takes as long as a fault.
 static NOWHERE: i64 = 0;
@@ -230,18 +249,18 @@ impl Proof {
             return None;
         }
         let mut proof = Proof {
-            buffers: [[MaybeUninit::new(0); 4]; 2 * MOST],
-            dims: [[MaybeUninit::new(0); MOST_DIMENSIONS]; 2 * MOST],
+            buffers: [[0; 4]; 2 * MOST],
+            dims: [[0; MOST_DIMENSIONS]; 2 * MOST],
             views: [View::EMPTY; 2 * MOST],
             // SAFETY: words of the frame.
             frame: FRAME.map(|from| unsafe { *frame.cast::<u64>().add(from).cast() }),
             tables: [[0; MOST]; 2],
             dims_at: [&raw const NOWHERE; 2 * MOST],
-            ranks: [0; 2 * MOST],
+            dims_masks: [0; 2 * MOST],
             has_one_shape: true,
             sizes: [[0; MOST]; 2],
             misaligned: [[0; MOST]; 2],
-            full: [0; 2],
+            nonempty: [0; 2],
             before: std::ptr::null_mut(),
         };
         let mut all = 0;
@@ -252,25 +271,27 @@ impl Proof {
                 let mut view = View::EMPTY;
                 // SAFETY: as above.
                 let is_right = unsafe { View::read::<AnyBuffer>(view.unread(), buffer) };
-                let (dims, side) = (view.dims(), side as usize);
                 if !is_right {
                     return None;
                 }
-                // SAFETY: words of the buffer.
-                proof.buffers[all] = unsafe { *buffer.cast::<u64>().add(BUFFER).cast() };
+                // SAFETY: as above.
+                let abi::Buffer { dtype, data, rank, dims: dims_at, .. } = unsafe { &*buffer };
+                let (dims, side) = (view.dims(), side as usize);
+                proof.buffers[all] =
+                    [u64::from(dtype.0), data.addr() as u64, *rank as u64, dims_at.addr() as u64];
                 for (known, dim) in proof.dims[all].iter_mut().zip(dims) {
-                    known.write(*dim as u64);
+                    *known = *dim as u64;
                 }
                 if !dims.is_empty() {
-                    proof.dims_at[all] = dims.as_ptr().cast();
+                    proof.dims_at[all] = *dims_at;
                 }
-                proof.ranks[all] = (1 << dims.len()) - 1;
+                proof.dims_masks[all] = (1 << dims.len()) - 1;
                 proof.views[all] = view;
                 proof.has_one_shape &= dims == proof.views[0].dims();
-                proof.tables[side][i] = buffer.addr() as u64;
+                proof.tables[side][i] = buffer.expose_provenance() as u64;
                 proof.sizes[side][i] = view.size() as u64;
                 proof.misaligned[side][i] = buffer::alignment(view.dtype()) as u64 - 1;
-                proof.full[side] |= u8::from(view.size() != 0) << i;
+                proof.nonempty[side] |= u8::from(view.size() != 0) << i;
                 all += 1;
             }
         }
@@ -280,6 +301,7 @@ impl Proof {
 
 /// True if this processor has the vectors that [`compare`] is written for.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline(always)]
 fn is_vectorized() -> bool {
     matches!(crate::simd::widest(), crate::simd::Vectors::Avx512)
 }
