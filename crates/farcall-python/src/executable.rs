@@ -88,7 +88,7 @@ pub(crate) fn compile<'py>(
                 options = options.entry(entry);
             }
             if !program.interface.is_open() {
-                return Executable::new(&program.module, &registry, &options).map(Compiled::Fixed);
+                return Executable::new(program.module, &registry, &options).map(Compiled::Fixed);
             }
             let inner =
                 farcall::Polymorphic::new(program, &registry, options).map_err(|e| error::program(&e))?;
@@ -151,7 +151,7 @@ pub(crate) fn compile_call(
     guarded(|| {
         py.detach(|| {
             let module = farcall::call_program(call, &operands, &results);
-            Executable::new(&module, &registry, &CompileOptions::new())
+            Executable::new(module, &registry, &CompileOptions::new())
         })
     })
 }
@@ -327,12 +327,12 @@ fn results<'py>(
 
 impl Executable {
     pub(crate) fn new(
-        module: &Module,
+        module: Module,
         registry: &farcall::Registry,
         options: &CompileOptions,
     ) -> PyResult<Executable> {
         let inner =
-            farcall::Executable::compile(module, registry, options).map_err(|e| error::compile(&e))?;
+            farcall::Executable::compile_owned(module, registry, options).map_err(|e| error::compile(&e))?;
         Ok(Executable { inner })
     }
 }

@@ -330,7 +330,7 @@ impl Op {
             // What is registered under its name may be another version by now.
             let own = farcall::Registry::new();
             own.replace(registry::Target::clone(&self.target));
-            Executable::new(&module, &own, &CompileOptions::new())
+            Executable::new(module, &own, &CompileOptions::new())
         })
     }
 

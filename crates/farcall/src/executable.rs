@@ -1,5 +1,6 @@
 //! A compiled program: what users of the engine hold.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -220,13 +221,13 @@ impl Plan {
         options: &CompileOptions,
         after: &mut dyn FnMut(&Stage<'_>),
     ) -> Result<Plan, CompileError> {
-        planned(module, registry, options, after).map(|(compiled, _)| compiled.plan)
+        planned(Cow::Borrowed(module), registry, options, after).map(|(compiled, _)| compiled.plan)
     }
 }
 
 /// Verifies and compiles a program; also gives what verifying took.
 fn planned(
-    module: &Module,
+    module: Cow<'_, Module>,
     registry: &Registry,
     options: &CompileOptions,
     after: &mut dyn FnMut(&Stage<'_>),
@@ -330,6 +331,26 @@ impl Executable {
     /// load one. Then those of [`from_plan`](Executable::from_plan).
     pub fn compile(
         module: &Module,
+        registry: &Registry,
+        options: &CompileOptions,
+    ) -> Result<Executable, CompileError> {
+        Executable::of(Cow::Borrowed(module), registry, options)
+    }
+
+    /// The same for a program that is not needed any more, which saves a copy of some.
+    ///
+    /// # Errors
+    /// As [`compile`](Executable::compile).
+    pub fn compile_owned(
+        module: Module,
+        registry: &Registry,
+        options: &CompileOptions,
+    ) -> Result<Executable, CompileError> {
+        Executable::of(Cow::Owned(module), registry, options)
+    }
+
+    fn of(
+        module: Cow<'_, Module>,
         registry: &Registry,
         options: &CompileOptions,
     ) -> Result<Executable, CompileError> {

@@ -64,19 +64,16 @@ use crate::op::Op;
 /// # Errors
 /// Every violation found, in the order of the source.
 pub fn verify(module: &Module) -> Result<(), ProgramError> {
-    verified(module).map(drop)
+    verified(Cow::Borrowed(module)).map(drop)
 }
 
-/// The same; returns what the module means, as [`normalize::normalized`] does, which has been checked, too.
+/// The same; returns what the module means, as [`normalize::normalized`] does, which has been checked, too. A module that is
+/// owned is not copied for that.
 ///
 /// # Errors
 /// As [`verify`].
-pub fn verified(module: &Module) -> Result<Cow<'_, Module>, ProgramError> {
-    verify_either(module, false)?;
-    let meant = normalize::normalized(module);
-    if let Cow::Owned(meant) = &meant {
-        verify_either(meant, false)?;
-    }
+pub fn verified(module: Cow<'_, Module>) -> Result<Cow<'_, Module>, ProgramError> {
+    verify_either(&module, false)?;
     let mut diagnostics = Diagnostics::default();
     for func in module.funcs() {
         func.walk(&mut |inst| {
@@ -86,8 +83,14 @@ pub fn verified(module: &Module) -> Result<Cow<'_, Module>, ProgramError> {
             }
         });
     }
-    report(module, diagnostics)?;
-    Ok(meant)
+    report(&module, diagnostics)?;
+    if !normalize::is_needed(&module) {
+        return Ok(module);
+    }
+    let mut meant = module.into_owned();
+    normalize::run(&mut meant);
+    verify_either(&meant, false)?;
+    Ok(Cow::Owned(meant))
 }
 
 /// The same, but not of what it means, for a program or, if `form`, one in the [middle form](crate::middle).

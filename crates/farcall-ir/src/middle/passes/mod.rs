@@ -30,6 +30,7 @@ use crate::module::{Func, Inst, InstId, Region, RegionId, Rewriter, ValueId};
 use crate::op::{Op, Traits};
 use crate::types::TensorType;
 use farcall_sig::DType;
+use smallvec::SmallVec;
 
 /// A pass, as pipelines and `--dump` name it.
 #[derive(Debug)]
@@ -123,7 +124,7 @@ fn own_purity(inst: Inst<'_>) -> bool {
 pub(crate) fn each_inst(func: &mut Func, mut visit: impl FnMut(&mut Rewriter<'_>, RegionId, InstId)) {
     let regions = regions_inside_out(func);
     let mut r = Rewriter::new(func);
-    let mut insts: Vec<InstId> = Vec::with_capacity(r.func().inst_count());
+    let mut insts: SmallVec<[InstId; 16]> = SmallVec::with_capacity(r.func().inst_count());
     for region in regions {
         insts.clear();
         insts.extend(r.func().region(region).insts().map(|i| i.id()));
@@ -152,7 +153,7 @@ pub(crate) fn erase_unused(r: &mut Rewriter<'_>, value: ValueId, may_go: impl Fn
 }
 
 /// The regions of a function whose instructions run one by one, in the order of [`regions_inside_out`].
-pub(crate) fn running_regions(func: &Func) -> Vec<RegionId> {
+pub(crate) fn running_regions(func: &Func) -> Regions {
     let mut regions = regions_inside_out(func);
     regions.retain(|region| !is_applied_to_elements(func, *region));
     regions
@@ -165,14 +166,17 @@ pub(crate) fn is_applied_to_elements(func: &Func, region: RegionId) -> bool {
 }
 
 /// The regions of a function, those of an instruction before the one that it stands in.
-pub(crate) fn regions_inside_out(func: &Func) -> Vec<RegionId> {
-    fn visit(region: Region<'_>, out: &mut Vec<RegionId>) {
+pub(crate) fn regions_inside_out(func: &Func) -> Regions {
+    fn visit(region: Region<'_>, out: &mut Regions) {
         for inst in region.insts() {
             inst.regions().for_each(|r| visit(r, out));
         }
         out.push(region.id());
     }
-    let mut out = Vec::new();
+    let mut out = Regions::new();
     visit(func.body(), &mut out);
     out
 }
+
+/// Regions of a function. Most have few, and most passes ask for them.
+pub(crate) type Regions = SmallVec<[RegionId; 8]>;
