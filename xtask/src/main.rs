@@ -46,7 +46,7 @@ Tasks:
                  Decoding, calls, compile times and runs of the corpus and of real sizes, side by side with
                  jaxlib in one sitting. Writes docs/benchmarks.md. Of its parts (decode, calls, kernels,
                  handlers, corpus, elementwise, products, indexing, sorting, random, convolutions, loops,
-                 models), those that are named run again, and the page keeps what it has of the others. About 15
+                 models), those that are named run again; of the others, the page has what they left in target/. About 15
                  minutes for all of them. With --bar, it fails where a handler written in Python costs
                  more than 5 µs a call.
   accuracy [STEP]

@@ -97,6 +97,10 @@ fn main() {
     let call = with_buffer().attr("alpha", 1f32).attr("beta", 2f64).attr("count", 3i32).attr("depth", 4i64);
     let call = call.attr("exact", true).attr("factor", 5f32).attr("groups", 6i64).attr("height", 7i32);
     report("one buffer, eight scalars", enter::<eight_scalars>, theirs.as_ref(), "eight_scalars", call);
+    println!(
+        "again: the frame of the call before; moved: the first operand is somewhere else; checked: all of it is checked;\n\
+         kept: a frame whose host says that nothing has changed, as farcall does; ffi.h: XLA's header, with fewer checks"
+    );
 }
 
 use farcall_ffi::__private::enter;

@@ -318,9 +318,9 @@ pub mod __private {
     };
     pub use crate::decode::Role;
     pub use crate::decode::{
-        Decoder, Entered, Memory, Param, Proofs, Shape, Spec, attributes, begin, common, finish, keeps,
-        lasts, may_overlap, may_overlap_itself, memory, named, no_instance, no_overlap, operand_is,
-        positional, read, remember, renew, slot, take, unproved, view_of, zero,
+        Decoder, Entered, Memory, Param, Proofs, Shape, Spec, attributes, begin, beside_proof, common,
+        finish, keeps, lasts, may_overlap, may_overlap_itself, memory, named, no_instance, no_overlap,
+        operand_is, positional, read, remember, renew, slot, take, view_of, zero,
     };
     pub use crate::decode::{Extent, Place, Residual, with_residuals};
     pub use crate::descriptor::{Declaration, OpParts, concat, conflict, count, params};

@@ -30,6 +30,19 @@ fn count(x: &RestOperands, n: &mut Buffer<i64, 1>) -> Result<()> {
     Ok(())
 }
 
+#[handler(name = "optional")]
+fn optional(
+    x: &Buffer<f32>,
+    bias: Option<&Buffer<f32>>,
+    scale: Option<&Buffer<f32>>,
+    y: &mut Buffer<f32>,
+    context: &Context,
+) -> Result<()> {
+    ensure!(bias.is_none() && scale.is_none() && context.host_version().0 == 0, "more than was given");
+    y.copy_from_slice(x);
+    Ok(())
+}
+
 #[derive(FromAttr)]
 struct Window {
     size: i64,
@@ -186,6 +199,23 @@ fn without_room_every_call_is_decoded() {
         frame.args.extension_start = std::ptr::null_mut();
     })
     .unwrap();
+}
+
+#[test]
+fn there_is_room_for_operands_that_are_not_given() {
+    let (x, mut y) = ([1f32, 2.0], [0f32; 2]);
+    let calls = Call::to::<optional>().operand(&x, &[2]).result(&mut y, &[2]);
+    calls
+        .run_changed(|frame| {
+            let kept = Kept::attach(frame, FrameMemo::room_for(2, 0));
+            for _ in 0..2 {
+                call(enter::<optional>, frame);
+                assert!(kept.is_noted());
+            }
+            frame.args.extension_start = std::ptr::null_mut();
+        })
+        .unwrap();
+    assert_eq!(y, x);
 }
 
 #[test]

@@ -399,7 +399,7 @@ impl Entry {
         let finish =
             self.strict.attributes.then(|| quote! { __ffi::__private::finish(__decoder, &SPECS, &NAMES)?; });
         let (empty, renew) = (slots.empty(), slots.renew());
-        let (decode, unproved) = (slots.decode("positional"), slots.decode("unproved"));
+        let (decode, unproved) = (slots.decode("positional"), slots.decode("beside_proof"));
         let decode = quote! { #decode #finish };
         let unproved = quote! {
             let __decoder = &mut __entered.decoder();

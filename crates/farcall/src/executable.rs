@@ -337,7 +337,8 @@ impl Executable {
         Executable::of(Cow::Borrowed(module), registry, options)
     }
 
-    /// The same for a program that is not needed any more, which saves a copy of some.
+    /// [`compile`](Executable::compile) for a module that is not needed afterwards. If it has custom calls that stand for
+    /// operations (`Sharding`, `ApproxTopK`, …), it is rewritten in place instead of copied; otherwise there is no difference.
     ///
     /// # Errors
     /// As [`compile`](Executable::compile).

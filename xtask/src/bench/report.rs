@@ -14,7 +14,7 @@ their arguments at hand: farcall with arrays of NumPy, XLA with arrays on its de
 a call of XLA from Python takes. Just before each run, on either side, its arguments are copied afresh, so that as much of \
 them is in the cache. A run ends when all results are there. The two run in turn, one run each, for 1.5 seconds a program (0.3 \
 in the corpus) and at least five runs where these are not too long, after a run of each that is not counted. Times are medians. A ratio is XLA's time over farcall's: above 1, farcall is faster. Means of ratios are geometric. Compiling \
-is from the program's text to what runs, the median of three. Both use all cores. Memory is that of \
+is from the program's text to what runs, the median of three, or of up to nine where these are soon done. Both use all cores. Memory is that of \
 temporary values and new results, here of constants, too. Results are compared: where they differ by \
 more than 10⁻⁴ of the largest element (in bf16 and the like, eight times the type's precision), the table says so (after 10⁴ steps, Lorenz's equations make a difference in the last \
 place a large one; 10⁵ steps add up their roundings; `ffi_context_probe` says whether its host has scratch memory, which XLA:CPU has not).

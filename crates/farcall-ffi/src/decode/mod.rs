@@ -9,8 +9,9 @@
 //! Of a later frame, something may be [`Known`]:
 //! - Where the host keeps a [memo](crate::memo) of the frame, and nothing has changed, slots and views are there. [`renew`] is
 //!   all that is left to do.
-//! - Where the frame looks like one that was read earlier (`proof`), the views are known, and everything else is read, as
-//!   above.
+//! - Where the frame looks like one that was read earlier (`proof`), the views are known: those of operands are in the proof,
+//!   those of results on the stack. [`attributes`] checks the tables of attributes, [`beside_proof`] reads contexts and states,
+//!   then come [`named`] and [`finish`]. Nothing else of the frame is checked, counted or read again.
 //!
 //! All of it is inlined but the first reading, so that types, names and counts are constants. Nothing allocates, unless there
 //! is an error, a proof is kept, or the handler takes a variable number of buffers, or residuals that the host does not ask for.
@@ -154,8 +155,8 @@ pub struct Entered {
 #[derive(Clone, Copy)]
 pub(crate) struct Known {
     what: What,
-    /// Memory for the views of parameters that are one buffer: those of operands, then those of results. These are there unless
-    /// nothing is known.
+    /// Memory for the views of parameters that are one buffer: those of operands, then those of results. They have been written
+    /// unless nothing is known; with a proof, those of operands only if they are the ones that `operands` leads to.
     views: *mut View,
     /// The first view of an operand. It is the same address, unless the views are those of a proof.
     operands: *const View,
@@ -669,7 +670,7 @@ pub fn remember<E: Entry, S>(entered: Entered, slots: &S) {
         }
     } else if let Some(proofs) = E::proofs() {
         // SAFETY: all checks have passed.
-        unsafe { proofs.keep(entered.frame, E::SHAPE) };
+        unsafe { proofs.add(entered.frame, E::SHAPE) };
     }
 }
 
@@ -732,9 +733,9 @@ pub fn positional<'a, P: Param<'a>>(
     if const { P::SPEC.is_named() } { Ok(()) } else { P::decode(decoder, name, slot, view) }
 }
 
-/// Reads a parameter unless it is an attribute, or a buffer, of which it is known what it is.
+/// In a frame with a proof: reads what the proof says nothing of and is no attribute (contexts, states).
 #[inline(always)]
-pub fn unproved<'a, P: Param<'a>>(
+pub fn beside_proof<'a, P: Param<'a>>(
     decoder: &mut Decoder,
     name: &'static str,
     slot: &mut P::Slot,

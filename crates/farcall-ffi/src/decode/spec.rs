@@ -160,7 +160,7 @@ pub const fn lasts<const N: usize>(specs: &[Spec; N]) -> bool {
 pub struct Shape {
     pub operands: usize,
     pub results: usize,
-    /// No other parameter has memory, so that these are all buffers of the frame.
+    /// No other parameter has memory, so that these are all buffers of the frame. False with `InOut`, `Option`, `Rest…`, `Kept…`.
     pub is_all: bool,
 }
 
@@ -194,7 +194,8 @@ impl Shape {
     }
 }
 
-/// Where the view of parameter `i` is, if it is one buffer: those of operands come first, in the order of the frame.
+/// Where the view of parameter `i` is, if it is one buffer (anywhere otherwise): those of operands come first, in the order of
+/// the frame.
 pub const fn view_of<const N: usize>(specs: &[Spec; N], i: usize) -> (Role, usize) {
     let (mut before, mut k) = (0, 0);
     while k < i {

@@ -4,9 +4,12 @@ use std::arch::asm;
 use std::arch::x86_64::*;
 use std::ffi::c_void;
 
-use super::{BUFFER, FRAME, MOST, Proof};
+use super::{BUFFER, FRAME, MOST_BUFFERS, MOST_DIMS, Proof};
 use crate::abi;
 use crate::buffer::View;
+
+// Vectors have so many lanes, and masks so many bits.
+const _: () = assert!(MOST_BUFFERS == 8 && MOST_DIMS == 4);
 
 const BUFFER_TYPE: i32 = abi::ArgType::BUFFER.0 as i32;
 
@@ -143,7 +146,7 @@ fn any(differs: __m256i) -> bool {
 unsafe fn table_differs<const N: usize>(
     types: *const i32,
     table: *const *mut c_void,
-    known: &[u64; MOST],
+    known: &[u64; MOST_BUFFERS],
 ) -> bool {
     if const { N <= 2 } {
         // SAFETY: the caller's promise.

@@ -3,12 +3,16 @@
 //! A host calls a handler from the same place in a program again and again, with frames that differ in the addresses of the
 //! elements or not at all. The first of these is checked, and what the checks looked at is copied to a [`Proof`]. A later
 //! frame is compared with it: every pointer before what it leads to is read, and every word that says what a buffer is. If
-//! they are the same, the buffers are what they were. If only addresses of elements differ, these alone are checked: null,
-//! alignment, and which of them overlap. A frame that differs in anything else is checked as a whole. Attributes, and what
-//! else a handler takes, are read in every call.
+//! they are the same, the buffers are what they were. If only addresses of elements differ, these alone are checked, in each
+//! such call: null, alignment, and which of them overlap. A frame that differs in anything else is checked as a whole.
+//! Attributes, and what else a handler takes, are read in every call.
 //!
-//! **What is assumed.** Sizes of structs are not compared: a struct at the same address, in the same table, is taken to be as
-//! large as it was. Nor is the host's table of functions, which is checked when one is needed. (For hosts that promise more,
+//! There are no proofs of frames with extensions, with more than [`MOST_BUFFERS`] operands or results or more than
+//! [`MOST_DIMS`] dimensions, and none for handlers that take buffers as anything but `&Buffer`, `&AnyBuffer` and the same with
+//! `&mut`.
+//!
+//! **What is assumed.** Sizes of structs need not be compared: a struct at the same address, in the same table, is taken to be
+//! as large as it was. Nor is the host's table of functions, which is checked when one is needed. (For hosts that promise more,
 //! see [`crate::memo`].)
 //!
 //! Comparing pays where it is done in vectors of AVX-512 (`avx512`). Word by word, it takes longer than the checks: elsewhere
@@ -33,13 +37,13 @@ mod avx512;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use avx512::compare;
 
-/// Most operands, and most results, of a frame with a proof.
-const MOST: usize = 8;
+/// Most operands, and most results, of a frame with a proof: lanes of a vector of 512 bits, bits of a `u8`.
+const MOST_BUFFERS: usize = 8;
 
-/// Most dimensions of a buffer of one.
-const MOST_DIMENSIONS: usize = 4;
+/// Most dimensions of a buffer of such a frame: lanes of a vector of 256 bits.
+const MOST_DIMS: usize = 4;
 
-/// Places for proofs of one handler.
+/// Places for proofs of one handler: the addresses of a frame's tables say which is its own.
 const SITES: usize = 8;
 
 /// Calls in vain, of frames whose place has the proof of another one, after which one is replaced.
@@ -112,21 +116,21 @@ impl Proofs {
         unsafe { compare::<OPERANDS, RESULTS>(&*proof, frame, views) }
     }
 
-    /// Keeps the proof of a frame, if it is of a kind that has one.
+    /// Adds the proof of a frame, if it is of a kind that has one.
     ///
     /// # Safety
     /// All checks of the frame have passed, for a handler with these proofs and of this shape.
     #[inline(always)]
-    pub(super) unsafe fn keep(&self, frame: *const abi::CallFrame, shape: Shape) {
+    pub(super) unsafe fn add(&self, frame: *const abi::CallFrame, shape: Shape) {
         if is_vectorized() {
             // SAFETY: the caller's promise.
-            unsafe { self.keep_new(frame, shape) }
+            unsafe { self.add_new(frame, shape) }
         }
     }
 
     #[cold]
     #[inline(never)]
-    unsafe fn keep_new(&self, frame: *const abi::CallFrame, shape: Shape) {
+    unsafe fn add_new(&self, frame: *const abi::CallFrame, shape: Shape) {
         // SAFETY: the caller's promise.
         let site = unsafe { self.site(frame) };
         let old = site.load(Ordering::Acquire);
@@ -158,8 +162,8 @@ impl Shape {
         cfg!(all(target_arch = "x86_64", not(miri)))
             && self.is_all
             && self.views() > 0
-            && self.operands <= MOST
-            && self.results <= MOST
+            && self.operands <= MOST_BUFFERS
+            && self.results <= MOST_BUFFERS
     }
 
     /// Numbers of operands and results to compare frames for: 0 where frames have no proofs.
@@ -173,33 +177,33 @@ impl Shape {
 #[derive(Debug)]
 struct Proof {
     /// Of each buffer the part that [`BUFFER`] says; padding is 0.
-    buffers: [[u64; 4]; 2 * MOST],
+    buffers: [[u64; 4]; 2 * MOST_BUFFERS],
     /// The dimensions of each.
-    dims: [[u64; MOST_DIMENSIONS]; 2 * MOST],
+    dims: [[u64; MOST_DIMS]; 2 * MOST_BUFFERS],
     /// What the checks made of each buffer.
-    views: [View; 2 * MOST],
+    views: [View; 2 * MOST_BUFFERS],
     /// The frame, in the parts that [`FRAME`] says.
     frame: [[u64; 4]; 2],
     /// The tables of operands and of results: addresses of buffers.
-    tables: [[u64; MOST]; 2],
+    tables: [[u64; MOST_BUFFERS]; 2],
     /// Where the dimensions of each buffer are: anywhere if there is none.
-    dims_at: [*const i64; 2 * MOST],
+    dims_at: [*const i64; 2 * MOST_BUFFERS],
     /// Bits of the dimensions that there are.
-    dims_masks: [u8; 2 * MOST],
+    dims_masks: [u8; 2 * MOST_BUFFERS],
     /// All buffers have the dimensions of the first one.
     has_one_shape: bool,
     /// Bytes of the elements.
-    sizes: [[u64; MOST]; 2],
+    sizes: [[u64; MOST_BUFFERS]; 2],
     /// The bits of an address of elements that must be 0.
-    misaligned: [[u64; MOST]; 2],
+    misaligned: [[u64; MOST_BUFFERS]; 2],
     /// Bits of the buffers with elements.
     nonempty: [u8; 2],
     /// The proof whose place it took, so that it is not lost.
     before: *mut Proof,
 }
 
-/// Parts of an [`abi::CallFrame`] that are compared, each of four words, from where on: the tables of operands and results, and
-/// how many there are.
+/// Parts of an [`abi::CallFrame`] that are compared, each of four words, from where on: the tables of operands and results, how
+/// many there are, and what lies between.
 const FRAME: [usize; 2] = {
     let args = offset_of!(abi::CallFrame, args.size) / 8;
     let rets = offset_of!(abi::CallFrame, rets.rets) / 8;
@@ -229,37 +233,36 @@ impl Proof {
     /// The proof of a frame that was checked, if it is of a kind that has one.
     ///
     /// # Safety
-    /// As for [`Proofs::keep`].
+    /// As for [`Proofs::add`].
     unsafe fn of(frame: *const abi::CallFrame, shape: Shape) -> Option<Proof> {
         // SAFETY: the caller's promise.
         let (args, rets) = unsafe { (&(*frame).args, &(*frame).rets) };
         // SAFETY: as above.
         let extensions = unsafe { (*frame).extension_start };
-        let is_shape = (args.size, rets.size) == (shape.operands as i64, shape.results as i64);
-        if !is_shape || !extensions.is_null() {
+        let has_counts = (args.size, rets.size) == (shape.operands as i64, shape.results as i64);
+        if !has_counts || !extensions.is_null() {
             return None;
         }
         let tables = [(Side::Operands, args.args), (Side::Results, rets.rets)];
         // SAFETY: buffers, as the checks have seen.
-        let has_many = |(side, table): (Side, *mut *mut c_void)| unsafe {
-            (0..shape.of_side(side))
-                .any(|i| (*(*table.add(i)).cast::<abi::Buffer>()).rank > MOST_DIMENSIONS as i64)
+        let has_too_many_dims = |(side, table): (Side, *mut *mut c_void)| unsafe {
+            (0..shape.of_side(side)).any(|i| (*(*table.add(i)).cast::<abi::Buffer>()).rank > MOST_DIMS as i64)
         };
-        if tables.into_iter().any(has_many) {
+        if tables.into_iter().any(has_too_many_dims) {
             return None;
         }
         let mut proof = Proof {
-            buffers: [[0; 4]; 2 * MOST],
-            dims: [[0; MOST_DIMENSIONS]; 2 * MOST],
-            views: [View::EMPTY; 2 * MOST],
+            buffers: [[0; 4]; 2 * MOST_BUFFERS],
+            dims: [[0; MOST_DIMS]; 2 * MOST_BUFFERS],
+            views: [View::EMPTY; 2 * MOST_BUFFERS],
             // SAFETY: words of the frame.
             frame: FRAME.map(|from| unsafe { *frame.cast::<u64>().add(from).cast() }),
-            tables: [[0; MOST]; 2],
-            dims_at: [&raw const NOWHERE; 2 * MOST],
-            dims_masks: [0; 2 * MOST],
+            tables: [[0; MOST_BUFFERS]; 2],
+            dims_at: [&raw const NOWHERE; 2 * MOST_BUFFERS],
+            dims_masks: [0; 2 * MOST_BUFFERS],
             has_one_shape: true,
-            sizes: [[0; MOST]; 2],
-            misaligned: [[0; MOST]; 2],
+            sizes: [[0; MOST_BUFFERS]; 2],
+            misaligned: [[0; MOST_BUFFERS]; 2],
             nonempty: [0; 2],
             before: std::ptr::null_mut(),
         };
