@@ -125,8 +125,10 @@ def compare(text, inputs, *, seconds=1.5, compiles=3, limit=60, options=None):
         begin = time.perf_counter()
         spent = lambda: time.perf_counter() - begin
         # Three times as often where it is soon done: the first of them reads code from the disk.
-        while (len(compiled["xla"]) < compiles and (not sides or spent() < 2 * seconds)) or (
-            len(compiled["xla"]) < 3 * compiles and spent() < seconds / 2
+        while (
+            not sides
+            or (len(compiled["xla"]) < compiles and spent() < 2 * seconds)
+            or (len(compiled["xla"]) < 3 * compiles and spent() < seconds / 2)
         ):
             for name, build in builds.items():
                 took, sides[name] = timed(build)

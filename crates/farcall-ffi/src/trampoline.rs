@@ -126,14 +126,14 @@ unsafe fn run<E: Entry>(frame: *mut abi::CallFrame) -> Boxed {
     let mut views = Lines::<E::Views>::uninit();
     // SAFETY: the caller's promise.
     let known = unsafe { Known::of::<E>(frame, views.start().cast()) };
-    if !known.is_anything() {
+    let mut entered = Entered { frame, handler: E::NAME, known, leaves: true, kept: null() };
+    if !entered.is_known() {
         let facts = const { &Facts { name: E::NAME, stage: E::STAGE, traits: E::TRAITS, state: E::STATE } };
         // SAFETY: the caller's promise.
         if !unsafe { is_plain_call(frame, E::STAGE) || is_call(frame, facts)? } {
             return Ok(());
         }
     }
-    let mut entered = Entered { frame, handler: E::NAME, known, leaves: true, kept: null() };
     if const { !E::KEEPS } {
         return E::call(entered);
     }

@@ -12,8 +12,16 @@ use farcall_ffi::abi::{self, CallFrame, Handler};
 use farcall_ffi::prelude::*;
 use farcall_ffi::testing::Call;
 
-/// Address, number of elements and dimensions of a buffer.
+/// Address, number of elements and dimensions of each buffer.
 type Seen = Vec<(usize, usize, Vec<usize>)>;
+
+fn of_type<T: Element, const RANK: usize>(x: &Buffer<T, RANK>) -> (usize, usize, Vec<usize>) {
+    (x.as_ptr().addr(), x.len(), x.dims().to_vec())
+}
+
+fn of_any(x: &AnyBuffer) -> (usize, usize, Vec<usize>) {
+    (x.bytes().as_ptr().addr(), x.len(), x.dims().to_vec())
+}
 
 thread_local! {
     static SEEN: RefCell<Seen> = const { RefCell::new(Vec::new()) };
@@ -29,21 +37,13 @@ fn look(
     context: &Context,
 ) -> Result<()> {
     assert_eq!(context.host_version().0, 0);
-    let any = |x: &AnyBuffer| (x.bytes().as_ptr().addr(), x.len(), x.dims().to_vec());
-    let seen = vec![
-        (a.as_ptr().addr(), a.len(), a.dims().to_vec()),
-        any(b),
-        (c.as_ptr().addr(), c.len(), c.dims().to_vec()),
-        (y.as_ptr().addr(), y.len(), y.dims().to_vec()),
-        any(z),
-    ];
-    SEEN.set(seen);
+    SEEN.set(vec![of_type(a), of_any(b), of_type(c), of_type(y), of_any(z)]);
     Ok(())
 }
 
 #[handler(name = "look_at_one")]
 fn look_at_one(x: &Buffer<f32>) -> Result<()> {
-    SEEN.set(vec![(x.as_ptr().addr(), x.len(), x.dims().to_vec())]);
+    SEEN.set(vec![of_type(x)]);
     Ok(())
 }
 
@@ -66,8 +66,7 @@ macro_rules! looks {
     ($($name:ident($($x:ident),*; $($y:ident),*);)*) => {$(
         #[handler(name = "looks")]
         fn $name($($x: &AnyBuffer,)* $($y: &mut AnyBuffer,)*) -> Result<()> {
-            let any = |x: &AnyBuffer| (x.bytes().as_ptr().addr(), x.len(), x.dims().to_vec());
-            SEEN.set(vec![$(any($x),)* $(any($y),)*]);
+            SEEN.set(vec![$(of_any($x),)* $(of_any($y),)*]);
             Ok(())
         }
     )*};

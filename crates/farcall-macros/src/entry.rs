@@ -399,12 +399,12 @@ impl Entry {
         let finish =
             self.strict.attributes.then(|| quote! { __ffi::__private::finish(__decoder, &SPECS, &NAMES)?; });
         let (empty, renew) = (slots.empty(), slots.renew());
-        let (decode, unproved) = (slots.decode("positional"), slots.decode("beside_proof"));
+        let (decode, beside_proof) = (slots.decode("positional"), slots.decode("beside_proof"));
         let decode = quote! { #decode #finish };
-        let unproved = quote! {
+        let beside_proof = quote! {
             let __decoder = &mut __entered.decoder();
             __ffi::__private::attributes(__decoder, &SPECS)?;
-            #unproved
+            #beside_proof
             #finish
         };
         let (may_overlap, memory, arguments) = (slots.may_overlap(), slots.memory(), slots.arguments());
@@ -427,7 +427,7 @@ impl Entry {
                 __read = __empty();
                 let __slots = &mut __read;
                 if __entered.is_proved() {
-                    #unproved
+                    #beside_proof
                 } else {
                     __ffi::__private::read(__slots, move |__slots| {
                         let __decoder = &mut __entered.decoder();

@@ -97,7 +97,7 @@ pub trait Param<'a>: Sized {
     }
 }
 
-/// Where the view of a parameter is that [is one buffer](Spec::is_one_buffer); nowhere for others.
+/// Where the view of a parameter is that [is one buffer](Spec::is_one_buffer); anywhere for others.
 #[derive(Clone, Copy)]
 #[doc(hidden)]
 pub struct ViewAt(*mut View);
@@ -212,12 +212,6 @@ impl Known {
             if operands.is_null() { nothing } else { Known { what: What::Buffers, views, operands } }
         }
     }
-
-    /// True if the frame need not be checked.
-    #[inline(always)]
-    pub(crate) fn is_anything(self) -> bool {
-        self.what != What::Nothing
-    }
 }
 
 /// What stands for a handler where a host keeps its arguments.
@@ -237,7 +231,7 @@ impl Entered {
     /// True if the frame need not be checked.
     #[inline(always)]
     pub fn is_known(&self) -> bool {
-        self.known.is_anything()
+        self.known.what != What::Nothing
     }
 
     /// True if the host remembers the handler's arguments.
@@ -381,15 +375,21 @@ impl Decoder {
     }
 }
 
-/// True if the tables of a frame can be read. Those without members may be anywhere.
+/// True if the tables of a frame can be read.
 #[inline(always)]
 pub(crate) fn are_tables(args: &abi::Args, rets: &abi::Rets, attrs: &abi::Attrs) -> bool {
-    let too_small = (args.struct_size < abi::Args::STRUCT_SIZE) | (rets.struct_size < abi::Rets::STRUCT_SIZE);
-    !too_small
-        && (args.size == 0 || args.size > 0 && (unusable(args.types) | unusable(args.args)) == 0)
-        && (rets.size == 0 || rets.size > 0 && (unusable(rets.types) | unusable(rets.rets)) == 0)
+    args.struct_size >= abi::Args::STRUCT_SIZE
+        && rets.struct_size >= abi::Rets::STRUCT_SIZE
+        && is_table(args.size, args.types, args.args)
+        && is_table(rets.size, rets.types, rets.rets)
         // SAFETY: `attrs` stays.
         && unsafe { Dict::check(attrs) }.is_ok()
+}
+
+/// True if a table of buffers can be read. One without members may be anywhere.
+#[inline(always)]
+fn is_table<T>(size: i64, types: *const T, buffers: *const *mut c_void) -> bool {
+    size == 0 || (size > 0 && (unusable(types) | unusable(buffers)) == 0)
 }
 
 /// [`are_tables`], with an error that says what is wrong.
@@ -400,10 +400,10 @@ pub(crate) fn check_tables(handler: &str, args: &abi::Args, rets: &abi::Rets, at
     if too_small {
         return Err(malformed(handler, "the struct_size of args, rets or attrs is too small"));
     }
-    if args.size < 0 || (args.size > 0 && (unusable(args.types) | unusable(args.args)) != 0) {
+    if !is_table(args.size, args.types, args.args) {
         return Err(unusable_table(handler, args.types.is_aligned(), args.args.is_aligned(), Side::Operands));
     }
-    if rets.size < 0 || (rets.size > 0 && (unusable(rets.types) | unusable(rets.rets)) != 0) {
+    if !is_table(rets.size, rets.types, rets.rets) {
         return Err(unusable_table(handler, rets.types.is_aligned(), rets.rets.is_aligned(), Side::Results));
     }
     // SAFETY: `attrs` stays.
@@ -412,8 +412,7 @@ pub(crate) fn check_tables(handler: &str, args: &abi::Args, rets: &abi::Rets, at
 
 /// # Safety
 /// As for [`Dict::check`].
-#[cold]
-#[inline(never)]
+#[inline(always)]
 unsafe fn check_attrs(handler: &str, attrs: *const abi::Attrs) -> Boxed {
     // SAFETY: the caller's promise.
     unsafe { Dict::check(attrs) }.map(|_| ()).map_err(|what| malformed(handler, what))
@@ -654,13 +653,13 @@ pub fn remember<E: Entry, S>(entered: Entered, slots: &S) {
     }
     // SAFETY: the call's frame.
     let memo_extension = unsafe { (*entered.frame).args.extension_start };
-    if const { E::LASTS && align_of::<Left<E::Views, S>>() <= FrameMemo::ALIGNMENT }
-        && !memo_extension.is_null()
-    {
+    if const { E::LASTS } && !memo_extension.is_null() {
         // SAFETY: the call's frame.
         let Some(memo) = (unsafe { FrameMemo::of(entered.frame).as_mut() }) else { return };
         let room: *mut Left<E::Views, S> = memo.room.cast();
-        if unusable(room) == 0 && memo.room_size >= size_of::<Left<E::Views, S>>() {
+        let fits = const { align_of::<Left<E::Views, S>>() <= FrameMemo::ALIGNMENT }
+            && memo.room_size >= size_of::<Left<E::Views, S>>();
+        if fits && unusable(room) == 0 {
             // SAFETY: room for them. They last, so that this is a copy of all that they are.
             unsafe {
                 std::ptr::copy_nonoverlapping(entered.known.views.cast(), &raw mut (*room).views, 1);
@@ -759,7 +758,7 @@ pub fn named<'a, P: Param<'a>>(
     if const { P::SPEC.is_named() } { P::decode(decoder, name, slot, view) } else { Ok(()) }
 }
 
-/// Checks the tables of attributes of a frame of which only the buffers are known.
+/// Checks the tables of attributes of a frame of which only the buffers are known, unless the handler takes none.
 #[inline(always)]
 pub fn attributes<const N: usize>(decoder: &Decoder, specs: &[Spec; N]) -> Boxed {
     let mut takes_any = false;
@@ -767,15 +766,7 @@ pub fn attributes<const N: usize>(decoder: &Decoder, specs: &[Spec; N]) -> Boxed
         takes_any |= matches!(spec.role, Role::Attribute | Role::AllAttributes);
     }
     // SAFETY: the frame stays, and covers them.
-    unsafe {
-        if takes_any {
-            Dict::check(decoder.attrs).map(|_| ()).map_err(|what| malformed(decoder.handler, what))
-        } else if (*decoder.attrs).size != 0 {
-            check_attrs(decoder.handler, decoder.attrs)
-        } else {
-            Ok(())
-        }
-    }
+    if takes_any { unsafe { check_attrs(decoder.handler, decoder.attrs) } } else { Ok(()) }
 }
 
 /// Checks that no attribute is left, unless the handler takes them all.
@@ -786,7 +777,7 @@ pub fn finish<const N: usize>(decoder: &Decoder, specs: &[Spec; N], names: &[&'s
         takes_all |= matches!(spec.role, Role::AllAttributes);
     }
     if !takes_all && decoder.taken_attrs != decoder.attrs().len() {
-        return Err(unknown_attr(decoder.handler, decoder.attrs(), specs, names));
+        return Err(unknown_attr(decoder.handler, decoder.attrs, specs, names));
     }
     Ok(())
 }
@@ -799,13 +790,17 @@ fn is_parameter<const N: usize>(name: &[u8], specs: &[Spec; N], names: &[&'stati
 #[inline(never)]
 fn unknown_attr<const N: usize>(
     handler: &str,
-    attrs: &Dict,
+    attrs: *const abi::Attrs,
     specs: &[Spec; N],
     names: &[&'static str; N],
 ) -> Box<Error> {
-    if let Err(what) = attrs.check_names() {
-        return malformed(handler, what);
-    }
+    // Those of a handler that takes none have not been checked, if it is known what the buffers are.
+    // SAFETY: the frame stays, and covers them.
+    let checked = unsafe { Dict::check(attrs) }.and_then(|attrs| attrs.check_names().map(|()| attrs));
+    let attrs = match checked {
+        Ok(attrs) => attrs,
+        Err(what) => return malformed(handler, what),
+    };
     let unknown: Vec<_> = (0..attrs.len())
         .map(|i| attrs.name(i))
         .filter(|name| !is_parameter(name, specs, names))

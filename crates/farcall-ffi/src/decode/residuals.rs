@@ -86,22 +86,21 @@ pub fn with_residuals<F: Entry>(entered: Entered, results: usize, residuals: &'s
     pointers.extend(described.iter_mut().map(|(buffer, ..)| (&raw mut *buffer).cast::<c_void>()));
     // Without operands that tell what a residual is, the call fails, and it is these that the error is about.
     pointers.resize(all, null_mut());
-    // SAFETY: the call's frame, whose size covers these.
-    let (given, args, rets, attrs) = unsafe {
-        let frame = entered.frame;
-        (&*frame, &(*frame).args, &(*frame).rets, &(*frame).attrs)
-    };
-    let frame = abi::CallFrame {
-        args: abi::Args { ..*args },
-        rets: abi::Rets {
-            size: pointers.len() as i64,
-            types: types.as_mut_ptr().cast(),
-            rets: pointers.as_mut_ptr(),
-            ..*rets
-        },
-        attrs: abi::Attrs { ..*attrs },
-        future: null_mut(),
-        ..*given
+    let given = entered.frame;
+    // SAFETY: the call's frame, whose size covers all but the future.
+    let frame = unsafe {
+        abi::CallFrame {
+            args: abi::Args { ..(*given).args },
+            rets: abi::Rets {
+                size: pointers.len() as i64,
+                types: types.as_mut_ptr().cast(),
+                rets: pointers.as_mut_ptr(),
+                ..(*given).rets
+            },
+            attrs: abi::Attrs { ..(*given).attrs },
+            future: null_mut(),
+            ..*given
+        }
     };
     let mut views = MaybeUninit::<F::Views>::uninit();
     // Nothing of this call is there in the next one, so it leaves nothing behind.

@@ -51,9 +51,9 @@ pub(super) unsafe fn compare<const OPERANDS: usize, const RESULTS: usize>(
     let all = const { OPERANDS + RESULTS };
     let mut differs = _mm256_setzero_si256();
     for i in 0..all {
-        let (side, k) = if i < OPERANDS { (0, i) } else { (1, i - OPERANDS) };
         // SAFETY: so many buffers.
-        differs = or_differs(differs, unsafe { words_of(buffer(proof, side, k)) }, &proof.buffers[i]);
+        differs =
+            or_differs(differs, unsafe { words_of(any_buffer::<OPERANDS>(proof, i)) }, &proof.buffers[i]);
     }
     // Which of the words is not padding; which is the address of the elements.
     let (words, data) = (_mm256_setr_epi64x(0xffff_ffff, -1, -1, -1), _mm256_setr_epi64x(0, -1, 0, 0));
@@ -99,6 +99,12 @@ fn differs_from_it() -> *const View {
 #[inline(always)]
 fn buffer(proof: &Proof, side: usize, i: usize) -> *const abi::Buffer {
     std::ptr::with_exposed_provenance(proof.tables[side][i] as usize)
+}
+
+/// One of all operands, then all results.
+#[inline(always)]
+fn any_buffer<const OPERANDS: usize>(proof: &Proof, i: usize) -> *const abi::Buffer {
+    if i < OPERANDS { buffer(proof, 0, i) } else { buffer(proof, 1, i - OPERANDS) }
 }
 
 /// The part of a buffer that is compared.
@@ -163,8 +169,7 @@ unsafe fn table_differs<const N: usize>(
             let buffers = _mm_setr_epi32(type_of(0), type_of(1), type_of(2), type_of(3));
             other_types = _mm_ternarylogic_epi64::<0xf6>(other_types, types, buffers);
             let pointers = _mm256_maskz_loadu_epi64(mask, table.add(i).cast());
-            let known = _mm256_loadu_si256(known.as_ptr().add(i).cast());
-            others = _mm256_ternarylogic_epi64::<0xf6>(others, pointers, known);
+            others = or_differs(others, pointers, &*known.as_ptr().add(i).cast());
         }
     }
     any(_mm256_or_si256(others, _mm256_zextsi128_si256(other_types)))
@@ -195,11 +200,10 @@ unsafe fn move_views<const OPERANDS: usize, const RESULTS: usize>(proof: &Proof,
         return false;
     }
     for i in 0..OPERANDS + RESULTS {
-        let (side, k) = if i < OPERANDS { (0, i) } else { (1, i - OPERANDS) };
         let known = proof.views[i];
         // SAFETY: so many buffers, and views.
         unsafe {
-            let data = (*buffer(proof, side, k)).data.cast();
+            let data = (*any_buffer::<OPERANDS>(proof, i)).data.cast();
             *views.add(i) = if known.size() == 0 { known } else { known.moved_to(data) };
         }
     }
