@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 use farcall_ir::eval::{Denormals, NoHost, Numerics, Semantics, Value, eval};
 use farcall_ir::middle::{self, passes, pipeline};
-use farcall_ir::{DType, Literal, Module, Op, Scalar, Source, TensorType, Type, text, verify};
+use farcall_ir::{DType, Inst, Literal, Module, Op, Scalar, Source, TensorType, Type, text, verify};
 
 const SPLIT: &str = "// -----\n";
 const RESULT: &str = "// =>\n";
@@ -90,8 +90,9 @@ fn run(test: &str, place: &str) -> String {
     // A host with tiles for functions of one and of two variables, which it computes with products.
     let fuses = |op: &Op, _: &[&TensorType], _: &TensorType| matches!(op, Op::Unary(_) | Op::Binary(_));
     let reduces = |op: &Op, _: DType| matches!(op, Op::Binary(_));
-    let cx =
-        passes::Context { on_rule, fuses, reduces, computes: |_| true, ..passes::Context::new(numerics) };
+    // Of reductions, those that it says.
+    let computes = |inst: Inst<'_>| *inst.op() == Op::Fusion;
+    let cx = passes::Context { on_rule, fuses, reduces, computes, ..passes::Context::new(numerics) };
     let names = header(test, "passes").unwrap_or_else(|| panic!("{place}: no line `// passes: …`"));
     let list: Vec<_> = names
         .split(", ")

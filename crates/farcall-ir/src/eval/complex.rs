@@ -12,8 +12,8 @@ use std::f64::consts::{FRAC_PI_2, LN_2, PI};
 
 type C = Complex<f64>;
 
-/// A unary operation.
-pub(super) fn unary(op: Unary, z: C) -> Option<Scalar> {
+/// A unary operation; `None` if it has no complex operand. The result is real for `abs`, `real`, `imag` and `is_finite`.
+pub fn unary(op: Unary, z: C) -> Option<Scalar> {
     Some(Scalar::Complex(match op {
         Unary::Abs => return Some(Scalar::Float(libm::hypot(z.re, z.im))),
         Unary::Real => return Some(Scalar::Float(z.re)),
@@ -63,8 +63,8 @@ pub(super) fn unary(op: Unary, z: C) -> Option<Scalar> {
     }))
 }
 
-/// A binary operation.
-pub(super) fn binary(op: Binary, a: C, b: C) -> Option<C> {
+/// A binary operation; `None` if it has no complex operands.
+pub fn binary(op: Binary, a: C, b: C) -> Option<C> {
     Some(match op {
         Binary::Add => a + b,
         Binary::Subtract => a - b,

@@ -22,7 +22,7 @@
 mod arith;
 mod call;
 mod collective;
-mod complex;
+pub mod complex;
 mod contraction;
 mod control;
 mod data;

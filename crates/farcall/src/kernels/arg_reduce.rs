@@ -295,6 +295,14 @@ unsafe fn row<T: Compared, I: Integer>(
     places: Indices<I>,
     begin: usize,
 ) -> (T, I) {
+    // SAFETY: the caller's promise.
+    let place = |i: usize| unsafe { places.get(begin + i) };
+    if x.len() < LANES {
+        // Without divisions, if the indices are the numbers of the row's elements.
+        let numbers = places.counted.is_some_and(|c| c.stride == 1 && c.size == x.len());
+        let place = |i: usize| if numbers { I::from_index(i) } else { place(i) };
+        return x.iter().enumerate().fold(init, |kept, (i, x)| keep.step(kept, (*x, place(i))));
+    }
     let (whole, rest) = x.as_chunks::<LANES>();
     let mut best = [init.0.wide(); LANES];
     let is_nan = |x: &T| x.wide() != x.wide();
@@ -313,8 +321,6 @@ unsafe fn row<T: Compared, I: Integer>(
             most = x;
         }
     }
-    // SAFETY: the caller's promise.
-    let place = |i: usize| unsafe { places.get(begin + i) };
     if nan {
         return x.iter().enumerate().fold(init, |kept, (i, x)| keep.step(kept, (*x, place(i))));
     }

@@ -9,11 +9,13 @@ use num_complex::Complex;
 use smallvec::SmallVec;
 
 use super::args::Prepared;
+use super::halves::{Half, integer_to_odd};
 use super::map::{Work, map1, map1_near, map2, map2_near, map3};
+use super::math::double;
 use super::number::{Integer, Number};
 use super::types::{by_size, dispatch};
 use super::{InPlace, Kernel, Request, reduce_precision, short_name, special, tile};
-use super::{math, minifloat};
+use super::{complex, math, minifloat};
 
 /// Operations on corresponding elements.
 pub(super) static KERNEL: Kernel =
@@ -87,6 +89,9 @@ fn describe(request: &Request<'_>) -> String {
 
 /// A unary operation on elements of a type.
 fn unary(op: Unary, dtype: DType) -> Option<Work> {
+    if dtype.is_complex() {
+        return complex::unary(op, dtype);
+    }
     macro_rules! numbers {
         ([$($kind:ident),*], $f:ident) => {
             dispatch!(dtype, [$($kind),*], T => {
@@ -102,8 +107,8 @@ fn unary(op: Unary, dtype: DType) -> Option<Work> {
             Some(match dtype {
                     DType::F32 => map1::<f32, f32>(move |$x| $e32),
                     DType::F64 => map1::<f64, f64>(move |$x| $e64),
-                    DType::F16 => map1::<f16, f16>(move |x| { let $x = x.to_f32(); f16::from_f32($e32) }),
-                    DType::BF16 => map1::<bf16, bf16>(move |x| { let $x = x.to_f32(); bf16::from_f32($e32) }),
+                    DType::F16 => map1::<f16, f16>(move |x| { let $x = x.widen(); f16::narrow($e32) }),
+                    DType::BF16 => map1::<bf16, bf16>(move |x| { let $x = x.widen(); bf16::narrow($e32) }),
                     _ => return None,
                 })
         };
@@ -127,12 +132,17 @@ fn unary(op: Unary, dtype: DType) -> Option<Work> {
     }
     // Of those, functions of an angle.
     macro_rules! angle {
-        ($x:ident => $near:expr, $far:expr) => {
+        ($x:ident => $near:expr, $far:expr, $near64:expr) => {
             match dtype {
                 DType::F32 => Some(map1_near::<f32, f32>(
                     move |x| { let $x = x * one; let y = $near; y * one },
                     |x| x.abs() <= math::MAX_ANGLE,
                     move |x| { let $x = x * one; let y = $far; y * one },
+                )),
+                DType::F64 => Some(map1_near::<f64, f64>(
+                    move |x| { let $x = x * one64; let y = $near64; y * one64 },
+                    |x| x.abs() <= double::MAX_ANGLE,
+                    move |x| { let $x = x * one64; let y = $far; y * one64 },
                 )),
                 _ => function!($x => if $x.abs() <= math::MAX_ANGLE { $near } else { $far }, $far),
             }
@@ -160,38 +170,17 @@ fn unary(op: Unary, dtype: DType) -> Option<Work> {
                 DType::F32 => map1::<f32, u8>(move |$x| u8::from($e32)),
                 DType::F64 => map1::<f64, u8>(move |$x| u8::from($e64)),
                 DType::F16 => map1::<f16, u8>(move |x| {
-                    let $x = x.to_f32();
+                    let $x = x.widen();
                     u8::from($e32)
                 }),
                 DType::BF16 => map1::<bf16, u8>(move |x| {
-                    let $x = x.to_f32();
+                    let $x = x.widen();
                     u8::from($e32)
                 }),
                 _ => return None,
             })
         };
     }
-    macro_rules! complex {
-        ($R:ident, $x:ident => $e:expr) => {
-            Some(match dtype {
-                DType::C64 => {
-                    type F = f32;
-                    map1::<Complex<f32>, $R!(F)>(move |$x| $e)
-                }
-                DType::C128 => {
-                    type F = f64;
-                    map1::<Complex<f64>, $R!(F)>(move |$x| $e)
-                }
-                _ => return None,
-            })
-        };
-    }
-    macro_rules! real {
-        ($f:ty) => {
-            $f
-        };
-    }
-    macro_rules! same { ($f:ty) => { Complex<$f> }; }
     match op {
         // By the trait's name: that of a signed number itself does not wrap.
         Unary::Abs => dispatch!(dtype, [signed, floats], T => map1::<T, T>(Number::abs)),
@@ -199,7 +188,6 @@ fn unary(op: Unary, dtype: DType) -> Option<Work> {
             let one = T::opaque_one();
             map1::<T, T>(move |x| x.settle(one).sign())
         }),
-        Unary::Negate if dtype.is_complex() => complex!(same, z => -z),
         Unary::Negate => numbers!([ints, floats], neg),
         Unary::Square => dispatch!(dtype, [ints, floats], T => {
             map1::<T, T>(move |x| x.mul(x))
@@ -210,28 +198,28 @@ fn unary(op: Unary, dtype: DType) -> Option<Work> {
         Unary::CountLeadingZeros => dispatch!(dtype, [ints], T => {
             map1::<T, T>(Integer::leading_zeros)
         }),
-        Unary::Real => complex!(real, z => z.re),
-        Unary::Imag => complex!(real, z => z.im),
-        Unary::Conj => complex!(same, z => z.conj()),
+        Unary::Real => by_size!(dtype.size(), T => map1::<T, T>(|x| x)),
+        Unary::Imag => by_size!(dtype.size(), T => map1::<T, T>(|_| T::default())),
+        Unary::Conj => None,
         Unary::IsFinite => test!(x => x.is_finite(), x.is_finite()),
         Unary::IsInf => test!(x => x.is_infinite(), x.is_infinite()),
         Unary::IsNegInf => test!(x => x == f32::NEG_INFINITY, x == f64::NEG_INFINITY),
         Unary::IsPosInf => test!(x => x == f32::INFINITY, x == f64::INFINITY),
         Unary::Cbrt => function!(x => x.cbrt()),
         Unary::Ceil => float!(x => (x * one).ceil(), (x * one64).ceil()),
-        Unary::Cosine => angle!(x => math::cos(x), x.cos()),
-        Unary::Exponential => flushing!(x => math::exp(x), x.exp()),
+        Unary::Cosine => angle!(x => math::cos(x), x.cos(), double::cos(x)),
+        Unary::Exponential => flushing!(x => math::exp(x), double::exp(x)),
         Unary::ExponentialMinusOne => flushing!(x => math::exp_m1(x), x.exp_m1()),
         Unary::Floor => float!(x => (x * one).floor(), (x * one64).floor()),
-        Unary::Log => function!(x => math::ln(x), x.ln()),
-        Unary::LogPlusOne => function!(x => math::ln_1p(x), x.ln_1p()),
+        Unary::Log => function!(x => math::ln(x), double::ln(x)),
+        Unary::LogPlusOne => function!(x => math::ln_1p(x), double::ln_1p(x)),
         Unary::Logistic => flushing!(x => math::logistic(x), exact::logistic(x)),
         Unary::RoundNearestAfz => float!(x => (x * one).round(), (x * one64).round()),
         Unary::RoundNearestEven => float!(x => (x * one).round_ties_even(), (x * one64).round_ties_even()),
         Unary::Rsqrt => float!(x => 1.0 / x.sqrt()),
-        Unary::Sine => angle!(x => math::sin(x), x.sin()),
+        Unary::Sine => angle!(x => math::sin(x), x.sin(), double::sin(x)),
         Unary::Sqrt => float!(x => x.sqrt()),
-        Unary::Tan | Unary::ChloTan => angle!(x => math::tan(x), x.tan()),
+        Unary::Tan | Unary::ChloTan => angle!(x => math::tan(x), x.tan(), x.tan()),
         Unary::Tanh => flushing!(x => math::tanh(x), x.tanh()),
         Unary::Acos => function!(x => x.acos()),
         // The standard library's formulas for these three lose digits near zero.
@@ -273,19 +261,14 @@ fn half_exp(x: f32) -> f32 {
 
 /// A binary operation on pairs of elements of a type.
 fn binary(op: Binary, dtype: DType) -> Option<Work> {
+    if dtype.is_complex() {
+        return complex::binary(op, dtype);
+    }
     macro_rules! numbers {
         ([$($kind:ident),*], $f:ident) => {
             dispatch!(dtype, [$($kind),*], T => {
                 map2::<T, T, T>(move |x, y| x.$f(y))
             })
-        };
-    }
-    macro_rules! complex {
-        ($op:tt) => {
-            Some(match dtype {
-                    DType::C64 => map2::<Complex<f32>, Complex<f32>, Complex<f32>>(move |x, y| x $op y),
-                    _ => map2::<Complex<f64>, Complex<f64>, Complex<f64>>(move |x, y| x $op y),
-                })
         };
     }
     // `pred` is a byte of 0 or 1, on which these are bit operations.
@@ -295,9 +278,6 @@ fn binary(op: Binary, dtype: DType) -> Option<Work> {
         (op, _) => op,
     };
     match op {
-        Binary::Add if dtype.is_complex() => complex!(+),
-        Binary::Subtract if dtype.is_complex() => complex!(-),
-        Binary::Multiply if dtype.is_complex() => complex!(*),
         Binary::Add => numbers!([ints, floats], add),
         Binary::Subtract => numbers!([ints, floats], sub),
         Binary::Multiply => numbers!([ints, floats], mul),
@@ -339,11 +319,9 @@ fn binary(op: Binary, dtype: DType) -> Option<Work> {
             Some(match dtype {
                 DType::F32 => map2::<f32, f32, f32>(narrow),
                 DType::F64 => map2::<f64, f64, f64>(move |x, y| (x * one64).atan2(y * one64) * one64),
-                DType::F16 => {
-                    map2::<f16, f16, f16>(move |x, y| f16::from_f32(narrow(x.to_f32(), y.to_f32())))
-                }
+                DType::F16 => map2::<f16, f16, f16>(move |x, y| f16::narrow(narrow(x.widen(), y.widen()))),
                 DType::BF16 => {
-                    map2::<bf16, bf16, bf16>(move |x, y| bf16::from_f32(narrow(x.to_f32(), y.to_f32())))
+                    map2::<bf16, bf16, bf16>(move |x, y| bf16::narrow(narrow(x.widen(), y.widen())))
                 }
                 _ => return None,
             })
@@ -366,14 +344,17 @@ fn rounded(dtype: DType, f: fn(f64, f64) -> f64) -> Option<Work> {
     Some(match dtype {
         DType::F64 => map2::<f64, f64, f64>(move |x, y| f(x * one64, y * one64) * one64),
         DType::F32 => map2::<f32, f32, f32>(move |x, y| narrow(x, y) as f32 * one),
-        DType::F16 => map2::<f16, f16, f16>(move |x, y| f16::from_f64(narrow(x.to_f32(), y.to_f32()))),
-        DType::BF16 => map2::<bf16, bf16, bf16>(move |x, y| bf16::from_f64(narrow(x.to_f32(), y.to_f32()))),
+        DType::F16 => map2::<f16, f16, f16>(move |x, y| f16::narrow64(narrow(x.widen(), y.widen()))),
+        DType::BF16 => map2::<bf16, bf16, bf16>(move |x, y| bf16::narrow64(narrow(x.widen(), y.widen()))),
         _ => return None,
     })
 }
 
 /// Compares pairs of elements.
 fn compare(c: Compare, dtype: DType) -> Option<Work> {
+    if dtype.is_complex() {
+        return complex::compare(c, dtype);
+    }
     macro_rules! relation {
         ($x:ident, $y:ident, $e:expr) => {
             dispatch!(dtype, [ints, floats, pred], T => {
@@ -386,7 +367,7 @@ fn compare(c: Compare, dtype: DType) -> Option<Work> {
         ($x:ident, $y:ident, $e:expr) => {
             if dtype == DType::BF16 {
                 Some(map2::<bf16, bf16, u8>(move |x, y| {
-                    let ($x, $y) = (x.to_f32(), y.to_f32());
+                    let ($x, $y) = (x.widen(), y.widen());
                     u8::from($e)
                 }))
             } else {
@@ -426,15 +407,24 @@ fn clamp(dtype: DType) -> Option<Work> {
     })
 }
 
-/// Converts elements. Those to 16-bit floats go through `f32`, which has to hold the operand exactly.
+/// Converts elements; each is rounded once.
 fn convert(from: DType, to: DType) -> Option<Work> {
     if let Some(small) = minifloat::convert(from, to) {
         return Some(small);
     }
-    let half = matches!(to, DType::F16 | DType::BF16);
+    if from.is_complex() || to.is_complex() {
+        return complex::convert(from, to);
+    }
     let exact = from != DType::F64 && !(from.is_integer() && from.bits() > 16);
-    if half && !exact {
-        return None;
+    match to {
+        DType::F16 if !exact => return to_half::<f16>(from),
+        DType::BF16 if !exact => return to_half::<bf16>(from),
+        _ => {}
+    }
+    if from.is_float()
+        && let Some(work) = to_integer(from, to)
+    {
+        return Some(work);
     }
     let one = f32::opaque_one();
     macro_rules! to {
@@ -451,8 +441,8 @@ fn convert(from: DType, to: DType) -> Option<Work> {
                 DType::U64 => map1::<$s, u64>(move |$x| $wide as u64),
                 DType::F32 => map1::<$s, f32>(move |$x| $wide as f32),
                 DType::F64 => map1::<$s, f64>(move |$x| $wide as f64),
-                DType::F16 => map1::<$s, f16>(move |$x| f16::from_f32($wide as f32)),
-                DType::BF16 => map1::<$s, bf16>(move |$x| bf16::from_f32($wide as f32)),
+                DType::F16 => map1::<$s, f16>(move |$x| f16::narrow($wide as f32)),
+                DType::BF16 => map1::<$s, bf16>(move |$x| bf16::narrow($wide as f32)),
                 _ => return None,
             })
         };
@@ -466,12 +456,70 @@ fn convert(from: DType, to: DType) -> Option<Work> {
         DType::U16 => to!(u16, x, x, 0),
         DType::U32 => to!(u32, x, x, 0),
         DType::U64 => to!(u64, x, x, 0),
-        DType::F16 => to!(f16, x, x.to_f32(), 0.0),
+        DType::F16 => to!(f16, x, x.widen(), 0.0),
         // Where subnormal numbers are flushed, the multiplication does that: `bf16` is converted by its bits.
-        DType::BF16 => to!(bf16, x, x.to_f32() * one, 0.0),
-        DType::F32 if to == DType::BF16 => Some(map1::<f32, bf16>(move |x| bf16::from_f32(x * one))),
+        DType::BF16 => to!(bf16, x, x.widen() * one, 0.0),
+        DType::F32 if to == DType::BF16 => Some(map1::<f32, bf16>(move |x| bf16::narrow(x * one))),
         DType::F32 => to!(f32, x, x, 0.0),
         DType::F64 => to!(f64, x, x, 0.0),
         _ => None,
     }
+}
+
+/// Converts floats to integers of 32 bits or fewer: truncated, the nearest one there is, and 0 for NaN. Bounds come first, so
+/// that there are vectors for the rest.
+fn to_integer(from: DType, to: DType) -> Option<Work> {
+    /// Truncated, between bounds.
+    macro_rules! between {
+        ($x:expr, $low:expr, $high:expr) => {{
+            let x = if $x.is_nan() { 0.0 } else { $x };
+            let x = if x < $low { $low } else { x };
+            let x = if x > $high { $high } else { x };
+            // SAFETY: bounds that are numbers of `i32`.
+            unsafe { x.to_int_unchecked::<i32>() }
+        }};
+    }
+    macro_rules! to {
+        ($s:ty, $f:ty, $x:ident => $wide:expr, $most:expr, $($dtype:ident $t:ty),*) => {
+            match to {
+                $(DType::$dtype => Some(map1::<$s, $t>(move |$x| {
+                    between!($wide, <$f>::from(<$t>::MIN), <$f>::from(<$t>::MAX)) as $t
+                })),)*
+                DType::S32 => Some(map1::<$s, i32>(move |$x| {
+                    let x: $f = $wide;
+                    let truncated = between!(x, i32::MIN as $f, $most);
+                    if x > $most { i32::MAX } else { truncated }
+                })),
+                _ => None,
+            }
+        };
+        ($s:ty, $f:ty, $x:ident => $wide:expr, $most:expr) => {
+            to!($s, $f, $x => $wide, $most, S8 i8, S16 i16, U8 u8, U16 u16)
+        };
+    }
+    // The largest `f32` that is an `i32`.
+    const MOST: f32 = 2_147_483_520.0;
+    match from {
+        DType::F16 => to!(f16, f32, x => x.widen(), MOST),
+        DType::BF16 => to!(bf16, f32, x => x.widen(), MOST),
+        DType::F32 => to!(f32, f32, x => x, MOST),
+        DType::F64 => to!(f64, f64, x => x, 2_147_483_647.0),
+        _ => None,
+    }
+}
+
+/// Converts elements that an `f32` may not hold to 16-bit floats.
+fn to_half<T: Half>(from: DType) -> Option<Work> {
+    let signed = |x: i64| {
+        let magnitude = integer_to_odd(x.unsigned_abs());
+        T::narrow64(if x < 0 { -magnitude } else { magnitude })
+    };
+    Some(match from {
+        DType::F64 => map1::<f64, T>(T::narrow64),
+        DType::S32 => map1::<i32, T>(|x| T::narrow64(x.into())),
+        DType::U32 => map1::<u32, T>(|x| T::narrow64(x.into())),
+        DType::S64 => map1::<i64, T>(signed),
+        DType::U64 => map1::<u64, T>(|x| T::narrow64(integer_to_odd(x))),
+        _ => return None,
+    })
 }

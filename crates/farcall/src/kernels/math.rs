@@ -292,6 +292,14 @@ fn quadrant(x: f64) -> (f64, f64, u64) {
     (s, c, shifted.to_bits())
 }
 
+/// Sine and cosine, for angles up to [`MAX_ANGLE`], within a relative error of 10⁻⁹.
+#[inline(always)]
+pub(super) fn sin_cos64(x: f64) -> (f64, f64) {
+    let (s, c, k) = quadrant(x);
+    let (s, c) = if k & 1 == 0 { (s, c) } else { (c, s) };
+    (if k & 2 == 0 { s } else { -s }, if k.wrapping_add(1) & 2 == 0 { c } else { -c })
+}
+
 /// The sine, for angles up to [`MAX_ANGLE`].
 #[inline(always)]
 pub(super) fn sin(x: f32) -> f32 {
@@ -322,9 +330,231 @@ pub(super) fn pow(x: f32, y: f32) -> f32 {
     exp64(within(f64::from(y) * ln64(f64::from(x)), -150.0, 90.0)) as f32
 }
 
+/// Functions of `f64`, within 1.5 units in the last place.
+pub(super) mod double {
+    use super::{LOG2_E, ROUND};
+
+    /// The logarithm of two in two parts: a multiple of the first one by an integer of 20 bits is exact.
+    const LN_2: [f64; 2] = [0.693_147_180_369_123_8, 1.908_214_929_270_587_7e-10];
+
+    /// Taylor's series of (eʳ - 1 - r) / r², the highest power first.
+    const EXP_REST: [f64; 12] = [
+        1.0 / 6_227_020_800.0,
+        1.0 / 479_001_600.0,
+        1.0 / 39_916_800.0,
+        1.0 / 3_628_800.0,
+        1.0 / 362_880.0,
+        1.0 / 40_320.0,
+        1.0 / 5040.0,
+        1.0 / 720.0,
+        1.0 / 120.0,
+        1.0 / 24.0,
+        1.0 / 6.0,
+        0.5,
+    ];
+
+    /// An approximation of (atanh(s) - s) / s³ · 2 by powers of `s²`, the highest first (Sun's fdlibm, `e_log.c`).
+    const LOG_REST: [f64; 7] = [
+        0.147_981_986_051_165_86,
+        0.153_138_376_992_093_73,
+        0.181_835_721_616_180_5,
+        0.222_221_984_321_497_84,
+        0.285_714_287_436_623_9,
+        0.399_999_999_994_094_2,
+        0.666_666_666_666_673_5,
+    ];
+
+    /// Those of sine and cosine (fdlibm, `k_sin.c`, `k_cos.c`): of (sin r - r) / r³ and (cos r - 1 + r²/2) / r⁴ by powers of
+    /// `r²`, the highest first.
+    const SIN_REST: [f64; 6] = [
+        1.589_690_995_211_55e-10,
+        -2.505_076_025_340_686_3e-8,
+        2.755_731_370_707_007e-6,
+        -0.000_198_412_698_298_579_5,
+        0.008_333_333_333_322_49,
+        -0.166_666_666_666_666_32,
+    ];
+    const COS_REST: [f64; 6] = [
+        -1.135_964_755_778_819_5e-11,
+        2.087_572_321_298_175e-9,
+        -2.755_731_435_139_066_3e-7,
+        2.480_158_728_947_673e-5,
+        -0.001_388_888_888_887_411,
+        0.041_666_666_666_666_6,
+    ];
+
+    #[inline(always)]
+    fn horner<const N: usize>(coefficients: &[f64; N], x: f64) -> f64 {
+        let (mut y, mut i) = (coefficients[0], 1);
+        while i < N {
+            y = y.mul_add(x, coefficients[i]);
+            i += 1;
+        }
+        y
+    }
+
+    /// `2ᵏ` for normal numbers.
+    #[inline(always)]
+    fn two_to_the(k: i64) -> f64 {
+        f64::from_bits((k.wrapping_add(1023) as u64) << 52)
+    }
+
+    /// `eʳ - 1` and `k` with `x = k·ln 2 + r`, for `|x|` up to 800.
+    #[inline(always)]
+    fn exp_parts(x: f64) -> (f64, i64) {
+        let shifted = x * LOG2_E + ROUND;
+        let k = shifted - ROUND;
+        let high = (-k).mul_add(LN_2[0], x);
+        let r = (-k).mul_add(LN_2[1], high);
+        // What rounding has taken from `r`.
+        let lost = (-k).mul_add(LN_2[1], high - r);
+        let p = (r * r).mul_add(horner(&EXP_REST, r), lost) + r;
+        (p, (shifted.to_bits() as i64).wrapping_sub(ROUND.to_bits() as i64))
+    }
+
+    #[inline(always)]
+    fn within(x: f64, low: f64, high: f64) -> f64 {
+        super::within(x, low, high)
+    }
+
+    /// eˣ
+    #[inline(always)]
+    pub(in super::super) fn exp(x: f64) -> f64 {
+        let (p, k) = exp_parts(within(x, -746.0, 710.0));
+        // In two steps: the power may be subnormal, or more than the largest number.
+        let half = k >> 1;
+        (p + 1.0) * two_to_the(half) * two_to_the(k.wrapping_sub(half))
+    }
+
+    /// ln x
+    #[inline(always)]
+    pub(in super::super) fn ln(x: f64) -> f64 {
+        super::ln_or_special(x, ln_of_positive(x))
+    }
+
+    /// The logarithm of a positive number.
+    #[inline(always)]
+    fn ln_of_positive(x: f64) -> f64 {
+        let subnormal = x < f64::MIN_POSITIVE;
+        let (x, less) = if subnormal { (x * 18_014_398_509_481_984.0, 54.0) } else { (x, 0.0) };
+        // The exponent for which the rest is between √½ and √2.
+        const SQRT_HALF: u64 = 0x3fe6_a09e_667f_3bcd;
+        let shifted = x.to_bits().wrapping_sub(SQRT_HALF);
+        let m = f64::from_bits((shifted & 0x000f_ffff_ffff_ffff).wrapping_add(SQRT_HALF));
+        // Its low twelve bits, made a number by the mantissa of a large one.
+        let k = f64::from_bits(((shifted >> 52).wrapping_add(2048) & 0xfff) | ROUND.to_bits())
+            - (ROUND + 2048.0)
+            - less;
+        let f = m - 1.0;
+        let s = f / (2.0 + f);
+        let z = s * s;
+        let half = 0.5 * f * f;
+        let rest = s * (z * horner(&LOG_REST, z) + half) + k * LN_2[1];
+        k * LN_2[0] - ((half - rest) - f)
+    }
+
+    /// ln (1 + x)
+    #[inline(always)]
+    pub(in super::super) fn ln_1p(x: f64) -> f64 {
+        let y = 1.0 + x;
+        // What the sum has lost.
+        let of_x = y - 1.0;
+        let lost = (1.0 - (y - of_x)) + (x - of_x);
+        // Lost digits count while the sum is not large.
+        let ln = ln_of_positive(y) + if y < 1e17 { lost / y } else { 0.0 };
+        super::ln_or_special(y, ln).copysign(x)
+    }
+
+    /// Up to here, [`sin`] and [`cos`] hold.
+    pub(in super::super) const MAX_ANGLE: f64 = 1e6;
+
+    /// Sine and cosine of `r`, with `x = k·π/2 + r`; and `k`.
+    #[inline(always)]
+    fn quadrant(x: f64) -> (f64, f64, u64) {
+        // π/2 in three parts.
+        const PARTS: [f64; 3] =
+            [std::f64::consts::FRAC_PI_2, 6.123_233_995_736_766e-17, -1.497_384_904_859_183_3e-33];
+        let shifted = x * std::f64::consts::FRAC_2_PI + ROUND;
+        let k = shifted - ROUND;
+        // Exact, where it is small. What the product and the difference after it lose is kept.
+        let high = (-k).mul_add(PARTS[0], x);
+        let product = k * PARTS[1];
+        let r = high - product;
+        let less = r - high;
+        let rounded = (high - (r - less)) - (product + less);
+        let lost = rounded - k.mul_add(PARTS[1], -product) - k * PARTS[2];
+        let z = r * r;
+        // The sine of -0 is -0.
+        let s = if x == 0.0 { x } else { (z * r).mul_add(horner(&SIN_REST, z), lost * (1.0 - 0.5 * z)) + r };
+        let half = 0.5 * z;
+        let w = 1.0 - half;
+        let c = w + (((1.0 - w) - half) + (z * z).mul_add(horner(&COS_REST, z), -(r * lost)));
+        (s, c, shifted.to_bits())
+    }
+
+    /// Sine and cosine, for angles up to [`MAX_ANGLE`].
+    #[inline(always)]
+    pub(in super::super) fn sin_cos(x: f64) -> (f64, f64) {
+        let (s, c, k) = quadrant(x);
+        let (s, c) = if k & 1 == 0 { (s, c) } else { (c, s) };
+        (if k & 2 == 0 { s } else { -s }, if k.wrapping_add(1) & 2 == 0 { c } else { -c })
+    }
+
+    #[inline(always)]
+    pub(in super::super) fn sin(x: f64) -> f64 {
+        sin_cos(x).0
+    }
+
+    #[inline(always)]
+    pub(in super::super) fn cos(x: f64) -> f64 {
+        sin_cos(x).1
+    }
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+
+    /// Within some units in the last place of what the mathematics library says, which is a half or so off.
+    #[test]
+    fn functions_of_f64_are_close() {
+        type Function = fn(f64) -> f64;
+        let all: [(&str, Function, Function, f64); 5] = [
+            ("exp", double::exp, libm::exp, f64::INFINITY),
+            ("ln", double::ln, libm::log, f64::INFINITY),
+            ("ln_1p", double::ln_1p, libm::log1p, f64::INFINITY),
+            ("sin", double::sin, libm::sin, double::MAX_ANGLE),
+            ("cos", double::cos, libm::cos, double::MAX_ANGLE),
+        ];
+        for (name, f, exact, most) in all {
+            let mut worst = (0.0, 0.0);
+            let multiples = (-700..700).map(|n| f64::from(n) * std::f64::consts::FRAC_PI_4);
+            let small = (-40_000..40_000).map(|n| f64::from(n) * 0.000_25 + 1e-7);
+            let edges =
+                [0.0, -0.0, 1.0, -1.0, 1e-310, 5e-324, f64::MIN_POSITIVE, f64::MAX, 709.78, -745.1, -708.4];
+            let special = [f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
+            // A prime step reaches all exponents and signs.
+            let bits = (0..=u64::MAX).step_by(92_233_720_368_547_741).map(f64::from_bits);
+            for x in multiples.chain(small).chain(edges).chain(special).chain(bits) {
+                if x.abs() > most {
+                    continue;
+                }
+                let (y, e) = (f(x), exact(x));
+                if e.is_nan() || e.is_infinite() || e == 0.0 {
+                    let same = y.to_bits() == e.to_bits() || (y.is_nan() && e.is_nan());
+                    assert!(same || (y - e).abs() < 1e-323, "{name}({x:e}) is {y:e}, not {e:e}");
+                    continue;
+                }
+                let unit = f64::from_bits(e.abs().max(f64::MIN_POSITIVE).to_bits() & 0x7ff0_0000_0000_0000)
+                    * f64::EPSILON;
+                let distance = (y - e).abs() / unit;
+                if distance > worst.0 || distance.is_nan() {
+                    worst = (distance, x);
+                }
+            }
+            assert!(worst.0 <= 2.0, "{name}({:e}) is {} units off", worst.1, worst.0);
+        }
+    }
 
     /// Distance in units in the last place of the correctly rounded result, of numbers spread over all bits.
     pub(in super::super) fn worst(

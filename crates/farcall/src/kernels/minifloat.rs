@@ -7,6 +7,7 @@ use farcall_ir::DType;
 use farcall_ir::minifloat::{self, Format};
 use half::{bf16, f16};
 
+use super::halves::Half;
 use super::map::{Work, map1, map1_near};
 
 /// Converts elements, if one of the types is such a float and the other one is, too, or another float.
@@ -18,8 +19,8 @@ pub(super) fn convert(from: DType, to: DType) -> Option<Work> {
     // Each of these is an `f32`, so that it is rounded once.
     Some(match from {
         DType::F32 => map1::<f32, u8>(move |x| to.code(x)),
-        DType::F16 => map1::<f16, u8>(move |x| to.code(x.to_f32())),
-        DType::BF16 => map1::<bf16, u8>(move |x| to.code(x.to_f32())),
+        DType::F16 => map1::<f16, u8>(move |x| to.code(x.widen())),
+        DType::BF16 => map1::<bf16, u8>(move |x| to.code(x.widen())),
         _ => return None,
     })
 }

@@ -21,7 +21,8 @@ const STREAMED: usize = 1 << 24;
 /// the sizes of the axes.
 #[derive(Clone, Debug)]
 pub(super) struct Movement {
-    /// From outer to inner. None of them has size 1, and neighbours that can be one axis are.
+    /// From outer to inner in the destination, but that along which neighbours are read may come last but one. None of them
+    /// has size 1, and neighbours that can be one axis are.
     axes: Vec<Axis>,
     /// First element of the source.
     src: usize,
@@ -56,7 +57,15 @@ impl Movement {
             return None;
         }
         let run = by_size!(to.dtype.size(), T => move_all::<T> as unsafe fn(&Movement, *const u8, *mut u8, [usize; 2]))?;
-        let axes = normal(axes);
+        let mut axes = normal(axes);
+        // The order of axes is free: next to the one along which neighbours are written comes the one along which they are
+        // read.
+        if let [outer @ .., Axis { src, dst: 1, .. }] = axes.as_mut_slice()
+            && *src != 1
+            && let Some(d) = outer.iter().position(|a| a.src == 1)
+        {
+            outer[d..].rotate_left(1);
+        }
         let size = axes.iter().fold(to.dtype.size(), |n: usize, a| n.saturating_mul(a.size));
         let movement = Movement { axes, src, dst, is_large: size >= STREAMED, run };
         movement.fits([from, to], [0, 0]).then_some(movement)
@@ -79,23 +88,22 @@ impl Movement {
     fn parts(&self, size: usize) -> Vec<Movement> {
         let bytes = self.axes.iter().fold(size, |n: usize, a| n.saturating_mul(a.size));
         let wanted = (bytes / LEAST).clamp(1, TASKS);
-        // The outermost axis that is long enough; of a transposition past the cache, that of the lines that are read, so that
-        // these are read whole.
-        let lines = match self.axes[..] {
-            [.., outer, inner]
-                if self.is_large && squares::side(size).is_some() && outer.src == 1 && inner.src != 0 =>
-            {
-                Some(self.axes.len() - 1)
-            }
-            _ => None,
+        if wanted == 1 {
+            return vec![self.clone()];
+        }
+        // The last axis, and those of a transposition, are divided between squares.
+        let (rank, transposes) = (self.axes.len(), self.transposes());
+        let step = |d: usize| if d + 1 == rank || (d + 2 == rank && transposes) { TILE } else { 1 };
+        let pieces = |d: usize| self.axes[d].size.div_ceil(step(d)).min(wanted);
+        // Of a transposition past the cache, that of the lines that are read, so that these are read whole.
+        let lines = self.is_large && transposes && squares::side(size).is_some();
+        let lines = Some(rank.wrapping_sub(1)).filter(|d| lines && pieces(*d) == wanted);
+        // The outermost one of those that give the most parts.
+        let Some(d) = lines.or_else(|| (0..rank).rev().max_by_key(|d| pieces(*d))) else {
+            return vec![self.clone()];
         };
-        let is_long = |d: &usize| self.axes[*d].size >= wanted * TILE;
-        let long = lines.filter(is_long).or_else(|| (0..self.axes.len()).find(is_long));
-        let longest = || (0..self.axes.len()).max_by_key(|d| self.axes[*d].size);
-        let Some(d) = long.or_else(longest).filter(|_| wanted > 1) else { return vec![self.clone()] };
         let axis = self.axes[d];
-        let chunk = axis.size.div_ceil(wanted);
-        let chunk = if long.is_some() { chunk.next_multiple_of(TILE) } else { chunk };
+        let chunk = axis.size.div_ceil(wanted).next_multiple_of(step(d));
         let part = |first: usize| {
             let mut part = self.clone();
             part.axes[d].size = chunk.min(axis.size - first);
@@ -105,6 +113,11 @@ impl Movement {
             part
         };
         (0..axis.size).step_by(chunk).map(part).collect()
+    }
+
+    /// True if neighbours of the source are those along the last axis but one of the destination.
+    fn transposes(&self) -> bool {
+        matches!(self.axes[..], [.., outer, inner] if outer.src == 1 && inner.src != 0)
     }
 
     /// True if no element is moved.

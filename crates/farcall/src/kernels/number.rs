@@ -2,6 +2,8 @@
 
 use half::{bf16, f16};
 
+use super::halves::Half;
+
 /// Arithmetic that integers and floats share.
 pub(super) trait Number: Copy + PartialOrd + 'static {
     const ZERO: Self;
@@ -69,8 +71,32 @@ pub(super) trait Integer: Number {
     fn clamp_index(self, limit: usize) -> usize;
 }
 
+/// The quotient of integers, truncated. Processors have vectors of quotients of floats alone; with some bits more than the
+/// integers have, a quotient that is no integer is further from the next one than rounding goes.
+macro_rules! quotient {
+    (none, $a:expr, $b:expr, $t:ident) => {
+        if $b == 0 { !0 } else { $a.wrapping_div($b) }
+    };
+    ($f:ident, $a:expr, $b:expr, $t:ident) => {{
+        let quotient = ($a as $f / $b as $f) as $t;
+        // The smallest number has no opposite.
+        let quotient = if $t::MIN != 0 && $b == !0 { $a.wrapping_neg() } else { quotient };
+        if $b == 0 { !0 } else { quotient }
+    }};
+}
+
+/// What is left of the quotient.
+macro_rules! remainder {
+    (none, $a:expr, $b:expr) => {
+        if $b == 0 { $a } else { $a.wrapping_rem($b) }
+    };
+    ($f:ident, $a:expr, $b:expr) => {
+        $a.wrapping_sub(Number::div($a, $b).wrapping_mul($b))
+    };
+}
+
 macro_rules! integers {
-    ($($t:ident $signed:ident $unsigned:ident;)*) => {$(
+    ($($t:ident $signed:ident $unsigned:ident $by:tt;)*) => {$(
         impl Number for $t {
             const ZERO: $t = 0;
             const ONE: $t = 1;
@@ -81,9 +107,9 @@ macro_rules! integers {
             #[inline(always)]
             fn mul(self, b: $t) -> $t { self.wrapping_mul(b) }
             #[inline(always)]
-            fn div(self, b: $t) -> $t { if b == 0 { !0 } else { self.wrapping_div(b) } }
+            fn div(self, b: $t) -> $t { quotient!($by, self, b, $t) }
             #[inline(always)]
-            fn rem(self, b: $t) -> $t { if b == 0 { self } else { self.wrapping_rem(b) } }
+            fn rem(self, b: $t) -> $t { remainder!($by, self, b) }
             #[inline(always)]
             fn max(self, b: $t) -> $t { Ord::max(self, b) }
             #[inline(always)]
@@ -168,14 +194,14 @@ macro_rules! integers {
 }
 
 integers! {
-    i8 i8 u8;
-    i16 i16 u16;
-    i32 i32 u32;
-    i64 i64 u64;
-    u8 i8 u8;
-    u16 i16 u16;
-    u32 i32 u32;
-    u64 i64 u64;
+    i8 i8 u8 f32;
+    i16 i16 u16 f32;
+    i32 i32 u32 f64;
+    i64 i64 u64 none;
+    u8 i8 u8 f32;
+    u16 i16 u16 f32;
+    u32 i32 u32 f64;
+    u64 i64 u64 none;
 }
 
 macro_rules! floats {
@@ -236,31 +262,31 @@ macro_rules! halves {
             const ZERO: $t = $t::ZERO;
             const ONE: $t = $t::ONE;
             #[inline(always)]
-            fn add(self, b: $t) -> $t { $t::from_f32(self.to_f32() + b.to_f32()) }
+            fn add(self, b: $t) -> $t { $t::narrow(self.widen() + b.widen()) }
             #[inline(always)]
-            fn sub(self, b: $t) -> $t { $t::from_f32(self.to_f32() - b.to_f32()) }
+            fn sub(self, b: $t) -> $t { $t::narrow(self.widen() - b.widen()) }
             #[inline(always)]
-            fn mul(self, b: $t) -> $t { $t::from_f32(self.to_f32() * b.to_f32()) }
+            fn mul(self, b: $t) -> $t { $t::narrow(self.widen() * b.widen()) }
             #[inline(always)]
-            fn div(self, b: $t) -> $t { $t::from_f32(self.to_f32() / b.to_f32()) }
+            fn div(self, b: $t) -> $t { $t::narrow(self.widen() / b.widen()) }
             #[inline(always)]
-            fn rem(self, b: $t) -> $t { $t::from_f32(self.to_f32() % b.to_f32()) }
+            fn rem(self, b: $t) -> $t { $t::narrow(self.widen() % b.widen()) }
             #[inline(always)]
-            fn max(self, b: $t) -> $t { $t::from_f32(Number::max(self.to_f32(), b.to_f32())) }
+            fn max(self, b: $t) -> $t { $t::narrow(Number::max(self.widen(), b.widen())) }
             #[inline(always)]
-            fn min(self, b: $t) -> $t { $t::from_f32(Number::min(self.to_f32(), b.to_f32())) }
+            fn min(self, b: $t) -> $t { $t::narrow(Number::min(self.widen(), b.widen())) }
             #[inline(always)]
-            fn pow(self, b: $t) -> $t { $t::from_f32(self.to_f32().powf(b.to_f32())) }
+            fn pow(self, b: $t) -> $t { $t::narrow(self.widen().powf(b.widen())) }
             #[inline(always)]
             fn neg(self) -> $t { -self }
             #[inline(always)]
             fn abs(self) -> $t { $t::from_bits(self.to_bits() & 0x7fff) }
             #[inline(always)]
-            fn sign(self) -> $t { $t::from_f32(Number::sign(self.to_f32())) }
+            fn sign(self) -> $t { $t::narrow(Number::sign(self.widen())) }
             #[inline(always)]
             fn settle(self, one: $t) -> $t { Number::mul(self, one) }
             #[inline(always)]
-            fn from_index(i: usize) -> $t { $t::from_f32(i as f32) }
+            fn from_index(i: usize) -> $t { $t::narrow(i as f32) }
             #[inline(always)]
             fn total_cmp(self, b: $t) -> std::cmp::Ordering { <$t>::total_cmp(&self, &b) }
         }
@@ -292,7 +318,7 @@ fn same<T>(x: T) -> T {
 compared! {
     u8 as u8, same; u16 as u16, same; u32 as u32, same; u64 as u64, same;
     i8 as i8, same; i16 as i16, same; i32 as i32, same; i64 as i64, same;
-    f16 as f32, f16::to_f32; bf16 as f32, bf16::to_f32; f32 as f32, same; f64 as f64, same;
+    f16 as f32, f16::widen; bf16 as f32, bf16::widen; f32 as f32, same; f64 as f64, same;
 }
 
 macro_rules! ordered {
@@ -328,12 +354,12 @@ macro_rules! ordered_as_f32 {
 
             #[inline(always)]
             fn key(self, nan: Nan) -> i32 {
-                self.to_f32().key(nan)
+                self.widen().key(nan)
             }
 
             #[inline(always)]
             fn of_key(key: i32) -> $t {
-                $t::from_f32(f32::of_key(key))
+                $t::narrow(f32::of_key(key))
             }
         }
     )*};

@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 
 use super::args::Prepared;
 use super::movement::{Axis, Movement, fill, row_major};
+use super::tile::splat;
 use super::types::by_size;
 use super::{Kernel, Request, apart, nothing, straight_line};
 
@@ -24,11 +25,38 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     if y.bytes().is_some_and(|n| n <= straight_line::SMALL) {
         return straight_line::movements(y.dtype.size(), [(1, filling), (0, inside)]);
     }
-    Some(Prepared::new(move |args| {
-        // SAFETY: tensors of these types; the output is apart from both inputs.
-        unsafe {
-            filling.run(args.input_ptr(1), args.output_ptr(0));
-            inside.run(args.input_ptr(0), args.output_ptr(0));
+    match Padded::new(x, y, p) {
+        Some(padded) => parts(padded, y),
+        None => Some(Prepared::new(move |args| {
+            // SAFETY: tensors of these types; the output is apart from both inputs.
+            unsafe {
+                filling.run(args.input_ptr(1), args.output_ptr(0));
+                inside.run(args.input_ptr(0), args.output_ptr(0));
+            }
+        })),
+    }
+}
+
+/// Elements that are filled before those of the operand among them are written: they are in the cache, then.
+const PART: usize = 1 << 12;
+/// Bytes that a task writes at least.
+const LEAST: usize = 1 << 18;
+
+/// Part after part of the padded tensor, in tasks.
+fn parts(padded: Padded, y: &TensorType) -> Option<Prepared> {
+    let (n, size) = (y.elements()?, y.dtype.size());
+    let share = (LEAST / size).max(PART);
+    Some(Prepared::in_tasks(n.div_ceil(share), move |args, task| {
+        let (from, value, to) = (args.input_ptr(0), args.input_ptr(1), args.output_ptr::<u8>(0));
+        let end = ((task + 1) * share).min(n);
+        for start in (task * share..end).step_by(PART) {
+            let len = PART.min(end - start);
+            // SAFETY: tensors of these types; the output, which is apart from both inputs, has these elements.
+            unsafe {
+                let to = to.add(start * size);
+                splat(value, to, size, len);
+                padded.run(from, to, [start, len]);
+            }
         }
     }))
 }

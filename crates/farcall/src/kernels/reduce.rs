@@ -9,8 +9,10 @@ use std::sync::Arc;
 use farcall_ir::op::Binary;
 use farcall_ir::{DType, Op};
 use half::{bf16, f16};
+use num_complex::Complex;
 
 use super::args::{Args, Prepared};
+use super::halves::Half;
 use super::map::{self, Operand, Work};
 use super::number::{Float, Integer, Nan, Number};
 use super::simd::vectorized;
@@ -23,6 +25,8 @@ const LANES: usize = 16;
 const BLOCK: usize = 1024;
 /// Columns that are reduced at once.
 const COLUMNS: usize = 256;
+/// Elements of rows at most, of several that make one result, that are worth no lanes of their own.
+const SHORT: usize = 64;
 
 /// Roughly, picoseconds for an element of a row.
 pub(super) const COST: usize = 100;
@@ -251,20 +255,43 @@ fn combining<L: Loop>(op: Combine, dtype: DType, made: L) -> Option<L::Made> {
     Some(match (op, dtype) {
         (Combine::Add, DType::F32) => made.combining(SumF32),
         (Combine::Add, DType::F16) => {
-            go!(f16, f32, f16::to_f32, f16::from_f32, Some(-0.0), |a: f32, b: f32| a + b)
+            go!(f16, f32, f16::widen, f16::narrow, Some(-0.0), |a: f32, b: f32| a + b)
         }
         (Combine::Add, DType::BF16) => {
-            go!(bf16, f32, bf16::to_f32, bf16::from_f32, Some(-0.0), |a: f32, b: f32| a + b)
+            go!(bf16, f32, bf16::widen, bf16::narrow, Some(-0.0), |a: f32, b: f32| a + b)
         }
         (Combine::Add, DType::F64) => go!(f64, f64, |x| x, |x| x, Some(-0.0), |a: f64, b: f64| a + b),
+        (Combine::Add, DType::C64) => {
+            go!(
+                Complex<f32>,
+                Complex<f64>,
+                wide,
+                narrow,
+                Some(-Complex::ZERO),
+                |a: Complex<f64>, b: Complex<f64>| a + b
+            )
+        }
+        (Combine::Add, DType::C128) => {
+            go!(
+                Complex<f64>,
+                Complex<f64>,
+                |x| x,
+                |x| x,
+                Some(-Complex::ZERO),
+                |a: Complex<f64>, b: Complex<f64>| a + b
+            )
+        }
         (Combine::Add, _) => {
             return dispatch!(dtype, [ints], T => go!(T, T, |x| x, |x| x, Some(T::ZERO), |a: T, b: T| a.add(b)));
         }
         (Combine::Multiply, DType::F16) => {
-            go!(f16, f32, f16::to_f32, f16::from_f32, Some(1.0), |a: f32, b: f32| a * b)
+            go!(f16, f32, f16::widen, f16::narrow, Some(1.0), |a: f32, b: f32| a * b)
         }
         (Combine::Multiply, DType::BF16) => {
-            go!(bf16, f32, bf16::to_f32, bf16::from_f32, Some(1.0), |a: f32, b: f32| a * b)
+            go!(bf16, f32, bf16::widen, bf16::narrow, Some(1.0), |a: f32, b: f32| a * b)
+        }
+        (Combine::Multiply, DType::C64) => {
+            go!(Complex<f32>, Complex<f64>, wide, narrow, None, |a: Complex<f64>, b: Complex<f64>| a * b)
         }
         (Combine::Multiply, _) => {
             return dispatch!(dtype, [ints, floats], T => {
@@ -308,6 +335,14 @@ fn combining<L: Loop>(op: Combine, dtype: DType, made: L) -> Option<L::Made> {
             });
         }
     })
+}
+
+fn wide(z: Complex<f32>) -> Complex<f64> {
+    Complex::new(z.re.into(), z.im.into())
+}
+
+fn narrow(z: Complex<f64>) -> Complex<f32> {
+    Complex::new(z.re as f32, z.im as f32)
 }
 
 /// How elements are combined.
@@ -553,7 +588,15 @@ fn reduction<R: Reducer>(shape: Shape, by: R) -> Prepared {
             let init = by.widen(unsafe { args.input_ptr::<R::Element>(1).read() });
             let (number, part) = (unit / across, unit % across);
             let base = shape.base(number);
-            if shape.rows {
+            if shape.rows && lines > 1 && shape.length <= SHORT {
+                // SAFETY: rows of the operand.
+                let total = vectorized(
+                    #[inline(always)]
+                    || unsafe { short_rows(x.add(base), &shape, lines, &by, init) },
+                );
+                // SAFETY: one element per index of the kept dimensions.
+                unsafe { out.add(number).write(by.narrow(total)) };
+            } else if shape.rows {
                 let identity = by.identity(init);
                 let mut total = init;
                 for l in 0..lines {
@@ -666,9 +709,41 @@ unsafe fn combine<R: Reducer>(x: *const R::Element, to: *mut R::Total, n: usize,
     }
 }
 
+/// Combines rows of at most [`SHORT`] elements: as many of them as a block has elements in lanes, which are combined after
+/// that.
+///
+/// # Safety
+/// The lines can be read from `x` on.
+#[inline(always)]
+unsafe fn short_rows<R: Reducer>(
+    x: *const R::Element,
+    shape: &Shape,
+    lines: usize,
+    by: &R,
+    init: R::Total,
+) -> R::Total {
+    let identity = by.identity(init);
+    let (length, at_once) = (shape.length, (BLOCK / shape.length.max(1)).max(1));
+    let mut total = init;
+    for first in (0..lines).step_by(at_once) {
+        let mut lanes = [identity; SHORT];
+        for l in first..(first + at_once).min(lines) {
+            // SAFETY: a line of the operand; there are as many lanes.
+            unsafe { combine(x.add(shape.line(l)), lanes.as_mut_ptr(), length, by) };
+        }
+        total = lanes[..length].iter().fold(total, |total, lane| by.combine(total, *lane));
+    }
+    total
+}
+
 /// # Safety
 /// `n` elements can be read from `x`.
+#[inline]
 unsafe fn row<R: Reducer>(x: *const R::Element, n: usize, by: &R, identity: R::Total) -> R::Total {
+    if n < LANES {
+        // SAFETY: the caller's promise.
+        return (0..n).fold(identity, |total, i| by.combine(total, by.widen(unsafe { x.add(i).read() })));
+    }
     if n > BLOCK {
         // Whole blocks on the left, so that the lanes stay full.
         let half = (n / 2).next_multiple_of(BLOCK);

@@ -11,6 +11,7 @@ pub mod excess;
 pub mod expand;
 pub mod fills;
 pub mod fold;
+pub mod folds;
 pub mod fuse;
 pub mod layouts;
 pub mod licm;
@@ -23,6 +24,7 @@ pub mod sink;
 pub mod slices;
 pub mod transposes;
 pub mod unroll;
+pub mod updates;
 pub mod wraps;
 
 use crate::eval::Numerics;
@@ -54,7 +56,8 @@ pub struct Context {
     pub fuses: fn(&Op, &[&TensorType], &TensorType) -> bool,
     /// Says which operations of two elements of a type can reduce the rows of what [`fuse`] computes together.
     pub reduces: fn(&Op, DType) -> bool,
-    /// Says which of the fusions that [`products`] and [`moves`] make have a kernel.
+    /// Says which of the fusions that [`products`] and [`moves`] make have a kernel, and which of the reductions that [`folds`]
+    /// takes apart otherwise.
     pub computes: fn(Inst<'_>) -> bool,
     /// Called with the name of each rule of [`simplify`] that has been applied, for tests.
     pub on_rule: fn(&'static str),
@@ -84,6 +87,7 @@ pub static ALL: &[&Pass] = &[
     &expand::PASS,
     &fills::PASS,
     &fold::PASS,
+    &folds::PASS,
     &fuse::PASS,
     &layouts::PASS,
     &licm::PASS,
@@ -96,6 +100,7 @@ pub static ALL: &[&Pass] = &[
     &slices::PASS,
     &transposes::PASS,
     &unroll::PASS,
+    &updates::PASS,
     &wraps::PASS,
 ];
 

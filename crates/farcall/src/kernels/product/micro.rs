@@ -8,6 +8,7 @@ use std::ops::{Add, Mul};
 use half::{bf16, f16};
 use num_complex::Complex;
 
+use super::super::halves::Half;
 use super::super::simd::vectorized;
 
 /// A tile of the result, row-major, and what is added to it or takes its place.
@@ -292,11 +293,11 @@ impl Stored<f32> for f16 {
     const SAME: bool = false;
     #[inline(always)]
     fn widen(self) -> f32 {
-        self.to_f32()
+        Half::widen(self)
     }
     #[inline(always)]
     fn narrow(x: f32) -> f16 {
-        f16::from_f32(x)
+        Half::narrow(x)
     }
 }
 
@@ -310,5 +311,42 @@ impl Stored<f32> for bf16 {
     #[inline(always)]
     fn narrow(x: f32) -> bf16 {
         bf16::from_f32(x)
+    }
+}
+
+/// Integers as floats that hold every product, and every sum of those, exactly.
+macro_rules! small {
+    ($($ty:ty as $($float:ty)*;)*) => {$($(
+        impl Stored<$float> for $ty {
+            const SAME: bool = false;
+            #[inline(always)]
+            fn widen(self) -> $float {
+                self.into()
+            }
+            #[inline(always)]
+            fn narrow(x: $float) -> $ty {
+                x as i64 as $ty
+            }
+        }
+    )*)*};
+}
+
+small! {
+    i8 as f32 f64;
+    u8 as f32 f64;
+    i16 as f32 f64;
+    u16 as f32 f64;
+    i32 as f64;
+}
+
+impl Stored<f32> for i32 {
+    const SAME: bool = false;
+    #[inline(always)]
+    fn widen(self) -> f32 {
+        self as f32
+    }
+    #[inline(always)]
+    fn narrow(x: f32) -> i32 {
+        x as i32
     }
 }

@@ -46,6 +46,10 @@ const SUMMANDS: usize = 192;
 /// if these are fewer.
 const WIDTH: usize = 1024;
 
+/// Integers up to these are floats.
+const EXACT_32: usize = 1 << 24;
+const EXACT_64: usize = 1 << 53;
+
 /// How many products take as long as it takes to bring an element together that takes one unit of effort.
 const WORTH: usize = 8;
 
@@ -203,7 +207,27 @@ pub(super) fn prepare(
     if !products.iter().all(|p| p.lhs.is_sound() && p.rhs.is_sound()) {
         return None;
     }
+    // Sums of so many products of small integers, which floats hold.
+    let depth = products.iter().map(|p| p.depth).max().unwrap_or(0);
+    macro_rules! small {
+        ($S:ty, $R:ty) => {
+            match depth.checked_mul((<$S>::MAX as usize + 1).pow(2)) {
+                Some(..=EXACT_32) => tasks::<$S, f32, $R>(products, places),
+                Some(..=EXACT_64) => tasks::<$S, f64, $R>(products, places),
+                _ if from == to => tasks::<$S, $S, $S>(products, places),
+                _ => return None,
+            }
+        };
+    }
     Some(match (from, to) {
+        (DType::S8, DType::S32) => small!(i8, i32),
+        (DType::U8, DType::S32) => small!(u8, i32),
+        (DType::S16, DType::S32) => small!(i16, i32),
+        (DType::U16, DType::S32) => small!(u16, i32),
+        (DType::S8, DType::S8) => small!(i8, i8),
+        (DType::U8, DType::U8) => small!(u8, u8),
+        (DType::S16, DType::S16) => small!(i16, i16),
+        (DType::U16, DType::U16) => small!(u16, u16),
         (DType::F16, DType::F16) => tasks::<f16, f32, f16>(products, places),
         (DType::BF16, DType::BF16) => tasks::<bf16, f32, bf16>(products, places),
         (DType::F16, DType::F32) => tasks::<f16, f32, f32>(products, places),

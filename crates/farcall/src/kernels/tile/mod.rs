@@ -36,6 +36,7 @@ use super::pair::Formula;
 use super::part::{Part, Parts};
 use super::reduce::{self, Accumulator, Combine};
 use program::Program;
+pub(super) use walk::splat;
 use walk::{Iota, Walk};
 
 /// Elements of a row from which on it pays to repeat an element for each row apart.

@@ -15,7 +15,7 @@ const MAX_AXES: usize = 8;
 ///
 /// # Safety
 /// An element of this size can be read, and `n` of them written.
-pub(super) unsafe fn splat(from: *const u8, to: *mut u8, size: usize, n: usize) {
+pub(in super::super) unsafe fn splat(from: *const u8, to: *mut u8, size: usize, n: usize) {
     let done = by_size!(size, T => {
         // SAFETY: the caller's promise; elements of these sizes need no other alignment than they have.
         let value = unsafe { from.cast::<T>().read_unaligned() };
@@ -89,20 +89,50 @@ unsafe fn walk<T: Copy>(walk: &Walk, from: *const u8, to: *mut u8, start: usize,
     }
     let (mut column, mut written) = (start % inner, 0);
     while written < len {
+        // The rest of a line, or as many whole ones as there are along the next axis.
         let run = (inner - column).min(len - written);
-        // SAFETY: elements of one line of the operand, and of the tile.
-        unsafe { line(from.add(base + column * step), *step, to.add(written), run) };
-        written += run;
+        let next = outer.last().zip(index.last()).filter(|_| run == *inner);
+        let (lines, stride) =
+            next.map_or((1, 0), |((size, stride), i)| ((size - i).min((len - written) / inner), *stride));
+        // SAFETY: elements of lines of the operand, and of the tile.
+        unsafe {
+            let (from, to) = (from.add(base + column * step), to.add(written));
+            if stride == 0 {
+                line(from, *step, to, run);
+                repeat(to, run, (lines - 1) * run);
+            } else {
+                for i in 0..lines {
+                    line(from.add(i * stride), *step, to.add(i * run), run);
+                }
+            }
+        }
+        written += lines * run;
         column = 0;
+        let mut steps = lines;
         for (i, (size, stride)) in index.iter_mut().zip(outer).rev() {
-            *i += 1;
-            base += stride;
+            *i += steps;
+            base += steps * stride;
             if *i < *size {
                 break;
             }
             base -= size * stride;
-            *i = 0;
+            (*i, steps) = (0, 1);
         }
+    }
+}
+
+/// Writes so many more elements behind `n` ones, which they repeat.
+///
+/// # Safety
+/// The elements are there; those behind them can be written.
+unsafe fn repeat<T: Copy>(first: *mut T, n: usize, more: usize) {
+    let (mut written, end) = (n, n + more);
+    while written < end {
+        // All that is there once more, which is a multiple of `n` elements until the last time.
+        let run = written.min(end - written);
+        // SAFETY: the caller's promise; what is written is behind what is read.
+        unsafe { std::ptr::copy_nonoverlapping(first, first.add(written), run) };
+        written += run;
     }
 }
 

@@ -1,0 +1,385 @@
+//! Functions of complex numbers, computed in `f64`: ordinary arguments by a short formula that the compiler can turn into
+//! vector instructions, others by the evaluator's functions, which know infinities, NaNs, zeros and overflow.
+
+use std::ops::{Add, Mul, Neg, Sub};
+
+use farcall_ir::DType;
+use farcall_ir::eval::complex as exact;
+use farcall_ir::op::{Binary, Compare, Direction, Unary};
+use half::{bf16, f16};
+use num_complex::Complex;
+
+use super::halves::Half;
+use super::map::{Work, map1, map1_near, map2, map2_near};
+use super::math;
+use super::number::Number;
+
+type C = Complex<f64>;
+
+/// Real and imaginary part.
+trait Part:
+    Copy
+    + Send
+    + Sync
+    + Neg<Output = Self>
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + 'static
+{
+    const ONE: Self;
+    /// The same number; where the processor flushes subnormal ones, zero for them. `one` is one, but the compiler does not know.
+    fn wide(self, one: Self) -> f64;
+    fn narrow(x: f64, one: f64) -> Self;
+    /// Functions as exact as the type asks for.
+    fn exp(x: f64) -> f64;
+    fn sin_cos(x: f64) -> (f64, f64);
+    /// The logarithm of a positive, normal number.
+    fn ln(x: f64) -> f64;
+    /// Of a number from -¾ to 2.
+    fn ln_1p(x: f64) -> f64;
+}
+
+impl Part for f32 {
+    const ONE: f32 = 1.0;
+    #[inline(always)]
+    fn wide(self, _: f32) -> f64 {
+        self.into()
+    }
+    #[inline(always)]
+    fn narrow(x: f64, _: f64) -> f32 {
+        x as f32
+    }
+    #[inline(always)]
+    fn exp(x: f64) -> f64 {
+        math::exp64(x)
+    }
+    #[inline(always)]
+    fn sin_cos(x: f64) -> (f64, f64) {
+        math::sin_cos64(x)
+    }
+    #[inline(always)]
+    fn ln(x: f64) -> f64 {
+        math::ln64(x)
+    }
+    #[inline(always)]
+    fn ln_1p(x: f64) -> f64 {
+        let y = 1.0 + x;
+        math::ln64(y) + (x - (y - 1.0)) / y
+    }
+}
+
+impl Part for f64 {
+    const ONE: f64 = 1.0;
+    #[inline(always)]
+    fn wide(self, one: f64) -> f64 {
+        self * one
+    }
+    #[inline(always)]
+    fn narrow(x: f64, one: f64) -> f64 {
+        x * one
+    }
+    #[inline(always)]
+    fn exp(x: f64) -> f64 {
+        math::double::exp(x)
+    }
+    #[inline(always)]
+    fn sin_cos(x: f64) -> (f64, f64) {
+        math::double::sin_cos(x)
+    }
+    #[inline(always)]
+    fn ln(x: f64) -> f64 {
+        math::double::ln(x)
+    }
+    #[inline(always)]
+    fn ln_1p(x: f64) -> f64 {
+        math::double::ln_1p(x)
+    }
+}
+
+/// As written: no special treatment of infinities.
+#[inline(always)]
+fn product<T: Part>(x: Complex<T>, y: Complex<T>) -> Complex<T> {
+    Complex::new(x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re)
+}
+
+/// Squares of such numbers, their sums and quotients are normal numbers.
+#[inline(always)]
+fn ordinary(z: C) -> bool {
+    let largest = larger(z.re.abs(), z.im.abs());
+    largest > 1e-70 && largest < 1e70 && z.re.abs() < 1e70 && z.im.abs() < 1e70
+}
+
+#[inline(always)]
+fn larger(x: f64, y: f64) -> f64 {
+    if x > y { x } else { y }
+}
+
+/// Of these parts, exponential, sine and cosine neither overflow nor lose digits.
+#[inline(always)]
+fn moderate(exponent: f64, angle: f64) -> bool {
+    exponent.abs() < 700.0 && angle.abs() <= math::double::MAX_ANGLE
+}
+
+#[inline(always)]
+fn divide(a: C, b: C) -> C {
+    let inverse = 1.0 / (b.re * b.re + b.im * b.im);
+    C::new((a.re * b.re + a.im * b.im) * inverse, (a.im * b.re - a.re * b.im) * inverse)
+}
+
+#[inline(always)]
+fn abs(z: C) -> f64 {
+    (z.re * z.re + z.im * z.im).sqrt()
+}
+
+#[inline(always)]
+fn exp<T: Part>(z: C) -> C {
+    let (e, (s, c)) = (T::exp(z.re), T::sin_cos(z.im));
+    C::new(e * c, e * s)
+}
+
+#[inline(always)]
+fn log<T: Part>(z: C) -> C {
+    let (a, b) = (larger(z.re.abs(), z.im.abs()), if z.re.abs() > z.im.abs() { z.im } else { z.re });
+    let (high, low) = (a * a, b * b);
+    // Near 1, the sum less one, with what rounding has taken from the squares.
+    let sum = high + low;
+    let first = high - 1.0;
+    let less = first + low;
+    let lost = (low - (less - first)) + a.mul_add(a, -high) + b.mul_add(b, -low);
+    let near = T::ln_1p(less + lost);
+    let far = T::ln(sum);
+    C::new(0.5 * if sum > 0.5 && sum < 2.0 { near } else { far }, z.im.atan2(z.re))
+}
+
+#[inline(always)]
+fn sqrt(z: C) -> C {
+    let t = ((z.re.abs() + abs(z)) * 0.5).sqrt();
+    let other = z.im.abs() / (2.0 * t);
+    let (re, im) = if z.re >= 0.0 { (t, other) } else { (other, t) };
+    C::new(re, im.copysign(z.im))
+}
+
+/// Sine, with the angle as the real part.
+#[inline(always)]
+fn sin<T: Part>(z: C) -> C {
+    let (s, c) = T::sin_cos(z.re);
+    C::new(s * z.im.cosh(), c * z.im.sinh())
+}
+
+#[inline(always)]
+fn cos<T: Part>(z: C) -> C {
+    let (s, c) = T::sin_cos(z.re);
+    C::new(c * z.im.cosh(), -(s * z.im.sinh()))
+}
+
+/// Kahan's CTANH.
+#[inline(always)]
+fn tanh(z: C) -> C {
+    let t = z.im.tan();
+    let (beta, s) = (1.0 + t * t, z.re.sinh());
+    let rho = (1.0 + s * s).sqrt();
+    let denominator = 1.0 + beta * s * s;
+    C::new(beta * rho * s / denominator, t / denominator)
+}
+
+#[inline(always)]
+fn times_i(z: C) -> C {
+    C::new(-z.im, z.re)
+}
+
+#[inline(always)]
+fn minus_i(z: C) -> C {
+    C::new(z.im, -z.re)
+}
+
+/// A unary operation on complex elements.
+pub(super) fn unary(op: Unary, dtype: DType) -> Option<Work> {
+    match dtype {
+        DType::C64 => unary_of::<f32>(op),
+        DType::C128 => unary_of::<f64>(op),
+        _ => None,
+    }
+}
+
+fn unary_of<T: Part>(op: Unary) -> Option<Work> {
+    let (one, one64) = (std::hint::black_box(T::ONE), std::hint::black_box(1.0));
+    let wide = move |z: Complex<T>| C::new(z.re.wide(one), z.im.wide(one));
+    let narrow = move |z: C| Complex::new(T::narrow(z.re, one64), T::narrow(z.im, one64));
+    // By the evaluator's function, of which is known that there is one.
+    let exactly = move |z: Complex<T>| {
+        narrow(exact::unary(op, wide(z)).map_or(C::new(f64::NAN, f64::NAN), |value| value.as_complex()))
+    };
+    macro_rules! function {
+        ($f:expr, $z:ident => $near:expr) => {
+            map1_near::<Complex<T>, Complex<T>>(
+                move |z| narrow($f(wide(z))),
+                move |z| {
+                    let $z = wide(z);
+                    $near
+                },
+                exactly,
+            )
+        };
+    }
+    Some(match op {
+        Unary::Real => map1::<Complex<T>, T>(|z| z.re),
+        Unary::Imag => map1::<Complex<T>, T>(|z| z.im),
+        Unary::Conj => map1::<Complex<T>, Complex<T>>(|z| Complex::new(z.re, -z.im)),
+        Unary::Negate => map1::<Complex<T>, Complex<T>>(|z| Complex::new(-z.re, -z.im)),
+        Unary::Abs => map1_near::<Complex<T>, T>(
+            move |z| T::narrow(abs(wide(z)), one64),
+            move |z| ordinary(wide(z)),
+            move |z| T::narrow(wide(z).re.hypot(wide(z).im), one64),
+        ),
+        Unary::IsFinite => {
+            map1::<Complex<T>, u8>(move |z| u8::from(wide(z).re.is_finite() && wide(z).im.is_finite()))
+        }
+        Unary::Square => map1::<Complex<T>, Complex<T>>(|z| product(z, z)),
+        Unary::Exponential => function!(exp::<T>, z => moderate(z.re, z.im)),
+        Unary::Log => function!(log::<T>, z => ordinary(z)),
+        Unary::Sqrt => function!(sqrt, z => ordinary(z)),
+        Unary::Rsqrt => function!(|z| divide(C::new(1.0, 0.0), sqrt(z)), z => ordinary(z)),
+        Unary::Sign => function!(|z: C| z * (1.0 / abs(z)), z => ordinary(z)),
+        Unary::Sine => function!(sin::<T>, z => moderate(z.im, z.re)),
+        Unary::Cosine => function!(cos::<T>, z => moderate(z.im, z.re)),
+        Unary::Sinh => function!(|z| minus_i(sin::<T>(times_i(z))), z => moderate(z.re, z.im)),
+        Unary::Cosh => function!(|z| cos::<T>(times_i(z)), z => moderate(z.re, z.im)),
+        Unary::Tanh => function!(tanh, z => z.re.abs() < 20.0 && z.im.is_finite()),
+        Unary::Tan | Unary::ChloTan => {
+            function!(|z| minus_i(tanh(times_i(z))), z => z.im.abs() < 20.0 && z.re.is_finite())
+        }
+        Unary::Logistic => function!(
+            |z: C| divide(C::new(1.0, 0.0), exp::<T>(-z) + 1.0),
+            // Far from the poles, which are at ±πi, ±3πi, …
+            z => z.re.abs() < 100.0 && z.im.abs() < 3.0
+        ),
+        Unary::ExponentialMinusOne => function!(
+            |z: C| {
+                let half = (z.im * 0.5).sin();
+                C::new(z.re.exp_m1() * z.im.cos() - 2.0 * half * half, z.re.exp() * z.im.sin())
+            },
+            z => moderate(z.re, z.im)
+        ),
+        _ => {
+            exact::unary(op, C::new(0.5, 0.5))?;
+            map1::<Complex<T>, Complex<T>>(exactly)
+        }
+    })
+}
+
+/// A binary operation on pairs of complex elements.
+pub(super) fn binary(op: Binary, dtype: DType) -> Option<Work> {
+    match dtype {
+        DType::C64 => binary_of::<f32>(op),
+        DType::C128 => binary_of::<f64>(op),
+        _ => None,
+    }
+}
+
+fn binary_of<T: Part>(op: Binary) -> Option<Work> {
+    exact::binary(op, C::new(0.5, 0.5), C::new(0.5, 0.5))?;
+    let (one, one64) = (std::hint::black_box(T::ONE), std::hint::black_box(1.0));
+    let wide = move |z: Complex<T>| C::new(z.re.wide(one), z.im.wide(one));
+    let narrow = move |z: C| Complex::new(T::narrow(z.re, one64), T::narrow(z.im, one64));
+    let exactly = move |x, y| narrow(exact::binary(op, x, y).unwrap_or(C::new(f64::NAN, f64::NAN)));
+    Some(match op {
+        Binary::Add => {
+            map2::<Complex<T>, Complex<T>, Complex<T>>(|x, y| Complex::new(x.re + y.re, x.im + y.im))
+        }
+        Binary::Subtract => {
+            map2::<Complex<T>, Complex<T>, Complex<T>>(|x, y| Complex::new(x.re - y.re, x.im - y.im))
+        }
+        Binary::Multiply => map2::<Complex<T>, Complex<T>, Complex<T>>(product),
+        Binary::Divide => map2_near::<Complex<T>, Complex<T>>(
+            move |x, y| narrow(divide(wide(x), wide(y))),
+            move |x, y| {
+                let (x, y) = (wide(x), wide(y));
+                ordinary(y) && x.re.abs() < 1e70 && x.im.abs() < 1e70
+            },
+            move |x, y| exactly(wide(x), wide(y)),
+        ),
+        Binary::Power if size_of::<T>() == 4 => map2_near::<Complex<T>, Complex<T>>(
+            move |x, y| {
+                let (l, y) = (log::<T>(wide(x)), wide(y));
+                let re = math::within(y.re * l.re - y.im * l.im, -700.0, 700.0);
+                narrow(exp::<T>(C::new(re, y.re * l.im + y.im * l.re)))
+            },
+            move |x, y| {
+                let y = wide(y);
+                // What `log` gives is below 200.
+                let small = y.re.abs() < 1e4 && y.im.abs() < 1e4;
+                ordinary(wide(x)) && small && (y.im != 0.0 || (y.re != 0.0 && y.re != 1.0))
+            },
+            move |x, y| exactly(wide(x), wide(y)),
+        ),
+        _ => map2::<Complex<T>, Complex<T>, Complex<T>>(move |x, y| exactly(wide(x), wide(y))),
+    })
+}
+
+/// Compares pairs of complex elements, which are equal or not.
+pub(super) fn compare(c: Compare, dtype: DType) -> Option<Work> {
+    fn of<T: Part>(wanted: bool) -> Work {
+        let one = std::hint::black_box(T::ONE);
+        let part = move |x: T, y: T| x.wide(one) == y.wide(one);
+        map2::<Complex<T>, Complex<T>, u8>(move |x, y| {
+            u8::from((part(x.re, y.re) & part(x.im, y.im)) == wanted)
+        })
+    }
+    let wanted = match c.direction {
+        Direction::Eq => true,
+        Direction::Ne => false,
+        _ => return None,
+    };
+    match dtype {
+        DType::C64 => Some(of::<f32>(wanted)),
+        DType::C128 => Some(of::<f64>(wanted)),
+        _ => None,
+    }
+}
+
+/// Converts elements, where one of the types is complex: the imaginary part of a real number is zero; that of a complex one
+/// goes.
+pub(super) fn convert(from: DType, to: DType) -> Option<Work> {
+    // Where subnormal numbers are flushed, the multiplications do that.
+    let (one, one64) = (f32::opaque_one(), f64::opaque_one());
+    macro_rules! to {
+        ($s:ty, $x:ident => $re:expr, $im:expr) => {
+            Some(match to {
+                DType::C64 => map1::<$s, Complex<f32>>(move |$x| Complex::new($re as f32, $im as f32)),
+                DType::C128 => map1::<$s, Complex<f64>>(move |$x| Complex::new($re as f64, $im as f64)),
+                DType::Pred => map1::<$s, u8>(move |$x| u8::from($re != Default::default())),
+                DType::S8 => map1::<$s, i8>(move |$x| $re as i8),
+                DType::S16 => map1::<$s, i16>(move |$x| $re as i16),
+                DType::S32 => map1::<$s, i32>(move |$x| $re as i32),
+                DType::S64 => map1::<$s, i64>(move |$x| $re as i64),
+                DType::U8 => map1::<$s, u8>(move |$x| $re as u8),
+                DType::U16 => map1::<$s, u16>(move |$x| $re as u16),
+                DType::U32 => map1::<$s, u32>(move |$x| $re as u32),
+                DType::U64 => map1::<$s, u64>(move |$x| $re as u64),
+                DType::F32 => map1::<$s, f32>(move |$x| $re as f32),
+                DType::F64 => map1::<$s, f64>(move |$x| $re as f64),
+                DType::F16 => map1::<$s, f16>(move |$x| f16::narrow64($re as f64)),
+                DType::BF16 => map1::<$s, bf16>(move |$x| bf16::narrow64($re as f64)),
+                _ => return None,
+            })
+        };
+    }
+    match from {
+        DType::Pred | DType::U8 => to!(u8, x => x, 0),
+        DType::S8 => to!(i8, x => x, 0),
+        DType::S16 => to!(i16, x => x, 0),
+        DType::S32 => to!(i32, x => x, 0),
+        DType::S64 => to!(i64, x => x, 0),
+        DType::U16 => to!(u16, x => x, 0),
+        DType::U32 => to!(u32, x => x, 0),
+        DType::U64 => to!(u64, x => x, 0),
+        DType::F16 => to!(f16, x => x.widen(), 0),
+        DType::BF16 => to!(bf16, x => x.widen() * one, 0),
+        DType::F32 => to!(f32, x => x * one, 0),
+        DType::F64 => to!(f64, x => x * one64, 0),
+        DType::C64 => to!(Complex<f32>, x => x.re * one, x.im * one),
+        DType::C128 => to!(Complex<f64>, x => x.re * one64, x.im * one64),
+        _ => None,
+    }
+}

@@ -1,0 +1,168 @@
+//! Functions of complex numbers, and conversions from and to floats, against the evaluator: ordinary numbers, those near places
+//! where digits can be lost, and NaNs, infinities, zeros of both signs and subnormal numbers.
+
+use farcall::ir::eval::Denormals;
+use farcall::ir::middle::pipeline::Pipeline;
+use farcall::ir::{DType, Literal, Scalar};
+use num_complex::Complex;
+
+#[path = "random/both.rs"]
+mod both;
+#[path = "fuzz/random.rs"]
+#[expect(dead_code, reason = "half of it is for structs")]
+mod random;
+
+use both::Both;
+use random::Random;
+
+const N: usize = 1000;
+
+/// A part of a number.
+fn part(r: &mut Random) -> f64 {
+    let sign = r.pick(&[1.0, -1.0]);
+    let fraction = r.next() as f64 / u64::MAX as f64;
+    sign * match r.below(40) {
+        0 => 0.0,
+        1 => f64::NAN,
+        2 => f64::INFINITY,
+        3 => 1e-42,
+        4 => 1e-310,
+        5 => 3e38 * fraction,
+        12 => 4e9 * fraction,
+        13 => 200.0 * fraction,
+        14 => r.pick(&[127.5, 128.0, 255.9, 32_768.0, 65_535.5, 2_147_483_647.0, 2_147_483_648.0]),
+        6 => 1.0,
+        7 => 1.0 + 1e-6 * fraction,
+        8 => std::f64::consts::PI,
+        9 => 100.0 * fraction,
+        10 => 1e-30 * fraction,
+        11 => 1e5 * fraction,
+        _ => 3.0 * fraction,
+    }
+}
+
+fn numbers(r: &mut Random, dtype: DType) -> Literal {
+    Literal::from_fn(dtype, [N], |_| match dtype {
+        _ if dtype.is_complex() => Scalar::Complex(Complex::new(part(r), part(r))),
+        DType::Pred => Scalar::Bool(r.below(2) == 0),
+        _ if dtype.is_float() => Scalar::Float(part(r)),
+        _ if dtype.is_signed_integer() => Scalar::Signed(r.next() as i64 >> r.below(64)),
+        _ => Scalar::Unsigned(r.next() >> r.below(64)),
+    })
+}
+
+/// The same class of numbers, or close to each other beside the absolute value of the whole, or to subnormal numbers.
+fn close(x: Complex<f64>, y: Complex<f64>, epsilon: f64) -> bool {
+    let least = if epsilon > 1e-10 { 3e-45 } else { 1e-323 };
+    let size = if y.re.is_finite() && y.im.is_finite() { y.re.abs().max(y.im.abs()) } else { 0.0 };
+    let part =
+        |x: f64, y: f64| (x.is_nan() && y.is_nan()) || x == y || (x - y).abs() <= epsilon * size + least;
+    part(x.re, y.re) && part(x.im, y.im)
+}
+
+/// Runs an operation in both; no part of it by the reference.
+fn check(op: &str, operands: &[DType], result: DType, r: &mut Random, epsilon: f64) {
+    let ty = |dtype: DType| format!("tensor<{N}x{}>", dtype.mlir());
+    let args: Vec<String> = operands.iter().enumerate().map(|(i, d)| format!("%{i}: {}", ty(*d))).collect();
+    let names: Vec<String> = (0..operands.len()).map(|i| format!("%{i}")).collect();
+    let types: Vec<String> = operands.iter().map(|d| ty(*d)).collect();
+    let (args, names, types, result) = (args.join(", "), names.join(", "), types.join(", "), ty(result));
+    let program = format!(
+        "func.func @main({args}) -> {result} {{
+  %r = {op}({names}) : ({types}) -> {result}
+  return %r : {result}
+}}"
+    );
+    let inputs: Vec<Literal> = operands.iter().map(|d| numbers(r, *d)).collect();
+    for denormals in [Denormals::Ieee, Denormals::Flush] {
+        let both = Both::run(&program, &inputs, denormals, Pipeline::default());
+        assert_eq!(both.thunks("reference"), 0, "{program}{}", both.executable.plan());
+        for (found, wanted) in both.results() {
+            for i in 0..N {
+                let (x, y) = (found.get(i).as_complex(), wanted.get(i).as_complex());
+                // Products are computed in the type's precision, as XLA does it, where terms may overflow.
+                let product = op.contains("multiply") || op.contains("square");
+                let overflows = product && !(y.re.abs().max(y.im.abs()) < 1e38);
+                assert!(
+                    overflows || close(x, y, epsilon),
+                    "{op}, {denormals:?}: {x:e}, not {y:e}, of {:?}",
+                    inputs.iter().map(|input| input.get(i)).collect::<Vec<_>>()
+                );
+            }
+        }
+    }
+}
+
+/// Relative to a number's size: rounding, and for `f64` the mathematics library.
+fn epsilon(dtype: DType) -> f64 {
+    if dtype == DType::C64 { 1.5e-7 } else { 1e-14 }
+}
+
+#[test]
+fn functions() {
+    let mut r = Random::new(1);
+    let unary = [
+        "negate",
+        "exponential",
+        "exponential_minus_one",
+        "log",
+        "log_plus_one",
+        "sqrt",
+        "rsqrt",
+        "cbrt",
+        "sign",
+        "sine",
+        "cosine",
+        "tan",
+        "tanh",
+        "logistic",
+    ];
+    let binary = ["add", "subtract", "multiply", "divide", "power", "atan2"];
+    let chlo = ["sinh", "cosh", "asin", "acos", "atan", "asinh", "acosh", "atanh", "square", "conj"];
+    for (dtype, real) in [(DType::C64, DType::F32), (DType::C128, DType::F64)] {
+        let epsilon = epsilon(dtype);
+        for _ in 0..4 {
+            for op in unary {
+                check(&format!("\"stablehlo.{op}\""), &[dtype], dtype, &mut r, epsilon);
+            }
+            for op in chlo {
+                check(&format!("\"chlo.{op}\""), &[dtype], dtype, &mut r, epsilon);
+            }
+            for op in binary {
+                check(&format!("\"stablehlo.{op}\""), &[dtype; 2], dtype, &mut r, epsilon);
+            }
+            for op in ["abs", "real", "imag"] {
+                check(&format!("\"stablehlo.{op}\""), &[dtype], real, &mut r, epsilon);
+            }
+        }
+    }
+}
+
+#[test]
+fn conversions() {
+    let mut r = Random::new(2);
+    let all = [
+        DType::Pred,
+        DType::S8,
+        DType::U8,
+        DType::S16,
+        DType::S32,
+        DType::S64,
+        DType::U16,
+        DType::U64,
+        DType::F16,
+        DType::BF16,
+        DType::F32,
+        DType::F64,
+        DType::C64,
+        DType::C128,
+    ];
+    for from in all {
+        for to in all {
+            let complex = from.is_complex() || to.is_complex();
+            if complex || from.is_float() || matches!(to, DType::F16 | DType::BF16) {
+                check("\"stablehlo.convert\"", &[from], to, &mut r, 0.0);
+            }
+        }
+    }
+}
