@@ -123,8 +123,8 @@ fn moderate(exponent: f64, angle: f64) -> bool {
 
 #[inline(always)]
 fn divide(a: C, b: C) -> C {
-    let inverse = 1.0 / (b.re * b.re + b.im * b.im);
-    C::new((a.re * b.re + a.im * b.im) * inverse, (a.im * b.re - a.re * b.im) * inverse)
+    let norm = b.re * b.re + b.im * b.im;
+    C::new((a.re * b.re + a.im * b.im) / norm, (a.im * b.re - a.re * b.im) / norm)
 }
 
 #[inline(always)]
@@ -240,7 +240,7 @@ fn unary_of<T: Part>(op: Unary) -> Option<Work> {
         Unary::Log => function!(log::<T>, z => ordinary(z)),
         Unary::Sqrt => function!(sqrt, z => ordinary(z)),
         Unary::Rsqrt => function!(|z| divide(C::new(1.0, 0.0), sqrt(z)), z => ordinary(z)),
-        Unary::Sign => function!(|z: C| z * (1.0 / abs(z)), z => ordinary(z)),
+        Unary::Sign => function!(|z: C| z / abs(z), z => ordinary(z)),
         Unary::Sine => function!(sin::<T>, z => moderate(z.im, z.re)),
         Unary::Cosine => function!(cos::<T>, z => moderate(z.im, z.re)),
         Unary::Sinh => function!(|z| minus_i(sin::<T>(times_i(z))), z => moderate(z.re, z.im)),

@@ -209,7 +209,7 @@ fn unary(op: Unary, dtype: DType) -> Option<Work> {
         Unary::Ceil => float!(x => (x * one).ceil(), (x * one64).ceil()),
         Unary::Cosine => angle!(x => math::cos(x), x.cos(), double::cos(x)),
         Unary::Exponential => flushing!(x => math::exp(x), double::exp(x)),
-        Unary::ExponentialMinusOne => flushing!(x => math::exp_m1(x), x.exp_m1()),
+        Unary::ExponentialMinusOne => flushing!(x => math::exp_m1(x), double::exp_m1(x)),
         Unary::Floor => float!(x => (x * one).floor(), (x * one64).floor()),
         Unary::Log => function!(x => math::ln(x), double::ln(x)),
         Unary::LogPlusOne => function!(x => math::ln_1p(x), double::ln_1p(x)),
@@ -220,7 +220,7 @@ fn unary(op: Unary, dtype: DType) -> Option<Work> {
         Unary::Sine => angle!(x => math::sin(x), x.sin(), double::sin(x)),
         Unary::Sqrt => float!(x => x.sqrt()),
         Unary::Tan | Unary::ChloTan => angle!(x => math::tan(x), x.tan(), x.tan()),
-        Unary::Tanh => flushing!(x => math::tanh(x), x.tanh()),
+        Unary::Tanh => flushing!(x => math::tanh(x), double::tanh(x)),
         Unary::Acos => function!(x => x.acos()),
         // The standard library's formulas for these three lose digits near zero.
         // (Below -1, `acoshf` gives a number.)

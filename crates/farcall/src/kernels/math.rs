@@ -330,7 +330,7 @@ pub(super) fn pow(x: f32, y: f32) -> f32 {
     exp64(within(f64::from(y) * ln64(f64::from(x)), -150.0, 90.0)) as f32
 }
 
-/// Functions of `f64`, within 1.5 units in the last place.
+/// Functions of `f64`, within two units in the last place.
 pub(super) mod double {
     use super::{LOG2_E, ROUND};
 
@@ -426,6 +426,29 @@ pub(super) mod double {
         (p + 1.0) * two_to_the(half) * two_to_the(k.wrapping_sub(half))
     }
 
+    /// eˣ - 1
+    #[inline(always)]
+    pub(in super::super) fn exp_m1(x: f64) -> f64 {
+        let (p, k) = exp_parts(within(x, -40.0, 710.0));
+        // Half of the power, which may be more than the largest number.
+        let half = two_to_the(k.wrapping_sub(1));
+        (2.0 * half.mul_add(p, half - 0.5)).copysign(x)
+    }
+
+    #[inline(always)]
+    pub(in super::super) fn tanh(x: f64) -> f64 {
+        // At 22, it is 1. NaN stays NaN.
+        let a = x.abs();
+        let (p, k) = exp_parts(2.0 * if a > 22.0 { 22.0 } else { a });
+        // e²ᵃ - 1
+        let power = two_to_the(k);
+        let m = power.mul_add(p, power - 1.0);
+        let y = m / (m + 2.0);
+        // The same, less sensitive to what the quotient has lost while it is small.
+        let small = (-0.5 * m).mul_add(y, 0.5 * m);
+        (if a < 0.36 { small } else { y }).copysign(x)
+    }
+
     /// ln x
     #[inline(always)]
     pub(in super::super) fn ln(x: f64) -> f64 {
@@ -519,8 +542,10 @@ pub(super) mod tests {
     #[test]
     fn functions_of_f64_are_close() {
         type Function = fn(f64) -> f64;
-        let all: [(&str, Function, Function, f64); 5] = [
+        let all: [(&str, Function, Function, f64); 7] = [
             ("exp", double::exp, libm::exp, f64::INFINITY),
+            ("exp_m1", double::exp_m1, libm::expm1, f64::INFINITY),
+            ("tanh", double::tanh, libm::tanh, f64::INFINITY),
             ("ln", double::ln, libm::log, f64::INFINITY),
             ("ln_1p", double::ln_1p, libm::log1p, f64::INFINITY),
             ("sin", double::sin, libm::sin, double::MAX_ANGLE),

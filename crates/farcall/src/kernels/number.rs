@@ -78,9 +78,12 @@ macro_rules! quotient {
         if $b == 0 { !0 } else { $a.wrapping_div($b) }
     };
     ($f:ident, $a:expr, $b:expr, $t:ident) => {{
-        let quotient = ($a as $f / $b as $f) as $t;
         // The smallest number has no opposite.
-        let quotient = if $t::MIN != 0 && $b == !0 { $a.wrapping_neg() } else { quotient };
+        let opposite = $t::MIN != 0 && $b == !0;
+        let by = if opposite || $b == 0 { 1 } else { $b };
+        // SAFETY: a quotient by another number than 0 and -1 is one of the type's.
+        let quotient = unsafe { ($a as $f / by as $f).to_int_unchecked::<$t>() };
+        let quotient = if opposite { $a.wrapping_neg() } else { quotient };
         if $b == 0 { !0 } else { quotient }
     }};
 }
