@@ -38,6 +38,8 @@ trait Part:
     fn ln(x: f64) -> f64;
     /// Of a number from -¾ to 2.
     fn ln_1p(x: f64) -> f64;
+    /// Of numbers that are finite, and not both zero.
+    fn atan2(y: f64, x: f64) -> f64;
 }
 
 impl Part for f32 {
@@ -67,6 +69,10 @@ impl Part for f32 {
         let y = 1.0 + x;
         math::ln64(y) + (x - (y - 1.0)) / y
     }
+    #[inline(always)]
+    fn atan2(y: f64, x: f64) -> f64 {
+        math::atan2_64(y, x)
+    }
 }
 
 impl Part for f64 {
@@ -94,6 +100,10 @@ impl Part for f64 {
     #[inline(always)]
     fn ln_1p(x: f64) -> f64 {
         math::double::ln_1p(x)
+    }
+    #[inline(always)]
+    fn atan2(y: f64, x: f64) -> f64 {
+        y.atan2(x)
     }
 }
 
@@ -149,7 +159,7 @@ fn log<T: Part>(z: C) -> C {
     let lost = (low - (less - first)) + a.mul_add(a, -high) + b.mul_add(b, -low);
     let near = T::ln_1p(less + lost);
     let far = T::ln(sum);
-    C::new(0.5 * if sum > 0.5 && sum < 2.0 { near } else { far }, z.im.atan2(z.re))
+    C::new(0.5 * if sum > 0.5 && sum < 2.0 { near } else { far }, T::atan2(z.im, z.re))
 }
 
 #[inline(always)]

@@ -231,7 +231,7 @@ fn unary(op: Unary, dtype: DType) -> Option<Work> {
         Unary::Asinh => function!(x => libm::asinhf(x), libm::asinh(x)),
         Unary::Atanh => function!(x => libm::atanhf(x), libm::atanh(x)),
         Unary::Asin => function!(x => x.asin()),
-        Unary::Atan => function!(x => x.atan()),
+        Unary::Atan => function!(x => math::atan(x), x.atan()),
         // By CHLO's formulas in `f32`, whose rounding errors known answers hold.
         Unary::Cosh => function!(x => half_exp(x) + half_exp(-x), x.cosh()),
         Unary::Sinh => function!(
@@ -317,7 +317,14 @@ fn binary(op: Binary, dtype: DType) -> Option<Work> {
             let (one, one64) = (f32::opaque_one(), f64::opaque_one());
             let narrow = move |x: f32, y: f32| (x * one).atan2(y * one) * one;
             Some(match dtype {
-                DType::F32 => map2::<f32, f32, f32>(narrow),
+                DType::F32 => map2_near::<f32, f32>(
+                    move |y, x| math::atan2(y * one, x * one) * one,
+                    move |y, x| {
+                        let largest = (y * one).abs().max((x * one).abs());
+                        largest > 0.0 && largest < f32::INFINITY && !(y + x).is_nan()
+                    },
+                    narrow,
+                ),
                 DType::F64 => map2::<f64, f64, f64>(move |x, y| (x * one64).atan2(y * one64) * one64),
                 DType::F16 => map2::<f16, f16, f16>(move |x, y| f16::narrow(narrow(x.widen(), y.widen()))),
                 DType::BF16 => {

@@ -1,7 +1,7 @@
 //! Elementary functions of `f32` that the compiler can turn into vector instructions.
 //!
 //! Exponentials and logarithms are computed in `f32` with fused multiply-add, within two units in the last place,
-//! subnormal results included. Angles and powers are computed in `f64` and rounded once at the end, so that
+//! subnormal results included. Angles, functions of angles, and powers are computed in `f64` and rounded once at the end, so that
 //! approximations of a relative error of 10⁻⁹ give results within 0.51 units. None of them has branches, and the bits are
 //! the same with all instructions: multiply-add is fused wherever it is written, and nowhere else. Where subnormal
 //! numbers are flushed, exponentials and what is made of them flush them, too; other functions read bits.
@@ -324,6 +324,51 @@ pub(super) fn tan(x: f32) -> f32 {
     (up / down) as f32
 }
 
+/// Taylor's series of atan(t) / t by `t²`.
+const ATAN: [f64; 14] = [
+    1.0,
+    -1.0 / 3.0,
+    1.0 / 5.0,
+    -1.0 / 7.0,
+    1.0 / 9.0,
+    -1.0 / 11.0,
+    1.0 / 13.0,
+    -1.0 / 15.0,
+    1.0 / 17.0,
+    -1.0 / 19.0,
+    1.0 / 21.0,
+    -1.0 / 23.0,
+    1.0 / 25.0,
+    -1.0 / 27.0,
+];
+
+/// The angle of a finite vector that is not zero (`y` may be infinite if `x` is not), within a relative error of 10⁻¹¹.
+#[inline(always)]
+pub(super) fn atan2_64(y: f64, x: f64) -> f64 {
+    use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
+    let (a, b) = (y.abs(), x.abs());
+    let (small, large) = if a < b { (a, b) } else { (b, a) };
+    let t = small / large;
+    // Above tan(π/8), as the difference from π/4.
+    let far = t > 0.414_213_562_373_095;
+    let u = if far { (t - 1.0) / (t + 1.0) } else { t };
+    let p = u * polynomial(&ATAN, u * u);
+    let angle = if far { p + FRAC_PI_4 } else { p };
+    let angle = if a > b { FRAC_PI_2 - angle } else { angle };
+    let angle = if x < 0.0 { PI - angle } else { angle };
+    angle.copysign(y)
+}
+
+#[inline(always)]
+pub(super) fn atan2(y: f32, x: f32) -> f32 {
+    atan2_64(y.into(), x.into()) as f32
+}
+
+#[inline(always)]
+pub(super) fn atan(x: f32) -> f32 {
+    atan2(x, 1.0)
+}
+
 /// `xʸ` for finite `x` above zero and finite `y`.
 #[inline(always)]
 pub(super) fn pow(x: f32, y: f32) -> f32 {
@@ -634,6 +679,16 @@ pub(super) mod tests {
         worst("sin", sin, libm::sin, angle, 0.52);
         worst("cos", cos, libm::cos, angle, 0.52);
         worst("tan", tan, libm::tan, angle, 0.52);
+        worst("atan", atan, libm::atan, all, 0.52);
+        worst("atan2 of 3", |x| atan2(3.0, x), |x| libm::atan2(3.0, x), |x| x.is_finite(), 0.52);
+        worst(
+            "atan2 of -1e-3",
+            |x| atan2(-1e-3, x),
+            |x| libm::atan2((-1e-3f32).into(), x),
+            |x| x.is_finite(),
+            0.52,
+        );
+        worst("atan2 to -2", |y| atan2(y, -2.0), |y| libm::atan2(y, -2.0), |y| y.is_finite(), 0.52);
         worst("pow 1.5", |x| pow(x, 1.5), |x| libm::pow(x, 1.5), |x| x > 0.0 && x.is_finite(), 0.52);
         worst("pow -7", |x| pow(x, -7.0), |x| libm::pow(x, -7.0), |x| x > 0.0 && x.is_finite(), 0.52);
         worst("1.0001^", |x| pow(1.0001, x), |x| libm::pow(f64::from(1.0001f32), x), |x| x.is_finite(), 0.52);
