@@ -166,3 +166,34 @@ fn conversions() {
         }
     }
 }
+
+#[test]
+fn sums_and_products() {
+    let mut r = Random::new(4);
+    for dtype in [DType::C64, DType::C128] {
+        let mut near_one = |dims: &[usize]| {
+            let mut part = || (r.below(1000) as f64 - 500.0) / 1000.0;
+            Literal::from_fn(dtype, dims, |_| Scalar::Complex(Complex::new(0.75 + part(), part())))
+        };
+        for (dim, kept) in [(0, 20), (1, 37)] {
+            let inputs = [near_one(&[37, 20]), near_one(&[])];
+            for op in ["add", "multiply"] {
+                let t = dtype.mlir();
+                let program = format!(
+                    "func.func @main(%x: tensor<37x20x{t}>, %i: tensor<{t}>) -> tensor<{kept}x{t}> {{
+  %r = stablehlo.reduce(%x init: %i) applies stablehlo.{op} across dimensions = [{dim}]
+    : (tensor<37x20x{t}>, tensor<{t}>) -> tensor<{kept}x{t}>
+  return %r : tensor<{kept}x{t}>
+}}"
+                );
+                let both = Both::run(&program, &inputs, Denormals::Ieee, Pipeline::default());
+                for (found, wanted) in both.results() {
+                    for i in 0..kept {
+                        let (x, y) = (found.get(i).as_complex(), wanted.get(i).as_complex());
+                        assert!(close(x, y, 20.0 * epsilon(dtype)), "{op}, {i}: {x}, not {y}\n{program}");
+                    }
+                }
+            }
+        }
+    }
+}

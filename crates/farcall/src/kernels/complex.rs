@@ -113,7 +113,7 @@ fn product<T: Part>(x: Complex<T>, y: Complex<T>) -> Complex<T> {
     Complex::new(x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re)
 }
 
-/// Squares of such numbers, their sums and quotients are normal numbers.
+/// The larger part has a square that is a normal number, and so has the sum of both squares.
 #[inline(always)]
 fn ordinary(z: C) -> bool {
     let largest = larger(z.re.abs(), z.im.abs());
@@ -304,8 +304,10 @@ fn binary_of<T: Part>(op: Binary) -> Option<Work> {
         Binary::Divide => map2_near::<Complex<T>, Complex<T>>(
             move |x, y| narrow(divide(wide(x), wide(y))),
             move |x, y| {
-                let (x, y) = (wide(x), wide(y));
-                ordinary(y) && x.re.abs() < 1e70 && x.im.abs() < 1e70
+                // Products with a part of the divisor are normal numbers, or zero.
+                let fits = |part: f64| part == 0.0 || (part.abs() > 1e-150 && part.abs() < 1e70);
+                let x = wide(x);
+                ordinary(wide(y)) && fits(x.re) && fits(x.im)
             },
             move |x, y| exactly(wide(x), wide(y)),
         ),

@@ -61,7 +61,7 @@ impl Movement {
         // The order of axes is free: next to the one along which neighbours are written comes the one along which they are
         // read.
         if let [outer @ .., Axis { src, dst: 1, .. }] = axes.as_mut_slice()
-            && *src != 1
+            && !matches!(*src, 0 | 1)
             && let Some(d) = outer.iter().position(|a| a.src == 1)
         {
             outer[d..].rotate_left(1);

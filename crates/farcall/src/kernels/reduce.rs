@@ -291,7 +291,8 @@ fn combining<L: Loop>(op: Combine, dtype: DType, made: L) -> Option<L::Made> {
             go!(bf16, f32, bf16::widen, bf16::narrow, Some(1.0), |a: f32, b: f32| a * b)
         }
         (Combine::Multiply, DType::C64) => {
-            go!(Complex<f32>, Complex<f64>, wide, narrow, None, |a: Complex<f64>, b: Complex<f64>| a * b)
+            let one = Complex { re: 1.0, im: 0.0 };
+            go!(Complex<f32>, Complex<f64>, wide, narrow, Some(one), |a: Complex<f64>, b: Complex<f64>| a * b)
         }
         (Combine::Multiply, _) => {
             return dispatch!(dtype, [ints, floats], T => {

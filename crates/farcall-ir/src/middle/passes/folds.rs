@@ -9,15 +9,19 @@
 //! `r` of tensors is what it is of their elements, and becomes fusions. Elements are taken in one after the other, as
 //! the evaluator does it and XLA:CPU does: programs may count on that, where a region is not associative (a sum of squares,
 //! say). Windows that begin with the first element and grow (`cumlogsumexp`) are one loop over the elements.
+//!
+//! Sums and products of floats stay, which the evaluator carries in a wider type, and windows so large that it shares partial
+//! results among them.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::simplify::{filled_before, reshaped, splat_before};
 use super::{Context, Pass, each_inst, is_applied_to_elements};
+use crate::eval::Semantics;
 use crate::expand;
-use crate::module::{Func, Inst, InstId, NewInst, RegionId, Rewriter, ValueId};
-use crate::op::{Op, Pad, ReduceWindow, Scan, Slice};
+use crate::module::{Func, Inst, InstId, NewInst, Region, RegionId, Rewriter, ValueId};
+use crate::op::{Binary, Op, Pad, ReduceWindow, Scan, Slice};
 use crate::reducer;
 use crate::scalar::Scalar;
 use crate::types::{TensorType, Type};
@@ -27,9 +31,10 @@ use farcall_sig::DType;
 pub static PASS: Pass =
     Pass { name: "folds", about: "reduces by any region, in loops of operations on tensors", run };
 
-/// Instructions of a region at most, and of all of its applications to the elements of a window.
+/// Instructions of a region at most.
 const LONGEST: usize = 64;
-const MOST: usize = 512;
+/// Places of a window at most.
+const PLACES: usize = 64;
 
 fn run(func: &mut Func, cx: &Context) {
     let mut folded = false;
@@ -39,9 +44,10 @@ fn run(func: &mut Func, cx: &Context) {
         if !reduces || is_applied_to_elements(r.func(), region) || has_kernel(inst, cx) {
             return;
         }
-        let Some(applied) = Applied::of(inst) else { return };
+        let Some(applied) = Applied::of(inst, cx) else { return };
         let (op, operands) = (inst.op().clone(), inst.own_operands().to_vec());
-        let mut at = At { r, id, applied };
+        let fills = cx.numerics.semantics == Semantics::StableHlo;
+        let mut at = At { r, id, applied, fills };
         let (xs, inits) = operands.split_at(operands.len() / 2);
         let values = match &op {
             Op::Reduce { dims } => Some(at.reduce(xs, inits, dims)),
@@ -74,37 +80,60 @@ fn has_kernel(inst: Inst<'_>, cx: &Context) -> bool {
 /// A region that can be applied to tensors: operations on elements alone, of values that are numbers.
 struct Applied {
     region: RegionId,
-    /// Its instructions.
-    length: usize,
     /// What its last arguments are, which come from around it.
     captures: Vec<ValueId>,
 }
 
 impl Applied {
-    fn of(inst: Inst<'_>) -> Option<Applied> {
+    fn of(inst: Inst<'_>, cx: &Context) -> Option<Applied> {
         let (region, func) = (inst.region(0)?, inst.func());
-        let is_number = |v: &ValueId| func.tensor(*v).is_some_and(|ty| ty.rank() == 0 && ty.quant.is_none());
+        if carries_sums(region) || region.insts().take(LONGEST + 1).count() > LONGEST {
+            return None;
+        }
+        let number = |v: &ValueId| func.tensor(*v).filter(|ty| ty.rank() == 0 && ty.quant.is_none());
         let fits = |inst: Inst<'_>| {
-            let known = match inst.op() {
-                Op::Constant(literal) => literal.len() == 1,
-                Op::Return | Op::Reshape => true,
-                op => op.is_elementwise(),
-            };
-            known && inst.operands().iter().chain(inst.results()).all(is_number)
+            let types: Option<SmallVec<[&TensorType; 3]>> = inst.operands().iter().map(number).collect();
+            let result = inst.results().first().map_or(Some(None), |v| number(v).map(Some));
+            let (Some(types), Some(result)) = (types, result) else { return false };
+            match (inst.op(), result) {
+                (Op::Constant(literal), _) => literal.len() == 1,
+                (Op::Return | Op::Reshape, _) => true,
+                (op, Some(result)) => op.is_elementwise() && (cx.fuses)(op, &types, result),
+                _ => false,
+            }
         };
-        // Of no elements, there is nothing to take in.
-        let has_some = |v: &ValueId| {
-            func.tensor(*v).is_some_and(|ty| ty.quant.is_none() && ty.elements().is_some_and(|n| n > 0))
+        // Of no elements, there is nothing to take in; and what is not of the region's types would be converted.
+        let args = region.own_args().iter().map(|v| number(v).map(|ty| ty.dtype));
+        let args: Vec<DType> = args.collect::<Option<_>>()?;
+        let dtype = |v: &ValueId| {
+            let ty = func.tensor(*v).filter(|ty| ty.quant.is_none())?;
+            ty.elements().filter(|n| *n > 0).map(|_| ty.dtype)
         };
-        let types = inst.own_operands().iter().chain(inst.results()).all(has_some);
-        let length = region.insts().take(LONGEST + 1).count();
-        let all = types && length <= LONGEST && region.insts().all(fits);
-        (all && region.args().iter().all(is_number)).then(|| Applied {
-            region: region.id(),
-            length,
-            captures: inst.captures().to_vec(),
-        })
+        let operands: Vec<DType> = inst.own_operands().iter().map(dtype).collect::<Option<_>>()?;
+        let results: Vec<DType> = inst.results().iter().map(dtype).collect::<Option<_>>()?;
+        let returned = region.returned().iter().map(|v| number(v).map(|ty| ty.dtype));
+        let same = match inst.op() {
+            Op::Map { .. } => operands == args,
+            // Values first in both.
+            _ => {
+                operands == args
+                    && operands[..results.len()] == operands[results.len()..]
+                    && operands.starts_with(&results)
+            }
+        };
+        let all = same && returned.eq(results.iter().map(|dtype| Some(*dtype))) && region.insts().all(fits);
+        (all && region.args().iter().all(|v| number(v).is_some()))
+            .then(|| Applied { region: region.id(), captures: inst.captures().to_vec() })
     }
+}
+
+/// True for sums and products of floats and complex numbers.
+fn carries_sums(region: Region<'_>) -> bool {
+    reducer::of(region).is_some_and(|by| {
+        let sums = matches!(by.inst.op(), Op::Binary(Binary::Add | Binary::Multiply));
+        let ty = by.inst.results().first().and_then(|v| by.inst.func().tensor(*v));
+        sums && ty.is_some_and(|ty| ty.dtype.is_float() || ty.dtype.is_complex())
+    })
 }
 
 /// Before an instruction.
@@ -112,6 +141,8 @@ struct At<'r, 'f> {
     r: &'r mut Rewriter<'f>,
     id: InstId,
     applied: Applied,
+    /// Padding has initial values in it, and does not hold nothing.
+    fills: bool,
 }
 
 impl At<'_, '_> {
@@ -255,26 +286,29 @@ impl At<'_, '_> {
         let alone =
             (dim + 1..sizes.len()).all(|d| is_one(&d)) && apart.iter().all(|n| n.iter().all(|n| *n == 1));
         let grows = w.padding[dim] == (i64::try_from(sizes[dim]).ok()? - 1, 0) && w.window[dim] == sizes[dim];
-        (alone && grows).then(|| self.fold(xs, inits, dim, true))
+        (alone && grows && !self.fills).then(|| self.fold(xs, inits, dim, true))
     }
 
     /// One place of the window after the other.
     fn windows(&mut self, xs: &[ValueId], inits: &[ValueId], w: &ReduceWindow) -> Option<Values> {
         let places = w.window.iter().try_fold(1usize, |n, size| n.checked_mul(*size))?;
-        if places.saturating_mul(self.applied.length) > MOST {
+        let padding = Padding::of(w, self.ty(xs[0]).sizes());
+        if places > PLACES {
             return None;
         }
         let results = self.r.func().inst(self.id).results().to_vec();
         let sizes = self.ty(results[0]).sizes().to_vec();
-        let is_padded = w.padding.iter().any(|p| *p != (0, 0)) || w.base_dilations.iter().any(|n| *n != 1);
-        // Padding holds nothing: what is there is left out.
         let (mut padded, mut inside) = (Values::from(xs), None);
-        if is_padded {
-            padded = xs.iter().zip(inits).map(|(x, init)| self.padded(*x, *init, w)).collect();
-            let ty = self.ty(xs[0]).with_dtype(DType::Pred);
-            let all = splat_before(self.r, self.id, Scalar::Bool(true), ty.clone());
-            let none = splat_before(self.r, self.id, Scalar::Bool(false), ty.with_sizes([]));
-            inside = Some(self.padded(all, none, w));
+        if w.padding.iter().any(|p| *p != (0, 0)) || w.base_dilations.iter().any(|n| *n != 1) {
+            let padding = padding?;
+            padded = xs.iter().zip(inits).map(|(x, init)| self.padded(*x, *init, &padding)).collect();
+            // Where padding holds nothing, what is there is left out.
+            if !self.fills {
+                let ty = self.ty(xs[0]).with_dtype(DType::Pred);
+                let all = splat_before(self.r, self.id, Scalar::Bool(true), ty.clone());
+                let none = splat_before(self.r, self.id, Scalar::Bool(false), ty.with_sizes([]));
+                inside = Some(self.padded(all, none, &padding));
+            }
         }
         let mut values: Values = inits.iter().map(|init| self.everywhere(*init, &sizes)).collect();
         for place in 0..places {
@@ -315,16 +349,32 @@ impl At<'_, '_> {
     }
 
     /// With a value around and between the elements.
-    fn padded(&mut self, x: ValueId, value: ValueId, w: &ReduceWindow) -> ValueId {
-        let ty = self.ty(x);
-        let interior: Vec<i64> = w.base_dilations.iter().map(|n| *n as i64 - 1).collect();
-        let sizes = ty.sizes().iter().zip(&interior).zip(&w.padding).map(|((n, interior), (low, high))| {
-            let n = *n as i64;
-            usize::try_from(n + (n - 1) * interior + low + high).unwrap_or(0)
+    fn padded(&mut self, x: ValueId, value: ValueId, padding: &Padding) -> ValueId {
+        let ty = self.ty(x).with_sizes(padding.sizes.as_slice());
+        self.r.value_before(self.id, Op::Pad(padding.op.clone()), [x, value], ty)
+    }
+}
+
+/// The padding of windows' operands.
+struct Padding {
+    op: Pad,
+    /// Sizes with it.
+    sizes: Vec<usize>,
+}
+
+impl Padding {
+    /// `None` for sizes that no tensor has.
+    fn of(w: &ReduceWindow, sizes: &[usize]) -> Option<Padding> {
+        let interior = w.base_dilations.iter().map(|n| i64::try_from(*n).ok()?.checked_sub(1));
+        let interior: Vec<i64> = interior.collect::<Option<_>>()?;
+        let padded = sizes.iter().zip(&interior).zip(&w.padding).map(|((n, interior), (low, high))| {
+            let n = i128::try_from(*n).ok()?;
+            let between = (n - 1).checked_mul(i128::from(*interior))?;
+            usize::try_from(n + between + i128::from(*low) + i128::from(*high)).ok()
         });
-        let sizes: Vec<usize> = sizes.collect();
+        let sizes = padded.collect::<Option<_>>()?;
         let [low, high] =
             [|p: &(i64, i64)| p.0, |p: &(i64, i64)| p.1].map(|f| w.padding.iter().map(f).collect());
-        self.r.value_before(self.id, Op::Pad(Pad { low, high, interior }), [x, value], ty.with_sizes(sizes))
+        Some(Padding { op: Pad { low, high, interior }, sizes })
     }
 }

@@ -69,9 +69,12 @@ fn window(inst: Inst<'_>) -> Option<Slice> {
     let (Op::Scatter(scatter), &[x, indices, update]) = (inst.op(), inst.operands()) else { return None };
     let func = inst.func();
     let plain = |v: ValueId| func.tensor(v).filter(|ty| ty.quant.is_none() && ty.is_static());
-    let (x, update) = (plain(x)?, plain(update)?);
+    let (x, update, result) = (plain(x)?, plain(update)?, plain(*inst.results().first()?)?);
     let Scatter { update_window_dims, inserted_window_dims, scatter_dims_to_operand_dims, .. } = &**scatter;
-    if !scatter.input_batching_dims.is_empty() || !scatter.wrap.is_empty() || x.dtype != update.dtype {
+    if !scatter.input_batching_dims.is_empty()
+        || !scatter.wrap.is_empty()
+        || [update.dtype, result.dtype] != [x.dtype; 2]
+    {
         return None;
     }
     let mut starts = vec![0; x.rank()];

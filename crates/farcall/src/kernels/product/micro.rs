@@ -314,7 +314,8 @@ impl Stored<f32> for bf16 {
     }
 }
 
-/// Integers as floats that hold every product, and every sum of those, exactly.
+/// Integers as floats, which hold products and their sums exactly if there are few enough ([`super::prepare`]); and the
+/// integers that sums become.
 macro_rules! small {
     ($($ty:ty as $($float:ty)*;)*) => {$($(
         impl Stored<$float> for $ty {
