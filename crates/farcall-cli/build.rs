@@ -1,4 +1,4 @@
-//! Lets libraries that register their handlers themselves find this program's registry.
+//! Lets libraries that register their handlers themselves find this program's registry, and makes it smaller.
 
 fn main() {
     // Such a library looks for these symbols in the program that loads it
@@ -11,5 +11,17 @@ fn main() {
     ] {
         println!("cargo:rustc-link-arg-bins=-Wl,--export-dynamic-symbol={symbol}");
     }
+    // Loops for types of one size are often the same instructions: the linker that Rust comes with here keeps one of them,
+    // which makes the program a fifteenth smaller.
+    let is = |variable: &str, value: &str| std::env::var(variable).is_ok_and(|v| v == value);
+    if is("PROFILE", "release") && is("TARGET", "x86_64-unknown-linux-gnu") && !has_own_linker() {
+        println!("cargo:rustc-link-arg-bins=-Wl,--icf=all");
+    }
     println!("cargo:rerun-if-changed=build.rs");
+}
+
+/// True if somebody has chosen a linker, which may not know what that is.
+fn has_own_linker() -> bool {
+    let flags = std::env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    flags.contains("link") || std::env::var_os("RUSTC_LINKER").is_some()
 }

@@ -6,10 +6,8 @@ use std::ops::{Add, Mul, Neg, Sub};
 use farcall_ir::DType;
 use farcall_ir::eval::complex as exact;
 use farcall_ir::op::{Binary, Compare, Direction, Unary};
-use half::{bf16, f16};
 use num_complex::Complex;
 
-use super::halves::Half;
 use super::map::{Work, map1, map1_near, map2, map2_near};
 use super::math;
 use super::number::Number;
@@ -28,6 +26,8 @@ trait Part:
     + 'static
 {
     const ONE: Self;
+    /// It is computed with fewer digits than `f64` has.
+    const SHORT: bool;
     /// The same number; where the processor flushes subnormal ones, zero for them. `one` is one, but the compiler does not know.
     fn wide(self, one: Self) -> f64;
     fn narrow(x: f64, one: f64) -> Self;
@@ -44,6 +44,7 @@ trait Part:
 
 impl Part for f32 {
     const ONE: f32 = 1.0;
+    const SHORT: bool = true;
     #[inline(always)]
     fn wide(self, _: f32) -> f64 {
         self.into()
@@ -77,6 +78,7 @@ impl Part for f32 {
 
 impl Part for f64 {
     const ONE: f64 = 1.0;
+    const SHORT: bool = false;
     #[inline(always)]
     fn wide(self, one: f64) -> f64 {
         self * one
@@ -193,6 +195,14 @@ fn tanh(z: C) -> C {
     C::new(beta * rho * s / denominator, t / denominator)
 }
 
+/// `exp(y log x)`
+#[inline(never)]
+fn power<T: Part>(x: C, y: C) -> C {
+    let l = log::<T>(x);
+    let re = math::within(y.re * l.re - y.im * l.im, -700.0, 700.0);
+    exp::<T>(C::new(re, y.re * l.im + y.im * l.re))
+}
+
 #[inline(always)]
 fn times_i(z: C) -> C {
     C::new(-z.im, z.re)
@@ -232,6 +242,10 @@ fn unary_of<T: Part>(op: Unary) -> Option<Work> {
             )
         };
     }
+    // One loop for all functions that call others, of which there are no vectors.
+    let apart = move |f: fn(C) -> C, near: fn(C) -> bool| {
+        map1::<Complex<T>, Complex<T>>(move |z| if near(wide(z)) { narrow(f(wide(z))) } else { exactly(z) })
+    };
     Some(match op {
         Unary::Real => map1::<Complex<T>, T>(|z| z.re),
         Unary::Imag => map1::<Complex<T>, T>(|z| z.im),
@@ -246,31 +260,22 @@ fn unary_of<T: Part>(op: Unary) -> Option<Work> {
             map1::<Complex<T>, u8>(move |z| u8::from(wide(z).re.is_finite() && wide(z).im.is_finite()))
         }
         Unary::Square => map1::<Complex<T>, Complex<T>>(|z| product(z, z)),
-        Unary::Exponential => function!(exp::<T>, z => moderate(z.re, z.im)),
-        Unary::Log => function!(log::<T>, z => ordinary(z)),
-        Unary::Sqrt => function!(sqrt, z => ordinary(z)),
-        Unary::Rsqrt => function!(|z| divide(C::new(1.0, 0.0), sqrt(z)), z => ordinary(z)),
-        Unary::Sign => function!(|z: C| z / abs(z), z => ordinary(z)),
-        Unary::Sine => function!(sin::<T>, z => moderate(z.im, z.re)),
-        Unary::Cosine => function!(cos::<T>, z => moderate(z.im, z.re)),
-        Unary::Sinh => function!(|z| minus_i(sin::<T>(times_i(z))), z => moderate(z.re, z.im)),
-        Unary::Cosh => function!(|z| cos::<T>(times_i(z)), z => moderate(z.re, z.im)),
-        Unary::Tanh => function!(tanh, z => z.re.abs() < 20.0 && z.im.is_finite()),
+        Unary::Exponential if T::SHORT => function!(exp::<T>, z => moderate(z.re, z.im)),
+        Unary::Exponential => apart(exp::<T>, |z| moderate(z.re, z.im)),
+        Unary::Log if T::SHORT => function!(log::<T>, z => ordinary(z)),
+        Unary::Sqrt if T::SHORT => function!(sqrt, z => ordinary(z)),
+        Unary::Sqrt => apart(sqrt, ordinary),
+        Unary::Log => apart(log::<T>, ordinary),
+        Unary::Rsqrt => apart(|z| divide(C::new(1.0, 0.0), sqrt(z)), ordinary),
+        Unary::Sign => apart(|z: C| z / abs(z), ordinary),
+        Unary::Sine => apart(sin::<T>, |z| moderate(z.im, z.re)),
+        Unary::Cosine => apart(cos::<T>, |z| moderate(z.im, z.re)),
+        Unary::Sinh => apart(|z| minus_i(sin::<T>(times_i(z))), |z| moderate(z.re, z.im)),
+        Unary::Cosh => apart(|z| cos::<T>(times_i(z)), |z| moderate(z.re, z.im)),
+        Unary::Tanh => apart(tanh, |z| z.re.abs() < 20.0 && z.im.is_finite()),
         Unary::Tan | Unary::ChloTan => {
-            function!(|z| minus_i(tanh(times_i(z))), z => z.im.abs() < 20.0 && z.re.is_finite())
+            apart(|z| minus_i(tanh(times_i(z))), |z| z.im.abs() < 20.0 && z.re.is_finite())
         }
-        Unary::Logistic => function!(
-            |z: C| divide(C::new(1.0, 0.0), exp::<T>(-z) + 1.0),
-            // Far from the poles, which are at ±πi, ±3πi, …
-            z => z.re.abs() < 100.0 && z.im.abs() < 3.0
-        ),
-        Unary::ExponentialMinusOne => function!(
-            |z: C| {
-                let half = (z.im * 0.5).sin();
-                C::new(z.re.exp_m1() * z.im.cos() - 2.0 * half * half, z.re.exp() * z.im.sin())
-            },
-            z => moderate(z.re, z.im)
-        ),
         _ => {
             exact::unary(op, C::new(0.5, 0.5))?;
             map1::<Complex<T>, Complex<T>>(exactly)
@@ -311,20 +316,16 @@ fn binary_of<T: Part>(op: Binary) -> Option<Work> {
             },
             move |x, y| exactly(wide(x), wide(y)),
         ),
-        Binary::Power if size_of::<T>() == 4 => map2_near::<Complex<T>, Complex<T>>(
-            move |x, y| {
-                let (l, y) = (log::<T>(wide(x)), wide(y));
-                let re = math::within(y.re * l.re - y.im * l.im, -700.0, 700.0);
-                narrow(exp::<T>(C::new(re, y.re * l.im + y.im * l.re)))
-            },
-            move |x, y| {
-                let y = wide(y);
-                // What `log` gives is below 200.
-                let small = y.re.abs() < 1e4 && y.im.abs() < 1e4;
-                ordinary(wide(x)) && small && (y.im != 0.0 || (y.re != 0.0 && y.re != 1.0))
-            },
-            move |x, y| exactly(wide(x), wide(y)),
-        ),
+        Binary::Power if T::SHORT => map2::<Complex<T>, Complex<T>, Complex<T>>(move |x, y| {
+            let (x, y) = (wide(x), wide(y));
+            // What `log` gives is below 200.
+            let small = y.re.abs() < 1e4 && y.im.abs() < 1e4;
+            if ordinary(x) && small && (y.im != 0.0 || (y.re != 0.0 && y.re != 1.0)) {
+                narrow(power::<T>(x, y))
+            } else {
+                exactly(x, y)
+            }
+        }),
         _ => map2::<Complex<T>, Complex<T>, Complex<T>>(move |x, y| exactly(wide(x), wide(y))),
     })
 }
@@ -350,8 +351,8 @@ pub(super) fn compare(c: Compare, dtype: DType) -> Option<Work> {
     }
 }
 
-/// Converts elements, where one of the types is complex: the imaginary part of a real number is zero; that of a complex one
-/// goes.
+/// Converts elements, where one of the types is complex and the other one is, too, or one of those that programs make complex
+/// numbers of: the imaginary part of a real number is zero; that of a complex one goes.
 pub(super) fn convert(from: DType, to: DType) -> Option<Work> {
     // Where subnormal numbers are flushed, the multiplications do that.
     let (one, one64) = (f32::opaque_one(), f64::opaque_one());
@@ -360,34 +361,15 @@ pub(super) fn convert(from: DType, to: DType) -> Option<Work> {
             Some(match to {
                 DType::C64 => map1::<$s, Complex<f32>>(move |$x| Complex::new($re as f32, $im as f32)),
                 DType::C128 => map1::<$s, Complex<f64>>(move |$x| Complex::new($re as f64, $im as f64)),
-                DType::Pred => map1::<$s, u8>(move |$x| u8::from($re != Default::default())),
-                DType::S8 => map1::<$s, i8>(move |$x| $re as i8),
-                DType::S16 => map1::<$s, i16>(move |$x| $re as i16),
-                DType::S32 => map1::<$s, i32>(move |$x| $re as i32),
-                DType::S64 => map1::<$s, i64>(move |$x| $re as i64),
-                DType::U8 => map1::<$s, u8>(move |$x| $re as u8),
-                DType::U16 => map1::<$s, u16>(move |$x| $re as u16),
-                DType::U32 => map1::<$s, u32>(move |$x| $re as u32),
-                DType::U64 => map1::<$s, u64>(move |$x| $re as u64),
                 DType::F32 => map1::<$s, f32>(move |$x| $re as f32),
                 DType::F64 => map1::<$s, f64>(move |$x| $re as f64),
-                DType::F16 => map1::<$s, f16>(move |$x| f16::narrow64($re as f64)),
-                DType::BF16 => map1::<$s, bf16>(move |$x| bf16::narrow64($re as f64)),
                 _ => return None,
             })
         };
     }
     match from {
-        DType::Pred | DType::U8 => to!(u8, x => x, 0),
-        DType::S8 => to!(i8, x => x, 0),
-        DType::S16 => to!(i16, x => x, 0),
         DType::S32 => to!(i32, x => x, 0),
         DType::S64 => to!(i64, x => x, 0),
-        DType::U16 => to!(u16, x => x, 0),
-        DType::U32 => to!(u32, x => x, 0),
-        DType::U64 => to!(u64, x => x, 0),
-        DType::F16 => to!(f16, x => x.widen(), 0),
-        DType::BF16 => to!(bf16, x => x.widen() * one, 0),
         DType::F32 => to!(f32, x => x * one, 0),
         DType::F64 => to!(f64, x => x * one64, 0),
         DType::C64 => to!(Complex<f32>, x => x.re * one, x.im * one),

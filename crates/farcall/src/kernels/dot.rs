@@ -47,11 +47,11 @@ fn parts<'a>(request: &Request<'a>) -> Option<(&'a DotGeneral, [&'a TensorType; 
 }
 
 /// The types of factors and of the result of a product that needs no conversions: the 16-bit floats become `f32` while they
-/// are read, and small integers floats that hold their sums.
+/// are read, and integers of eight bits floats that hold their sums.
 pub(super) fn types(x: &TensorType, y: &TensorType, out: &TensorType) -> Option<[DType; 2]> {
     let (from, to) = (x.dtype, out.dtype);
     let is_half = matches!(from, DType::F16 | DType::BF16) && to == DType::F32;
-    let is_small = matches!(from, DType::S8 | DType::U8 | DType::S16 | DType::U16) && to == DType::S32;
+    let is_small = matches!(from, DType::S8 | DType::U8) && to == DType::S32;
     (from == y.dtype && (from == to || is_half || is_small)).then_some([from, to])
 }
 

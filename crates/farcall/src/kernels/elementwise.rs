@@ -277,6 +277,11 @@ fn binary(op: Binary, dtype: DType) -> Option<Work> {
         (Binary::Multiply | Binary::Minimum, DType::Pred) => Binary::And,
         (op, _) => op,
     };
+    if dtype == DType::F16
+        && let Some(work) = binary_f16(op)
+    {
+        return Some(work);
+    }
     match op {
         Binary::Add => numbers!([ints, floats], add),
         Binary::Subtract => numbers!([ints, floats], sub),
@@ -341,6 +346,24 @@ fn binary(op: Binary, dtype: DType) -> Option<Work> {
         Binary::Polygamma => rounded(dtype, exact::polygamma),
         Binary::Zeta => rounded(dtype, exact::zeta),
         Binary::NextAfter => None,
+    }
+}
+
+/// Arithmetic on `f16`, by conversions without calls.
+fn binary_f16(op: Binary) -> Option<Work> {
+    macro_rules! of {
+        ($f:ident) => {
+            Some(map2::<f16, f16, f16>(|x, y| f16::narrow(Number::$f(x.widen(), y.widen()))))
+        };
+    }
+    match op {
+        Binary::Add => of!(add),
+        Binary::Subtract => of!(sub),
+        Binary::Multiply => of!(mul),
+        Binary::Divide => of!(div),
+        Binary::Maximum => of!(max),
+        Binary::Minimum => of!(min),
+        _ => None,
     }
 }
 

@@ -2,8 +2,6 @@
 
 use half::{bf16, f16};
 
-use super::halves::Half;
-
 /// Arithmetic that integers and floats share.
 pub(super) trait Number: Copy + PartialOrd + 'static {
     const ZERO: Self;
@@ -265,31 +263,31 @@ macro_rules! halves {
             const ZERO: $t = $t::ZERO;
             const ONE: $t = $t::ONE;
             #[inline(always)]
-            fn add(self, b: $t) -> $t { $t::narrow(self.widen() + b.widen()) }
+            fn add(self, b: $t) -> $t { $t::from_f32(self.to_f32() + b.to_f32()) }
             #[inline(always)]
-            fn sub(self, b: $t) -> $t { $t::narrow(self.widen() - b.widen()) }
+            fn sub(self, b: $t) -> $t { $t::from_f32(self.to_f32() - b.to_f32()) }
             #[inline(always)]
-            fn mul(self, b: $t) -> $t { $t::narrow(self.widen() * b.widen()) }
+            fn mul(self, b: $t) -> $t { $t::from_f32(self.to_f32() * b.to_f32()) }
             #[inline(always)]
-            fn div(self, b: $t) -> $t { $t::narrow(self.widen() / b.widen()) }
+            fn div(self, b: $t) -> $t { $t::from_f32(self.to_f32() / b.to_f32()) }
             #[inline(always)]
-            fn rem(self, b: $t) -> $t { $t::narrow(self.widen() % b.widen()) }
+            fn rem(self, b: $t) -> $t { $t::from_f32(self.to_f32() % b.to_f32()) }
             #[inline(always)]
-            fn max(self, b: $t) -> $t { $t::narrow(Number::max(self.widen(), b.widen())) }
+            fn max(self, b: $t) -> $t { $t::from_f32(Number::max(self.to_f32(), b.to_f32())) }
             #[inline(always)]
-            fn min(self, b: $t) -> $t { $t::narrow(Number::min(self.widen(), b.widen())) }
+            fn min(self, b: $t) -> $t { $t::from_f32(Number::min(self.to_f32(), b.to_f32())) }
             #[inline(always)]
-            fn pow(self, b: $t) -> $t { $t::narrow(self.widen().powf(b.widen())) }
+            fn pow(self, b: $t) -> $t { $t::from_f32(self.to_f32().powf(b.to_f32())) }
             #[inline(always)]
             fn neg(self) -> $t { -self }
             #[inline(always)]
             fn abs(self) -> $t { $t::from_bits(self.to_bits() & 0x7fff) }
             #[inline(always)]
-            fn sign(self) -> $t { $t::narrow(Number::sign(self.widen())) }
+            fn sign(self) -> $t { $t::from_f32(Number::sign(self.to_f32())) }
             #[inline(always)]
             fn settle(self, one: $t) -> $t { Number::mul(self, one) }
             #[inline(always)]
-            fn from_index(i: usize) -> $t { $t::narrow(i as f32) }
+            fn from_index(i: usize) -> $t { $t::from_f32(i as f32) }
             #[inline(always)]
             fn total_cmp(self, b: $t) -> std::cmp::Ordering { <$t>::total_cmp(&self, &b) }
         }
@@ -321,7 +319,7 @@ fn same<T>(x: T) -> T {
 compared! {
     u8 as u8, same; u16 as u16, same; u32 as u32, same; u64 as u64, same;
     i8 as i8, same; i16 as i16, same; i32 as i32, same; i64 as i64, same;
-    f16 as f32, f16::widen; bf16 as f32, bf16::widen; f32 as f32, same; f64 as f64, same;
+    f16 as f32, f16::to_f32; bf16 as f32, bf16::to_f32; f32 as f32, same; f64 as f64, same;
 }
 
 macro_rules! ordered {
@@ -357,12 +355,12 @@ macro_rules! ordered_as_f32 {
 
             #[inline(always)]
             fn key(self, nan: Nan) -> i32 {
-                self.widen().key(nan)
+                self.to_f32().key(nan)
             }
 
             #[inline(always)]
             fn of_key(key: i32) -> $t {
-                $t::narrow(f32::of_key(key))
+                $t::from_f32(f32::of_key(key))
             }
         }
     )*};

@@ -335,8 +335,6 @@ macro_rules! small {
 small! {
     i8 as f32 f64;
     u8 as f32 f64;
-    i16 as f32 f64;
-    u16 as f32 f64;
     i32 as f64;
 }
 

@@ -214,7 +214,6 @@ pub(super) fn prepare(
             match depth.checked_mul((<$S>::MAX as usize + 1).pow(2)) {
                 Some(..=EXACT_32) => tasks::<$S, f32, $R>(products, places),
                 Some(..=EXACT_64) => tasks::<$S, f64, $R>(products, places),
-                _ if from == to => tasks::<$S, $S, $S>(products, places),
                 _ => return None,
             }
         };
@@ -222,12 +221,6 @@ pub(super) fn prepare(
     Some(match (from, to) {
         (DType::S8, DType::S32) => small!(i8, i32),
         (DType::U8, DType::S32) => small!(u8, i32),
-        (DType::S16, DType::S32) => small!(i16, i32),
-        (DType::U16, DType::S32) => small!(u16, i32),
-        (DType::S8, DType::S8) => small!(i8, i8),
-        (DType::U8, DType::U8) => small!(u8, u8),
-        (DType::S16, DType::S16) => small!(i16, i16),
-        (DType::U16, DType::U16) => small!(u16, u16),
         (DType::F16, DType::F16) => tasks::<f16, f32, f16>(products, places),
         (DType::BF16, DType::BF16) => tasks::<bf16, f32, bf16>(products, places),
         (DType::F16, DType::F32) => tasks::<f16, f32, f32>(products, places),

@@ -13,7 +13,6 @@ use farcall_ir::{DType, Op, TensorType};
 use half::{bf16, f16};
 
 use super::args::Prepared;
-use super::halves::Half;
 use super::number::{Integer, Number};
 use super::reduce::Combine;
 use super::types::dispatch;
@@ -162,8 +161,8 @@ fn combining(op: Combine, dtype: DType, axes: Vec<Axis>) -> Option<Prepared> {
         ($combine:expr) => {
             match dtype {
                 DType::F32 => Some(go!(f32, f64, f64::from, |x: f64| x as f32, $combine)),
-                DType::F16 => Some(go!(f16, f64, |x: f16| x.widen().into(), f16::narrow64, $combine)),
-                DType::BF16 => Some(go!(bf16, f64, |x: bf16| x.widen().into(), bf16::narrow64, $combine)),
+                DType::F16 => Some(go!(f16, f64, f16::to_f64, f16::from_f64, $combine)),
+                DType::BF16 => Some(go!(bf16, f64, bf16::to_f64, bf16::from_f64, $combine)),
                 _ => None,
             }
         };
