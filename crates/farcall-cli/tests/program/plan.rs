@@ -219,7 +219,7 @@ fn the_middle_form_is_shown() {
     folder.prints(
         &["compile", "p.mlir", "--dump", "cse"],
         expect![[r#"
-            // after cse, pass 10 of 28
+            // after cse, pass 12 of 30
             module {
               func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<2x3xf32> {
                 %cst = stablehlo.constant dense<1.000000e+00> : tensor<f32>
@@ -230,7 +230,7 @@ fn the_middle_form_is_shown() {
               }
             }
 
-            // after cse, pass 14 of 28
+            // after cse, pass 16 of 30
             module {
               func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<2x3xf32> {
                 %cst = stablehlo.constant dense<1.000000e+00> : tensor<2x3xf32>
@@ -298,6 +298,7 @@ fn passes_are_listed_and_named() {
             │ expand       ┆ replaces operations that simpler ones define                         │
             │ fills        ┆ fills what is written to with a number, not from a constant          │
             │ fold         ┆ computes small operations on constants                               │
+            │ folds        ┆ reduces by any region, in loops of operations on tensors             │
             │ fuse         ┆ computes operations on corresponding elements together               │
             │ licm         ┆ moves computations that do not change out of loops                   │
             │ moves        ┆ moves elements at once that are repeated, reshaped and concatenated  │
@@ -309,6 +310,7 @@ fn passes_are_listed_and_named() {
             │ slices       ┆ makes no more of a value than slices take                            │
             │ transposes   ┆ lets products read and write what is transposed                      │
             │ unroll       ┆ writes out loops of a few iterations                                 │
+            │ updates      ┆ updates a part in place of a scatter of one window                   │
             │ wraps        ┆ lets gathers and scatters wrap negative indices                      │
             │ layouts      ┆ transposes what custom calls take and return in other layouts        │
             │ copies       ┆ copies values before others take over their memory                   │
@@ -317,7 +319,7 @@ fn passes_are_listed_and_named() {
             │ assign       ┆ gives every value a place                                            │
             └──────────────┴──────────────────────────────────────────────────────────────────────┘
 
-            run by default  expand,excess,canonicalize,unroll,fold,simplify,transposes,outer,wraps,cse,licm,dce,slices,cse,dce,double,recompute,fuse,dce,products,moves,fills,sink
+            run by default  expand,excess,canonicalize,folds,unroll,fold,simplify,updates,transposes,outer,wraps,cse,licm,dce,slices,cse,dce,double,recompute,fuse,dce,products,moves,fills,sink
             needed          expand,excess,dce
             always last     layouts,copies,coalesce,donate,assign
         "#]],
@@ -338,7 +340,7 @@ fn passes_are_listed_and_named() {
     folder.fails(
         &["run", "p.mlir", "--dump", "cse", "--passes", "default,-cse,-fuse"],
         expect![[r#"
-            error: the pass cse does not run; those that do are expand,excess,canonicalize,unroll,fold,simplify,transposes,outer,wraps,licm,dce,slices,dce,double,recompute,dce,products,moves,fills,sink
+            error: the pass cse does not run; those that do are expand,excess,canonicalize,folds,unroll,fold,simplify,updates,transposes,outer,wraps,licm,dce,slices,dce,double,recompute,dce,products,moves,fills,sink
         "#]],
     );
     folder.fails(
