@@ -176,14 +176,16 @@ impl Scalar {
 
 /// Rounds to `f32` so that a further rounding to at most 22 bits is as good as a single one: an
 /// inexact result gets an odd last bit. (`half` rounds an `f64` twice.)
-fn to_odd_f32(x: f64) -> f32 {
+///
+/// Without branches, so that loops over it become vectors.
+#[inline(always)]
+pub fn to_odd_f32(x: f64) -> f32 {
     let near = x as f32;
-    let back = f64::from(near);
-    if back == x || x.is_nan() || near.to_bits() & 1 == 1 {
-        return near;
-    }
-    let step = if back.abs() > x.abs() { -1 } else { 1 };
-    f32::from_bits(near.to_bits().wrapping_add_signed(step))
+    let (back, bits) = (f64::from(near), near.to_bits());
+    // The other neighbour of `x`.
+    let other = if back.abs() > x.abs() { bits.wrapping_sub(1) } else { bits.wrapping_add(1) };
+    let exact = back == x || x.is_nan();
+    f32::from_bits(if exact || bits & 1 == 1 { bits } else { other })
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Conversions of the 16-bit floats without branches and calls, so that loops over them become vectors. They have the bits of
 //! those of `half`, also where the processor flushes subnormal numbers.
 
+use farcall_ir::scalar::to_odd_f32;
 use half::{bf16, f16};
 
 /// A float of 16 bits.
@@ -12,7 +13,7 @@ pub(super) trait Half: Copy + Send + Sync + 'static {
     /// The same from an `f64`, rounded once.
     #[inline(always)]
     fn narrow64(x: f64) -> Self {
-        Self::narrow(to_odd(x))
+        Self::narrow(to_odd_f32(x))
     }
 }
 
@@ -59,18 +60,6 @@ impl Half for bf16 {
     fn narrow(x: f32) -> bf16 {
         bf16::from_f32(x)
     }
-}
-
-/// Rounds to `f32` so that a further rounding to at most 22 bits is as good as a single one: an inexact result gets an odd
-/// last bit.
-#[inline(always)]
-fn to_odd(x: f64) -> f32 {
-    let near = x as f32;
-    let (back, bits) = (f64::from(near), near.to_bits());
-    // The other neighbour of `x`.
-    let other = if back.abs() > x.abs() { bits.wrapping_sub(1) } else { bits.wrapping_add(1) };
-    let exact = back == x || x.is_nan();
-    f32::from_bits(if exact || bits & 1 == 1 { bits } else { other })
 }
 
 /// An integer in the 53 bits of an `f64`: the last bit is set if some are lost, so that a second rounding to fewer bits comes

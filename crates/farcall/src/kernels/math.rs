@@ -240,16 +240,21 @@ pub(super) fn ln_1p(x: f32) -> f32 {
 /// The logarithm of a number above zero that is normal in `f64`; of other numbers, anything.
 #[inline(always)]
 pub(super) fn ln64(x: f64) -> f64 {
-    // The exponent for which the rest is between √½ and √2.
-    const SQRT_HALF: u64 = 0x3fe6_a09e_667f_3bcd;
-    let shifted = x.to_bits().wrapping_sub(SQRT_HALF);
-    let m = f64::from_bits((shifted & 0x000f_ffff_ffff_ffff).wrapping_add(SQRT_HALF));
-    // Its low twelve bits, made a number by the mantissa of a large one.
-    let k = f64::from_bits(((shifted >> 52).wrapping_add(2048) & 0xfff) | ROUND.to_bits()) - (ROUND + 2048.0);
-    let f = m - 1.0;
+    let (f, k) = ln_parts(x);
     let s = f / (2.0 + f);
     let p = polynomial(&ATANH, s * s);
     k * LN_2 + 2.0 * s * p
+}
+
+/// `f` and `k` with `x = 2ᵏ(1 + f)` and `1 + f` between √½ and √2, for a normal number above zero.
+#[inline(always)]
+fn ln_parts(x: f64) -> (f64, f64) {
+    const SQRT_HALF: u64 = 0x3fe6_a09e_667f_3bcd;
+    let shifted = x.to_bits().wrapping_sub(SQRT_HALF);
+    let m = f64::from_bits((shifted & 0x000f_ffff_ffff_ffff).wrapping_add(SQRT_HALF));
+    // The exponent is in twelve bits, made a number by the mantissa of a large one.
+    let k = f64::from_bits(((shifted >> 52).wrapping_add(2048) & 0xfff) | ROUND.to_bits()) - (ROUND + 2048.0);
+    (m - 1.0, k)
 }
 
 /// What a logarithm is of numbers that are not above zero, and of infinity.
@@ -295,7 +300,12 @@ fn quadrant(x: f64) -> (f64, f64, u64) {
 /// Sine and cosine, for angles up to [`MAX_ANGLE`], within a relative error of 10⁻⁹.
 #[inline(always)]
 pub(super) fn sin_cos64(x: f64) -> (f64, f64) {
-    let (s, c, k) = quadrant(x);
+    turned(quadrant(x))
+}
+
+/// Sine and cosine of an angle, of those of what is left of it after so many quarters of a turn.
+#[inline(always)]
+fn turned((s, c, k): (f64, f64, u64)) -> (f64, f64) {
     let (s, c) = if k & 1 == 0 { (s, c) } else { (c, s) };
     (if k & 2 == 0 { s } else { -s }, if k.wrapping_add(1) & 2 == 0 { c } else { -c })
 }
@@ -303,17 +313,13 @@ pub(super) fn sin_cos64(x: f64) -> (f64, f64) {
 /// The sine, for angles up to [`MAX_ANGLE`].
 #[inline(always)]
 pub(super) fn sin(x: f32) -> f32 {
-    let (s, c, k) = quadrant(f64::from(x));
-    let y = if k & 1 == 0 { s } else { c };
-    (if k & 2 == 0 { y } else { -y }) as f32
+    sin_cos64(f64::from(x)).0 as f32
 }
 
 /// The cosine, for angles up to [`MAX_ANGLE`].
 #[inline(always)]
 pub(super) fn cos(x: f32) -> f32 {
-    let (s, c, k) = quadrant(f64::from(x));
-    let y = if k & 1 == 0 { c } else { s };
-    (if k.wrapping_add(1) & 2 == 0 { y } else { -y }) as f32
+    sin_cos64(f64::from(x)).1 as f32
 }
 
 /// The tangent, for angles up to [`MAX_ANGLE`].
@@ -377,7 +383,7 @@ pub(super) fn pow(x: f32, y: f32) -> f32 {
 
 /// Functions of `f64`, within two units in the last place.
 pub(super) mod double {
-    use super::{LOG2_E, ROUND};
+    use super::{LOG2_E, ROUND, ln_parts, turned, within};
 
     /// The logarithm of two in two parts: a multiple of the first one by an integer of 20 bits is exact.
     const LN_2: [f64; 2] = [0.693_147_180_369_123_8, 1.908_214_929_270_587_7e-10];
@@ -457,11 +463,6 @@ pub(super) mod double {
         (p, (shifted.to_bits() as i64).wrapping_sub(ROUND.to_bits() as i64))
     }
 
-    #[inline(always)]
-    fn within(x: f64, low: f64, high: f64) -> f64 {
-        super::within(x, low, high)
-    }
-
     /// eˣ
     #[inline(always)]
     pub(in super::super) fn exp(x: f64) -> f64 {
@@ -505,15 +506,8 @@ pub(super) mod double {
     fn ln_of_positive(x: f64) -> f64 {
         let subnormal = x < f64::MIN_POSITIVE;
         let (x, less) = if subnormal { (x * 18_014_398_509_481_984.0, 54.0) } else { (x, 0.0) };
-        // The exponent for which the rest is between √½ and √2.
-        const SQRT_HALF: u64 = 0x3fe6_a09e_667f_3bcd;
-        let shifted = x.to_bits().wrapping_sub(SQRT_HALF);
-        let m = f64::from_bits((shifted & 0x000f_ffff_ffff_ffff).wrapping_add(SQRT_HALF));
-        // Its low twelve bits, made a number by the mantissa of a large one.
-        let k = f64::from_bits(((shifted >> 52).wrapping_add(2048) & 0xfff) | ROUND.to_bits())
-            - (ROUND + 2048.0)
-            - less;
-        let f = m - 1.0;
+        let (f, k) = ln_parts(x);
+        let k = k - less;
         let s = f / (2.0 + f);
         let z = s * s;
         let half = 0.5 * f * f;
@@ -563,9 +557,7 @@ pub(super) mod double {
     /// Sine and cosine, for angles up to [`MAX_ANGLE`].
     #[inline(always)]
     pub(in super::super) fn sin_cos(x: f64) -> (f64, f64) {
-        let (s, c, k) = quadrant(x);
-        let (s, c) = if k & 1 == 0 { (s, c) } else { (c, s) };
-        (if k & 2 == 0 { s } else { -s }, if k.wrapping_add(1) & 2 == 0 { c } else { -c })
+        turned(quadrant(x))
     }
 
     #[inline(always)]

@@ -52,7 +52,7 @@ fn run(func: &mut Func, cx: &Context) {
         let values = match &op {
             Op::Reduce { dims } => Some(at.reduce(xs, inits, dims)),
             Op::ReduceWindow(w) => at.growing(xs, inits, w).or_else(|| at.windows(xs, inits, w)),
-            _ => Some(at.apply(&operands)),
+            _ => Some(at.apply(id, &operands)),
         };
         if let Some(values) = values {
             folded = true;
@@ -150,25 +150,26 @@ impl At<'_, '_> {
         self.r.func().tensor(x).cloned().unwrap_or_else(|| TensorType::scalar(DType::Pred))
     }
 
-    /// A number, everywhere in a tensor of these sizes.
-    fn everywhere(&mut self, number: ValueId, sizes: &[usize]) -> ValueId {
+    /// A number, everywhere in a tensor of these sizes, before an instruction.
+    fn everywhere(&mut self, here: InstId, number: ValueId, sizes: &[usize]) -> ValueId {
         if sizes.is_empty() {
             return number;
         }
         let ty = self.ty(number).with_sizes(sizes);
-        self.r.value_before(self.id, Op::BroadcastInDim { dims: Vec::new() }, [number], ty)
+        self.r.value_before(here, Op::BroadcastInDim { dims: Vec::new() }, [number], ty)
     }
 
-    /// The region of tensors, which all have the same sizes.
-    fn apply(&mut self, args: &[ValueId]) -> Values {
-        let sizes = args.first().map_or(Vec::new(), |x| self.ty(*x).sizes().to_vec());
+    /// The region of tensors, which all have the same sizes, before an instruction where the captured numbers are known.
+    fn apply(&mut self, here: InstId, args: &[ValueId]) -> Values {
         let captures = self.applied.captures.clone();
-        let captured: Vec<ValueId> = captures.into_iter().map(|x| self.everywhere(x, &sizes)).collect();
-        self.apply_here(self.id, &sizes, args.iter().chain(&captured).copied())
+        self.apply_with(here, args, &captures)
     }
 
-    /// The region of tensors of these sizes, before an instruction.
-    fn apply_here(&mut self, here: InstId, sizes: &[usize], args: impl Iterator<Item = ValueId>) -> Values {
+    /// The same where captured numbers are these.
+    fn apply_with(&mut self, here: InstId, args: &[ValueId], captures: &[ValueId]) -> Values {
+        let sizes = args.first().map_or(Vec::new(), |x| self.ty(*x).sizes().to_vec());
+        let captured = captures.iter().map(|x| self.everywhere(here, *x, &sizes));
+        let args: Vec<ValueId> = args.iter().copied().chain(captured).collect();
         let region = self.r.func().region(self.applied.region);
         let insts: Vec<InstId> = region.insts().map(Inst::id).collect();
         let mut known: FxHashMap<ValueId, ValueId> = region.args().iter().copied().zip(args).collect();
@@ -181,7 +182,7 @@ impl At<'_, '_> {
                 returned = operands;
                 break;
             };
-            let ty = self.ty(result).with_sizes(sizes);
+            let ty = self.ty(result).with_sizes(sizes.as_slice());
             let value = match op {
                 Op::Constant(number) => filled_before(self.r, here, number, ty),
                 Op::Reshape => operands[0],
@@ -197,7 +198,7 @@ impl At<'_, '_> {
     fn fold(&mut self, xs: &[ValueId], inits: &[ValueId], dim: usize, all: bool) -> Values {
         let mut kept = self.ty(xs[0]).sizes().to_vec();
         let size = kept.remove(dim);
-        let inits: Values = inits.iter().map(|init| self.everywhere(*init, &kept)).collect();
+        let inits: Values = inits.iter().map(|init| self.everywhere(self.id, *init, &kept)).collect();
         let count = xs.len();
         let outputs = if all { count } else { 0 };
         let op = Scan {
@@ -232,18 +233,7 @@ impl At<'_, '_> {
         let scan = self.r.insert_before(self.id, new, results);
         let (given, captured) = args.split_at(2 * count);
         let (elements, so_far) = given.split_at(count);
-        let captured: Vec<ValueId> = captured
-            .iter()
-            .map(|x| {
-                let ty = self.ty(*x).with_sizes(kept.as_slice());
-                if kept.is_empty() {
-                    return *x;
-                }
-                self.r.value_before(end, Op::BroadcastInDim { dims: Vec::new() }, [*x], ty)
-            })
-            .collect();
-        let next = so_far.iter().chain(elements).chain(&captured).copied();
-        let next = self.apply_here(end, &kept, next);
+        let next = self.apply_with(end, &[so_far, elements].concat(), captured);
         let returned: Vec<ValueId> = next.iter().take(outputs).chain(&next).copied().collect();
         self.r.set_operands(end, returned);
         self.r.func().inst(scan).results()[..count].into()
@@ -292,7 +282,6 @@ impl At<'_, '_> {
     /// One place of the window after the other.
     fn windows(&mut self, xs: &[ValueId], inits: &[ValueId], w: &ReduceWindow) -> Option<Values> {
         let places = w.window.iter().try_fold(1usize, |n, size| n.checked_mul(*size))?;
-        let padding = Padding::of(w, self.ty(xs[0]).sizes());
         if places > PLACES {
             return None;
         }
@@ -300,7 +289,7 @@ impl At<'_, '_> {
         let sizes = self.ty(results[0]).sizes().to_vec();
         let (mut padded, mut inside) = (Values::from(xs), None);
         if w.padding.iter().any(|p| *p != (0, 0)) || w.base_dilations.iter().any(|n| *n != 1) {
-            let padding = padding?;
+            let padding = Padding::of(w, self.ty(xs[0]).sizes())?;
             padded = xs.iter().zip(inits).map(|(x, init)| self.padded(*x, *init, &padding)).collect();
             // Where padding holds nothing, what is there is left out.
             if !self.fills {
@@ -310,7 +299,7 @@ impl At<'_, '_> {
                 inside = Some(self.padded(all, none, &padding));
             }
         }
-        let mut values: Values = inits.iter().map(|init| self.everywhere(*init, &sizes)).collect();
+        let mut values: Values = inits.iter().map(|init| self.everywhere(self.id, *init, &sizes)).collect();
         for place in 0..places {
             let mut rest = place;
             let mut start = vec![0; sizes.len()];
@@ -323,7 +312,7 @@ impl At<'_, '_> {
             let slice = Slice { start: start.clone(), limit, strides: w.strides.clone() };
             let elements: Values = padded.iter().map(|x| self.slice(*x, &slice)).collect();
             let args: Vec<ValueId> = values.iter().chain(&elements).copied().collect();
-            let next = self.apply(&args);
+            let next = self.apply(self.id, &args);
             values = match inside {
                 None => next,
                 Some(inside) => {

@@ -322,7 +322,7 @@ macro_rules! small {
             const SAME: bool = false;
             #[inline(always)]
             fn widen(self) -> $float {
-                self.into()
+                self as $float
             }
             #[inline(always)]
             fn narrow(x: $float) -> $ty {
@@ -335,17 +335,5 @@ macro_rules! small {
 small! {
     i8 as f32 f64;
     u8 as f32 f64;
-    i32 as f64;
-}
-
-impl Stored<f32> for i32 {
-    const SAME: bool = false;
-    #[inline(always)]
-    fn widen(self) -> f32 {
-        self as f32
-    }
-    #[inline(always)]
-    fn narrow(x: f32) -> i32 {
-        x as i32
-    }
+    i32 as f32 f64;
 }
