@@ -15,8 +15,8 @@
 //! as large as it was. Nor is the host's table of functions, which is checked when one is needed. (For hosts that promise more,
 //! see [`crate::memo`].)
 //!
-//! Comparing pays where it is done in vectors of AVX-512 (`avx512`). Word by word, it takes longer than the checks: elsewhere
-//! there are no proofs.
+//! Comparing pays where it is done in vectors (`compare`), of AVX2 or AVX-512. Word by word, it takes longer than the checks:
+//! elsewhere there are no proofs.
 //!
 //! **Invariants.** There are proofs only where the processor has the vectors. A proof does not change, and is never freed:
 //! another thread may be reading it, and arguments are views in it. A handler has one for each of [`SITES`] places, found by
@@ -30,14 +30,16 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use super::spec::{Shape, Side};
 use crate::abi;
 use crate::buffer::{self, AnyBuffer, View};
+use crate::simd::{Vectors, widest};
 
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod avx2;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod avx512;
-
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-use avx512::compare;
+mod compare;
 
-/// Most operands, and most results, of a frame with a proof: lanes of a vector of 512 bits, bits of a `u8`.
+/// Most operands, and most results, of a frame with a proof: lanes of a vector of AVX-512, bits of a `u8`.
 const MOST_BUFFERS: usize = 8;
 
 /// Most dimensions of a buffer of such a frame: lanes of a vector of 256 bits.
@@ -96,7 +98,9 @@ impl Proofs {
         &self.sites.0[args.wrapping_add(rets.wrapping_mul(2)) / 16 % SITES]
     }
 
-    /// [`compare`]; null if there is no proof.
+    /// What the checks would make of a frame's operands, if it is the one of a proof, or has its elements at other addresses
+    /// that are right; null if it is not. What they would make of its results is in `views` then, after room for that of
+    /// the operands.
     ///
     /// # Safety
     /// The proofs are of a handler of so many operands and results. The frame is for its stage, and covers its attributes.
@@ -109,11 +113,18 @@ impl Proofs {
     ) -> *const View {
         // SAFETY: the caller's promise.
         let proof = unsafe { self.site(frame) }.load(Ordering::Acquire);
-        if proof.is_null() {
-            return std::ptr::null();
+        // SAFETY: a proof, which stays.
+        let Some(proof) = (unsafe { proof.as_ref() }) else { return std::ptr::null() };
+        match proof.vectors {
+            // SAFETY: a proof, so that the processor has the vectors; the caller's promise.
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Vectors::Avx512 => unsafe { avx512::compare::<OPERANDS, RESULTS>(proof, frame, views) },
+            // SAFETY: as above.
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Vectors::Avx2 => unsafe { avx2::compare::<OPERANDS, RESULTS>(proof, frame, views) },
+            // Elsewhere there are none.
+            _ => std::ptr::null(),
         }
-        // SAFETY: a proof, which stays, so that the processor has the vectors; the caller's promise.
-        unsafe { compare::<OPERANDS, RESULTS>(&*proof, frame, views) }
     }
 
     /// Adds the proof of a frame, if it is of a kind that has one.
@@ -122,15 +133,15 @@ impl Proofs {
     /// All checks of the frame have passed, for a handler with these proofs and of this shape.
     #[inline(always)]
     pub(super) unsafe fn add(&self, frame: *const abi::CallFrame, shape: Shape) {
-        if is_vectorized() {
+        if let Some(vectors) = vectors() {
             // SAFETY: the caller's promise.
-            unsafe { self.add_new(frame, shape) }
+            unsafe { self.add_new(frame, shape, vectors) }
         }
     }
 
     #[cold]
     #[inline(never)]
-    unsafe fn add_new(&self, frame: *const abi::CallFrame, shape: Shape) {
+    unsafe fn add_new(&self, frame: *const abi::CallFrame, shape: Shape, vectors: Vectors) {
         // SAFETY: the caller's promise.
         let site = unsafe { self.site(frame) };
         let old = site.load(Ordering::Acquire);
@@ -144,7 +155,7 @@ impl Proofs {
             misses.store(0, Ordering::Relaxed);
         }
         // SAFETY: the caller's promise.
-        let Some(mut proof) = (unsafe { Proof::of(frame, shape) }) else { return };
+        let Some(mut proof) = (unsafe { Proof::of(frame, shape, vectors) }) else { return };
         proof.before = old;
         let proof = Box::into_raw(Box::new(proof));
         if site.compare_exchange(old, proof, Ordering::AcqRel, Ordering::Relaxed).is_err() {
@@ -192,6 +203,8 @@ struct Proof {
     dims_masks: [u8; 2 * MOST_BUFFERS],
     /// All buffers have the dimensions of the first one.
     has_one_shape: bool,
+    /// What it is compared in.
+    vectors: Vectors,
     /// Bytes of the elements.
     sizes: [[u64; MOST_BUFFERS]; 2],
     /// The bits of an address of elements that must be 0.
@@ -234,7 +247,7 @@ impl Proof {
     ///
     /// # Safety
     /// As for [`Proofs::add`].
-    unsafe fn of(frame: *const abi::CallFrame, shape: Shape) -> Option<Proof> {
+    unsafe fn of(frame: *const abi::CallFrame, shape: Shape, vectors: Vectors) -> Option<Proof> {
         // SAFETY: the caller's promise.
         let (args, rets) = unsafe { (&(*frame).args, &(*frame).rets) };
         // SAFETY: as above.
@@ -261,6 +274,7 @@ impl Proof {
             dims_at: [&raw const NOWHERE; 2 * MOST_BUFFERS],
             dims_masks: [0; 2 * MOST_BUFFERS],
             has_one_shape: true,
+            vectors,
             sizes: [[0; MOST_BUFFERS]; 2],
             misaligned: [[0; MOST_BUFFERS]; 2],
             nonempty: [0; 2],
@@ -302,27 +316,12 @@ impl Proof {
     }
 }
 
-/// True if this processor has the vectors that [`compare`] is written for.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
+/// The vectors of this processor that `compare` is written for, if it has any.
 #[inline(always)]
-fn is_vectorized() -> bool {
-    matches!(crate::simd::widest(), crate::simd::Vectors::Avx512)
-}
-
-#[cfg(not(all(target_arch = "x86_64", not(miri))))]
-fn is_vectorized() -> bool {
-    false
-}
-
-/// Null: there are no proofs.
-///
-/// # Safety
-/// As with vectors.
-#[cfg(not(all(target_arch = "x86_64", not(miri))))]
-unsafe fn compare<const OPERANDS: usize, const RESULTS: usize>(
-    _: &Proof,
-    _: *const abi::CallFrame,
-    _: *mut View,
-) -> *const View {
-    std::ptr::null()
+fn vectors() -> Option<Vectors> {
+    match widest() {
+        Vectors::Plain => None,
+        #[cfg(target_arch = "x86_64")]
+        vectors => Some(vectors).filter(|_| cfg!(not(miri))),
+    }
 }
