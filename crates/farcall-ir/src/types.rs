@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use farcall_sig::DType;
+use smallvec::SmallVec;
 
 /// The size of a dimension.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -68,6 +69,9 @@ impl Dim {
     }
 }
 
+/// Some types, of which there is mostly one.
+pub(crate) type TypeList = SmallVec<[Type; 1]>;
+
 /// The type of a value. Not `non_exhaustive`: it is
 /// matched exhaustively on purpose, so that the compiler names the places that a new variant concerns.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -117,10 +121,10 @@ enum Dims {
 
 impl FromIterator<Dim> for Dims {
     fn from_iter<I: IntoIterator<Item = Dim>>(dims: I) -> Dims {
-        let dims: Vec<Dim> = dims.into_iter().collect();
+        let dims: SmallVec<[Dim; 6]> = dims.into_iter().collect();
         match dims.iter().map(|dim| dim.size()).collect() {
             Some(sizes) => Dims::Static(sizes),
-            None => Dims::Dynamic(dims.into()),
+            None => Dims::Dynamic(dims.as_slice().into()),
         }
     }
 }
@@ -164,7 +168,8 @@ impl TensorType {
 
     /// A rank 0 tensor type.
     pub fn scalar(dtype: DType) -> TensorType {
-        TensorType::new(dtype, [])
+        // The dimensions of all scalars are in one place.
+        TensorType::new(dtype, Arc::default())
     }
 
     /// The same with another element type (and no quantization).

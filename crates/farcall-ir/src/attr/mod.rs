@@ -5,10 +5,10 @@
 
 mod show;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use farcall_sig::{AttrValue, DType};
+use litemap::LiteMap;
 
 use crate::literal::Literal;
 use crate::memory::OutOfMemory;
@@ -19,7 +19,7 @@ use crate::types::Type;
 pub(crate) use show::Dict;
 
 /// Attributes by name, in the order of their names.
-pub type AttrDict = BTreeMap<String, Attr>;
+pub type AttrDict = LiteMap<String, Attr>;
 
 /// An attribute of StableHLO text. Not `non_exhaustive`: it is
 /// matched exhaustively on purpose, so that the compiler names the places that a new variant concerns.

@@ -97,18 +97,18 @@ pub(super) fn frontend(mut c: Cursor<'_>, out: &mut AttrDict) -> Read<()> {
         Ok((key, text))
     })?;
     c.finish()?;
-    let mut dict = AttrDict::new();
+    let mut others = Vec::new();
     for (key, text) in entries {
         let sharding = || std::str::from_utf8(&text).ok()?.parse::<Attr>().ok();
         match if key == XLA_SDY { sharding() } else { None } {
             Some(attr @ (Attr::Sharding(_) | Attr::ShardingPerValue(_))) => {
                 out.insert(SDY.to_owned(), attr);
             }
-            _ => drop(dict.insert(key, Attr::string(text))),
+            _ => others.push((key, Attr::string(text))),
         }
     }
-    if !dict.is_empty() {
-        out.insert(FRONTEND.to_owned(), Attr::Dict(dict));
+    if !others.is_empty() {
+        out.insert(FRONTEND.to_owned(), Attr::Dict(AttrDict::from_iter(others)));
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 //! Instead, groups are checked for consistency: the `n` numbers in them must be those from 0 to `n - 1`.
 
 use farcall_sig::DType;
+use smallvec::smallvec;
 
 use crate::infer::cx::Cx;
 use crate::infer::reduction::reducer;
@@ -9,7 +10,7 @@ use crate::infer::shape::{narrow, wide};
 use crate::literal::Literal;
 use crate::op::Class;
 use crate::op::{AllGather, AllToAll, CollectiveBroadcast, CollectivePermute, Groups, ReduceScatter};
-use crate::types::{Dim, TensorType, Type};
+use crate::types::{Dim, TensorType, Type, TypeList};
 
 /// The specification's names for what must hold of groups.
 struct GroupCodes {
@@ -72,14 +73,14 @@ fn group_size(groups: &Groups, columns: Option<usize>) -> Option<usize> {
     columns.filter(|_| !partitions_too)
 }
 
-pub(super) fn all_gather(cx: &mut Cx<'_>, op: &AllGather) -> Option<Vec<Type>> {
+pub(super) fn all_gather(cx: &mut Cx<'_>, op: &AllGather) -> Option<TypeList> {
     // all_gather_i3, all_gather_c2, all_gather_c4
     let codes = GroupCodes { matrix: "all_gather_i3", unique: "all_gather_c2", range: "all_gather_c4" };
     let columns = matrix(cx, &codes, "replica_groups", &op.groups.ids, Numbers::All);
     // all_gather_c5
     global_ids(cx, "all_gather_c5", &op.groups);
     let size = group_size(&op.groups, columns);
-    let mut types = Vec::new();
+    let mut types = TypeList::new();
     for (i, operand) in cx.tensors(0..cx.operand_count()).into_iter().enumerate() {
         // all_gather_i1
         cx.class("all_gather_i1", &format!("operand {i}"), operand, Class::TENSOR);
@@ -115,13 +116,13 @@ fn divides(part: Dim, whole: Dim) -> bool {
     whole.checked_rem(part).unwrap_or(whole) == 0
 }
 
-pub(super) fn all_reduce(cx: &mut Cx<'_>, groups: &Groups) -> Option<Vec<Type>> {
+pub(super) fn all_reduce(cx: &mut Cx<'_>, groups: &Groups) -> Option<TypeList> {
     // all_reduce_i2, all_reduce_c1, all_reduce_c3
     let codes = GroupCodes { matrix: "all_reduce_i2", unique: "all_reduce_c1", range: "all_reduce_c3" };
     matrix(cx, &codes, "replica_groups", &groups.ids, Numbers::AllOrFill);
     // all_reduce_c4
     global_ids(cx, "all_reduce_c4", groups);
-    let mut types = Vec::new();
+    let mut types = TypeList::new();
     for (i, operand) in cx.tensors(0..cx.operand_count()).into_iter().enumerate() {
         // all_reduce_i1
         cx.class("all_reduce_i1", &format!("operand {i}"), operand, Class::TENSOR);
@@ -138,7 +139,7 @@ fn reduced(cx: &mut Cx<'_>, code: &'static str, operand: &TensorType) -> Option<
     Some(accumulators[0].with_dims_of(operand))
 }
 
-pub(super) fn reduce_scatter(cx: &mut Cx<'_>, op: &ReduceScatter) -> Option<Vec<Type>> {
+pub(super) fn reduce_scatter(cx: &mut Cx<'_>, op: &ReduceScatter) -> Option<TypeList> {
     let operand = cx.t(0);
     // reduce_scatter_i1
     cx.class("reduce_scatter_i1", "operand", operand, Class::TENSOR);
@@ -173,10 +174,10 @@ pub(super) fn reduce_scatter(cx: &mut Cx<'_>, op: &ReduceScatter) -> Option<Vec<
     };
     let mut dims: Vec<Dim> = whole.dims().collect();
     dims[op.dim] = part;
-    Some(vec![whole.with_dims(dims).into()])
+    Some(smallvec![whole.with_dims(dims).into()])
 }
 
-pub(super) fn all_to_all(cx: &mut Cx<'_>, op: &AllToAll) -> Option<Vec<Type>> {
+pub(super) fn all_to_all(cx: &mut Cx<'_>, op: &AllToAll) -> Option<TypeList> {
     // all_to_all_i5, all_to_all_c5, all_to_all_c7
     let codes = GroupCodes { matrix: "all_to_all_i5", unique: "all_to_all_c5", range: "all_to_all_c7" };
     let columns = matrix(cx, &codes, "replica_groups", &op.groups.ids, Numbers::All);
@@ -189,7 +190,7 @@ pub(super) fn all_to_all(cx: &mut Cx<'_>, op: &AllToAll) -> Option<Vec<Type>> {
     cx.check(columns.is_none_or(|n| n == count), "all_to_all_c8", || {
         format!("split_count must be the size of a group, {}, found {count}", columns.unwrap_or(0))
     });
-    let mut types = Vec::new();
+    let mut types = TypeList::new();
     for (i, operand) in cx.tensors(0..cx.operand_count()).into_iter().enumerate() {
         // all_to_all_i1
         cx.class("all_to_all_i1", &format!("operand {i}"), operand, Class::TENSOR);
@@ -250,7 +251,7 @@ fn sent<'a>(cx: &mut Cx<'a>, op: &CollectiveBroadcast, codes: &SentCodes) -> Opt
     Some(sent)
 }
 
-pub(super) fn collective_broadcast(cx: &mut Cx<'_>, op: &CollectiveBroadcast) -> Option<Vec<Type>> {
+pub(super) fn collective_broadcast(cx: &mut Cx<'_>, op: &CollectiveBroadcast) -> Option<TypeList> {
     let codes = SentCodes {
         groups: GroupCodes {
             matrix: "collective_broadcast_i2",
@@ -264,7 +265,7 @@ pub(super) fn collective_broadcast(cx: &mut Cx<'_>, op: &CollectiveBroadcast) ->
     Some(sent(cx, op, &codes)?.into_iter().cloned().map(Type::from).collect())
 }
 
-pub(super) fn collective_reduce(cx: &mut Cx<'_>, op: &CollectiveBroadcast) -> Option<Vec<Type>> {
+pub(super) fn collective_reduce(cx: &mut Cx<'_>, op: &CollectiveBroadcast) -> Option<TypeList> {
     let codes = SentCodes {
         groups: GroupCodes {
             matrix: "collective_reduce_i2",
@@ -275,7 +276,7 @@ pub(super) fn collective_reduce(cx: &mut Cx<'_>, op: &CollectiveBroadcast) -> Op
         count: ["collective_reduce_c3", "collective_reduce_c3"],
         roots: "collective_reduce_c3",
     };
-    let mut types = Vec::new();
+    let mut types = TypeList::new();
     for operand in sent(cx, op, &codes)? {
         // collective_reduce_c4
         types.push(reduced(cx, "collective_reduce_c4", operand)?.into());
@@ -283,7 +284,7 @@ pub(super) fn collective_reduce(cx: &mut Cx<'_>, op: &CollectiveBroadcast) -> Op
     Some(types)
 }
 
-pub(super) fn collective_permute(cx: &mut Cx<'_>, op: &CollectivePermute) -> Option<Vec<Type>> {
+pub(super) fn collective_permute(cx: &mut Cx<'_>, op: &CollectivePermute) -> Option<TypeList> {
     let operand = cx.t(0);
     // collective_permute_i1
     cx.class("collective_permute_i1", "operand", operand, Class::TENSOR);
@@ -295,7 +296,7 @@ pub(super) fn collective_permute(cx: &mut Cx<'_>, op: &CollectivePermute) -> Opt
     };
     pairs(cx, &op.pairs, &codes);
     // collective_permute_c5
-    Some(vec![operand.clone().into()])
+    Some(smallvec![operand.clone().into()])
 }
 
 /// The specification's names for what must hold of senders and receivers.

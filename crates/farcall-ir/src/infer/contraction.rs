@@ -5,9 +5,10 @@ use crate::infer::cx::Cx;
 use crate::infer::shape::{WindowDim, compatible_elements};
 use crate::op::Class;
 use crate::op::{Convolution, DotGeneral, Precision};
-use crate::types::{Dim, TensorType, Type};
+use crate::types::{Dim, TensorType, TypeList};
+use smallvec::smallvec;
 
-pub(super) fn dot_general(cx: &mut Cx<'_>, op: &DotGeneral) -> Option<Vec<Type>> {
+pub(super) fn dot_general(cx: &mut Cx<'_>, op: &DotGeneral) -> Option<TypeList> {
     let (lhs, rhs) = (cx.t(0), cx.t(1));
     let declared = cx.declared(0)?;
     // dot_general_i1
@@ -65,7 +66,7 @@ pub(super) fn dot_general(cx: &mut Cx<'_>, op: &DotGeneral) -> Option<Vec<Type>>
     let mut dims: Vec<Dim> = lb.iter().zip(rb).map(|(l, r)| lhs.dim(*l).or(rhs.dim(*r))).collect();
     dims.extend(free(lhs, lb, lc));
     dims.extend(free(rhs, rb, rc));
-    Some(vec![declared.with_dims(dims).into()])
+    Some(smallvec![declared.with_dims(dims).into()])
 }
 
 /// At most one precision per operand.
@@ -102,7 +103,7 @@ macro_rules! either {
     };
 }
 
-pub(super) fn convolution(cx: &mut Cx<'_>, op: &Convolution, dynamic: bool) -> Option<Vec<Type>> {
+pub(super) fn convolution(cx: &mut Cx<'_>, op: &Convolution, dynamic: bool) -> Option<TypeList> {
     let (lhs, rhs) = (cx.t(0), cx.t(1));
     let declared = cx.declared(0)?;
     // convolution_i1
@@ -147,7 +148,7 @@ pub(super) fn convolution(cx: &mut Cx<'_>, op: &Convolution, dynamic: bool) -> O
         };
         result[dims.output_spatial[i]] = window.count(lhs.dim(dims.input_spatial[i]));
     }
-    Some(vec![declared.with_dims(result).into()])
+    Some(smallvec![declared.with_dims(result).into()])
 }
 
 /// Lengths and signs of the window's attributes. Those of `dynamic_conv` may be longer than needed:

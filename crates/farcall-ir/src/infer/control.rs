@@ -1,5 +1,6 @@
 //! Control flow, tuples, tokens.
 
+use smallvec::smallvec;
 use std::sync::Arc;
 
 use farcall_sig::DType;
@@ -7,7 +8,7 @@ use farcall_sig::DType;
 use crate::infer::cx::Cx;
 use crate::infer::shape::{compatible, is_scalar};
 use crate::op::{Op, Traits};
-use crate::types::{TensorType, Type};
+use crate::types::{TensorType, Type, TypeList};
 
 /// `if` or `case`: regions without arguments, one of which is run.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -16,7 +17,7 @@ pub(super) enum Conditional {
     Case,
 }
 
-pub(super) fn conditional(cx: &mut Cx<'_>, kind: Conditional) -> Option<Vec<Type>> {
+pub(super) fn conditional(cx: &mut Cx<'_>, kind: Conditional) -> Option<TypeList> {
     let (input, no_args, same, what, dtype) = match kind {
         Conditional::If => ("if_i1", "if_c1", "if_c2", "pred", DType::Pred),
         Conditional::Case => ("case_i1", "case_c2", "case_c3", "index", DType::S32),
@@ -50,7 +51,7 @@ pub(super) fn conditional(cx: &mut Cx<'_>, kind: Conditional) -> Option<Vec<Type
 }
 
 /// `fusion`: a region of the operands' types.
-pub(super) fn fusion(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+pub(super) fn fusion(cx: &mut Cx<'_>) -> Option<TypeList> {
     let operands = cx.types(cx.inst.own_operands());
     let region = cx.region(0);
     let args = cx.types(region.own_args());
@@ -60,7 +61,7 @@ pub(super) fn fusion(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
     Some(cx.types(region.returned()))
 }
 
-pub(super) fn while_loop(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+pub(super) fn while_loop(cx: &mut Cx<'_>) -> Option<TypeList> {
     let carried = cx.types(cx.inst.own_operands());
     let (cond, body) = (cx.region(0), cx.region(1));
     let agree = |types: &[Type]| {
@@ -89,21 +90,21 @@ pub(super) fn while_loop(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
 }
 
 /// A call's results are what its callee declares; the verifier compares them.
-pub(super) fn call(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+pub(super) fn call(cx: &mut Cx<'_>) -> Option<TypeList> {
     Some(cx.types(cx.inst.results()))
 }
 
-pub(super) fn optimization_barrier(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+pub(super) fn optimization_barrier(cx: &mut Cx<'_>) -> Option<TypeList> {
     // optimization_barrier_c1
     Some(cx.types(cx.inst.own_operands()))
 }
 
-pub(super) fn tuple(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+pub(super) fn tuple(cx: &mut Cx<'_>) -> Option<TypeList> {
     // tuple_c1
-    Some(vec![Type::Tuple(cx.types(cx.inst.own_operands()).into())])
+    Some(smallvec![Type::Tuple(cx.types(cx.inst.own_operands()).into_vec().into())])
 }
 
-pub(super) fn get_tuple_element(cx: &mut Cx<'_>, index: usize) -> Option<Vec<Type>> {
+pub(super) fn get_tuple_element(cx: &mut Cx<'_>, index: usize) -> Option<TypeList> {
     let Type::Tuple(parts) = cx.func.ty(cx.inst.own_operands()[0]) else { return None };
     let parts: Arc<[Type]> = Arc::clone(parts);
     // get_tuple_element_c1
@@ -111,12 +112,12 @@ pub(super) fn get_tuple_element(cx: &mut Cx<'_>, index: usize) -> Option<Vec<Typ
         return None;
     }
     // get_tuple_element_c2
-    Some(vec![parts[index].clone()])
+    Some(smallvec![parts[index].clone()])
 }
 
 /// `partition_id`, `replica_id`
-pub(super) fn device_id(_: &mut Cx<'_>) -> Option<Vec<Type>> {
-    Some(vec![TensorType::scalar(DType::U32).into()])
+pub(super) fn device_id(_: &mut Cx<'_>) -> Option<TypeList> {
+    Some(smallvec![TensorType::scalar(DType::U32).into()])
 }
 
 /// `(tensor<f32>, tensor<i1>)`
@@ -125,7 +126,7 @@ fn list(types: &[Type]) -> String {
     format!("({})", types.join(", "))
 }
 
-pub(super) fn async_start(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+pub(super) fn async_start(cx: &mut Cx<'_>) -> Option<TypeList> {
     let body = cx.region(0);
     // async_start_c1
     let single = body.exactly().and_then(|[inst, end]| (end.operands() == inst.results()).then_some(inst));
@@ -147,11 +148,11 @@ pub(super) fn async_start(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
         "the operation of the region must take the operands of async_start, in the same order".to_owned()
     });
     // async_start_c4
-    Some(vec![Type::Future(cx.types(inst.results()).into())])
+    Some(smallvec![Type::Future(cx.types(inst.results()).into_vec().into())])
 }
 
-pub(super) fn async_done(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+pub(super) fn async_done(cx: &mut Cx<'_>) -> Option<TypeList> {
     // async_done_c1
     let Type::Future(parts) = cx.func.ty(cx.inst.own_operands()[0]) else { return None };
-    Some(parts.to_vec())
+    Some(TypeList::from(&**parts))
 }

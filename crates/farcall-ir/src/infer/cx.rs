@@ -1,11 +1,13 @@
 //! The context of the checks of one instruction: the instruction, its types, and the violations found so far.
 
+use smallvec::SmallVec;
+
 use crate::diag::Diagnostic;
 use crate::literal::Literal;
 use crate::module::{Func, Inst, Region, ValueId};
 use crate::op::Class;
 use crate::op::Op;
-use crate::types::{TensorType, Type};
+use crate::types::{TensorType, TypeList};
 use rustc_hash::FxHashMap;
 
 /// An instruction under inspection.
@@ -72,7 +74,7 @@ impl<'a> Cx<'a> {
     }
 
     /// Types of values.
-    pub(crate) fn types(&self, values: &[ValueId]) -> Vec<Type> {
+    pub(crate) fn types(&self, values: &[ValueId]) -> TypeList {
         values.iter().map(|v| self.func.ty(*v).clone()).collect()
     }
 
@@ -143,7 +145,7 @@ impl<'a> Cx<'a> {
 
     /// Dimension numbers must differ from each other.
     pub(crate) fn unique(&mut self, code: &'static str, name: &str, dims: &[usize]) -> bool {
-        let mut sorted = dims.to_vec();
+        let mut sorted = SmallVec::<[usize; 8]>::from(dims);
         sorted.sort_unstable();
         let twice = sorted.windows(2).find(|w| w[0] == w[1]);
         self.check(twice.is_none(), code, || format!("{name} must be unique, found {dims:?}"))

@@ -1,33 +1,32 @@
 //! Constants and movement of elements.
 
 use farcall_sig::DType;
+use smallvec::smallvec;
 
 use crate::infer::cx::Cx;
 use crate::infer::shape::{compatible_elements, narrow, wide};
 use crate::literal::Literal;
 use crate::op::Class;
 use crate::op::{Pad, Slice};
-use crate::types::{Dim, TensorType, Type};
+use crate::types::{Dim, TensorType, TypeList};
 
-pub(super) fn constant(cx: &mut Cx<'_>, value: &Literal) -> Option<Vec<Type>> {
+pub(super) fn constant(cx: &mut Cx<'_>, value: &Literal) -> Option<TypeList> {
     let declared = cx.declared(0)?;
     // constant_c1. The elements of a quantized constant are the stored integers.
-    let mut ty = declared.with_sizes(value.dims());
-    ty.dtype = value.dtype();
-    Some(vec![ty.into()])
+    Some(smallvec![value.ty().with_quant(declared.quant.clone()).into()])
 }
 
-pub(super) fn iota(cx: &mut Cx<'_>, dim: usize) -> Option<Vec<Type>> {
+pub(super) fn iota(cx: &mut Cx<'_>, dim: usize) -> Option<TypeList> {
     let declared = cx.declared(0)?;
     // iota_i1 would be the dimension; the type of the result is in the table of outputs.
     let allowed = Class::INT | Class::FLOAT | Class::COMPLEX | Class::QUANT;
     cx.class("iota_o1", "result", declared, allowed);
     // iota_c1
     cx.in_range("iota_c1", "iota_dimension", &[dim], declared.rank());
-    Some(vec![declared.clone().into()])
+    Some(smallvec![declared.clone().into()])
 }
 
-pub(super) fn dynamic_iota(cx: &mut Cx<'_>, dim: usize) -> Option<Vec<Type>> {
+pub(super) fn dynamic_iota(cx: &mut Cx<'_>, dim: usize) -> Option<TypeList> {
     let declared = cx.declared(0)?;
     let allowed = Class::INT | Class::FLOAT | Class::COMPLEX | Class::QUANT;
     cx.class("dynamic_iota_o1", "result", declared, allowed);
@@ -35,7 +34,7 @@ pub(super) fn dynamic_iota(cx: &mut Cx<'_>, dim: usize) -> Option<Vec<Type>> {
     cx.in_range("dynamic_iota_c1", "iota_dimension", &[dim], declared.rank());
     // dynamic_iota_i1, dynamic_iota_c2
     output_shape(cx, "dynamic_iota_i1", "dynamic_iota_c2", 0, declared);
-    Some(vec![declared.clone().into()])
+    Some(smallvec![declared.clone().into()])
 }
 
 /// Operand `i` gives the dimensions of a result: a vector of integers, one per dimension. Where it
@@ -75,7 +74,7 @@ macro_rules! either {
     };
 }
 
-pub(super) fn broadcast_in_dim(cx: &mut Cx<'_>, dims: &[usize], dynamic: bool) -> Option<Vec<Type>> {
+pub(super) fn broadcast_in_dim(cx: &mut Cx<'_>, dims: &[usize], dynamic: bool) -> Option<TypeList> {
     let operand = cx.t(0);
     let declared = cx.declared(0)?;
     // broadcast_in_dim_c2, dynamic_broadcast_in_dim_c2
@@ -108,10 +107,10 @@ pub(super) fn broadcast_in_dim(cx: &mut Cx<'_>, dims: &[usize], dynamic: bool) -
         output_shape(cx, "dynamic_broadcast_in_dim_i2", "dynamic_broadcast_in_dim_c7", 1, declared);
     }
     // broadcast_in_dim_c1, dynamic_broadcast_in_dim_c1
-    Some(vec![operand.with_dims_of(declared).into()])
+    Some(smallvec![operand.with_dims_of(declared).into()])
 }
 
-pub(super) fn reshape(cx: &mut Cx<'_>, dynamic: bool) -> Option<Vec<Type>> {
+pub(super) fn reshape(cx: &mut Cx<'_>, dynamic: bool) -> Option<TypeList> {
     let operand = cx.t(0);
     let declared = cx.declared(0)?;
     // reshape_c2, dynamic_reshape_c2
@@ -125,10 +124,10 @@ pub(super) fn reshape(cx: &mut Cx<'_>, dynamic: bool) -> Option<Vec<Type>> {
         output_shape(cx, "dynamic_reshape_i2", "dynamic_reshape_c4", 1, declared);
     }
     // reshape_c1, dynamic_reshape_c1
-    Some(vec![operand.with_dims_of(declared).into()])
+    Some(smallvec![operand.with_dims_of(declared).into()])
 }
 
-pub(super) fn transpose(cx: &mut Cx<'_>, permutation: &[usize]) -> Option<Vec<Type>> {
+pub(super) fn transpose(cx: &mut Cx<'_>, permutation: &[usize]) -> Option<TypeList> {
     let operand = cx.t(0);
     // transpose_c2
     let mut sorted = permutation.to_vec();
@@ -138,10 +137,10 @@ pub(super) fn transpose(cx: &mut Cx<'_>, permutation: &[usize]) -> Option<Vec<Ty
         format!("permutation must hold each of [0, {rank}) once, found {permutation:?}")
     });
     // transpose_c1, transpose_c3
-    ok.then(|| vec![operand.with_dims(permutation.iter().map(|d| operand.dim(*d))).into()])
+    ok.then(|| smallvec![operand.with_dims(permutation.iter().map(|d| operand.dim(*d))).into()])
 }
 
-pub(super) fn slice(cx: &mut Cx<'_>, op: &Slice) -> Option<Vec<Type>> {
+pub(super) fn slice(cx: &mut Cx<'_>, op: &Slice) -> Option<TypeList> {
     let operand = cx.t(0);
     // slice_i1
     cx.class("slice_i1", "operand", operand, Class::TENSOR);
@@ -165,10 +164,10 @@ pub(super) fn slice(cx: &mut Cx<'_>, op: &Slice) -> Option<Vec<Type>> {
         dims.push(op.size(d));
     }
     // slice_c1, slice_c5
-    Some(vec![operand.with_sizes(dims).into()])
+    Some(smallvec![operand.with_sizes(dims).into()])
 }
 
-pub(super) fn concatenate(cx: &mut Cx<'_>, dim: usize) -> Option<Vec<Type>> {
+pub(super) fn concatenate(cx: &mut Cx<'_>, dim: usize) -> Option<TypeList> {
     let inputs = cx.tensors(0..cx.operand_count());
     // concatenate_c3
     let Some((first, rest)) = inputs.split_first() else {
@@ -211,10 +210,10 @@ pub(super) fn concatenate(cx: &mut Cx<'_>, dim: usize) -> Option<Vec<Type>> {
         }
     }
     // concatenate_c5
-    Some(vec![first.with_dims(dims).into()])
+    Some(smallvec![first.with_dims(dims).into()])
 }
 
-pub(super) fn pad(cx: &mut Cx<'_>, op: &Pad) -> Option<Vec<Type>> {
+pub(super) fn pad(cx: &mut Cx<'_>, op: &Pad) -> Option<TypeList> {
     let (operand, value) = (cx.t(0), cx.t(1));
     // pad_i1
     cx.class("pad_i1", "operand", operand, Class::TENSOR);
@@ -247,7 +246,7 @@ pub(super) fn pad(cx: &mut Cx<'_>, op: &Pad) -> Option<Vec<Type>> {
         });
         dims.push(padded.map_or(Dim::UNBOUNDED, |p| Dim::Static(narrow(p))));
     }
-    Some(vec![operand.with_dims(dims).into()])
+    Some(smallvec![operand.with_dims(dims).into()])
 }
 
 /// Size of a dimension with padding; `None` if it is dynamic.
@@ -257,7 +256,7 @@ fn padded(dim: Dim, low: i64, high: i64, interior: i64) -> Option<i128> {
     Some(between.saturating_add(wide(size) + i128::from(low) + i128::from(high)))
 }
 
-pub(super) fn dynamic_pad(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+pub(super) fn dynamic_pad(cx: &mut Cx<'_>) -> Option<TypeList> {
     let (operand, value) = (cx.t(0), cx.t(1));
     let declared = cx.declared(0)?;
     // dynamic_pad_i1
@@ -307,10 +306,10 @@ pub(super) fn dynamic_pad(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
             *dim = padded(size, *low, *high, *interior).map_or(*dim, |p| Dim::Static(narrow(p)));
         }
     }
-    Some(vec![operand.with_dims(dims).into()])
+    Some(smallvec![operand.with_dims(dims).into()])
 }
 
-pub(super) fn reverse(cx: &mut Cx<'_>, dims: &[usize]) -> Option<Vec<Type>> {
+pub(super) fn reverse(cx: &mut Cx<'_>, dims: &[usize]) -> Option<TypeList> {
     let operand = cx.t(0);
     // reverse_i1
     cx.class("reverse_i1", "operand", operand, Class::TENSOR);
@@ -319,17 +318,17 @@ pub(super) fn reverse(cx: &mut Cx<'_>, dims: &[usize]) -> Option<Vec<Type>> {
     // reverse_c3
     cx.in_range("reverse_c3", "dimensions", dims, operand.rank());
     // reverse_c1
-    Some(vec![operand.clone().into()])
+    Some(smallvec![operand.clone().into()])
 }
 
-pub(super) fn get_dimension_size(cx: &mut Cx<'_>, dim: usize) -> Option<Vec<Type>> {
+pub(super) fn get_dimension_size(cx: &mut Cx<'_>, dim: usize) -> Option<TypeList> {
     let operand = cx.t(0);
     // get_dimension_size_c1
     cx.in_range("get_dimension_size_c1", "dimension", &[dim], operand.rank());
-    Some(vec![TensorType::scalar(DType::S32).into()])
+    Some(smallvec![TensorType::scalar(DType::S32).into()])
 }
 
-pub(super) fn set_dimension_size(cx: &mut Cx<'_>, dim: usize) -> Option<Vec<Type>> {
+pub(super) fn set_dimension_size(cx: &mut Cx<'_>, dim: usize) -> Option<TypeList> {
     let (operand, size) = (cx.t(0), cx.t(1));
     // set_dimension_size_c1
     if !cx.in_range("set_dimension_size_c1", "dimension", &[dim], operand.rank()) {
@@ -352,5 +351,5 @@ pub(super) fn set_dimension_size(cx: &mut Cx<'_>, dim: usize) -> Option<Vec<Type
         Some(size) => Dim::Static(narrow(i128::from(size))),
         None => Dim::Dynamic { bound: limit },
     };
-    Some(vec![operand.with_dims(dims).into()])
+    Some(smallvec![operand.with_dims(dims).into()])
 }

@@ -2,6 +2,7 @@
 //! they are numbered here.
 
 use farcall_sig::DType;
+use smallvec::smallvec;
 
 use crate::infer::cx::Cx;
 use crate::infer::shape::{compatible_dims, compatible_elements, same_dims};
@@ -9,10 +10,10 @@ use crate::literal::Literal;
 use crate::op::derived::{Ragged, index_select_axes};
 use crate::op::einsum::EinsumConfig;
 use crate::op::{BatchNorm, Broadcasted, Broadcasting, Class, Derived, RaggedDot};
-use crate::types::{Dim, TensorType, Type};
+use crate::types::{Dim, TensorType, Type, TypeList};
 
-pub(super) fn derived(cx: &mut Cx<'_>, op: &Derived) -> Option<Vec<Type>> {
-    let one = |ty: TensorType| vec![Type::Tensor(ty)];
+pub(super) fn derived(cx: &mut Cx<'_>, op: &Derived) -> Option<TypeList> {
+    let one = |ty: TensorType| smallvec![Type::Tensor(ty)];
     match op {
         Derived::Broadcast { sizes } => {
             // broadcast_c1
@@ -224,7 +225,7 @@ fn batch_norm(cx: &mut Cx<'_>, norm: BatchNorm, codes: &NormCodes) -> Option<Dim
     Some(size)
 }
 
-fn batch_norm_inference(cx: &mut Cx<'_>, norm: BatchNorm) -> Option<Vec<Type>> {
+fn batch_norm_inference(cx: &mut Cx<'_>, norm: BatchNorm) -> Option<TypeList> {
     let codes = NormCodes {
         feature: "batch_norm_inference_c1",
         element: "batch_norm_inference_c2",
@@ -238,10 +239,10 @@ fn batch_norm_inference(cx: &mut Cx<'_>, norm: BatchNorm) -> Option<Vec<Type>> {
     };
     batch_norm(cx, norm, &codes)?;
     // batch_norm_inference_c7
-    Some(vec![cx.t(0).clone().into()])
+    Some(smallvec![cx.t(0).clone().into()])
 }
 
-fn batch_norm_training(cx: &mut Cx<'_>, norm: BatchNorm) -> Option<Vec<Type>> {
+fn batch_norm_training(cx: &mut Cx<'_>, norm: BatchNorm) -> Option<TypeList> {
     let codes = NormCodes {
         feature: "batch_norm_training_c1",
         element: "batch_norm_training_c2",
@@ -254,10 +255,10 @@ fn batch_norm_training(cx: &mut Cx<'_>, norm: BatchNorm) -> Option<Vec<Type>> {
     let size = batch_norm(cx, norm, &codes)?;
     // batch_norm_training_c5, batch_norm_training_c6, batch_norm_training_c7
     let (operand, feature) = (cx.t(0).clone(), Type::Tensor(cx.t(0).with_dims([size])));
-    Some(vec![operand.into(), feature.clone(), feature])
+    Some(smallvec![operand.into(), feature.clone(), feature])
 }
 
-fn batch_norm_grad(cx: &mut Cx<'_>, norm: BatchNorm) -> Option<Vec<Type>> {
+fn batch_norm_grad(cx: &mut Cx<'_>, norm: BatchNorm) -> Option<TypeList> {
     let codes = NormCodes {
         feature: "batch_norm_grad_c1",
         element: "batch_norm_grad_c2",
@@ -281,7 +282,7 @@ fn batch_norm_grad(cx: &mut Cx<'_>, norm: BatchNorm) -> Option<Vec<Type>> {
         format!("grad_output must have the shape of {operand}, found {grad}")
     });
     let feature = Type::Tensor(operand.with_dims([size]));
-    Some(vec![operand.clone().into(), feature.clone(), feature])
+    Some(smallvec![operand.clone().into(), feature.clone(), feature])
 }
 
 fn ragged_dot(cx: &mut Cx<'_>, dot: &RaggedDot) -> Option<TensorType> {
@@ -369,12 +370,12 @@ fn ragged_dimensions(cx: &mut Cx<'_>, dot: &RaggedDot, lhs: &TensorType, rhs: &T
     (cx.diagnostics.len() == before).then_some(())
 }
 
-fn sin_cos(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+fn sin_cos(cx: &mut Cx<'_>) -> Option<TypeList> {
     let operand = cx.t(0);
     // chlo_sin_cos_i1
     if !cx.class("chlo_sin_cos_i1", "operand", operand, Class::FLOAT) {
         return None;
     }
     // chlo_sin_cos_c1
-    Some(vec![operand.clone().into(); 2])
+    Some(smallvec![operand.clone().into(); 2])
 }

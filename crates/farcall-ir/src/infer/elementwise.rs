@@ -1,24 +1,25 @@
 //! Elementwise operations.
 
 use farcall_sig::DType;
+use smallvec::smallvec;
 
 use crate::infer::cx::Cx;
 use crate::infer::shape::{compatible_dims, compatible_elements, most_specific};
 use crate::op::elementwise::FunctionInfo;
 use crate::op::{Binary, Class, Compare, CompareKind, Unary};
-use crate::types::{Dim, TensorType, Type};
+use crate::types::{Dim, TensorType, TypeList};
 
-pub(super) fn unary(cx: &mut Cx<'_>, op: Unary) -> Option<Vec<Type>> {
+pub(super) fn unary(cx: &mut Cx<'_>, op: Unary) -> Option<TypeList> {
     let (operand, info) = (cx.t(0), op.info());
     // abs_i1 and so on
     if !cx.class(info.codes.i1, "operand", operand, info.operand) {
         return None;
     }
     // abs_c1, abs_c2, cbrt_c1 and so on
-    Some(vec![info.result.of(operand)?.into()])
+    Some(smallvec![info.result.of(operand)?.into()])
 }
 
-pub(super) fn binary(cx: &mut Cx<'_>, op: Binary) -> Option<Vec<Type>> {
+pub(super) fn binary(cx: &mut Cx<'_>, op: Binary) -> Option<TypeList> {
     let (lhs, rhs) = (cx.t(0), cx.t(1));
     let FunctionInfo { codes, operand, result, .. } = op.info();
     // add_i1, add_i2 and so on
@@ -43,7 +44,7 @@ pub(super) fn binary(cx: &mut Cx<'_>, op: Binary) -> Option<Vec<Type>> {
         cx.fail(codes.i1, format!("lhs must be a tensor of f32 or f64, found {lhs}"));
         return None;
     };
-    Some(vec![ty.into()])
+    Some(smallvec![ty.into()])
 }
 
 /// Reports what is wrong with the element types of a quantized addition. Always true: what is wrong
@@ -65,7 +66,7 @@ fn quantized_add(cx: &mut Cx<'_>, lhs: &TensorType, rhs: &TensorType) -> bool {
     true
 }
 
-pub(super) fn compare(cx: &mut Cx<'_>, op: &Compare) -> Option<Vec<Type>> {
+pub(super) fn compare(cx: &mut Cx<'_>, op: &Compare) -> Option<TypeList> {
     let (lhs, rhs) = (cx.t(0), cx.t(1));
     // compare_i1, compare_i2
     cx.class("compare_i1", "lhs", lhs, Class::TENSOR);
@@ -91,10 +92,10 @@ pub(super) fn compare(cx: &mut Cx<'_>, op: &Compare) -> Option<Vec<Type>> {
     }) {
         return None;
     }
-    Some(vec![most_specific(lhs, rhs).with_dtype(DType::Pred).into()])
+    Some(smallvec![most_specific(lhs, rhs).with_dtype(DType::Pred).into()])
 }
 
-pub(super) fn select(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+pub(super) fn select(cx: &mut Cx<'_>) -> Option<TypeList> {
     let (pred, on_true, on_false) = (cx.t(0), cx.t(1), cx.t(2));
     // select_i1, select_i2, select_i3
     cx.class("select_i1", "pred", pred, Class::PRED);
@@ -109,10 +110,10 @@ pub(super) fn select(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
     cx.check(pred.rank() == 0 || compatible_dims(pred, on_true), "select_c1", || {
         format!("pred must have rank 0 or the shape of {on_true}, found {pred}")
     });
-    same.then(|| vec![most_specific(on_true, on_false).into()])
+    same.then(|| smallvec![most_specific(on_true, on_false).into()])
 }
 
-pub(super) fn clamp(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+pub(super) fn clamp(cx: &mut Cx<'_>) -> Option<TypeList> {
     let (min, operand, max) = (cx.t(0), cx.t(1), cx.t(2));
     // clamp_i1, clamp_i2, clamp_i3
     cx.class("clamp_i1", "min", min, Class::TENSOR);
@@ -130,19 +131,19 @@ pub(super) fn clamp(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
         format!("min, operand and max must have the same element type, found {min}, {operand} and {max}")
     });
     // clamp_c4
-    Some(vec![operand.clone().into()])
+    Some(smallvec![operand.clone().into()])
 }
 
-pub(super) fn convert(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+pub(super) fn convert(cx: &mut Cx<'_>) -> Option<TypeList> {
     let operand = cx.t(0);
     // convert_i1
     cx.class("convert_i1", "operand", operand, Class::PLAIN);
     // convert_c1
     let result = cx.declared(0)?;
-    Some(vec![operand.with_dtype(result.dtype).into()])
+    Some(smallvec![operand.with_dtype(result.dtype).into()])
 }
 
-pub(super) fn bitcast_convert(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+pub(super) fn bitcast_convert(cx: &mut Cx<'_>) -> Option<TypeList> {
     let operand = cx.t(0);
     let result = cx.declared(0)?;
     // bitcast_convert_c2
@@ -167,10 +168,10 @@ pub(super) fn bitcast_convert(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
     }) {
         return None;
     }
-    Some(vec![result.with_dims(dims).into()])
+    Some(smallvec![result.with_dims(dims).into()])
 }
 
-pub(super) fn reduce_precision(cx: &mut Cx<'_>, exponent_bits: u32) -> Option<Vec<Type>> {
+pub(super) fn reduce_precision(cx: &mut Cx<'_>, exponent_bits: u32) -> Option<TypeList> {
     let operand = cx.t(0);
     // reduce_precision_i1
     cx.class("reduce_precision_i1", "operand", operand, Class::FLOAT | Class::QUANT);
@@ -179,20 +180,20 @@ pub(super) fn reduce_precision(cx: &mut Cx<'_>, exponent_bits: u32) -> Option<Ve
         "exponent_bits must be at least 1, found 0".to_owned()
     });
     // reduce_precision_c1
-    Some(vec![operand.clone().into()])
+    Some(smallvec![operand.clone().into()])
 }
 
-pub(super) fn uniform_quantize(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+pub(super) fn uniform_quantize(cx: &mut Cx<'_>) -> Option<TypeList> {
     let operand = cx.t(0);
     // uniform_quantize_i1
     let allowed = Class::FLOAT | Class::QUANT | Class::QUANT_AXIS;
     cx.class("uniform_quantize_i1", "operand", operand, allowed);
     // uniform_quantize_c1
     let result = cx.declared(0)?;
-    Some(vec![result.with_dims_of(operand).into()])
+    Some(smallvec![result.with_dims_of(operand).into()])
 }
 
-pub(super) fn uniform_dequantize(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+pub(super) fn uniform_dequantize(cx: &mut Cx<'_>) -> Option<TypeList> {
     let operand = cx.t(0);
     // uniform_dequantize_i1
     let Some(quant) = &operand.quant else {
@@ -200,5 +201,5 @@ pub(super) fn uniform_dequantize(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
         return None;
     };
     // uniform_dequantize_c1, uniform_dequantize_c2
-    Some(vec![operand.with_dtype(quant.expressed).into()])
+    Some(smallvec![operand.with_dtype(quant.expressed).into()])
 }

@@ -5,7 +5,8 @@ use crate::infer::reduction::reducer;
 use crate::infer::shape::{compatible_elements, same_dims};
 use crate::op::Class;
 use crate::op::{Gather, Scatter};
-use crate::types::{Dim, TensorType, Type};
+use crate::types::{Dim, TensorType, TypeList};
+use smallvec::smallvec;
 
 /// Start indices are operands from number `from` on: one scalar of the same integer type per
 /// dimension.
@@ -24,7 +25,7 @@ fn start_indices(cx: &mut Cx<'_>, codes: [&'static str; 3], from: usize, operand
     cx.length(count, "start_indices", starts.len(), operand.rank(), "one per dimension")
 }
 
-pub(super) fn dynamic_slice(cx: &mut Cx<'_>, sizes: &[usize]) -> Option<Vec<Type>> {
+pub(super) fn dynamic_slice(cx: &mut Cx<'_>, sizes: &[usize]) -> Option<TypeList> {
     let operand = cx.t(0);
     cx.class("dynamic_slice_i1", "operand", operand, Class::TENSOR);
     // dynamic_slice_i2, dynamic_slice_c2, dynamic_slice_c3
@@ -40,10 +41,10 @@ pub(super) fn dynamic_slice(cx: &mut Cx<'_>, sizes: &[usize]) -> Option<Vec<Type
         });
     }
     // dynamic_slice_c1, dynamic_slice_c5
-    Some(vec![operand.with_sizes(sizes).into()])
+    Some(smallvec![operand.with_sizes(sizes).into()])
 }
 
-pub(super) fn dynamic_update_slice(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+pub(super) fn dynamic_update_slice(cx: &mut Cx<'_>) -> Option<TypeList> {
     let (operand, update) = (cx.t(0), cx.t(1));
     cx.class("dynamic_update_slice_i1", "operand", operand, Class::TENSOR);
     // dynamic_update_slice_c2
@@ -66,11 +67,11 @@ pub(super) fn dynamic_update_slice(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
         }
     }
     // dynamic_update_slice_c1
-    Some(vec![operand.clone().into()])
+    Some(smallvec![operand.clone().into()])
 }
 
 // The specification does not describe this operation; the numbers follow those of `slice`.
-pub(super) fn real_dynamic_slice(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+pub(super) fn real_dynamic_slice(cx: &mut Cx<'_>) -> Option<TypeList> {
     let operand = cx.t(0);
     let declared = cx.declared(0)?;
     cx.class("real_dynamic_slice_i1", "operand", operand, Class::TENSOR);
@@ -100,7 +101,7 @@ pub(super) fn real_dynamic_slice(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
         });
     }
     // real_dynamic_slice_c1
-    Some(vec![operand.with_dims_of(declared).into()])
+    Some(smallvec![operand.with_dims_of(declared).into()])
 }
 
 /// The name of a constraint that `gather` and `dynamic_gather` share, numbered as for `gather`.
@@ -110,7 +111,7 @@ macro_rules! either {
     };
 }
 
-pub(super) fn gather(cx: &mut Cx<'_>, op: &Gather, dynamic: bool) -> Option<Vec<Type>> {
+pub(super) fn gather(cx: &mut Cx<'_>, op: &Gather, dynamic: bool) -> Option<TypeList> {
     let (operand, indices) = (cx.t(0), cx.t(1));
     // gather_i1, gather_i2
     cx.class(either!(dynamic, "i1"), "operand", operand, Class::TENSOR);
@@ -143,7 +144,7 @@ pub(super) fn gather(cx: &mut Cx<'_>, op: &Gather, dynamic: bool) -> Option<Vec<
         next.unwrap_or(Dim::UNBOUNDED)
     });
     // gather_c23
-    Some(vec![operand.with_dims(dims).into()])
+    Some(smallvec![operand.with_dims(dims).into()])
 }
 
 /// Which dimensions of operand and indices are what.
@@ -311,7 +312,7 @@ fn batching(
     }
 }
 
-pub(super) fn scatter(cx: &mut Cx<'_>, op: &Scatter) -> Option<Vec<Type>> {
+pub(super) fn scatter(cx: &mut Cx<'_>, op: &Scatter) -> Option<TypeList> {
     let count = cx.operand_count();
     // scatter_c5
     if !cx.check(count >= 3 && count % 2 == 1, "scatter_c5", || {

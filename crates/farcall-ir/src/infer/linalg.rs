@@ -4,9 +4,10 @@ use crate::infer::cx::Cx;
 use crate::infer::shape::{compatible_elements, same_dims};
 use crate::op::Class;
 use crate::op::{FftKind, TriangularSolve};
-use crate::types::{Dim, Type};
+use crate::types::{Dim, TypeList};
+use smallvec::smallvec;
 
-pub(super) fn cholesky(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+pub(super) fn cholesky(cx: &mut Cx<'_>) -> Option<TypeList> {
     let a = cx.t(0);
     // cholesky_i1
     cx.class("cholesky_i1", "a", a, Class::FLOAT | Class::COMPLEX | Class::QUANT);
@@ -21,10 +22,10 @@ pub(super) fn cholesky(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
         format!("the last two dimensions of a must have the same size, found {a}")
     });
     // cholesky_c1
-    Some(vec![a.clone().into()])
+    Some(smallvec![a.clone().into()])
 }
 
-pub(super) fn triangular_solve(cx: &mut Cx<'_>, op: &TriangularSolve) -> Option<Vec<Type>> {
+pub(super) fn triangular_solve(cx: &mut Cx<'_>, op: &TriangularSolve) -> Option<TypeList> {
     let (a, b) = (cx.t(0), cx.t(1));
     let allowed = Class::FLOAT | Class::COMPLEX | Class::QUANT;
     // triangular_solve_i1, triangular_solve_i2
@@ -52,10 +53,10 @@ pub(super) fn triangular_solve(cx: &mut Cx<'_>, op: &TriangularSolve) -> Option<
         format!("a must be square, with the batch and as many {side} as b, found {a} and {b}")
     });
     // triangular_solve_c4
-    Some(vec![b.clone().into()])
+    Some(smallvec![b.clone().into()])
 }
 
-pub(super) fn fft(cx: &mut Cx<'_>, kind: FftKind, length: &[usize]) -> Option<Vec<Type>> {
+pub(super) fn fft(cx: &mut Cx<'_>, kind: FftKind, length: &[usize]) -> Option<TypeList> {
     let operand = cx.t(0);
     // fft_i1
     cx.class("fft_i1", "operand", operand, Class::FLOAT | Class::COMPLEX);
@@ -115,5 +116,5 @@ pub(super) fn fft(cx: &mut Cx<'_>, kind: FftKind, length: &[usize]) -> Option<Ve
         }
     }
     // fft_c5
-    Some(vec![operand.with_dims(dims).with_dtype(result).into()])
+    Some(smallvec![operand.with_dims(dims).with_dtype(result).into()])
 }

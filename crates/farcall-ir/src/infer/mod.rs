@@ -43,7 +43,8 @@ pub(crate) use shape::{compatible, compatible_dims};
 use crate::diag::Diagnostic;
 use crate::module::Inst;
 use crate::op::Op;
-use crate::types::Type;
+use crate::types::{Type, TypeList};
+use smallvec::smallvec;
 
 /// The types of an instruction's results. Of the declared results only those parts are looked at that the
 /// operation leaves free. The regions must be complete.
@@ -51,6 +52,11 @@ use crate::types::Type;
 /// # Errors
 /// Every violated constraint among operands, attributes and regions; at least one.
 pub fn result_types(inst: Inst<'_>) -> Result<Vec<Type>, Vec<Diagnostic>> {
+    types(inst).map(TypeList::into_vec)
+}
+
+/// The same.
+pub(crate) fn types(inst: Inst<'_>) -> Result<TypeList, Vec<Diagnostic>> {
     let mut cx = Cx::new(inst, None);
     match infer(&mut cx) {
         Some(types) if cx.diagnostics.is_empty() => Ok(types),
@@ -60,7 +66,7 @@ pub fn result_types(inst: Inst<'_>) -> Result<Vec<Type>, Vec<Diagnostic>> {
 
 /// As [`result_types`], into `cx`. Types may be known though constraints are violated; where they
 /// are not, a violation has been reported.
-pub(crate) fn infer(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+pub(crate) fn infer(cx: &mut Cx<'_>) -> Option<TypeList> {
     arity::check(cx)?;
     match cx.inst.op() {
         Op::Unary(op) => elementwise::unary(cx, *op),
@@ -70,7 +76,7 @@ pub(crate) fn infer(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
         Op::Clamp => elementwise::clamp(cx),
         Op::Convert => elementwise::convert(cx),
         Op::BitcastConvert => elementwise::bitcast_convert(cx),
-        Op::Copy => Some(vec![cx.t(0).clone().into()]),
+        Op::Copy => Some(smallvec![cx.t(0).clone().into()]),
         Op::ReducePrecision { exponent_bits, .. } => elementwise::reduce_precision(cx, *exponent_bits),
         Op::UniformQuantize => elementwise::uniform_quantize(cx),
         Op::UniformDequantize => elementwise::uniform_dequantize(cx),
@@ -122,9 +128,9 @@ pub(crate) fn infer(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
         Op::Fusion => control::fusion(cx),
         Op::While => control::while_loop(cx),
         Op::Call { .. } | Op::Composite(_) => control::call(cx),
-        Op::Return => Some(Vec::new()),
+        Op::Return => Some(TypeList::new()),
         Op::OptimizationBarrier => control::optimization_barrier(cx),
-        Op::AfterAll | Op::CreateToken => Some(vec![Type::Token]),
+        Op::AfterAll | Op::CreateToken => Some(smallvec![Type::Token]),
         Op::Tuple => control::tuple(cx),
         Op::GetTupleElement { index } => control::get_tuple_element(cx, *index),
         Op::AsyncStart => control::async_start(cx),

@@ -1,13 +1,14 @@
 //! Random numbers.
 
 use farcall_sig::DType;
+use smallvec::smallvec;
 
 use crate::infer::cx::Cx;
 use crate::op::Class;
 use crate::op::{RngAlgorithm, RngDistribution};
-use crate::types::{Dim, Type};
+use crate::types::{Dim, Type, TypeList};
 
-pub(super) fn rng_bit_generator(cx: &mut Cx<'_>, algorithm: RngAlgorithm) -> Option<Vec<Type>> {
+pub(super) fn rng_bit_generator(cx: &mut Cx<'_>, algorithm: RngAlgorithm) -> Option<TypeList> {
     let state = cx.t(0);
     let output = cx.declared(1)?;
     // rng_bit_generator_i2
@@ -28,10 +29,10 @@ pub(super) fn rng_bit_generator(cx: &mut Cx<'_>, algorithm: RngAlgorithm) -> Opt
     }
     cx.class("rng_bit_generator_o2", "output", output, Class::INT | Class::FLOAT);
     // rng_bit_generator_c1
-    Some(vec![state.clone().into(), output.clone().into()])
+    Some(smallvec![state.clone().into(), output.clone().into()])
 }
 
-pub(super) fn rng(cx: &mut Cx<'_>, distribution: RngDistribution) -> Option<Vec<Type>> {
+pub(super) fn rng(cx: &mut Cx<'_>, distribution: RngDistribution) -> Option<TypeList> {
     let (a, b, shape) = (cx.t(0), cx.t(1), cx.t(2));
     let allowed = Class::PRED | Class::INT | Class::FLOAT;
     // rng_i1, rng_i2
@@ -57,7 +58,7 @@ pub(super) fn rng(cx: &mut Cx<'_>, distribution: RngDistribution) -> Option<Vec<
     let sizes = cx
         .constant(2)
         .and_then(|sizes| sizes.iter().map(|s| usize::try_from(*s).ok()).collect::<Option<Vec<usize>>>());
-    Some(vec![Type::Tensor(match sizes {
+    Some(smallvec![Type::Tensor(match sizes {
         Some(sizes) => a.with_sizes(sizes),
         // As many as there are elements, which is bounded by what is declared.
         None => {

@@ -1,5 +1,6 @@
 //! Reductions, windows, sorting.
 
+use smallvec::smallvec;
 use std::ops::Range;
 
 use farcall_sig::DType;
@@ -10,7 +11,7 @@ use crate::infer::shape::{
 };
 use crate::op::Class;
 use crate::op::{ReduceWindow, Scan, SelectAndScatter};
-use crate::types::{Dim, TensorType, Type};
+use crate::types::{Dim, TensorType, Type, TypeList};
 
 /// Region `region` must combine an accumulator and an element of each of N inputs: it takes
 /// `E0 … EN-1` and N more, and returns `E0 … EN-1`, all of rank 0. Gives the `Ei`.
@@ -95,7 +96,7 @@ fn inputs_and_init<'a>(
     Some((inputs, cx.tensors(count / 2..count)))
 }
 
-pub(super) fn reduce(cx: &mut Cx<'_>, dims: &[usize]) -> Option<Vec<Type>> {
+pub(super) fn reduce(cx: &mut Cx<'_>, dims: &[usize]) -> Option<TypeList> {
     // reduce_c1, reduce_c3, reduce_i1
     let (inputs, init) = inputs_and_init(cx, ["reduce_c3", "reduce_c1", "reduce_i1"])?;
     // reduce_c4
@@ -112,7 +113,7 @@ pub(super) fn reduce(cx: &mut Cx<'_>, dims: &[usize]) -> Option<Vec<Type>> {
     Some(accumulators.iter().map(|e| e.with_dims(kept.clone()).into()).collect())
 }
 
-pub(super) fn reduce_window(cx: &mut Cx<'_>, op: &ReduceWindow) -> Option<Vec<Type>> {
+pub(super) fn reduce_window(cx: &mut Cx<'_>, op: &ReduceWindow) -> Option<TypeList> {
     // reduce_window_c1, reduce_window_c2, reduce_window_i1
     let (inputs, init) = inputs_and_init(cx, ["reduce_window_c1", "reduce_window_c2", "reduce_window_i1"])?;
     let rank = inputs[0].rank();
@@ -151,7 +152,7 @@ pub(super) fn reduce_window(cx: &mut Cx<'_>, op: &ReduceWindow) -> Option<Vec<Ty
     Some(accumulators.iter().map(|e| e.with_dims(windows.iter().copied()).into()).collect())
 }
 
-pub(super) fn select_and_scatter(cx: &mut Cx<'_>, op: &SelectAndScatter) -> Option<Vec<Type>> {
+pub(super) fn select_and_scatter(cx: &mut Cx<'_>, op: &SelectAndScatter) -> Option<TypeList> {
     let (operand, source, init) = (cx.t(0), cx.t(1), cx.t(2));
     // select_and_scatter_i1
     cx.class("select_and_scatter_i1", "operand", operand, Class::TENSOR);
@@ -208,10 +209,10 @@ pub(super) fn select_and_scatter(cx: &mut Cx<'_>, op: &SelectAndScatter) -> Opti
     let codes = ["select_and_scatter_c3", "select_and_scatter_c10"];
     let accumulators = reducer(cx, 1, codes, &[&element], &[init])?;
     // select_and_scatter_c11, select_and_scatter_c12
-    Some(vec![accumulators[0].with_dims_of(operand).into()])
+    Some(smallvec![accumulators[0].with_dims_of(operand).into()])
 }
 
-pub(super) fn map(cx: &mut Cx<'_>, dims: &[usize]) -> Option<Vec<Type>> {
+pub(super) fn map(cx: &mut Cx<'_>, dims: &[usize]) -> Option<TypeList> {
     let inputs = cx.tensors(0..cx.operand_count());
     // map_c2
     let Some(first) = inputs.first() else {
@@ -248,10 +249,10 @@ pub(super) fn map(cx: &mut Cx<'_>, dims: &[usize]) -> Option<Vec<Type>> {
             list(&returned)
         )
     });
-    Some(vec![element?.with_dims_of(first).into()])
+    Some(smallvec![element?.with_dims_of(first).into()])
 }
 
-pub(super) fn scan(cx: &mut Cx<'_>, op: &Scan) -> Option<Vec<Type>> {
+pub(super) fn scan(cx: &mut Cx<'_>, op: &Scan) -> Option<TypeList> {
     // chlo_scan_c1
     let (operands, results) = (cx.operand_count(), cx.inst.results().len());
     let counted = op.inputs.checked_add(op.carries) == Some(operands)
@@ -324,7 +325,7 @@ pub(super) fn scan(cx: &mut Cx<'_>, op: &Scan) -> Option<Vec<Type>> {
     Some(whole.chain(carried).collect())
 }
 
-pub(super) fn sort(cx: &mut Cx<'_>, dim: usize, part: Option<&Range<usize>>) -> Option<Vec<Type>> {
+pub(super) fn sort(cx: &mut Cx<'_>, dim: usize, part: Option<&Range<usize>>) -> Option<TypeList> {
     let inputs = cx.tensors(0..cx.operand_count());
     // sort_c1
     let Some(first) = inputs.first() else {
@@ -372,7 +373,7 @@ pub(super) fn sort(cx: &mut Cx<'_>, dim: usize, part: Option<&Range<usize>>) -> 
     Some(inputs.iter().map(|t| resized(t)).collect())
 }
 
-pub(super) fn top_k(cx: &mut Cx<'_>, k: usize) -> Option<Vec<Type>> {
+pub(super) fn top_k(cx: &mut Cx<'_>, k: usize) -> Option<TypeList> {
     let operand = cx.t(0);
     // chlo_top_k_i1
     cx.class("chlo_top_k_i1", "operand", operand, Class::PRED | Class::INT | Class::FLOAT);
@@ -390,7 +391,7 @@ pub(super) fn top_k(cx: &mut Cx<'_>, k: usize) -> Option<Vec<Type>> {
     *last = Dim::Static(k);
     let values = operand.with_dims(dims);
     let indices = TensorType::scalar(DType::S32).with_dims_of(&values);
-    Some(vec![values.into(), indices.into()])
+    Some(smallvec![values.into(), indices.into()])
 }
 
 /// `(tensor<f32>, tensor<i1>)`

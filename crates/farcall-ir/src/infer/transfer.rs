@@ -3,7 +3,8 @@
 use crate::infer::collective::{PairCodes, pairs};
 use crate::infer::cx::Cx;
 use crate::op::{Endpoint, Transfer};
-use crate::types::Type;
+use crate::types::{Type, TypeList};
+use smallvec::smallvec;
 
 /// `channel_type`: both ends are devices.
 const DEVICE_TO_DEVICE: i64 = 1;
@@ -12,7 +13,7 @@ const DEVICE_TO_HOST: i64 = 2;
 /// The same in the other direction.
 const HOST_TO_DEVICE: i64 = 3;
 
-pub(super) fn transfer(cx: &mut Cx<'_>, op: &Transfer) -> Option<Vec<Type>> {
+pub(super) fn transfer(cx: &mut Cx<'_>, op: &Transfer) -> Option<TypeList> {
     match op {
         Transfer::Infeed { .. } => {
             // infeed_c1
@@ -67,7 +68,7 @@ fn endpoint(cx: &mut Cx<'_>, end: &Endpoint, codes: &PairCodes, kind: &'static s
 }
 
 /// Results that are tensors, and then a token. They are what the program declares.
-fn received(cx: &mut Cx<'_>, tensors: &'static str, token: &'static str) -> Option<Vec<Type>> {
+fn received(cx: &mut Cx<'_>, tensors: &'static str, token: &'static str) -> Option<TypeList> {
     let types = cx.types(cx.inst.results());
     let data = without_token(cx, &types, token, "result")?;
     for (i, ty) in data.iter().enumerate() {
@@ -77,13 +78,13 @@ fn received(cx: &mut Cx<'_>, tensors: &'static str, token: &'static str) -> Opti
 }
 
 /// Operands that are tensors, and then a token.
-fn given(cx: &mut Cx<'_>, tensors: &'static str, token: &'static str) -> Option<Vec<Type>> {
+fn given(cx: &mut Cx<'_>, tensors: &'static str, token: &'static str) -> Option<TypeList> {
     let types = cx.types(cx.inst.operands());
     let data = without_token(cx, &types, token, "operand")?;
     for (i, ty) in data.iter().enumerate() {
         cx.check(ty.tensor().is_some(), tensors, || format!("operand {i} must be a tensor, found {ty}"));
     }
-    Some(if cx.form { Vec::new() } else { vec![Type::Token] })
+    Some(if cx.form { TypeList::new() } else { smallvec![Type::Token] })
 }
 
 /// The types before the token, which is the last one; all of them in the middle form.

@@ -9,7 +9,7 @@ use super::func::{InstData, RegionData};
 use super::{Func, Inst, InstId, NewInst, RegionId, ValueDef, ValueId, ValueIds};
 use crate::attr::AttrDict;
 use crate::op::Op;
-use crate::types::Type;
+use crate::types::{Type, TypeList};
 
 /// What values of one region are in a copy of it.
 pub type ValueMap = FxHashMap<ValueId, ValueId>;
@@ -101,7 +101,7 @@ impl Func {
     }
 
     /// Gives an instruction results of these types. Those that it has keep their numbers.
-    pub(crate) fn set_results(&mut self, inst: InstId, types: Vec<Type>) {
+    pub(crate) fn set_results(&mut self, inst: InstId, types: TypeList) {
         let mut results = std::mem::take(&mut self.inst_data_mut(inst).results);
         for extra in results.drain(types.len().min(results.len())..) {
             self.set_def(extra, ValueDef::Nowhere);
@@ -262,7 +262,7 @@ impl<'f> Rewriter<'f> {
 
     /// Puts values in the place of an instruction's results, and takes it out.
     pub fn replace(&mut self, inst: InstId, values: &[ValueId]) {
-        let results = self.func.inst(inst).results().to_vec();
+        let results = SmallVec::<[ValueId; 2]>::from(self.func.inst(inst).results());
         for (result, value) in results.into_iter().zip(values) {
             self.replace_uses(result, *value);
         }
@@ -301,7 +301,7 @@ impl<'f> Rewriter<'f> {
     }
 
     /// Gives an instruction results of these types; as [`Func::set_results`].
-    pub(crate) fn set_results(&mut self, inst: InstId, types: Vec<Type>) {
+    pub(crate) fn set_results(&mut self, inst: InstId, types: TypeList) {
         self.func.set_results(inst, types);
     }
 

@@ -62,7 +62,7 @@ impl Check {
             r.attrs_mut(inst).remove(VALUE);
         }
         let attrs = r.attrs_mut(inst);
-        let found = PARAMETERS.iter().filter_map(|key| attrs.remove_entry(*key));
+        let found = PARAMETERS.iter().filter_map(|key| Some(((*key).to_owned(), attrs.remove(*key)?)));
         let found: AttrDict = found.collect();
         if !found.is_empty() {
             match &mut call.config {

@@ -1,6 +1,5 @@
 //! Attributes, in dictionaries and after keywords.
 
-use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use farcall_sig::{DType, DTypeClass};
@@ -21,6 +20,9 @@ pub(super) fn sharding_attr(name: &str, body: &str) -> Option<Attr> {
         _ => None,
     }
 }
+
+/// Attributes of a dictionary that find their places one by one.
+const FEW: usize = 64;
 
 impl<'s> Parser<'s> {
     pub(super) fn attr(&mut self) -> Parsed<Attr> {
@@ -101,6 +103,7 @@ impl<'s> Parser<'s> {
     }
 
     fn entries(&mut self, close: u8, out: &mut AttrDict) -> Parsed<()> {
+        let mut more: Vec<(String, Attr, Span)> = Vec::new();
         self.list_until(close, |p| {
             let t = p.peek();
             let key = match t.tok {
@@ -112,22 +115,42 @@ impl<'s> Parser<'s> {
                 _ => return p.expected("the name of an attribute"),
             };
             let value = if p.eat(b'=') { p.attr()? } else { Attr::Unit };
-            p.insert(out, key, value, span(t));
+            if out.len() < FEW {
+                p.insert(out, key, value, span(t));
+            } else {
+                more.push((key, value, span(t)));
+            }
             Ok(())
-        })
+        })?;
+        if !more.is_empty() {
+            self.insert_all(out, more);
+        }
+        Ok(())
+    }
+
+    /// Adds attributes, of each name the first one, at once: one by one, each would move those after it.
+    fn insert_all(&mut self, out: &mut AttrDict, mut more: Vec<(String, Attr, Span)>) {
+        more.sort_by(|a, b| a.0.cmp(&b.0));
+        let mut added: Vec<(String, Attr)> = Vec::with_capacity(more.len());
+        for (key, value, at) in more {
+            if added.last().is_some_and(|last| last.0 == key) || out.contains_key(&key) {
+                self.is_twice(&key, at);
+            } else {
+                added.push((key, value));
+            }
+        }
+        out.extend(added);
     }
 
     /// Adds an attribute, unless there is one of its name.
     pub(super) fn insert(&mut self, out: &mut AttrDict, key: String, value: Attr, at: Span) {
-        match out.entry(key) {
-            Entry::Vacant(e) => {
-                e.insert(value);
-            }
-            Entry::Occupied(e) => {
-                let message = format!("attribute `{}` is given twice", e.key());
-                self.report(Diagnostic::new("redefinition", at, message));
-            }
+        if let Some((key, _)) = out.try_insert(key, value) {
+            self.is_twice(&key, at);
         }
+    }
+
+    fn is_twice(&mut self, key: &str, at: Span) {
+        self.report(Diagnostic::new("redefinition", at, format!("attribute `{key}` is given twice")));
     }
 
     /// `5`, `-5 : i32`, `1.5 : f32`, `0x7F800000 : f32`, `5 : index`
@@ -237,16 +260,16 @@ impl<'s> Parser<'s> {
         let start = body.as_ptr() as usize - self.text.as_ptr() as usize;
         let reported = self.diagnostics.len();
         let read = self.within(start, start + body.len(), |p| {
-            let mut out = AttrDict::new();
+            let mut out = Vec::new();
             while p.peek().tok != Tok::Eof {
                 let key = p.word("a name")?;
                 let value = if p.eat(b'=') { p.param()? } else { Attr::Unit };
-                out.insert(p.str_of(key).to_owned(), value);
+                out.push((p.str_of(key).to_owned(), value));
                 if p.peek().tok != Tok::Eof {
                     p.expect(b',')?;
                 }
             }
-            Parsed::Ok(out)
+            Parsed::Ok(AttrDict::from_iter(out))
         });
         self.diagnostics.truncate(reported);
         read.unwrap_or_default()

@@ -89,7 +89,7 @@ pub(super) static CONSTANT: Hook = Hook { parse: parse_constant, print: print_co
 fn parse_constant(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
     if p.at(b'(') {
         let generic = p.generic(draft.span)?;
-        *draft = *generic;
+        *draft = generic;
         return Ok(());
     }
     p.optional_dict(&mut draft.attrs)?;

@@ -15,8 +15,9 @@ use crate::attributes::{self, Fields};
 use crate::diag::{Diagnostic, Span};
 use crate::module::{NewInst, RegionId, ValueId, ValueIds};
 use crate::op::Op;
-use crate::types::{FuncType, Type};
+use crate::types::{Type, TypeList};
 use farcall_sig::DType;
+use smallvec::smallvec;
 
 /// Operations that are about one device among several.
 const PER_DEVICE: [&str; 8] = [
@@ -38,7 +39,7 @@ pub(super) struct Draft {
     pub(super) operands: Operands,
     pub(super) attrs: AttrDict,
     pub(super) regions: Vec<RegionId>,
-    pub(super) results: Vec<Type>,
+    pub(super) results: TypeList,
 }
 
 impl<'s> Parser<'s> {
@@ -72,7 +73,7 @@ impl<'s> Parser<'s> {
                 };
                 match table::lookup(name) {
                     Some(syntax) => {
-                        let mut draft = Box::new(Draft { span: span(t), ..Draft::default() });
+                        let mut draft = Draft { span: span(t), ..Draft::default() };
                         if syntax.form.is_empty() {
                             return self.only_generic(syntax, t);
                         }
@@ -151,8 +152,8 @@ impl<'s> Parser<'s> {
     }
 
     /// `(%a, %b) <{…}> ({…}, {…}) {…} : (t, t) -> t`, behind the name.
-    pub(super) fn generic(&mut self, at: Span) -> Parsed<Box<Draft>> {
-        let mut draft = Box::new(Draft { span: at, ..Draft::default() });
+    pub(super) fn generic(&mut self, at: Span) -> Parsed<Draft> {
+        let mut draft = Draft { span: at, ..Draft::default() };
         self.expect(b'(')?;
         draft.operands = self.operands()?;
         self.expect(b')')?;
@@ -298,12 +299,11 @@ impl<'s> Parser<'s> {
                 self.arrow()?;
                 self.operands_are(draft, &params);
                 if self.eat(b'(') {
-                    let mut results = Vec::new();
+                    let results = &mut draft.results;
                     self.list_until(b')', |p| {
                         results.push(p.value_type()?);
                         Ok(())
                     })?;
-                    draft.results = results;
                 } else {
                     let ty = self.value_type()?;
                     draft.results.push(ty);
@@ -337,8 +337,8 @@ impl<'s> Parser<'s> {
     }
 
     /// `t, t`
-    pub(super) fn type_list(&mut self) -> Parsed<Vec<Type>> {
-        let mut out = vec![self.value_type()?];
+    pub(super) fn type_list(&mut self) -> Parsed<TypeList> {
+        let mut out: TypeList = smallvec![self.value_type()?];
         while self.eat(b',') {
             out.push(self.value_type()?);
         }
@@ -348,7 +348,7 @@ impl<'s> Parser<'s> {
     /// `(t, t) -> t`
     pub(super) fn function_types(&mut self, draft: &mut Draft) -> Parsed<()> {
         let at = self.peek();
-        let FuncType { params, results } = self.function_type()?;
+        let [params, results] = self.signature()?;
         self.operands_are(draft, &params);
         for ty in &results {
             if !is_value_type(ty) {
@@ -388,7 +388,7 @@ impl<'s> Parser<'s> {
     fn finish(
         &mut self,
         syntax: &'static Syntax,
-        mut draft: Box<Draft>,
+        mut draft: Draft,
         names: &[ResultName<'s>],
         out: RegionId,
     ) -> Parsed<()> {
@@ -406,7 +406,7 @@ impl<'s> Parser<'s> {
         if let Some(op) = op {
             self.symbols.note_uses(op.callees(), draft.span);
             let operands: ValueIds = draft.operands.iter().map(|o| o.id).collect();
-            let Draft { span, mut attrs, regions, .. } = *draft;
+            let Draft { span, mut attrs, regions, .. } = draft;
             let captures = self.captures(&mut attrs, &operands, &regions, span);
             let inst = NewInst { op, operands, regions, captures, attrs, span, loc };
             self.func.push_defining(out, inst, results);

@@ -156,7 +156,7 @@ impl<'a> Printer<'a> {
         let f = self.func;
         let params: Vec<Type> = f.params().iter().map(|p| f[*p].clone()).collect();
         let ty = Type::Function(Arc::new(FuncType { params, results: f.results().to_vec() }));
-        let mut attrs = AttrDict::from([
+        let mut attrs = AttrDict::from_iter([
             ("function_type".to_owned(), Attr::Type(ty)),
             ("sym_name".to_owned(), Attr::string(&f.name)),
         ]);

@@ -6,7 +6,7 @@ use farcall_sig::DType;
 
 use super::lexer::{Tok, skip_space};
 use super::parser::{Parsed, Parser, span};
-use crate::types::{Dim, FuncType, Quantization, TensorType, Type, default_storage_range};
+use crate::types::{Dim, FuncType, Quantization, TensorType, Type, TypeList, default_storage_range};
 
 /// What `tensor<…>` says: a tensor, or dimensions of `index` elements (in attributes only).
 pub(super) enum Tensor {
@@ -93,15 +93,21 @@ impl<'s> Parser<'s> {
     }
 
     /// `(t, t) -> t` or `(t) -> (t, t)`
-    pub(super) fn function_type(&mut self) -> Parsed<FuncType> {
-        let mut params = Vec::new();
+    fn function_type(&mut self) -> Parsed<FuncType> {
+        let [params, results] = self.signature()?.map(TypeList::into_vec);
+        Ok(FuncType { params, results })
+    }
+
+    /// The same: what is taken, and what is returned.
+    pub(super) fn signature(&mut self) -> Parsed<[TypeList; 2]> {
+        let mut params = TypeList::new();
         self.expect(b'(')?;
         self.list_until(b')', |p| {
             params.push(p.ty()?);
             Ok(())
         })?;
         self.arrow()?;
-        let mut results = Vec::new();
+        let mut results = TypeList::new();
         if self.eat(b'(') {
             self.list_until(b')', |p| {
                 results.push(p.ty()?);
@@ -110,7 +116,7 @@ impl<'s> Parser<'s> {
         } else {
             results.push(self.ty()?);
         }
-        Ok(FuncType { params, results })
+        Ok([params, results])
     }
 
     /// `tensor<…>`

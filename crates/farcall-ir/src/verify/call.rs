@@ -5,11 +5,11 @@
 use crate::infer::Cx;
 use crate::normalize;
 use crate::op::{CallConfig, CustomCall, OutputAlias};
-use crate::types::Type;
+use crate::types::{Type, TypeList};
 
 pub(super) fn custom_call(cx: &mut Cx<'_>, op: &CustomCall) {
     if let Some(types) = &op.types {
-        let fits = |whole: &[Type], parts: Vec<Type>| {
+        let fits = |whole: &[Type], parts: TypeList| {
             whole.iter().flat_map(Type::tensors).eq(parts.iter().flat_map(Type::tensors))
         };
         let all = fits(&types.params, cx.types(cx.inst.own_operands()))
@@ -67,13 +67,13 @@ fn list(types: &[Type]) -> String {
 }
 
 /// The types of the operands, as the program has them.
-fn operands(cx: &Cx<'_>, op: &CustomCall) -> Vec<Type> {
-    op.types.as_ref().map_or_else(|| cx.types(cx.inst.own_operands()), |types| types.params.clone())
+fn operands(cx: &Cx<'_>, op: &CustomCall) -> TypeList {
+    op.types.as_ref().map_or_else(|| cx.types(cx.inst.own_operands()), |types| TypeList::from(&*types.params))
 }
 
 /// The types of the results, as the program has them.
-fn results(cx: &Cx<'_>, op: &CustomCall) -> Vec<Type> {
-    op.types.as_ref().map_or_else(|| cx.types(cx.inst.results()), |types| types.results.clone())
+fn results(cx: &Cx<'_>, op: &CustomCall) -> TypeList {
+    op.types.as_ref().map_or_else(|| cx.types(cx.inst.results()), |types| TypeList::from(&*types.results))
 }
 
 fn layouts(cx: &mut Cx<'_>, op: &CustomCall) {

@@ -111,7 +111,7 @@ pub(super) fn read<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Read
 
 /// `#stablehlo<kind WORD>`, as text has it.
 fn keyword(kind: &str, word: &str) -> Attr {
-    let params = AttrDict::from([(word.to_owned(), Attr::Unit)]);
+    let params = AttrDict::from_iter([(word.to_owned(), Attr::Unit)]);
     Attr::Dialect(Arc::new(DialectAttr { name: format!("stablehlo.{kind}"), text: word.to_owned(), params }))
 }
 
@@ -177,32 +177,20 @@ pub(super) fn written(name: &str, text: impl Display, at: &Cursor<'_>) -> Readin
     text.parse::<Attr>().or_else(|e| at.damaged(format!("{text}: {}", first_message(&e))))
 }
 
-/// Names and values.
+/// Names and values, each name once.
 pub(super) fn dictionary<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
-    let mut out = AttrDict::new();
+    let mut all = Vec::new();
     for _ in 0..from.count()? {
         let before = *from;
         let name = table.name(from)?;
-        insert(table, &mut out, name, &before, |table| table.attr(from))?;
+        table.named(name.len(), &before)?;
+        all.push((name, table.attr(from)?, before));
     }
-    Ok(Attr::Dict(out))
-}
-
-/// Adds an attribute, unless there is one of its name.
-pub(super) fn insert<'f, 'a>(
-    table: &mut Table<'f, 'a>,
-    out: &mut AttrDict,
-    name: String,
-    at: &Cursor<'a>,
-    value: impl FnOnce(&mut Table<'f, 'a>) -> Reading<Attr>,
-) -> Reading<()> {
-    table.named(name.len(), at)?;
-    let value = value(table)?;
-    if out.contains_key(&name) {
+    all.sort_by(|a, b| a.0.cmp(&b.0));
+    if let Some([(name, ..), (_, _, at)]) = all.windows(2).find(|w| w[0].0 == w[1].0) {
         return Err(at.error("redefinition", format!("attribute `{name}` is given twice")));
     }
-    out.insert(name, value);
-    Ok(())
+    Ok(Attr::Dict(all.into_iter().map(|(name, attr, _)| (name, attr)).collect()))
 }
 
 /// A type, and bits of it.

@@ -177,7 +177,7 @@ fn array(attrs: &mut AttrDict, key: &str) {
 fn channel(attrs: &mut AttrDict, handle: i64, kind: i64) {
     let params = [("handle".to_owned(), Attr::i64(handle)), ("type".to_owned(), Attr::i64(kind))];
     let name = "stablehlo.channel_handle".to_owned();
-    let attr = DialectAttr { name, text: String::new(), params: AttrDict::from(params) };
+    let attr = DialectAttr { name, text: String::new(), params: AttrDict::from_iter(params) };
     attrs.insert("channel_handle".to_owned(), Attr::Dialect(Arc::new(attr)));
 }
 
@@ -226,7 +226,8 @@ fn join(
     parts: &[&str],
     text: impl Fn(&mut AttrDict) -> Result<String, String>,
 ) -> Upgraded {
-    let mut params: AttrDict = parts.iter().filter_map(|part| attrs.remove_entry(*part)).collect();
+    let mut params: AttrDict =
+        parts.iter().filter_map(|part| Some(((*part).to_owned(), attrs.remove(*part)?))).collect();
     let text = text(&mut params)?;
     let attr = DialectAttr { name: format!("stablehlo.{kind}"), text, params };
     attrs.insert(key.to_owned(), Attr::Dialect(Arc::new(attr)));

@@ -134,7 +134,8 @@ impl Keep {
         if times * numbers[0].len() * body.insts.len() > 1 << 20 {
             return None;
         }
-        let each = |column: &[u64]| column.iter().flat_map(|x| vec![*x; times]).collect::<Vec<u64>>();
+        let each =
+            |column: &[u64]| column.iter().flat_map(|x| std::iter::repeat_n(*x, times)).collect::<Vec<u64>>();
         let [a, b] = [0, 1].map(|i| each(&numbers[i]));
         let [i, j] = [0, 1].map(|k| indices[k].repeat(numbers[0].len()));
         let mut possible: Vec<Keep> = Vec::new();

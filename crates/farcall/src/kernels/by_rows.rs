@@ -153,7 +153,7 @@ type Stage = std::ops::Range<usize>;
 
 fn stages(body: &Body) -> Vec<Stage> {
     let mut stages: Vec<Stage> = Vec::new();
-    let is_product = |i: usize| matches!(body.insts[i].op, Op::DotGeneral(_));
+    let is_product = |i: usize| is_product(body, i);
     for i in 0..body.insts.len() {
         match stages.last_mut() {
             Some(stage) if !is_product(i) && !is_product(stage.start) => stage.end = i + 1,
@@ -161,6 +161,10 @@ fn stages(body: &Body) -> Vec<Stage> {
         }
     }
     stages
+}
+
+fn is_product(body: &Body, inst: usize) -> bool {
+    matches!(body.insts[inst].op, Op::DotGeneral(_))
 }
 
 /// The rows, and how they are split.
@@ -188,8 +192,19 @@ impl Grid {
         let all: usize = sizes.iter().product();
         let mut bytes = 0;
         for stage in &stages[..stages.len() - 1] {
+            let first = body.args.len();
+            let mut ended: Vec<usize> = (0..stage.start)
+                .filter(|i| body.insts[stage.clone()].iter().any(|inst| inst.operands.contains(&(first + i))))
+                .filter(|i| !is_taken_after(body, *i, stage))
+                .map(|i| body.insts[i].ty.bytes())
+                .collect::<Option<_>>()?;
             for value in stage.clone().filter(|i| is_taken_after(body, *i, stage)) {
-                bytes += body.insts[value].ty.bytes()? / all;
+                let made = body.insts[value].ty.bytes()?;
+                // What is made of elements takes the place of one that is read for the last time, as a rule.
+                match ended.iter().position(|other| *other == made && !is_product(body, stage.start)) {
+                    Some(place) => drop(ended.swap_remove(place)),
+                    None => bytes += made / all,
+                }
             }
         }
         let most = (CACHE / bytes.max(1)).min(ROWS[1]).min((all / BLOCKS).max(ROWS[0]));

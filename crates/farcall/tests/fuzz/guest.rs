@@ -3,12 +3,12 @@
 //! Every pointer in them may be null or misaligned.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::ptr::{addr_of_mut, null_mut};
 use std::sync::Arc;
 
 use farcall::custom_call::{CallFrame, CallSite, RunContext, ThreadPool, host_api};
+use farcall::ir::AttrDict;
 use farcall::ir::op::{CallConfig, CustomCall};
 use farcall::registry::{Origin, Platform, Target};
 use farcall_ffi::abi::{self, *};
@@ -28,7 +28,7 @@ pub(crate) fn run(random: &mut Random, iterations: usize) -> String {
     };
     // SAFETY: a handler of this program.
     let target = unsafe { Target::typed("fuzz", Platform::Host, bundle, 0, Origin::program()) }.unwrap();
-    let call = CustomCall { config: CallConfig::Dict(BTreeMap::new()), ..CustomCall::new("fuzz") };
+    let call = CustomCall { config: CallConfig::Dict(AttrDict::new()), ..CustomCall::new("fuzz") };
     let site = Arc::new(CallSite::new(Arc::new(target), &call, &[], &[], "").unwrap());
     let mut frame = CallFrame::new(&site);
     let run = RunContext::new().with_pool(Arc::new(ThreadPool::new(1)));

@@ -1,13 +1,13 @@
 //! Calls of the host's functions, from within a handler and outside of one.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
 use farcall::Registry;
 use farcall::custom_call::{CallFrame, CallSite, RunContext, ThreadPool, host_api};
+use farcall::ir::AttrDict;
 use farcall::ir::op::{CallConfig, CustomCall};
 use farcall::registry::{Origin, Platform, Target};
 use farcall_ffi::abi::{self, *};
@@ -29,7 +29,7 @@ pub(crate) fn run(random: &mut Random, iterations: usize) -> String {
     // SAFETY: handlers of this program.
     let target = unsafe { Target::typed("fuzz", Platform::Host, bundle, 0, Origin::program()) }.unwrap();
     let target = Arc::new(target);
-    let call = CustomCall { config: CallConfig::Dict(BTreeMap::new()), ..CustomCall::new("fuzz") };
+    let call = CustomCall { config: CallConfig::Dict(AttrDict::new()), ..CustomCall::new("fuzz") };
     let run = RunContext::new().with_pool(Arc::new(ThreadPool::new(1)));
     SESSION.with_borrow_mut(|s| *s = Session::new(random.next(), iterations));
     let left = || SESSION.with_borrow(|s| s.left) > 0;

@@ -3,9 +3,10 @@
 use std::hash::{Hash, Hasher};
 
 use rustc_hash::{FxHashMap, FxHasher};
+use smallvec::SmallVec;
 
 use super::{Context, Pass, each_inst, is_pure};
-use crate::module::{Func, Inst, InstId, RegionId};
+use crate::module::{Func, Inst, InstId, RegionId, ValueId};
 use crate::op::{CustomCall, Op};
 use crate::types::Type;
 
@@ -26,7 +27,7 @@ fn run(func: &mut Func, _: &Context) {
         match seen.insert(key, id) {
             Some(first) if are_equal(r.func().inst(first), inst) => {
                 seen.insert(key, first);
-                let values = r.func().inst(first).results().to_vec();
+                let values = SmallVec::<[ValueId; 2]>::from(r.func().inst(first).results());
                 r.replace(id, &values);
             }
             _ => {}

@@ -3,6 +3,8 @@
 //! An empty tensor is a constant: a call whose other results are all dead is not made for its sake (JAX's
 //! decompositions of empty matrices rely on that).
 
+use smallvec::SmallVec;
+
 use super::{Context, Pass, own_purity};
 use crate::literal::Literal;
 use crate::module::{Func, Inst, InstId, RegionId, Rewriter, ValueDef, ValueId, ValueIds, kept};
@@ -131,7 +133,7 @@ impl Live {
 }
 
 fn sweep(func: &mut Func, region: RegionId, live: &Live) {
-    let insts: Vec<InstId> = func.region(region).insts().map(|i| i.id()).collect();
+    let insts: SmallVec<[InstId; 16]> = func.region(region).insts().map(|i| i.id()).collect();
     for id in insts {
         let inst = func.inst(id);
         if *inst.op() == Op::Return {
@@ -144,7 +146,7 @@ fn sweep(func: &mut Func, region: RegionId, live: &Live) {
         if inst.region_ids().is_empty() {
             continue;
         }
-        let regions = inst.region_ids().to_vec();
+        let regions = SmallVec::<[RegionId; 2]>::from(inst.region_ids());
         drop_captures(func, id, live);
         match func.inst(id).op() {
             Op::While => drop_carried(func, id, live),

@@ -245,7 +245,8 @@ fn own_role(inst: Inst<'_>, cx: &Context) -> Role {
     let ([result], true) = (inst.results(), inst.region_ids().is_empty()) else { return Role::Other };
     let func = inst.func();
     let Some(ty) = func.tensor(*result) else { return Role::Other };
-    let operands: Option<Vec<&TensorType>> = inst.operands().iter().map(|v| func.tensor(*v)).collect();
+    let operands: Option<SmallVec<[&TensorType; 4]>> =
+        inst.operands().iter().map(|v| func.tensor(*v)).collect();
     let (Some(operands), Some(n)) = (operands, ty.elements()) else { return Role::Other };
     if operands.iter().chain([&ty]).any(|t| t.quant.is_some()) || n == 0 {
         return Role::Other;
