@@ -279,3 +279,22 @@ fn floats_round_trip() {
         assert_eq!(attr.to_string().parse::<Attr>().unwrap_or_else(|e| panic!("{e}")), attr);
     }
 }
+
+/// Whatever their order in the text, and however many there are.
+#[test]
+fn attributes_are_in_the_order_of_their_names() {
+    let program = |names: &mut dyn Iterator<Item = usize>| {
+        let list: Vec<String> = names.map(|i| format!("a{i:06} = {i} : i64")).collect();
+        let list = list.join(", ");
+        format!(
+            "func.func @f() {{\n\"stablehlo.custom_call\"() {{call_target_name = \"t\", {list}}} : () -> ()\nreturn\n}}"
+        )
+    };
+    for n in [3, 63, 64, 65, 100_000] {
+        let module = parse(&program(&mut (0..n).rev())).unwrap_or_else(|e| panic!("{e}"));
+        assert!(module == parse(&program(&mut (0..n))).unwrap_or_else(|e| panic!("{e}")), "{n}");
+        assert!(module == parse(&text::print(&module)).unwrap_or_else(|e| panic!("{e}")), "{n}");
+        let twice = error(&program(&mut (0..n).rev().chain([n / 2])));
+        assert!(twice.contains(&format!("attribute `a{:06}` is given twice", n / 2)), "{n}: {twice}");
+    }
+}
