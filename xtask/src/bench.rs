@@ -1,7 +1,7 @@
 //! `cargo xtask bench`: farcall and jaxlib on the same programs, in turn, in one sitting.
 //!
 //! It has parts, which can run alone. What each comes to is kept under `target/bench`, as JSON or as the text that it
-//! prints, and `docs/benchmarks.md` is made of all that is there.
+//! prints, and `docs/benchmarks.md` is made of all that is there; on machines without AVX-512, a page beside it.
 
 mod report;
 
@@ -35,9 +35,10 @@ pub(crate) fn run(parts: &[&str]) -> Result<bool> {
         println!("\n## {part}");
         bench.part(part)?;
     }
-    let page = root().join("docs/benchmarks.md");
-    std::fs::write(&page, report::page(&bench.results, &TEXTS, &FAMILIES)?)?;
-    println!("\nwrote {}", page.display());
+    let (name, page) = report::page(&bench.results, &TEXTS, &FAMILIES)?;
+    let path = root().join("docs").join(name);
+    std::fs::write(&path, page)?;
+    println!("\nwrote {}", path.display());
     Ok(true)
 }
 

@@ -1,4 +1,4 @@
-//! `docs/benchmarks.md`: what the parts of the benchmark came to.
+//! The page in `docs/`: what the parts of the benchmark came to.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -28,8 +28,9 @@ struct Row<'a> {
     json: &'a Value,
 }
 
-/// The page, of all that lies in the folder of results.
-pub(super) fn page(results: &Path, texts: &[&str], families: &[&str]) -> Result<String> {
+/// The page, of all that lies in the folder of results, and its name: machines with other vectors than AVX-512 have pages of
+/// their own.
+pub(super) fn page(results: &Path, texts: &[&str], families: &[&str]) -> Result<(String, String)> {
     let mut read = Vec::new();
     for family in families {
         let path = results.join(format!("{family}.json"));
@@ -53,7 +54,11 @@ pub(super) fn page(results: &Path, texts: &[&str], families: &[&str]) -> Result<
             writeln!(page, "\n## {}\n\n```text\n{}\n```", title(part), text.trim())?;
         }
     }
-    Ok(page)
+    let name = match read.first().and_then(|(_, json)| json["vectors"].as_str()) {
+        None | Some("avx512f") => "benchmarks.md".to_owned(),
+        Some(vectors) => format!("benchmarks-{vectors}.md"),
+    };
+    Ok((name, page))
 }
 
 fn title(part: &str) -> &str {
@@ -216,11 +221,12 @@ mod tests {
         let side = |ours: f64, theirs: f64| serde_json::json!({ "farcall": { "median": ours }, "xla": { "median": theirs } });
         let row = |name: &str, ours: f64| serde_json::json!({ "name": name, "run": side(ours, 1e-3), "compile": side(1e-4, 1e-2), "memory": { "farcall": 100, "xla": 3 << 20 }, "difference": 0.0, "agree": true });
         let wrong = serde_json::json!({ "name": "c", "error": "over 60 s" });
-        let json = serde_json::json!({ "when": "now", "cores": 2, "load": 3.0, "rows": [row("a", 5e-4), row("b", 8e-3), wrong] });
+        let json = serde_json::json!({ "when": "now", "cores": 2, "load": 3.0, "vectors": "avx2", "rows": [row("a", 5e-4), row("b", 8e-3), wrong] });
         std::fs::write(folder.join("loops.json"), json.to_string()).unwrap();
         std::fs::write(folder.join("calls.txt"), "7 ns\n").unwrap();
-        let page = page(&folder, &["decode", "calls"], &["models", "loops"]).unwrap();
+        let (name, page) = page(&folder, &["decode", "calls"], &["models", "loops"]).unwrap();
         std::fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(name, "benchmarks-avx2.md");
         for line in [
             "| loops | 2 | 0.50 | 0.12 | 2.00 | 1 | 0 | 100 |",
             "| b | 8.00 ms | 1.00 ms | 0.12 | 100 µs | 10.0 ms | 100 | 100 B | 3.0 MiB |  |",
