@@ -123,7 +123,7 @@ impl<'f> Builder<'f> {
     ) -> Result<InstId, Vec<Diagnostic>> {
         let regions = new.regions.clone();
         let id = self.func.new_inst(new, declared);
-        let types = match infer::types(self.func.inst(id)) {
+        let types = match infer::result_type_list(self.func.inst(id)) {
             Ok(types) => types,
             Err(diagnostics) => {
                 regions.iter().for_each(|r| self.func.disown(*r));

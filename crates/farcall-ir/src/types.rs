@@ -168,7 +168,7 @@ impl TensorType {
 
     /// A rank 0 tensor type.
     pub fn scalar(dtype: DType) -> TensorType {
-        // The dimensions of all scalars are in one place.
+        // As a rule, an empty list is in no memory of its own.
         TensorType::new(dtype, Arc::default())
     }
 

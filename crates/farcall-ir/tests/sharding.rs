@@ -83,7 +83,7 @@ fn shardings_are_data() {
     let mut constraints = Vec::new();
     main.walk(&mut |inst| {
         if matches!(inst.op(), Op::CustomCall(call) if call.target == "sdy.sharding_constraint") {
-            constraints.push(inst.attrs().get("sharding").expect("it has one").clone());
+            constraints.push(inst.attrs()["sharding"].clone());
         }
     });
     let [Attr::Sharding(first), Attr::Sharding(second)] = constraints.as_slice() else { panic!("two") };

@@ -73,7 +73,7 @@ mod tests {
             Attr::string("text"),
             Attr::i64_array(&[1, -2]),
             Attr::DenseArray(complex),
-            Attr::Dict([("a".to_owned(), Attr::i64(1))].into_iter().collect()),
+            Attr::Dict([("a".to_owned(), Attr::i64(1))].into()),
         ];
         for attr in attrs {
             assert_eq!(there_and_back(&attr), Some(attr));

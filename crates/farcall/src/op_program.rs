@@ -237,7 +237,7 @@ fn program(
     inference: &Inference,
 ) -> Module {
     let mut func = call_function(call, operands, &result_types(inference));
-    let named = |key: &str, name: &str| AttrDict::from_iter([(key.to_owned(), Attr::string(name))]);
+    let named = |key: &str, name: &str| AttrDict::from([(key.to_owned(), Attr::string(name))]);
     func.set_param_attrs(names.iter().map(|name| named("jax.arg_info", name)));
     let result_names = result_names(signature, inference);
     func.set_result_attrs(result_names.iter().map(|name| named("jax.result_info", name)));

@@ -162,7 +162,7 @@ fn site(
     operands: &[Type],
     results: &[Type],
 ) -> Result<Arc<CallSite>, CallError> {
-    let config = CallConfig::Dict([(key.to_owned(), attr)].into_iter().collect());
+    let config = CallConfig::Dict([(key.to_owned(), attr)].into());
     site_of(registry, &CustomCall { config, ..CustomCall::new(name) }, operands, results)
 }
 

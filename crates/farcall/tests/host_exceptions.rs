@@ -191,5 +191,5 @@ impl Lib {
 fn call(target: &str, kind: i32, stage: i32) -> CustomCall {
     let int = |v: i32| Attr::Int(v.into(), IntKind::Typed(DType::S32));
     let attrs = [("kind".to_owned(), int(kind)), ("stage".to_owned(), int(stage))];
-    CustomCall { config: CallConfig::Dict(attrs.into_iter().collect()), ..CustomCall::new(target) }
+    CustomCall { config: CallConfig::Dict(attrs.into()), ..CustomCall::new(target) }
 }

@@ -207,7 +207,7 @@ fn what_a_run_brings_for_its_handlers() {
   return %0 : tensor<i64>
 }";
             let executable = compile(program, registry);
-            let options = [("limit".to_owned(), Attr::i64(11))].into_iter().collect();
+            let options = [("limit".to_owned(), Attr::i64(11))].into();
             let run = RunContext::new().with_options(EncodedAttrs::new(&options).unwrap());
             assert_eq!(
                 executable.execute_in(Vec::<Literal>::new(), &run).unwrap()[0]

@@ -3,12 +3,12 @@
 //! An [`Attr`] is syntax: anything that MLIR writes as an attribute, with types, symbols and shardings. What the C
 //! interface passes to a handler is less, and is modelled by [`AttrValue`] ([`Attr::try_from`]).
 
+mod dict;
 mod show;
 
 use std::sync::Arc;
 
 use farcall_sig::{AttrValue, DType};
-use litemap::LiteMap;
 
 use crate::literal::Literal;
 use crate::memory::OutOfMemory;
@@ -16,10 +16,8 @@ use crate::scalar::Scalar;
 use crate::sharding::Sharding;
 use crate::types::Type;
 
+pub use dict::AttrDict;
 pub(crate) use show::Dict;
-
-/// Attributes by name, in the order of their names.
-pub type AttrDict = LiteMap<String, Attr>;
 
 /// An attribute of StableHLO text. Not `non_exhaustive`: it is
 /// matched exhaustively on purpose, so that the compiler names the places that a new variant concerns.

@@ -167,7 +167,7 @@ fn take_composite(attrs: &mut AttrDict) -> Option<(String, AttrDict, i64)> {
     };
     let version: i32 = version.as_deref().unwrap_or("0").parse().ok()?;
     let found = (name?, inner, i64::from(version));
-    COMPOSITE.iter().for_each(|key| drop(dict.remove(*key)));
+    COMPOSITE.iter().for_each(|key| drop(dict.remove(key)));
     if dict.is_empty() {
         attrs.remove(FRONTEND);
     }

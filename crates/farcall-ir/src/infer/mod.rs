@@ -52,11 +52,11 @@ use smallvec::smallvec;
 /// # Errors
 /// Every violated constraint among operands, attributes and regions; at least one.
 pub fn result_types(inst: Inst<'_>) -> Result<Vec<Type>, Vec<Diagnostic>> {
-    types(inst).map(TypeList::into_vec)
+    result_type_list(inst).map(TypeList::into_vec)
 }
 
-/// The same.
-pub(crate) fn types(inst: Inst<'_>) -> Result<TypeList, Vec<Diagnostic>> {
+/// The same, in no memory of its own where there is one result.
+pub(crate) fn result_type_list(inst: Inst<'_>) -> Result<TypeList, Vec<Diagnostic>> {
     let mut cx = Cx::new(inst, None);
     match infer(&mut cx) {
         Some(types) if cx.diagnostics.is_empty() => Ok(types),

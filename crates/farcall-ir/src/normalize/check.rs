@@ -44,7 +44,7 @@ pub(super) fn meaning(inst: Inst<'_>, call: &CustomCall) -> Option<Meaning> {
     let name = call.target.as_str();
     let (target, _) = TARGETS.into_iter().find(|(plain, constant)| *plain == name || *constant == name)?;
     let value = if has_constant(name) { Some(constant(inst.attrs())?.clone()) } else { None };
-    let finds = value.is_some() || PARAMETERS.iter().any(|key| inst.attrs().contains_key(*key));
+    let finds = value.is_some() || PARAMETERS.iter().any(|key| inst.attrs().contains_key(key));
     finds.then_some(Meaning::Check(Check { target, value }))
 }
 
@@ -62,7 +62,7 @@ impl Check {
             r.attrs_mut(inst).remove(VALUE);
         }
         let attrs = r.attrs_mut(inst);
-        let found = PARAMETERS.iter().filter_map(|key| Some(((*key).to_owned(), attrs.remove(*key)?)));
+        let found = PARAMETERS.iter().filter_map(|key| Some(((*key).to_owned(), attrs.remove(key)?)));
         let found: AttrDict = found.collect();
         if !found.is_empty() {
             match &mut call.config {

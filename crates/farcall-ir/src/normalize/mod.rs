@@ -105,7 +105,7 @@ fn apply(r: &mut Rewriter<'_>, inst: InstId, meaning: Meaning) {
         }
         Meaning::Said(op, spent) => {
             for key in spent {
-                r.attrs_mut(inst).remove(*key);
+                r.attrs_mut(inst).remove(key);
             }
             r.set_op(inst, op);
         }

@@ -239,7 +239,7 @@ impl<'m> Walk<'_, 'm> {
         let id = self.to.new_inst(new, declared);
         let new = self.to.inst(id);
         let (name, span) = (|| name_of(new.op()), new.span());
-        let inferred = infer::result_types(new)?;
+        let inferred = infer::result_type_list(new)?;
         let mut types = Vec::with_capacity(inferred.len());
         for (i, (result, inferred)) in new.results().iter().zip(&inferred).enumerate() {
             let declared = self.to[*result].clone();

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use farcall_sig::{DType, DTypeClass};
+use smallvec::SmallVec;
 
 use super::lexer::Tok;
 use super::parser::{Parsed, Parser, span};
@@ -20,9 +21,6 @@ pub(super) fn sharding_attr(name: &str, body: &str) -> Option<Attr> {
         _ => None,
     }
 }
-
-/// Attributes of a dictionary that find their places one by one.
-const FEW: usize = 64;
 
 impl<'s> Parser<'s> {
     pub(super) fn attr(&mut self) -> Parsed<Attr> {
@@ -103,7 +101,7 @@ impl<'s> Parser<'s> {
     }
 
     fn entries(&mut self, close: u8, out: &mut AttrDict) -> Parsed<()> {
-        let mut more: Vec<(String, Attr, Span)> = Vec::new();
+        let mut added: SmallVec<[(String, Attr, Span); 2]> = SmallVec::new();
         self.list_until(close, |p| {
             let t = p.peek();
             let key = match t.tok {
@@ -115,37 +113,28 @@ impl<'s> Parser<'s> {
                 _ => return p.expected("the name of an attribute"),
             };
             let value = if p.eat(b'=') { p.attr()? } else { Attr::Unit };
-            if out.len() < FEW {
-                p.insert(out, key, value, span(t));
-            } else {
-                more.push((key, value, span(t)));
-            }
+            added.push((key, value, span(t)));
             Ok(())
         })?;
-        if !more.is_empty() {
-            self.insert_all(out, more);
-        }
-        Ok(())
-    }
-
-    /// Adds attributes, of each name the first one, at once: one by one, each would move those after it.
-    fn insert_all(&mut self, out: &mut AttrDict, mut more: Vec<(String, Attr, Span)>) {
-        more.sort_by(|a, b| a.0.cmp(&b.0));
-        let mut added: Vec<(String, Attr)> = Vec::with_capacity(more.len());
-        for (key, value, at) in more {
-            if added.last().is_some_and(|last| last.0 == key) || out.contains_key(&key) {
-                self.is_twice(&key, at);
-            } else {
-                added.push((key, value));
+        // Of each name, the first one. Added one by one, many would move one another.
+        added.sort_by(|a, b| a.0.cmp(&b.0));
+        for i in 0..added.len() {
+            let (key, _, at) = &added[i];
+            if out.contains_key(key) || added[..i].last().is_some_and(|before| before.0 == *key) {
+                self.is_twice(key, *at);
             }
         }
-        out.extend(added);
+        added.dedup_by(|a, b| a.0 == b.0);
+        out.extend(added.into_iter().map(|(key, value, _)| (key, value)));
+        Ok(())
     }
 
     /// Adds an attribute, unless there is one of its name.
     pub(super) fn insert(&mut self, out: &mut AttrDict, key: String, value: Attr, at: Span) {
-        if let Some((key, _)) = out.try_insert(key, value) {
+        if out.contains_key(&key) {
             self.is_twice(&key, at);
+        } else {
+            out.insert(key, value);
         }
     }
 

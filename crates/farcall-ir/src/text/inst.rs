@@ -348,7 +348,7 @@ impl<'s> Parser<'s> {
     /// `(t, t) -> t`
     pub(super) fn function_types(&mut self, draft: &mut Draft) -> Parsed<()> {
         let at = self.peek();
-        let [params, results] = self.signature()?;
+        let [params, results] = self.function_type_lists()?;
         self.operands_are(draft, &params);
         for ty in &results {
             if !is_value_type(ty) {

@@ -156,7 +156,7 @@ impl<'a> Printer<'a> {
         let f = self.func;
         let params: Vec<Type> = f.params().iter().map(|p| f[*p].clone()).collect();
         let ty = Type::Function(Arc::new(FuncType { params, results: f.results().to_vec() }));
-        let mut attrs = AttrDict::from_iter([
+        let mut attrs = AttrDict::from([
             ("function_type".to_owned(), Attr::Type(ty)),
             ("sym_name".to_owned(), Attr::string(&f.name)),
         ]);
@@ -263,7 +263,9 @@ impl<'a> Printer<'a> {
         }
         let mut attrs = self.attrs_of(inst);
         for (key, value) in inst.attrs() {
-            attrs.entry(key.clone()).or_insert_with(|| value.clone());
+            if !attrs.contains_key(key) {
+                attrs.insert(key.clone(), value.clone());
+            }
         }
         let mut view = View { inst, operands: inst.operands(), attrs, regions_done: false };
         self.out.push_str(name);

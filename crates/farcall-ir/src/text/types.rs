@@ -94,12 +94,12 @@ impl<'s> Parser<'s> {
 
     /// `(t, t) -> t` or `(t) -> (t, t)`
     fn function_type(&mut self) -> Parsed<FuncType> {
-        let [params, results] = self.signature()?.map(TypeList::into_vec);
+        let [params, results] = self.function_type_lists()?.map(TypeList::into_vec);
         Ok(FuncType { params, results })
     }
 
-    /// The same: what is taken, and what is returned.
-    pub(super) fn signature(&mut self) -> Parsed<[TypeList; 2]> {
+    /// The same: the types that are taken, and those that are returned.
+    pub(super) fn function_type_lists(&mut self) -> Parsed<[TypeList; 2]> {
         let mut params = TypeList::new();
         self.expect(b'(')?;
         self.list_until(b')', |p| {

@@ -111,7 +111,7 @@ pub(super) fn read<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Read
 
 /// `#stablehlo<kind WORD>`, as text has it.
 fn keyword(kind: &str, word: &str) -> Attr {
-    let params = AttrDict::from_iter([(word.to_owned(), Attr::Unit)]);
+    let params = AttrDict::from([(word.to_owned(), Attr::Unit)]);
     Attr::Dialect(Arc::new(DialectAttr { name: format!("stablehlo.{kind}"), text: word.to_owned(), params }))
 }
 

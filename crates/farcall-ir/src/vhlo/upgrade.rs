@@ -15,8 +15,8 @@ type Upgraded = Result<(), String>;
 /// A sentence that says what is wrong with an attribute.
 pub(super) fn upgrade(base: &str, attrs: &mut AttrDict) -> Upgraded {
     for (_, key, default) in DEFAULTS.iter().filter(|(op, ..)| op.is_empty() || *op == base) {
-        if attrs.get(*key).is_some_and(|attr| default.is(attr)) {
-            attrs.remove(*key);
+        if attrs.get(key).is_some_and(|attr| default.is(attr)) {
+            attrs.remove(key);
         }
     }
     match base {
@@ -177,7 +177,7 @@ fn array(attrs: &mut AttrDict, key: &str) {
 fn channel(attrs: &mut AttrDict, handle: i64, kind: i64) {
     let params = [("handle".to_owned(), Attr::i64(handle)), ("type".to_owned(), Attr::i64(kind))];
     let name = "stablehlo.channel_handle".to_owned();
-    let attr = DialectAttr { name, text: String::new(), params: AttrDict::from_iter(params) };
+    let attr = DialectAttr { name, text: String::new(), params: AttrDict::from(params) };
     attrs.insert("channel_handle".to_owned(), Attr::Dialect(Arc::new(attr)));
 }
 
@@ -227,7 +227,7 @@ fn join(
     text: impl Fn(&mut AttrDict) -> Result<String, String>,
 ) -> Upgraded {
     let mut params: AttrDict =
-        parts.iter().filter_map(|part| Some(((*part).to_owned(), attrs.remove(*part)?))).collect();
+        parts.iter().filter_map(|part| Some(((*part).to_owned(), attrs.remove(part)?))).collect();
     let text = text(&mut params)?;
     let attr = DialectAttr { name: format!("stablehlo.{kind}"), text, params };
     attrs.insert(key.to_owned(), Attr::Dialect(Arc::new(attr)));
@@ -276,7 +276,7 @@ pub(super) const ALGORITHM: &[&str] = &[
 fn dot_general(attrs: &mut AttrDict) -> Upgraded {
     join(attrs, "dot_dimension_numbers", "dot", DOT, |_| Ok(String::new()))?;
     let parts: Vec<(&str, Attr)> =
-        ALGORITHM.iter().filter_map(|part| attrs.remove(*part).map(|attr| (*part, attr))).collect();
+        ALGORITHM.iter().filter_map(|part| attrs.remove(part).map(|attr| (*part, attr))).collect();
     let is_none = |attr: &Attr| matches!(attr, Attr::Type(ty) if ty.to_string() == "none");
     if parts.iter().all(|(_, attr)| is_none(attr)) {
         return Ok(());

@@ -45,7 +45,7 @@ pub(super) fn check<'c>(
     check_layouts(signature, &inference, call, &tensors)?;
 
     let defaults: Vec<(&str, &AttrValue)> =
-        inference.attrs.iter().filter(|(name, _)| !given.contains_key(*name)).collect();
+        inference.attrs.iter().filter(|(name, _)| !given.contains_key(name)).collect();
     let has_side_effect = signature.has_side_effect();
     if defaults.is_empty() && call.has_side_effect >= has_side_effect {
         return Ok(Cow::Borrowed(call));

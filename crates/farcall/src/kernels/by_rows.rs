@@ -153,10 +153,9 @@ type Stage = std::ops::Range<usize>;
 
 fn stages(body: &Body) -> Vec<Stage> {
     let mut stages: Vec<Stage> = Vec::new();
-    let is_product = |i: usize| is_product(body, i);
     for i in 0..body.insts.len() {
         match stages.last_mut() {
-            Some(stage) if !is_product(i) && !is_product(stage.start) => stage.end = i + 1,
+            Some(stage) if !is_product(body, i) && !is_product(body, stage.start) => stage.end = i + 1,
             _ => stages.push(i..i + 1),
         }
     }
@@ -190,23 +189,7 @@ impl Grid {
             return None;
         }
         let all: usize = sizes.iter().product();
-        let mut bytes = 0;
-        for stage in &stages[..stages.len() - 1] {
-            let first = body.args.len();
-            let mut ended: Vec<usize> = (0..stage.start)
-                .filter(|i| body.insts[stage.clone()].iter().any(|inst| inst.operands.contains(&(first + i))))
-                .filter(|i| !is_taken_after(body, *i, stage))
-                .map(|i| body.insts[i].ty.bytes())
-                .collect::<Option<_>>()?;
-            for value in stage.clone().filter(|i| is_taken_after(body, *i, stage)) {
-                let made = body.insts[value].ty.bytes()?;
-                // What is made of elements takes the place of one that is read for the last time, as a rule.
-                match ended.iter().position(|other| *other == made && !is_product(body, stage.start)) {
-                    Some(place) => drop(ended.swap_remove(place)),
-                    None => bytes += made / all,
-                }
-            }
-        }
+        let bytes = kept(body, stages)? / all;
         let most = (CACHE / bytes.max(1)).min(ROWS[1]).min((all / BLOCKS).max(ROWS[0]));
         let mut block = vec![1; sizes.len()];
         let mut left = most;
@@ -245,6 +228,34 @@ impl Grid {
         }
         sizes
     }
+}
+
+/// Bytes of what stages make for later ones, as [`Building::settle`] places it as a rule: what is made of elements takes
+/// the place of what is read for the last time.
+fn kept(body: &Body, stages: &[Stage]) -> Option<usize> {
+    let mut bytes = 0usize;
+    for stage in stages {
+        let size = |i: usize| Some((body.insts[i].ty.dtype.size(), body.insts[i].ty.elements()?));
+        let reads = |i: usize| {
+            body.insts[stage.clone()].iter().any(|inst| inst.operands.contains(&(body.args.len() + i)))
+        };
+        let is_last = |i: &usize| reads(*i) && !is_taken_after(body, *i, stage);
+        let mut places: Vec<(usize, usize)> = match is_product(body, stage.start) {
+            true => Vec::new(),
+            false => (0..stage.start).filter(is_last).map(size).collect::<Option<_>>()?,
+        };
+        for i in stage.clone().filter(|i| is_taken_after(body, *i, stage)) {
+            let made = size(i)?;
+            if body.returned.contains(&(body.args.len() + i)) {
+                continue;
+            }
+            match places.iter().position(|place| *place == made) {
+                Some(place) => drop(places.swap_remove(place)),
+                None => bytes = bytes.saturating_add(made.0.saturating_mul(made.1)),
+            }
+        }
+    }
+    Some(bytes)
 }
 
 /// True if an instruction after a stage, or the region's end, takes what this one makes.

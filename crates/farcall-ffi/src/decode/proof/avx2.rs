@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::compare::{self, Frame, Instructions, buffer, write_views};
+use super::compare::{Comparison, Instructions, buffer, compare_frame, write_views};
 use super::{MOST_BUFFERS, Proof};
 use crate::abi;
 use crate::buffer::View;
@@ -19,11 +19,11 @@ pub(super) unsafe fn compare<const OPERANDS: usize, const RESULTS: usize>(
     views: *mut View,
 ) -> *const View {
     // SAFETY: the caller's promise.
-    match unsafe { compare::frame::<Avx2, OPERANDS, RESULTS>(proof, frame, views) } {
-        Frame::Same => proof.views.as_ptr(),
+    match unsafe { compare_frame::<Avx2, OPERANDS, RESULTS>(proof, frame, views) } {
+        Comparison::Same => proof.views.as_ptr(),
         // SAFETY: the buffers are as they were, and there are as many views.
-        Frame::Moved => unsafe { move_views::<OPERANDS, RESULTS>(proof, views) },
-        Frame::Other => std::ptr::null(),
+        Comparison::Moved => unsafe { move_views::<OPERANDS, RESULTS>(proof, views) },
+        Comparison::Other => std::ptr::null(),
     }
 }
 
@@ -37,7 +37,7 @@ impl Instructions for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn words(mask: u8, from: *const i64) -> __m256i {
+    unsafe fn masked_load_i64(mask: u8, from: *const i64) -> __m256i {
         // Where a word is read, its lane has the sign. The mask is in every byte: what is shifted is its highest one.
         // SAFETY: the caller's promise.
         unsafe {
@@ -47,7 +47,7 @@ impl Instructions for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn halves(mask: u8, from: *const i32) -> __m128i {
+    unsafe fn masked_load_i32(mask: u8, from: *const i32) -> __m128i {
         // SAFETY: the caller's promise.
         unsafe {
             let signs = _mm_sllv_epi32(_mm_set1_epi8(mask as i8), _mm_setr_epi32(7, 6, 5, 4));
@@ -63,7 +63,7 @@ const VECTORS: usize = MOST_BUFFERS / LANES;
 /// The views, made what the addresses of the elements say; null if anything is wrong with these.
 ///
 /// # Safety
-/// The processor has these instructions; the buffers are those of the proof, and the views.
+/// The processor has these instructions; the buffers are those of the proof, and there is room for as many views.
 #[target_feature(enable = "avx2")]
 #[inline(never)]
 unsafe fn move_views<const OPERANDS: usize, const RESULTS: usize>(
@@ -121,7 +121,7 @@ struct Spans {
 }
 
 /// # Safety
-/// There are so many buffers.
+/// The processor has these instructions; there are so many buffers.
 #[target_feature(enable = "avx2")]
 #[inline]
 unsafe fn spans<const N: usize>(proof: &Proof, side: usize) -> Spans {

@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::compare::{self, Frame, Instructions, buffer, write_views};
+use super::compare::{Comparison, Instructions, buffer, compare_frame, write_views};
 use super::{MOST_BUFFERS, Proof};
 use crate::abi;
 use crate::buffer::View;
@@ -22,11 +22,11 @@ pub(super) unsafe fn compare<const OPERANDS: usize, const RESULTS: usize>(
     views: *mut View,
 ) -> *const View {
     // SAFETY: the caller's promise.
-    match unsafe { compare::frame::<Avx512, OPERANDS, RESULTS>(proof, frame, views) } {
-        Frame::Same => proof.views.as_ptr(),
+    match unsafe { compare_frame::<Avx512, OPERANDS, RESULTS>(proof, frame, views) } {
+        Comparison::Same => proof.views.as_ptr(),
         // SAFETY: the buffers are as they were, and there are as many views.
-        Frame::Moved => unsafe { move_views::<OPERANDS, RESULTS>(proof, views) },
-        Frame::Other => std::ptr::null(),
+        Comparison::Moved => unsafe { move_views::<OPERANDS, RESULTS>(proof, views) },
+        Comparison::Other => std::ptr::null(),
     }
 }
 
@@ -40,13 +40,13 @@ impl Instructions for Avx512 {
     }
 
     #[inline(always)]
-    unsafe fn words(mask: u8, from: *const i64) -> __m256i {
+    unsafe fn masked_load_i64(mask: u8, from: *const i64) -> __m256i {
         // SAFETY: the caller's promise.
         unsafe { _mm256_maskz_loadu_epi64(mask, from) }
     }
 
     #[inline(always)]
-    unsafe fn halves(mask: u8, from: *const i32) -> __m128i {
+    unsafe fn masked_load_i32(mask: u8, from: *const i32) -> __m128i {
         // SAFETY: the caller's promise.
         unsafe { _mm_maskz_loadu_epi32(mask, from) }
     }
@@ -55,7 +55,7 @@ impl Instructions for Avx512 {
 /// The views, made what the addresses of the elements say; null if anything is wrong with these.
 ///
 /// # Safety
-/// The processor has these instructions; the buffers are those of the proof, and the views.
+/// The processor has these instructions; the buffers are those of the proof, and there is room for as many views.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 #[inline(never)]
 unsafe fn move_views<const OPERANDS: usize, const RESULTS: usize>(
@@ -93,7 +93,7 @@ struct Spans {
 }
 
 /// # Safety
-/// There are so many buffers.
+/// The processor has these instructions; there are so many buffers.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 #[inline]
 unsafe fn spans<const N: usize>(proof: &Proof, side: usize) -> Spans {

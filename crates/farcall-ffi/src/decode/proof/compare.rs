@@ -13,8 +13,7 @@ const _: () = assert!(MOST_BUFFERS == 8 && MOST_DIMS == 4);
 
 const BUFFER_TYPE: i32 = abi::ArgType::BUFFER.0 as i32;
 
-/// What the instructions of a processor do, of those with AVX2. All of it is inlined into a function that is compiled for
-/// them.
+/// What the instructions of a processor do, of those with AVX2. To be inlined into functions that are compiled for them.
 pub(super) trait Instructions {
     /// `differs | (a ^ b)`.
     ///
@@ -22,21 +21,21 @@ pub(super) trait Instructions {
     /// The processor has these instructions.
     unsafe fn or_differs(differs: __m256i, a: __m256i, b: __m256i) -> __m256i;
 
-    /// Those of four words whose bit is set, and 0 for the others, which are not read.
+    /// Those of four integers whose bit is set, and 0 for the others, which are not accessed: nothing need be there.
     ///
     /// # Safety
-    /// As above; the words that are read are there.
-    unsafe fn words(mask: u8, from: *const i64) -> __m256i;
+    /// As above; the integers that are read are there.
+    unsafe fn masked_load_i64(mask: u8, from: *const i64) -> __m256i;
 
-    /// The same for words of 32 bits.
+    /// The same for 32 bits.
     ///
     /// # Safety
     /// As above.
-    unsafe fn halves(mask: u8, from: *const i32) -> __m128i;
+    unsafe fn masked_load_i32(mask: u8, from: *const i32) -> __m128i;
 }
 
 /// What a frame is, seen from a proof.
-pub(super) enum Frame {
+pub(super) enum Comparison {
     /// The one of the proof.
     Same,
     /// The same, with elements at other addresses, which are yet to be checked.
@@ -51,11 +50,11 @@ pub(super) enum Frame {
 /// The processor has these instructions. The proof is one of a frame of so many operands and results, with the same stage. The
 /// frame covers its attributes. There is room for as many views.
 #[inline(always)]
-pub(super) unsafe fn frame<I: Instructions, const OPERANDS: usize, const RESULTS: usize>(
+pub(super) unsafe fn compare_frame<I: Instructions, const OPERANDS: usize, const RESULTS: usize>(
     proof: &Proof,
     frame: *const abi::CallFrame,
     views: *mut View,
-) -> Frame {
+) -> Comparison {
     // SAFETY: the processor has these instructions.
     let zero = unsafe { _mm256_setzero_si256() };
     // SAFETY: as above.
@@ -70,7 +69,8 @@ pub(super) unsafe fn frame<I: Instructions, const OPERANDS: usize, const RESULTS
     }
     // SAFETY: the frame covers them.
     let (extensions, args, rets) = unsafe { ((*frame).extension_start, &(*frame).args, &(*frame).rets) };
-    if any(differs) || !extensions.is_null() {
+    // SAFETY: the processor has the instructions.
+    if unsafe { any(differs) } || !extensions.is_null() {
         return differs_from_it();
     }
     // The tables are where those of a frame were that was right.
@@ -103,7 +103,7 @@ pub(super) unsafe fn frame<I: Instructions, const OPERANDS: usize, const RESULTS
     // Their dimensions are where they were.
     let mut differs = zero;
     // SAFETY: so many dimensions.
-    let dims = |i: usize, mask: u8| unsafe { I::words(mask, proof.dims_at[i]) };
+    let dims = |i: usize, mask: u8| unsafe { I::masked_load_i64(mask, proof.dims_at[i]) };
     if all > 1 && proof.has_one_shape {
         for i in 0..all {
             differs = or_differs(differs, dims(i, proof.dims_masks[0]), &proof.dims[0]);
@@ -118,16 +118,17 @@ pub(super) unsafe fn frame<I: Instructions, const OPERANDS: usize, const RESULTS
         // SAFETY: so many views.
         unsafe { *views.add(i) = proof.views[i] };
     }
-    if any(differs) {
+    // SAFETY: as above.
+    if unsafe { any(differs) } {
         return differs_from_it();
     }
-    if moved { Frame::Moved } else { Frame::Same }
+    if moved { Comparison::Moved } else { Comparison::Same }
 }
 
-/// What [`frame`] returns for another frame.
+/// What [`compare_frame`] returns for another frame.
 #[cold]
-fn differs_from_it() -> Frame {
-    Frame::Other
+fn differs_from_it() -> Comparison {
+    Comparison::Other
 }
 
 /// An operand or a result of the proof.
@@ -163,9 +164,11 @@ unsafe fn words_of(buffer: *const abi::Buffer) -> __m256i {
     words
 }
 
+/// # Safety
+/// The processor has AVX.
 #[inline(always)]
-fn any(differs: __m256i) -> bool {
-    // SAFETY: the vector is there, and so are the instructions.
+unsafe fn any(differs: __m256i) -> bool {
+    // SAFETY: the caller's promise.
     unsafe { _mm256_testz_si256(differs, differs) == 0 }
 }
 
@@ -191,9 +194,9 @@ unsafe fn table_differs<I: Instructions, const N: usize>(
             let mask = ((1u16 << (N - i).min(4)) - 1) as u8;
             let type_of = |k| if i + k < N { BUFFER_TYPE } else { 0 };
             let buffers = _mm_setr_epi32(type_of(0), type_of(1), type_of(2), type_of(3));
-            let types = I::halves(mask, types.add(i));
+            let types = I::masked_load_i32(mask, types.add(i));
             other_types = _mm_or_si128(other_types, _mm_xor_si128(types, buffers));
-            let pointers = I::words(mask, table.add(i).cast());
+            let pointers = I::masked_load_i64(mask, table.add(i).cast());
             let known = _mm256_loadu_si256(known.as_ptr().add(i).cast());
             others = I::or_differs(others, pointers, known);
         }

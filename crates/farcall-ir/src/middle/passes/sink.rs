@@ -107,5 +107,5 @@ pub(super) fn is_always_there(func: &Func, value: ValueId) -> bool {
         ValueDef::Arg(region, i) if region == func.body().id() => func.param_attrs().get(i as usize),
         _ => None,
     };
-    attrs.is_some_and(|a| !["tf.aliasing_output", "jax.buffer_donor"].iter().any(|key| a.get(*key).is_some()))
+    attrs.is_some_and(|a| !["tf.aliasing_output", "jax.buffer_donor"].iter().any(|key| a.get(key).is_some()))
 }

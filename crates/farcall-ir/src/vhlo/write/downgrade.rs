@@ -31,7 +31,7 @@ pub(super) fn downgraded(
         _ => {}
     }
     channel(&mut attrs, base)?;
-    for (key, attr) in &mut attrs {
+    for (key, attr) in attrs.iter_mut() {
         spell(key, attr);
     }
     // What is as good as absent in a version that has it does not keep an older one from being taken.
@@ -84,7 +84,7 @@ fn complete(
     }
     let mut out = attrs.clone();
     for key in keys {
-        if !out.contains_key(*key) {
+        if !out.contains_key(key) {
             let default = default(base, key, attrs);
             let default =
                 default.ok_or_else(|| format!("artifacts have an attribute `{key}`, which is missing"))?;
@@ -141,7 +141,7 @@ fn split(attrs: &mut AttrDict, key: &str, parts: &[&str]) -> Result<(), String> 
     let Attr::Dialect(d) = &attr else { return Err(format!("attribute `{key}` is {attr}")) };
     let mut params = params(d)?;
     for part in parts {
-        let value = match params.remove(*part) {
+        let value = match params.remove(part) {
             Some(Attr::Int(value, _)) => Attr::Int(value, IntKind::Typed(DType::S64)),
             Some(value) => value.as_i64_list().map_or(value, |values| list(&values)),
             None if *part == "index_vector_dim" => Attr::i64(0),

@@ -183,7 +183,9 @@ impl<'m> Writer<'m> {
         let (version, needs, mut attrs) = downgraded(base, attrs, inst)?;
         self.encoder.needs(needs);
         for (key, value) in inst.attrs() {
-            attrs.entry(key.clone()).or_insert_with(|| value.clone());
+            if !attrs.contains_key(key) {
+                attrs.insert(key.clone(), value.clone());
+            }
         }
         let attrs = self.encoder.dictionary(&attrs)?;
         let types = inst.results().iter().map(|r| self.encoder.ty(inst.func().ty(*r)));

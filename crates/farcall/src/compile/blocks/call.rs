@@ -138,7 +138,7 @@ fn aliases(
 
 /// The attributes, none of them as no dictionary: such a call is for targets of either API.
 fn config(attrs: &[(String, CallAttr)]) -> Result<CallConfig, Refused> {
-    let mut dict = AttrDict::new();
+    let mut dict = Vec::with_capacity(attrs.len());
     for (name, attr) in attrs {
         let wrong = |why: String| Refused::Wrong(format!("attribute {name}: {why}"));
         let attr = match attr {
@@ -148,11 +148,13 @@ fn config(attrs: &[(String, CallAttr)]) -> Result<CallConfig, Refused> {
                 wrong(format!("{text:?} is not an attribute in MLIR's syntax: {first}"))
             })?,
         };
-        if dict.insert(name.clone(), attr).is_some() {
-            return Err(wrong("it is given twice".to_owned()));
-        }
+        dict.push((name.clone(), attr));
     }
-    Ok(if dict.is_empty() { CallConfig::Absent } else { CallConfig::Dict(dict) })
+    dict.sort_by(|a, b| a.0.cmp(&b.0));
+    if let Some([(name, _), _]) = dict.windows(2).find(|w| w[0].0 == w[1].0) {
+        return Err(Refused::Wrong(format!("attribute {name}: it is given twice")));
+    }
+    Ok(if dict.is_empty() { CallConfig::Absent } else { CallConfig::Dict(AttrDict::from_iter(dict)) })
 }
 
 /// Passes on options of the block that the target declares as attributes, where the call says nothing of them.
