@@ -58,6 +58,20 @@ fn the_writer_writes_artifacts() {
 }
 
 #[test]
+fn attributes_have_different_names() {
+    for (names, twice) in [(["x", "x"], true), (["x", "y"], false)] {
+        let mut artifact = Artifact::new();
+        let names = names.map(|name| {
+            let name = artifact.string(name);
+            artifact.attr(BUILTIN, numbers(&[2, name]))
+        });
+        let dict = artifact.attr(BUILTIN, numbers(&[1, 2, names[0], names[0], names[1], names[0]]));
+        let message = error(&with_attr(artifact, dict));
+        assert_eq!(message.contains("attribute `x` is given twice"), twice, "{message}");
+    }
+}
+
+#[test]
 fn attributes_and_types_do_not_contain_themselves() {
     let mut artifact = Artifact::new();
     let next = artifact.attrs.len() as u64 + 1;

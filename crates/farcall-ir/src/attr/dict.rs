@@ -1,5 +1,6 @@
 //! Attributes by name.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::ops::Index;
 
@@ -25,6 +26,28 @@ impl AttrDict {
     /// No attributes.
     pub const fn new() -> AttrDict {
         AttrDict(LiteMap::new_vec())
+    }
+
+    /// Attributes of different names.
+    ///
+    /// # Errors
+    /// If two have one name: the place of the first that comes again.
+    ///
+    /// ```
+    /// use farcall_ir::{Attr, AttrDict};
+    ///
+    /// let named = |name: &str| (name.to_owned(), Attr::Unit);
+    /// assert_eq!(AttrDict::unique(vec![named("b"), named("a")]).unwrap().len(), 2);
+    /// assert_eq!(AttrDict::unique(vec![named("b"), named("a"), named("b")]), Err(2));
+    /// ```
+    pub fn unique(attrs: Vec<(String, Attr)>) -> Result<AttrDict, usize> {
+        if !attrs.is_sorted_by(|a, b| a.0 < b.0) {
+            let mut seen = HashSet::with_capacity(attrs.len());
+            if let Some(again) = attrs.iter().position(|(name, _)| !seen.insert(name.as_str())) {
+                return Err(again);
+            }
+        }
+        Ok(attrs.into_iter().collect())
     }
 
     /// How many there are.
@@ -57,6 +80,12 @@ impl AttrDict {
     /// It moves those after it: many are added at once by `extend`, or collected.
     pub fn insert(&mut self, name: String, attr: Attr) -> Option<Attr> {
         self.0.insert(name, attr)
+    }
+
+    /// Adds those of names that it has not.
+    pub fn extend_missing<'a>(&mut self, attrs: impl IntoIterator<Item = (&'a String, &'a Attr)>) {
+        let missing: Vec<_> = attrs.into_iter().filter(|(name, _)| !self.contains_key(name)).collect();
+        self.extend(missing.into_iter().map(|(name, attr)| (name.clone(), attr.clone())));
     }
 
     /// Takes an attribute out.

@@ -262,11 +262,7 @@ impl<'a> Printer<'a> {
             return Err(NotPretty);
         }
         let mut attrs = self.attrs_of(inst);
-        for (key, value) in inst.attrs() {
-            if !attrs.contains_key(key) {
-                attrs.insert(key.clone(), value.clone());
-            }
-        }
+        attrs.extend_missing(inst.attrs());
         let mut view = View { inst, operands: inst.operands(), attrs, regions_done: false };
         self.out.push_str(name);
         let tight = match form.first() {

@@ -179,18 +179,18 @@ pub(super) fn written(name: &str, text: impl Display, at: &Cursor<'_>) -> Readin
 
 /// Names and values, each name once.
 pub(super) fn dictionary<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
-    let mut all = Vec::new();
+    let (mut all, mut places) = (Vec::new(), Vec::new());
     for _ in 0..from.count()? {
         let before = *from;
         let name = table.name(from)?;
         table.named(name.len(), &before)?;
-        all.push((name, table.attr(from)?, before));
+        places.push(before);
+        all.push((name, table.attr(from)?));
     }
-    all.sort_by(|a, b| a.0.cmp(&b.0));
-    if let Some([(name, ..), (_, _, at)]) = all.windows(2).find(|w| w[0].0 == w[1].0) {
-        return Err(at.error("redefinition", format!("attribute `{name}` is given twice")));
-    }
-    Ok(Attr::Dict(all.into_iter().map(|(name, attr, _)| (name, attr)).collect()))
+    AttrDict::unique(all).map(Attr::Dict).map_err(|again| match table.name(&mut places[again].clone()) {
+        Ok(name) => places[again].error("redefinition", format!("attribute `{name}` is given twice")),
+        Err(error) => error,
+    })
 }
 
 /// A type, and bits of it.

@@ -138,7 +138,6 @@ fn all_instructions_find_what_the_checks_find() {
                 let old = program.change(i, &mut random);
                 let wanted = program.views(&before);
                 let mut views = [View::EMPTY; 2 * COUNT];
-                // Pointers of the tables are those of the proof: it is the same program.
                 // SAFETY: as above, and the processor has the vectors.
                 let found = with_frame(&program, |frame| unsafe {
                     // The tables are somewhere else in every frame.

@@ -182,11 +182,7 @@ impl<'m> Writer<'m> {
         let attrs = attributes::write(inst.op(), self.module);
         let (version, needs, mut attrs) = downgraded(base, attrs, inst)?;
         self.encoder.needs(needs);
-        for (key, value) in inst.attrs() {
-            if !attrs.contains_key(key) {
-                attrs.insert(key.clone(), value.clone());
-            }
-        }
+        attrs.extend_missing(inst.attrs());
         let attrs = self.encoder.dictionary(&attrs)?;
         let types = inst.results().iter().map(|r| self.encoder.ty(inst.func().ty(*r)));
         let results = types.collect::<Result<Vec<_>, String>>()?;

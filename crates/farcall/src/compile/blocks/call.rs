@@ -150,11 +150,9 @@ fn config(attrs: &[(String, CallAttr)]) -> Result<CallConfig, Refused> {
         };
         dict.push((name.clone(), attr));
     }
-    dict.sort_by(|a, b| a.0.cmp(&b.0));
-    if let Some([(name, _), _]) = dict.windows(2).find(|w| w[0].0 == w[1].0) {
-        return Err(Refused::Wrong(format!("attribute {name}: it is given twice")));
-    }
-    Ok(if dict.is_empty() { CallConfig::Absent } else { CallConfig::Dict(AttrDict::from_iter(dict)) })
+    let dict = AttrDict::unique(dict)
+        .map_err(|again| Refused::Wrong(format!("attribute {}: it is given twice", attrs[again].0)))?;
+    Ok(if dict.is_empty() { CallConfig::Absent } else { CallConfig::Dict(dict) })
 }
 
 /// Passes on options of the block that the target declares as attributes, where the call says nothing of them.
