@@ -12,9 +12,12 @@ fn numbers(dims: &[usize], seed: usize) -> Literal {
     })
 }
 
-/// Runs a program with and without the pass; with it, its products and what lies between are so many fusions.
+/// Runs a program with and without the pass, twice, on different numbers; with it, its products and what lies between are so
+/// many fusions.
 fn check(program: &str, inputs: &[&[usize]], fusions: usize) {
-    let inputs: Vec<Literal> = inputs.iter().enumerate().map(|(i, dims)| numbers(dims, i)).collect();
+    let inputs = |run: usize| -> Vec<Literal> {
+        inputs.iter().enumerate().map(|(i, dims)| numbers(dims, i + 10 * run)).collect()
+    };
     let module = text::parse(&Source::new("rows", program)).unwrap_or_else(|e| panic!("{e}\n{program}"));
     let run = |passes: Pipeline, fusions: Option<usize>| {
         let options = CompileOptions::new().passes(passes);
@@ -23,7 +26,7 @@ fn check(program: &str, inputs: &[&[usize]], fusions: usize) {
         if let Some(fusions) = fusions {
             assert_eq!((of("fusion"), of("dot")), (fusions, 0), "{program}{}", executable.plan());
         }
-        executable.run(&inputs).unwrap()
+        (0..2).flat_map(|i| executable.run(&inputs(i)).unwrap()).collect::<Vec<_>>()
     };
     let all = Pipeline::default();
     let wanted = run(all.without("products"), None);
@@ -73,6 +76,21 @@ fn attention_with_a_mask() {
         soft.replace("3x96>", "3x96xf32>").replace("3x96x70>", "3x96x70xf32>").replace("%mb", "%max")
     );
     check(&program, &[&[3, 96, 20], &[3, 70, 20], &[3, 70, 33], &[96, 70]], 1);
+}
+
+/// Right factors that are brought into panels by parts, of columns and of depth, once for all blocks with the same ones.
+#[test]
+fn blocks_with_the_same_large_factors() {
+    let soft = softmax("2x96", "2x96x600", "[0, 1]", 2);
+    let program = format!(
+        "func.func @main(%q: tensor<2x96x20xf32>, %k: tensor<2x600x20xf32>, %v: tensor<2x600x300xf32>) -> tensor<2x96x300xf32> {{
+  %s = stablehlo.dot_general %q, %k, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (tensor<2x96x20xf32>, tensor<2x600x20xf32>) -> tensor<2x96x600xf32>{}
+  %r = stablehlo.dot_general %p, %v, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<2x96x600xf32>, tensor<2x600x300xf32>) -> tensor<2x96x300xf32>
+  return %r : tensor<2x96x300xf32>
+}}",
+        soft.replace("2x96>", "2x96xf32>").replace("2x96x600>", "2x96x600xf32>")
+    );
+    check(&program, &[&[2, 96, 20], &[2, 600, 20], &[2, 600, 300]], 1);
 }
 
 #[test]

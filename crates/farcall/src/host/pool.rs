@@ -18,13 +18,15 @@ use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::fmt;
 use std::num::NonZero;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use farcall_ffi::abi;
+use smallvec::SmallVec;
 
 use super::error::{Failure, report_lost, take_error};
 use super::float_mode::FloatMode;
@@ -174,7 +176,7 @@ impl ThreadPool {
 impl Tasks for ThreadPool {
     fn each(&self, count: usize, task: &(dyn Fn(usize) + Sync)) {
         let helpers = self.size().min(count).saturating_sub(1);
-        if helpers == 0 {
+        if helpers == 0 || count > Share::MOST {
             return (0..count).for_each(task);
         }
         // SAFETY: the two types differ in the lifetime alone. `Parts` calls the function for numbers below `count`
@@ -186,28 +188,34 @@ impl Tasks for ThreadPool {
         let parts = Arc::new(Parts {
             task,
             count,
-            next: AtomicUsize::new(0),
+            shares: (0..=helpers).map(|_| Share::default()).collect(),
+            arrived: AtomicUsize::new(1),
             ended: AtomicUsize::new(0),
             panicked: AtomicBool::new(false),
             asleep: Mutex::default(),
             all: Condvar::new(),
         });
+        parts.shares[0].set(0..count);
         for _ in 0..helpers {
             let parts = Arc::clone(&parts);
-            self.spawn(move || parts.work());
+            self.spawn(move || parts.work(parts.arrived.fetch_add(1, Ordering::Relaxed)));
         }
-        parts.work();
+        parts.work(0);
         parts.finish();
     }
 }
 
-/// Work in parts that several threads take one by one.
+/// Work in parts, of which each thread has a share: the one that brings the work has all of it, and whoever has none takes
+/// half of what another one has left. So each thread's parts are neighbours, and of the next work, which has its data
+/// near, it gets about the same ones.
 struct Parts {
     /// There until all parts have ended.
     task: *const (dyn Fn(usize) + Sync),
     count: usize,
-    /// The first part that no thread has taken.
-    next: AtomicUsize,
+    /// One for each thread; that of the one that brought the work is the first.
+    shares: SmallVec<[Share; 4]>,
+    /// Threads that have come, and that one.
+    arrived: AtomicUsize,
     /// Parts that have ended.
     ended: AtomicUsize,
     /// One of them has panicked.
@@ -222,23 +230,82 @@ unsafe impl Send for Parts {}
 // SAFETY: as above.
 unsafe impl Sync for Parts {}
 
+/// Parts that a thread has taken and not begun: the first, and the one after the last, in a word.
+#[derive(Default)]
+#[repr(align(64))]
+struct Share(AtomicU64);
+
+impl Share {
+    /// Parts of one piece of work at most.
+    const MOST: usize = u32::MAX as usize;
+
+    fn of(word: u64) -> Range<usize> {
+        (word >> 32) as usize..(word & u64::from(u32::MAX)) as usize
+    }
+
+    fn word(parts: Range<usize>) -> u64 {
+        (parts.start as u64) << 32 | parts.end as u64
+    }
+
+    fn set(&self, parts: Range<usize>) {
+        self.0.store(Share::word(parts), Ordering::Relaxed);
+    }
+
+    fn left(&self) -> usize {
+        Share::of(self.0.load(Ordering::Relaxed)).len()
+    }
+
+    /// The first part.
+    fn first(&self) -> Option<usize> {
+        let next = |word| {
+            let parts = Share::of(word);
+            (!parts.is_empty()).then(|| Share::word(parts.start + 1..parts.end))
+        };
+        let before = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok()?;
+        Some(Share::of(before).start)
+    }
+
+    /// The later half.
+    fn half(&self) -> Option<Range<usize>> {
+        let middle = |parts: &Range<usize>| parts.start + parts.len() / 2;
+        let rest = |word| {
+            let parts = Share::of(word);
+            (!parts.is_empty()).then(|| Share::word(parts.start..middle(&parts)))
+        };
+        let before = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, rest).ok()?;
+        let parts = Share::of(before);
+        Some(middle(&parts)..parts.end)
+    }
+}
+
 impl Parts {
-    /// Takes parts until none are left. A thread that comes late finds none, and does not touch the task.
-    fn work(&self) {
+    /// Does parts, as the thread of this number, until none are left that no thread has begun. A thread that comes late finds
+    /// none, and does not touch the task.
+    fn work(&self, thread: usize) {
+        let own = &self.shares[thread];
         loop {
-            let part = self.next.fetch_add(1, Ordering::Relaxed);
-            if part >= self.count {
-                return;
+            while let Some(part) = own.first() {
+                self.run(part);
             }
-            // SAFETY: this part has not ended, so `finish` has not returned.
-            let task = unsafe { &*self.task };
-            if catch_unwind(AssertUnwindSafe(|| task(part))).is_err() {
-                self.panicked.store(true, Ordering::Relaxed);
+            let most = self.shares.iter().max_by_key(|share| share.left());
+            match most.filter(|share| share.left() > 0).map(Share::half) {
+                Some(Some(parts)) => own.set(parts),
+                // Another thread was faster.
+                Some(None) => {}
+                None => return,
             }
-            if self.ended.fetch_add(1, Ordering::AcqRel) + 1 == self.count {
-                let _asleep = self.asleep.lock().unwrap_or_else(PoisonError::into_inner);
-                self.all.notify_all();
-            }
+        }
+    }
+
+    fn run(&self, part: usize) {
+        // SAFETY: this part has not ended, so `finish` has not returned.
+        let task = unsafe { &*self.task };
+        if catch_unwind(AssertUnwindSafe(|| task(part))).is_err() {
+            self.panicked.store(true, Ordering::Relaxed);
+        }
+        if self.ended.fetch_add(1, Ordering::AcqRel) + 1 == self.count {
+            let _asleep = self.asleep.lock().unwrap_or_else(PoisonError::into_inner);
+            self.all.notify_all();
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use smallvec::{SmallVec, smallvec};
 
@@ -18,6 +19,7 @@ pub(crate) struct Args<'a> {
     bases: &'a [*mut u8],
     /// What places of base [`NUMBERS`] are in.
     numbers: &'a [Element],
+    run: u64,
 }
 
 /// The base of places in the numbers that a kernel knows ([`Prepared::knowing`]).
@@ -84,7 +86,7 @@ impl<'a> Args<'a> {
     /// The arguments at these places, inputs first.
     #[inline]
     pub(crate) fn new(places: &'a [Place], inputs: usize, bases: &'a [*mut u8]) -> Args<'a> {
-        Args { places, inputs, bases, numbers: &[] }
+        Args { places, inputs, bases, numbers: &[], run: 0 }
     }
 
     /// The same for other places of the same memory.
@@ -105,6 +107,11 @@ impl<'a> Args<'a> {
         let at = at.cast::<T>();
         debug_assert!(at.is_aligned(), "places are aligned for every element type");
         at
+    }
+
+    /// The number of this run, if the kernel asked for one: no other run has it.
+    pub(super) fn run_number(&self) -> u64 {
+        self.run
     }
 
     /// Where an input is.
@@ -171,11 +178,15 @@ pub(crate) struct Prepared {
     phases: SmallVec<[Phase; 1]>,
     scratch: usize,
     slow: bool,
+    numbered: bool,
     /// All of it, if it is one.
     line: Option<Arc<StraightLine>>,
     /// Inputs that are in no memory.
     numbers: Box<[Element]>,
 }
+
+/// The number of the next run that gets one.
+static NEXT_RUN: AtomicU64 = AtomicU64::new(1);
 
 /// Tasks that may run at once.
 struct Phase {
@@ -206,6 +217,7 @@ impl Prepared {
             phases: smallvec![phase],
             scratch: 0,
             slow: count > 1,
+            numbered: false,
             line: None,
             numbers: Box::default(),
         }
@@ -253,6 +265,11 @@ impl Prepared {
         Prepared { slow: true, ..self }
     }
 
+    /// The same, but each run has a number of its own, which tasks of one run know one another by.
+    pub(super) fn numbered(self) -> Prepared {
+        Prepared { numbered: true, ..self }
+    }
+
     /// The same, but some inputs are these numbers, which are in no other memory. Their places have base [`NUMBERS`], and begin
     /// [`Element::SIZE`] bytes after one another.
     pub(crate) fn knowing(self, numbers: Box<[Element]>) -> Prepared {
@@ -289,7 +306,8 @@ impl Prepared {
     pub(crate) unsafe fn run(&self, args: &Args<'_>, tasks: &dyn Tasks) {
         // A kernel that is a part of another one has those of that.
         let numbers = if self.numbers.is_empty() { args.numbers } else { &self.numbers };
-        let args = Args { numbers, ..*args };
+        let run = if self.numbered { NEXT_RUN.fetch_add(1, Ordering::Relaxed) } else { args.run };
+        let args = Args { numbers, run, ..*args };
         for Phase { tasks: count, work } in &self.phases {
             match *count {
                 1 => work(&args, 0),

@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 use super::args::{Args, Place, Prepared};
 use super::body::{Body, BodyInst};
 use super::dot::{self, Laid};
-use super::product::{self, Line, Source};
+use super::product::{self, Alike, Computing, Line, Panels, Source};
 use super::{InPlace, fusion};
 
 /// Products of a row and a column at most, in the first stage: where there are more, computing an element takes much
@@ -33,6 +33,9 @@ const CACHE: usize = 256 << 10;
 const ROWS: [usize; 2] = [32, 256];
 const BLOCKS: usize = 8;
 const FEWEST: usize = 4;
+
+/// Bytes of right factors that a thread keeps in panels for several blocks, at most.
+const PANELS: usize = 2 << 20;
 
 /// Multiplications of a task at least.
 const LEAST: usize = 1 << 22;
@@ -55,8 +58,16 @@ pub(super) fn prepare(body: &Body) -> Option<Prepared> {
     let stages = stages(body);
     let grid = Grid::new(body, &stages)?;
     let along = along(body, &grid)?;
-    let mut building =
-        Building { body, stages: &stages, grid: &grid, along: &along, written, homes: Vec::new(), bytes: 0 };
+    let mut building = Building {
+        body,
+        stages: &stages,
+        grid: &grid,
+        along: &along,
+        written,
+        homes: Vec::new(),
+        bytes: 0,
+        panels: 0,
+    };
     let steps = building.steps()?;
     let (bytes, inputs) = (building.bytes, body.args.len());
     let outputs = body.returned.len();
@@ -66,19 +77,28 @@ pub(super) fn prepare(body: &Body) -> Option<Prepared> {
         return None;
     }
     let per_task = (LEAST / work.max(1)).max(1);
-    Some(Prepared::in_tasks(blocks.div_ceil(per_task), move |args, task| {
+    let alike = grid.blocks_alike();
+    let prepared = Prepared::in_tasks(blocks.div_ceil(per_task), move |args, task| {
         product::with_memory(&MEMORY, bytes, |memory| {
             let bases: SmallVec<[*mut u8; 12]> = (0..inputs)
                 .map(|i| args.input_ptr::<u8>(i).cast_mut())
                 .chain((0..outputs).map(|i| args.output_ptr::<u8>(i)))
                 .chain([memory])
                 .collect();
+            // What is there from now on is this one's, and nobody's if this does not end.
+            let mut panels = PACKED.take();
             for block in task * per_task..((task + 1) * per_task).min(blocks) {
-                let at = grid.at(block);
-                steps.iter().for_each(|step| step.run(&bases, &at));
+                let (at, these) = (grid.at(block), (args.run_number(), block / alike));
+                let wanted = steps.iter().filter(|step| !step.is_alike || panels != these);
+                wanted.for_each(|step| step.run(&bases, &at));
+                panels = these;
+            }
+            if bytes <= product::KEPT {
+                PACKED.set(panels);
             }
         });
-    }))
+    });
+    Some(prepared.numbered())
 }
 
 /// True if all values have elements, and no other ones than those of their type.
@@ -146,6 +166,8 @@ fn transposed(body: &Body, inst: &BodyInst, strides: &[usize]) -> Option<Prepare
 thread_local! {
     /// What the stages of a block make for one another.
     static MEMORY: Cell<Vec<Line>> = const { Cell::new(Vec::new()) };
+    /// Whose right factors are in panels there: the number of the run, and which blocks of it have them.
+    static PACKED: Cell<(u64, usize)> = const { Cell::new((0, 0)) };
 }
 
 /// Instructions that are computed at once: a product, or what lies between two of them.
@@ -205,6 +227,12 @@ impl Grid {
 
     fn blocks(&self) -> usize {
         self.sizes.iter().zip(&self.block).map(|(size, block)| size / block).product()
+    }
+
+    /// Blocks with the same right factors, which follow one another.
+    fn blocks_alike(&self) -> usize {
+        let rows = self.sizes.iter().zip(&self.block).skip(self.batch);
+        rows.map(|(size, block)| size / block).product()
     }
 
     /// Where a block begins.
@@ -383,6 +411,8 @@ struct Building<'a> {
     homes: Vec<Option<Home>>,
     /// Bytes of the memory of a block.
     bytes: usize,
+    /// Those of panels.
+    panels: usize,
 }
 
 impl Building<'_> {
@@ -395,13 +425,14 @@ impl Building<'_> {
             self.homes[*value].is_none().then_some(())?;
             self.homes[*value] = Some(Home { base: body.args.len() + i, at: 0 });
         }
-        self.stages
-            .iter()
-            .map(|stage| match &body.insts[stage.start].op {
-                Op::DotGeneral(d) => self.product(&body.insts[stage.start], d, stage),
-                _ => self.tiles(stage),
-            })
-            .collect()
+        let mut steps = Vec::new();
+        for stage in self.stages {
+            match &body.insts[stage.start].op {
+                Op::DotGeneral(d) => steps.extend(self.product(&body.insts[stage.start], d, stage)?),
+                _ => steps.push(self.tiles(stage)?),
+            }
+        }
+        Some(steps)
     }
 
     /// Multiplications of a block.
@@ -424,6 +455,12 @@ impl Building<'_> {
         let at = self.bytes;
         self.bytes = at.checked_add(bytes.checked_next_multiple_of(ALIGNMENT)?)?;
         Some(Home { base: self.memory(), at })
+    }
+
+    /// The same, as a spot of every block.
+    fn room_spot(&mut self, bytes: usize) -> Option<Spot> {
+        let steps = SmallVec::from_elem(0, self.grid.sizes.len());
+        Some(Spot { home: self.room(bytes)?, steps, bytes })
     }
 
     /// The number of the memory of a block.
@@ -456,7 +493,7 @@ impl Building<'_> {
         Some((Spot { home, steps, bytes: (reach + 1) * size }, Laid { sizes, strides }))
     }
 
-    fn product(&mut self, inst: &BodyInst, d: &DotGeneral, stage: &Stage) -> Option<Step> {
+    fn product(&mut self, inst: &BodyInst, d: &DotGeneral, stage: &Stage) -> Option<SmallVec<[Step; 2]>> {
         let &[x, y] = inst.operands.as_slice() else { return None };
         let value = self.body.args.len() + stage.start;
         if self.homes[value].is_none() {
@@ -467,8 +504,20 @@ impl Building<'_> {
         let [x, y, out] = [self.spot(x)?, self.spot(y)?, self.spot(value)?];
         let product = dot::laid(d, [&x.1, &y.1, &out.1])?;
         product.direct()?;
-        let prepared = product::prepare(vec![product], types, [Source::Input(0), Source::Input(1)])?;
-        Some(Step { prepared, inputs: 2, spots: vec![x.0, y.0, out.0] })
+        let rows = self.grid.sizes[self.grid.batch..].iter().product();
+        let room = if self.grid.blocks_alike() > 1 { PANELS.saturating_sub(self.panels) } else { 0 };
+        let Computing { prepared, panels } = product::block(product, types, Alike { rows, bytes: room })?;
+        let mut steps = SmallVec::new();
+        let mut right = y.0;
+        if let Some(Panels { bytes, pack }) = panels {
+            self.panels += bytes;
+            let panels = self.room_spot(bytes)?;
+            let spots = vec![right, panels.clone()];
+            steps.push(Step { prepared: pack, inputs: 1, spots, is_alike: true });
+            right = panels;
+        }
+        steps.push(Step { prepared, inputs: 2, spots: vec![x.0, right, out.0], is_alike: false });
+        Some(steps)
     }
 
     /// Operations on corresponding elements and reductions of rows.
@@ -510,11 +559,9 @@ impl Building<'_> {
             spots.push(spot);
         }
         if prepared.scratch() > 0 {
-            let home = self.room(prepared.scratch())?;
-            let steps = SmallVec::from_elem(0, self.grid.sizes.len());
-            spots.push(Spot { home, steps, bytes: prepared.scratch() });
+            spots.push(self.room_spot(prepared.scratch())?);
         }
-        Some(Step { prepared, inputs: inputs.len(), spots })
+        Some(Step { prepared, inputs: inputs.len(), spots, is_alike: false })
     }
 
     /// Finds places for what a stage makes for later ones: those of operands that are read for the last time, or new
@@ -558,6 +605,7 @@ fn is_together(part: &Laid) -> bool {
 }
 
 /// Where a block of a value is: at a distance from its home for each step along the grid.
+#[derive(Clone)]
 struct Spot {
     home: Home,
     /// Bytes.
@@ -570,6 +618,8 @@ struct Step {
     prepared: Prepared,
     inputs: usize,
     spots: Vec<Spot>,
+    /// It makes the same for all blocks with the same right factors.
+    is_alike: bool,
 }
 
 impl Step {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! result [rows, columns] ──split──▶ blocks, one or several a task
-//!   block: for some columns, for some depth: bring the right factor into panels
+//!   block: for some columns, for some depth: bring the right factor into panels, unless it is in some
 //!            for some rows: the left factor, where it lies, or brought together
 //!              for a panel, for a row of tiles ([`micro`]): sums in registers, added to the result
 //! ```
@@ -16,6 +16,7 @@ mod vector;
 
 use std::cell::Cell;
 use std::ops::Range;
+use std::sync::Arc;
 use std::thread::LocalKey;
 
 use farcall_ir::DType;
@@ -204,6 +205,44 @@ pub(super) fn prepare(
     [from, to]: [DType; 2],
     places: [Source; 2],
 ) -> Option<Prepared> {
+    computing(products, [from, to], places, None).map(|computing| computing.prepared)
+}
+
+/// What computes a block of rows, as [`prepare`] does.
+pub(super) struct Computing {
+    /// If there are panels, they are in the place of the right factor.
+    pub(super) prepared: Prepared,
+    pub(super) panels: Option<Panels>,
+}
+
+/// Right factors that are brought into panels once for several blocks of rows.
+pub(super) struct Panels {
+    /// Bytes of all panels, aligned to lines of the cache.
+    pub(super) bytes: usize,
+    /// From the right factor to panels.
+    pub(super) pack: Prepared,
+}
+
+/// Blocks of rows that have the same right factor.
+#[derive(Clone, Copy)]
+pub(super) struct Alike {
+    /// Rows of all of them.
+    pub(super) rows: usize,
+    /// Bytes of panels at most.
+    pub(super) bytes: usize,
+}
+
+/// What computes a product for one of several blocks of rows.
+pub(super) fn block(product: Product, types: [DType; 2], alike: Alike) -> Option<Computing> {
+    computing(vec![product], types, [Source::Input(0), Source::Input(1)], Some(alike))
+}
+
+fn computing(
+    products: Vec<Product>,
+    [from, to]: [DType; 2],
+    places: [Source; 2],
+    alike: Option<Alike>,
+) -> Option<Computing> {
     if !products.iter().all(|p| p.lhs.is_sound() && p.rhs.is_sound()) {
         return None;
     }
@@ -212,8 +251,8 @@ pub(super) fn prepare(
     macro_rules! small {
         ($S:ty, $R:ty) => {
             match depth.checked_mul((<$S>::MAX as usize + 1).pow(2)) {
-                Some(..=EXACT_32) => tasks::<$S, f32, $R>(products, places),
-                Some(..=EXACT_64) => tasks::<$S, f64, $R>(products, places),
+                Some(..=EXACT_32) => tasks::<$S, f32, $R>(products, places, alike),
+                Some(..=EXACT_64) => tasks::<$S, f64, $R>(products, places, alike),
                 _ => return None,
             }
         };
@@ -221,16 +260,16 @@ pub(super) fn prepare(
     Some(match (from, to) {
         (DType::S8, DType::S32) => small!(i8, i32),
         (DType::U8, DType::S32) => small!(u8, i32),
-        (DType::F16, DType::F16) => tasks::<f16, f32, f16>(products, places),
-        (DType::BF16, DType::BF16) => tasks::<bf16, f32, bf16>(products, places),
-        (DType::F16, DType::F32) => tasks::<f16, f32, f32>(products, places),
-        (DType::BF16, DType::F32) => tasks::<bf16, f32, f32>(products, places),
+        (DType::F16, DType::F16) => tasks::<f16, f32, f16>(products, places, alike),
+        (DType::BF16, DType::BF16) => tasks::<bf16, f32, bf16>(products, places, alike),
+        (DType::F16, DType::F32) => tasks::<f16, f32, f32>(products, places, alike),
+        (DType::BF16, DType::F32) => tasks::<bf16, f32, f32>(products, places, alike),
         (a, b) if a != b => return None,
-        (DType::F32, _) => tasks::<f32, f32, f32>(products, places),
-        (DType::F64, _) => tasks::<f64, f64, f64>(products, places),
-        (DType::C64, _) => tasks::<Complex<f32>, Complex<f32>, Complex<f32>>(products, places),
-        (DType::C128, _) => tasks::<Complex<f64>, Complex<f64>, Complex<f64>>(products, places),
-        _ => return dispatch!(from, [ints], T => tasks::<T, T, T>(products, places)),
+        (DType::F32, _) => tasks::<f32, f32, f32>(products, places, alike),
+        (DType::F64, _) => tasks::<f64, f64, f64>(products, places, alike),
+        (DType::C64, _) => tasks::<Complex<f32>, Complex<f32>, Complex<f32>>(products, places, alike),
+        (DType::C128, _) => tasks::<Complex<f64>, Complex<f64>, Complex<f64>>(products, places, alike),
+        _ => return dispatch!(from, [ints], T => tasks::<T, T, T>(products, places, alike)),
     })
 }
 
@@ -254,28 +293,39 @@ impl Source {
 fn tasks<S: Stored<T>, T: Element + Ring, R: Stored<T>>(
     mut products: Vec<Product>,
     places: [Source; 2],
-) -> Prepared {
+    alike: Option<Alike>,
+) -> Computing {
     if let [product] = products.as_slice()
         && let Some(vector) = Vector::of(product)
     {
-        return vector.tasks::<S, T, R>(products.remove(0), places);
+        let prepared = vector.tasks::<S, T, R>(products.remove(0), places);
+        return Computing { prepared, panels: None };
     }
     let slow = products.iter().any(|p| p.work() >= 2 * LEAST);
     let mut count = 0;
-    let blocks: Vec<(usize, Block<T>)> = products
+    let blocks: Vec<(usize, Arc<Block<T>>)> = products
         .into_iter()
         .map(|product| {
-            let block = Block::new::<S, R>(product);
+            let block = Arc::new(Block::new::<S, R>(product, alike));
             let first = count;
             count += block.split.tasks();
             (first, block)
         })
         .collect();
+    let panels = blocks.first().filter(|(_, block)| block.in_panels).map(|(_, block)| {
+        let (bytes, block) = (panel_bytes(&block.product, &block.micro), Arc::clone(block));
+        let pack = Prepared::new(move |args| {
+            // SAFETY: the right factor, of this type, and room for all panels.
+            unsafe { block.pack(args.input_ptr::<S>(0), args.output_ptr(0)) };
+        });
+        Panels { bytes, pack }
+    });
     let buffer = blocks.iter().map(|(_, b)| b.buffer()).max().unwrap_or(0);
     let prepared = Prepared::in_tasks(count, move |args, task| {
         let [x, y] = places.map(|p| args.ptr::<S>(p.place(args)).cast_const());
         let out = args.output_ptr::<R>(0);
         let (first, block) = &blocks[blocks.partition_point(|(first, _)| *first <= task) - 1];
+        let y = if block.in_panels { Right::Panels(y.cast()) } else { Right::Factors(y) };
         with_buffer(buffer, |buffer| {
             for unit in block.split.units_of(task - first) {
                 // SAFETY: operands and result of these types, and tasks have different blocks.
@@ -283,7 +333,15 @@ fn tasks<S: Stored<T>, T: Element + Ring, R: Stored<T>>(
             }
         });
     });
-    if slow { prepared.slow() } else { prepared }
+    Computing { prepared: if slow { prepared.slow() } else { prepared }, panels }
+}
+
+/// Where right factors are read.
+#[derive(Clone, Copy)]
+enum Right<S, T> {
+    Factors(*const S),
+    /// All of them, as [`Block::pack`] leaves them.
+    Panels(*const T),
 }
 
 thread_local! {
@@ -297,7 +355,7 @@ thread_local! {
 pub(super) struct Line(#[expect(dead_code, reason = "memory")] [u8; 64]);
 
 /// Bytes that a thread keeps at most.
-const KEPT: usize = 16 << 20;
+pub(super) const KEPT: usize = 16 << 20;
 
 /// Calls a function with so many bytes.
 fn with_buffer(bytes: usize, f: impl FnOnce(*mut u8)) {
@@ -317,6 +375,14 @@ pub(super) fn with_memory(kept: &'static LocalKey<Cell<Vec<Line>>>, bytes: usize
     }
 }
 
+/// Bytes of panels of all right factors.
+fn panel_bytes<T>(product: &Product, micro: &Micro<T>) -> usize {
+    let columns = product.columns.checked_next_multiple_of(micro.columns).unwrap_or(usize::MAX);
+    // Loops read whole vectors.
+    let elements = columns.saturating_mul(product.depth).saturating_add(micro.columns);
+    elements.saturating_mul(size_of::<T>())
+}
+
 /// How blocks are computed.
 struct Block<T: 'static> {
     product: Product,
@@ -332,13 +398,15 @@ struct Block<T: 'static> {
     left: Layout,
     /// The distance along depth of right factors that are read where they lie.
     right: Option<usize>,
+    /// Right factors are in panels before blocks are computed.
+    in_panels: bool,
     /// The distance of rows of the result, if tiles are written there.
     direct: Option<usize>,
 }
 
 impl<T: Element> Block<T> {
     /// For factors of type `S`, and a result of type `R`.
-    fn new<S: Stored<T>, R: Stored<T>>(product: Product) -> Block<T> {
+    fn new<S: Stored<T>, R: Stored<T>>(product: Product, alike: Option<Alike>) -> Block<T> {
         let micro = T::micro();
         let direct = product.direct().filter(|_| R::SAME);
         let area = if direct.is_some() { usize::MAX } else { AREA };
@@ -346,8 +414,12 @@ impl<T: Element> Block<T> {
         let bytes = product.columns.saturating_mul(product.depth).saturating_mul(size_of::<T>());
         let near = Near::of(&micro);
         let split = product.split([micro.rows, micro.columns], area, lies.is_some() && bytes <= near.bytes);
-        let few = bytes <= Near::NARROW.bytes || split.rows <= near.rows * micro.rows;
+        let alike =
+            alike.filter(|alike| panel_bytes(&product, &micro) <= alike.bytes && product.matrices() == 1);
+        let rows = alike.map_or(split.rows, |alike| alike.rows);
+        let few = bytes <= Near::NARROW.bytes || rows <= near.rows * micro.rows;
         let right = lies.filter(|_| few).map(|[_, depth]| depth);
+        let in_panels = alike.is_some() && right.is_none();
         let width = (WIDTH / size_of::<T>()).next_multiple_of(micro.columns);
         let width = width.min(split.columns.next_multiple_of(micro.columns));
         let deep = if SUMMANDS * size_of::<T>() < WIDTH { 2 * SUMMANDS } else { SUMMANDS }.min(product.depth);
@@ -357,14 +429,18 @@ impl<T: Element> Block<T> {
         } else {
             Layout { line: deep, depth: 1, panel: micro.rows * deep, width: height }
         };
-        Block { product, micro, split, width, deep, height, left, right, direct }
+        Block { product, micro, split, width, deep, height, left, right, in_panels, direct }
     }
 
     /// Elements of panels, of left factors, and of the result that is not written directly.
     fn parts(&self) -> [usize; 3] {
         let sums = if self.direct.is_some() { 0 } else { self.split.rows * self.split.columns };
         // Of right factors that lie in panels, what is left of the last vector is brought together.
-        let width = if self.right.is_some() { self.micro.columns } else { self.width };
+        let width = match (self.in_panels, self.right) {
+            (true, _) => 0,
+            (_, Some(_)) => self.micro.columns,
+            _ => self.width,
+        };
         let panels = width * self.deep;
         [panels, self.height * self.deep, sums].map(|n| (n + self.micro.columns).next_multiple_of(64))
     }
@@ -382,21 +458,23 @@ impl<T: Element> Block<T> {
         &self,
         unit: usize,
         x: *const S,
-        y: *const S,
+        y: Right<S, T>,
         out: *mut R,
         buffer: *mut u8,
     ) {
         let (p, split) = (&self.product, &self.split);
         let [down, across] = split.blocks;
         let [x_at, y_at, out_at] = p.matrix(unit / (down * across));
-        // Blocks of neighbouring columns are not computed at once: processors would bring each other's lines near.
-        let nth = unit % across;
-        let nth = if nth.is_multiple_of(2) { nth / 2 } else { across.div_ceil(2) + nth / 2 };
-        let (row, column) = (unit / across % down * split.rows, nth * split.columns);
+        let (row, column) = (unit / across % down * split.rows, unit % across * split.columns);
         let (rows, columns) = (split.rows.min(p.rows - row), split.columns.min(p.columns - column));
         let [panels, left, _] = self.parts();
         // SAFETY: the caller's promise.
-        let (x, y, out) = unsafe { (x.add(x_at), y.add(y_at), out.add(out_at)) };
+        let (x, out) = unsafe { (x.add(x_at), out.add(out_at)) };
+        let y = match y {
+            // SAFETY: as above.
+            Right::Factors(y) => Right::Factors(unsafe { y.add(y_at) }),
+            panels @ Right::Panels(_) => panels,
+        };
         let buffer = buffer.cast::<T>();
         // SAFETY: parts of the buffer.
         let (left, sums) = unsafe { (buffer.add(panels), buffer.add(panels + left)) };
@@ -413,33 +491,64 @@ impl<T: Element> Block<T> {
                 }
             }
         }
-        let mut from = 0;
-        while from < columns {
-            let width = self.part(columns - from);
-            for deep in (0..p.depth).step_by(self.deep.max(1)) {
-                let depth = deep..(deep + self.deep).min(p.depth);
-                let lines = column + from..column + from + width;
-                // SAFETY: columns and depth that there are, and room for them in the buffer.
-                unsafe {
-                    let (right, panels) = self.right(y, lines, depth.clone(), buffer);
-                    let to = Tile {
-                        to: to.add(from),
-                        stride,
-                        rows,
-                        columns: width,
-                        depth: depth.len(),
-                        lhs: (left, 0, 0),
-                        rhs: (right, panels.depth),
-                        add: deep > 0,
-                    };
-                    self.rows(x, row, depth, &to, panels.panel);
-                }
+        self.each_part(column..column + columns, |lines, depth| {
+            // SAFETY: columns and depth that there are, and room for them in the buffer.
+            unsafe {
+                let (right, panels) = self.right(y, lines.clone(), depth.clone(), buffer);
+                let to = Tile {
+                    to: to.add(lines.start - column),
+                    stride,
+                    rows,
+                    columns: lines.len(),
+                    depth: depth.len(),
+                    lhs: (left, 0, 0),
+                    rhs: (right, panels.depth),
+                    add: depth.start > 0,
+                };
+                self.rows(x, row, depth, &to, panels.panel);
             }
-            from += width;
-        }
+        });
         if self.direct.is_none() {
             // SAFETY: sums of the block, and its places in the result.
             unsafe { self.write(sums, [row, rows], [column, columns], out) };
+        }
+    }
+
+    /// Calls a function with columns and depth of each part of those columns whose right factors are in panels at once.
+    fn each_part(&self, columns: Range<usize>, mut f: impl FnMut(Range<usize>, Range<usize>)) {
+        let p = &self.product;
+        let mut from = columns.start;
+        while from < columns.end {
+            let width = self.part(columns.end - from);
+            for deep in (0..p.depth).step_by(self.deep.max(1)) {
+                f(from..from + width, deep..(deep + self.deep).min(p.depth));
+            }
+            from += width;
+        }
+    }
+
+    /// Where the panels of a part begin, of all.
+    fn panels_at(&self, columns: &Range<usize>, depth: &Range<usize>) -> usize {
+        let width = columns.len().next_multiple_of(self.micro.columns);
+        columns.start * self.product.depth + width * depth.start
+    }
+
+    /// Brings all right factors into panels.
+    ///
+    /// # Safety
+    /// The right factor of the product, and room for as many bytes as [`panel_bytes`] says.
+    unsafe fn pack<S: Stored<T>>(&self, y: *const S, to: *mut T) {
+        let p = &self.product;
+        let [_, at, _] = p.matrix(0);
+        for column in (0..p.columns).step_by(self.split.columns) {
+            self.each_part(column..(column + self.split.columns).min(p.columns), |columns, depth| {
+                // SAFETY: columns and depth that there are, and their place.
+                unsafe {
+                    let to = to.add(self.panels_at(&columns, &depth));
+                    let panels = self.panels(depth.len());
+                    p.rhs.pack(y.add(at), [columns, depth], T::ZERO, to, &panels);
+                }
+            });
         }
     }
 
@@ -450,17 +559,25 @@ impl<T: Element> Block<T> {
         if self.right.is_some() && whole > 0 { whole } else { width }
     }
 
-    /// Right factors in panels: where they lie, if they are whole vectors, or brought together.
+    /// Right factors in panels: those that are there, where factors lie, if they are whole vectors, or brought together.
     ///
     /// # Safety
     /// As [`Block::run`]; the columns are those of a [part](Block::part).
     unsafe fn right<S: Stored<T>>(
         &self,
-        y: *const S,
+        y: Right<S, T>,
         columns: Range<usize>,
         depth: Range<usize>,
         buffer: *mut T,
     ) -> (*const T, Layout) {
+        let y = match y {
+            Right::Factors(y) => y,
+            Right::Panels(all) => {
+                // SAFETY: a place in them.
+                let first = unsafe { all.add(self.panels_at(&columns, &depth)) };
+                return (first, self.panels(depth.len()));
+            }
+        };
         match self.right {
             Some(stride) if columns.len().is_multiple_of(self.micro.lanes()) => {
                 let panel = self.micro.columns;
