@@ -100,7 +100,7 @@ def here():
         "processor": value("model name"),
         "family": f"family {value('cpu family')}, model {value('model')}" if value("cpu family") != "unknown" else "",
         "vectors": next((name for name in ("avx512f", "avx2", "asimd") if name in flags), "none"),
-        "cores": os.cpu_count(),
+        "cores": len(os.sched_getaffinity(0)),
         "caches": ", ".join(caches),
         "load": os.getloadavg()[0],
         "versions": {"jaxlib": jaxlib.__version__, "numpy": np.__version__, "python": platform.python_version()},

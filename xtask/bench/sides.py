@@ -33,8 +33,8 @@ class Xla:
         return stats.temp_size_in_bytes + stats.output_size_in_bytes - stats.alias_size_in_bytes
 
     def prepare(self, inputs):
-        # Fresh each time, since programs may donate their inputs.
-        return jax.block_until_ready([jax.device_put(x) for x in inputs])
+        # Fresh each time, since programs may donate their inputs. Arrays that happen to be aligned would be taken as they are.
+        return jax.block_until_ready([jax.device_put(np.array(x)) for x in inputs])
 
     def run(self, arguments):
         results = self.executable.execute_sharded(arguments).disassemble_into_single_device_arrays()

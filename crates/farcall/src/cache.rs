@@ -6,6 +6,14 @@ use farcall_ffi::simd::{self, Vectors, widest};
 /// Bytes of a line of the cache.
 pub(crate) const LINE: usize = 64;
 
+/// Bytes of a tensor from which on it is not in the cache, unless somebody cares.
+pub(crate) const LARGE: usize = 1 << 20;
+
+/// Bytes that are brought near at once, of a tensor that is read from memory in its order, and how far they are ahead of what
+/// is read. Processors do so themselves, but not across pages.
+pub(crate) const FETCHED: usize = 1 << 10;
+pub(crate) const AHEAD: usize = 8 << 10;
+
 /// Brings the line of the cache with this address near, which will be read, or written, soon. Any address will do.
 #[inline(always)]
 pub(crate) fn prefetch(at: *const u8, written: bool) {
@@ -37,6 +45,14 @@ pub(crate) fn prefetch_to_second_level(at: *const u8) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = at;
+}
+
+/// Brings what is [`AHEAD`] of these bytes into the cache of the second level.
+#[inline(always)]
+pub(crate) fn prefetch_ahead(at: *const u8, bytes: usize) {
+    for line in (0..bytes).step_by(LINE) {
+        prefetch_to_second_level(at.wrapping_add(AHEAD + line));
+    }
 }
 
 /// Copies bytes past the cache (by non-temporal stores): what they overwrite is not read before. Others have them after

@@ -18,6 +18,7 @@ use super::number::{Float, Integer, Nan, Number};
 use super::simd::vectorized;
 use super::types::dispatch;
 use super::{Body, Kernel, Request, apart};
+use crate::cache::{FETCHED, LARGE, prefetch_ahead};
 
 /// Accumulators of a row.
 const LANES: usize = 16;
@@ -165,7 +166,7 @@ impl Loop for Accumulators {
                 let (x, to) = (x.cast::<R::Element>(), to.cast::<R::Total>());
                 if kept == 1 {
                     // SAFETY: `n` elements, and memory for one.
-                    unsafe { to.write(by.combine(to.read(), row(x, n, &*by, identity))) };
+                    unsafe { to.write(by.combine(to.read(), row(x, n, &*by, identity, false))) };
                     return;
                 }
                 let (mut done, mut column) = (0, column);
@@ -230,7 +231,7 @@ impl Loop for Rows {
             for i in 0..n {
                 // SAFETY: `n` rows, and as many results.
                 unsafe {
-                    let row = row(x.add(i * columns), columns, &by, identity);
+                    let row = row(x.add(i * columns), columns, &by, identity, false);
                     out.add(i).write(by.narrow(by.combine(init, row)));
                 }
             }
@@ -358,27 +359,21 @@ trait Reducer: Send + Sync + 'static {
     /// Combining with it changes nothing, of a total that has `init` in it.
     fn identity(&self, init: Self::Total) -> Self::Total;
 
-    /// Combines elements that are `LANES` apart, from the identity on.
+    /// Takes elements that are `LANES` apart into each lane.
     ///
     /// # Safety
     /// `n` elements can be read from `x`, a multiple of `LANES`.
     #[inline(always)]
-    unsafe fn lanes(&self, x: *const Self::Element, n: usize, identity: Self::Total) -> [Self::Total; LANES] {
+    unsafe fn lanes(&self, x: *const Self::Element, n: usize, lanes: &mut [Self::Total; LANES]) {
         // SAFETY: the caller's promise.
-        unsafe { lanes(self, x, n, identity) }
+        unsafe { take(self, x, n, lanes) }
     }
 }
 
 /// # Safety
 /// As [`Reducer::lanes`].
 #[inline(always)]
-unsafe fn lanes<R: Reducer + ?Sized>(
-    by: &R,
-    x: *const R::Element,
-    n: usize,
-    identity: R::Total,
-) -> [R::Total; LANES] {
-    let mut lanes = [identity; LANES];
+unsafe fn take<R: Reducer + ?Sized>(by: &R, x: *const R::Element, n: usize, lanes: &mut [R::Total; LANES]) {
     for i in (0..n).step_by(LANES) {
         // SAFETY: `i + LANES <= n`.
         let values = unsafe { x.add(i).cast::<[R::Element; LANES]>().read() };
@@ -386,7 +381,6 @@ unsafe fn lanes<R: Reducer + ?Sized>(
             *lane = by.combine(*lane, by.widen(value));
         }
     }
-    lanes
 }
 
 /// Sums of `f32`, carried in `f64`.
@@ -418,14 +412,14 @@ impl Reducer for SumF32 {
 
     // Of the loop for all types, the compiler makes one that converts two elements at a time.
     #[inline(always)]
-    unsafe fn lanes(&self, x: *const f32, n: usize, identity: f64) -> [f64; LANES] {
+    unsafe fn lanes(&self, x: *const f32, n: usize, lanes: &mut [f64; LANES]) {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx512f") {
             // SAFETY: the processor has these instructions; the caller promises the rest.
-            return unsafe { sum_lanes(x, n, identity) };
+            return unsafe { sum_lanes(x, n, lanes) };
         }
         // SAFETY: the caller's promise.
-        unsafe { lanes(self, x, n, identity) }
+        unsafe { take(self, x, n, lanes) }
     }
 }
 
@@ -433,24 +427,24 @@ impl Reducer for SumF32 {
 /// As [`Reducer::lanes`], on a processor with these instructions.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
-unsafe fn sum_lanes(x: *const f32, n: usize, identity: f64) -> [f64; LANES] {
+unsafe fn sum_lanes(x: *const f32, n: usize, lanes: &mut [f64; LANES]) {
     use std::arch::x86_64::{
-        _mm256_loadu_ps, _mm512_add_pd, _mm512_cvtps_pd, _mm512_set1_pd, _mm512_storeu_pd,
+        _mm256_loadu_ps, _mm512_add_pd, _mm512_cvtps_pd, _mm512_loadu_pd, _mm512_storeu_pd,
     };
-    let (mut low, mut high) = (_mm512_set1_pd(identity), _mm512_set1_pd(identity));
+    // SAFETY: half of the lanes each.
+    let (mut low, mut high) =
+        unsafe { (_mm512_loadu_pd(lanes.as_ptr()), _mm512_loadu_pd(lanes.as_ptr().add(LANES / 2))) };
     for i in (0..n).step_by(LANES) {
         // SAFETY: `i + LANES <= n`.
         let (a, b) = unsafe { (_mm256_loadu_ps(x.add(i)), _mm256_loadu_ps(x.add(i + LANES / 2))) };
         low = _mm512_add_pd(low, _mm512_cvtps_pd(a));
         high = _mm512_add_pd(high, _mm512_cvtps_pd(b));
     }
-    let mut lanes = [0.0; LANES];
     // SAFETY: half of the lanes each.
     unsafe {
         _mm512_storeu_pd(lanes.as_mut_ptr(), low);
         _mm512_storeu_pd(lanes.as_mut_ptr().add(LANES / 2), high);
     }
-    lanes
 }
 
 /// A reducer of functions.
@@ -582,6 +576,7 @@ fn reduction<R: Reducer>(shape: Shape, by: R) -> Prepared {
     let units = shape.outer().saturating_mul(across);
     let tasks = (work / TASK).clamp(1, units.clamp(1, 256));
     let share = units.div_ceil(tasks);
+    let far = is_far::<R>(work);
     Prepared::in_tasks(tasks, move |args, task| {
         let (x, out) = (args.input_ptr::<R::Element>(0), args.output_ptr::<R::Element>(0));
         for unit in task * share..((task + 1) * share).min(units) {
@@ -602,7 +597,7 @@ fn reduction<R: Reducer>(shape: Shape, by: R) -> Prepared {
                 let mut total = init;
                 for l in 0..lines {
                     // SAFETY: a row of the operand.
-                    let row = unsafe { row(x.add(base + shape.line(l)), shape.length, &by, identity) };
+                    let row = unsafe { row(x.add(base + shape.line(l)), shape.length, &by, identity, far) };
                     total = by.combine(total, row);
                 }
                 // SAFETY: one element per index of the kept dimensions.
@@ -625,12 +620,18 @@ fn reduction<R: Reducer>(shape: Shape, by: R) -> Prepared {
     })
 }
 
+/// True if so many elements come from memory.
+fn is_far<R: Reducer>(elements: usize) -> bool {
+    elements.saturating_mul(size_of::<R::Element>()) >= LARGE
+}
+
 /// The reduction of all elements to one, in parts that several threads can have.
 fn long_row<R: Reducer>(length: usize, by: R) -> Prepared {
     let by = Arc::new(by);
     let tasks = (length / TASK).clamp(1, 256);
     let share = length.div_ceil(tasks).next_multiple_of(BLOCK);
     let parts = length.div_ceil(share);
+    let far = is_far::<R>(length);
     let last = Arc::clone(&by);
     let init = |args: &Args<'_>, by: &R| {
         // SAFETY: the initial value is one element of this type, apart from the output and the scratch memory.
@@ -641,7 +642,7 @@ fn long_row<R: Reducer>(length: usize, by: R) -> Prepared {
         let identity = by.identity(init(args, &by));
         // SAFETY: a part of the operand.
         let total = unsafe {
-            row(args.input_ptr::<R::Element>(0).add(begin), share.min(length - begin), &*by, identity)
+            row(args.input_ptr::<R::Element>(0).add(begin), share.min(length - begin), &*by, identity, far)
         };
         // SAFETY: the scratch memory has an element for each task.
         unsafe { args.ptr::<R::Total>(args.scratch_place()).add(task).write(total) };
@@ -737,10 +738,12 @@ unsafe fn short_rows<R: Reducer>(
     total
 }
 
+/// Combines elements that lie together, and are `far` if they come from memory.
+///
 /// # Safety
 /// `n` elements can be read from `x`.
 #[inline]
-unsafe fn row<R: Reducer>(x: *const R::Element, n: usize, by: &R, identity: R::Total) -> R::Total {
+unsafe fn row<R: Reducer>(x: *const R::Element, n: usize, by: &R, identity: R::Total, far: bool) -> R::Total {
     if n < LANES {
         // SAFETY: the caller's promise.
         return (0..n).fold(identity, |total, i| by.combine(total, by.widen(unsafe { x.add(i).read() })));
@@ -749,22 +752,40 @@ unsafe fn row<R: Reducer>(x: *const R::Element, n: usize, by: &R, identity: R::T
         // Whole blocks on the left, so that the lanes stay full.
         let half = (n / 2).next_multiple_of(BLOCK);
         // SAFETY: `half < n`, as `n > BLOCK`.
-        return unsafe { by.combine(row(x, half, by, identity), row(x.add(half), n - half, by, identity)) };
+        let [left, right] =
+            unsafe { [row(x, half, by, identity, far), row(x.add(half), n - half, by, identity, far)] };
+        return by.combine(left, right);
     }
     vectorized(
         #[inline(always)]
         // SAFETY: the caller's promise.
-        || unsafe { block(x, n, by, identity) },
+        || unsafe { block(x, n, by, identity, far) },
     )
 }
 
 /// # Safety
-/// `n` elements can be read from `x`.
+/// As [`row`].
 #[inline(always)]
-unsafe fn block<R: Reducer>(x: *const R::Element, n: usize, by: &R, identity: R::Total) -> R::Total {
+unsafe fn block<R: Reducer>(
+    x: *const R::Element,
+    n: usize,
+    by: &R,
+    identity: R::Total,
+    far: bool,
+) -> R::Total {
     let whole = n / LANES * LANES;
-    // SAFETY: the caller's promise.
-    let mut lanes = unsafe { by.lanes(x, whole, identity) };
+    let mut lanes = [identity; LANES];
+    let at_once = if far { (FETCHED / size_of::<R::Element>()).max(LANES) } else { BLOCK };
+    for i in (0..whole).step_by(at_once) {
+        let some = at_once.min(whole - i);
+        // SAFETY: as many elements from `i` on.
+        unsafe {
+            if far {
+                prefetch_ahead(x.add(i).cast(), some * size_of::<R::Element>());
+            }
+            by.lanes(x.add(i), some, &mut lanes);
+        }
+    }
     let mut total = identity;
     for i in whole..n {
         // SAFETY: `i < n`.

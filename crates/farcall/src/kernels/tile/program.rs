@@ -13,7 +13,7 @@ use super::super::straight_line::What;
 use super::rounds::OPERANDS;
 use super::walk::splat;
 use super::{Builder, Level, Slot, Step, Task};
-use crate::cache::{LINE, copy_past, past_is_written, prefetch_to_second_level};
+use crate::cache::{LARGE, LINE, copy_past, past_is_written, prefetch_to_second_level};
 
 /// Bytes of a cache that the registers of a program should fill at most.
 const CACHE: usize = 24 << 10;
@@ -29,8 +29,6 @@ const TASK: usize = 60_000_000;
 const TASKS: [usize; 2] = [256, 16];
 /// Bytes of the memory of accumulators, of all tasks together, that more tasks are not worth.
 const PARTS: usize = 4 << 20;
-/// Bytes of an operand or an output from which on it is not in the cache.
-const LARGE: usize = 1 << 20;
 /// In how many parts the next tile is brought into the cache at most.
 const FETCHES: usize = 8;
 /// Bytes of the largest element.
