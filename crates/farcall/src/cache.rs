@@ -9,9 +9,8 @@ pub(crate) const LINE: usize = 64;
 /// Bytes of a tensor from which on it is not in the cache, unless somebody cares.
 pub(crate) const LARGE: usize = 1 << 20;
 
-/// Bytes that are brought near at once, of a tensor that is read from memory in its order, and how far they are ahead of what
-/// is read. Processors do so themselves, but not across pages.
-pub(crate) const FETCHED: usize = 1 << 10;
+/// Bytes between what is read of a large tensor, in the order in which it lies, and what is brought near meanwhile. Processors
+/// do so themselves, but not across pages.
 pub(crate) const AHEAD: usize = 8 << 10;
 
 /// Brings the line of the cache with this address near, which will be read, or written, soon. Any address will do.

@@ -18,7 +18,9 @@ use super::number::{Float, Integer, Nan, Number};
 use super::simd::vectorized;
 use super::types::dispatch;
 use super::{Body, Kernel, Request, apart};
-use crate::cache::{FETCHED, LARGE, prefetch_ahead};
+#[cfg(target_arch = "x86_64")]
+use crate::cache::{AHEAD, prefetch_to_second_level};
+use crate::cache::{LARGE, prefetch_ahead};
 
 /// Accumulators of a row.
 const LANES: usize = 16;
@@ -352,6 +354,8 @@ trait Reducer: Send + Sync + 'static {
     type Element: Copy;
     /// What totals are carried in.
     type Total: Copy + Send + Sync + 'static;
+    /// Its loop brings near what is ahead of elements that come from memory.
+    const FETCHES: bool = false;
 
     fn widen(&self, x: Self::Element) -> Self::Total;
     fn narrow(&self, total: Self::Total) -> Self::Element;
@@ -359,21 +363,33 @@ trait Reducer: Send + Sync + 'static {
     /// Combining with it changes nothing, of a total that has `init` in it.
     fn identity(&self, init: Self::Total) -> Self::Total;
 
-    /// Takes elements that are `LANES` apart into each lane.
+    /// Combines elements that are `LANES` apart, from the identity on. They are `far` if they come from memory.
     ///
     /// # Safety
     /// `n` elements can be read from `x`, a multiple of `LANES`.
     #[inline(always)]
-    unsafe fn lanes(&self, x: *const Self::Element, n: usize, lanes: &mut [Self::Total; LANES]) {
+    unsafe fn lanes(
+        &self,
+        x: *const Self::Element,
+        n: usize,
+        identity: Self::Total,
+        _far: bool,
+    ) -> [Self::Total; LANES] {
         // SAFETY: the caller's promise.
-        unsafe { take(self, x, n, lanes) }
+        unsafe { lanes(self, x, n, identity) }
     }
 }
 
 /// # Safety
 /// As [`Reducer::lanes`].
 #[inline(always)]
-unsafe fn take<R: Reducer + ?Sized>(by: &R, x: *const R::Element, n: usize, lanes: &mut [R::Total; LANES]) {
+unsafe fn lanes<R: Reducer + ?Sized>(
+    by: &R,
+    x: *const R::Element,
+    n: usize,
+    identity: R::Total,
+) -> [R::Total; LANES] {
+    let mut lanes = [identity; LANES];
     for i in (0..n).step_by(LANES) {
         // SAFETY: `i + LANES <= n`.
         let values = unsafe { x.add(i).cast::<[R::Element; LANES]>().read() };
@@ -381,6 +397,7 @@ unsafe fn take<R: Reducer + ?Sized>(by: &R, x: *const R::Element, n: usize, lane
             *lane = by.combine(*lane, by.widen(value));
         }
     }
+    lanes
 }
 
 /// Sums of `f32`, carried in `f64`.
@@ -389,6 +406,7 @@ struct SumF32;
 impl Reducer for SumF32 {
     type Element = f32;
     type Total = f64;
+    const FETCHES: bool = true;
 
     #[inline(always)]
     fn widen(&self, x: f32) -> f64 {
@@ -412,39 +430,45 @@ impl Reducer for SumF32 {
 
     // Of the loop for all types, the compiler makes one that converts two elements at a time.
     #[inline(always)]
-    unsafe fn lanes(&self, x: *const f32, n: usize, lanes: &mut [f64; LANES]) {
+    unsafe fn lanes(&self, x: *const f32, n: usize, identity: f64, far: bool) -> [f64; LANES] {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx512f") {
             // SAFETY: the processor has these instructions; the caller promises the rest.
-            return unsafe { sum_lanes(x, n, lanes) };
+            return unsafe { sum_lanes(x, n, identity, if far { AHEAD } else { 0 }) };
+        }
+        if far {
+            prefetch_ahead(x.cast(), size_of::<f32>() * n);
         }
         // SAFETY: the caller's promise.
-        unsafe { take(self, x, n, lanes) }
+        unsafe { lanes(self, x, n, identity) }
     }
 }
 
+/// `ahead`: bytes to what is brought near.
+///
 /// # Safety
 /// As [`Reducer::lanes`], on a processor with these instructions.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
-unsafe fn sum_lanes(x: *const f32, n: usize, lanes: &mut [f64; LANES]) {
+unsafe fn sum_lanes(x: *const f32, n: usize, identity: f64, ahead: usize) -> [f64; LANES] {
     use std::arch::x86_64::{
-        _mm256_loadu_ps, _mm512_add_pd, _mm512_cvtps_pd, _mm512_loadu_pd, _mm512_storeu_pd,
+        _mm256_loadu_ps, _mm512_add_pd, _mm512_cvtps_pd, _mm512_set1_pd, _mm512_storeu_pd,
     };
-    // SAFETY: half of the lanes each.
-    let (mut low, mut high) =
-        unsafe { (_mm512_loadu_pd(lanes.as_ptr()), _mm512_loadu_pd(lanes.as_ptr().add(LANES / 2))) };
+    let (mut low, mut high) = (_mm512_set1_pd(identity), _mm512_set1_pd(identity));
     for i in (0..n).step_by(LANES) {
+        prefetch_to_second_level(x.wrapping_add(i).wrapping_byte_add(ahead).cast());
         // SAFETY: `i + LANES <= n`.
         let (a, b) = unsafe { (_mm256_loadu_ps(x.add(i)), _mm256_loadu_ps(x.add(i + LANES / 2))) };
         low = _mm512_add_pd(low, _mm512_cvtps_pd(a));
         high = _mm512_add_pd(high, _mm512_cvtps_pd(b));
     }
+    let mut lanes = [0.0; LANES];
     // SAFETY: half of the lanes each.
     unsafe {
         _mm512_storeu_pd(lanes.as_mut_ptr(), low);
         _mm512_storeu_pd(lanes.as_mut_ptr().add(LANES / 2), high);
     }
+    lanes
 }
 
 /// A reducer of functions.
@@ -748,6 +772,22 @@ unsafe fn row<R: Reducer>(x: *const R::Element, n: usize, by: &R, identity: R::T
         // SAFETY: the caller's promise.
         return (0..n).fold(identity, |total, i| by.combine(total, by.widen(unsafe { x.add(i).read() })));
     }
+    // SAFETY: the caller's promise.
+    unsafe { lane_row(x, n, by, identity, far) }
+}
+
+/// The same for elements that fill lanes. Not inlined: there are some hundred of it.
+///
+/// # Safety
+/// As [`row`], with [`LANES`] elements at least.
+#[inline(never)]
+unsafe fn lane_row<R: Reducer>(
+    x: *const R::Element,
+    n: usize,
+    by: &R,
+    identity: R::Total,
+    far: bool,
+) -> R::Total {
     if n > BLOCK {
         // Whole blocks on the left, so that the lanes stay full.
         let half = (n / 2).next_multiple_of(BLOCK);
@@ -755,6 +795,9 @@ unsafe fn row<R: Reducer>(x: *const R::Element, n: usize, by: &R, identity: R::T
         let [left, right] =
             unsafe { [row(x, half, by, identity, far), row(x.add(half), n - half, by, identity, far)] };
         return by.combine(left, right);
+    }
+    if far && !R::FETCHES {
+        prefetch_ahead(x.cast(), n * size_of::<R::Element>());
     }
     vectorized(
         #[inline(always)]
@@ -774,18 +817,8 @@ unsafe fn block<R: Reducer>(
     far: bool,
 ) -> R::Total {
     let whole = n / LANES * LANES;
-    let mut lanes = [identity; LANES];
-    let at_once = if far { (FETCHED / size_of::<R::Element>()).max(LANES) } else { BLOCK };
-    for i in (0..whole).step_by(at_once) {
-        let some = at_once.min(whole - i);
-        // SAFETY: as many elements from `i` on.
-        unsafe {
-            if far {
-                prefetch_ahead(x.add(i).cast(), some * size_of::<R::Element>());
-            }
-            by.lanes(x.add(i), some, &mut lanes);
-        }
-    }
+    // SAFETY: the caller's promise.
+    let mut lanes = unsafe { by.lanes(x, whole, identity, far) };
     let mut total = identity;
     for i in whole..n {
         // SAFETY: `i < n`.
