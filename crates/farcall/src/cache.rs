@@ -6,7 +6,7 @@ use farcall_ffi::simd::{self, Vectors, widest};
 /// Bytes of a line of the cache.
 pub(crate) const LINE: usize = 64;
 
-/// Bytes of a tensor from which on it is not in the cache, unless somebody cares.
+/// Bytes of a tensor from which on it is not in the cache, unless it is brought there.
 pub(crate) const LARGE: usize = 1 << 20;
 
 /// Bytes between what is read of a large tensor, in the order in which it lies, and what is brought near meanwhile. Processors

@@ -83,14 +83,14 @@ fn attention_with_a_mask() {
 fn blocks_with_the_same_large_factors() {
     let soft = softmax("2x96", "2x96x600", "[0, 1]", 2);
     let program = format!(
-        "func.func @main(%q: tensor<2x96x20xf32>, %k: tensor<2x600x20xf32>, %v: tensor<2x600x300xf32>) -> tensor<2x96x300xf32> {{
+        "func.func @main(%q: tensor<2x96x20xf32>, %k: tensor<2x600x20xf32>, %v: tensor<2x300x600xf32>) -> tensor<2x96x300xf32> {{
   %s = stablehlo.dot_general %q, %k, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (tensor<2x96x20xf32>, tensor<2x600x20xf32>) -> tensor<2x96x600xf32>{}
-  %r = stablehlo.dot_general %p, %v, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<2x96x600xf32>, tensor<2x600x300xf32>) -> tensor<2x96x300xf32>
+  %r = stablehlo.dot_general %p, %v, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (tensor<2x96x600xf32>, tensor<2x300x600xf32>) -> tensor<2x96x300xf32>
   return %r : tensor<2x96x300xf32>
 }}",
         soft.replace("2x96>", "2x96xf32>").replace("2x96x600>", "2x96x600xf32>")
     );
-    check(&program, &[&[2, 96, 20], &[2, 600, 20], &[2, 600, 300]], 1);
+    check(&program, &[&[2, 96, 20], &[2, 600, 20], &[2, 300, 600]], 1);
 }
 
 #[test]

@@ -31,20 +31,20 @@ impl AttrDict {
     /// Attributes of different names.
     ///
     /// # Errors
-    /// If two have one name: the place of the first that comes again.
+    /// If two have one name: the first that comes again, and its place.
     ///
     /// ```
     /// use farcall_ir::{Attr, AttrDict};
     ///
     /// let named = |name: &str| (name.to_owned(), Attr::Unit);
     /// assert_eq!(AttrDict::unique(vec![named("b"), named("a")]).unwrap().len(), 2);
-    /// assert_eq!(AttrDict::unique(vec![named("b"), named("a"), named("b")]), Err(2));
+    /// assert_eq!(AttrDict::unique(vec![named("b"), named("a"), named("b")]), Err((2, "b".to_owned())));
     /// ```
-    pub fn unique(attrs: Vec<(String, Attr)>) -> Result<AttrDict, usize> {
+    pub fn unique(attrs: Vec<(String, Attr)>) -> Result<AttrDict, (usize, String)> {
         if !attrs.is_sorted_by(|a, b| a.0 < b.0) {
             let mut seen = HashSet::with_capacity(attrs.len());
             if let Some(again) = attrs.iter().position(|(name, _)| !seen.insert(name.as_str())) {
-                return Err(again);
+                return Err((again, attrs[again].0.clone()));
             }
         }
         Ok(attrs.into_iter().collect())
@@ -83,6 +83,15 @@ impl AttrDict {
     }
 
     /// Adds those of names that it has not.
+    ///
+    /// ```
+    /// use farcall_ir::{Attr, AttrDict};
+    ///
+    /// let named = |name: &str, value| (name.to_owned(), Attr::i64(value));
+    /// let mut attrs = AttrDict::from([named("a", 1)]);
+    /// attrs.extend_missing(&AttrDict::from([named("a", 2), named("b", 3)]));
+    /// assert_eq!(attrs, AttrDict::from([named("a", 1), named("b", 3)]));
+    /// ```
     pub fn extend_missing<'a>(&mut self, attrs: impl IntoIterator<Item = (&'a String, &'a Attr)>) {
         let missing: Vec<_> = attrs.into_iter().filter(|(name, _)| !self.contains_key(name)).collect();
         self.extend(missing.into_iter().map(|(name, attr)| (name.clone(), attr.clone())));

@@ -187,9 +187,8 @@ pub(super) fn dictionary<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -
         places.push(before);
         all.push((name, table.attr(from)?));
     }
-    AttrDict::unique(all).map(Attr::Dict).map_err(|again| match table.name(&mut places[again].clone()) {
-        Ok(name) => places[again].error("redefinition", format!("attribute `{name}` is given twice")),
-        Err(error) => error,
+    AttrDict::unique(all).map(Attr::Dict).map_err(|(again, name)| {
+        places[again].error("redefinition", format!("attribute `{name}` is given twice"))
     })
 }
 

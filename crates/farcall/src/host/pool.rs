@@ -190,6 +190,7 @@ impl Tasks for ThreadPool {
             count,
             shares: (0..=helpers).map(|_| Share::default()).collect(),
             arrived: AtomicUsize::new(1),
+            begun: AtomicUsize::new(0),
             ended: AtomicUsize::new(0),
             panicked: AtomicBool::new(false),
             asleep: Mutex::default(),
@@ -205,9 +206,9 @@ impl Tasks for ThreadPool {
     }
 }
 
-/// Work in parts, of which each thread has a share: the one that brings the work has all of it, and whoever has none takes
-/// half of what another one has left. So each thread's parts are neighbours, and of the next work, which has its data
-/// near, it gets about the same ones.
+/// Work in parts, of which each thread has a share: the one that brings the work has all of it at first, and whoever has none
+/// takes half of what another one has left. So each thread's parts are neighbours, and the thread that brings one work after
+/// the other has about the same parts of each.
 struct Parts {
     /// There until all parts have ended.
     task: *const (dyn Fn(usize) + Sync),
@@ -216,7 +217,8 @@ struct Parts {
     shares: SmallVec<[Share; 4]>,
     /// Threads that have come, and that one.
     arrived: AtomicUsize,
-    /// Parts that have ended.
+    /// Parts that have begun, and that have ended.
+    begun: AtomicUsize,
     ended: AtomicUsize,
     /// One of them has panicked.
     panicked: AtomicBool,
@@ -230,7 +232,7 @@ unsafe impl Send for Parts {}
 // SAFETY: as above.
 unsafe impl Sync for Parts {}
 
-/// Parts that a thread has taken and not begun: the first, and the one after the last, in a word.
+/// Parts that a thread has taken and not begun: the first, and the one after the last, in a word. Each has a line of the cache.
 #[derive(Default)]
 #[repr(align(64))]
 struct Share(AtomicU64);
@@ -279,25 +281,28 @@ impl Share {
 }
 
 impl Parts {
-    /// Does parts, as the thread of this number, until none are left that no thread has begun. A thread that comes late finds
-    /// none, and does not touch the task.
+    /// Does parts, as the thread of this number, until all have begun. A thread that comes late finds none, and does not touch
+    /// the task.
     fn work(&self, thread: usize) {
         let own = &self.shares[thread];
+        let have_begun = || self.begun.load(Ordering::Relaxed) == self.count;
+        let are_left = || self.shares.iter().any(|share| share.left() > 0);
         loop {
             while let Some(part) = own.first() {
                 self.run(part);
             }
-            let most = self.shares.iter().max_by_key(|share| share.left());
-            match most.filter(|share| share.left() > 0).map(Share::half) {
-                Some(Some(parts)) => own.set(parts),
-                // Another thread was faster.
-                Some(None) => {}
-                None => return,
+            if let Some(parts) = self.shares.iter().max_by_key(|share| share.left()).and_then(Share::half) {
+                own.set(parts.start + 1..parts.end);
+                self.run(parts.start);
+            } else if !look(|| have_begun() || are_left()) || have_begun() {
+                // What another thread has taken, and not put into its share for so long, is left to that.
+                return;
             }
         }
     }
 
     fn run(&self, part: usize) {
+        self.begun.fetch_add(1, Ordering::Relaxed);
         // SAFETY: this part has not ended, so `finish` has not returned.
         let task = unsafe { &*self.task };
         if catch_unwind(AssertUnwindSafe(|| task(part))).is_err() {
@@ -457,6 +462,7 @@ impl Job {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
     use std::sync::mpsc::{Sender, channel};
     use std::time::Duration;
 
@@ -485,6 +491,12 @@ mod tests {
             pool.each(round, &|i| _ = done[i].fetch_add(1, Ordering::Relaxed));
             assert!(done.iter().all(|d| d.load(Ordering::Relaxed) == 1));
         }
+        let threads = Mutex::new(HashSet::new());
+        pool.each(40, &|i| {
+            threads.lock().unwrap().insert(thread::current().id());
+            thread::sleep(Duration::from_millis(if i < 4 { 5 } else { 1 }));
+        });
+        assert!(threads.into_inner().unwrap().len() > 1, "a thread did all parts");
         let (hold, held) = channel::<()>();
         let held = Arc::new(Mutex::new(held));
         for _ in 0..3 {
@@ -495,6 +507,37 @@ mod tests {
         pool.each(10, &|_| _ = done.fetch_add(1, Ordering::Relaxed));
         assert_eq!(done.into_inner(), 10);
         drop(hold);
+    }
+
+    #[test]
+    fn shares_are_taken_from_both_ends() {
+        for (parts, first, half, left) in [
+            (3..3, None, None, 3..3),
+            (3..4, Some(3), None, 4..4),
+            (3..5, Some(3), Some(4..5), 4..4),
+            (3..6, Some(3), Some(5..6), 4..5),
+            (3..8, Some(3), Some(6..8), 4..6),
+        ] {
+            let share = Share::default();
+            share.set(parts);
+            assert_eq!((share.first(), share.half()), (first, half));
+            assert_eq!(Share::of(share.0.into_inner()), left);
+        }
+    }
+
+    #[test]
+    fn a_part_that_panics_does_not_keep_others_from_ending() {
+        let pool = ThreadPool::new(3);
+        let ended = AtomicU32::new(0);
+        let each = || {
+            pool.each(50, &|i| {
+                assert!(i != 30, "a part of a test");
+                thread::sleep(Duration::from_micros(100));
+                ended.fetch_add(1, Ordering::Relaxed);
+            });
+        };
+        assert!(catch_unwind(AssertUnwindSafe(each)).is_err());
+        assert_eq!(ended.into_inner(), 49);
     }
 
     #[test]

@@ -19,6 +19,7 @@ pub(crate) struct Args<'a> {
     bases: &'a [*mut u8],
     /// What places of base [`NUMBERS`] are in.
     numbers: &'a [Element],
+    /// The number of this run, of kernels that asked for one.
     run: u64,
 }
 
@@ -306,7 +307,7 @@ impl Prepared {
     pub(crate) unsafe fn run(&self, args: &Args<'_>, tasks: &dyn Tasks) {
         // A kernel that is a part of another one has those of that.
         let numbers = if self.numbers.is_empty() { args.numbers } else { &self.numbers };
-        let run = if self.numbered { NEXT_RUN.fetch_add(1, Ordering::Relaxed) } else { args.run };
+        let run = if self.numbered { NEXT_RUN.fetch_add(1, Ordering::Relaxed) } else { 0 };
         let args = Args { numbers, run, ..*args };
         for Phase { tasks: count, work } in &self.phases {
             match *count {

@@ -79,24 +79,24 @@ pub(super) fn prepare(body: &Body) -> Option<Prepared> {
     let per_task = (LEAST / work.max(1)).max(1);
     let alike = grid.blocks_alike();
     let prepared = Prepared::in_tasks(blocks.div_ceil(per_task), move |args, task| {
-        product::with_memory(&MEMORY, bytes, |memory| {
+        // What is there from now on is this one's, and nobody's if this does not end.
+        let mut packed = PACKED.take();
+        let is_kept = product::with_memory(&MEMORY, bytes, |memory| {
             let bases: SmallVec<[*mut u8; 12]> = (0..inputs)
                 .map(|i| args.input_ptr::<u8>(i).cast_mut())
                 .chain((0..outputs).map(|i| args.output_ptr::<u8>(i)))
                 .chain([memory])
                 .collect();
-            // What is there from now on is this one's, and nobody's if this does not end.
-            let mut panels = PACKED.take();
             for block in task * per_task..((task + 1) * per_task).min(blocks) {
-                let (at, these) = (grid.at(block), (args.run_number(), block / alike));
-                let wanted = steps.iter().filter(|step| !step.is_alike || panels != these);
+                let (at, these) = (grid.at(block), Some((args.run_number(), block / alike)));
+                let wanted = steps.iter().filter(|step| !step.is_alike || packed != these);
                 wanted.for_each(|step| step.run(&bases, &at));
-                panels = these;
-            }
-            if bytes <= product::KEPT {
-                PACKED.set(panels);
+                packed = these;
             }
         });
+        if is_kept {
+            PACKED.set(packed);
+        }
     });
     Some(prepared.numbered())
 }
@@ -167,7 +167,7 @@ thread_local! {
     /// What the stages of a block make for one another.
     static MEMORY: Cell<Vec<Line>> = const { Cell::new(Vec::new()) };
     /// Whose right factors are in panels there: the number of the run, and which blocks of it have them.
-    static PACKED: Cell<(u64, usize)> = const { Cell::new((0, 0)) };
+    static PACKED: Cell<Option<(u64, usize)>> = const { Cell::new(None) };
 }
 
 /// Instructions that are computed at once: a product, or what lies between two of them.

@@ -434,7 +434,9 @@ impl Reducer for SumF32 {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx512f") {
             // SAFETY: the processor has these instructions; the caller promises the rest.
-            return unsafe { sum_lanes(x, n, identity, if far { AHEAD } else { 0 }) };
+            return unsafe {
+                if far { sum_lanes::<true>(x, n, identity) } else { sum_lanes::<false>(x, n, identity) }
+            };
         }
         if far {
             prefetch_ahead(x.cast(), size_of::<f32>() * n);
@@ -444,19 +446,19 @@ impl Reducer for SumF32 {
     }
 }
 
-/// `ahead`: bytes to what is brought near.
-///
 /// # Safety
 /// As [`Reducer::lanes`], on a processor with these instructions.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
-unsafe fn sum_lanes(x: *const f32, n: usize, identity: f64, ahead: usize) -> [f64; LANES] {
+unsafe fn sum_lanes<const FAR: bool>(x: *const f32, n: usize, identity: f64) -> [f64; LANES] {
     use std::arch::x86_64::{
         _mm256_loadu_ps, _mm512_add_pd, _mm512_cvtps_pd, _mm512_set1_pd, _mm512_storeu_pd,
     };
     let (mut low, mut high) = (_mm512_set1_pd(identity), _mm512_set1_pd(identity));
     for i in (0..n).step_by(LANES) {
-        prefetch_to_second_level(x.wrapping_add(i).wrapping_byte_add(ahead).cast());
+        if FAR {
+            prefetch_to_second_level(x.wrapping_add(i).wrapping_byte_add(AHEAD).cast());
+        }
         // SAFETY: `i + LANES <= n`.
         let (a, b) = unsafe { (_mm256_loadu_ps(x.add(i)), _mm256_loadu_ps(x.add(i + LANES / 2))) };
         low = _mm512_add_pd(low, _mm512_cvtps_pd(a));
@@ -600,7 +602,8 @@ fn reduction<R: Reducer>(shape: Shape, by: R) -> Prepared {
     let units = shape.outer().saturating_mul(across);
     let tasks = (work / TASK).clamp(1, units.clamp(1, 256));
     let share = units.div_ceil(tasks);
-    let far = is_far::<R>(work);
+    // What is ahead of a line is the next one's, if lines follow one another.
+    let far = lines == 1 && is_far::<R>(work);
     Prepared::in_tasks(tasks, move |args, task| {
         let (x, out) = (args.input_ptr::<R::Element>(0), args.output_ptr::<R::Element>(0));
         for unit in task * share..((task + 1) * share).min(units) {

@@ -151,7 +151,7 @@ fn config(attrs: &[(String, CallAttr)]) -> Result<CallConfig, Refused> {
         dict.push((name.clone(), attr));
     }
     let dict = AttrDict::unique(dict)
-        .map_err(|again| Refused::Wrong(format!("attribute {}: it is given twice", attrs[again].0)))?;
+        .map_err(|(_, name)| Refused::Wrong(format!("attribute {name}: it is given twice")))?;
     Ok(if dict.is_empty() { CallConfig::Absent } else { CallConfig::Dict(dict) })
 }
 

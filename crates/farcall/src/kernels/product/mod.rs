@@ -217,7 +217,7 @@ pub(super) struct Computing {
 
 /// Right factors that are brought into panels once for several blocks of rows.
 pub(super) struct Panels {
-    /// Bytes of all panels, aligned to lines of the cache.
+    /// Bytes of all panels, which begin a line of the cache.
     pub(super) bytes: usize,
     /// From the right factor to panels.
     pub(super) pack: Prepared,
@@ -355,32 +355,36 @@ thread_local! {
 pub(super) struct Line(#[expect(dead_code, reason = "memory")] [u8; 64]);
 
 /// Bytes that a thread keeps at most.
-pub(super) const KEPT: usize = 16 << 20;
+const KEPT: usize = 16 << 20;
 
 /// Calls a function with so many bytes.
 fn with_buffer(bytes: usize, f: impl FnOnce(*mut u8)) {
     with_memory(&BUFFER, bytes, f);
 }
 
-/// Calls a function with so many bytes of what the thread keeps there.
-pub(super) fn with_memory(kept: &'static LocalKey<Cell<Vec<Line>>>, bytes: usize, f: impl FnOnce(*mut u8)) {
+/// Calls a function with so many bytes of what the thread keeps there; returns true if it will find these ones there again.
+pub(super) fn with_memory(
+    kept: &'static LocalKey<Cell<Vec<Line>>>,
+    bytes: usize,
+    f: impl FnOnce(*mut u8),
+) -> bool {
     let mut buffer = kept.take();
     let lines = bytes.div_ceil(size_of::<Line>());
     if buffer.len() < lines {
         buffer = vec![Line([0; 64]); lines];
     }
     f(buffer.as_mut_ptr().cast());
-    if lines * size_of::<Line>() <= KEPT {
+    let is_kept = lines * size_of::<Line>() <= KEPT;
+    if is_kept {
         kept.set(buffer);
     }
+    is_kept
 }
 
 /// Bytes of panels of all right factors.
 fn panel_bytes<T>(product: &Product, micro: &Micro<T>) -> usize {
     let columns = product.columns.checked_next_multiple_of(micro.columns).unwrap_or(usize::MAX);
-    // Loops read whole vectors.
-    let elements = columns.saturating_mul(product.depth).saturating_add(micro.columns);
-    elements.saturating_mul(size_of::<T>())
+    columns.saturating_mul(product.depth).saturating_mul(size_of::<T>())
 }
 
 /// How blocks are computed.
