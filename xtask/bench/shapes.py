@@ -1,4 +1,4 @@
-"""Programs of real sizes, by family: `FAMILIES[family][name]()` gives a function and its arguments."""
+"""Programs of real sizes, by family: `case(family, name)` gives a function and its arguments."""
 
 import jax
 import jax.numpy as jnp
@@ -6,12 +6,15 @@ import numpy as np
 from jax import lax
 
 
+def case(family, name):
+    """The function and the arguments of a case: the same numbers each time, others for each argument."""
+    global numbers
+    numbers = np.random.default_rng(0)
+    return FAMILIES[family][name]()
+
+
 def normal(*shape):
-    return np.random.default_rng(sum(shape)).standard_normal(shape, dtype=np.float32)
-
-
-def uniform(*shape):
-    return np.random.default_rng(sum(shape)).random(shape, dtype=np.float32)
+    return numbers.standard_normal(shape, dtype=np.float32)
 
 
 def of(function, *shapes):

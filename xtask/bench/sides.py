@@ -108,12 +108,17 @@ def difference(ours, theirs):
     worst, agree = 0.0, True
     for a, b in zip(ours, theirs, strict=True):
         a, b = np.asarray(a), np.asarray(b)
-        short = b.dtype.kind not in "biuc" and b.dtype.itemsize <= 2
-        allowed = 8 * float(ml_dtypes.finfo(b.dtype).eps) if short else 1e-4
-        wide = np.complex128 if np.iscomplexobj(b) else np.float64
-        a, b = a.astype(wide), b.astype(wide)
+        if b.dtype.kind in "biu":
+            allowed = 0.0
+        elif b.dtype.itemsize <= 2:
+            allowed = 8 * float(ml_dtypes.finfo(b.dtype).eps)
+        else:
+            allowed = 1e-4
+        if np.iscomplexobj(b):
+            a, b = (np.stack([x.real, x.imag]) for x in (a, b))
+        a, b = a.astype(np.float64), b.astype(np.float64)
         known = np.isfinite(b)
-        if not np.array_equal(known, np.isfinite(a)):
+        if not np.array_equal(known, np.isfinite(a)) or not np.array_equal(a[~known], b[~known], equal_nan=True):
             return float("inf"), False
         if known.any():
             scale = max(np.abs(b[known]).max(), 1e-30)

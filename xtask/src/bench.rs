@@ -8,7 +8,7 @@ mod report;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use crate::python::{self, Venv};
 use crate::shell::{cargo, must, output, program, root, shared, target};
@@ -22,23 +22,44 @@ const FAMILIES: [&str; 9] =
     ["corpus", "elementwise", "products", "indexing", "sorting", "random", "convolutions", "loops", "models"];
 
 /// Runs the parts that are named, or all of them. With `--bar` among them, handlers written in Python that cost more
-/// than their bar are an error.
-pub(crate) fn run(parts: &[&str]) -> Result<bool> {
-    let (bar, parts): (Vec<&str>, Vec<&str>) = parts.iter().partition(|part| **part == "--bar");
+/// than their bar are an error. With `--filter TEXT`, only the programs with this in their names, which nothing keeps.
+pub(crate) fn run(args: &[&str]) -> Result<bool> {
+    let (mut parts, mut has_bar, mut filter) = (Vec::new(), false, None);
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        match *arg {
+            "--bar" => has_bar = true,
+            "--filter" => filter = Some(args.next().context("--filter takes a part of a program's name")?),
+            part => parts.push(part),
+        }
+    }
     let all = || TEXTS.into_iter().chain(FAMILIES);
     if let Some(unknown) = parts.iter().find(|part| all().all(|p| p != **part)) {
         bail!("there is no part `{unknown}`; there are {}", all().collect::<Vec<_>>().join(", "));
     }
-    let wanted: Vec<&str> = all().filter(|part| parts.is_empty() || parts.contains(part)).collect();
-    let bench = Bench::new(!bar.is_empty())?;
+    let bench = Bench::new(has_bar)?;
+    let wanted = all().filter(|part| parts.is_empty() || parts.contains(part));
+    if let Some(filter) = filter {
+        for family in wanted.filter(|part| FAMILIES.contains(part)) {
+            println!("\n## {family}");
+            must(bench.family(family, &target().join("bench/filtered.json"))?.arg("--filter").arg(filter))?;
+        }
+        return Ok(true);
+    }
     for part in wanted {
         println!("\n## {part}");
         bench.part(part)?;
     }
     let (name, page) = report::page(&bench.results, &TEXTS, &FAMILIES)?;
-    let path = root().join("docs").join(name);
+    let missing: Vec<&str> = all().filter(|part| !bench.has(part)).collect();
+    // A page of some parts does not take the place of one of all.
+    let folder = if missing.is_empty() { root().join("docs") } else { target().join("bench") };
+    let path = folder.join(name);
     std::fs::write(&path, page)?;
     println!("\nwrote {}", path.display());
+    if !missing.is_empty() {
+        println!("it goes to docs when these have run, too: {}", missing.join(", "));
+    }
     Ok(true)
 }
 
@@ -64,6 +85,10 @@ impl Bench {
 
     fn part(&self, part: &str) -> Result<()> {
         match part {
+            "corpus" if shared().is_none() => {
+                println!("left out: there is no folder `shared` beside the checkout");
+                Ok(())
+            }
             "decode" => {
                 let mut decode =
                     cargo(&["bench", "--quiet", "--package", "farcall-ffi", "--bench", "decode"]);
@@ -79,34 +104,45 @@ impl Bench {
                 self.text(part, self.python("kernels.py").arg(target().join("release/libgallery_ops.so")))
             }
             "handlers" => self.text(part, self.python("handlers.py").args(self.has_bar.then_some("--bar"))),
-            "corpus" => {
-                let Some(shared) = shared() else {
-                    println!("left out: there is no folder `shared` beside the checkout");
-                    return Ok(());
-                };
-                let library = suites::corpus_handlers(&shared, &self.include)?;
-                let mut corpus = self.family(part);
-                corpus.arg("--manifest").arg(shared.join("corpus/cases/manifest.json"));
-                must(corpus.arg("--load").arg(library))
-            }
-            family => must(self.family(family).arg("--cache").arg(target().join("bench/programs"))),
+            family => must(&mut self.family(family, &self.file(family))?),
         }
     }
 
-    /// Runs a part that prints text, and keeps that.
+    /// True if a part has run, now or before.
+    fn has(&self, part: &str) -> bool {
+        self.file(part).exists()
+    }
+
+    /// What a part comes to.
+    fn file(&self, part: &str) -> PathBuf {
+        let kind = if TEXTS.contains(&part) { "txt" } else { "json" };
+        self.results.join(format!("{part}.{kind}"))
+    }
+
+    /// Runs a part that prints text, and keeps that, below a line that says when it ran and what.
     fn text(&self, part: &str, command: &mut Command) -> Result<()> {
+        let (_, when) = output(program("date", &["-u"]).arg("+%Y-%m-%d %H:%M UTC"))?;
         let (done, text) = output(command)?;
         print!("{text}");
         if !done {
             bail!("the part {part} failed");
         }
-        Ok(std::fs::write(self.results.join(format!("{part}.txt")), text)?)
+        Ok(std::fs::write(self.file(part), format!("{}, farcall {}\n{text}", when.trim(), commit()))?)
     }
 
-    fn family(&self, family: &str) -> Command {
+    /// Times the programs of a family; the figures go to `out`.
+    fn family(&self, family: &str, out: &Path) -> Result<Command> {
         let mut python = self.python("programs.py");
-        python.arg(family).arg(self.results.join(format!("{family}.json")));
-        python
+        python.arg(family).arg(out);
+        if family == "corpus" {
+            let shared = shared()
+                .context("the corpus is in a folder `shared` beside the checkout, which is not there")?;
+            python.arg("--manifest").arg(shared.join("corpus/cases/manifest.json"));
+            python.arg("--load").arg(suites::corpus_handlers(&shared, &self.include)?);
+        } else {
+            python.arg("--cache").arg(target().join("bench/programs"));
+        }
+        Ok(python)
     }
 
     /// A script of `xtask/bench`.

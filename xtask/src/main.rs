@@ -42,13 +42,15 @@ Tasks:
                  Only runs the programs that were kept in farcall again.
   valgrind       The tests of both sides of the C interface under valgrind: no wrong access, nothing
                  lost. Ends with `N passed, N failed`.
-  bench [--bar] [PARTS]
+  bench [--bar] [--filter TEXT] [PARTS]
                  Decoding, calls, compile times and runs of the corpus and of real sizes, side by side with
-                 jaxlib in one sitting. Writes docs/benchmarks.md; without AVX-512, docs/benchmarks-avx2.md or
-                 the like. Of its parts (decode, calls, kernels, handlers, corpus, elementwise, products,
-                 indexing, sorting, random, convolutions, loops, models), those that are named run again; of
-                 the others, the page has what they left in target/. About 15 minutes for all of them. With
-                 --bar, it fails where a handler written in Python costs more than 5 µs a call.
+                 jaxlib in one sitting; makes its own venv. Writes docs/benchmarks.md; without AVX-512,
+                 docs/benchmarks-avx2.md or the like. Of its parts (decode, calls, kernels, handlers, corpus,
+                 elementwise, products, indexing, sorting, random, convolutions, loops, models), those that are
+                 named run again; of the others, the page has what they left in target/, and until all have
+                 run it stays there, too. About 15 minutes for all of them. With --filter, it only runs
+                 programs with TEXT in their names, and prints their figures. With --bar, it fails where a
+                 handler written in Python costs more than 5 µs a call.
   accuracy [STEP]
                  How far elementary functions are from the exact result, beside XLA: of every STEP-th number of
                  f32 (251; 1 is all of them, for hours), all of the 16-bit floats, and samples of f64. Writes

@@ -561,7 +561,7 @@ pub(crate) struct BenchArgs {
     #[arg(long, default_value = "2", value_name = "SECONDS", value_parser = seconds)]
     pub time: Duration,
     /// Measure this often instead
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "time")]
+    #[arg(long, alias = "repeat", value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "time")]
     pub runs: Option<u32>,
     /// Print JSON instead of tables
     #[arg(long)]

@@ -27,9 +27,7 @@ const BATCH: Duration = Duration::from_micros(20);
 
 /// Runs a program often, and shows what it takes.
 pub(crate) fn bench(args: &BenchArgs) -> Result<()> {
-    if cfg!(debug_assertions) {
-        writeln!(terminal::stderr(), "warning: this is a debug build, which is many times slower")?;
-    }
+    warn_of_debug_build()?;
     let mut stats = Stats::default();
     let (executable, inputs) = prepare(args, &mut stats)?;
     let source = Arc::clone(&executable.plan().source);
@@ -54,6 +52,17 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<()> {
         return Ok(());
     }
     report.print()
+}
+
+/// Says so where times are not those that users have.
+pub(crate) fn warn_of_debug_build() -> Result<()> {
+    if cfg!(debug_assertions) {
+        writeln!(
+            terminal::stderr(),
+            "warning: this is a debug build: its times say nothing of farcall's speed"
+        )?;
+    }
+    Ok(())
 }
 
 /// Compiles the program, or loads the plan, and makes its inputs.
@@ -258,6 +267,7 @@ impl Report<'_> {
         let seconds = |part: f64| times.at(part).as_secs_f64();
         json!({
             "program": self.program,
+            "debug_build": cfg!(debug_assertions),
             "threads": self.threads,
             "measurements": times.all.len(),
             "runs_per_measurement": times.batch,

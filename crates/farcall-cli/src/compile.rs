@@ -25,6 +25,7 @@ pub(crate) fn compile(args: &CompileArgs) -> Result<()> {
         Program::Plan(_) => bail!("{} is a compiled plan already", args.program.display()),
     };
     let Some(front) = front(&code, &args.how, &args.inputs, &mut stats)? else { return Ok(()) };
+    front.check(&args.inputs)?;
     let registry = stats.take("load", || load::registry(&args.load, &[]))?;
     let Some(plan) = plan(&front, &args.how, &registry, &mut stats)? else { return Ok(()) };
     if let Some(path) = &args.output {
@@ -52,6 +53,14 @@ pub(crate) struct Front {
 impl Front {
     pub(crate) fn func(&self) -> Result<&Func> {
         Ok(verify::entry(&self.module, Some(&self.entry))?)
+    }
+
+    /// Refuses inputs that do not fit, also where the program's sizes do not depend on them.
+    pub(crate) fn check(&self, given: &InputArgs) -> Result<()> {
+        if self.arguments.is_none() && !given.inputs.is_empty() {
+            inputs::arguments(self.func()?, &self.interface, given)?;
+        }
+        Ok(())
     }
 
     /// How it is compiled.

@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::Result;
 use comfy_table::{Cell, CellAlignment, Color};
 use farcall::plan::{Buffer, Origin, Thunk, ThunkOp};
-use farcall::{Explanation, Life, Member, Plan};
+use farcall::{Border, Explanation, Life, Member, Plan};
 use serde_json::{Value, json};
 
 use crate::inputs::count;
@@ -17,11 +17,12 @@ use crate::terminal::{self, color};
 /// Characters of a cell at most.
 const WIDTH: usize = 64;
 
-/// Shows the steps of a plan, its fusions, what is in none, and its memory.
+/// Shows the steps of a plan, its fusions, what is in none, where they end, and its memory.
 pub(crate) fn write(out: &mut impl Write, plan: &Plan, explanation: &Explanation) -> Result<()> {
     steps(out, plan, explanation)?;
     fusions(out, explanation)?;
     unfused(out, explanation)?;
+    borders(out, explanation)?;
     memory(out, plan, explanation)
 }
 
@@ -45,6 +46,12 @@ fn runner(thunk: &Thunk) -> &'static str {
 /// Line and column.
 fn at(origin: &Origin) -> Option<String> {
     origin.place.map(|(line, column)| format!("{line}:{column}"))
+}
+
+/// `add f32[2,3], %y at 4:5`
+fn placed(member: &Member) -> String {
+    let from = member.origin.short();
+    if from.is_empty() { named(member) } else { format!("{}, {from}", named(member)) }
 }
 
 /// `add f32[2,3]`
@@ -112,10 +119,7 @@ fn unfused(out: &mut impl Write, explanation: &Explanation) -> Result<()> {
     writeln!(out, "\n{} on elements in no fusion", count(number, "operation"))?;
     let mut table = terminal::table(&["operation", "from", "why not", "beside"]);
     for unfused in &explanation.unfused {
-        let beside = unfused.beside.as_ref().map(|member| {
-            let from = member.origin.short();
-            if from.is_empty() { named(member) } else { format!("{}, {from}", named(member)) }
-        });
+        let beside = unfused.beside.as_ref().map(placed);
         table.add_row([
             named(&unfused.member),
             shortened(unfused.member.origin.short(), WIDTH),
@@ -127,16 +131,41 @@ fn unfused(out: &mut impl Write, explanation: &Explanation) -> Result<()> {
     Ok(())
 }
 
-fn memory(out: &mut impl Write, plan: &Plan, explanation: &Explanation) -> Result<()> {
+fn borders(out: &mut impl Write, explanation: &Explanation) -> Result<()> {
+    if explanation.borders.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\nwhere fusions end")?;
+    let mut table = terminal::table(&["steps", "made by", "taken by", "why they are apart"]);
+    for Border { from, to, reason } in &explanation.borders {
+        table.add_row([
+            right(format!("{} → {}", from.0, to.0)),
+            Cell::new(shortened(placed(&from.1), WIDTH)),
+            Cell::new(shortened(placed(&to.1), WIDTH)),
+            Cell::new(reason),
+        ]);
+    }
+    writeln!(out, "{}", table.trim_fmt())?;
+    Ok(())
+}
+
+/// Bytes that a run needs at one time: its inputs, results, constants and the arena.
+fn total(plan: &Plan) -> [usize; 5] {
+    let inputs = plan.params.iter().filter_map(|param| param.ty.bytes()).sum();
     let results = plan.results.iter().map(|r| r.slice.size).sum();
+    let parts = [inputs, results, plan.constant_bytes(), plan.arena_size];
+    let [inputs, results, constants, arena] = parts;
+    [parts.iter().sum(), inputs, results, constants, arena]
+}
+
+fn memory(out: &mut impl Write, plan: &Plan, explanation: &Explanation) -> Result<()> {
+    let [total, inputs, results, constants, arena] = total(plan).map(bytes);
     writeln!(
         out,
-        "\nmemory: arena {}, of which at most {} are in use at once (step {}); constants {}, results {}",
-        bytes(plan.arena_size),
+        "\npeak memory {total}: inputs {inputs}, results {results}, constants {constants}, arena {arena} (of which at most {} are in use \
+         at once, in step {})",
         bytes(explanation.peak),
         explanation.peak_step,
-        bytes(plan.constant_bytes()),
-        bytes(results),
     )?;
     if explanation.lives.is_empty() {
         return Ok(());
@@ -188,6 +217,16 @@ pub(crate) fn json(plan: &Plan, explanation: &Explanation) -> Value {
             "beside": unfused.beside.as_ref().map(member_json),
         })
     });
+    let borders = explanation.borders.iter().map(|Border { from, to, reason }| {
+        json!({
+            "from_step": from.0,
+            "from": member_json(&from.1),
+            "to_step": to.0,
+            "to": member_json(&to.1),
+            "reason": reason.to_string(),
+        })
+    });
+    let [total, inputs, results, constants, arena] = total(plan);
     let lives = explanation.lives.iter().map(|life| {
         json!({
             "place": place(&life.slice),
@@ -200,12 +239,15 @@ pub(crate) fn json(plan: &Plan, explanation: &Explanation) -> Value {
     json!({
         "steps": steps.collect::<Vec<_>>(),
         "unfused": unfused.collect::<Vec<_>>(),
+        "borders": borders.collect::<Vec<_>>(),
         "buffers": lives.collect::<Vec<_>>(),
-        "arena_bytes": plan.arena_size,
-        "peak_bytes": explanation.peak,
-        "peak_step": explanation.peak_step,
-        "constant_bytes": plan.constant_bytes(),
-        "result_bytes": plan.results.iter().map(|r| r.slice.size).sum::<usize>(),
+        "peak_bytes": total,
+        "input_bytes": inputs,
+        "result_bytes": results,
+        "constant_bytes": constants,
+        "arena_bytes": arena,
+        "arena_peak_bytes": explanation.peak,
+        "arena_peak_step": explanation.peak_step,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -253,10 +253,19 @@ pub(crate) fn of(interface: &Interface, params: &[&Type], args: &InputArgs) -> R
     Ok(arguments)
 }
 
+/// The error of a file that is not there, with the word that may have been meant.
+fn mistyped(error: anyhow::Error, path: &Path) -> anyhow::Error {
+    let words = Fill::value_variants().iter().map(|fill| word(*fill));
+    match path.to_str().filter(|_| !path.exists()).map(|text| nearest(text, words)).as_deref() {
+        Some([near, ..]) => anyhow!("{error:#}; did you mean `{near}`?"),
+        _ => error,
+    }
+}
+
 /// An argument that is given by position.
 fn one(spec: InputSpec, ty: &TensorType, seed: u64) -> Result<Literal> {
     match spec {
-        InputSpec::File(path) => npy::read(&path, ty),
+        InputSpec::File(path) => npy::read(&path, ty).map_err(|error| mistyped(error, &path)),
         InputSpec::Fill(_, Some(given)) if !fits(&given, ty) => {
             Err(anyhow!("it is {}, but {} is expected", short_type(&given), short_type(ty)))
         }

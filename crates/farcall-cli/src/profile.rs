@@ -11,6 +11,7 @@ use farcall::{Plan, Profile};
 use serde_json::{Value, json};
 
 use crate::args::{ProfileFormat, RunArgs};
+use crate::bench::warn_of_debug_build;
 use crate::execute::Ready;
 use crate::inputs::count;
 use crate::show::short_type;
@@ -37,6 +38,9 @@ impl<'a> Measured<'a> {
         args.trace.iter().try_for_each(|path| file::require_place(path))?;
         let events = if args.trace.is_some() { EVENTS } else { 0 };
         let wanted = args.profile.is_some() || args.trace.is_some();
+        if wanted {
+            warn_of_debug_build()?;
+        }
         Ok(Measured { args, profile: wanted.then(|| Profile::new().with_events(events)) })
     }
 
@@ -184,6 +188,13 @@ fn print(plan: &Plan, profile: &Profile) -> Result<()> {
         bytes(plan.arena_size)
     )?;
     writeln!(out, "{}", table.trim_fmt())?;
+    if number > 1 && runs / number > median * 3 / 2 {
+        writeln!(
+            out,
+            "Some runs took much longer than most, as on a machine that others use: times of steps, which are means, have that \
+             in them."
+        )?;
+    }
     if number == 1 {
         writeln!(
             out,
@@ -231,6 +242,7 @@ fn as_json(plan: &Plan, profile: &Profile) -> Value {
         })
     });
     json!({
+        "debug_build": cfg!(debug_assertions),
         "runs": profile.runs().iter().map(|run| run.length().as_secs_f64()).collect::<Vec<_>>(),
         "seconds": runs.as_secs_f64(),
         "seconds_between_thunks": runs.saturating_sub(thunks).as_secs_f64(),

@@ -27,6 +27,7 @@ pub(crate) fn compiled(
     let how = HowArgs { entry: args.entry.clone(), dump: None, passes: None, numerics };
     let mut stats = Stats::default();
     let Some(front) = compile::front(code, &how, &args.inputs, &mut stats)? else { return Ok(None) };
+    front.check(&args.inputs)?;
     compile::explained(&front, &how, registry).map(Some)
 }
 

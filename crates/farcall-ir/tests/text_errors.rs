@@ -41,6 +41,18 @@ fn unknown_operations() {
               = note: did you mean `stablehlo.add`, `stablehlo.and` or `stablehlo.pad`?"#]],
     );
     body(
+        "%init = stablehlo.constant dense<0.0> : tensor<f32>\n\
+         %0 = stablehlo.reduce(%x init: %init) applies stablehlo.maximun across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>",
+        expect![[r#"
+            error: [unknown-op] stablehlo.maximun is not an operation of two operands
+             --> t.mlir:3:47
+              |
+            3 | %0 = stablehlo.reduce(%x init: %init) applies stablehlo.maximun across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
+              |                                               ^^^^^^^^^^^^^^^^^
+              |
+              = note: did you mean `stablehlo.maximum` or `stablehlo.minimum`?"#]],
+    );
+    body(
         "%0 = chlo.broadcast_mulhi %x, %x : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>",
         expect![[r#"
             error: [unknown-op] unknown operation chlo.broadcast_mulhi

@@ -182,15 +182,26 @@ fn what_a_dropped_pending_call_says_is_lost_but_waited_for() {
     let mut frame = CallFrame::new(&site);
     let run = RunContext::new();
     stages(&mut frame, &run).unwrap();
-    FAULT.store(
-        Fault { stage: Stage::EXECUTE, what: What::FutureFailsLater, code: 9 }.packed(),
-        Ordering::Relaxed,
-    );
+    let later = Fault { stage: Stage::EXECUTE, what: What::FutureFailsLater, code: 9 }.packed();
+    FAULT.store(later, Ordering::Relaxed);
     let completed = COMPLETED.load(Ordering::Relaxed);
     // SAFETY: there are no buffers.
     let pending = unsafe { frame.launch(&run) }.unwrap().expect("not complete");
     drop(pending);
     assert_eq!(COMPLETED.load(Ordering::Relaxed), completed + 1);
+    // The frame waits for one that is forgotten, before its stages and before it goes.
+    for waited in [2, 3] {
+        // SAFETY: as above.
+        std::mem::forget(unsafe { frame.launch(&run) }.unwrap().expect("not complete"));
+        if waited == 2 {
+            FAULT.store(NONE.packed(), Ordering::Relaxed);
+            stages(&mut frame, &run).unwrap();
+            FAULT.store(later, Ordering::Relaxed);
+        } else {
+            frame = CallFrame::new(&site);
+        }
+        assert_eq!(COMPLETED.load(Ordering::Relaxed), completed + waited);
+    }
     FAULT.store(NONE.packed(), Ordering::Relaxed);
     stages(&mut frame, &run).unwrap();
 }

@@ -9,14 +9,15 @@ use serde_json::Value;
 const METHOD: &str = "\
 `cargo xtask bench` wrote this page; it can be run again, as a whole or in parts.
 
-Each program is the same text on both sides, lowered by JAX, and gets the same inputs. Both sides are called from Python with \
+Each program of a family is the same text on both sides, lowered by JAX, and gets the same inputs. Both sides are called from Python with \
 their arguments at hand: farcall with arrays of NumPy, XLA with arrays on its device through `execute_sharded`, the least that \
 a call of XLA from Python takes. Just before each run, on either side, its arguments are copied afresh, so that as much of \
 them is in the cache. A run ends when all results are there. The two run in turn, one run each, for 1.5 seconds a program (0.3 \
 in the corpus) and at least five runs where these are not too long, after a run of each that is not counted. Times are medians. A ratio is XLA's time over farcall's: above 1, farcall is faster. Means of ratios are geometric. Compiling \
-is from the program's text to what runs, the median of three, or of up to nine where these are soon done. Both use all cores. Memory is that of \
+is from the program's text to what runs, the median of three, or of up to nine where these are soon done. (farcall makes machine code of \
+some loops in their first run, which is not counted, in less than a millisecond.) Both use all cores. Memory is that of \
 temporary values and new results, here of constants, too. Results are compared: where they differ by \
-more than 10⁻⁴ of the largest element (in bf16 and the like, eight times the type's precision), the table says so (after 10⁴ steps, Lorenz's equations make a difference in the last \
+more than 10⁻⁴ of the largest element (in bf16 and the like, eight times the type's precision; integers: at all), the table says so (after 10⁴ steps, Lorenz's equations make a difference in the last \
 place a large one; 10⁵ steps add up their roundings; `ffi_context_probe` says whether its host has scratch memory, which XLA:CPU has not).
 ";
 
@@ -51,7 +52,8 @@ pub(super) fn page(results: &Path, texts: &[&str], families: &[&str]) -> Result<
         let path = results.join(format!("{part}.txt"));
         if path.exists() {
             let text = std::fs::read_to_string(&path)?;
-            writeln!(page, "\n## {}\n\n```text\n{}\n```", title(part), text.trim())?;
+            let (when, text) = text.split_once('\n').unwrap_or_default();
+            writeln!(page, "\n## {}\n\n{when}:\n\n```text\n{}\n```", title(part), text.trim_end())?;
         }
     }
     let name = match read.first().and_then(|(_, json)| json["vectors"].as_str()) {
@@ -223,7 +225,7 @@ mod tests {
         let wrong = serde_json::json!({ "name": "c", "error": "over 60 s" });
         let json = serde_json::json!({ "when": "now", "cores": 2, "load": 3.0, "vectors": "avx2", "rows": [row("a", 5e-4), row("b", 8e-3), wrong] });
         std::fs::write(folder.join("loops.json"), json.to_string()).unwrap();
-        std::fs::write(folder.join("calls.txt"), "7 ns\n").unwrap();
+        std::fs::write(folder.join("calls.txt"), "today, farcall abc\n   7 ns\n").unwrap();
         let (name, page) = page(&folder, &["decode", "calls"], &["models", "loops"]).unwrap();
         std::fs::remove_dir_all(&folder).unwrap();
         assert_eq!(name, "benchmarks-avx2.md");
@@ -232,7 +234,7 @@ mod tests {
             "| b | 8.00 ms | 1.00 ms | 0.12 | 100 µs | 10.0 ms | 100 | 100 B | 3.0 MiB |  |",
             "| c | | | | | | | | | left out: over 60 s |",
             "a busy machine",
-            "7 ns",
+            "## Calls\n\ntoday, farcall abc:\n\n```text\n   7 ns\n```\n",
         ] {
             assert!(page.contains(line), "no {line} in {page}");
         }

@@ -316,6 +316,18 @@ fn inputs_that_do_not_fit_are_refused() {
         error: argument 0 of @main: cannot read none.npy: No such file or directory (os error 2)
     "#]],
     );
+    run(
+        "rnad",
+        expect![[r#"
+            error: argument 0 of @main: cannot read rnad: No such file or directory (os error 2); did you mean `rand`?
+        "#]],
+    );
+    folder.fails(
+        &["inspect", "p.mlir", "--plan", "-i", "rand:f32[3,2]", "-i", "rand"],
+        expect![[r#"
+        error: argument 0 of @main: it is f32[3,2], but f32[2,3] is expected
+    "#]],
+    );
     folder.fails(
         &["run", "p.mlir", "-i", "rand"],
         expect![[r#"

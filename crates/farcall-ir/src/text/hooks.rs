@@ -3,7 +3,7 @@
 
 use super::attr::sharding_attr;
 use super::inst::Draft;
-use super::parser::{Parsed, Parser, span};
+use super::parser::{Parsed, Parser, or_list, span};
 use super::print::{NotPretty, Printer, View};
 use super::region::Arg;
 use super::scope::Operand;
@@ -16,6 +16,7 @@ use crate::op::{Binary, Derived, Op, Precision};
 use crate::reducer::{self, Reducer};
 use crate::types::Type;
 use farcall_sig::DType;
+use farcall_sig::nearest::nearest;
 
 /// A piece of syntax with its own code.
 pub(super) struct Hook {
@@ -567,8 +568,13 @@ fn parse_reduce(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
     let op = match Binary::ALL.into_iter().find(|op| op.name() == name) {
         Some(op) => Op::Binary(op),
         None => {
+            let near = nearest(name, Binary::ALL.map(|op| op.name()));
             let message = format!("{name} is not an operation of two operands");
-            p.report(Diagnostic::new("unknown-op", span(applies), message));
+            let mut d = Diagnostic::new("unknown-op", span(applies), message);
+            if !near.is_empty() {
+                d = d.note(format!("did you mean {}?", or_list(&near)));
+            }
+            p.report(d);
             return Ok(());
         }
     };

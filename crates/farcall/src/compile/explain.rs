@@ -24,6 +24,8 @@ pub struct Explanation {
     pub steps: Vec<Step>,
     /// The operations on elements that are in no fusion, each with the reason.
     pub unfused: Vec<Unfused>,
+    /// Where the fusions end, each with the reason.
+    pub borders: Vec<Border>,
     /// The values that the program writes, scratch memory included, by place.
     pub lives: Vec<Life>,
     /// Most bytes of the arena that are in use at one time, without what lies between values.
@@ -63,6 +65,17 @@ pub struct Unfused {
     pub beside: Option<Member>,
 }
 
+/// A fusion and a step that it takes a value from, or gives one to.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Border {
+    /// What makes the value: number of the step, and the operation, of a fusion the one in it.
+    pub from: (usize, Member),
+    /// What takes it.
+    pub to: (usize, Member),
+    /// Why they are not one fusion.
+    pub reason: fuse::Reason,
+}
+
 /// From when to when a place holds a value.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Life {
@@ -97,6 +110,7 @@ pub(super) fn explain(form: &Module, placed: &Placed<'_>) -> Explanation {
     Explanation {
         steps: e.steps(),
         unfused: unfused.collect(),
+        borders: e.borders(),
         lives,
         peak,
         peak_step: e.step(at).unwrap_or(0),
@@ -140,13 +154,27 @@ struct Explaining<'a> {
 }
 
 impl Explaining<'_> {
-    fn steps(&self) -> Vec<Step> {
+    /// The instructions that are steps, in their order.
+    fn insts(&self) -> impl Iterator<Item = Inst<'_>> {
         let begun = self.placed.events.iter().filter(|event| begins(**event, self.placed));
-        let insts = begun.filter_map(|event| match event {
+        begun.filter_map(|event| match event {
             Event::Do(inst) | Event::Begin(inst) => Some(*inst),
             Event::Next(..) | Event::End(_) => None,
-        });
-        insts.map(|inst| Step { origin: self.origin(inst), members: self.members(inst) }).collect()
+        })
+    }
+
+    fn steps(&self) -> Vec<Step> {
+        self.insts().map(|inst| Step { origin: self.origin(inst), members: self.members(inst) }).collect()
+    }
+
+    fn borders(&self) -> Vec<Border> {
+        let numbers: FxHashMap<InstId, usize> =
+            self.insts().enumerate().map(|(i, inst)| (inst.id(), i)).collect();
+        let step = |id: InstId| Some((*numbers.get(&id)?, self.result(self.func.inst(id), Some(0))));
+        let borders = fuse::borders(self.func, self.placed.cx).into_iter();
+        borders
+            .filter_map(|b| Some(Border { from: step(b.from)?, to: step(b.to)?, reason: b.reason }))
+            .collect()
     }
 
     fn members(&self, inst: Inst<'_>) -> Vec<Member> {

@@ -49,7 +49,7 @@ use farcall_ir::middle::passes::layouts;
 use farcall_ir::middle::{self, passes, pipeline};
 use farcall_ir::{Func, FuncId, Module};
 
-pub use explain::{Explanation, Life, Member, Step, Unfused};
+pub use explain::{Border, Explanation, Life, Member, Step, Unfused};
 pub use stage::{MEMORY_PASSES, MemoryPass, Stage};
 
 use crate::ErrorCode;

@@ -9,8 +9,7 @@ use smallvec::SmallVec;
 use super::error::CallError;
 use super::site::{CallSite, Callee};
 use super::typed::{Outcome, Typed};
-use crate::host::context::{Context, RunContext};
-use crate::host::error::Failure;
+use crate::host::context::RunContext;
 use crate::host::exit::{self, Doing};
 use crate::host::future::Completion;
 
@@ -23,7 +22,7 @@ use crate::host::future::Completion;
 pub struct CallFrame {
     site: Arc<CallSite>,
     body: Body,
-    /// The call that [`CallFrame::start`] left incomplete.
+    /// The call that [`CallFrame::begin`] left incomplete.
     started: Option<Arc<Completion>>,
 }
 
@@ -120,12 +119,9 @@ impl CallFrame {
     /// As [`CallFrame::execute`], for the pointers that were set last.
     #[inline]
     pub unsafe fn call(&mut self, run: &RunContext) -> Result<(), CallError> {
-        // SAFETY: the caller's promise; a pending call is waited for right here.
-        match unsafe { self.launch(run) } {
-            Ok(None) => Ok(()),
-            Ok(Some(pending)) => pending.wait(),
-            Err(error) => Err(error),
-        }
+        // SAFETY: the caller's promise; a call that is not complete is waited for right here.
+        unsafe { self.begin(run) }.map_err(|error| *error)?;
+        self.finish()
     }
 
     /// Calls the handler with the pointers that are set. `Some` if the call is not complete when the
@@ -141,29 +137,7 @@ impl CallFrame {
     pub unsafe fn launch<'a>(&'a mut self, run: &'a RunContext) -> Result<Option<Pending<'a>>, CallError> {
         // SAFETY: the caller's promise.
         unsafe { self.begin(run) }.map_err(|error| *error)?;
-        match (&self.body, self.started.take()) {
-            (Body::Typed(typed), Some(completion)) => {
-                let (site, context) = (&*self.site, typed.context());
-                Ok(Some(Pending { site, context, stage: Stage::EXECUTE, completion }))
-            }
-            _ => Ok(None),
-        }
-    }
-
-    /// Calls the handler with the pointers that are set. `true` if the call is not complete when the
-    /// handler returns: then [`CallFrame::finish`] is to be called before the buffers are touched.
-    ///
-    /// # Errors
-    /// If the handler fails, or the call that was started before this one.
-    ///
-    /// # Safety
-    /// As [`CallFrame::launch`], `run` included, until [`CallFrame::finish`] returns or the frame is
-    /// dropped.
-    #[inline]
-    pub unsafe fn start(&mut self, run: &RunContext) -> Result<bool, CallError> {
-        // SAFETY: the caller's promise.
-        unsafe { self.begin(run) }.map_err(|error| *error)?;
-        Ok(self.is_started())
+        Ok(if self.is_started() { Some(Pending { frame: self }) } else { None })
     }
 
     /// Fetches what a call touches, which may be made soon.
@@ -180,25 +154,42 @@ impl CallFrame {
         self.started.is_some()
     }
 
-    /// [`CallFrame::start`], with an outcome that is passed on in a register; [`CallFrame::is_started`] says the rest.
+    /// Calls the handler with the pointers that are set. The call may not be complete when it returns
+    /// ([`CallFrame::is_started`]): then [`CallFrame::finish`] is to be called before the buffers are touched.
     ///
     /// # Errors
-    /// As [`CallFrame::start`].
+    /// If the handler fails, or the call that was begun before this one. (Boxed, so that an outcome is passed on in a
+    /// register.)
     ///
     /// # Safety
-    /// As [`CallFrame::start`].
+    /// As [`CallFrame::call`]; the pointers and `run` stay valid, and the buffers untouched, until [`CallFrame::finish`]
+    /// returns or the frame is dropped.
     #[inline]
     pub(crate) unsafe fn begin(&mut self, run: &RunContext) -> Result<(), Box<CallError>> {
-        if self.started.is_some() {
-            self.finish()?;
-        }
-        let Body::Typed(typed) = &mut self.body else {
+        match &mut self.body {
+            Body::Typed(typed) if self.started.is_none() => {
+                // SAFETY: the caller's promise.
+                let error = unsafe { typed.enter(self.site.name(), (Stage::EXECUTE, typed.execute()), run) };
+                if typed.is_over(error) { Ok(()) } else { self.settle(error) }
+            }
             // SAFETY: the caller's promise.
-            return unsafe { self.call_untyped() };
-        };
-        // SAFETY: the caller's promise.
-        let error = unsafe { typed.enter(self.site.name(), (Stage::EXECUTE, typed.execute()), run) };
-        if typed.is_over(error) { Ok(()) } else { self.settle(error) }
+            _ => unsafe { self.begin_rarer(run) },
+        }
+    }
+
+    /// [`CallFrame::begin`] after a call that is not complete, or of a function of the untyped API.
+    ///
+    /// # Safety
+    /// As [`CallFrame::begin`].
+    #[inline(never)]
+    unsafe fn begin_rarer(&mut self, run: &RunContext) -> Result<(), Box<CallError>> {
+        self.finish()?;
+        match self.body {
+            // SAFETY: the caller's promise.
+            Body::Typed(_) => unsafe { self.begin(run) },
+            // SAFETY: the caller's promise.
+            Body::Untyped(_) => unsafe { self.call_untyped() },
+        }
     }
 
     /// What comes of a call that is not over when the handler returns.
@@ -224,7 +215,7 @@ impl CallFrame {
     /// Calls a function of the untyped API.
     ///
     /// # Safety
-    /// As [`CallFrame::start`].
+    /// As [`CallFrame::begin`].
     unsafe fn call_untyped(&mut self) -> Result<(), Box<CallError>> {
         let (Body::Untyped(places), Callee::Untyped(callee)) = (&mut self.body, &self.site.callee) else {
             unreachable!("frames are made after their site's callee")
@@ -238,7 +229,7 @@ impl CallFrame {
         called.map_err(|failure| Box::new(self.site.error(Stage::EXECUTE, failure)))
     }
 
-    /// Waits until the call that [`CallFrame::start`] left incomplete is complete.
+    /// Waits until the call that [`CallFrame::begin`] left incomplete is complete.
     ///
     /// # Errors
     /// If it fails.
@@ -316,6 +307,8 @@ impl CallFrame {
         let Callee::Typed { bundle, .. } = &self.site.callee else { return Ok(()) };
         let handler = if stage == Stage::PREPARE { bundle.prepare } else { bundle.initialize };
         let Some(handler) = handler else { return Ok(()) };
+        // A call that is not complete uses the context. Whoever began it had its outcome, or did not want it.
+        let _outcome: Result<(), CallError> = self.finish();
         self.set_all(operands, results);
         let Body::Typed(typed) = &mut self.body else { return Ok(()) };
         typed.context_mut().clear_state(stage);
@@ -353,10 +346,7 @@ impl Drop for CallFrame {
 #[derive(Debug)]
 #[must_use]
 pub struct Pending<'a> {
-    site: &'a CallSite,
-    context: &'a Context,
-    stage: Stage,
-    completion: Arc<Completion>,
+    frame: &'a mut CallFrame,
 }
 
 impl Pending<'_> {
@@ -365,21 +355,19 @@ impl Pending<'_> {
     /// # Errors
     /// If it fails.
     pub fn wait(self) -> Result<(), CallError> {
-        let outcome = self.completion.wait();
-        self.context.end(outcome).map_err(|f| self.site.error(self.stage, f))
+        self.frame.finish()
     }
 
     /// True if [`Pending::wait`] would not wait.
     pub fn is_complete(&self) -> bool {
-        self.completion.is_complete()
+        self.frame.started.as_ref().is_none_or(|completion| completion.is_complete())
     }
 }
 
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
         // The handler may use buffers and context until then, whatever came of it.
-        let _outcome: Result<(), Failure> = self.completion.wait();
-        self.context.leave();
+        let _outcome: Result<(), CallError> = self.frame.finish();
     }
 }
 

@@ -802,37 +802,25 @@ unsafe fn lane_row<R: Reducer>(
     if far && !R::FETCHES {
         prefetch_ahead(x.cast(), n * size_of::<R::Element>());
     }
+    let whole = n / LANES * LANES;
     vectorized(
         #[inline(always)]
-        // SAFETY: the caller's promise.
-        || unsafe { block(x, n, by, identity, far) },
+        || {
+            // SAFETY: the caller's promise.
+            let mut lanes = unsafe { by.lanes(x, whole, identity, far) };
+            let mut total = identity;
+            for i in whole..n {
+                // SAFETY: `i < n`.
+                total = by.combine(total, by.widen(unsafe { x.add(i).read() }));
+            }
+            let mut width = LANES / 2;
+            while width > 0 {
+                for i in 0..width {
+                    lanes[i] = by.combine(lanes[i], lanes[i + width]);
+                }
+                width /= 2;
+            }
+            by.combine(lanes[0], total)
+        },
     )
-}
-
-/// # Safety
-/// As [`row`].
-#[inline(always)]
-unsafe fn block<R: Reducer>(
-    x: *const R::Element,
-    n: usize,
-    by: &R,
-    identity: R::Total,
-    far: bool,
-) -> R::Total {
-    let whole = n / LANES * LANES;
-    // SAFETY: the caller's promise.
-    let mut lanes = unsafe { by.lanes(x, whole, identity, far) };
-    let mut total = identity;
-    for i in whole..n {
-        // SAFETY: `i < n`.
-        total = by.combine(total, by.widen(unsafe { x.add(i).read() }));
-    }
-    let mut width = LANES / 2;
-    while width > 0 {
-        for i in 0..width {
-            lanes[i] = by.combine(lanes[i], lanes[i + width]);
-        }
-        width /= 2;
-    }
-    by.combine(lanes[0], total)
 }

@@ -85,8 +85,9 @@ impl CallPlace {
     /// The plan is validated, and these are the base addresses of one of its contexts.
     #[inline]
     pub(super) unsafe fn at(self, bases: &[*mut u8]) -> *mut u8 {
-        // SAFETY: the plan is validated: the place lies inside of its base.
-        unsafe { bases[self.base as usize].add(self.offset) }
+        debug_assert!(bases.len() > self.base as usize);
+        // SAFETY: the plan is validated: there is such a base, and the place lies inside of it.
+        unsafe { bases.get_unchecked(self.base as usize).add(self.offset) }
     }
 }
 
@@ -115,7 +116,7 @@ impl CallPlaces {
             for ((i, _), place) in leaves.filter(|(_, leaf)| !leaf.is_token()).zip(&*at) {
                 let at = CallPlace { number: number(i), base: number(place.base), offset: place.offset };
                 // The stages before a run set others.
-                if place.base < PARAMS && !site.has_run_stages() {
+                if matches!(place.base, ARENA | CONSTANTS) && !site.has_run_stages() {
                     places.fixed.push((call, at));
                 } else {
                     places.moving.push(at);

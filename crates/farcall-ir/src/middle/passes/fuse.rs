@@ -38,7 +38,7 @@ use crate::op::{Op, Traits};
 use crate::reducer;
 use crate::types::{TensorType, Type};
 
-pub use why::{Reason, Unfused, unfused};
+pub use why::{Border, Reason, Unfused, borders, unfused};
 
 /// Fusion.
 pub static PASS: Pass =

@@ -297,6 +297,7 @@ fn tasks<S: Stored<T>, T: Element + Ring, R: Stored<T>>(
 ) -> Computing {
     if let [product] = products.as_slice()
         && let Some(vector) = Vector::of(product)
+        && vector.buffer::<S, T>() <= KEPT
     {
         let prepared = vector.tasks::<S, T, R>(products.remove(0), places);
         return Computing { prepared, panels: None };

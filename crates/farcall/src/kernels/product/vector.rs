@@ -58,6 +58,16 @@ impl Vector {
         is_plain.then_some(Vector { is_right, lines, depth: p.depth, line, down, vector, out })
     }
 
+    /// Elements of the vector that are copied: none, if it can be read where it lies.
+    fn copied<S: Stored<T>, T>(&self) -> usize {
+        if S::SAME && self.vector == 1 { 0 } else { self.depth }
+    }
+
+    /// Bytes that a task works in: a copy of the vector, and sums in two steps.
+    pub(super) fn buffer<S: Stored<T>, T>(&self) -> usize {
+        self.copied::<S, T>().saturating_add(2 * TOGETHER).saturating_mul(size_of::<T>())
+    }
+
     pub(super) fn tasks<S: Stored<T>, T: Element + Ring, R: Stored<T>>(
         self,
         product: Product,
@@ -69,9 +79,7 @@ impl Vector {
         let units = product.matrices().saturating_mul(blocks);
         let per_task = (LEAST / self.depth.saturating_mul(lines)).max(1);
         let [matrix, vector] = if self.is_right { [1, 0] } else { [0, 1] };
-        // The vector, unless it can be read where it lies, and sums in two steps.
-        let copied = if S::SAME && self.vector == 1 { 0 } else { self.depth };
-        let buffer = copied.saturating_add(2 * TOGETHER).saturating_mul(size_of::<T>());
+        let buffer = self.buffer::<S, T>();
         let prepared = Prepared::in_tasks(units.div_ceil(per_task), move |args, task| {
             let [x, y] = [matrix, vector].map(|i| args.ptr::<S>(places[i].place(args)).cast_const());
             let out = args.output_ptr::<R>(0);
@@ -104,13 +112,12 @@ impl Vector {
         vectorized(
             #[inline(always)]
             || {
-                let in_place = S::SAME && self.vector == 1;
-                let copied = if in_place { 0 } else { self.depth };
+                let copied = self.copied::<S, T>();
                 for k in 0..copied {
                     // SAFETY: the caller's promise.
                     unsafe { buffer.add(k).write(y.add(k * self.vector).read().widen()) };
                 }
-                let y = if in_place { y.cast::<T>() } else { buffer.cast_const() };
+                let y = if copied == 0 { y.cast::<T>() } else { buffer.cast_const() };
                 // SAFETY: as above; the buffer begins with what has been copied of the vector.
                 unsafe {
                     if self.down == 1 {

@@ -1,4 +1,5 @@
-//! Why operations on elements are in no fusion: asked of a program after the pass, for people.
+//! Why operations on elements are in no fusion, and why fusions end where they do: asked of a program after the pass, for
+//! people.
 //!
 //! It follows from the same roles as fusion itself, and changes nothing.
 
@@ -20,6 +21,17 @@ pub struct Unfused {
     pub reason: Reason,
     /// The operation that the reason speaks of: a neighbor, or what stands between it and one.
     pub beside: Option<InstId>,
+}
+
+/// A fusion and what it takes a value from, or gives one to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Border {
+    /// What makes the value.
+    pub from: InstId,
+    /// What takes it.
+    pub to: InstId,
+    /// Why they are not one fusion. In it, the operation is `to`, and its neighbor `from`.
+    pub reason: Reason,
 }
 
 /// Why an operation is not in the fusion beside it.
@@ -66,6 +78,11 @@ pub enum Reason {
         /// What takes it; none if it is a result of the program.
         by: Option<&'static str>,
     },
+    /// One of them does not make its results element by element.
+    Whole {
+        /// The operation.
+        op: &'static str,
+    },
 }
 
 impl fmt::Display for Reason {
@@ -85,6 +102,9 @@ impl fmt::Display for Reason {
             Reason::Later => f.write_str("what it takes is made after what its neighbor takes"),
             Reason::Taken { by: Some(op) } => write!(f, "it is taken by {op}, which is in no fusion"),
             Reason::Taken { by: None } => f.write_str("it is a result"),
+            Reason::Whole { op } => {
+                write!(f, "{op} is a step of its own: it does not work element by element")
+            }
         }
     }
 }
@@ -95,16 +115,15 @@ const STEPS: usize = 4096;
 /// Every operation on elements that is in no fusion of a program that the pass has run on, in order of their regions.
 /// Constants and reshapes, which nothing computes, are left out.
 pub fn unfused(func: &Func, cx: &Context) -> Vec<Unfused> {
-    let regions = running_regions(func);
-    let insts = || regions.iter().flat_map(|region| func.region(*region).insts());
-    let mut users: FxHashMap<InstId, Vec<InstId>> = FxHashMap::default();
-    for inst in insts() {
-        for from in inst.operands().iter().filter_map(|v| func.defining_inst(*v)) {
-            users.entry(from.id()).or_default().push(inst.id());
-        }
-    }
-    let asking = Asking { func, cx, users };
-    insts().filter(|inst| is_on_elements(inst.op())).map(|inst| asking.why(inst)).collect()
+    let asking = Asking::new(func, cx);
+    asking.insts().filter(|inst| is_on_elements(inst.op())).map(|inst| asking.why(inst)).collect()
+}
+
+/// Where the fusions of a program that the pass has run on end, in the order of what takes the values. What [`unfused`]
+/// tells of is left out, and so is what only rearranges a value.
+pub fn borders(func: &Func, cx: &Context) -> Vec<Border> {
+    let asking = Asking::new(func, cx);
+    asking.insts().flat_map(|to| asking.borders(to)).collect()
 }
 
 fn is_on_elements(op: &Op) -> bool {
@@ -117,7 +136,56 @@ struct Asking<'a> {
     users: FxHashMap<InstId, Vec<InstId>>,
 }
 
-impl Asking<'_> {
+impl<'a> Asking<'a> {
+    fn new(func: &'a Func, cx: &'a Context) -> Asking<'a> {
+        let mut asking = Asking { func, cx, users: FxHashMap::default() };
+        let mut users: FxHashMap<InstId, Vec<InstId>> = FxHashMap::default();
+        for inst in asking.insts() {
+            for from in asking.takes(inst) {
+                users.entry(from.id()).or_default().push(inst.id());
+            }
+        }
+        asking.users = users;
+        asking
+    }
+
+    /// Everything that runs.
+    fn insts(&self) -> impl Iterator<Item = Inst<'a>> + use<'a> {
+        let func = self.func;
+        running_regions(func).into_iter().flat_map(move |region| func.region(region).insts())
+    }
+
+    /// What makes the operands of an instruction.
+    fn takes(&self, inst: Inst<'a>) -> impl Iterator<Item = Inst<'a>> + use<'a> {
+        let func = self.func;
+        inst.operands().iter().filter_map(move |v| func.defining_inst(*v))
+    }
+
+    /// Those between an instruction and what it takes.
+    fn borders(&self, to: Inst<'a>) -> Vec<Border> {
+        let is_fusion = |inst: Inst<'_>| *inst.op() == Op::Fusion;
+        let is_step = |inst: Inst<'_>| match own_role(inst, self.cx) {
+            Role::Cheap | Role::Repeat(_) => false,
+            _ if matches!(inst.op(), Op::Constant(_) | Op::Reshape) => false,
+            _ => is_fusion(inst) || !is_on_elements(inst.op()),
+        };
+        if matches!(to.op(), Op::Return) || !is_step(to) {
+            return Vec::new();
+        }
+        let mut seen = FxHashSet::default();
+        let beside = self.takes(to).filter(|from| is_step(*from) && (is_fusion(*from) || is_fusion(to)));
+        let beside = beside.filter(|from| seen.insert(from.id()));
+        let border = |from: Inst<'a>| {
+            let reason = match (self.elements(to), self.elements(from)) {
+                (Some(n), Some(m)) => self.of_neighbors((to, n), &[(from, m)]).0,
+                (Some(_), None) => Reason::Whole { op: name(from) },
+                (None, _) => Reason::Whole { op: name(to) },
+            };
+            Border { from: from.id(), to: to.id(), reason }
+        };
+        beside.map(border).collect()
+    }
+
     fn why(&self, inst: Inst<'_>) -> Unfused {
         let (reason, beside) = match own_role(inst, self.cx) {
             Role::Member(n, _) => self.of_member(inst, n),
@@ -156,13 +224,21 @@ impl Asking<'_> {
         }
     }
 
-    /// The first reason that holds for a neighbor, those with as many elements first.
     fn of_member(&self, inst: Inst<'_>, n: usize) -> (Reason, Option<InstId>) {
         let takes = inst.operands().iter().filter_map(|v| self.func.defining_inst(*v)).map(|i| i.id());
         let users = self.users.get(&inst.id()).into_iter().flatten().copied();
         let beside = takes.chain(users).map(|id| self.func.inst(id));
         let beside: Vec<(Inst<'_>, usize)> =
             beside.filter_map(|other| Some((other, self.elements(other)?))).collect();
+        self.of_neighbors((inst, n), &beside)
+    }
+
+    /// The first reason that holds for a neighbor, those with as many elements first.
+    fn of_neighbors(
+        &self,
+        (inst, n): (Inst<'_>, usize),
+        beside: &[(Inst<'_>, usize)],
+    ) -> (Reason, Option<InstId>) {
         let region = |i: Inst<'_>| i.parent().map(|r| r.id());
         let mut alike = beside.iter().filter(|(other, m)| *m == n && region(*other) == region(inst));
         if let Some((other, _)) = alike.next() {
@@ -230,6 +306,14 @@ mod tests {
 
     /// The names and reasons of what is in no fusion.
     fn reasons(body: &str) -> Vec<String> {
+        fused(body, |func, cx| {
+            let said = |u: Unfused| format!("{}: {}", name(func.inst(u.inst)), u.reason);
+            unfused(func, cx).into_iter().map(said).collect()
+        })
+    }
+
+    /// What is said of a program that the pass has run on.
+    fn fused(body: &str, said: impl FnOnce(&Func, &Context) -> Vec<String>) -> Vec<String> {
         let program =
             format!("func.func @main(%x: tensor<8xf32>, %p: tensor<i1>) -> tensor<8xf32> {{\n{body}}}");
         let mut module = text::parse(&Source::new("test", program)).unwrap();
@@ -240,8 +324,7 @@ mod tests {
         let func = module.func_mut(FuncId::new(0));
         (fuse::PASS.run)(func, &cx);
         (dce::PASS.run)(func, &cx);
-        let said = |u: Unfused| format!("{}: {}", name(func.inst(u.inst)), u.reason);
-        unfused(func, &cx).into_iter().map(said).collect()
+        said(func, &cx)
     }
 
     #[test]
@@ -278,6 +361,33 @@ mod tests {
             return %b : tensor<8xf32>";
         let border = "a loop or branch begins or ends between it and its neighbor";
         assert_eq!(reasons(region), [format!("negate: {border}"), format!("sine: {border}")]);
+    }
+
+    #[test]
+    fn a_fusion_ends_where_elements_are_not_made_one_by_one() {
+        let body = "%a = stablehlo.sine %x : tensor<8xf32>
+            %b = stablehlo.negate %a : tensor<8xf32>
+            %r = stablehlo.reverse %b, dims = [0] : tensor<8xf32>
+            %c = stablehlo.sine %r : tensor<8xf32>
+            %d = stablehlo.add %c, %b : tensor<8xf32>
+            return %d : tensor<8xf32>";
+        let said = |func: &Func, cx: &Context| {
+            let names = |b: Border| {
+                [name(func.inst(b.from)), name(func.inst(b.to)), &b.reason.to_string()].join(", ")
+            };
+            borders(func, cx).into_iter().map(names).collect::<Vec<_>>()
+        };
+        let whole = "reverse is a step of its own: it does not work element by element";
+        let expected = [
+            format!("fusion, reverse, {whole}"),
+            "fusion, fusion, reverse stands between it and its neighbor".to_owned(),
+            format!("reverse, fusion, {whole}"),
+        ];
+        let mut found = fused(body, said);
+        found.sort();
+        let mut expected = expected;
+        expected.sort();
+        assert_eq!(found, expected);
     }
 
     #[test]
