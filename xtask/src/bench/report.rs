@@ -12,7 +12,7 @@ const METHOD: &str = "\
 Each program of a family is the same text on both sides, lowered by JAX, and gets the same inputs. Both sides are called from Python with \
 their arguments at hand: farcall with arrays of NumPy, XLA with arrays on its device through `execute_sharded`, the least that \
 a call of XLA from Python takes. Just before each run, on either side, its arguments are copied afresh, so that as much of \
-them is in the cache. A run ends when all results are there. The two run in turn, one run each, for 1.5 seconds a program (0.3 \
+them is in the cache. A run ends when all results are there. The two run in turn, one run each, for about a second a program (0.3 \
 in the corpus) and at least five runs where these are not too long, after a run of each that is not counted. Times are medians. A ratio is XLA's time over farcall's: above 1, farcall is faster. Means of ratios are geometric. Compiling \
 is from the program's text to what runs, the median of three, or of up to nine where these are soon done. (farcall makes machine code of \
 some loops in their first run, which is not counted, in less than a millisecond.) Both use all cores. Memory is that of \
