@@ -229,7 +229,7 @@ impl CallFrame {
         called.map_err(|failure| Box::new(self.site.error(Stage::EXECUTE, failure)))
     }
 
-    /// Waits until the call that [`CallFrame::begin`] left incomplete is complete.
+    /// Waits until the call that was begun last is complete, if it is not.
     ///
     /// # Errors
     /// If it fails.
