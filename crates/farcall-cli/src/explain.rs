@@ -149,21 +149,21 @@ fn borders(out: &mut impl Write, explanation: &Explanation) -> Result<()> {
     Ok(())
 }
 
-/// Bytes that a run needs at one time: its inputs, results, constants and the arena.
-fn total(plan: &Plan) -> [usize; 5] {
+/// Bytes of what a run needs at one time: inputs, results, constants, the arena.
+fn needs(plan: &Plan) -> [usize; 4] {
     let inputs = plan.params.iter().filter_map(|param| param.ty.bytes()).sum();
     let results = plan.results.iter().map(|r| r.slice.size).sum();
-    let parts = [inputs, results, plan.constant_bytes(), plan.arena_size];
-    let [inputs, results, constants, arena] = parts;
-    [parts.iter().sum(), inputs, results, constants, arena]
+    [inputs, results, plan.constant_bytes(), plan.arena_size]
 }
 
 fn memory(out: &mut impl Write, plan: &Plan, explanation: &Explanation) -> Result<()> {
-    let [total, inputs, results, constants, arena] = total(plan).map(bytes);
+    let needs = needs(plan);
+    let [inputs, results, constants, arena] = needs.map(bytes);
     writeln!(
         out,
-        "\npeak memory {total}: inputs {inputs}, results {results}, constants {constants}, arena {arena} (of which at most {} are in use \
+        "\npeak memory {}: inputs {inputs}, results {results}, constants {constants}, arena {arena} (of which at most {} are in use \
          at once, in step {})",
+        bytes(needs.iter().sum()),
         bytes(explanation.peak),
         explanation.peak_step,
     )?;
@@ -226,7 +226,8 @@ pub(crate) fn json(plan: &Plan, explanation: &Explanation) -> Value {
             "reason": reason.to_string(),
         })
     });
-    let [total, inputs, results, constants, arena] = total(plan);
+    let needs = needs(plan);
+    let [inputs, results, constants, arena] = needs;
     let lives = explanation.lives.iter().map(|life| {
         json!({
             "place": place(&life.slice),
@@ -241,7 +242,7 @@ pub(crate) fn json(plan: &Plan, explanation: &Explanation) -> Value {
         "unfused": unfused.collect::<Vec<_>>(),
         "borders": borders.collect::<Vec<_>>(),
         "buffers": lives.collect::<Vec<_>>(),
-        "peak_bytes": total,
+        "peak_bytes": needs.iter().sum::<usize>(),
         "input_bytes": inputs,
         "result_bytes": results,
         "constant_bytes": constants,

@@ -3,7 +3,7 @@
 
 use super::attr::sharding_attr;
 use super::inst::Draft;
-use super::parser::{Parsed, Parser, or_list, span};
+use super::parser::{Parsed, Parser, hinted, span};
 use super::print::{NotPretty, Printer, View};
 use super::region::Arg;
 use super::scope::Operand;
@@ -570,11 +570,7 @@ fn parse_reduce(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
         None => {
             let near = nearest(name, Binary::ALL.map(|op| op.name()));
             let message = format!("{name} is not an operation of two operands");
-            let mut d = Diagnostic::new("unknown-op", span(applies), message);
-            if !near.is_empty() {
-                d = d.note(format!("did you mean {}?", or_list(&near)));
-            }
-            p.report(d);
+            p.report(hinted(Diagnostic::new("unknown-op", span(applies), message), &near));
             return Ok(());
         }
     };

@@ -5,7 +5,7 @@
 
 use super::lexer::{Tok, next_token};
 use super::mesh;
-use super::parser::{Parsed, Parser, or_list, span};
+use super::parser::{Parsed, Parser, hinted, span};
 use super::print::CAPTURES;
 use super::scope::{Operands, ResultName};
 use super::table::{self, Part, Syntax, Types};
@@ -110,11 +110,9 @@ impl<'s> Parser<'s> {
             );
             return;
         }
-        let mut d = Diagnostic::new("unknown-op", at, format!("unknown operation {name}"));
         let near = farcall_sig::nearest::nearest(name, table::names());
-        if !near.is_empty() {
-            d = d.note(format!("did you mean {}?", or_list(&near)));
-        } else if !name.contains('.') {
+        let mut d = hinted(Diagnostic::new("unknown-op", at, format!("unknown operation {name}")), &near);
+        if near.is_empty() && !name.contains('.') {
             d = d.note("an operation's name begins with its dialect, for example `stablehlo.add`");
         }
         self.report(d);

@@ -369,11 +369,8 @@ impl<'s> Parser<'s> {
             Some(d) => Ok(d),
             None => {
                 let near = farcall_sig::nearest::nearest(text, DType::ALL.iter().map(|d| d.mlir()));
-                let mut d = Diagnostic::new("type", span(t), format!("unknown element type `{text}`"));
-                if !near.is_empty() {
-                    d = d.note(format!("did you mean {}?", or_list(&near)));
-                }
-                self.stop(d)
+                let d = Diagnostic::new("type", span(t), format!("unknown element type `{text}`"));
+                self.stop(hinted(d, &near))
             }
         }
     }
@@ -438,8 +435,13 @@ pub(super) fn span(t: Token) -> Span {
     Span::new(t.start, t.end)
 }
 
+/// An error with the names that may have been meant, if there are some.
+pub(super) fn hinted(d: Diagnostic, near: &[&str]) -> Diagnostic {
+    if near.is_empty() { d } else { d.note(format!("did you mean {}?", or_list(near))) }
+}
+
 /// `a`, `b` or `c`
-pub(super) fn or_list(names: &[&str]) -> String {
+fn or_list(names: &[&str]) -> String {
     let quoted: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
     match quoted.split_last() {
         Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),

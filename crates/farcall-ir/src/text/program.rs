@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::lexer::Tok;
 use super::mesh::mesh_of_dict;
-use super::parser::{Parsed, Parser, or_list, span};
+use super::parser::{Parsed, Parser, hinted, span};
 use super::region::Arg;
 use crate::attr::{Attr, AttrDict};
 use crate::diag::{Diagnostic, Source, Span};
@@ -168,10 +168,7 @@ impl<'s> Parser<'s> {
                 } else {
                     ("parse", format!("expected `func.func` or `module`, found `{name}`"))
                 };
-                let mut d = Diagnostic::new(code, span(t), message);
-                if !near.is_empty() {
-                    d = d.note(format!("did you mean {}?", or_list(&near)));
-                }
+                let d = hinted(Diagnostic::new(code, span(t), message), &near);
                 if !is_op {
                     return self.stop(d);
                 }
@@ -442,13 +439,10 @@ impl<'s> Parser<'s> {
                 continue;
             }
             let callee = self.symbols.name(callee);
-            let mut d = Diagnostic::new("unknown-function", at, format!("there is no function @{callee}"));
+            let d = Diagnostic::new("unknown-function", at, format!("there is no function @{callee}"));
             let candidates = names.iter().copied().take(super::MAX_CANDIDATES);
             let near = farcall_sig::nearest::nearest(callee, candidates);
-            if !near.is_empty() {
-                d = d.note(format!("did you mean {}?", or_list(&near)));
-            }
-            self.report(d);
+            self.report(hinted(d, &near));
         }
         if !unknown {
             module.renumber_callees(&|id| numbers[&id]);

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::MAX_CANDIDATES;
 use super::lexer::Tok;
-use super::parser::{Parsed, Parser, or_list, span};
+use super::parser::{Parsed, Parser, hinted, span};
 use crate::diag::{Diagnostic, Span};
 use crate::module::ValueId;
 use crate::types::Type;
@@ -180,7 +180,7 @@ impl<'s> Parser<'s> {
             return d;
         }
         let near = farcall_sig::nearest::nearest(name, self.scope.values.keys().copied());
-        if near.is_empty() { d } else { d.note(format!("did you mean {}?", or_list(&near))) }
+        hinted(d, &near)
     }
 
     /// `%a, %b`, possibly none. A comma that something else follows is left alone.
