@@ -215,6 +215,33 @@ return %0 : {to} }}",
     }
 }
 
+/// One feature and one kernel: rows of windows that are computed in parts.
+#[test]
+fn convolutions_of_one_feature_are_the_evaluators() {
+    let mut r = Random::new(22);
+    for (dtype, sizes, window, stride) in [
+        (DType::F32, [1, 9000], [1, 9], 1),
+        (DType::F32, [3, 9000], [2, 3], 2),
+        (DType::S32, [20, 70], [5, 5], 1),
+        (DType::BF16, [33, 65], [3, 4], 3),
+    ] {
+        let pad = window.map(|n| n / 2);
+        let windows = [0, 1].map(|d| (sizes[d] + 2 * pad[d] - window[d]) / stride + 1);
+        let image = |[height, width]: [usize; 2]| [2, height, width, 1];
+        let (x, y, out) = (image(sizes), [window[0], window[1], 1, 1], image(windows));
+        let [tx, ty, to] = [ty(dtype, &x), ty(dtype, &y), ty(dtype, &out)];
+        let program = format!(
+            "func.func @main(%x: {tx}, %y: {ty}) -> {to} {{
+%0 = stablehlo.convolution(%x, %y) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {{stride = [{stride}, \
+{stride}], pad = {}}} {{batch_group_count = 1 : i64, feature_group_count = 1 : i64}} : ({tx}, {ty}) -> {to}
+return %0 : {to} }}",
+            list(pad.map(|n| format!("[{n}, {n}]"))),
+        );
+        let inputs = [r.tensor(dtype, &x), r.tensor(dtype, &y)];
+        check(&program, &inputs, "convolution");
+    }
+}
+
 /// Left factors that are more than a page apart are brought together, for so many rows of tiles at once; with rows that fill
 /// no tile.
 #[test]

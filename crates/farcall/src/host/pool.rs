@@ -78,6 +78,8 @@ struct Job {
 enum Task {
     Foreign(abi::Task, *mut c_void, Arc<TaskFailure>),
     Own(Box<dyn FnOnce() + Send>),
+    /// Parts of the engine's work, as long as there are some that nobody has begun.
+    Help(Arc<Parts>),
 }
 
 // SAFETY: whoever schedules a foreign task gives its data to the thread that runs it.
@@ -170,6 +172,14 @@ impl ThreadPool {
             }
         }
     }
+
+    /// Takes helpers that have not come out of the queue, where they would be until a thread is free.
+    fn dismiss(&self, parts: &Arc<Parts>) {
+        let shared = self.shared.here();
+        let mut state = shared.lock();
+        state.queue.retain(|job| !matches!(&job.task, Task::Help(of) if Arc::ptr_eq(of, parts)));
+        shared.queued.store(state.queue.len(), Ordering::Release);
+    }
 }
 
 /// The engine's own work in parts: the thread that brings it does what no thread of the pool has begun.
@@ -198,10 +208,12 @@ impl Tasks for ThreadPool {
         });
         parts.shares[0].set(0..count);
         for _ in 0..helpers {
-            let parts = Arc::clone(&parts);
-            self.spawn(move || parts.work(parts.arrived.fetch_add(1, Ordering::Relaxed)));
+            self.schedule(Task::Help(Arc::clone(&parts)));
         }
         parts.work(0);
+        if parts.arrived.load(Ordering::Relaxed) <= helpers {
+            self.dismiss(&parts);
+        }
         parts.finish();
     }
 }
@@ -437,12 +449,12 @@ impl Job {
     /// Runs it, on the thread of the seat if that is one of the pool's.
     fn run(self, seat: Option<&Seat>) {
         let _mode = self.mode.enter();
+        if let (Task::Foreign(..) | Task::Own(_), Some(seat)) = (&self.task, seat) {
+            // It may ask how many cores there are, or start threads, which can use the cores that this one can.
+            seat.roam();
+        }
         match self.task {
             Task::Foreign(task, data, to) => {
-                // It may ask how many cores there are, or start threads, which can use the cores that this one can.
-                if let Some(seat) = seat {
-                    seat.roam();
-                }
                 // SAFETY: the promise of `spawn_foreign`.
                 let error = unsafe { guard::task(task, data) };
                 if let Some(Failure { code, message }) = take_error(error) {
@@ -451,6 +463,7 @@ impl Job {
                     to.set(failure);
                 }
             }
+            Task::Help(parts) => parts.work(parts.arrived.fetch_add(1, Ordering::Relaxed)),
             Task::Own(task) => {
                 if let Err(panic) = catch_unwind(AssertUnwindSafe(task)) {
                     drop::<Box<dyn Any + Send>>(panic);
@@ -506,6 +519,8 @@ mod tests {
         let done = AtomicU32::new(0);
         pool.each(10, &|_| _ = done.fetch_add(1, Ordering::Relaxed));
         assert_eq!(done.into_inner(), 10);
+        let waits = pool.shared.lock().queue.iter().any(|job| matches!(job.task, Task::Help(_)));
+        assert!(!waits, "helpers wait for work that is done");
         drop(hold);
     }
 

@@ -99,16 +99,17 @@ fn unary(op: Unary, dtype: DType) -> Option<Work> {
             })
         };
     }
+    // Always inlined: what is not is not compiled for the vectors of the processor.
     macro_rules! float {
         ($x:ident => $e:expr) => {
             float!($x => $e, $e)
         };
         ($x:ident => $e32:expr, $e64:expr) => {
             Some(match dtype {
-                    DType::F32 => map1::<f32, f32>(move |$x| $e32),
-                    DType::F64 => map1::<f64, f64>(move |$x| $e64),
-                    DType::F16 => map1::<f16, f16>(move |x| { let $x = x.widen(); f16::narrow($e32) }),
-                    DType::BF16 => map1::<bf16, bf16>(move |x| { let $x = x.widen(); bf16::narrow($e32) }),
+                    DType::F32 => map1::<f32, f32>(#[inline(always)] move |$x| $e32),
+                    DType::F64 => map1::<f64, f64>(#[inline(always)] move |$x| $e64),
+                    DType::F16 => map1::<f16, f16>(#[inline(always)] move |x| { let $x = x.widen(); f16::narrow($e32) }),
+                    DType::BF16 => map1::<bf16, bf16>(#[inline(always)] move |x| { let $x = x.widen(); bf16::narrow($e32) }),
                     _ => return None,
                 })
         };
@@ -132,19 +133,29 @@ fn unary(op: Unary, dtype: DType) -> Option<Work> {
     }
     // Of those, functions of an angle.
     macro_rules! angle {
+        (of $half:ty, $x:ident => $near:expr, $far:expr) => {
+            map1_near::<$half, $half>(
+                #[inline(always)]
+                move |x| { let $x = x.widen() * one; let y = $near; <$half>::narrow(y * one) },
+                |x| x.widen().abs() <= math::MAX_ANGLE,
+                move |x| { let $x = x.widen() * one; let y = $far; <$half>::narrow(y * one) },
+            )
+        };
         ($x:ident => $near:expr, $far:expr, $near64:expr) => {
             match dtype {
                 DType::F32 => Some(map1_near::<f32, f32>(
-                    move |x| { let $x = x * one; let y = $near; y * one },
+                    #[inline(always)] move |x| { let $x = x * one; let y = $near; y * one },
                     |x| x.abs() <= math::MAX_ANGLE,
                     move |x| { let $x = x * one; let y = $far; y * one },
                 )),
                 DType::F64 => Some(map1_near::<f64, f64>(
-                    move |x| { let $x = x * one64; let y = $near64; y * one64 },
+                    #[inline(always)] move |x| { let $x = x * one64; let y = $near64; y * one64 },
                     |x| x.abs() <= double::MAX_ANGLE,
                     move |x| { let $x = x * one64; let y = $far; y * one64 },
                 )),
-                _ => function!($x => if $x.abs() <= math::MAX_ANGLE { $near } else { $far }, $far),
+                DType::F16 => Some(angle!(of f16, $x => $near, $far)),
+                DType::BF16 => Some(angle!(of bf16, $x => $near, $far)),
+                _ => None,
             }
         };
     }
@@ -153,7 +164,7 @@ fn unary(op: Unary, dtype: DType) -> Option<Work> {
         ($x:ident => $near:expr, $exact:expr) => {
             match dtype {
                 DType::F32 => Some(map1_near::<f32, f32>(
-                    move |x| { let $x = x * one; let y = $near; y * one },
+                    #[inline(always)] move |x| { let $x = x * one; let y = $near; y * one },
                     |x| x > 0.0,
                     move |x| { let $x = f64::from(x * one); let y = $exact as f32; y * one },
                 )),
@@ -221,42 +232,23 @@ fn unary(op: Unary, dtype: DType) -> Option<Work> {
         Unary::Sqrt => float!(x => x.sqrt()),
         Unary::Tan | Unary::ChloTan => angle!(x => math::tan(x), x.tan(), x.tan()),
         Unary::Tanh => flushing!(x => math::tanh(x), double::tanh(x)),
-        Unary::Acos => function!(x => x.acos()),
-        // The standard library's formulas for these three lose digits near zero.
-        // (Below -1, `acoshf` gives a number.)
-        Unary::Acosh => function!(
-            x => if x < 1.0 { f32::NAN } else { libm::acoshf(x) },
-            if x < 1.0 { f64::NAN } else { libm::acosh(x) }
-        ),
-        Unary::Asinh => function!(x => libm::asinhf(x), libm::asinh(x)),
-        Unary::Atanh => function!(x => libm::atanhf(x), libm::atanh(x)),
-        Unary::Asin => function!(x => x.asin()),
+        Unary::Acos => function!(x => math::acos(x), x.acos()),
+        // The standard library's formulas for the inverse functions lose digits near zero; `acosh` of it gives numbers below -1.
+        Unary::Acosh => function!(x => math::acosh(x), if x < 1.0 { f64::NAN } else { libm::acosh(x) }),
+        Unary::Asinh => function!(x => math::asinh(x), libm::asinh(x)),
+        Unary::Atanh => function!(x => math::atanh(x), libm::atanh(x)),
+        Unary::Asin => function!(x => math::asin(x), x.asin()),
         Unary::Atan => function!(x => math::atan(x), x.atan()),
-        // By CHLO's formulas in `f32`, whose rounding errors known answers hold.
-        Unary::Cosh => function!(x => half_exp(x) + half_exp(-x), x.cosh()),
-        Unary::Sinh => function!(
-            x => if x.abs() < 1.0 {
-                let m = x.exp_m1();
-                0.5 * (m + m / (m + 1.0))
-            } else {
-                half_exp(x) - half_exp(-x)
-            },
-            x.sinh()
-        ),
+        Unary::Cosh => function!(x => math::cosh(x), x.cosh()),
+        Unary::Sinh => function!(x => math::sinh(x), x.sinh()),
         Unary::BesselI1e => function!(x => special::bessel_i1e(x), exact::bessel_i1e(x)),
         Unary::Digamma => above_zero!(x => special::digamma(x), exact::digamma(x)),
-        Unary::Erf => function!(x => special::erf(x), libm::erf(x)),
+        Unary::Erf => function!(x => math::erf(x), libm::erf(x)),
         Unary::ErfInv => function!(x => special::erf_inv(x), exact::erf_inv(x)),
         Unary::Erfc => function!(x => special::erfc(x), libm::erfc(x)),
         Unary::Lgamma => above_zero!(x => special::lgamma(x), exact::lgamma(x)),
         Unary::AsinAcosKernel => None,
     }
-}
-
-/// eˣ / 2, without overflow where the half has none.
-#[inline(always)]
-fn half_exp(x: f32) -> f32 {
-    (x - std::f32::consts::LN_2).exp()
 }
 
 /// A binary operation on pairs of elements of a type.

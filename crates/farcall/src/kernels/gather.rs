@@ -5,7 +5,7 @@ use farcall_ir::{Op, TensorType};
 
 use super::args::{Args, Prepared};
 use super::index::{self, Batch, Entry, Reader, Starts};
-use super::movement::{Axis, Movement, row_major};
+use super::movement::{Axis, Movement, normal, row_major};
 use super::{Kernel, Request, apart};
 
 pub(super) static KERNEL: Kernel = Kernel { name: "gather", prepare, in_place: apart, describe };
@@ -40,15 +40,97 @@ fn describe(request: &Request<'_>) -> String {
 }
 
 /// Which slices become which part of the result.
+///
+/// ```text
+/// x[:, i], of 3 × 5:                      rows: what lies outside of neighbouring slices in the result
+///   ┌ · a · b · ┐        ┌ b a a ┐
+///   │ · c · d · │  ──▶   │ d c c │        For each row, the elements (or blocks, or what is left of a slice) of all slices:
+///   └ · e · f · ┘        └ f e e ┘        neighbours in the result, and near to each other in the operand.
+///       i = 3, 1, 1
+/// ```
 struct Slices {
-    /// The movement of the slice that begins at the operand's first element to the begin of the result.
-    slice: Movement,
-    /// Bytes of a slice, if its elements follow each other in operand and result.
-    block: Option<usize>,
+    /// Dimensions of a slice that lie outside of its neighbours in the result, from outer to inner.
+    rows: Vec<Axis>,
+    /// Moves what is left of slices.
+    piece: Piece,
     /// Bytes of an element.
     size: usize,
     starts: Starts,
     reader: Reader,
+}
+
+/// What is left of a slice in a row.
+enum Piece {
+    /// Elements that follow each other in operand and result: so many bytes, and what copies them from each of these positions.
+    Block(usize, CopyBlocks),
+    /// The movement of those that begin at the first element of both.
+    Moved(Movement),
+}
+
+/// Copies blocks of so many bytes, which begin at these positions of the operand, to these of the result; positions are of
+/// elements of `size` bytes.
+///
+/// # Safety
+/// The blocks are in operand and result, which are apart.
+type CopyBlocks =
+    unsafe fn(bytes: usize, size: usize, from: &[usize], to: index::Slices, x: *const u8, out: *mut u8);
+
+/// # Safety
+/// As [`CopyBlocks`].
+unsafe fn copy_any(bytes: usize, size: usize, from: &[usize], to: index::Slices, x: *const u8, out: *mut u8) {
+    for (i, at) in from.iter().enumerate() {
+        // SAFETY: the caller's promise.
+        unsafe { out.add(to.at(i) * size).copy_from_nonoverlapping(x.add(at * size), bytes) };
+    }
+}
+
+/// # Safety
+/// As [`CopyBlocks`], of blocks of `N` bytes.
+unsafe fn copy_few<const N: usize>(
+    _: usize,
+    size: usize,
+    from: &[usize],
+    to: index::Slices,
+    x: *const u8,
+    out: *mut u8,
+) {
+    for (i, at) in from.iter().enumerate() {
+        // SAFETY: the caller's promise; bytes can be anywhere.
+        unsafe {
+            let block = x.add(at * size).cast::<[u8; N]>().read();
+            out.add(to.at(i) * size).cast::<[u8; N]>().write(block);
+        }
+    }
+}
+
+impl Piece {
+    /// What these axes of a slice hold, from outer to inner.
+    fn new(axes: &[Axis], [x, y]: [&TensorType; 2]) -> Option<Piece> {
+        let mut length = 1;
+        let follows = |a: &Axis| {
+            let fits = a.size == 1 || [a.src, a.dst].iter().all(|s| usize::try_from(*s) == Ok(length));
+            length = length.saturating_mul(a.size);
+            fits
+        };
+        if !axes.iter().rev().all(follows) {
+            return Some(Piece::Moved(Movement::new([x, y], axes.iter().copied(), [0, 0])?));
+        }
+        let bytes = length.checked_mul(x.dtype.size())?;
+        let copy: CopyBlocks = match bytes {
+            1 => copy_few::<1>,
+            2 => copy_few::<2>,
+            4 => copy_few::<4>,
+            8 => copy_few::<8>,
+            12 => copy_few::<12>,
+            16 => copy_few::<16>,
+            32 => copy_few::<32>,
+            64 => copy_few::<64>,
+            128 => copy_few::<128>,
+            256 => copy_few::<256>,
+            _ => copy_any,
+        };
+        Some(Piece::Block(bytes, copy))
+    }
 }
 
 impl Slices {
@@ -107,16 +189,7 @@ impl Slices {
         if length != entries.len() || g.start_index_map.iter().enumerate().any(twice) {
             return None;
         }
-        let mut length = 1;
-        let follows = |a: &Axis| {
-            let fits = a.size == 1 || [a.src, a.dst].iter().all(|s| usize::try_from(*s) == Ok(length));
-            length = length.saturating_mul(a.size);
-            fits
-        };
-        let together = axes.iter().rev().all(follows);
-        let size = x.dtype.size();
-        let block = together.then(|| length.checked_mul(size)).flatten();
-        let slice = Movement::new([x, y], axes, [0, 0])?;
+        let slice = Movement::new([x, y], axes.iter().copied(), [0, 0])?;
         let far = |start: Option<usize>, each: &dyn Fn(&Batch) -> usize| {
             batch.iter().try_fold(start?, |n, b| n.checked_add(b.size.checked_sub(1)?.checked_mul(each(b))?))
         };
@@ -128,48 +201,43 @@ impl Slices {
         }
         let distance = i_strides.get(g.index_vector_dim).copied().unwrap_or(0);
         let reader = Reader::clamping(indices.dtype)?;
-        Some(Slices { slice, block, size, starts: Starts::new(batch, entries, distance), reader })
+        let starts = Starts::new(batch, entries, distance);
+        let step = isize::try_from(starts.step()).unwrap_or(isize::MAX);
+        let outside = axes.iter().take_while(|a| step != 0 && (a.size == 1 || a.dst > step)).count();
+        let piece = Piece::new(&axes.split_off(outside), [x, y])?;
+        Some(Slices { rows: normal(axes), piece, size: x.dtype.size(), starts, reader })
     }
 
     /// Moves the slices of the index vectors that have these numbers.
     fn take(&self, args: &Args<'_>, numbers: std::ops::Range<usize>) {
         let (x, out, size) = (args.input_ptr::<u8>(0), args.output_ptr::<u8>(0), self.size);
-        let indices = args.input_ptr::<u8>(1);
-        macro_rules! element {
-            ($t:ty) => {
-                // SAFETY: index vectors among the indices, an element of the operand, and of the result.
-                unsafe {
-                    let (x, out) = (x.cast::<$t>(), out.cast::<$t>());
-                    self.starts.each(numbers, self.reader, indices, |positions, slices| {
+        let of_row = |positions: &[usize], slices: index::Slices, [from, to]: [isize; 2]| {
+            // SAFETY: a row of slices that lie in operand and result, which are apart; shifts are not above those that fit.
+            unsafe {
+                let (x, out) = (x.offset(from * size as isize), out.offset(to * size as isize));
+                match &self.piece {
+                    Piece::Block(bytes, copy) => copy(*bytes, size, positions, slices, x, out),
+                    Piece::Moved(movement) => {
                         for (i, at) in positions.iter().enumerate() {
-                            out.add(slices.at(i)).write(x.add(*at).read());
+                            movement.run_shifted(x, out, [*at, slices.at(i)]);
                         }
-                    })
+                    }
                 }
-            };
+            }
+        };
+        // SAFETY: index vectors among the indices.
+        unsafe {
+            self.starts.each(numbers, self.reader, args.input_ptr(1), |positions, slices| {
+                each_row(&self.rows, [0, 0], &mut |row| of_row(positions, slices, row));
+            });
         }
-        match self.block {
-            Some(1) if size == 1 => element!(u8),
-            Some(2) if size == 2 => element!(u16),
-            Some(4) if size == 4 => element!(u32),
-            Some(8) if size == 8 => element!([u32; 2]),
-            // SAFETY: index vectors among the indices, a slice of the operand, and of the result, which are apart.
-            Some(bytes) => unsafe {
-                self.starts.each(numbers, self.reader, indices, |positions, slices| {
-                    for (i, at) in positions.iter().enumerate() {
-                        out.add(slices.at(i) * size).copy_from_nonoverlapping(x.add(at * size), bytes);
-                    }
-                });
-            },
-            // SAFETY: index vectors among the indices. Tensors of the types that this was made for, which are apart; the
-            // shifts are not above those that fit.
-            None => unsafe {
-                self.starts.each(numbers, self.reader, indices, |positions, slices| {
-                    for (i, at) in positions.iter().enumerate() {
-                        self.slice.run_shifted(x, out, [*at, slices.at(i)]);
-                    }
-                });
-            },
-        }
+    }
+}
+
+/// Calls `f` with the distance of each row from the first one, in operand and result.
+fn each_row(axes: &[Axis], first: [isize; 2], f: &mut impl FnMut([isize; 2])) {
+    let [axis, rest @ ..] = axes else { return f(first) };
+    for i in 0..axis.size as isize {
+        each_row(rest, [first[0] + i * axis.src, first[1] + i * axis.dst], f);
     }
 }

@@ -160,6 +160,11 @@ impl Starts {
         Starts { batch: joined, entries, distance }
     }
 
+    /// The distance of neighbouring slices in the result, or the updates; 0 if there is one.
+    pub(super) fn step(&self) -> usize {
+        self.batch.last().map_or(0, |b| b.slices)
+    }
+
     /// How many there are.
     pub(super) fn count(&self) -> usize {
         self.batch.iter().fold(1, |n, b| n.saturating_mul(b.size))

@@ -16,6 +16,10 @@ pub(super) type Work = Box<dyn Fn(&[Operand; 3], *mut u8, usize) + Send + Sync>;
 /// Elements in a block.
 pub(super) const BLOCK: usize = 32;
 
+/// Elements of what remains behind the last block that are computed together, and how many more than one by one.
+const PART: usize = 8;
+const FEW: usize = 3;
+
 /// Where the elements of an input are.
 #[derive(Clone, Copy)]
 pub(super) struct Operand {
@@ -52,8 +56,8 @@ impl Operand {
     pub(super) const NONE: Operand = Operand { at: std::ptr::null(), step: 0 };
 }
 
-/// Functions that make a loop of three closures: what is computed where `near` is true of all elements of a block, and
-/// what it is `far` from there.
+/// Functions that make a loop of three closures: what is computed, for all elements, and what it is `far` from those of
+/// which `near` is true.
 macro_rules! loops {
     ($($(#[$doc:meta])* $name:ident: $($x:ident $X:ident $i:literal),+;)*) => {$(
         $(#[$doc])*
@@ -73,50 +77,31 @@ macro_rules! loops {
                             // SAFETY: block `k` lies inside of the `n` elements; it is read whole before it is written.
                             unsafe {
                                 $(let $x = $x.at.cast::<$X>().add(k * $x.step).cast::<[$X; BLOCK]>().read();)+
-                                let (mut all, mut i) = (true, 0);
-                                while i < BLOCK {
-                                    all &= near($($x[i]),+);
-                                    i += 1;
-                                }
-                                if all {
-                                    write_block(out.add(k * BLOCK), #[inline(always)] |i| f($($x[i]),+));
-                                } else {
-                                    write_block(
-                                        out.add(k * BLOCK),
-                                        |i| if near($($x[i]),+) { f($($x[i]),+) } else { far($($x[i]),+) },
-                                    );
-                                }
+                                write_near::<R, BLOCK>(
+                                    out.add(k * BLOCK),
+                                    #[inline(always)] |i| f($($x[i]),+),
+                                    #[inline(always)] |i| near($($x[i]),+),
+                                    |i| far($($x[i]),+),
+                                );
                             }
                         }
                         let (mut at, rest) = (0, n % BLOCK);
-                        'parts: {
-                            macro_rules! part {
-                                ($N:literal) => {
-                                    // SAFETY: the block after them has as many elements; a part is read whole before it is written.
-                                    unsafe {
-                                        $(let $x = $x.at.cast::<$X>().add(blocks * $x.step + at).cast::<[$X; $N]>().read();)+
-                                        let (mut all, mut i) = (true, 0);
-                                        while i < $N {
-                                            all &= near($($x[i]),+);
-                                            i += 1;
-                                        }
-                                        if !all {
-                                            break 'parts;
-                                        }
-                                        write_part::<R, $N>(out.add(blocks * BLOCK + at), #[inline(always)] |i| f($($x[i]),+));
-                                    }
-                                    at += $N;
-                                };
+                        while rest - at >= FEW {
+                            let count = (rest - at).min(PART);
+                            // SAFETY: the block after them has as many elements, of which these are read before they are
+                            // written.
+                            unsafe {
+                                $(let $x = read_part($x.at.cast::<$X>().add(blocks * $x.step + at), count);)+
+                                let mut all = MaybeUninit::<[R; PART]>::uninit();
+                                write_near::<R, PART>(
+                                    all.as_mut_ptr().cast(),
+                                    #[inline(always)] |i| f($($x[i]),+),
+                                    #[inline(always)] |i| near($($x[i]),+),
+                                    |i| far($($x[i]),+),
+                                );
+                                copy_part(all.as_ptr().cast(), out.add(blocks * BLOCK + at), count);
                             }
-                            while rest - at >= 8 {
-                                part!(8);
-                            }
-                            if rest & 4 != 0 {
-                                part!(4);
-                            }
-                            if rest & 2 != 0 {
-                                part!(2);
-                            }
+                            at += count;
                         }
                         while at < rest {
                             // SAFETY: the block after them has as many elements.
@@ -190,6 +175,65 @@ pub(super) unsafe fn write_block<R: Copy>(out: *mut R, f: impl Fn(usize) -> R) {
     unsafe { write_part::<R, BLOCK>(out, f) };
 }
 
+/// The same of so many elements, of which those that are not near are what the other function says.
+///
+/// # Safety
+/// They can be written.
+#[inline(always)]
+unsafe fn write_near<R: Copy, const N: usize>(
+    out: *mut R,
+    f: impl Fn(usize) -> R,
+    near: impl Fn(usize) -> bool,
+    far: impl Fn(usize) -> R,
+) {
+    let (mut all, mut i) = (true, 0);
+    while i < N {
+        all &= near(i);
+        i += 1;
+    }
+    // SAFETY: the caller's promise.
+    unsafe { write_part::<R, N>(out, f) };
+    if !all {
+        for i in (0..N).filter(|i| !near(*i)) {
+            // SAFETY: the caller's promise.
+            unsafe { out.add(i).write(far(i)) };
+        }
+    }
+}
+
+/// Some of the elements that a part has, and the first one in place of the others.
+///
+/// # Safety
+/// `count` elements can be read, one at least.
+#[inline(always)]
+unsafe fn read_part<T: Copy>(from: *const T, count: usize) -> [T; PART] {
+    // SAFETY: the caller's promise.
+    let mut part = [unsafe { from.read() }; PART];
+    // SAFETY: the caller's promise; the part is apart.
+    unsafe { copy_part(from, part.as_mut_ptr(), count) };
+    part
+}
+
+/// Copies up to [`PART`] elements, without a call.
+///
+/// # Safety
+/// They can be read and written, and are apart.
+#[inline(always)]
+unsafe fn copy_part<T: Copy>(from: *const T, to: *mut T, count: usize) {
+    let mut at = 0;
+    macro_rules! some {
+        ($($N:literal)*) => {$(
+            if count & $N != 0 {
+                // SAFETY: the caller's promise.
+                unsafe { to.add(at).cast::<[T; $N]>().write(from.add(at).cast::<[T; $N]>().read()) };
+                at += $N;
+            }
+        )*};
+    }
+    some!(8 4 2 1);
+    debug_assert_eq!(at, count);
+}
+
 /// Computes so many elements before any of them is written.
 ///
 /// # Safety
@@ -207,4 +251,36 @@ unsafe fn write_part<R: Copy, const N: usize>(out: *mut R, f: impl Fn(usize) -> 
     unsafe { out.cast::<[MaybeUninit<R>; N]>().write(part) };
     // A loop over blocks is not to be vectorized itself, by gathering the same element of many blocks.
     compiler_fence(Ordering::SeqCst);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Blocks, parts and single elements, of near ones, far ones, and both; the output apart, and in the place of the input.
+    #[test]
+    fn every_element_is_near_or_far_and_nothing_else_is_written() {
+        let work = map2_near::<u32, u32>(|a, b| a + b, |a, _| a % 7 != 3, |a, b| 1000 * a + b);
+        let wanted = |a: u32, b: u32| if a % 7 != 3 { a + b } else { 1000 * a + b };
+        for n in 0..3 * BLOCK {
+            let a: Vec<u32> = (0..n as u32).map(|i| if n % 2 == 0 { i } else { 7 * i }).collect();
+            for repeated in [false, true] {
+                let b: Vec<u32> = if repeated { vec![5; n.max(1)] } else { (100..100 + n as u32).collect() };
+                let expected: Vec<u32> = a.iter().zip(&b).map(|(a, b)| wanted(*a, *b)).collect();
+                let mut out = vec![u32::MAX; n + 1];
+                let from = [
+                    Operand::each(a.as_ptr().cast()),
+                    Operand::new(b.as_ptr().cast(), repeated),
+                    Operand::NONE,
+                ];
+                work(&from, out.as_mut_ptr().cast(), n);
+                assert_eq!(out.pop(), Some(u32::MAX));
+                assert_eq!(out, expected);
+                let mut here = a.clone();
+                let at = here.as_mut_ptr();
+                work(&[Operand::each(at.cast_const().cast()), from[1], Operand::NONE], at.cast(), n);
+                assert_eq!(here, expected);
+            }
+        }
+    }
 }

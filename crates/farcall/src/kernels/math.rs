@@ -1,7 +1,7 @@
 //! Elementary functions of `f32` that the compiler can turn into vector instructions.
 //!
-//! Exponentials and logarithms are computed in `f32` with fused multiply-add, within two units in the last place,
-//! subnormal results included. Angles, functions of angles, and powers are computed in `f64` and rounded once at the end, so that
+//! Exponentials, logarithms and the error function are computed in `f32` with fused multiply-add, within two units in the last place,
+//! subnormal results included. Angles, functions of angles, inverse functions, and powers are computed in `f64` and rounded once at the end, so that
 //! approximations of a relative error of 10⁻⁹ give results within 0.51 units. None of them has branches, and the bits are
 //! the same with all instructions: multiply-add is fused wherever it is written, and nowhere else. Where subnormal
 //! numbers are flushed, exponentials and what is made of them flush them, too; other functions read bits.
@@ -50,10 +50,18 @@ const ATANH: [f64; 10] = [
 pub(super) fn polynomial<const N: usize>(coefficients: &[f64; N], t: f64) -> f64 {
     let square = t * t;
     let fourth = square * square;
-    let (mut parts, mut i) = ([0.0f64; 4], N);
-    while i > 0 {
-        i -= 1;
-        parts[i % 4] = parts[i % 4].mul_add(fourth, coefficients[i]);
+    let mut parts = [0.0f64; 4];
+    let mut block = N.div_ceil(4);
+    while block > 0 {
+        block -= 1;
+        let mut j = 0;
+        while j < 4 && 4 * block + j < N {
+            let coefficient = coefficients[4 * block + j];
+            // The highest ones are there as they are.
+            let is_first = 4 * block + j + 4 >= N;
+            parts[j] = if is_first { coefficient } else { parts[j].mul_add(fourth, coefficient) };
+            j += 1;
+        }
     }
     let [a, b, c, d] = parts;
     d.mul_add(t, c).mul_add(square, b.mul_add(t, a))
@@ -110,11 +118,7 @@ fn exp_parts_32(x: f32) -> (f32, i32) {
 /// `eʳ - 1` for `|r|` up to 0.3466; and the integer that rounding has left in the low bits of `shifted`.
 #[inline(always)]
 fn exp_rest_32(shifted: f32, r: f32) -> (f32, i32) {
-    let [mut q, rest @ ..] = EXP_REST;
-    for c in rest {
-        q = fma(q, r, c);
-    }
-    (fma(r * r, q, r), (shifted.to_bits() as i32).wrapping_sub(ROUND_32.to_bits() as i32))
+    (fma(r * r, horner(&EXP_REST, r), r), (shifted.to_bits() as i32).wrapping_sub(ROUND_32.to_bits() as i32))
 }
 
 /// `2ᵏ` for normal numbers.
@@ -181,6 +185,66 @@ pub(super) fn tanh(x: f32) -> f32 {
     // The same, less sensitive to what the quotient has lost while it is small.
     let small = fma(-0.5 * m, y, 0.5 * m);
     (if a < TANH_SMALL { small } else { y }).copysign(x)
+}
+
+/// eˣ / 2, without overflow where the half has none.
+#[inline(always)]
+fn half_exp(x: f32) -> f32 {
+    exp(x - std::f32::consts::LN_2)
+}
+
+/// By CHLO's formula, whose rounding errors known answers hold.
+#[inline(always)]
+pub(super) fn cosh(x: f32) -> f32 {
+    half_exp(x) + half_exp(-x)
+}
+
+/// By CHLO's formulas, as above.
+#[inline(always)]
+pub(super) fn sinh(x: f32) -> f32 {
+    let m = exp_m1(x);
+    let small = 0.5 * (m + m / (m + 1.0));
+    if x.abs() < 1.0 { small } else { half_exp(x) - half_exp(-x) }
+}
+
+/// Approximations of erf(x) / x - 1 by powers of `x²`, and of -ln(1 - erf(x)) above [`ERF_SMALL`], the highest ones first.
+const ERF_REST: [f32; 7] =
+    [8.204_17e-5, -8.102_915_6e-4, 5.197_487_3e-3, -2.685_796e-2, 0.112_836_696, -0.376_126_32, 0.128_379_17];
+const ERF_FAR: [f32; 9] = [
+    -1.642_679e-6,
+    4.616_478_7e-5,
+    -5.976_772_5e-4,
+    4.763_509_6e-3,
+    -2.643_164_2e-2,
+    0.110_097_244,
+    0.631_809_53,
+    1.130_241_9,
+    -3.218_662_5e-4,
+];
+const ERF_SMALL: f32 = 0.95;
+
+/// The error function.
+#[inline(always)]
+pub(super) fn erf(x: f32) -> f32 {
+    let a = x.abs();
+    let small = fma(a, horner(&ERF_REST, a * a), a);
+    // At 4, it is 1. NaN stays NaN.
+    let far = if a > 4.0 { 4.0 } else { a };
+    let (p, k) = exp_parts_32(-horner(&ERF_FAR, far));
+    let power = two_to_the(k);
+    let far = 1.0 - fma(power, p, power);
+    (if a < ERF_SMALL { small } else { far }).copysign(x)
+}
+
+/// The polynomial with these coefficients, the highest one first.
+#[inline(always)]
+fn horner<const N: usize>(coefficients: &[f32; N], x: f32) -> f32 {
+    let (mut y, mut i) = (coefficients[0], 1);
+    while i < N {
+        y = fma(y, x, coefficients[i]);
+        i += 1;
+    }
+    y
 }
 
 /// The logarithm of a positive number.
@@ -373,6 +437,52 @@ pub(super) fn atan2(y: f32, x: f32) -> f32 {
 #[inline(always)]
 pub(super) fn atan(x: f32) -> f32 {
     atan2(x, 1.0)
+}
+
+/// The angle with this sine, NaN beyond ±1.
+#[inline(always)]
+pub(super) fn asin(x: f32) -> f32 {
+    let x = f64::from(x);
+    atan2_64(x, ((1.0 - x) * (1.0 + x)).sqrt()) as f32
+}
+
+/// The angle with this cosine, NaN beyond ±1.
+#[inline(always)]
+pub(super) fn acos(x: f32) -> f32 {
+    let x = f64::from(x);
+    atan2_64(((1.0 - x) * (1.0 + x)).sqrt(), x) as f32
+}
+
+/// Below it, odd functions with the derivative 1 are the first two terms of their series.
+const SERIES: f64 = 1e-3;
+
+/// ln (x + √(x² + 1))
+#[inline(always)]
+pub(super) fn asinh(x: f32) -> f32 {
+    let a = f64::from(x).abs();
+    let y = a + a.mul_add(a, 1.0).sqrt();
+    let far = ln_or_special(y, ln64(y));
+    let near = (a * a * a).mul_add(-1.0 / 6.0, a);
+    ((if a < SERIES { near } else { far }) as f32).copysign(x)
+}
+
+/// ln (x + √(x² - 1)), NaN below 1.
+#[inline(always)]
+pub(super) fn acosh(x: f32) -> f32 {
+    let x = f64::from(x);
+    let y = x + ((x - 1.0) * (x + 1.0)).sqrt();
+    // Also for NaN.
+    (if x >= 1.0 { ln_or_special(y, ln64(y)) } else { f64::NAN }) as f32
+}
+
+/// ½ ln ((1 + x) / (1 - x)), infinite at ±1, NaN beyond.
+#[inline(always)]
+pub(super) fn atanh(x: f32) -> f32 {
+    let a = f64::from(x).abs();
+    let y = (1.0 + a) / (1.0 - a);
+    let far = 0.5 * ln_or_special(y, ln64(y));
+    let near = (a * a * a).mul_add(1.0 / 3.0, a);
+    ((if a < SERIES { near } else { far }) as f32).copysign(x)
 }
 
 /// `xʸ` for finite `x` above zero and finite `y`.
@@ -671,6 +781,14 @@ pub(super) mod tests {
         worst("sin", sin, libm::sin, angle, 0.52);
         worst("cos", cos, libm::cos, angle, 0.52);
         worst("tan", tan, libm::tan, angle, 0.52);
+        worst("cosh", cosh, libm::cosh, |x| x.abs() < 1.0, 2.0);
+        worst("sinh", sinh, libm::sinh, |x| x.abs() < 1.0, 2.5);
+        worst("erf", erf, libm::erf, all, 1.3);
+        worst("asin", asin, libm::asin, all, 0.52);
+        worst("acos", acos, libm::acos, all, 0.52);
+        worst("asinh", asinh, libm::asinh, all, 0.52);
+        worst("acosh", acosh, libm::acosh, all, 0.52);
+        worst("atanh", atanh, libm::atanh, all, 0.52);
         worst("atan", atan, libm::atan, all, 0.52);
         worst("atan2 of 3", |x| atan2(3.0, x), |x| libm::atan2(3.0, x), |x| x.is_finite(), 0.52);
         worst(

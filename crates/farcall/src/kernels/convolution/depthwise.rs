@@ -1,5 +1,5 @@
-//! Convolutions of which every feature has a kernel of its own: sums of few products, which neighbours in memory share
-//! the steps of.
+//! Convolutions of which every feature has a kernel of its own, or that have one feature and one kernel: sums of few products,
+//! which neighbours in memory share the steps of.
 //!
 //! Neighbours are either features of one place, or windows of one row.
 
@@ -20,8 +20,12 @@ const MANY: (usize, usize) = (64, 4);
 /// The same of other sums, and of what is left.
 const SOME: usize = 16;
 
-/// Windows that are computed together.
+/// Windows that are computed together, and of a part of a row.
 const LANES: usize = 64;
+const PART: usize = 64 * LANES;
+
+/// Products of a sum at most: longer sums are added up in parts elsewhere.
+const TAPS: usize = 1024;
 
 /// Most spatial dimensions.
 const MOST: usize = 4;
@@ -37,19 +41,21 @@ pub(super) struct Depthwise {
 impl Depthwise {
     /// The convolution as one, if it is.
     pub(super) fn of(s: &Shape) -> Option<Depthwise> {
-        let is_one = s.groups > 1 && s.features[0].0 == 1 && s.kernels[0].0 == 1 && s.spatial.len() <= MOST;
+        let is_one = s.features[0].0 == 1 && s.kernels[0].0 == 1 && s.spatial.len() <= MOST;
         let [(images, image), (_, result)] = s.batch;
-        is_one.then(|| Depthwise {
+        let of = Depthwise {
             batch: (images, [image, 0, result]),
             features: (s.groups, s.group_strides),
             spatial: s.spatial.clone(),
-        })
+        };
+        let is_short = || of.taps_of_window() <= TAPS && of.spatial.iter().all(|s| s.axis.dilation == 1);
+        (is_one && (s.groups > 1 || is_short())).then_some(of)
     }
 
     /// What computes it; `None` for types that have no loops, and where no neighbours in the result have neighbouring
     /// factors.
     pub(super) fn prepare(self, [from, to]: [DType; 2]) -> Option<Prepared> {
-        let by_feature = self.features.1 == [1; 3];
+        let by_feature = self.features.0 > 1 && self.features.1 == [1; 3];
         let by_window = self.spatial.last().is_some_and(|s| s.windows.1 == 1);
         if !by_feature && !by_window {
             return None;
@@ -64,18 +70,31 @@ impl Depthwise {
         })
     }
 
-    /// Rows: windows along the last dimension for one feature of one image, or for all of its features.
+    /// Products of a sum.
+    fn taps_of_window(&self) -> usize {
+        self.spatial.iter().fold(1, |n: usize, s| n.saturating_mul(s.window.0))
+    }
+
+    /// Windows along the last dimension.
+    fn along(&self) -> usize {
+        self.spatial.last().map_or(1, |s| s.windows.0)
+    }
+
+    /// Rows: windows along the last dimension of one image, for all of its features; or parts of them, for one.
     fn rows(&self, by_feature: bool) -> usize {
         let outer = self.spatial.split_last().map_or(&[][..], |(_, outer)| outer);
         let rows = outer.iter().fold(self.batch.0, |n, s| n.saturating_mul(s.windows.0));
-        if by_feature { rows } else { rows.saturating_mul(self.features.0) }
+        if by_feature {
+            rows
+        } else {
+            rows.saturating_mul(self.features.0).saturating_mul(self.along().div_ceil(PART))
+        }
     }
 
     fn tasks<S: Stored<T>, T: Element + Ring, R: Stored<T>>(self, by_feature: bool) -> Prepared {
         let rows = self.rows(by_feature);
-        let taps = self.spatial.iter().fold(1, |n: usize, s| n.saturating_mul(s.window.0));
-        let along = self.spatial.last().map_or(1, |s| s.windows.0);
-        let row = if by_feature { along.saturating_mul(self.features.0) } else { along };
+        let (taps, along) = (self.taps_of_window(), self.along());
+        let row = if by_feature { along.saturating_mul(self.features.0) } else { along.min(PART) };
         let per_task = (TASK / row.saturating_mul(taps).max(1)).max(1);
         let tasks = if row == 0 { 0 } else { rows.div_ceil(per_task) };
         Prepared::in_tasks(tasks, move |args, task| {
@@ -108,6 +127,12 @@ impl Depthwise {
         let mut at = [0isize; MOST];
         let mut place = [0; 3];
         let count = self.spatial.len();
+        let mut begin = 0;
+        if !by_feature {
+            let parts = self.along().div_ceil(PART).max(1);
+            begin = row % parts * PART;
+            row /= parts;
+        }
         for (d, s) in self.spatial.iter().enumerate().take(count.saturating_sub(1)).rev() {
             let index = row % s.windows.0;
             row /= s.windows.0;
@@ -135,9 +160,10 @@ impl Depthwise {
                 unsafe { self.features::<S, T, R>(&at, x, y, out.add(window * last.windows.1)) };
             }
         } else {
-            for first in (0..last.windows.0).step_by(LANES) {
+            let end = last.windows.0.min(begin + PART);
+            for first in (begin..end).step_by(LANES) {
                 at[count - 1] = last.axis.start + first as isize * last.along;
-                let width = LANES.min(last.windows.0 - first);
+                let width = LANES.min(end - first);
                 // SAFETY: as above.
                 unsafe { self.windows::<S, T, R>(&at, width, x, y, out.add(first)) };
             }

@@ -1,10 +1,12 @@
 //! The innermost loops of products: a tile of the result that stays in registers while products are added to it.
 //!
 //! Those of floating-point numbers are the ones of the crates `gemm-*`, for the instructions that the processor has;
-//! integers and complex numbers have a loop of their own.
+//! integers and complex numbers have a loop of their own, and those of 32 bits one whose sums stay in registers.
 
 use std::ops::{Add, Mul};
 
+#[cfg(target_arch = "x86_64")]
+use farcall_ffi::simd::{Vectors, widest};
 use half::{bf16, f16};
 use num_complex::Complex;
 
@@ -76,6 +78,11 @@ pub(in super::super) struct Micro<T: 'static> {
 impl<T: Copy> Micro<T> {
     const fn gemm(lanes: usize, rows: usize, all: &'static [Gemm<T>], one: T) -> Micro<T> {
         Micro { columns: all.len() / rows * lanes, rows, run: Loop::Gemm { lanes, all, one } }
+    }
+
+    /// A loop of this file.
+    const fn plain(columns: usize, run: unsafe fn(&Tile<T>)) -> Micro<T> {
+        Micro { columns, rows: ROWS, run: Loop::Plain(run) }
     }
 
     /// Columns that right factors are read in.
@@ -220,16 +227,35 @@ macro_rules! plain {
         impl Element for $ty {
             const ZERO: $ty = $zero;
             fn micro() -> Micro<$ty> {
-                Micro { columns: COLUMNS, rows: ROWS, run: Loop::Plain(plain::<$ty>) }
+                Micro::plain(COLUMNS, plain::<$ty>)
             }
         }
     )*)*};
 }
 
 plain! {
-    0 => i8 i16 i32 i64 u8 u16 u32 u64;
+    0 => i8 i16 i64 u8 u16 u64;
     Complex { re: 0.0, im: 0.0 } => Complex<f32> Complex<f64>;
 }
+
+macro_rules! words {
+    ($($ty:ty)*) => {$(
+        impl Element for $ty {
+            const ZERO: $ty = 0;
+            fn micro() -> Micro<$ty> {
+                #[cfg(target_arch = "x86_64")]
+                match widest() {
+                    Vectors::Avx512 => return Micro::plain(16 * x86::VECTORS, x86::avx512::<$ty>),
+                    Vectors::Avx2 => return Micro::plain(8 * x86::VECTORS, x86::avx2::<$ty>),
+                    Vectors::Plain => {}
+                }
+                Micro::plain(COLUMNS, plain::<$ty>)
+            }
+        }
+    )*};
+}
+
+words! { i32 u32 }
 
 /// A tile of the loop of this file.
 const COLUMNS: usize = 32;
@@ -254,16 +280,90 @@ unsafe fn plain<T: Element + Ring>(t: &Tile<T>) {
                     }
                 }
             }
-            for (row, sums) in sums[..t.rows].iter().enumerate() {
-                for (column, sum) in sums[..t.columns].iter().enumerate() {
-                    // SAFETY: an element of the tile.
-                    unsafe {
-                        let to = t.to.add(row * t.stride + column);
-                        to.write(if t.add { to.read().plus(*sum) } else { *sum });
+            // SAFETY: the caller's promise.
+            unsafe { write(t, &sums) };
+        },
+    );
+}
+
+/// Puts sums into a tile.
+///
+/// # Safety
+/// As [`Micro::run`].
+#[inline(always)]
+unsafe fn write<T: Ring, const N: usize>(t: &Tile<T>, sums: &[[T; N]; ROWS]) {
+    for (row, sums) in sums[..t.rows].iter().enumerate() {
+        for (column, sum) in sums[..t.columns].iter().enumerate() {
+            // SAFETY: an element of the tile.
+            unsafe {
+                let to = t.to.add(row * t.stride + column);
+                to.write(if t.add { to.read().plus(*sum) } else { *sum });
+            }
+        }
+    }
+}
+
+/// Loops for integers of 32 bits, signed or not.
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::{
+        _mm256_add_epi32, _mm256_loadu_si256, _mm256_mullo_epi32, _mm256_set1_epi32, _mm256_setzero_si256,
+        _mm512_add_epi32, _mm512_loadu_si512, _mm512_mullo_epi32, _mm512_set1_epi32, _mm512_setzero_si512,
+    };
+
+    use super::{ROWS, Ring, Tile, write};
+
+    /// Vectors of a row of a tile.
+    pub(super) const VECTORS: usize = 2;
+
+    macro_rules! words {
+        ($name:ident, $feature:literal, $lanes:literal, $zero:ident, $load:ident, $one:ident, $add:ident, $mul:ident) => {
+            /// # Safety
+            /// As [`Micro::run`](super::Micro::run), of tiles of [`VECTORS`]; elements are integers of 32 bits, and the
+            /// processor has the instructions.
+            #[target_feature(enable = $feature)]
+            pub(super) unsafe fn $name<T: Ring>(t: &Tile<T>) {
+                const { assert!(size_of::<T>() == 4) };
+                let mut sums = [[$zero(); VECTORS]; ROWS];
+                let ((x, x_row, x_depth), (y, y_depth)) = (t.lhs, t.rhs);
+                let (x, y) = (x.cast::<i32>(), y.cast::<i32>());
+                for k in 0..t.depth {
+                    let y = y.wrapping_add(k * y_depth);
+                    // SAFETY: the columns of a whole tile.
+                    let right = unsafe { [$load(y.cast()), $load(y.add($lanes).cast())] };
+                    for (row, sums) in sums.iter_mut().enumerate() {
+                        // SAFETY: an element on the left; the last row stands for those that the tile does not have.
+                        let left = unsafe { x.add(row.min(t.rows - 1) * x_row + k * x_depth).read() };
+                        for (sum, right) in sums.iter_mut().zip(right) {
+                            *sum = $add(*sum, $mul($one(left), right));
+                        }
                     }
                 }
+                // SAFETY: vectors are arrays of their lanes, integers of 32 bits; the caller's promise.
+                unsafe { write(t, &*(&raw const sums).cast::<[[T; VECTORS * $lanes]; ROWS]>()) };
             }
-        },
+        };
+    }
+
+    words!(
+        avx2,
+        "avx2",
+        8,
+        _mm256_setzero_si256,
+        _mm256_loadu_si256,
+        _mm256_set1_epi32,
+        _mm256_add_epi32,
+        _mm256_mullo_epi32
+    );
+    words!(
+        avx512,
+        "avx512f",
+        16,
+        _mm512_setzero_si512,
+        _mm512_loadu_si512,
+        _mm512_set1_epi32,
+        _mm512_add_epi32,
+        _mm512_mullo_epi32
     );
 }
 
