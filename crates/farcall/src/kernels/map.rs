@@ -6,7 +6,7 @@
 use std::mem::MaybeUninit;
 use std::sync::atomic::{Ordering, compiler_fence};
 
-use super::simd::vectorized;
+use super::simd::vectorized_or;
 
 /// An operation on `n` elements: of up to three inputs, which are aligned, and either do not overlap the output or lie
 /// exactly in its place, with elements of the same size. Whoever calls it promises that the memory is there, for the
@@ -15,10 +15,6 @@ pub(super) type Work = Box<dyn Fn(&[Operand; 3], *mut u8, usize) + Send + Sync>;
 
 /// Elements in a block.
 pub(super) const BLOCK: usize = 32;
-
-/// Elements of what remains behind the last block that are computed together, and how many more than one by one.
-const PART: usize = 8;
-const FEW: usize = 3;
 
 /// Where the elements of an input are.
 #[derive(Clone, Copy)]
@@ -66,8 +62,23 @@ macro_rules! loops {
             near: impl Fn($($X),+) -> bool + Send + Sync + 'static,
             far: impl Fn($($X),+) -> R + Send + Sync + 'static,
         ) -> Work {
+            // One element after the other.
+            macro_rules! single {
+                ($block:expr, $at:expr, $from:expr, $out:expr) => {{
+                    let (block, at) = ($block, $at);
+                    $(let $x = $from[$i].at.cast::<$X>().add(block * $from[$i].step + at).read();)+
+                    let y = if near($($x),+) { f($($x),+) } else { far($($x),+) };
+                    $out.add(block * BLOCK + at).write(y);
+                }};
+            }
             Box::new(move |from: &[Operand; 3], out, n| {
-                vectorized(
+                vectorized_or(
+                    || {
+                        for i in 0..n {
+                            // SAFETY: one of the `n` elements.
+                            unsafe { single!(i / BLOCK, i % BLOCK, from, out.cast::<R>()) };
+                        }
+                    },
                     #[inline(always)]
                     || {
                         // Copied, so that the loops keep them in registers.
@@ -86,33 +97,33 @@ macro_rules! loops {
                             }
                         }
                         let (mut at, rest) = (0, n % BLOCK);
-                        while rest - at >= FEW {
-                            let count = (rest - at).min(PART);
-                            // SAFETY: the block after them has as many elements, of which these are read before they are
-                            // written.
-                            unsafe {
-                                $(let $x = read_part($x.at.cast::<$X>().add(blocks * $x.step + at), count);)+
-                                let mut all = MaybeUninit::<[R; PART]>::uninit();
-                                write_near::<R, PART>(
-                                    all.as_mut_ptr().cast(),
-                                    #[inline(always)] |i| f($($x[i]),+),
-                                    #[inline(always)] |i| near($($x[i]),+),
-                                    |i| far($($x[i]),+),
-                                );
-                                copy_part(all.as_ptr().cast(), out.add(blocks * BLOCK + at), count);
-                            }
-                            at += count;
+                        macro_rules! part {
+                            ($N:literal) => {
+                                // SAFETY: the block after them has as many elements; a part is read whole before it is written.
+                                unsafe {
+                                    $(let $x = $x.at.cast::<$X>().add(blocks * $x.step + at).cast::<[$X; $N]>().read();)+
+                                    write_near::<R, $N>(
+                                        out.add(blocks * BLOCK + at),
+                                        #[inline(always)] |i| f($($x[i]),+),
+                                        #[inline(always)] |i| near($($x[i]),+),
+                                        |i| far($($x[i]),+),
+                                    );
+                                }
+                                at += $N;
+                            };
                         }
-                        while at < rest {
+                        while rest - at >= 8 {
+                            part!(8);
+                        }
+                        if rest & 4 != 0 {
+                            part!(4);
+                        }
+                        if rest & 2 != 0 {
+                            part!(2);
+                        }
+                        if at < rest {
                             // SAFETY: the block after them has as many elements.
-                            unsafe {
-                                $(let $x = $x.at.cast::<$X>().add(blocks * $x.step + at).read();)+
-                                let y = if near($($x),+) { f($($x),+) } else { far($($x),+) };
-                                out.add(blocks * BLOCK + at).write(y);
-                            }
-                            at += 1;
-                            // One element after the other.
-                            compiler_fence(Ordering::SeqCst);
+                            unsafe { single!(blocks, at, from, out) };
                         }
                     },
                 );
@@ -201,39 +212,6 @@ unsafe fn write_near<R: Copy, const N: usize>(
     }
 }
 
-/// Some of the elements that a part has, and the first one in place of the others.
-///
-/// # Safety
-/// `count` elements can be read, one at least.
-#[inline(always)]
-unsafe fn read_part<T: Copy>(from: *const T, count: usize) -> [T; PART] {
-    // SAFETY: the caller's promise.
-    let mut part = [unsafe { from.read() }; PART];
-    // SAFETY: the caller's promise; the part is apart.
-    unsafe { copy_part(from, part.as_mut_ptr(), count) };
-    part
-}
-
-/// Copies up to [`PART`] elements, without a call.
-///
-/// # Safety
-/// They can be read and written, and are apart.
-#[inline(always)]
-unsafe fn copy_part<T: Copy>(from: *const T, to: *mut T, count: usize) {
-    let mut at = 0;
-    macro_rules! some {
-        ($($N:literal)*) => {$(
-            if count & $N != 0 {
-                // SAFETY: the caller's promise.
-                unsafe { to.add(at).cast::<[T; $N]>().write(from.add(at).cast::<[T; $N]>().read()) };
-                at += $N;
-            }
-        )*};
-    }
-    some!(8 4 2 1);
-    debug_assert_eq!(at, count);
-}
-
 /// Computes so many elements before any of them is written.
 ///
 /// # Safety
@@ -255,11 +233,24 @@ unsafe fn write_part<R: Copy, const N: usize>(out: *mut R, f: impl Fn(usize) -> 
 
 #[cfg(test)]
 mod tests {
+    use farcall_ffi::simd::{Vectors, pretend, widest};
+
     use super::*;
 
     /// Blocks, parts and single elements, of near ones, far ones, and both; the output apart, and in the place of the input.
     #[test]
     fn every_element_is_near_or_far_and_nothing_else_is_written() {
+        let before = widest();
+        for vectors in [before, Vectors::Plain] {
+            // SAFETY: no wider ones than the processor has.
+            unsafe { pretend(vectors) };
+            every_length();
+        }
+        // SAFETY: as above.
+        unsafe { pretend(before) };
+    }
+
+    fn every_length() {
         let work = map2_near::<u32, u32>(|a, b| a + b, |a, _| a % 7 != 3, |a, b| 1000 * a + b);
         let wanted = |a: u32, b: u32| if a % 7 != 3 { a + b } else { 1000 * a + b };
         for n in 0..3 * BLOCK {

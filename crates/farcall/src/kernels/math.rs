@@ -1,10 +1,11 @@
 //! Elementary functions of `f32` that the compiler can turn into vector instructions.
 //!
-//! Exponentials, logarithms and the error function are computed in `f32` with fused multiply-add, within two units in the last place,
-//! subnormal results included. Angles, functions of angles, inverse functions, and powers are computed in `f64` and rounded once at the end, so that
-//! approximations of a relative error of 10⁻⁹ give results within 0.51 units. None of them has branches, and the bits are
-//! the same with all instructions: multiply-add is fused wherever it is written, and nowhere else. Where subnormal
-//! numbers are flushed, exponentials and what is made of them flush them, too; other functions read bits.
+//! Exponentials, logarithms and the error function are computed in `f32` with fused multiply-add, within two units in the
+//! last place, subnormal results included. Angles, functions of angles, inverse functions, and powers are computed in `f64`
+//! and rounded once at the end, so that approximations of a relative error of 10⁻⁹ give results within 0.51 units. None of
+//! them has branches, and the bits are the same with all instructions: multiply-add is fused wherever it is written, and
+//! nowhere else. Where subnormal numbers are flushed, exponentials and what is made of them flush them, too; other functions
+//! read bits.
 
 /// Rounds to an integer when it is added, and has that integer in its low bits.
 const ROUND: f64 = 6_755_399_441_055_744.0;

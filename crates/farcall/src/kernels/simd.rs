@@ -19,3 +19,25 @@ pub(super) fn vectorized<R>(f: impl FnOnce() -> R) -> R {
         Vectors::Plain => f(),
     }
 }
+
+/// The same, where a processor of this architecture without such vectors is so rare that another function does for it, which
+/// takes less code.
+#[inline(always)]
+#[cfg_attr(
+    not(target_arch = "x86_64"),
+    expect(unused_variables, reason = "all of its processors have vectors")
+)]
+pub(super) fn vectorized_or<R>(plain: impl FnOnce() -> R, f: impl FnOnce() -> R) -> R {
+    match widest() {
+        // SAFETY: the processor has these instructions.
+        #[cfg(target_arch = "x86_64")]
+        Vectors::Avx512 => unsafe { avx512(f) },
+        // SAFETY: the processor has these instructions.
+        #[cfg(target_arch = "x86_64")]
+        Vectors::Avx2 => unsafe { avx2(f) },
+        #[cfg(target_arch = "x86_64")]
+        Vectors::Plain => plain(),
+        #[cfg(not(target_arch = "x86_64"))]
+        Vectors::Plain => f(),
+    }
+}
