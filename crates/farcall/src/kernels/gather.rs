@@ -203,7 +203,9 @@ impl Slices {
         let reader = Reader::clamping(indices.dtype)?;
         let starts = Starts::new(batch, entries, distance);
         let step = isize::try_from(starts.step()).unwrap_or(isize::MAX);
-        let outside = axes.iter().take_while(|a| step != 0 && (a.size == 1 || a.dst > step)).count();
+        // An empty dimension stays in the piece, which is empty then.
+        let is_row = |a: &&Axis| step != 0 && (a.size == 1 || (a.size > 0 && a.dst > step));
+        let outside = axes.iter().take_while(is_row).count();
         let piece = Piece::new(&axes.split_off(outside), [x, y])?;
         Some(Slices { rows: normal(axes), piece, size: x.dtype.size(), starts, reader })
     }
@@ -239,5 +241,29 @@ fn each_row(axes: &[Axis], first: [isize; 2], f: &mut impl FnMut([isize; 2])) {
     let [axis, rest @ ..] = axes else { return f(first) };
     for i in 0..axis.size as isize {
         each_row(rest, [first[0] + i * axis.src, first[1] + i * axis.dst], f);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farcall_ir::DType;
+
+    use super::*;
+
+    #[test]
+    fn an_empty_slice_has_a_kernel() {
+        let op = Op::Gather(Box::new(Gather {
+            offset_dims: vec![0, 2, 3],
+            collapsed_slice_dims: vec![1],
+            start_index_map: vec![1],
+            index_vector_dim: 1,
+            slice_sizes: vec![0, 1, 3, 2],
+            ..Gather::default()
+        }));
+        let x = TensorType::new(DType::F32, [5, 7, 4, 6]);
+        let (indices, y) = (TensorType::new(DType::S32, [4]), TensorType::new(DType::F32, [0, 4, 3, 2]));
+        let (inputs, outputs) = ([&x, &indices], [&y]);
+        let request = Request { op: &op, bodies: &[], inputs: &inputs, outputs: &outputs, iotas: &[] };
+        assert!(prepare(&request).is_some());
     }
 }
