@@ -114,18 +114,6 @@ pub fn widest() -> Vectors {
     Vectors::Plain
 }
 
-/// Lets [`widest`] say something else, for tests.
-///
-/// # Safety
-/// The processor has these.
-#[doc(hidden)]
-pub unsafe fn pretend(vectors: Vectors) {
-    #[cfg(target_arch = "x86_64")]
-    WIDEST.store(vectors as u8, Ordering::Relaxed);
-    #[cfg(not(target_arch = "x86_64"))]
-    let Vectors::Plain = vectors;
-}
-
 /// What was detected; 0 before.
 #[cfg(target_arch = "x86_64")]
 static WIDEST: AtomicU8 = AtomicU8::new(0);

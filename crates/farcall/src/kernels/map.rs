@@ -84,42 +84,35 @@ macro_rules! loops {
                         // Copied, so that the loops keep them in registers.
                         $(let $x = from[$i];)+
                         let (out, blocks) = (out.cast::<R>(), n / BLOCK);
-                        for k in 0..blocks {
-                            // SAFETY: block `k` lies inside of the `n` elements; it is read whole before it is written.
-                            unsafe {
-                                $(let $x = $x.at.cast::<$X>().add(k * $x.step).cast::<[$X; BLOCK]>().read();)+
-                                write_near::<R, BLOCK>(
-                                    out.add(k * BLOCK),
-                                    #[inline(always)] |i| f($($x[i]),+),
-                                    #[inline(always)] |i| near($($x[i]),+),
-                                    |i| far($($x[i]),+),
-                                );
-                            }
-                        }
-                        let (mut at, rest) = (0, n % BLOCK);
                         macro_rules! part {
-                            ($N:literal) => {
-                                // SAFETY: the block after them has as many elements; a part is read whole before it is written.
+                            ($N:expr, $block:expr, $at:expr) => {
+                                // SAFETY: so many of the `n` elements are there; they are read whole before they are written.
                                 unsafe {
-                                    $(let $x = $x.at.cast::<$X>().add(blocks * $x.step + at).cast::<[$X; $N]>().read();)+
-                                    write_near::<R, $N>(
-                                        out.add(blocks * BLOCK + at),
+                                    $(let $x = $x.at.cast::<$X>().add($block * $x.step + $at).cast::<[$X; $N]>().read();)+
+                                    write_near::<R, { $N }>(
+                                        out.add($block * BLOCK + $at),
                                         #[inline(always)] |i| f($($x[i]),+),
                                         #[inline(always)] |i| near($($x[i]),+),
                                         |i| far($($x[i]),+),
                                     );
                                 }
-                                at += $N;
                             };
                         }
+                        for k in 0..blocks {
+                            part!(BLOCK, k, 0);
+                        }
+                        let (mut at, rest) = (0, n % BLOCK);
                         while rest - at >= 8 {
-                            part!(8);
+                            part!(8, blocks, at);
+                            at += 8;
                         }
                         if rest & 4 != 0 {
-                            part!(4);
+                            part!(4, blocks, at);
+                            at += 4;
                         }
                         if rest & 2 != 0 {
-                            part!(2);
+                            part!(2, blocks, at);
+                            at += 2;
                         }
                         if at < rest {
                             // SAFETY: the block after them has as many elements.
@@ -233,21 +226,16 @@ unsafe fn write_part<R: Copy, const N: usize>(out: *mut R, f: impl Fn(usize) -> 
 
 #[cfg(test)]
 mod tests {
-    use farcall_ffi::simd::{Vectors, pretend, widest};
-
+    use super::super::simd::PLAIN;
     use super::*;
 
     /// Blocks, parts and single elements, of near ones, far ones, and both; the output apart, and in the place of the input.
     #[test]
     fn every_element_is_near_or_far_and_nothing_else_is_written() {
-        let before = widest();
-        for vectors in [before, Vectors::Plain] {
-            // SAFETY: no wider ones than the processor has.
-            unsafe { pretend(vectors) };
+        for plain in [false, true] {
+            PLAIN.set(plain);
             every_length();
         }
-        // SAFETY: as above.
-        unsafe { pretend(before) };
     }
 
     fn every_length() {

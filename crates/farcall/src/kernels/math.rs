@@ -248,6 +248,20 @@ fn horner<const N: usize>(coefficients: &[f32; N], x: f32) -> f32 {
     y
 }
 
+/// An approximation of (ln(1 + f) - f + f²/2) / f³, the highest power first.
+const LN_REST: [f32; 10] = [
+    -0.059_767_798,
+    0.106_320_046,
+    -0.108_196_09,
+    0.110_362_105,
+    -0.124_243_93,
+    0.142_851_17,
+    -0.166_694_06,
+    0.200_000_91,
+    -0.249_999_67,
+    0.333_333_3,
+];
+
 /// The logarithm of a positive number.
 #[inline(always)]
 fn ln_32(x: f32) -> f32 {
@@ -259,19 +273,8 @@ fn ln_32(x: f32) -> f32 {
     let shifted = x.to_bits().wrapping_sub(SQRT_HALF);
     let f = f32::from_bits((shifted & 0x007f_ffff).wrapping_add(SQRT_HALF)) - 1.0;
     let k = ((shifted as i32) >> 23).wrapping_sub(less) as f32;
-    // An approximation of (ln(1 + f) - f + f²/2) / f³.
-    let mut p = -0.059_767_798;
-    p = fma(p, f, 0.106_320_046);
-    p = fma(p, f, -0.108_196_09);
-    p = fma(p, f, 0.110_362_105);
-    p = fma(p, f, -0.124_243_93);
-    p = fma(p, f, 0.142_851_17);
-    p = fma(p, f, -0.166_694_06);
-    p = fma(p, f, 0.200_000_91);
-    p = fma(p, f, -0.249_999_67);
-    p = fma(p, f, 0.333_333_3);
     let z = f * f;
-    let rest = fma(z, -0.5, fma(z * f, p, k * LN_2_REST));
+    let rest = fma(z, -0.5, fma(z * f, horner(&LN_REST, f), k * LN_2_REST));
     fma(k, LN_2_32, rest + f)
 }
 

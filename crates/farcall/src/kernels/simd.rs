@@ -24,10 +24,14 @@ pub(super) fn vectorized<R>(f: impl FnOnce() -> R) -> R {
 /// takes less code.
 #[inline(always)]
 #[cfg_attr(
-    not(target_arch = "x86_64"),
+    not(any(target_arch = "x86_64", test)),
     expect(unused_variables, reason = "all of its processors have vectors")
 )]
 pub(super) fn vectorized_or<R>(plain: impl FnOnce() -> R, f: impl FnOnce() -> R) -> R {
+    #[cfg(test)]
+    if PLAIN.get() {
+        return plain();
+    }
     match widest() {
         // SAFETY: the processor has these instructions.
         #[cfg(target_arch = "x86_64")]
@@ -40,4 +44,10 @@ pub(super) fn vectorized_or<R>(plain: impl FnOnce() -> R, f: impl FnOnce() -> R)
         #[cfg(not(target_arch = "x86_64"))]
         Vectors::Plain => f(),
     }
+}
+
+#[cfg(test)]
+thread_local! {
+    /// On this thread, [`vectorized_or`] does what it does where there are no vectors.
+    pub(super) static PLAIN: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
