@@ -28,6 +28,29 @@ def example(name: str) -> pathlib.Path:
     return pathlib.Path(folder) / f"lib{name}.so"
 
 
+def built(folder: pathlib.Path, name: str, source: str) -> pathlib.Path:
+    """The library of a crate that is made of this source."""
+    examples = os.environ.get("FARCALL_EXAMPLES")
+    if examples is None:
+        pytest.skip("FARCALL_EXAMPLES names no folder of built programs")
+    root = pathlib.Path(__file__).resolve().parents[2]
+    if shutil.which("cargo") is None or not (root / "Cargo.lock").exists():
+        pytest.skip("there is no cargo, or no checkout")
+    # A folder that stays, so that what libraries need is built once.
+    target = pathlib.Path(examples).parent / "tmp" / "new-python"
+    (folder / "src").mkdir(parents=True, exist_ok=True)
+    (folder / "Cargo.toml").write_text(
+        f'[package]\nname = "{name}"\nversion = "0.1.0"\nedition = "2024"\n\n'
+        f'[lib]\ncrate-type = ["cdylib"]\n\n[workspace]\n\n'
+        f'[dependencies]\nfarcall-ffi = {{ path = "{root / "crates" / "farcall-ffi"}" }}\n'
+    )
+    shutil.copy(root / "Cargo.lock", folder)
+    (folder / "src" / "lib.rs").write_text(source)
+    environment = os.environ | {"CARGO_TARGET_DIR": str(target), "CARGO_NET_OFFLINE": "true"}
+    subprocess.run(["cargo", "build", "--quiet"], cwd=folder, env=environment, check=True)
+    return target / "debug" / f"lib{name}.so"
+
+
 @pytest.fixture(scope="session")
 def norm() -> farcall.Library:
     """The ops of examples/rms-norm."""

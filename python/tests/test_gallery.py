@@ -265,6 +265,11 @@ def matrices(random):
     return [random.array(*random.batch(), random.size(), random.size())]
 
 
+def squares(random):
+    n = random.size()
+    return [random.array(*random.batch(), n, n)]
+
+
 CASES = {
     "scaled_rms_norm": Case(norm_operands, scaled_rms_norm, lambda random, _: random.choice({}, {"eps": 0.125})),
     "normalize": Case(rows, lambda x: x / jnp.linalg.norm(x, axis=-1, keepdims=True)),
@@ -283,6 +288,9 @@ CASES = {
     "softmax": Case(softmax_operands, softmax),
     "log_sum_exp": Case(rows, lambda x: jax.nn.logsumexp(x, -1), vjp=False, jvp=True),
     "softplus": Case(lambda random: [random.array(*random.batch())], jax.nn.softplus, jvp=True, second=ANY_ORDER),
+    "square_block": Case(
+        squares, lambda x, k: (x @ x)[..., :k, :k], lambda random, xs: {"k": 1 + random.size(0) % xs[0].shape[-1]}
+    ),
     "segment_sum": Case(segments, segment_sum, lambda random, _: {"segments": random.size(0)}, jvp=True, second=ANY_ORDER),
     "segment_take": Case(segments, segment_take, lambda _, xs: {"segments": xs[0].shape[-2]}, jvp=True, second=ANY_ORDER),
     "pad": Case(
@@ -367,7 +375,7 @@ def random_like(random, value):
 def test_every_op_is_here(gallery):
     derivatives = {name for name in dir(gallery) if name.endswith(("_fwd", "_bwd", "_jvp"))}
     assert set(dir(gallery)) - derivatives == {*CASES, "transpose", "tick"}
-    assert "softplus, segment_sum, segment_take, pad, pad_bwd, recurrence" in repr(gallery)
+    assert "softplus, square_block, segment_sum, segment_take, pad, pad_bwd, recurrence" in repr(gallery)
 
 
 @every_case

@@ -3,16 +3,14 @@
 import os
 import pathlib
 import shutil
-import subprocess
 
 import numpy as np
 import pytest
 
 import farcall
+from conftest import built
 
 jax = pytest.importorskip("jax")
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 KERNEL = """
 use farcall_ffi::prelude::*;
@@ -72,26 +70,11 @@ class Crate:
 
     def __init__(self, folder: pathlib.Path, name: str) -> None:
         self.folder, self.name = folder, name
-        built = os.environ.get("FARCALL_EXAMPLES")
-        if built is None:
-            pytest.skip("FARCALL_EXAMPLES names no folder of built programs")
-        # A folder that stays, so that what the library needs is built once.
-        self.target = pathlib.Path(built).parent / "tmp" / "new-python"
-        (folder / "src").mkdir(parents=True)
-        (folder / "Cargo.toml").write_text(
-            f'[package]\nname = "{name}"\nversion = "0.1.0"\nedition = "2024"\n\n'
-            f'[lib]\ncrate-type = ["cdylib"]\n\n[workspace]\n\n'
-            f'[dependencies]\nfarcall-ffi = {{ path = "{ROOT / "crates" / "farcall-ffi"}" }}\n'
-        )
-        shutil.copy(ROOT / "Cargo.lock", folder)
 
     def build(self, step: int, other: bool = False, padding: int = 0) -> pathlib.Path:
         text = KERNEL.replace("OTHERS", ", other" if other else "").replace("OTHER", OTHER if other else "")
         text = text.replace("NAME", self.name).replace("STEP", f"{step}f32").replace("PADDING", "x" * padding)
-        (self.folder / "src" / "lib.rs").write_text(text)
-        environment = os.environ | {"CARGO_TARGET_DIR": str(self.target), "CARGO_NET_OFFLINE": "true"}
-        subprocess.run(["cargo", "build", "--quiet"], cwd=self.folder, env=environment, check=True)
-        return self.target / "debug" / f"lib{self.name}.so"
+        return built(self.folder, self.name, text)
 
 
 def renamed(new: pathlib.Path, path: pathlib.Path) -> None:

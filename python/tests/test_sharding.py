@@ -1,5 +1,5 @@
-"""Programs that XLA splits among devices: every op of examples/gallery, along every dimension that its signature lets be
-split, on a mesh of 4×2 devices of either kind of axes.
+"""Programs that XLA splits among devices: every op of examples/gallery and ops of the forms of signatures that it lacks,
+along every dimension that the signature lets be split, on a mesh of 4×2 devices of either kind of axes.
 
 Ops and operands follow from the signatures. What is checked: the results are those of one device, nothing is gathered, and
 there are no more all-reduces than the signatures imply.
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import example
+from conftest import built, example
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
@@ -22,7 +22,119 @@ from farcall._sharding import Factors  # noqa: E402
 from jax.sharding import NamedSharding, PartitionSpec as P  # noqa: E402
 
 GALLERY = farcall.load(example("gallery_ops"))
-OPS = {op.__name__: op for op in GALLERY if "side_effect" not in op.signature}
+#: Decompositions have square matrices, and are not in all types.
+LINALG = [op for op in farcall.load(example("farcall_linalg")) if not op.__name__.endswith(("16", "32"))]
+OPS = {op.__name__: op for op in [*GALLERY, *LINALG] if "side_effect" not in op.signature}
+
+#: Ops of the forms that those lack: reducers, layouts, dimensions that stand twice, conditional results, no dimensions.
+FORMS = """
+use farcall_ffi::prelude::*;
+
+#[handler(name = "largest")]
+#[signature((x: f64[*, m, n]) -> (y: f64[*, m]) where m: map; n: max)]
+fn largest(x: &Buffer<f64>, y: &mut Buffer<f64>) { folded(x, y, f64::max) }
+
+#[handler(name = "smallest")]
+#[signature((x: f64[*, m, n]) -> (y: f64[*, m]) where m: map; n: min)]
+fn smallest(x: &Buffer<f64>, y: &mut Buffer<f64>) { folded(x, y, f64::min) }
+
+#[handler(name = "product")]
+#[signature((x: f64[*, m, n]) -> (y: f64[*, m]) where m: map; n: prod)]
+fn product(x: &Buffer<f64>, y: &mut Buffer<f64>) { folded(x, y, |a, b| a * b) }
+
+#[handler(name = "every")]
+#[signature((x: s32[m, n]) -> (y: s32[m]) where m: map; n: and)]
+fn every(x: &Buffer<i32>, y: &mut Buffer<i32>) { folded(x, y, |a, b| a & b) }
+
+#[handler(name = "some")]
+#[signature((x: s32[m, n]) -> (y: s32[m]) where m: map; n: or)]
+fn some(x: &Buffer<i32>, y: &mut Buffer<i32>) { folded(x, y, |a, b| a | b) }
+
+fn folded<T: Copy + farcall_ffi::Element>(x: &Buffer<T>, y: &mut Buffer<T>, f: impl Fn(T, T) -> T) {
+    for (x, y) in x.rows().zip(y.iter_mut()) {
+        *y = x[1..].iter().fold(x[0], |a, b| f(a, *b));
+    }
+}
+
+#[handler(name = "columns")]
+#[signature((x: f64[*, m, n] column_major) -> (y: f64[*, m, n] column_major) where m: map)]
+fn columns(x: &Buffer<f64>, y: &mut Buffer<f64>) { twice(x, y) }
+
+#[handler(name = "ordered")]
+#[signature((x: f64[*, a, b, c] layout(2, 0, 1)) -> (y: f64[*, a, b, c] layout(2, 0, 1)) where a, c: map)]
+fn ordered(x: &Buffer<f64>, y: &mut Buffer<f64>) { twice(x, y) }
+
+#[handler(name = "conditional")]
+#[signature((x: f64[*, n, n], bias: f64[*, n, n]?) -> (y: f64[*, n, n], z: f64[*, n, n] if bias))]
+fn conditional(x: &Buffer<f64>, bias: Option<&Buffer<f64>>, y: &mut Buffer<f64>, z: Option<&mut Buffer<f64>>) {
+    twice(x, y);
+    if let (Some(bias), Some(z)) = (bias, z) {
+        twice(bias, z);
+    }
+}
+
+#[handler(name = "repeated")]
+#[signature((x: f64[*, n, n], y: f64[n, n], t: f64[2*n, 2*n], fixed: f64[*, 2, 2], k: i64)
+    -> (z: f64[*, n, n], u: f64[*, k, k, k+n, k+n], w: f64[*, 2, 2]))]
+fn repeated(
+    x: &Buffer<f64>, y: &Buffer<f64>, t: &Buffer<f64>, fixed: &Buffer<f64>, k: i64,
+    z: &mut Buffer<f64>, u: &mut Buffer<f64>, w: &mut Buffer<f64>,
+) {
+    twice(x, z);
+    u.fill(y[1] + t[1] + k as f64);
+    twice(fixed, w);
+}
+
+#[handler(name = "lists")]
+#[signature((xs: f64[*, n..., n...]...) -> (ys: f64[*, n..., n...]..., s: f64[*, sum(n), sum(n)]))]
+fn lists(xs: &RestOperands<Buffer<f64>>, ys: &mut RestResults<Buffer<f64>>, s: &mut Buffer<f64>) {
+    s.fill(xs.len() as f64);
+    xs.iter().zip(ys.iter_mut()).for_each(|(x, y)| twice(x, y));
+}
+
+#[handler(name = "whole_batch")]
+#[signature((x: f64[*, n, n]) -> (y: f64[*, n, n]) where *: whole)]
+fn whole_batch(x: &Buffer<f64>, y: &mut Buffer<f64>) { twice(x, y) }
+
+#[handler(name = "in_place")]
+#[signature((x: f64[*, n, n], v: f64[..]) -> (y: f64[*, n, n] aliases x, w: f64[..] aliases v) where *: whole)]
+fn in_place(x: &mut InOut<Buffer<f64>>, v: &mut InOut<Buffer<f64>>) {
+    x.iter_mut().chain(v.iter_mut()).for_each(|x| *x *= 2.0);
+}
+
+/// Twice the square of a matrix, element by element, with a residual of its size.
+#[handler(name = "squares")]
+#[signature((x: f64[*, n, n]) -> (y: f64[*, n, n]))]
+#[vjp(residuals(r: f64[*, n, n]), backward = squares_bwd)]
+#[jvp(tangent = squares_jvp)]
+fn squares(x: &Buffer<f64>, y: &mut Buffer<f64>, r: &mut Buffer<f64>) {
+    twice(x, r);
+    x.iter().zip(y.iter_mut()).for_each(|(x, y)| *y = 2.0 * x * x);
+}
+
+#[handler(name = "squares_bwd")]
+#[signature((r: f64[*, n, n], dy: f64[*, n, n]) -> (dx: f64[*, n, n]))]
+fn squares_bwd(r: &Buffer<f64>, dy: &Buffer<f64>, dx: &mut Buffer<f64>) {
+    r.iter().zip(dy.iter()).zip(dx.iter_mut()).for_each(|((r, dy), dx)| *dx = 2.0 * r * dy);
+}
+
+#[handler(name = "squares_jvp")]
+#[signature((x: f64[*, n, n], dx: f64[*, n, n]) -> (dy: f64[*, n, n]))]
+fn squares_jvp(x: &Buffer<f64>, dx: &Buffer<f64>, dy: &mut Buffer<f64>) {
+    x.iter().zip(dx.iter()).zip(dy.iter_mut()).for_each(|((x, dx), dy)| *dy = 4.0 * x * dx);
+}
+
+fn twice(x: &Buffer<f64>, y: &mut Buffer<f64>) {
+    x.iter().zip(y.iter_mut()).for_each(|(x, y)| *y = 2.0 * x);
+}
+
+farcall_ffi::library!("forms", [
+    largest, smallest, product, every, some, columns, ordered, conditional, repeated, lists, whole_batch, in_place, squares, squares_bwd,
+    squares_jvp
+]);
+"""
+#: Their names, so that tests have them before the library is built.
+FORM_NAMES = re.findall(r'#\[handler\(name = "(\w+)"', FORMS)
 
 #: Attributes that signatures do not tell: those of ops whose results have any dimensions.
 ATTRIBUTES = {"transpose": {"perm": [1, 0]}, "transpose_bwd": {"perm": [1, 0]}}
@@ -32,8 +144,13 @@ MESH = {"x": 4, "y": 2}
 #: The sizes of a dimension with dots, one for each variadic operand.
 EACH = (2, 3)
 
-every_op = pytest.mark.parametrize("name", OPS)
+every_op = pytest.mark.parametrize("name", [*OPS, *FORM_NAMES])
 both_kinds = pytest.mark.parametrize("kind", ["Auto", "Explicit"])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forms(tmp_path_factory):
+    OPS.update({op.__name__: op for op in farcall.load(built(tmp_path_factory.mktemp("forms"), "forms", FORMS))})
 
 
 @pytest.fixture(autouse=True)
@@ -210,7 +327,7 @@ def derivative(case: Case, reverse: bool) -> tuple[Any, list[Any], list[int]] | 
     return function, others, moved
 
 
-@pytest.mark.parametrize("name", [name for name, op in OPS.items() if op.derivatives])
+@pytest.mark.parametrize("name", [*(name for name, op in OPS.items() if op.derivatives), "squares"])
 @both_kinds
 def test_derivatives(name, kind):
     """Reverse and forward derivatives, where operands, cotangents and tangents are split as in the call. (An op that is
@@ -228,14 +345,14 @@ def test_derivatives(name, kind):
 
 
 def mapped(case: Case, split: dict[int, Any]) -> Any:
-    """The op in `shard_map`: each device calls it on its parts, and adds up what the parts are of."""
+    """The op in `shard_map`: each device calls it on its parts, and combines what the parts are of."""
     [(factor, axis)] = split.items()
     of_results = case.specs(split, case.factors.results)
 
     def part(*operands: Any) -> Any:
         results = jax.tree.leaves(case.op(*operands))
-        is_sum = case.factors.factors[factor][1] == "sum"
-        return [jax.lax.psum(y, axis) if is_sum and factor not in own else y for y, own in zip(results, case.factors.results)]
+        combine = {"sum": jax.lax.psum, "max": jax.lax.pmax, "min": jax.lax.pmin}.get(case.factors.factors[factor][1])
+        return [combine(y, axis) if combine and factor not in own else y for y, own in zip(results, case.factors.results)]
 
     specs = tuple(case.specs(split, case.factors.operands))
     return jax.shard_map(part, mesh=mesh("Auto"), in_specs=specs, out_specs=of_results)

@@ -142,6 +142,14 @@ fn factors_and_shardy_rules() {
         "... m n -> ... m d_0, ... d_0 n", need_replication_factors=("m", "n", "d_0")"#]],
     );
     partition(
+        "(x: f32[*, n, n]) -> (w: f32[*, n], v: f32[*, n, n])",
+        1,
+        0,
+        expect![[r#"
+        ... n n_1 -> ... n, ... n n_1; split ..., whole n n_1
+        "... n n_1 -> ... n, ... n n_1", need_replication_factors=("n", "n_1")"#]],
+    );
+    partition(
         TOP_K,
         1,
         1,

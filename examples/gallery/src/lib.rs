@@ -8,6 +8,7 @@
 //! | `gemm` | mapped and summed dimensions | VJP |
 //! | `top_k` | a dimension from an attribute; a result without a derivative | VJP |
 //! | `diagonal` | a dimension that is `min(m, n)` | VJP, JVP |
+//! | `square_block` | a dimension that stands twice in one tensor | VJP |
 //! | `polar` | element types that follow from each other | VJP, JVP |
 //! | `axpy` | a result in the buffer of an operand; an operand that the batch shares | VJP, JVP |
 //! | `column_sums` | a result that is summed over `*` | VJP, JVP |
@@ -58,6 +59,7 @@ mod sgd_step;
 mod soft_shrink;
 mod softmax;
 mod softplus;
+mod square_block;
 mod tick;
 mod top_k;
 mod transpose;
@@ -79,6 +81,7 @@ pub const TABLES: &[&[&OpDescriptor]] = &[
     median::OPS,
     transpose::OPS,
     softplus::OPS,
+    square_block::OPS,
     segment_sum::OPS,
     pad::OPS,
     recurrence::OPS,
@@ -110,6 +113,7 @@ farcall_ffi::library!(
         ..median::OPS,
         ..transpose::OPS,
         ..softplus::OPS,
+        ..square_block::OPS,
         ..segment_sum::OPS,
         ..pad::OPS,
         ..recurrence::OPS,

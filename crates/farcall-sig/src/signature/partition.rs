@@ -283,36 +283,52 @@ fn factor_name(i: usize) -> String {
 struct Factors<'a> {
     signature: &'a Signature,
     factors: Vec<Factor>,
-    /// What each factor is, as it prints; for a dimension with dots also the entry.
-    keys: Vec<(String, Option<usize>)>,
+    /// The key of each factor.
+    keys: Vec<FactorKey>,
+}
+
+/// What tells a factor from the others.
+#[derive(Clone, PartialEq, Eq)]
+struct FactorKey {
+    /// The dimension, as it prints.
+    dim: String,
+    /// The entry of the variadic operand or result, for a dimension with dots.
+    entry: Option<usize>,
+    /// How often the dimension stands before in the same tensor. Two dimensions of one tensor are never split together, so
+    /// hosts allow a factor once in a tensor: each of both `n` in `[n, n]` is a factor of its own.
+    occurrence: usize,
 }
 
 impl Factors<'_> {
     fn map(&mut self, name: String, shape: &Shape, entry: usize) -> Mapping {
+        let mut own: Vec<FactorKey> = Vec::with_capacity(shape.dims.len());
         let factors = shape
             .dims
             .iter()
-            .map(|dim| match dim {
-                Dim::Size(Expr::Name(n)) => {
-                    self.factor((n.text.clone(), None), self.signature.factor_kind(&n.text), &n.text)
-                }
-                Dim::Each(n) => {
-                    let base = format!("{n}{entry}");
-                    self.factor((n.text.clone(), Some(entry)), FactorKind::Whole, &base)
-                }
-                Dim::Size(expr) => self.factor((expr.to_string(), None), FactorKind::Whole, "d"),
+            .map(|dim| {
+                let (dim, entry, kind, base) = match dim {
+                    Dim::Size(Expr::Name(n)) => {
+                        (n.text.clone(), None, self.signature.factor_kind(&n.text), n.text.clone())
+                    }
+                    Dim::Each(n) => (n.text.clone(), Some(entry), FactorKind::Whole, format!("{n}{entry}")),
+                    Dim::Size(expr) => (expr.to_string(), None, FactorKind::Whole, "d".to_owned()),
+                };
+                let occurrence = own.iter().filter(|key| key.dim == dim && key.entry == entry).count();
+                let key = FactorKey { dim, entry, occurrence };
+                own.push(key.clone());
+                self.factor(key, kind, &base)
             })
             .collect();
         Mapping { name, batch: shape.batch.is_some(), factors }
     }
 
-    fn factor(&mut self, key: (String, Option<usize>), kind: FactorKind, base: &str) -> usize {
+    fn factor(&mut self, key: FactorKey, kind: FactorKind, base: &str) -> usize {
         // Numbers are not a common dimension: each is a factor of its own.
-        let is_number = key.0.parse::<i64>().is_ok();
+        let is_number = key.dim.parse::<i64>().is_ok();
         if let Some(at) = self.keys.iter().position(|k| *k == key && !is_number) {
             return at;
         }
-        let exact = key.1.is_none() && key.0 == base;
+        let exact = key.entry.is_none() && key.occurrence == 0 && key.dim == base;
         let name = if exact { base.to_string() } else { self.fresh(base) };
         self.factors.push(Factor { name, kind });
         self.keys.push(key);
@@ -496,6 +512,15 @@ mod tests {
             "6 sum, 7 sum, 3 whole, 1 whole, 2 whole, 8 whole, 9 whole; \
              [[0, 1, 2], [5, 6], [3, 2], [4, 2]] -> [[0, 1, 2], [2]]",
             "what can have any dimensions is whole, but the batch of the others is not"
+        );
+        assert_eq!(
+            factors(
+                "(x: f32[*, n, n], y: f32[2, n], xs: f32[k..., k..., n]...) -> (z: f32[*, n+1, n+1, n])",
+                &[&[6, 3, 3], &[2, 3], &[1, 1, 3], &[2, 2, 3]]
+            ),
+            "6 map, 3 whole, 3 whole, 2 whole, 1 whole, 1 whole, 2 whole, 2 whole, 4 whole, 4 whole; \
+             [[0, 1, 2], [3, 1], [4, 5, 1], [6, 7, 1]] -> [[0, 8, 9, 1]]",
+            "each dimension of a tensor is another factor"
         );
     }
 
