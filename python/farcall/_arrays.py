@@ -150,6 +150,12 @@ def is_element_type(name: str) -> bool:
     return name in _BY_NAME
 
 
+def is_inexact(dtype: np.dtype) -> bool:
+    """True for real and complex types, those of `ml_dtypes` among them."""
+    name = dtype_name(dtype)
+    return name is not None and _ENGINE[name][0] in ("float", "complex")
+
+
 def dtype_of(name: str) -> np.dtype:
     """The element type with this name in the engine."""
     return _BY_NAME[name]

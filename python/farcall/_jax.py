@@ -93,7 +93,7 @@ class OpPrimitive:
         self.target = self.name if self.native.version == 1 else f"{self.name}@{self.native.version}"
         self.primitive = jax.extend.core.Primitive(self.name)
         self.primitive.multiple_results = True
-        self.primitive.def_impl(self._impl)
+        Internal.def_compiled_impl(self.primitive)
         self.primitive.def_effectful_abstract_eval(self._abstract)
         batching.primitive_batchers[self.primitive] = self._batch
         ad.primitive_jvps[self.primitive] = self.jvp
@@ -158,20 +158,6 @@ class OpPrimitive:
         return dtype
 
     # ---- Running ---------------------------------------------------------------------------
-
-    def _impl(self, *operands: Any, attributes: _farcall.Attributes) -> list[Any]:
-        return self._compiled(attributes)(*operands)
-
-    @functools.cached_property
-    def _compiled(self) -> Callable[[_farcall.Attributes], Callable[..., list[Any]]]:
-        def compiled(attributes: _farcall.Attributes) -> Callable[..., list[Any]]:
-            def run(*operands: Any) -> list[Any]:
-                return self.primitive.bind(*operands, attributes=attributes)
-
-            run.__name__ = self.name
-            return jax.jit(run)
-
-        return functools.lru_cache(maxsize=256)(compiled)
 
     def _register(self) -> None:
         """Registers the handlers with XLA, and the lowering with JAX."""

@@ -12,7 +12,7 @@ from jax.interpreters import mlir
 class Internal:
     """What is known of JAX 0.10 to 0.12."""
 
-    from jax._src import core, effects, sharding_impls
+    from jax._src import core, dispatch, effects, sharding_impls
     from jax._src.interpreters import mlir
 
     class SideEffect(effects.Effect):
@@ -37,6 +37,12 @@ class Internal:
         allowed.add_type(SideEffect)
     del allowed
     side_effect = SideEffect()
+
+    @classmethod
+    def def_compiled_impl(cls, primitive: Any) -> None:
+        """Has calls outside of traced functions compiled, as those of JAX's own primitives: one that gives NaN is an error
+        under `jax_debug_nans`, and `jax_disable_jit` does not concern it."""
+        cls.dispatch.simple_impl(primitive)
 
     @classmethod
     def is_tracing(cls) -> bool:

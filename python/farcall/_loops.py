@@ -67,7 +67,7 @@ class Loop:
         self.of = of
         self.primitive = jax.extend.core.Primitive(f"{of.primitive.name}_loop")
         self.primitive.multiple_results = True
-        self.primitive.def_impl(self._impl)
+        Internal.def_compiled_impl(self.primitive)
         self.primitive.def_abstract_eval(self._abstract)
         mlir.register_lowering(self.primitive, self._lower)
         batching.primitive_batchers[self.primitive] = self._batch
@@ -123,20 +123,6 @@ class Loop:
         # Where an operand is split, so are the results.
         axes = [next((axis for axis in level if axis[1] is not None), level[0]) for level in axes]
         return [Internal.within(x, axes) for x in results]
-
-    def _impl(self, *operands: Any, levels: Levels, **params: Any) -> list[Any]:
-        return self._compiled(levels, tuple(params.items()))(*operands)
-
-    @functools.cached_property
-    def _compiled(self) -> Callable[..., Callable[..., list[Any]]]:
-        def compiled(levels: Levels, params: tuple[tuple[str, Any], ...]) -> Callable[..., list[Any]]:
-            def run(*operands: Any) -> list[Any]:
-                return self.bind(operands, levels, dict(params))
-
-            run.__name__ = self.primitive.name
-            return jax.jit(run)
-
-        return functools.lru_cache(maxsize=256)(compiled)
 
     def _lower(self, context: mlir.LoweringRuleContext, *operands: Any, levels: Levels, **params: Any) -> Any:
         call = functools.partial(self._loop, levels, params)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from farcall import _farcall
-from farcall._arrays import KINDS, cast, dtype_name, dtype_of, in_engine_order, numbers
+from farcall._arrays import KINDS, cast, dtype_name, dtype_of, in_engine_order, is_inexact, numbers
 from farcall._engine import Registry
 
 
@@ -178,7 +178,9 @@ class Op:
             raise RuntimeError(f"{self.__name__} has no handler for the CPU, only for {', '.join(self._platforms)}")
         given = [self._tensor(value) for value in map(np.asarray, self.typed(operands))]
         types = tuple((dtype, shape) for dtype, shape, _ in given)
-        return self._executable(types, attributes).run(given)
+        results = self._executable(types, attributes).run(given)
+        check_special(self.__name__, results)
+        return results
 
     def _tensor(self, array: np.ndarray) -> tuple[str, tuple[int, ...], np.ndarray]:
         """Element type, shape and bytes of an operand that has a known element type."""
@@ -309,8 +311,27 @@ def _typed(value: Any, name: str, what: str) -> Any:
 
 def _prefers_64_bits() -> bool:
     """True if numbers have 64 bits, as configured in JAX; the default is 32 bits, as in JAX."""
+    return _jax_option("jax_enable_x64")
+
+
+def _jax_option(name: str) -> bool:
+    """An option of JAX that is on or off; off if JAX is not imported."""
     jax = sys.modules.get("jax")
-    return jax is not None and hasattr(jax, "config") and bool(jax.config.jax_enable_x64)
+    return jax is not None and hasattr(jax, "config") and bool(getattr(jax.config, name, False))
+
+
+def check_special(name: str, results: Iterable[np.ndarray]) -> None:
+    """Looks for NaN and infinity in the results of a call, as far as JAX is told to.
+
+    Raises:
+      FloatingPointError: if there is any, in JAX's words.
+    """
+    wanted = [("nan", np.isnan)] if _jax_option("jax_debug_nans") else []
+    wanted += [("inf", np.isinf)] if _jax_option("jax_debug_infs") else []
+    for what, is_special in wanted:
+        for result in results:
+            if is_inexact(result.dtype) and is_special(result).any():
+                raise FloatingPointError(f"invalid value ({what}) encountered in {name}")
 
 
 def _as_python(names: Iterable[str]) -> list[str]:

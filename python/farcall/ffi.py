@@ -18,7 +18,7 @@ from farcall._arrays import dtype_name, in_engine_order, to_engine
 from farcall._engine import Registry
 from farcall._engine import register_type as _register_type
 from farcall._handlers import Handler, address_of
-from farcall._ops import _is_for_jax
+from farcall._ops import _is_for_jax, check_special
 
 __all__ = ["ffi_call", "include_dir", "pycapsule", "register_ffi_target", "register_ffi_type"]
 
@@ -240,6 +240,7 @@ class _Call:
         )
         registry = _process_registry()
         arrays = _compiled(signature, registry, registry.identity(self._target)).run(given)
+        check_special(self._target, arrays)
         if not self._is_list:
             return arrays[0]
         return tuple(arrays) if isinstance(self._result_shape_dtypes, tuple) else arrays
