@@ -133,6 +133,7 @@ class Op:
     origin: str
     file: os.PathLike[str] | None
     version: int
+    functions: list[int]
     signature: str
     markdown: str
     batching: str

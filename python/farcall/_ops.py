@@ -28,7 +28,7 @@ class Library:
     `dir(ops)` and `for op in ops` list them.
     """
 
-    def __init__(self, path: str, registry: Registry, watch: bool) -> None:
+    def __init__(self, path: str, registry: Registry | None, watch: bool) -> None:
         self.__file = path
         self.__path = os.fsencode(path).decode("utf-8", "replace")
         self.__registry = registry
@@ -70,6 +70,16 @@ class Library:
     def __dir__(self) -> list[str]:
         return sorted(_as_python(self.__ops))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By reference: the file is loaded where it is needed."""
+        return functools.partial(load, watch=self.__stamp is not None), (self.__file, self.__registry)
+
+    def __copy__(self) -> "Library":
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Library":
+        return self
+
     def __repr__(self) -> str:
         # Two that are derivatives of each other are ops of their own.
         derivatives = {name for op in self for name in op.derivatives if op.__name__ not in self.__ops[name].derivatives}
@@ -86,6 +96,9 @@ class Op:
 
     With NumPy arrays, lists and numbers, it runs immediately in farcall's engine and returns NumPy arrays. If any
     operand is a JAX array, it is an operation of JAX.
+
+    Loading a file again gives the same ops, as long as it does not change. Copies of an op are the op; pickled, it is the
+    library's path and the op's name.
     """
 
     def __init__(self, platforms: dict[str, _farcall.Op], library: "dict[str, Op]") -> None:
@@ -247,6 +260,18 @@ class Op:
             parameters.append(inspect.Parameter(name, kinds.KEYWORD_ONLY, default=kinds.empty if required else default))
         return inspect.Signature(parameters)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By reference: its library is loaded where it is needed."""
+        if self._native.file is None:
+            raise TypeError(f"{self.__name__} cannot be pickled: it is from no library's file")
+        return _op, (os.fspath(self._native.file), self.__name__)
+
+    def __copy__(self) -> "Op":
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Op":
+        return self
+
     def __repr__(self) -> str:
         return f"<farcall.Op {self.__name__}{self.signature}>"
 
@@ -275,11 +300,12 @@ def load(
       OSError: if it cannot be opened; the message says why.
       ValueError: if it declares no ops, or other functions are registered under their names.
     """
-    return Library(os.fsdecode(path), registry or Registry.process(), watch)
+    return Library(os.fsdecode(path), registry, watch)
 
 
-def _load(path: str, registry: Registry, stacklevel: int) -> dict[str, Op]:
+def _load(path: str, registry: Registry | None, stacklevel: int) -> dict[str, Op]:
     by_name: dict[str, dict[str, _farcall.Op]] = {}
+    registry = registry or Registry.process()
     for target in registry._load(path, (), stacklevel=stacklevel + 1):
         op = target.op()
         if op is not None:
@@ -291,8 +317,19 @@ def _load(path: str, registry: Registry, stacklevel: int) -> dict[str, Op]:
         )
     ops: dict[str, Op] = {}
     for name, platforms in by_name.items():
-        ops[name] = Op(platforms, ops)
+        # What JAX has traced and compiled for an op serves all that load it.
+        functions = tuple((platform, name, *platforms[platform].functions) for platform in sorted(platforms))
+        ops[name] = _OPS.get(functions) or _OPS.setdefault(functions, Op(platforms, ops))
     return ops
+
+
+#: The ops of all libraries, which stay loaded, by the addresses of their functions.
+_OPS: dict[tuple[Any, ...], Op] = {}
+
+
+def _op(path: str, name: str) -> Op:
+    """An op of a library's file."""
+    return load(path)[name]
 
 
 def _stamp(path: str) -> tuple[int, ...]:

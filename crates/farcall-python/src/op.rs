@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use farcall::registry::{self, Declaration};
+use farcall::registry::{self, Declaration, Handler};
 use farcall::{CompileOptions, OpError};
 use farcall_ir::TensorType;
 use farcall_sig::signature::{
@@ -137,6 +137,20 @@ impl Op {
     #[getter]
     fn version(&self) -> u32 {
         self.target.origin().version
+    }
+
+    /// The addresses of its functions by stage, 0 for none. They tell ops of a name apart: a library stays loaded.
+    #[getter]
+    fn functions(&self) -> Vec<usize> {
+        match self.target.handler() {
+            Handler::Typed(bundle) => {
+                let stages =
+                    [bundle.instantiate, bundle.prepare, bundle.initialize, bundle.execute, bundle.record];
+                stages.map(|function| function.map_or(0, |function| function as usize)).to_vec()
+            }
+            Handler::Untyped(function) => vec![*function as usize],
+            _ => Vec::new(),
+        }
     }
 
     /// Name of each declared operand, and whether it is `required`, `optional` or `variadic`.
