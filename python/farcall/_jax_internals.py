@@ -1,5 +1,6 @@
 """The parts of JAX outside its documented interface that farcall uses."""
 
+import hashlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from jax.interpreters import mlir
 class Internal:
     """What is known of JAX 0.10 to 0.12."""
 
-    from jax._src import core, dispatch, effects, sharding_impls
+    from jax._src import core, custom_partitioning, dispatch, effects, sharding_impls
     from jax._src.interpreters import mlir
 
     class SideEffect(effects.Effect):
@@ -124,6 +125,29 @@ class Internal:
         mesh = next((m for m in meshes if m.size == count), jax.sharding.AbstractMesh((count,), ("devices",)))
         axes = mlir.ShardingContext(count, tuple(jax.devices()[:1] * count), mesh)
         return context.replace(module_context=context.module_context.replace(axis_context=axes))
+
+    @staticmethod
+    def partitioned_for(context: mlir.LoweringRuleContext) -> tuple[Any, ...]:
+        """The platforms that a program is lowered for, and the mesh in which it is partitioned."""
+        axes = context.module_context.axis_context
+        return tuple(context.module_context.platforms), axes.num_devices, axes.abstract_mesh
+
+    @classmethod
+    def name_partitioner(cls, context: mlir.LoweringRuleContext, call: Any, what: str) -> None:
+        """Gives a lowered call of `custom_partitioning` a name that is the same in each process, in place of the address by
+        which JAX finds the functions that partition it: JAX's persistent cache looks for programs by their text.
+
+        Args:
+          context: the context of the lowering.
+          call: the operation.
+          what: what decides how the call is partitioned. Where that is the same, so are the functions.
+        """
+        functions = cls.custom_partitioning._sharding_callbacks
+        own = functions[call.attributes["backend_config"].value.encode()]
+        name = f"farcall-{hashlib.sha256(what.encode()).hexdigest()}"
+        # As long as a program has this name, the functions exist, even if another program has brought them.
+        context.module_context.add_keepalive(functions.setdefault(name.encode(), own))
+        call.attributes["backend_config"] = mlir.ir.StringAttr.get(name)
 
     @classmethod
     def spec(cls, sharding: jax.sharding.Sharding, mesh: jax.sharding.Mesh, rank: int) -> Sequence[Any]:

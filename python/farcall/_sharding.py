@@ -141,10 +141,13 @@ def lower_partitioned(
     split = custom_partitioning(lambda *operands: tuple(call(*operands)))
     # Shardy follows the rule; the partitioner before it, which JAX can be told to use, asks.
     split.def_partition(partition, infer, sharding_rule=factors.rule(), decode_shardings=False)
-    lowered = mlir.lower_fun(split, multiple_results=True)(Internal.with_mesh(context), *operands)
-    # The program has but a number for what is called, and JAX's cache of compiled programs looks for them by their text.
+    meshed = Internal.with_mesh(context)
+    lowered = mlir.lower_fun(split, multiple_results=True)(meshed, *operands)
+    # All that the functions above use. For people, the program says what is called.
+    what = repr((text, factors, context.avals_in, context.avals_out, has_64_bits, *Internal.partitioned_for(meshed)))
     for value in lowered[:1]:
         value.owner.attributes["mhlo.frontend_attributes"] = mlir.ir_attribute({"farcall_call": text})
+        Internal.name_partitioner(context, value.owner, what)
     return Internal.sharded(context, lowered)
 
 

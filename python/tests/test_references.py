@@ -1,7 +1,8 @@
-"""Ops as references: loaded twice, copied and pickled."""
+"""Ops as references: loaded twice, copied, pickled, and in programs that JAX keeps for other processes."""
 
 import copy
 import os
+import pathlib
 import pickle
 import shutil
 import subprocess
@@ -83,3 +84,47 @@ def test_a_pickled_op_whose_library_is_gone(tmp_path):
     path.unlink()
     with pytest.raises(FileNotFoundError, match="libgone.so does not exist"):
         pickle.loads(result.stdout)
+
+
+#: Compiles programs that call ops, and prints how many JAX's persistent cache had and lacked.
+CACHED = """
+    import collections, sys
+    import farcall, jax, jax.numpy as jnp, numpy as np
+    from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
+
+    jax.config.update("jax_compilation_cache_dir", sys.argv[1])
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    ops = farcall.load(sys.argv[2])
+    # Other objects, and other numbers for the same calls.
+    kept = [object() for _ in range(int(sys.argv[3]))]
+    counts = collections.Counter()
+    jax.monitoring.register_event_listener(lambda event, **_: counts.update([event]))
+    x = jnp.arange(64.0).reshape(8, 8) + 1
+    for kind in AxisType.Auto, AxisType.Explicit:
+        mesh = jax.make_mesh((4, 2), ("x", "y"), axis_types=(kind, kind))
+        for spec in P("x"), P(None, "y"), P(("x", "y")), P():
+            split = jax.device_put(x, NamedSharding(mesh, spec))
+            for function in [
+                lambda x: ops.normalize(x) + 1,
+                jax.grad(lambda x: (ops.softplus(x) ** 2).sum()),
+                jax.vmap(lambda x: ops.scaled_rms_norm(x, x)),
+            ]:
+                np.testing.assert_allclose(jax.jit(function)(split), function(x), rtol=1e-6)
+    jax.jit(lambda x: ops.normalize(x) + 1)(x)
+    hits, misses = (counts[f"/jax/compilation_cache/cache_{what}"] for what in ("hits", "misses"))
+    print(hits, misses)
+"""
+
+
+def test_partitioned_programs_are_in_the_cache_of_the_next_process(tmp_path):
+    def counts(seed: int) -> tuple[int, int]:
+        hits, misses = run(CACHED, str(tmp_path), str(example("gallery_ops")), str(seed)).split()
+        return int(hits), int(misses)
+
+    first_hits, first_misses = counts(0)
+    assert first_misses
+    hits, misses = counts(1000)
+    assert misses == 0 and hits == first_hits + first_misses
+    entries = len(list(pathlib.Path(tmp_path).iterdir()))
+    assert counts(2000) == (hits, 0) and len(list(pathlib.Path(tmp_path).iterdir())) == entries
