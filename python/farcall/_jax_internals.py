@@ -1,6 +1,7 @@
 """The parts of JAX outside its documented interface that farcall uses."""
 
 import hashlib
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from jax.interpreters import mlir
 class Internal:
     """What is known of JAX 0.10 to 0.12."""
 
-    from jax._src import core, custom_partitioning, dispatch, effects, sharding_impls
+    from jax._src import core, custom_partitioning, dispatch, effects, sharding_impls, source_info_util, traceback_util
     from jax._src.interpreters import mlir
 
     class SideEffect(effects.Effect):
@@ -38,6 +39,11 @@ class Internal:
         allowed.add_type(SideEffect)
     del allowed
     side_effect = SideEffect()
+
+    # Where the package calls JAX is nothing to users: profiles, metadata of programs and errors name lines of their own.
+    package = os.path.dirname(__file__) + os.sep
+    source_info_util.register_exclusion(package)
+    traceback_util.register_exclusion(package)
 
     @classmethod
     def def_compiled_impl(cls, primitive: Any) -> None:

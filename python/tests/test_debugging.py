@@ -1,6 +1,9 @@
-"""What helps to find mistakes: `jax_debug_nans` and `jax_disable_jit`."""
+"""What helps to find mistakes: `jax_debug_nans`, `jax_disable_jit`, and lines of the user's source."""
 
 import functools
+import inspect
+import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +13,7 @@ jax = pytest.importorskip("jax")
 jnp = jax.numpy
 
 import farcall  # noqa: E402
+from jax.sharding import NamedSharding, PartitionSpec as P  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -81,3 +85,54 @@ def test_without_jit(gallery):
         np.testing.assert_allclose(jax.jit(gallery.normalize)(x), [[0.6, 0.8]], rtol=1e-6)
         assert jax.grad(lambda x: gallery.normalize(x).sum())(x).shape == x.shape
         assert jax.vmap(lambda a, x: gallery.axpy(a, x, x))(x[0], x.T).shape == (2, 1)
+
+
+def here() -> int:
+    """The line that calls."""
+    return inspect.currentframe().f_back.f_lineno
+
+
+def lines(text: str) -> set[tuple[str, int]]:
+    """Files and lines of the custom calls in a compiled program, from XLA's tables of files, places and frames."""
+
+    def table(name: str, entry: str) -> dict[str, Any]:
+        return dict(re.findall(rf"^(\d+) {entry}", text.split(f"\n{name}\n")[1].split("\n\n")[0], re.M))
+
+    files, places = table("FileNames", '"(.*)"$'), table("FileLocations", "(.*)$")
+    frames = table("StackFrames", r"\{file_location_id=(\d+)")
+    ids = re.findall(r" custom-call\(.*?stack_frame_id=(\d+)", text)
+    assert ids, "there is no custom call with a frame"
+    at = [re.match(r"\{file_name_id=(\d+) .*?\bline=(\d+)", places[frames[i]]) for i in ids]
+    return {(files[file].rsplit("/")[-1], int(line)) for file, line in (match.groups() for match in at)}
+
+
+def test_metadata_has_lines_of_the_user(gallery):
+    x = jnp.ones((8, 2))
+    one = lambda x: gallery.normalize(x) + 1; at = here()  # fmt: skip  # noqa: E702
+    looped = lambda x: jax.vmap(lambda a, x: gallery.scaled_rms_norm(x, a))(x, x); looped_at = here()  # fmt: skip  # noqa: E702
+    functions = [
+        (one, at),
+        (jax.vmap(one), at),
+        (jax.grad(lambda x: one(x).sum()), at),
+        (looped, looped_at),
+        (jax.grad(lambda x: looped(x).sum()), looped_at),
+        (lambda x: jax.lax.scan(lambda c, x: (c, one(x)), 0.0, x)[1], at),
+    ]
+    mesh = jax.make_mesh((8,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+    for function, line in functions:
+        for on in x, jax.device_put(x, NamedSharding(mesh, P("d"))):
+            compiled = jax.jit(function).lower(on).compile()
+            found = lines(compiled.as_text())
+            assert found == {("test_debugging.py", line)}, (found, line)
+
+
+def test_errors_have_lines_of_the_user(gallery):
+    """The last frame that JAX shows for an error in a traced function."""
+
+    def function(x):
+        return gallery.axpy(x, x[:2], x)
+
+    with pytest.raises(ValueError, match="axpy") as caught:
+        jax.jit(function)(jnp.ones(3))
+    frames = [entry for entry in caught.traceback]
+    assert str(frames[-1].path).endswith("test_debugging.py"), frames[-1].path
