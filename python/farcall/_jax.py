@@ -17,7 +17,8 @@ What JAX does not document is used in `farcall._jax_internals` only.
 """
 
 import functools
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -189,6 +190,13 @@ class OpPrimitive:
                 f"would name the last one in a way that no other process knows: export from a process that loads it once"
             )
         is_partitioned = Internal.is_partitioned(context)
+        if Internal.is_exported(context) and (checks := Internal.disabled_checks()) is not None:
+            if not {self.target, "ALL"}.intersection(check.is_custom_call() for check in checks):
+                raise ValueError(
+                    f"{self.name}: jax.export has no compatibility guarantees for calls of this op, and refuses them unless it "
+                    f"is told to allow them: jax.export.export(…, disabled_checks=ops.disabled_checks), where ops is what "
+                    f"farcall.load({os.fspath(self.native.file or '…')!r}) returns"
+                )
         if self.native.has_side_effect and is_partitioned:
             raise NotImplementedError(
                 f"{self.name} has a side effect, and XLA cannot split a program with such calls among devices: call it in "

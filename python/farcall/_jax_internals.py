@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -154,6 +155,16 @@ class Internal:
         # As long as a program has this name, the functions exist, even if another program has brought them.
         context.module_context.add_keepalive(functions.setdefault(name.encode(), own))
         call.attributes["backend_config"] = mlir.ir.StringAttr.get(name)
+
+    @staticmethod
+    def disabled_checks() -> Sequence[Any] | None:
+        """The `disabled_checks` of the call of `jax.export.export` that this is a part of, as far as it can be found."""
+        frame = sys._getframe()
+        while frame is not None:
+            if frame.f_globals.get("__name__") == "jax._src.export._export" and "disabled_checks" in frame.f_locals:
+                return list(frame.f_locals["disabled_checks"])
+            frame = frame.f_back
+        return None
 
     @classmethod
     def spec(cls, sharding: jax.sharding.Sharding, mesh: jax.sharding.Mesh, rank: int) -> Sequence[Any]:

@@ -142,6 +142,10 @@ class Op:
         return list(self._platforms)
 
     def __call__(self, /, *operands: Any, **named: Any) -> Any:
+        if "out" in named and "out" not in self._declared:
+            raise TypeError(
+                f"{self.__name__} has no out=: its results are new arrays; y[...] = {self.__name__}(…) copies one into y"
+            )
         operands, entries = self._flat(operands, named)
         given, attributes = self._native.bind(operands, list(named.items()), self._declared)
         if _is_for_jax(given, self._native.has_side_effect):

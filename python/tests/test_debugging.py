@@ -1,4 +1,4 @@
-"""What helps to find mistakes: `jax_debug_nans`, `jax_disable_jit`, and lines of the user's source."""
+"""What helps to find mistakes: `jax_debug_nans`, `jax_disable_jit`, lines of the user's source, messages."""
 
 import functools
 import inspect
@@ -136,3 +136,26 @@ def test_errors_have_lines_of_the_user(gallery):
         jax.jit(function)(jnp.ones(3))
     frames = [entry for entry in caught.traceback]
     assert str(frames[-1].path).endswith("test_debugging.py"), frames[-1].path
+
+
+def test_out_and_traced_attributes(gallery):
+    x = jnp.ones((2, 3))
+    for value in x, np.asarray(x):
+        with pytest.raises(TypeError, match=r"normalize has no out=: its results are new arrays; y\[...\] = normalize"):
+            gallery.normalize(value, out=value)
+    traced = r"soft_shrink: attribute lambda_? is traced, .*static_argnames.* an operand of the op"
+    for function in (
+        jax.jit(lambda l: gallery.soft_shrink(x, lambda_=l)),
+        jax.grad(lambda l: gallery.soft_shrink(x, lambda_=l).sum()),
+    ):
+        with pytest.raises(TypeError, match=traced):
+            function(0.5)
+
+
+def test_exports_without_disabled_checks(gallery):
+    function = jax.jit(lambda x: gallery.normalize(x))
+    with pytest.raises(ValueError, match=r"normalize: .*disabled_checks=ops.disabled_checks.*farcall.load\(.*gallery_ops"):
+        jax.export.export(function)(X)
+    jax.export.export(function, disabled_checks=gallery.disabled_checks)(X)
+    only = [jax.export.DisabledSafetyCheck.custom_call("normalize")]
+    jax.export.export(function, disabled_checks=only)(X)

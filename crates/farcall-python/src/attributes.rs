@@ -151,7 +151,11 @@ fn nested(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<AttrValue> {
         let what = match value.hasattr("aval").unwrap_or(false)
             && !value.hasattr("addressable_shards").unwrap_or(false)
         {
-            true => "is traced, but must be known when the program is (jax.jit: static_argnames)",
+            true => {
+                "is traced, but must be known when the program is: attributes are constants. Make it a static argument \
+                 (jax.jit: static_argnames), or, where it changes within a program, an operand of the op, in its signature \
+                 with brackets (`eps: f32[]`)"
+            }
             false => "is neither a number, a string, a list of numbers nor a dictionary",
         };
         PyTypeError::new_err(format!("{what}; it is a {}", ty()))
