@@ -14,7 +14,7 @@ array([2., 4., 6.], dtype=float32)
 
 Custom calls in it are bound to the targets of a `Registry`: handlers in libraries (`Registry.load`)
 or in capsules, as for `jax.ffi.register_ffi_target` (`Registry.register`), or written in Python (`handler`).
-`farcall.ffi` calls them by name, as `jax.ffi` does. `farcall.xla_client`, which is imported on request, has the interface of
+`farcall.ffi` calls them by name, as `jax.ffi` does. `register_lapack` registers jaxlib's LAPACK handlers. `farcall.xla_client`, which is imported on request, has the interface of
 `jaxlib.xla_client`.
 
 Errors are Python's built-in exceptions, with the engine's messages: `ValueError` for an invalid program,
@@ -40,6 +40,7 @@ from farcall._engine import (
 )
 from farcall._farcall import MissingTargetError, Target, __version__
 from farcall._handlers import Handler, handler
+from farcall._lapack import register_lapack
 from farcall._ops import Library, Op, load
 from farcall._profile import Profile, StepTime
 
@@ -72,5 +73,6 @@ __all__ = [
     "handler",
     "load",
     "lowers",
+    "register_lapack",
     "register_type",
 ]

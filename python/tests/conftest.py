@@ -72,12 +72,10 @@ def compare():
 @pytest.fixture(scope="session")
 def lapack() -> farcall.Registry:
     """A registry with the LAPACK handlers that the jaxlib wheel brings, as they are."""
-    handlers = pytest.importorskip("jaxlib.lapack")
-    # Finds SciPy's LAPACK routines, which the handlers call.
-    handlers._lapack.initialize()
+    pytest.importorskip("jaxlib.lapack")
+    pytest.importorskip("scipy")
     registry = farcall.Registry()
-    for name, capsule, api_version in handlers.registrations()["cpu"]:
-        registry.register(name, capsule, "cpu", api_version)
+    farcall.register_lapack(registry)
     return registry
 
 

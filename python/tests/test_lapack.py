@@ -10,6 +10,9 @@ A second test asks XLA itself: on the same machine, with the same handlers, the 
 import importlib
 import itertools
 import pkgutil
+import subprocess
+import sys
+import textwrap
 
 import numpy as np
 import pytest
@@ -175,3 +178,43 @@ def svd(outputs, expected, inputs, rtol, atol):
 
 
 CHECKS = {"cpu_eig_": eig, "cpu_eigh_": eigh, "cpu_lu_": lu, "cpu_schur_": schur, "cpu_svd_": svd}
+
+
+def run(code: str) -> str:
+    result = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
+    return result.stdout
+
+
+def test_handlers_are_registered_by_one_call():
+    """The engine never takes them by itself, not even where jaxlib is imported; the error names the call."""
+    pytest.importorskip("jax")
+    code = """
+        import jax, jax.numpy as jnp, numpy as np, farcall
+        a, b = np.eye(3, dtype="f") * 2, np.ones(3, "f")
+        jnp.linalg.solve(a, b)
+        for function in jnp.linalg.solve, lambda a, b: jnp.linalg.eigh(a)[0] * b, lambda a, b: jnp.linalg.svd(a)[1] * b:
+            lowered = jax.jit(function).lower(a, b)
+            try:
+                farcall.compile(lowered)
+                assert farcall.Registry.process().targets()
+            except farcall.MissingTargetError as error:
+                assert "`farcall.register_lapack()` registers jaxlib's LAPACK handlers, all of them" in str(error), error
+                targets = farcall.register_lapack()
+                assert len(targets) == len(farcall.register_lapack()) > 50
+            np.testing.assert_allclose(farcall.compile(lowered)(a, b), function(a, b), rtol=1e-6)
+        print("done")
+    """
+    assert run(code) == "done\n"
+
+
+def test_without_jaxlib():
+    code = """
+        import sys
+        sys.modules["jaxlib"] = None
+        import farcall
+        try:
+            farcall.register_lapack()
+        except ImportError as error:
+            print(error)
+    """
+    assert run(code).startswith("the LAPACK handlers are jaxlib's, and call routines of SciPy: pip install jaxlib scipy")

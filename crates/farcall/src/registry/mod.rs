@@ -6,9 +6,9 @@
 //! Lowerings ([`Lowering`]) come with libraries, or by [`Registry::register_lowering`]; they are asked when a program is
 //! compiled.
 //!
-//! **Invariants.** The engine contains no target's name. A target is (name, platform, typed or untyped). Registering
-//! the same functions under the same name again is fine; registering different ones is an error, except with
-//! [`Registry::replace`]. Libraries stay loaded until the process ends: their code may be in use by executables, by
+//! **Invariants.** The engine contains no target's name; errors know those of LAPACK, to say who brings them. A target is
+//! (name, platform, typed or untyped). Registering the same functions under the same name again is fine; registering
+//! different ones is an error, except with [`Registry::replace`]. Libraries stay loaded until the process ends: their code may be in use by executables, by
 //! states with destructors, and by threads that they started.
 
 use std::collections::BTreeMap;
@@ -73,6 +73,18 @@ pub enum FrontEnd {
 impl FrontEnd {
     /// How to register a target.
     fn advice(self, name: &str) -> String {
+        if is_lapack(name) {
+            let python = "`farcall.register_lapack()` registers jaxlib's LAPACK handlers, all of them";
+            return match self {
+                FrontEnd::Python => {
+                    format!("{python}; pass it the registry if the program has one of its own")
+                }
+                FrontEnd::Rust | FrontEnd::CommandLine => format!(
+                    "LAPACK's handlers are jaxlib's, and only Python has them: there, {python}, and `farcall.compile` runs \
+                     the program"
+                ),
+            };
+        }
         match self {
             FrontEnd::Rust => format!(
                 "load the library that has it: Registry::load; if it does not register itself, Registry::load_symbols \
@@ -89,6 +101,11 @@ impl FrontEnd {
             ),
         }
     }
+}
+
+/// True for the names under which JAX calls LAPACK and BLAS: `lapack_spotrf_ffi`, `blas_strsm`.
+fn is_lapack(name: &str) -> bool {
+    name.starts_with("lapack_") || name.starts_with("blas_")
 }
 
 type Key = (Arc<str>, Platform, ApiKind);
@@ -627,6 +644,13 @@ mod tests {
         let e = registry.resolve(&CustomCall::new("rms_nrom"), &Platform::Host).unwrap_err();
         assert_eq!(e.message, "no target `rms_nrom` is registered for the platform Host");
         assert_eq!(e.notes[0], "close names that are: rms_norm");
+        let advice = |front_end| {
+            let registry = registry.clone().for_front_end(front_end);
+            let call = CustomCall::new("lapack_spotrf_ffi");
+            registry.resolve(&call, &Platform::Host).unwrap_err().notes.pop().unwrap()
+        };
+        assert!(advice(FrontEnd::Python).starts_with("`farcall.register_lapack()` registers"));
+        assert!(advice(FrontEnd::CommandLine).contains("only Python has them"));
         let call = CustomCall { api_version: Some(4), ..CustomCall::new("rms_norm") };
         let e = registry.resolve(&call, &Platform::Host).unwrap_err();
         assert_eq!(

@@ -1,0 +1,35 @@
+"""jaxlib's LAPACK handlers for the engine.
+
+JAX programs call LAPACK by names such as `lapack_sgetrf_ffi`. jaxlib brings the handlers, and SciPy the routines that these
+call. The engine never takes them by itself: what a program runs is what somebody registered.
+"""
+
+from farcall import _farcall
+from farcall._engine import Registry
+
+
+def register_lapack(registry: Registry | None = None) -> list[_farcall.Target]:
+    """Registers jaxlib's LAPACK handlers, all of them, so that programs with `jax.numpy.linalg` and `jax.scipy.linalg` run.
+
+    Args:
+      registry: where they are registered; the registry of the process if none is given.
+
+    Returns:
+      The targets.
+
+    Raises:
+      ImportError: if jaxlib or SciPy, which has the routines, is not installed.
+      ValueError: if other functions are registered under one of the names.
+    """
+    try:
+        import scipy.linalg  # noqa: F401
+        from jaxlib import lapack
+    except ImportError as error:
+        raise ImportError(
+            f"the LAPACK handlers are jaxlib's, and call routines of SciPy: pip install jaxlib scipy ({error})"
+        ) from error
+    # Finds the routines in SciPy.
+    lapack._lapack.initialize()
+    registry = registry or Registry.process()
+    handlers = lapack.registrations()["cpu"]
+    return [registry.register(name, capsule, "cpu", api_version) for name, capsule, api_version in handlers]
