@@ -14,7 +14,8 @@ array([2., 4., 6.], dtype=float32)
 
 Custom calls in it are bound to the targets of a `Registry`: handlers in libraries (`Registry.load`)
 or in capsules, as for `jax.ffi.register_ffi_target` (`Registry.register`), or written in Python (`handler`).
-`farcall.ffi` calls them by name, as `jax.ffi` does. `register_lapack` registers jaxlib's LAPACK handlers. `farcall.xla_client`, which is imported on request, has the interface of
+`farcall.ffi` calls them by name, as `jax.ffi` does. `farcall.linalg` has decompositions of matrices for JAX programs, and
+`register_lapack` registers jaxlib's LAPACK handlers. `farcall.xla_client`, which is imported on request, has the interface of
 `jaxlib.xla_client`.
 
 Errors are Python's built-in exceptions, with the engine's messages: `ValueError` for an invalid program,
@@ -22,6 +23,8 @@ name or shape (its subclass `MissingTargetError` for calls of targets that are n
 wrong number of arguments or the wrong element type, `RuntimeError` for a handler that fails, `OSError` for a library
 that cannot be opened. Compiling and running release the interpreter's lock; several threads can run an executable at once.
 """
+
+from typing import Any
 
 from farcall import ffi
 from farcall._arrays import TensorType
@@ -76,3 +79,16 @@ __all__ = [
     "register_lapack",
     "register_type",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), "linalg"])
+
+
+def __getattr__(name: str) -> Any:
+    """`farcall.linalg`, which imports JAX, once it is used."""
+    if name == "linalg":
+        import importlib
+
+        return importlib.import_module("farcall.linalg")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
