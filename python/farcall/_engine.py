@@ -478,6 +478,7 @@ def compile(
         entry=entry,
         denormals=denormals,
         semantics=semantics,
+        platforms=_platforms(program),
     )
     for watcher in watchers:
         watcher(content.encode() if isinstance(content, str) else content, name or known_as)
@@ -559,8 +560,8 @@ def _content(program: Any) -> tuple[str | bytes, str]:
 
 
 def _exported(program: Any) -> bytes:
-    """A `jax.export.Exported` as it is written to files. Its text alone does not say what platforms it is for, nor what names
-    and symbols its arguments have."""
+    """A `jax.export.Exported` as it is written to files, or its text, which does not say what names and symbols its arguments
+    have."""
     try:
         return bytes(program.serialize())
     except (TypeError, ValueError):
@@ -570,9 +571,13 @@ def _exported(program: Any) -> bytes:
         return bytes(flat(program).serialize())
     except (ImportError, NotImplementedError):
         # There is no flatbuffers, or an effect is not registered.
-        if len(program.platforms) > 1:
-            raise
         return str(program.mlir_module()).encode()
+
+
+def _platforms(program: Any) -> list[str] | None:
+    """The platforms that a function was exported for, if there are several. Its text alone does not say that."""
+    platforms = list(program.platforms) if hasattr(program, "mlir_module") else []
+    return platforms if len(platforms) > 1 else None
 
 
 def _is_path(text: str) -> bool:

@@ -1,6 +1,9 @@
 """Artifacts as programs: what `jax.export` serializes, at any size, and portable artifacts."""
 
 import pathlib
+import subprocess
+import sys
+import textwrap
 import threading
 from typing import Any, NamedTuple
 
@@ -281,3 +284,32 @@ def test_what_cannot_be_read():
         farcall.compile(serialized)
     with pytest.raises(ValueError, match="in an exported function|bytecode|artifact"):
         farcall.compile(serialized[: len(serialized) // 2] if farcall._farcall.is_artifact(serialized[: len(serialized) // 2]) else b"ML\xefR\x00")
+
+
+def test_exports_for_two_platforms_need_no_flatbuffers():
+    code = """
+        import sys
+        sys.modules["flatbuffers"] = None
+        import farcall, jax, jax.numpy as jnp, numpy as np
+
+        def function(x, other):
+            return {"sum": x["w"] + jax.lax.platform_dependent(cpu=lambda: 1.0, cuda=lambda: 2.0), "other": other}
+
+        x = {"w": jnp.ones(3)}
+        for platforms, added in [(["cpu", "cuda"], 1), (["cuda", "cpu"], 1), (["cpu"], 1)]:
+            exported = jax.export.export(jax.jit(function), platforms=platforms)(x, jnp.ones(2))
+            results = farcall.compile(exported)({"w": np.ones(3, "f")}, np.ones(2, "f"))
+            assert sorted(results) == ["other", "sum"]
+            np.testing.assert_array_equal(results["sum"], np.full(3, 1 + added))
+        [size] = jax.export.symbolic_shape("n")
+        shape = jax.ShapeDtypeStruct((size,), np.float32)
+        exported = jax.export.export(jax.jit(lambda x: x + x.shape[0]), platforms=["cuda", "cpu"])(shape)
+        np.testing.assert_array_equal(farcall.compile(exported)(np.zeros(4, "f")), np.full(4, 4))
+        exported = jax.export.export(jax.jit(lambda x: x), platforms=["cuda", "tpu"])(jnp.ones(3))
+        try:
+            farcall.compile(exported)
+        except ValueError as error:
+            print(error)
+    """
+    result = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True)
+    assert "was exported for cuda, tpu, not for cpu" in result.stdout, result.stderr

@@ -72,6 +72,23 @@ pub fn for_platform(
     Ok((module, Some(interface)))
 }
 
+/// Reads the program of a function that JAX exported for `platforms`, where the rest of what it exported is not at hand:
+/// text, or a portable artifact.
+///
+/// # Errors
+/// Those of [`module`] and [`verify::entry`]; `platform` if the function was exported for others.
+pub fn exported_program(
+    bytes: &[u8],
+    name: &str,
+    platforms: &[String],
+    platform: &str,
+) -> Result<Program, ProgramError> {
+    let mut module = module(bytes, name)?;
+    exported::specialize(&mut module, name, platforms, platform, false)?;
+    let interface = Interface::of(verify::entry(&module, None)?);
+    Ok(Program { module, interface })
+}
+
 /// Reads a program that is to be called: `entry` of it, or the function that [`verify::entry`] takes.
 ///
 /// # Errors

@@ -62,9 +62,11 @@ impl AsRef<[u8]> for Content {
 }
 
 /// Compiles a program: text or an artifact. It is an [`Executable`] if the sizes of its inputs are fixed, else a
-/// [`Polymorphic`].
+/// [`Polymorphic`]. `platforms` are those that a function was exported for, whose program takes the number of one first; what
+/// `jax.export` serialized names them itself.
 #[pyfunction]
-#[pyo3(signature = (program, *, registry, name, entry, denormals, semantics))]
+#[pyo3(signature = (program, *, registry, name, entry, denormals, semantics, platforms = None))]
+#[expect(clippy::too_many_arguments, reason = "what a compilation is told, by name")]
 pub(crate) fn compile<'py>(
     py: Python<'py>,
     program: Content,
@@ -73,6 +75,7 @@ pub(crate) fn compile<'py>(
     entry: Option<String>,
     denormals: &str,
     semantics: &str,
+    platforms: Option<Vec<String>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let wrong = |e: UnknownName| PyValueError::new_err(e.to_string());
     let denormals: Denormals = denormals.parse().map_err(wrong)?;
@@ -81,8 +84,12 @@ pub(crate) fn compile<'py>(
     let compiled = guarded(|| {
         compiling(py, move || {
             let platform = Device::default().platform().clone();
-            let program = read::program(program.as_ref(), &name, platform.jax_name(), entry.as_deref())
-                .map_err(|e| error::program(&e))?;
+            let (bytes, platform) = (program.as_ref(), platform.jax_name());
+            let program = match platforms.filter(|_| !is_exported(bytes)) {
+                Some(platforms) => read::exported_program(bytes, &name, &platforms, platform),
+                None => read::program(bytes, &name, platform, entry.as_deref()),
+            };
+            let program = program.map_err(|e| error::program(&e))?;
             let mut options = CompileOptions::new().denormals(denormals).semantics(semantics);
             if let Some(entry) = entry {
                 options = options.entry(entry);

@@ -28,6 +28,8 @@ use crate::module::Module;
 use crate::vhlo;
 use farcall_sig::DType;
 
+pub(crate) use program::specialize;
+
 /// How deep trees, and derivatives of derivatives, may nest.
 pub const MAX_DEPTH: usize = 128;
 

@@ -79,15 +79,7 @@ impl Exported<'_> {
     pub fn module_for(&self, name: &str, platform: &str) -> Result<Module, ProgramError> {
         let mut module = self.module(name)?;
         let waived = self.disabled_checks.contains(&DisabledCheck::Platform);
-        let index = self.platforms.iter().position(|p| p == platform).or(waived.then_some(0));
-        let Some(index) = index else {
-            let (function, platforms) = (&self.function_name, self.platforms.join(", "));
-            let message = format!("{function} was exported for {platforms}, not for {platform}");
-            return Err(ProgramError::new(&Source::none(), Diagnostic::global("platform", message)));
-        };
-        if self.platforms.len() > 1 {
-            fix_first_param(&mut module, index)?;
-        }
+        specialize(&mut module, &self.function_name, &self.platforms, platform, waived)?;
         Ok(module)
     }
 
@@ -125,6 +117,26 @@ impl Exported<'_> {
             constraints: interface::stated_constraints(module),
         }
     }
+}
+
+/// Makes the program of a function that was exported for `platforms` that for one of them: if there are several, the program
+/// takes the number of the platform first, and then no longer. `waived` takes the first one where `platform` is none of them.
+///
+/// # Errors
+/// `platform` if it is none of them; `exported` if the program takes no number.
+pub(crate) fn specialize(
+    module: &mut Module,
+    function: &str,
+    platforms: &[String],
+    platform: &str,
+    waived: bool,
+) -> Result<(), ProgramError> {
+    let index = platforms.iter().position(|p| p == platform).or(waived.then_some(0));
+    let Some(index) = index else {
+        let message = format!("{function} was exported for {}, not for {platform}", platforms.join(", "));
+        return Err(ProgramError::new(&Source::none(), Diagnostic::global("platform", message)));
+    };
+    if platforms.len() > 1 { fix_first_param(module, index) } else { Ok(()) }
 }
 
 /// The type of an array, which is `ty` in the program.
