@@ -4,7 +4,6 @@
 //! requests for metadata, catches panics and passes errors to the host. Nothing is declared, so nothing is compared
 //! with a declaration: the handler gets every operand, result and attribute that the frame has.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 
 use farcall_sig::{AttrValue, Attrs, DType};
@@ -15,6 +14,7 @@ use crate::buffer::{AnyBuffer, View};
 use crate::decode::{Buffers, Decoder, malformed};
 use crate::error::{Boxed, Error, Result};
 use crate::trampoline::{self, Facts};
+use crate::unwind::catch;
 
 /// What messages call a handler that the frame was not decoded for yet.
 const HANDLER: &str = "handler";
@@ -84,7 +84,7 @@ pub unsafe fn enter(
         return trampoline::nobody_to_tell(name, &malformed(name, "it has no host"));
     };
     // SAFETY: the caller's promise.
-    match catch_unwind(AssertUnwindSafe(|| unsafe { run(frame, handler) })) {
+    match catch(|| unsafe { run(frame, handler) }) {
         Ok(Ok(())) => null_mut(),
         Ok(Err(error)) => trampoline::fail(&host, name, *error),
         Err(panic) => trampoline::fail(&host, name, trampoline::panicked(name, panic)),

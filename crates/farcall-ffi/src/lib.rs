@@ -158,6 +158,8 @@ pub mod simd;
 mod state;
 pub mod testing;
 mod trampoline;
+#[doc(hidden)]
+pub mod unwind;
 mod zip;
 
 pub use attr::{Attr, Attrs, Dict, FromAttr};

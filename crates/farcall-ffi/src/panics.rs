@@ -7,10 +7,11 @@
 
 use std::any::Any;
 use std::cell::RefCell;
-use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, resume_unwind};
+use std::panic::PanicHookInfo;
 use std::sync::Once;
 
 use crate::error::Error;
+use crate::unwind::Payload;
 
 thread_local! {
     /// This thread's last panic.
@@ -55,14 +56,14 @@ fn set_last(noted: Option<Noted>) {
 
 /// A panic that was caught on its way.
 pub(crate) struct Panic {
-    payload: Box<dyn Any + Send>,
+    payload: Payload,
     location: Option<String>,
 }
 
 impl Panic {
     /// What this thread caught just now.
     #[cold]
-    pub(crate) fn caught(payload: Box<dyn Any + Send>) -> Panic {
+    pub(crate) fn caught(payload: Payload) -> Panic {
         let noted = LAST.try_with(|last| last.try_borrow_mut().ok()?.take()).ok().flatten();
         Panic { payload, location: noted.and_then(|noted| noted.location) }
     }
@@ -70,13 +71,11 @@ impl Panic {
     /// Goes on with it on this thread, which may be another one.
     pub(crate) fn resume(self) -> ! {
         set_last(Some(Noted { location: self.location, message: None }));
-        resume_unwind(self.payload)
+        self.payload.resume()
     }
 
     pub(crate) fn into_error(self) -> Error {
-        let message = message(&*self.payload);
-        // The payload's destructor may panic too.
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(self.payload)));
+        let message = self.payload.message().map(str::to_owned);
         error(self.location, message)
     }
 }

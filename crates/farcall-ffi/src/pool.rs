@@ -6,7 +6,6 @@
 use std::cell::RefCell;
 use std::ffi::c_void;
 use std::marker::PhantomData;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,6 +15,7 @@ use crate::abi;
 use crate::context::{Context, Host, function};
 use crate::error::Result;
 use crate::panics::Panic;
+use crate::unwind::{catch, discard};
 
 impl Context {
     /// Runs a task on the host's pool, or here if it has none. With [`Kept`](crate::Kept) buffers moved
@@ -128,8 +128,9 @@ impl Pool<'_> {
             return (0..count).for_each(work);
         };
         let work: &(dyn Fn(usize) + Sync) = &work;
-        // SAFETY: only the lifetime changes. `Job::run` calls `work` only for an index below `count`,
-        // and this function returns only after all of those calls have returned.
+        // SAFETY: only the lifetime changes. `Job::run` calls `work` only for an index below `count`, and this
+        // function returns or unwinds only in `wait`, after all of those calls have returned: `run` and the host's
+        // functions do not unwind.
         let work: &'static (dyn Fn(usize) + Sync) = unsafe { std::mem::transmute(work) };
         let job = Arc::new(Job {
             work,
@@ -174,9 +175,7 @@ impl Tasks {
     /// Drops the tasks that no thread has started.
     pub(crate) fn cancel(&self) {
         for task in self.0.take() {
-            let work = task.claim();
-            // A destructor may panic.
-            let _ = catch_unwind(AssertUnwindSafe(|| drop(work)));
+            discard(task.claim());
         }
     }
 }
@@ -198,7 +197,7 @@ impl Task {
     fn run(&self) {
         if let Some(work) = self.claim() {
             // Kept buffers saw the panic.
-            let _ = catch_unwind(AssertUnwindSafe(work));
+            drop(catch(work));
         }
     }
 }
@@ -220,17 +219,20 @@ struct Job {
 }
 
 impl Job {
-    /// Works until no index is left.
+    /// Works until no index is left. Does not unwind: `parallel_for` must reach `wait`, and a payload's destructor
+    /// does not unwind either.
     fn run(&self) {
         loop {
             let i = self.next.fetch_add(1, Ordering::Relaxed);
             if i >= self.count {
                 return;
             }
-            let panic = catch_unwind(AssertUnwindSafe(|| (self.work)(i))).err().map(Panic::caught);
+            let mut panic = catch(|| (self.work)(i)).err().map(Panic::caught);
             let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
             done.0 += 1;
-            done.1 = done.1.take().or(panic);
+            if done.1.is_none() {
+                done.1 = panic.take();
+            }
             if done.0 == self.count {
                 self.finished.notify_all();
             }

@@ -8,7 +8,6 @@
 //! a host has pointers into stays loaded until the process ends, even if someone closes it ([`stay_loaded`]).
 
 use std::ffi::{CStr, CString, c_int, c_void};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 use std::sync::Once;
 
@@ -16,6 +15,7 @@ use crate::abi::{self, Api};
 use crate::context::{Host, function};
 use crate::descriptor::{self, Library, LibraryDescriptor, Op};
 use crate::error::Result;
+use crate::unwind::catch;
 
 /// What hosts export: a C function, and `xla::ffi::GetXlaFfiApi()`.
 const SYMBOLS: [&CStr; 2] = [c"XLA_FFI_GetApi", c"_ZN3xla3ffi12GetXlaFfiApiEv"];
@@ -26,7 +26,7 @@ const MAX_EXTENSIONS: usize = 64;
 /// Registers the library's targets with every host of the process, and returns how many registrations
 /// succeeded. A host's error goes to standard error, since there is no caller to return it to.
 pub fn register(library: &'static LibraryDescriptor) -> usize {
-    catch_unwind(AssertUnwindSafe(|| {
+    catch(|| {
         // SAFETY: a descriptor of this library.
         let Ok(library) = (unsafe { Library::read(library) }) else { return 0 };
         let mut registered = 0;
@@ -44,7 +44,7 @@ pub fn register(library: &'static LibraryDescriptor) -> usize {
             }
         }
         registered
-    }))
+    })
     .unwrap_or(0)
 }
 

@@ -10,7 +10,6 @@
 use std::any::TypeId;
 use std::ffi::c_void;
 use std::ops::Deref;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -18,6 +17,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::abi;
 use crate::context::{Host, function};
 use crate::error::{Error, Result};
+use crate::unwind::discard;
 
 /// The state of this call site, as a parameter `&State<T>`: what the handler's `instantiate` function
 /// returned. It dereferences to the `T`.
@@ -247,5 +247,5 @@ fn find(host: &Host, rust: TypeId) -> Option<abi::TypeId> {
 /// Destroys a state; a panic in its destructor goes no further.
 unsafe extern "C" fn delete<T>(state: *mut c_void) {
     // SAFETY: the host gives back what `set` made, once.
-    let _ = catch_unwind(AssertUnwindSafe(|| drop(unsafe { Box::from_raw(state.cast::<T>()) })));
+    discard(unsafe { Box::from_raw(state.cast::<T>()) });
 }

@@ -3,9 +3,7 @@
 //! It checks the frame's size, answers requests for metadata, checks the stage, decodes the frame, calls the
 //! function, catches its panic, and converts an error to the host's own.
 
-use std::any::Any;
 use std::mem::MaybeUninit;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{null, null_mut};
 
 use crate::abi;
@@ -16,6 +14,7 @@ use crate::error::{Boxed, Error, Result};
 use crate::kept::Guard;
 use crate::panics::{self, Panic};
 use crate::pointer::unusable;
+use crate::unwind::{Payload, catch};
 
 /// Lowest version of the interface that a handler needs: what newer hosts add is looked at when it is
 /// called, so every handler says this.
@@ -84,7 +83,7 @@ pub(crate) struct Facts {
 /// `frame` is null or a call frame as XLA's C interface has it.
 pub unsafe extern "C" fn enter<E: Entry>(frame: *mut abi::CallFrame) -> *mut abi::Error {
     // SAFETY: the caller's promise.
-    match catch_unwind(AssertUnwindSafe(|| unsafe { run::<E>(frame) })) {
+    match catch(|| unsafe { run::<E>(frame) }) {
         Ok(Ok(())) => null_mut(),
         // SAFETY: as above.
         Ok(Err(error)) => unsafe { refuse(frame, E::NAME, *error) },
@@ -281,7 +280,7 @@ pub(crate) fn fail(host: &Host, name: &str, error: Error) -> *mut abi::Error {
 
 #[cold]
 #[inline(never)]
-pub(crate) fn panicked(name: &str, payload: Box<dyn Any + Send>) -> Error {
+pub(crate) fn panicked(name: &str, payload: Payload) -> Error {
     Panic::caught(payload).into_error().context(name)
 }
 

@@ -14,8 +14,7 @@
 //! A panic is a bug in the engine. It becomes a `RuntimeError` that asks for a report, not pyo3's `PanicException`,
 //! which `except Exception` does not catch.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
+use farcall::ffi::unwind::catch;
 use farcall::{CompileError, ErrorCode};
 use farcall_ir::ProgramError;
 use pyo3::exceptions::{
@@ -33,10 +32,8 @@ pyo3::create_exception!(
 
 /// Enters the engine. A panic ends here: what the engine shares between calls recovers from poisoned locks.
 pub(crate) fn guarded<T>(work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
-        let words = panic.downcast_ref::<&str>().copied();
-        let words =
-            words.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no words");
+    catch(work).unwrap_or_else(|panic| {
+        let words = panic.message().unwrap_or("no words");
         Err(PyRuntimeError::new_err(format!(
             "this is a bug in farcall ({words}); please report it, with what was called and what was printed"
         )))

@@ -15,11 +15,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use farcall::Registry;
+use farcall::ffi::unwind::catch;
 use farcall::ir::eval::Denormals;
 use farcall::ir::op::info;
 use farcall::ir::{Attr, DType, text};
@@ -63,7 +63,7 @@ static PANIC: Mutex<String> = Mutex::new(String::new());
 
 /// Checks a program; a panic is a failure.
 fn checked(p: &Program, seed: u64, registry: &Registry) -> Result<Outcome, String> {
-    catch_unwind(AssertUnwindSafe(|| check::check(p, seed, registry)))
+    catch(|| check::check(p, seed, registry))
         .unwrap_or_else(|_| Err(format!("panic: {}", PANIC.lock().unwrap())))
 }
 

@@ -1,10 +1,9 @@
 //! Judges one task, in a worker.
 
-use std::any::Any;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
-use std::panic::{self, AssertUnwindSafe};
+use std::panic;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -12,6 +11,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use farcall::Registry;
 use farcall::custom_call::{RunContext, ThreadPool};
+use farcall::ffi::unwind::catch;
 use farcall::ir::Literal;
 use farcall::ir::diag::Source;
 use farcall::ir::eval::{Numerics, Semantics};
@@ -59,7 +59,7 @@ struct Judge<'a> {
 
 impl Judge<'_> {
     fn answer(&mut self, task: &Task) -> Reply {
-        let answered = panic::catch_unwind(AssertUnwindSafe(|| match task {
+        let answered = catch(|| match task {
             Task::Programs { path } => {
                 let registry = match self.registry() {
                     Ok(registry) => registry,
@@ -79,10 +79,10 @@ impl Judge<'_> {
                 };
                 Reply::Done(outcome)
             }
-        }));
+        });
         answered.unwrap_or_else(|payload| {
             let place = PANIC_PLACE.take().unwrap_or_default();
-            let cause = format!("internal error: {} ({place})", panic_message(payload.as_ref()));
+            let cause = format!("internal error: {} ({place})", payload.message().unwrap_or("panic"));
             Reply::Done(Outcome::failed(cause.clone(), cause))
         })
     }
@@ -106,11 +106,6 @@ impl Judge<'_> {
         self.manifests.insert(path.to_owned(), (Rc::clone(&manifest), registry.clone()));
         Ok((manifest, registry))
     }
-}
-
-fn panic_message(payload: &(dyn Any + Send)) -> &str {
-    let text = payload.downcast_ref::<&str>().copied();
-    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("panic")
 }
 
 /// Every program of a file.

@@ -37,7 +37,6 @@
 
 use std::ffi::c_void;
 use std::ops::{Deref, Range};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use farcall_sig::AttrValue;
 use farcall_sig::signature::OperandType;
@@ -48,6 +47,7 @@ use crate::attr::{Attrs, Dict, FromAttr};
 use crate::encode::encode_attrs;
 use crate::error::{Error, Result};
 use crate::panics::{self, Panic};
+use crate::unwind::catch;
 
 pub mod abi;
 
@@ -346,7 +346,7 @@ pub(crate) type Fail = Option<unsafe extern "C" fn(host: *mut c_void, message: c
 /// Runs a rule; its error or panic is told to the host.
 pub(crate) fn answer(host: *mut c_void, fail: Fail, name: &'static str, rule: impl FnOnce() -> Result<()>) {
     panics::note();
-    let error = match catch_unwind(AssertUnwindSafe(rule)) {
+    let error = match catch(rule) {
         Ok(Ok(())) => return,
         Ok(Err(error)) => error,
         Err(panic) => Panic::caught(panic).into_error().context(name),

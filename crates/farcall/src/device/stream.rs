@@ -1,10 +1,10 @@
 //! Work for a device, in order.
 
-use std::any::Any;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::thread::{self, JoinHandle};
+
+use farcall_ffi::unwind::{Payload, catch, discard};
 
 use super::Device;
 
@@ -27,7 +27,7 @@ pub struct Stream {
 #[derive(Debug)]
 #[must_use = "an error of the work is in here"]
 pub struct Pending<T> {
-    outcome: Receiver<Result<T, Box<dyn Any + Send>>>,
+    outcome: Receiver<Result<T, Payload>>,
 }
 
 impl Stream {
@@ -51,10 +51,12 @@ impl Stream {
     pub fn enqueue<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Pending<T> {
         let (give, outcome) = mpsc::sync_channel(1);
         let task = move || {
-            if let Err(unsent) = give.send(catch_unwind(AssertUnwindSafe(work))) {
-                // Nobody waits for it. What it returned may panic when it goes.
-                let _ = catch_unwind(AssertUnwindSafe(move || drop(unsent)));
+            if let Err(unsent) = give.send(catch(work)) {
+                // Nobody waits for it. The destructor of its result may panic.
+                discard(unsent);
             }
+            // The channel may still hold the result of work that nobody waits for any more.
+            discard(give);
         };
         if let Some(queue) = &self.queue {
             // The worker ends when the queue does, so there is one to receive it.
@@ -81,7 +83,7 @@ impl Drop for Stream {
         let worker = self.worker.take().filter(|w| w.thread().id() != thread::current().id());
         if let Some(worker) = worker {
             // It catches what work panics with, and hands that to who waits for it.
-            let _ = worker.join();
+            discard(worker.join());
         }
     }
 }
@@ -93,7 +95,7 @@ impl<T> Pending<T> {
     /// If the work did.
     pub fn wait(self) -> T {
         match self.outcome.recv() {
-            Ok(outcome) => outcome.unwrap_or_else(|panic| resume_unwind(panic)),
+            Ok(outcome) => outcome.unwrap_or_else(|panic| panic.resume()),
             Err(_) => unreachable!("a stream does all of its work"),
         }
     }
@@ -107,7 +109,7 @@ impl<T> Pending<T> {
     /// If the work did.
     pub fn try_wait(self) -> Result<T, Pending<T>> {
         match self.outcome.try_recv() {
-            Ok(outcome) => Ok(outcome.unwrap_or_else(|panic| resume_unwind(panic))),
+            Ok(outcome) => Ok(outcome.unwrap_or_else(|panic| panic.resume())),
             Err(TryRecvError::Empty) => Err(self),
             Err(TryRecvError::Disconnected) => unreachable!("a stream does all of its work"),
         }
@@ -144,7 +146,7 @@ mod tests {
         let stream = Stream::new(Device::host()).unwrap();
         let bad = stream.enqueue(|| panic!("on purpose"));
         let good = stream.enqueue(|| 3);
-        assert!(catch_unwind(AssertUnwindSafe(|| bad.wait())).is_err());
+        assert!(catch(|| bad.wait()).is_err());
         assert_eq!(good.wait(), 3);
     }
 

@@ -4,10 +4,10 @@
 //! distinguishes the layouts of 0.2 to 0.5.
 
 use std::ffi::{CStr, CString};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{null, null_mut};
 
 use farcall_ffi::abi::{self, *};
+use farcall_ffi::unwind::catch;
 
 use super::context::Context;
 use super::error::{ERRORS, Failure, HostError, new_error, take_error};
@@ -61,7 +61,7 @@ pub(crate) unsafe fn enter<A>(
     at_least: usize,
     body: impl FnOnce(usize) -> Result<(), Failure>,
 ) -> *mut Error {
-    let outcome = catch_unwind(AssertUnwindSafe(|| {
+    let outcome = catch(|| {
         if args.is_null() || !args.is_aligned() {
             return Err(Failure::invalid("the arguments are null or misaligned"));
         }
@@ -75,14 +75,14 @@ pub(crate) unsafe fn enter<A>(
             )));
         }
         body(struct_size)
-    }));
+    });
     let failure = match outcome {
         Ok(Ok(())) => return null_mut(),
         Ok(Err(failure)) => failure,
         Err(_) => Failure::new(ErrorCode::INTERNAL, "the host panicked"),
     };
     // Null is success: better no words than that.
-    catch_unwind(|| new_error(failure)).unwrap_or_else(|_| std::ptr::without_provenance_mut(1))
+    catch(|| new_error(failure)).unwrap_or_else(|_| std::ptr::without_provenance_mut(1))
 }
 
 /// The text of a span that a library passes.

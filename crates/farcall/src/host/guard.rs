@@ -71,9 +71,9 @@ pub(crate) unsafe fn deleter(deleter: Deleter, object: *mut c_void) -> *mut Erro
 #[cfg(feature = "cxx-exceptions")]
 mod imp {
     use std::ffi::{CStr, c_char, c_int, c_void};
-    use std::panic::catch_unwind;
 
     use farcall_ffi::abi::{self, Error, ErrorCode, Handler, Task};
+    use farcall_ffi::unwind::catch;
 
     use super::super::error::{Failure, new_error, take_error};
     use super::super::exit;
@@ -131,7 +131,7 @@ mod imp {
             new_error(Failure::new(ErrorCode::INTERNAL, message))
         };
         // Null is success: better no words than that.
-        catch_unwind(make).unwrap_or_else(|_| std::ptr::without_provenance_mut(1))
+        catch(make).unwrap_or_else(|_| std::ptr::without_provenance_mut(1))
     }
 
     /// An exception in words.
@@ -251,10 +251,10 @@ mod imp {
 #[cfg(not(feature = "cxx-exceptions"))]
 mod imp {
     use std::ffi::{CStr, c_int, c_void};
-    use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::ptr::null_mut;
 
     use farcall_ffi::abi::{self, Error, ErrorCode, Handler, Task};
+    use farcall_ffi::unwind::catch;
 
     use super::super::error::{Failure, new_error};
     use super::{CallStatus, Original, Probed, Unified, WithStatus, c_char};
@@ -270,14 +270,14 @@ mod imp {
     /// the process ends in here.
     #[inline]
     fn contained(call: impl FnOnce() -> *mut Error) -> *mut Error {
-        catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|_| panicked())
+        catch(call).unwrap_or_else(|_| panicked())
     }
 
     #[cold]
     fn panicked() -> *mut Error {
         let failure = Failure::new(ErrorCode::INTERNAL, "the handler panicked");
         // Null is success: better no words than that.
-        catch_unwind(|| new_error(failure)).unwrap_or_else(|_| std::ptr::without_provenance_mut(1))
+        catch(|| new_error(failure)).unwrap_or_else(|_| std::ptr::without_provenance_mut(1))
     }
 
     /// # Safety

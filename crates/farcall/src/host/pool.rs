@@ -12,20 +12,19 @@
 //! A child process after `fork()` has none of its parent's threads, so a pool starts new threads there. Tasks that
 //! were waiting run only in the parent.
 
-use std::any::Any;
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::fmt;
 use std::num::NonZero;
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use farcall_ffi::abi;
+use farcall_ffi::unwind::catch;
 use smallvec::SmallVec;
 
 use super::error::{Failure, report_lost, take_error};
@@ -317,7 +316,7 @@ impl Parts {
         self.begun.fetch_add(1, Ordering::Relaxed);
         // SAFETY: this part has not ended, so `finish` has not returned.
         let task = unsafe { &*self.task };
-        if catch_unwind(AssertUnwindSafe(|| task(part))).is_err() {
+        if catch(|| task(part)).is_err() {
             self.panicked.store(true, Ordering::Relaxed);
         }
         if self.ended.fetch_add(1, Ordering::AcqRel) + 1 == self.count {
@@ -464,11 +463,7 @@ impl Job {
                 }
             }
             Task::Help(parts) => parts.work(parts.arrived.fetch_add(1, Ordering::Relaxed)),
-            Task::Own(task) => {
-                if let Err(panic) = catch_unwind(AssertUnwindSafe(task)) {
-                    drop::<Box<dyn Any + Send>>(panic);
-                }
-            }
+            Task::Own(task) => drop(catch(task)),
         }
     }
 }
@@ -551,7 +546,7 @@ mod tests {
                 ended.fetch_add(1, Ordering::Relaxed);
             });
         };
-        assert!(catch_unwind(AssertUnwindSafe(each)).is_err());
+        assert!(catch(each).is_err());
         assert_eq!(ended.into_inner(), 49);
     }
 

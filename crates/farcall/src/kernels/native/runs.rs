@@ -1,7 +1,6 @@
 //! Runs of lines that have been compiled: what their instructions ask, and how they end.
 
-use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use farcall_ffi::unwind::{Payload, catch};
 
 use super::super::linked::{Kernel, Runner};
 use super::{Asked, Native};
@@ -12,14 +11,14 @@ struct Asking<'a, R: Runner> {
     asked: Asked,
     runner: &'a mut R,
     /// Why the run ends: an error, or a panic, which must not leave instructions that know nothing of it.
-    end: Option<Result<R::Error, Box<dyn Any + Send>>>,
+    end: Option<Result<R::Error, Payload>>,
 }
 
 impl<R: Runner> Asking<'_, R> {
     /// Does what instructions ask for; 1 if the run ends.
     fn answer(&mut self, work: impl FnOnce(&mut R, &mut Asked) -> Result<(), R::Error>) -> u8 {
         let (runner, asked) = (&mut *self.runner, &mut self.asked);
-        self.end = match catch_unwind(AssertUnwindSafe(|| work(runner, asked))) {
+        self.end = match catch(|| work(runner, asked)) {
             Ok(Ok(())) => None,
             Ok(Err(error)) => Some(Ok(error)),
             Err(panic) => Some(Err(panic)),
@@ -74,7 +73,7 @@ impl Native {
         match end {
             None => Ok(()),
             Some(Ok(error)) => Err(error),
-            Some(Err(panic)) => resume_unwind(panic),
+            Some(Err(panic)) => panic.resume(),
         }
     }
 }
