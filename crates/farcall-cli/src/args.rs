@@ -13,7 +13,7 @@ use farcall::ir::middle::passes;
 use farcall::ir::middle::pipeline::{Pipeline, UnknownPass};
 use farcall::sig::nearest::nearest;
 
-use crate::inputs::{Fill, InputSpec};
+use crate::inputs::{Elided, Fill, InputSpec};
 use crate::op::AttrSpec;
 
 /// Run, inspect, convert and test StableHLO and HLO programs with custom calls.
@@ -220,6 +220,11 @@ pub(crate) struct HowArgs {
     /// that are needed, a program may compute something else: such lists are only for inspecting programs.
     #[arg(long, value_name = "LIST", value_parser = pipeline)]
     pub passes: Option<Pipeline>,
+    /// How to choose the elements of constants that a printer left out ({...} in HLO text, dense_resource<__elided__>)
+    ///
+    /// The results mean nothing then; the times do. Zeros may be simplified away.
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub elided: Option<Elided>,
     #[command(flatten)]
     pub numerics: NumericsArgs,
 }
@@ -279,6 +284,9 @@ pub(crate) struct ConvertArgs {
     /// File to write to (atomically) [default: the standard output]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// How to choose the elements of constants that a printer left out; only artifacts need them
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub elided: Option<Elided>,
 }
 
 /// The formats that programs are written in.
@@ -549,6 +557,9 @@ pub(crate) struct BenchArgs {
     /// Passes that rewrite the program, as for `farcall run`
     #[arg(long, value_name = "LIST", value_parser = pipeline)]
     pub passes: Option<Pipeline>,
+    /// How to choose the elements of constants that a printer left out, as for `farcall run`
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub elided: Option<Elided>,
     #[command(flatten)]
     pub numerics: NumericsArgs,
     /// Threads that steps share their work among [default: one per processor]
@@ -572,7 +583,7 @@ impl BenchArgs {
     /// How the program is compiled.
     pub(crate) fn how(&self) -> HowArgs {
         let (entry, passes) = (self.entry.clone(), self.passes.clone());
-        HowArgs { entry, passes, dump: None, numerics: self.numerics }
+        HowArgs { entry, passes, dump: None, elided: self.elided, numerics: self.numerics }
     }
 }
 

@@ -72,8 +72,11 @@ fn prepare(args: &BenchArgs, stats: &mut Stats) -> Result<(Executable, Vec<Liter
     given.fill = given.fill.or(Some(Fill::Rand));
     let code = match stats.take("read", || program::open(&args.program))? {
         Program::Code(code) => code,
-        Program::Plan(plan) => {
+        Program::Plan(mut plan) => {
             plan::refuse(&args.program, &args.how(), false)?;
+            if let Some(how) = args.elided {
+                plan.fill_elided(how.elements())?;
+            }
             let registry = stats.take("load", || load::registry(&args.load, &[]))?;
             let executable = stats.take("bind", || plan::executable(*plan, &registry))?;
             let inputs = plan::arguments(&args.program, &executable, &given)?;

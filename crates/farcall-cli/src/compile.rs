@@ -8,7 +8,7 @@ use farcall::ir::literal::Literal;
 use farcall::ir::middle::passes;
 use farcall::ir::middle::pipeline::Pipeline;
 use farcall::ir::module::{Func, Module};
-use farcall::ir::{text, verify};
+use farcall::ir::{elided, text, verify};
 use farcall::{CompileOptions, Executable, Explanation, MEMORY_PASSES, Plan, Registry, Stage};
 
 use crate::args::{CompileArgs, Dump, HowArgs, InputArgs};
@@ -80,9 +80,12 @@ pub(crate) fn front(
     given: &InputArgs,
     stats: &mut Stats,
 ) -> Result<Option<Front>> {
-    let (module, interface) = stats.take("parse", || code.program())?;
+    let (mut module, interface) = stats.take("parse", || code.program())?;
     if how.dump == Some(Dump::Text) {
         return dump(&text::print(&module)).map(|()| None);
+    }
+    if let Some(how) = how.elided {
+        stats.take("elided", || elided::fill(&mut module, how.elements()))?;
     }
     stats.take("verify", || verify::verify(&module))?;
     if how.dump == Some(Dump::Verified) {

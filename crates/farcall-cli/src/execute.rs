@@ -10,7 +10,7 @@ use farcall::ir::diag::Diagnostics;
 use farcall::ir::eval::{self, EvalError, Numerics};
 use farcall::ir::literal::Literal;
 use farcall::ir::module::{Func, Module};
-use farcall::ir::{Op, ProgramError, Source, normalize, verify};
+use farcall::ir::{Op, ProgramError, Source, elided, normalize, verify};
 use farcall::{CompileError, CompileOptions, Executable, Plan, Registry, RunError};
 
 /// A function of a verified program, ready to run any number of times.
@@ -50,6 +50,15 @@ impl<'m> Ready<'m> {
             Ready::Engine(executable) => Some(executable.plan()),
             Ready::Evaluator { .. } => None,
         }
+    }
+
+    /// Refuses a program that needs elements of constants that its text left out.
+    pub(crate) fn require_elements(&self) -> Result<()> {
+        let refused = match self {
+            Ready::Engine(executable) => executable.plan().elided(),
+            Ready::Evaluator { module, .. } => elided::refused([*module]),
+        };
+        refused.map_or(Ok(()), |error| Err(error.into()))
     }
 
     /// An error of [`Ready::run`] with the line of the program, if it has a place there.

@@ -39,6 +39,29 @@ pub(crate) enum Fill {
     Between(i64, i64),
 }
 
+/// How to choose the elements of constants that a printer left out.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Elided {
+    /// Zeros
+    Zeros,
+    /// Random: floats from -1 to 1, integers from 0 to 9, booleans of either kind
+    Rand,
+}
+
+impl Elided {
+    /// Elements for constant after constant.
+    pub(crate) fn elements(self) -> impl FnMut(&TensorType) -> Result<Literal> {
+        let mut seed = 0;
+        move |ty| {
+            seed += 1;
+            match self {
+                Elided::Zeros => Literal::try_zeros(ty.dtype, ty.sizes()).context("zeros for a constant"),
+                Elided::Rand => make(Fill::Rand, ty, seed),
+            }
+        }
+    }
+}
+
 /// The word that asks for it.
 pub(crate) fn word(fill: Fill) -> &'static str {
     match fill {

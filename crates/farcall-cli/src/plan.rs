@@ -26,17 +26,26 @@ use crate::terminal::{self, BOLD, DIM, styled};
 use crate::{load, results, run, why};
 
 /// Runs a plan, as `run` does a program.
-pub(crate) fn run(args: &RunArgs, plan: Plan, mut stats: Stats, mut measured: Measured<'_>) -> Result<()> {
+pub(crate) fn run(
+    args: &RunArgs,
+    mut plan: Plan,
+    mut stats: Stats,
+    mut measured: Measured<'_>,
+) -> Result<()> {
     refuse(&args.program, &args.how, args.evaluator)?;
     if args.how.dump.is_some() {
         return dump(&plan.to_string());
     }
     let registry = stats.take("load", || load::registry(&args.load, &[]))?;
     let source = Arc::clone(&plan.source);
+    if let Some(how) = args.how.elided {
+        plan.fill_elided(how.elements())?;
+    }
     let executable = stats.take("bind", || executable(plan, &registry))?;
     let arguments = stats.take("inputs", || arguments(&args.program, &executable, &args.inputs))?;
     let name = args.program.display();
     let ready = Ready::Engine(executable);
+    ready.require_elements()?;
     let results = measured.run(&ready, &arguments, &mut stats).map_err(|e| Ready::explain(e, &source))?;
     if let Some(folder) = &args.output_dir {
         stats.take("write", || run::write(folder, &results))?;

@@ -37,6 +37,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
             None => return Ok(()),
         }
     };
+    ready.require_elements()?;
     let made;
     let arguments = match &front.arguments {
         Some(arguments) => arguments,

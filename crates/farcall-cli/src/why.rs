@@ -24,7 +24,7 @@ pub(crate) fn compiled(
     registry: &Registry,
 ) -> Result<Option<(Plan, Explanation)>> {
     let numerics = NumericsArgs { denormals: None, semantics: None };
-    let how = HowArgs { entry: args.entry.clone(), dump: None, passes: None, numerics };
+    let how = HowArgs { entry: args.entry.clone(), dump: None, passes: None, elided: None, numerics };
     let mut stats = Stats::default();
     let Some(front) = compile::front(code, &how, &args.inputs, &mut stats)? else { return Ok(None) };
     front.check(&args.inputs)?;

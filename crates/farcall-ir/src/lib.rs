@@ -25,6 +25,7 @@
 //! - [`normalize`]: replaces calls that are operations in disguise by what they mean.
 //! - [`refine`]: makes programs with dynamic dimensions static, for inputs of known types.
 //! - [`middle`]: the form that passes rewrite on the way to a plan, and the passes.
+//! - [`elided`]: constants whose elements a printer left out.
 //! - [`eval`]: the reference evaluator, the oracle for everything faster.
 //! - [`diag`]: errors in a program, with source line and caret.
 //!
@@ -39,6 +40,7 @@ pub mod attributes;
 pub mod builder;
 pub mod bytecode;
 pub mod diag;
+pub mod elided;
 pub mod eval;
 pub mod expand;
 pub mod exported;

@@ -559,7 +559,7 @@ ENTRY main {
   b = f32[2,2]{1,0} add(x, y)
   c = f32[2,2]{1,0} transpose(x), dimension={1,0}
   d = f23[2] add(x, x)
-  e = f32[2,2]{1,0} constant({...})
+  e = f32[2,2]{1,0} constant({ {1, x}, {3, 4} })
   f = f32[3] constant({1, 2})
   g = pred[] compare(x, x), direction=LS
   h = f32[2,2]{1,0} broadcast(x), dimensions={-1,0}
@@ -600,11 +600,11 @@ ENTRY main {
         7 |   d = f23[2] add(x, x)
           |       ^^^
 
-        error: [attribute] the elements of this constant were left out (`{...}`) when the text was printed; print it with `print_large_constants = True` in XLA's `HloPrintOptions`
-         --> test.hlo:8:30
+        error: [attribute] expected a number that f32 holds, found `x`
+         --> test.hlo:8:36
           |
-        8 |   e = f32[2,2]{1,0} constant({...})
-          |                              ^^^^^
+        8 |   e = f32[2,2]{1,0} constant({ {1, x}, {3, 4} })
+          |                                    ^
 
         error: [attribute] dimension 0 has size 3, but this list has 2 items
          --> test.hlo:9:28

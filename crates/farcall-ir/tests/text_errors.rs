@@ -455,17 +455,6 @@ fn constants() {
                 2 | %0 = stablehlo.constant dense<1.0> : tensor<9000000000000000000xf32>
                   |                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"#]],
         ),
-        (
-            "dense_resource<weights> : tensor<2xf32>",
-            expect![[r#"
-                error: [resource] the elements of `weights` are not in this text
-                 --> t.mlir:2:40
-                  |
-                2 | %0 = stablehlo.constant dense_resource<weights> : tensor<2xf32>
-                  |                                        ^^^^^^^
-                  |
-                  = note: a text holds them in `{-# dialect_resources: {builtin: {name: "0x…"}} #-}`"#]],
-        ),
     ] {
         body(&format!("%0 = stablehlo.constant {constant}"), message);
     }

@@ -32,6 +32,7 @@ pub fn value(attr: &Attr) -> Option<AttrValue> {
             Some(AttrValue::Dict(entries.collect::<Option<_>>()?))
         }
         Attr::Unit
+        | Attr::Elided(_)
         | Attr::Symbol(_)
         | Attr::Type(_)
         | Attr::Dialect(_)

@@ -6,7 +6,7 @@ use std::io::{IsTerminal, Write};
 
 use anyhow::{Context, Result, bail};
 use farcall::ir::module::Module;
-use farcall::ir::{hlo, text, verify, vhlo};
+use farcall::ir::{elided, hlo, text, verify, vhlo};
 
 use crate::args::{ConvertArgs, Format};
 use crate::program::{self, Program};
@@ -20,7 +20,10 @@ pub(crate) fn convert(args: &ConvertArgs) -> Result<()> {
             bail!("{} is a compiled plan, which no other format can hold", args.program.display())
         }
     };
-    let module = code.module()?;
+    let mut module = code.module()?;
+    if let Some(how) = args.elided {
+        elided::fill(&mut module, how.elements())?;
+    }
     verify::verify(&module)?;
     let content = written(&module, args.to)?;
     match &args.output {

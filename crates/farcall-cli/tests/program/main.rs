@@ -3,6 +3,7 @@
 mod check;
 mod cli;
 mod convert;
+mod elided;
 mod ending;
 mod folder;
 mod named;

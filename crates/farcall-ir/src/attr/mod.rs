@@ -14,7 +14,7 @@ use crate::literal::Literal;
 use crate::memory::OutOfMemory;
 use crate::scalar::Scalar;
 use crate::sharding::Sharding;
-use crate::types::Type;
+use crate::types::{TensorType, Type};
 
 pub use dict::AttrDict;
 pub(crate) use show::Dict;
@@ -41,6 +41,8 @@ pub enum Attr {
     Dense(Literal),
     /// `dense<…> : tensor<…xindex>`: dimensions and elements.
     DenseIndex(Literal),
+    /// `dense_resource<__elided__> : tensor<…>`: a constant whose elements the text left out.
+    Elided(TensorType),
     /// `array<i64: 1, 2>`: a rank 1 literal.
     DenseArray(Literal),
     /// `@name` or `@outer::@inner`

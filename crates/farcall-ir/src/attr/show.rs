@@ -8,6 +8,7 @@ use std::fmt::{self, Display, Formatter, Write};
 use farcall_sig::{DType, DTypeClass};
 
 use super::{Attr, AttrDict, DialectAttr, IntKind};
+use crate::elided::ELIDED;
 use crate::literal::Literal;
 use crate::quote::{Name, Quoted, is_bare};
 use crate::scalar::Scalar;
@@ -44,6 +45,7 @@ impl Display for Attr {
                 write_literal(f, l)?;
                 write!(f, " : {}", TensorType::new(l.dtype(), l.dims()))
             }
+            Attr::Elided(ty) => write!(f, "dense_resource<{ELIDED}> : {ty}"),
             Attr::DenseIndex(l) => {
                 write_literal(f, l)?;
                 f.write_str(" : tensor<")?;

@@ -90,6 +90,7 @@ pub fn write(op: &Op, module: &Module) -> AttrDict {
             put("mantissa_bits", i32_attr(i64::from(*mantissa_bits)));
         }
         Op::Constant(literal) => put("value", Attr::Dense(literal.clone())),
+        Op::Elided(ty) => put("value", Attr::Elided(ty.clone())),
         Op::Iota { dim } | Op::DynamicIota { dim } => put("iota_dimension", i64_attr(*dim)),
         Op::BroadcastInDim { dims } | Op::DynamicBroadcastInDim { dims } => {
             put("broadcast_dimensions", Attr::usize_array(dims));

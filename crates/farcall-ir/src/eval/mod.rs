@@ -52,6 +52,7 @@ mod windows;
 
 use std::borrow::Cow;
 
+use crate::elided;
 use crate::literal::Literal;
 use crate::memory::{self, OutOfMemory};
 use crate::module::{Func, Inst, Module, ValueId};
@@ -241,6 +242,7 @@ fn step<'m>(m: &mut Machine<'m>, inst: Inst<'m>, operands: Vec<Value>) -> Result
         Op::UniformDequantize => elementwise::uniform_dequantize(m, inst, xs),
 
         Op::Constant(literal) => data::constant(literal),
+        Op::Elided(_) => return Err(EvalError::new(elided::RUN_MESSAGE)),
         Op::Iota { dim } => data::iota(m, inst, *dim),
         Op::DynamicIota { dim } => data::dynamic_iota(m, inst, xs, *dim),
         Op::BroadcastInDim { dims } => data::broadcast_in_dim(m, inst, xs, dims),

@@ -41,6 +41,7 @@ pub(super) fn bytes(m: &Machine<'_>, inst: Inst<'_>, xs: &[Value]) -> usize {
         | Op::UniformQuantize
         | Op::UniformDequantize
         | Op::Constant(_)
+        | Op::Elided(_)
         | Op::Iota { .. }
         | Op::DynamicIota { .. }
         | Op::BroadcastInDim { .. }

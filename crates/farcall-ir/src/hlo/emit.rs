@@ -25,6 +25,7 @@ impl<'m> Printer<'m> {
         }
         match inst.op() {
             Op::Constant(literal) => self.constant(body, inst, literal),
+            Op::Elided(ty) => self.elided(body, inst, ty),
             Op::If | Op::Case => self.conditional(body, inst),
             Op::While => self.while_loop(body, inst),
             Op::Call { callee } => {

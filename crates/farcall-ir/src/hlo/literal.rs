@@ -7,22 +7,29 @@ use farcall_sig::{DType, DTypeClass};
 use super::cursor::{Cursor, Expected, Read};
 use crate::diag::Span;
 use crate::literal::Literal;
+use crate::op::Op;
 use crate::scalar::Scalar;
 use crate::types::TensorType;
 
-/// The constant between the parentheses, of this type.
-pub(super) fn read(mut c: Cursor<'_>, ty: &TensorType) -> Read<Literal> {
+/// The elements that XLA writes instead of many.
+pub(super) const ELIDED: &str = "{...}";
+
+/// The operation that makes the constant between the parentheses.
+pub(super) fn constant(c: Cursor<'_>, ty: &TensorType) -> Read<Op> {
+    if c.rest().trim() == ELIDED && ty.is_static() {
+        return Ok(Op::Elided(ty.clone()));
+    }
+    read(c, ty).map(Op::Constant)
+}
+
+/// The elements between the parentheses, of this type.
+fn read(mut c: Cursor<'_>, ty: &TensorType) -> Read<Literal> {
     let whole = c.span();
     let Some(dims) = ty.static_sizes() else {
         return Err(Expected::new(whole, "a constant needs static dimensions"));
     };
     let mut data = Vec::new();
     c.skip();
-    if c.rest().trim_end() == "{...}" {
-        let message = "the elements of this constant were left out (`{...}`) when the text was printed; print it with \
-                       `print_large_constants = True` in XLA's `HloPrintOptions`";
-        return Err(Expected::new(whole, message));
-    }
     if dims.is_empty() {
         element(&mut c, ty.dtype, &mut data)?;
     } else {

@@ -576,6 +576,15 @@ impl<'m> Printer<'m> {
         }
         Ok(())
     }
+
+    /// A constant whose elements were left out.
+    pub(super) fn elided(&mut self, body: &mut Body, inst: Inst<'m>, ty: &TensorType) -> Printed<()> {
+        let mut attrs = Out::default();
+        put_all(inst, &mut attrs);
+        let shape = Shape::Tensor(ty.clone(), None);
+        self.emit_value(body, inst.results()[0], &shape, "constant", &[literal::ELIDED.to_owned()], &attrs.0);
+        Ok(())
+    }
 }
 
 /// Everything that an instruction says besides its operation.

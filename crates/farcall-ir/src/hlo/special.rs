@@ -64,8 +64,8 @@ impl<'s> Lowering<'_, 's> {
     fn constant(&mut self, at: &At<'_, 's>) -> Lowered<Val> {
         match at.inst.shape.tensor() {
             Some(ty) => {
-                let literal = literal::read(at.inst.args, ty)?;
-                self.push(at.op(Op::Constant(literal), []), &at.inst.shape, at.region)
+                let op = literal::constant(at.inst.args, ty)?;
+                self.push(at.op(op, []), &at.inst.shape, at.region)
             }
             None => wrong("unsupported", at.inst.shape_span, "a constant is a tensor"),
         }

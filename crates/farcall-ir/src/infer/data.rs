@@ -5,15 +5,14 @@ use smallvec::smallvec;
 
 use crate::infer::cx::Cx;
 use crate::infer::shape::{compatible_elements, narrow, wide};
-use crate::literal::Literal;
 use crate::op::Class;
 use crate::op::{Pad, Slice};
 use crate::types::{Dim, TensorType, TypeList};
 
-pub(super) fn constant(cx: &mut Cx<'_>, value: &Literal) -> Option<TypeList> {
+pub(super) fn constant(cx: &mut Cx<'_>, value: TensorType) -> Option<TypeList> {
     let declared = cx.declared(0)?;
     // constant_c1. The elements of a quantized constant are the stored integers.
-    Some(smallvec![value.ty().with_quant(declared.quant.clone()).into()])
+    Some(smallvec![value.with_quant(declared.quant.clone()).into()])
 }
 
 pub(super) fn iota(cx: &mut Cx<'_>, dim: usize) -> Option<TypeList> {

@@ -81,7 +81,8 @@ pub(crate) fn infer(cx: &mut Cx<'_>) -> Option<TypeList> {
         Op::UniformQuantize => elementwise::uniform_quantize(cx),
         Op::UniformDequantize => elementwise::uniform_dequantize(cx),
 
-        Op::Constant(value) => data::constant(cx, value),
+        Op::Constant(value) => data::constant(cx, value.ty()),
+        Op::Elided(ty) => data::constant(cx, ty.clone()),
         Op::Iota { dim } => data::iota(cx, *dim),
         Op::DynamicIota { dim } => data::dynamic_iota(cx, *dim),
         Op::BroadcastInDim { dims } => data::broadcast_in_dim(cx, dims, false),

@@ -191,7 +191,7 @@ declare! {
     Op::UniformQuantize => "stablehlo.uniform_quantize", simple(1), NONE;
     Op::UniformDequantize => "stablehlo.uniform_dequantize", simple(1), NONE;
     // data
-    Op::Constant(_) => "stablehlo.constant", simple(0), NONE;
+    Op::Constant(_) | Op::Elided(_) => "stablehlo.constant", simple(0), NONE;
     Op::Iota { .. } => "stablehlo.iota", simple(0), NONE;
     Op::DynamicIota { .. } => "stablehlo.dynamic_iota", simple(1), DYNAMIC;
     Op::BroadcastInDim { .. } => "stablehlo.broadcast_in_dim", simple(1), NONE;

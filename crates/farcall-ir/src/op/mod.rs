@@ -46,6 +46,7 @@ use std::ops::Range;
 
 use crate::ids::FuncId;
 use crate::literal::Literal;
+use crate::types::TensorType;
 
 // Programs hold, copy and move many.
 const _: () = assert!(size_of::<Op>() <= 80, "large attributes of an operation are in a box");
@@ -88,6 +89,8 @@ pub enum Op {
     // data
     /// `constant`
     Constant(Literal),
+    /// A constant of this type whose elements the text left out. It can be printed and compiled, not run.
+    Elided(TensorType),
     /// `iota` along a dimension of the result.
     Iota {
         /// Dimension that counts.

@@ -12,6 +12,7 @@ use crate::diag::{Diagnostic, Span};
 use crate::quote::is_bare;
 use crate::scalar::Scalar;
 use crate::sharding::Sharding;
+use crate::types::Type;
 
 /// The attribute `#name<body>`, if it is a sharding.
 pub(super) fn sharding_attr(name: &str, body: &str) -> Option<Attr> {
@@ -68,11 +69,12 @@ impl<'s> Parser<'s> {
                 "dense" => self.dense()?,
                 "dense_resource" => self.dense_resource()?,
                 "array" => self.dense_array()?,
-                "affine_map" | "affine_set" | "strided" | "opaque" => {
+                "affine_map" | "affine_set" | "strided" => {
                     self.bump();
                     let body = self.balanced()?;
                     Attr::dialect(&format!("builtin.{}", self.str_of(t)), body)
                 }
+                "opaque" => self.opaque()?,
                 "loc" => {
                     self.trailing_loc()?;
                     Attr::dialect("builtin.loc", "unknown")
@@ -278,6 +280,21 @@ impl<'s> Parser<'s> {
             return Ok(Attr::string(self.str_of(t)));
         }
         self.attr()
+    }
+
+    /// `opaque<"elided_large_const", "0xDEADBEEF"> : type`, which MLIR wrote before 2023 instead of many elements.
+    fn opaque(&mut self) -> Parsed<Attr> {
+        let word = self.bump();
+        let body = self.balanced()?;
+        if !self.at(b':') {
+            return Ok(Attr::dialect("builtin.opaque", body));
+        }
+        self.bump();
+        let ty = self.ty()?;
+        match ty {
+            Type::Tensor(ty) if ty.is_static() && body.contains("DEADBEEF") => Ok(Attr::Elided(ty)),
+            _ => self.fail("type", span(word), "the elements of this constant are of another dialect"),
+        }
     }
 
     /// `array<i64: 1, 2>`

@@ -13,7 +13,7 @@ use super::lexer::{Tok, skip_space};
 use super::parser::{Parsed, Parser, span};
 use super::types::Tensor;
 use crate::attr::Attr;
-use crate::diag::{Diagnostic, Span};
+use crate::diag::Span;
 use crate::literal::Literal;
 use crate::scalar::Scalar;
 use crate::types::TensorType;
@@ -210,7 +210,8 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// `dense_resource<name> : type`: elements that stand in `{-# dialect_resources: … #-}`.
+    /// `dense_resource<name> : type`: elements that stand in `{-# dialect_resources: … #-}`, or nowhere if the printer
+    /// left them out.
     pub(super) fn dense_resource(&mut self) -> Parsed<Attr> {
         self.expect_word("dense_resource")?;
         let body = self.peek();
@@ -219,10 +220,11 @@ impl<'s> Parser<'s> {
         self.expect(b':')?;
         let (dtype, dims, index) = self.dense_type()?;
         let Some(blob) = self.resource(&name) else {
-            return self.stop(
-                Diagnostic::new("resource", place, format!("the elements of `{name}` are not in this text"))
-                    .note("a text holds them in `{-# dialect_resources: {builtin: {name: \"0x…\"}} #-}`"),
-            );
+            if index {
+                let message = format!("the elements of `{name}` are not in this text");
+                return self.fail("resource", place, message);
+            }
+            return Ok(Attr::Elided(TensorType::new(dtype, dims)));
         };
         // Four bytes of alignment come first.
         let raw = decode_hex(blob).filter(|b| b.len() >= 4);

@@ -14,7 +14,7 @@ use crate::diag::{Diagnostic, Span};
 use crate::module::{Inst, NewInst, Region};
 use crate::op::{Binary, Derived, Op, Precision};
 use crate::reducer::{self, Reducer};
-use crate::types::Type;
+use crate::types::{TensorType, Type};
 use farcall_sig::DType;
 use farcall_sig::nearest::nearest;
 
@@ -96,9 +96,9 @@ fn parse_constant(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
     p.optional_dict(&mut draft.attrs)?;
     let at = p.peek();
     match p.attr()? {
-        Attr::Dense(literal) => {
-            draft.results.push(Type::Tensor(literal.ty()));
-            p.insert(&mut draft.attrs, "value".to_owned(), Attr::Dense(literal), span(at));
+        value @ (Attr::Dense(_) | Attr::Elided(_)) => {
+            draft.results.extend(constant_type(&value).map(Type::Tensor));
+            p.insert(&mut draft.attrs, "value".to_owned(), value, span(at));
             Ok(())
         }
         _ => p.fail("parse", span(at), "a constant is dense<…> of a tensor"),
@@ -106,9 +106,10 @@ fn parse_constant(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
 }
 
 fn print_constant<'a>(p: &mut Printer<'a>, view: &mut View<'a>) -> Result<(), NotPretty> {
-    let Attr::Dense(literal) = view.take("value")? else { return Err(NotPretty) };
+    let value = view.take("value")?;
+    let ty = constant_type(&value).ok_or(NotPretty)?;
     let [result] = view.inst.results() else { return Err(NotPretty) };
-    if p.func[*result] != Type::Tensor(literal.ty()) {
+    if p.func[*result] != Type::Tensor(ty) {
         return Err(NotPretty);
     }
     if !view.attrs.is_empty() {
@@ -116,8 +117,17 @@ fn print_constant<'a>(p: &mut Printer<'a>, view: &mut View<'a>) -> Result<(), No
         p.rest_dict(view);
         p.out.push(' ');
     }
-    p.put(format_args!("{}", Attr::Dense(literal)));
+    p.put(format_args!("{value}"));
     Ok(())
+}
+
+/// The type of a constant.
+fn constant_type(value: &Attr) -> Option<TensorType> {
+    match value {
+        Attr::Dense(literal) => Some(literal.ty()),
+        Attr::Elided(ty) => Some(ty.clone()),
+        _ => None,
+    }
 }
 
 // --- slice

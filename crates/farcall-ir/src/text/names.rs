@@ -5,7 +5,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use farcall_sig::DTypeClass;
+use farcall_sig::{DType, DTypeClass};
 use rustc_hash::FxHashSet;
 
 use crate::module::{Func, Region, ValueId};
@@ -93,6 +93,11 @@ impl<'f> Given<'f> {
     }
 }
 
+/// True for element types whose constants are named `cst`.
+fn is_real(dtype: DType) -> bool {
+    matches!(dtype.class(), DTypeClass::Float | DTypeClass::Complex)
+}
+
 /// A name of MLIR's grammar unlike all that [`number`] chooses.
 fn is_own(name: &str) -> bool {
     let is_word = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
@@ -116,10 +121,8 @@ pub(super) fn number(func: &Func) -> Names<'_> {
         for inst in region.insts() {
             let [first, others @ ..] = inst.results() else { continue };
             let name = given.name(*first).unwrap_or_else(|| match inst.op() {
-                Op::Constant(l) => {
-                    let real = matches!(l.dtype().class(), DTypeClass::Float | DTypeClass::Complex);
-                    free.word(usize::from(real))
-                }
+                Op::Constant(l) => free.word(usize::from(is_real(l.dtype()))),
+                Op::Elided(ty) => free.word(usize::from(is_real(ty.dtype))),
                 _ => free.number(),
             });
             for (i, v) in inst.results().iter().enumerate() {

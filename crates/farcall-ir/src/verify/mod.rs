@@ -158,7 +158,7 @@ fn instruction<'a>(
         Op::UniformQuantize => elementwise::uniform_quantize(cx, &types),
         Op::UniformDequantize => elementwise::uniform_dequantize(cx, &types),
 
-        Op::Constant(_) => data::constant(cx, &types),
+        Op::Constant(_) | Op::Elided(_) => data::constant(cx, &types),
         Op::Iota { .. } => data::iota(cx, &types),
         Op::DynamicIota { .. } => data::dynamic_iota(cx, &types),
         Op::BroadcastInDim { dims } => data::broadcast_in_dim(cx, &types, dims, false),

@@ -83,6 +83,7 @@ fn entry(entries: &mut Entries<'_>, name: &str, attr: &Attr) -> Result<(), AttrE
         Attr::Symbol(_) => error("a symbol cannot be passed to a handler; write its name as a string"),
         Attr::Type(_) => error("a type cannot be passed to a handler"),
         Attr::Sharding(_) | Attr::ShardingPerValue(_) => error("a sharding cannot be passed to a handler"),
+        Attr::Elided(_) => error("the elements of this constant were left out when the program was printed"),
         Attr::Dialect(d) => error(&format!("`#{}` cannot be passed to a handler", d.name)),
         Attr::Bool(_) | Attr::Int(..) | Attr::Float(..) => error("this number has no element type"),
     }

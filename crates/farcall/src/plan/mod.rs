@@ -23,7 +23,9 @@ use std::sync::Arc;
 
 use farcall_ir::eval::Numerics;
 use farcall_ir::op::{CustomCall, Traits};
-use farcall_ir::{Func, FuncId, Inst, InstId, Literal, Module, Op, Source, Span, TensorType, Type};
+use farcall_ir::{
+    Func, FuncId, Inst, InstId, Literal, Module, Op, ProgramError, Source, Span, TensorType, Type, elided,
+};
 use smallvec::SmallVec;
 
 pub use crate::kernels::{Body, BodyInst, KernelId};
@@ -453,6 +455,31 @@ impl Plan {
             Base::Param(_) | Base::Result(_) => 0,
         };
         self.results.iter().enumerate().map(result).fold(0, usize::saturating_add)
+    }
+
+    /// The error of a run, if the program's text left out elements of constants that it needs.
+    pub fn elided(&self) -> Option<ProgramError> {
+        elided::refused(self.references.iter().map(|site| &*site.program))
+    }
+
+    /// Gives elements to constants whose elements the program's text left out ([`elided::fill`]). Returns the number of
+    /// these constants. A run copies them; a program that is filled before it is compiled reads them in place.
+    ///
+    /// # Errors
+    /// The first error of `elements`.
+    pub fn fill_elided<E>(
+        &mut self,
+        mut elements: impl FnMut(&TensorType) -> Result<Literal, E>,
+    ) -> Result<usize, E> {
+        let mut filled = 0;
+        for site in &mut self.references {
+            if elided::refused([&*site.program]).is_some() {
+                let mut program = Module::clone(&site.program);
+                filled += elided::fill(&mut program, &mut elements)?;
+                site.program = Arc::new(program);
+            }
+        }
+        Ok(filled)
     }
 
     /// Bytes that a run needs for itself: the arena, and what evaluated instructions call.

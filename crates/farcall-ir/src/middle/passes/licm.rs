@@ -64,6 +64,7 @@ fn moves(inst: Inst<'_>) -> bool {
             Op::CustomCall(_)
                 | Op::Return
                 | Op::Constant(_)
+                | Op::Elided(_)
                 | Op::Iota { .. }
                 | Op::BroadcastInDim { .. }
                 | Op::Pad(_)

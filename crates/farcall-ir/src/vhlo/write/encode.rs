@@ -162,6 +162,12 @@ impl Encoder {
                 let ty = self.ty(&Type::Tensor(literal.ty()))?;
                 self.dense(ty, literal)
             }
+            Attr::Elided(ty) => {
+                return Err(format!(
+                    "artifacts hold all elements, and those of this constant ({ty}) were left out; \
+                     `farcall convert --elided zeros` fills them in"
+                ));
+            }
             Attr::DenseIndex(literal) => {
                 let element = self.plain_type(&Type::Opaque("index".into()))?;
                 let dims: Vec<Dim> = literal.dims().iter().map(|d| Dim::Static(*d)).collect();
