@@ -7,7 +7,8 @@ use num_complex::Complex;
 use crate::minifloat;
 
 /// The value of one element: integers as 64 bits, floats as `f64`, which holds every narrower
-/// float exactly.
+/// float exactly. The bits of a NaN stand for themselves: reading an element and writing it again changes none, even
+/// those of a signaling NaN, which a conversion by the processor would quiet.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Scalar {
     /// An element of `pred`.
@@ -42,6 +43,9 @@ impl Scalar {
         fn le<const N: usize>(bytes: &[u8]) -> [u8; N] {
             std::array::from_fn(|i| bytes[i])
         }
+        if let Some(nan) = NanFormat::of(dtype).and_then(|format| format.read(bytes)) {
+            return Scalar::Float(nan);
+        }
         match dtype {
             DType::Pred => Scalar::Bool(bytes[0] != 0),
             DType::S2 => Scalar::Signed(i64::from((bytes[0] << 6).cast_signed() >> 6)),
@@ -61,8 +65,8 @@ impl Scalar {
             DType::F32 => Scalar::Float(f64::from(f32::from_le_bytes(le(bytes)))),
             DType::F64 => Scalar::Float(f64::from_le_bytes(le(bytes))),
             DType::C64 => Scalar::Complex(Complex::new(
-                f64::from(f32::from_le_bytes(le(bytes))),
-                f64::from(f32::from_le_bytes(le(&bytes[4..]))),
+                widen(f32::from_le_bytes(le(bytes))),
+                widen(f32::from_le_bytes(le(&bytes[4..]))),
             )),
             DType::C128 => Scalar::Complex(Complex::new(
                 f64::from_le_bytes(le(bytes)),
@@ -81,6 +85,11 @@ impl Scalar {
     pub fn write(self, dtype: DType, out: &mut [u8]) {
         let n = dtype.size();
         let out = &mut out[..n];
+        if let (Scalar::Float(x), Some(format)) = (self, NanFormat::of(dtype))
+            && x.is_nan()
+        {
+            return out.copy_from_slice(&format.encode(x).to_le_bytes()[..n]);
+        }
         match dtype {
             DType::Pred => out[0] = u8::from(self.as_bool()),
             DType::S2 | DType::S4 => {
@@ -102,8 +111,8 @@ impl Scalar {
             DType::F64 => out.copy_from_slice(&self.as_f64().to_le_bytes()),
             DType::C64 => {
                 let z = self.as_complex();
-                out[..4].copy_from_slice(&(z.re as f32).to_le_bytes());
-                out[4..].copy_from_slice(&(z.im as f32).to_le_bytes());
+                out[..4].copy_from_slice(&narrow(z.re).to_le_bytes());
+                out[4..].copy_from_slice(&narrow(z.im).to_le_bytes());
             }
             DType::C128 => {
                 let z = self.as_complex();
@@ -174,6 +183,76 @@ impl Scalar {
     }
 }
 
+/// The NaNs of a format with less than 64 bits that has infinities as well.
+#[derive(Clone, Copy)]
+struct NanFormat {
+    bits: u32,
+    mantissa_bits: u32,
+}
+
+impl NanFormat {
+    const F32: NanFormat = NanFormat { bits: 32, mantissa_bits: 23 };
+    const F64_MANTISSA_BITS: u32 = f64::MANTISSA_DIGITS - 1;
+
+    fn of(dtype: DType) -> Option<NanFormat> {
+        let mantissa_bits = match dtype {
+            DType::F32 => return Some(NanFormat::F32),
+            DType::F16 => 10,
+            DType::BF16 => 7,
+            DType::F8E5M2 => 2,
+            DType::F8E4M3 => 3,
+            DType::F8E3M4 => 4,
+            _ => return None,
+        };
+        Some(NanFormat { bits: dtype.bits(), mantissa_bits })
+    }
+
+    fn exponent(self) -> u64 {
+        ((1 << (self.bits - 1 - self.mantissa_bits)) - 1) << self.mantissa_bits
+    }
+
+    /// The NaN that these bytes are, little-endian, if they are one.
+    fn read(self, bytes: &[u8]) -> Option<f64> {
+        let mut word = [0; 8];
+        let size = (self.bits / u8::BITS) as usize;
+        word[..size].copy_from_slice(&bytes[..size]);
+        let code = u64::from_le_bytes(word);
+        let magnitude = code & ((1 << (self.bits - 1)) - 1);
+        (magnitude > self.exponent()).then(|| self.decode(code))
+    }
+
+    /// A NaN of this format as `f64`, with the same sign and the same upper bits of the mantissa.
+    fn decode(self, code: u64) -> f64 {
+        let mantissa = code & ((1 << self.mantissa_bits) - 1);
+        let sign = code >> (self.bits - 1) & 1;
+        let mantissa = mantissa << (NanFormat::F64_MANTISSA_BITS - self.mantissa_bits);
+        f64::from_bits(sign << 63 | f64::INFINITY.to_bits() | mantissa)
+    }
+
+    /// A NaN in this format. One whose upper bits of the mantissa are zeros becomes quiet: it would be an infinity.
+    fn encode(self, nan: f64) -> u64 {
+        let bits = nan.to_bits();
+        let lost = NanFormat::F64_MANTISSA_BITS - self.mantissa_bits;
+        let mantissa = bits >> lost & ((1 << self.mantissa_bits) - 1);
+        let mantissa = if mantissa == 0 { 1 << (self.mantissa_bits - 1) } else { mantissa };
+        (bits >> 63) << (self.bits - 1) | self.exponent() | mantissa
+    }
+}
+
+/// A part of a complex number as `f64`.
+fn widen(x: f32) -> f64 {
+    if x.is_nan() { NanFormat::F32.decode(x.to_bits().into()) } else { x.into() }
+}
+
+fn narrow(x: f64) -> f32 {
+    if x.is_nan() { f32::from_bits(NanFormat::F32.encode(x) as u32) } else { x as f32 }
+}
+
+/// A number; a signaling NaN becomes quiet, as by any arithmetic.
+pub(crate) fn quieted(x: f64) -> f64 {
+    if x.is_nan() { f64::from_bits(x.to_bits() | 1 << (NanFormat::F64_MANTISSA_BITS - 1)) } else { x }
+}
+
 /// Rounds to `f32` so that a further rounding to at most 22 bits is as good as a single one: an
 /// inexact result gets an odd last bit. (`half` rounds an `f64` twice.)
 ///
@@ -210,6 +289,28 @@ mod tests {
         assert_eq!(Scalar::Float(1e39).round_to(DType::BF16), Scalar::Float(f64::INFINITY));
         assert_eq!(Scalar::Float(2f64.powi(-150)).round_to(DType::BF16), Scalar::Float(0.0));
         assert!(Scalar::Float(f64::NAN).round_to(DType::F16).as_f64().is_nan());
+    }
+
+    #[test]
+    fn reading_and_writing_an_element_changes_no_bit() {
+        let formats = [(DType::F16, 16), (DType::BF16, 16), (DType::F8E5M2, 8), (DType::F8E4M3, 8)];
+        for (dtype, bits) in formats.into_iter().chain([(DType::F8E3M4, 8), (DType::F8E4M3FN, 8)]) {
+            for code in 0..1u32 << bits {
+                let bytes = code.to_le_bytes();
+                let mut written = [0; 4];
+                Scalar::from_bytes(dtype, &bytes).write(dtype, &mut written);
+                assert_eq!(written, bytes, "{dtype} {code:#x}");
+            }
+        }
+        let nans = [0x7f80_0001u32, 0xff80_0001, 0x7fa0_0000, 0x7fff_ffff, 0xffc0_0000, 0xffbf_ffff];
+        for bits in nans {
+            let bytes = [bits.to_le_bytes(), 0x3f80_0000u32.to_le_bytes()].concat();
+            for dtype in [DType::F32, DType::C64] {
+                let mut written = vec![0; dtype.size()];
+                Scalar::from_bytes(dtype, &bytes).write(dtype, &mut written);
+                assert_eq!(written, bytes[..dtype.size()], "{dtype} {bits:#x}");
+            }
+        }
     }
 
     #[test]

@@ -10,8 +10,9 @@ use crate::literal::Literal;
 use crate::module::Inst;
 use crate::op::elementwise::FunctionInfo;
 use crate::op::{Binary, Compare, CompareKind, Unary};
-use crate::scalar::Scalar;
+use crate::scalar::{self, Scalar};
 use farcall_sig::DType;
+use num_complex::Complex;
 
 /// Functions of one variable.
 pub(super) fn unary(m: &Machine<'_>, xs: &[Value], op: Unary) -> Result<Vec<Value>, EvalError> {
@@ -215,10 +216,27 @@ pub(super) fn clamp_element(
 pub(super) fn convert_element(denormals: Denormals, from: DType, to: DType, x: Scalar) -> Scalar {
     // Of the powers of two, the smallest one is a subnormal `f32`; it is moved as bits.
     let powers = from == DType::F8E8M0FNU || to == DType::F8E8M0FNU;
-    if denormals == Denormals::Ieee || from == to || powers {
+    if from == to {
+        return x;
+    }
+    let x = quieted(x, to);
+    if denormals == Denormals::Ieee || powers {
         return arith::convert(x, to);
     }
     flush(denormals, to, arith::convert(flush(denormals, from, x), to).round_to(to))
+}
+
+/// An operand of a conversion to another type: NaNs become quiet; in formats of eight bits, there is one for each sign.
+fn quieted(x: Scalar, to: DType) -> Scalar {
+    let quiet = |x: f64| match x.is_nan() && to.bits() <= 8 {
+        true => f64::NAN.copysign(x),
+        false => scalar::quieted(x),
+    };
+    match x {
+        Scalar::Float(x) => Scalar::Float(quiet(x)),
+        Scalar::Complex(z) => Scalar::Complex(Complex::new(quiet(z.re), quiet(z.im))),
+        x => x,
+    }
 }
 
 /// On the bits of the operand's type, as XLA does it: first the mantissa is rounded to nearest even,

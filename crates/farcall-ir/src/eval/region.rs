@@ -94,6 +94,8 @@ enum Action<'m> {
     Clamp(DType),
     Convert(DType, DType),
     ReducePrecision(DType, u32, u32),
+    /// To a type of as many bits.
+    Bitcast(DType, DType),
     Copy,
 }
 
@@ -219,6 +221,11 @@ impl Action<'_> {
             Action::Clamp(dtype) => clamp_element(d, *dtype, a, b, c)?,
             Action::Convert(from, to) => convert_element(d, *from, *to, a).round_to(*to),
             Action::ReducePrecision(dtype, e, m) => reduce_precision_element(*dtype, a, *e, *m)?,
+            Action::Bitcast(from, to) => {
+                let mut bytes = [0; 16];
+                a.write(*from, &mut bytes);
+                Scalar::from_bytes(*to, &bytes)
+            }
             Action::Copy => a,
         })
     }
@@ -238,6 +245,7 @@ fn action<'m>(func: &Func, inst: Inst<'m>, result: ValueId) -> Option<Action<'m>
         Op::ReducePrecision { exponent_bits, mantissa_bits } => {
             Action::ReducePrecision(from, *exponent_bits, *mantissa_bits)
         }
+        Op::BitcastConvert if from.bits() == to.bits() => Action::Bitcast(from, to),
         Op::Reshape | Op::BroadcastInDim { .. } | Op::OptimizationBarrier | Op::Copy => Action::Copy,
         _ => return None,
     })
