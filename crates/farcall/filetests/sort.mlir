@@ -66,10 +66,10 @@ func.func @main(%x: tensor<2x7xf32>, %k: tensor<7xi16>, %b: tensor<7xi1>) -> (te
 // | in0: tensor<2x7xf32>
 // | in1: tensor<7xi16>
 // | in2: tensor<7xi1>
-// | out0:f32[2,7] = sort(in0:f32[2,7]) scratch stack[0..256]
+// | out0:f32[2,7] = sort(in0:f32[2,7]) scratch stack[0..128]
 // | out1:f32[2,7] = sort(in0:f32[2,7])
 // | out2:f32[2,7] = sort(in0:f32[2,7])
 // | out3:s16[7], out4:s32[7] = sort(in1:s16[7], iota(0):s32[7]) scratch stack[0..128]
-// | out5:pred[7], out6:s16[7], out7:s32[7] = sort(in2:pred[7], in1:s16[7], iota(0):s32[7]) scratch stack[0..512]
-// | out8:f32[2,7] = sort(in0:f32[2,7]) scratch stack[0..256]
+// | out5:pred[7], out6:s16[7], out7:s32[7] = sort(in2:pred[7], in1:s16[7], iota(0):s32[7]) scratch stack[0..256]
+// | out8:f32[2,7] = sort(in0:f32[2,7]) scratch stack[0..128]
 // | return out0:f32[2,7], out1:f32[2,7], out2:f32[2,7], out3:s16[7], out4:s32[7], out5:pred[7], out6:s16[7], out7:s32[7], out8:f32[2,7]

@@ -3,7 +3,8 @@
 use half::{bf16, f16};
 
 use super::comparator::Order;
-use super::radix::Keyed;
+use super::line::Item;
+use super::radix::{Keyed, Narrow};
 use crate::kernels::number::Number;
 
 /// An unsigned integer that keys are made of.
@@ -28,6 +29,8 @@ impl Word for u64 {
 /// An element of an operand.
 pub(super) trait Element: Copy + Send + Sync + 'static {
     type Word: Word;
+    /// A key alone, of no more bytes than an element.
+    type Alone: Item<Self::Word>;
     const BITS: u32 = 8 * size_of::<Self>() as u32;
     /// One, but the compiler does not know.
     fn opaque_one() -> Self;
@@ -60,9 +63,10 @@ pub(super) trait Element: Copy + Send + Sync + 'static {
 }
 
 macro_rules! integers {
-    ($($t:ty as $word:ty, $sign:expr;)*) => {$(
+    ($($t:ty as $word:ty, $alone:ty, $sign:expr;)*) => {$(
         impl Element for $t {
             type Word = $word;
+            type Alone = $alone;
             fn opaque_one() -> $t { 1 }
             #[inline(always)]
             fn total(self) -> $word { <$word>::from((self ^ $sign).cast_unsigned_()) }
@@ -94,20 +98,21 @@ macro_rules! cast_unsigned {
 cast_unsigned! { u8 as u8; u16 as u16; u32 as u32; u64 as u64; i8 as u8; i16 as u16; i32 as u32; i64 as u64; }
 
 integers! {
-    u8 as u32, 0;
-    u16 as u32, 0;
-    u32 as u32, 0;
-    u64 as u64, 0;
-    i8 as u32, i8::MIN;
-    i16 as u32, i16::MIN;
-    i32 as u32, i32::MIN;
-    i64 as u64, i64::MIN;
+    u8 as u32, Narrow<u8>, 0;
+    u16 as u32, Narrow<u16>, 0;
+    u32 as u32, u32, 0;
+    u64 as u64, u64, 0;
+    i8 as u32, Narrow<u8>, i8::MIN;
+    i16 as u32, Narrow<u16>, i16::MIN;
+    i32 as u32, u32, i32::MIN;
+    i64 as u64, u64, i64::MIN;
 }
 
 macro_rules! floats {
-    ($($t:ident, $bits:ident, $signed:ident, $word:ident;)*) => {$(
+    ($($t:ident, $bits:ident, $signed:ident, $word:ident, $alone:ty;)*) => {$(
         impl Element for $t {
             type Word = $word;
+            type Alone = $alone;
             fn opaque_one() -> $t { <$t as Number>::opaque_one() }
             #[inline(always)]
             fn total(self) -> $word {
@@ -133,8 +138,8 @@ macro_rules! floats {
 }
 
 floats! {
-    f16, u16, i16, u32;
-    bf16, u16, i16, u32;
-    f32, u32, i32, u32;
-    f64, u64, i64, u64;
+    f16, u16, i16, u32, Narrow<u16>;
+    bf16, u16, i16, u32, Narrow<u16>;
+    f32, u32, i32, u32, u32;
+    f64, u64, i64, u64, u64;
 }

@@ -8,8 +8,8 @@ use std::ops::Range;
 
 use super::comparator::{Key, Order};
 use super::element::{Element, Word};
-use super::radix::{self, Keyed, Packed, Pair};
-use super::{Begin, Operands, Shape, Sorter};
+use super::radix::{self, Keyed, Narrow, Packed, Pair};
+use super::{Begin, Operands, Shape, Sorter, end, order};
 use crate::kernels::args::Args;
 use crate::kernels::types::dispatch;
 
@@ -26,8 +26,38 @@ pub(super) fn sorter(operands: Operands<'_>, keys: &[Key], shape: Shape) -> Opti
         return None;
     }
     dispatch!(key.dtype, [ints, floats, pred], T => match carried {
-        None => lines::<T, <T as Element>::Word>(key, None, shape),
+        None => lines::<T, <T as Element>::Alone>(key, None, shape),
         carried => lines::<T, <<T as Element>::Word as Carrier>::Item>(key, carried, shape),
+    })?
+}
+
+/// A sorter of lines of one operand with unordered elements, which are merged: the only elements that are asked for are
+/// those that compare as the key says.
+pub(super) fn merger(operands: Operands<'_>, keys: &[Key], shape: Shape) -> Option<Sorter> {
+    let ([key], [_]) = (keys, operands.types) else { return None };
+    let (key, n) = (*key, shape.length);
+    dispatch!(key.dtype, [floats], T => {
+        let spare = end(0, n, size_of::<T>())?;
+        let sort = move |args: &Args<'_>, begin: Begin, scratch: *mut u8| {
+            // SAFETY: the halves of the scratch memory, which are apart and aligned; a line of the operand and of the result.
+            let (elements, spare, line) = unsafe {
+                (
+                    std::slice::from_raw_parts_mut(scratch.cast::<T>(), n),
+                    std::slice::from_raw_parts_mut(scratch.add(spare).cast::<T>(), n),
+                    Strided::<T>::new(args, 0, begin, shape),
+                )
+            };
+            line.each(|i, x| elements[i] = x);
+            let one = T::opaque_one();
+            let place = |x: T| x.place(Order::Numbers, one);
+            order::merge_sort(elements, spare, |a: T, b: T| {
+                let (a, b) = if key.descending { (b, a) } else { (a, b) };
+                !Element::is_nan(a) && !Element::is_nan(b) && place(a) < place(b)
+            });
+            line.write(0..n, |i| elements[i]);
+            true
+        };
+        Some(Sorter { scratch: spare.checked_mul(2)?, sort: Box::new(sort) })
     })?
 }
 
@@ -40,7 +70,7 @@ struct Carried {
 }
 
 /// What is sorted: a key with four bytes, or alone.
-trait Item<W>: Keyed + Ord + 'static {
+pub(super) trait Item<W>: Keyed + Ord + 'static {
     fn new(word: W, with: u32) -> Self;
     fn word(self) -> W;
     fn with(self) -> u32;
@@ -67,6 +97,36 @@ impl<W: Word> Item<W> for W {
     #[inline(always)]
     fn word(self) -> W {
         self
+    }
+    #[inline(always)]
+    fn with(self) -> u32 {
+        0
+    }
+}
+
+impl Item<u32> for Narrow<u8> {
+    #[inline(always)]
+    fn new(word: u32, _: u32) -> Narrow<u8> {
+        Narrow(word as u8)
+    }
+    #[inline(always)]
+    fn word(self) -> u32 {
+        self.0.into()
+    }
+    #[inline(always)]
+    fn with(self) -> u32 {
+        0
+    }
+}
+
+impl Item<u32> for Narrow<u16> {
+    #[inline(always)]
+    fn new(word: u32, _: u32) -> Narrow<u16> {
+        Narrow(word as u16)
+    }
+    #[inline(always)]
+    fn word(self) -> u32 {
+        self.0.into()
     }
     #[inline(always)]
     fn with(self) -> u32 {

@@ -21,6 +21,8 @@ mod part;
 mod quick;
 mod radix;
 
+use std::ops::Range;
+
 use farcall_ir::{DType, Op, TensorType};
 
 use super::args::{Args, Prepared};
@@ -54,40 +56,100 @@ fn describe_part(request: &Request<'_>) -> String {
     }
 }
 
+/// What a sort is asked for, with the operands checked.
+struct Sorted {
+    types: Vec<DType>,
+    /// Operands that are in no memory.
+    counted: Vec<bool>,
+    shape: Shape,
+    /// What is wanted of each line.
+    part: Range<usize>,
+    elements: usize,
+}
+
+impl Sorted {
+    /// `None` if operands and results, of which there are as many, do not fit to each other.
+    fn of(request: &Request<'_>) -> Option<Sorted> {
+        let Op::Sort { dim, part, .. } = request.op else { return None };
+        let outputs = request.outputs;
+        let inputs = request.inputs.get(..outputs.len())?;
+        let first = inputs.first()?;
+        let elements = first.elements()?;
+        let length = *first.sizes().get(*dim)?;
+        u32::try_from(length).ok()?;
+        let part = part.clone().unwrap_or(0..length);
+        if part.start > part.end || part.end > length {
+            return None;
+        }
+        let mut sizes = first.sizes().to_vec();
+        sizes[*dim] = part.len();
+        let is_part = |(x, y): (&&TensorType, &&TensorType)| {
+            x.sizes() == first.sizes() && x.dtype == y.dtype && y.sizes() == sizes
+        };
+        if !inputs.iter().zip(outputs).all(is_part) {
+            return None;
+        }
+        let types: Vec<DType> = inputs.iter().map(|x| x.dtype).collect();
+        let mut counted = vec![false; inputs.len()];
+        for (i, counted) in counted.iter_mut().enumerate() {
+            let Some(along) = request.iota(i) else { continue };
+            // Elements are the places of those of the line.
+            *counted = along == *dim && matches!(types[i], DType::S32 | DType::U32 | DType::S64 | DType::U64);
+            counted.then_some(())?;
+        }
+        let stride = if elements == 0 { 0 } else { first.sizes()[dim + 1..].iter().product() };
+        Some(Sorted { types, counted, shape: Shape { length, stride }, part, elements })
+    }
+
+    fn operands(&self) -> Operands<'_> {
+        Operands { types: &self.types, counted: &self.counted }
+    }
+
+    /// The lines that each task sorts, and how many tasks there are.
+    fn tasks(&self) -> Tasks {
+        let (length, stride) = (self.shape.length, self.shape.stride);
+        let lines = self.elements.checked_div(length).unwrap_or(0);
+        let per_task = (TASK / length.max(1)).max(lines.div_ceil(MOST_TASKS)).max(1);
+        let count = lines.div_ceil(per_task).max(1);
+        Tasks { count, per_task, lines, length, stride, wanted: self.part.len() }
+    }
+}
+
+/// Lines by task.
+#[derive(Clone, Copy)]
+struct Tasks {
+    count: usize,
+    per_task: usize,
+    lines: usize,
+    length: usize,
+    stride: usize,
+    /// Elements of a line of the results.
+    wanted: usize,
+}
+
+impl Tasks {
+    /// Where the lines of a task begin.
+    fn lines(self, task: usize) -> impl Iterator<Item = Begin> {
+        (task * self.per_task..((task + 1) * self.per_task).min(self.lines)).map(move |line| {
+            let begin = |length: usize| line / self.stride * self.stride * length + line % self.stride;
+            Begin { input: begin(self.length), output: begin(self.wanted) }
+        })
+    }
+}
+
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
-    let (Op::Sort { dim, part, .. }, [body]) = (request.op, request.bodies) else { return None };
-    let first = request.inputs.first()?;
-    let elements = first.elements()?;
-    let (inputs, outputs) = (request.inputs, request.outputs);
-    let length = *first.sizes().get(*dim)?;
-    u32::try_from(length).ok()?;
-    let part = part.clone().unwrap_or(0..length);
-    if part.start > part.end || part.end > length {
+    let [body] = request.bodies else { return None };
+    if request.inputs.len() != request.outputs.len() {
         return None;
     }
-    let mut sizes = first.sizes().to_vec();
-    sizes[*dim] = part.len();
-    let is_part = |(x, y): (&&TensorType, &&TensorType)| {
-        x.sizes() == first.sizes() && x.dtype == y.dtype && y.sizes() == sizes
-    };
-    if inputs.len() != outputs.len() || !inputs.iter().zip(outputs).all(is_part) {
+    let sorted = Sorted::of(request)?;
+    let (shape, part, elements) = (sorted.shape, sorted.part.clone(), sorted.elements);
+    let length = shape.length;
+    let keys: Vec<Key> = comparator::order(body, request.inputs)?;
+    if keys.iter().any(|key| sorted.counted[key.operand]) {
         return None;
     }
-    let types: Vec<DType> = inputs.iter().map(|x| x.dtype).collect();
-    let mut counted = vec![false; inputs.len()];
-    for (i, counted) in counted.iter_mut().enumerate() {
-        let Some(along) = request.iota(i) else { continue };
-        // Elements are the places of those of the line.
-        *counted = along == *dim && matches!(types[i], DType::S32 | DType::U32 | DType::S64 | DType::U64);
-        counted.then_some(())?;
-    }
-    let keys: Vec<Key> = comparator::order(body, inputs)?;
-    if keys.iter().any(|key| counted[key.operand]) {
-        return None;
-    }
-    let operands = Operands { types: &types, counted: &counted };
-    let stride = if elements == 0 { 0 } else { first.sizes()[dim + 1..].iter().product() };
-    let shape = Shape { length, stride };
+    let operands = sorted.operands();
     let is_whole = part.len() == length;
     if is_whole
         && elements == length
@@ -103,25 +165,22 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     };
     let by_order = match &alone {
         Some(_) if !keys.iter().any(Key::may_be_unordered) => None,
+        Some(_) if is_whole && sorted.types.len() == 1 => Some(line::merger(operands, &keys, shape)?),
         alone => Some(order::sorter(operands, keys, shape, part.clone(), alone.is_some())?),
     };
     let scratch = [&alone, &by_order].into_iter().flatten().map(|s| s.scratch).max().unwrap_or(0);
     let scratch = scratch.checked_next_multiple_of(64)?;
-    let lines = elements.checked_div(length).unwrap_or(0);
-    let per_task = (TASK / length.max(1)).max(lines.div_ceil(MOST_TASKS)).max(1);
-    let tasks = lines.div_ceil(per_task).max(1);
-    let prepared = Prepared::in_tasks(tasks, move |args, task| {
+    let tasks = sorted.tasks();
+    let prepared = Prepared::in_tasks(tasks.count, move |args, task| {
         // Scratch memory that no other task uses.
         let room = args.ptr::<u8>(args.scratch_place().from(task * scratch));
-        for line in task * per_task..((task + 1) * per_task).min(lines) {
-            let begin = |length: usize| line / stride * stride * length + line % stride;
-            let begin = Begin { input: begin(length), output: begin(part.len()) };
+        for begin in tasks.lines(task) {
             let sorted = |s: &Option<Sorter>| s.as_ref().is_some_and(|s| (s.sort)(args, begin, room));
             let _ = sorted(&alone) || sorted(&by_order);
         }
     });
     let prepared = if elements < TASK { prepared } else { prepared.slow() };
-    Some(prepared.with_scratch(scratch.checked_mul(tasks)?))
+    Some(prepared.with_scratch(scratch.checked_mul(tasks.count)?))
 }
 
 /// The numbers of the first elements of a line, among those of the operands and of the results.

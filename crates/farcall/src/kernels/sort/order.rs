@@ -11,6 +11,8 @@ use crate::kernels::types::{by_size, dispatch};
 
 /// A sorter of such lines, of which `part` is the result; `None` for element types that it does not know. `merges`: it is
 /// asked for nothing but lines with unordered elements.
+///
+/// Scratch memory is that of two lists of numbers, and of two lists of keys with such numbers.
 pub(super) fn sorter(
     operands: Operands<'_>,
     keys: Vec<Key>,
@@ -20,7 +22,9 @@ pub(super) fn sorter(
 ) -> Option<Sorter> {
     let read: Vec<ReadKeys> = keys.iter().map(reader).collect::<Option<_>>()?;
     let permute = Permute::of(operands, |_| true)?;
-    let layout = Layout::new(shape.length, keys.len(), merges.then(|| permute.room(part.len())))?;
+    let item =
+        if keys.iter().any(|key| key.dtype.size() > 4) { size_of::<Pair>() } else { size_of::<Packed>() };
+    let layout = Layout::new(shape.length, if merges { 0 } else { item }, permute.room(part.len()))?;
     let scratch = layout.end;
     let lines = Lines { keys, read, permute, shape, part, layout };
     let sort = move |args: &Args<'_>, begin: Begin, scratch: *mut u8| {
@@ -30,30 +34,35 @@ pub(super) fn sorter(
     Some(Sorter { scratch, sort: Box::new(sort) })
 }
 
-/// Stands for an element that is neither less nor greater than others.
-const UNORDERED: u64 = u64::MAX;
-
-/// Reads the elements from an address on, at a distance, as integers of the same order. True if one is
-/// [`UNORDERED`].
-type ReadKeys = Box<dyn Fn(*const u8, usize, &mut [u64]) -> bool + Send + Sync>;
+/// Reads elements as integers of the same order.
+struct ReadKeys {
+    /// The elements of a line that have these numbers.
+    all: Box<dyn Fn(*const u8, usize, &[u32], &mut [u64]) + Send + Sync>,
+    /// One element; `None` if it is neither less nor greater than others.
+    one: Box<dyn Fn(*const u8) -> Option<u64> + Send + Sync>,
+}
 
 fn reader(key: &Key) -> Option<ReadKeys> {
     let Key { dtype, order, descending, .. } = *key;
     let may_be_unordered = key.may_be_unordered();
     dispatch!(dtype, [ints, floats, pred], T => {
         let flip = if descending { u64::MAX >> (64 - <T as Element>::BITS) } else { 0 };
-        Box::new(move |x: *const u8, stride: usize, keys: &mut [u64]| {
-            let (mut unordered, one) = (false, T::opaque_one());
-            for (i, to) in keys.iter_mut().enumerate() {
-                // SAFETY: the address is that of a line of elements of this type.
-                let x = unsafe { x.cast::<T>().add(i * stride).read() };
-                *to = x.place(order, one).key() ^ flip;
-                if may_be_unordered && Element::is_nan(x) {
-                    (*to, unordered) = (UNORDERED, true);
+        let key = move |x: T, one: T| x.place(order, one).key() ^ flip;
+        ReadKeys {
+            all: Box::new(move |x: *const u8, stride: usize, numbers: &[u32], keys: &mut [u64]| {
+                let one = T::opaque_one();
+                for (i, to) in numbers.iter().zip(keys) {
+                    // SAFETY: the address is that of a line of elements of this type, which has this one.
+                    *to = key(unsafe { x.cast::<T>().add(*i as usize * stride).read() }, one);
                 }
-            }
-            unordered
-        }) as ReadKeys
+            }),
+            one: Box::new(move |x: *const u8| {
+                // SAFETY: the address is that of an element of this type.
+                let x = unsafe { x.cast::<T>().read() };
+                let is_unordered = may_be_unordered && Element::is_nan(x);
+                (!is_unordered).then(|| key(x, T::opaque_one()))
+            }),
+        }
     })
 }
 
@@ -161,28 +170,23 @@ struct Lines {
     layout: Layout,
 }
 
-/// Where parts of the scratch memory begin: numbers of elements in order and room for as many, keys, and room for
-/// what is sorted, twice, or for elements, of which each takes up to 16 bytes. What is only merged takes so many bytes of
-/// room, once.
+/// Where parts of the scratch memory begin: numbers of elements in order and room for as many; room for what is sorted,
+/// twice, or for elements.
 struct Layout {
     spare: usize,
-    keys: usize,
     room: usize,
     room_2: usize,
     end: usize,
 }
 
 impl Layout {
-    fn new(length: usize, count: usize, merges: Option<usize>) -> Option<Layout> {
+    /// For a line of so many elements, items of so many bytes, and so many bytes of room for elements.
+    fn new(length: usize, item: usize, elements: usize) -> Option<Layout> {
         let spare = end(0, length, 4)?;
-        let keys = end(spare, length, 4)?;
-        let room = end(keys, length, count.checked_mul(8)?)?;
-        if let Some(bytes) = merges {
-            let end = room.checked_add(bytes)?;
-            return Some(Layout { spare, keys, room, room_2: room, end });
-        }
-        let room_2 = end(room, length, size_of::<Pair>())?;
-        Some(Layout { spare, keys, room, room_2, end: end(room_2, length, size_of::<Pair>())? })
+        let room = end(spare, length, 4)?;
+        let room_2 = end(room, length, item)?;
+        let end = end(room_2, length, item)?.max(room.checked_add(elements)?);
+        Some(Layout { spare, room, room_2, end })
     }
 }
 
@@ -190,7 +194,6 @@ impl Layout {
 struct Room<'a> {
     order: &'a mut [u32],
     spare: &'a mut [u32],
-    keys: &'a mut [u64],
     items: [*mut u8; 2],
 }
 
@@ -206,25 +209,21 @@ impl Lines {
             Room {
                 order: std::slice::from_raw_parts_mut(scratch.cast(), n),
                 spare: std::slice::from_raw_parts_mut(scratch.add(layout.spare).cast(), n),
-                keys: std::slice::from_raw_parts_mut(scratch.add(layout.keys).cast(), n * self.keys.len()),
                 items: [scratch.add(layout.room), scratch.add(layout.room_2)],
             }
         };
-        let mut unordered = false;
-        for ((key, read), keys) in self.keys.iter().zip(&self.read).zip(room.keys.chunks_exact_mut(n)) {
-            // SAFETY: an element of the operand.
-            let x = unsafe { args.input_ptr::<u8>(key.operand).add(begin.input * key.dtype.size()) };
-            unordered |= read(x, stride, keys);
-        }
         room.order.iter_mut().zip(0..).for_each(|(at, i)| *at = i);
-        if unordered {
-            let keys = &*room.keys;
-            merge_sort(room.order, room.spare, |a, b| self.less(keys, a as usize, b as usize));
+        // SAFETY: an element of the operand.
+        let first =
+            |key: &Key| unsafe { args.input_ptr::<u8>(key.operand).add(begin.input * key.dtype.size()) };
+        if self.is_unordered(first) {
+            merge_sort(room.order, room.spare, |a, b| self.less(first, a as usize, b as usize));
         } else {
             // The least significant one first: those that come later keep its order among equal ones.
-            for (k, key) in self.keys.iter().enumerate().rev() {
-                // SAFETY: room for the items of a line of either type, twice.
-                unsafe { room.by_key(k * n, key.dtype.size()) };
+            for (key, read) in self.keys.iter().zip(&self.read).rev() {
+                let x = first(key);
+                // SAFETY: room for the items of a line, twice.
+                unsafe { room.by_key(|order, keys| (read.all)(x, stride, order, keys), key.dtype.size()) };
             }
         }
         let wanted = &room.order[self.part.clone()];
@@ -233,13 +232,21 @@ impl Lines {
         true
     }
 
+    /// True if an element is neither less nor greater than others.
+    fn is_unordered(&self, first: impl Fn(&Key) -> *const u8) -> bool {
+        let mut keys = self.keys.iter().zip(&self.read).filter(|(key, _)| key.may_be_unordered());
+        keys.any(|(key, read)| {
+            let (x, step) = (first(key), self.shape.stride * key.dtype.size());
+            (0..self.shape.length).any(|i| (read.one)(x.wrapping_add(i * step)).is_none())
+        })
+    }
+
     /// What the comparator says of two elements.
-    fn less(&self, keys: &[u64], a: usize, b: usize) -> bool {
-        for (key, keys) in self.keys.iter().zip(keys.chunks_exact(self.shape.length)) {
-            let (a, b) = (keys[a], keys[b]);
-            if key.may_be_unordered() && (a == UNORDERED || b == UNORDERED) {
-                return false;
-            }
+    fn less(&self, first: impl Fn(&Key) -> *const u8, a: usize, b: usize) -> bool {
+        for (key, read) in self.keys.iter().zip(&self.read) {
+            let (x, step) = (first(key), self.shape.stride * key.dtype.size());
+            let [a, b] = [a, b].map(|i| (read.one)(x.wrapping_add(i * step)));
+            let (Some(a), Some(b)) = (a, b) else { return false };
             if a != b {
                 return a < b;
             }
@@ -249,27 +256,33 @@ impl Lines {
 }
 
 impl Room<'_> {
-    /// Sorts the numbers by the keys from number `first` on, which come of elements of so many bytes.
+    /// Sorts the numbers by keys that come of elements of so many bytes; `read` gives those of numbers.
     ///
     /// # Safety
-    /// There is room for as many items of either type, twice.
-    unsafe fn by_key(&mut self, first: usize, size: usize) {
+    /// There is room for as many items, twice.
+    unsafe fn by_key(&mut self, read: impl Fn(&[u32], &mut [u64]), size: usize) {
         let (n, bits) = (self.order.len(), 8 * size as u32);
-        let keys = &self.keys[first..first + n];
-        let ordered = self.order.iter().map(|i| keys[*i as usize]).zip(0u32..);
+        let [items, spare] = self.items;
+        // The keys lie where there is room later; an item is no shorter than a key.
+        // SAFETY: the caller's promise; integers.
+        let keys = unsafe { std::slice::from_raw_parts_mut(spare.cast::<u64>(), n) };
+        read(self.order, keys);
+        let ordered = keys.iter().copied().zip(0u32..);
         if size > 4 {
-            // SAFETY: the caller's promise; integers.
-            let [items, spare] =
-                self.items.map(|at| unsafe { std::slice::from_raw_parts_mut(at.cast::<Pair>(), n) });
+            // SAFETY: as above.
+            let items = unsafe { std::slice::from_raw_parts_mut(items.cast::<Pair>(), n) };
             items.iter_mut().zip(ordered).for_each(|(to, (key, i))| *to = Pair { key, with: u64::from(i) });
+            // SAFETY: the keys have been read.
+            let spare = unsafe { std::slice::from_raw_parts_mut(spare.cast::<Pair>(), n) };
             let (sorted, _) = radix::sort(items, spare, bits);
             let order = &*self.order;
             self.spare.iter_mut().zip(sorted).for_each(|(to, from)| *to = order[from.with as usize]);
         } else {
             // SAFETY: as above.
-            let [items, spare] =
-                self.items.map(|at| unsafe { std::slice::from_raw_parts_mut(at.cast::<Packed>(), n) });
+            let items = unsafe { std::slice::from_raw_parts_mut(items.cast::<Packed>(), n) };
             items.iter_mut().zip(ordered).for_each(|(to, (key, i))| *to = Packed(key << 32 | u64::from(i)));
+            // SAFETY: the keys have been read.
+            let spare = unsafe { std::slice::from_raw_parts_mut(spare.cast::<Packed>(), n) };
             let (sorted, _) = radix::sort(items, spare, bits);
             let order = &*self.order;
             self.spare.iter_mut().zip(sorted).for_each(|(to, from)| *to = order[from.0 as u32 as usize]);
@@ -278,26 +291,35 @@ impl Room<'_> {
     }
 }
 
-/// The evaluator's merge sort of numbers that are in order: the same questions, and so the same order, whatever `less`
-/// says.
-fn merge_sort(order: &mut [u32], spare: &mut [u32], less: impl Fn(u32, u32) -> bool) {
+/// The evaluator's merge sort: the same questions, and so the same order, whatever `less` says.
+pub(super) fn merge_sort<T: Copy>(order: &mut [T], spare: &mut [T], mut less: impl FnMut(T, T) -> bool) {
     let mut width = 1;
     while width < order.len() {
-        for (run, merged) in order.chunks(2 * width).zip(spare.chunks_mut(2 * width)) {
-            let (mut left, mut right) = run.split_at(width.min(run.len()));
-            for to in merged {
-                // The right one goes first only if it is less: equal ones keep their order.
-                let from = match (left.first(), right.first()) {
-                    (Some(l), Some(r)) if less(*r, *l) => &mut right,
-                    (None, _) => &mut right,
-                    _ => &mut left,
-                };
-                if let Some((next, rest)) = from.split_first() {
-                    (*to, *from) = (*next, rest);
-                }
-            }
-        }
+        merge_runs(order, spare, width, &mut less);
         order.copy_from_slice(spare);
         width *= 2;
+    }
+}
+
+/// Merges neighbouring runs of this width, the last one of which may be shorter, to `merged`.
+pub(super) fn merge_runs<T: Copy>(
+    order: &[T],
+    merged: &mut [T],
+    width: usize,
+    mut less: impl FnMut(T, T) -> bool,
+) {
+    for (run, merged) in order.chunks(2 * width).zip(merged.chunks_mut(2 * width)) {
+        let (mut left, mut right) = run.split_at(width.min(run.len()));
+        for to in merged {
+            // The right one goes first only if it is less: equal ones keep their order.
+            let from = match (left.first(), right.first()) {
+                (Some(l), Some(r)) if less(*r, *l) => &mut right,
+                (None, _) => &mut right,
+                _ => &mut left,
+            };
+            if let Some((next, rest)) = from.split_first() {
+                (*to, *from) = (*next, rest);
+            }
+        }
     }
 }

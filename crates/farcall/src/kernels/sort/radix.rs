@@ -27,6 +27,18 @@ impl Keyed for u64 {
     }
 }
 
+/// A key of one or two bytes alone.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Narrow<T>(pub(super) T);
+
+impl<T: Copy + Into<u64>> Keyed for Narrow<T> {
+    const BITS: u32 = 8 * size_of::<T>() as u32;
+    #[inline(always)]
+    fn key(self) -> u64 {
+        self.0.into()
+    }
+}
+
 /// A key in the upper half, and what goes with it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Packed(pub(super) u64);
