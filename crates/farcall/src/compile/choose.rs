@@ -201,8 +201,8 @@ impl<'m> Choosing<'m> {
         if self.is_for_kernels(inst.op())
             && let Some(bodies) = body::bodies(inst)
         {
-            let op = inst.op();
-            let request = Request { op, bodies: &bodies, inputs: &inputs, outputs: &outputs, iotas: &[] };
+            let (op, all) = (inst.op(), types(inst.operands())?);
+            let request = Request { op, bodies: &bodies, inputs: &all, outputs: &outputs, iotas: &[] };
             if let Some((kernel, prepared)) = kernels::find(&request) {
                 return Ok(Choice::kernel(kernel, bodies, prepared));
             }
@@ -241,9 +241,9 @@ impl<'m> Choosing<'m> {
     }
 }
 
-/// True if a kernel serves an instruction.
+/// True if a kernel serves an instruction that does more than to apply its region element by element.
 pub(super) fn has_kernel(inst: Inst<'_>) -> bool {
-    kernel(inst, &[]).is_some()
+    kernel(inst, &[]).is_some_and(|(kernel, ..)| !kernel.is_by_region())
 }
 
 /// The kernel that serves an instruction, of which some operands may be in no memory ([`Request::iotas`]), with the regions

@@ -308,6 +308,31 @@ impl Linked {
     }
 }
 
+impl Linked {
+    /// The same with its addresses.
+    ///
+    /// # Safety
+    /// As [`Line::run`].
+    pub(super) unsafe fn code(&self, bases: &[*mut u8]) -> Code {
+        // SAFETY: the caller's promise.
+        Code(unsafe { self.instruction(bases) })
+    }
+}
+
+impl Code {
+    /// Runs a loop over elements; jumps and kernels are for [`Line::run`].
+    ///
+    /// # Safety
+    /// As [`Line::run`].
+    #[inline(always)]
+    pub(super) unsafe fn run(&self) {
+        if let Instruction::Step { work, from, to, n } = &self.0 {
+            // SAFETY: the caller's promise.
+            unsafe { (**work)(from, *to, *n) };
+        }
+    }
+}
+
 impl Step {
     /// Runs it alone.
     ///

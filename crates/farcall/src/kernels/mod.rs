@@ -58,6 +58,7 @@ mod reduce;
 mod reduce_precision;
 mod reorder;
 mod rng_bit_generator;
+mod scalars;
 mod scatter;
 mod select;
 mod select_and_scatter;
@@ -105,6 +106,7 @@ static TABLE: &[&Kernel] = &[
     &window::KERNEL,
     &select_and_scatter::KERNEL,
     &scatter::KERNEL,
+    &scatter::BY_REGION,
     &reduce_precision::KERNEL,
     &dot::KERNEL,
     &fft::KERNEL,
@@ -112,11 +114,15 @@ static TABLE: &[&Kernel] = &[
     &convolution::KERNEL,
     &sort::KERNEL,
     &sort::PART,
+    &sort::BY_REGION,
     &top_k::KERNEL,
 ];
 
 /// Kernels of which operands may be in no memory ([`Request::iotas`]): they count instead of reading them.
 static COUNTING: &[&Kernel] = &[&arg_reduce::KERNEL, &sort::KERNEL, &sort::PART];
+
+/// Kernels that apply a region element by element, whatever it is: there may be a faster way to compute the same.
+static BY_REGION: &[&Kernel] = &[&scatter::BY_REGION, &sort::BY_REGION];
 
 /// A kernel: what there is to know about it.
 struct Kernel {
@@ -181,9 +187,9 @@ pub(crate) fn short_name(op: &Op) -> &'static str {
 pub(crate) struct Request<'a> {
     /// The operation with its attributes.
     pub(crate) op: &'a Op,
-    /// Its regions.
+    /// Its regions. Their last arguments are what they capture.
     pub(crate) bodies: &'a [Body],
-    /// Types of the operands.
+    /// Types of the operands, then of captured values.
     pub(crate) inputs: &'a [&'a TensorType],
     /// Types of the results.
     pub(crate) outputs: &'a [&'a TensorType],
@@ -205,6 +211,11 @@ impl KernelId {
     /// As dumps and statistics name it.
     pub fn name(self) -> &'static str {
         self.kernel().name
+    }
+
+    /// True for kernels that apply a region element by element, whatever it is.
+    pub(crate) fn is_by_region(self) -> bool {
+        BY_REGION.iter().any(|kernel| std::ptr::eq(*kernel, self.kernel()))
     }
 
     fn at(position: usize) -> KernelId {

@@ -5,6 +5,8 @@
 //! result: each goes through all indices in order, and applies the updates of its own rows. Where the result is larger than a
 //! cache, a task puts the updates of rows that are close together first, so that it reads and writes a row once.
 
+mod by_region;
+
 use std::ops::{Range, RangeInclusive};
 use std::sync::atomic::{Ordering, compiler_fence};
 
@@ -24,6 +26,8 @@ use crate::cache::{LINE, prefetch};
 
 pub(super) static KERNEL: Kernel =
     Kernel { name: "scatter", prepare, in_place: |_| InPlace::First, describe };
+
+pub(super) use by_region::KERNEL as BY_REGION;
 
 /// Elements from which on a run may take long.
 const SLOW: usize = 1 << 16;
@@ -351,6 +355,7 @@ impl Windows {
             ($to:ident, $from:ident => $update:expr) => {
                 self.blocks(
                     args,
+                    1,
                     #[inline(always)]
                     |positions, slices| {
                         for (i, at) in positions.iter().enumerate().filter(|(_, at)| **at != OUTSIDE) {
@@ -370,6 +375,7 @@ impl Windows {
                 let mut chosen = [0; index::BLOCK];
                 self.blocks(
                     args,
+                    1,
                     #[inline(always)]
                     |positions, slices| {
                         let count = choose(positions, &own, &mut chosen);
@@ -384,10 +390,11 @@ impl Windows {
         }
     }
 
-    /// Calls `f` with where windows begin in the result, and their updates: of all index vectors, a block after the other.
+    /// Calls `f` with where windows begin in the result, and their updates: of all index vectors, which this input holds, a
+    /// block after the other.
     #[inline(always)]
-    fn blocks(&self, args: &Args<'_>, f: impl FnMut(&[usize], Slices)) {
-        let indices = args.input_ptr(1);
+    fn blocks(&self, args: &Args<'_>, indices: usize, f: impl FnMut(&[usize], Slices)) {
+        let indices = args.input_ptr(indices);
         // SAFETY: index vectors among the indices.
         unsafe { self.starts.each(0..self.starts.count(), self.reader, indices, f) };
     }
@@ -446,6 +453,7 @@ impl Windows {
         let mut before = 0;
         self.blocks(
             args,
+            1,
             #[inline(always)]
             |positions, slices| {
                 for at in positions {

@@ -10,8 +10,9 @@
 //! sorted, and the operands brought in this order ([`order`]). If only the first or last
 //! elements of a line are wanted, they are selected, and only these are sorted ([`part`]). Lines with elements that are
 //! neither less than, greater than nor equal to others (NaNs) are merged like in the evaluator, to produce the same
-//! permutation.
+//! permutation. Other comparators are applied to elements, in the same merge sort ([`by_region`]).
 
+mod by_region;
 mod comparator;
 mod element;
 mod in_place;
@@ -35,6 +36,8 @@ pub(super) static KERNEL: Kernel =
 /// The same of a part of each line.
 pub(super) static PART: Kernel =
     Kernel { name: "sort_part", prepare: some, in_place: apart, describe: describe_part };
+
+pub(super) use by_region::KERNEL as BY_REGION;
 
 /// Elements of a task, and from which on a run may take long.
 const TASK: usize = 1 << 15;

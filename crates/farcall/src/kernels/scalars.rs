@@ -1,0 +1,227 @@
+//! Regions on numbers, compiled once and applied to one tuple of elements after the other: comparators and reducers of
+//! which kernels know nothing else.
+//!
+//! ```text
+//! a region of plain operations ──tiles──▶ a straight-line program of one element ──link──▶ instructions over a frame
+//! ```
+//!
+//! A *frame* has room for the arguments, the results, the registers and the constants of the program. Whoever applies
+//! the region writes arguments there, and reads results. On processors for which there are no instructions, the loops
+//! of the program run one after the other.
+
+use std::convert::Infallible;
+use std::sync::OnceLock;
+
+use farcall_ir::TensorType;
+
+use super::args::{Place, Prepared};
+use super::body::Body;
+use super::fusion;
+use super::linked::{BASES, Code, Linked, Runner};
+use super::native::Native;
+use super::straight_line::Linking;
+use super::types::by_size;
+
+/// Bytes from one argument or result to the next: the alignment of every element type.
+const ELEMENT_BYTES: usize = 16;
+/// Alignment of registers and constants.
+const LINE_BYTES: usize = 64;
+
+/// A compiled region.
+pub(super) struct Scalars {
+    steps: Vec<Linked>,
+    /// The same as instructions of the processor, if there can be such; made when the first frame is.
+    native: OnceLock<Option<Native>>,
+    args: usize,
+    constants: Vec<u8>,
+    constants_at: usize,
+    frame_bytes: usize,
+}
+
+impl Scalars {
+    /// Compiles a region; `None` if it has anything but operations on numbers that loops compute.
+    pub(super) fn new(body: &Body) -> Option<Scalars> {
+        let is_number = |ty: &TensorType| ty.rank() == 0 && ty.quant.is_none();
+        if !body.args.iter().chain(body.insts.iter().map(|inst| &inst.ty)).all(is_number) {
+            return None;
+        }
+        let inputs: Vec<&TensorType> = body.args.iter().collect();
+        let outputs: Vec<&TensorType> =
+            body.returned.iter().map(|value| body.ty(*value)).collect::<Option<_>>()?;
+        let prepared: Prepared = fusion::tiles(&inputs, body, &outputs)?;
+        let line = prepared.line().filter(|_| prepared.scratch() == 0)?;
+        let elements = (inputs.len() + outputs.len()).checked_mul(ELEMENT_BYTES)?;
+        let registers_at = elements.checked_next_multiple_of(LINE_BYTES)?;
+        let constants_at =
+            registers_at.checked_add(line.registers())?.checked_next_multiple_of(LINE_BYTES)?;
+        let mut constants = vec![0; line.constant_bytes()];
+        line.write_constants(&mut constants);
+        let frame_bytes = constants_at.checked_add(constants.len())?;
+        let at = |offset: usize, size: usize| Place { base: 0, offset, size };
+        let place = |(i, ty): (usize, &&TensorType)| at(i * ELEMENT_BYTES, ty.dtype.size());
+        let places: Vec<Place> = inputs.iter().chain(&outputs).enumerate().map(place).collect();
+        let linking = Linking {
+            places: &places,
+            inputs: inputs.len(),
+            constants: at(constants_at, constants.len()),
+            registers: at(registers_at, constants_at - registers_at),
+        };
+        let mut steps = Vec::new();
+        line.link(&linking, &mut steps)?;
+        Some(Scalars {
+            steps,
+            native: OnceLock::new(),
+            args: inputs.len(),
+            constants,
+            constants_at,
+            frame_bytes: frame_bytes.checked_next_multiple_of(LINE_BYTES)?,
+        })
+    }
+
+    /// Bytes of a frame, whose alignment is that of a cache line.
+    pub(super) fn frame_bytes(&self) -> usize {
+        self.frame_bytes
+    }
+
+    /// A frame in this memory.
+    ///
+    /// # Safety
+    /// There are [`Scalars::frame_bytes`] of memory, aligned like a cache line, which nothing else uses as long as the frame
+    /// is used.
+    pub(super) unsafe fn frame(&self, memory: *mut u8) -> Frame<'_> {
+        let constants = &self.constants;
+        // SAFETY: the caller's promise: a frame has room for the constants, apart from these.
+        unsafe {
+            memory.add(self.constants_at).copy_from_nonoverlapping(constants.as_ptr(), constants.len());
+        }
+        let native = self.native.get_or_init(|| Native::new(&self.steps)).as_ref();
+        let bases = [memory; BASES];
+        let code = match native {
+            Some(_) => Vec::new(),
+            // SAFETY: all places lie in the frame.
+            None => self.steps.iter().map(|step| unsafe { step.code(&bases) }).collect(),
+        };
+        Frame { scalars: self, bases, native, code }
+    }
+}
+
+/// Memory in which a region is applied.
+pub(super) struct Frame<'a> {
+    scalars: &'a Scalars,
+    bases: [*mut u8; BASES],
+    native: Option<&'a Native>,
+    /// The steps with their addresses, where there are no instructions.
+    code: Vec<Code>,
+}
+
+impl Frame<'_> {
+    /// Where argument `i` is written.
+    #[inline(always)]
+    pub(super) fn arg(&self, i: usize) -> *mut u8 {
+        debug_assert!(i < self.scalars.args, "an argument of the region");
+        self.bases[0].wrapping_add(i * ELEMENT_BYTES)
+    }
+
+    /// Where result `i` is read.
+    #[inline(always)]
+    pub(super) fn result(&self, i: usize) -> *const u8 {
+        self.bases[0].wrapping_add((self.scalars.args + i) * ELEMENT_BYTES)
+    }
+
+    /// Applies the region to the arguments.
+    ///
+    /// # Safety
+    /// Arguments that the region uses have been written, as elements of their types.
+    #[inline]
+    pub(super) unsafe fn apply(&mut self) {
+        match self.native {
+            Some(native) => {
+                // SAFETY: the caller's promise; the instructions are those of the steps, whose places lie in the frame.
+                let Ok(()) = unsafe { native.run(&self.bases, &mut Alone) };
+            }
+            None => {
+                for step in &self.code {
+                    // SAFETY: the same.
+                    unsafe { step.run() };
+                }
+            }
+        }
+    }
+}
+
+/// Runs steps without loops, which ask for nothing.
+struct Alone;
+
+impl Runner for Alone {
+    type Error = Infallible;
+
+    fn turns(&mut self, most: u64) -> Result<u64, Infallible> {
+        Ok(most)
+    }
+
+    fn unused(&mut self, _: u64) {}
+
+    fn kernel(&mut self) -> Result<(), Infallible> {
+        Ok(())
+    }
+}
+
+/// Copies an element.
+pub(super) type CopyElement = unsafe fn(from: *const u8, to: *mut u8);
+
+/// The copy of an element of so many bytes.
+pub(super) fn copy_element(size: usize) -> Option<CopyElement> {
+    by_size!(size, T => copy::<T> as CopyElement)
+}
+
+/// # Safety
+/// An aligned element of the size of `T` can be read there, and written here.
+unsafe fn copy<T: Copy>(from: *const u8, to: *mut u8) {
+    // SAFETY: the caller's promise.
+    unsafe { to.cast::<T>().write(from.cast::<T>().read()) };
+}
+
+#[cfg(test)]
+mod tests {
+    use farcall_ir::op::{Binary, Compare, Direction};
+    use farcall_ir::{DType, Literal, Op};
+
+    use super::super::BodyInst;
+    use super::*;
+
+    /// `(a * a + 3) < bitcast(b)`, and the sum.
+    #[test]
+    fn a_region_is_applied_to_one_tuple_after_the_other() {
+        let (s32, f32) = (TensorType::scalar(DType::S32), TensorType::scalar(DType::F32));
+        let inst = |op: Op, operands: &[usize], ty: &TensorType| BodyInst {
+            op,
+            operands: operands.to_vec(),
+            ty: ty.clone(),
+            reducer: None,
+        };
+        let less = Op::Compare(Compare { direction: Direction::Lt, kind: None });
+        let insts = vec![
+            inst(Op::Binary(Binary::Multiply), &[0, 0], &s32),
+            inst(Op::Constant(Literal::from_slice(DType::S32, [], &[3i32])), &[], &s32),
+            inst(Op::Binary(Binary::Add), &[2, 3], &s32),
+            inst(Op::BitcastConvert, &[1], &s32),
+            inst(less, &[4, 5], &TensorType::scalar(DType::Pred)),
+        ];
+        let body = Body { args: vec![s32, f32], insts, returned: vec![6, 4] };
+        let scalars = Scalars::new(&body).unwrap();
+        let mut memory = vec![[0u64; 8]; scalars.frame_bytes().div_ceil(64) + 1];
+        let begin = memory.as_mut_ptr().cast::<u8>();
+        // SAFETY: memory for a frame, of which the arguments are written.
+        unsafe {
+            let mut frame = scalars.frame(begin.add(begin.align_offset(LINE_BYTES)));
+            for (a, b) in [(2i32, 8i32), (2, 7), (-5, 28), (-5, 29), (1 << 16, 5)] {
+                frame.arg(0).cast::<i32>().write(a);
+                frame.arg(1).cast::<i32>().write(b);
+                frame.apply();
+                let sum = a.wrapping_mul(a) + 3;
+                assert_eq!(frame.result(0).read(), u8::from(sum < b), "{a} {b}");
+                assert_eq!(frame.result(1).cast::<i32>().read(), sum, "{a} {b}");
+            }
+        }
+    }
+}
