@@ -90,8 +90,15 @@ fn run(test: &str, place: &str) -> String {
     // A host with tiles for functions of one and of two variables, which it computes with products.
     let fuses = |op: &Op, _: &[&TensorType], _: &TensorType| matches!(op, Op::Unary(_) | Op::Binary(_));
     let reduces = |op: &Op, _: DType| matches!(op, Op::Binary(_));
-    // Of reductions, those that it says.
-    let computes = |inst: Inst<'_>| *inst.op() == Op::Fusion;
+    // Of reductions, those that it says; of sorts, those by one comparison.
+    let computes = |inst: Inst<'_>| match inst.op() {
+        Op::Fusion => true,
+        Op::Sort { .. } => {
+            let by = inst.region(0).and_then(|region| region.exactly::<2>());
+            by.is_some_and(|[compare, _]| matches!(compare.op(), Op::Compare(_)))
+        }
+        _ => false,
+    };
     let cx = passes::Context { on_rule, fuses, reduces, computes, ..passes::Context::new(numerics) };
     let names = header(test, "passes").unwrap_or_else(|| panic!("{place}: no line `// passes: …`"));
     let list: Vec<_> = names

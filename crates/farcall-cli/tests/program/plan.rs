@@ -305,6 +305,7 @@ fn passes_are_listed_and_named() {
             │ outer        ┆ multiplies elements where products add up nothing                    │
             │ products     ┆ computes products and what follows them by blocks of rows            │
             │ recompute    ┆ makes values again where that is less work than storing them         │
+            │ regions      ┆ turns branches of reducers into selects, computes sort keys once     │
             │ simplify     ┆ applies algebraic rules, each by its name                            │
             │ sink         ┆ makes large values from small ones just before they are taken        │
             │ slices       ┆ makes no more of a value than slices take                            │
@@ -319,7 +320,7 @@ fn passes_are_listed_and_named() {
             │ assign       ┆ gives every value a place                                            │
             └──────────────┴──────────────────────────────────────────────────────────────────────┘
 
-            run by default  expand,excess,canonicalize,folds,unroll,fold,simplify,updates,transposes,outer,wraps,cse,licm,dce,slices,cse,dce,double,recompute,fuse,dce,products,moves,fills,sink
+            run by default  expand,excess,canonicalize,regions,folds,unroll,fold,simplify,updates,transposes,outer,wraps,cse,licm,dce,slices,cse,dce,double,recompute,fuse,dce,products,moves,fills,sink
             needed          expand,excess,dce
             always last     layouts,copies,coalesce,donate,assign
         "#]],
@@ -340,7 +341,7 @@ fn passes_are_listed_and_named() {
     folder.fails(
         &["run", "p.mlir", "--dump", "cse", "--passes", "default,-cse,-fuse"],
         expect![[r#"
-            error: the pass cse does not run; those that do are expand,excess,canonicalize,folds,unroll,fold,simplify,updates,transposes,outer,wraps,licm,dce,slices,dce,double,recompute,dce,products,moves,fills,sink
+            error: the pass cse does not run; those that do are expand,excess,canonicalize,regions,folds,unroll,fold,simplify,updates,transposes,outer,wraps,licm,dce,slices,dce,double,recompute,dce,products,moves,fills,sink
         "#]],
     );
     folder.fails(

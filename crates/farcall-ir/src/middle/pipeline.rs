@@ -11,6 +11,7 @@ static DEFAULT: &[&Pass] = &[
     &passes::expand::PASS,
     &passes::excess::PASS,
     &passes::canonicalize::PASS,
+    &passes::regions::PASS,
     &passes::folds::PASS,
     &passes::unroll::PASS,
     &passes::fold::PASS,

@@ -33,6 +33,13 @@ fn run(func: &mut Func, _: &Context) {
     }
 }
 
+/// Moves everything that depends on captured values alone, and cannot fail, out of the regions of an instruction. True if
+/// there is something.
+pub(super) fn hoist_all(func: &mut Func, inst: InstId) -> bool {
+    let is_constant = |inst: Inst<'_>| matches!(inst.op(), Op::Constant(_));
+    hoist(func, inst, &Motion { moves: cannot_fail, is_cheap: is_constant, moves_constants: false })
+}
+
 /// Instructions that leave a region.
 struct Motion {
     /// May move, if its operands are known.
@@ -126,7 +133,7 @@ fn has_no_failure(inst: Inst<'_>) -> bool {
 
 /// True for instructions that may end a run: operands that say another shape than is declared, and what nobody
 /// defines for every type that is allowed.
-fn may_fail(inst: Inst<'_>) -> bool {
+pub(super) fn may_fail(inst: Inst<'_>) -> bool {
     let complex = |v: &ValueId| inst.func().tensor(*v).is_some_and(|t| t.dtype.is_complex());
     match inst.op() {
         Op::ReducePrecision { .. } | Op::Fft { .. } => true,

@@ -19,6 +19,7 @@ pub mod moves;
 pub mod outer;
 pub mod products;
 pub mod recompute;
+pub mod regions;
 pub mod simplify;
 pub mod sink;
 pub mod slices;
@@ -56,8 +57,8 @@ pub struct Context {
     pub fuses: fn(&Op, &[&TensorType], &TensorType) -> bool,
     /// Says which operations of two elements of a type can reduce the rows of what [`fuse`] computes together.
     pub reduces: fn(&Op, DType) -> bool,
-    /// Says which of the fusions that [`products`] and [`moves`] make have a kernel, and which of the reductions that [`folds`]
-    /// takes apart otherwise.
+    /// Says which of the fusions that [`products`] and [`moves`] make have a kernel, and which of the reductions and sorts that
+    /// [`folds`] and [`regions`] rewrite otherwise.
     pub computes: fn(Inst<'_>) -> bool,
     /// Called with the name of each rule of [`simplify`] that has been applied, for tests.
     pub on_rule: fn(&'static str),
@@ -95,6 +96,7 @@ pub static ALL: &[&Pass] = &[
     &outer::PASS,
     &products::PASS,
     &recompute::PASS,
+    &regions::PASS,
     &simplify::PASS,
     &sink::PASS,
     &slices::PASS,

@@ -1,0 +1,81 @@
+//! Regions that are applied to elements (reducers, comparators), in the form that kernels and loops have fast code for.
+//!
+//! - [`branches`]: `if` and `case` become selects.
+//! - Values that depend on nothing but captured values are computed once, before the operation ([`licm`]).
+//! - [`bits`]: a reducer of bit patterns reduces tensors of them.
+//! - [`keys`]: a comparator that computes keys of its arguments compares tensors of them.
+//!
+//! A region of plain operations on numbers cannot fail, so computing all branches, or computing something before the
+//! operation, changes nothing that a program can observe.
+
+mod bits;
+mod branches;
+mod keys;
+
+use super::licm::{self, may_fail};
+use super::{Context, Pass, dce, each_inst, is_applied_to_elements, is_pure};
+use crate::module::{Func, Inst, InstId, ValueId};
+use crate::op::{Op, Traits};
+use crate::types::TensorType;
+
+/// Regions that are applied to elements.
+pub static PASS: Pass =
+    Pass { name: "regions", about: "turns branches of reducers into selects, computes sort keys once", run };
+
+/// Maximum number of instructions in a region that becomes another one.
+const MAX_INSTRUCTIONS: usize = 256;
+
+fn run(func: &mut Func, cx: &Context) {
+    let mut applying: Vec<InstId> = Vec::new();
+    func.walk(&mut |inst| {
+        if applies_to_elements(inst) {
+            applying.push(inst.id());
+        }
+    });
+    if applying.is_empty() {
+        return;
+    }
+    let mut changed = branches::run(func);
+    for inst in applying {
+        changed |= licm::hoist_all(func, inst);
+    }
+    if changed {
+        // Regions that capture what they no longer use are others than those that kernels know.
+        (dce::PASS.run)(func, cx);
+    }
+    each_inst(func, |r, region, id| {
+        if !is_applied_to_elements(r.func(), region) && applies_to_elements(r.func().inst(id)) {
+            let id = bits::run(r, id);
+            keys::run(r, id, cx);
+        }
+    });
+}
+
+/// True for operations with regions that are applied to elements of their operands.
+pub(super) fn applies_to_elements(inst: Inst<'_>) -> bool {
+    matches!(
+        inst.op(),
+        Op::Reduce { .. }
+            | Op::ReduceWindow(_)
+            | Op::SelectAndScatter(_)
+            | Op::Scatter(_)
+            | Op::Sort { .. }
+            | Op::Map { .. }
+    )
+}
+
+/// True for operations without regions that cannot fail, on numbers.
+fn is_plain(inst: Inst<'_>) -> bool {
+    let is_number = |v: &ValueId| number(inst.func(), *v).is_some();
+    inst.region_ids().is_empty()
+        && is_pure(inst)
+        && !may_fail(inst)
+        && !matches!(inst.op(), Op::CustomCall(_))
+        && !inst.op().info().is(Traits::TERMINATOR)
+        && inst.operands().iter().chain(inst.results()).all(is_number)
+}
+
+/// The type of a value that is a rank 0 tensor and not quantized.
+fn number(func: &Func, value: ValueId) -> Option<&TensorType> {
+    func.tensor(value).filter(|ty| ty.rank() == 0 && ty.quant.is_none())
+}
