@@ -133,15 +133,15 @@ module {
     %2 = stablehlo.pad %1, %c_0, low = [1], high = [0], interior = [0] : (tensor<3xi1>, tensor<i1>) -> tensor<4xi1>
     %3 = stablehlo.broadcast_in_dim %arg1, dims = [] : (tensor<i32>) -> tensor<3xi32>
     %4 = stablehlo.slice %0 [0:3] : (tensor<4xi32>) -> tensor<3xi32>
-    %5 = stablehlo.subtract %4, %3 : tensor<3xi32>
-    %6 = stablehlo.maximum %3, %5 : tensor<3xi32>
-    %7 = stablehlo.slice %2 [0:3] : (tensor<4xi1>) -> tensor<3xi1>
-    %8 = stablehlo.select %7, %6, %3 : tensor<3xi1>, tensor<3xi32>
+    %5 = stablehlo.slice %2 [0:3] : (tensor<4xi1>) -> tensor<3xi1>
+    %6 = stablehlo.subtract %4, %3 : tensor<3xi32>
+    %7 = stablehlo.maximum %3, %6 : tensor<3xi32>
+    %8 = stablehlo.select %5, %7, %3 : tensor<3xi1>, tensor<3xi32>
     %9 = stablehlo.slice %0 [1:4] : (tensor<4xi32>) -> tensor<3xi32>
-    %10 = stablehlo.subtract %9, %8 : tensor<3xi32>
-    %11 = stablehlo.maximum %8, %10 : tensor<3xi32>
-    %12 = stablehlo.slice %2 [1:4] : (tensor<4xi1>) -> tensor<3xi1>
-    %13 = stablehlo.select %12, %11, %8 : tensor<3xi1>, tensor<3xi32>
+    %10 = stablehlo.slice %2 [1:4] : (tensor<4xi1>) -> tensor<3xi1>
+    %11 = stablehlo.subtract %9, %8 : tensor<3xi32>
+    %12 = stablehlo.maximum %8, %11 : tensor<3xi32>
+    %13 = stablehlo.select %10, %12, %8 : tensor<3xi1>, tensor<3xi32>
     return %13 : tensor<3xi32>
   }
 }
@@ -228,5 +228,52 @@ module {
       stablehlo.return %3 : tensor<i32>
     }
     return %0, %1 : tensor<i32>, tensor<i32>
+  }
+}
+// -----
+// passes: folds
+// A selection and a scatter. (The host has no tiles for the choice.)
+func.func @main(%x: tensor<4xi1>, %y: tensor<2xi1>, %i: tensor<i1>) -> tensor<4xi1> {
+  %r = "stablehlo.select_and_scatter"(%x, %y, %i) <{window_dimensions = array<i64: 2>, window_strides = array<i64: 2>}> ({
+  ^bb0(%a: tensor<i1>, %b: tensor<i1>):
+    %s = stablehlo.xor %a, %b : tensor<i1>
+    stablehlo.return %s : tensor<i1>
+  }, {
+  ^bb0(%a: tensor<i1>, %b: tensor<i1>):
+    %s = stablehlo.xor %a, %b : tensor<i1>
+    stablehlo.return %s : tensor<i1>
+  }) : (tensor<4xi1>, tensor<2xi1>, tensor<i1>) -> tensor<4xi1>
+  return %r : tensor<4xi1>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<4xi1>, %arg1: tensor<2xi1>, %arg2: tensor<i1>) -> tensor<4xi1> {
+    %0 = stablehlo.iota dim = 0 : tensor<4xi32>
+    %1 = stablehlo.reshape %0 : (tensor<4xi32>) -> tensor<4xi32>
+    %c = stablehlo.constant dense<false> : tensor<i1>
+    %c_0 = stablehlo.constant dense<-1> : tensor<i32>
+    %2:2 = "stablehlo.reduce_window"(%arg0, %1, %c, %c_0) <{window_dimensions = array<i64: 2>, window_strides = array<i64: 2>}> ({
+    ^bb0(%arg3: tensor<i1>, %arg4: tensor<i32>, %arg5: tensor<i1>, %arg6: tensor<i32>):
+      %8 = stablehlo.xor %arg3, %arg5 : tensor<i1>
+      %c_1 = stablehlo.constant dense<0> : tensor<i32>
+      %9 = stablehlo.compare GE, %arg4, %c_1 : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %10 = stablehlo.compare GE, %arg6, %c_1 : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %11 = stablehlo.not %10 : tensor<i1>
+      %12 = stablehlo.or %11, %8 : tensor<i1>
+      %13 = stablehlo.and %9, %12 : tensor<i1>
+      %14 = stablehlo.select %13, %arg3, %arg5 : tensor<i1>, tensor<i1>
+      %15 = stablehlo.select %13, %arg4, %arg6 : tensor<i1>, tensor<i32>
+      stablehlo.return %14, %15 : tensor<i1>, tensor<i32>
+    }) : (tensor<4xi1>, tensor<4xi32>, tensor<i1>, tensor<i32>) -> (tensor<2xi1>, tensor<2xi32>)
+    %3 = stablehlo.reshape %2#1 : (tensor<2xi32>) -> tensor<2xi32>
+    %4 = stablehlo.reshape %arg1 : (tensor<2xi1>) -> tensor<2xi1>
+    %5 = stablehlo.broadcast_in_dim %arg2, dims = [] : (tensor<i1>) -> tensor<4xi1>
+    %6 = "stablehlo.scatter"(%5, %3, %4) <{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+    ^bb0(%arg3: tensor<i1>, %arg4: tensor<i1>):
+      %8 = stablehlo.xor %arg3, %arg4 : tensor<i1>
+      stablehlo.return %8 : tensor<i1>
+    }) : (tensor<4xi1>, tensor<2xi32>, tensor<2xi1>) -> tensor<4xi1>
+    %7 = stablehlo.reshape %6 : (tensor<4xi1>) -> tensor<4xi1>
+    return %7 : tensor<4xi1>
   }
 }

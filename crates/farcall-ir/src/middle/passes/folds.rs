@@ -4,14 +4,17 @@
 //! reduce(x: [m, n], i) { r } over n   ──▶   y = i;  for each column: y = r(y, column)
 //! reduce_window(x, i) { r }           ──▶   y = i;  for each place in the window: y = r(y, x, shifted)
 //! map(x, y) { r }                     ──▶   r(x, y)
+//! select_and_scatter(x, y, i) { r, s } ──▶  p = reduce_window(x, numbers) { r };  scatter(i, p, y) { s }
 //! ```
 //!
 //! `r` of tensors is what it is of their elements, and becomes fusions. Elements are taken in one after the other, as
 //! the evaluator does it and XLA:CPU does: programs may count on that, where a region is not associative (a sum of squares,
-//! say). Windows that begin with the first element and grow (`cumlogsumexp`) are one loop over the elements.
+//! say). Windows that begin with the first element and grow (`cumlogsumexp`) are one loop over the elements; other large
+//! windows are a loop over their places.
 //!
-//! Sums and products of floats stay, which the evaluator carries in a wider type, and windows so large that it shares partial
-//! results among them.
+//! Sums and products of floats stay, which the evaluator carries in a wider type.
+
+mod selected;
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -20,6 +23,7 @@ use super::simplify::{filled_before, reshaped, splat_before};
 use super::{Context, Pass, each_inst, is_applied_to_elements};
 use crate::eval::Semantics;
 use crate::expand;
+use crate::literal::Literal;
 use crate::module::{Func, Inst, InstId, NewInst, Region, RegionId, Rewriter, ValueId};
 use crate::op::{Binary, Op, Pad, ReduceWindow, Scan, Slice};
 use crate::reducer;
@@ -31,19 +35,35 @@ use farcall_sig::DType;
 pub static PASS: Pass =
     Pass { name: "folds", about: "reduces by any region, in loops of operations on tensors", run };
 
-/// Instructions of a region at most.
-const LONGEST: usize = 64;
-/// Places of a window at most.
-const PLACES: usize = 64;
+/// Maximum number of instructions in a region.
+const MAX_INSTRUCTIONS: usize = 256;
+/// Maximum number of places in a window that are written out.
+const MAX_WRITTEN_PLACES: usize = 64;
+/// Maximum number of places in a window.
+const MAX_PLACES: usize = 1 << 16;
 
 fn run(func: &mut Func, cx: &Context) {
     let mut folded = false;
     each_inst(func, |r, region, id| {
         let inst = r.func().inst(id);
-        let reduces = matches!(inst.op(), Op::Reduce { .. } | Op::ReduceWindow(_) | Op::Map { .. });
+        let reduces = matches!(
+            inst.op(),
+            Op::Reduce { .. } | Op::ReduceWindow(_) | Op::SelectAndScatter(_) | Op::Map { .. }
+        );
         if !reduces || is_applied_to_elements(r.func(), region) || has_kernel(inst, cx) {
             return;
         }
+        let id = match inst.op().clone() {
+            Op::SelectAndScatter(s) if inst.regions().all(|region| is_foldable(region, cx)) => {
+                match selected::take_apart(r, id, &s) {
+                    Some(windows) => windows,
+                    None => return,
+                }
+            }
+            Op::SelectAndScatter(_) => return,
+            _ => id,
+        };
+        let inst = r.func().inst(id);
         let Some(applied) = Applied::of(inst, cx) else { return };
         let (op, operands) = (inst.op().clone(), inst.own_operands().to_vec());
         let fills = cx.numerics.semantics == Semantics::StableHlo;
@@ -87,21 +107,10 @@ struct Applied {
 impl Applied {
     fn of(inst: Inst<'_>, cx: &Context) -> Option<Applied> {
         let (region, func) = (inst.region(0)?, inst.func());
-        if carries_sums(region) || region.insts().take(LONGEST + 1).count() > LONGEST {
+        if carries_sums(region) || !is_foldable(region, cx) {
             return None;
         }
-        let number = |v: &ValueId| func.tensor(*v).filter(|ty| ty.rank() == 0 && ty.quant.is_none());
-        let fits = |inst: Inst<'_>| {
-            let types: Option<SmallVec<[&TensorType; 3]>> = inst.operands().iter().map(number).collect();
-            let result = inst.results().first().map_or(Some(None), |v| number(v).map(Some));
-            let (Some(types), Some(result)) = (types, result) else { return false };
-            match (inst.op(), result) {
-                (Op::Constant(literal), _) => literal.len() == 1,
-                (Op::Return | Op::Reshape, _) => true,
-                (op, Some(result)) => op.is_elementwise() && (cx.fuses)(op, &types, result),
-                _ => false,
-            }
-        };
+        let number = |v: &ValueId| number(func, *v);
         // Of no elements, there is nothing to take in; and what is not of the region's types would be converted.
         let args = region.own_args().iter().map(|v| number(v).map(|ty| ty.dtype));
         let args: Vec<DType> = args.collect::<Option<_>>()?;
@@ -121,10 +130,37 @@ impl Applied {
                     && operands.starts_with(&results)
             }
         };
-        let all = same && returned.eq(results.iter().map(|dtype| Some(*dtype))) && region.insts().all(fits);
-        (all && region.args().iter().all(|v| number(v).is_some()))
-            .then(|| Applied { region: region.id(), captures: inst.captures().to_vec() })
+        let all = same && returned.eq(results.iter().map(|dtype| Some(*dtype)));
+        all.then(|| Applied { region: region.id(), captures: inst.captures().to_vec() })
     }
+}
+
+/// The type of a value that is a number.
+fn number(func: &Func, value: ValueId) -> Option<&TensorType> {
+    func.tensor(value).filter(|ty| ty.rank() == 0 && ty.quant.is_none())
+}
+
+/// True if a region has operations on elements alone, of values that are numbers, and not too many.
+fn is_foldable(region: Region<'_>, cx: &Context) -> bool {
+    let number = |v: &ValueId| number(region.func(), *v);
+    let fits = |inst: Inst<'_>| {
+        let types: Option<SmallVec<[&TensorType; 3]>> = inst.operands().iter().map(number).collect();
+        let result = inst.results().first().map_or(Some(None), |v| number(v).map(Some));
+        let (Some(types), Some(result)) = (types, result) else { return false };
+        match (inst.op(), result) {
+            (Op::Constant(literal), _) => literal.len() == 1,
+            (Op::Return | Op::Reshape, _) => true,
+            (Op::BitcastConvert, Some(result)) => {
+                let bits = |ty: &TensorType| ty.dtype.bits();
+                bits(result) >= 8 && types.iter().all(|ty| bits(ty) == bits(result))
+            }
+            (op, Some(result)) => op.is_elementwise() && (cx.fuses)(op, &types, result),
+            _ => false,
+        }
+    };
+    region.insts().take(MAX_INSTRUCTIONS + 1).count() <= MAX_INSTRUCTIONS
+        && region.args().iter().all(|v| number(v).is_some())
+        && region.insts().all(fits)
 }
 
 /// True for sums and products of floats and complex numbers.
@@ -197,46 +233,57 @@ impl At<'_, '_> {
     /// all are wanted, after each.
     fn fold(&mut self, xs: &[ValueId], inits: &[ValueId], dim: usize, all: bool) -> Values {
         let mut kept = self.ty(xs[0]).sizes().to_vec();
-        let size = kept.remove(dim);
+        kept.remove(dim);
         let inits: Values = inits.iter().map(|init| self.everywhere(self.id, *init, &kept)).collect();
-        let count = xs.len();
-        let outputs = if all { count } else { 0 };
-        let op = Scan {
-            inputs: count,
-            outputs,
-            carries: count,
-            dim,
-            size: Some(size),
-            is_reverse: false,
-            is_associative: None,
+        let captures = self.applied.captures.clone();
+        self.scan(xs, &inits, (dim, all), &captures, |at, end, elements, so_far, captured| {
+            at.apply_with(end, &[so_far, elements].concat(), captured)
+        })
+    }
+
+    /// A loop over the slices of tensors along a dimension, before this instruction. `step` makes what values become, before
+    /// an instruction that it is given with a slice of each tensor, the values, and captured values. Returns what they
+    /// become at last, or, if all are wanted, after each slice.
+    fn scan(
+        &mut self,
+        xs: &[ValueId],
+        inits: &[ValueId],
+        (dim, all): (usize, bool),
+        captures: &[ValueId],
+        step: impl FnOnce(&mut Self, InstId, &[ValueId], &[ValueId], &[ValueId]) -> Values,
+    ) -> Values {
+        let (inputs, carries) = (xs.len(), inits.len());
+        let outputs = if all { carries } else { 0 };
+        let size = self.ty(xs[0]).sizes().get(dim).copied();
+        let op = Scan { inputs, outputs, carries, dim, size, is_reverse: false, is_associative: None };
+        let slice = |x: &ValueId| {
+            let mut sizes = self.ty(*x).sizes().to_vec();
+            sizes.remove(dim);
+            self.ty(*x).with_sizes(sizes).into()
         };
         // The region, with a return that becomes that of values when they are there.
-        let captures = self.applied.captures.clone();
-        let types: Vec<Type> = xs
-            .iter()
-            .map(|x| self.ty(*x).with_sizes(kept.as_slice()).into())
-            .chain(inits.iter().chain(&captures).map(|x| self.ty(*x).into()))
-            .collect();
+        let types: Vec<Type> =
+            xs.iter().map(slice).chain(inits.iter().chain(captures).map(|x| self.ty(*x).into())).collect();
         let (mut args, mut end) = (Vec::new(), self.id);
         let region = self.r.new_region(|func, region| {
             args = types.iter().map(|ty| func.add_arg(region, ty.clone())).collect();
             end = func.push(region, NewInst::new(Op::Return, []), []);
         });
-        let results = xs.iter().take(outputs).chain(&inits).map(|x| self.ty(*x).into());
+        let results = xs.iter().take(outputs).chain(inits).map(|x| self.ty(*x).into());
         let results: Vec<Type> = results.collect();
         let inst = self.r.func().inst(self.id);
-        let operands: Vec<ValueId> = xs.iter().chain(&inits).chain(&captures).copied().collect();
+        let operands: Vec<ValueId> = xs.iter().chain(inits).chain(captures).copied().collect();
         let new = NewInst {
             captures: captures.len() as u32,
             ..NewInst::new(Op::Scan(op), operands).with_regions([region]).at(inst.span(), inst.loc().cloned())
         };
         let scan = self.r.insert_before(self.id, new, results);
-        let (given, captured) = args.split_at(2 * count);
-        let (elements, so_far) = given.split_at(count);
-        let next = self.apply_with(end, &[so_far, elements].concat(), captured);
+        let (elements, rest) = args.split_at(inputs);
+        let (so_far, captured) = rest.split_at(carries);
+        let next = step(self, end, elements, so_far, captured);
         let returned: Vec<ValueId> = next.iter().take(outputs).chain(&next).copied().collect();
         self.r.set_operands(end, returned);
-        self.r.func().inst(scan).results()[..count].into()
+        self.r.func().inst(scan).results()[..carries].into()
     }
 
     /// The dimensions that are reduced as one, which comes first.
@@ -282,59 +329,118 @@ impl At<'_, '_> {
     /// One place of the window after the other.
     fn windows(&mut self, xs: &[ValueId], inits: &[ValueId], w: &ReduceWindow) -> Option<Values> {
         let places = w.window.iter().try_fold(1usize, |n, size| n.checked_mul(*size))?;
-        if places > PLACES {
+        if places > MAX_PLACES {
             return None;
         }
         let results = self.r.func().inst(self.id).results().to_vec();
         let sizes = self.ty(results[0]).sizes().to_vec();
-        let (mut padded, mut inside) = (Values::from(xs), None);
-        if w.padding.iter().any(|p| *p != (0, 0)) || w.base_dilations.iter().any(|n| *n != 1) {
+        let mut padded = Values::from(xs);
+        let is_padded = w.padding.iter().any(|p| *p != (0, 0)) || w.base_dilations.iter().any(|n| *n != 1);
+        // Where padding holds nothing, what is there is left out.
+        let leaves_out = is_padded && !self.fills;
+        if is_padded {
             let padding = Padding::of(w, self.ty(xs[0]).sizes())?;
             padded = xs.iter().zip(inits).map(|(x, init)| self.padded(*x, *init, &padding)).collect();
-            // Where padding holds nothing, what is there is left out.
-            if !self.fills {
+            if leaves_out {
                 let ty = self.ty(xs[0]).with_dtype(DType::Pred);
                 let all = splat_before(self.r, self.id, Scalar::Bool(true), ty.clone());
                 let none = splat_before(self.r, self.id, Scalar::Bool(false), ty.with_sizes([]));
-                inside = Some(self.padded(all, none, &padding));
+                let inside = self.padded(all, none, &padding);
+                padded.push(inside);
             }
         }
-        let mut values: Values = inits.iter().map(|init| self.everywhere(self.id, *init, &sizes)).collect();
-        for place in 0..places {
+        let values: Values = inits.iter().map(|init| self.everywhere(self.id, *init, &sizes)).collect();
+        let starts = (0..places).map(|place| {
             let mut rest = place;
             let mut start = vec![0; sizes.len()];
             for d in (0..sizes.len()).rev() {
                 start[d] = rest % w.window[d] * w.window_dilations[d];
                 rest /= w.window[d];
             }
+            start
+        });
+        if places > MAX_WRITTEN_PLACES {
+            return Some(self.each_place(starts, &padded, &values, (&sizes, &w.strides), leaves_out));
+        }
+        let captures = self.applied.captures.clone();
+        Some(starts.fold(values, |values, start| {
             let last = |d: usize| start[d] + (sizes[d] - 1) * w.strides[d];
             let limit = (0..sizes.len()).map(|d| last(d) + 1).collect();
             let slice = Slice { start: start.clone(), limit, strides: w.strides.clone() };
-            let elements: Values = padded.iter().map(|x| self.slice(*x, &slice)).collect();
-            let args: Vec<ValueId> = values.iter().chain(&elements).copied().collect();
-            let next = self.apply(self.id, &args);
-            values = match inside {
-                None => next,
-                Some(inside) => {
-                    let inside = self.slice(inside, &slice);
-                    let chosen = next.iter().zip(&values).map(|(next, before)| {
-                        let ty = self.ty(*next);
-                        self.r.value_before(self.id, Op::Select, [inside, *next, *before], ty)
-                    });
-                    chosen.collect()
-                }
-            };
-        }
-        Some(values)
+            let slices: Values = padded.iter().map(|x| self.slice(self.id, *x, &slice)).collect();
+            self.take_in(self.id, &values, &slices, leaves_out, &captures)
+        }))
     }
 
-    fn slice(&mut self, x: ValueId, slice: &Slice) -> ValueId {
+    /// A loop over the places of a window, of which these are the first ones of each dimension.
+    fn each_place(
+        &mut self,
+        starts: impl Iterator<Item = Vec<usize>>,
+        padded: &[ValueId],
+        values: &[ValueId],
+        (sizes, strides): (&[usize], &[usize]),
+        leaves_out: bool,
+    ) -> Values {
+        let rank = sizes.len();
+        let starts: Vec<i64> = starts.flatten().map(|i| i64::try_from(i).unwrap_or(i64::MAX)).collect();
+        let table = Literal::from_slice(DType::S64, [starts.len() / rank.max(1), rank], &starts);
+        let ty = TensorType::new(DType::S64, table.dims().to_vec());
+        let table = self.r.value_before(self.id, Op::Constant(table), [], ty);
+        let captures: Vec<ValueId> = padded.iter().chain(&self.applied.captures).copied().collect();
+        let reach: Vec<usize> = sizes.iter().zip(strides).map(|(n, stride)| (n - 1) * stride + 1).collect();
+        let strided = Slice { start: vec![0; rank], limit: reach.clone(), strides: strides.to_vec() };
+        self.scan(&[table], values, (0, false), &captures, |at, end, start, so_far, captured| {
+            let (padded, captured) = captured.split_at(padded.len());
+            let starts: Values = (0..rank)
+                .map(|d| {
+                    let one = Slice { start: vec![d], limit: vec![d + 1], strides: vec![1] };
+                    let one = at.slice(end, start[0], &one);
+                    at.r.value_before(end, Op::Reshape, [one], TensorType::scalar(DType::S64))
+                })
+                .collect();
+            let slices: Values = padded
+                .iter()
+                .map(|x| {
+                    let op = Op::DynamicSlice { sizes: reach.clone() };
+                    let operands: Vec<ValueId> = [*x].into_iter().chain(starts.iter().copied()).collect();
+                    let ty = at.ty(*x).with_sizes(reach.as_slice());
+                    let taken = at.r.value_before(end, op, operands, ty);
+                    at.slice(end, taken, &strided)
+                })
+                .collect();
+            at.take_in(end, so_far, &slices, leaves_out, captured)
+        })
+    }
+
+    /// What values become by the elements of a place of the window, which are there for those where the last of the tensors
+    /// says so, if some are `left_out`.
+    fn take_in(
+        &mut self,
+        here: InstId,
+        values: &[ValueId],
+        slices: &[ValueId],
+        left_out: bool,
+        captures: &[ValueId],
+    ) -> Values {
+        let (elements, inside) = slices.split_at(values.len());
+        let next = self.apply_with(here, &[values, elements].concat(), captures);
+        if !left_out {
+            return next;
+        }
+        let chosen = next.iter().zip(values).map(|(next, before)| {
+            let ty = self.ty(*next);
+            self.r.value_before(here, Op::Select, [inside[0], *next, *before], ty)
+        });
+        chosen.collect()
+    }
+
+    fn slice(&mut self, here: InstId, x: ValueId, slice: &Slice) -> ValueId {
         let ty = self.ty(x);
         if *slice == Slice::all(ty.sizes()) {
             return x;
         }
         let to = slice.of_type(&ty);
-        self.r.value_before(self.id, Op::Slice(slice.clone()), [x], to)
+        self.r.value_before(here, Op::Slice(slice.clone()), [x], to)
     }
 
     /// With a value around and between the elements.
