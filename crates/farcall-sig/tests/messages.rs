@@ -202,6 +202,30 @@ fn element_types() {
           = it is called `pred` here"#]],
     );
     check(
+        "(x: int64_t[n]) -> ()",
+        expect![[r#"
+        unknown element type `int64_t`
+          | (x: int64_t[n]) -> ()
+          |     ^^^^^^^
+          = it is called `s64` here"#]],
+    );
+    check(
+        "(x: half[n]) -> ()",
+        expect![[r#"
+        unknown element type `half`
+          | (x: half[n]) -> ()
+          |     ^^^^
+          = it is called `f16` here"#]],
+    );
+    check(
+        "(x: complex64[n]) -> ()",
+        expect![[r#"
+        unknown element type `complex64`
+          | (x: complex64[n]) -> ()
+          |     ^^^^^^^^^
+          = it is called `c64` here"#]],
+    );
+    check(
         "(x: bf61[n]) -> ()",
         expect![[r#"
         unknown element type `bf61`
@@ -340,6 +364,46 @@ fn attributes() {
           | (x: f32[n], k: int) -> ()
           |                ^^^
           = it is called `i64` here"#]],
+    );
+    check(
+        "(x: f32[n], k: int64) -> ()",
+        expect![[r#"
+        unknown attribute type `int64`
+          | (x: f32[n], k: int64) -> ()
+          |                ^^^^^
+          = it is called `i64` here"#]],
+    );
+    check(
+        "(x: f32[n], k: float32 = 1.0) -> ()",
+        expect![[r#"
+        unknown attribute type `float32`
+          | (x: f32[n], k: float32 = 1.0) -> ()
+          |                ^^^^^^^
+          = it is called `f32` here"#]],
+    );
+    check(
+        "(x: f32[n], k: size_t) -> ()",
+        expect![[r#"
+        unknown attribute type `size_t`
+          | (x: f32[n], k: size_t) -> ()
+          |                ^^^^^^
+          = it is called `i64` here"#]],
+    );
+    check(
+        "(x: f32[n], k: bool_) -> ()",
+        expect![[r#"
+        unknown attribute type `bool_`
+          | (x: f32[n], k: bool_) -> ()
+          |                ^^^^^
+          = it is called `bool` here"#]],
+    );
+    check(
+        "(x: f32[n], k: complex64) -> ()",
+        expect![[r#"
+        unknown attribute type `complex64`
+          | (x: f32[n], k: complex64) -> ()
+          |                ^^^^^^^^^
+          = an operand has dimensions: `x: f32[n]`"#]],
     );
     check(
         "(x: f32[n], k: T) -> ()",

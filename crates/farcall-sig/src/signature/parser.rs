@@ -680,16 +680,31 @@ fn dtype(word: &str, span: Span) -> Result<DType> {
         return Ok(dtype);
     }
     let error = SignatureError::new(span, format!("unknown element type `{word}`"));
-    let meant = match word {
-        "bool" => Some(DType::Pred),
-        "float" => Some(DType::F32),
-        "double" => Some(DType::F64),
-        "int" => Some(DType::S32),
-        _ => DType::ALL.into_iter().find(|d| d.mlir() == word || alias(*d) == word),
-    };
-    Err(match meant {
+    Err(match spelled_elsewhere(word) {
         Some(dtype) => error.note(format!("it is called `{dtype}` here")),
         None => error.did_you_mean(word, DType::ALL.iter().map(|d| d.name())),
+    })
+}
+
+/// The element type that has this name in MLIR, NumPy, C or Rust.
+fn spelled_elsewhere(word: &str) -> Option<DType> {
+    let own = word.strip_suffix("_t").or_else(|| word.strip_suffix('_')).unwrap_or(word);
+    Some(match own {
+        "bool" | "boolean" => DType::Pred,
+        "char" | "byte" => DType::S8,
+        "uchar" | "ubyte" => DType::U8,
+        "short" => DType::S16,
+        "ushort" => DType::U16,
+        "int" => DType::S32,
+        "uint" | "unsigned" => DType::U32,
+        "long" | "longlong" | "isize" | "ssize" | "intp" | "ptrdiff" => DType::S64,
+        "ulong" | "ulonglong" | "usize" | "size" | "uintp" => DType::U64,
+        "half" => DType::F16,
+        "float" | "single" => DType::F32,
+        "double" => DType::F64,
+        "csingle" => DType::C64,
+        "cdouble" | "complex" => DType::C128,
+        _ => return DType::ALL.into_iter().find(|d| d.mlir() == own || alias(*d) == own),
     })
 }
 
@@ -704,6 +719,14 @@ fn alias(dtype: DType) -> String {
         _ => return dtype.name().into(),
     };
     format!("{word}{bits}")
+}
+
+/// The type of attributes whose values have an element type.
+fn as_attribute(dtype: DType) -> Option<ScalarType> {
+    match dtype {
+        DType::Pred => Some(ScalarType::Bool),
+        _ => dtype.name().replacen('s', "i", 1).parse().ok(),
+    }
 }
 
 /// The attribute type of this name, or what was probably meant.
@@ -723,14 +746,17 @@ fn scalar_type(word: &str, span: Span) -> Result<ScalarType> {
         "string" => Some("str"),
         "pred" => Some("bool"),
         "dictionary" => Some("dict"),
-        _ => None,
+        // Sizes fit it, and Python's numbers are of this type.
+        "size_t" | "usize" => Some("i64"),
+        // Element types have an error of their own.
+        _ if word.parse::<DType>().is_ok() => None,
+        _ => spelled_elsewhere(word).and_then(as_attribute).map(ScalarType::name),
     };
     if let Some(meant) = meant {
         return Err(error.note(format!("it is called `{meant}` here")));
     }
     if let Ok(dtype) = word.parse::<DType>() {
-        let rust = word.replacen('s', "i", 1);
-        let error = match rust.parse::<ScalarType>().ok() {
+        let error = match as_attribute(dtype) {
             Some(ty) => error.note(format!("as an attribute it is called `{ty}`")),
             None => error,
         };
