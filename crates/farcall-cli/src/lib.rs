@@ -22,7 +22,7 @@
 //! **Invariants.** Everything that a library's user could miss is in `farcall` or `farcall-ir`; this crate has only
 //! what a person at a terminal needs. A user error ends in a message and exit code 1 (2 for the command line itself),
 //! never in a panic. Nothing is written to disk unless asked for.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
-use farcall::registry::{FrontEnd, TargetSpec};
+use farcall::registry::{FrontEnd, LoadError, LoadReport, TargetSpec};
 use farcall::{ErrorCode, Registry};
 
 use crate::args::LoadArgs;
@@ -16,7 +16,7 @@ pub(crate) fn registry(args: &LoadArgs, offered: &[TargetSpec]) -> Result<Regist
     registry.register_ops(check_targets::OPS)?;
     let mut without_targets = Vec::new();
     for path in &args.load {
-        match registry.load(path) {
+        match library(&registry, path, &[]) {
             Ok(report) => {
                 report.warnings.iter().for_each(|warning| anstream::eprintln!("warning: {warning}"))
             }
@@ -31,7 +31,7 @@ pub(crate) fn registry(args: &LoadArgs, offered: &[TargetSpec]) -> Result<Regist
     for (path, error) in without_targets {
         let mut found = false;
         for spec in offered {
-            match registry.load_symbols(path, std::slice::from_ref(spec)) {
+            match library(&registry, path, std::slice::from_ref(spec)) {
                 Ok(_) => found = true,
                 Err(e) if e.code() == ErrorCode::MissingSymbol => {}
                 Err(e) => return Err(e.into()),
@@ -44,6 +44,20 @@ pub(crate) fn registry(args: &LoadArgs, offered: &[TargetSpec]) -> Result<Regist
     Ok(registry)
 }
 
+/// Loads a library that the command line names, with targets made of its symbols.
+///
+/// # Errors
+/// As [`Registry::load_symbols`].
+#[expect(unsafe_code, reason = "loading a library runs its code: the one unsafe call of the command")]
+pub(crate) fn library(
+    registry: &Registry,
+    path: &Path,
+    symbols: &[TargetSpec],
+) -> Result<LoadReport, LoadError> {
+    // SAFETY: whoever runs the command vouches for the libraries and symbols that the command line names.
+    unsafe { registry.load_symbols(path, symbols) }
+}
+
 /// Adds a target made of symbols of the first library that has them.
 fn add_symbols<'a>(
     registry: &Registry,
@@ -52,7 +66,7 @@ fn add_symbols<'a>(
 ) -> Result<&'a Path> {
     let mut missing = Vec::new();
     for path in libraries {
-        match registry.load_symbols(path, std::slice::from_ref(spec)) {
+        match library(registry, path, std::slice::from_ref(spec)) {
             Ok(_) => return Ok(path),
             Err(e) if e.code() == ErrorCode::MissingSymbol => missing.push(e),
             Err(e) => return Err(e.into()),

@@ -17,6 +17,8 @@
 //!
 //! **Invariants.** All-zero bytes are a valid value of every struct here. Descriptors are constants:
 //! they live as long as the library is loaded, and contain no pointer to anything else.
+//! Safe code cannot make or change an [`OpDescriptor`]: safe functions of hosts read its pointers and call its
+//! functions. [`RawOpDescriptor`] and the other structs are plain data, which only unsafe functions read.
 
 use std::marker::PhantomData;
 
@@ -85,10 +87,28 @@ pub struct LibraryDescriptor {
     pub op_count: usize,
 }
 
-/// An op: a target for one platform.
+/// An op: a target for one platform. Laid out as its [`RawOpDescriptor`].
+///
+/// [`ops!`](crate::ops) and [`library!`](crate::library) list those that `#[handler]` makes. Each of its pointers is to
+/// a constant, and each of its functions is what its field says, so a host reads and calls them without further ado:
+/// safe code cannot change them.
+///
+/// ```compile_fail,E0609
+/// # use farcall_ffi::prelude::*;
+/// #[handler(name = "copy")]
+/// fn copy(x: &Buffer<f32>, y: &mut Buffer<f32>) { y.copy_from_slice(x); }
+///
+/// let mut op = *ops![copy][0];
+/// op.name.len = 40; // no such field
+/// ```
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug)]
+pub struct OpDescriptor(RawOpDescriptor);
+
+/// The fields of an [`OpDescriptor`], for hosts and for writers in other languages.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct OpDescriptor {
+pub struct RawOpDescriptor {
     /// Size of this struct as the writer knows it.
     pub struct_size: usize,
     /// Name of the target.
@@ -177,7 +197,7 @@ pub mod param_flags {
 // SAFETY: descriptors are constants, and point to constants.
 unsafe impl Sync for LibraryDescriptor {}
 // SAFETY: as above.
-unsafe impl Sync for OpDescriptor {}
+unsafe impl Sync for RawOpDescriptor {}
 // SAFETY: as above.
 unsafe impl Sync for ParamDescriptor {}
 
@@ -258,10 +278,30 @@ impl Declaration {
 }
 
 impl OpDescriptor {
+    /// Vouches for fields that were written by hand.
+    ///
+    /// # Safety
+    /// Each pointer is null or to as many elements as its length says, and they stay there, unchanged, until the process
+    /// ends. The functions of `bundle` are handlers of the stages that they are listed for; `shape`, `batch` and `lower`
+    /// are functions of these kinds ([`rules`](crate::rules), [`lowering`](crate::lowering)). All may be called from any
+    /// thread until the process ends.
+    pub const unsafe fn from_raw(raw: RawOpDescriptor) -> OpDescriptor {
+        OpDescriptor(raw)
+    }
+
+    /// Its fields.
+    pub const fn raw(&self) -> &RawOpDescriptor {
+        &self.0
+    }
+
+    /// Describes an op, for the macros.
+    ///
+    /// # Safety
+    /// As for the functions of [`from_raw`](Self::from_raw).
     #[doc(hidden)]
-    pub const fn new(parts: OpParts) -> OpDescriptor {
-        OpDescriptor {
-            struct_size: size_of::<OpDescriptor>(),
+    pub const unsafe fn new(parts: OpParts) -> OpDescriptor {
+        OpDescriptor(RawOpDescriptor {
+            struct_size: size_of::<RawOpDescriptor>(),
             name: ByteSpan::new(parts.name.as_bytes()),
             platform: ByteSpan::new(parts.platform.as_bytes()),
             bundle: parts.bundle,
@@ -286,7 +326,7 @@ impl OpDescriptor {
             vjp_bindings: ByteSpan::new(parts.declaration.vjp_bindings.as_bytes()),
             jvp_bindings: ByteSpan::new(parts.declaration.jvp_bindings.as_bytes()),
             transpose_bindings: ByteSpan::new(parts.declaration.transpose_bindings.as_bytes()),
-        }
+        })
     }
 }
 
@@ -347,7 +387,7 @@ pub const fn conflict(tables: &[&'static [&'static OpDescriptor]]) -> Option<(us
     while t < tables.len() {
         let mut i = 0;
         while i < tables[t].len() {
-            let op = tables[t][i];
+            let op = tables[t][i].raw();
             if is_listed_before(tables, t, i) {
                 let mut why = Text::new();
                 why.add("two ops of this library have the name ").quote(text(op.name));
@@ -399,7 +439,7 @@ const fn is_listed(tables: &[&[&OpDescriptor]], name: &str) -> bool {
     while t < tables.len() {
         let mut i = 0;
         while i < tables[t].len() {
-            if same(text(tables[t][i].name), name) {
+            if same(text(tables[t][i].raw().name), name) {
                 return true;
             }
             i += 1;
@@ -421,6 +461,7 @@ pub const fn count(tables: &[&'static [&'static OpDescriptor]]) -> usize {
 }
 
 const fn same_target(a: &OpDescriptor, b: &OpDescriptor) -> bool {
+    let (a, b) = (a.raw(), b.raw());
     same(text(a.name), text(b.name)) && same(text(a.platform), text(b.platform))
 }
 
@@ -535,7 +576,7 @@ impl<'a> Library<'a> {
 
     fn op(&self, i: usize) -> Op<'a> {
         // SAFETY: `i < op_count`; `read` saw that no op is null.
-        let descriptor = unsafe { read_prefix(*self.descriptor.ops.add(i)) };
+        let descriptor = unsafe { read_prefix((*self.descriptor.ops.add(i)).cast()) };
         Op { descriptor, lifetime: PhantomData }
     }
 }
@@ -543,14 +584,14 @@ impl<'a> Library<'a> {
 /// An op of a [`Library`].
 #[derive(Clone, Copy, Debug)]
 pub struct Op<'a> {
-    descriptor: OpDescriptor,
+    descriptor: RawOpDescriptor,
     lifetime: PhantomData<&'a OpDescriptor>,
 }
 
 impl<'a> Op<'a> {
     /// An op of this process, as [`ops!`](crate::ops) lists them.
     pub fn of(descriptor: &'static OpDescriptor) -> Op<'static> {
-        Op { descriptor: *descriptor, lifetime: PhantomData }
+        Op { descriptor: descriptor.0, lifetime: PhantomData }
     }
 
     /// Name of the target.
@@ -656,7 +697,7 @@ impl<'a> Op<'a> {
 
     /// Its parameters, in the order of the function's.
     pub fn params(&self) -> impl ExactSizeIterator<Item = Param<'a>> + use<'a> {
-        let OpDescriptor { params, param_count, param_stride, .. } = self.descriptor;
+        let RawOpDescriptor { params, param_count, param_stride, .. } = self.descriptor;
         (0..param_count).map(move |i| {
             // SAFETY: `params` has `param_count` members, `param_stride` bytes apart.
             let descriptor =
@@ -711,7 +752,7 @@ impl<'a> Param<'a> {
 /// Bytes of a parameter that every writer knows.
 const LEAST_PARAM: usize = std::mem::offset_of!(ParamDescriptor, attribute) + size_of::<ByteSpan>();
 
-fn check_params(op: &OpDescriptor) -> Result<(), &'static str> {
+fn check_params(op: &RawOpDescriptor) -> Result<(), &'static str> {
     let stride = op.param_stride as usize;
     match op.param_count {
         0 => Ok(()),
@@ -731,7 +772,7 @@ fn check_params(op: &OpDescriptor) -> Result<(), &'static str> {
 /// A struct of this format: it starts with its size, and zero bytes are a value of it.
 trait Sized0: Copy {}
 impl Sized0 for LibraryDescriptor {}
-impl Sized0 for OpDescriptor {}
+impl Sized0 for RawOpDescriptor {}
 impl Sized0 for ParamDescriptor {}
 
 /// Reads as much of a struct as its own first member says there is; the rest is zero.
@@ -782,30 +823,33 @@ fn given<'a>(span: ByteSpan) -> Option<&'a str> {
 mod tests {
     use super::*;
 
-    const OP: OpDescriptor = OpDescriptor::new(OpParts {
-        name: "an_op",
-        platform: "Host",
-        bundle: HandlerBundle {
-            instantiate: None,
-            prepare: None,
-            initialize: None,
-            execute: None,
-            record: None,
-        },
-        traits: 0,
-        doc: "Does it.",
-        file: "src/lib.rs",
-        line: 7,
-        params: &[],
-        declaration: Declaration {
-            signature: "(x: f32[*], at: f32[]) -> (y: f32[*])",
-            vjp_backward: "an_op_bwd",
-            vjp_bindings: "cotangent(y) = g",
-            transpose: "an_op_t",
-            non_differentiable: "at,x",
-            ..Declaration::NONE
-        },
-    });
+    // SAFETY: it has no functions.
+    const OP: OpDescriptor = unsafe {
+        OpDescriptor::new(OpParts {
+            name: "an_op",
+            platform: "Host",
+            bundle: HandlerBundle {
+                instantiate: None,
+                prepare: None,
+                initialize: None,
+                execute: None,
+                record: None,
+            },
+            traits: 0,
+            doc: "Does it.",
+            file: "src/lib.rs",
+            line: 7,
+            params: &[],
+            declaration: Declaration {
+                signature: "(x: f32[*], at: f32[]) -> (y: f32[*])",
+                vjp_backward: "an_op_bwd",
+                vjp_bindings: "cotangent(y) = g",
+                transpose: "an_op_t",
+                non_differentiable: "at,x",
+                ..Declaration::NONE
+            },
+        })
+    };
     const OPS: &[&OpDescriptor] = &[&OP];
 
     #[test]
@@ -826,9 +870,9 @@ mod tests {
 
     #[test]
     fn an_older_writer_gave_less() {
-        let mut op = OP;
-        op.struct_size = std::mem::offset_of!(OpDescriptor, doc);
-        let ops: [*const OpDescriptor; 1] = [&op];
+        let mut op = *OP.raw();
+        op.struct_size = std::mem::offset_of!(RawOpDescriptor, doc);
+        let ops: [*const OpDescriptor; 1] = [(&raw const op).cast()];
         let mut descriptor = LibraryDescriptor::new("lib", "1.2.3", OPS);
         descriptor.ops = ops.as_ptr();
         // SAFETY: a descriptor, whose op is shorter.
@@ -865,12 +909,12 @@ mod tests {
     #[test]
     fn malformed_parameters_are_refused() {
         const PARAM: ParamDescriptor = params(&[<&crate::Context as crate::decode::Param>::SPEC], &["x"])[0];
-        let read = |change: fn(&mut OpDescriptor)| {
+        let read = |change: fn(&mut RawOpDescriptor)| {
             let params = [PARAM, PARAM];
-            let mut op = OpDescriptor { params: params.as_ptr(), param_count: params.len(), ..OP };
+            let mut op = RawOpDescriptor { params: params.as_ptr(), param_count: params.len(), ..*OP.raw() };
             op.param_stride = size_of::<ParamDescriptor>() as u32;
             change(&mut op);
-            let ops: [*const OpDescriptor; 1] = [&op];
+            let ops: [*const OpDescriptor; 1] = [(&raw const op).cast()];
             let mut descriptor = LibraryDescriptor::new("lib", "1.2.3", OPS);
             descriptor.ops = ops.as_ptr();
             // SAFETY: a descriptor.

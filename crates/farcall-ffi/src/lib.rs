@@ -277,23 +277,26 @@ macro_rules! __stand_in {
 
             impl __private::Op for $name {
                 const DESCRIPTOR: &'static $crate::descriptor::OpDescriptor =
-                    &$crate::descriptor::OpDescriptor::new(__private::OpParts {
-                        name: <$name as __private::Entry>::NAME,
-                        platform: "",
-                        bundle: $crate::abi::HandlerBundle {
-                            instantiate: ::core::option::Option::None,
-                            prepare: ::core::option::Option::None,
-                            initialize: ::core::option::Option::None,
-                            record: ::core::option::Option::None,
-                            execute: ::core::option::Option::None,
-                        },
-                        traits: 0,
-                        doc: "",
-                        file: "",
-                        line: 0,
-                        params: &[],
-                        declaration: __private::Declaration::NONE,
-                    });
+                    // SAFETY: it has no functions.
+                    &unsafe {
+                        $crate::descriptor::OpDescriptor::new(__private::OpParts {
+                            name: <$name as __private::Entry>::NAME,
+                            platform: "",
+                            bundle: $crate::abi::HandlerBundle {
+                                instantiate: ::core::option::Option::None,
+                                prepare: ::core::option::Option::None,
+                                initialize: ::core::option::Option::None,
+                                record: ::core::option::Option::None,
+                                execute: ::core::option::Option::None,
+                            },
+                            traits: 0,
+                            doc: "",
+                            file: "",
+                            line: 0,
+                            params: &[],
+                            declaration: __private::Declaration::NONE,
+                        })
+                    };
                 const DECLARED: __private::DeclaredOp =
                     __private::DeclaredOp::stand_in(<$name as __private::Entry>::NAME);
                 const TRANSPOSE: ::core::option::Option<__private::Derivative> = ::core::option::Option::None;

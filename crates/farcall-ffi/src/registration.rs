@@ -25,9 +25,12 @@ const MAX_EXTENSIONS: usize = 64;
 
 /// Registers the library's targets with every host of the process, and returns how many registrations
 /// succeeded. A host's error goes to standard error, since there is no caller to return it to.
-pub fn register(library: &'static LibraryDescriptor) -> usize {
+///
+/// # Safety
+/// The descriptor is one that `library!` makes.
+pub unsafe fn register(library: &'static LibraryDescriptor) -> usize {
     catch(|| {
-        // SAFETY: a descriptor of this library.
+        // SAFETY: the caller's promise.
         let Ok(library) = (unsafe { Library::read(library) }) else { return 0 };
         let mut registered = 0;
         for api in hosts() {

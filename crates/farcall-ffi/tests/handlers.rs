@@ -32,10 +32,16 @@ fn good_calls() {
     assert_eq!(y, [3.0, 5.0, 7.0, 9.0]);
 }
 
+/// Makes a call with a frame that was changed.
+fn changed(call: Call<'_>, change: impl FnOnce(&mut abi::CallFrame)) -> Result<()> {
+    // SAFETY: the changes of these tests leave nothing to read but memory of the test and of the frame.
+    unsafe { call.run_changed(change) }
+}
+
 #[test]
 fn empty_buffers_may_have_null_data() {
     let call = Call::to::<affine>().operand::<f32>(&[], &[0, 3]).attr("by", 1.0f32);
-    let result = call.result::<f32>(&mut [], &[0, 3]).run_changed(|frame| {
+    let result = changed(call.result::<f32>(&mut [], &[0, 3]), |frame| {
         // SAFETY: the frame has one operand and one result.
         unsafe {
             (**frame.args.args.cast::<*mut abi::Buffer>()).data = std::ptr::null_mut();
@@ -97,7 +103,7 @@ fn malformed_frames_are_errors() {
         let x = [1.0f32, 2.0];
         let mut y = [0f32; 2];
         let call = Call::to::<affine>().operand(&x, &[2]).attr("by", 1.0f32).result(&mut y, &[2]);
-        call.run_changed(change)
+        changed(call, change)
     };
     fn operand(frame: &mut abi::CallFrame) -> &mut abi::Buffer {
         // SAFETY: the frame has one operand.
@@ -201,7 +207,7 @@ fn a_frame_without_a_host_is_left_alone() {
     use farcall_ffi::__private::enter;
     // SAFETY: null is allowed.
     assert!(unsafe { enter::<affine>(std::ptr::null_mut()) }.is_null());
-    check(Call::to::<affine>().run_changed(|frame| frame.api = std::ptr::null()), expect!["ok"]);
+    check(changed(Call::to::<affine>(), |frame| frame.api = std::ptr::null()), expect!["ok"]);
 }
 
 #[test]
@@ -389,13 +395,10 @@ fn variadic() {
         Call::to::<sums>().result(&mut a, &[]).run(),
         expect!["INVALID_ARGUMENT: sums: expected at least 1 operand (first, rest), found 0"],
     );
-    let result = Call::to::<sums>()
-        .operand(&[1f32], &[1])
-        .operand(&[1f32], &[1])
-        .result(&mut a, &[])
-        .result(&mut b, &[])
-        // SAFETY: the frame has two results.
-        .run_changed(|frame| unsafe { *frame.rets.rets = *frame.rets.rets.add(1) });
+    let call = Call::to::<sums>().operand(&[1f32], &[1]).operand(&[1f32], &[1]);
+    let call = call.result(&mut a, &[]).result(&mut b, &[]);
+    // SAFETY: the frame has two results.
+    let result = changed(call, |frame| unsafe { *frame.rets.rets = *frame.rets.rets.add(1) });
     check(result, expect!["INVALID_ARGUMENT: sums: results y and more share memory"]);
 }
 

@@ -85,11 +85,17 @@ fn buffer(buffers: *const *mut std::ffi::c_void, i: usize) -> &'static mut abi::
     unsafe { &mut *(*buffers.add(i)).cast() }
 }
 
+/// Makes a call with a frame that was changed.
+fn changed(call: Call<'_>, change: impl FnOnce(&mut CallFrame)) -> Result<()> {
+    // SAFETY: the changes of these tests leave nothing to read but memory of the test and of the frame.
+    unsafe { call.run_changed(change) }
+}
+
 /// A call of `scale`, of two numbers by 3, with a frame that is changed before.
 fn scaled(change: impl FnOnce(&mut CallFrame)) -> Result<()> {
     let (x, mut y) = ([1f32, 2.0], [0f32; 2]);
     let call = Call::to::<scale>().operand(&x, &[2]).result(&mut y, &[2]).attr("by", 3f32);
-    call.run_changed(change)
+    changed(call, change)
 }
 
 const ROOM: usize = FrameMemo::room_for(4, 4);
@@ -99,24 +105,23 @@ fn a_frame_that_does_not_change_is_decoded_once() {
     let (x, mut y) = ([1f32, 2.0], [0f32; 2]);
     let elements = x.as_ptr().cast_mut();
     let calls = Call::to::<scale>().operand(&x, &[2]).result(&mut y, &[2]).attr("by", 3f32).attr("unit", "m");
-    calls
-        .run_changed(|frame| {
-            let kept = Kept::attach(frame, ROOM);
-            for input in [5f32, 7.0] {
-                // SAFETY: the operand's memory, which nobody uses now.
-                unsafe { elements.write(input) };
-                call(enter::<scale>, frame);
-                assert!(kept.is_noted());
-                // SAFETY: the result's first element.
-                assert_eq!(unsafe { *buffer(frame.rets.rets, 0).data.cast::<f32>() }, 3.0 * input);
-            }
-            // It takes the host's word: nothing of the frame is looked at, not even that there is no operand.
-            frame.args.size = 0;
+    changed(calls, |frame| {
+        let kept = Kept::attach(frame, ROOM);
+        for input in [5f32, 7.0] {
+            // SAFETY: the operand's memory, which nobody uses now.
+            unsafe { elements.write(input) };
             call(enter::<scale>, frame);
-            frame.args.size = 1;
-            frame.args.extension_start = std::ptr::null_mut();
-        })
-        .unwrap();
+            assert!(kept.is_noted());
+            // SAFETY: the result's first element.
+            assert_eq!(unsafe { *buffer(frame.rets.rets, 0).data.cast::<f32>() }, 3.0 * input);
+        }
+        // It takes the host's word: nothing of the frame is looked at, not even that there is no operand.
+        frame.args.size = 0;
+        call(enter::<scale>, frame);
+        frame.args.size = 1;
+        frame.args.extension_start = std::ptr::null_mut();
+    })
+    .unwrap();
 }
 
 #[test]
@@ -205,16 +210,15 @@ fn without_room_every_call_is_decoded() {
 fn there_is_room_for_operands_that_are_not_given() {
     let (x, mut y) = ([1f32, 2.0], [0f32; 2]);
     let calls = Call::to::<optional>().operand(&x, &[2]).result(&mut y, &[2]);
-    calls
-        .run_changed(|frame| {
-            let kept = Kept::attach(frame, FrameMemo::room_for(2, 0));
-            for _ in 0..2 {
-                call(enter::<optional>, frame);
-                assert!(kept.is_noted());
-            }
-            frame.args.extension_start = std::ptr::null_mut();
-        })
-        .unwrap();
+    changed(calls, |frame| {
+        let kept = Kept::attach(frame, FrameMemo::room_for(2, 0));
+        for _ in 0..2 {
+            call(enter::<optional>, frame);
+            assert!(kept.is_noted());
+        }
+        frame.args.extension_start = std::ptr::null_mut();
+    })
+    .unwrap();
     assert_eq!(y, x);
 }
 
@@ -222,19 +226,18 @@ fn there_is_room_for_operands_that_are_not_given() {
 fn what_belongs_to_a_call_is_of_that_call() {
     let (x, mut y) = ([1f32, 2.0], [0f32; 2]);
     let calls = Call::to::<add_one>().operand(&x, &[2]).result(&mut y, &[2]);
-    calls
-        .run_changed(|frame| {
-            let kept = Kept::attach(frame, ROOM);
-            for _ in 0..3 {
-                call(enter::<add_one>, frame);
-                assert!(kept.is_noted());
-                // The operand is copied in each call.
-                // SAFETY: the result's first element.
-                assert_eq!(unsafe { *buffer(frame.rets.rets, 0).data.cast::<f32>() }, 2.0);
-            }
-            frame.args.extension_start = std::ptr::null_mut();
-        })
-        .unwrap();
+    changed(calls, |frame| {
+        let kept = Kept::attach(frame, ROOM);
+        for _ in 0..3 {
+            call(enter::<add_one>, frame);
+            assert!(kept.is_noted());
+            // The operand is copied in each call.
+            // SAFETY: the result's first element.
+            assert_eq!(unsafe { *buffer(frame.rets.rets, 0).data.cast::<f32>() }, 2.0);
+        }
+        frame.args.extension_start = std::ptr::null_mut();
+    })
+    .unwrap();
 }
 
 #[test]
@@ -251,10 +254,10 @@ fn arguments_that_are_used_up_are_read_again() {
         }
     };
     let calls = Call::to::<count>().operand(&x, &[2]).operand(&x, &[2]).result(&mut n, &[1]);
-    calls.run_changed(none_is_left(enter::<count>)).unwrap();
+    changed(calls, none_is_left(enter::<count>)).unwrap();
     assert_eq!(n, [2]);
     let dict = farcall_ffi::AttrValue::dict([("size", farcall_ffi::AttrValue::from(5i64))]);
     let calls = Call::to::<window>().result(&mut n, &[1]).attr("window", dict);
-    calls.run_changed(none_is_left(enter::<window>)).unwrap();
+    changed(calls, none_is_left(enter::<window>)).unwrap();
     assert_eq!(n, [5]);
 }

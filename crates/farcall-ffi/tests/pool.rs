@@ -33,7 +33,7 @@ unsafe extern "C" fn schedule(args: *mut abi::ThreadPoolScheduleArgs) -> *mut ab
 /// Runs a call in a host whose pool's only thread is this one.
 fn run_on_only_thread(call: Call<'_>, futures: bool) -> Result<()> {
     let mut table: Option<Box<Api>> = None;
-    let outcome = call.run_changed(|frame| {
+    let outcome = changed(call, |frame| {
         // SAFETY: the host's table, which is complete.
         let mut api = Box::new(unsafe { frame.api.read() });
         api.thread_pool_schedule = Some(schedule);
@@ -167,4 +167,10 @@ fn a_panic_in_a_task_says_where() {
         call(false),
         expect!["INTERNAL: in_task: panicked at crates/farcall-ffi/tests/pool.rs:153:47: no message"],
     );
+}
+
+/// Makes a call with a frame that was changed.
+fn changed(call: Call<'_>, change: impl FnOnce(&mut abi::CallFrame)) -> Result<()> {
+    // SAFETY: the changes of these tests leave nothing to read but memory of the test and of the frame.
+    unsafe { call.run_changed(change) }
 }

@@ -12,6 +12,12 @@ use farcall_ffi::abi::{self, CallFrame, Handler};
 use farcall_ffi::prelude::*;
 use farcall_ffi::testing::Call;
 
+/// Makes a call with a frame that was changed.
+fn changed(call: Call<'_>, change: impl FnOnce(&mut CallFrame)) -> Result<()> {
+    // SAFETY: the changes of these tests leave nothing to read but memory of the test and of the frame.
+    unsafe { call.run_changed(change) }
+}
+
 /// Address, number of elements and dimensions of each buffer.
 type Seen = Vec<(usize, usize, Vec<usize>)>;
 
@@ -170,7 +176,7 @@ fn with_frame<H: Op>(
     for y in &mut y {
         call = call.result(y, &[2, 3]);
     }
-    let outcome = call.run_changed(|frame| {
+    let outcome = changed(call, |frame| {
         let start: *mut u8 = memory.as_mut_ptr().cast();
         let mut places = Vec::new();
         for (i, dims) in dims.iter_mut().enumerate() {
@@ -410,7 +416,7 @@ fn other_stages_and_extensions_of_the_frame_are_seen() {
 fn attributes_are_read_in_every_call() {
     let (x, mut y) = ([1f32, 2.0], [0f32; 2]);
     let call = Call::to::<scaled>().operand(&x, &[2]).result(&mut y, &[2]).attr("by", 3f32);
-    let outcome = call.run_changed(|frame| {
+    let outcome = changed(call, |frame| {
         let handler: Handler = enter::<scaled>;
         let run = |frame: &mut CallFrame| {
             // SAFETY: a handler and a frame for it; the result's first element.
@@ -438,7 +444,7 @@ fn many_buffers_and_many_dimensions_are_read_in_every_call() {
     let x = [0f32; 4];
     for dims in [&[][..], &[4], &[1, 2, 1, 2], &[1, 2, 1, 2, 1], &[1, 1, 1, 1, 1, 1, 1, 1, 4]] {
         let elements = &x[..dims.iter().product()];
-        let outcome = Call::to::<look_at_dimensions>().operand(elements, dims).run_changed(|frame| {
+        let outcome = changed(Call::to::<look_at_dimensions>().operand(elements, dims), |frame| {
             let expected = vec![(x.as_ptr().addr(), elements.len(), dims.to_vec())];
             assert_eq!(seen(enter::<look_at_dimensions>, frame), Some(expected.clone()));
             assert_eq!(seen(enter::<look_at_dimensions>, frame), Some(expected));
@@ -506,7 +512,7 @@ fn many_frames_at_once() {
                 for round in 0..200 {
                     let dims: [usize; 3] = [1 + (thread + round) % 7, 1 + round % 3, 1 + thread];
                     let call = Call::to::<look_at_one>().operand(&x[..dims.iter().product()], &dims);
-                    let outcome = call.run_changed(|frame| {
+                    let outcome = changed(call, |frame| {
                         for _ in 0..20 {
                             let expected = vec![(x.as_ptr().addr(), dims.iter().product(), dims.to_vec())];
                             assert_eq!(seen(enter::<look_at_one>, frame), Some(expected));

@@ -106,7 +106,8 @@ impl Op<'_> {
                 const DECLARED: __ffi::__private::DeclaredOp = #declared;
                 const TRANSPOSE: ::core::option::Option<__ffi::__private::Derivative> = #transpose;
                 const DESCRIPTOR: &'static __ffi::descriptor::OpDescriptor =
-                    &__ffi::descriptor::OpDescriptor::new(__ffi::__private::OpParts {
+                    // SAFETY: the functions are instances of the trampolines of their kinds.
+                    &unsafe { __ffi::descriptor::OpDescriptor::new(__ffi::__private::OpParts {
                         name: #target,
                         platform: #platform,
                         bundle: __ffi::abi::HandlerBundle {
@@ -119,7 +120,7 @@ impl Op<'_> {
                         line: ::std::line!(),
                         params: &#params,
                         declaration: #declaration,
-                    });
+                    }) };
                 #more
             }
         }

@@ -149,7 +149,8 @@ pub(crate) fn library(input: TokenStream) -> Result<TokenStream> {
             #[unsafe(link_section = ".init_array")]
             static __REGISTER: extern "C" fn() = {
                 extern "C" fn register() {
-                    #ffi::__private::register(&__LIBRARY);
+                    // SAFETY: made above.
+                    unsafe { #ffi::__private::register(&__LIBRARY) };
                 }
                 register
             };
@@ -183,7 +184,8 @@ pub(crate) fn library(input: TokenStream) -> Result<TokenStream> {
             #[cfg(target_os = "linux")]
             #[unsafe(no_mangle)]
             pub extern "C" fn farcall_register_v1() -> usize {
-                #ffi::__private::register(&__LIBRARY)
+                // SAFETY: made above.
+                unsafe { #ffi::__private::register(&__LIBRARY) }
             }
 
             #[cfg(target_os = "linux")]

@@ -423,8 +423,10 @@ fn load(
     path: &std::path::Path,
     specs: &[TargetSpec],
 ) -> Result<LoadReport, LoadError> {
-    match registry.load_symbols(path, specs) {
-        Err(e) if misses_host_symbol(&e) && export_own_symbols() => registry.load_symbols(path, specs),
+    // SAFETY: whoever calls `farcall.load` vouches for the library and for the symbols that it names.
+    let load = || unsafe { registry.load_symbols(path, specs) };
+    match load() {
+        Err(e) if misses_host_symbol(&e) && export_own_symbols() => load(),
         result => result,
     }
 }

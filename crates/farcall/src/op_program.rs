@@ -125,7 +125,8 @@ impl From<MismatchKind> for ErrorCode {
 /// use farcall::registry::Platform;
 ///
 /// let registry = Registry::new();
-/// registry.load("librms_norm_ops.so")?;
+/// // SAFETY: a library of this project.
+/// unsafe { registry.load("librms_norm_ops.so") }?;
 /// let op = registry.lookup("rms_norm", &Platform::Host).ok_or("no such op")?;
 /// let types = [TensorType::new(DType::F32, [2, 64]), TensorType::new(DType::F32, [64])];
 /// let module = op_program(&op, &types, &farcall_sig::Attrs::new())?;

@@ -17,12 +17,15 @@ use farcall_ffi::prelude::*;
 
 #[path = "plugin/built.rs"]
 mod built;
+#[path = "plugin/load.rs"]
+mod load;
 #[path = "plugin/blocks.rs"]
 mod ops;
 #[path = "cc/plain.rs"]
 mod plain;
 
 use built::build_library;
+use load::load;
 use ops::{scale_f32, scale_f64, twice_f32};
 
 const OPS: &[&OpDescriptor] = farcall_ffi::ops![scale_f32, scale_f64, twice_f32];
@@ -226,8 +229,8 @@ fn a_function_of_a_library_converts_there_and_back() {
 fn a_library_that_is_loaded_brings_its_lowerings() {
     let path = build_library("block_test_ops");
     let registry = Registry::new();
-    assert_eq!(registry.load(&path).unwrap().tags, ["my.scale", "my.twice"]);
-    registry.load(&path).unwrap();
+    assert_eq!(load(&registry, &path, &[]).unwrap().tags, ["my.scale", "my.twice"]);
+    load(&registry, &path, &[]).unwrap();
     assert_eq!(registry.tags(), ["my.scale", "my.twice"]);
     let program = one("my.scale", "factor = 3.0 : f32", "2xf32");
     check(
@@ -244,7 +247,7 @@ fn a_library_that_is_loaded_brings_its_lowerings() {
     // The same ops, linked: other lowerings of the same rank.
     let other = Registry::new();
     other.register_lowering("my.scale", Rank::Library, |_: &Block<'_>| Ok(Lowered::skip(""))).unwrap();
-    let error = other.load(&path).unwrap_err().to_string();
+    let error = load(&other, &path, &[]).unwrap_err().to_string();
     assert!(error.contains("the blocks `my.scale` are lowered by this program already"), "{error}");
     assert!(
         error.contains("same rank (library) as that of /") && error.contains("libblock_test_ops.so"),
@@ -664,7 +667,7 @@ fn alias_library() -> Option<(Registry, PathBuf)> {
     let path = plain::build("blocks", &name, &["-Wextra", "-I", include.to_str().unwrap()])?;
     let registry = Registry::new();
     let spec: TargetSpec = "qr_cpu_custom_call_f32_exla_alias=untyped:QrAlias".parse().unwrap();
-    let report = registry.load_symbols(&path, &[spec]).unwrap();
+    let report = load(&registry, &path, &[spec]).unwrap();
     assert_eq!(report.tags, ["my.qr_alias", "my.wrong"]);
     Some((registry, path))
 }

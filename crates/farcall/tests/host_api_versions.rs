@@ -12,8 +12,12 @@ use farcall::{CompileOptions, Executable, Registry};
 use farcall_ffi::descriptor::OpDescriptor;
 use farcall_ffi::prelude::*;
 
+#[path = "plugin/load.rs"]
+mod load;
 #[path = "cc/plain.rs"]
 mod plain;
+
+use load::load;
 
 #[test]
 fn every_version_of_the_untyped_api() {
@@ -207,7 +211,7 @@ fn registry() -> Option<Registry> {
             "opaque=untyped:Opaque",
             "numbers=untyped:Numbers",
         ];
-        registry.load_symbols(&library, &specs.map(|s| s.parse().unwrap())).unwrap();
+        load(&registry, &library, &specs.map(|s| s.parse().unwrap())).unwrap();
         registry.register_ops(OPS).unwrap();
         Some(registry)
     });

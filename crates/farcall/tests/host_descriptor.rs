@@ -13,10 +13,13 @@ use farcall_ffi::descriptor::OpDescriptor;
 
 #[path = "plugin/built.rs"]
 mod built;
+#[path = "plugin/load.rs"]
+mod load;
 #[path = "plugin/ops.rs"]
 mod ops;
 
 use built::build_library;
+use load::load;
 use ops::{count, panics, scale};
 
 const OPS: &[&OpDescriptor] = farcall_ffi::ops![scale, panics, count];
@@ -38,12 +41,12 @@ fn ops_of_the_program_itself() {
 fn a_library_with_a_descriptor() {
     let path = build_library("host_test_ops");
     let registry = Registry::new();
-    let report = registry.load(&path).unwrap();
+    let report = load(&registry, &path, &[]).unwrap();
     assert_eq!(report.targets.len(), 3);
     assert!(describe(&registry).contains("libhost_test_ops.so (farcall library)"), "{}", describe(&registry));
     check_calls(&registry);
     let again = Registry::new();
-    again.load(&path).unwrap();
+    load(&again, &path, &[]).unwrap();
     check_calls(&again);
     // The ops of a program and those of a library are different functions of one name.
     let e = registry.register_ops(OPS).unwrap_err().to_string();
@@ -66,12 +69,12 @@ fn a_library_whose_file_changes_is_loaded_beside_what_it_was() {
     let write_over = |from: &Path| assert!(std::fs::copy(from, &path).is_ok());
     rename(&host);
     let registry = Registry::new();
-    assert_eq!(registry.load(&path).unwrap().warnings, Vec::<String>::new());
+    assert_eq!(load(&registry, &path, &[]).unwrap().warnings, Vec::<String>::new());
     let puts: [&dyn Fn(&Path); 2] = [&write_over, &rename];
     for put in puts {
         put(&linked);
         let fork = registry.fork();
-        let report = fork.load(&path).unwrap();
+        let report = load(&fork, &path, &[]).unwrap();
         let [count, panics, scale] = report.warnings.try_into().unwrap();
         for (warning, name) in [(count, "count"), (panics, "panics"), (scale, "scale")] {
             assert!(warning.contains(&format!("has changed and lacks `{name}` (")), "{warning}");
@@ -82,7 +85,7 @@ fn a_library_whose_file_changes_is_loaded_beside_what_it_was() {
         check_calls(&registry);
         // What was there first is there again.
         put(&host);
-        let report = fork.load(&path).unwrap();
+        let report = load(&fork, &path, &[]).unwrap();
         assert_eq!((report.warnings.len(), report.targets[0].origin().version), (5, 1));
         check_calls(&fork);
     }
@@ -92,7 +95,7 @@ fn a_library_whose_file_changes_is_loaded_beside_what_it_was() {
 #[test]
 fn a_library_of_two_crates() {
     let registry = Registry::new();
-    registry.load(build_library("linked_test_ops")).unwrap();
+    load(&registry, build_library("linked_test_ops"), &[]).unwrap();
     let targets = registry.targets();
     let lines = targets.iter().map(|t| {
         let declaration = t.declaration().unwrap();

@@ -14,8 +14,12 @@ use farcall::ir::{Attr, DType, TensorType, Type};
 use farcall::registry::Platform;
 use farcall_ffi::abi::ErrorCode;
 
+#[path = "plugin/load.rs"]
+mod load;
 #[path = "cc/plain.rs"]
 mod plain;
+
+use load::load;
 
 #[test]
 fn every_stage_and_every_kind() {
@@ -78,7 +82,7 @@ fn one_frame_throws_and_works_by_turns() {
 #[test]
 fn a_handler_that_throws_when_asked_what_it_is() {
     let Some(lib) = Lib::get() else { return };
-    let e = Registry::new().load_symbols(&lib.path, &["f=Shy".parse().unwrap()]).unwrap_err().to_string();
+    let e = load(&Registry::new(), &lib.path, &["f=Shy".parse().unwrap()]).unwrap_err().to_string();
     assert!(
         e.ends_with("the execute handler of `f` does not report its version: C++ exception std::runtime_error: do not ask"),
         "{e}"
@@ -126,7 +130,7 @@ fn a_deleter_that_throws_ends_there() {
 fn a_library_that_registers_itself_through_the_cxx_symbol() {
     let Some(path) = plain::build("throws", "throws_self", &["-DSELF_REGISTER"]) else { return };
     let registry = Registry::new();
-    let report = registry.load(&path).unwrap();
+    let report = load(&registry, &path, &[]).unwrap();
     assert_eq!((report.targets.len(), report.targets[0].name()), (1, "throws"));
     assert_eq!(report.notes, Vec::<String>::new());
 }
@@ -156,7 +160,7 @@ impl Lib {
             "untyped_status=untyped:UntypedStatus",
             "untyped_opaque=untyped:UntypedOpaque",
         ];
-        registry.load_symbols(&path, &specs.map(|s| s.parse().unwrap())).unwrap();
+        load(&registry, &path, &specs.map(|s| s.parse().unwrap())).unwrap();
         Some(Lib { registry, path, _alone: alone })
     }
 

@@ -344,7 +344,8 @@ static STATE: LazyLock<TypeId> = LazyLock::new(|| {
         drop(unsafe { Box::from_raw(state.cast::<u64>()) });
         LIVE.fetch_sub(1, Ordering::Relaxed);
     }
-    register_type("faulty", TypeId::UNKNOWN, Some(delete)).unwrap()
+    // SAFETY: the objects of this type are those of `new_state`.
+    unsafe { register_type("faulty", TypeId::UNKNOWN, Some(delete)) }.unwrap()
 });
 
 fn live() -> usize {

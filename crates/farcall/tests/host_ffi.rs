@@ -16,6 +16,10 @@ use farcall_ffi::abi::{ErrorCode, TypeId};
 
 #[path = "cc/headers.rs"]
 mod headers;
+#[path = "plugin/load.rs"]
+mod load;
+
+use load::load;
 
 /// Every handler that `handlers.cc` has in all versions, as plain symbols.
 const SPECS: [&str; 16] = [
@@ -259,7 +263,7 @@ fn stages_of_a_run_hand_on_their_state() {
             return;
         }
         let spec = "stages=prepare:Prepare,initialize:Initialize,execute:Stages";
-        lib.registry.load_symbols(&lib.path, &[spec.parse().unwrap()]).unwrap();
+        load(&lib.registry, &lib.path, &[spec.parse().unwrap()]).unwrap();
         let site = lib.site("stages", dict([]), &[], &[ty(DType::S64, &[])]).unwrap();
         assert!(site.has_run_stages());
         let live = || lib.call_int("LiveStates");
@@ -300,7 +304,7 @@ fn the_untyped_api() {
 fn the_untyped_api_with_text_and_status() {
     let Some(path) = self_registering() else { return };
     let registry = Registry::new();
-    registry.load_symbols(&path, &["unified=untyped:OldUnified".parse().unwrap()]).unwrap();
+    load(&registry, &path, &["unified=untyped:OldUnified".parse().unwrap()]).unwrap();
     let lib = Lib { registry, path, minor: 0, report: Vec::new() };
     let call = |text: &str| CustomCall {
         api_version: Some(3),
@@ -323,7 +327,7 @@ fn a_library_registers_itself_in_every_registry_that_loads_it() {
         registry.targets().iter().map(|t| about(t)).collect()
     };
     let first = Registry::new();
-    first.load(&path).unwrap();
+    load(&first, &path, &[]).unwrap();
     expect![[r#"
         add_one Host ["command-buffer-compatible"] [EXECUTE]
         add_one CUDA ["command-buffer-compatible"] [EXECUTE]
@@ -331,9 +335,9 @@ fn a_library_registers_itself_in_every_registry_that_loads_it() {
         traited Host ["command-buffer-compatible"] [EXECUTE]"#]]
     .assert_eq(&describe(&first).join("\n"));
     let second = Registry::new();
-    second.load(&path).unwrap();
+    load(&second, &path, &[]).unwrap();
     assert_eq!(describe(&first), describe(&second));
-    first.load(&path).unwrap();
+    load(&first, &path, &[]).unwrap();
     assert!(Registry::global().get("traited", &Platform::Host, ApiKind::Typed).is_none());
     let counter = first.lookup("counter", &Platform::Host).unwrap();
     assert!(counter.state_type().unwrap().type_id > 1 << 32);
@@ -347,7 +351,7 @@ fn a_bundle_with_a_record_stage_is_taken_and_executed() {
             continue;
         }
         let registry = Registry::new();
-        let report = registry.load(&path).unwrap();
+        let report = load(&registry, &path, &[]).unwrap();
         let target = &report.targets[0];
         assert_eq!(
             format!("{} {:?} {:?}", target.name(), target.stages(), target.trait_names()),
@@ -363,14 +367,14 @@ fn a_bundle_with_a_record_stage_is_taken_and_executed() {
 fn handlers_that_this_host_cannot_run_are_refused() {
     each_version(|lib| {
         let refused = |spec: &str| {
-            let e = Registry::new().load_symbols(&lib.path, &[spec.parse().unwrap()]).unwrap_err();
+            let e = load(&Registry::new(), &lib.path, &[spec.parse().unwrap()]).unwrap_err();
             e.to_string().split_once(".so: ").unwrap().1.to_owned()
         };
         expect!["the execute handler of `f` was built for XLA FFI 0.77; this host supports 0.1 to 0.5"]
             .assert_eq(&refused("f=FromTheFuture"));
         expect!["the execute handler of `f` does not report its version: it returned without an answer; is the symbol an XLA FFI handler? A function of the older, untyped interface is registered with api_version=0"]
             .assert_eq(&refused("f=Silent"));
-        let e = Registry::new().load_symbols(&lib.path, &["f=AddOn".parse().unwrap()]).unwrap_err();
+        let e = load(&Registry::new(), &lib.path, &["f=AddOn".parse().unwrap()]).unwrap_err();
         assert!(
             e.to_string()
                 .ends_with("has no symbol `AddOn` (for the execute stage of target `f`); it has AddOne"),
@@ -384,7 +388,7 @@ fn a_state_type_must_be_known_first() {
     let Some((path, _)) = headers::build("untyped_state", &[], 1).into_iter().next() else { return };
     let registry = Registry::new();
     let spec: TargetSpec = "counter=instantiate:CounterNew,execute:CounterRun".parse().unwrap();
-    let e = registry.load_symbols(&path, std::slice::from_ref(&spec)).unwrap_err().to_string();
+    let e = load(&registry, &path, std::slice::from_ref(&spec)).unwrap_err().to_string();
     assert!(
         e.contains("the instantiate handler of `counter` does not report its version: Types used"),
         "{e}"
@@ -395,7 +399,7 @@ fn a_state_type_must_be_known_first() {
 #[test]
 fn what_a_library_fails_to_register_is_reported() {
     let Some((path, _)) = headers::build("refused", &["-DREFUSED"], 1).into_iter().next() else { return };
-    let e = Registry::new().load(&path).unwrap_err();
+    let e = load(&Registry::new(), &path, &[]).unwrap_err();
     assert!(matches!(&e, LoadError::Refused { errors, .. } if errors.len() == 1), "{e}");
     assert!(e.to_string().contains("`from_the_future` was built for XLA FFI 0.77"), "{e}");
 }
@@ -405,10 +409,10 @@ fn a_name_that_is_taken_is_a_question_of_the_registry() {
     let Some((path, _)) = headers::build("taken", &["-DSELF_REGISTER"], 1).into_iter().next() else { return };
     let Some(other) = self_registering() else { return };
     let registry = Registry::new();
-    registry.load(&other).unwrap();
-    let e = registry.load(&path).unwrap_err().to_string();
+    load(&registry, &other, &[]).unwrap();
+    let e = load(&registry, &path, &[]).unwrap_err().to_string();
     assert!(e.contains("`add_one` is registered for Host already, by /"), "{e}");
-    assert_eq!(Registry::new().load(&path).unwrap().targets.len(), 4);
+    assert_eq!(load(&Registry::new(), &path, &[]).unwrap().targets.len(), 4);
 }
 
 #[test]
@@ -540,7 +544,7 @@ fn each_version(test: impl Fn(&Lib)) {
         println!("XLA FFI 0.{minor}");
         let registry = Registry::new();
         let specs: Vec<TargetSpec> = SPECS.iter().map(|s| s.parse().unwrap()).collect();
-        let report = registry.load_symbols(path, &specs).unwrap();
+        let report = load(&registry, path, &specs).unwrap();
         let names = report.targets.iter().map(|t| t.name().to_owned()).collect();
         test(&Lib { registry, path: path.clone(), minor: *minor, report: names });
     }

@@ -5,6 +5,11 @@ use std::path::{Path, PathBuf};
 use farcall::registry::LoadError;
 use farcall::{ErrorCode, Registry};
 
+#[path = "plugin/load.rs"]
+mod load;
+
+use load::load;
+
 #[test]
 fn files_that_are_no_libraries() {
     check("empty.so", b"", "is not a shared library: it is empty");
@@ -21,7 +26,7 @@ fn a_pipe_is_not_waited_for() {
     let name = std::ffi::CString::new(path.as_os_str().as_encoded_bytes()).unwrap();
     // SAFETY: a name that ends with a null byte.
     assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
-    let e = Registry::new().load(&path).unwrap_err();
+    let e = load(&Registry::new(), &path, &[]).unwrap_err();
     assert_eq!(e.code(), ErrorCode::NotALibrary);
     assert!(e.to_string().contains("is not a shared library: it is a pipe, a socket or a device"), "{e}");
     std::fs::remove_file(&path).unwrap();
@@ -37,7 +42,7 @@ fn a_library_for_another_machine() {
 
 #[test]
 fn a_library_that_is_not_there() {
-    let e = Registry::new().load("/no/such/lib.so").unwrap_err();
+    let e = load(&Registry::new(), "/no/such/lib.so", &[]).unwrap_err();
     assert_eq!(e.to_string(), "library /no/such/lib.so does not exist");
     assert_eq!(e.code(), ErrorCode::FileNotFound);
     assert_eq!(e.code().status(), farcall_ffi::ErrorCode::NotFound);
@@ -54,17 +59,17 @@ fn a_library_without_targets_says_how_to_name_them() {
         return;
     };
     let registry = Registry::new();
-    let e = registry.load(libm).unwrap_err();
+    let e = load(&registry, libm, &[]).unwrap_err();
     assert!(matches!(&e, LoadError::Nothing { .. }), "{e}");
     assert_eq!(e.code(), ErrorCode::NoTargets);
     assert!(e.to_string().contains("name its handlers: --target NAME=SYMBOL; it exports "), "{e}");
-    let e = registry.load_symbols(libm, &["f=untyped:sinn".parse().unwrap()]).unwrap_err();
+    let e = load(&registry, libm, &["f=untyped:sinn".parse().unwrap()]).unwrap_err();
     assert!(
         e.to_string().contains("has no symbol `sinn` (for the handler of target `f`); it has sin"),
         "{e}"
     );
     assert_eq!(e.code(), ErrorCode::MissingSymbol);
-    let report = registry.load_symbols(libm, &["f=untyped:sin".parse().unwrap()]).unwrap();
+    let report = load(&registry, libm, &["f=untyped:sin".parse().unwrap()]).unwrap();
     assert_eq!(report.targets[0].name(), "f");
 }
 
@@ -72,7 +77,7 @@ fn check(name: &str, bytes: &[u8], expected: &str) {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::write(&path, bytes).unwrap();
     let registry = Registry::new();
-    let e = registry.load(&path).unwrap_err();
+    let e = load(&registry, &path, &[]).unwrap_err();
     assert_eq!(e.code(), ErrorCode::NotALibrary);
     let e = e.to_string();
     assert!(e.contains(expected), "{e}");

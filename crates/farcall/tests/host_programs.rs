@@ -17,6 +17,10 @@ use farcall_ffi::prelude::*;
 
 #[path = "cc/headers.rs"]
 mod headers;
+#[path = "plugin/load.rs"]
+mod load;
+
+use load::load;
 
 #[test]
 fn effects_happen_all_and_in_order() {
@@ -201,7 +205,7 @@ fn what_a_run_brings_for_its_handlers() {
         assert!(executable.run(&[]).is_err());
 
         if minor >= 5 {
-            registry.load_symbols(path, &["options=Options".parse().unwrap()]).unwrap();
+            load(&registry, path, &["options=Options".parse().unwrap()]).unwrap();
             let program = "func.func @main() -> tensor<i64> {
   %0 = stablehlo.custom_call @options() {mhlo.backend_config = {}} : () -> tensor<i64>
   return %0 : tensor<i64>
@@ -380,7 +384,7 @@ fn each_version(test: impl Fn(&Path, &Registry, i32)) {
             "where=Where",
             "user_data=execute:UserData,type:EmbedderTypeId/EmbedderTypeInfo",
         ];
-        registry.load_symbols(&path, &specs.map(|s| s.parse().unwrap())).unwrap();
+        load(&registry, &path, &specs.map(|s| s.parse().unwrap())).unwrap();
         test(&path, &registry, minor);
     }
 }

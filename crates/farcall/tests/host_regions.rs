@@ -16,6 +16,10 @@ use farcall_ffi::prelude::*;
 
 #[path = "cc/headers.rs"]
 mod headers;
+#[path = "plugin/load.rs"]
+mod load;
+
+use load::load;
 
 #[test]
 fn every_operation_that_has_a_region() {
@@ -230,7 +234,7 @@ fn foreign_handlers() {
         "add_one=AddOne",
         "old_add=untyped:OldAdd",
     ];
-    registry.load_symbols(&path, &specs.map(|s| s.parse().unwrap())).unwrap();
+    load(&registry, &path, &specs.map(|s| s.parse().unwrap())).unwrap();
     let map = |body: &str| {
         format!(
             "func.func @main(%x: tensor<5xf32>) -> tensor<5xf32> {{

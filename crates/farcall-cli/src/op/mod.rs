@@ -24,7 +24,7 @@ use crate::args::OpArgs;
 use crate::execute::Ready;
 use crate::inputs::count;
 use crate::stats::Stats;
-use crate::{npy, results, terminal};
+use crate::{load, npy, results, terminal};
 
 mod check;
 mod doc;
@@ -38,7 +38,7 @@ pub(crate) use given::AttrSpec;
 pub(crate) fn op(args: &OpArgs) -> Result<()> {
     let mut stats = Stats::default();
     let registry = Registry::new().for_front_end(FrontEnd::CommandLine);
-    let loaded = stats.take("load", || registry.load(&args.library))?;
+    let loaded = stats.take("load", || load::library(&registry, &args.library, &[]))?;
     let library = &args.library;
     let ops: Vec<Arc<Target>> =
         loaded.targets.iter().filter(|t| t.platform() == Device::default().platform()).cloned().collect();

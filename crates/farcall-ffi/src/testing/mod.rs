@@ -156,18 +156,23 @@ impl<'a> Call<'a> {
     /// # Errors
     /// What the handler returned, or what was wrong with the call.
     pub fn run(self) -> Result<()> {
-        self.run_changed(|_| {})
+        // SAFETY: the frame is as it was made.
+        unsafe { self.run_changed(|_| {}) }
     }
 
     /// Makes the call with a frame that was changed, to see how the handler's entry takes it.
     ///
     /// # Errors
     /// As [`run`](Self::run).
+    ///
+    /// # Safety
+    /// What the handler's entry reads of the changed frame is there: it trusts sizes, and pointers that are neither null
+    /// nor misaligned.
     #[doc(hidden)]
-    pub fn run_changed(self, change: impl FnOnce(&mut abi::CallFrame)) -> Result<()> {
+    pub unsafe fn run_changed(self, change: impl FnOnce(&mut abi::CallFrame)) -> Result<()> {
         let nothing = Instance::new(self.minor);
         let instance = self.instance.unwrap_or(&nothing);
-        let bundle = self.op.bundle;
+        let bundle = self.op.raw().bundle;
         for (entry, stage) in
             [(bundle.prepare, abi::Stage::PREPARE), (bundle.initialize, abi::Stage::INITIALIZE)]
         {
@@ -176,7 +181,7 @@ impl<'a> Call<'a> {
                 host::call(entry, stage, &self, instance, |_| {})?;
             }
         }
-        host::call(self.op.bundle.execute, abi::Stage::EXECUTE, &self, instance, change)
+        host::call(self.op.raw().bundle.execute, abi::Stage::EXECUTE, &self, instance, change)
     }
 
     /// Instantiates the call site: runs the handler's `instantiate` function, if it has one, with the
@@ -188,9 +193,9 @@ impl<'a> Call<'a> {
         self.operands.clear();
         self.results.clear();
         let instance = Instance::new(self.minor);
-        if self.op.bundle.instantiate.is_some() {
-            host::metadata(self.op.bundle.instantiate, self.minor)?;
-            host::call(self.op.bundle.instantiate, abi::Stage::INSTANTIATE, &self, &instance, |_| {})?;
+        if self.op.raw().bundle.instantiate.is_some() {
+            host::metadata(self.op.raw().bundle.instantiate, self.minor)?;
+            host::call(self.op.raw().bundle.instantiate, abi::Stage::INSTANTIATE, &self, &instance, |_| {})?;
         }
         Ok(instance)
     }
@@ -200,7 +205,7 @@ impl<'a> Call<'a> {
     /// # Errors
     /// What was wrong with the question.
     pub fn metadata(self) -> Result<Metadata> {
-        host::metadata(self.op.bundle.execute, self.minor)
+        host::metadata(self.op.raw().bundle.execute, self.minor)
     }
 }
 

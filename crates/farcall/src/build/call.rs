@@ -36,7 +36,8 @@ impl Graph {
     /// use farcall::ir::{DType, TensorType};
     ///
     /// let registry = Registry::new();
-    /// registry.load("librms_norm_ops.so")?;
+    /// // SAFETY: a library of this project.
+    /// unsafe { registry.load("librms_norm_ops.so") }?;
     /// let graph = Graph::new("normalize");
     /// let x = graph.parameter("x", TensorType::new(DType::F32, [4, 64]));
     /// let scale = graph.parameter("scale", TensorType::new(DType::F32, [64]));

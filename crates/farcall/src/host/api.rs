@@ -174,7 +174,9 @@ pub(crate) unsafe fn register_type(name: &str, id: TypeId, info: *const TypeInfo
     let deleter = unsafe {
         if info.is_null() || (*info).struct_size < TypeInfo::STRUCT_SIZE { None } else { (*info).deleter }
     };
-    types::register_type(name, id, deleter).map_err(|e| Failure::new(e.code().status().into(), e.to_string()))
+    // SAFETY: the interface demands it of whoever describes a type.
+    let registered = unsafe { types::register_type(name, id, deleter) };
+    registered.map_err(|e| Failure::new(e.code().status().into(), e.to_string()))
 }
 
 /// The id that a handler's pointer points to.

@@ -69,7 +69,11 @@ impl TypeError {
 ///
 /// # Errors
 /// If the name is empty, or the id belongs to another type.
-pub fn register_type(name: &str, id: TypeId, deleter: Option<Deleter>) -> Result<TypeId, TypeError> {
+///
+/// # Safety
+/// `deleter` may be called, on any thread until the process ends, with each object that a handler hands to the host under
+/// the id.
+pub unsafe fn register_type(name: &str, id: TypeId, deleter: Option<Deleter>) -> Result<TypeId, TypeError> {
     if name.is_empty() {
         return Err(TypeError::EmptyName);
     }
@@ -123,6 +127,8 @@ mod tests {
 
     #[test]
     fn ids_are_our_own_unless_a_type_has_one() {
+        // SAFETY: there are no objects of these types.
+        let register_type = |name, id, deleter| unsafe { register_type(name, id, deleter) };
         let a = register_type("types_test.a", TypeId::UNKNOWN, Some(first)).unwrap();
         assert!(a.type_id >= FIRST_ID);
         assert_eq!(register_type("types_test.a", TypeId::UNKNOWN, Some(first)), Ok(a));

@@ -197,7 +197,7 @@ fn exports_hint(exports: &[String]) -> String {
 impl Registry {
     /// Loads a library that describes its targets or registers them itself.
     ///
-    /// Loading runs the library's code: only load what you trust. It stays loaded until the process ends. If its file has
+    /// Loading runs the library's code. It stays loaded until the process ends. If its file has
     /// changed since it was loaded, the new version is loaded beside it, and its targets and lowerings take the place of
     /// those that the earlier one brought to this registry; executables and sites keep what they have.
     ///
@@ -205,27 +205,40 @@ impl Registry {
     /// use farcall::Registry;
     ///
     /// let registry = Registry::new();
-    /// registry.load("target/release/libmy_ops.so")?;
+    /// // SAFETY: a library of this project.
+    /// unsafe { registry.load("target/release/libmy_ops.so") }?;
     /// for target in registry.targets() {
     ///     println!("{} on {}", target.name(), target.platform());
     /// }
     /// # Ok::<(), farcall::registry::LoadError>(())
     /// ```
     ///
+    /// Safe code cannot load a library:
+    ///
+    /// ```compile_fail,E0133
+    /// farcall::Registry::new().load("target/release/libmy_ops.so");
+    /// ```
+    ///
     /// # Errors
     /// If it cannot be opened, if it brings no targets, or if any of them is refused.
-    pub fn load(&self, path: impl AsRef<Path>) -> Result<LoadReport, LoadError> {
-        self.load_symbols(path, &[])
+    ///
+    /// # Safety
+    /// The library's code is trusted: its initializers run now, and its handlers when programs call them. What it
+    /// exports under the names of this interface is of the types that these names imply.
+    pub unsafe fn load(&self, path: impl AsRef<Path>) -> Result<LoadReport, LoadError> {
+        // SAFETY: the caller's promise; no symbols are named.
+        unsafe { self.load_symbols(path, &[]) }
     }
 
     /// Loads a library and registers targets made of its symbols, beside those that it describes or
     /// registers itself.
     ///
-    /// Loading runs the library's code: only load what you trust.
-    ///
     /// # Errors
     /// As [`Registry::load`] (without `specs`), or if a symbol is missing.
-    pub fn load_symbols(
+    ///
+    /// # Safety
+    /// As [`Registry::load`]; and the symbols that `specs` name are functions of the kinds that these say.
+    pub unsafe fn load_symbols(
         &self,
         path: impl AsRef<Path>,
         specs: &[TargetSpec],
@@ -563,7 +576,8 @@ mod tests {
     }
 
     fn refusal(path: &Path) -> String {
-        Registry::new().load(path).unwrap_err().to_string()
+        // SAFETY: a library that the test has built.
+        unsafe { Registry::new().load(path) }.unwrap_err().to_string()
     }
 
     /// The unit tests' executable does not export the host's symbols.

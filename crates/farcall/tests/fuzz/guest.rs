@@ -12,7 +12,7 @@ use farcall::ir::AttrDict;
 use farcall::ir::op::{CallConfig, CustomCall};
 use farcall::registry::{Origin, Platform, Target};
 use farcall_ffi::abi::{self, *};
-use farcall_ffi::descriptor::{self, LibraryDescriptor, Op, OpDescriptor, ParamDescriptor};
+use farcall_ffi::descriptor::{self, LibraryDescriptor, Op, OpDescriptor, ParamDescriptor, RawOpDescriptor};
 
 use super::ops::{attributes, stateful, typed, variadic};
 use super::random::Random;
@@ -555,7 +555,7 @@ impl Session {
 
 /// Reads a descriptor with changed members. True if it could be read.
 fn read_descriptor(r: &mut Random) -> bool {
-    let mut ops: Vec<OpDescriptor> = OPS.iter().map(|op| **op).collect();
+    let mut ops: Vec<RawOpDescriptor> = OPS.iter().map(|op| *op.raw()).collect();
     let mut changed: Vec<Vec<ParamDescriptor>> = Vec::new();
     let mut library = LibraryDescriptor {
         ops: std::ptr::null(),
@@ -588,7 +588,8 @@ fn read_descriptor(r: &mut Random) -> bool {
             _ => {
                 // SAFETY: the constants of this program's own ops.
                 let mut params =
-                    unsafe { std::slice::from_raw_parts(OPS[i].params, OPS[i].param_count) }.to_vec();
+                    unsafe { std::slice::from_raw_parts(OPS[i].raw().params, OPS[i].raw().param_count) }
+                        .to_vec();
                 if let Some(param) = params.first_mut() {
                     spoil_text(r, &mut param.name);
                     param.role = r.number() as u32;
@@ -601,7 +602,7 @@ fn read_descriptor(r: &mut Random) -> bool {
             }
         }
     }
-    let mut table: Vec<*const OpDescriptor> = ops.iter().map(std::ptr::from_ref).collect();
+    let mut table: Vec<*const OpDescriptor> = ops.iter().map(|op| std::ptr::from_ref(op).cast()).collect();
     if r.one_in(4) {
         let i = r.below(table.len());
         table[i] = r.pointer(table[i].cast_mut());

@@ -134,8 +134,10 @@ fn ask(r: &mut Random) -> bool {
 
 /// An op whose lowering says anything, and a program with a block for it.
 fn answering() -> (Registry, Module) {
-    let mut op = *OPS[1];
+    let mut op = *OPS[1].raw();
     op.lower = Some(say);
+    // SAFETY: `say` is a lowering, the rest is that of the macro.
+    let op = unsafe { OpDescriptor::from_raw(op) };
     let registry = Registry::new();
     registry.register_ops(&[OPS[0], &*Box::leak(Box::new(op))]).unwrap();
     let program = "func.func @main(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {

@@ -143,9 +143,11 @@ fn ask(r: &mut Random) -> bool {
 
 /// An op whose rules say anything.
 fn answering() -> Arc<Target> {
-    let mut op = *OPS[3];
+    let mut op = *OPS[3].raw();
     op.shape = Some(say);
     op.batch = Some(say);
+    // SAFETY: `say` is a rule, the rest is that of the macro.
+    let op = unsafe { OpDescriptor::from_raw(op) };
     let registry = Registry::new();
     registry.register_ops(Box::leak(Box::new([&*Box::leak(Box::new(op))]))).unwrap();
     registry.lookup("stack", &Platform::Host).unwrap()
