@@ -92,9 +92,10 @@ def handler(
     ... def scale(x, y, *, factor):
     ...     np.multiply(x, factor, out=y)
 
-    The arrays are the memory of the call, without copies: operands are read-only, results hold anything and must be
-    written. They are only valid until the function returns; one that keeps them must copy them, otherwise the call fails.
-    Tokens are left out. Attributes are Python's numbers, booleans, strings, tuples of numbers and dictionaries; a string that
+    The arrays are the memory of the call, without copies (in another host of XLA's FFI, such as JAX, they are copies, since
+    only farcall keeps memory that is still in use): operands are read-only, results hold anything and must be written. A
+    function that keeps one of them, or a view of one, makes the call fail: it must copy what it keeps. (The memory then
+    stays as long as the array does, and shows no other value.) Tokens are left out. Attributes are Python's numbers, booleans, strings, tuples of numbers and dictionaries; a string that
     is not UTF-8 is bytes.
 
     What the function raises becomes the call's error, with its traceback. `RuntimeError`s of the program that called it

@@ -266,6 +266,88 @@ def test_views_that_are_kept(registry):
     assert frame.tb_frame.f_locals == {}
 
 
+LARGE = 1 << 20
+LARGE_F = f"""func.func @main(%x: tensor<{LARGE}xf32>) -> tensor<{LARGE}xf32> {{
+  %0 = stablehlo.custom_call @f(%x) {{api_version = 4 : i32, mhlo.backend_config = {{}}}} : (tensor<{LARGE}xf32>) -> tensor<{LARGE}xf32>
+  return %0 : tensor<{LARGE}xf32>
+}}"""
+LARGE_SUM = f"""func.func @main(%x: tensor<{LARGE}xf32>) -> tensor<{LARGE}xf32> {{
+  %0 = stablehlo.add %x, %x : tensor<{LARGE}xf32>
+  return %0 : tensor<{LARGE}xf32>
+}}"""
+
+
+def raise_with_view(kept, x, y):
+    raise ValueError(y)
+
+
+def raise_with_frame(kept, x, y):
+    def frames():
+        view = y.reshape(2, -1)[1]
+        yield
+        return view
+
+    running = frames()
+    next(running)
+    kept.append(running)
+    raise ValueError
+
+
+@pytest.mark.parametrize(
+    "keep",
+    [
+        lambda kept, x, y: kept.append(y),
+        lambda kept, x, y: kept.append(y[1:].reshape(-1, 3)),
+        lambda kept, x, y: kept.append(memoryview(y)),
+        lambda kept, x, y: kept.append(np.from_dlpack(y)),
+        lambda kept, x, y: kept.append(y.T.view(np.int32)),
+        raise_with_view,
+        raise_with_frame,
+    ],
+)
+def test_kept_views_have_memory_of_their_own(registry, keep):
+    """Later runs, of this program or another one, do not use memory that a view shows."""
+    kept = []
+
+    def f(x, y):
+        y[...] = 5
+        addresses.append(y.ctypes.data)
+        keep(kept, x, y)
+
+    addresses = []
+    farcall.handler(name="f", registry=registry)(f)
+    program, double = farcall.compile(LARGE_F, registry), farcall.compile(LARGE_SUM)
+    x = np.ones(LARGE, np.float32)
+    with pytest.raises(RuntimeError) as error:
+        program(x)
+    if error.value.__cause__ is not None and error.value.__cause__.args:
+        kept.append(error.value.__cause__.args[0])
+    # Another call of the same program, whose memory is not that of the first one.
+    with pytest.raises(RuntimeError):
+        program(x)
+    assert addresses[0] != addresses[1]
+    results = [double(x)[0] for _ in range(6)]
+    first, end = addresses[0], addresses[0] + 4 * LARGE
+    assert not [r for r in results if r.ctypes.data < end and first < r.ctypes.data + r.nbytes]
+    if isinstance(kept[0], np.ndarray) and kept[0].dtype == np.float32:
+        assert (kept[0] == 5).all()
+        kept[0][...] = 99
+    assert all((r == 2).all() for r in results)
+
+
+def test_kept_operands_outlive_their_arrays(registry):
+    kept = []
+    farcall.handler(name="f", registry=registry)(lambda x, y: kept.append(x[::2]))
+    program = farcall.compile(LARGE_F, registry)
+    x = np.full(LARGE, 7, np.float32)
+    with pytest.raises(RuntimeError, match="keeps its view of operand 0"):
+        program(x)
+    del x, program
+    gc.collect()
+    others = [np.zeros(LARGE, np.float32) for _ in range(4)]
+    assert (kept[0] == 7).all() and not any(other.any() for other in others)
+
+
 def test_the_same_name_again(registry):
     farcall.handler(name="f", registry=registry)(lambda x, y: None)
     with pytest.raises(ValueError, match="`f` is registered for Host already"):
@@ -341,6 +423,38 @@ def test_in_xla():
     np.testing.assert_array_equal(jax.vmap(f)(np.stack([X, X])), [2 * X, 2 * X])
     with pytest.raises(Exception, match="the factor is negative"):
         jax.block_until_ready(jax.jit(lambda x: ffi_call(x, factor=np.float32(-2)))(X))
+
+
+def test_views_that_are_kept_in_xla():
+    """XLA uses its memory again, whatever refers to it: there, the arrays are copies."""
+    jax = pytest.importorskip("jax")
+    kept = []
+
+    @farcall.handler(registry=farcall.Registry())
+    def python_keeper(x, y):
+        y[...] = x
+        kept.append((x, y))
+
+    @farcall.handler(registry=farcall.Registry())
+    def python_add_one(x, y):
+        y += 1
+
+    for h in python_keeper, python_add_one:
+        jax.ffi.register_ffi_target(h.name, h.capsule)
+    shape = jax.ShapeDtypeStruct((1 << 16,), np.float32)
+    x = np.full(shape.shape, 4, np.float32)
+    with pytest.raises(Exception, match="keeps its view of operand 0"):
+        jax.block_until_ready(jax.jit(jax.ffi.ffi_call("python_keeper", shape))(x))
+    triple = jax.jit(lambda x: 3 * x + 1)
+    results = [np.asarray(triple(x)) for _ in range(6)]
+    for array in kept[0]:
+        assert (array == 4).all()
+        if array.flags.writeable:
+            array[...] = 99
+    assert all((result == 13).all() for result in results)
+    # A result that shares memory with an operand has its elements.
+    in_place = jax.ffi.ffi_call("python_add_one", shape, input_output_aliases={0: 0})
+    np.testing.assert_array_equal(jax.jit(in_place)(x), x + 1)
 
 
 def test_capsules_of_a_library(compiled_handlers):

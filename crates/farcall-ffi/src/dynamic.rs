@@ -31,6 +31,7 @@ pub struct Call {
     operands: Vec<Option<View>>,
     results: Vec<Option<View>>,
     attributes: *const abi::Attrs,
+    api: *const abi::Api,
 }
 
 /// An operand or a result.
@@ -47,6 +48,11 @@ pub struct Tensor<'a> {
 }
 
 impl Call {
+    /// True if the host has this table of functions.
+    pub fn is_from(&self, api: *const abi::Api) -> bool {
+        self.api == api
+    }
+
     /// The operands, to be read until the handler returns; `None` for a token.
     pub fn operands(&self) -> impl ExactSizeIterator<Item = Option<Tensor<'_>>> {
         self.operands.iter().map(|view| view.as_ref().map(tensor))
@@ -100,7 +106,9 @@ unsafe fn run(frame: *mut abi::CallFrame, handler: impl FnOnce(&Call) -> Result<
     // SAFETY: it was checked, and stays during the call.
     let decoder = unsafe { Decoder::new(frame, HANDLER) };
     let (operands, results, attributes) = decoder.tables();
-    let call = Call { operands: views(operands)?, results: views(results)?, attributes };
+    // SAFETY: as above.
+    let api = unsafe { (*frame).api };
+    let call = Call { operands: views(operands)?, results: views(results)?, attributes, api };
     Ok(handler(&call)?)
 }
 

@@ -7,12 +7,16 @@
 //! ctypes makes a C function of [`Handler::enter`], so that a handler has an address of its own, as every host of XLA's
 //! FFI wants one. The function gets NumPy arrays over the memory of the call: operands are read-only, results are not.
 //!
-//! **Invariants.** Nothing is copied. The arrays are only valid during the call; a function that keeps one makes the call
-//! fail. What a function has raised waits for the run that called it, on the thread of both ([`raised`]).
+//! **Invariants.** No array refers to memory that is gone. A function that keeps an array, or a view of it, makes the call
+//! fail. In this engine, nothing is copied: the call's memory then stays as long as the array does ([`Keeper`]). Another
+//! host uses its memory again, whatever refers to it: there, the arrays are copies. What a function has raised waits for
+//! the run that called it, on the thread of both ([`raised`]).
 
 use std::cell::RefCell;
 use std::ffi::c_int;
+use std::sync::OnceLock;
 
+use farcall::custom_call::{Keeper, host_api};
 use farcall_ffi::dynamic::{self, Tensor};
 use farcall_ffi::{Error, Result};
 use pyo3::exceptions::{PyException, PyTypeError};
@@ -118,19 +122,20 @@ impl Handler {
 
 impl Handler {
     fn call(&self, py: Python<'_>, call: &dynamic::Call) -> Result<()> {
-        let mut views = Views { py, memory: Vec::new() };
+        let mut views = Views { py, is_own_host: call.is_from(host_api()), memory: Vec::new() };
         let called = self.called(py, call, &mut views);
         forget_raised();
         let Err(error) = called else {
-            if views.kept().is_none() {
-                return Ok(());
+            if views.kept().is_some() {
+                collect_garbage(py);
             }
-            collect_garbage(py);
-            return views.kept().map_or(Ok(()), |what| Err(keeps(&what)));
+            views.give_back();
+            return views.keep_memory().map_or(Ok(()), |what| Err(keeps(&what)));
         };
         let words = words(py, &error);
         if views.kept().is_some() {
             forget_locals(py, &error);
+            views.keep_memory();
         }
         RAISED.set(Some(error));
         Err(Error::internal(words))
@@ -143,10 +148,14 @@ impl Handler {
         for (name, value) in attributes.iter() {
             named.set_item(name, to_python(py, value)?)?;
         }
-        let operands = call.operands().map(|tensor| views.array(tensor, false));
+        let operands = call.operands().map(|tensor| views.array(tensor, None));
         let mut operands = operands.collect::<PyResult<Vec<_>>>()?;
-        let results = call.results().map(|tensor| views.array(tensor, true));
-        let results = results.collect::<PyResult<Vec<_>>>()?;
+        let shared: Vec<usize> = call.operands().flatten().map(|operand| operand.data.addr()).collect();
+        let result = |tensor: Option<Tensor<'_>>| {
+            let is_shared = tensor.as_ref().is_some_and(|result| shared.contains(&result.data.addr()));
+            views.array(tensor, Some(is_shared))
+        };
+        let results = call.results().map(result).collect::<PyResult<Vec<_>>>()?;
         let function = self.function.bind(py);
         let returned = if self.grouped {
             function.call1((PyTuple::new(py, operands)?, PyTuple::new(py, results)?, named))?
@@ -194,18 +203,57 @@ fn called_with((operands, results): (usize, usize), attributes: &Bound<'_, PyDic
 /// The arrays of one call.
 struct Views<'py> {
     py: Python<'py>,
+    /// The host is this engine, which keeps memory that is still in use.
+    is_own_host: bool,
     memory: Vec<Bound<'py, Memory>>,
 }
 
 impl<'py> Views<'py> {
-    /// An array over the elements; `None` for a token.
-    fn array(&mut self, tensor: Option<Tensor<'_>>, writable: bool) -> PyResult<Option<Bound<'py, PyAny>>> {
+    /// An array over the elements, or over a copy of them; `None` for a token. A result has elements before the call if it
+    /// `is_shared` with an operand.
+    fn array(
+        &mut self,
+        tensor: Option<Tensor<'_>>,
+        is_shared: Option<bool>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let Some(Tensor { dtype, dims, data, bytes }) = tensor else { return Ok(None) };
-        let memory = Bound::new(self.py, Memory { start: data, len: bytes, writable })?;
-        // SAFETY: the call has them until it returns, and an array that is kept longer is an error.
-        let array = unsafe { arrays::view(memory.clone().into_any(), dtype, dims, data, writable)? };
+        let writable = is_shared.is_some();
+        let memory = if self.is_own_host {
+            Memory { start: data, len: bytes, writable, copy: None, keeper: OnceLock::new() }
+        } else {
+            // SAFETY: the call has that many bytes at `data`. Of a result, they are initialized if an operand has them.
+            unsafe { Memory::copied(data, bytes, writable, is_shared != Some(false)) }
+        };
+        let memory = Bound::new(self.py, memory)?;
+        let start = memory.get().start;
+        // SAFETY: the call has them until it returns, and its run as long as `memory` has a keeper; or they are a copy,
+        // which `memory` owns.
+        let array = unsafe { arrays::view(memory.clone().into_any(), dtype, dims, start, writable)? };
         self.memory.push(memory);
         Ok(Some(array))
+    }
+
+    /// Copies results to where the host wants them, if the arrays are copies.
+    fn give_back(&self) {
+        for memory in self.memory.iter().map(Bound::get).filter(|memory| memory.writable) {
+            if let Some(copy) = &memory.copy {
+                // SAFETY: as many bytes, of the copy and of the call, which has not returned.
+                unsafe { std::ptr::copy_nonoverlapping(memory.start, copy.of, memory.len) };
+            }
+        }
+    }
+
+    /// Has the call's memory kept as long as arrays refer to it, and says which one does.
+    fn keep_memory(&self) -> Option<String> {
+        let kept = self.kept()?;
+        if self.is_own_host {
+            let keeper = Keeper::new();
+            for memory in &self.memory {
+                memory.get().keeper.get_or_init(|| keeper.clone());
+            }
+            keeper.keep_call();
+        }
+        Some(kept)
     }
 
     /// An array that something still refers to: `operand 0`, not counting tokens.
@@ -227,9 +275,38 @@ struct Memory {
     start: *mut u8,
     len: usize,
     writable: bool,
+    /// The elements, if they are not the call's own.
+    copy: Option<Copied>,
+    /// The call's memory, once the call is over.
+    keeper: OnceLock<Keeper>,
 }
 
-// SAFETY: the bytes are the call's; those who hold the Python buffer decide who may touch them when, as with any other.
+/// A copy of elements.
+struct Copied {
+    /// Those of the call, which are there until it returns.
+    of: *mut u8,
+    _elements: Box<[u128]>,
+}
+
+impl Memory {
+    /// A copy of `len` bytes, or as many zeros.
+    ///
+    /// # Safety
+    /// So many bytes are at `data`, initialized if they are `read`.
+    unsafe fn copied(data: *mut u8, len: usize, writable: bool, read: bool) -> Memory {
+        let mut elements = vec![0u128; len.div_ceil(size_of::<u128>())].into_boxed_slice();
+        let start = elements.as_mut_ptr().cast::<u8>();
+        if read {
+            // SAFETY: the caller's promise; the copy is at least as long, and its own.
+            unsafe { std::ptr::copy_nonoverlapping(data, start, len) };
+        }
+        let copy = Some(Copied { of: data, _elements: elements });
+        Memory { start, len, writable, copy, keeper: OnceLock::new() }
+    }
+}
+
+// SAFETY: the bytes are the call's or a copy of them; those who hold the Python buffer decide who may touch them when, as
+// with any other.
 unsafe impl Send for Memory {}
 // SAFETY: as above; no method reads or writes the bytes.
 unsafe impl Sync for Memory {}
@@ -242,7 +319,7 @@ impl Memory {
         let this = slf.get();
         let len = ffi::Py_ssize_t::try_from(this.len)?;
         let readonly = c_int::from(!this.writable);
-        // SAFETY: the bytes are there during the call, and nobody keeps a view after it without an error.
+        // SAFETY: the bytes are there during the call, and after it as long as this object is.
         let filled =
             unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), this.start.cast(), len, readonly, flags) };
         if filled < 0 { Err(PyErr::fetch(slf.py())) } else { Ok(()) }

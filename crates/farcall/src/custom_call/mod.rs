@@ -49,5 +49,6 @@ pub use crate::host::api::API_VERSION;
 pub use crate::host::attrs::{AttrError, EncodedAttrs};
 pub use crate::host::context::RunContext;
 pub use crate::host::exit::ExitWatch;
+pub use crate::host::keeper::Keeper;
 pub use crate::host::pool::ThreadPool;
 pub use crate::registry::exports::{HOST_SYMBOLS, XLA_FFI_GetApi, get_xla_ffi_api, host_api};

@@ -9,6 +9,7 @@
 //! offers     api        the functions of the C interface, in a table
 //!            context    the run behind a handler's context pointer, with state and scratch memory
 //!            pool, future   threads for tasks; calls that complete later
+//!            keeper     the memory of calls whose views are still in use
 //!            status     what functions of the untyped API report to
 //! passes     attrs      attributes in the form of the C interface
 //!            error, handles, types   errors, and what else crosses the border as a number
@@ -26,6 +27,7 @@ mod float_mode;
 pub(crate) mod future;
 pub(crate) mod guard;
 mod handles;
+pub(crate) mod keeper;
 pub(crate) mod lowering;
 pub(crate) mod metadata;
 pub(crate) mod pool;

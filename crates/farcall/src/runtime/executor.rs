@@ -13,6 +13,7 @@ use super::memory::in_large_pages;
 use super::watch::Watch;
 use super::{RunError, reference};
 use crate::custom_call::RunContext;
+use crate::host::keeper::Keeping;
 use crate::interrupt::Interrupt;
 use crate::kernels::{self, Args, Line, Place, Prepared, Runner};
 use crate::plan::{Base, Buffer, Call, Plan, ResultId, STACK_SIZE, Thunk, ThunkOp};
@@ -98,6 +99,10 @@ pub(super) fn thunks<W: Watch>(
     let ran = executor.sequence(&plan.thunks, &loaded.sequence);
     // Also after a failure: handlers may still use the arena.
     let finished = executor.finish(|_| true);
+    if loaded.enters_handlers && Keeping::is_asked() {
+        let inputs = if own.is_empty() { lent } else { &own };
+        Keeping::keep(inputs.iter().chain(outs.iter().flatten()).cloned().collect::<Vec<Literal>>());
+    }
     ran?;
     finished?;
     let inputs = if own.is_empty() { lent } else { &own };

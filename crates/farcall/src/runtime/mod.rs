@@ -5,7 +5,7 @@
 //! ```
 //!
 //! A [`Program`] is shared by all runs of an executable. A context belongs to one run at a time: a run takes one from
-//! the pool, or creates one, and returns it, even if the run failed.
+//! the pool, or creates one, and returns it, even if the run failed, unless a handler keeps views of its memory.
 //!
 //! **Invariants.** Places and types are those of the validated plan, and are not checked again. The runtime does not
 //! know the compiler.
@@ -29,6 +29,7 @@ use farcall_ir::{Diagnostic, Literal, TensorType};
 use crate::ErrorCode;
 use crate::custom_call::{CallError, RunContext};
 use crate::device::{BufferError, Device};
+use crate::host::keeper::Keeping;
 use crate::kernels::{KernelId, Prepared};
 use crate::plan::Plan;
 use crate::registry::Registry;
@@ -244,7 +245,13 @@ impl Program {
             }
             own
         });
+        let keeping = self.loaded.enters_handlers.then(Keeping::begin);
         let results = executor::run(&self.loaded, context, inputs, run, watch);
+        if keeping.is_some() && Keeping::is_asked() {
+            Keeping::keep((pooled, Arc::clone(self)));
+            return results;
+        }
+        drop(keeping);
         if let Some(other) = self.last.replace(pooled) {
             let mut pool = pool();
             if pool.len() < POOL {

@@ -1,0 +1,105 @@
+//! Memory that outlives its run, because views of it do.
+//!
+//! A handler's views of operands and results end with the call. In a language with garbage collection, whoever the
+//! handler's author is decides that: an exception or a global variable may refer to a view. Such a handler fails its
+//! call, and has the call's memory kept until its views are gone ([`Keeper::keep_call`]). Otherwise later runs would use
+//! the memory for other values, which the views would show and change.
+//!
+//! **Invariants.** Handlers run on the thread of their run. What a handler asks for is done when the innermost run of its
+//! thread ends ([`Keeping`]).
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+thread_local! {
+    /// Those that handlers in the innermost run of this thread have named.
+    static ASKED: RefCell<Vec<Keeper>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Owner of the memory of calls whose views are still in use; clones share it.
+#[derive(Clone, Default)]
+pub struct Keeper(Arc<Mutex<Vec<Box<dyn Any + Send>>>>);
+
+impl Keeper {
+    /// An owner of nothing.
+    pub fn new() -> Keeper {
+        Keeper::default()
+    }
+
+    /// Keeps the memory of the custom call whose handler this thread is running: operands, results and whatever else is in
+    /// the same allocations stay until the last clone of this keeper is dropped.
+    pub fn keep_call(&self) {
+        ASKED.with_borrow_mut(|asked| asked.push(self.clone()));
+    }
+
+    fn own(&self, memory: Box<dyn Any + Send>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(memory);
+    }
+}
+
+impl fmt::Debug for Keeper {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Keeper").finish_non_exhaustive()
+    }
+}
+
+/// A run whose handlers may ask for its memory. Those of the run around it are set aside meanwhile.
+pub(crate) struct Keeping {
+    outer: Vec<Keeper>,
+}
+
+impl Keeping {
+    pub(crate) fn begin() -> Keeping {
+        Keeping { outer: ASKED.take() }
+    }
+
+    /// True if a handler has asked for the memory of this thread's run.
+    pub(crate) fn is_asked() -> bool {
+        ASKED.with_borrow(|asked| !asked.is_empty())
+    }
+
+    /// Hands memory of this thread's run to the keepers that handlers have named.
+    pub(crate) fn keep(memory: impl Any + Send) {
+        let keepers = ASKED.with_borrow(Vec::clone);
+        if let Some((first, others)) = keepers.split_first() {
+            first.own(Box::new(memory));
+            others.iter().for_each(|other| other.own(Box::new(first.clone())));
+        }
+    }
+}
+
+impl Drop for Keeping {
+    fn drop(&mut self) {
+        ASKED.set(std::mem::take(&mut self.outer));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_kept_for_all_who_asked_and_runs_are_apart() {
+        let memory = Arc::new(());
+        let (a, b) = (Keeper::new(), Keeper::new());
+        let outer = Keeping::begin();
+        a.keep_call();
+        {
+            let _inner = Keeping::begin();
+            assert!(!Keeping::is_asked());
+            Keeping::keep(Arc::clone(&memory));
+            assert_eq!(Arc::strong_count(&memory), 1);
+        }
+        b.keep_call();
+        assert!(Keeping::is_asked());
+        Keeping::keep(Arc::clone(&memory));
+        drop(outer);
+        assert!(!Keeping::is_asked());
+        drop(a);
+        assert_eq!(Arc::strong_count(&memory), 2);
+        drop(b);
+        assert_eq!(Arc::strong_count(&memory), 1);
+    }
+}
