@@ -473,8 +473,11 @@ fn windows(r: &mut Random, x: &TensorType, dilated: bool) -> (ReduceWindow, Vec<
     let mut list = |n: usize| r.list(rank, |r| 1 + r.below(n));
     let (window, strides) = (list(4), list(3));
     let [base_dilations, window_dilations] = [0; 2].map(|_| if dilated { list(3) } else { vec![1; rank] });
-    let padding: Vec<(i64, i64)> =
+    let mut padding: Vec<(i64, i64)> =
         r.list(rank, |r| r.below(9)).iter().map(|p| ((p % 3) as i64 - 1, (p / 3) as i64)).collect();
+    if let (Some(padding), 0) = (padding.first_mut(), r.below(32)) {
+        *padding = [(i64::MIN, 1), (1, i64::MIN), (i64::MIN, i64::MIN), (i64::MAX, i64::MAX)][r.below(4)];
+    }
     let w = ReduceWindow { window, strides, base_dilations, window_dilations, padding };
     let all = [&w.window, &w.strides, &w.base_dilations, &w.window_dilations];
     let complete = all.iter().all(|l| l.len() >= rank) && w.padding.len() >= rank;

@@ -9,7 +9,7 @@
 //! its base; only the arena, the stack, the results and donated inputs are written to; values are never on the stack, and what is in no
 //! memory is taken by kernels alone;
 //! kernels serve the operations and types that they are named for; buffers overlap only where they may; each custom call
-//! is made by one thunk.
+//! is made by one thunk; no thunk reads bytes, and no result has bytes, that the run may not have written before.
 
 mod blocks;
 mod display;
@@ -17,6 +17,7 @@ pub mod file;
 mod origin;
 mod validate;
 mod work;
+mod written;
 
 use std::fmt;
 use std::sync::Arc;

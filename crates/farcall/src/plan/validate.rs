@@ -5,8 +5,8 @@ use rustc_hash::FxHashSet;
 use farcall_ir::{DType, Literal, Op, Type, ValueId};
 
 use super::{
-    ALIGNMENT, Base, Buffer, Compute, LEAST_ALIGNMENT, NestedCall, Plan, ReferenceSite, ResultId, STACK_SIZE,
-    Slice, Thunk, ThunkOp, iotas, types,
+    ALIGNMENT, Base, Buffer, Compute, LEAST_ALIGNMENT, NestedCall, Plan, ReferenceSite, STACK_SIZE, Slice,
+    Thunk, ThunkOp, iotas, types, written,
 };
 use crate::kernels::{Element, KernelId, Prepared, is_int};
 
@@ -39,7 +39,8 @@ impl Plan {
     }
 
     /// The same; returns what the thunks that compute run, in the order of [`Plan::walk`]. If that is `given`, the kernels are
-    /// not asked: whoever made this plan has asked them for the same operations on the same types. (In debug builds, they are.)
+    /// not asked, and what is written before it is read is not followed: whoever made this plan has asked them for the same
+    /// operations on the same types, and has placed the values. (In debug builds, both are checked.)
     pub(crate) fn prepare(
         &self,
         given: Option<Vec<(KernelId, Prepared)>>,
@@ -54,6 +55,7 @@ impl Plan {
         for buffer in &self.results {
             self.value(buffer).map_err(whole)?;
         }
+        let is_compiled = given.is_some();
         let (mut prepared, mut error) = (Vec::new(), None);
         let mut given = given.map(Vec::into_iter);
         let mut called = FxHashSet::default();
@@ -80,13 +82,9 @@ impl Plan {
         if given.is_some_and(|mut given| given.next().is_some()) {
             return Err(whole("kernels are given that no thunk runs".to_owned()));
         }
-        let written = written(&self.thunks);
-        for (i, r) in self.results.iter().enumerate() {
-            let id = ResultId::new(i);
-            if r.slice.base == Base::Result(id) && r.slice.size > 0 && !written.contains(&(id, r.slice.size))
-            {
-                return Err(whole(format!("{} is not written as a whole", r.slice)));
-            }
+        // The compiler places values so that what is read was written before.
+        if !is_compiled || cfg!(debug_assertions) {
+            written::check(self)?;
         }
         Ok(prepared)
     }
@@ -259,27 +257,6 @@ impl Plan {
     }
 }
 
-/// The results that are written whatever happens, each with the bytes that are: their memory holds what somebody else
-/// left there.
-fn written(thunks: &[Thunk]) -> FxHashSet<(ResultId, usize)> {
-    let mut found = FxHashSet::default();
-    for t in thunks {
-        match t.op {
-            // The condition runs at least once.
-            ThunkOp::While => found.extend(t.bodies.first().map(|b| written(b)).unwrap_or_default()),
-            ThunkOp::Case => {
-                let branches = t.bodies.iter().map(|b| written(b));
-                found.extend(branches.reduce(|a, b| &a & &b).unwrap_or_default());
-            }
-            _ => found.extend(t.outputs.iter().filter_map(|o| match o.slice.base {
-                Base::Result(id) => Some((id, o.slice.size)),
-                _ => None,
-            })),
-        }
-    }
-    found
-}
-
 /// A call that the evaluator reaches has a plan that takes and returns what the call does, for the same device.
 fn nested(plan: &Plan, site: &ReferenceSite, call: &NestedCall) -> Result<(), String> {
     need(plan.platform == call.plan.platform, "the plan of a nested call is for another platform")?;
@@ -328,7 +305,7 @@ mod tests {
     use farcall_ir::op::{CustomCall, Slice as SliceOp};
     use farcall_ir::{Source, text};
 
-    use super::super::{Call, CallId, CallSpec};
+    use super::super::{Call, CallId, CallSpec, ResultId};
     use super::*;
     use crate::{CompileOptions, Executable, Registry};
 

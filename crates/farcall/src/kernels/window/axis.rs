@@ -37,7 +37,7 @@ impl Axis {
         let [size, window] = [self.size, self.window].map(|n| i64::try_from(n).is_ok_and(|n| n <= MOST));
         let steps = [self.stride, self.base_dilation, self.window_dilation];
         let small = |n: &usize| (1..=MOST as usize).contains(n);
-        let padding = [self.padding.0, self.padding.1].iter().all(|p| p.abs() <= MOST);
+        let padding = [self.padding.0, self.padding.1].iter().all(|p| (-MOST..=MOST).contains(p));
         size && window && self.window > 0 && steps.iter().all(small) && padding
     }
 
