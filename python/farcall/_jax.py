@@ -98,6 +98,7 @@ class OpPrimitive:
         self.primitive.def_effectful_abstract_eval(self._abstract)
         batching.primitive_batchers[self.primitive] = self._batch
         ad.primitive_jvps[self.primitive] = self.jvp
+        ad.primitive_transposes[self.primitive] = self.transpose
         self.loop = Loop(self)
         self._linear: _Linear | None = None
         self._register()
@@ -189,7 +190,6 @@ class OpPrimitive:
                 f"{self.name}: this process has loaded {self.native.file} in {self.native.version} versions, and an export "
                 f"would name the last one in a way that no other process knows: export from a process that loads it once"
             )
-        is_partitioned = Internal.is_partitioned(context)
         if Internal.is_exported(context) and (checks := Internal.disabled_checks()) is not None:
             if not {self.target, "ALL"}.intersection(check.is_custom_call() for check in checks):
                 raise ValueError(
@@ -197,6 +197,7 @@ class OpPrimitive:
                     f"is told to allow them: jax.export.export(…, disabled_checks=ops.disabled_checks), where ops is what "
                     f"farcall.load({os.fspath(self.native.file or '…')!r}) returns"
                 )
+        is_partitioned = Internal.is_partitioned(context)
         if self.native.has_side_effect and is_partitioned:
             raise NotImplementedError(
                 f"{self.name} has a side effect, and XLA cannot split a program with such calls among devices: call it in "
@@ -312,6 +313,36 @@ class OpPrimitive:
         known = dict(zip(linear.results, tangents_out))
         return results, [known.get(i, ad.Zero(jax.typeof(r).to_tangent_aval())) for i, r in enumerate(results)]
 
+    def transpose(
+        self, cotangents: Sequence[Any], *operands: Any, attributes: _farcall.Attributes
+    ) -> list[Any]:
+        """The cotangents of the operands in which the op is linear, as `jax.linear_transpose` asks for them."""
+        moving = tuple(i for i, x in enumerate(operands) if ad.is_undefined_primal(x))
+        avals = [x.aval if ad.is_undefined_primal(x) else jax.typeof(x) for x in operands]
+        linear = self.native.linear(self.types(avals), attributes, moving)
+        cotangents = [cotangents[i] for i in linear.results]
+        zero = [type(c) is ad.Zero for c in cotangents]
+        if all(zero):
+            return [ad.Zero(x.aval) if ad.is_undefined_primal(x) else None for x in operands]
+        gradients = dict(zip(moving, self.call_derivative(linear.transpose(zero), operands, cotangents)))
+        return [
+            Internal.split_as(gradients[i], x.aval.sharding.spec) if i in gradients else None
+            for i, x in enumerate(operands)
+        ]
+
+    def call_derivative(
+        self,
+        call: tuple[str, _farcall.Attributes, list[tuple[str, Any]], list[int | None]],
+        values: Sequence[Any],
+        cotangents: Sequence[Any] = (),
+    ) -> list[Any]:
+        """Calls a derivative op; returns the results in the requested order, with `None` for absent ones."""
+        target, attributes, arguments, wanted = call
+        make = {"value": values.__getitem__, "cotangent": cotangents.__getitem__, "zeros": _zeros}
+        operands = Internal.in_one_mesh([make[kind](what) for kind, what in arguments])
+        results = self.derivative(target)(operands, attributes)
+        return [None if i is None else results[i] for i in wanted]
+
 
 class _Linear:
     """The derivative of an op at a point, as a linear map from tangents of operands to tangents of results.
@@ -345,19 +376,6 @@ class _Linear:
         """How many of its operands it is not linear in: the first ones."""
         return len(self._native(**params).saved)
 
-    def _call(
-        self,
-        call: tuple[str, _farcall.Attributes, list[tuple[str, Any]], list[int | None]],
-        values: Sequence[Any],
-        cotangents: Sequence[Any] = (),
-    ) -> list[Any]:
-        """Calls a derivative op; returns the results in the requested order, with `None` for absent ones."""
-        target, attributes, arguments, wanted = call
-        make = {"value": values.__getitem__, "cotangent": cotangents.__getitem__, "zeros": _zeros}
-        operands = Internal.in_one_mesh([make[kind](what) for kind, what in arguments])
-        results = self.of.derivative(target)(operands, attributes)
-        return [None if i is None else results[i] for i in wanted]
-
     def _abstract(self, *values: Any, specs: tuple[Any, ...], **params: Any) -> list[Any]:
         types = self._native(**params).result_types
         return [
@@ -366,7 +384,7 @@ class _Linear:
 
     def evaluate(self, *values: Any, specs: tuple[Any, ...], **params: Any) -> list[Any]:
         """The tangents of the results, by the tangent target."""
-        results = self._call(self._native(**params).tangent(), values)
+        results = self.of.call_derivative(self._native(**params).tangent(), values)
         return [Internal.split_as(r, spec) for r, spec in zip(results, specs)]
 
     def transpose(self, cotangents: Sequence[Any], *values: Any, **params: Any) -> list[Any]:
@@ -378,7 +396,7 @@ class _Linear:
         zero = [type(c) is ad.Zero for c in cotangents]
         if all(zero):
             return [ad.Zero(v.aval) if ad.is_undefined_primal(v) else None for v in values]
-        gradients = self._call(native.backward(zero), values, cotangents)
+        gradients = self.of.call_derivative(native.backward(zero), values, cotangents)
         return [None] * saved + [
             Internal.split_as(gradient, v.aval.sharding.spec) if ad.is_undefined_primal(v) else None
             for gradient, v in zip(gradients, values[saved:])

@@ -36,6 +36,9 @@ class Looped(Protocol):
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
         """Results and tangents, as JAX asks for them."""
 
+    def transpose(self, cotangents: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
+        """The cotangents of the operands, as JAX asks for them."""
+
 
 class LoopedOp(Looped, Protocol):
     """An op."""
@@ -56,9 +59,6 @@ class LoopedLinear(Looped, Protocol):
     def evaluate(self, *operands: Any, **params: Any) -> list[Any]:
         """Calls these ops."""
 
-    def transpose(self, cotangents: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
-        """The cotangents of the operands, as JAX asks for them."""
-
 
 class Loop:
     """The primitive of an op under `vmap`. Its parameters are `levels`, and those of the primitive."""
@@ -72,6 +72,7 @@ class Loop:
         mlir.register_lowering(self.primitive, self._lower)
         batching.primitive_batchers[self.primitive] = self._batch
         ad.primitive_jvps[self.primitive] = self._jvp
+        ad.primitive_transposes[self.primitive] = self._transpose
 
     def bind(self, operands: Sequence[Any], levels: Levels, params: dict[str, Any]) -> list[Any]:
         if not levels:
@@ -159,13 +160,32 @@ class Loop:
         zero = lambda x: ad.Zero(jax.typeof(x).to_tangent_aval())
         return results, [next(found) if has else zero(x) for x, has in zip(results, has_tangent)]
 
+    def _transpose(self, cotangents: Sequence[Any], *values: Any, levels: Levels, **params: Any) -> list[Any]:
+        moved = [i for i, c in enumerate(cotangents) if type(c) is not ad.Zero]
+        undefined = [i for i, v in enumerate(values) if ad.is_undefined_primal(v)]
+        if not moved:
+            return [ad.Zero(v.aval) if i in undefined else None for i, v in enumerate(values)]
+        known = [i for i in range(len(values)) if i not in undefined]
+        entries = self._entries([v.aval if ad.is_undefined_primal(v) else jax.typeof(v) for v in values], levels)
+        zeros = [ad.Zero(Internal.without(_type_of(c), range(len(levels)))) for c in cotangents]
+
+        def one(*given: Any) -> list[Any]:
+            operands = dict(zip(known, given)) | {i: ad.UndefinedPrimal(entries[i]) for i in undefined}
+            of_one = dict(zip(moved, given[len(known) :]))
+            of_one = [of_one.get(i, zero) for i, zero in enumerate(zeros)]
+            gradients = self.of.transpose(of_one, *(operands[i] for i in range(len(values))), **params)
+            return [gradients[i] for i in undefined]
+
+        of_given = tuple((*(level[i] for i in known), *[True] * len(moved)) for level in levels)
+        gradients = _vmapped(one, of_given)(*(values[i] for i in known), *(cotangents[i] for i in moved))
+        # An operand that all entries of a loop share has the sum of their gradients.
+        shared = {i: tuple(k for k, level in enumerate(levels) if not level[i]) for i in undefined}
+        summed = {i: jnp.sum(g, shared[i]) if shared[i] else g for i, g in zip(undefined, gradients)}
+        return [summed.get(i) for i in range(len(values))]
+
 
 class LinearLoop(Loop):
     """The primitive of a derivative under `vmap`. What it is linear in has the axes of all loops: so have the cotangents."""
-
-    def __init__(self, of: LoopedLinear) -> None:
-        super().__init__(of)
-        ad.primitive_transposes[self.primitive] = self._transpose
 
     def _looped(self, mapped: tuple[bool, ...], params: dict[str, Any]) -> tuple[bool, ...]:
         saved = self.of.saved(**params)
@@ -175,25 +195,6 @@ class LinearLoop(Loop):
         """Calls of ops, which have loops of their own."""
         evaluate = _vmapped(functools.partial(self.of.evaluate, **params), levels)
         return mlir.lower_fun(evaluate, multiple_results=True)(context, *operands)
-
-    def _transpose(self, cotangents: Sequence[Any], *values: Any, levels: Levels, **params: Any) -> list[Any]:
-        saved = self.of.saved(**params)
-        moved = [i for i, c in enumerate(cotangents) if type(c) is not ad.Zero]
-        if not moved or any(ad.is_undefined_primal(v) for v in values[:saved]):
-            return self.of.transpose(cotangents, *values, **params)
-        entry = lambda x: Internal.without(x.aval if hasattr(x, "aval") else jax.typeof(x), range(len(levels)))
-        tangents = [ad.UndefinedPrimal(entry(v)) for v in values[saved:]]
-        zeros = [ad.Zero(entry(c)) for c in cotangents]
-
-        def one(*given: Any) -> list[Any]:
-            known = dict(zip(moved, given[saved:]))
-            of_one = [known.get(i, zero) for i, zero in enumerate(zeros)]
-            return self.of.transpose(of_one, *given[:saved], *tangents, **params)[saved:]
-
-        of_given = tuple((*level[:saved], *[True] * len(moved)) for level in levels)
-        gradients = _vmapped(one, of_given)(*values[:saved], *(cotangents[i] for i in moved))
-        wanted = map(ad.is_undefined_primal, values[saved:])
-        return [None] * saved + [gradient if wants else None for gradient, wants in zip(gradients, wanted)]
 
 
 def loop(function: Callable[..., list[Any]], operands: Sequence[Any], mapped: Sequence[bool]) -> list[Any]:
@@ -206,6 +207,11 @@ def loop(function: Callable[..., list[Any]], operands: Sequence[Any], mapped: Se
         return function(*(next(entry) if m else x for x, m in zip(operands, mapped)))
 
     return jax.lax.map(one, entries)
+
+
+def _type_of(x: Any) -> Any:
+    """The type of an array, or of a zero of JAX."""
+    return x.aval if type(x) is ad.Zero else jax.typeof(x)
 
 
 def _vmapped(function: Callable[..., list[Any]], levels: Levels) -> Callable[..., list[Any]]:

@@ -94,6 +94,13 @@ impl Linear {
         guarded(|| call(self.inner.backward(&zero).map_err(|e| raised(&e))?))
     }
 
+    /// The call that transposes the op with respect to the operands that move. Its results are their cotangents, and values
+    /// are operands of the op.
+    #[expect(clippy::needless_pass_by_value, reason = "made of a Python list")]
+    fn transpose(&self, zero: Vec<bool>) -> PyResult<Call> {
+        guarded(|| call(self.inner.transpose(&zero).map_err(|e| raised(&e))?))
+    }
+
     /// Raises an exception if there is no derivative with respect to what is saved.
     fn second(&self) -> PyResult<()> {
         guarded(|| self.inner.second().map_err(|e| raised(&e)))
@@ -138,6 +145,11 @@ fn raised(error: &OpError) -> PyErr {
                 "{op} has no reverse derivative, which jax.grad, jax.vjp and jax.jacrev need: add #[transpose(…)] to \
                  the declaration of {tangent}, which is linear in the tangents, or #[vjp(backward = …)] to that of \
                  {op}; or use jax.jvp or jax.jacfwd"
+            ),
+            DerivativeError::NotLinear { operand } => format!(
+                "{op} cannot be transposed with respect to {operand}, which jax.linear_transpose, \
+                 jax.lax.custom_linear_solve and what uses them (jax.scipy.sparse.linalg.gmres) need: if it is linear in \
+                 {operand}, add #[transpose(…)] to its declaration, or #[transpose(…)] to that of its tangent op"
             ),
             DerivativeError::Operand { operand } => {
                 format!("{error}: use jax.lax.stop_gradient({operand})")

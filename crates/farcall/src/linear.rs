@@ -15,7 +15,7 @@ use std::sync::Arc;
 use farcall_sig::signature::{Batching, Inference, JvpSource, Mismatch, OperandType, Size, VjpSource};
 use farcall_sig::{Attrs, DType};
 
-use crate::registry::{Declaration, Target};
+use crate::registry::{Declaration, Target, VjpTargets};
 use crate::{ErrorCode, OpError};
 
 /// The derivative of one call with respect to some of its operands.
@@ -68,8 +68,8 @@ pub struct DerivativeCall<S = i64> {
     pub op: OpCall,
     /// With what.
     pub operands: Vec<Argument<S>>,
-    /// For a tangent op: for each result that has a tangent, the result that is it. For a backward op: for each operand
-    /// that moves, the result that is its cotangent, if there is one.
+    /// For a tangent op: for each result that has a tangent, the result that is it. For a backward op and a transpose: for
+    /// each operand that moves, the result that is its cotangent, if there is one.
     pub results: Vec<Option<usize>>,
 }
 
@@ -110,6 +110,15 @@ pub enum DerivativeError {
     /// An operand that is not differentiable.
     #[error("is not differentiable in {operand}, by declaration")]
     Operand {
+        /// Its name.
+        operand: String,
+    },
+    /// An operand in which the op is not known to be linear.
+    #[error(
+        "cannot be transposed with respect to {operand}: if it is linear in {operand}, add #[transpose(…)] to its \
+         declaration"
+    )]
+    NotLinear {
         /// Its name.
         operand: String,
     },
@@ -239,7 +248,60 @@ impl<S: Size> Linear<S> {
     pub fn backward(&self, zero: &[bool]) -> Result<DerivativeCall<S>, OpError> {
         self.check_moving()?;
         let vjp = self.declaration().vjp.as_ref().ok_or_else(|| self.no_reverse())?;
-        let (saved, results) = (self.saved(), self.results());
+        let saved = self.saved();
+        self.reverse(vjp, zero, |needed| Ok(value(&saved, needed)))
+    }
+
+    /// The call that transposes the op itself with respect to the operands that move, in which it is linear: its results are
+    /// their cotangents. [`Argument::Value`] counts the operands of the call, which are known but for those that move.
+    /// `zero` is that of [`backward`](Self::backward).
+    ///
+    /// It is a call of the op's transpose, of that of its tangent op, or of a backward op. The derivative of a linear map is
+    /// the same at each point: where such an op takes operands that move, or results, these are zeros. That needs a
+    /// declaration: a transpose, or a tangent op or backward op that does not take what moves. With the transpose of a
+    /// tangent op, which is linear in tangents, the caller promises that the op is linear in the operands, too, as in JAX.
+    ///
+    /// # Errors
+    /// If nothing declares that the op is linear in these operands.
+    pub fn transpose(&self, zero: &[bool]) -> Result<DerivativeCall<S>, OpError> {
+        let declaration = self.declaration();
+        let depends = |source: &JvpSource| match *source {
+            JvpSource::Operand(slot) => self.moving.iter().any(|i| self.call.operands[*i] == slot),
+            JvpSource::Result(_) => true,
+            JvpSource::Tangent(_) => false,
+        };
+        let is_affine = declaration.jvp.as_ref().is_some_and(|jvp| !jvp.rule.operands.iter().any(depends));
+        for transposition in &declaration.transposes {
+            let is_linear = transposition.declared || is_affine;
+            let gives = |i: &usize| transposition.targets.rule.cotangents[self.call.operands[*i]].is_some();
+            if !self.moving.iter().all(gives) {
+                continue;
+            }
+            let call = self.reverse(&transposition.targets, zero, |needed| match needed {
+                Saved::Operand(i) if !self.moving.contains(&i) => Ok(Argument::Value(i)),
+                Saved::Operand(i) if is_linear => Ok(Argument::Zeros(self.operands[i].clone())),
+                Saved::Result(i) if is_linear => {
+                    let result = &self.call.results[i];
+                    Ok(Argument::Zeros((result.dtype, result.dims.clone())))
+                }
+                _ => Err(self.not_linear()),
+            });
+            match call {
+                Err(OpError::Derivative { what: DerivativeError::NotLinear { .. }, .. }) => {}
+                call => return call,
+            }
+        }
+        Err(self.not_linear())
+    }
+
+    /// A call of a backward op, where `saved` says what the values at the point are.
+    fn reverse(
+        &self,
+        vjp: &VjpTargets,
+        zero: &[bool],
+        saved: impl Fn(Saved) -> Result<Argument<S>, OpError>,
+    ) -> Result<DerivativeCall<S>, OpError> {
+        let results = self.results();
         let is_zero = |at: usize| zero.get(at).copied().unwrap_or(true);
         for (at, i) in results.iter().enumerate() {
             let decl = self.call.results[*i].decl;
@@ -256,12 +318,16 @@ impl<S: Size> Linear<S> {
         for source in &vjp.rule.operands {
             match *source {
                 VjpSource::Operand(slot) => {
-                    operands.extend(self.operands_of(slot).map(|i| value(&saved, Saved::Operand(i))));
+                    for i in self.operands_of(slot) {
+                        operands.push(saved(Saved::Operand(i))?);
+                    }
                 }
                 VjpSource::Result(slot) => {
-                    operands.extend(self.results_of(slot).map(|i| value(&saved, Saved::Result(i))));
+                    for i in self.results_of(slot) {
+                        operands.push(saved(Saved::Result(i))?);
+                    }
                 }
-                VjpSource::Residual(i) => operands.push(value(&saved, Saved::Residual(i))),
+                VjpSource::Residual(i) => operands.push(saved(Saved::Residual(i))?),
                 VjpSource::Cotangent(slot) => operands.extend(self.results_of(slot).map(cotangent)),
             }
         }
@@ -363,6 +429,13 @@ impl<S: Size> Linear<S> {
 
     fn lacks(&self, what: DerivativeError) -> OpError {
         OpError::Derivative { op: self.target.name().to_owned(), what }
+    }
+
+    fn not_linear(&self) -> OpError {
+        let names = self.declaration().signature.operands();
+        let names: Vec<&str> =
+            self.moving.iter().map(|i| names[self.call.operands[*i]].name.text.as_str()).collect();
+        self.lacks(DerivativeError::NotLinear { operand: names.join(" and ") })
     }
 
     fn no_reverse(&self) -> OpError {

@@ -230,6 +230,38 @@ fn a_linear_tangent_op_is_transposed() {
 }
 
 #[test]
+fn a_linear_op_is_transposed() {
+    // By the transpose of the tangent op: the point does not matter where the op is linear.
+    let bend = of_vector("bend").transpose(&[false]).unwrap();
+    assert_eq!((bend.op.target.as_str(), bend.results), ("bend_jvp", vec![Some(0)]));
+    expect!["[Zeros((F32, [2])), Cotangent(0)]"].assert_eq(&format!("{:?}", bend.operands));
+    // By the op's own transpose, with respect to what is linear in it; other operands are those of the call.
+    let operands = vec![(DType::F32, vec![2]); 2];
+    let tangent = |moving| {
+        let linear = Linear::new(&target("bend_jvp"), operands.clone(), &Attrs::new(), moving).unwrap();
+        linear.transpose(&[false])
+    };
+    let call = tangent(vec![1]).unwrap();
+    assert_eq!((call.op.target.as_str(), call.results), ("bend_jvp", vec![Some(0)]));
+    expect!["[Value(0), Cotangent(0)]"].assert_eq(&format!("{:?}", call.operands));
+    // By a backward op that does not take what moves.
+    let pair = of_vector("pair").transpose(&[false, true]).unwrap();
+    expect!["[Cotangent(0)]"].assert_eq(&format!("{:?}", pair.operands));
+    fails(
+        tangent(vec![0]),
+        expect![
+            "bend_jvp cannot be transposed with respect to x: if it is linear in x, add #[transpose(…)] to its declaration"
+        ],
+    );
+    fails(
+        product_in(&[0, 1]).transpose(&[false]),
+        expect![
+            "product cannot be transposed with respect to x and scale: if it is linear in x and scale, add #[transpose(…)] to its declaration"
+        ],
+    );
+}
+
+#[test]
 fn a_derivative_is_vmapped_where_its_op_is() {
     let linear = product_in(&[0]);
     // The values: x, scale, the residual, the tangent of x.

@@ -35,6 +35,8 @@ pub struct Declaration {
     pub transpose: Option<String>,
     /// Operands that have no derivatives.
     pub non_differentiable: Vec<String>,
+    /// The ways to transpose the op itself where it is linear, those that promise most first.
+    pub(crate) transposes: Vec<Transposition>,
     /// Functions for what the signature does not say.
     rules: Rules,
 }
@@ -81,6 +83,16 @@ pub struct JvpTargets {
     /// What goes where.
     pub rule: Jvp,
     tangent_op: Box<Declaration>,
+}
+
+/// A way to transpose an op with respect to operands in which it is linear.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Transposition {
+    /// From cotangents of results to those of operands.
+    pub(crate) targets: VjpTargets,
+    /// True if a `#[transpose]` declares what is linear: the op's own, or that of its tangent op. A backward op declares
+    /// nothing, but one that takes no operand is a linear map.
+    pub(crate) declared: bool,
 }
 
 impl VjpTargets {
@@ -280,13 +292,14 @@ pub(super) fn declarations(ops: &[Op<'_>]) -> Vec<Result<Option<Declaration>, St
         }
         agree(op, signature, ops, &signatures)?;
         let family = Family { platform: key.1, ops, signatures: &signatures };
-        let (vjp, jvp) = family.derivatives(op, signature)?;
+        let (vjp, jvp, transposes) = family.derivatives(op, signature)?;
         Ok(Some(Declaration {
             signature: signature.clone(),
             vjp,
             jvp,
             transpose: op.transpose().map(str::to_owned),
             non_differentiable: op.non_differentiable().map(str::to_owned).collect(),
+            transposes,
             rules: Rules::of(op),
         }))
     };
@@ -358,22 +371,29 @@ struct Family<'a> {
 
 impl<'a> Family<'a> {
     /// The reverse and the forward derivative of an op: those that it declares, else those that follow from what is
-    /// linear.
+    /// linear. And the ways to transpose the op.
     fn derivatives(
         &self,
         op: &Op<'a>,
         signature: &Signature,
-    ) -> Result<(Option<VjpTargets>, Option<JvpTargets>), String> {
+    ) -> Result<(Option<VjpTargets>, Option<JvpTargets>, Vec<Transposition>), String> {
         let transpose = self.transpose(op, signature)?;
         let jvp = match self.jvp(op, signature)? {
-            None => transpose.and_then(|transpose| own_tangent(op, signature, &transpose)),
+            None => transpose.as_ref().and_then(|transpose| own_tangent(op, signature, transpose)),
             declared => declared,
         };
-        let vjp = match (self.vjp(op, signature)?, &jvp) {
-            (None, Some(jvp)) => self.transposed(op, signature, jvp)?,
-            (declared, _) => declared,
+        let by_tangent = |jvp: &JvpTargets| self.transposed(op, signature, jvp);
+        let (vjp, by_tangent) = match self.vjp(op, signature)? {
+            None => (jvp.as_ref().map(by_tangent).transpose()?.flatten(), None),
+            // The op has a reverse derivative without the transpose of the tangent op, which need not fit it.
+            declared => (declared, jvp.as_ref().and_then(|jvp| by_tangent(jvp).ok().flatten())),
         };
-        Ok((vjp, jvp))
+        let declares = op.vjp_backward().is_some();
+        let declared = transpose.into_iter().chain(by_tangent);
+        let transposes = (declared.map(|targets| Transposition { targets, declared: true }))
+            .chain(vjp.clone().map(|targets| Transposition { targets, declared: !declares }))
+            .collect();
+        Ok((vjp, jvp, transposes))
     }
 
     fn vjp(&self, op: &Op<'a>, signature: &Signature) -> Result<Option<VjpTargets>, String> {
@@ -452,6 +472,7 @@ impl<'a> Family<'a> {
                 jvp: None,
                 transpose: None,
                 non_differentiable: Vec::new(),
+                transposes: Vec::new(),
                 rules,
             });
         }
@@ -477,6 +498,7 @@ fn own_tangent(op: &Op<'_>, signature: &Signature, transpose: &VjpTargets) -> Op
         jvp: None,
         transpose: None,
         non_differentiable: Vec::new(),
+        transposes: Vec::new(),
         rules: Rules::of(op),
     });
     Some(JvpTargets { tangent: op.name().to_owned(), rule, tangent_op })
