@@ -80,7 +80,14 @@ class Registry:
             name, fn, platform=platform, api_version=api_version, traits=traits, replace=replace
         )
 
-    def load(self, path: str | bytes | os.PathLike[str] | os.PathLike[bytes], targets: Iterable[str] = ()) -> list[_farcall.Target]:
+    def load(
+        self,
+        path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
+        targets: Iterable[str] = (),
+        *,
+        namespace: str | None = None,
+        replace: bool = False,
+    ) -> list[_farcall.Target]:
         """Loads a library and registers its targets.
 
         Loading runs the library's code: only load what you trust. A library stays loaded until the process ends. If its
@@ -92,6 +99,9 @@ class Registry:
             only export their symbols.
           targets: targets defined by symbols: `"rms_norm=RmsNorm"`, or by stage,
             `"counter=instantiate:CounterNew,execute:CounterRun"`.
+          namespace: what comes before the names of the targets that the library describes or registers itself: its
+            `rms_norm` is `NAMESPACE.rms_norm`. The namespace that its author has chosen, if any, unless one is given.
+          replace: let them replace targets and lowerings of the same names and tags.
 
         Returns:
           The targets of the library.
@@ -99,12 +109,16 @@ class Registry:
         Raises:
           FileNotFoundError: if there is no such file.
           OSError: if it cannot be opened; the message says why.
-          ValueError: if it has no targets or lacks a symbol, or a target is refused.
+          ValueError: if it has no targets or lacks a symbol, a target is refused, or another library has targets of the
+            same names.
         """
-        return self._load(path, [targets] if isinstance(targets, str) else targets, stacklevel=3)
+        targets = [targets] if isinstance(targets, str) else targets
+        return self._load(path, targets, namespace=namespace, replace=replace, stacklevel=3)
 
-    def _load(self, path: Any, targets: Iterable[str], stacklevel: int) -> list[_farcall.Target]:
-        loaded, stale = self._native.load(os.fsdecode(path), targets=list(targets))
+    def _load(
+        self, path: Any, targets: Iterable[str] = (), *, namespace: str | None, replace: bool, stacklevel: int
+    ) -> list[_farcall.Target]:
+        loaded, stale = self._native.load(os.fsdecode(path), targets=list(targets), namespace=namespace, replace=replace)
         for warning in stale:
             warnings.warn(warning, StaleLibraryWarning, stacklevel=stacklevel)
         return loaded

@@ -133,7 +133,8 @@ class Op:
     docs: str
     origin: str
     file: os.PathLike[str] | None
-    version: int
+    edition: int
+    local_name: str
     functions: list[int]
     signature: str
     markdown: str
@@ -168,7 +169,9 @@ class Registry:
     def register(
         self, name: str, fn: Any, /, *, platform: str, api_version: int, traits: int, replace: bool
     ) -> Target: ...
-    def load(self, path: str | os.PathLike[str], *, targets: list[str]) -> tuple[list[Target], list[str]]: ...
+    def load(
+        self, path: str | os.PathLike[str], *, targets: list[str], namespace: str | None, replace: bool
+    ) -> tuple[list[Target], list[str]]: ...
     def lower(
         self, tag: str, function: Callable[..., Any], explain: Callable[..., str], /, *, replace: bool
     ) -> None: ...

@@ -91,7 +91,7 @@ class OpPrimitive:
         self.native = op._native
         self.name = self.native.name
         #: What XLA calls its handlers: names are for the whole process, and what a name means cannot be changed.
-        self.target = self.name if self.native.version == 1 else f"{self.name}@{self.native.version}"
+        self.target = self.name if self.native.edition == 1 else f"{self.name}@{self.native.edition}"
         self.primitive = jax.extend.core.Primitive(self.name)
         self.primitive.multiple_results = True
         Internal.def_compiled_impl(self.primitive)
@@ -185,10 +185,11 @@ class OpPrimitive:
         num_batch_dims: int | None = None,
     ) -> Any:
         call = self.infer(context.avals_in, attributes)
-        if self.native.version > 1 and Internal.is_exported(context):
+        if self.native.edition > 1 and Internal.is_exported(context):
             raise NotImplementedError(
-                f"{self.name}: this process has loaded {self.native.file} in {self.native.version} versions, and an export "
-                f"would name the last one in a way that no other process knows: export from a process that loads it once"
+                f"{self.name}: this process has loaded {self.native.edition} ops of this name, one in the place of the other, and "
+                f"an export would name the last one in a way that no other process knows: export from a process that loads "
+                f"{self.native.file} alone"
             )
         if Internal.is_exported(context) and (checks := Internal.disabled_checks()) is not None:
             if not {self.target, "ALL"}.intersection(check.is_custom_call() for check in checks):
@@ -438,24 +439,23 @@ class _Linear:
         return [0 if b else None for b in batched], params, [0] * len(params["specs"])
 
 
-#: By name, and by version of the library.
+#: By name, and by edition.
 _PRIMITIVES: dict[str, dict[int, OpPrimitive]] = {}
 
 
 def primitive_of(op: "Op") -> OpPrimitive:
     """The primitive of an op. XLA knows handlers by their names, for the whole process."""
-    version = op._native.version
-    versions = _PRIMITIVES.setdefault(op.__name__, {})
-    known = versions.get(version)
-    if known is not None and known.op is op:
-        return known
-    for other in versions.values():
-        if other.native.file != op._native.file:
-            raise ValueError(
-                f"JAX has an op {op.__name__} from {other.native.origin}; it cannot have another one from {op._native.origin}"
-            )
+    edition = op._native.edition
+    editions = _PRIMITIVES.setdefault(op.__name__, {})
+    known = editions.get(edition)
     if known is None:
-        known = versions[version] = OpPrimitive(op)
+        known = editions[edition] = OpPrimitive(op)
+    if known.op is not op and known.native.origin != op._native.origin:
+        raise ValueError(
+            f"JAX has an op {op.__name__} from {known.native.origin}; to have that from {op._native.origin} as well, load it in "
+            f'a namespace, farcall.load(LIB, namespace="NAME"), or in the place of the other one, into the same registry, '
+            f"farcall.load(LIB, replace=True)"
+        )
     return known
 
 

@@ -28,17 +28,21 @@ class Library:
     `dir(ops)` and `for op in ops` list them.
     """
 
-    def __init__(self, path: str, registry: Registry | None, watch: bool) -> None:
+    def __init__(
+        self, path: str, registry: Registry | None, namespace: str | None, replace: bool, watch: bool
+    ) -> None:
         self.__file = path
         self.__path = os.fsencode(path).decode("utf-8", "replace")
         self.__registry = registry
+        self.__namespace = namespace
         self.__stamp = _stamp(path) if watch else None
-        self.__ops = _load(path, registry, stacklevel=4)
+        #: By their names without the namespace.
+        self.__ops = _load(path, registry, namespace, replace, stacklevel=4)
 
     def __refresh(self) -> None:
         """Loads the file as it is now, if it is watched and has changed."""
         if self.__stamp is not None and self.__stamp != (stamp := _stamp(self.__file)):
-            self.__ops = _load(self.__file, self.__registry, stacklevel=4)
+            self.__ops = _load(self.__file, self.__registry, self.__namespace, False, stacklevel=4)
             self.__stamp = stamp
 
     @property
@@ -46,13 +50,13 @@ class Library:
         """Pass this to `jax.export.export` as `disabled_checks`, to allow calls of these ops."""
         from jax.export import DisabledSafetyCheck
 
-        return [DisabledSafetyCheck.custom_call(name) for name in self.__ops]
+        return [DisabledSafetyCheck.custom_call(op.__name__) for op in self]
 
     def __getattr__(self, name: str) -> "Op":
         if name.startswith(("__", "_Library__")):
             raise AttributeError(name)
         self.__refresh()
-        found = self.__ops.get(name) or next((op for op in self if _as_python([op.__name__]) == [name]), None)
+        found = self.__ops.get(name) or next((op for own, op in self.__ops.items() if _as_python([own]) == [name]), None)
         if found is not None:
             return found
         near = difflib.get_close_matches(name, self.__ops)
@@ -72,7 +76,8 @@ class Library:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """By reference: the file is loaded where it is needed."""
-        return functools.partial(load, watch=self.__stamp is not None), (self.__file, self.__registry)
+        options = {"namespace": self.__namespace, "watch": self.__stamp is not None}
+        return functools.partial(load, **options), (self.__file, self.__registry)
 
     def __copy__(self) -> "Library":
         return self
@@ -82,8 +87,9 @@ class Library:
 
     def __repr__(self) -> str:
         # Two that are derivatives of each other are ops of their own.
-        derivatives = {name for op in self for name in op.derivatives if op.__name__ not in self.__ops[name].derivatives}
-        return f"<farcall.Library {self.__path}: {', '.join(name for name in self.__ops if name not in derivatives)}>"
+        of = {op.__name__: op.derivatives for op in self}
+        derivatives = {name for op in self for name in op.derivatives if op.__name__ not in of[name]}
+        return f"<farcall.Library {self.__path}: {', '.join(name for name in of if name not in derivatives)}>"
 
 
 class Op:
@@ -268,7 +274,9 @@ class Op:
         """By reference: its library is loaded where it is needed."""
         if self._native.file is None:
             raise TypeError(f"{self.__name__} cannot be pickled: it is from no library's file")
-        return _op, (os.fspath(self._native.file), self.__name__)
+        local = self._native.local_name
+        namespace = self.__name__.removesuffix(local).removesuffix(".") or None
+        return _op, (os.fspath(self._native.file), local, namespace)
 
     def __copy__(self) -> "Op":
         return self
@@ -281,7 +289,12 @@ class Op:
 
 
 def load(
-    path: str | bytes | os.PathLike[str] | os.PathLike[bytes], registry: Registry | None = None, *, watch: bool = False
+    path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
+    registry: Registry | None = None,
+    *,
+    namespace: str | None = None,
+    replace: bool = False,
+    watch: bool = False,
 ) -> Library:
     """Loads a library of ops.
 
@@ -293,6 +306,9 @@ def load(
       path: the shared library, built with farcall's SDK.
       registry: where its targets are registered, so that programs can call them too (`farcall.compile`); the
         registry of the process if none is given.
+      namespace: keeps its ops apart from those of the same name in other libraries: `ops.rms_norm` is the target
+        `NAMESPACE.rms_norm`. The namespace that its author has chosen, if any, unless one is given.
+      replace: let its ops replace those of the same names. What has been compiled or traced keeps what it has.
       watch: whether to load the library again whenever an op of it is asked for by name and the file has changed: in a
         notebook, `ops.name(x)` is then what was built last. (Functions that JAX has traced keep what they have.)
 
@@ -304,13 +320,15 @@ def load(
       OSError: if it cannot be opened; the message says why.
       ValueError: if it declares no ops, or other functions are registered under their names.
     """
-    return Library(os.fsdecode(path), registry, watch)
+    return Library(os.fsdecode(path), registry, namespace, replace, watch)
 
 
-def _load(path: str, registry: Registry | None, stacklevel: int) -> dict[str, Op]:
+def _load(
+    path: str, registry: Registry | None, namespace: str | None, replace: bool, stacklevel: int
+) -> dict[str, Op]:
     by_name: dict[str, dict[str, _farcall.Op]] = {}
     registry = registry or Registry.process()
-    for target in registry._load(path, (), stacklevel=stacklevel + 1):
+    for target in registry._load(path, namespace=namespace, replace=replace, stacklevel=stacklevel + 1):
         op = target.op()
         if op is not None:
             by_name.setdefault(op.name, {})[op.platform] = op
@@ -324,16 +342,16 @@ def _load(path: str, registry: Registry | None, stacklevel: int) -> dict[str, Op
         # What JAX has traced and compiled for an op serves all that load it.
         functions = tuple((platform, name, *platforms[platform].functions) for platform in sorted(platforms))
         ops[name] = _OPS.get(functions) or _OPS.setdefault(functions, Op(platforms, ops))
-    return ops
+    return {op._native.local_name: op for op in ops.values()}
 
 
 #: The ops of all libraries, which stay loaded, by the addresses of their functions.
 _OPS: dict[tuple[Any, ...], Op] = {}
 
 
-def _op(path: str, name: str) -> Op:
-    """An op of a library's file."""
-    return load(path)[name]
+def _op(path: str, name: str, namespace: str | None) -> Op:
+    """An op of a library's file, by its name without the namespace."""
+    return load(path, namespace=namespace)[name]
 
 
 def _stamp(path: str) -> tuple[int, ...]:

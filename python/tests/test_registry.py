@@ -3,6 +3,7 @@
 import ctypes
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -235,3 +236,58 @@ def test_an_unregistered_target_is_explained_in_terms_of_python():
     assert "= note: load the library that has it: farcall.load(LIB)" in str(e.value)
     assert 'farcall.ffi.register_ffi_target("missing", fn)' in str(e.value)
     assert "--load" not in str(e.value) and "Registry::load" not in str(e.value)
+
+
+@pytest.fixture
+def copies(tmp_path):
+    """Two files with the ops of the gallery."""
+    from conftest import example
+
+    paths = [tmp_path / name for name in ("wheel.so", "checkout.so")]
+    for path in paths:
+        shutil.copy(example("gallery_ops"), path)
+    return paths
+
+
+def test_copies_of_a_library_are_one(copies):
+    registry = farcall.Registry()
+    first, second = (farcall.load(path, registry) for path in copies)
+    assert dir(first) == dir(second) and len(registry.targets()) == len(first)
+
+
+def test_a_namespace_keeps_ops_apart(copies):
+    registry = farcall.Registry()
+    plain = farcall.load(copies[0], registry)
+    ops = farcall.load(copies[1], registry, namespace="acme")
+    assert ops.gemm.__name__ == "acme.gemm" and ops.gemm.derivatives == ["acme.gemm_bwd"]
+    assert "gemm" in dir(ops) and dir(ops) == dir(plain) and "acme.gemm, " in repr(ops)
+    assert {op.__name__ for op in ops} == {f"acme.{op.__name__}" for op in plain}
+    x = np.array([[3, 4]], np.float32)
+    np.testing.assert_allclose(ops.normalize(x), [[0.6, 0.8]], rtol=1e-6)
+    with pytest.raises(ValueError, match="`a-b` is no namespace"):
+        farcall.load(copies[1], registry, namespace="a-b")
+    jax = pytest.importorskip("jax")
+    both = jax.jit(lambda x: (plain.normalize(x), jax.grad(lambda x: ops.normalize(x)[0, 0])(x)))
+    lowered = both.lower(x)
+    assert "@acme.normalize_fwd" in lowered.as_text()
+    for found, expected in zip(both(x), farcall.compile(lowered, registry)(x)):
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_replacing_ops_is_one_call(copies):
+    registry = farcall.Registry()
+    registry.register("gemm", farcall.load(copies[0], farcall.Registry()).softmax._native.capsules())
+    with pytest.raises(ValueError) as e:
+        farcall.load(copies[0], registry)
+    message = str(e.value)
+    assert "\n" not in message and "gemm is registered already, by this program" in message, message
+    assert "farcall.load(LIB, replace=True)" in message and 'farcall.load(LIB, namespace="NAME")' in message
+    ops = farcall.load(copies[0], registry, replace=True)
+    x = np.ones((2, 2), np.float32)
+    np.testing.assert_array_equal(ops.gemm(x, x), 2 * x)
+    jax = pytest.importorskip("jax")
+    lowered = jax.jit(ops.gemm).lower(x, x)
+    # XLA keeps a name for the life of the process.
+    assert "gemm@2" in lowered.as_text()
+    np.testing.assert_array_equal(jax.jit(ops.gemm)(x, x), 2 * x)
+    np.testing.assert_array_equal(farcall.compile(lowered, registry)(x, x), 2 * x)

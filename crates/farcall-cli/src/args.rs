@@ -14,6 +14,7 @@ use farcall::ir::middle::pipeline::{Pipeline, UnknownPass};
 use farcall::sig::nearest::nearest;
 
 use crate::inputs::{Elided, Fill, InputSpec};
+use crate::load::LibraryArg;
 use crate::op::AttrSpec;
 
 /// Run, inspect, convert and test StableHLO and HLO programs with custom calls.
@@ -104,9 +105,15 @@ pub(crate) enum Command {
 pub(crate) struct LoadArgs {
     /// Library with targets: a farcall library, one that registers itself, or one with plain symbols
     ///
-    /// Loading a library runs its code: only load what you trust. May be repeated.
-    #[arg(short, long, value_name = "LIB")]
-    pub load: Vec<PathBuf>,
+    /// Loading a library runs its code: only load what you trust. NAMESPACE=LIB keeps its targets apart from those of the
+    /// same name in other libraries: `rms_norm` is NAMESPACE.rms_norm then. May be repeated.
+    #[arg(short, long, value_name = "[NAMESPACE=]LIB", value_parser = LibraryArg::parser())]
+    pub load: Vec<LibraryArg>,
+    /// Let a library replace targets and lowerings of the libraries before it
+    ///
+    /// Without it, libraries with targets of the same name cannot be loaded together, except in namespaces.
+    #[arg(long, requires = "load")]
+    pub replace: bool,
     /// Define a target from a symbol of a loaded library
     ///
     /// Stages by name: NAME=instantiate:SYMBOL,execute:SYMBOL. A platform: NAME@gpu=SYMBOL. The
@@ -475,9 +482,9 @@ pub(crate) struct TargetsArgs {
 #[derive(Args, Debug)]
 #[command(after_help = OP_EXAMPLES)]
 pub(crate) struct OpArgs {
-    /// Library with ops (loading it runs its code: only load what you trust)
-    #[arg(value_name = "LIB")]
-    pub library: PathBuf,
+    /// Library with ops (loading it runs its code: only load what you trust), maybe in a namespace
+    #[arg(value_name = "[NAMESPACE=]LIB", value_parser = LibraryArg::parser())]
+    pub library: LibraryArg,
     /// The op; without it, list the library's ops
     pub name: Option<String>,
     /// Next operand: a .npy file; `rand`, `zeros`, `ones` or `iota` of a type, as in rand:f32[4,8]; or a number or several, as in 0.1 and [0,2]

@@ -1,13 +1,49 @@
 //! The registry of a command: the libraries named on the command line, and the built-in targets of this program.
 
-use std::path::Path;
+use std::ffi::OsString;
+use std::path::PathBuf;
 
 use anyhow::{Result, anyhow, bail};
-use farcall::registry::{FrontEnd, LoadError, LoadReport, TargetSpec};
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use farcall::registry::{FrontEnd, LoadError, LoadOptions, LoadReport, TargetSpec};
+use farcall::sig::namespace::is_namespace;
 use farcall::{ErrorCode, Registry};
 
 use crate::args::LoadArgs;
 use crate::check_targets;
+
+/// A library on the command line: `LIB` or `NAMESPACE=LIB`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct LibraryArg {
+    pub(crate) namespace: Option<String>,
+    pub(crate) path: PathBuf,
+}
+
+impl LibraryArg {
+    pub(crate) fn parser() -> impl TypedValueParser<Value = LibraryArg> {
+        OsStringValueParser::new().map(LibraryArg::from)
+    }
+
+    /// The argument again.
+    pub(crate) fn as_arg(&self) -> OsString {
+        let path = self.path.as_os_str();
+        self.namespace.as_ref().map_or_else(
+            || path.to_owned(),
+            |namespace| [format!("{namespace}=").as_ref(), path].into_iter().collect(),
+        )
+    }
+}
+
+impl From<OsString> for LibraryArg {
+    /// A file whose name has a `=` is written with its folder: `./a=b.so`.
+    fn from(text: OsString) -> LibraryArg {
+        let (namespace, path) = match text.to_str().and_then(|text| text.split_once('=')) {
+            Some((namespace, path)) if is_namespace(namespace) => (Some(namespace.to_owned()), path.into()),
+            _ => (None, text.into()),
+        };
+        LibraryArg { namespace, path }
+    }
+}
 
 /// A registry with what `--load` and `--target` ask for. `offered` are targets made of symbols that are
 /// tried for libraries that bring no targets of themselves.
@@ -15,23 +51,23 @@ pub(crate) fn registry(args: &LoadArgs, offered: &[TargetSpec]) -> Result<Regist
     let registry = Registry::new().for_front_end(FrontEnd::CommandLine);
     registry.register_ops(check_targets::OPS)?;
     let mut without_targets = Vec::new();
-    for path in &args.load {
-        match library(&registry, path, &[]) {
+    for library in &args.load {
+        match load(&registry, library, args.replace, &[]) {
             Ok(report) => {
                 report.warnings.iter().for_each(|warning| anstream::eprintln!("warning: {warning}"))
             }
-            Err(e) if e.code() == ErrorCode::NoTargets => without_targets.push((path, e)),
+            Err(e) if e.code() == ErrorCode::NoTargets => without_targets.push((library, e)),
             Err(e) => return Err(e.into()),
         }
     }
     for spec in &args.target {
-        let path = add_symbols(&registry, &args.load, spec)?;
-        without_targets.retain(|(p, _)| *p != path);
+        let library = add_symbols(&registry, args, spec)?;
+        without_targets.retain(|(other, _)| *other != library);
     }
-    for (path, error) in without_targets {
+    for (library, error) in without_targets {
         let mut found = false;
         for spec in offered {
-            match library(&registry, path, std::slice::from_ref(spec)) {
+            match load(&registry, library, args.replace, std::slice::from_ref(spec)) {
                 Ok(_) => found = true,
                 Err(e) if e.code() == ErrorCode::MissingSymbol => {}
                 Err(e) => return Err(e.into()),
@@ -44,30 +80,28 @@ pub(crate) fn registry(args: &LoadArgs, offered: &[TargetSpec]) -> Result<Regist
     Ok(registry)
 }
 
-/// Loads a library that the command line names, with targets made of its symbols.
+/// Loads a library that the command line names, with `targets` made of its symbols.
 ///
 /// # Errors
-/// As [`Registry::load_symbols`].
+/// As [`Registry::load_with`].
 #[expect(unsafe_code, reason = "loading a library runs its code: the one unsafe call of the command")]
-pub(crate) fn library(
+pub(crate) fn load(
     registry: &Registry,
-    path: &Path,
-    symbols: &[TargetSpec],
+    library: &LibraryArg,
+    replace: bool,
+    targets: &[TargetSpec],
 ) -> Result<LoadReport, LoadError> {
-    // SAFETY: whoever runs the command vouches for the libraries and symbols that the command line names.
-    unsafe { registry.load_symbols(path, symbols) }
+    let options = LoadOptions { targets: targets.to_vec(), namespace: library.namespace.clone(), replace };
+    // SAFETY: the user of the command vouches for the libraries and symbols that the command line names.
+    unsafe { registry.load_with(&library.path, &options) }
 }
 
 /// Adds a target made of symbols of the first library that has them.
-fn add_symbols<'a>(
-    registry: &Registry,
-    libraries: &'a [std::path::PathBuf],
-    spec: &TargetSpec,
-) -> Result<&'a Path> {
+fn add_symbols<'a>(registry: &Registry, args: &'a LoadArgs, spec: &TargetSpec) -> Result<&'a LibraryArg> {
     let mut missing = Vec::new();
-    for path in libraries {
-        match library(registry, path, std::slice::from_ref(spec)) {
-            Ok(_) => return Ok(path),
+    for library in &args.load {
+        match load(registry, library, args.replace, std::slice::from_ref(spec)) {
+            Ok(_) => return Ok(library),
             Err(e) if e.code() == ErrorCode::MissingSymbol => missing.push(e),
             Err(e) => return Err(e.into()),
         }
@@ -77,4 +111,22 @@ fn add_symbols<'a>(
         bail!("--target {spec} needs a library: --load LIB");
     }
     Err(anyhow!(errors.join("\n")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_may_have_a_namespace() {
+        let read = |text: &str| {
+            let argument = LibraryArg::from(OsString::from(text));
+            assert_eq!(argument.as_arg(), text);
+            let LibraryArg { namespace, path } = argument;
+            (namespace.unwrap_or_default(), path.display().to_string())
+        };
+        assert_eq!(read("libnorm.so"), ("".into(), "libnorm.so".into()));
+        assert_eq!(read("acme.v2=/ops/lib=norm.so"), ("acme.v2".into(), "/ops/lib=norm.so".into()));
+        assert_eq!(read("./a=b.so"), ("".into(), "./a=b.so".into()));
+    }
 }

@@ -20,8 +20,10 @@
 //! Safe code cannot make or change an [`OpDescriptor`]: safe functions of hosts read its pointers and call its
 //! functions. [`RawOpDescriptor`] and the other structs are plain data, which only unsafe functions read.
 
+use std::borrow::Cow;
 use std::marker::PhantomData;
 
+use farcall_sig::namespace::{is_namespace, qualified};
 use farcall_sig::text::{Text, same};
 
 use crate::abi::{self, ByteSpan, HandlerBundle};
@@ -85,6 +87,8 @@ pub struct LibraryDescriptor {
     pub ops: *const *const OpDescriptor,
     /// Number of ops.
     pub op_count: usize,
+    /// Namespace of its targets, or empty.
+    pub namespace: ByteSpan,
 }
 
 /// An op: a target for one platform. Laid out as its [`RawOpDescriptor`].
@@ -219,7 +223,13 @@ impl LibraryDescriptor {
             sdk_version: ByteSpan::new(env!("CARGO_PKG_VERSION").as_bytes()),
             ops: ops.as_ptr().cast(),
             op_count: ops.len(),
+            namespace: ByteSpan::new(b""),
         }
+    }
+
+    /// The same library with its targets in a namespace: the op `f` is the target `NAMESPACE.f`.
+    pub const fn in_namespace(self, namespace: &'static str) -> LibraryDescriptor {
+        LibraryDescriptor { namespace: ByteSpan::new(namespace.as_bytes()), ..self }
     }
 }
 
@@ -532,6 +542,11 @@ impl<'a> Library<'a> {
         if descriptor.op_count > 0 && !descriptor.ops.is_aligned() {
             return Err(ReadError::Malformed { what: "the pointer to its table of ops is misaligned" });
         }
+        if given(descriptor.namespace).is_some_and(|namespace| !is_namespace(namespace)) {
+            return Err(ReadError::Malformed {
+                what: "its namespace is not letters, digits and `_` joined by dots",
+            });
+        }
         let library = Library { descriptor, lifetime: PhantomData };
         for i in 0..descriptor.op_count {
             // SAFETY: the table has `op_count` members.
@@ -578,6 +593,19 @@ impl<'a> Library<'a> {
         // SAFETY: `i < op_count`; `read` saw that no op is null.
         let descriptor = unsafe { read_prefix((*self.descriptor.ops.add(i)).cast()) };
         Op { descriptor, lifetime: PhantomData }
+    }
+
+    /// Namespace of its targets.
+    pub fn namespace(&self) -> Option<&'a str> {
+        given(self.descriptor.namespace)
+    }
+
+    /// The name under which a host registers an op: the op's own, in the library's namespace.
+    pub fn target_name(&self, op: &Op<'a>) -> Cow<'a, str> {
+        match self.namespace() {
+            Some(namespace) => Cow::Owned(qualified(namespace, op.name())),
+            None => Cow::Borrowed(op.name()),
+        }
     }
 }
 
@@ -869,6 +897,21 @@ mod tests {
     }
 
     #[test]
+    fn targets_are_in_the_namespace() {
+        let names = |descriptor: LibraryDescriptor| {
+            // SAFETY: a descriptor.
+            let library = unsafe { Library::read(&descriptor) }.unwrap();
+            library.ops().map(|op| library.target_name(&op).into_owned()).collect::<Vec<_>>()
+        };
+        let mut descriptor = LibraryDescriptor::new("lib", "1.2.3", OPS);
+        assert_eq!(names(descriptor), ["an_op"]);
+        descriptor = descriptor.in_namespace("acme");
+        assert_eq!(names(descriptor), ["acme.an_op"]);
+        descriptor.struct_size = std::mem::offset_of!(LibraryDescriptor, namespace);
+        assert_eq!(names(descriptor), ["an_op"], "an older writer has none");
+    }
+
+    #[test]
     fn an_older_writer_gave_less() {
         let mut op = *OP.raw();
         op.struct_size = std::mem::offset_of!(RawOpDescriptor, doc);
@@ -895,6 +938,7 @@ mod tests {
         assert!(read(|d| d.version = 2).contains("format 2"));
         assert!(read(|d| d.ops = std::ptr::null()).contains("table of ops is null"));
         assert!(read(|d| d.struct_size = 0).contains("format 0"));
+        assert!(read(|d| *d = d.in_namespace("a b")).contains("its namespace is not letters"));
         static NULL: [usize; 1] = [0];
         assert!(read(|d| d.ops = NULL.as_ptr().cast()).contains("an op is null"));
         assert!(read(|d| d.ops = d.ops.wrapping_byte_add(1)).contains("table of ops is misaligned"));

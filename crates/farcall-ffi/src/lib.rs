@@ -205,6 +205,9 @@ pub use state::{Initialized, Prepared, State};
 ///   need `stages: [f, …]` after the list to have these exported too.
 ///
 /// `..table` adds the ops of a table made by `ops!`, without symbols of their own.
+///
+/// `namespace: "acme"` after the list keeps the ops apart from those of the same name in other libraries: programs call
+/// `acme.rms_norm`. In Python, the op is still `ops.rms_norm`. The caller that loads the library may choose another namespace.
 #[macro_export]
 macro_rules! library {
     ($($library:tt)*) => { $crate::__private::library! { $crate; $($library)* } };

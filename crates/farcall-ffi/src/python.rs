@@ -36,7 +36,7 @@ pub unsafe fn registrations(library: &'static LibraryDescriptor, platform: *cons
     // SAFETY: the caller holds the interpreter's lock.
     unsafe {
         python.dict(library.ops().filter(|op| canonical(op.platform()) == platform), |op| {
-            Some((op.name(), python.stages(op)?))
+            Some((library.target_name(op), python.stages(op)?))
         })
     }
     .unwrap_or(null_mut())

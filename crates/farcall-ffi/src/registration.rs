@@ -37,12 +37,13 @@ pub unsafe fn register(library: &'static LibraryDescriptor) -> usize {
             // SAFETY: a host's table starts with its size.
             let Some(host) = (unsafe { Host::new(api, null_mut()) }) else { continue };
             for op in library.ops() {
-                match register_op(&host, &op) {
+                let name = library.target_name(&op);
+                match register_op(&host, &op, &name) {
                     Ok(()) => {
                         stay_loaded();
                         registered += 1;
                     }
-                    Err(error) => eprintln!("{}: {}: {error}", library.name(), op.name()),
+                    Err(error) => eprintln!("{}: {name}: {error}", library.name()),
                 }
             }
         }
@@ -68,9 +69,10 @@ pub(crate) fn stay_loaded() {
     });
 }
 
-fn register_op(host: &Host, op: &Op<'_>) -> Result<()> {
+fn register_op(host: &Host, op: &Op<'_>, name: &str) -> Result<()> {
     let register = function!(host, handler_register)?;
-    let name = abi::ByteSpan::new(op.name().as_bytes());
+    // The host copies the name.
+    let name = abi::ByteSpan::new(name.as_bytes());
     let platform = abi::ByteSpan::new(op.platform().as_bytes());
     let bundle = op.bundle();
     let error = if host.at_least(5) {

@@ -1,5 +1,6 @@
 //! `library!` and `ops!`: tables of handlers, and the symbols of a shared library.
 
+use farcall_sig::namespace::{self, is_namespace};
 use farcall_sig::reserved::is_reserved;
 use proc_macro2::{Ident, TokenStream};
 use quote::{quote, quote_spanned};
@@ -11,11 +12,14 @@ use syn::{Error, LitStr, Path, Result, Token, bracketed};
 
 use crate::options::crate_path;
 
-/// `path;`, where `farcall-ffi` is, then `"name", [item, …]` and optionally `, stages: [path, …]`, `, register: manual`.
+/// `path;`, where `farcall-ffi` is, then `"name", [item, …]` and optionally `, namespace: "…"`, `, stages: [path, …]`,
+/// `, register: manual`.
 struct Library {
     ffi: Path,
     name: LitStr,
     items: Punctuated<Item, Token![,]>,
+    /// Prefix of its targets' names.
+    namespace: Option<LitStr>,
     stages: Vec<Exported>,
     /// Whether it registers itself when it is loaded.
     registers: bool,
@@ -80,6 +84,7 @@ impl Parse for Library {
         }
         let mut stages = None;
         let mut registers = None;
+        let mut namespace = None;
         while input.peek(Token![,]) && !input.peek2(syn::parse::End) {
             input.parse::<Token![,]>()?;
             let key: Ident = input.parse()?;
@@ -91,6 +96,14 @@ impl Parse for Library {
                     let list = Punctuated::<Exported, Token![,]>::parse_terminated(&list)?;
                     stages.replace(list.into_iter().collect()).is_some()
                 }
+                "namespace" => {
+                    let given: LitStr = input.parse()?;
+                    if !is_namespace(&given.value()) {
+                        let message = format!("a namespace is {}", namespace::FORM);
+                        return Err(Error::new(given.span(), message));
+                    }
+                    namespace.replace(given).is_some()
+                }
                 "register" => {
                     let when: Ident = input.parse()?;
                     let automatically = match when.to_string().as_str() {
@@ -100,7 +113,9 @@ impl Parse for Library {
                     };
                     registers.replace(automatically).is_some()
                 }
-                _ => return Err(Error::new(key.span(), "unknown option; known: stages, register")),
+                _ => {
+                    return Err(Error::new(key.span(), "unknown option; known: namespace, stages, register"));
+                }
             };
             if twice {
                 return Err(Error::new(key.span(), "given twice"));
@@ -109,12 +124,12 @@ impl Parse for Library {
         let stages = stages.unwrap_or_default();
         let registers = registers.unwrap_or(true);
         input.parse::<Option<Token![,]>>()?;
-        Ok(Library { ffi, name, items, stages, registers })
+        Ok(Library { ffi, name, items, namespace, stages, registers })
     }
 }
 
 pub(crate) fn library(input: TokenStream) -> Result<TokenStream> {
-    let Library { ffi, name, items, stages, registers } = syn::parse2(input)?;
+    let Library { ffi, name, items, namespace, stages, registers } = syn::parse2(input)?;
     let tables = items.iter().map(|item| match item {
         Item::Handler(Exported { path, .. }) => listed(path, &ffi),
         Item::Table(path) => quote! { #path },
@@ -142,6 +157,7 @@ pub(crate) fn library(input: TokenStream) -> Result<TokenStream> {
             };
         }
     });
+    let in_namespace = namespace.map(|namespace| quote! { .in_namespace(#namespace) });
     let initializer = registers.then(|| {
         quote! {
             #[cfg(target_os = "linux")]
@@ -174,7 +190,8 @@ pub(crate) fn library(input: TokenStream) -> Result<TokenStream> {
             static __OPS: [&#ffi::descriptor::OpDescriptor; #ffi::__private::count(__TABLES)] =
                 #ffi::__private::concat(__TABLES);
             static __LIBRARY: #ffi::descriptor::LibraryDescriptor =
-                #ffi::descriptor::LibraryDescriptor::new(#name, ::std::env!("CARGO_PKG_VERSION"), &__OPS);
+                #ffi::descriptor::LibraryDescriptor::new(#name, ::std::env!("CARGO_PKG_VERSION"), &__OPS)
+                    #in_namespace;
 
             #[unsafe(no_mangle)]
             pub extern "C" fn farcall_library_v1() -> *const #ffi::descriptor::LibraryDescriptor {

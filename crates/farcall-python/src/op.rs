@@ -133,10 +133,16 @@ impl Op {
         self.target.origin().file.as_deref()
     }
 
-    /// Which of the versions of that file that the process has loaded it is from, from 1 on.
+    /// Which of the ops that have had its name it is, from 1 on.
     #[getter]
-    fn version(&self) -> u32 {
-        self.target.origin().version
+    fn edition(&self) -> u32 {
+        self.target.edition()
+    }
+
+    /// The name without its library's namespace.
+    #[getter]
+    fn local_name(&self) -> &str {
+        self.target.local_name()
     }
 
     /// The addresses of its functions by stage, 0 for none. They tell ops of a name apart: a library stays loaded.

@@ -13,7 +13,7 @@ use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use farcall::registry::{
-    self, ApiKind, FrontEnd, Handler, LoadError, LoadReport, Origin, Platform, Rank, TargetSpec,
+    self, ApiKind, FrontEnd, Handler, LoadError, LoadOptions, LoadReport, Origin, Platform, Rank, TargetSpec,
 };
 use farcall_ffi::abi::{self, HandlerBundle, Stage, TypeId, TypeInfo};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -87,19 +87,22 @@ impl Registry {
     }
 
     /// Loads a library: its targets, and what the user has to know.
-    #[pyo3(signature = (path, *, targets))]
+    #[pyo3(signature = (path, *, targets, namespace, replace))]
     fn load(
         &self,
         py: Python<'_>,
         path: PathBuf,
         targets: Vec<String>,
+        namespace: Option<String>,
+        replace: bool,
     ) -> PyResult<(Vec<Target>, Vec<String>)> {
         let specs = targets.iter().map(|t| t.parse::<TargetSpec>());
-        let specs =
+        let targets =
             specs.collect::<Result<Vec<_>, _>>().map_err(|e| error::exception(e.code(), e.to_string()))?;
+        let options = LoadOptions { targets, namespace, replace };
         guarded(|| {
             let report = py
-                .detach(|| load(&self.inner, &path, &specs))
+                .detach(|| load(&self.inner, &path, &options))
                 .map_err(|e| error::exception(e.code(), e.to_string()))?;
             let targets = report.targets.into_iter().map(|inner| Target { inner }).collect();
             Ok((targets, report.warnings))
@@ -421,10 +424,10 @@ fn capsule_name<'a>(capsule: &'a Bound<'_, PyCapsule>) -> PyResult<Option<&'a CS
 fn load(
     registry: &farcall::Registry,
     path: &std::path::Path,
-    specs: &[TargetSpec],
+    options: &LoadOptions,
 ) -> Result<LoadReport, LoadError> {
-    // SAFETY: whoever calls `farcall.load` vouches for the library and for the symbols that it names.
-    let load = || unsafe { registry.load_symbols(path, specs) };
+    // SAFETY: the caller of `farcall.load` vouches for the library and for the symbols that it names.
+    let load = || unsafe { registry.load_with(path, options) };
     match load() {
         Err(e) if misses_host_symbol(&e) && export_own_symbols() => load(),
         result => result,

@@ -12,6 +12,7 @@
 pub mod attr;
 pub mod complex;
 pub mod dtype;
+pub mod namespace;
 pub mod nearest;
 pub mod reserved;
 pub mod signature;

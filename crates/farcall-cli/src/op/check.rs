@@ -157,7 +157,7 @@ fn unmade(target: &Arc<Target>, ops: &[Arc<Target>], args: &OpArgs) -> String {
         other.name() != name && derivatives.contains(&name)
     });
     let hint = parent.map_or_else(String::new, |parent| {
-        let library = quoted(&args.library.display().to_string());
+        let library = quoted(&args.library.as_arg().to_string_lossy());
         format!(
             "; as a derivative of {of} it is checked by farcall op {library} {of} --check",
             of = parent.name()

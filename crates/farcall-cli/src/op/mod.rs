@@ -38,14 +38,14 @@ pub(crate) use given::AttrSpec;
 pub(crate) fn op(args: &OpArgs) -> Result<()> {
     let mut stats = Stats::default();
     let registry = Registry::new().for_front_end(FrontEnd::CommandLine);
-    let loaded = stats.take("load", || load::library(&registry, &args.library, &[]))?;
-    let library = &args.library;
+    let loaded = stats.take("load", || load::load(&registry, &args.library, false, &[]))?;
+    let library = &args.library.path;
     let ops: Vec<Arc<Target>> =
         loaded.targets.iter().filter(|t| t.platform() == Device::default().platform()).cloned().collect();
     let Some(name) = &args.name else {
         return if args.check { check::all(&ops, args) } else { doc::list(&ops, library, args.json) };
     };
-    let Some(target) = ops.iter().find(|t| t.name() == name) else {
+    let Some(target) = ops.iter().find(|t| t.name() == name || t.local_name() == name) else {
         bail!(unknown(name, library, &loaded.targets))
     };
     if args.check {

@@ -121,7 +121,10 @@ impl Worker {
         let mut command = Command::new(std::env::current_exe().context("cannot find this program's file")?);
         command.args(["test", "--worker"]);
         for library in &args.load.load {
-            command.arg("--load").arg(library);
+            command.arg("--load").arg(library.as_arg());
+        }
+        if args.load.replace {
+            command.arg("--replace");
         }
         for target in &args.load.target {
             command.arg("--target").arg(target.to_string());

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 
 use farcall_ffi::descriptor::Op;
 use farcall_ffi::rules::abi::RuleFn;
+use farcall_sig::namespace::qualified;
 use farcall_sig::nearest::nearest;
 use farcall_sig::signature::{
     BatchSummary, Batching, Bindings, Inference, Jvp, Mismatch, MismatchKind, OperandType, Part, Partition,
@@ -209,6 +210,18 @@ impl Declaration {
     /// The op's documentation; see [`Signature::markdown`].
     pub fn markdown(&self, op: &str) -> String {
         self.signature.markdown_with(op, &self.batching())
+    }
+
+    /// The same declaration with its derivatives in a namespace.
+    pub(super) fn in_namespace(mut self, namespace: &str) -> Declaration {
+        let qualify = |name: &mut String| *name = qualified(namespace, name);
+        if let Some(vjp) = &mut self.vjp {
+            vjp.forward.as_mut().map(qualify);
+            qualify(&mut vjp.backward);
+        }
+        self.jvp.as_mut().map(|jvp| qualify(&mut jvp.tangent));
+        self.transpose.as_mut().map(qualify);
+        self
     }
 
     /// How the op may be partitioned, where all optional operands are given, and one variadic one.

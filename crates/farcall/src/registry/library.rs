@@ -15,7 +15,7 @@ use object::{Endianness, elf};
 
 use super::elf::{Bounded, Facts};
 use super::link;
-use super::load::LoadError;
+use super::load_error::LoadError;
 use crate::host::exit::{self, Doing};
 use crate::host::guard;
 

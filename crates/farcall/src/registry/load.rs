@@ -5,27 +5,27 @@
 //! version brought to the registry; sites that were resolved before keep that.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use farcall_ffi::abi::{self, HandlerBundle, Stage, TypeId, TypeInfo};
 use farcall_ffi::descriptor::{self, LibraryFn, Op, OpDescriptor};
 use farcall_ffi::lowering::abi::{self as lowering, LoweringsFn};
+use farcall_sig::namespace::is_namespace;
 
 use super::declaration;
 use super::elf::Facts;
 use super::exports::{HOST_SYMBOLS, host_symbol_addresses};
 use super::library::{self, Library};
 use super::link::LinkError;
+use super::load_error::{LoadError, Taken};
 use super::lowering::{Listed, ListedHow};
 use super::open::{self, Loaded};
 use super::spec::{STAGES, Symbols};
 use super::{
-    Change, Declaration, How, Origin, Platform, Rank, RegisterError, Registry, Target, TargetSpec,
+    Addition, Change, Declaration, How, Origin, Platform, Rank, RegisterError, Registry, Target, TargetSpec,
     UntypedHandler,
 };
-use crate::ErrorCode;
 use crate::host::api;
 
 /// What a library brought.
@@ -43,155 +43,16 @@ pub struct LoadReport {
     pub warnings: Vec<String>,
 }
 
-/// Why a library was not loaded.
-#[derive(Clone, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum LoadError {
-    /// No such file.
-    #[error("library {} does not exist", path.display())]
-    NotFound {
-        /// The path as given.
-        path: PathBuf,
-    },
-    /// The file cannot be read.
-    #[error("library {}: {source}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        source: Arc<std::io::Error>,
-    },
-    /// The file is something else.
-    #[error("{} is not a shared library: it is {what}", path.display())]
-    NotALibrary {
-        /// The file.
-        path: PathBuf,
-        /// What it is.
-        what: String,
-    },
-    /// The library is for another processor.
-    #[error("library {} was built for {found}, this program runs on {here}", path.display())]
-    WrongMachine {
-        /// The file.
-        path: PathBuf,
-        /// Its processor.
-        found: String,
-        /// Our processor.
-        here: String,
-    },
-    /// The library registers itself through symbols that this program has but does not export.
-    #[error("library {} needs {} of the program that loads it, which does not export it{}",
-        path.display(), symbols.join(" and "), export_hint(symbols))]
-    HostSymbols {
-        /// The file.
-        path: PathBuf,
-        /// The symbols.
-        symbols: Vec<&'static str>,
-    },
-    /// The dynamic linker refused it.
-    #[error("library {} cannot be opened: {}{words}", path.display(), lacks(why.as_deref()))]
-    Open {
-        /// The file.
-        path: PathBuf,
-        /// What it lacks, if that could be found out.
-        why: Option<Box<LinkError>>,
-        /// The linker's own words.
-        words: String,
-    },
-    /// It has no such symbol.
-    #[error("library {} has no symbol `{symbol}` (for {role} of target `{target}`){}",
-        path.display(), nearest_hint(nearest))]
-    MissingSymbol {
-        /// The file.
-        path: PathBuf,
-        /// The symbol.
-        symbol: String,
-        /// What it was to be.
-        role: String,
-        /// The target.
-        target: String,
-        /// Symbols of a similar name.
-        nearest: Vec<String>,
-    },
-    /// It has no descriptor, and registered nothing.
-    #[error("library {} neither describes nor registers any targets{}; name its handlers: \
-             --target NAME=SYMBOL{}", path.display(), reason(notes), exports_hint(exports))]
-    Nothing {
-        /// The file.
-        path: PathBuf,
-        /// What was seen while it was loaded.
-        notes: Vec<String>,
-        /// Some of the symbols that it exports.
-        exports: Vec<String>,
-    },
-    /// The file has changed, and the dynamic linker still has what was there.
-    #[error("library {} has changed since this process loaded it, and the dynamic linker returns what was loaded then: \
-             start the process again to have the new one", path.display())]
-    NotReplaced {
-        /// The file.
-        path: PathBuf,
-    },
-    /// Targets or types of it were refused.
-    #[error("library {}: {}", path.display(), all(errors))]
-    Refused {
-        /// The file.
-        path: PathBuf,
-        /// Why, one each.
-        errors: Vec<RegisterError>,
-    },
-}
-
-fn export_hint(symbols: &[&str]) -> String {
-    let mut out = String::from("; add to the build.rs of the program's crate:");
-    for symbol in symbols {
-        let _infallible = write!(
-            out,
-            "\n    println!(\"cargo:rustc-link-arg-bins=-Wl,--export-dynamic-symbol={symbol}\");"
-        );
-    }
-    out
-}
-
-impl LoadError {
-    /// What kind of error it is.
-    pub fn code(&self) -> ErrorCode {
-        match self {
-            LoadError::NotFound { .. } => ErrorCode::FileNotFound,
-            LoadError::Io { .. } => ErrorCode::UnreadableFile,
-            LoadError::NotALibrary { .. } | LoadError::WrongMachine { .. } => ErrorCode::NotALibrary,
-            LoadError::HostSymbols { .. } | LoadError::Open { .. } | LoadError::NotReplaced { .. } => {
-                ErrorCode::Link
-            }
-            LoadError::MissingSymbol { .. } => ErrorCode::MissingSymbol,
-            LoadError::Nothing { .. } => ErrorCode::NoTargets,
-            LoadError::Refused { .. } => ErrorCode::RefusedTargets,
-        }
-    }
-}
-
-fn all(errors: &[RegisterError]) -> String {
-    errors.iter().map(RegisterError::to_string).collect::<Vec<_>>().join("; ")
-}
-
-fn lacks(why: Option<&LinkError>) -> String {
-    why.map_or_else(String::new, |why| format!("{why}: "))
-}
-
-fn nearest_hint(nearest: &[String]) -> String {
-    if nearest.is_empty() { String::new() } else { format!("; it has {}", nearest.join(", ")) }
-}
-
-fn reason(notes: &[String]) -> String {
-    notes.iter().map(|note| format!(" ({note})")).collect()
-}
-
-fn exports_hint(exports: &[String]) -> String {
-    if exports.is_empty() {
-        return "; it exports no functions".into();
-    }
-    let shown: Vec<&str> = exports.iter().take(8).map(String::as_str).collect();
-    let more = if exports.len() > shown.len() { ", …" } else { "" };
-    format!("; it exports {}{more}", shown.join(", "))
+/// How a library is loaded.
+#[derive(Clone, Default, Debug)]
+pub struct LoadOptions {
+    /// Targets made of its symbols, beside those that it describes or registers itself.
+    pub targets: Vec<TargetSpec>,
+    /// What comes before the names of the targets that it describes or registers itself: the op `f` is the target
+    /// `NAMESPACE.f`. None for the namespace that its author has chosen, if any.
+    pub namespace: Option<String>,
+    /// Its targets and lowerings take the place of those of the same names and tags. Without it, they are an error.
+    pub replace: bool,
 }
 
 impl Registry {
@@ -243,18 +104,57 @@ impl Registry {
         path: impl AsRef<Path>,
         specs: &[TargetSpec],
     ) -> Result<LoadReport, LoadError> {
-        let given = path.as_ref();
+        let options = LoadOptions { targets: specs.to_vec(), ..LoadOptions::default() };
+        // SAFETY: the caller's promise.
+        unsafe { self.load_with(path, &options) }
+    }
+
+    /// Loads a library in a namespace, or in the place of another one.
+    ///
+    /// Loading runs the library's code: only load what you trust. A file with the same bytes as one that is loaded is the same
+    /// library.
+    ///
+    /// ```no_run
+    /// use farcall::Registry;
+    /// use farcall::registry::LoadOptions;
+    ///
+    /// let registry = Registry::new();
+    /// let options = LoadOptions { namespace: Some("b".into()), ..LoadOptions::default() };
+    /// // SAFETY: both libraries are trusted.
+    /// unsafe {
+    ///     registry.load("vendor_a/libnorm.so")?;
+    ///     registry.load_with("vendor_b/libnorm.so", &options)?; // its op `rms_norm` is the target `b.rms_norm`
+    /// }
+    /// # Ok::<(), farcall::registry::LoadError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Registry::load_symbols`], or if the namespace is none.
+    ///
+    /// # Safety
+    /// As [`Registry::load_symbols`].
+    pub unsafe fn load_with(
+        &self,
+        path: impl AsRef<Path>,
+        options: &LoadOptions,
+    ) -> Result<LoadReport, LoadError> {
+        let (given, specs) = (path.as_ref(), &options.targets);
         let facts = library::inspect(given)?;
         let path = given.canonicalize().unwrap_or_else(|_| given.to_owned());
+        if let Some(namespace) = options.namespace.clone().filter(|namespace| !is_namespace(namespace)) {
+            return Err(LoadError::Namespace { path, namespace });
+        }
         let notes = foreign_host_symbols(&facts);
         let loaded = open::open(&path, &facts).map_err(name_host_symbols)?;
         if !loaded.errors.is_empty() {
             return Err(LoadError::Refused { path, errors: loaded.errors.clone() });
         }
+        let namespace = options.namespace.as_deref().or(loaded.namespace.as_deref());
+        let library = loaded.origin.clone().in_namespace(namespace);
         let named = specs.iter().map(|spec| from_symbols(&loaded, spec, &facts));
         let mut targets = loaded.targets.clone();
         targets.extend(named.collect::<Result<Vec<_>, _>>()?);
-        let named_before = self.named_in_other_versions(&path, loaded.version).into_iter();
+        let named_before = self.named_in_other_versions(&library).into_iter();
         let is_named =
             |old: &TargetSpec| specs.iter().any(|s| s.name == old.name && s.platform == old.platform);
         let mut warnings = Vec::new();
@@ -268,10 +168,21 @@ impl Registry {
         if targets.is_empty() && loaded.lowerings.is_empty() {
             return Err(LoadError::Nothing { path, notes, exports: handlers_first(facts.exports) });
         }
-        let of = Some((&*path, loaded.version));
-        let registered = self.register_all(targets, loaded.lowerings.clone(), Rank::Library, of);
-        let Change { targets, dropped } =
-            registered.map_err(|errors| LoadError::Refused { path: path.clone(), errors })?;
+        let lowerings = loaded.lowerings.iter().cloned();
+        let registered = self.register_all(Addition {
+            targets: targets.iter().map(|target| target.in_namespace(namespace)).collect(),
+            lowerings: lowerings.map(|lowering| lowering.in_namespace(namespace)).collect(),
+            rank: Rank::Library,
+            of: Some(library),
+            replace: options.replace,
+        });
+        let Change { targets, dropped } = registered.map_err(|errors| match Taken::of(&errors) {
+            Some(others) => {
+                let advice = self.front_end.advice_on_conflicts();
+                LoadError::Taken { path: path.clone(), others, advice }
+            }
+            None => LoadError::Refused { path: path.clone(), errors },
+        })?;
         let warning = |what: String| {
             format!("{} has changed and lacks {what} now: it is not registered any more", path.display())
         };
@@ -311,7 +222,7 @@ impl Registry {
         let described = from_ops(&ops, &Origin::program()).into_iter().collect::<Result<Vec<_>, _>>()?;
         let (targets, lowerings): (Vec<Target>, Vec<Option<Listed>>) = described.into_iter().unzip();
         let lowerings = lowerings.into_iter().flatten().collect();
-        let registered = self.register_all(targets, lowerings, rank, None);
+        let registered = self.register_all(Addition { targets, lowerings, rank, of: None, replace: false });
         registered.map(|change| change.targets).map_err(|mut errors| errors.swap_remove(0))
     }
 }
@@ -347,17 +258,17 @@ pub(super) fn listed(origin: Origin, symbol: *mut std::ffi::c_void) -> Result<Ve
 /// An op as its library describes it: its target, and the lowering of the blocks that it is called for.
 pub(super) type Described = Result<(Target, Option<Listed>), RegisterError>;
 
-/// The ops that a farcall library describes.
-pub(super) fn described(origin: Origin, symbol: *mut std::ffi::c_void) -> Vec<Described> {
+/// The namespace and the ops that a farcall library describes.
+pub(super) fn described(origin: Origin, symbol: *mut std::ffi::c_void) -> (Option<String>, Vec<Described>) {
     // SAFETY: the name of the symbol implies its type.
     let describe = unsafe { std::mem::transmute::<*mut std::ffi::c_void, LibraryFn>(symbol) };
     // SAFETY: the function takes nothing, and what it returns is part of the library, which stays.
     match unsafe { descriptor::Library::read(describe()) } {
         Ok(library) => {
             let ops: Vec<Op<'_>> = library.ops().collect();
-            from_ops(&ops, &origin)
+            (library.namespace().map(str::to_owned), from_ops(&ops, &origin))
         }
-        Err(e) => vec![Err(RegisterError::Descriptor(e))],
+        Err(e) => (None, vec![Err(RegisterError::Descriptor(e))]),
     }
 }
 
@@ -462,7 +373,7 @@ fn name_host_symbols(error: LoadError) -> LoadError {
 
 /// Makes a target of a library's symbols.
 fn from_symbols(loaded: &Loaded, spec: &TargetSpec, facts: &Facts) -> Result<Target, LoadError> {
-    let path = &loaded.path;
+    let path = loaded.origin.file.clone().unwrap_or_default();
     let find = |symbol: &str, role: &str| {
         loaded.library.symbol(symbol).ok_or_else(|| {
             let exports = facts.exports.iter().map(String::as_str);
@@ -476,7 +387,7 @@ fn from_symbols(loaded: &Loaded, spec: &TargetSpec, facts: &Facts) -> Result<Tar
             }
         })
     };
-    let origin = Origin::library(path, How::Symbols(spec.symbols.to_string()), loaded.version);
+    let origin = Origin { how: How::Symbols(spec.symbols.to_string()), ..loaded.origin.clone() };
     let refused = |error: RegisterError| LoadError::Refused { path: path.clone(), errors: vec![error] };
     let target = match &spec.symbols {
         Symbols::Untyped(symbol) => {

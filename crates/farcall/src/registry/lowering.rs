@@ -123,6 +123,15 @@ pub(super) enum ListedHow {
 }
 
 impl Listed {
+    /// The same lowering of a library in a namespace.
+    pub(super) fn in_namespace(self, namespace: Option<&str>) -> Listed {
+        let how = match self.how {
+            ListedHow::Signature(target) => ListedHow::Signature(Box::new(target.in_namespace(namespace))),
+            function @ ListedHow::Function(_) => function,
+        };
+        Listed { origin: self.origin.in_namespace(namespace), how, ..self }
+    }
+
     fn registered(self, rank: Rank) -> Registered {
         let Listed { platform, origin, how, .. } = self;
         let (lowering, identity): (Arc<dyn Lowering>, Identity) = match how {
@@ -206,11 +215,12 @@ impl Registry {
 pub(super) type Added = Vec<(Arc<str>, Registered)>;
 
 /// Which of the lowerings of one library are new beside those of the origins that stay; the others are there already. None
-/// is added yet.
+/// is added yet. A lowering that contends with a known one is an error, unless `replace` says that it takes the place of that
+/// one.
 pub(super) fn added(
     known: &BTreeMap<Arc<str>, Vec<Registered>>,
     listed: Vec<Listed>,
-    rank: Rank,
+    (rank, replace): (Rank, bool),
     stays: impl Fn(&Origin) -> bool,
     errors: &mut Vec<RegisterError>,
 ) -> Added {
@@ -223,7 +233,7 @@ pub(super) fn added(
         if known.clone().any(|existing| existing.is_again(&new)) {
             continue;
         }
-        match known.find(|existing| existing.contends(&new)) {
+        match known.find(|existing| !replace && existing.contends(&new)) {
             Some(existing) => errors.push(new.conflict(&tag, existing)),
             None => added.push((tag, new)),
         }
@@ -231,10 +241,11 @@ pub(super) fn added(
     added
 }
 
-/// Adds lowerings, behind those of their ranks.
+/// Adds lowerings, behind those of their ranks, in the place of those of other origins that they contend with.
 pub(super) fn add(known: &mut BTreeMap<Arc<str>, Vec<Registered>>, added: Added) {
     for (tag, new) in added {
         let known = known.entry(tag).or_default();
+        known.retain(|existing| existing.origin == new.origin || !existing.contends(&new));
         known.push(new);
         known.sort_by_key(|lowering| lowering.rank);
     }

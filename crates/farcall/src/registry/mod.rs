@@ -13,7 +13,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::Path;
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 use farcall_ffi::abi::Stage;
@@ -29,6 +28,7 @@ pub(crate) mod exports;
 mod library;
 mod link;
 mod load;
+mod load_error;
 mod lowering;
 mod open;
 mod pages;
@@ -38,7 +38,8 @@ mod target;
 pub use crate::platform::Platform;
 pub use declaration::{Declaration, JvpTargets, VjpTargets};
 pub use link::LinkError;
-pub use load::{LoadError, LoadReport};
+pub use load::{LoadOptions, LoadReport};
+pub use load_error::{LoadError, Taken};
 use lowering::Listed;
 pub(crate) use lowering::Registered;
 pub use lowering::{Lowering, Rank};
@@ -71,6 +72,23 @@ pub enum FrontEnd {
 }
 
 impl FrontEnd {
+    /// How to load a library whose names are taken.
+    fn advice_on_conflicts(self) -> &'static str {
+        match self {
+            FrontEnd::Rust => {
+                "to have both, load it in a namespace (LoadOptions::namespace); to replace what is there, \
+                 LoadOptions::replace"
+            }
+            FrontEnd::CommandLine => {
+                "to have both, --load NAMESPACE=LIB; to replace what is there, --replace"
+            }
+            FrontEnd::Python => {
+                "to have both, farcall.load(LIB, namespace=\"NAME\"); to replace what is there, \
+                 farcall.load(LIB, replace=True)"
+            }
+        }
+    }
+
     /// How to register a target.
     fn advice(self, name: &str) -> String {
         if is_lapack(name) {
@@ -109,6 +127,18 @@ fn is_lapack(name: &str) -> bool {
 }
 
 type Key = (Arc<str>, Platform, ApiKind);
+
+/// What a library, or a list of linked ops, adds to a registry.
+struct Addition {
+    targets: Vec<Target>,
+    lowerings: Vec<Listed>,
+    /// Of the lowerings.
+    rank: Rank,
+    /// The library: all that other versions of it have added goes.
+    of: Option<Origin>,
+    /// What has the names or tags already is replaced, which is an error otherwise.
+    replace: bool,
+}
 
 /// What a library is to a registry.
 struct Change {
@@ -156,23 +186,22 @@ impl Registry {
     pub fn register(&self, target: Target) -> Result<Arc<Target>, RegisterError> {
         let mut targets = self.targets.write().unwrap_or_else(PoisonError::into_inner);
         let key = key(&target);
-        let own = target.origin();
-        let stays =
-            |existing: &&Arc<Target>| !existing.origin().is_replaced_by(own.file.as_deref(), own.version);
-        match targets.get(&key).filter(stays) {
-            Some(existing) => again(existing, &target),
-            None => {
-                let target = Arc::new(target);
-                targets.insert(key, Arc::clone(&target));
-                Ok(target)
+        let target = match targets.get(&key) {
+            Some(existing) if !existing.origin().is_replaced_by(target.origin()) => {
+                return again(existing, &target);
             }
-        }
+            Some(existing) => target.succeeding(existing),
+            None => target,
+        };
+        let target = Arc::new(target);
+        targets.insert(key, Arc::clone(&target));
+        Ok(target)
     }
 
     /// The targets that symbols of other versions of a library's file were registered as, by name.
-    fn named_in_other_versions(&self, file: &Path, version: u32) -> Vec<TargetSpec> {
+    fn named_in_other_versions(&self, library: &Origin) -> Vec<TargetSpec> {
         let spec = |target: Arc<Target>| match &target.origin().how {
-            How::Symbols(symbols) if target.origin().is_replaced_by(Some(file), version) => {
+            How::Symbols(symbols) if target.origin().is_replaced_by(library) => {
                 let spec: TargetSpec = format!("f={symbols}").parse().ok()?;
                 Some(TargetSpec {
                     name: target.name().to_owned(),
@@ -185,33 +214,31 @@ impl Registry {
         self.targets().into_iter().filter_map(spec).collect()
     }
 
-    /// Adds the targets and lowerings of one library, or none of them: in the place of all that other versions `of` the
-    /// library's file have added.
-    fn register_all(
-        &self,
-        targets: Vec<Target>,
-        lowerings: Vec<Listed>,
-        rank: Rank,
-        of: Option<(&Path, u32)>,
-    ) -> Result<Change, Vec<RegisterError>> {
-        let stays = |origin: &Origin| !of.is_some_and(|(file, v)| origin.is_replaced_by(Some(file), v));
+    /// Adds the targets and lowerings of one library, or none of them.
+    fn register_all(&self, addition: Addition) -> Result<Change, Vec<RegisterError>> {
+        let Addition { targets, lowerings, rank, of, replace } = addition;
+        let stays = |origin: &Origin| !of.as_ref().is_some_and(|new| origin.is_replaced_by(new));
         let mut known = self.targets.write().unwrap_or_else(PoisonError::into_inner);
         let mut known_lowerings = self.lowerings.write().unwrap_or_else(PoisonError::into_inner);
         let (mut all, mut new, mut errors) = (Vec::new(), BTreeMap::new(), Vec::new());
         for target in targets {
             let key = key(&target);
-            let existing = known.get(&key).filter(|existing| stays(existing.origin()));
-            match existing.or_else(|| new.get(&key)).map(|existing| again(existing, &target)) {
+            let existing = known.get(&key);
+            let found = existing.filter(|existing| stays(existing.origin())).or_else(|| new.get(&key));
+            match found.map(|existing| again(existing, &target)) {
                 Some(Ok(existing)) => all.push(existing),
-                Some(Err(error)) => errors.push(error),
-                None => {
-                    let target = Arc::new(target);
+                Some(Err(error)) if !replace || new.contains_key(&key) => errors.push(error),
+                Some(Err(_)) | None => {
+                    let target = Arc::new(match existing {
+                        Some(existing) => target.succeeding(existing),
+                        None => target,
+                    });
                     new.insert(key, Arc::clone(&target));
                     all.push(target);
                 }
             }
         }
-        let added = lowering::added(&known_lowerings, lowerings, rank, stays, &mut errors);
+        let added = lowering::added(&known_lowerings, lowerings, (rank, replace), stays, &mut errors);
         if !errors.is_empty() {
             return Err(errors);
         }
@@ -235,7 +262,12 @@ impl Registry {
     /// Adds a target in the place of what had its name, platform and API, and gives that back.
     pub fn replace(&self, target: Target) -> Option<Arc<Target>> {
         let mut targets = self.targets.write().unwrap_or_else(PoisonError::into_inner);
-        targets.insert(key(&target), Arc::new(target))
+        let key = key(&target);
+        let target = match targets.get(&key) {
+            Some(existing) => target.succeeding(existing),
+            None => target,
+        };
+        targets.insert(key, Arc::new(target))
     }
 
     /// The target of this name, platform and API.
@@ -260,7 +292,7 @@ impl Registry {
             Some(kind) => self.get(name, platform, kind),
             None => self.lookup(name, platform),
         };
-        if let Some(target) = found.or_else(|| self.of_version(name, platform)) {
+        if let Some(target) = found.or_else(|| self.of_edition(name, platform)) {
             return Ok(target);
         }
         match (wanted, self.lookup(name, platform)) {
@@ -269,12 +301,12 @@ impl Registry {
         }
     }
 
-    /// The target that JAX programs call by the name `NAME@VERSION`: XLA's names cannot be given to others, so that the
-    /// targets of a library that has been loaded again have new ones there.
-    fn of_version(&self, name: &str, platform: &Platform) -> Option<Arc<Target>> {
-        let (name, version) = name.rsplit_once('@')?;
-        let version = version.parse::<u32>().ok().filter(|version| *version > 1)?;
-        self.lookup(name, platform).filter(|target| target.origin().version == version)
+    /// The target that JAX programs call by the name `NAME@EDITION`: XLA's names cannot be given to others, so that targets
+    /// that have replaced others have new ones there ([`Target::edition`]).
+    fn of_edition(&self, name: &str, platform: &Platform) -> Option<Arc<Target>> {
+        let (name, edition) = name.rsplit_once('@')?;
+        let edition = edition.parse::<u32>().ok().filter(|edition| *edition > 1)?;
+        self.lookup(name, platform).filter(|target| target.edition() == edition)
     }
 
     /// All targets, by name.
@@ -309,7 +341,7 @@ impl Registry {
         if let Some((base, version)) = name.rsplit_once('@')
             && let Some(other) = self.lookup(base, platform)
         {
-            let now = other.origin().version;
+            let now = other.edition();
             notes.push(format!("`{name}` is version {version} of `{base}`, which has version {now} here"));
         }
         notes.push(self.front_end.advice(name));

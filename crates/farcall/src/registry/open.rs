@@ -10,6 +10,8 @@
 //! the same file, written over     /proc/self/fd/7        a copy in memory (where `$ORIGIN` means nothing)
 //! ```
 //!
+//! Another file with the same bytes (a wheel's and a checkout's, say) is not opened: it is the library that is open.
+//!
 //! Writing over a file changes the code of those that have mapped it, in the middle of a call perhaps. So a library's pages
 //! are made the process's own as soon as it is open ([`pages`]). That takes as much memory as the library is large.
 
@@ -18,7 +20,7 @@ use std::fs::{File, Metadata};
 use std::hash::Hasher;
 use std::io::{self, Read, Seek};
 use std::os::fd::{AsRawFd, FromRawFd};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
@@ -30,7 +32,8 @@ use rustc_hash::FxHasher;
 
 use super::elf::Facts;
 use super::library::{self, Library};
-use super::load::{LoadError, described, listed};
+use super::load::{described, listed};
+use super::load_error::LoadError;
 use super::lowering::Listed;
 use super::pages;
 use super::{How, Origin, Platform, RegisterError, Registry, Target};
@@ -38,10 +41,11 @@ use super::{How, Origin, Platform, RegisterError, Registry, Target};
 /// What is known of a library that is open.
 #[derive(Debug)]
 pub(super) struct Loaded {
-    pub(super) path: PathBuf,
-    /// Which of the files that have been at this path it is, from 1 on.
-    pub(super) version: u32,
+    /// Its file and its version: which of the files that have been at its path it is, from 1 on.
+    pub(super) origin: Origin,
     pub(super) library: Library,
+    /// The one that its author has chosen for its targets.
+    pub(super) namespace: Option<String>,
     /// Targets that it registered or describes.
     pub(super) targets: Vec<Target>,
     /// Lowerings that it lists.
@@ -53,6 +57,10 @@ pub(super) struct Loaded {
 /// A library that is open, and what is known of its file.
 struct Entry {
     loaded: Arc<Loaded>,
+    /// The first file of the library.
+    library: PathBuf,
+    /// Other files that have had the same bytes.
+    copies: Vec<PathBuf>,
     /// Of the file that it was opened from.
     inode: Inode,
     /// Nothing if that is not known.
@@ -60,7 +68,7 @@ struct Entry {
     /// Of a file that surely holds the same as long as this is the same.
     stamp: Option<Stamp>,
     /// Kept open: the linker knows the library by its inode, which no other file is to get.
-    _file: File,
+    file: File,
 }
 
 static OPEN: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
@@ -112,10 +120,19 @@ impl Content {
     }
 }
 
+impl Entry {
+    fn path(&self) -> Option<&Path> {
+        self.loaded.origin.file.as_deref()
+    }
+
+    fn version(&self) -> u32 {
+        self.loaded.origin.version
+    }
+}
+
 /// Registrations of the library that this thread is opening.
 struct Recording {
-    path: PathBuf,
-    version: u32,
+    origin: Origin,
     targets: Vec<Target>,
     errors: Vec<RegisterError>,
 }
@@ -134,13 +151,11 @@ pub(super) fn register_from_library(
     bundle: HandlerBundle,
     traits: HandlerTraits,
 ) -> Result<(), RegisterError> {
-    let recorded = RECORDING.with_borrow(|r| r.as_ref().map(|r| (r.path.clone(), r.version)));
+    let recorded = RECORDING.with_borrow(|r| r.as_ref().map(|r| r.origin.clone()));
     let is_loading = recorded.is_some();
-    let file_of = || Some((bundle.execute.and_then(|f| library::file_of(f as usize))?, 1));
-    let origin = match recorded.or_else(file_of) {
-        Some((file, version)) => Origin::library(&file, How::SelfRegistered, version),
-        None => Origin::program(),
-    };
+    let file_of = || bundle.execute.and_then(|f| library::file_of(f as usize));
+    let of_file = || Some(Origin::library(&file_of()?, How::SelfRegistered, 1));
+    let origin = recorded.or_else(of_file).unwrap_or_else(Origin::program);
     // SAFETY: it is part of the interface that these are handlers, and libraries with handlers stay.
     let target = unsafe { Target::typed(name, platform, bundle, traits, origin) };
     if !is_loading {
@@ -170,19 +185,29 @@ pub(super) fn open(path: &Path, facts: &Facts) -> Result<Arc<Loaded>, LoadError>
         return Ok(Arc::clone(&entry.loaded));
     }
     let content = Content::of(&mut file).map_err(io)?;
-    let is_it = |e: &&mut Entry| e.content == Some(content) && (e.loaded.path == path || e.inode == inode);
+    let has_path = |e: &&Entry| e.path() == Some(path) || e.copies.iter().any(|copy| copy == path);
+    let library = open.iter().find(has_path).map(|e| e.library.clone());
+    let is_it = |e: &&mut Entry| {
+        e.content == Some(content) && (library.as_ref() == Some(&e.library) || e.inode == inode)
+    };
     if let Some(entry) = open.iter_mut().find(is_it) {
         entry.stamp = stamp;
         return Ok(Arc::clone(&entry.loaded));
     }
-    let earlier = open.iter().filter(|e| e.loaded.path == path).count();
+    if let Some(i) = library.is_none().then(|| copied_from(&open, content, &file)).flatten() {
+        open[i].copies.push(path.to_owned());
+        return Ok(Arc::clone(&open[i].loaded));
+    }
+    let first_file = library.unwrap_or_else(|| path.to_owned());
+    let earlier = open.iter().filter(|e| e.library == first_file).count();
     let version = u32::try_from(earlier + 1).unwrap_or(u32::MAX);
+    let origin = Origin::version_of(&first_file, path, How::SelfRegistered, version);
     let copy =
         if open.iter().any(|e| e.inode == inode) { Some(copied(&mut file, path).map_err(io)?) } else { None };
     let name = copy.as_ref().map_or_else(|| free_name(path, inode, &open), in_memory);
     // Somebody else may have opened it before, and uses it.
     let (is_in_use, threads) = (Library::opened(&name).is_some(), pages::threads());
-    let (library, mut targets, errors) = opened(&name, path, version)?;
+    let (library, mut targets, errors) = opened(&name, path, &origin)?;
     if open.iter().any(|e| e.loaded.library == library) {
         return Err(LoadError::NotReplaced { path: path.to_owned() });
     }
@@ -196,11 +221,37 @@ pub(super) fn open(path: &Path, facts: &Facts) -> Result<Arc<Loaded>, LoadError>
     let is_other = copy.is_none() && pages::is_of_another_file(&library, inode);
     let (content, stamp) = if is_other { (None, None) } else { (Some(content), stamp) };
     pages::own(&library, is_in_use || !pages::threads().is_subset(&threads));
-    let loaded = Arc::new(read(path, version, library, facts, targets, errors));
+    let loaded = Arc::new(read(origin, library, facts, targets, errors));
     // The copy stays open, so that no other one gets its name.
-    let _file = copy.unwrap_or(file);
-    open.push(Entry { loaded: Arc::clone(&loaded), inode, content, stamp, _file });
+    let file = copy.unwrap_or(file);
+    let (library, copies) = (first_file, Vec::new());
+    open.push(Entry { loaded: Arc::clone(&loaded), library, copies, inode, content, stamp, file });
     Ok(loaded)
+}
+
+/// The open library, in its newest version, whose file has the same bytes as another file.
+fn copied_from(open: &[Entry], content: Content, file: &File) -> Option<usize> {
+    let is_newest = |e: &Entry| open.iter().all(|o| o.library != e.library || o.version() <= e.version());
+    let is_copied =
+        |e: &Entry| e.content == Some(content) && is_newest(e) && same_bytes(&e.file, file).unwrap_or(false);
+    open.iter().position(is_copied)
+}
+
+/// True if two files hold the same.
+fn same_bytes(a: &File, b: &File) -> io::Result<bool> {
+    const CHUNK: usize = 1 << 16;
+    let (mut ours, mut theirs) = (vec![0; CHUNK], vec![0; CHUNK]);
+    let mut at = 0;
+    loop {
+        let count = a.read_at(&mut ours, at)?;
+        if count == 0 {
+            return Ok(b.read_at(&mut theirs, at)? == 0);
+        }
+        if b.read_exact_at(&mut theirs[..count], at).is_err() || ours[..count] != theirs[..count] {
+            return Ok(false);
+        }
+        at += count as u64;
+    }
 }
 
 /// A name of a path by which the linker knows nothing but the file with this inode.
@@ -250,10 +301,10 @@ fn in_memory(copy: &File) -> PathBuf {
 fn opened(
     name: &Path,
     path: &Path,
-    version: u32,
+    origin: &Origin,
 ) -> Result<(Library, Vec<Target>, Vec<RegisterError>), LoadError> {
     let (targets, errors) = (Vec::new(), Vec::new());
-    let outer = RECORDING.replace(Some(Recording { path: path.to_owned(), version, targets, errors }));
+    let outer = RECORDING.replace(Some(Recording { origin: origin.clone(), targets, errors }));
     // SAFETY: whoever loads a library trusts it; `Registry::load` says so.
     let library = unsafe { Library::open(name) };
     let (targets, errors) = RECORDING.replace(outer).map(|r| (r.targets, r.errors)).unwrap_or_default();
@@ -266,8 +317,7 @@ fn opened(
 
 /// Reads what an open library describes and lists, beside what it registered.
 fn read(
-    path: &Path,
-    version: u32,
+    own: Origin,
     library: Library,
     facts: &Facts,
     mut targets: Vec<Target>,
@@ -275,12 +325,14 @@ fn read(
 ) -> Loaded {
     let mut lowerings = Vec::new();
     // Only its own symbols: a look-up would also find those of a library that it depends on.
-    let own = |name: &str| {
+    let symbol = |name: &str| {
         let exports = facts.exports.iter().any(|symbol| symbol == name);
         exports.then(|| library.symbol(name)).flatten()
     };
-    let origin = |how| Origin::library(path, how, version);
-    for op in own(descriptor::SYMBOL).map(|at| described(origin(How::Descriptor), at)).unwrap_or_default() {
+    let origin = |how| Origin { how, ..own.clone() };
+    let described = symbol(descriptor::SYMBOL).map(|at| described(origin(How::Descriptor), at));
+    let (namespace, ops) = described.unwrap_or_default();
+    for op in ops {
         match op {
             Ok((target, lowering)) => {
                 targets.push(target);
@@ -289,11 +341,11 @@ fn read(
             Err(e) => errors.push(e),
         }
     }
-    if let Some(symbol) = own(lowering::SYMBOL) {
+    if let Some(symbol) = symbol(lowering::SYMBOL) {
         match listed(origin(How::LoweringTable), symbol) {
             Ok(listed) => lowerings.extend(listed),
             Err(e) => errors.push(e),
         }
     }
-    Loaded { path: path.to_owned(), version, library, targets, lowerings, errors }
+    Loaded { origin: own, library, namespace, targets, lowerings, errors }
 }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use farcall_ffi::abi::{self, HandlerBundle, HandlerTraits, Stage, TypeId};
 
 use farcall_sig::Signature;
+use farcall_sig::namespace::qualified;
 
 use super::exports::host_api;
 use super::load::described_at;
@@ -86,6 +87,10 @@ pub struct Origin {
     pub how: How,
     /// Which of the versions of the file it is that the process has loaded, from 1 on.
     pub version: u32,
+    /// The namespace that the library was loaded in.
+    pub namespace: Option<Arc<str>>,
+    /// The library, by the first of its files that was loaded: files with the same bytes are one library.
+    pub(super) library: Option<PathBuf>,
 }
 
 /// How a target was found in its library.
@@ -107,32 +112,51 @@ pub enum How {
 impl Origin {
     /// Code of the program itself.
     pub fn program() -> Origin {
-        Origin { file: None, how: How::Program, version: 1 }
+        Origin { file: None, how: How::Program, version: 1, namespace: None, library: None }
     }
 
     /// Code of a library, of this version of its file.
     pub fn library(file: &Path, how: How, version: u32) -> Origin {
-        Origin { file: Some(file.to_owned()), how, version }
+        Origin::version_of(file, file, how, version)
     }
 
-    /// True for another version of the same file.
-    pub(super) fn is_replaced_by(&self, file: Option<&Path>, version: u32) -> bool {
-        self.file.is_some() && self.file.as_deref() == file && self.version != version
+    /// Code of `file`, this version of a library whose first file was `library`.
+    pub(super) fn version_of(library: &Path, file: &Path, how: How, version: u32) -> Origin {
+        let (file, library) = (Some(file.to_owned()), Some(library.to_owned()));
+        Origin { file, how, version, namespace: None, library }
+    }
+
+    /// The same code, of the library in this namespace.
+    #[must_use]
+    pub fn in_namespace(self, namespace: Option<&str>) -> Origin {
+        Origin { namespace: namespace.map(Into::into), ..self }
+    }
+
+    /// True if `new` is another version of the same library, in the same namespace.
+    pub(super) fn is_replaced_by(&self, new: &Origin) -> bool {
+        self.library.is_some()
+            && (&self.library, &self.namespace) == (&new.library, &new.namespace)
+            && self.version != new.version
+    }
+
+    /// The library's file, or `this program`.
+    pub(super) fn place(&self) -> String {
+        self.file.as_deref().map_or_else(|| "this program".to_owned(), |file| file.display().to_string())
     }
 }
 
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.file {
-            Some(file) => write!(f, "{}", file.display())?,
-            None => f.write_str("this program")?,
-        }
+        f.write_str(&self.place())?;
         match &self.how {
             How::Descriptor => f.write_str(" (farcall library")?,
             How::LoweringTable => f.write_str(" (table of lowerings")?,
             How::SelfRegistered => f.write_str(" (registered itself")?,
             How::Symbols(symbols) => write!(f, " ({symbols}")?,
             How::Program => return Ok(()),
+        }
+        if let Some(namespace) = &self.namespace {
+            write!(f, ", namespace {namespace}")?;
         }
         match self.version {
             1 => f.write_str(")"),
@@ -162,6 +186,7 @@ pub struct Target {
     origin: Origin,
     docs: String,
     declaration: Option<Declaration>,
+    edition: u32,
 }
 
 impl Target {
@@ -286,10 +311,35 @@ impl Target {
             api_version: None,
             traits: 0,
             state_type: None,
+            edition: origin.version,
             origin,
             docs: String::new(),
             declaration: None,
         })
+    }
+
+    /// The same target, and its derivatives, with their names in a namespace. Targets whose symbols a user has named keep
+    /// these names.
+    pub(super) fn in_namespace(&self, namespace: Option<&str>) -> Target {
+        let mut target = self.clone();
+        target.origin = target.origin.in_namespace(namespace);
+        if let (Some(namespace), false) = (namespace, matches!(self.origin.how, How::Symbols(_))) {
+            target.name = qualified(namespace, &self.name).into();
+            target.declaration = target.declaration.map(|declaration| declaration.in_namespace(namespace));
+        }
+        target
+    }
+
+    /// The same target in the place of another one of its name.
+    pub(super) fn succeeding(mut self, other: &Target) -> Target {
+        let versions_of_one_file =
+            self.origin.is_replaced_by(&other.origin) && other.edition == other.origin.version;
+        if other.handler.same_as(&self.handler) {
+            self.edition = other.edition;
+        } else if !versions_of_one_file {
+            self.edition = self.origin.version.max(other.edition + 1);
+        }
+        self
     }
 
     /// The same with a description for people.
@@ -305,6 +355,18 @@ impl Target {
     /// The name that programs call.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The name without the library's namespace.
+    pub fn local_name(&self) -> &str {
+        let prefix = self.origin.namespace.as_deref().and_then(|namespace| self.name.strip_prefix(namespace));
+        prefix.and_then(|rest| rest.strip_prefix('.')).unwrap_or(&self.name)
+    }
+
+    /// Which of the targets that have had this name in the registry it is, from 1 on: the version of the library's file,
+    /// unless another library had the name before. Each has a name of its own in XLA, `NAME@EDITION` from 2 on.
+    pub fn edition(&self) -> u32 {
+        self.edition
     }
 
     pub(crate) fn shared_name(&self) -> Arc<str> {

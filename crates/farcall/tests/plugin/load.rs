@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use farcall::Registry;
-use farcall::registry::{LoadError, LoadReport, TargetSpec};
+use farcall::registry::{LoadError, LoadOptions, LoadReport, TargetSpec};
 
 /// Loads a library, with targets made of its symbols.
 pub(crate) fn load(
@@ -11,6 +11,15 @@ pub(crate) fn load(
     path: impl AsRef<Path>,
     symbols: &[TargetSpec],
 ) -> Result<LoadReport, LoadError> {
+    load_with(registry, path, &LoadOptions { targets: symbols.to_vec(), ..LoadOptions::default() })
+}
+
+/// Loads a library with these options.
+pub(crate) fn load_with(
+    registry: &Registry,
+    path: impl AsRef<Path>,
+    options: &LoadOptions,
+) -> Result<LoadReport, LoadError> {
     // SAFETY: the tests load libraries that they have built, files that are no libraries, and the system's libm.
-    unsafe { registry.load_symbols(path, symbols) }
+    unsafe { registry.load_with(path, options) }
 }

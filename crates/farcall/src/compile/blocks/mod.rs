@@ -6,11 +6,12 @@
 
 use std::collections::HashMap;
 
-use farcall_ffi::lowering::Lowered;
+use farcall_ffi::lowering::{Lowered, TargetCall};
 use farcall_ir::middle::{CompositeCall, Lower};
 use farcall_ir::module::InstId;
 use farcall_ir::op::Composite;
 use farcall_ir::{Diagnostic, Inst, Source, Type};
+use farcall_sig::namespace::qualified;
 use farcall_sig::nearest::nearest;
 
 use super::Options;
@@ -131,6 +132,18 @@ impl Blocks<'_> {
         Ok(Decided::default_body(skipped, "every lowering for the tag skips it"))
     }
 
+    /// The call, by its target's name in the namespace of the lowering's library: the library's author does not know the
+    /// namespace.
+    fn in_namespace(&self, mut made: TargetCall, lowering: &Registered) -> TargetCall {
+        if let Some(namespace) = lowering.origin.namespace.as_deref() {
+            let name = qualified(namespace, &made.target);
+            if self.registry.lookup(&name, self.options.platform).is_some() {
+                made.target = name;
+            }
+        }
+        made
+    }
+
     /// What one lowering makes of a block.
     fn answer(
         &self,
@@ -144,7 +157,7 @@ impl Blocks<'_> {
         let lowered = lowering.lowering.lower(&question.block());
         let made = match lowered.map_err(|e| Refused::Wrong(e.message().to_owned()))? {
             Lowered::Skip(reason) => return Err(Refused::Skip(reason)),
-            Lowered::Call(made) => made,
+            Lowered::Call(made) => self.in_namespace(made, lowering),
         };
         let (call, target) = call::checked(made, question, self.registry, platform)?;
         let choice = BlockChoice::Call {

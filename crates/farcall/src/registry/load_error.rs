@@ -1,0 +1,226 @@
+//! Why a library is not loaded.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use farcall_sig::namespace;
+
+use super::link::LinkError;
+use super::{Origin, RegisterError};
+use crate::ErrorCode;
+
+/// Why a library was not loaded.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// No such file.
+    #[error("library {} does not exist", path.display())]
+    NotFound {
+        /// The path as given.
+        path: PathBuf,
+    },
+    /// The file cannot be read.
+    #[error("library {}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: Arc<std::io::Error>,
+    },
+    /// The file is something else.
+    #[error("{} is not a shared library: it is {what}", path.display())]
+    NotALibrary {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        what: String,
+    },
+    /// The library is for another processor.
+    #[error("library {} was built for {found}, this program runs on {here}", path.display())]
+    WrongMachine {
+        /// The file.
+        path: PathBuf,
+        /// Its processor.
+        found: String,
+        /// Our processor.
+        here: String,
+    },
+    /// The library registers itself through symbols that this program has but does not export.
+    #[error("library {} needs {} of the program that loads it, which does not export it{}",
+        path.display(), symbols.join(" and "), export_hint(symbols))]
+    HostSymbols {
+        /// The file.
+        path: PathBuf,
+        /// The symbols.
+        symbols: Vec<&'static str>,
+    },
+    /// The dynamic linker refused it.
+    #[error("library {} cannot be opened: {}{words}", path.display(), lacks(why.as_deref()))]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// What it lacks, if that could be found out.
+        why: Option<Box<LinkError>>,
+        /// The linker's own words.
+        words: String,
+    },
+    /// It has no such symbol.
+    #[error("library {} has no symbol `{symbol}` (for {role} of target `{target}`){}",
+        path.display(), nearest_hint(nearest))]
+    MissingSymbol {
+        /// The file.
+        path: PathBuf,
+        /// The symbol.
+        symbol: String,
+        /// What it was to be.
+        role: String,
+        /// The target.
+        target: String,
+        /// Symbols of a similar name.
+        nearest: Vec<String>,
+    },
+    /// It has no descriptor, and registered nothing.
+    #[error("library {} neither describes nor registers any targets{}; name its handlers: \
+             --target NAME=SYMBOL{}", path.display(), reason(notes), exports_hint(exports))]
+    Nothing {
+        /// The file.
+        path: PathBuf,
+        /// What was seen while it was loaded.
+        notes: Vec<String>,
+        /// Some of the symbols that it exports.
+        exports: Vec<String>,
+    },
+    /// The file has changed, and the dynamic linker still has what was there.
+    #[error("library {} has changed since this process loaded it, and the dynamic linker returns what was loaded then: \
+             start the process again to have the new one", path.display())]
+    NotReplaced {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A namespace that no library can be loaded in.
+    #[error("library {}: `{namespace}` is no namespace: write {}", path.display(), namespace::FORM)]
+    Namespace {
+        /// The file.
+        path: PathBuf,
+        /// The namespace as given.
+        namespace: String,
+    },
+    /// Other libraries have targets of the same names, or lowerings for the same blocks.
+    #[error("{}; {advice}", taken(path, others))]
+    Taken {
+        /// The file.
+        path: PathBuf,
+        /// The other libraries, and what they have.
+        others: Vec<Taken>,
+        /// How to load it nevertheless.
+        advice: &'static str,
+    },
+    /// Targets or types of it were refused.
+    #[error("library {}: {}", path.display(), all(errors))]
+    Refused {
+        /// The file.
+        path: PathBuf,
+        /// Why, one each.
+        errors: Vec<RegisterError>,
+    },
+}
+
+/// What another library has that the new one would bring, too.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Taken {
+    /// The other library.
+    pub by: Origin,
+    /// Names of targets, and blocks as `the blocks TAG`, in order.
+    pub names: Vec<String>,
+}
+
+impl Taken {
+    /// By library; none if no target is taken, or any of the errors is of another kind.
+    pub(super) fn of(errors: &[RegisterError]) -> Option<Vec<Taken>> {
+        let mut all: Vec<Taken> = Vec::new();
+        for error in errors {
+            let (by, name) = match error {
+                RegisterError::Conflict { name, existing, .. } => (existing, name.clone()),
+                RegisterError::Lowering { tag, existing, .. } => (existing, format!("the blocks {tag}")),
+                _ => return None,
+            };
+            match all.iter_mut().find(|taken| taken.by.place() == by.place()) {
+                Some(taken) if taken.names.contains(&name) => {}
+                Some(taken) => taken.names.push(name),
+                None => all.push(Taken { by: Origin::clone(by), names: vec![name] }),
+            }
+        }
+        errors.iter().any(|e| matches!(e, RegisterError::Conflict { .. })).then_some(all)
+    }
+}
+
+/// A line for each library.
+fn taken(path: &Path, others: &[Taken]) -> String {
+    const MAX_NAMES: usize = 3;
+    let line = |taken: &Taken| {
+        let count = taken.names.len();
+        let mut names = taken.names.iter().take(MAX_NAMES).map(String::as_str).collect::<Vec<_>>().join(", ");
+        if count > MAX_NAMES {
+            let _infallible = write!(names, " and {} more", count - MAX_NAMES);
+        }
+        let verb = if count == 1 { "is" } else { "are" };
+        format!("library {}: {names} {verb} registered already, by {}", path.display(), taken.by)
+    };
+    others.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn export_hint(symbols: &[&str]) -> String {
+    let mut out = String::from("; add to the build.rs of the program's crate:");
+    for symbol in symbols {
+        let _infallible = write!(
+            out,
+            "\n    println!(\"cargo:rustc-link-arg-bins=-Wl,--export-dynamic-symbol={symbol}\");"
+        );
+    }
+    out
+}
+
+impl LoadError {
+    /// What kind of error it is.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            LoadError::NotFound { .. } => ErrorCode::FileNotFound,
+            LoadError::Io { .. } => ErrorCode::UnreadableFile,
+            LoadError::NotALibrary { .. } | LoadError::WrongMachine { .. } => ErrorCode::NotALibrary,
+            LoadError::HostSymbols { .. } | LoadError::Open { .. } | LoadError::NotReplaced { .. } => {
+                ErrorCode::Link
+            }
+            LoadError::MissingSymbol { .. } => ErrorCode::MissingSymbol,
+            LoadError::Nothing { .. } => ErrorCode::NoTargets,
+            LoadError::Refused { .. } => ErrorCode::RefusedTargets,
+            LoadError::Taken { .. } => ErrorCode::AlreadyRegistered,
+            LoadError::Namespace { .. } => ErrorCode::InvalidText,
+        }
+    }
+}
+
+fn all(errors: &[RegisterError]) -> String {
+    errors.iter().map(RegisterError::to_string).collect::<Vec<_>>().join("; ")
+}
+
+fn lacks(why: Option<&LinkError>) -> String {
+    why.map_or_else(String::new, |why| format!("{why}: "))
+}
+
+fn nearest_hint(nearest: &[String]) -> String {
+    if nearest.is_empty() { String::new() } else { format!("; it has {}", nearest.join(", ")) }
+}
+
+fn reason(notes: &[String]) -> String {
+    notes.iter().map(|note| format!(" ({note})")).collect()
+}
+
+fn exports_hint(exports: &[String]) -> String {
+    if exports.is_empty() {
+        return "; it exports no functions".into();
+    }
+    let shown: Vec<&str> = exports.iter().take(8).map(String::as_str).collect();
+    let more = if exports.len() > shown.len() { ", …" } else { "" };
+    format!("; it exports {}{more}", shown.join(", "))
+}
