@@ -83,9 +83,19 @@ fn elements_are_chosen_if_asked_for() {
     assert_eq!(folder.farcall(["compile", "e.hlo", "-o", "e.plan"]).code, 0);
     for program in ["e.hlo", "e.plan"] {
         let ended = folder.farcall(["run", program, "-i", "ones", "--elided", "zeros"]);
-        assert!(ended.code == 0 && ended.stdout.contains("[[1, 1, 1],"), "{}{}", ended.stdout, ended.stderr);
+        assert!(
+            ended.code == 0 && ended.stdout.contains("[[1.0, 1.0, 1.0]"),
+            "{}{}",
+            ended.stdout,
+            ended.stderr
+        );
         let ended = folder.farcall(["run", program, "-i", "ones", "--elided", "rand"]);
-        assert!(ended.code == 0 && !ended.stdout.contains("[[1, 1, 1],"), "{}{}", ended.stdout, ended.stderr);
+        assert!(
+            ended.code == 0 && !ended.stdout.contains("[[1.0, 1.0, 1.0]"),
+            "{}{}",
+            ended.stdout,
+            ended.stderr
+        );
     }
     let ended =
         folder.farcall(["convert", "e.hlo", "--to", "artifact", "--elided", "zeros", "-o", "e.mlirbc"]);

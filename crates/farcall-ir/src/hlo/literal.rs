@@ -365,7 +365,6 @@ mod tests {
     #[test]
     fn what_is_no_constant() {
         let message = |text, dtype, dims: &[usize]| parsed(text, dtype, dims).unwrap_err();
-        assert!(message("{...}", DType::F32, &[9]).contains("print_large_constants"));
         assert!(message("{1, 2}", DType::F32, &[3]).contains("has size 3, but this list has 2 items"));
         assert!(message("{{1}}", DType::F32, &[1]).contains("nest deeper"));
         assert!(message("300", DType::S8, &[]).contains("an integer that s8 holds, found `300`"));
