@@ -171,7 +171,7 @@ fn deep_nesting_is_an_error() {
     for case in &cases[..7] {
         assert!(error(&body(case)).contains("nest"), "{}", &case[..40]);
     }
-    assert!(error(&nested("module {", "", "}", 20_000)).contains("inside of modules"));
+    assert!(error(&nested("module {", "", "}", 20_000)).contains("nest"));
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! Attributes of products and convolutions.
 
+use super::fields::to_usizes;
 use super::indexing::{list, no_more, params};
 use super::reduction::{put_padding, put_sizes};
 use super::{Bad, Fields, Put};
-use crate::attr::Attr;
+use crate::attr::{Attr, AttrDict};
 use crate::literal::Literal;
 use crate::op::{Convolution, ConvolutionDims, DotGeneral, Op, Precision};
 use farcall_sig::DType;
@@ -120,6 +121,8 @@ fn read_dims(f: &mut Fields<'_>) -> Result<ConvolutionDims, Bad> {
     let attr = f.required("dimension_numbers")?;
     let parsed = match &attr {
         Attr::Dialect(d) if d.name == "stablehlo.conv" => parse_dims(&d.text),
+        // The oldest programs write a dictionary.
+        Attr::Dict(dict) => dims_of_dict(dict),
         _ => None,
     };
     parsed.ok_or_else(|| {
@@ -173,6 +176,23 @@ fn parse_raw_dims(text: &str) -> Option<ConvolutionDims> {
         let items = value(key)?.split(',').map(str::trim).filter(|i| !i.is_empty());
         items.map(|i| i.parse().ok()).collect::<Option<Vec<usize>>>()
     };
+    Some(ConvolutionDims {
+        input_batch: one("input_batch_dimension")?,
+        input_feature: one("input_feature_dimension")?,
+        input_spatial: many("input_spatial_dimensions")?,
+        kernel_input_feature: one("kernel_input_feature_dimension")?,
+        kernel_output_feature: one("kernel_output_feature_dimension")?,
+        kernel_spatial: many("kernel_spatial_dimensions")?,
+        output_batch: one("output_batch_dimension")?,
+        output_feature: one("output_feature_dimension")?,
+        output_spatial: many("output_spatial_dimensions")?,
+    })
+}
+
+/// The same as a dictionary of numbers and lists.
+fn dims_of_dict(dict: &AttrDict) -> Option<ConvolutionDims> {
+    let one = |key: &str| dict.get(key)?.as_i64().and_then(|n| usize::try_from(n).ok());
+    let many = |key: &str| to_usizes(key, dict.get(key)?).ok();
     Some(ConvolutionDims {
         input_batch: one("input_batch_dimension")?,
         input_feature: one("input_feature_dimension")?,

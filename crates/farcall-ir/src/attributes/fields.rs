@@ -139,6 +139,8 @@ impl Fields<'_> {
     pub(crate) fn params(&mut self, key: &str) -> Result<AttrDict, Bad> {
         match self.required(key)? {
             Attr::Dialect(d) if d.text.is_empty() || !d.params.is_empty() => Ok(d.params.clone()),
+            // The oldest programs write a dictionary.
+            Attr::Dict(dict) => Ok(dict),
             other => Err(format!("attribute `{key}` has no parameters: {other}")),
         }
     }

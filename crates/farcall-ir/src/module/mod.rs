@@ -117,6 +117,11 @@ impl Module {
             .or_else(|| only(self.funcs.iter()))
     }
 
+    /// Takes the functions out.
+    pub(crate) fn take_funcs(&mut self) -> Vec<Func> {
+        std::mem::take(&mut self.funcs)
+    }
+
     /// Gives every mention of a function in an operation another number.
     pub(crate) fn renumber_callees(&mut self, number: &dyn Fn(FuncId) -> FuncId) {
         for func in &mut self.funcs {
@@ -124,10 +129,32 @@ impl Module {
         }
     }
 
+    /// Makes a function the entry: the only public one. Functions that it does not lead to are dropped, and another one
+    /// called `main` gets another name.
+    ///
+    /// # Panics
+    /// If the function is not in this module.
+    pub fn set_entry(&mut self, entry: FuncId) {
+        for (i, func) in self.funcs.iter_mut().enumerate() {
+            func.public = i == entry.index();
+            if !func.public && func.name == "main" {
+                func.name = "main.1".to_owned();
+            }
+        }
+        self.keep_reachable(entry);
+    }
+
     /// Keeps the functions that the first one leads to, and what they are called by.
     pub(crate) fn drop_unreachable(&mut self) {
+        if !self.funcs.is_empty() {
+            self.keep_reachable(FuncId::new(0));
+        }
+    }
+
+    /// Keeps a function and those that it leads to.
+    fn keep_reachable(&mut self, root: FuncId) {
         let mut reached = vec![false; self.funcs.len()];
-        let mut open: Vec<usize> = if self.funcs.is_empty() { Vec::new() } else { vec![0] };
+        let mut open: Vec<usize> = vec![root.index()];
         while let Some(i) = open.pop() {
             if !std::mem::replace(&mut reached[i], true) {
                 self.funcs[i].walk(&mut |inst| open.extend(inst.op().callees().iter().map(|id| id.index())));

@@ -14,6 +14,26 @@ use crate::scalar::Scalar;
 use crate::sharding::Sharding;
 use crate::types::Type;
 
+/// Attributes of MHLO that StableHLO has, too.
+const IN_STABLEHLO: [&str; 16] = [
+    "channel_handle",
+    "comparison_direction",
+    "comparison_type",
+    "conv",
+    "dot",
+    "dot_algorithm",
+    "fft_type",
+    "gather",
+    "output_operand_alias",
+    "precision",
+    "result_accuracy",
+    "result_accuracy_mode",
+    "rng_algorithm",
+    "rng_distribution",
+    "scatter",
+    "transpose",
+];
+
 /// The attribute `#name<body>`, if it is a sharding.
 pub(super) fn sharding_attr(name: &str, body: &str) -> Option<Attr> {
     match name {
@@ -226,6 +246,13 @@ impl<'s> Parser<'s> {
         }
         let mut body = self.balanced()?;
         let mut name = name.to_owned();
+        // MHLO was printed with the short form in quotes for a time: `#mhlo<"precision DEFAULT">`.
+        if let Some(unquoted) =
+            body.strip_prefix('"').and_then(|b| b.strip_suffix('"')).filter(|b| !b.contains('"'))
+            && name == "mhlo"
+        {
+            body = unquoted;
+        }
         if !name.contains('.') {
             // The short form says the name inside.
             let end = body.find(|c: char| !(c.is_ascii_alphanumeric() || "_$.".contains(c)));
@@ -241,6 +268,9 @@ impl<'s> Parser<'s> {
         }
         if let Some(attr) = sharding_attr(&name, body) {
             return Ok(attr);
+        }
+        if let Some(base) = name.strip_prefix("mhlo.").filter(|base| IN_STABLEHLO.contains(base)) {
+            name = format!("stablehlo.{base}");
         }
         let params = self.params(body);
         Ok(Attr::Dialect(Arc::new(DialectAttr { name, text: body.to_owned(), params })))

@@ -3,6 +3,7 @@
 
 use super::attr::sharding_attr;
 use super::inst::Draft;
+use super::lexer::Tok;
 use super::parser::{Parsed, Parser, hinted, span};
 use super::print::{NotPretty, Printer, View};
 use super::region::Arg;
@@ -33,9 +34,14 @@ pub(super) static SHARDING: Hook = Hook { parse: parse_sharding, print: print_sh
 
 fn parse_sharding(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
     let at = p.peek();
-    let body = p.balanced()?;
     let name = "sdy.sharding";
-    let attr = sharding_attr(name, body).unwrap_or_else(|| Attr::dialect(name, body));
+    let attr = match at.tok {
+        Tok::Hash => p.attr()?,
+        _ => {
+            let body = p.balanced()?;
+            sharding_attr(name, body).unwrap_or_else(|| Attr::dialect(name, body))
+        }
+    };
     p.insert(&mut draft.attrs, "sharding".to_owned(), attr, span(at));
     Ok(())
 }
@@ -95,7 +101,11 @@ fn parse_constant(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
     }
     p.optional_dict(&mut draft.attrs)?;
     let at = p.peek();
-    match p.attr()? {
+    let value = match p.attr()? {
+        Attr::DenseIndex(literal) => Attr::Dense(literal),
+        value => value,
+    };
+    match value {
         value @ (Attr::Dense(_) | Attr::Elided(_)) => {
             draft.results.extend(constant_type(&value).map(Type::Tensor));
             p.insert(&mut draft.attrs, "value".to_owned(), value, span(at));
@@ -397,7 +407,7 @@ fn parse_while(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
     p.expect(b'(')?;
     p.list_until(b')', |p| {
         let t = p.peek();
-        if t.tok != super::lexer::Tok::Percent {
+        if t.tok != Tok::Percent {
             return p.expected("an argument such as `%iterArg`");
         }
         p.bump();
@@ -575,7 +585,8 @@ fn parse_reduce(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
     p.function_types(draft)?;
     let Some(applies) = applies else { return parse_reducer(p, draft) };
     let name = p.str_of(applies);
-    let op = match Binary::ALL.into_iter().find(|op| op.name() == name) {
+    let base = name.strip_prefix("mhlo.").map(|base| format!("stablehlo.{base}"));
+    let op = match Binary::ALL.into_iter().find(|op| op.name() == base.as_deref().unwrap_or(name)) {
         Some(op) => Op::Binary(op),
         None => {
             let near = nearest(name, Binary::ALL.map(|op| op.name()));

@@ -3,6 +3,7 @@
 //! Both forms fill in a [`Draft`], from which one function makes the instruction. An operation that is not in the
 //! table is reported, and parsing continues after it.
 
+use super::foreign::{self, Foreign, Implied};
 use super::lexer::{Tok, next_token};
 use super::mesh;
 use super::parser::{Parsed, Parser, hinted, span};
@@ -14,7 +15,7 @@ use crate::attr::{Attr, AttrDict, IntKind};
 use crate::attributes::{self, Fields};
 use crate::diag::{Diagnostic, Span};
 use crate::module::{NewInst, RegionId, ValueId, ValueIds};
-use crate::op::Op;
+use crate::op::{CustomCall, Op};
 use crate::types::{Type, TypeList};
 use farcall_sig::DType;
 use smallvec::smallvec;
@@ -30,6 +31,22 @@ const PER_DEVICE: [&str; 8] = [
     "sdy.reduce_scatter",
     "sdy.collective_permute",
 ];
+
+/// What the name of an operation stands for.
+enum Known {
+    /// An operation of StableHLO, or of MHLO, which is one.
+    Syntax(&'static Syntax, Implied),
+    /// An operation of another dialect.
+    Foreign(Foreign),
+}
+
+impl Known {
+    fn of(name: &str) -> Option<Known> {
+        let own = table::lookup(name).map(|syntax| Known::Syntax(syntax, None));
+        own.or_else(|| foreign::mhlo(name).map(|(syntax, implied)| Known::Syntax(syntax, implied)))
+            .or_else(|| foreign::lookup(name).map(Known::Foreign))
+    }
+}
 
 /// An instruction that is being read.
 #[derive(Default)]
@@ -50,11 +67,13 @@ impl<'s> Parser<'s> {
         match t.tok {
             Tok::Str => {
                 let name = self.string()?;
-                match table::lookup(&name) {
-                    Some(syntax) => {
-                        let draft = self.generic(span(t))?;
+                match Known::of(&name) {
+                    Some(Known::Syntax(syntax, implied)) => {
+                        let mut draft = self.generic(span(t))?;
+                        self.imply(implied, &mut draft);
                         self.finish(syntax, draft, &names, out)
                     }
+                    Some(Known::Foreign(op)) => self.foreign(op, t, &names, out),
                     None => {
                         self.unknown_op(&name, span(t));
                         let draft = self.generic(span(t))?;
@@ -67,19 +86,25 @@ impl<'s> Parser<'s> {
             Tok::Word => {
                 self.bump();
                 let name = match self.str_of(t) {
-                    "return" => "func.return",
-                    "call" => "func.call",
+                    "return" | "std.return" => "func.return",
+                    "call" | "std.call" => "func.call",
                     other => other,
                 };
-                match table::lookup(name) {
-                    Some(syntax) => {
+                match Known::of(name) {
+                    Some(Known::Syntax(syntax, implied)) => {
                         let mut draft = Draft { span: span(t), ..Draft::default() };
                         if syntax.form.is_empty() {
                             return self.only_generic(syntax, t);
                         }
-                        self.parts(syntax.form, &mut draft)?;
+                        if syntax.takes_operands_first() && foreign::is_in_parentheses(self) {
+                            draft = self.generic(span(t))?;
+                        } else {
+                            self.parts(syntax.form, &mut draft)?;
+                        }
+                        self.imply(implied, &mut draft);
                         self.finish(syntax, draft, &names, out)
                     }
+                    Some(Known::Foreign(op)) => self.foreign(op, t, &names, out),
                     None => {
                         self.unknown_op(name, span(t));
                         self.skip_inst();
@@ -91,6 +116,13 @@ impl<'s> Parser<'s> {
                 }
             }
             _ => self.expected("an operation"),
+        }
+    }
+
+    /// Adds the attribute that the name of an operation implies.
+    fn imply(&mut self, implied: Implied, draft: &mut Draft) {
+        if let Some((key, word)) = implied {
+            self.insert(&mut draft.attrs, key.to_owned(), Attr::string(word), draft.span);
         }
     }
 
@@ -225,7 +257,7 @@ impl<'s> Parser<'s> {
                 draft.operands.extend(operands);
                 return Ok(());
             }
-            Part::Dict => return self.optional_dict(&mut draft.attrs),
+            Part::Dict | Part::PrefixDict => return self.optional_dict(&mut draft.attrs),
             Part::Ints(key) => {
                 // Older programs have a constant here.
                 let value = if self.at(b'[') { Attr::i64_array(&self.integers()?) } else { self.attr()? };
@@ -294,6 +326,12 @@ impl<'s> Parser<'s> {
             }
             Types::Bare => {
                 let params = self.type_list()?;
+                // MHLO writes one type for the operands and the result.
+                if self.peek().tok != Tok::Arrow {
+                    self.all_operands_are(draft, &params[0]);
+                    draft.results.push(params[0].clone());
+                    return Ok(());
+                }
                 self.arrow()?;
                 self.operands_are(draft, &params);
                 if self.eat(b'(') {
@@ -439,6 +477,15 @@ impl<'s> Parser<'s> {
 
     /// The operation that a draft's attributes make. They are taken out of it.
     pub(super) fn op_of(&mut self, syntax: &'static Syntax, draft: &mut Draft) -> Option<Op> {
+        if std::ptr::eq(syntax, &table::MHLO_TOP_K)
+            && draft.attrs.remove("largest").is_some_and(|largest| largest == Attr::Bool(false))
+        {
+            // The smallest elements: only the call that XLA makes of the operation can say that.
+            let said = draft.attrs.remove("k").map(|k| ("k".to_owned(), k));
+            let said = said.into_iter().chain([("largest".to_owned(), Attr::Bool(false))]).collect();
+            draft.attrs.insert("mhlo.attributes".to_owned(), Attr::Dict(said));
+            return Some(Op::CustomCall(Box::new(CustomCall::new("mhlo.topk"))));
+        }
         if let Some(call) = syntax.call() {
             return Some(Op::CustomCall(Box::new(call)));
         }

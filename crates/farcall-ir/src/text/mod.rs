@@ -9,6 +9,8 @@
 //! - `table`: the syntax of every operation, interpreted by `inst` and `print`; `hooks`: pieces
 //!   of syntax with their own code.
 //! - [`attributes`](crate::attributes): operations from attribute dictionaries and back.
+//! - `foreign`: operations of other dialects (MHLO, `arith`, `tensor`, `shape`) as operations of StableHLO; `extents`:
+//!   shapes as vectors. `parts`: several modules in one text.
 //! - `operation`: single operations, with attributes and nothing else.
 //!
 //! ARCHITECTURE.md lists what a new operation needs; here, it is an entry of `table`.
@@ -22,6 +24,8 @@
 mod alias;
 mod attr;
 mod dense;
+mod extents;
+mod foreign;
 mod hooks;
 mod inst;
 mod lexer;
@@ -29,6 +33,7 @@ mod mesh;
 mod names;
 mod operation;
 mod parser;
+mod parts;
 mod print;
 mod program;
 mod region;

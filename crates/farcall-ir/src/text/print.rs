@@ -255,7 +255,8 @@ impl<'a> Printer<'a> {
             return Err(NotPretty);
         }
         let name = self.name_of(inst, true);
-        let form = table::lookup(inst.op().name()).map_or(&[][..], |s| s.form);
+        let full = if name == "return" { "func.return" } else { inst.op().name() };
+        let form = table::lookup(full).map_or(&[][..], |s| s.form);
         let form = if let Some(own) = own_syntax(inst) { own.form } else { form };
         let silent = !form.iter().any(|part| matches!(part, Part::Types(_) | Part::Hook(_)));
         if form.is_empty() || (silent && !inst.results().is_empty()) {
@@ -265,6 +266,13 @@ impl<'a> Printer<'a> {
         attrs.extend_missing(inst.attrs());
         let mut view = View { inst, operands: inst.operands(), attrs, regions_done: false };
         self.out.push_str(name);
+        let form = match form {
+            [Part::PrefixDict, rest @ ..] => {
+                self.rest_dict(&mut view);
+                rest
+            }
+            _ => form,
+        };
         let tight = match form.first() {
             Some(Part::Lit(l)) => l.starts_with('('),
             Some(Part::Dict | Part::Types(_)) => true,
@@ -343,7 +351,7 @@ impl<'a> Printer<'a> {
                 let text = attr.as_str().ok_or(NotPretty)?;
                 self.put(format_args!("{}", Quoted(text.as_bytes())));
             }
-            Part::Dict => self.rest_dict(view),
+            Part::Dict | Part::PrefixDict => self.rest_dict(view),
             Part::Optional(parts) => {
                 let key = parts.iter().find_map(Part::key);
                 if key.is_some_and(|k| view.attrs.contains_key(k)) {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::lexer::Tok;
 use super::mesh::mesh_of_dict;
 use super::parser::{Parsed, Parser, hinted, span};
+use super::parts::Parts;
 use super::region::Arg;
 use crate::attr::{Attr, AttrDict};
 use crate::diag::{Diagnostic, Source, Span};
@@ -14,54 +15,41 @@ use crate::sharding::Mesh;
 use crate::types::Type;
 
 impl<'s> Parser<'s> {
-    /// A whole text: a module, or functions without one.
+    /// A whole text: modules, functions outside of modules, or both.
     pub(super) fn program(&mut self, source: &Arc<Source>) -> Parsed<Module> {
         self.read_aliases()?;
-        let mut module = Module::new(Arc::clone(source));
-        let mut wrapped = false;
-        loop {
-            let t = self.peek();
-            match t.tok {
-                Tok::Eof => break,
-                Tok::Word if self.str_of(t) == "module" || self.str_of(t) == "builtin.module" => {
-                    self.only_module(span(t), wrapped || !module.funcs().is_empty())?;
-                    wrapped = true;
-                    self.bump();
-                    self.pretty_module(&mut module)?;
-                }
-                Tok::Str if self.str_of(t) == "\"builtin.module\"" => {
-                    self.only_module(span(t), wrapped || !module.funcs().is_empty())?;
-                    wrapped = true;
-                    self.bump();
-                    self.generic_module(&mut module)?;
-                }
-                _ => {
-                    if wrapped && matches!(self.str_of(t), "func.func" | "\"func.func\"") {
-                        return self.fail("parse", span(t), "this function is outside the module");
-                    }
-                    self.item(&mut module)?;
-                }
-            }
+        let mut parts = Parts::new(source);
+        let mut outside = Module::new(Arc::clone(source));
+        while self.peek().tok != Tok::Eof {
+            self.item(&mut outside, &mut parts)?;
         }
-        self.resolve_symbols(&mut module);
+        self.resolve_symbols(&mut outside);
+        parts.push(outside);
+        let module = parts.join().or_else(|d| self.stop(d))?;
         if module.funcs().is_empty() && self.diagnostics.is_empty() {
             self.report(Diagnostic::global("empty", "the program has no functions"));
         }
         Ok(module)
     }
 
-    fn only_module(&mut self, at: Span, another: bool) -> Parsed<()> {
-        if !another {
-            return Ok(());
+    /// A module behind its keyword. Its functions call one another only; meshes of the modules around it are known in it.
+    fn module(&mut self, parts: &mut Parts, generic: bool) -> Parsed<()> {
+        self.enter()?;
+        let around = (std::mem::take(&mut self.symbols), self.meshes.clone());
+        let mut module = Module::new(parts.source());
+        match generic {
+            true => self.generic_module(&mut module, parts)?,
+            false => self.pretty_module(&mut module, parts)?,
         }
-        self.stop(
-            Diagnostic::new("parse", at, "a program is one module")
-                .note("several programs in one text are split by lines `// -----`"),
-        )
+        self.resolve_symbols(&mut module);
+        parts.push(module);
+        (self.symbols, self.meshes) = around;
+        self.leave();
+        Ok(())
     }
 
     /// `@name attributes {…} { … }`
-    fn pretty_module(&mut self, module: &mut Module) -> Parsed<()> {
+    fn pretty_module(&mut self, module: &mut Module, parts: &mut Parts) -> Parsed<()> {
         if self.peek().tok == Tok::At {
             module.name = Some(self.symbol()?);
         }
@@ -69,13 +57,13 @@ impl<'s> Parser<'s> {
             module.attrs = self.dict()?;
         }
         self.expect(b'{')?;
-        self.items(module)?;
+        self.items(module, parts)?;
         self.trailing_loc()?;
         Ok(())
     }
 
     /// `() <{…}> ({ … }) {…} : () -> ()`
-    fn generic_module(&mut self, module: &mut Module) -> Parsed<()> {
+    fn generic_module(&mut self, module: &mut Module, parts: &mut Parts) -> Parsed<()> {
         self.literal("()")?;
         self.properties(&mut module.attrs)?;
         self.literal("({")?;
@@ -86,7 +74,7 @@ impl<'s> Parser<'s> {
             }
             self.expect(b':')?;
         }
-        self.items(module)?;
+        self.items(module, parts)?;
         self.expect(b')')?;
         self.optional_dict(&mut module.attrs)?;
         self.literal(": () -> ()")?;
@@ -109,7 +97,7 @@ impl<'s> Parser<'s> {
     }
 
     /// Items up to `}`, which is taken.
-    fn items(&mut self, module: &mut Module) -> Parsed<()> {
+    fn items(&mut self, module: &mut Module, parts: &mut Parts) -> Parsed<()> {
         loop {
             let t = self.peek();
             match t.tok {
@@ -118,13 +106,13 @@ impl<'s> Parser<'s> {
                     return Ok(());
                 }
                 Tok::Eof => return self.expected("`func.func` or `}`"),
-                _ => self.item(module)?,
+                _ => self.item(module, parts)?,
             }
         }
     }
 
-    /// A function, an alias, resources, or something that can be skipped.
-    fn item(&mut self, module: &mut Module) -> Parsed<()> {
+    /// A function, a module, an alias, resources, or something that can be skipped.
+    fn item(&mut self, module: &mut Module, parts: &mut Parts) -> Parsed<()> {
         let t = self.peek();
         let text = self.str_of(t);
         match t.tok {
@@ -133,7 +121,7 @@ impl<'s> Parser<'s> {
                 while !matches!(self.bump().tok, Tok::ResourcesEnd | Tok::Eof) {}
                 Ok(())
             }
-            Tok::Word if text == "func.func" || text == "func" => {
+            Tok::Word if matches!(text, "func.func" | "func" | "builtin.func") => {
                 self.bump();
                 let func = self.pretty_func()?;
                 if let Some(func) = func {
@@ -155,8 +143,13 @@ impl<'s> Parser<'s> {
                 self.bump();
                 self.generic_mesh(module)
             }
-            Tok::Word | Tok::Str if matches!(text.trim_matches('"'), "module" | "builtin.module") => {
-                self.fail("parse", span(t), "modules inside of modules are not supported")
+            Tok::Word if matches!(text, "module" | "builtin.module") => {
+                self.bump();
+                self.module(parts, false)
+            }
+            Tok::Str if text == "\"builtin.module\"" => {
+                self.bump();
+                self.module(parts, true)
             }
             Tok::Word | Tok::Str => {
                 let name = text.trim_matches('"').to_owned();
@@ -180,13 +173,17 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// `@name = <["x"=2]> {…}`
+    /// `{…} @name = #sdy.mesh<["x"=2]> {…}`: the attributes stand in one place, and `#sdy.mesh` may be left out.
     fn pretty_mesh(&mut self, module: &mut Module) -> Parsed<()> {
+        let mut attrs = AttrDict::new();
+        self.optional_dict(&mut attrs)?;
         let at = self.peek();
         let name = self.symbol()?;
         self.expect(b'=')?;
-        let mesh = Mesh::read(self.balanced()?);
-        let mut attrs = AttrDict::new();
+        let mesh = match self.peek().tok {
+            Tok::Hash => mesh_of_attr(&self.attr()?),
+            _ => Mesh::read(self.balanced()?),
+        };
         self.optional_dict(&mut attrs)?;
         self.trailing_loc()?;
         self.define_mesh(module, name, mesh, attrs, span(at))
@@ -206,8 +203,7 @@ impl<'s> Parser<'s> {
             return self.fail("attribute", span(at), "sdy.mesh: attribute `sym_name` is missing");
         };
         let mesh = match attrs.remove("mesh") {
-            Some(Attr::Dialect(d)) if d.name == "sdy.mesh" => Mesh::read(&d.text),
-            Some(_) => None,
+            Some(attr) => mesh_of_attr(&attr),
             None => attrs.get("stablehlo.mesh").and_then(mesh_of_dict),
         };
         self.define_mesh(module, name, mesh, attrs, span(at))
@@ -257,8 +253,8 @@ impl<'s> Parser<'s> {
 
     // --- functions
 
-    /// `private @name(%arg0: t {…}, …) -> (t {…}) attributes {…} { … }`. Nothing for a declaration
-    /// that has been reported.
+    /// `private @name(%arg0: t {…}, …) -> (t {…}) attributes {…} { … }`. Nothing for a declaration without a body,
+    /// which is an error only if something calls it.
     fn pretty_func(&mut self) -> Parsed<Option<Func>> {
         let visibility = self.peek();
         let mut public = true;
@@ -298,8 +294,7 @@ impl<'s> Parser<'s> {
             self.func.attrs = self.dict()?;
         }
         if (!unnamed.is_empty() && !args.is_empty()) || !self.at(b'{') {
-            let message = format!("function @{} has no body", self.func.name);
-            self.report(Diagnostic::new("no-body", span(at), message));
+            self.symbols.declare(&self.func.name, span(at));
             self.trailing_loc()?;
             return Ok(None);
         }
@@ -424,11 +419,15 @@ impl<'s> Parser<'s> {
                 self.report(Diagnostic::new("redefinition", func.span, message));
             }
         }
-        // A function without a body has been reported as that.
-        if self.diagnostics.kept().iter().any(|d| d.code == "no-body") {
+        // A program of declarations says so.
+        if module.funcs().is_empty()
+            && let Some((name, at)) = self.symbols.first_declared()
+        {
+            let message = format!("function @{name} has no body");
+            self.report(Diagnostic::new("no-body", at, message));
             return;
         }
-        let mut unknown = false;
+        let (mut unknown, mut reported) = (false, HashSet::new());
         for (callee, at) in self.symbols.take_uses() {
             if numbers.contains_key(&callee) {
                 continue;
@@ -436,6 +435,13 @@ impl<'s> Parser<'s> {
             unknown = true;
             if self.is_full() {
                 self.diagnostics.count();
+                continue;
+            }
+            if let Some(declared) = self.symbols.declared(callee) {
+                if reported.insert(callee) {
+                    let message = format!("function @{} has no body", self.symbols.name(callee));
+                    self.report(Diagnostic::new("no-body", declared, message));
+                }
                 continue;
             }
             let callee = self.symbols.name(callee);
@@ -447,5 +453,13 @@ impl<'s> Parser<'s> {
         if !unknown {
             module.renumber_callees(&|id| numbers[&id]);
         }
+    }
+}
+
+/// The mesh of `#sdy.mesh<["x"=2]>`.
+fn mesh_of_attr(attr: &Attr) -> Option<Mesh> {
+    match attr {
+        Attr::Dialect(d) if d.name == "sdy.mesh" => Mesh::read(&d.text),
+        _ => None,
     }
 }

@@ -14,6 +14,8 @@ pub(super) struct Symbols {
     names: Vec<String>,
     /// Uses of names that must exist, and where they are.
     uses: Vec<(FuncId, Span)>,
+    /// Functions that are declared without a body, and where.
+    declared: Vec<(FuncId, Span)>,
 }
 
 impl attributes::Symbols for Symbols {
@@ -37,6 +39,22 @@ impl Symbols {
     /// The name with a number.
     pub(super) fn name(&self, id: FuncId) -> &str {
         &self.names[id.index()]
+    }
+
+    /// Notes a declaration without a body.
+    pub(super) fn declare(&mut self, name: &str, at: Span) {
+        let id = self.id(name);
+        self.declared.push((id, at));
+    }
+
+    /// The place of a declaration without a body.
+    pub(super) fn declared(&self, id: FuncId) -> Option<Span> {
+        self.declared.iter().find(|(declared, _)| *declared == id).map(|(_, at)| *at)
+    }
+
+    /// The first declaration without a body: its name and place.
+    pub(super) fn first_declared(&self) -> Option<(&str, Span)> {
+        self.declared.first().map(|(id, at)| (self.name(*id), *at))
     }
 
     /// Notes that functions are used at a place.

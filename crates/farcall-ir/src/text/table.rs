@@ -60,6 +60,8 @@ pub(super) enum Part {
     Value(&'static str),
     /// `{a = 1 : i64}`, if attributes are left.
     Dict,
+    /// The same, before the operands: the first part of a form.
+    PrefixDict,
     /// These parts, which begin with a [`Part::Lit`], if their first attribute is there.
     Optional(&'static [Part]),
     /// The types of operands and results.
@@ -131,8 +133,8 @@ static TABLE: LazyLock<FxHashMap<&'static str, &'static Syntax>> = LazyLock::new
 });
 
 use Part::{
-    Dict, Flag, Float, Hook as H, Int, Ints, Keyword, Lit, Operand, Operands, Optional, Symbol, Target, Text,
-    Value,
+    Dict, Flag, Float, Hook as H, Int, Ints, Keyword, Lit, Operand, Operands, Optional, PrefixDict, Symbol,
+    Target, Text, Value,
 };
 use Types::{Bare, Function, Pairs, Result as ResultType, Same, Select, Tuple};
 
@@ -315,8 +317,9 @@ static OPS: &[Syntax] = &[
     op("func.call", &[Symbol("callee"), Lit("("), Operands, Lit(")"), Dict, FUNCTION]),
     op("stablehlo.composite", &[Text("name"), Lit(" "), Operands, Dict, FUNCTION]),
     op("stablehlo.return", &[Operands, Dict, Part::Types(Types::Operands)]),
-    op("func.return", &[Operands, Dict, Part::Types(Types::Operands)]),
-    op("stablehlo.optimization_barrier", &[Operands, Dict, Part::Types(Pairs)]),
+    // MLIR writes the attributes of these two first; what stands behind the operands is read, too.
+    op("func.return", &[PrefixDict, Operands, Dict, Part::Types(Types::Operands)]),
+    op("stablehlo.optimization_barrier", &[PrefixDict, Operands, Dict, Part::Types(Pairs)]),
     op("stablehlo.after_all", &[Operands, Dict, SAME]),
     op("stablehlo.create_token", &[Dict, Part::Types(ResultType)]),
     op("stablehlo.tuple", &[Operands, Dict, Part::Types(Tuple)]),
@@ -360,6 +363,21 @@ static OPS: &[Syntax] = &[
     // call
     op("stablehlo.custom_call", &[Target("call_target_name"), Lit("("), Operands, Lit(")"), Dict, FUNCTION]),
 ];
+
+/// The largest elements as MHLO has them.
+pub(super) static MHLO_TOP_K: Syntax = op(
+    "chlo.top_k",
+    &[
+        Lit("("),
+        Operand,
+        Lit(", k = "),
+        Int("k", DType::S64),
+        Optional(&[Lit(", largest = "), Flag("largest")]),
+        Lit(")"),
+        Dict,
+        Part::Types(Bare),
+    ],
+);
 
 /// Operations of other dialects, which describe a program rather than compute.
 /// [`crate::normalize`] knows what they mean.
@@ -414,6 +432,12 @@ const CHECK_CLOSE: &[Part] = &[
 ];
 
 impl Syntax {
+    /// True if operands come first in the pretty form.
+    pub(super) fn takes_operands_first(&self) -> bool {
+        let first = self.form.iter().find(|part| !matches!(part, PrefixDict));
+        matches!(first, Some(Operand | Operands))
+    }
+
     /// The call that an operation of another dialect is read as.
     pub(super) fn call(&self) -> Option<CustomCall> {
         match self.read {

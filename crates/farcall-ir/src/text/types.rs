@@ -8,7 +8,7 @@ use super::lexer::{Tok, skip_space};
 use super::parser::{Parsed, Parser, span};
 use crate::types::{Dim, FuncType, Quantization, TensorType, Type, TypeList, default_storage_range};
 
-/// What `tensor<…>` says: a tensor, or dimensions of `index` elements (in attributes only).
+/// What `tensor<…>` says: a tensor, or dimensions of `index` elements.
 pub(super) enum Tensor {
     Of(TensorType),
     OfIndex(Vec<Dim>),
@@ -46,7 +46,8 @@ impl<'s> Parser<'s> {
             Tok::Word => match self.str_of(t) {
                 "tensor" => match self.tensor()? {
                     Tensor::Of(ty) => Type::Tensor(ty),
-                    Tensor::OfIndex(_) => Type::Opaque(self.slice(t.start, self.pos()).into()),
+                    // Numbers of type `index` are of 64 bits.
+                    Tensor::OfIndex(dims) => Type::Tensor(TensorType::from_dims(DType::S64, dims)),
                 },
                 "tuple" => {
                     self.bump();

@@ -1,0 +1,263 @@
+//! Shapes as vectors of extents, in operations of StableHLO.
+
+use farcall_sig::DType;
+
+use crate::attr::Attr;
+use crate::diag::Span;
+use crate::literal::Literal;
+use crate::module::{Func, NewInst, RegionId, ValueId};
+use crate::op::{Binary, Compare, CustomCall, Direction, Op, Slice};
+use crate::scalar::Scalar;
+use crate::types::{TensorType, Type};
+
+/// Adds instructions at the end of a region, for one operation of the text.
+pub(super) struct Emitter<'f> {
+    func: &'f mut Func,
+    region: RegionId,
+    at: Span,
+}
+
+/// Extents are `i64`.
+const EXTENT: DType = DType::S64;
+
+impl<'f> Emitter<'f> {
+    pub(super) fn new(func: &'f mut Func, region: RegionId, at: Span) -> Emitter<'f> {
+        Emitter { func, region, at }
+    }
+
+    pub(super) fn op(&mut self, op: Op, operands: &[ValueId], ty: TensorType) -> ValueId {
+        let new = NewInst::new(op, operands.iter().copied()).at(self.at, None);
+        let inst = self.func.push(self.region, new, [Type::Tensor(ty)]);
+        self.func.inst(inst).results()[0]
+    }
+
+    pub(super) fn constant(&mut self, literal: Literal) -> ValueId {
+        let ty = literal.ty();
+        self.op(Op::Constant(literal), &[], ty)
+    }
+
+    pub(super) fn integer(&mut self, value: i64) -> ValueId {
+        self.constant(Literal::scalar(EXTENT, Scalar::Signed(value)))
+    }
+
+    fn integers(&mut self, values: &[i64]) -> ValueId {
+        self.constant(Literal::from_slice(EXTENT, [values.len()], values))
+    }
+
+    fn boolean(&mut self, value: bool) -> ValueId {
+        self.constant(Literal::scalar(DType::Pred, Scalar::Bool(value)))
+    }
+
+    /// The type of an operand.
+    pub(super) fn tensor(&self, value: ValueId) -> Result<TensorType, String> {
+        self.func.tensor(value).cloned().ok_or_else(|| "an operand is not a tensor".to_owned())
+    }
+
+    /// The elements of a constant.
+    fn known(&self, value: ValueId) -> Option<&Literal> {
+        match self.func.defining_inst(value)?.op() {
+            Op::Constant(literal) => Some(literal),
+            _ => None,
+        }
+    }
+
+    /// The same value as a tensor of a type that may leave other sizes open.
+    pub(super) fn of_type(&mut self, value: ValueId, ty: TensorType) -> ValueId {
+        match self.func.tensor(value) {
+            Some(from) if *from != ty && from.dtype == ty.dtype && from.rank() == ty.rank() => {
+                self.op(Op::Convert, &[value], ty)
+            }
+            _ => value,
+        }
+    }
+
+    /// The number of extents of a shape.
+    fn len(&self, shape: ValueId) -> Result<usize, String> {
+        let ty = self.tensor(shape)?;
+        match ty.static_sizes() {
+            Some([n]) if ty.dtype.is_integer() => Ok(*n),
+            _ => Err(format!("{ty} is not a shape of known rank")),
+        }
+    }
+
+    /// The size of a dimension.
+    pub(super) fn dim(&mut self, x: ValueId, index: ValueId) -> Result<ValueId, String> {
+        let index = self.known(index).and_then(|l| l.iter().next()).map(Scalar::as_i64);
+        let Some(dim) = index.and_then(|i| usize::try_from(i).ok()) else {
+            return Err("the dimension must be a constant".to_owned());
+        };
+        self.size(x, dim)
+    }
+
+    fn size(&mut self, x: ValueId, dim: usize) -> Result<ValueId, String> {
+        let ty = self.tensor(x)?;
+        let Some(size) = ty.dims().nth(dim) else { return Err(format!("{ty} has no dimension {dim}")) };
+        if let Some(size) = size.size() {
+            return Ok(self.integer(i64::try_from(size).unwrap_or(i64::MAX)));
+        }
+        let size = self.op(Op::GetDimensionSize { dim }, &[x], TensorType::scalar(DType::S32));
+        Ok(self.op(Op::Convert, &[size], TensorType::scalar(EXTENT)))
+    }
+
+    /// The shape of a tensor.
+    pub(super) fn shape_of(&mut self, x: ValueId) -> Result<ValueId, String> {
+        let ty = self.tensor(x)?;
+        if let Some(sizes) = ty.static_sizes() {
+            let sizes: Vec<i64> = sizes.iter().map(|n| i64::try_from(*n).unwrap_or(i64::MAX)).collect();
+            return Ok(self.integers(&sizes));
+        }
+        let sizes = (0..ty.rank()).map(|dim| self.size(x, dim)).collect::<Result<Vec<_>, _>>()?;
+        self.vector(&sizes, None)
+    }
+
+    /// A tensor with these elements: of a type, or a vector.
+    pub(super) fn vector(&mut self, elements: &[ValueId], ty: Option<TensorType>) -> Result<ValueId, String> {
+        let Some(first) = elements.first() else {
+            let ty = ty.unwrap_or_else(|| TensorType::new(EXTENT, [0]));
+            return Ok(self.constant(Literal::zeros(ty.dtype, ty.sizes())));
+        };
+        let one = self.tensor(*first)?.with_sizes([1]);
+        let rows: Vec<ValueId> = elements.iter().map(|e| self.op(Op::Reshape, &[*e], one.clone())).collect();
+        let all = match rows.as_slice() {
+            [row] => *row,
+            rows => self.op(Op::Concatenate { dim: 0 }, rows, one.with_sizes([rows.len()])),
+        };
+        Ok(match ty {
+            Some(ty) if ty.rank() != 1 => self.op(Op::Reshape, &[all], one.with_sizes(ty.sizes())),
+            _ => all,
+        })
+    }
+
+    /// One element of a tensor, as a tensor of rank 0.
+    pub(super) fn extract(&mut self, x: ValueId, indices: &[ValueId]) -> Result<ValueId, String> {
+        let ty = self.tensor(x)?;
+        if indices.len() != ty.rank() {
+            return Err(format!("{} indices for {ty}", indices.len()));
+        }
+        if indices.is_empty() {
+            return Ok(x);
+        }
+        let operands: Vec<ValueId> = std::iter::once(x).chain(indices.iter().copied()).collect();
+        let ones = vec![1; ty.rank()];
+        let slice = self.op(Op::DynamicSlice { sizes: ones.clone() }, &operands, ty.with_sizes(ones));
+        Ok(self.op(Op::Reshape, &[slice], ty.with_sizes([])))
+    }
+
+    /// The elements of a vector, as tensors of rank 0.
+    fn elements(&mut self, vector: ValueId) -> Result<Vec<ValueId>, String> {
+        let ty = self.tensor(vector)?;
+        let n = ty.static_sizes().and_then(|s| s.first()).copied().unwrap_or(0);
+        let element = |i: usize| {
+            let slice = Slice { start: vec![i], limit: vec![i + 1], strides: vec![1] };
+            let slice = self.op(Op::Slice(slice), &[vector], ty.with_sizes([1]));
+            self.op(Op::Reshape, &[slice], ty.with_sizes([]))
+        };
+        Ok((0..n).map(element).collect())
+    }
+
+    /// The product of the extents.
+    pub(super) fn num_elements(&mut self, shape: ValueId) -> Result<ValueId, String> {
+        self.len(shape)?;
+        let extents = self.elements(shape)?;
+        let ty = self.tensor(shape)?.with_sizes([]);
+        let product =
+            extents.into_iter().reduce(|a, b| self.op(Op::Binary(Binary::Multiply), &[a, b], ty.clone()));
+        Ok(product.unwrap_or_else(|| self.integer(1)))
+    }
+
+    /// The extents of several shapes, one after the other.
+    pub(super) fn concat(&mut self, shapes: &[ValueId]) -> Result<ValueId, String> {
+        let mut n = 0;
+        for shape in shapes {
+            n += self.len(*shape)?;
+        }
+        let Some(first) = shapes.first() else { return Err("an operand is missing".to_owned()) };
+        let ty = self.tensor(*first)?.with_sizes([n]);
+        Ok(self.op(Op::Concatenate { dim: 0 }, shapes, ty))
+    }
+
+    /// The shapes with as many extents as the longest: ones come before the others.
+    fn aligned(&mut self, shapes: &[ValueId]) -> Result<Vec<ValueId>, String> {
+        let lens = shapes.iter().map(|s| self.len(*s)).collect::<Result<Vec<_>, _>>()?;
+        let longest = lens.iter().copied().max().unwrap_or(0);
+        let pad = |(shape, len): (&ValueId, usize)| {
+            if len == longest {
+                return Ok(*shape);
+            }
+            let ones = self.integers(&vec![1; longest - len]);
+            self.concat(&[ones, *shape])
+        };
+        shapes.iter().zip(lens).map(pad).collect()
+    }
+
+    fn compare(&mut self, direction: Direction, a: ValueId, b: ValueId) -> Result<ValueId, String> {
+        let ty = self.tensor(a)?.with_dtype(DType::Pred);
+        Ok(self.op(Op::Compare(Compare { direction, kind: None }), &[a, b], ty))
+    }
+
+    fn is_one(&mut self, extents: ValueId) -> Result<ValueId, String> {
+        let n = self.len(extents)?;
+        let ones = self.integers(&vec![1; n]);
+        self.compare(Direction::Eq, extents, ones)
+    }
+
+    /// The shape that several shapes are broadcast to: where one has an extent of 1, that of the other.
+    pub(super) fn broadcast(&mut self, shapes: &[ValueId]) -> Result<ValueId, String> {
+        let aligned = self.aligned(shapes)?;
+        let Some((first, others)) = aligned.split_first() else {
+            return Err("an operand is missing".to_owned());
+        };
+        others.iter().try_fold(*first, |a, b| {
+            let ty = self.tensor(a)?;
+            let is_one = self.is_one(a)?;
+            Ok(self.op(Op::Select, &[is_one, *b, a], ty))
+        })
+    }
+
+    /// Whether several shapes can be broadcast to one.
+    pub(super) fn are_broadcastable(&mut self, shapes: &[ValueId]) -> Result<ValueId, String> {
+        let aligned = self.aligned(shapes)?;
+        let mut conditions = Vec::new();
+        for (i, b) in aligned.iter().enumerate() {
+            for a in &aligned[..i] {
+                let equal = self.compare(Direction::Eq, *a, *b)?;
+                let ty = self.tensor(equal)?;
+                let (one, other) = (self.is_one(*a)?, self.is_one(*b)?);
+                let either = self.op(Op::Binary(Binary::Or), &[one, other], ty.clone());
+                let fits = self.op(Op::Binary(Binary::Or), &[equal, either], ty);
+                conditions.extend(self.elements(fits)?);
+            }
+        }
+        self.all(&conditions)
+    }
+
+    /// Whether several shapes are equal.
+    pub(super) fn are_equal(&mut self, shapes: &[ValueId]) -> Result<ValueId, String> {
+        let mut conditions = Vec::new();
+        for pair in shapes.windows(2) {
+            if self.len(pair[0])? != self.len(pair[1])? {
+                return Ok(self.boolean(false));
+            }
+            let equal = self.compare(Direction::Eq, pair[0], pair[1])?;
+            conditions.extend(self.elements(equal)?);
+        }
+        self.all(&conditions)
+    }
+
+    /// Whether all conditions hold.
+    pub(super) fn all(&mut self, conditions: &[ValueId]) -> Result<ValueId, String> {
+        let ty = TensorType::scalar(DType::Pred);
+        let all =
+            conditions.iter().copied().reduce(|a, b| self.op(Op::Binary(Binary::And), &[a, b], ty.clone()));
+        Ok(all.unwrap_or_else(|| self.boolean(true)))
+    }
+
+    /// A condition that is decided when the sizes are known; returns it.
+    pub(super) fn assert(&mut self, condition: ValueId, message: &str) -> Result<ValueId, String> {
+        let call = CustomCall { has_side_effect: true, ..CustomCall::new("shape_assertion") };
+        let mut new = NewInst::new(Op::CustomCall(Box::new(call)), [condition]).at(self.at, None);
+        new.attrs.insert("error_message".to_owned(), Attr::string(message));
+        self.func.push(self.region, new, []);
+        Ok(condition)
+    }
+}

@@ -1,0 +1,192 @@
+//! Programs in other dialects, in several modules, and with attributes in other places than JAX writes them.
+
+use expect_test::{Expect, expect};
+use farcall_ir::{Module, Source, text, verify};
+
+fn parse(program: &str) -> Module {
+    text::parse(&Source::new("t.mlir", program)).unwrap_or_else(|e| panic!("{}", e.render(false)))
+}
+
+fn error(program: &str) -> String {
+    let source = Source::new("t.mlir", program);
+    let module = match text::parse(&source) {
+        Err(e) => return e.render(false),
+        Ok(module) => module,
+    };
+    verify::verify(&module)
+        .and_then(|()| verify::entry(&module, None).map(drop))
+        .expect_err("a mistake")
+        .render(false)
+}
+
+#[track_caller]
+fn prints(program: &str, expected: Expect) {
+    let module = parse(program);
+    let printed = text::print(&module);
+    assert_eq!(parse(&printed), module, "{printed}");
+    expected.assert_eq(&printed);
+}
+
+#[test]
+fn modules_of_one_text_become_one() {
+    let module = |name: &str, func: &str| {
+        format!(
+            "module {name} attributes {{mhlo.num_partitions = 1 : i32}} {{
+  func.func @{func}(%x: tensor<f32>) -> tensor<f32> {{
+    %0 = call @help(%x) : (tensor<f32>) -> tensor<f32>
+    return %0 : tensor<f32>
+  }}
+  func.func private @help(%x: tensor<f32>) -> tensor<f32> {{
+    return %x : tensor<f32>
+  }}
+}}
+"
+        )
+    };
+    prints(
+        &(module("@a", "main") + &module("@b", "other")),
+        expect![[r#"
+        module @a attributes {mhlo.num_partitions = 1 : i32} {
+          func.func public @main(%arg0: tensor<f32>) -> tensor<f32> {
+            %0 = call @a.help(%arg0) : (tensor<f32>) -> tensor<f32>
+            return %0 : tensor<f32>
+          }
+          func.func private @a.help(%arg0: tensor<f32>) -> tensor<f32> {
+            return %arg0 : tensor<f32>
+          }
+          func.func public @other(%arg0: tensor<f32>) -> tensor<f32> {
+            %0 = call @b.help(%arg0) : (tensor<f32>) -> tensor<f32>
+            return %0 : tensor<f32>
+          }
+          func.func private @b.help(%arg0: tensor<f32>) -> tensor<f32> {
+            return %arg0 : tensor<f32>
+          }
+        }
+    "#]],
+    );
+    let nested = format!("module @outer {{\n{}{}}}", module("@a", "f"), module("", "f"));
+    let joined = parse(&nested);
+    let names: Vec<&str> = joined.funcs().iter().map(|f| f.name.as_str()).collect();
+    assert_eq!(names, ["a.f", "a.help", "module1.f", "module1.help"]);
+    expect![[r#"
+        error: [no-entry] there is no @main: choose a function (--entry NAME)
+         |
+         = note: the functions are @a.f, @module1.f"#]]
+    .assert_eq(&error(&nested));
+}
+
+#[test]
+fn a_declaration_is_an_error_where_it_is_called() {
+    let main = "func.func @main() {\n  return\n}\n";
+    assert_eq!(parse(&format!("func.func private @f(tensor<f32>)\n{main}")).funcs().len(), 1);
+    let call = "func.func private @f()\nfunc.func @main() {\n  call @f() : () -> ()\n  return\n}";
+    expect![[r#"
+        error: [no-body] function @f has no body
+         --> t.mlir:1:19
+          |
+        1 | func.func private @f()
+          |                   ^^"#]]
+    .assert_eq(&error(call));
+}
+
+#[test]
+fn operations_of_other_dialects_are_named() {
+    let body = |line: &str| {
+        format!(
+            "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {{\n  {line}\n  return %x : tensor<4xf32>\n}}"
+        )
+    };
+    for (line, message) in [
+        (
+            "%0 = mhlo.bitcast %x : (tensor<4xf32>) -> tensor<4xi32>",
+            expect![[r#"
+            error: [unknown-op] unknown operation mhlo.bitcast
+             --> t.mlir:2:8
+              |
+            2 |   %0 = mhlo.bitcast %x : (tensor<4xf32>) -> tensor<4xi32>
+              |        ^^^^^^^^^^^^"#]],
+        ),
+        (
+            "%0 = \"mhlo.stochastic_convert\"(%x, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xbf16>",
+            expect![[r#"
+            error: [unknown-op] unknown operation mhlo.stochastic_convert
+             --> t.mlir:2:8
+              |
+            2 |   %0 = "mhlo.stochastic_convert"(%x, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xbf16>
+              |        ^^^^^^^^^^^^^^^^^^^^^^^^^"#]],
+        ),
+        (
+            "%0 = tensor.dim %x, %x : tensor<4xf32>",
+            expect![[r#"
+            error: [unsupported] tensor.dim: the dimension must be a constant
+             --> t.mlir:2:8
+              |
+            2 |   %0 = tensor.dim %x, %x : tensor<4xf32>
+              |        ^^^^^^^^^^"#]],
+        ),
+        (
+            "%0 = linalg.add ins(%x : tensor<4xf32>) -> tensor<4xf32>",
+            expect![[r#"
+            error: [unknown-op] unknown operation linalg.add
+             --> t.mlir:2:8
+              |
+            2 |   %0 = linalg.add ins(%x : tensor<4xf32>) -> tensor<4xf32>
+              |        ^^^^^^^^^^"#]],
+        ),
+    ] {
+        message.assert_eq(&error(&body(line)));
+    }
+}
+
+#[test]
+fn elided_constants_are_kept() {
+    prints(
+        "func.func @main() -> (tensor<2xf32>, tensor<2xf32>, tensor<3xi32>) {
+  %0 = stablehlo.constant dense_resource<__elided__> : tensor<2xf32>
+  %1 = mhlo.constant opaque<\"elided_large_const\", \"0xDEADBEEF\"> : tensor<2xf32>
+  %2 = arith.constant dense_resource<torch_tensor_3_torch.int32> : tensor<3xi32>
+  return %0, %1, %2 : tensor<2xf32>, tensor<2xf32>, tensor<3xi32>
+}",
+        expect![[r#"
+            module {
+              func.func public @main() -> (tensor<2xf32>, tensor<2xf32>, tensor<3xi32>) {
+                %cst = stablehlo.constant dense_resource<__elided__> : tensor<2xf32>
+                %cst_0 = stablehlo.constant dense_resource<__elided__> : tensor<2xf32>
+                %c = stablehlo.constant dense_resource<__elided__> : tensor<3xi32>
+                return %cst, %cst_0, %c : tensor<2xf32>, tensor<2xf32>, tensor<3xi32>
+              }
+            }
+        "#]],
+    );
+}
+
+#[test]
+fn attributes_are_printed_where_mlir_reads_them() {
+    prints(
+        "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  stablehlo.optimization_barrier {a}()
+  %0 = stablehlo.optimization_barrier {a = 1 : i64} %x : tensor<4xf32>
+  return {b} %0 : tensor<4xf32>
+}",
+        expect![[r#"
+            module {
+              func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
+                stablehlo.optimization_barrier {a}()
+                %0 = stablehlo.optimization_barrier {a = 1 : i64} %arg0 : tensor<4xf32>
+                return {b} %0 : tensor<4xf32>
+              }
+            }
+        "#]],
+    );
+}
+
+#[test]
+fn the_smallest_elements_are_the_call_that_xla_makes() {
+    let program = "func.func @main(%x: tensor<4xf32>) -> tensor<2xf32> {
+  %0:2 = mhlo.topk(%x, k = 2, largest = false) : tensor<4xf32> -> (tensor<2xf32>, tensor<2xi32>)
+  return %0#0 : tensor<2xf32>
+}";
+    let printed = text::print(&parse(program));
+    let call = "stablehlo.custom_call @mhlo.topk(%arg0) {mhlo.attributes = {k = 2 : i64, largest = false}}";
+    assert!(printed.contains(call), "{printed}");
+}
