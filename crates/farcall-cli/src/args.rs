@@ -187,7 +187,7 @@ Examples:
 /// The inputs of a run.
 #[derive(Args, Debug, Clone)]
 pub(crate) struct InputArgs {
-    /// Next argument: a .npy file; `rand`, `zeros`, `ones` or `iota` of the argument's type; a number or several, as in 0.1 and [0,2]; or a file of named arguments
+    /// Next argument: a .npy file; `rand`, `zeros`, `ones` or `iota` of the argument's type; a number or several, as in 0.1, -inf and [0,nan]; or a file of named arguments
     ///
     /// The type can also be given: rand:f32[4,8]. Integers that are indices need a range: rand:0..2000 is 0 to 1999.
     ///
@@ -197,7 +197,7 @@ pub(crate) struct InputArgs {
     ///
     /// Types that NumPy lacks are stored as raw bits in unsigned integers (bf16 in uint16, f8, f6 and
     /// f4 in uint8), integers narrower than a byte as int8 or uint8. May be repeated.
-    #[arg(short, long = "input", value_name = "FILE|rand|zeros|ones|iota", allow_negative_numbers = true)]
+    #[arg(short, long = "input", value_name = "FILE|rand|zeros|ones|iota", allow_hyphen_values = true)]
     pub inputs: Vec<InputSpec>,
     /// How to generate arguments without an --input
     #[arg(long, value_enum, value_name = "HOW")]
@@ -291,6 +291,9 @@ pub(crate) struct ConvertArgs {
     /// File to write to (atomically) [default: the standard output]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Write this function and those that it calls, as a program that starts with it
+    #[arg(long, value_name = "NAME")]
+    pub entry: Option<String>,
     /// How to choose the elements of constants that a printer left out; only artifacts need them
     #[arg(long, value_enum, value_name = "HOW")]
     pub elided: Option<Elided>,
@@ -487,7 +490,7 @@ pub(crate) struct OpArgs {
     pub library: LibraryArg,
     /// The op; without it, list the library's ops
     pub name: Option<String>,
-    /// Next operand: a .npy file; `rand`, `zeros`, `ones` or `iota` of a type, as in rand:f32[4,8]; or a number or several, as in 0.1 and [0,2]
+    /// Next operand: a .npy file; `rand`, `zeros`, `ones` or `iota` of a type, as in rand:f32[4,8]; or a number or several, as in 0.1, -inf and [0,nan]
     ///
     /// The type may be omitted if the other operands determine it. Without any --input (and without --attr and
     /// --call), the op is explained. Types that NumPy lacks are
@@ -498,7 +501,7 @@ pub(crate) struct OpArgs {
         long = "input",
         value_name = "FILE|rand:TYPE|[0,2]|…",
         requires = "name",
-        allow_negative_numbers = true
+        allow_hyphen_values = true
     )]
     pub inputs: Vec<InputSpec>,
     /// An attribute, parsed as the type that the op declares

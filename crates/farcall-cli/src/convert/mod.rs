@@ -25,6 +25,12 @@ pub(crate) fn convert(args: &ConvertArgs) -> Result<()> {
         elided::fill(&mut module, how.elements())?;
     }
     verify::verify(&module)?;
+    if let Some(name) = &args.entry {
+        let entry = verify::entry(&module, Some(name))?.name.clone();
+        if let Some(id) = module.func_id(&entry) {
+            module.set_entry(id);
+        }
+    }
     let content = written(&module, args.to)?;
     match &args.output {
         Some(path) => file::write(path, |out| out.write_all(&content).context("the program")),

@@ -7,6 +7,9 @@ use crate::diag::{Diagnostic, Diagnostics, ProgramError, Span};
 use crate::module::{Func, Module};
 use crate::types::{TensorType, Type};
 
+/// Maximum number of functions in an error that lists them.
+const MAX_LISTED: usize = 20;
+
 /// The function that a run starts with: `name`, or without one [`Module::entry`].
 ///
 /// # Errors
@@ -30,9 +33,17 @@ pub fn entry<'a>(module: &'a Module, name: Option<&str>) -> Result<&'a Func, Pro
                 Diagnostic::global("no-entry", "the program has no functions")
             }
             None => {
-                let names: Vec<&str> = names().take(8).collect();
-                Diagnostic::global("no-entry", "none of several functions is called @main: name one")
-                    .note(format!("there are @{}", names.join(", @")))
+                // Only public functions are meant to be called, if there are some.
+                let public: Vec<&str> =
+                    module.funcs().iter().filter(|f| f.public).map(|f| f.name.as_str()).collect();
+                let names = if public.is_empty() { names().collect() } else { public };
+                let more = match names.len().saturating_sub(MAX_LISTED) {
+                    0 => String::new(),
+                    more => format!(", and {more} more"),
+                };
+                let listed = names[..names.len().min(MAX_LISTED)].join(", @");
+                Diagnostic::global("no-entry", "there is no @main: choose a function (--entry NAME)")
+                    .note(format!("the functions are @{listed}{more}"))
             }
         };
         ProgramError::new(&module.source, diagnostic)

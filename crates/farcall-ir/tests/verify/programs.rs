@@ -374,10 +374,10 @@ fn entries() {
     "]]
     .assert_eq(&said(&one, Some("stepp")));
     let two = parse("func.func @a() { return }\nfunc.func @b() { return }\n");
-    expect![[r"
-        [no-entry] 0:0: none of several functions is called @main: name one
-          note: there are @a, @b
-    "]]
+    expect![[r#"
+        [no-entry] 0:0: there is no @main: choose a function (--entry NAME)
+          note: the functions are @a, @b
+    "#]]
     .assert_eq(&said(&two, None));
     let none = Module::new(Source::new("empty", ""));
     expect![[r"
