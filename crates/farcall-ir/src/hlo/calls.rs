@@ -151,7 +151,10 @@ pub(super) fn write(call: &CustomCall, inst: Inst<'_>, name: &dyn Fn(FuncId) -> 
         (None, CallConfig::Dict(_)) => Some(TYPED),
         (version, _) => version,
     };
-    if let Some(name) = version.and_then(|v| VERSIONS.get(usize::try_from(v).ok()?)) {
+    // XLA's parser does not know the name of version 0, which PyTorch/XLA writes; without a version, XLA takes the call
+    // for one of the original interface.
+    let named = version.filter(|v| *v != 0);
+    if let Some(name) = named.and_then(|v| VERSIONS.get(usize::try_from(v).ok()?)) {
         out.put("api_version", name);
     }
     match &call.config {
