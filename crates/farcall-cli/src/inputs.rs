@@ -79,7 +79,7 @@ pub(crate) enum InputSpec {
     File(PathBuf),
     /// Something made, of the argument's type or of one that is given: `rand:f32[4,8]`, `rand:0..2000`.
     Fill(Fill, Option<TensorType>),
-    /// Numbers: `0.1`, `[0,2]`, `[[1.5,2],[3,4]]`.
+    /// Numbers: `0.1`, `[0,2]`, `[[1.5,2],[3,4]]`, `-inf`, `[nan,1]`.
     Array(Array),
 }
 
@@ -87,7 +87,36 @@ pub(crate) enum InputSpec {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Array {
     dims: Vec<usize>,
+    /// As JSON, which has no NaN and no infinities: those are strings.
     values: Vec<serde_json::Value>,
+}
+
+/// The text of an array as JSON: NaN and infinities, in any case and of any sign, as strings that parse as `f64`.
+fn quoted_specials(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 16);
+    let mut rest = text;
+    while let Some(start) = rest.find(|c: char| c.is_ascii_alphabetic() || matches!(c, '+' | '-' | '"')) {
+        let (before, word) = rest.split_at(start);
+        out.push_str(before);
+        let end = match word.strip_prefix('"') {
+            Some(string) => string.find('"').map_or(word.len(), |end| end + 2),
+            None => word.find([',', ']', ' ', '[']).unwrap_or(word.len()),
+        };
+        let (word, after) = word.split_at(end);
+        let special = matches!(
+            word.trim_start_matches(['+', '-']).to_ascii_lowercase().as_str(),
+            "nan" | "inf" | "infinity"
+        ) && word.parse::<f64>().is_ok();
+        let quote = if special { "\"" } else { "" };
+        out.extend([quote, word, quote]);
+        rest = after;
+    }
+    out + rest
+}
+
+/// The NaN or infinity that a string is.
+fn special(value: &serde_json::Value) -> Option<f64> {
+    value.as_str()?.parse().ok().filter(|x: &f64| !x.is_finite())
 }
 
 impl FromStr for Array {
@@ -95,7 +124,8 @@ impl FromStr for Array {
 
     fn from_str(text: &str) -> Result<Array, String> {
         let wrong = |why: &str| format!("`{text}` is not an array: {why}; write [0,2] or [[1.5,2],[3,4]]");
-        let json: serde_json::Value = serde_json::from_str(text).map_err(|e| wrong(&e.to_string()))?;
+        let json: serde_json::Value =
+            serde_json::from_str(&quoted_specials(text)).map_err(|e| wrong(&e.to_string()))?;
         let (mut dims, mut values) = (Vec::new(), vec![json]);
         while values.iter().any(serde_json::Value::is_array) {
             let rows: Option<Vec<&Vec<serde_json::Value>>> =
@@ -110,7 +140,9 @@ impl FromStr for Array {
             dims.push(size);
             values = rows.into_iter().flatten().cloned().collect();
         }
-        match values.iter().all(|value| value.is_number() || value.is_boolean()) {
+        let is_element =
+            |value: &serde_json::Value| value.is_number() || value.is_boolean() || special(value).is_some();
+        match values.iter().all(is_element) {
             true => Ok(Array { dims, values }),
             false => Err(wrong("its elements must be numbers or booleans")),
         }
@@ -137,12 +169,13 @@ impl Array {
             (Some(value), ..) => Scalar::Bool(value),
             (_, Some(value), ..) => Scalar::Signed(value),
             (_, _, Some(value), _) => Scalar::Unsigned(value),
-            (.., value) => Scalar::Float(value.unwrap_or(f64::NAN)),
+            (.., finite) => Scalar::Float(finite.or_else(|| special(value)).unwrap_or(f64::NAN)),
         };
         let keeps = |value: Scalar| value.round_to(dtype).as_f64() == value.as_f64();
         for value in &self.values {
             let is_kept = dtype.real().is_float() || keeps(scalar(value));
-            ensure!(kind_of(value).is_held_by(dtype) && is_kept, "{value} is not {dtype}");
+            let is_held = kind_of(value).is_held_by(dtype) && is_kept;
+            ensure!(is_held, "{} is not {dtype}", value.to_string().trim_matches('"'));
         }
         let made = Literal::try_from_fn(dtype, self.dims.clone(), |i| scalar(&self.values[i]));
         made.with_context(|| "it does not fit into memory")
@@ -153,6 +186,9 @@ impl FromStr for InputSpec {
     type Err = String;
 
     fn from_str(text: &str) -> Result<InputSpec, String> {
+        if text.starts_with("--") {
+            return Err(format!("`{text}` is an option, not an input; write ./{text} for a file"));
+        }
         match text.parse() {
             Ok(array) => return Ok(InputSpec::Array(array)),
             Err(why) if text.starts_with('[') => return Err(why),
@@ -176,7 +212,7 @@ impl FromStr for InputSpec {
 fn kind_of(value: &serde_json::Value) -> NumberKind {
     match value {
         serde_json::Value::Bool(_) => NumberKind::Bool,
-        value if value.is_f64() => NumberKind::Float,
+        value if value.is_f64() || value.is_string() => NumberKind::Float,
         _ => NumberKind::Int,
     }
 }
@@ -468,6 +504,14 @@ mod tests {
         assert_eq!(array("[true]", DType::Pred), Ok("[1] [1.0]".to_owned()));
         assert_eq!(array("-2.5", DType::F32), Ok("[] [-2.5]".to_owned()));
         assert_eq!(array("true", DType::Pred), Ok("[] [1.0]".to_owned()));
+        assert_eq!(array("nan", DType::F32), Ok("[] [NaN]".to_owned()));
+        assert_eq!(array("-inf", DType::BF16), Ok("[] [-inf]".to_owned()));
+        assert_eq!(
+            array("[[NaN, 1e3], [Infinity,-INF]]", DType::C64),
+            Ok("[2, 2] [NaN, 1000.0, inf, -inf]".to_owned())
+        );
+        assert_eq!(error("[1, -inf]", DType::S32), "-inf is not s32");
+        assert_eq!(error("nan", DType::Pred), "nan is not pred");
         assert_eq!(error("3.5", DType::S32), "3.5 is not s32");
         assert_eq!(error("[0, 300]", DType::U8), "300 is not u8");
         assert_eq!(error("[1.5]", DType::S32), "1.5 is not s32");
@@ -476,6 +520,7 @@ mod tests {
             ("[[1], [2, 3]]", "its rows are not alike"),
             ("[1, [2]]", "its rows are not alike"),
             ("[null]", "its elements must be numbers or booleans"),
+            ("[\"a\"]", "its elements must be numbers or booleans"),
             ("[1,", "EOF while parsing a value at line 1 column 3"),
         ] {
             let expected = format!("`{text}` is not an array: {why}; write [0,2] or [[1.5,2],[3,4]]");
