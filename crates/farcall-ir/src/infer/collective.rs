@@ -53,16 +53,26 @@ fn matrix(cx: &mut Cx<'_>, codes: &GroupCodes, name: &str, ids: &Literal, number
     cx.check(twice.is_none(), codes.unique, || {
         format!("{name} must be unique, found {} twice", twice.map_or(0, |w| w[0]))
     });
-    match ids.dims() {
-        [rows, columns] if *rows > 0 => Some(*columns),
-        _ => None,
-    }
+    let [rows, columns] = *ids.dims() else { return None };
+    // No groups at all mean one of all processes. XLA refuses a group of none.
+    let members: Vec<bool> = ids.iter().map(|id| id.as_i64() != -1).collect();
+    let empty = match columns {
+        0 => (rows > 0).then_some(0),
+        _ => members.chunks(columns).position(|group| !group.contains(&true)),
+    };
+    cx.check(empty.is_none(), codes.matrix, || {
+        format!("{name} must have no empty group, but group {} of {} is", empty.unwrap_or(0), ids.ty())
+    });
+    (rows > 0).then_some(columns)
 }
 
 /// Global numbers need a channel.
 fn global_ids(cx: &mut Cx<'_>, code: &'static str, groups: &Groups) {
     cx.check(!groups.global_ids || groups.channel_id() > 0, code, || {
         format!("use_global_device_ids needs a channel above 0, found {}", groups.channel_id())
+    });
+    cx.check(!groups.global_ids || !groups.ids.is_empty(), code, || {
+        "use_global_device_ids needs replica_groups, found none".to_owned()
     });
 }
 

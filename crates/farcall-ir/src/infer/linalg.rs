@@ -92,7 +92,12 @@ pub(super) fn fft(cx: &mut Cx<'_>, kind: FftKind, length: &[usize]) -> Option<Ty
         operand.dims().skip(rank - n).zip(length).take(count).all(|(dim, length)| dim.may_be(*length))
     };
     match kind {
-        FftKind::Fft | FftKind::Ifft => {}
+        // The specification leaves out lengths of complex operands.
+        FftKind::Fft | FftKind::Ifft => {
+            cx.check(same(n), "fft_c4", || {
+                format!("the last dimensions of {operand} must be fft_length, {length:?}")
+            });
+        }
         FftKind::Rfft => {
             // fft_c4, fft_c5
             cx.check(same(n), "fft_c4", || {

@@ -387,6 +387,7 @@ func.func @f(%a: tensor<2x4xf32>) {
 }
 // -----
 // [collective_broadcast_c2] 2:8: replica_groups must be at least 0, found -1
+// [collective_broadcast_i2] 2:8: replica_groups must have no empty group, but group 0 of tensor<1x1xi64> is
 func.func @f(%a: tensor<2x4xf32>) {
   %r = "stablehlo.collective_broadcast"(%a) <{replica_groups = dense<[[-1]]> : tensor<1x1xi64>}> : (tensor<2x4xf32>) -> tensor<2x4xf32>
   return
