@@ -1,4 +1,4 @@
-//! `chlo.ragged_dot`, as one product in which elements that belong to no group are zero.
+//! `chlo.ragged_dot`, as one product in which elements that belong to no group are zero. Groups of batches change nothing.
 
 use super::builder::Builder;
 use crate::module::ValueId;
@@ -23,11 +23,19 @@ impl Builder<'_> {
         sizes: ValueId,
         result: &TensorType,
     ) -> Option<ValueId> {
+        if dot.ragged() == Ragged::Batch {
+            // Each batch has its own product, whatever group it belongs to.
+            let op = product(
+                dot,
+                [dot.lhs_batch.clone(), dot.rhs_batch.clone()],
+                [dot.lhs_contract.clone(), dot.rhs_contract.clone()],
+            );
+            return Some(self.emit(op, &[lhs, rhs], result.clone()));
+        }
         let groups = self.groups(sizes)?;
         match dot.ragged() {
-            Ragged::Free => self.ragged_free(dot, &groups, [lhs, rhs], result),
             Ragged::Contracting => self.ragged_contracting(dot, &groups, [lhs, rhs], result),
-            Ragged::Batch => self.ragged_batch(dot, &groups, [lhs, rhs], result),
+            _ => self.ragged_free(dot, &groups, [lhs, rhs], result),
         }
     }
 
@@ -78,28 +86,6 @@ impl Builder<'_> {
             [shifted(&dot.lhs_contract), shifted(&dot.rhs_contract)],
         );
         Some(self.emit(op, &[lhs, rhs], result.clone()))
-    }
-
-    /// The whole product, with zeros where no group is.
-    fn ragged_batch(
-        &mut self,
-        dot: &RaggedDot,
-        groups: &Groups,
-        [lhs, rhs]: [ValueId; 2],
-        result: &TensorType,
-    ) -> Option<ValueId> {
-        let op = product(
-            dot,
-            [dot.lhs_batch.clone(), dot.rhs_batch.clone()],
-            [dot.lhs_contract.clone(), dot.rhs_contract.clone()],
-        );
-        let product = self.emit(op, &[lhs, rhs], result.clone());
-        // Batching dimensions are the first of the result.
-        let along = dot.lhs_batch.iter().position(|d| dot.lhs_ragged.first() == Some(d))?;
-        let before: Vec<usize> = (0..along).collect();
-        let mask = self.members(groups, result.static_sizes()?, along, &before)?;
-        let any = self.masked(product, mask);
-        Some(self.sum(any, &[0]))
     }
 
     fn members_of_lhs(&mut self, dot: &RaggedDot, groups: &Groups, lhs: ValueId) -> Option<ValueId> {
