@@ -133,6 +133,22 @@ pub enum LiteralError {
         /// Bytes that were given.
         found: usize,
     },
+    /// A boolean that is neither 0 nor 1.
+    #[error("element {index} is {byte}, but a boolean is 0 or 1")]
+    Boolean {
+        /// Number of the element, row-major.
+        index: usize,
+        /// The byte that was given for it.
+        byte: u8,
+    },
+}
+
+/// Checks that the elements of a `pred` are booleans: code that reads them relies on it.
+fn check_booleans(dtype: DType, bytes: &[u8]) -> Result<(), LiteralError> {
+    match bytes.iter().position(|byte| *byte > 1) {
+        Some(index) if dtype == DType::Pred => Err(LiteralError::Boolean { index, byte: bytes[index] }),
+        _ => Ok(()),
+    }
 }
 
 impl Literal {
@@ -247,7 +263,8 @@ impl Literal {
     /// A tensor whose elements are these little-endian bytes, row-major.
     ///
     /// # Errors
-    /// If there are more or fewer bytes than such a tensor has, or if it is too large for memory.
+    /// If there are more or fewer bytes than such a tensor has, a boolean is neither 0 nor 1, or the tensor is too large for
+    /// memory.
     pub fn from_bytes(
         dtype: DType,
         dims: impl Into<Arc<[usize]>>,
@@ -258,6 +275,7 @@ impl Literal {
         if bytes.len() != expected {
             return Err(LiteralError::Length { ty, expected, found: bytes.len() });
         }
+        check_booleans(dtype, bytes)?;
         let mut out = Literal::try_for_overwrite(dtype, ty.shared_sizes())?;
         out.bytes_mut().copy_from_slice(bytes);
         Ok(out)
@@ -297,7 +315,7 @@ impl Literal {
     /// written to, or if they do not begin at a multiple of 16 bytes.
     ///
     /// # Errors
-    /// If the bytes are more or fewer than the type holds, or a copy does not fit into memory.
+    /// If the bytes are more or fewer than the type holds, a boolean is neither 0 nor 1, or a copy does not fit into memory.
     pub fn borrowed(
         dtype: DType,
         dims: impl Into<Arc<[usize]>>,
@@ -310,6 +328,7 @@ impl Literal {
         if expected != bytes.len() {
             return Err(LiteralError::Length { ty, expected, found: bytes.len() });
         }
+        check_booleans(dtype, bytes)?;
         if !bytes.as_ptr().addr().is_multiple_of(16) {
             return Literal::from_bytes(dtype, dims, bytes);
         }
@@ -723,5 +742,16 @@ mod tests {
     fn wrong_lengths_are_errors() {
         let e = Literal::from_bytes(DType::F32, [3], &[0; 8]).unwrap_err();
         assert_eq!(e.to_string(), "tensor<3xf32> holds 12 bytes of elements, not 8");
+    }
+
+    #[test]
+    fn booleans_are_0_or_1() {
+        static BYTES: [u8; 4] = [0, 1, 255, 2];
+        assert!(Literal::from_bytes(DType::Pred, [2], &BYTES[..2]).is_ok());
+        let wrong = Literal::from_bytes(DType::Pred, [2, 2], &BYTES).unwrap_err();
+        assert_eq!(wrong.to_string(), "element 2 is 255, but a boolean is 0 or 1");
+        let wrong = Literal::borrowed(DType::Pred, [4], &BYTES, Arc::new(())).unwrap_err();
+        assert!(matches!(wrong, LiteralError::Boolean { index: 2, byte: 255 }));
+        assert!(Literal::from_bytes(DType::U8, [4], &BYTES).is_ok());
     }
 }
