@@ -530,8 +530,10 @@ impl<'t, 's> Lowering<'t, 's> {
         self.devices.set(devices.get());
         let surplus = g.attrs.iter().find(|a| !IGNORED.contains(&a.key));
         let value = match (value, surplus) {
-            // What is missing may be there under another name.
-            (Err(Stop::Wrong(d)), Some(attr)) if d.code == "attribute" => {
+            // The attribute that is missing may be there, mistyped. Others have not been read yet.
+            (Err(Stop::Wrong(d)), Some(attr))
+                if d.code == "attribute" && is_mistyped(&d.message, attr.key) =>
+            {
                 let note = format!("{} has no attribute `{}`", inst.opcode, attr.key);
                 return Err(Stop::Wrong(d.note(note)));
             }
@@ -596,6 +598,11 @@ impl<'t, 's> Lowering<'t, 's> {
         };
         Ok((attrs, loc))
     }
+}
+
+/// True if a message is about an attribute whose name is like this one.
+fn is_mistyped(message: &str, key: &str) -> bool {
+    message.split('`').nth(1).is_some_and(|missing| !farcall_sig::nearest::nearest(key, [missing]).is_empty())
 }
 
 /// Attributes that advise XLA, or say what follows from others.
