@@ -13,11 +13,18 @@ macro_rules! dispatch {
         dispatch!(@go $dtype, $T, $body, [$($rest),*], [$($arms)*
             S8 i8, S16 i16, S32 i32, S64 i64, U8 u8, U16 u16, U32 u32, U64 u64,])
     };
+    (@go $dtype:expr, $T:ident, $body:expr, [wide_ints $(, $rest:ident)*], [$($arms:tt)*]) => {
+        dispatch!(@go $dtype, $T, $body, [$($rest),*], [$($arms)* S32 i32, S64 i64, U32 u32, U64 u64,])
+    };
     (@go $dtype:expr, $T:ident, $body:expr, [signed $(, $rest:ident)*], [$($arms:tt)*]) => {
         dispatch!(@go $dtype, $T, $body, [$($rest),*], [$($arms)* S8 i8, S16 i16, S32 i32, S64 i64,])
     };
     (@go $dtype:expr, $T:ident, $body:expr, [floats $(, $rest:ident)*], [$($arms:tt)*]) => {
         dispatch!(@go $dtype, $T, $body, [$($rest),*], [$($arms)* F16 half::f16, BF16 half::bf16, F32 f32, F64 f64,])
+    };
+    (@go $dtype:expr, $T:ident, $body:expr, [complex $(, $rest:ident)*], [$($arms:tt)*]) => {
+        dispatch!(@go $dtype, $T, $body, [$($rest),*], [$($arms)*
+            C64 num_complex::Complex<f32>, C128 num_complex::Complex<f64>,])
     };
     (@go $dtype:expr, $T:ident, $body:expr, [words $(, $rest:ident)*], [$($arms:tt)*]) => {
         dispatch!(@go $dtype, $T, $body, [$($rest),*], [$($arms)* S32 i32, U32 u32, F32 f32,])

@@ -414,8 +414,8 @@ impl Stored<f32> for bf16 {
     }
 }
 
-/// Integers as floats, which hold products and their sums exactly if there are few enough ([`super::prepare`]); and the
-/// integers that sums become.
+/// Integers as floats, which hold products and their sums exactly if there are few enough ([`super::prepare`]), or as
+/// integers of 32 bits, which hold the last bits of sums; and the integers that sums become.
 macro_rules! small {
     ($($ty:ty as $($float:ty)*;)*) => {$($(
         impl Stored<$float> for $ty {
@@ -436,4 +436,6 @@ small! {
     i8 as f32 f64;
     u8 as f32 f64;
     i32 as f32 f64;
+    i16 as i32;
+    u16 as i32;
 }

@@ -260,6 +260,11 @@ fn computing(
     Some(match (from, to) {
         (DType::S8, DType::S32) => small!(i8, i32),
         (DType::U8, DType::S32) => small!(u8, i32),
+        // Sums whose last bits are the result.
+        (DType::S8, DType::S8) => small!(i8, i8),
+        (DType::U8, DType::U8) => small!(u8, u8),
+        (DType::S16, DType::S16) => tasks::<i16, i32, i16>(products, places, alike),
+        (DType::U16, DType::U16) => tasks::<u16, i32, u16>(products, places, alike),
         (DType::F16, DType::F16) => tasks::<f16, f32, f16>(products, places, alike),
         (DType::BF16, DType::BF16) => tasks::<bf16, f32, bf16>(products, places, alike),
         (DType::F16, DType::F32) => tasks::<f16, f32, f32>(products, places, alike),
@@ -269,7 +274,7 @@ fn computing(
         (DType::F64, _) => tasks::<f64, f64, f64>(products, places, alike),
         (DType::C64, _) => tasks::<Complex<f32>, Complex<f32>, Complex<f32>>(products, places, alike),
         (DType::C128, _) => tasks::<Complex<f64>, Complex<f64>, Complex<f64>>(products, places, alike),
-        _ => return dispatch!(from, [ints], T => tasks::<T, T, T>(products, places, alike)),
+        _ => return dispatch!(from, [wide_ints], T => tasks::<T, T, T>(products, places, alike)),
     })
 }
 
