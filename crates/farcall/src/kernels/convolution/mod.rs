@@ -40,7 +40,7 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
 fn describe(request: &Request<'_>) -> String {
     let Some(shape) = shape(request) else { return String::new() };
     let sides = Sides::of(&shape);
-    let p = product(&Phase { shape, start: [0; 2] }, sides);
+    let p = product(&Phase::whole(shape), sides);
     format!("{}x[{}x{}x{}]", p.matrices(), p.rows, p.depth, p.columns)
 }
 
@@ -75,14 +75,18 @@ fn product(phase: &Phase, sides: Sides) -> Product {
     let (depth, weights) = depth(s);
     let count = |dims: &[Extent]| dims.iter().fold(1, |n: usize, d| n.saturating_mul(d.0));
     let axes = s.spatial.iter().filter(|d| !d.is_inside()).map(|d| d.axis).collect();
+    // Kernels, and their places in the phases: in the kernels and in the result.
+    let [kernels, outputs] = [0, 1].map(|i| -> Vec<Extent> {
+        phase.beside.iter().map(|b| (b.count, b.strides[i])).chain([s.kernels[i]]).collect()
+    });
     let mut p = Product {
         batch: vec![(s.groups, s.group_strides)],
         rows: count(&results),
-        columns: s.kernels[0].0,
+        columns: count(&kernels),
         depth: count(&weights),
         lhs: Operand::image(places, depth, axes),
-        rhs: Operand::matrix(&s.kernels[..1], &weights),
-        out: [results, vec![s.kernels[1]]],
+        rhs: Operand::matrix(&kernels, &weights),
+        out: [results, outputs],
         start: [0, kernels_start, result_start],
     };
     if let Sides::ImageRight = sides {

@@ -26,7 +26,7 @@ pub(super) struct Shape {
 }
 
 /// A spatial dimension.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Spatial {
     pub(super) axis: Axis,
     /// Places in the window, in the kernels, and the step between them along the axis.

@@ -96,7 +96,7 @@ pub(super) struct Product {
     pub(super) depth: usize,
     pub(super) lhs: Operand,
     pub(super) rhs: Operand,
-    /// Dimensions of the result's rows and columns: sizes and strides.
+    /// Dimensions of the result's rows and columns: sizes and strides, which wrap where they go backwards.
     pub(super) out: [Vec<(usize, usize)>; 2],
     /// Where the first matrices begin: left and right factor, result.
     pub(super) start: [usize; 3],
@@ -141,7 +141,7 @@ impl Product {
     pub(super) fn direct(&self) -> Option<usize> {
         match self.out.each_ref().map(|dims| join(dims)).each_ref().map(Vec::as_slice) {
             [[], [] | [(_, 1)]] => Some(0),
-            [[(_, stride)], [] | [(_, 1)]] => Some(*stride),
+            [[(_, stride)], [] | [(_, 1)]] if isize::try_from(*stride).is_ok() => Some(*stride),
             _ => None,
         }
     }
@@ -699,17 +699,17 @@ impl<T: Element> Block<T> {
         out: *mut R,
     ) {
         let at = |dims: &[(usize, usize)], mut i: usize| {
-            dims.iter().rev().fold(0, |at, (size, stride)| {
+            dims.iter().rev().fold(0usize, |at, (size, stride)| {
                 let index = i % size;
                 i /= size;
-                at + index * stride
+                at.wrapping_add(index.wrapping_mul(*stride))
             })
         };
         let [down, across] = &self.product.out;
         for i in 0..rows {
             let to = at(down, row + i);
             // SAFETY: a row of the block.
-            let (sums, out) = unsafe { (sums.add(i * columns), out.add(to)) };
+            let (sums, out) = (unsafe { sums.add(i * columns) }, out.wrapping_add(to));
             let run = across.last().map_or(1, |d| d.0);
             let stride = across.last().map_or(1, |d| d.1);
             let mut j = 0;
@@ -717,8 +717,9 @@ impl<T: Element> Block<T> {
                 let to = at(across, column + j);
                 let count = (run - (column + j) % run).min(columns - j);
                 for l in 0..count {
-                    // SAFETY: an element of the row.
-                    unsafe { out.add(to + l * stride).write(R::narrow(sums.add(j + l).read())) };
+                    let place = out.wrapping_add(to.wrapping_add(l.wrapping_mul(stride)));
+                    // SAFETY: an element of the row, and its place in the result, which the strides do not leave.
+                    unsafe { place.write(R::narrow(sums.add(j + l).read())) };
                 }
                 j += count;
             }

@@ -35,7 +35,7 @@ pub(in super::super) enum Step {
 }
 
 /// An axis of a padded and dilated image.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in super::super) struct Axis {
     /// Elements.
     pub(in super::super) size: usize,

@@ -50,7 +50,7 @@ impl Vector {
         let ([line, down], [_, vector]) = (matrix.strides()?, vector.strides()?);
         let out = match join(&p.out[usize::from(is_right)]).as_slice() {
             [] => 0,
-            [(_, stride)] => *stride,
+            [(_, stride)] if isize::try_from(*stride).is_ok() => *stride,
             _ => return None,
         };
         let lines = if is_right { p.columns } else { p.rows };
