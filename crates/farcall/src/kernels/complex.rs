@@ -15,7 +15,7 @@ use super::number::Number;
 type C = Complex<f64>;
 
 /// Real and imaginary part.
-trait Part:
+pub(super) trait Part:
     Copy
     + Send
     + Sync
@@ -111,7 +111,7 @@ impl Part for f64 {
 
 /// As written: no special treatment of infinities.
 #[inline(always)]
-fn product<T: Part>(x: Complex<T>, y: Complex<T>) -> Complex<T> {
+pub(super) fn product<T: Part>(x: Complex<T>, y: Complex<T>) -> Complex<T> {
     Complex::new(x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re)
 }
 

@@ -297,6 +297,10 @@ fn combining<L: Loop>(op: Combine, dtype: DType, made: L) -> Option<L::Made> {
             let one = Complex { re: 1.0, im: 0.0 };
             go!(Complex<f32>, Complex<f64>, wide, narrow, Some(one), |a: Complex<f64>, b: Complex<f64>| a * b)
         }
+        (Combine::Multiply, DType::C128) => {
+            let one = Complex { re: 1.0, im: 0.0 };
+            go!(Complex<f64>, Complex<f64>, |x| x, |x| x, Some(one), |a: Complex<f64>, b: Complex<f64>| a * b)
+        }
         (Combine::Multiply, _) => {
             return dispatch!(dtype, [ints, floats], T => {
                 go!(T, T, |x| x, |x| x, Some(T::ONE), |a: T, b: T| a.mul(b))

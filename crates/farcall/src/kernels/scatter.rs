@@ -15,6 +15,7 @@ use farcall_ir::{DType, Op, TensorType};
 
 use super::args::{Args, Prepared};
 use super::body::Body;
+use super::complex;
 use super::index::{self, Batch, Entry, OUTSIDE, Reader, Slices, Starts};
 use super::movement::row_major;
 use super::number::{Integer, Number};
@@ -101,6 +102,12 @@ impl Operation {
             return by_size!(dtype.size(), T => go!(T, |_, update| update))?;
         };
         match op {
+            Combine::Add if dtype.is_complex() => {
+                dispatch!(dtype, [complex], T => go!(T, |a: T, b: T| a + b))
+            }
+            Combine::Multiply if dtype.is_complex() => {
+                dispatch!(dtype, [complex], T => go!(T, |a: T, b: T| complex::product(a, b)))
+            }
             Combine::Add => dispatch!(dtype, [ints, floats], T => go!(T, <T as Number>::add)),
             Combine::Multiply => dispatch!(dtype, [ints, floats], T => go!(T, <T as Number>::mul)),
             Combine::Maximum => dispatch!(dtype, [ints, floats], T => {

@@ -11,8 +11,10 @@ mod long;
 use farcall_ir::op::ReduceWindow;
 use farcall_ir::{DType, Op, TensorType};
 use half::{bf16, f16};
+use num_complex::Complex;
 
 use super::args::Prepared;
+use super::complex;
 use super::number::{Integer, Number};
 use super::reduce::Combine;
 use super::types::dispatch;
@@ -167,7 +169,21 @@ fn combining(op: Combine, dtype: DType, axes: Vec<Axis>) -> Option<Prepared> {
             }
         };
     }
+    let double = |z: Complex<f32>| Complex::new(f64::from(z.re), f64::from(z.im));
+    let single = |z: Complex<f64>| Complex::new(z.re as f32, z.im as f32);
     match op {
+        Combine::Add if wide && dtype == DType::C64 => {
+            Some(go!(Complex<f32>, Complex<f64>, double, single, |a: Complex<f64>, b: Complex<f64>| a + b))
+        }
+        Combine::Multiply if wide && dtype == DType::C64 => {
+            Some(go!(Complex<f32>, Complex<f64>, double, single, complex::product))
+        }
+        Combine::Add if dtype.is_complex() => {
+            dispatch!(dtype, [complex], T => go!(T, T, |x| x, |x| x, |a: T, b: T| a + b))
+        }
+        Combine::Multiply if dtype.is_complex() => {
+            dispatch!(dtype, [complex], T => go!(T, T, |x| x, |x| x, complex::product))
+        }
         Combine::Add if wide && dtype == DType::F64 => Some(go!(f64, Sum, Sum::of, Sum::value, Sum::add)),
         Combine::Add if wide && dtype.is_float() => wide!(|a: f64, b: f64| a + b),
         Combine::Multiply if wide && dtype.is_float() && dtype != DType::F64 => wide!(|a: f64, b: f64| a * b),
