@@ -87,8 +87,11 @@ fn run(test: &str, place: &str) -> String {
     let numerics = Numerics { denormals, semantics: Semantics::Xla };
     APPLIED.take();
     let on_rule = |name| APPLIED.with_borrow_mut(|applied| applied.push(name));
-    // A host with tiles for functions of one and of two variables, which it computes with products.
-    let fuses = |op: &Op, _: &[&TensorType], _: &TensorType| matches!(op, Op::Unary(_) | Op::Binary(_));
+    // A host with tiles for functions of one and of two variables of the usual types, which it computes with products.
+    let fuses = |op: &Op, operands: &[&TensorType], _: &TensorType| {
+        let has_tiles = |d: DType| d.is_bool() || d.bits() >= if d.is_float() { 16 } else { 8 };
+        matches!(op, Op::Unary(_) | Op::Binary(_)) && operands.iter().all(|ty| has_tiles(ty.dtype))
+    };
     let reduces = |op: &Op, _: DType| matches!(op, Op::Binary(_));
     // Of reductions, those that it says; of sorts, those by one comparison.
     let computes = |inst: Inst<'_>| match inst.op() {

@@ -8,9 +8,10 @@ func.func @main(%x: tensor<1x2xf8E8M0FNU>, %y: tensor<2x1xf8E8M0FNU>) -> (tensor
 // = dense<9.000000e+00> : tensor<1x1xf16>
 // = dense<9.000000e+00> : tensor<1x1xf32>
 // plan
-// | plan: arena 0 bytes, denormals ieee
+// | plan: arena 48 bytes, denormals ieee
 // | in0: tensor<1x2xf8E8M0FNU>
 // | in1: tensor<2x1xf8E8M0FNU>
-// | out0:f16[] = reference dot_general(in0:f8e8m0fnu[2], in1:f8e8m0fnu[2])
-// | out1:f32[] = reference dot_general(in0:f8e8m0fnu[2], in1:f8e8m0fnu[2])
+// | arena[0..16]:f64[2], arena[16..32]:f64[2] = fusion convert convert reshape reshape(in0:f8e8m0fnu[1,2], in1:f8e8m0fnu[2,1])
+// | arena[32..40]:f64[] = dot 1x[1x2x1](arena[0..16]:f64[2], arena[16..32]:f64[2])
+// | out0:f16[1,1], out1:f32[1,1] = fusion reshape convert convert(arena[32..40]:f64[])
 // | return out0:f16[1,1], out1:f32[1,1]

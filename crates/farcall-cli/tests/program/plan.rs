@@ -312,6 +312,7 @@ fn passes_are_listed_and_named() {
             │ transposes   ┆ lets products read and write what is transposed                      │
             │ unroll       ┆ writes out loops of a few iterations                                 │
             │ updates      ┆ updates a part in place of a scatter of one window                   │
+            │ widen        ┆ computes element types without kernels in wider ones                 │
             │ wraps        ┆ lets gathers and scatters wrap negative indices                      │
             │ layouts      ┆ transposes what custom calls take and return in other layouts        │
             │ copies       ┆ copies values before others take over their memory                   │
@@ -320,7 +321,7 @@ fn passes_are_listed_and_named() {
             │ assign       ┆ gives every value a place                                            │
             └──────────────┴──────────────────────────────────────────────────────────────────────┘
 
-            run by default  expand,excess,canonicalize,regions,folds,unroll,fold,simplify,updates,transposes,outer,wraps,cse,licm,dce,slices,cse,dce,double,recompute,fuse,dce,products,moves,fills,sink
+            run by default  expand,excess,widen,canonicalize,regions,folds,unroll,fold,simplify,updates,transposes,outer,wraps,cse,licm,dce,slices,cse,dce,double,recompute,fuse,dce,products,moves,fills,sink
             needed          expand,excess,dce
             always last     layouts,copies,coalesce,donate,assign
         "#]],
@@ -341,7 +342,7 @@ fn passes_are_listed_and_named() {
     folder.fails(
         &["run", "p.mlir", "--dump", "cse", "--passes", "default,-cse,-fuse"],
         expect![[r#"
-            error: the pass cse does not run; those that do are expand,excess,canonicalize,regions,folds,unroll,fold,simplify,updates,transposes,outer,wraps,licm,dce,slices,dce,double,recompute,dce,products,moves,fills,sink
+            error: the pass cse does not run; those that do are expand,excess,widen,canonicalize,regions,folds,unroll,fold,simplify,updates,transposes,outer,wraps,licm,dce,slices,dce,double,recompute,dce,products,moves,fills,sink
         "#]],
     );
     folder.fails(

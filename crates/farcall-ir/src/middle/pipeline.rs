@@ -10,6 +10,7 @@ use crate::module::{FuncId, Module};
 static DEFAULT: &[&Pass] = &[
     &passes::expand::PASS,
     &passes::excess::PASS,
+    &passes::widen::PASS,
     &passes::canonicalize::PASS,
     &passes::regions::PASS,
     &passes::folds::PASS,

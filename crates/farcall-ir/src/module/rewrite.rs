@@ -300,6 +300,11 @@ impl<'f> Rewriter<'f> {
         self.func.set_op(inst, op);
     }
 
+    /// Gives a value another type.
+    pub(crate) fn set_ty(&mut self, value: ValueId, ty: impl Into<Type>) {
+        self.func.set_ty(value, ty.into());
+    }
+
     /// Gives an instruction results of these types; as [`Func::set_results`].
     pub(crate) fn set_results(&mut self, inst: InstId, types: TypeList) {
         self.func.set_results(inst, types);

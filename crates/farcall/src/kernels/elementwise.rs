@@ -27,7 +27,9 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
         request.op,
         Op::Unary(_) | Op::Binary(_) | Op::Compare(_) | Op::Select | Op::Clamp | Op::Convert
     );
-    if !computes {
+    let reinterprets =
+        *request.op == Op::BitcastConvert && request.inputs.iter().all(|x| x.sizes() == y.sizes());
+    if !computes && !reinterprets {
         return None;
     }
     let operands: SmallVec<[_; 3]> = request.inputs.iter().copied().enumerate().collect();
@@ -45,6 +47,11 @@ pub(super) fn work(op: &Op, from: &[DType], to: DType) -> Option<Work> {
         (Op::Select, [DType::Pred, a, b]) if *a == to && *b == to => select(to.size()),
         (Op::Clamp, [low, x, high]) if [low, x, high].iter().all(|t| **t == to) => clamp(to),
         (Op::Convert, [x]) => convert(*x, to),
+        // The bits of a narrow element, in a byte; of whole bytes, no code is needed.
+        (Op::BitcastConvert, [x]) if x.bits() == to.bits() && to.bits() < 8 => {
+            let cut = cut(to);
+            Some(map1::<u8, u8>(cut))
+        }
         (Op::ReducePrecision { exponent_bits, mantissa_bits }, [x]) if *x == to => {
             reduce_precision::work(to, *exponent_bits, *mantissa_bits)
         }
@@ -209,9 +216,10 @@ fn unary(op: Unary, dtype: DType) -> Option<Work> {
         Unary::CountLeadingZeros => dispatch!(dtype, [ints], T => {
             map1::<T, T>(Integer::leading_zeros)
         }),
-        Unary::Real => by_size!(dtype.size(), T => map1::<T, T>(|x| x)),
+        Unary::Real | Unary::Conj => by_size!(dtype.size(), T => map1::<T, T>(|x| x)),
+        // Of powers of two alone, none is zero.
+        Unary::Imag if dtype == DType::F8E8M0FNU => None,
         Unary::Imag => by_size!(dtype.size(), T => map1::<T, T>(|_| T::default())),
-        Unary::Conj => None,
         Unary::IsFinite => test!(x => x.is_finite(), x.is_finite()),
         Unary::IsInf => test!(x => x.is_infinite(), x.is_infinite()),
         Unary::IsNegInf => test!(x => x == f32::NEG_INFINITY, x == f64::NEG_INFINITY),
@@ -432,7 +440,7 @@ fn clamp(dtype: DType) -> Option<Work> {
 
 /// Converts elements; each is rounded once.
 fn convert(from: DType, to: DType) -> Option<Work> {
-    if let Some(small) = minifloat::convert(from, to) {
+    if let Some(small) = minifloat::convert(from, to).or_else(|| parts_of_bytes(from, to)) {
         return Some(small);
     }
     if from.is_complex() || to.is_complex() {
@@ -486,6 +494,26 @@ fn convert(from: DType, to: DType) -> Option<Work> {
         DType::F32 => to!(f32, x, x, 0.0),
         DType::F64 => to!(f64, x, x, 0.0),
         _ => None,
+    }
+}
+
+/// Converts integers between a byte and fewer bits, which are stored in a byte each: signed ones with copies of their sign.
+fn parts_of_bytes(from: DType, to: DType) -> Option<Work> {
+    let is_byte = |d: DType| d.is_integer() && d.bits() <= 8;
+    if !is_byte(from) || !is_byte(to) || (from.bits() == 8 && to.bits() == 8) {
+        return None;
+    }
+    let (from, to) = (cut(from), cut(to));
+    Some(map1::<u8, u8>(move |x| to(from(x))))
+}
+
+/// A byte as an element of at most eight bits is stored in it.
+fn cut(dtype: DType) -> impl Fn(u8) -> u8 + Copy + Send + Sync + 'static {
+    let (unused, signed) = (8 - dtype.bits(), dtype.is_signed_integer());
+    #[inline(always)]
+    move |x: u8| {
+        let top = x << unused;
+        if signed { (top.cast_signed() >> unused).cast_unsigned() } else { top >> unused }
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use farcall_ir::DType;
 use farcall_ir::minifloat::{self, Format};
+use farcall_ir::scalar::to_odd_f32;
 use half::{bf16, f16};
 
 use super::halves::Half;
@@ -15,9 +16,13 @@ pub(super) fn convert(from: DType, to: DType) -> Option<Work> {
     if is_small(from) {
         return decoding(from, to);
     }
+    if to == DType::F8E8M0FNU {
+        return power_of_two(from);
+    }
     let to = Rounding::to(to)?;
-    // Each of these is an `f32`, so that it is rounded once.
+    // Each of these is an `f32`, or as good as one, so that it is rounded once.
     Some(match from {
+        DType::F64 => map1::<f64, u8>(move |x| to.code(to_odd_f32(x))),
         DType::F32 => map1::<f32, u8>(move |x| to.code(x)),
         DType::F16 => map1::<f16, u8>(move |x| to.code(x.widen())),
         DType::BF16 => map1::<bf16, u8>(move |x| to.code(x.widen())),
@@ -50,6 +55,47 @@ fn decoding(from: DType, to: DType) -> Option<Work> {
         to if is_small(to) => by_table(from, move |x| minifloat::encode(to, x)),
         _ => return None,
     })
+}
+
+/// Converts floats to powers of two, on their bits: the smallest power of two is a subnormal `f32`.
+fn power_of_two(from: DType) -> Option<Work> {
+    Some(match from {
+        DType::F64 => map1::<f64, u8>(|x| code_of_power(x.to_bits())),
+        DType::F32 => map1::<f32, u8>(|x| code_of_single(x.to_bits())),
+        DType::F16 => map1::<f16, u8>(|x| code_of_single(x.widen().to_bits())),
+        DType::BF16 => map1::<bf16, u8>(|x| code_of_single(u32::from(x.to_bits()) << 16)),
+        _ => return None,
+    })
+}
+
+/// The code of the power of two that is nearest to an `f64` with these bits, the larger one halfway.
+#[inline(always)]
+fn code_of_power(bits: u64) -> u8 {
+    const INFINITE: u64 = 0x7ff << 52;
+    // The exponent of the smallest power, and the last bit that stays.
+    const SMALLEST: u64 = 1023 - 127;
+    const HALF: u64 = 1 << 51;
+    let rounded = (bits.wrapping_add(HALF) >> 52).wrapping_sub(SMALLEST);
+    let code = if bits >> 52 < SMALLEST {
+        0
+    } else if rounded < 0xff {
+        rounded
+    } else {
+        0xff
+    };
+    // Zero, negative numbers, infinity and NaN have no power.
+    if bits == 0 || bits >= INFINITE { 0xff } else { code as u8 }
+}
+
+/// The same of an `f32`, of which subnormal numbers stay what they are.
+#[inline(always)]
+fn code_of_single(bits: u32) -> u8 {
+    const INFINITE: u32 = 0xff << 23;
+    const HALF: u32 = 1 << 22;
+    // The smallest power is half of the smallest normal number; from three quarters of that on, it is rounded up.
+    let subnormal = u32::from(bits >= HALF + HALF / 2);
+    let code = if bits < 1 << 23 { subnormal } else { bits.wrapping_add(HALF) >> 23 };
+    if bits == 0 || bits >= INFINITE { 0xff } else { code as u8 }
 }
 
 /// A number of so few bits as an `f32`, also where the processor flushes subnormal ones: the smallest power of two is one.
@@ -164,11 +210,21 @@ mod tests {
             let low = [0u16, 1, 0x7fff, 0x8000, 0x8001, 0xffff];
             singles.extend(low.map(|low| f32::from_bits(u32::from(high) << 16 | u32::from(low))));
         }
-        for to in small().into_iter().filter(|to| *to != DType::F8E8M0FNU) {
+        let doubles: Vec<f64> = singles
+            .iter()
+            .flat_map(|x| {
+                let x = f64::from(*x);
+                [x, f64::from_bits(x.to_bits().wrapping_sub(1)), f64::from_bits(x.to_bits().wrapping_add(1))]
+            })
+            .collect();
+        for to in small() {
             let expected = |x: f64| minifloat::encode(to, x);
             let from = |dtype: DType| convert(dtype, to).unwrap();
             for (x, code) in singles.iter().zip(run::<f32, u8>(&from(DType::F32), &singles)) {
                 assert_eq!(code, expected(f64::from(*x)), "{to} of {x:e} ({:#x})", x.to_bits());
+            }
+            for (x, code) in doubles.iter().zip(run::<f64, u8>(&from(DType::F64), &doubles)) {
+                assert_eq!(code, expected(*x), "{to} of {x:e} ({:#x})", x.to_bits());
             }
             for (x, code) in halves.iter().zip(run::<u16, u8>(&from(DType::F16), &halves)) {
                 assert_eq!(code, expected(f16::from_bits(*x).to_f64()), "{to} of f16 {x:#x}");

@@ -107,7 +107,8 @@ struct Applied {
 impl Applied {
     fn of(inst: Inst<'_>, cx: &Context) -> Option<Applied> {
         let (region, func) = (inst.region(0)?, inst.func());
-        if carries_sums(region) || !is_foldable(region, cx) {
+        let sums = !matches!(inst.op(), Op::Map { .. }) && carries_sums(region);
+        if sums || !is_foldable(region, cx) {
             return None;
         }
         let number = |v: &ValueId| number(func, *v);

@@ -26,6 +26,7 @@ pub mod slices;
 pub mod transposes;
 pub mod unroll;
 pub mod updates;
+pub mod widen;
 pub mod wraps;
 
 use crate::eval::Numerics;
@@ -103,6 +104,7 @@ pub static ALL: &[&Pass] = &[
     &transposes::PASS,
     &unroll::PASS,
     &updates::PASS,
+    &widen::PASS,
     &wraps::PASS,
 ];
 

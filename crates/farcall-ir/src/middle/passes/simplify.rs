@@ -562,6 +562,11 @@ fn convert_of_convert(at: &At<'_>) -> Option<Simpler> {
     if !(holds(from) && by.dtype.is_integer() && wider && signs && (holds(to) || to.dtype.is_float())) {
         return None;
     }
+    // Types of less than a byte are converted by way of wider ones (`widen`).
+    let is_part = |t: &TensorType| t.dtype.is_integer() && t.dtype.bits() < 8;
+    if from != to && (is_part(from) || is_part(to)) {
+        return None;
+    }
     Some(if from == to { Simpler::Value(x) } else { Simpler::Op(Op::Convert, vec![x]) })
 }
 
