@@ -1,13 +1,16 @@
-//! Lets libraries that register their handlers themselves find this program's registry, and makes it smaller.
+//! Lets libraries that register their handlers themselves find this program's registry, has those that end the process
+//! reported (`farcall::watch_exits!`), and makes the program smaller.
 
 fn main() {
-    // Such a library looks for these symbols in the program that loads it
-    // (`farcall::custom_call::HOST_SYMBOLS`).
+    // A library looks for these symbols in the program that loads it (`farcall::custom_call::HOST_SYMBOLS`, and those of
+    // `farcall::watch_exits!`).
     for symbol in [
         "XLA_FFI_GetApi",
         "_ZN3xla3ffi12GetXlaFfiApiEv",
         "XlaCustomCallStatusSetFailure",
         "XlaCustomCallStatusSetSuccess",
+        "_exit",
+        "_Exit",
     ] {
         println!("cargo:rustc-link-arg-bins=-Wl,--export-dynamic-symbol={symbol}");
     }

@@ -42,7 +42,7 @@ from farcall._engine import (
     register_type,
 )
 from farcall._farcall import MissingTargetError, Target, __version__
-from farcall._handlers import Handler, handler
+from farcall._handlers import Handler, handler, report_crashes
 from farcall._lapack import register_lapack
 from farcall._ops import Library, Op, load
 from farcall._profile import Profile, StepTime
@@ -78,6 +78,7 @@ __all__ = [
     "lowers",
     "register_lapack",
     "register_type",
+    "report_crashes",
 ]
 
 

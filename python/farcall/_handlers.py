@@ -125,6 +125,20 @@ def handler(
     return registered if function is None else registered(function)
 
 
+def report_crashes() -> None:
+    """Has crashes of handlers and libraries reported from now on, in one line on the standard error.
+
+    The line names the target, its library, and where the program calls it:
+
+        error: custom call `f` of /ops/libops.so at model.mlir:3:8, in its execute stage, crashed: invalid memory access (SIGSEGV)
+
+    Then the process ends as it would have: handlers of these signals that were there before, such as those of `faulthandler`,
+    are called, and there is a core dump where there would have been one. Only signals are reported, and only those of threads
+    that run a handler or a library's code for farcall.
+    """
+    _farcall.report_crashes()
+
+
 class Callbacks(Protocol):
     """What a lowered program calls for `jax.pure_callback`, `io_callback`, `jax.debug.callback` and `jax.debug.print`. It is kept as
     long as an executable that uses it."""

@@ -3,6 +3,8 @@
 import ctypes
 import gc
 import signal
+import subprocess
+import sys
 import threading
 import time
 import weakref
@@ -346,6 +348,27 @@ def test_kept_operands_outlive_their_arrays(registry):
     gc.collect()
     others = [np.zeros(LARGE, np.float32) for _ in range(4)]
     assert (kept[0] == 7).all() and not any(other.any() for other in others)
+
+
+def test_crashes_are_reported():
+    """One line of ours, then what the earlier handler says, and the process ends by the signal."""
+    script = """
+import ctypes, faulthandler, sys
+import numpy as np
+import farcall
+faulthandler.enable()
+if sys.argv[1] == "reported":
+    farcall.report_crashes()
+farcall.handler(name="f")(lambda x, y: ctypes.string_at(8))
+farcall.compile(%r, name="f.mlir")(np.ones(3, np.float32))
+""" % F
+    for how in "reported", "silent":
+        ended = subprocess.run([sys.executable, "-c", script, how], capture_output=True, text=True)
+        assert ended.returncode == -signal.SIGSEGV
+        ours = [line for line in ended.stderr.splitlines() if line.startswith("error: custom call `f`")]
+        assert len(ours) == (how == "reported")
+        assert not ours or ours[0].endswith(", in its execute stage, crashed: invalid memory access (SIGSEGV)")
+        assert "Fatal Python error: Segmentation fault" in ended.stderr
 
 
 def test_the_same_name_again(registry):

@@ -3,6 +3,9 @@
 
 use std::process::ExitCode;
 
+// Libraries find these instead of the C library's, and cannot end the command unseen.
+farcall::watch_exits!();
+
 fn main() -> ExitCode {
     farcall_cli::main()
 }

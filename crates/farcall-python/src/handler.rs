@@ -91,6 +91,12 @@ pub(crate) fn forget_raised() {
     RAISED.set(None);
 }
 
+/// Has crashes of handlers reported from now on.
+#[pyfunction]
+pub(crate) fn report_crashes() {
+    farcall::custom_call::report_crashes();
+}
+
 /// A function of Python that hosts can call as a handler.
 #[pyclass(frozen, module = "farcall._farcall")]
 pub(crate) struct Handler {
@@ -209,8 +215,8 @@ struct Views<'py> {
 }
 
 impl<'py> Views<'py> {
-    /// An array over the elements, or over a copy of them; `None` for a token. A result has elements before the call if it
-    /// `is_shared` with an operand.
+    /// An array over the elements, or over a copy; `None` for a token. `is_shared` is `None` for an operand, and true for a
+    /// result that shares its memory with an operand.
     fn array(
         &mut self,
         tensor: Option<Tensor<'_>>,
@@ -243,7 +249,7 @@ impl<'py> Views<'py> {
         }
     }
 
-    /// Has the call's memory kept as long as arrays refer to it, and says which one does.
+    /// Has the call's memory kept as long as arrays refer to it, and names the first such array.
     fn keep_memory(&self) -> Option<String> {
         let kept = self.kept()?;
         if self.is_own_host {
@@ -283,7 +289,7 @@ struct Memory {
 
 /// A copy of elements.
 struct Copied {
-    /// Those of the call, which are there until it returns.
+    /// The call's own elements, valid until it returns.
     of: *mut u8,
     _elements: Box<[u128]>,
 }

@@ -63,7 +63,7 @@ mod _farcall {
     #[pymodule_export]
     use crate::executable::{Executable, Polymorphic, compile, compile_call, convert, is_artifact, trees};
     #[pymodule_export]
-    use crate::handler::{Handler, fail_run, forget_raised};
+    use crate::handler::{Handler, fail_run, forget_raised, report_crashes};
     #[pymodule_export]
     use crate::hlo::{custom_calls, entry_types, infer_root, verify_program};
     #[pymodule_export]

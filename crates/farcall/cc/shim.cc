@@ -63,6 +63,12 @@ Error *farcall_shim_open(const char *path, int flags, void **handle, Thrown thro
   return nullptr;
 }
 
+// Asks a library for a description of itself.
+Error *farcall_shim_describe(const void *(*function)(), const void **description, Thrown thrown) {
+  GUARDED(*description = function())
+  return nullptr;
+}
+
 Error *farcall_shim_handler(Error *(*handler)(void *), void *frame, Thrown thrown) {
   GUARDED(return handler(frame))
 }

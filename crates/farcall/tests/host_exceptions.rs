@@ -22,6 +22,16 @@ mod plain;
 use load::load;
 
 #[test]
+fn a_description_that_throws() {
+    let Some(path) = plain::build("describes", "describes_0", &["-DHOW=0"]) else { return };
+    let e = load(&Registry::new(), &path, &[]).unwrap_err().to_string();
+    assert!(
+        e.ends_with("its description of itself failed: C++ exception std::runtime_error: no ops today"),
+        "{e}"
+    );
+}
+
+#[test]
 fn every_stage_and_every_kind() {
     let Some(lib) = Lib::get() else { return };
     let mut seen = Vec::new();

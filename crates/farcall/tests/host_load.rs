@@ -7,6 +7,8 @@ use farcall::{ErrorCode, Registry};
 
 #[path = "plugin/load.rs"]
 mod load;
+#[path = "cc/plain.rs"]
+mod plain;
 
 use load::load;
 
@@ -38,6 +40,23 @@ fn a_library_for_another_machine() {
     let riscv = 243u16;
     bytes[18..20].copy_from_slice(&riscv.to_le_bytes());
     check("riscv.so", &bytes, "was built for RISC-V, this program runs on");
+}
+
+#[test]
+fn pointers_of_a_description_are_not_believed() {
+    for (how, what) in [
+        (1, "the pointer to it is not to memory"),
+        (2, "a text is not in memory"),
+        (3, "its table of ops is not in memory"),
+        (4, "the pointer to an op is not to memory"),
+        (5, "a function of an op is not code"),
+    ] {
+        let flag = format!("-DHOW={how}");
+        let Some(path) = plain::build("describes", &format!("describes_{how}"), &[&flag]) else { return };
+        let e = load(&Registry::new(), &path, &[]).unwrap_err();
+        assert_eq!(e.code(), ErrorCode::RefusedTargets);
+        assert!(e.to_string().ends_with(&format!("descriptor is malformed: {what}")), "{e}");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Libraries that end the process: the program says which, and fails.
 #![expect(clippy::print_stdout, reason = "says why nothing ran")]
 
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 
 use expect_test::{Expect, expect};
 
@@ -19,7 +19,23 @@ func.func @main(%x: tensor<f32>) -> tensor<f32> {
 
 /// Runs the program with `it` being a function of the library; checks exit code and standard error.
 fn run(function: &str, constructor: &str, code: i32, message: Expect) {
-    let Some(library) = plain::build("ends", &format!("ends_{function}_{constructor}"), &[]) else { return };
+    let Some((status, said)) = ended(function, constructor) else { return };
+    message.assert_eq(&said);
+    assert_eq!(status.code(), Some(code), "{status:?}");
+}
+
+/// The same for a function that crashes: the line that names it, among what the C library may say, and an exit code that is
+/// not 0.
+fn crash(function: &str, what: &str) {
+    let Some((status, said)) = ended(function, "n") else { return };
+    let line = format!("error: custom call `it` of libends.so at p.mlir:2:8, in its execute stage, {what}");
+    assert_eq!(said.lines().filter(|l| l.starts_with("error: ")).collect::<Vec<_>>(), [line], "{said}");
+    assert!(!status.success(), "{status:?}");
+}
+
+/// How a run of the program ends, and what is on its standard error; nothing without a compiler.
+fn ended(function: &str, constructor: &str) -> Option<(ExitStatus, String)> {
+    let library = plain::build("ends", &format!("ends_{function}_{constructor}"), &["-pthread"])?;
     let folder = Folder::new().with("p.mlir", PROGRAM);
     let output = Command::new(env!("CARGO_BIN_EXE_farcall"))
         .current_dir(folder.path("."))
@@ -29,13 +45,33 @@ fn run(function: &str, constructor: &str, code: i32, message: Expect) {
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr).replace(&*library.to_string_lossy(), "libends.so");
-    message.assert_eq(&said);
-    assert_eq!(output.status.code(), Some(code), "{output:?}");
+    Some((output.status, said))
 }
 
 #[test]
 fn a_library_that_stays() {
     run("stay", "n", 0, expect![""]);
+    run("have_child", "n", 0, expect![""]);
+}
+
+#[test]
+fn a_handler_that_leaves_without_exit() {
+    crash("leave_at_once", "ended the process: it called `_exit`");
+    crash("leave_quickly", "ended the process: it called `quick_exit`");
+}
+
+#[test]
+fn a_handler_that_crashes() {
+    crash("crash", "crashed: invalid memory access (SIGSEGV)");
+    crash("crash_in_thread", "crashed: invalid memory access (SIGSEGV)");
+    crash("overflow", "crashed: its stack overflowed (SIGSEGV)");
+    crash("give_up", "aborted (SIGABRT)");
+}
+
+#[test]
+fn a_handler_that_leaves_its_thread_or_its_frame() {
+    crash("end_thread", "aborted (SIGABRT)");
+    crash("jump", "aborted (SIGABRT)");
 }
 
 #[test]
@@ -45,9 +81,21 @@ fn a_handler_that_calls_exit() {
         "n",
         1,
         expect![[r#"
-        error: custom call `it` at p.mlir:2:8, in its execute stage, ended the process: it called `exit`
+        error: custom call `it` of libends.so at p.mlir:2:8, in its execute stage, ended the process: it called `exit`
     "#]],
     );
+}
+
+#[test]
+fn a_description_that_crashes() {
+    let Some(library) = plain::build("../../../farcall/tests/cc/describes", "describes_6", &["-DHOW=6"])
+    else {
+        return;
+    };
+    let output = Command::new(env!("CARGO_BIN_EXE_farcall")).arg("op").arg(&library).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).replace(&*library.to_string_lossy(), "libbad.so");
+    assert_eq!(said, "error: the descriptor of library libbad.so crashed: invalid memory access (SIGSEGV)\n");
+    assert!(!output.status.success(), "{output:?}");
 }
 
 #[test]

@@ -76,7 +76,8 @@ impl CallSite {
         results: &[Type],
         place: impl Into<Arc<str>>,
     ) -> Result<CallSite, CallError> {
-        let name = CallName { target: target.shared_name(), place: place.into() };
+        let library = target.origin().file.as_deref().map(Arc::from);
+        let name = CallName { target: target.shared_name(), place: place.into(), library };
         let error = |failure: Failure| CallError {
             target: Arc::clone(&name.target),
             place: Arc::clone(&name.place),

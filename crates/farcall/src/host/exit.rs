@@ -1,15 +1,22 @@
 //! Reports foreign code that ends the process.
 //!
-//! A handler, or the static constructor of a library, may call `exit` with any code. That cannot be undone, but it
-//! can be reported: a program that watches ([`ExitWatch`]) prints whose code it was, and ends with code 1 instead.
-//! Each thread points to which foreign code it runs: two stores of a pointer per call.
+//! A handler, or the static constructor of a library, may call `exit` with any code, or crash. That cannot be undone, but
+//! it can be reported: in one line that says whose code it was, of which library, and where the program calls it. Each
+//! thread points to which foreign code it runs: two stores of a pointer per call.
 //!
-//! An exception that leaves a static constructor ends the process, too ([`ended`]), because it leaves the dynamic
-//! linker locked.
+//! ```text
+//! exit, quick_exit     ExitWatch: a function that these call
+//! _exit, _Exit         ExitWatch, in a program that has functions of these names (watch_exits!), for its libraries to find
+//! a signal             crash.rs
+//! pthread_exit         the end of Inside: the thread unwinds, but nothing has panicked
+//! an exception         that leaves a static constructor ([`ended`]), because it leaves the dynamic linker locked
+//! ```
 
 use std::cell::Cell;
+use std::ffi::c_int;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Once};
 
 use farcall_ffi::abi::Stage;
@@ -21,14 +28,18 @@ pub(crate) struct CallName {
     pub(crate) target: Arc<str>,
     /// Where the program calls it; empty if unknown.
     pub(crate) place: Arc<str>,
+    /// The library that has the target; none for code of the program itself.
+    pub(crate) library: Option<Arc<Path>>,
 }
 
 /// Foreign code that a thread is in.
 pub(crate) enum Doing<'a> {
-    /// A handler of a stage.
+    /// A handler of a stage, or a task that it has scheduled.
     Call(&'a CallName, Stage),
     /// The static constructors of a library.
     Opening(&'a Path),
+    /// The function that describes a library.
+    Describing(&'a Path),
 }
 
 thread_local! {
@@ -36,51 +47,104 @@ thread_local! {
     static DOING: Cell<*const Doing<'static>> = const { Cell::new(std::ptr::null()) };
 }
 
+/// [`DOING`] of the watching thread, for threads that a handler has started, which have no entry.
+static OF_WATCHER: AtomicPtr<Cell<*const Doing<'static>>> = AtomicPtr::new(std::ptr::null_mut());
+
 /// Runs foreign code, and notes meanwhile that this thread does.
 #[inline]
 pub(crate) fn within<R>(doing: &Doing<'_>, code: impl FnOnce() -> R) -> R {
-    let _inside = Inside(DOING.replace(std::ptr::from_ref(doing).cast()));
-    code()
+    let mut inside = Inside { outer: DOING.replace(std::ptr::from_ref(doing).cast()), has_returned: false };
+    let returned = code();
+    inside.has_returned = true;
+    returned
 }
 
 /// What a thread did before it entered foreign code, and does again when this is dropped.
-struct Inside(*const Doing<'static>);
+struct Inside {
+    outer: *const Doing<'static>,
+    has_returned: bool,
+}
 
 impl Drop for Inside {
     #[inline]
     fn drop(&mut self) {
-        DOING.set(self.0);
+        if !self.has_returned {
+            unwound();
+        }
+        DOING.set(self.outer);
     }
 }
 
-/// What the thread is doing, for people.
-fn doing() -> Option<String> {
+/// Foreign code was left without a return.
+#[cold]
+fn unwound() {
+    if is_watching() && !std::thread::panicking() {
+        end(&[b"ended its thread: it called `pthread_exit`, or threw an exception"]);
+    }
+}
+
+/// The call that this thread is in, for its tasks.
+pub(super) fn call() -> Option<(CallName, Stage)> {
     // SAFETY: null, or what `within` borrows until the code has returned, which it did not.
-    Some(match unsafe { DOING.get().as_ref() }? {
-        Doing::Call(CallName { target, place }, stage) => {
-            let at = if place.is_empty() { String::new() } else { format!(" at {place}") };
-            format!("custom call `{target}`{at}, in its {} stage,", stage.name())
-        }
-        Doing::Opening(path) => format!("a static constructor of library {}", path.display()),
+    match unsafe { DOING.get().as_ref() }? {
+        Doing::Call(name, stage) => Some(((*name).clone(), *stage)),
+        Doing::Opening(_) | Doing::Describing(_) => None,
+    }
+}
+
+/// Foreign code of this thread, or else of the watching thread.
+fn doing() -> Option<&'static Doing<'static>> {
+    // SAFETY: null, or what `within` borrows until the code has returned, which it did not.
+    let own = unsafe { DOING.get().as_ref() };
+    own.or_else(|| {
+        // SAFETY: null, or of a thread that lives as long as it watches. What that thread does may end meanwhile: this is
+        // asked for a process that is ending.
+        unsafe { OF_WATCHER.load(Ordering::Relaxed).as_ref()?.get().as_ref() }
     })
+}
+
+/// True if this thread runs foreign code.
+pub(super) fn is_inside() -> bool {
+    !DOING.get().is_null()
 }
 
 /// Watchers alive.
 static WATCHING: AtomicUsize = AtomicUsize::new(0);
 
-/// While one of these lives, a call of `exit` by foreign code is told on the standard error, and the process ends with
-/// code 1. For programs, which drop it when they are done; a library in somebody else's process leaves that alone.
+/// The process that watches: children of handlers may end as they like.
+static WATCHER: AtomicI32 = AtomicI32::new(0);
+
+fn is_watching() -> bool {
+    // SAFETY: only tells a number.
+    WATCHING.load(Ordering::Relaxed) > 0 && WATCHER.load(Ordering::Relaxed) == unsafe { libc::getpid() }
+}
+
+unsafe extern "C" {
+    fn at_quick_exit(function: extern "C" fn()) -> c_int;
+}
+
+/// While an `ExitWatch` lives, a process that foreign code ends reports that on the standard error, and its exit code is
+/// not 0: calls of `exit` (and of `_exit`, with [`watch_exits!`](crate::watch_exits)), crashes and ends of threads. For programs,
+/// which drop it when they are done; a library in another program leaves exits alone
+/// ([`report_crashes`](super::crash::report_crashes) is for it).
 #[derive(Debug)]
 pub struct ExitWatch(());
 
 impl ExitWatch {
-    /// Begins to watch.
+    /// Begins to watch. This thread is the one that runs programs.
     pub fn new() -> ExitWatch {
         static REGISTERED: Once = Once::new();
         REGISTERED.call_once(|| {
-            // SAFETY: a function of this program, which lives as long as it. If there is no room for it, nobody watches.
-            unsafe { libc::atexit(at_exit) };
+            // SAFETY: functions of this program, which are never unloaded. If the list is full, exits are not reported.
+            unsafe {
+                libc::atexit(at_exit);
+                at_quick_exit(at_quick_exit_of_process);
+            }
+            super::crash::install(false);
         });
+        // SAFETY: only tells a number.
+        WATCHER.store(unsafe { libc::getpid() }, Ordering::Relaxed);
+        DOING.with(|own| OF_WATCHER.store(std::ptr::from_ref(own).cast_mut(), Ordering::Relaxed));
         WATCHING.fetch_add(1, Ordering::Relaxed);
         ExitWatch(())
     }
@@ -94,28 +158,125 @@ impl Default for ExitWatch {
 
 impl Drop for ExitWatch {
     fn drop(&mut self) {
+        OF_WATCHER.store(std::ptr::null_mut(), Ordering::Relaxed);
         WATCHING.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 /// Called by `exit`, on the thread that called that.
 extern "C" fn at_exit() {
-    if WATCHING.load(Ordering::Relaxed) == 0 {
-        return;
+    ends_by(b"`exit`");
+}
+
+extern "C" fn at_quick_exit_of_process() {
+    ends_by(b"`quick_exit`");
+}
+
+fn ends_by(function: &[u8]) {
+    if is_watching() {
+        end(&[b"ended the process: it called ", function]);
     }
-    let who = doing().unwrap_or_else(|| "the code of a library".to_owned());
-    end(&format!("{who} ended the process: it called `exit`"));
+}
+
+/// Has libraries that call `_exit` or `_Exit` reported while an [`ExitWatch`] lives. In the root of a program, whose build
+/// script exports both symbols (`-Wl,--export-dynamic-symbol=_exit`).
+#[macro_export]
+macro_rules! watch_exits {
+    () => {
+        const _: () = {
+            #[unsafe(no_mangle)]
+            pub extern "C" fn _exit(code: ::std::ffi::c_int) -> ! {
+                $crate::custom_call::exit_at_once(code)
+            }
+
+            #[unsafe(no_mangle)]
+            pub extern "C" fn _Exit(code: ::std::ffi::c_int) -> ! {
+                $crate::custom_call::exit_at_once(code)
+            }
+        };
+    };
+}
+
+/// Ends the process as `_exit` does. While an [`ExitWatch`] lives, it is foreign code that calls this.
+#[doc(hidden)]
+pub fn exit_at_once(code: c_int) -> ! {
+    ends_by(b"`_exit`");
+    leave(code)
+}
+
+/// Ends the process, also where `_exit` is replaced.
+pub(super) fn leave(code: c_int) -> ! {
+    loop {
+        // SAFETY: ends the process.
+        unsafe { libc::syscall(libc::SYS_exit_group, code) };
+    }
 }
 
 /// An exception of this type and with these words leaves a static constructor.
 #[cfg(feature = "cxx-exceptions")]
 pub(super) fn ended(exception: &str) -> ! {
-    let who = doing().unwrap_or_else(|| "a static constructor".to_owned());
-    end(&format!("{who} threw {exception}, which ends the process"))
+    end(&[b"threw ", exception.as_bytes(), b", which ends the process"]);
 }
 
-fn end(message: &str) -> ! {
-    eprintln!("error: {message}");
-    // SAFETY: ends the process.
-    unsafe { libc::_exit(1) }
+fn end(what: &[&[u8]]) -> ! {
+    tell(what);
+    leave(1)
+}
+
+/// True once a line was written: what foreign code does on the way out is not news.
+static TOLD: AtomicBool = AtomicBool::new(false);
+
+/// Writes the one line: the foreign code, then `what` it did. Safe in signal handlers: takes no lock, allocates nothing.
+pub(super) fn tell(what: &[&[u8]]) {
+    /// Parts of a line.
+    const MAX_PARTS: usize = 16;
+    if TOLD.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    let mut parts: [&[u8]; MAX_PARTS] = [b""; MAX_PARTS];
+    let mut len = 0;
+    let mut add = |part: &'static [u8]| {
+        parts[len] = part;
+        len += 1;
+    };
+    add(b"error: ");
+    match doing() {
+        Some(Doing::Call(CallName { target, place, library }, stage)) => {
+            add(b"custom call `");
+            add(target.as_bytes());
+            add(b"`");
+            if let Some(library) = library {
+                add(b" of ");
+                add(library.as_os_str().as_bytes());
+            }
+            if !place.is_empty() {
+                add(b" at ");
+                add(place.as_bytes());
+            }
+            add(b", in its ");
+            add(stage.name().as_bytes());
+            add(b" stage, ");
+        }
+        Some(Doing::Opening(path)) => {
+            add(b"a static constructor of library ");
+            add(path.as_os_str().as_bytes());
+            add(b" ");
+        }
+        Some(Doing::Describing(path)) => {
+            add(b"the descriptor of library ");
+            add(path.as_os_str().as_bytes());
+            add(b" ");
+        }
+        None => add(b"the code of a library "),
+    }
+    let end: &[u8] = b"\n";
+    let line = parts[..len].iter().chain(what).chain([&end]);
+    let mut vectors = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; 2 * MAX_PARTS];
+    let mut count = 0;
+    for (vector, part) in vectors.iter_mut().zip(line) {
+        *vector = libc::iovec { iov_base: part.as_ptr().cast_mut().cast(), iov_len: part.len() };
+        count += 1;
+    }
+    // SAFETY: `count` vectors, of parts that are borrowed above. A failed write cannot be reported.
+    unsafe { libc::writev(libc::STDERR_FILENO, vectors.as_ptr(), count) };
 }

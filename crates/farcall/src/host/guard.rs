@@ -10,12 +10,12 @@
 //!
 //! Either way, no exception crosses a Rust frame. One that a static constructor throws while its library is opened
 //! ends the process, since the dynamic linker stays locked; with the feature, it is reported first ([`open`]).
-//! Functions that describe a library are not guarded (descriptors, functions that return a type's id).
 
 use std::ffi::{c_char, c_void};
 
 use farcall_ffi::abi::{self, Error};
 
+use super::error::{Failure, take_error};
 use super::status::CallStatus;
 use super::types::Deleter;
 
@@ -68,6 +68,25 @@ pub(crate) unsafe fn deleter(deleter: Deleter, object: *mut c_void) -> *mut Erro
     unsafe { imp::task(deleter, object) }
 }
 
+/// A function by which a library describes itself: its ops, its lowerings, a type.
+type Describe = unsafe extern "C" fn() -> *const c_void;
+
+/// Asks a library for a description of itself.
+///
+/// # Errors
+/// The exception that the function throws.
+///
+/// # Safety
+/// The function may be called, and `T` is what it returns a pointer to.
+pub(crate) unsafe fn describe<T>(function: unsafe extern "C" fn() -> *const T) -> Result<*const T, Failure> {
+    // SAFETY: the same function; a pointer is a pointer.
+    let function = unsafe { std::mem::transmute::<unsafe extern "C" fn() -> *const T, Describe>(function) };
+    let mut description = std::ptr::null();
+    // SAFETY: the caller's promise.
+    let error = unsafe { imp::description(function, &raw mut description) };
+    take_error(error).map_or(Ok(description.cast()), Err)
+}
+
 #[cfg(feature = "cxx-exceptions")]
 mod imp {
     use std::ffi::{CStr, c_char, c_int, c_void};
@@ -77,7 +96,7 @@ mod imp {
 
     use super::super::error::{Failure, new_error, take_error};
     use super::super::exit;
-    use super::{CallStatus, Original, Probed, Unified, WithStatus};
+    use super::{CallStatus, Describe, Original, Probed, Unified, WithStatus};
 
     type Thrown = unsafe extern "C" fn(*const c_char, *const c_char) -> *mut Error;
 
@@ -86,6 +105,11 @@ mod imp {
             path: *const c_char,
             flags: c_int,
             handle: *mut *mut c_void,
+            thrown: Thrown,
+        ) -> *mut Error;
+        fn farcall_shim_describe(
+            function: Describe,
+            description: *mut *const c_void,
             thrown: Thrown,
         ) -> *mut Error;
         fn farcall_shim_handler(handler: Handler, frame: *mut abi::CallFrame, thrown: Thrown) -> *mut Error;
@@ -174,6 +198,13 @@ mod imp {
     }
 
     /// # Safety
+    /// As for the function; `description` is for its result.
+    pub(crate) unsafe fn description(function: Describe, description: *mut *const c_void) -> *mut Error {
+        // SAFETY: the caller's promise.
+        unsafe { farcall_shim_describe(function, description, thrown) }
+    }
+
+    /// # Safety
     /// As [`super::probe`].
     pub(crate) unsafe fn probe(
         function: Probed,
@@ -257,7 +288,7 @@ mod imp {
     use farcall_ffi::unwind::catch;
 
     use super::super::error::{Failure, new_error};
-    use super::{CallStatus, Original, Probed, Unified, WithStatus, c_char};
+    use super::{CallStatus, Describe, Original, Probed, Unified, WithStatus, c_char};
 
     /// # Safety
     /// As `dlopen`: the library's code is trusted.
@@ -289,6 +320,19 @@ mod imp {
         let handler = unsafe { std::mem::transmute::<Handler, Unwinding>(handler) };
         // SAFETY: the caller's promise.
         contained(|| unsafe { handler(frame) })
+    }
+
+    /// # Safety
+    /// As for the function; `description` is for its result.
+    pub(crate) unsafe fn description(function: Describe, description: *mut *const c_void) -> *mut Error {
+        type Unwinding = unsafe extern "C-unwind" fn() -> *const c_void;
+        // SAFETY: the same function, but it may unwind.
+        let function = unsafe { std::mem::transmute::<Describe, Unwinding>(function) };
+        contained(|| {
+            // SAFETY: the caller's promise.
+            unsafe { *description = function() };
+            null_mut()
+        })
     }
 
     /// # Safety

@@ -1,12 +1,12 @@
 //! Memory that outlives its run, because views of it do.
 //!
-//! A handler's views of operands and results end with the call. In a language with garbage collection, whoever the
-//! handler's author is decides that: an exception or a global variable may refer to a view. Such a handler fails its
-//! call, and has the call's memory kept until its views are gone ([`Keeper::keep_call`]). Otherwise later runs would use
-//! the memory for other values, which the views would show and change.
+//! A handler's views of operands and results should end with the call. In a language with garbage collection, an exception
+//! or a global variable may still refer to a view. Such a handler fails its call, and has the call's memory kept until its
+//! views are gone ([`Keeper::keep_call`]). Otherwise later runs would store other values there, which the views would show
+//! and change.
 //!
-//! **Invariants.** Handlers run on the thread of their run. What a handler asks for is done when the innermost run of its
-//! thread ends ([`Keeping`]).
+//! **Invariants.** Handlers run on the thread of their run. The innermost run of the thread hands over its memory when it
+//! ends ([`Keeping`]).
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -14,7 +14,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 thread_local! {
-    /// Those that handlers in the innermost run of this thread have named.
+    /// Keepers that handlers in the innermost run of this thread have named.
     static ASKED: RefCell<Vec<Keeper>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -45,7 +45,7 @@ impl fmt::Debug for Keeper {
     }
 }
 
-/// A run whose handlers may ask for its memory. Those of the run around it are set aside meanwhile.
+/// A run whose handlers may ask for its memory. Sets the keepers of the enclosing run aside meanwhile.
 pub(crate) struct Keeping {
     outer: Vec<Keeper>,
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! enters     guard      the only way into foreign code; ends exceptions
-//!            exit       whose code a thread is in, should it end the process
+//!            exit, crash    whose code a thread is in, should it end the process, or crash
 //!            metadata   asks a handler what it is
 //!            rule       asks an op's rules by hand
 //!            lowering   asks a library's lowerings
@@ -21,6 +21,7 @@
 pub(crate) mod api;
 pub(crate) mod attrs;
 pub(crate) mod context;
+pub(crate) mod crash;
 pub(crate) mod error;
 pub(crate) mod exit;
 mod float_mode;

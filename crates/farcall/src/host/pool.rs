@@ -28,6 +28,7 @@ use farcall_ffi::unwind::catch;
 use smallvec::SmallVec;
 
 use super::error::{Failure, report_lost, take_error};
+use super::exit::{self, CallName, Doing};
 use super::float_mode::FloatMode;
 use super::guard;
 use super::seat::Seat;
@@ -75,7 +76,7 @@ struct Job {
 }
 
 enum Task {
-    Foreign(abi::Task, *mut c_void, Arc<TaskFailure>),
+    Foreign(abi::Task, *mut c_void, Arc<TaskFailure>, Option<(CallName, abi::Stage)>),
     Own(Box<dyn FnOnce() + Send>),
     /// Parts of the engine's work, as long as there are some that nobody has begun.
     Help(Arc<Parts>),
@@ -138,7 +139,7 @@ impl ThreadPool {
     /// # Safety
     /// `task` may be called with `data` once, on any thread, until the process ends.
     pub(super) unsafe fn spawn_foreign(&self, task: abi::Task, data: *mut c_void, failure: Arc<TaskFailure>) {
-        self.schedule(Task::Foreign(task, data, failure));
+        self.schedule(Task::Foreign(task, data, failure, exit::call()));
     }
 
     fn schedule(&self, task: Task) {
@@ -453,9 +454,13 @@ impl Job {
             seat.roam();
         }
         match self.task {
-            Task::Foreign(task, data, to) => {
+            Task::Foreign(task, data, to, call) => {
                 // SAFETY: the promise of `spawn_foreign`.
-                let error = unsafe { guard::task(task, data) };
+                let run = || unsafe { guard::task(task, data) };
+                let error = match &call {
+                    Some((name, stage)) => exit::within(&Doing::Call(name, *stage), run),
+                    None => run(),
+                };
                 if let Some(Failure { code, message }) = take_error(error) {
                     let failure = Failure::new(code, format!("in a task of the handler: {message}"));
                     report_lost("a task of a handler", &failure);

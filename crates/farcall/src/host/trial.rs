@@ -52,8 +52,15 @@ fn child(answer: &OwnedFd, function: impl FnOnce() -> bool) -> ! {
     let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: these change this process alone.
     unsafe {
-        for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT, libc::SIGALRM]
-        {
+        for signal in [
+            libc::SIGSEGV,
+            libc::SIGBUS,
+            libc::SIGFPE,
+            libc::SIGILL,
+            libc::SIGTRAP,
+            libc::SIGABRT,
+            libc::SIGALRM,
+        ] {
             libc::signal(signal, libc::SIG_DFL);
         }
         libc::setrlimit(libc::RLIMIT_CORE, &raw const none);
@@ -61,11 +68,11 @@ fn child(answer: &OwnedFd, function: impl FnOnce() -> bool) -> ! {
         libc::alarm(LIMIT_MS as u32 / 1000 * 2);
     }
     let byte = u8::from(function());
-    // SAFETY: one byte that is there; then the process ends, and nothing is run on the way out.
+    // SAFETY: one byte that is there. Then the process ends, and nothing is run on the way out.
     unsafe {
         libc::write(answer.as_raw_fd(), (&raw const byte).cast(), 1);
-        libc::_exit(0)
     }
+    super::exit::leave(0)
 }
 
 /// The child's answer.

@@ -82,7 +82,7 @@ impl Plan {
         if given.is_some_and(|mut given| given.next().is_some()) {
             return Err(whole("kernels are given that no thunk runs".to_owned()));
         }
-        // The compiler places values so that what is read was written before.
+        // The compiler places values so that writes come before reads.
         if !is_compiled || cfg!(debug_assertions) {
             written::check(self)?;
         }

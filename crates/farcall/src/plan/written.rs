@@ -1,13 +1,11 @@
-//! Checks that a run reads only what it has written: memory is used by one run after the other, and by one value after
-//! the other.
+//! Checks that a run reads only bytes that it has written. Successive runs, and successive values of a run, share memory.
 //!
-//! The bytes that are written for certain are a set of intervals. A thunk adds its results; scratch memory is removed,
-//! since its contents are anybody's. A loop begins with what is written whether its body has run or not, and ends with
-//! what its condition leaves; of a choice, what all branches write is written.
+//! The check follows the set of bytes that are certainly written, as intervals. A thunk adds its results and removes its
+//! scratch memory, whose contents are unspecified. A loop starts with the bytes that are written before every round, and
+//! ends with the effects of its condition. A choice adds the bytes that all branches write.
 //!
-//! Two walks over the thunks, neither by recursion, so that the time is proportional to the plan: [`Summary`] finds what
-//! loops and choices do, from the innermost to the outermost, and [`Check`] follows a run. Branches are checked on the one
-//! set, whose changes are then taken back.
+//! Two walks without recursion take time in proportion to the plan: [`Summary`] computes the effects of loops and choices,
+//! innermost first; [`Check`] follows a run. Branches are checked on one set, whose changes are then undone.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +16,7 @@ use super::{Base, Buffer, InvalidPlan, Plan, Slice, Thunk, ThunkOp};
 /// Checks every read of the plan, and its results. Slices are inside their bases.
 ///
 /// # Errors
-/// Names the first thunk that reads what may not have been written.
+/// Names the first thunk that may read unwritten bytes.
 pub(super) fn check(plan: &Plan) -> Result<(), InvalidPlan> {
     let mut summary = Summary { open: vec![Effects::default()], inner: FxHashMap::default() };
     walk(&plan.thunks, &mut summary);
@@ -42,17 +40,17 @@ pub(super) fn check(plan: &Plan) -> Result<(), InvalidPlan> {
     }
 }
 
-/// What looks at thunks in the order of [`walk`].
+/// A visitor of thunks, in the order of [`walk`].
 trait Visit<'p> {
     /// A thunk without bodies.
     fn step(&mut self, thunk: &'p Thunk);
-    /// A thunk with bodies, before the first of them.
+    /// A thunk with bodies, before its first body.
     fn enter(&mut self, thunk: &'p Thunk);
     /// The beginning of a body.
     fn begin(&mut self, thunk: &'p Thunk, body: usize);
     /// The end of a body.
     fn end(&mut self, thunk: &'p Thunk, body: usize);
-    /// A thunk with bodies, after the last of them.
+    /// A thunk with bodies, after its last body.
     fn leave(&mut self, thunk: &'p Thunk);
 }
 
@@ -89,7 +87,7 @@ fn walk<'p>(thunks: &'p [Thunk], visit: &mut impl Visit<'p>) {
 
 // ---- What loops and choices do -------------------------------------------------------------------
 
-/// What a sequence does to the set of written bytes, whatever was written before.
+/// Effects of a sequence on any set of written bytes.
 #[derive(Default, Debug)]
 struct Effects {
     /// Removed from the set, unless written again.
@@ -110,7 +108,7 @@ impl Effects {
         }
     }
 
-    /// The effects of this followed by those of another sequence.
+    /// Appends another sequence.
     fn then(&mut self, next: &Effects) {
         for slice in next.spoiled.slices() {
             self.written.remove(slice);
@@ -123,11 +121,11 @@ impl Effects {
     }
 }
 
-/// The first walk: the effects of what has bodies.
+/// The first walk: effects of loops and choices.
 struct Summary {
-    /// Those of the bodies that are open or wait for their thunk's end, the innermost last.
+    /// Effects of bodies whose thunk has not ended, the innermost last.
     open: Vec<Effects>,
-    /// By the address of the thunk: the effects of a choice; of a loop, what a round spoils for the next one.
+    /// By the address of the thunk: the effects of a choice; the bytes that a round of a loop spoils for the next round.
     inner: FxHashMap<*const Thunk, Effects>,
 }
 
@@ -154,11 +152,11 @@ impl<'p> Visit<'p> for Summary {
         let bodies = self.open.split_off(self.open.len() - thunk.bodies.len());
         let effects = match (&thunk.op, &bodies[..]) {
             (ThunkOp::While, [condition, body]) => {
-                // A round is the condition, then the body; what it spoils may be missing in the next one.
+                // A round is the condition, then the body. Bytes that it spoils may be missing in the next round.
                 let mut round = Effects { spoiled: condition.spoiled.clone(), written: Bytes::default() };
                 round.then(body);
                 round.written = Bytes::default();
-                // The end of the loop is that of the condition, whichever round it is.
+                // Every round's condition may end the loop.
                 let mut whole = Effects { spoiled: round.spoiled.clone(), written: Bytes::default() };
                 whole.then(condition);
                 self.top().then(&whole);
@@ -183,13 +181,13 @@ impl<'p> Visit<'p> for Summary {
 
 // ---- A run ---------------------------------------------------------------------------------------
 
-/// The second walk: what is written at each thunk.
+/// The second walk: the written bytes at each thunk.
 struct Check<'p> {
     written: Bytes,
     /// For each body that is open and does not always run: the number of changes before it.
     branches: Vec<usize>,
     inner: FxHashMap<*const Thunk, Effects>,
-    /// The first read of what may not have been written.
+    /// The first read of bytes that may be unwritten.
     unwritten: Option<(&'p Thunk, Slice)>,
 }
 
@@ -248,7 +246,7 @@ fn scratch(thunk: &Thunk) -> impl Iterator<Item = &Buffer> {
     thunk.outputs[thunk.results().len()..].iter()
 }
 
-/// What a thunk without bodies writes for certain: kernels, the evaluator and handlers write their results as a whole.
+/// Results of a thunk without bodies: kernels, the evaluator and handlers write all of their bytes.
 fn results(thunk: &Thunk) -> impl Iterator<Item = &Buffer> {
     thunk.results().iter()
 }
@@ -259,7 +257,7 @@ fn results(thunk: &Thunk) -> impl Iterator<Item = &Buffer> {
 #[derive(Clone, Default, Debug)]
 struct Bytes {
     intervals: BTreeMap<(Base, usize), usize>,
-    /// What was done to the map since the first of the branches that are open began.
+    /// Changes of the map since the outermost open branch began.
     changes: Vec<Change>,
     is_noting: bool,
 }
@@ -436,7 +434,7 @@ mod tests {
         (plan, scratches)
     }
 
-    /// What is read too early, in a plan of these thunks that ends with a result of as many bytes.
+    /// The message for a plan of these thunks with a result of `size` bytes; empty for a valid plan.
     fn missing(size: usize, thunks: &dyn Fn(&dyn Fn(Slice) -> Thunk) -> Vec<Thunk>) -> String {
         let (mut plan, scratches) = compiled();
         let spoil = |at: Slice| Thunk { inputs: Vec::new(), outputs: vec![buffer(at)], ..scratches.clone() };
@@ -494,7 +492,7 @@ mod tests {
             ""
         );
         assert_eq!(missing(0, &|_| vec![repeat(vec![write(pred), write(a)], vec![read(a)]), read(a)]), "");
-        // A round spoils what the next one reads, unless it writes it again.
+        // A round may spoil bytes that the next round reads, unless it writes them again.
         let in_rounds = |body: &dyn Fn(&dyn Fn(Slice) -> Thunk) -> Vec<Thunk>| {
             missing(0, &|spoil| vec![write(a), repeat(vec![write(pred), read(a)], body(spoil))])
         };

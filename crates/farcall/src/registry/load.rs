@@ -9,11 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use farcall_ffi::abi::{self, HandlerBundle, Stage, TypeId, TypeInfo};
-use farcall_ffi::descriptor::{self, LibraryFn, Op, OpDescriptor};
+use farcall_ffi::descriptor::{self, Op, OpDescriptor};
 use farcall_ffi::lowering::abi::{self as lowering, LoweringsFn};
 use farcall_sig::namespace::is_namespace;
 
-use super::declaration;
 use super::elf::Facts;
 use super::exports::{HOST_SYMBOLS, host_symbol_addresses};
 use super::library::{self, Library};
@@ -24,9 +23,10 @@ use super::open::{self, Loaded};
 use super::spec::{STAGES, Symbols};
 use super::{
     Addition, Change, Declaration, How, Origin, Platform, Rank, RegisterError, Registry, Target, TargetSpec,
-    UntypedHandler,
+    UntypedHandler, declaration, description,
 };
-use crate::host::api;
+use crate::host::exit::{self, Doing};
+use crate::host::{api, guard};
 
 /// What a library brought.
 #[derive(Clone, Debug)]
@@ -244,8 +244,14 @@ impl Loaded {
 pub(super) fn listed(origin: Origin, symbol: *mut std::ffi::c_void) -> Result<Vec<Listed>, RegisterError> {
     // SAFETY: the name of the symbol implies its type.
     let list = unsafe { std::mem::transmute::<*mut std::ffi::c_void, LoweringsFn>(symbol) };
-    // SAFETY: the function takes nothing, and what it returns is part of the library, which stays.
-    let entries = unsafe { lowering::entries(list()) }.map_err(RegisterError::Lowerings)?;
+    let path = origin.file.clone().unwrap_or_default();
+    let entries = exit::within(&Doing::Describing(&path), || {
+        // SAFETY: the function takes nothing.
+        let listed = unsafe { guard::describe(list) };
+        let listed = listed.map_err(|failure| RegisterError::Description(failure.message))?;
+        // SAFETY: what the function returned, a part of the library, which stays.
+        unsafe { lowering::entries(listed) }.map_err(RegisterError::Lowerings)
+    })?;
     let listed = |entry: lowering::Entry<'_>| Listed {
         tag: entry.tag.into(),
         platform: (!entry.platform.is_empty()).then(|| Platform::from(entry.platform)),
@@ -260,15 +266,16 @@ pub(super) type Described = Result<(Target, Option<Listed>), RegisterError>;
 
 /// The namespace and the ops that a farcall library describes.
 pub(super) fn described(origin: Origin, symbol: *mut std::ffi::c_void) -> (Option<String>, Vec<Described>) {
-    // SAFETY: the name of the symbol implies its type.
-    let describe = unsafe { std::mem::transmute::<*mut std::ffi::c_void, LibraryFn>(symbol) };
-    // SAFETY: the function takes nothing, and what it returns is part of the library, which stays.
-    match unsafe { descriptor::Library::read(describe()) } {
+    let path = origin.file.clone().unwrap_or_default();
+    // SAFETY: the name of the symbol implies its type, and the library stays.
+    match unsafe { description::library(&path, symbol) } {
         Ok(library) => {
             let ops: Vec<Op<'_>> = library.ops().collect();
-            (library.namespace().map(str::to_owned), from_ops(&ops, &origin))
+            // Handlers are asked for their metadata.
+            let described = exit::within(&Doing::Describing(&path), || from_ops(&ops, &origin));
+            (library.namespace().map(str::to_owned), described)
         }
-        Err(e) => (None, vec![Err(RegisterError::Descriptor(e))]),
+        Err(e) => (None, vec![Err(e)]),
     }
 }
 
@@ -281,10 +288,8 @@ pub(super) fn described_at(address: usize) -> Option<(PathBuf, String)> {
     if library::file_of(symbol.addr())? != file {
         return None;
     }
-    // SAFETY: the name of the symbol implies its type.
-    let describe = unsafe { std::mem::transmute::<*mut std::ffi::c_void, LibraryFn>(symbol) };
-    // SAFETY: the function takes nothing, and what it returns is part of the library, which stays.
-    let library = unsafe { descriptor::Library::read(describe()) }.ok()?;
+    // SAFETY: the name of the symbol implies its type, and the library stays.
+    let library = unsafe { description::library(&file, symbol) }.ok()?;
     let exported = library::symbol_at(address);
     let is_of = |op: &Op<'_>| {
         if exported.as_deref() == Some(op.name()) {

@@ -23,6 +23,7 @@ use farcall_ir::{Diagnostic, Span};
 use crate::ErrorCode;
 
 mod declaration;
+mod description;
 mod elf;
 pub(crate) mod exports;
 mod library;
@@ -529,6 +530,9 @@ pub enum RegisterError {
     /// The library's table of lowerings cannot be read.
     #[error("its table of lowerings cannot be read: {0}")]
     Lowerings(&'static str),
+    /// The function that describes the library, or lists its lowerings, threw an exception.
+    #[error("its description of itself failed: {0}")]
+    Description(String),
     /// The library's description of itself cannot be read.
     #[error("{0}")]
     Descriptor(ReadError),
@@ -548,6 +552,7 @@ impl RegisterError {
             | RegisterError::StateType(_)
             | RegisterError::Declaration(_)
             | RegisterError::Lowerings(_)
+            | RegisterError::Description(_)
             | RegisterError::Descriptor(_) => ErrorCode::InvalidTarget,
         }
     }

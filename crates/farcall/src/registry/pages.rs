@@ -24,6 +24,46 @@ pub(super) fn threads() -> BTreeSet<OsString> {
     entries.map(|entry| entry.file_name()).collect()
 }
 
+/// Memory of the process that can be read, at some time.
+pub(super) struct Readable(Vec<(Range<usize>, bool)>);
+
+impl Readable {
+    /// The readable memory at this moment; nothing if the system does not list it.
+    pub(super) fn now() -> Option<Readable> {
+        let maps = std::fs::read("/proc/self/maps").ok()?;
+        let maps = String::from_utf8_lossy(&maps);
+        let mut all: Vec<(Range<usize>, bool)> = Vec::new();
+        for (range, protection) in maps.lines().filter_map(range) {
+            let runs = protection & libc::PROT_EXEC != 0;
+            match all.last_mut() {
+                _ if protection & libc::PROT_READ == 0 => {}
+                Some((last, same)) if last.end == range.start && *same == runs => last.end = range.end,
+                _ => all.push((range, runs)),
+            }
+        }
+        Some(Readable(all))
+    }
+
+    /// True if so many bytes from an address on can be read.
+    pub(super) fn has(&self, mut address: usize, bytes: usize) -> bool {
+        let Some(end) = address.checked_add(bytes) else { return false };
+        let mut next = self.0.partition_point(|(range, _)| range.end <= address);
+        while address < end {
+            match self.0.get(next) {
+                Some((range, _)) if range.contains(&address) => (address, next) = (range.end, next + 1),
+                _ => return false,
+            }
+        }
+        true
+    }
+
+    /// True if code can be run there.
+    pub(super) fn has_code(&self, address: usize) -> bool {
+        let at = self.0.partition_point(|(range, _)| range.end <= address);
+        self.0.get(at).is_some_and(|(range, runs)| *runs && range.contains(&address))
+    }
+}
+
 /// Makes the pages of a library the process's own. Where the system does not let that happen, they stay the file's; those that
 /// can be written do so, too, if the library is in use: another thread might be writing to them.
 pub(super) fn own(library: &Library, is_in_use: bool) {
@@ -79,13 +119,36 @@ fn mappings(library: &Library) -> Vec<Mapping> {
 
 /// `7f00-7f80 r-xp 00000000 08:01 1234    /ops/libnorm.so`: what a private mapping of a file is, and the file.
 fn mapping(line: &str) -> Option<(Mapping, &str)> {
+    let (range, protection) = range(line)?;
+    let (_, rest) = line.split_once(' ')?;
+    let mut fields = rest.split_ascii_whitespace();
+    let [flags, _, _, inode] = [fields.next()?, fields.next()?, fields.next()?, fields.next()?];
+    let mapping = Mapping { range, protection, inode: inode.parse().ok()? };
+    flags.ends_with('p').then(|| (mapping, rest.find('/').map_or("", |i| &rest[i..])))
+}
+
+/// The addresses of a mapping, and what it may be used for.
+fn range(line: &str) -> Option<(Range<usize>, libc::c_int)> {
     let (range, rest) = line.split_once(' ')?;
     let (start, end) = range.split_once('-')?;
     let at = |text| usize::from_str_radix(text, 16).ok();
-    let mut fields = rest.split_ascii_whitespace();
-    let [flags, _, _, inode] = [fields.next()?, fields.next()?, fields.next()?, fields.next()?];
+    let flags = rest.split_ascii_whitespace().next()?;
     let all = [('r', libc::PROT_READ), ('w', libc::PROT_WRITE), ('x', libc::PROT_EXEC)];
     let protection = all.iter().filter(|(c, _)| flags.contains(*c)).map(|(_, p)| p).sum();
-    let mapping = Mapping { range: at(start)?..at(end)?, protection, inode: inode.parse().ok()? };
-    flags.ends_with('p').then(|| (mapping, rest.find('/').map_or("", |i| &rest[i..])))
+    Some((at(start)?..at(end)?, protection))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_is_there_can_be_read() {
+        let memory = Readable::now().expect("this is Linux");
+        let text = "of this program".as_ptr().addr();
+        assert!(memory.has(text, 15) && memory.has(text, 0));
+        assert!(!memory.has(8, 40) && !memory.has(text, usize::MAX / 2) && !memory.has(usize::MAX, 2));
+        let function = memory_that_is_there_can_be_read as fn() as usize;
+        assert!(memory.has_code(function) && !memory.has_code(8));
+    }
 }

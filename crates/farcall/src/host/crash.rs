@@ -1,0 +1,151 @@
+//! Reports signals by which foreign code ends the process.
+//!
+//! A signal that arrives on a thread that runs foreign code is told in one line ([`exit::tell`]). Then it does what it would
+//! have done: an earlier handler of the signal is called, or the signal's default action ends the process, with a core dump
+//! where there would have been one.
+//!
+//! **Invariants.** The handler only calls what may be called in one (`signal-safety(7)`). It runs on the thread's alternate
+//! stack, so that a stack that has overflowed can be reported. (Threads of Rust's standard library have one; of others, the
+//! one that installs the handler gets one.)
+
+use std::ffi::{c_int, c_void};
+use std::mem::MaybeUninit;
+use std::ptr::null_mut;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::exit;
+
+/// The signals of crashes, and what to say of them.
+const CRASHES: [(c_int, &[u8]); 6] = [
+    (libc::SIGSEGV, b"crashed: invalid memory access (SIGSEGV)"),
+    (libc::SIGBUS, b"crashed: invalid memory access (SIGBUS)"),
+    (libc::SIGFPE, b"crashed: arithmetic error (SIGFPE)"),
+    (libc::SIGILL, b"crashed: illegal instruction (SIGILL)"),
+    (libc::SIGTRAP, b"crashed: trap (SIGTRAP)"),
+    (libc::SIGABRT, b"aborted (SIGABRT)"),
+];
+
+/// What the signals did before, in the order of [`CRASHES`].
+static EARLIER: [OnceLock<libc::sigaction>; CRASHES.len()] = [const { OnceLock::new() }; CRASHES.len()];
+
+/// Earlier handlers are called. (Those of Rust's standard library only have more to say.)
+static CALLS_EARLIER: AtomicBool = AtomicBool::new(true);
+
+/// Bytes of the alternate stack of a thread that has none.
+const STACK_BYTES: usize = 64 << 10;
+
+/// Bytes around the stack pointer in which an invalid access is that of a stack that has overflowed.
+const GUARD_BYTES: usize = 64 << 10;
+
+/// Has crashes of handlers and libraries reported on the standard error from now on: in one line that names the target, its
+/// library, and where the program calls it. Then the process ends as it would have: handlers of these signals that were there
+/// before are called, and there is a core dump where there would have been one.
+///
+/// This is about signals (`SIGSEGV`, `SIGBUS`, `SIGFPE`, `SIGILL`, `SIGTRAP`, `SIGABRT`) that a thread gets while it runs
+/// foreign code. Others are left alone, and so are calls of `exit`.
+pub fn report_crashes() {
+    install(true);
+}
+
+pub(super) fn install(calls_earlier: bool) {
+    CALLS_EARLIER.store(calls_earlier, Ordering::Relaxed);
+    own_stack();
+    for ((signal, _), earlier) in CRASHES.iter().zip(&EARLIER) {
+        // SAFETY: all zeros is a value of it.
+        let mut ours: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
+        ours.sa_sigaction = on_signal as *const () as usize;
+        ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+        // SAFETY: as above.
+        let mut before: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
+        // SAFETY: two actions; the handler keeps the rules of the module.
+        let installed = unsafe {
+            libc::sigemptyset(&raw mut ours.sa_mask);
+            libc::sigaction(*signal, null_mut(), &raw mut before) == 0
+                && before.sa_sigaction != ours.sa_sigaction
+        };
+        if installed {
+            // Known before it is needed.
+            earlier.get_or_init(|| before);
+            // SAFETY: as above.
+            unsafe { libc::sigaction(*signal, &raw const ours, null_mut()) };
+        }
+    }
+}
+
+/// Gives this thread an alternate stack if it has none, until the process ends.
+fn own_stack() {
+    // SAFETY: all zeros is a value of it; asking for the present one changes nothing.
+    let mut present: libc::stack_t = unsafe { MaybeUninit::zeroed().assume_init() };
+    // SAFETY: as above.
+    if unsafe { libc::sigaltstack(std::ptr::null(), &raw mut present) } != 0
+        || present.ss_flags & libc::SS_DISABLE == 0
+    {
+        return;
+    }
+    let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    // SAFETY: memory of its own, anywhere.
+    let start = unsafe { libc::mmap(null_mut(), STACK_BYTES, access, kind, -1, 0) };
+    if start != libc::MAP_FAILED {
+        let stack = libc::stack_t { ss_sp: start, ss_flags: 0, ss_size: STACK_BYTES };
+        // SAFETY: memory that stays.
+        unsafe { libc::sigaltstack(&raw const stack, null_mut()) };
+    }
+}
+
+/// # Safety
+/// The system calls it for one of the signals.
+unsafe extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    let found = CRASHES.iter().zip(&EARLIER).find(|((known, _), _)| *known == signal);
+    let Some(((_, words), earlier)) = found else { return };
+    // SAFETY: this thread's.
+    let errno = unsafe { *libc::__errno_location() };
+    if exit::is_inside() || !CALLS_EARLIER.load(Ordering::Relaxed) {
+        // SAFETY: those of this signal.
+        let overflowed = signal == libc::SIGSEGV && unsafe { has_overflowed(info, context) };
+        exit::tell(&[if overflowed { b"crashed: its stack overflowed (SIGSEGV)" } else { words }]);
+    }
+    let earlier = earlier.get().filter(|_| CALLS_EARLIER.load(Ordering::Relaxed));
+    match earlier {
+        Some(before) if !matches!(before.sa_sigaction, libc::SIG_DFL | libc::SIG_IGN) => {
+            // SAFETY: a handler of this signal, which is called with what it expects.
+            unsafe {
+                if before.sa_flags & libc::SA_SIGINFO != 0 {
+                    type Handler = unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
+                    std::mem::transmute::<usize, Handler>(before.sa_sigaction)(signal, info, context);
+                } else {
+                    std::mem::transmute::<usize, unsafe extern "C" fn(c_int)>(before.sa_sigaction)(signal);
+                }
+            }
+        }
+        // SAFETY: the default action, once this returns: what has failed fails again, and a signal that was sent is sent
+        // again.
+        _ => unsafe {
+            libc::signal(signal, libc::SIG_DFL);
+            if (*info).si_code <= 0 {
+                libc::raise(signal);
+            }
+        },
+    }
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = errno };
+}
+
+/// True if a thread that has failed was using memory near the end of its stack.
+///
+/// # Safety
+/// The arguments of a signal's handler, of `SIGSEGV`.
+unsafe fn has_overflowed(info: *const libc::siginfo_t, context: *const c_void) -> bool {
+    // SAFETY: the caller's promise.
+    let (at, context) = unsafe { ((*info).si_addr().addr(), &*context.cast::<libc::ucontext_t>()) };
+    #[cfg(target_arch = "x86_64")]
+    let stack = context.uc_mcontext.gregs[libc::REG_RSP as usize] as usize;
+    #[cfg(target_arch = "aarch64")]
+    let stack = context.uc_mcontext.sp as usize;
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let stack = {
+        let _unknown = context;
+        return false;
+    };
+    at > 0 && at.abs_diff(stack) < GUARD_BYTES
+}
