@@ -117,6 +117,8 @@ class Op:
         self._declared = dict(zip(_as_python(declared), declared))
         self._operands = [(name, *rest) for name, (_, *rest) in zip(self._declared, native.operands)]
         self._attributes = list(self._declared)[len(self._operands) :]
+        #: The operands that say where a part of a dimension begins, and the dimensions. They are given by name, or 0.
+        self._offsets = {name: dim for name in self._declared for own, dim in native.offsets if own == self._declared[name]}
         #: The variadic operands.
         self._lists = [name for name, arity in self._operands if arity == "variadic"]
         #: One result is not wrapped in a tuple. Those of one variadic operand are a tuple of their own.
@@ -152,6 +154,8 @@ class Op:
             raise TypeError(
                 f"{self.__name__} has no out=: its results are new arrays; y[...] = {self.__name__}(…) copies one into y"
             )
+        if self._offsets:
+            operands = self._with_offsets(operands, named)
         operands, entries = self._flat(operands, named)
         given, attributes = self._native.bind(operands, list(named.items()), self._declared)
         if _is_for_jax(given, self._native.has_side_effect):
@@ -166,6 +170,27 @@ class Op:
         if self._single:
             return results[0]
         return tuple(results) if self._native.results else None
+
+    def _with_offsets(self, operands: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+        """The operands by position, with offsets in their places; those behind them stay in `named`."""
+        jax = sys.modules.get("jax")
+        values = list(operands)
+        for place, (name, _) in enumerate(self._operands):
+            if name not in self._offsets:
+                continue
+            value = named.pop(name, None)
+            if value is None:
+                dim, value = self._offsets[name], 0
+                if jax is not None and hasattr(jax, "Array") and jax.sharding.get_abstract_mesh().manual_axes:
+                    raise TypeError(
+                        f"{self.__name__}: in jax.shard_map, {name} must be given: the index at which this part of {dim} begins, "
+                        f"such as {name}=jax.lax.axis_index(AXIS) * x.shape[0] where AXIS splits {dim}, or 0 where it is whole"
+                    )
+            if place <= len(values):
+                values.insert(place, value)
+            else:
+                named[name] = value
+        return tuple(values)
 
     def _flat(self, operands: tuple[Any, ...], named: dict[str, Any]) -> tuple[Sequence[Any], int]:
         """The operands of a call, one after the other, and how many entries each list of them has. One variadic operand is
@@ -262,10 +287,14 @@ class Op:
     def _signature(self) -> inspect.Signature:
         kinds = inspect.Parameter
         parameters = []
+        offsets = [inspect.Parameter(name, kinds.KEYWORD_ONLY, default=0) for name in self._offsets]
         for name, arity in self._operands:
+            if name in self._offsets:
+                continue
             kind = kinds.VAR_POSITIONAL if self._lists == [name] else kinds.POSITIONAL_OR_KEYWORD
             default = None if arity == "optional" else kinds.empty
             parameters.append(inspect.Parameter(name, kind, default=default))
+        parameters += offsets
         for name, (_, _, required, default) in zip(self._attributes, self._native.attributes):
             parameters.append(inspect.Parameter(name, kinds.KEYWORD_ONLY, default=kinds.empty if required else default))
         return inspect.Signature(parameters)

@@ -10,6 +10,7 @@ splits another factor already.
 """
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -37,6 +38,8 @@ class Factors:
     operands: Sequence[Sequence[int]]
     #: For each result, the same. A reduced factor is mapped for a result that has it.
     results: Sequence[Sequence[int]]
+    #: The operands that are offsets: the index, in the whole of a factor, at which the part of a device begins.
+    offsets: Sequence[tuple[int, int]] = ()
 
     def is_split(self, factor: int) -> bool:
         """True if the factor may be split."""
@@ -82,7 +85,7 @@ class Factors:
         """Those of a loop, whose axis some operands have in front, and all results."""
         axis = len(self.factors)
         operands = [[axis, *own] if m else own for own, m in zip(self.operands, mapped)]
-        return Factors([*self.factors, (size, "map")], operands, [[axis, *own] for own in self.results])
+        return Factors([*self.factors, (size, "map")], operands, [[axis, *own] for own in self.results], self.offsets)
 
     @staticmethod
     def spec(factors: Sequence[int], axes: Axes) -> PartitionSpec:
@@ -96,6 +99,16 @@ class Factors:
             if over := tuple(axis for i in lacking for axis in axes[i]):
                 value = combine(value, over)
         return value
+
+    def begun(self, operands: Sequence[Any], axes: Axes, mesh: Mapping[str, int]) -> list[Any]:
+        """The operands of one part, with offsets of that part."""
+        operands = list(operands)
+        for i, factor in self.offsets:
+            if axes[factor]:
+                count = math.prod(mesh[axis] for axis in axes[factor])
+                start = jax.lax.axis_index(axes[factor]) * (self.factors[factor][0] // count)
+                operands[i] = operands[i] + start.astype(operands[i].dtype)
+        return operands
 
     def rule(self) -> SdyShardingRule:
         """The factors for Shardy. It is not told which are reduced, as what it would add up is combined already."""
@@ -134,7 +147,8 @@ def lower_partitioned(
 
         def part(*operands: Any) -> tuple[Any, ...]:
             with jax.enable_x64(has_64_bits):
-                return tuple(factors.combined(y, own, axes) for y, own in zip(call(*operands), factors.results))
+                results = call(*factors.begun(operands, axes, mesh.shape))
+                return tuple(factors.combined(y, own, axes) for y, own in zip(results, factors.results))
 
         return mesh, part, shardings(mesh, factors.results, axes), shardings(mesh, factors.operands, axes)
 

@@ -270,6 +270,14 @@ def squares(random):
     return [random.array(*random.batch(), n, n)]
 
 
+def rotary(x, position=0, base=10000.0):
+    s, half = x.shape[-2], x.shape[-1] // 2
+    angles = jnp.outer(position + jnp.arange(s), base ** -(jnp.arange(half) / half))
+    even, odd = x[..., ::2], x[..., 1::2]
+    cos, sin = jnp.cos(angles).astype(x.dtype), jnp.sin(angles).astype(x.dtype)
+    return jnp.stack([even * cos - odd * sin, even * sin + odd * cos], -1).reshape(x.shape)
+
+
 CASES = {
     "scaled_rms_norm": Case(norm_operands, scaled_rms_norm, lambda random, _: random.choice({}, {"eps": 0.125})),
     "normalize": Case(rows, lambda x: x / jnp.linalg.norm(x, axis=-1, keepdims=True)),
@@ -290,6 +298,13 @@ CASES = {
     "softplus": Case(lambda random: [random.array(*random.batch())], jax.nn.softplus, jvp=True, second=ANY_ORDER),
     "square_block": Case(
         squares, lambda x, k: (x @ x)[..., :k, :k], lambda random, xs: {"k": 1 + random.size(0) % xs[0].shape[-1]}
+    ),
+    "rotary": Case(
+        lambda random: [random.array(*random.batch(), random.size(), 2 * random.size())],
+        rotary,
+        lambda random, _: random.choice({}, {"position": np.int32(3)}) | random.choice({}, {"base": 100.0}),
+        jvp=True,
+        second=ANY_ORDER,
     ),
     "segment_sum": Case(segments, segment_sum, lambda random, _: {"segments": random.size(0)}, jvp=True, second=ANY_ORDER),
     "segment_take": Case(segments, segment_take, lambda _, xs: {"segments": xs[0].shape[-2]}, jvp=True, second=ANY_ORDER),
@@ -375,7 +390,7 @@ def random_like(random, value):
 def test_every_op_is_here(gallery):
     derivatives = {name for name in dir(gallery) if name.endswith(("_fwd", "_bwd", "_jvp"))}
     assert set(dir(gallery)) - derivatives == {*CASES, "transpose", "tick"}
-    assert "softplus, square_block, segment_sum, segment_take, pad, pad_bwd, recurrence" in repr(gallery)
+    assert "softplus, square_block, rotary, rotary_bwd, segment_sum, segment_take, pad, pad_bwd, recurrence" in repr(gallery)
 
 
 @every_case

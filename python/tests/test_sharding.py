@@ -199,7 +199,11 @@ def operands(op: farcall.Op) -> list[np.ndarray]:
 
 
 def called(op: farcall.Op, *operands: Any, **attributes: Any) -> Any:
-    """Calls an op with operands that follow one another, those of several variadic ones as lists."""
+    """Calls an op with operands that follow one another, those of several variadic ones as lists, and offsets by name."""
+    names = [name for name, _ in op._native.operands]
+    offsets = {names.index(name): name for name, _ in op._native.offsets}
+    attributes |= {name: operands[i] for i, name in offsets.items()}
+    operands = tuple(x for i, x in enumerate(operands) if i not in offsets)
     variadic = sum(arity == "variadic" for _, arity in op._native.operands)
     if variadic < 2:
         return op(*operands, **attributes)
@@ -350,7 +354,8 @@ def mapped(case: Case, split: dict[int, Any]) -> Any:
     of_results = case.specs(split, case.factors.results)
 
     def part(*operands: Any) -> Any:
-        results = jax.tree.leaves(case.op(*operands))
+        axes = [(axis,) if i == factor else () for i in range(len(case.factors.factors))]
+        results = jax.tree.leaves(case.op(*case.factors.begun(operands, axes, MESH)))
         combine = {"sum": jax.lax.psum, "max": jax.lax.pmax, "min": jax.lax.pmin}.get(case.factors.factors[factor][1])
         return [combine(y, axis) if combine and factor not in own else y for y, own in zip(results, case.factors.results)]
 

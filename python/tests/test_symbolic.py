@@ -58,6 +58,7 @@ OPEN = {
     "softmax": Open(["b, n", "b, n"], TWO, kinds={1: "mask"}),
     "log_sum_exp": Open(["b, n"], TWO),
     "softplus": Open(["b, n"], TWO),
+    "rotary": Open(["b, n, 4"], TWO),
     "square_block": Open(["b, n, n"], TWO, {"k": 2}, constraints=("n >= 2",)),
     "segment_sum": Open(["b, n, 2", "b, n"], TWO, {"segments": 3}, {1: "integers"}),
     "segment_take": Open(["b, 3, m", "b, n"], [{"b": 1, "n": 2, "m": 3}, {"b": 2, "n": 4, "m": 1}], {"segments": 3}, {1: "integers"}),

@@ -38,8 +38,9 @@ type Tensor = (&'static str, Vec<Dim>, Vec<usize>);
 /// Name, type, whether it must be given, default.
 type DeclaredAttribute<'a, 'py> = (&'a str, String, bool, Option<Bound<'py, PyAny>>);
 
-/// Size and kind of each factor; for each operand and each result, the factors of its dimensions.
-type Factors = (Vec<(Dim, &'static str)>, Vec<Vec<usize>>, Vec<Vec<usize>>);
+/// Size and kind of each factor; for each operand and each result, the factors of its dimensions; the operands that are
+/// offsets, and their factors.
+type Factors = (Vec<(Dim, &'static str)>, Vec<Vec<usize>>, Vec<Vec<usize>>, Vec<(usize, usize)>);
 
 /// What a signature says of one call.
 #[pyclass(frozen, get_all, module = "farcall._farcall")]
@@ -169,6 +170,14 @@ impl Op {
         };
         let operands = self.declared()?.operands().iter();
         Ok(operands.map(|o| (o.name.text.as_str(), arity(o.arity))).collect())
+    }
+
+    /// Names of the operands that are offsets, and of their dimensions.
+    #[getter]
+    fn offsets(&self) -> PyResult<Vec<(&str, &str)>> {
+        let signature = self.declared()?;
+        let name = |slot: usize| signature.operands()[slot].name.text.as_str();
+        Ok(signature.offsets().map(|(slot, dim)| (name(slot), dim)).collect())
     }
 
     /// Names of the declared results.
@@ -309,15 +318,16 @@ impl Op {
     }
 
     /// The factors of a call: the size of each, and what may be done with it (`"map"`, `"whole"`, or a reducer such as
-    /// `"sum"`); for each operand and for each result, the number of the factor that each of its dimensions is.
+    /// `"sum"`); for each operand and for each result, the number of the factor that each of its dimensions is; pairs of an
+    /// operand that is an offset and its factor.
     fn factors(&self, operands: Vec<(String, Vec<Dim>)>, attrs: &Attributes) -> PyResult<Factors> {
         let operands = Operands::new(operands)?;
         guarded(|| {
             let (types, declaration) = (operands.types(), self.declaration()?);
             let call = declaration.infer(&types, &attrs.inner).map_err(|e| self.mismatch(&e))?;
-            let CallFactors { factors, operands, results } =
+            let CallFactors { factors, operands, results, offsets } =
                 declaration.signature.call_factors(&types, &call);
-            Ok((factors.into_iter().map(|f| (f.size, f.kind.name())).collect(), operands, results))
+            Ok((factors.into_iter().map(|f| (f.size, f.kind.name())).collect(), operands, results, offsets))
         })
     }
 

@@ -867,6 +867,58 @@ fn what_is_done_with_dimensions() {
               = dimensions here: `n`, `k`"#]],
     );
     check(
+        "(x: f32[n]) -> (y: f32[n]) where n: map; row: offset(n)",
+        expect![[r#"
+            `row` is no operand, so it cannot be an offset
+              | (x: f32[n]) -> (y: f32[n]) where n: map; row: offset(n)
+              |                                          ^^^
+              = declare it: `row: s32[]`"#]],
+    );
+    check(
+        "(x: f32[n], row: f32[]) -> (y: f32[n]) where n: map; row: offset(n)",
+        expect![[r#"
+            `row` is an offset, so it is one number: `row: s32[]` or `row: s64[]`
+              | (x: f32[n], row: f32[]) -> (y: f32[n]) where n: map; row: offset(n)
+              |                                                      ^^^"#]],
+    );
+    check(
+        "(x: f32[n], row: s32[]?) -> (y: f32[n]) where n: map; row: offset(n)",
+        expect![[r#"
+            `row` is an offset, so it is one number: `row: s32[]` or `row: s64[]`
+              | (x: f32[n], row: s32[]?) -> (y: f32[n]) where n: map; row: offset(n)
+              |                                                       ^^^"#]],
+    );
+    check(
+        "(x: f32[n], row: s32[]) -> (y: f32[n]) where n: map; row: offset(m)",
+        expect![[r#"
+            `m` is not a dimension of an operand, so it has no offset
+              | (x: f32[n], row: s32[]) -> (y: f32[n]) where n: map; row: offset(m)
+              |                                                                  ^"#]],
+    );
+    check(
+        "(x: f32[n], row: s32[]) -> (y: f32[n]) where n: map; row: offset(n); row: offset(n)",
+        expect![[r#"
+            `row` is declared twice
+              | (x: f32[n], row: s32[]) -> (y: f32[n]) where n: map; row: offset(n); row: offset(n)
+              |                                                                      ^^^"#]],
+    );
+    check(
+        "(x: f32[n], row: s32[]) -> (y: f32[n]) where n: map; row, x: offset(n)",
+        expect![[r#"
+            an offset is one operand
+              | (x: f32[n], row: s32[]) -> (y: f32[n]) where n: map; row, x: offset(n)
+              |                                                      ^^^
+              = an offset is that of a dimension: `row: offset(m)`"#]],
+    );
+    check(
+        "(x: f32[n], row: s32[]) -> (y: f32[n]) where n: map; row: offset",
+        expect![[r#"
+            expected `(`, found the end
+              | (x: f32[n], row: s32[]) -> (y: f32[n]) where n: map; row: offset
+              |                                                                 ^
+              = an offset is that of a dimension: `row: offset(m)`"#]],
+    );
+    check(
         "(x: f32[n]) -> () where side_effect; side_effect",
         expect![[r#"
         `side_effect` appears twice

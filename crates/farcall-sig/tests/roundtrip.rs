@@ -51,6 +51,7 @@ fn every_form_prints_back() {
         "(x: S[m], y: T[n]?) -> (dy: T[n] aliases y if y) where S, T: pred | s4 | f8e4m3fn; m: whole",
         "(xs: pred[*, n..., d]...) -> (ys: pred[*, n..., d]..., s: s32[*, sum(n), max(n), min(n), len(xs)]) where *: whole",
         "(x: pred[m, n]) -> (y: pred[m]) where n: or; m: map",
+        "(x: f32[*, m, n], row: s32[], at: s64[]) -> (y: f32[*, m, n]) where m: map; row: offset(m); at: offset(n)",
         "(x: T[..], k: i64, xs: f32[..]...) -> (y: T[..] aliases x, zs: f32[..]..., n: s32[k]) where T: any",
         "( x :f32 [ * , n ] , ) -> ( y : f32 [ * , ( n ) ] , ) where n : map ; ",
     ] {

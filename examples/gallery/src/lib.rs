@@ -19,6 +19,7 @@
 //! | `soft_shrink` | an attribute whose name is a keyword of Python | VJP |
 //! | `transpose` | any number of dimensions: shape and batching are functions | VJP |
 //! | `softplus` | half precision; parameters of derivatives that are said | VJP, JVP, and those of these |
+//! | `rotary` | where a part of a dimension begins | of any order, by transposition |
 //! | `segment_sum`, `segment_take` | linear ops that are each other's transpose | of any order, by transposition |
 //! | `pad` | an attribute that is one of a few texts | of any order, by transposition |
 //! | `recurrence` | a forward derivative with a transpose | JVP, and VJP by transposition, and forward ones of both |
@@ -53,6 +54,7 @@ mod normalize;
 mod pad;
 mod polar;
 mod recurrence;
+mod rotary;
 mod scaled_rms_norm;
 mod segment_sum;
 mod sgd_step;
@@ -82,6 +84,7 @@ pub const TABLES: &[&[&OpDescriptor]] = &[
     transpose::OPS,
     softplus::OPS,
     square_block::OPS,
+    rotary::OPS,
     segment_sum::OPS,
     pad::OPS,
     recurrence::OPS,
@@ -114,6 +117,7 @@ farcall_ffi::library!(
         ..transpose::OPS,
         ..softplus::OPS,
         ..square_block::OPS,
+        ..rotary::OPS,
         ..segment_sum::OPS,
         ..pad::OPS,
         ..recurrence::OPS,

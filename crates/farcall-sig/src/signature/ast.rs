@@ -356,6 +356,13 @@ pub enum Clause {
     },
     /// `k <= n`
     Condition(Expr, Comparison, Expr),
+    /// `row: offset(m)`
+    Offset {
+        /// The operand.
+        operand: Name,
+        /// The dimension whose part begins there.
+        dim: Name,
+    },
     /// `side_effect`
     SideEffect(Span),
 }
@@ -626,6 +633,7 @@ impl Display for Clause {
             Clause::Condition(left, comparison, right) => {
                 write!(f, "{left} {} {right}", comparison.symbol())
             }
+            Clause::Offset { operand, dim } => write!(f, "{operand}: offset({dim})"),
             Clause::SideEffect(_) => f.write_str("side_effect"),
         }
     }

@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use super::Signature;
 use super::ast::*;
 use super::error::{SignatureError, Span};
 use super::parser::FUNCTIONS;
+use super::{Signature, offset};
 use crate::attr::AttrType;
 use crate::dtype::DType;
 
@@ -30,7 +30,8 @@ pub(super) fn check(signature: &Signature) -> Result {
     checker.results()?;
     checker.batch()?;
     checker.dim_clauses()?;
-    checker.conditions()
+    checker.conditions()?;
+    offset::check(signature)
 }
 
 fn error(span: Span, message: impl Into<String>) -> SignatureError {

@@ -93,6 +93,9 @@ impl Signature {
                     where_.extend(variables.iter().map(|v| format!("`{v}` is {}", set.in_words())));
                 }
                 Clause::Condition(..) => where_.push(format!("`{clause}`")),
+                Clause::Offset { operand, dim } => where_.push(format!(
+                    "`{operand}` is the index at which the part of `{dim}` begins, 0 unless `{dim}` is split"
+                )),
                 Clause::Dims { .. } | Clause::SideEffect(_) => {}
             }
         }

@@ -39,6 +39,7 @@
 //! clause     = TYPE {"," TYPE} ":" ("any" | DTYPE {"|" DTYPE})
 //!            | ("*" | DIM) {"," ("*" | DIM)} ":" ("whole" | "map" | reducer)
 //!            | expr ("==" | "!=" | "<" | "<=" | ">" | ">=") expr
+//!            | OPERAND ":" "offset" "(" DIM ")"
 //!            | "side_effect"
 //! reducer    = "sum" | "prod" | "max" | "min" | "and" | "or"
 //! ```
@@ -125,6 +126,14 @@
 //! are still mapped: the gradient of a scale that the whole batch shares. `*: whole` takes the promise
 //! back: the kernel accepts any number of leading dimensions, but looks at all of them together.
 //!
+//! ## Offsets
+//!
+//! `row: offset(m)` says that the operand `row`, an `s32[]` or `s64[]`, is the index in the whole of `m` at which the part
+//! begins that the kernel is given. Where a host splits `m` among devices, it adds the offset of each part to what the caller
+//! gives, which is 0 unless it says otherwise. So positional encodings, random numbers that are counted, and errors that
+//! name a row are the same however `m` is split: `(x: f32[*, m, n], row: s32[]) -> (y: f32[*, m, n]) where m: map; row:
+//! offset(m)`. A derivative op that takes `row` declares the same of it.
+//!
 //! ## Memory
 //!
 //! A tensor is row-major. `column_major` exchanges the last two dimensions in memory;
@@ -200,6 +209,7 @@ mod gradient;
 mod infer;
 mod lexer;
 mod numbers;
+mod offset;
 mod parser;
 mod partition;
 mod size;

@@ -424,8 +424,30 @@ impl Parser {
             return Err(SignatureError::new(odd.span, format!("`{odd}` is a type among dimensions"))
                 .note("type names begin with a capital letter, dimension names with a lower-case letter"));
         }
+        if self.eat_word("offset") {
+            return self.offset(names);
+        }
         let usage = self.dim_use()?;
         Ok(Clause::Dims { dims: names, usage })
+    }
+
+    /// What follows `row: offset`.
+    fn offset(&mut self, mut names: Vec<Name>) -> Result<Clause> {
+        let note = "an offset is that of a dimension: `row: offset(m)`";
+        self.expect("(", note)?;
+        let (token, span) = self.next();
+        let Token::Ident(text) = token else {
+            self.at -= usize::from(token != Token::End);
+            return Err(self.unexpected("a dimension").note(note));
+        };
+        self.expect(")", note)?;
+        match (names.pop(), names.first()) {
+            (Some(operand), None) => Ok(Clause::Offset { operand, dim: Name { text, span } }),
+            (_, several) => {
+                let span = several.map_or(span, |name| name.span);
+                Err(SignatureError::new(span, "an offset is one operand").note(note))
+            }
+        }
     }
 
     fn type_set(&mut self) -> Result<TypeSet> {

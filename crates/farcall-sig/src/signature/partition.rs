@@ -73,6 +73,8 @@ pub struct CallFactors<S = i64> {
     pub operands: Vec<Vec<usize>>,
     /// For each result, the same.
     pub results: Vec<Vec<usize>>,
+    /// The operands that are offsets, and the factors of which they are.
+    pub offsets: Vec<(usize, usize)>,
 }
 
 /// A factor of one call. A reduced one is mapped for the results that have it; the others are combined.
@@ -134,6 +136,11 @@ impl Signature {
     ) -> CallFactors<S> {
         let result_slots: Vec<usize> = call.results.iter().map(|r| r.decl).collect();
         let (named, operand_mappings, result_mappings) = self.mappings(&call.operands, &result_slots);
+        let offset = |(i, slot): (usize, &usize)| {
+            let (_, dim) = self.offsets().find(|(offset, _)| offset == slot)?;
+            Some((i, call.batch.len() + named.iter().position(|factor| factor.name == dim)?))
+        };
+        let offsets = call.operands.iter().enumerate().filter_map(offset).collect();
         let batch =
             call.batch.iter().map(|size| CallFactor { size: size.clone(), kind: self.factor_kind("*") });
         let named = named.iter().map(|factor| CallFactor { size: S::of(0), kind: factor.kind });
@@ -158,7 +165,7 @@ impl Signature {
             .zip(&result_mappings)
             .map(|(r, mapping)| of_tensor(mapping, &r.dims))
             .collect();
-        CallFactors { factors, operands, results }
+        CallFactors { factors, operands, results, offsets }
     }
 
     /// What may be done with a dimension; `"*"` names the batch.
@@ -492,7 +499,7 @@ mod tests {
             let operands: Vec<_> =
                 operands.iter().map(|dims| OperandType { dtype: DType::F32, dims }).collect();
             let call = signature.infer(&operands, &Attrs::new()).unwrap();
-            let CallFactors { factors, operands, results } = signature.call_factors(&operands, &call);
+            let CallFactors { factors, operands, results, .. } = signature.call_factors(&operands, &call);
             let factors: Vec<String> =
                 factors.iter().map(|f| format!("{} {}", f.size, f.kind.name())).collect();
             format!("{}; {operands:?} -> {results:?}", factors.join(", "))
@@ -522,6 +529,20 @@ mod tests {
              [[0, 1, 2], [3, 1], [4, 5, 1], [6, 7, 1]] -> [[0, 8, 9, 1]]",
             "each dimension of a tensor is another factor"
         );
+    }
+
+    #[test]
+    fn offsets_are_of_the_factor_of_their_dimension() {
+        let signature: Signature =
+            "(x: f32[*, k, m], row: s32[]) -> (y: f32[*, k, m]) where m: map; row: offset(m)"
+                .parse()
+                .unwrap();
+        let operands = [
+            OperandType { dtype: DType::F32, dims: &[6, 2, 3] },
+            OperandType { dtype: DType::S32, dims: &[] },
+        ];
+        let call = signature.infer(&operands, &Attrs::new()).unwrap();
+        assert_eq!(signature.call_factors(&operands, &call).offsets, [(1, 2)]);
     }
 
     #[test]

@@ -17,6 +17,14 @@ pub(super) fn part(x: &Literal, axis: usize, range: Range<usize>) -> Literal {
     Literal::from_fn(x.dtype(), dims, |i| x.get(i / row * size * inner + range.start * inner + i % row))
 }
 
+/// An offset, of a part that begins this much later.
+pub(super) fn later(offset: &Literal, by: usize) -> Literal {
+    match (offset.get(0), i64::try_from(by)) {
+        (Scalar::Signed(start), Ok(by)) => Literal::scalar(offset.dtype(), Scalar::Signed(start + by)),
+        _ => offset.clone(),
+    }
+}
+
 /// Tensors one after another along a dimension.
 pub(super) fn concatenated(parts: &[&Literal], axis: usize) -> Literal {
     let mut dims = parts[0].dims().to_vec();

@@ -26,7 +26,7 @@ use farcall_sig::signature::{
     BatchSummary, Batching, CallFactors, FactorKind, Inference, Mismatch, OperandType,
 };
 
-use self::arrays::{Difference, combined, concatenated, difference, other, part, rounding, stacked};
+use self::arrays::{Difference, combined, concatenated, difference, later, other, part, rounding, stacked};
 use crate::custom_call::{RunContext, ThreadPool};
 use crate::registry::{Declaration, Registry, Target};
 use crate::{CompileError, CompileOptions, Executable, OpError, RunError, op_program};
@@ -264,9 +264,10 @@ impl<'a> Call<'a> {
         let step = size.div_ceil(MOST_PARTS);
         let ranges: Vec<Range<usize>> = (0..size).step_by(step).map(|at| at..size.min(at + step)).collect();
         let one = |range: &Range<usize>| {
-            let operands = self.operands.iter().zip(&factors.operands);
-            let operands = operands.map(|(x, own)| match own.iter().position(|of| *of == factor) {
+            let operands = self.operands.iter().zip(&factors.operands).enumerate();
+            let operands = operands.map(|(i, (x, own))| match own.iter().position(|of| *of == factor) {
                 Some(axis) => part(x, axis, range.clone()),
+                None if factors.offsets.contains(&(i, factor)) => later(x, range.start),
                 None => x.clone(),
             });
             self.op.run(&operands.collect::<Vec<_>>())
