@@ -1,8 +1,13 @@
 //! `scatter` of any number of operands, by a region of plain operations: it is applied to one update after the other.
+//!
+//! Where windows hold rows, it is applied to a row at once, as a tile program.
 
-use farcall_ir::{DType, Op};
+use farcall_ir::{DType, Op, TensorType};
+use smallvec::SmallVec;
 
-use super::super::args::{Args, Prepared};
+use super::super::args::{Args, Place, Prepared};
+use super::super::body::Body;
+use super::super::fusion;
 use super::super::scalars::{CopyElement, Frame, Scalars, copy_element};
 use super::super::{Kernel, Request};
 use super::{InPlace, OUTSIDE, SLOW, Windows};
@@ -13,6 +18,9 @@ pub(in super::super) static KERNEL: Kernel = Kernel {
     in_place: |_| InPlace::First,
     describe: super::super::nothing,
 };
+
+/// Minimum number of elements in a row that is updated at once.
+const MIN_ROW_ELEMENTS: usize = 16;
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let (Op::Scatter(s), [body]) = (request.op, request.bodies) else { return None };
@@ -33,21 +41,54 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     if !same || !fits || captures.iter().any(|ty| ty.elements() != Some(1)) {
         return None;
     }
-    let windows = Windows::new(s, x, indices, u)?;
+    let mut windows = Windows::new(s, x, indices, u)?;
     let (elements, all) = (x.elements()?, u.elements()?);
     let size = |dtype: DType| Some((dtype.size(), copy_element(dtype.size())?));
     let sizes: Vec<(usize, CopyElement)> = operands.iter().map(|ty| size(ty.dtype)).collect::<Option<_>>()?;
     let captured: Vec<CopyElement> =
         captures.iter().map(|ty| copy_element(ty.dtype.size())).collect::<Option<_>>()?;
-    let by_region = ByRegion { windows, scalars: Scalars::new(body)?, elements, sizes, captured };
-    let scratch = by_region.scalars.frame_bytes();
+    let scalars = Scalars::new(body)?;
+    let row = Row::of(body, 2 * count, &windows);
+    if row.is_some() {
+        windows.window.pop();
+    }
+    let scratch = scalars.frame_bytes();
+    let by_region = ByRegion { windows, scalars, row, elements, sizes, captured };
     let prepared = Prepared::new(move |args| by_region.run(args)).with_scratch(scratch);
     Some(if elements.max(all) < SLOW { prepared } else { prepared.slow() })
 }
 
+/// The region of rows.
+struct Row {
+    elements: usize,
+    prepared: Prepared,
+}
+
+impl Row {
+    /// For the last dimension of windows, if it is long and contiguous, and there is a tile program of such rows. The
+    /// arguments of the region from `own` on are captured numbers.
+    fn of(body: &Body, own: usize, windows: &Windows) -> Option<Row> {
+        let (elements, 1, 1) = *windows.window.last()? else { return None };
+        if elements < MIN_ROW_ELEMENTS {
+            return None;
+        }
+        let row = |ty: &TensorType| ty.with_sizes([elements]);
+        let mut body = body.clone();
+        body.args[..own].iter_mut().for_each(|ty| *ty = row(ty));
+        body.insts.iter_mut().for_each(|inst| inst.ty = row(&inst.ty));
+        let inputs: Vec<&TensorType> = body.args.iter().collect();
+        let outputs: Vec<&TensorType> =
+            body.returned.iter().map(|value| body.ty(*value)).collect::<Option<_>>()?;
+        let prepared = fusion::tiles(&inputs, &body, &outputs)?;
+        (prepared.scratch() == 0).then_some(Row { elements, prepared })
+    }
+}
+
 struct ByRegion {
+    /// Without their last dimension, if rows are updated at once.
     windows: Windows,
     scalars: Scalars,
+    row: Option<Row>,
     /// Elements of an operand.
     elements: usize,
     /// Of each operand: bytes of an element, and how one is copied.
@@ -103,6 +144,10 @@ impl ByRegion {
             }
             return;
         }
+        if let Some(row) = &self.row {
+            // SAFETY: the caller's promise: a window is made of rows.
+            return unsafe { self.row(row, args, to, from) };
+        }
         let count = self.sizes.len();
         for (i, (size, copy)) in self.sizes.iter().enumerate() {
             // SAFETY: an element of the result and its update, of these sizes; arguments of the region.
@@ -117,5 +162,29 @@ impl ByRegion {
             // SAFETY: an element of the result, which the region returns.
             unsafe { copy(frame.result(i), args.output_ptr::<u8>(i).add(to * size)) };
         }
+    }
+    /// Updates a row.
+    ///
+    /// # Safety
+    /// It lies in the results from this element on, its updates in theirs from that element on.
+    unsafe fn row(&self, row: &Row, args: &Args<'_>, to: usize, from: usize) {
+        let count = self.sizes.len();
+        let part = |place: Place, first: usize, size: usize| Place {
+            size: row.elements * size,
+            ..place.from(first * size)
+        };
+        let outputs: SmallVec<[Place; 2]> = self
+            .sizes
+            .iter()
+            .enumerate()
+            .map(|(i, (size, _))| part(args.output_place(i), to, *size))
+            .collect();
+        let updates = (0..count).map(|i| part(args.input_place(count + 1 + i), from, self.sizes[i].0));
+        let captured = (0..self.captured.len()).map(|i| args.input_place(2 * count + 1 + i));
+        let places: SmallVec<[Place; 8]> =
+            outputs.iter().copied().chain(updates).chain(captured).chain(outputs.iter().copied()).collect();
+        // SAFETY: the caller's promise: the program was prepared for such rows. An output lies where the input with its
+        // number lies, which has as many elements of the same size; updates lie apart.
+        unsafe { row.prepared.run_here(&args.with(&places, 2 * count + self.captured.len())) };
     }
 }
