@@ -45,6 +45,13 @@ fn region(r: &mut Random, dtype: DType, count: usize) -> String {
   %p = stablehlo.compare LE, %a, %b : (TYPE, TYPE) -> tensor<i1>
   %u = stablehlo.add %b, %s : TYPE
   %r = stablehlo.select %p, %a, %u : tensor<i1>, TYPE",
+        "%p = stablehlo.compare LE, %a, %b : (TYPE, TYPE) -> tensor<i1>
+  %r = \"stablehlo.if\"(%p) ({
+    %u = stablehlo.subtract %b, %n : TYPE
+    stablehlo.return %u : TYPE
+  }, {
+    stablehlo.return %a : TYPE
+  }) : (tensor<i1>) -> TYPE",
     ];
     let body = r.pick(&bodies).replace("TYPE", &t);
     let body = if dtype == DType::F32 { body.replace("dense<3>", "dense<3.0>") } else { body };

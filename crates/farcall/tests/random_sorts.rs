@@ -266,6 +266,87 @@ return %s#0, %s#1, %t#0, %t#1 : {x}, {y}, {x}, {y} }}"
     }
 }
 
+/// Comparators of `%a` and `%b`, which are `s32`, `%c` and `%d`, which are `f32`, and the captured number `%m`; and the kernel
+/// that serves each.
+const COMPUTED: [(&str, &str); 6] = [
+    (
+        "%0 = stablehlo.remainder %a, %m : tensor<i32>
+%1 = stablehlo.remainder %b, %m : tensor<i32>
+%r = stablehlo.compare GT, %0, %1 : (tensor<i32>, tensor<i32>) -> tensor<i1>\n",
+        "sort",
+    ),
+    (
+        "%0 = stablehlo.bitcast_convert %c : (tensor<f32>) -> tensor<ui32>
+%1 = stablehlo.bitcast_convert %d : (tensor<f32>) -> tensor<ui32>
+%2 = stablehlo.compare LT, %0, %1 : (tensor<ui32>, tensor<ui32>) -> tensor<i1>
+%3 = stablehlo.compare EQ, %0, %1 : (tensor<ui32>, tensor<ui32>) -> tensor<i1>
+%4 = stablehlo.compare LT, %a, %b : (tensor<i32>, tensor<i32>) -> tensor<i1>
+%5 = stablehlo.and %3, %4 : tensor<i1>
+%r = stablehlo.or %2, %5 : tensor<i1>\n",
+        "sort",
+    ),
+    // Of no value on one side alone.
+    (
+        "%0 = stablehlo.subtract %a, %b : tensor<i32>
+%1 = stablehlo.multiply %0, %m : tensor<i32>
+%2 = stablehlo.constant dense<0> : tensor<i32>
+%r = stablehlo.compare LT, %1, %2 : (tensor<i32>, tensor<i32>) -> tensor<i1>\n",
+        "sort_by_region",
+    ),
+    // It contradicts itself.
+    (
+        "%0 = stablehlo.xor %a, %b : tensor<i32>
+%r = stablehlo.compare LT, %0, %m : (tensor<i32>, tensor<i32>) -> tensor<i1>\n",
+        "sort_by_region",
+    ),
+    // Another function of each side.
+    (
+        "%0 = stablehlo.abs %c : tensor<f32>
+%r = stablehlo.compare LT, %0, %d : (tensor<f32>, tensor<f32>) -> tensor<i1>\n",
+        "sort_by_region",
+    ),
+    (
+        "%0 = stablehlo.constant dense<0> : tensor<i32>
+%1 = stablehlo.compare LT, %m, %0 : (tensor<i32>, tensor<i32>) -> tensor<i1>
+%r = \"stablehlo.if\"(%1) ({
+%2 = stablehlo.compare LT, %a, %b : (tensor<i32>, tensor<i32>) -> tensor<i1>
+stablehlo.return %2 : tensor<i1>
+}, {
+%2 = stablehlo.compare GT, %c, %d : (tensor<f32>, tensor<f32>) -> tensor<i1>
+stablehlo.return %2 : tensor<i1>
+}) : (tensor<i1>) -> tensor<i1>\n",
+        "sort_by_region",
+    ),
+];
+
+#[test]
+fn comparators_that_compute_sort_as_in_the_evaluator() {
+    let mut r = Random::new(6);
+    for (round, (comparator, kernel)) in COMPUTED.into_iter().cycle().take(42).enumerate() {
+        // The last ones are sorted in rounds of merges.
+        let dims = if round < 36 { [1 + r.below(300), 1 + r.below(3)] } else { [33_000 + round, 1] };
+        let [x, y] = ["i32", "f32"].map(|ty| format!("tensor<{}x{}x{ty}>", dims[0], dims[1]));
+        let program = format!(
+            "func.func @main(%x: {x}, %y: {y}, %m: tensor<i32>) -> ({x}, {y}) {{
+%s:2 = \"stablehlo.sort\"(%x, %y) ({{
+^bb0(%a: tensor<i32>, %b: tensor<i32>, %c: tensor<f32>, %d: tensor<f32>):
+{comparator}stablehlo.return %r : tensor<i1>
+}}) {{dimension = 0 : i64, is_stable = true}} : ({x}, {y}) -> ({x}, {y})
+return %s#0, %s#1 : {x}, {y} }}"
+        );
+        let inputs = [
+            Literal::from_fn(DType::S32, dims, |_| Scalar::Signed(r.below(1000) as i64 - 500)),
+            Literal::from_fn(DType::F32, dims, |_| Scalar::Float(r.float(true))),
+            Literal::scalar(DType::S32, Scalar::Signed(r.below(41) as i64 - 20)),
+        ];
+        let both = Both::run(&program, &inputs, Denormals::Ieee, Pipeline::default());
+        assert_eq!(both.thunks(kernel), 1, "{program}{}", both.executable.plan());
+        for (found, wanted) in both.results() {
+            assert!(found.bytes() == wanted.bytes(), "round {round}: {program}");
+        }
+    }
+}
+
 /// Checks `top_k` of an operand, of which the kernel has to serve the type.
 fn check_top_k(x: &Literal, name: &str, k: usize, denormals: Denormals) {
     let [lines, length] = x.dims() else { panic!("a matrix") };
