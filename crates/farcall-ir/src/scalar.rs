@@ -7,8 +7,8 @@ use num_complex::Complex;
 use crate::minifloat;
 
 /// The value of one element: integers as 64 bits, floats as `f64`, which holds every narrower
-/// float exactly. The bits of a NaN stand for themselves: reading an element and writing it again changes none, even
-/// those of a signaling NaN, which a conversion by the processor would quiet.
+/// float exactly. The bits of a NaN stand for themselves: reading an element and writing it again changes none.
+/// (A conversion by the processor would make a signaling NaN quiet.)
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Scalar {
     /// An element of `pred`.

@@ -93,7 +93,7 @@ fn run(test: &str, place: &str) -> String {
         matches!(op, Op::Unary(_) | Op::Binary(_)) && operands.iter().all(|ty| has_tiles(ty.dtype))
     };
     let reduces = |op: &Op, _: DType| matches!(op, Op::Binary(_));
-    // Of reductions, those that it says; of sorts, those by one comparison.
+    // The host has kernels for all fusions, and for sorts by one comparison.
     let computes = |inst: Inst<'_>| match inst.op() {
         Op::Fusion => true,
         Op::Sort { .. } => {

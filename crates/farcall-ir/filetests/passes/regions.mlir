@@ -60,11 +60,11 @@ module {
   func.func public @main(%arg0: tensor<4xi32>, %arg1: tensor<3xi32>) -> tensor<4xi32> {
     %0 = stablehlo.slice %arg1 [2:3] : (tensor<3xi32>) -> tensor<1xi32>
     %1 = stablehlo.reshape %0 : (tensor<1xi32>) -> tensor<i32>
-    %2 = "stablehlo.map"(%arg0, %arg1, %1) <{dimensions = array<i64: 0>}> ({
-    ^bb0(%arg2: tensor<i32>, %arg3: tensor<3xi32>, %arg4: tensor<i32>):
-      %3 = stablehlo.add %arg2, %arg4 : tensor<i32>
+    %2 = "stablehlo.map"(%arg0, %1) <{dimensions = array<i64: 0>}> ({
+    ^bb0(%arg2: tensor<i32>, %arg3: tensor<i32>):
+      %3 = stablehlo.add %arg2, %arg3 : tensor<i32>
       stablehlo.return %3 : tensor<i32>
-    }) {farcall.captures = 2 : i64} : (tensor<4xi32>, tensor<3xi32>, tensor<i32>) -> tensor<4xi32>
+    }) {farcall.captures = 1 : i64} : (tensor<4xi32>, tensor<i32>) -> tensor<4xi32>
     return %2 : tensor<4xi32>
   }
 }

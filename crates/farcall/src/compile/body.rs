@@ -9,7 +9,7 @@ use crate::plan::{Body, BodyInst};
 /// Most instructions of a region that a kernel is shown, but for fusions: what has a name is short.
 const MAX_INSTS: usize = 256;
 
-/// The regions of an instruction, whose last arguments are what they capture; `None` if one is too long, or holds other
+/// The regions of an instruction, whose last arguments are captured values; `None` if one is too long, or holds other
 /// regions than those of reductions by one operation.
 pub(super) fn bodies(inst: Inst<'_>) -> Option<Vec<Body>> {
     let most = if *inst.op() == Op::Fusion { fuse::LONGEST } else { MAX_INSTS };

@@ -121,7 +121,7 @@ static TABLE: &[&Kernel] = &[
 /// Kernels of which operands may be in no memory ([`Request::iotas`]): they count instead of reading them.
 static COUNTING: &[&Kernel] = &[&arg_reduce::KERNEL, &sort::KERNEL, &sort::PART];
 
-/// Kernels that apply a region element by element, whatever it is: there may be a faster way to compute the same.
+/// Kernels that apply any region element by element. Passes look for faster ways first.
 static BY_REGION: &[&Kernel] = &[&scatter::BY_REGION, &sort::BY_REGION];
 
 /// A kernel: what there is to know about it.
@@ -187,7 +187,7 @@ pub(crate) fn short_name(op: &Op) -> &'static str {
 pub(crate) struct Request<'a> {
     /// The operation with its attributes.
     pub(crate) op: &'a Op,
-    /// Its regions. Their last arguments are what they capture.
+    /// Its regions. Their last arguments are captured values.
     pub(crate) bodies: &'a [Body],
     /// Types of the operands, then of captured values.
     pub(crate) inputs: &'a [&'a TensorType],
@@ -213,7 +213,7 @@ impl KernelId {
         self.kernel().name
     }
 
-    /// True for kernels that apply a region element by element, whatever it is.
+    /// True for kernels that apply any region element by element.
     pub(crate) fn is_by_region(self) -> bool {
         BY_REGION.iter().any(|kernel| std::ptr::eq(*kernel, self.kernel()))
     }

@@ -5,9 +5,9 @@
 //! a region of plain operations ──tiles──▶ a straight-line program of one element ──link──▶ instructions over a frame
 //! ```
 //!
-//! A *frame* has room for the arguments, the results, the registers and the constants of the program. Whoever applies
-//! the region writes arguments there, and reads results. On processors for which there are no instructions, the loops
-//! of the program run one after the other.
+//! A *frame* has room for the arguments, the results, the registers and the constants of the program. A caller writes
+//! arguments there, applies the region, and reads results. On processors without generated instructions, the loops of the
+//! program run one after the other.
 
 use std::convert::Infallible;
 use std::sync::OnceLock;
@@ -78,7 +78,7 @@ impl Scalars {
         })
     }
 
-    /// Bytes of a frame, whose alignment is that of a cache line.
+    /// Bytes of a frame, which is aligned to a cache line.
     pub(super) fn frame_bytes(&self) -> usize {
         self.frame_bytes
     }
@@ -110,7 +110,7 @@ pub(super) struct Frame<'a> {
     scalars: &'a Scalars,
     bases: [*mut u8; BASES],
     native: Option<&'a Native>,
-    /// The steps with their addresses, where there are no instructions.
+    /// The steps with their addresses, without generated instructions.
     code: Vec<Code>,
 }
 

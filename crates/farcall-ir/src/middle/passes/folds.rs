@@ -243,8 +243,8 @@ impl At<'_, '_> {
     }
 
     /// A loop over the slices of tensors along a dimension, before this instruction. `step` makes what values become, before
-    /// an instruction that it is given with a slice of each tensor, the values, and captured values. Returns what they
-    /// become at last, or, if all are wanted, after each slice.
+    /// an instruction that it is given with a slice of each tensor, the values, and captured values. Returns the
+    /// last values, or, if `all` are wanted, the values after each slice.
     fn scan(
         &mut self,
         xs: &[ValueId],
@@ -337,7 +337,7 @@ impl At<'_, '_> {
         let sizes = self.ty(results[0]).sizes().to_vec();
         let mut padded = Values::from(xs);
         let is_padded = w.padding.iter().any(|p| *p != (0, 0)) || w.base_dilations.iter().any(|n| *n != 1);
-        // Where padding holds nothing, what is there is left out.
+        // If padding holds nothing, its elements are left out.
         let leaves_out = is_padded && !self.fills;
         if is_padded {
             let padding = Padding::of(w, self.ty(xs[0]).sizes())?;

@@ -1,11 +1,11 @@
 //! Loop-invariant code motion: computations that do not change from iteration to iteration move before the loop.
 //!
-//! A loop may run zero times, so only computations that cannot fail move: no calls, and no loops but those that run a
-//! known number of times. Regions of operations that cannot fail cannot fail either, so reductions, windows, sorts and
+//! A loop may run zero times, so only computations that cannot fail move: no calls, and only loops with
+//! a known trip count. Regions of operations that cannot fail cannot fail either, so reductions, windows, sorts and
 //! scatters move. ([`canonicalize`](super::canonicalize) turns values that a loop carries unchanged into captures.)
 //!
 //! Operations that make a large tensor from a small one (`broadcast_in_dim`, `iota`, `pad`) stay, to save memory, and
-//! because they are cheap where they are used. What moves takes copies of them. Values that are computed of nothing but
+//! because they are cheap where they are used. Instructions that move take copies of such operands. Values that are computed of nothing but
 //! constants and iotas move if they are small.
 
 use super::unroll::iterations;
@@ -34,7 +34,7 @@ fn run(func: &mut Func, _: &Context) {
 }
 
 /// Moves everything that depends on captured values alone, and cannot fail, out of the regions of an instruction. True if
-/// there is something.
+/// anything moves.
 pub(super) fn hoist_all(func: &mut Func, inst: InstId) -> bool {
     let is_constant = |inst: Inst<'_>| matches!(inst.op(), Op::Constant(_));
     hoist(func, inst, &Motion { moves: cannot_fail, is_cheap: is_constant, moves_constants: false })
@@ -59,7 +59,7 @@ enum Known {
     Cheap,
 }
 
-/// Moves what does not change out of the regions of an instruction; true if there is something.
+/// Moves invariant instructions out of the regions of an instruction; true if there are any.
 fn hoist(func: &mut Func, owner: InstId, motion: &Motion) -> bool {
     let mut changed = false;
     for which in 0..func.inst(owner).region_ids().len() {
@@ -166,7 +166,7 @@ fn move_out(
         r.set_operands(*id, there);
         r.move_before(*id, owner);
     }
-    // What the region still uses of them is captured.
+    // The region captures the results that it still uses.
     for id in moved {
         for value in r.func().inst(*id).results().to_vec() {
             let inside: Vec<InstId> = r
@@ -187,7 +187,7 @@ fn move_out(
 
 /// Puts copies of the cheap instructions that make a value before the owner of their region, unless they are there.
 fn copy_before(r: &mut Rewriter<'_>, owner: InstId, value: ValueId, outside: &mut ValueMap) {
-    // A chain of them may be long.
+    // Chains may be long.
     let mut open = vec![value];
     while let Some(value) = open.last().copied() {
         let made = r.func().defining_inst(value).filter(|_| !outside.contains_key(&value));

@@ -1,4 +1,4 @@
-//! Lines by a comparator of which nothing is known: it is applied to elements, in the evaluator's merge sort.
+//! Lines by any comparator: it is applied to elements, in the evaluator's merge sort.
 //!
 //! The numbers of elements are merged, then every operand is brought in their order. A long line is cut into runs that
 //! tasks sort; each round of merges is a phase.
@@ -191,7 +191,7 @@ impl Lines {
         range: Range<usize>,
         frame: usize,
     ) {
-        // SAFETY: the caller's promise; what is compared are elements of the line.
+        // SAFETY: the caller's promise; the numbers are below the length of the line.
         unsafe {
             let [order, spare] = self.numbers(memory, range.clone());
             order.iter_mut().zip(range).for_each(|(to, i)| *to = i as u32);
@@ -205,7 +205,7 @@ impl Lines {
     /// # Safety
     /// Nothing else uses the scratch memory.
     unsafe fn permute(&self, args: &Args<'_>, begin: Begin, memory: *mut u8, swapped: bool) {
-        // SAFETY: the caller's promise; the numbers are those of the line's elements.
+        // SAFETY: the caller's promise; the numbers are below the length of the line.
         unsafe {
             let numbers = self.numbers(memory, 0..self.shape.length);
             let order = &numbers[usize::from(swapped)][self.part.clone()];
@@ -218,12 +218,12 @@ impl Lines {
         let lines = std::sync::Arc::new(self);
         let n = lines.shape.length;
         let begin = Begin { input: 0, output: 0 };
-        // Runs of a power of two are those of the merge sort.
+        // The merge sort has the same runs, since their length is a power of two.
         let run = n.div_ceil(MAX_RUNS).checked_next_power_of_two()?;
         let of = std::sync::Arc::clone(&lines);
         let mut all = Prepared::in_tasks(n.div_ceil(run), move |args, task| {
             let range = task * run..((task + 1) * run).min(n);
-            // SAFETY: the only line; tasks have numbers and frames of their own.
+            // SAFETY: the only line; tasks use disjoint numbers and frames.
             unsafe { of.sort_run(args, begin, args.ptr(args.scratch_place()), range, task) };
         });
         let (mut width, mut swapped) = (run, false);

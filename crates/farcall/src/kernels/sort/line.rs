@@ -31,8 +31,7 @@ pub(super) fn sorter(operands: Operands<'_>, keys: &[Key], shape: Shape) -> Opti
     })?
 }
 
-/// A sorter of lines of one operand with unordered elements, which are merged: the only elements that are asked for are
-/// those that compare as the key says.
+/// A sorter of lines of one operand with unordered elements (NaNs): it merges the elements.
 pub(super) fn merger(operands: Operands<'_>, keys: &[Key], shape: Shape) -> Option<Sorter> {
     let ([key], [_]) = (keys, operands.types) else { return None };
     let (key, n) = (*key, shape.length);

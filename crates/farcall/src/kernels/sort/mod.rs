@@ -59,13 +59,13 @@ fn describe_part(request: &Request<'_>) -> String {
     }
 }
 
-/// What a sort is asked for, with the operands checked.
+/// A sort whose operands have been checked.
 struct Sorted {
     types: Vec<DType>,
     /// Operands that are in no memory.
     counted: Vec<bool>,
     shape: Shape,
-    /// What is wanted of each line.
+    /// The part of each line that is a result.
     part: Range<usize>,
     elements: usize,
 }

@@ -12,7 +12,7 @@ use crate::kernels::types::{by_size, dispatch};
 /// A sorter of such lines, of which `part` is the result; `None` for element types that it does not know. `merges`: it is
 /// asked for nothing but lines with unordered elements.
 ///
-/// Scratch memory is that of two lists of numbers, and of two lists of keys with such numbers.
+/// It needs scratch memory for two lists of numbers, and for two lists of keys with numbers.
 pub(super) fn sorter(
     operands: Operands<'_>,
     keys: Vec<Key>,
@@ -52,12 +52,12 @@ fn reader(key: &Key) -> Option<ReadKeys> {
             all: Box::new(move |x: *const u8, stride: usize, numbers: &[u32], keys: &mut [u64]| {
                 let one = T::opaque_one();
                 for (i, to) in numbers.iter().zip(keys) {
-                    // SAFETY: the address is that of a line of elements of this type, which has this one.
+                    // SAFETY: a line of elements of this type begins there, and the number is below its length.
                     *to = key(unsafe { x.cast::<T>().add(*i as usize * stride).read() }, one);
                 }
             }),
             one: Box::new(move |x: *const u8| {
-                // SAFETY: the address is that of an element of this type.
+                // SAFETY: an element of this type is there.
                 let x = unsafe { x.cast::<T>().read() };
                 let is_unordered = may_be_unordered && Element::is_nan(x);
                 (!is_unordered).then(|| key(x, T::opaque_one()))
@@ -170,8 +170,8 @@ struct Lines {
     layout: Layout,
 }
 
-/// Where parts of the scratch memory begin: numbers of elements in order and room for as many; room for what is sorted,
-/// twice, or for elements.
+/// Where parts of the scratch memory begin: numbers of elements in order and room for as many; room for items, twice,
+/// or for elements.
 struct Layout {
     spare: usize,
     room: usize,
@@ -256,14 +256,14 @@ impl Lines {
 }
 
 impl Room<'_> {
-    /// Sorts the numbers by keys that come of elements of so many bytes; `read` gives those of numbers.
+    /// Sorts the numbers by keys of elements of so many bytes; `read` writes the keys of numbers.
     ///
     /// # Safety
     /// There is room for as many items, twice.
     unsafe fn by_key(&mut self, read: impl Fn(&[u32], &mut [u64]), size: usize) {
         let (n, bits) = (self.order.len(), 8 * size as u32);
         let [items, spare] = self.items;
-        // The keys lie where there is room later; an item is no shorter than a key.
+        // The second list of items holds the keys first; an item is at least as long as a key.
         // SAFETY: the caller's promise; integers.
         let keys = unsafe { std::slice::from_raw_parts_mut(spare.cast::<u64>(), n) };
         read(self.order, keys);

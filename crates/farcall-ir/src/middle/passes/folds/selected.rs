@@ -105,7 +105,7 @@ fn apply<const N: usize>(
     r.insert_before(id, new, results.map(Type::Tensor))
 }
 
-/// The region that keeps one of two elements with its number, as `select` says; the only one, if the other one is none.
+/// The region that keeps the element that `select` prefers, with its number. A negative number marks a missing element.
 fn picks(r: &mut Rewriter<'_>, id: InstId, select: RegionId, [x, places]: [&TensorType; 2]) -> RegionId {
     let view = r.func().region(select);
     let (args, own) = (view.args().to_vec(), view.own_args().len());

@@ -4,7 +4,7 @@
 //! reduce(x: f32) { (a, b) → f32(i32(a) ^ i32(b)) }   ──▶   f32(reduce(i32(x)) { (a, b) → a ^ b })
 //! ```
 //!
-//! where types stand for `bitcast_convert`. What is left of the reducer may have a kernel.
+//! where types stand for `bitcast_convert`. The remaining reducer may have a kernel.
 
 use crate::module::{Func, Inst, InstId, NewInst, Region, RegionId, Rewriter, ValueId, ValueMap};
 use crate::op::Op;
@@ -20,7 +20,7 @@ pub(super) fn run(r: &mut Rewriter<'_>, id: InstId) -> InstId {
 fn rewritten(r: &mut Rewriter<'_>, id: InstId) -> Option<InstId> {
     let inst = r.func().inst(id);
     let count = inst.results().len();
-    // The first operand of each kind, values and what is combined with them.
+    // The first of the operands that are combined with the first `count` ones.
     let second = match inst.op() {
         Op::Reduce { .. } | Op::ReduceWindow(_) => count,
         Op::Scatter(_) => count + 1,
@@ -52,7 +52,7 @@ fn rewritten(r: &mut Rewriter<'_>, id: InstId) -> Option<InstId> {
             operands[operand] = bitcast(r, id, operands[operand], *dtype);
         }
     }
-    // What nobody takes but the return, which takes its operand instead.
+    // Conversions that only the return uses: it takes their operands instead.
     let dropped: Vec<InstId> = (0..count)
         .filter(|i| bits[*i].is_some() && r.users(returned[*i]).len() == 1)
         .filter_map(|i| r.func().defining_inst(returned[i]).map(Inst::id))

@@ -11,7 +11,7 @@ use farcall_sig::DType;
 /// True if there was something to do.
 pub(super) fn run(func: &mut Func) -> bool {
     let mut changed = false;
-    // Inner choices first: what is left of them stands in the branch of an outer one.
+    // Inner choices first: their selects become part of the branch of an outer choice.
     each_inst(func, |r, region, id| {
         let inst = r.func().inst(id);
         if matches!(inst.op(), Op::If | Op::Case)

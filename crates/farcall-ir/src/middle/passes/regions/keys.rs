@@ -1,13 +1,13 @@
-//! Sort keys: what a comparator computes of the elements of one side is computed once for each element, not for each
-//! comparison.
+//! Sort keys: functions that a comparator applies to the elements of one side are computed once for each element, not for
+//! each comparison.
 //!
 //! ```text
 //! sort(x) { (a, b) → abs(a) < abs(b) }   ──▶   k = abs(x);  sort(x, k) { (a, b, j, k) → j < k }
 //! ```
 //!
 //! Both sides must use the same function of their elements. A comparator that computes several keys, such as the real
-//! and the imaginary part of a complex number, compares by several tensors. What is left of it only compares and chooses,
-//! which the kernel of sorts understands.
+//! and the imaginary part of a complex number, compares by several tensors. The remaining comparator only compares and
+//! chooses, which the kernel of sorts understands.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -90,7 +90,7 @@ struct Comparator {
     captured_args: Vec<ValueId>,
     insts: Vec<InstId>,
     returned: ValueId,
-    /// Of each value: what it depends on, and, unless that is both sides, the expression that it is.
+    /// Dependence of each value on the sides, and its expression unless it depends on both.
     values: FxHashMap<ValueId, (Side, ExpressionId)>,
     expressions: Vec<Expression>,
 }
@@ -161,7 +161,7 @@ impl Comparator {
         expression: Expression,
         known: &mut FxHashMap<Expression, ExpressionId>,
     ) {
-        // Values that depend on both sides are no expressions of one: their operands do not say of which.
+        // Two values that depend on both sides may differ although their operands have equal expressions.
         let id = match known.get(&expression) {
             Some(id) if side != Side::Both => *id,
             _ => {
@@ -176,7 +176,7 @@ impl Comparator {
         self.values.insert(value, (side, id));
     }
 
-    /// What the comparator is in terms of keys; `None` if it computes none.
+    /// The comparator in terms of keys; `None` if it computes no key.
     fn keyed(&self, r: &Rewriter<'_>, cut: Cut) -> Option<Keyed> {
         let mut keyed = Keyed { keys: Vec::new(), kept: FxHashSet::default(), captures: false };
         let mut open = vec![self.returned];
@@ -206,7 +206,7 @@ impl Comparator {
         keyed.keys.iter().any(computed).then_some(keyed)
     }
 
-    /// True for what only compares and chooses.
+    /// True for comparisons, selects and logic.
     fn compares(&self, op: &Op, operands: &[ExpressionId]) -> bool {
         let is_pred = |x: &ExpressionId| self.expressions[*x].dtype == DType::Pred;
         match op {

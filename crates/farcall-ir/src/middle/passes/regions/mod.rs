@@ -2,8 +2,8 @@
 //!
 //! - [`branches`]: `if` and `case` become selects.
 //! - Values that depend on nothing but captured values are computed once, before the operation ([`licm`]).
-//! - [`bits`]: a reducer of bit patterns reduces tensors of them.
-//! - [`keys`]: a comparator that computes keys of its arguments compares tensors of them.
+//! - [`bits`]: a reducer of bit patterns reduces tensors of integers.
+//! - [`keys`]: a comparator that computes keys of its arguments compares tensors of keys.
 //!
 //! A region of plain operations on numbers cannot fail, so computing all branches, or computing something before the
 //! operation, changes nothing that a program can observe.
@@ -40,7 +40,7 @@ fn run(func: &mut Func, cx: &Context) {
         changed |= licm::hoist_all(func, inst);
     }
     if changed {
-        // Regions that capture what they no longer use are others than those that kernels know.
+        // Kernels do not recognize regions with unused captures.
         (dce::PASS.run)(func, cx);
     }
     each_inst(func, |r, region, id| {
