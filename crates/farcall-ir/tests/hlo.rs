@@ -272,7 +272,7 @@ fn shardings_and_groups() {
 #[test]
 fn layouts_say_what_a_bitcast_is() {
     check(
-        forms().last().unwrap(),
+        forms().find(|program| program.contains("HloModule optimized")).unwrap(),
         expect![[r#"
             module @optimized {
               func.func public @main(%arg0: tensor<2x3xf32>) -> (tensor<3x2xf32>, tensor<2x3xi32>, tensor<3x1xf32>) {
@@ -531,6 +531,59 @@ func.func @main(%x: tensor<?xf32>, %d: tensor<1xi32>) -> tensor<?xf32> {
 }
 
 /// The smallest elements are found by the largest.
+/// What the evaluator makes of a program without inputs.
+fn values(program: &str) -> Vec<String> {
+    let module = read(program);
+    let results = eval(&module, module.entry().unwrap(), &[], &NoHost, Denormals::Ieee);
+    let text = |value: &Value| match value {
+        Value::Tensor(v) => v.iter().map(|v| v.as_f64().to_string()).collect::<Vec<_>>().join(" "),
+        other => format!("{other:?}"),
+    };
+    let results = results.unwrap_or_else(|e| panic!("{e}"));
+    results.iter().map(text).collect()
+}
+
+/// Programs that jaxlib gives these values, or that XLA's passes define.
+#[test]
+fn values_of_forms_that_stablehlo_lacks() {
+    // A number without braces is the first element.
+    let found = values("HloModule m\nENTRY e { ROOT c = s32[2,3] constant(7) }");
+    assert_eq!(found, ["7 0 0 0 0 0"]);
+    let found = values("HloModule m\nENTRY e { ROOT c = (s32[2], (), s64[]) constant(({1, 2}, (), 7)) }");
+    assert_eq!(found, ["1 2", "7"]);
+    let program = "HloModule m\nENTRY e { x = s32[4] constant({1, 2, 3, 4}) i = s32[1] constant({2})
+        s = s32[2] dynamic-slice(x, i), dynamic_slice_sizes={2}
+        u = s32[4] dynamic-update-slice(x, s, s32[1] constant({0}))
+        ROOT t = tuple(s, u) }";
+    assert_eq!(values(program), ["3 4", "3 4 3 4"]);
+    let program = "HloModule m
+        f { x = s32[] parameter(0) c = s32[] parameter(1) s = add(x, c) ROOT t = tuple(s, s) }
+        ENTRY e { x = s32[3] constant({1, 2, 3}) z = s32[] constant(10)
+        ROOT s = scan(x, z), dimensions={0}, num_carries=1, is_reverse=true, to_apply=f }";
+    assert_eq!(values(program), ["16 15 13", "16"]);
+    // Fractions of 0.25 and 0.75, and a random number of a half.
+    let program = "HloModule m\nENTRY e { x = f32[6] constant({1.25, 1.75, -1.75, -1.25, 300, -300})
+        r = u16[6] constant({32768, 32768, 32768, 32768, 0, 0}) ROOT c = s8[6] stochastic-convert(x, r) }";
+    assert_eq!(values(program), ["1 2 -2 -1 127 -128"]);
+    let program = "HloModule m\nENTRY e { a = f8e4m3fn[1,4] constant({{1, 2, 3, 4}})
+        b = f8e4m3fn[4,1] constant({{1}, {1}, {1}, {1}})
+        s = f8e8m0fnu[1,2] constant({{1, 4}}) t = f8e8m0fnu[2,1] constant({{2}, {1}})
+        ROOT d = f32[1,1] scaled-dot(a, b, s, t), lhs_contracting_dims={1}, rhs_contracting_dims={0} }";
+    assert_eq!(values(program), ["34"]);
+    // One participant exchanges with itself.
+    let program = "HloModule m\nENTRY e { x = s32[2] constant({1, 2})
+        a = (s32[2]) all-to-all(x), replica_groups={{0}}
+        y = s32[4] constant({0, 0, 0, 0}) n = s64[1] constant({1}) m = s64[1] constant({2})
+        z = s64[1] constant({0})
+        r = s32[4] ragged-all-to-all(x, y, z, m, n, m), replica_groups={{0}}
+        ROOT t = tuple(a#0, r) }";
+    assert_eq!(values(program), ["1 2", "0 1 2 0"]);
+    let program =
+        "HloModule m\nENTRY e { x = bf16[1,3,1] constant({{{1}, {2}, {3}}}) k = s8[1,1,1] constant({{{2}}})
+        ROOT c = f32[1,3,1] convolution(x, k), window={size=1}, dim_labels=b0f_0io->b0f }";
+    assert_eq!(values(program), ["2 4 6"]);
+}
+
 #[test]
 fn the_smallest_elements() {
     for (ty, elements, found) in [("f32", "{3, -1, 2, nan}", "[-1, 2]"), ("u8", "{3, 0, 255, 1}", "[0, 1]")] {
@@ -618,11 +671,11 @@ ENTRY main {
         10 |   g = pred[] compare(x, x), direction=LS
            |              ^^^^^^^
 
-        error: [attribute] broadcast: attribute `dimensions` has the negative number -1
-          --> test.hlo:11:21
+        error: [attribute] -1 is negative
+          --> test.hlo:11:47
            |
         11 |   h = f32[2,2]{1,0} broadcast(x), dimensions={-1,0}
-           |                     ^^^^^^^^^
+           |                                               ^^
 
         error: [unknown-function] there is no computation su
           --> test.hlo:12:56
@@ -630,11 +683,11 @@ ENTRY main {
         12 |   i = f32[2]{0} reduce(x, x), dimensions={0}, to_apply=su
            |                                                        ^^
 
-        error: [type-mismatch] get-tuple-element has one operand, a tuple
-          --> test.hlo:13:13
+        error: [type-mismatch] only a tuple has elements, but this is f32[2,2]{1,0}
+          --> test.hlo:13:41
            |
         13 |   j = f32[] get-tuple-element(x), index=0
-           |             ^^^^^^^^^^^^^^^^^
+           |                                         ^
 
         error: [attribute] there is no API version API_VERSION_TYPED; did you mean API_VERSION_TYPED_FFI?
           --> test.hlo:14:73
@@ -642,7 +695,7 @@ ENTRY main {
         14 |   k = f32[2,2]{1,0} custom-call(x), custom_call_target="f", api_version=API_VERSION_TYPED, backend_config={a = }
            |                                                                         ^^^^^^^^^^^^^^^^^
 
-        error: [unsupported] stochastic-convert is not supported: it has no equivalent in StableHLO
+        error: [unsupported] stochastic-convert is supported from floats to signed integers, by unsigned random numbers
           --> test.hlo:15:21
            |
         15 |   l = f32[2,2]{1,0} stochastic-convert(x, x)
@@ -688,10 +741,18 @@ fn other_errors() {
         one("ROOT x = f8e4m3fn[] constant(500)"),
         one("ROOT x = c64[] constant((1, -1e300))"),
         one("x = f32[4] parameter(0)\nROOT y = f32[4] broadcast(x), dimensions={0}, dimensions={0}"),
+        one("x = f32[4] parameter(0)\nROOT d = token[] send-done(x)"),
+        one("x = f32[4] parameter(0)\nROOT d = iota(), iota_dimension=0"),
+        one("x = f32[4] parameter(0)\nROOT d = reshape(x)"),
+        one("x = f32[4] parameter(0)\nROOT d = add(x, dot(x, x)#0)"),
+        one("x = f32[4] parameter(0)\ny = f32[2] parameter(1)\nROOT d = add(x, y)"),
+        one("x = parameter(0)\nROOT d = negate(x)"),
+        one("x = f32[4] parameter(0)\nROOT d = add(x#1, x)"),
+        one("x = f32[4] parameter(0)\nROOT d = f32[4] ad-start(x)"),
         one(
-            "x = f32[4] parameter(0)\nt = token[] after-all()\ns = (f32[4], u32[], token[]) send(x, t), channel_id=2\n\
-             ROOT d = f32[4] send-done(s)",
+            "x = f32[4] parameter(0)\nROOT d = call(x), to_apply=f\n}\nf {\na = f32[4] parameter(0)\nROOT b = negate(a)",
         ),
+        one(&format!("x = f32[4] parameter(0)\nROOT d = {}x{}", "negate(".repeat(1000), ")".repeat(1000))),
     ];
     let found: Vec<&str> = found.iter().map(|e| e.lines().next().unwrap()).collect();
     expect![[r#"
@@ -717,7 +778,16 @@ fn other_errors() {
         error: [attribute] expected a number that f8e4m3fn holds, found `500`
         error: [attribute] expected a number that f32 holds, found `-1e300`
         error: [parse] attribute `dimensions` is given twice
-        error: [type-mismatch] the shape is f32[4]{0}, but the value is token[]"#]]
+        error: [operands] send-done has one operand, a tuple of three
+        error: [attribute] iota needs the type of its result before it, as in `f32[2] iota(…)`
+        error: [attribute] reshape needs the type of its result before it, as in `f32[2] reshape(…)`
+        error: [parse] expected `,`, found `#`
+        error: [add_c1] operands must have the same type, found tensor<4xf32> and tensor<2xf32>
+        error: [attribute] parameter needs the type of its result before it, as in `f32[2] parameter(…)`
+        error: [type-mismatch] only a tuple has elements, but this is f32[4]{0}
+        error: [unknown-op] unknown opcode ad-start
+        error: [type-mismatch] the result of f has no type in the text: define that computation before this one
+        error: [parse] operands nest at most 256 deep"#]]
     .assert_eq(&found.join("\n"));
 }
 

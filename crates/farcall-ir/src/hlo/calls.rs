@@ -38,13 +38,13 @@ pub(super) fn read<'s>(g: &mut Given<'_, 's>, called: &mut Called<'s>) -> Read<C
     let layouts = g.read("operand_layout_constraints", |c| c.braced(shape::read_untiled))?;
     if let Some(layouts) = layouts {
         call.operand_layouts = Some(layouts.iter().map(Shape::layout).collect());
-        call.result_layouts = Some(match g.shape {
+        call.result_layouts = g.shape.map(|shape| match shape {
             Shape::Tuple(parts) => parts.iter().map(Shape::layout).collect(),
             one => vec![one.layout()],
         });
     }
     call.aliases = g.read("output_to_operand_aliasing", |c| c.braced(alias))?.unwrap_or_default();
-    if let Some(parts) = g.shape.parts()
+    if let Some(parts) = g.shape.and_then(Shape::parts)
         && parts.len() == 1
     {
         // The only result is not a part of a tuple here.
@@ -53,6 +53,10 @@ pub(super) fn read<'s>(g: &mut Given<'_, 's>, called: &mut Called<'s>) -> Read<C
                 alias.output_tuple_indices.remove(0);
             }
         }
+    }
+    // What XLA's own passes keep with calls of convolutions: no handler gets it.
+    for key in ["window", "dim_labels", "feature_group_count", "batch_group_count"] {
+        g.take(key);
     }
     for key in ["called_computations", "calls"] {
         called.extend(g.read(key, |c| c.braced(Cursor::name))?.unwrap_or_default());

@@ -1,11 +1,11 @@
-//! Calls, loops, branches, fusions and asynchronous instructions.
-
-use std::rc::Rc;
+//! Calls, loops, branches and fusions.
 
 use super::cursor::{Cursor, Read};
 use super::given::Given;
 use super::header::FRONTEND;
-use super::lower::{At, Lowered, Lowering, Stop, Val, wrong};
+use super::lower::{At, Lowered, Lowering, declared, wrong};
+use super::shape::Shape;
+use super::value::{Shaped, Val};
 use crate::attr::{Attr, AttrDict};
 use crate::diag::Span;
 use crate::op::{Composite, Op};
@@ -13,29 +13,26 @@ use crate::op::{Composite, Op};
 impl<'s> Lowering<'_, 's> {
     pub(super) fn call_of(
         &mut self,
+        shape: &Shape,
         g: &mut Given<'_, 's>,
-        operands: &[Val],
         at: &mut At<'_, 's>,
     ) -> Lowered<Val> {
         let computation = self.named(g, "to_apply")?;
-        self.check_args(computation, operands, at)?;
+        self.check_args(computation, at.operands, at)?;
         let callee = self.callee(computation);
         let composite = g.flag("is_composite")?;
-        let mut values = Vec::new();
-        for operand in operands {
-            self.leaves(operand, at.inst.op_span, &mut values)?;
-        }
+        let values = self.flat_operands(at)?;
         let op = match composite.then(|| take_composite(&mut at.attrs)).flatten() {
             Some((name, attrs, version)) => {
                 Op::Composite(Box::new(Composite { name, attrs, decomposition: callee, version }))
             }
             None => Op::Call { callee },
         };
-        self.push(at.op(op, values), &at.inst.shape, at.region)
+        self.push(at.op(op, values), shape, at.region)
     }
 
     /// The operands are what the parameters of the computation are.
-    fn check_args(&self, computation: usize, operands: &[Val], at: &At<'_, 's>) -> Lowered<()> {
+    fn check_args(&self, computation: usize, operands: &[Shaped], at: &At<'_, 's>) -> Lowered<()> {
         let params = self.params(computation)?;
         if params.len() != operands.len() {
             let message = format!(
@@ -47,41 +44,35 @@ impl<'s> Lowering<'_, 's> {
             );
             return wrong("operands", at.inst.op_span, message);
         }
-        operands.iter().zip(params.iter()).try_for_each(|(v, p)| self.check(v, &p.shape, at.inst.op_span))
+        for (operand, param) in operands.iter().zip(params.iter()) {
+            self.check(&operand.val, declared(param)?, at.inst.op_span)?;
+        }
+        Ok(())
     }
 
     pub(super) fn while_loop(
         &mut self,
+        shape: &Shape,
         g: &mut Given<'_, 's>,
-        operands: &[Val],
         at: &At<'_, 's>,
     ) -> Lowered<Val> {
         let (condition, body) = (self.named(g, "condition")?, self.named(g, "body")?);
-        self.check_args(condition, operands, at)?;
-        self.check_args(body, operands, at)?;
+        self.check_args(condition, at.operands, at)?;
+        self.check_args(body, at.operands, at)?;
         let regions = vec![self.region(condition, at.inst.op_span)?, self.region(body, at.inst.op_span)?];
-        let mut values = Vec::new();
-        for operand in operands {
-            self.leaves(operand, at.inst.op_span, &mut values)?;
-        }
-        self.push(at.op(Op::While, values).with_regions(regions), &at.inst.shape, at.region)
+        let values = self.flat_operands(at)?;
+        self.push(at.op(Op::While, values).with_regions(regions), shape, at.region)
     }
 
     /// A branch has one operand, which is its parameter.
     pub(super) fn conditional(
         &mut self,
+        shape: &Shape,
         g: &mut Given<'_, 's>,
-        operands: &[Val],
         at: &At<'_, 's>,
     ) -> Lowered<Val> {
-        let names: Vec<(&str, Span)> = match g.take("branch_computations") {
-            Some(mut value) => value.braced(Cursor::name)?,
-            None => ["true_computation", "false_computation"]
-                .into_iter()
-                .map(|key| g.required(key)?.name())
-                .collect::<Read<_>>()?,
-        };
-        let Some((Val::One(index), branches)) = operands.split_first() else {
+        let names = branches(g)?;
+        let Some((Shaped { val: Val::One(index), .. }, branches)) = at.operands.split_first() else {
             return wrong(
                 "operands",
                 at.inst.op_span,
@@ -104,54 +95,34 @@ impl<'s> Lowering<'_, 's> {
             // A branch without a parameter takes nothing.
             let args = if self.params(computation)?.is_empty() { &[] } else { args };
             self.check_args(computation, args, at)?;
-            regions.push(self.branch(computation, args, at.inst.op_span)?);
+            regions.push(self.branch(computation, &values(args), at.inst.op_span)?);
         }
         let op = if is_pred { Op::If } else { Op::Case };
-        self.push(at.op(op, [*index]).with_regions(regions), &at.inst.shape, at.region)
+        self.push(at.op(op, [*index]).with_regions(regions), shape, at.region)
     }
 
     /// The instructions of the computation.
-    pub(super) fn fusion(
-        &mut self,
-        g: &mut Given<'_, 's>,
-        operands: &[Val],
-        at: &At<'_, 's>,
-    ) -> Lowered<Val> {
+    pub(super) fn fusion(&mut self, shape: &Shape, g: &mut Given<'_, 's>, at: &At<'_, 's>) -> Lowered<Val> {
         let computation = self.named(g, "calls")?;
-        self.check_args(computation, operands, at)?;
-        let value = self.inlined(computation, operands, at.region, at.inst.op_span)?;
-        self.check(&value, &at.inst.shape, at.inst.shape_span).map(|()| value)
+        self.check_args(computation, at.operands, at)?;
+        let value = self.inlined(computation, &values(at.operands), at.region, at.inst.op_span)?;
+        self.check(&value, shape, at.inst.shape_span).map(|()| value)
     }
+}
 
-    /// The start gives operands, results and contexts in a tuple, of which the done gives the results.
-    pub(super) fn asynchronous(
-        &mut self,
-        g: &mut Given<'_, 's>,
-        operands: &[Val],
-        at: &At<'_, 's>,
-    ) -> Lowered<Val> {
-        if g.attrs.iter().any(|a| a.key == "calls") && at.inst.opcode == "async-start" {
-            let computation = self.named(g, "calls")?;
-            self.check_args(computation, operands, at)?;
-            let value = self.inlined(computation, operands, at.region, at.inst.op_span)?;
-            return Ok(Val::Tuple(Rc::new([Val::Nothing, value])));
-        }
-        g.take("calls");
-        match operands {
-            [pair @ Val::Tuple(parts)] if parts.len() == 2 && matches!(parts[0], Val::Nothing) => {
-                if at.inst.opcode == "async-update" {
-                    return Ok(pair.clone());
-                }
-                self.check(&parts[1], &at.inst.shape, at.inst.shape_span).map(|()| parts[1].clone())
-            }
-            [Val::Unknown] => Err(Stop::Known),
-            _ => {
-                let message =
-                    format!("{} has an attribute `calls`, or the value of async-start", at.inst.opcode);
-                wrong("operands", at.inst.op_span, message)
-            }
+/// The names of the branches of a conditional.
+pub(super) fn branches<'s>(g: &mut Given<'_, 's>) -> Read<Vec<(&'s str, Span)>> {
+    match g.take("branch_computations") {
+        Some(mut value) => value.braced(Cursor::name),
+        None => {
+            ["true_computation", "false_computation"].into_iter().map(|key| g.required(key)?.name()).collect()
         }
     }
+}
+
+/// The values of operands.
+fn values(operands: &[Shaped]) -> Vec<Val> {
+    operands.iter().map(|operand| operand.val.clone()).collect()
 }
 
 /// Attributes of the frontend that describe a composite: name, attributes, version.

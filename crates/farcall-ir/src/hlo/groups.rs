@@ -74,7 +74,7 @@ fn read_permute(g: &mut Given<'_, '_>) -> Read<Op> {
     Ok(Op::CollectivePermute(Box::new(CollectivePermute { pairs, channel: read_channel(g)? })))
 }
 
-fn read_groups(g: &mut Given<'_, '_>) -> Read<Groups> {
+pub(super) fn read_groups(g: &mut Given<'_, '_>) -> Read<Groups> {
     let channel = read_channel(g)?;
     let global_ids = g.flag("use_global_device_ids")?;
     let Some(mut value) = g.take("replica_groups") else {

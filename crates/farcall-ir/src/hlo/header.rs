@@ -37,7 +37,13 @@ pub(super) fn participants(text: &Text<'_>) -> [usize; 2] {
 }
 
 /// Puts what the header says, and what the entry says about its parameters, into the module.
-pub(super) fn apply(module: &mut Module, text: &Text<'_>, entry: usize, diagnostics: &mut Diagnostics) {
+pub(super) fn apply(
+    module: &mut Module,
+    text: &Text<'_>,
+    entry: usize,
+    root: Option<&Shape>,
+    diagnostics: &mut Diagnostics,
+) {
     let mut report = |e: Expected| diagnostics.push(Diagnostic::new("attribute", e.span, e.message));
     for (key, name) in COUNTS {
         if let Some(mut value) = attribute(&text.attrs, key) {
@@ -67,8 +73,7 @@ pub(super) fn apply(module: &mut Module, text: &Text<'_>, entry: usize, diagnost
     if let Err(e) = params(func, computation) {
         report(e);
     }
-    results(func, computation);
-    let root = computation.insts.get(computation.root).map(|i| &*i.shape);
+    results(func, computation, root);
     if let Some(value) = attribute(&text.attrs, "input_output_alias") {
         aliases(value, func, computation, root).unwrap_or_else(&mut report);
     }
@@ -165,7 +170,7 @@ impl<'t> Place<'t> {
 fn places<'t>(computation: &'t Computation<'_>) -> Vec<Place<'t>> {
     let params = computation.insts.iter().filter(|i| i.opcode == "parameter");
     let mut params: Vec<(usize, &Shape)> =
-        params.filter_map(|i| Some((parameter_number(i).ok()?, &*i.shape))).collect();
+        params.filter_map(|i| Some((parameter_number(i).ok()?, i.shape.as_deref()?))).collect();
     params.sort_by_key(|(number, _)| *number);
     let mut first = 0;
     let place = |(_, shape): (usize, &'t Shape)| {
@@ -211,12 +216,11 @@ fn split<'s>(value: Cursor<'s>, shape: &Shape, count: usize) -> Option<Vec<&'s s
 }
 
 /// Shardings of the results: those of the tuple that is the root.
-fn results(func: &mut Func, computation: &Computation<'_>) {
-    let Some(root) = computation.insts.get(computation.root).filter(|i| i.shape.parts().is_some()) else {
-        return;
-    };
+fn results(func: &mut Func, computation: &Computation<'_>, shape: Option<&Shape>) {
+    let root = computation.insts.get(computation.root);
+    let (Some(root), Some(shape)) = (root, shape.filter(|shape| shape.parts().is_some())) else { return };
     let Some(value) = attribute(&root.attrs, "sharding") else { return };
-    let each = split(value, &root.shape, func.results().len()).unwrap_or_default();
+    let each = split(value, shape, func.results().len()).unwrap_or_default();
     for (attrs, text) in func.result_attrs_mut().iter_mut().zip(each) {
         attrs.insert(SHARDING.to_owned(), Attr::string(text));
     }

@@ -25,6 +25,9 @@ macro_rules! hook {
 }
 pub(super) use hook;
 
+hook!(BROADCAST, Op::BroadcastInDim { dims } => dims, read_broadcast, |dims: &Vec<usize>, out: &mut Out| out.list("dimensions", dims));
+hook!(RESHAPE, Op::Reshape => (), read_reshape, |(), _: &mut Out| ());
+hook!(MAP, Op::Map { dims } => dims, read_map, |dims: &Vec<usize>, out: &mut Out| out.list("dimensions", dims));
 hook!(SLICE, Op::Slice(op) => op, read_slice, write_slice);
 hook!(PAD, Op::Pad(op) => op, read_pad, write_pad);
 hook!(GATHER, Op::Gather(op) => op, read_gather, write_gather);
@@ -73,6 +76,31 @@ pub(super) static OUTFEED: Hook = Hook {
         }
     },
 };
+
+// --- shapes
+
+/// `dimensions={0,2}`, which a scalar needs not.
+fn read_broadcast(g: &mut Given<'_, '_>) -> Read<Op> {
+    let is_scalar = matches!(g.operands, [Some(ty)] if ty.rank() == 0);
+    match g.read("dimensions", Cursor::usizes)? {
+        Some(dims) => Ok(Op::BroadcastInDim { dims }),
+        None if is_scalar => Ok(Op::BroadcastInDim { dims: Vec::new() }),
+        None => g.fail("broadcast has no attribute `dimensions`, which only a scalar does not need"),
+    }
+}
+
+/// The dimension whose size follows from the others is known here, like all of them.
+fn read_reshape(g: &mut Given<'_, '_>) -> Read<Op> {
+    g.read("inferred_dimension", Cursor::int)?;
+    Ok(Op::Reshape)
+}
+
+/// `dimensions={0,1}`, which XLA ignores: a map is over all dimensions.
+fn read_map(g: &mut Given<'_, '_>) -> Read<Op> {
+    let rank = g.operands.iter().flatten().next().map_or(0, |ty| ty.rank());
+    g.read("dimensions", Cursor::usizes)?;
+    Ok(Op::Map { dims: (0..rank).collect() })
+}
 
 // --- slices and padding
 
@@ -351,7 +379,7 @@ fn read_algorithm(g: &mut Given<'_, '_>) -> Read<Option<Attr>> {
     }
 }
 
-fn read_dot(g: &mut Given<'_, '_>) -> Read<Op> {
+pub(super) fn read_dot(g: &mut Given<'_, '_>) -> Read<Op> {
     Ok(Op::DotGeneral(Box::new(DotGeneral {
         lhs_batch: g.usizes("lhs_batch_dims")?,
         rhs_batch: g.usizes("rhs_batch_dims")?,

@@ -23,7 +23,7 @@ pub(super) fn constant(c: Cursor<'_>, ty: &TensorType) -> Read<Op> {
 }
 
 /// The elements between the parentheses, of this type.
-fn read(mut c: Cursor<'_>, ty: &TensorType) -> Read<Literal> {
+pub(super) fn read(mut c: Cursor<'_>, ty: &TensorType) -> Read<Literal> {
     let whole = c.span();
     let Some(dims) = ty.static_sizes() else {
         return Err(Expected::new(whole, "a constant needs static dimensions"));
@@ -39,28 +39,27 @@ fn read(mut c: Cursor<'_>, ty: &TensorType) -> Read<Literal> {
     Literal::from_bytes(ty.dtype, dims, &data).map_err(|e| Expected::new(whole, e.to_string()))
 }
 
-/// Nested lists of elements, in one loop however deep they are.
+/// Nested lists of elements, in one loop however deep they are. Like XLA, which takes commas for white space, this
+/// needs none.
 fn lists(c: &mut Cursor<'_>, ty: &TensorType, dims: &[usize], out: &mut Vec<u8>) -> Read<()> {
-    // How many items each list has that is open now.
+    // The number of items so far in each open list.
     let mut open: Vec<usize> = Vec::new();
-    // An item may come now; else a comma or the end of the list.
-    let mut item = true;
     loop {
-        let at = {
-            c.skip();
-            Span::new(c.pos(), c.pos() + 1)
-        };
+        while c.eat(b',') {}
+        let at = Span::new(c.pos(), c.pos() + 1);
         match c.peek() {
-            Some(b'{') if item => {
+            Some(b'{') => {
                 if open.len() == dims.len() {
                     let message = format!("lists nest deeper than the {} dimensions", dims.len());
                     return Err(Expected::new(at, message));
                 }
                 c.eat(b'{');
+                if let Some(count) = open.last_mut() {
+                    *count += 1;
+                }
                 open.push(0);
-                continue;
             }
-            Some(b'}') if !open.is_empty() && (!item || open.last() == Some(&0)) => {
+            Some(b'}') if !open.is_empty() => {
                 c.eat(b'}');
                 let found = open.pop().unwrap_or(0);
                 let wanted = dims[open.len()];
@@ -71,20 +70,17 @@ fn lists(c: &mut Cursor<'_>, ty: &TensorType, dims: &[usize], out: &mut Vec<u8>)
                     );
                     return Err(Expected::new(at, message));
                 }
+                if open.is_empty() {
+                    return Ok(());
+                }
             }
-            Some(b',') if !item => {
-                c.eat(b',');
-                item = true;
-                continue;
+            _ if open.len() < dims.len() => return c.wrong("`{`"),
+            _ => {
+                element(c, ty.dtype, out)?;
+                if let Some(count) = open.last_mut() {
+                    *count += 1;
+                }
             }
-            Some(_) if item && open.len() == dims.len() => element(c, ty.dtype, out)?,
-            _ if item && open.len() < dims.len() => return c.wrong("`{`"),
-            _ => return c.wrong("`,` or `}`"),
-        }
-        item = false;
-        match open.last_mut() {
-            Some(count) => *count += 1,
-            None => return Ok(()),
         }
     }
 }
@@ -146,9 +142,12 @@ fn hexadecimal(c: &mut Cursor<'_>) -> Result<u64, ()> {
 fn write(text: &str, payload: Option<u64>, dtype: DType, out: &mut [u8; 8]) -> bool {
     let value = match dtype.class() {
         DTypeClass::Bool => match text {
-            "true" | "1" => Scalar::Bool(true),
-            "false" | "0" => Scalar::Bool(false),
-            _ => return false,
+            "true" => Scalar::Bool(true),
+            "false" => Scalar::Bool(false),
+            _ => match text.parse::<i64>() {
+                Ok(v) => Scalar::Bool(v != 0),
+                Err(_) => return false,
+            },
         },
         DTypeClass::Signed | DTypeClass::Unsigned => {
             let range = dtype.integer_range().unwrap_or((0, 0));
@@ -341,7 +340,11 @@ mod tests {
         }
         let xla = "{ { /*i0=0*/ 1, 2 },\n{ /*i0=1*/ 3, 4 } }";
         assert_eq!(parsed(xla, DType::S32, &[2, 2]), parsed("{{1,2},{3,4}}", DType::S32, &[2, 2]));
-        assert_eq!(parsed("{1, 0}", DType::Pred, &[2]).unwrap().bytes(), [1, 0]);
+        assert_eq!(
+            parsed("{{1 2} {3,, 4,}}", DType::S32, &[2, 2]),
+            parsed("{{1,2},{3,4}}", DType::S32, &[2, 2])
+        );
+        assert_eq!(parsed("{1, 0, 2}", DType::Pred, &[3]).unwrap().bytes(), [1, 0, 1]);
         assert_eq!(parsed("-0x1.8p1", DType::F64, &[]).unwrap().get(0), Scalar::Float(-3.0));
     }
 
@@ -368,8 +371,9 @@ mod tests {
         assert!(message("{1, 2}", DType::F32, &[3]).contains("has size 3, but this list has 2 items"));
         assert!(message("{{1}}", DType::F32, &[1]).contains("nest deeper"));
         assert!(message("300", DType::S8, &[]).contains("an integer that s8 holds, found `300`"));
-        assert!(message("{1 2}", DType::S8, &[2]).contains("`,` or `}`"));
+        assert!(message("{1 x}", DType::S8, &[2]).contains("an integer that s8 holds, found `x`"));
+        assert!(message("{1, 2", DType::S8, &[2]).contains("an integer"));
         assert!(message("", DType::F32, &[]).contains("a number"));
-        assert!(message("{1,}", DType::F32, &[1]).contains("expected a number"));
+        assert!(message("{1, }, 2", DType::F32, &[1]).contains("nothing more"));
     }
 }

@@ -13,42 +13,32 @@ use rustc_hash::FxHashMap;
 
 use super::cursor::{Cursor, Expected, Read};
 use super::given::Given;
+use super::implied;
 use super::shape::Shape;
 use super::stack;
-use super::syntax::{Attribute, Computation, Instruction, Text};
+use super::syntax::{Attribute, Computation, Instruction, Operand, Text};
 use super::table::{self, Form, Row};
+use super::value::{Scope, Shaped, Val, build, element, known, tensors};
 use crate::attr::{Attr, AttrDict};
 use crate::diag::{Diagnostic, Diagnostics, Source, Span};
+use crate::literal::Literal;
 use crate::module::{Func, FuncId, Loc, Module, NewInst, RegionId, ValueId};
 use crate::op::Op;
 use crate::text::MAX_NESTING;
-use crate::types::{TensorType, Type};
 
 /// Bytes of a computation that is copied wherever it is applied.
 const SHORT: usize = 2048;
 
 /// Numbers of devices that the groups of a text may be written out as, together.
-const MAX_DEVICES: usize = 1 << 22;
+pub(super) const MAX_DEVICES: usize = 1 << 22;
 
 /// Suggestions for a mistyped name are looked for among at most so many.
 const MAX_CANDIDATES: usize = 2000;
 
-/// What a name stands for.
-#[derive(Clone)]
-pub(super) enum Val {
-    One(ValueId),
-    Tuple(Rc<[Val]>),
-    /// Something that only the second half of a pair of instructions takes.
-    Nothing,
-    /// An error has been reported.
-    Unknown,
-}
-
-/// The names that are visible in a computation: what they stand for, and the shape that the text gives them.
-pub(super) type Scope<'s> = FxHashMap<&'s str, (Val, Arc<Shape>)>;
-
 pub(super) struct Lowering<'t, 's> {
     pub(super) text: &'t Text<'s>,
+    /// Constants to which the text refers by number.
+    pub(super) constants: &'t [Literal],
     pub(super) diagnostics: &'t mut Diagnostics,
     /// Computations by name.
     names: FxHashMap<&'s str, usize>,
@@ -60,6 +50,10 @@ pub(super) struct Lowering<'t, 's> {
     params: Vec<OnceCell<Rc<[&'t Instruction<'s>]>>>,
     /// Computations that have become a region.
     used: Vec<bool>,
+    /// The same in the order in which they have.
+    first_uses: Vec<usize>,
+    /// The shapes of results that the text does not say, of the computations whose instructions were looked at.
+    results: Vec<Option<Arc<Shape>>>,
     /// Computations that are being lowered, one within the other.
     active: Vec<usize>,
     /// The function that is being made.
@@ -68,7 +62,7 @@ pub(super) struct Lowering<'t, 's> {
     /// How many replicas and partitions the header has.
     participants: [usize; 2],
     /// Parts of tuples that may still be taken apart.
-    parts: usize,
+    pub(super) parts: usize,
 }
 
 /// What stops one instruction.
@@ -92,7 +86,12 @@ pub(super) fn wrong<T>(code: &'static str, at: Span, message: impl Into<String>)
 }
 
 /// The module of a text.
-pub(super) fn module(source: &Arc<Source>, text: &Text<'_>, diagnostics: &mut Diagnostics) -> Module {
+pub(super) fn module(
+    source: &Arc<Source>,
+    text: &Text<'_>,
+    constants: &[Literal],
+    diagnostics: &mut Diagnostics,
+) -> Module {
     let mut module = Module::new(Arc::clone(source));
     module.name = Some(text.name.to_owned());
     let mut names = FxHashMap::default();
@@ -121,18 +120,26 @@ pub(super) fn module(source: &Arc<Source>, text: &Text<'_>, diagnostics: &mut Di
     };
     let mut lowering = Lowering {
         text,
+        constants,
         diagnostics,
         names,
         funcs: FxHashMap::default(),
         order: Vec::new(),
         params: vec![OnceCell::new(); text.computations.len()],
         used: vec![false; text.computations.len()],
+        first_uses: Vec::new(),
+        results: vec![None; text.computations.len()],
         active: Vec::new(),
         func: Func::new("", Span::default()),
         devices: Cell::new(MAX_DEVICES),
         participants: super::header::participants(text),
         parts: (1 << 20) + 16 * source.text().len(),
     };
+    let before = lowering.diagnostics.len();
+    lowering.imply_results();
+    if lowering.diagnostics.len() > before {
+        return module;
+    }
     lowering.callee(entry);
     let mut next = 0;
     while let Some(computation) = lowering.order.get(next).copied() {
@@ -140,7 +147,8 @@ pub(super) fn module(source: &Arc<Source>, text: &Text<'_>, diagnostics: &mut Di
         module.add_func(func);
         next += 1;
     }
-    super::header::apply(&mut module, text, entry, lowering.diagnostics);
+    let root = lowering.result_shape(entry, text.computations[entry].span).ok();
+    super::header::apply(&mut module, text, entry, root.as_deref(), lowering.diagnostics);
     name_entry(&mut module);
     module
 }
@@ -193,6 +201,10 @@ impl<'t, 's> Lowering<'t, 's> {
     /// The computation that an attribute names.
     pub(super) fn named(&self, g: &mut Given<'_, 's>, key: &str) -> Lowered<usize> {
         let mut value = g.required(key)?;
+        if value.peek() == Some(b'{') {
+            // The text of a computation that stands here is its name.
+            return self.computation(value.rest(), value.span());
+        }
         let (name, span) = value.name()?;
         value.finish()?;
         self.computation(name, span)
@@ -219,11 +231,53 @@ impl<'t, 's> Lowering<'t, 's> {
         func
     }
 
+    /// Finds the shapes of the computations whose results have none in the text, in the order of the text: such a
+    /// computation is lowered into a function that is dropped.
+    fn imply_results(&mut self) {
+        let text = self.text;
+        for (i, computation) in text.computations.iter().enumerate() {
+            let is_open = computation.insts.get(computation.root).is_some_and(|root| root.shape.is_none());
+            if !is_open || computation.is_broken {
+                continue;
+            }
+            let (functions, uses) = (self.order.len(), self.first_uses.len());
+            self.func = Func::new(computation.name, computation.span);
+            self.active = vec![i];
+            let args = self.region_args(i, Func::BODY, computation.span);
+            match args {
+                Ok(args) => self.results[i] = self.body(i, &args, Func::BODY).map(|root| root.shape),
+                Err(stop) => self.report(stop),
+            }
+            self.active.clear();
+            self.order.truncate(functions);
+            self.funcs.retain(|_, id| id.index() < functions);
+            for used in self.first_uses.drain(uses..) {
+                self.used[used] = false;
+            }
+        }
+    }
+
+    /// The shape of what a computation returns.
+    pub(super) fn result_shape(&self, i: usize, at: Span) -> Lowered<Arc<Shape>> {
+        let computation = &self.text.computations[i];
+        match (computation.insts.get(computation.root), &self.results[i]) {
+            (Some(Instruction { shape: Some(shape), .. }), _) | (_, Some(shape)) => Ok(Arc::clone(shape)),
+            _ if computation.is_broken => Err(Stop::Known),
+            _ => {
+                let message = format!(
+                    "the result of {} has no type in the text: define that computation before this one",
+                    computation.name
+                );
+                wrong("type-mismatch", at, message)
+            }
+        }
+    }
+
     /// The return of a region.
     fn finish(&mut self, root: Val, computation: &Computation<'s>, region: RegionId) {
         let span = computation.insts.get(computation.root).map_or(computation.span, |i| i.span);
         let mut returned = Vec::new();
-        if let Err(stop) = self.leaves(&root, span, &mut returned) {
+        if let Err(stop) = self.leaves(&root, region, span, &mut returned) {
             self.report(stop);
         }
         self.func.push(region, NewInst::new(Op::Return, returned).at(span, None), []);
@@ -270,16 +324,20 @@ impl<'t, 's> Lowering<'t, 's> {
         self.enter(i, at)?;
         let root = self.body(i, args, region);
         self.leave();
-        root.ok_or(Stop::Known)
+        root.map(|root| root.val).ok_or(Stop::Known)
     }
 
     /// True if a computation becomes a part of the function here; it counts as that.
     fn is_copied(&mut self, i: usize) -> bool {
         let computation = &self.text.computations[i];
         let first = !std::mem::replace(&mut self.used[i], true);
+        if first {
+            self.first_uses.push(i);
+        }
         let applies = |inst: &Instruction<'_>| {
-            matches!(inst.opcode, "while" | "conditional" | "fusion" | "async-start")
-                || table::of_opcode(inst.opcode).is_some_and(|row| !row.regions.is_empty())
+            let opcode = inst.opcode.strip_suffix("-start").unwrap_or(inst.opcode);
+            matches!(opcode, "while" | "conditional" | "fusion" | "async" | "scan")
+                || table::of_opcode(opcode).is_some_and(|row| !row.regions.is_empty())
         };
         // Before the instructions, of which there are few then.
         first || (computation.len <= SHORT && !computation.insts.iter().any(applies))
@@ -340,10 +398,11 @@ impl<'t, 's> Lowering<'t, 's> {
     fn region_args(&mut self, i: usize, region: RegionId, at: Span) -> Lowered<Vec<Val>> {
         let mut args = Vec::new();
         for param in self.params(i)?.iter() {
-            let types = param.shape.leaves();
+            let shape = declared(param)?;
+            let types = shape.leaves();
             self.spend(types.len(), at)?;
             let values: Vec<ValueId> = types.into_iter().map(|ty| self.func.add_arg(region, ty)).collect();
-            args.push(build(&param.shape, &mut values.into_iter()));
+            args.push(build(shape, &mut values.into_iter()));
         }
         Ok(args)
     }
@@ -352,7 +411,7 @@ impl<'t, 's> Lowering<'t, 's> {
     fn applied(&mut self, i: usize, region: RegionId) -> Option<Val> {
         let at = self.text.computations[i].span;
         match self.region_args(i, region, at) {
-            Ok(args) => self.body(i, &args, region),
+            Ok(args) => self.body(i, &args, region).map(|root| root.val),
             Err(stop) => {
                 self.report(stop);
                 None
@@ -361,19 +420,21 @@ impl<'t, 's> Lowering<'t, 's> {
     }
 
     /// The instructions of a computation, at the end of a region; its result, if that is known.
-    fn body(&mut self, i: usize, args: &[Val], region: RegionId) -> Option<Val> {
+    fn body(&mut self, i: usize, args: &[Val], region: RegionId) -> Option<Shaped> {
         let text = self.text;
         let computation = &text.computations[i];
         let mut scope = Scope::default();
-        for inst in &computation.insts {
+        for (number, inst) in computation.insts.iter().enumerate() {
             let value = match self.instruction(inst, args, region, &scope) {
                 Ok(value) => value,
                 Err(stop) => {
                     self.report(stop);
-                    Val::Unknown
+                    let shape = inst.shape.clone().unwrap_or_else(|| Arc::new(Shape::Tuple(Arc::new([]))));
+                    Shaped { val: Val::Unknown, shape }
                 }
             };
-            if scope.insert(inst.name, (value, Arc::clone(&inst.shape))).is_some() {
+            scope.values.push(value);
+            if !inst.name.is_empty() && scope.names.insert(inst.name, number).is_some() {
                 let message = format!("{} is already defined", inst.name);
                 self.diagnostics.push(Diagnostic::new("redefinition", inst.span, message));
             }
@@ -384,109 +445,45 @@ impl<'t, 's> Lowering<'t, 's> {
         if computation.is_broken {
             return None;
         }
-        computation.insts.get(computation.root).and_then(|root| Some(scope.get(root.name)?.0.clone()))
+        scope.values.into_iter().nth(computation.root)
     }
 
     /// A call of a computation.
     pub(super) fn call(&mut self, i: usize, args: &[Val], region: RegionId, at: Span) -> Lowered<Val> {
+        let shape = self.result_shape(i, at)?;
         let callee = self.callee(i);
-        let computation = &self.text.computations[i];
-        let Some(root) = computation.insts.get(computation.root) else { return Err(Stop::Known) };
         let mut operands = Vec::new();
         for arg in args {
-            self.leaves(arg, at, &mut operands)?;
+            self.leaves(arg, region, at, &mut operands)?;
         }
-        self.push(NewInst::new(Op::Call { callee }, operands).at(at, None), &root.shape, region)
-    }
-
-    // --- values
-
-    /// Counts parts of tuples.
-    fn spend(&mut self, n: usize, at: Span) -> Lowered<()> {
-        match self.parts.checked_sub(n) {
-            Some(left) => {
-                self.parts = left;
-                Ok(())
-            }
-            None => wrong("tuple", at, "the tuples of this text have too many parts together"),
-        }
-    }
-
-    /// The tensors and tokens of a value, in order.
-    pub(super) fn leaves(&mut self, value: &Val, at: Span, out: &mut Vec<ValueId>) -> Lowered<()> {
-        match value {
-            Val::One(id) => {
-                self.spend(1, at)?;
-                out.push(*id);
-                Ok(())
-            }
-            Val::Tuple(parts) => {
-                self.spend(1, at)?;
-                parts.iter().try_for_each(|part| self.leaves(part, at, out))
-            }
-            Val::Nothing => {
-                wrong("unsupported", at, "only the instruction that completes this one can take this value")
-            }
-            Val::Unknown => Err(Stop::Known),
-        }
-    }
-
-    /// An instruction with results of this shape; what it gives.
-    pub(super) fn push(&mut self, new: NewInst, shape: &Shape, region: RegionId) -> Lowered<Val> {
-        let types = shape.leaves();
-        self.spend(types.len(), new.span)?;
-        let id = self.func.push(region, new, types);
-        let results = self.func.inst(id).results().to_vec();
-        Ok(build(shape, &mut results.into_iter()))
-    }
-
-    /// An operation with one result.
-    pub(super) fn one(
-        &mut self,
-        op: Op,
-        operands: impl IntoIterator<Item = ValueId>,
-        ty: impl Into<Type>,
-        region: RegionId,
-        at: Span,
-    ) -> ValueId {
-        let id = self.func.push(region, NewInst::new(op, operands).at(at, None), [ty.into()]);
-        self.func.inst(id).results()[0]
-    }
-
-    /// An error if a value is not of a shape.
-    pub(super) fn check(&self, value: &Val, shape: &Shape, at: Span) -> Lowered<()> {
-        match (value, shape) {
-            (Val::Unknown, _) => Err(Stop::Known),
-            (Val::Nothing, _) => Ok(()),
-            (Val::Tuple(parts), Shape::Tuple(shapes)) if parts.len() == shapes.len() => {
-                parts.iter().zip(shapes.iter()).try_for_each(|(v, s)| self.check(v, s, at))
-            }
-            (Val::One(id), Shape::Tensor(..) | Shape::Token) if *self.func.ty(*id) == shape.ty() => Ok(()),
-            (Val::One(id), shape) => {
-                let found =
-                    super::shape::of(self.func.ty(*id), None).map_or(String::new(), |s| s.to_string());
-                wrong("type-mismatch", at, format!("the shape is {shape}, but the value is {found}"))
-            }
-            (Val::Tuple(parts), shape) => {
-                let message = format!("the shape is {shape}, but the value is a tuple of {}", parts.len());
-                wrong("type-mismatch", at, message)
-            }
-        }
+        self.push(NewInst::new(Op::Call { callee }, operands).at(at, None), &shape, region)
     }
 
     /// The values of an instruction's operands.
-    pub(super) fn operands(&self, inst: &Instruction<'s>, scope: &Scope<'s>) -> Lowered<Vec<Val>> {
-        let one = |(name, span): &(&'s str, Span)| match scope.get(name) {
-            Some((Val::Unknown, _)) => Err(Stop::Known),
-            Some((value, _)) => Ok(value.clone()),
-            None => {
-                let message = format!("{name} is not defined before this");
-                let d = Diagnostic::new("undefined-value", *span, message);
-                let near = self.near(name, scope.keys().copied());
-                Err(Stop::Wrong(if near.is_empty() { d } else { d.note(format!("did you mean {near}?")) }))
-            }
+    fn operands(&self, inst: &Instruction<'s>, scope: &Scope<'s>) -> Lowered<Vec<Shaped>> {
+        inst.operands.iter().map(|operand| self.operand(operand, scope)).collect()
+    }
+
+    fn operand(&self, operand: &Operand<'s>, scope: &Scope<'s>) -> Lowered<Shaped> {
+        let (name, span, path) = match operand {
+            Operand::Nested(number) => return known(scope.values.get(*number)),
+            Operand::Named { name, span, path } => (*name, *span, path),
         };
-        inst.operands.iter().map(one).collect()
+        let Some(number) = scope.names.get(name) else {
+            let message = format!("{name} is not defined before this");
+            let d = Diagnostic::new("undefined-value", span, message);
+            let near = self.near(name, scope.names.keys().copied());
+            return Err(Stop::Wrong(if near.is_empty() {
+                d
+            } else {
+                d.note(format!("did you mean {near}?"))
+            }));
+        };
+        let mut found = known(scope.values.get(*number))?;
+        for index in path {
+            found = element(&found, *index, span)?;
+        }
+        Ok(found)
     }
 
     // --- instructions
@@ -497,36 +494,22 @@ impl<'t, 's> Lowering<'t, 's> {
         args: &[Val],
         region: RegionId,
         scope: &Scope<'s>,
-    ) -> Lowered<Val> {
+    ) -> Lowered<Shaped> {
         let operands = self.operands(inst, scope)?;
-        let types: Vec<Option<TensorType>> = operands
-            .iter()
-            .map(|v| match v {
-                Val::One(id) => self.func.tensor(*id).cloned(),
-                _ => None,
-            })
-            .collect();
         let devices = Cell::new(self.devices.get());
+        let types = tensors(&self.func, &operands);
         let mut g = Given {
             attrs: inst.attrs.clone(),
             opcode: inst.opcode,
             span: inst.op_span,
             operands: &types,
-            shape: &inst.shape,
+            shape: inst.shape.as_deref(),
             devices: &devices,
             participants: self.participants,
         };
         let (attrs, loc) = self.extras(&mut g)?;
-        let first = inst.operands.first().and_then(|(name, _)| scope.get(name));
-        let first = first.map(|(_, shape)| Arc::clone(shape));
-        let mut at = At { inst, region, attrs, loc, first };
-        let value = match table::of_opcode(inst.opcode) {
-            Some(row) => self.operation(row, &mut g, &operands, at),
-            None => match self.special(&mut g, &operands, args, &mut at) {
-                Some(value) => value,
-                None => Err(self.unknown(inst)),
-            },
-        };
+        let at = At { inst, region, attrs, loc, operands: &operands };
+        let value = self.value(inst.shape.clone(), &mut g, args, at);
         self.devices.set(devices.get());
         let surplus = g.attrs.iter().find(|a| !IGNORED.contains(&a.key));
         let value = match (value, surplus) {
@@ -548,7 +531,30 @@ impl<'t, 's> Lowering<'t, 's> {
         }
     }
 
-    fn unknown(&self, inst: &Instruction<'s>) -> Stop {
+    /// The value of an instruction that has this shape, or the one that follows from its operands.
+    pub(super) fn value(
+        &mut self,
+        shape: Option<Arc<Shape>>,
+        g: &mut Given<'_, 's>,
+        args: &[Val],
+        mut at: At<'_, 's>,
+    ) -> Lowered<Shaped> {
+        let shape = match shape {
+            Some(shape) => Some(shape),
+            None => self.implied(g, &at)?,
+        };
+        if let Some(shape) = &shape
+            && let Some(val) = self.special(shape, g, args, &mut at)
+        {
+            return Ok(Shaped { val: val?, shape: Arc::clone(shape) });
+        }
+        match table::of_opcode(at.inst.opcode) {
+            Some(row) => self.operation(row, shape, g, at),
+            None => Err(self.unknown(at.inst)),
+        }
+    }
+
+    pub(super) fn unknown(&self, inst: &Instruction<'s>) -> Stop {
         if table::UNSUPPORTED.contains(&inst.opcode) {
             let message = format!("{} is not supported: it has no equivalent in StableHLO", inst.opcode);
             return Stop::Wrong(Diagnostic::new("unsupported", inst.op_span, message));
@@ -563,10 +569,10 @@ impl<'t, 's> Lowering<'t, 's> {
     pub(super) fn operation(
         &mut self,
         row: &Row,
+        shape: Option<Arc<Shape>>,
         g: &mut Given<'_, 's>,
-        operands: &[Val],
         at: At<'_, 's>,
-    ) -> Lowered<Val> {
+    ) -> Lowered<Shaped> {
         let op = match &row.form {
             Form::Parts(parts) => g.op(row.op, parts)?,
             Form::Hook(hook) => (hook.read)(g)?,
@@ -576,11 +582,23 @@ impl<'t, 's> Lowering<'t, 's> {
             let computation = self.named(g, key)?;
             regions.push(self.region(computation, at.inst.op_span)?);
         }
-        let mut values = Vec::new();
-        for operand in operands {
-            self.leaves(operand, at.inst.op_span, &mut values)?;
+        let mut values = self.flat_operands(&at)?;
+        let element = implied::element_type(&op, g.operands);
+        self.promote(&op, &mut values, shape.as_deref(), element, &at);
+        let new = at.op(op, values).with_regions(regions);
+        match shape {
+            Some(shape) => Ok(Shaped { val: self.push(new, &shape, at.region)?, shape }),
+            None => self.inferred(new, element, &at),
         }
-        self.push(at.op(op, values).with_regions(regions), &at.inst.shape, at.region)
+    }
+
+    /// The tensors and tokens of all operands.
+    pub(super) fn flat_operands(&mut self, at: &At<'_, 's>) -> Lowered<Vec<ValueId>> {
+        let mut values = Vec::new();
+        for operand in at.operands {
+            self.leaves(&operand.val, at.region, at.inst.op_span, &mut values)?;
+        }
+        Ok(values)
     }
 
     /// What every instruction may say: sharding, attributes for the frontend, where it comes from.
@@ -613,6 +631,7 @@ static IGNORED: &[&str] = &[
     "control-predecessors",
     "cross_program_prefetch_index",
     "custom_call_schedule",
+    "convolution_kind",
     "delta",
     "domain",
     "entry",
@@ -640,8 +659,7 @@ pub(super) struct At<'i, 's> {
     pub(super) region: RegionId,
     pub(super) attrs: AttrDict,
     pub(super) loc: Option<Arc<Loc>>,
-    /// The shape of the first operand, with its layout.
-    pub(super) first: Option<Arc<Shape>>,
+    pub(super) operands: &'i [Shaped],
 }
 
 impl At<'_, '_> {
@@ -652,20 +670,19 @@ impl At<'_, '_> {
     }
 }
 
+/// The shape that an instruction has in the text.
+pub(super) fn declared<'i>(inst: &'i Instruction<'_>) -> Read<&'i Arc<Shape>> {
+    let opcode = inst.opcode;
+    let message = || format!("{opcode} needs the type of its result before it, as in `f32[2] {opcode}(…)`");
+    inst.shape.as_ref().ok_or_else(|| Expected::new(inst.op_span, message()))
+}
+
 /// The number of a parameter.
 pub(super) fn parameter_number(inst: &Instruction<'_>) -> Read<usize> {
     let mut c = inst.args;
     let number = c.usize()?;
     c.finish()?;
     Ok(number)
-}
-
-/// The value of a shape, of the tensors and tokens in it.
-pub(super) fn build(shape: &Shape, leaves: &mut dyn Iterator<Item = ValueId>) -> Val {
-    match shape {
-        Shape::Tuple(parts) => Val::Tuple(parts.iter().map(|part| build(part, leaves)).collect()),
-        Shape::Tensor(..) | Shape::Token => leaves.next().map_or(Val::Unknown, Val::One),
-    }
 }
 
 /// Attributes of the header by name.

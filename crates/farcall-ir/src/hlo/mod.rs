@@ -1,13 +1,14 @@
 //! HLO text, in and out.
 //!
 //! ```text
-//! cursor ─▶ syntax (shape, literal, stack) ─▶ lower (special, control) ─▶ header ─▶ Module
+//! cursor ─▶ syntax (shape, literal, stack) ─▶ lower (special, …) ─▶ header ─▶ Module
 //!                                              table (hooks, groups, calls) ──┤
 //! text ◀─────────────────────────────────────────── emit ◀── print ◀──────────┴─ Module
 //! ```
 //!
 //! - `cursor`: words, numbers and strings at a position; `shape`, `literal`: types and constants.
-//! - `syntax`: computations and instructions as they stand; `lower`: the module that they mean.
+//! - `syntax`: computations and instructions as they stand; `lower`: the module that they mean; `value`: what
+//!   instructions give; `implied`: types that the text leaves out.
 //! - `print`: computations of functions and regions; `emit`: one instruction.
 //! - `table`: the opcodes, for reader and printer alike; `hooks`, `groups`, `calls`: attributes with a syntax of
 //!   their own.
@@ -20,27 +21,33 @@
 //!
 //! **Invariants.** No input makes the reader panic or overflow the stack, and memory stays in proportion to the text.
 
+mod asynchronous;
 mod calls;
 mod control;
 mod cursor;
 mod emit;
+mod expanded;
 mod given;
 mod groups;
 mod header;
 mod hooks;
+mod implied;
 mod literal;
 mod lower;
 mod print;
+mod several;
 mod shape;
 mod special;
 mod stack;
 mod syntax;
 mod table;
+mod value;
 
 use std::sync::Arc;
 
 use crate::diag::{Diagnostic, Diagnostics, ProgramError, Source};
 use crate::expand;
+use crate::literal::Literal;
 use crate::module::{Inst, Module};
 use crate::normalize;
 use crate::op::{CustomCall, Derived, Op};
@@ -74,6 +81,11 @@ pub fn is_hlo(text: &str) -> bool {
 /// `unsupported`, `undefined-value`, `unknown-function`, `redefinition`, `type-mismatch`, `operands`, `index`,
 /// `parameter`, `recursion`, `nesting`, `tuple`, `empty`.
 pub fn parse(source: &Arc<Source>) -> Result<Module, ProgramError> {
+    parse_with(source, &[])
+}
+
+/// The same for a text whose constants are elsewhere: `constant(#3)` is the fourth of them.
+fn parse_with(source: &Arc<Source>, constants: &[Literal]) -> Result<Module, ProgramError> {
     let mut diagnostics = Diagnostics::default();
     if source.text().len() > Source::MAX_LEN {
         let message = format!("the text is longer than {} bytes", Source::MAX_LEN);
@@ -83,7 +95,7 @@ pub fn parse(source: &Arc<Source>) -> Result<Module, ProgramError> {
     let mut found = None;
     // What opcodes mean is looked at even if there are errors: there may be others.
     if !text.computations.is_empty() || diagnostics.is_empty() {
-        found = Some(lower::module(source, &text, &mut diagnostics));
+        found = Some(lower::module(source, &text, constants, &mut diagnostics));
     }
     match found {
         Some(module) if diagnostics.is_empty() => Ok(module),

@@ -86,16 +86,23 @@ pub(super) fn read_untiled(c: &mut Cursor<'_>) -> Read<Shape> {
 }
 
 fn nested(c: &mut Cursor<'_>, depth: u32) -> Read<Shape> {
+    if depth > MAX_NESTING {
+        let message = format!("tuples nest at most {MAX_NESTING} deep");
+        return Err(Expected::new(Span::new(c.pos(), c.pos() + 1), message));
+    }
     if c.peek() == Some(b'(') {
-        if depth >= MAX_NESTING {
-            let message = format!("tuples nest at most {MAX_NESTING} deep");
-            return Err(Expected::new(Span::new(c.pos(), c.pos() + 1), message));
-        }
         return Ok(Shape::Tuple(c.list(b'(', b')', |c| nested(c, depth + 1))?.into()));
     }
     let start = c.pos();
     let Ok(name) = c.word() else { return c.wrong("a shape such as `f32[2,3]`") };
     let span = Span::new(start, c.pos());
+    if name == "b" && c.here() == Some(b'(') {
+        // A buffer: memory that instructions change in place. Here, each change is a new tensor.
+        c.expect(b'(')?;
+        let shape = nested(c, depth + 1)?;
+        c.expect(b')')?;
+        return Ok(shape);
+    }
     if name == "token" {
         c.expect(b'[')?;
         c.expect(b']')?;
@@ -139,10 +146,13 @@ fn dim(c: &mut Cursor<'_>) -> Read<Dim> {
 
 /// `{1,0}`, `{1,0:T(8,128)}`, or nothing. Tiles and memory spaces are not kept.
 fn layout(c: &mut Cursor<'_>) -> Read<Option<Vec<usize>>> {
-    // A brace that follows directly: behind white space something else may begin.
-    if c.here() != Some(b'{') {
+    // Behind white space, the instructions of a computation may begin, too: with a name.
+    let mut ahead = *c;
+    let is_next = c.here() == Some(b'{');
+    if !ahead.eat(b'{') || !(is_next || ahead.peek().is_some_and(|b| b.is_ascii_digit() || b == b':')) {
         return Ok(None);
     }
+    c.skip();
     let open = c.pos();
     c.skip_balanced()?;
     let close = c.pos() - 1;
@@ -233,6 +243,10 @@ mod tests {
         }
         assert_eq!(again("bf16[2,2]"), "bf16[2,2]{1,0}");
         assert_eq!(again("f32[2,2]{1,0:T(8,128)(2,1)S(1)}"), "f32[2,2]{1,0}");
+        assert_eq!(again("f32[2,2] {0,1}"), "f32[2,2]{0,1}");
+        assert_eq!(again("b(f32[2,2])"), "f32[2,2]{1,0}");
+        let mut computation = Cursor::new("f32[2] { x", 0, 10);
+        assert!(read(&mut computation).is_ok() && computation.peek() == Some(b'{'));
         assert_eq!(again("f23[2]"), "there is no element type `f23`; did you mean f32?");
         assert!(again("f32[2]{1}").contains("layout"));
         assert!(again(&"(".repeat(100_000)).contains("nest"));

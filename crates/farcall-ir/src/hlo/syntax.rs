@@ -3,12 +3,14 @@
 //!
 //! An instruction that is not understood is reported and left out, and reading goes on behind it.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::cursor::{Cursor, Expected, Read};
 use super::shape::{self, Shape};
 use super::stack::Frames;
 use crate::diag::{Diagnostic, Diagnostics, Span};
+use crate::text::MAX_NESTING;
 
 /// A text as it stands.
 #[derive(Default)]
@@ -36,16 +38,28 @@ pub(super) struct Computation<'s> {
 /// `name = shape opcode(operands), attributes`
 #[derive(Clone)]
 pub(super) struct Instruction<'s> {
+    /// The name; empty for an instruction that is written as an operand.
     pub(super) name: &'s str,
     pub(super) span: Span,
-    pub(super) shape: Arc<Shape>,
+    /// The type of the result; `None` if it follows from the operands.
+    pub(super) shape: Option<Arc<Shape>>,
+    /// The place of the type, or of the opcode where there is none.
     pub(super) shape_span: Span,
     pub(super) opcode: &'s str,
     pub(super) op_span: Span,
     /// What stands between the parentheses.
     pub(super) args: Cursor<'s>,
-    pub(super) operands: Vec<(&'s str, Span)>,
+    pub(super) operands: Vec<Operand<'s>>,
     pub(super) attrs: Vec<Attribute<'s>>,
+}
+
+/// An operand of an instruction.
+#[derive(Clone)]
+pub(super) enum Operand<'s> {
+    /// `name`, or `name#0#1`: an element of the tuple that is an element of `name`.
+    Named { name: &'s str, span: Span, path: Vec<usize> },
+    /// The instruction with this number in the computation, which is written in place of a name.
+    Nested(usize),
 }
 
 /// `key=value`
@@ -58,7 +72,8 @@ pub(super) struct Attribute<'s> {
 
 /// Reads a whole text.
 pub(super) fn read<'s>(text: &'s str, diagnostics: &mut Diagnostics) -> Text<'s> {
-    let mut reader = Reader { c: Cursor::new(text, 0, text.len()), out: Text::default(), diagnostics };
+    let c = Cursor::new(text, 0, text.len());
+    let mut reader = Reader { c, out: Text::default(), diagnostics, inlined: HashSet::new(), depth: 0 };
     if let Err(e) = reader.module() {
         reader.diagnostics.push_last(diagnostic(e));
     }
@@ -73,6 +88,10 @@ struct Reader<'s, 'd> {
     c: Cursor<'s>,
     out: Text<'s>,
     diagnostics: &'d mut Diagnostics,
+    /// The texts of computations that stand in place of their names.
+    inlined: HashSet<&'s str>,
+    /// How deep the reader is in such computations.
+    depth: u32,
 }
 
 impl<'s> Reader<'s, '_> {
@@ -81,6 +100,8 @@ impl<'s> Reader<'s, '_> {
             return self.c.wrong("`HloModule`");
         }
         self.out.name = self.c.name()?.0;
+        // As in `HloModule name:`.
+        self.c.eat(b':');
         if self.c.eat(b',') {
             self.out.attrs = attributes(&mut self.c)?;
         }
@@ -113,6 +134,16 @@ impl<'s> Reader<'s, '_> {
             shape::read(&mut self.c)?;
         }
         self.c.expect(b'{')?;
+        self.body(name, span, is_entry)?;
+        // Attributes of the computation, such as the name of its thread.
+        if self.c.eat(b',') {
+            attributes(&mut self.c)?;
+        }
+        Ok(())
+    }
+
+    /// The instructions of a computation, behind `{`.
+    fn body(&mut self, name: &'s str, span: Span, is_entry: bool) -> Read<()> {
         let mut computation =
             Computation { name, span, is_entry, insts: Vec::new(), root: 0, len: 0, is_broken: false };
         let mut root = None;
@@ -123,10 +154,6 @@ impl<'s> Reader<'s, '_> {
             return Err(e);
         }
         computation.len = self.c.pos() - span.start as usize;
-        // Attributes of the computation, such as the name of its thread.
-        if self.c.eat(b',') {
-            attributes(&mut self.c)?;
-        }
         computation.root = root.unwrap_or(computation.insts.len().saturating_sub(1));
         if computation.insts.is_empty() && !computation.is_broken {
             let message = format!("computation {name} has no instructions");
@@ -188,28 +215,79 @@ impl<'s> Reader<'s, '_> {
             (name, span) = c.name()?;
         }
         c.expect(b'=')?;
-        c.skip();
-        let start = c.pos();
-        let shape = Arc::new(shape::read(c)?);
-        let shape_span = Span::new(start, c.pos());
-        c.skip();
-        let at = c.pos();
-        let Ok(opcode) = c.word() else { return c.wrong("an opcode such as `add`") };
-        let op_span = Span::new(at, c.pos());
-        if c.peek() != Some(b'(') {
-            return c.wrong("`(`");
+        let mut inst = result(c, out, 0)?;
+        (inst.name, inst.span) = (name, span);
+        if c.eat(b',') {
+            inst.attrs = attributes(c)?;
         }
-        let open = c.pos();
-        c.skip_balanced()?;
-        let args = c.part(open + 1, c.pos() - 1);
-        let operands = if takes_names(opcode) { operands(args)? } else { Vec::new() };
-        let attrs = if c.eat(b',') { attributes(c)? } else { Vec::new() };
+        for attr in &inst.attrs {
+            if COMPUTATIONS.contains(&attr.key) && begins_computation(attr.value) {
+                self.inline(attr.value)?;
+            }
+        }
         if is_root && root.replace(out.len()).is_some() {
             return Err(Expected::new(span, "the computation has a second ROOT"));
         }
-        out.push(Instruction { name, span, shape, shape_span, opcode, op_span, args, operands, attrs });
+        out.push(inst);
         Ok(())
     }
+
+    /// A computation that stands in place of its name, as in `to_apply={ … }`. It is called by its text.
+    fn inline(&mut self, value: Cursor<'s>) -> Read<()> {
+        if !self.inlined.insert(value.rest()) {
+            return Ok(());
+        }
+        if self.depth >= MAX_NESTING / 2 {
+            let message = format!("computations nest at most {} deep", MAX_NESTING / 2);
+            return Err(Expected::new(value.span(), message));
+        }
+        let behind = std::mem::replace(&mut self.c, value);
+        self.depth += 1;
+        self.c.expect(b'{')?;
+        let read = self.body(value.rest(), value.span(), false);
+        self.depth -= 1;
+        self.c = behind;
+        read
+    }
+}
+
+/// Attributes whose value is a computation.
+static COMPUTATIONS: &[&str] =
+    &["to_apply", "calls", "condition", "body", "select", "scatter", "true_computation", "false_computation"];
+
+/// True for the instructions of a computation in braces: names alone are a list of computations.
+fn begins_computation(mut c: Cursor<'_>) -> bool {
+    c.eat(b'{')
+        && match c.name() {
+            Ok(("ROOT", _)) => c.name().is_ok() && c.peek() == Some(b'='),
+            Ok(_) => c.peek() == Some(b'='),
+            Err(_) => false,
+        }
+}
+
+/// `shape opcode(operands)`: an instruction without name and attributes, `depth` deep in others. Those among its
+/// operands are put into `out`.
+fn result<'s>(c: &mut Cursor<'s>, out: &mut Vec<Instruction<'s>>, depth: u32) -> Read<Instruction<'s>> {
+    c.skip();
+    let start = c.pos();
+    let shape = if begins_shape(*c) { Some(Arc::new(shape::read(c)?)) } else { None };
+    let mut shape_span = Span::new(start, c.pos());
+    c.skip();
+    let at = c.pos();
+    let Ok(opcode) = c.word() else { return c.wrong("an opcode such as `add`") };
+    let op_span = Span::new(at, c.pos());
+    if c.peek() != Some(b'(') {
+        return c.wrong("`(`");
+    }
+    if shape.is_none() {
+        shape_span = op_span;
+    }
+    let open = c.pos();
+    c.skip_balanced()?;
+    let args = c.part(open + 1, c.pos() - 1);
+    let operands = if takes_names(opcode) { operands(args, out, depth)? } else { Vec::new() };
+    let span = Span::new(start, c.pos());
+    Ok(Instruction { name: "", span, shape, shape_span, opcode, op_span, args, operands, attrs: Vec::new() })
 }
 
 /// True if operands stand between the parentheses, not a number or the elements of a constant.
@@ -217,33 +295,66 @@ fn takes_names(opcode: &str) -> bool {
     !matches!(opcode, "parameter" | "constant")
 }
 
-/// `%a, f32[2]{0} %b, c`
-fn operands<'s>(mut c: Cursor<'s>) -> Read<Vec<(&'s str, Span)>> {
-    let mut out = Vec::new();
+/// True if a shape comes next: a word and `[`, a parenthesis, or `b(`.
+fn begins_shape(mut c: Cursor<'_>) -> bool {
+    match c.peek() {
+        Some(b'(') => true,
+        Some(b'%') => false,
+        _ => match c.word() {
+            Ok(word) => c.peek() == Some(b'[') || (word == "b" && c.here() == Some(b'(')),
+            Err(_) => false,
+        },
+    }
+}
+
+/// `%a, f32[2]{0} %b, c#1, add(d, e)`
+fn operands<'s>(mut c: Cursor<'s>, out: &mut Vec<Instruction<'s>>, depth: u32) -> Read<Vec<Operand<'s>>> {
+    let mut found = Vec::new();
     if c.at_end() {
-        return Ok(out);
+        return Ok(found);
     }
     loop {
-        out.push(operand(&mut c)?);
+        found.push(operand(&mut c, out, depth)?);
         if c.at_end() {
-            return Ok(out);
+            return Ok(found);
         }
         c.expect(b',')?;
     }
 }
 
-/// A name, behind a shape or not: a word and `[` begin a shape, and so does a parenthesis.
-fn operand<'s>(c: &mut Cursor<'s>) -> Read<(&'s str, Span)> {
-    let mut ahead = *c;
-    let is_shape = match c.peek() {
-        Some(b'(') => true,
-        Some(b'%') => false,
-        _ => ahead.word().is_ok() && ahead.here() == Some(b'['),
-    };
-    if is_shape {
+/// A name or an instruction, with or without a shape.
+fn operand<'s>(c: &mut Cursor<'s>, out: &mut Vec<Instruction<'s>>, depth: u32) -> Read<Operand<'s>> {
+    let start = *c;
+    if begins_shape(*c) {
         shape::read(c)?;
     }
-    c.name()
+    let (name, span) = c.name()?;
+    if c.peek() == Some(b'(') {
+        if depth >= MAX_NESTING {
+            let message = format!("operands nest at most {MAX_NESTING} deep");
+            return Err(Expected::new(span, message));
+        }
+        *c = start;
+        let inst = result(c, out, depth + 1)?;
+        out.push(inst);
+        return Ok(Operand::Nested(out.len() - 1));
+    }
+    let mut path = Vec::new();
+    while c.eat(b'#') {
+        path.push(c.usize()?);
+    }
+    Ok(Operand::Named { name, span, path })
+}
+
+/// `s32[2]{0} {1, 2}`: a constant, its type before it.
+fn literal<'s>(c: &mut Cursor<'s>) -> Read<Cursor<'s>> {
+    c.skip();
+    let start = c.pos();
+    if c.peek() != Some(b'(') {
+        shape::read(c)?;
+    }
+    c.value()?;
+    Ok(c.part(start, c.pos()))
 }
 
 /// `key=value, key=value`
@@ -255,7 +366,8 @@ fn attributes<'s>(c: &mut Cursor<'s>) -> Read<Vec<Attribute<'s>>> {
         let Ok(key) = c.word() else { return c.wrong("an attribute such as `dimensions={0}`") };
         let span = Span::new(start, c.pos());
         c.expect(b'=')?;
-        out.push(Attribute { key, span, value: c.value()? });
+        let value = if key == "literal" { literal(c)? } else { c.value()? };
+        out.push(Attribute { key, span, value });
         if !c.eat(b',') {
             break;
         }

@@ -84,49 +84,44 @@ pub(super) fn opcodes() -> impl Iterator<Item = &'static str> {
     TABLE.by_opcode.keys().copied().chain(STRUCTURE.iter().copied())
 }
 
-/// Opcodes that are not one operation each.
+/// True for an opcode that is read.
+pub(super) fn is_opcode(opcode: &str) -> bool {
+    TABLE.by_opcode.contains_key(opcode) || STRUCTURE.contains(&opcode)
+}
+
+/// Opcodes that are not one operation each. Of each opcode there may be a start and a done, too.
 static STRUCTURE: &[&str] = &[
     "add-dependency",
-    "all-gather-done",
-    "all-gather-start",
-    "all-reduce-done",
-    "all-reduce-start",
     "async-done",
     "async-start",
     "async-update",
     "bitcast",
     "call",
-    "collective-permute-done",
-    "collective-permute-start",
     "conditional",
     "constant",
     "copy",
-    "copy-done",
-    "copy-start",
     "custom-call",
     "domain",
+    "dynamic-reshape",
     "fusion",
     "get-tuple-element",
     "parameter",
+    "ragged-all-to-all",
     "recv",
     "recv-done",
     "rng",
+    "scaled-dot",
+    "scan",
     "send",
     "send-done",
+    "stochastic-convert",
     "topk",
     "tuple",
     "while",
 ];
 
 /// Opcodes of HLO that have no equivalent here.
-pub(super) static UNSUPPORTED: &[&str] = &[
-    "dynamic-reshape",
-    "ragged-all-to-all",
-    "rng-get-and-update-state",
-    "scaled-dot",
-    "scan",
-    "stochastic-convert",
-];
+pub(super) static UNSUPPORTED: &[&str] = &["rng-get-and-update-state"];
 
 struct Table {
     by_opcode: FxHashMap<&'static str, &'static Row>,
@@ -208,8 +203,8 @@ static ROWS: &[Row] = &[
     ),
     // data
     row("iota", "stablehlo.iota", &[Int("iota_dimension", "iota_dimension")]),
-    row("broadcast", "stablehlo.broadcast_in_dim", &[Ints("dimensions", "broadcast_dimensions")]),
-    row("reshape", "stablehlo.reshape", &[]),
+    hook("broadcast", "stablehlo.broadcast_in_dim", &hooks::BROADCAST),
+    hook("reshape", "stablehlo.reshape", &hooks::RESHAPE),
     row("transpose", "stablehlo.transpose", &[Ints("dimensions", "permutation")]),
     hook("slice", "stablehlo.slice", &hooks::SLICE),
     row("concatenate", "stablehlo.concatenate", &[One("dimensions", "dimension")]),
@@ -227,7 +222,7 @@ static ROWS: &[Row] = &[
     hook("reduce-window", "stablehlo.reduce_window", &hooks::REDUCE_WINDOW).with_regions(TO_APPLY),
     hook("select-and-scatter", "stablehlo.select_and_scatter", &hooks::SELECT_AND_SCATTER)
         .with_regions(&["select", "scatter"]),
-    row("map", "stablehlo.map", &[Ints("dimensions", "dimensions")]).with_regions(TO_APPLY),
+    hook("map", "stablehlo.map", &hooks::MAP).with_regions(TO_APPLY),
     row("sort", "stablehlo.sort", &[One("dimensions", "dimension"), Flag("is_stable", "is_stable")])
         .with_regions(TO_APPLY),
     // contraction
