@@ -25,15 +25,15 @@ pub fn text(source: &Arc<Source>) -> Result<Module, ProgramError> {
     if hlo::is_hlo(source.text()) { hlo::parse(source) } else { text::parse(source) }
 }
 
-/// True for the bytes of a portable artifact, and of a function that `jax.export` wrote.
+/// True for the bytes of a portable artifact, of a function that `jax.export` wrote, and of XLA's `HloModuleProto`.
 pub fn is_artifact(bytes: &[u8]) -> bool {
-    bytecode::is_bytecode(bytes) || exported::is_exported(bytes)
+    bytecode::is_bytecode(bytes) || exported::is_exported(bytes) || hlo::proto::is_module(bytes)
 }
 
 /// Reads a program in any format, as the file has it. `name` is that of the file, for messages.
 ///
 /// # Errors
-/// Those of [`text()`], [`vhlo::read`] and [`Exported::read`]; `encoding` for bytes that are neither an artifact nor
+/// Those of [`text()`], [`vhlo::read`], [`Exported::read`] and [`hlo::proto::read`]; `encoding` for bytes that are neither an artifact nor
 /// UTF-8.
 pub fn module(bytes: &[u8], name: &str) -> Result<Module, ProgramError> {
     if exported::is_exported(bytes) {
@@ -41,6 +41,9 @@ pub fn module(bytes: &[u8], name: &str) -> Result<Module, ProgramError> {
     }
     if bytecode::is_bytecode(bytes) {
         return vhlo::read(bytes, name);
+    }
+    if hlo::proto::is_module(bytes) {
+        return hlo::proto::read(bytes, name);
     }
     match std::str::from_utf8(bytes) {
         Ok(content) => text(&Source::new(name, content)),

@@ -584,6 +584,30 @@ fn values_of_forms_that_stablehlo_lacks() {
     assert_eq!(values(program), ["2 4 6"]);
 }
 
+/// XLA's binary form means the same as the text: `module.pb` is the `HloModuleProto` that jaxlib makes of `module.hlo`.
+#[test]
+fn a_proto_is_read_as_its_text() {
+    let (program, bytes) = (include_str!("hlo/module.hlo"), include_bytes!("hlo/module.pb"));
+    let proto = |bytes: &[u8]| farcall_ir::read::module(bytes, "module.pb").unwrap_or_else(|e| panic!("{e}"));
+    let expected = text::print(&read(program));
+    assert_eq!(text::print(&proto(bytes)), expected);
+    verify::verify(&proto(bytes)).unwrap_or_else(|e| panic!("{e}"));
+    // An `HloProto` has the module as its first field.
+    let length = bytes.len();
+    let mut wrapped = vec![0x0a, (length & 0x7f | 0x80) as u8, (length >> 7) as u8];
+    wrapped.extend_from_slice(bytes);
+    assert_eq!(text::print(&proto(&wrapped)), expected);
+    assert!(!hlo::proto::is_module(program.as_bytes()) && !hlo::proto::is_module(b"\nHloModule m"));
+    let cut = farcall_ir::read::module(&bytes[..length / 2], "module.pb").unwrap_err().to_string();
+    assert!(cut.contains("truncated"), "{cut}");
+    for end in (0..length).step_by(7) {
+        drop(farcall_ir::read::module(&bytes[..end], "cut"));
+        let mut changed = bytes.to_vec();
+        changed[end] ^= 0x55;
+        drop(farcall_ir::read::module(&changed, "changed"));
+    }
+}
+
 #[test]
 fn the_smallest_elements() {
     for (ty, elements, found) in [("f32", "{3, -1, 2, nan}", "[-1, 2]"), ("u8", "{3, 0, 255, 1}", "[0, 1]")] {

@@ -4,12 +4,14 @@
 //! cursor ─▶ syntax (shape, literal, stack) ─▶ lower (special, …) ─▶ header ─▶ Module
 //!                                              table (hooks, groups, calls) ──┤
 //! text ◀─────────────────────────────────────────── emit ◀── print ◀──────────┴─ Module
+//! bytes ─▶ proto ─▶ text
 //! ```
 //!
 //! - `cursor`: words, numbers and strings at a position; `shape`, `literal`: types and constants.
 //! - `syntax`: computations and instructions as they stand; `lower`: the module that they mean; `value`: what
 //!   instructions give; `implied`: types that the text leaves out.
 //! - `print`: computations of functions and regions; `emit`: one instruction.
+//! - `proto`: XLA's binary form, which becomes text.
 //! - `table`: the opcodes, for reader and printer alike; `hooks`, `groups`, `calls`: attributes with a syntax of
 //!   their own.
 //!
@@ -35,6 +37,7 @@ mod implied;
 mod literal;
 mod lower;
 mod print;
+pub mod proto;
 mod several;
 mod shape;
 mod special;
