@@ -220,3 +220,51 @@ fn the_evaluator_normalizes_by_itself() {
     let form = farcall_ir::middle::build(&module, main).unwrap();
     form.funcs()[0].walk(&mut |inst| assert!(!matches!(inst.op(), Op::CustomCall(_))));
 }
+
+/// Programs exported for TPUs: a factorization is right if its parts give the matrices again.
+#[test]
+fn decompositions_of_matrices() {
+    let program = r#"
+func.func @main() -> (tensor<f64>, tensor<f64>, tensor<f64>) {
+  %i = stablehlo.iota dim = 0 : tensor<24xf64>
+  %s = stablehlo.multiply %i, %i : tensor<24xf64>
+  %w = stablehlo.sine %s : tensor<24xf64>
+  %a = stablehlo.reshape %w : (tensor<24xf64>) -> tensor<2x4x3xf64>
+  %zero = stablehlo.constant dense<0.0> : tensor<f64>
+  %qr:2 = stablehlo.custom_call @Qr(%a) : (tensor<2x4x3xf64>) -> (tensor<2x4x3xf64>, tensor<2x3xf64>)
+  %q = stablehlo.custom_call @ProductOfElementaryHouseholderReflectors(%qr#0, %qr#1) : (tensor<2x4x3xf64>, tensor<2x3xf64>) -> tensor<2x4x3xf64>
+  %top = stablehlo.slice %qr#0 [0:2, 0:3, 0:3] : (tensor<2x4x3xf64>) -> tensor<2x3x3xf64>
+  %rows = stablehlo.iota dim = 1 : tensor<2x3x3xi32>
+  %columns = stablehlo.iota dim = 2 : tensor<2x3x3xi32>
+  %upper = stablehlo.compare LE, %rows, %columns : (tensor<2x3x3xi32>, tensor<2x3x3xi32>) -> tensor<2x3x3xi1>
+  %zeros = stablehlo.constant dense<0.0> : tensor<2x3x3xf64>
+  %r = stablehlo.select %upper, %top, %zeros : tensor<2x3x3xi1>, tensor<2x3x3xf64>
+  %p = stablehlo.dot_general %q, %r, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<2x4x3xf64>, tensor<2x3x3xf64>) -> tensor<2x4x3xf64>
+  %d = stablehlo.subtract %p, %a : tensor<2x4x3xf64>
+  %e = stablehlo.abs %d : tensor<2x4x3xf64>
+  %qr_error = stablehlo.reduce(%e init: %zero) applies stablehlo.maximum across dimensions = [0, 1, 2] : (tensor<2x4x3xf64>, tensor<f64>) -> tensor<f64>
+  %gram = stablehlo.dot_general %a, %a, batching_dims = [0] x [0], contracting_dims = [1] x [1] : (tensor<2x4x3xf64>, tensor<2x4x3xf64>) -> tensor<2x3x3xf64>
+  %vw:2 = stablehlo.custom_call @Eigh(%gram) {backend_config = "1,1,100,1e-6"} : (tensor<2x3x3xf64>) -> (tensor<2x3x3xf64>, tensor<2x3xf64>)
+  %gv = stablehlo.dot_general %gram, %vw#0, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<2x3x3xf64>, tensor<2x3x3xf64>) -> tensor<2x3x3xf64>
+  %scales = stablehlo.broadcast_in_dim %vw#1, dims = [0, 2] : (tensor<2x3xf64>) -> tensor<2x3x3xf64>
+  %vs = stablehlo.multiply %vw#0, %scales : tensor<2x3x3xf64>
+  %f = stablehlo.subtract %gv, %vs : tensor<2x3x3xf64>
+  %g = stablehlo.abs %f : tensor<2x3x3xf64>
+  %eigh_error = stablehlo.reduce(%g init: %zero) applies stablehlo.maximum across dimensions = [0, 1, 2] : (tensor<2x3x3xf64>, tensor<f64>) -> tensor<f64>
+  %first = stablehlo.slice %vw#1 [0:2, 0:2] : (tensor<2x3xf64>) -> tensor<2x2xf64>
+  %last = stablehlo.slice %vw#1 [0:2, 1:3] : (tensor<2x3xf64>) -> tensor<2x2xf64>
+  %steps = stablehlo.subtract %first, %last : tensor<2x2xf64>
+  %lowest = stablehlo.constant dense<-1.0e300> : tensor<f64>
+  %order = stablehlo.reduce(%steps init: %lowest) applies stablehlo.maximum across dimensions = [0, 1] : (tensor<2x2xf64>, tensor<f64>) -> tensor<f64>
+  return %qr_error, %eigh_error, %order : tensor<f64>, tensor<f64>, tensor<f64>
+}"#;
+    let module = parse(program);
+    let found = eval::eval(&module, module.entry().unwrap(), &[], &NoHost, Denormals::Ieee).unwrap();
+    let number = |value: &Value| match value {
+        Value::Tensor(v) => v.get(0).as_f64(),
+        other => panic!("{other:?}"),
+    };
+    assert!(number(&found[0]) < 1e-14, "{:?}", found[0]);
+    assert!(number(&found[1]) < 1e-13, "{:?}", found[1]);
+    assert!(number(&found[2]) < 0.0, "{:?}", found[2]);
+}

@@ -145,7 +145,8 @@ fn needs_preparation(func: &crate::module::Func) -> bool {
 
 /// Calls that XLA does not know as calls.
 fn is_rewritten(call: &CustomCall) -> bool {
-    !normalize::is_placement(call) || call.target.starts_with("sdy.")
+    let is_known = normalize::is_placement(call) || normalize::is_decomposition(call);
+    !is_known || call.target.starts_with("sdy.")
 }
 
 /// Operations that HLO lacks. A loop over slices must use nothing from around it.

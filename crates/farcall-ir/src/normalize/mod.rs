@@ -5,7 +5,7 @@
 //!
 //! | call | means |
 //! | --- | --- |
-//! | `Sharding`, `SPMDFullToShardShape`, `SPMDShardToFullShape`, `LayoutConstraint`, `annotate_device_placement`, `xla.sdy.FuncResultSharding`, `xla.sdy.GlobalToLocalShape`, `xla.sdy.LocalToGlobalShape`, `sdy.sharding_constraint`, `sdy.reshard`, `sdy.propagation_barrier` | its operand: a program here runs on one device, and layouts are ours to choose (`placement`) |
+//! | `Sharding`, `SPMDFullToShardShape`, `SPMDShardToFullShape`, `LayoutConstraint`, `annotate_device_placement`, `MoveToHost`, `MoveToDevice`, `PinToDevice`, `PinToDeviceSram`, `xla.sdy.FuncResultSharding`, `xla.sdy.GlobalToLocalShape`, `xla.sdy.LocalToGlobalShape`, `sdy.sharding_constraint`, `sdy.reshard`, `sdy.propagation_barrier` | its operand: a program here runs on one device, and layouts are ours to choose (`placement`) |
 //! | `sdy.sharding_group`, whose values are to be split alike | nothing (`placement`) |
 //! | `mhlo.topk` of the largest; `mhlo.erf`, … without attributes | `chlo.top_k`; `chlo.erf`, … (`mhlo`) |
 //! | `mhlo.topk` of the smallest | a sort of the operand and of places, of which the first are taken (`sorted`) |
@@ -14,6 +14,7 @@
 //! | `control_dep`, by which JAX orders two values | nothing: what a program does here has an order already (`scaffolding`) |
 //! | `ApproxTopK` with a comparator | a sort by the comparator, of which the first are taken: the exact answer (`sorted`) |
 //! | `ragged_all_to_all` of one participant | copies of rows, each a gather and a select (`ragged`) |
+//! | `Qr`, `ProductOfElementaryHouseholderReflectors`, `Eigh` of real matrices (programs exported for TPUs) | their algorithms: Householder's reflections, Jacobi's rotations (`decomposed`) |
 //! | `check.expect_eq_const`, … | a constant, and the call without `_const`; tolerances become the call's dictionary (`check`) |
 //!
 //! Such a call in a different form (with several values, or another shape) is left unchanged.
@@ -26,6 +27,7 @@
 //! A family is one file, with a function `meaning` that returns what a call stands for, if it belongs to the family.
 
 mod check;
+mod decomposed;
 mod mhlo;
 mod placement;
 mod ragged;
@@ -33,6 +35,7 @@ mod scaffolding;
 mod sorted;
 
 pub(crate) use check::{constant, has_constant};
+pub(crate) use decomposed::is_decomposition;
 pub(crate) use placement::is_placement;
 
 use std::borrow::Cow;
@@ -56,6 +59,8 @@ enum Meaning {
     Ragged(ragged::Copies),
     /// A check, as its target takes it.
     Check(check::Check),
+    /// A decomposition of matrices.
+    Decomposed(decomposed::Decomposition),
 }
 
 /// What a call means, if it stands for something else.
@@ -68,6 +73,7 @@ fn meaning(inst: Inst<'_>) -> Option<Meaning> {
         .or_else(|| sorted::meaning(inst, call))
         .or_else(|| ragged::meaning(inst, call))
         .or_else(|| check::meaning(inst, call))
+        .or_else(|| decomposed::meaning(inst, call))
 }
 
 /// Rewrites every call that stands for something else. A verified module stays one: the verifier looks at what
@@ -113,6 +119,7 @@ fn apply(r: &mut Rewriter<'_>, inst: InstId, meaning: Meaning) {
         Meaning::Sorted(sorted) => sorted.apply(r, inst),
         Meaning::Ragged(copies) => copies.apply(r, inst),
         Meaning::Check(check) => check.apply(r, inst),
+        Meaning::Decomposed(decomposition) => decomposition.apply(r, inst),
     }
 }
 

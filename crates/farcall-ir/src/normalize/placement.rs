@@ -7,7 +7,11 @@ use crate::op::{CustomCall, Op};
 use crate::types::Type;
 
 /// Calls that return their operand, on a single device.
-const IDENTITIES: [&str; 6] = [
+const IDENTITIES: [&str; 10] = [
+    "MoveToDevice",
+    "MoveToHost",
+    "PinToDevice",
+    "PinToDeviceSram",
     "Sharding",
     "SPMDFullToShardShape",
     "SPMDShardToFullShape",

@@ -1,0 +1,77 @@
+// Householder's QR factorization of a batch of real matrices, as LAPACK's `geqrf`: R is on and above the diagonal of the
+// first result, and the reflectors, whose first element is 1, are below. The second result has their scales.
+func.func private @qr(%a: tensor<$bx$mx$nx$t>) -> (tensor<$bx$mx$nx$t>, tensor<$bx$kx$t>) {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %end = stablehlo.constant dense<$k> : tensor<i32>
+  %nought = stablehlo.constant dense<0.0> : tensor<$t>
+  %noughts = stablehlo.constant dense<0.0> : tensor<$bx$mx$t>
+  %ones = stablehlo.constant dense<1.0> : tensor<$bx$mx$t>
+  %row_noughts = stablehlo.constant dense<0.0> : tensor<$bx$nx$t>
+  %each_nought = stablehlo.constant dense<0.0> : tensor<$bx$t>
+  %each_one = stablehlo.constant dense<1.0> : tensor<$bx$t>
+  %no_taus = stablehlo.constant dense<0.0> : tensor<$bx$kx$t>
+  %rows = stablehlo.iota dim = 1 : tensor<$bx$mxi32>
+  %columns = stablehlo.iota dim = 1 : tensor<$bx$nxi32>
+  %r:3 = stablehlo.while(%j = %zero, %x = %a, %taus = %no_taus) : tensor<i32>, tensor<$bx$mx$nx$t>, tensor<$bx$kx$t>
+  cond {
+    %go = stablehlo.compare LT, %j, %end : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %go : tensor<i1>
+  } do {
+    %slice = stablehlo.dynamic_slice %x, %zero, %zero, %j, sizes = [$b, $m, 1] : (tensor<$bx$mx$nx$t>, tensor<i32>, tensor<i32>, tensor<i32>) -> tensor<$bx$mx1x$t>
+    %column = stablehlo.reshape %slice : (tensor<$bx$mx1x$t>) -> tensor<$bx$mx$t>
+    %place = stablehlo.broadcast_in_dim %j, dims = [] : (tensor<i32>) -> tensor<$bx$mxi32>
+    %is_at = stablehlo.compare EQ, %rows, %place : (tensor<$bx$mxi32>, tensor<$bx$mxi32>) -> tensor<$bx$mxi1>
+    %is_below = stablehlo.compare GT, %rows, %place : (tensor<$bx$mxi32>, tensor<$bx$mxi32>) -> tensor<$bx$mxi1>
+    %at = stablehlo.select %is_at, %column, %noughts : tensor<$bx$mxi1>, tensor<$bx$mx$t>
+    %alpha = stablehlo.reduce(%at init: %nought) applies stablehlo.add across dimensions = [1] : (tensor<$bx$mx$t>, tensor<$t>) -> tensor<$bx$t>
+    %below = stablehlo.select %is_below, %column, %noughts : tensor<$bx$mxi1>, tensor<$bx$mx$t>
+    // Divided by the largest element, so that no square overflows.
+    %sizes = stablehlo.abs %column : tensor<$bx$mx$t>
+    %is_above = stablehlo.compare LT, %rows, %place : (tensor<$bx$mxi32>, tensor<$bx$mxi32>) -> tensor<$bx$mxi1>
+    %from = stablehlo.select %is_above, %noughts, %sizes : tensor<$bx$mxi1>, tensor<$bx$mx$t>
+    %largest = stablehlo.reduce(%from init: %nought) applies stablehlo.maximum across dimensions = [1] : (tensor<$bx$mx$t>, tensor<$t>) -> tensor<$bx$t>
+    %is_nought = stablehlo.compare EQ, %largest, %each_nought : (tensor<$bx$t>, tensor<$bx$t>) -> tensor<$bxi1>
+    %unit = stablehlo.select %is_nought, %each_one, %largest : tensor<$bxi1>, tensor<$bx$t>
+    %units = stablehlo.broadcast_in_dim %unit, dims = [0] : (tensor<$bx$t>) -> tensor<$bx$mx$t>
+    %scaled = stablehlo.divide %below, %units : tensor<$bx$mx$t>
+    %squares = stablehlo.multiply %scaled, %scaled : tensor<$bx$mx$t>
+    %sigma = stablehlo.reduce(%squares init: %nought) applies stablehlo.add across dimensions = [1] : (tensor<$bx$mx$t>, tensor<$t>) -> tensor<$bx$t>
+    %first = stablehlo.divide %alpha, %unit : tensor<$bx$t>
+    %first_square = stablehlo.multiply %first, %first : tensor<$bx$t>
+    %sum = stablehlo.add %first_square, %sigma : tensor<$bx$t>
+    %root = stablehlo.sqrt %sum : tensor<$bx$t>
+    %norm = stablehlo.multiply %root, %unit : tensor<$bx$t>
+    %negative = stablehlo.negate %norm : tensor<$bx$t>
+    %is_positive = stablehlo.compare GE, %alpha, %each_nought : (tensor<$bx$t>, tensor<$bx$t>) -> tensor<$bxi1>
+    %beta = stablehlo.select %is_positive, %negative, %norm : tensor<$bxi1>, tensor<$bx$t>
+    %is_done = stablehlo.compare EQ, %sigma, %each_nought : (tensor<$bx$t>, tensor<$bx$t>) -> tensor<$bxi1>
+    %difference = stablehlo.subtract %beta, %alpha : tensor<$bx$t>
+    %quotient = stablehlo.divide %difference, %beta : tensor<$bx$t>
+    %tau = stablehlo.select %is_done, %each_nought, %quotient : tensor<$bxi1>, tensor<$bx$t>
+    %back = stablehlo.negate %difference : tensor<$bx$t>
+    %divisor = stablehlo.select %is_done, %each_one, %back : tensor<$bxi1>, tensor<$bx$t>
+    %divisors = stablehlo.broadcast_in_dim %divisor, dims = [0] : (tensor<$bx$t>) -> tensor<$bx$mx$t>
+    %tail = stablehlo.divide %below, %divisors : tensor<$bx$mx$t>
+    %v = stablehlo.select %is_at, %ones, %tail : tensor<$bx$mxi1>, tensor<$bx$mx$t>
+    %products = stablehlo.dot_general %v, %x, batching_dims = [0] x [0], contracting_dims = [1] x [1] : (tensor<$bx$mx$t>, tensor<$bx$mx$nx$t>) -> tensor<$bx$nx$t>
+    %column_place = stablehlo.broadcast_in_dim %j, dims = [] : (tensor<i32>) -> tensor<$bx$nxi32>
+    %is_right = stablehlo.compare GT, %columns, %column_place : (tensor<$bx$nxi32>, tensor<$bx$nxi32>) -> tensor<$bx$nxi1>
+    %right = stablehlo.select %is_right, %products, %row_noughts : tensor<$bx$nxi1>, tensor<$bx$nx$t>
+    %tau_rows = stablehlo.broadcast_in_dim %tau, dims = [0] : (tensor<$bx$t>) -> tensor<$bx$mx$t>
+    %tau_v = stablehlo.multiply %tau_rows, %v : tensor<$bx$mx$t>
+    %update = stablehlo.dot_general %tau_v, %right, batching_dims = [0] x [0], contracting_dims = [] x [] : (tensor<$bx$mx$t>, tensor<$bx$nx$t>) -> tensor<$bx$mx$nx$t>
+    %reflected = stablehlo.subtract %x, %update : tensor<$bx$mx$nx$t>
+    %diagonal = stablehlo.select %is_done, %alpha, %beta : tensor<$bxi1>, tensor<$bx$t>
+    %diagonals = stablehlo.broadcast_in_dim %diagonal, dims = [0] : (tensor<$bx$t>) -> tensor<$bx$mx$t>
+    %lower = stablehlo.select %is_below, %v, %column : tensor<$bx$mxi1>, tensor<$bx$mx$t>
+    %new = stablehlo.select %is_at, %diagonals, %lower : tensor<$bx$mxi1>, tensor<$bx$mx$t>
+    %new_column = stablehlo.reshape %new : (tensor<$bx$mx$t>) -> tensor<$bx$mx1x$t>
+    %y = stablehlo.dynamic_update_slice %reflected, %new_column, %zero, %zero, %j : (tensor<$bx$mx$nx$t>, tensor<$bx$mx1x$t>, tensor<i32>, tensor<i32>, tensor<i32>) -> tensor<$bx$mx$nx$t>
+    %new_tau = stablehlo.reshape %tau : (tensor<$bx$t>) -> tensor<$bx1x$t>
+    %new_taus = stablehlo.dynamic_update_slice %taus, %new_tau, %zero, %j : (tensor<$bx$kx$t>, tensor<$bx1x$t>, tensor<i32>, tensor<i32>) -> tensor<$bx$kx$t>
+    %next = stablehlo.add %j, %one : tensor<i32>
+    stablehlo.return %next, %y, %new_taus : tensor<i32>, tensor<$bx$mx$nx$t>, tensor<$bx$kx$t>
+  }
+  return %r#1, %r#2 : tensor<$bx$mx$nx$t>, tensor<$bx$kx$t>
+}
