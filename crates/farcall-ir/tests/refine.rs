@@ -669,3 +669,34 @@ fn programs_of_the_suite() {
     }
     assert!(done > 200, "{done} programs");
 }
+
+/// A stack to which a loop adds elements, as XLA's tests have it.
+#[test]
+fn dimensions_do_not_grow() {
+    let program = "HloModule stack
+        body {
+          t = (s32[<=4]) parameter(0)
+          n = get-dimension-size(t#0), dimensions={0}
+          one = s32[] constant(1)
+          c = s32[<=4] set-dimension-size(t#0, add(n, one)), dimensions={0}
+          ROOT r = tuple(c)
+        }
+        cond {
+          t = (s32[<=4]) parameter(0)
+          n = get-dimension-size(t#0), dimensions={0}
+          three = s32[] constant(3)
+          ROOT p = compare(n, three), direction=LT
+        }
+        ENTRY e {
+          i = s32[4] iota(), iota_dimension=0
+          z = s32[] constant(0)
+          b = s32[<=4] set-dimension-size(i, z), dimensions={0}
+          t = tuple(b)
+          w = while(t), condition=cond, body=body
+          ROOT n = get-dimension-size(w#0), dimensions={0}
+        }";
+    let module = farcall_ir::hlo::parse(&Source::new("stack.hlo", program)).unwrap_or_else(|e| panic!("{e}"));
+    verify::verify(&module).unwrap_or_else(|e| panic!("{e}"));
+    let error = refine::refine(&module, module.entry().unwrap(), None, &[]).unwrap_err().to_string();
+    assert!(error.contains("a dynamic dimension does not grow"), "{error}");
+}

@@ -43,6 +43,9 @@ pub(super) fn to_static(
             if let (Some(size), Some(ty)) = (size, walk.to.tensor(new.operands[0])) {
                 let mut limit = ty.sizes().to_vec();
                 if let (Some(along), [size]) = (limit.get_mut(dim), sizes_of(new, vec![size])?.as_slice()) {
+                    if size > along {
+                        return Err(vec![grows(new, dim, *along, *size)]);
+                    }
                     *along = *size;
                 }
                 let (start, strides) = (vec![0; limit.len()], vec![1; limit.len()]);
@@ -76,6 +79,17 @@ pub(super) fn to_static(
         }
         _ => Ok(()),
     }
+}
+
+/// The error that a dimension gets larger again.
+fn grows(new: &NewInst, dim: usize, from: usize, to: usize) -> Diagnostic {
+    let message = format!(
+        "{} sets dimension {dim} to size {to}, but its operand has size {from} there: a tensor holds as many elements \
+         as its size says, so a dynamic dimension does not grow (a stack to which a loop adds elements does)",
+        new.op.name()
+    );
+    let note = "carry a tensor of the largest size and the number of elements in use, as two values";
+    Diagnostic::new("dynamic-shape", new.span, message).note(note)
 }
 
 /// An operation whose last operand, number `i`, is the shape of its result, as `op` without it.
