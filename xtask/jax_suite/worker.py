@@ -10,6 +10,7 @@ import resource
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -35,12 +36,16 @@ class Worker:
         self.registry = targets()
         self.xla = Xla()
 
+    def source(self, program: Program) -> str:
+        """The text that farcall compiles."""
+        return program.text
+
     def judge(self, name: str) -> dict:
         """The verdict on a program."""
         program = self.store.load(name)
         try:
             stage("compile")
-            executable = farcall.compile(program.text, self.registry, denormals="flush")
+            executable = farcall.compile(self.source(program), self.registry, denormals="flush")
         except Exception as error:
             return {"verdict": "refused", "detail": message(error)}
         try:
@@ -58,7 +63,7 @@ class Worker:
         if difference is None:
             return {"verdict": "agrees", "by": "tolerance"}
         stage("without flush")
-        ieee = farcall.compile(program.text, self.registry, denormals="ieee").run(program.inputs)
+        ieee = farcall.compile(self.source(program), self.registry, denormals="ieee").run(program.inputs)
         if first_difference(ieee, program.outputs) is None:
             return {"verdict": "agrees", "by": "denormals"}
         found = {"verdict": difference.kind, "output": difference.output, "detail": difference.detail}
@@ -146,9 +151,10 @@ REPLIES = os.dup(1)
 os.dup2(2, 1)
 
 
-def main() -> None:
+def serve(start: Callable[[Store], Worker]) -> None:
+    """Answers requests until there are no more, with the worker for the store that the command line names."""
     store, memory = Store(Path(sys.argv[1])), int(sys.argv[2])
-    worker = Worker(store)
+    worker = start(store)
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     say({"ready": True})
@@ -162,4 +168,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    serve(Worker)

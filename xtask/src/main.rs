@@ -1,4 +1,5 @@
-//! The project's task runner: `cargo xtask demo`, `test`, `test-newest`, `jax-suite`, `valgrind`, `bench`, `accuracy`.
+//! The project's task runner: `cargo xtask demo`, `test`, `test-newest`, `jax-suite`, `hlo-texts`, `valgrind`, `bench`,
+//! `accuracy`.
 //!
 //! One file a task. Everything that a task makes lies under `target/`.
 #![forbid(unsafe_code)]
@@ -7,6 +8,7 @@
 mod accuracy;
 mod bench;
 mod demo;
+mod hlo_texts;
 mod jax_suite;
 mod python;
 mod shell;
@@ -40,6 +42,13 @@ Tasks:
                  differs. A file gets 60 s in each of x32 and x64 mode: hours for all of them.
   jax-suite --compare [FILES]
                  Only runs the programs that were kept in farcall again.
+  hlo-texts --xla CHECKOUT
+                 Extracts the HLO texts from the tests of a checkout of XLA, runs each in jaxlib and in
+                 farcall on the same random inputs, and groups what differs. Texts, inputs and XLA's
+                 results are kept in target/hlo-texts: an hour the first time. Fails if less than 99 %
+                 of the texts that jaxlib runs on one CPU device have its values.
+  hlo-texts --compare [TEXTS]
+                 Only runs the texts that were kept (all, or TEXTS by name) in farcall again.
   valgrind       The tests of both sides of the C interface under valgrind: no wrong access, nothing
                  lost. Ends with `N passed, N failed`.
   bench [--bar] [--filter TEXT] [PARTS]
@@ -73,6 +82,7 @@ fn main() -> ExitCode {
         ["test", "--quick"] => test::run(true),
         ["test-newest", mirror @ ..] if mirror.len() <= 1 => test::newest(mirror),
         ["jax-suite", rest @ ..] => jax_suite::run(rest),
+        ["hlo-texts", rest @ ..] => hlo_texts::run(rest),
         ["valgrind"] => valgrind::run(),
         ["bench", parts @ ..] => bench::run(parts),
         ["accuracy", step @ ..] if step.len() <= 1 => accuracy::run(step),

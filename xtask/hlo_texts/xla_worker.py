@@ -1,0 +1,123 @@
+"""Runs HLO texts in jaxlib, one after the other, on random inputs, and keeps inputs and outputs.
+
+Verdicts: `invalid` (XLA cannot parse the text), `large` (too large to be run here), `read` (parsed, but jaxlib does not
+run it on one CPU device) and `ran`. jaxlib takes StableHLO only, so a text is converted first, as jaxlib does it.
+"""
+
+import json
+import os
+import resource
+import sys
+from pathlib import Path
+
+# As in the JAX suite: no fused multiplications and additions.
+os.environ["XLA_FLAGS"] = "--xla_cpu_max_isa=AVX"
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+sys.path.append(str(Path(__file__).parent.parent / "jax_suite"))
+
+import jax
+import numpy as np
+from jaxlib import xla_client
+
+from store import Program, Store
+from texts import path_of
+
+# Elements of all inputs and outputs together: larger programs take minutes and gigabytes.
+MAX_ELEMENTS = 1 << 24
+# Outputs that several runs of XLA itself do not agree on would show nothing.
+RUNS = 2
+
+
+def judge(root: Path, name: str) -> dict:
+    text = path_of(root, name).read_text(encoding="utf-8")
+    say({"stage": "parse", "so far": {"verdict": "invalid", "detail": "no answer"}})
+    try:
+        module = xla_client.hlo.hlo_module_from_text(text)
+    except Exception as error:
+        return {"verdict": "invalid", "detail": str(error)}
+    say({"stage": "convert", "so far": {"verdict": "read", "detail": "no answer"}})
+    try:
+        computation = xla_client.XlaComputation(module.as_serialized_hlo_module_proto())
+        shapes = computation.program_shape()
+        leaves = [leaf for shape in shapes.parameter_shapes() for leaf in flat(shape)]
+        outputs = flat(shapes.result_shape())
+        if sum(elements(shape) for shape in leaves + outputs) > MAX_ELEMENTS:
+            return {"verdict": "large", "detail": "too many elements"}
+        program = xla_client._xla.mlir.xla_computation_to_mlir_module(computation)
+        inputs = random_inputs(leaves, name)
+        options = xla_client.CompileOptions()
+        parameters = shapes.parameter_shapes()
+        options.parameter_is_tupled_arguments = len(parameters) == 1 and parameters[0].is_tuple()
+        device = jax.devices("cpu")[0]
+        say({"stage": "compile", "so far": {"verdict": "read", "detail": "no answer"}})
+        with jax.enable_x64(True):
+            executable = device.client.compile_and_load(program, xla_client.DeviceList((device,)), options)
+            say({"stage": "run", "so far": {"verdict": "read", "detail": "no answer"}})
+            first, second = (run(executable, inputs, device) for _ in range(RUNS))
+    except Exception as error:
+        return {"verdict": "read", "detail": str(error)}
+    same = all(a.tobytes() == b.tobytes() for a, b in zip(first, second, strict=True))
+    if not same:
+        return {"verdict": "read", "detail": "two runs in XLA have different results"}
+    Store(root).save(Program(name, program, {"file": "", "test": "", "x64": True}, inputs, first))
+    return {"verdict": "ran", "detail": ""}
+
+
+def run(executable, inputs: list[np.ndarray], device) -> list[np.ndarray]:
+    results = executable.execute_sharded([jax.device_put(a, device) for a in inputs])
+    return [np.asarray(r[0]) for r in results.disassemble_into_single_device_arrays()]
+
+
+def flat(shape) -> list:
+    """The shapes of arrays in a shape."""
+    if shape.is_tuple():
+        return [leaf for part in shape.tuple_shapes() for leaf in flat(part)]
+    return [shape]
+
+
+def elements(shape) -> int:
+    return int(np.prod(shape.dimensions(), dtype=object)) if shape.is_array() else 1
+
+
+def random_inputs(shapes: list, name: str) -> list[np.ndarray]:
+    """Inputs that every run of this text gets: small integers, which may be indices, and normal floats."""
+    random = np.random.default_rng(int(name, 16))
+    return [array(random, shape.numpy_dtype(), shape.dimensions()) for shape in shapes]
+
+
+def array(random: np.random.Generator, dtype: np.dtype, dims: tuple[int, ...]) -> np.ndarray:
+    if dtype == np.bool_:
+        return random.integers(0, 2, dims).astype(np.bool_)
+    if dtype.kind == "c":
+        return (random.standard_normal(dims) + 1j * random.standard_normal(dims)).astype(dtype)
+    if dtype.kind == "f" or "float" in dtype.name:
+        return np.asarray(random.standard_normal(dims)).astype(dtype)
+    # Of the narrowest types, too: `int2` has -2 to 1.
+    low, high = (0, 4) if dtype.name.startswith("uint") else (-2, 2)
+    if dtype.name not in ("int2", "uint2"):
+        low, high = (0, 8) if low == 0 else (-3, 6)
+    return np.asarray(random.integers(low, high, dims)).astype(dtype)
+
+
+def say(what: dict) -> None:
+    os.write(REPLIES, (json.dumps(what) + "\n").encode())
+
+
+REPLIES = os.dup(1)
+os.dup2(2, 1)
+
+
+def main() -> None:
+    root, memory = Path(sys.argv[1]), int(sys.argv[2])
+    jax.devices("cpu")
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    say({"ready": True})
+    for line in sys.stdin:
+        name = line.strip()
+        say({"name": name, **judge(root, name)})
+
+
+if __name__ == "__main__":
+    main()
