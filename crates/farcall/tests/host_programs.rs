@@ -205,7 +205,7 @@ fn what_a_run_brings_for_its_handlers() {
         assert!(executable.run(&[]).is_err());
 
         if minor >= 5 {
-            load(&registry, path, &["options=Options".parse().unwrap()]).unwrap();
+            load(registry, path, &["options=Options".parse().unwrap()]).unwrap();
             let program = "func.func @main() -> tensor<i64> {
   %0 = stablehlo.custom_call @options() {mhlo.backend_config = {}} : () -> tensor<i64>
   return %0 : tensor<i64>

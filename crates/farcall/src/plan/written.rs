@@ -54,12 +54,17 @@ trait Visit<'p> {
     fn leave(&mut self, thunk: &'p Thunk);
 }
 
+/// A sequence that is being visited.
+struct Open<'p> {
+    thunks: std::slice::Iter<'p, Thunk>,
+    /// The thunk and the number of the body that it is; none for the whole plan.
+    of: Option<(&'p Thunk, usize)>,
+}
+
 fn walk<'p>(thunks: &'p [Thunk], visit: &mut impl Visit<'p>) {
-    // The sequences that are open, each with the thunk and the number of the body that it is.
-    let mut open: Vec<(std::slice::Iter<'p, Thunk>, Option<(&'p Thunk, usize)>)> =
-        vec![(thunks.iter(), None)];
-    while let Some((sequence, of)) = open.last_mut() {
-        let (thunk, body) = match (sequence.next(), *of) {
+    let mut open = vec![Open { thunks: thunks.iter(), of: None }];
+    while let Some(Open { thunks, of }) = open.last_mut() {
+        let (thunk, body) = match (thunks.next(), *of) {
             (Some(thunk), _) if thunk.bodies.is_empty() => {
                 visit.step(thunk);
                 continue;
@@ -78,7 +83,7 @@ fn walk<'p>(thunks: &'p [Thunk], visit: &mut impl Visit<'p>) {
         match thunk.bodies.get(body) {
             Some(next) => {
                 visit.begin(thunk, body);
-                open.push((next.iter(), Some((thunk, body))));
+                open.push(Open { thunks: next.iter(), of: Some((thunk, body)) });
             }
             None => visit.leave(thunk),
         }
@@ -434,8 +439,12 @@ mod tests {
         (plan, scratches)
     }
 
+    /// Makes a thunk with this scratch memory.
+    type Spoil<'a> = &'a dyn Fn(Slice) -> Thunk;
+    type Sequence<'a> = &'a dyn Fn(Spoil<'_>) -> Vec<Thunk>;
+
     /// The message for a plan of these thunks with a result of `size` bytes; empty for a valid plan.
-    fn missing(size: usize, thunks: &dyn Fn(&dyn Fn(Slice) -> Thunk) -> Vec<Thunk>) -> String {
+    fn missing(size: usize, thunks: Sequence<'_>) -> String {
         let (mut plan, scratches) = compiled();
         let spoil = |at: Slice| Thunk { inputs: Vec::new(), outputs: vec![buffer(at)], ..scratches.clone() };
         plan.thunks = thunks(&spoil);
@@ -466,8 +475,7 @@ mod tests {
     fn a_choice_writes_what_all_branches_do() {
         let early = |at: Slice| format!("{at} is read, but may not have been written");
         let (a, half) = (slice(0, 64), slice(0, 32));
-        let both =
-            |spoil: &dyn Fn(Slice) -> Thunk| vec![vec![write(a)], vec![spoil(a), write(half), write(a)]];
+        let both = |spoil: Spoil<'_>| vec![vec![write(a)], vec![spoil(a), write(half), write(a)]];
         assert_eq!(missing(64, &|spoil| vec![choice(both(spoil)), read(a)]), "");
         assert_eq!(missing(64, &|_| vec![choice(vec![vec![write(a)], vec![]]), read(a)]), early(a));
         assert_eq!(missing(32, &|_| vec![choice(vec![vec![write(a)], vec![write(half)]]), read(half)]), "");
@@ -493,7 +501,7 @@ mod tests {
         );
         assert_eq!(missing(0, &|_| vec![repeat(vec![write(pred), write(a)], vec![read(a)]), read(a)]), "");
         // A round may spoil bytes that the next round reads, unless it writes them again.
-        let in_rounds = |body: &dyn Fn(&dyn Fn(Slice) -> Thunk) -> Vec<Thunk>| {
+        let in_rounds = |body: Sequence<'_>| {
             missing(0, &|spoil| vec![write(a), repeat(vec![write(pred), read(a)], body(spoil))])
         };
         assert_eq!(in_rounds(&|spoil| vec![spoil(a)]), early(a));

@@ -42,7 +42,7 @@ fn check(descriptor: *const LibraryDescriptor, memory: &Readable) -> Result<(), 
         return Ok(());
     };
     text(&[library.name, library.library_version, library.sdk_version, library.namespace], memory)?;
-    let bytes = library.op_count.checked_mul(size_of::<usize>()).unwrap_or(usize::MAX);
+    let bytes = library.op_count.saturating_mul(size_of::<usize>());
     if library.ops.is_null() || !library.ops.is_aligned() {
         return Ok(());
     }
@@ -74,7 +74,7 @@ fn check_op(op: &RawOpDescriptor, memory: &Readable) -> Result<(), &'static str>
         return Err("a function of an op is not code");
     }
     let stride = op.param_stride as usize;
-    let bytes = op.param_count.checked_mul(stride).unwrap_or(usize::MAX);
+    let bytes = op.param_count.saturating_mul(stride);
     if op.params.is_null() || !op.params.is_aligned() || op.param_count == 0 {
         return Ok(());
     }
