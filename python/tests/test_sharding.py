@@ -150,7 +150,17 @@ both_kinds = pytest.mark.parametrize("kind", ["Auto", "Explicit"])
 
 @pytest.fixture(scope="module", autouse=True)
 def forms(tmp_path_factory):
-    OPS.update({op.__name__: op for op in farcall.load(built(tmp_path_factory.mktemp("forms"), "forms", FORMS))})
+    try:
+        path = built(tmp_path_factory.mktemp("forms"), "forms", FORMS)
+    except pytest.skip.Exception:
+        return  # the tests of the other ops need no library that is built here
+    OPS.update({op.__name__: op for op in farcall.load(path)})
+
+
+def op_of(name: str) -> farcall.Op:
+    if name not in OPS:
+        pytest.skip("the library of forms cannot be built here")
+    return OPS[name]
 
 
 @pytest.fixture(autouse=True)
@@ -225,10 +235,11 @@ class Case:
     """An op with operands, split in some way."""
 
     def __init__(self, name: str) -> None:
-        self.native = OPS[name]._native
-        self.op = functools.partial(called, OPS[name], **attributes(OPS[name]))
-        self.operands = operands(OPS[name])
-        bound = self.native.bind(self.operands, list(attributes(OPS[name]).items()), OPS[name]._declared)[1]
+        op = op_of(name)
+        self.native = op._native
+        self.op = functools.partial(called, op, **attributes(op))
+        self.operands = operands(op)
+        bound = self.native.bind(self.operands, list(attributes(op).items()), op._declared)[1]
         self.factors = factors_of(OPS[name], self.operands, bound)
 
     def splits(self) -> list[dict[int, Any]]:
@@ -287,7 +298,7 @@ def check(function: Any, values: Any, specs: Any, kind: str) -> None:
 
 @every_op
 def test_every_dimension_that_the_signature_names_is_split(name):
-    signature = OPS[name].signature
+    signature = op_of(name).signature
     declared = re.findall(r"([a-z*][\w, *]*): (?:map|sum|max|min)\b", signature.split(" where ")[-1])
     named = {dim for dims in declared for dim in dims.split(", ")} - {"*"}
     batch = 2 if "[*" in signature and "*: whole" not in signature else 0
