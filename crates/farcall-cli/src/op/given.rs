@@ -11,7 +11,7 @@ use farcall::sig::signature::{GivenType, NumberKind};
 use farcall::sig::{AttrValue, Attrs, DType};
 
 use super::known::Known;
-use crate::inputs::{self, InputSpec};
+use crate::inputs::{self, Fill, InputSpec};
 use crate::npy;
 
 /// `--attr NAME=VALUE`
@@ -40,7 +40,11 @@ enum Argument<'a> {
     Attr(&'a AttrSpec),
 }
 
-/// The inputs and attributes as arguments of a call of the op: operands by position, attributes by name.
+/// An offset that the command line leaves out: a call on whole dimensions begins at 0.
+static BEGIN: InputSpec = InputSpec::Fill(Fill::Zeros, None);
+
+/// The inputs and attributes as arguments of a call of the op: operands by position, attributes by name. Offsets may be left
+/// out, all together.
 ///
 /// # Errors
 /// If the op has no signature, there are too many or too few inputs, or an operand is given by `--attr`.
@@ -50,7 +54,18 @@ pub(crate) fn arguments<'a>(
     attrs: &'a [AttrSpec],
 ) -> Result<(Vec<&'a InputSpec>, Vec<&'a AttrSpec>)> {
     let named = attrs.iter().map(|spec| (spec.name.clone(), Some(Argument::Attr(spec))));
-    let bound = farcall::bind(target, inputs.iter().map(|spec| Some(Argument::Input(spec))), named)?;
+    let mut positional: Vec<Option<Argument<'a>>> =
+        inputs.iter().map(|spec| Some(Argument::Input(spec))).collect();
+    if let Some(signature) = target.signature() {
+        let mut offsets: Vec<usize> = signature.offsets().map(|(slot, _)| slot).collect();
+        offsets.sort_unstable();
+        if positional.len() + offsets.len() <= signature.operands().len() {
+            for slot in offsets.into_iter().filter(|slot| *slot <= inputs.len()) {
+                positional.insert(slot, Some(Argument::Input(&BEGIN)));
+            }
+        }
+    }
+    let bound = farcall::bind(target, positional, named)?;
     let input = |argument| match argument {
         Argument::Input(spec) => Ok(spec),
         Argument::Attr(spec) => bail!("{}: {} is an operand; give it with --input", target.name(), spec.name),
