@@ -1,7 +1,7 @@
 """jaxlib's LAPACK handlers for the engine.
 
-JAX programs call LAPACK by names such as `lapack_sgetrf_ffi`. jaxlib brings the handlers, and SciPy the routines that these
-call. The engine never takes them by itself: what a program runs is what somebody registered.
+JAX programs call LAPACK by names such as `lapack_sgetrf_ffi`. jaxlib has handlers of these names, which call routines of
+SciPy. They are registered on request only: a program runs what its user has registered.
 """
 
 from farcall import _farcall
@@ -9,7 +9,7 @@ from farcall._engine import Registry
 
 
 def register_lapack(registry: Registry | None = None) -> list[_farcall.Target]:
-    """Registers jaxlib's LAPACK handlers, all of them, so that programs with `jax.numpy.linalg` and `jax.scipy.linalg` run.
+    """Registers all LAPACK handlers of jaxlib, for programs that use `jax.numpy.linalg` and `jax.scipy.linalg`.
 
     Args:
       registry: where they are registered; the registry of the process if none is given.
@@ -18,7 +18,7 @@ def register_lapack(registry: Registry | None = None) -> list[_farcall.Target]:
       The targets.
 
     Raises:
-      ImportError: if jaxlib or SciPy, which has the routines, is not installed.
+      ImportError: if jaxlib or SciPy is not installed.
       ValueError: if other functions are registered under one of the names.
     """
     try:

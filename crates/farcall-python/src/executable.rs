@@ -62,8 +62,8 @@ impl AsRef<[u8]> for Content {
 }
 
 /// Compiles a program: text or an artifact. It is an [`Executable`] if the sizes of its inputs are fixed, else a
-/// [`Polymorphic`]. `platforms` are those that a function was exported for, whose program takes the number of one first; what
-/// `jax.export` serialized names them itself.
+/// [`Polymorphic`]. `platforms` are those of a function that was exported for several, where the program is its text: what
+/// `jax.export` serializes has them.
 #[pyfunction]
 #[pyo3(signature = (program, *, registry, name, entry, denormals, semantics, platforms = None))]
 #[expect(clippy::too_many_arguments, reason = "what a compilation is told, by name")]

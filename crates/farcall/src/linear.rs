@@ -252,14 +252,14 @@ impl<S: Size> Linear<S> {
         self.reverse(vjp, zero, |needed| Ok(value(&saved, needed)))
     }
 
-    /// The call that transposes the op itself with respect to the operands that move, in which it is linear: its results are
-    /// their cotangents. [`Argument::Value`] counts the operands of the call, which are known but for those that move.
-    /// `zero` is that of [`backward`](Self::backward).
+    /// The call that transposes the op itself with respect to the operands that move, in which it is linear. Its results are
+    /// the cotangents of these operands. [`Argument::Value`] counts the operands of the call, of which only those that move
+    /// are unknown. `zero` is that of [`backward`](Self::backward).
     ///
-    /// It is a call of the op's transpose, of that of its tangent op, or of a backward op. The derivative of a linear map is
-    /// the same at each point: where such an op takes operands that move, or results, these are zeros. That needs a
-    /// declaration: a transpose, or a tangent op or backward op that does not take what moves. With the transpose of a
-    /// tangent op, which is linear in tangents, the caller promises that the op is linear in the operands, too, as in JAX.
+    /// The call is of the op's transpose, of the transpose of its tangent op, or of its backward op. The derivative of a
+    /// linear map is the same at each point, so zeros stand for unknown operands and for results. A declaration must say
+    /// that the op is linear: a transpose, or a tangent op or backward op that does not take the unknown operands. The
+    /// transpose of a tangent op only says that the tangent op is linear; as in JAX, the caller promises the rest.
     ///
     /// # Errors
     /// If nothing declares that the op is linear in these operands.

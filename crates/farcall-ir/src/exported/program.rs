@@ -119,11 +119,12 @@ impl Exported<'_> {
     }
 }
 
-/// Makes the program of a function that was exported for `platforms` that for one of them: if there are several, the program
-/// takes the number of the platform first, and then no longer. `waived` takes the first one where `platform` is none of them.
+/// Specializes the program of a function that was exported for `platforms` to one platform. A program for several takes the
+/// number of the platform as its first argument, which becomes a constant. If `waived`, the first of `platforms` serves all
+/// others.
 ///
 /// # Errors
-/// `platform` if it is none of them; `exported` if the program takes no number.
+/// `platform` if the function was exported for others; `exported` if the program takes no number.
 pub(crate) fn specialize(
     module: &mut Module,
     function: &str,

@@ -305,7 +305,7 @@ pub(super) fn declarations(ops: &[Op<'_>]) -> Vec<Result<Option<Declaration>, St
         }
         agree(op, signature, ops, &signatures)?;
         let family = Family { platform: key.1, ops, signatures: &signatures };
-        let (vjp, jvp, transposes) = family.derivatives(op, signature)?;
+        let Derivatives { vjp, jvp, transposes } = family.derivatives(op, signature)?;
         Ok(Some(Declaration {
             signature: signature.clone(),
             vjp,
@@ -375,6 +375,14 @@ fn declared(op: &Op<'_>) -> [String; 9] {
     ]
 }
 
+/// The derivatives of an op.
+struct Derivatives {
+    vjp: Option<VjpTargets>,
+    jvp: Option<JvpTargets>,
+    /// The ways to transpose the op itself.
+    transposes: Vec<Transposition>,
+}
+
 /// The ops that can be derivatives of each other.
 struct Family<'a> {
     platform: Platform,
@@ -383,13 +391,8 @@ struct Family<'a> {
 }
 
 impl<'a> Family<'a> {
-    /// The reverse and the forward derivative of an op: those that it declares, else those that follow from what is
-    /// linear. And the ways to transpose the op.
-    fn derivatives(
-        &self,
-        op: &Op<'a>,
-        signature: &Signature,
-    ) -> Result<(Option<VjpTargets>, Option<JvpTargets>, Vec<Transposition>), String> {
+    /// The derivatives that an op declares, else those that follow from what is linear.
+    fn derivatives(&self, op: &Op<'a>, signature: &Signature) -> Result<Derivatives, String> {
         let transpose = self.transpose(op, signature)?;
         let jvp = match self.jvp(op, signature)? {
             None => transpose.as_ref().and_then(|transpose| own_tangent(op, signature, transpose)),
@@ -406,7 +409,7 @@ impl<'a> Family<'a> {
         let transposes = (declared.map(|targets| Transposition { targets, declared: true }))
             .chain(vjp.clone().map(|targets| Transposition { targets, declared: !declares }))
             .collect();
-        Ok((vjp, jvp, transposes))
+        Ok(Derivatives { vjp, jvp, transposes })
     }
 
     fn vjp(&self, op: &Op<'a>, signature: &Signature) -> Result<Option<VjpTargets>, String> {
