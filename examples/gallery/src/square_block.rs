@@ -24,7 +24,7 @@ fn square_block<T: Float>(
 
 /// `dx = dy·xᵀ + xᵀ·dy`, where `dy` is 0 beyond its rows and columns.
 #[handler(name = "square_block_bwd")]
-#[signature((transposed: T[*, n, n], dy: T[*, k, k]) -> (dx: T[*, n, n]) where T: f32 | f64)]
+#[signature((transposed: T[*, n, n], dy: T[*, k, k]) -> (dx: T[*, n, n]) where T: f32 | f64; k <= n)]
 fn square_block_bwd<T: Float>(transposed: &Buffer<T>, dy: &Buffer<T>, dx: &mut Buffer<T>) -> Result<()> {
     let ([_, n], [_, k]) = (transposed.last_dims()?, dy.last_dims()?);
     for (xt, dy, dx) in zip!(transposed.matrices(), dy.matrices(), dx.matrices_mut()) {
