@@ -5,8 +5,8 @@ use super::machine::Machine;
 use super::{EvalError, Value, elementwise, quantize, tensor};
 use crate::literal::Literal;
 use crate::module::Inst;
+use crate::op::CollectiveBroadcast;
 use crate::op::collective::{Grid, Role};
-use crate::op::{CollectiveBroadcast, Groups};
 use crate::scalar::Scalar;
 
 /// The grid that the program is written for.
@@ -19,9 +19,9 @@ pub(super) fn gathered(
     m: &Machine<'_>,
     inst: Inst<'_>,
     xs: &[Value],
-    groups: &Groups,
+    role: Role,
 ) -> Result<Vec<Value>, EvalError> {
-    match groups.role(grid(m)) {
+    match role {
         // Nobody else can be in its group either, or the numbers would not be all there are.
         Role::Alone | Role::Outside => converted(m, inst, xs),
         Role::OneOf(n) => Err(several(n)),

@@ -300,9 +300,9 @@ fn step<'m>(m: &mut Machine<'m>, inst: Inst<'m>, operands: Vec<Value>) -> Result
         Op::Transfer(transfer) => transfer::transfer(m, inst, xs, transfer),
         Op::PartitionId | Op::ReplicaId => control::only_device(m, inst),
 
-        Op::AllGather(op) => collective::gathered(m, inst, xs, &op.groups),
-        Op::AllReduce(groups) => collective::gathered(m, inst, xs, groups),
-        Op::ReduceScatter(op) => collective::gathered(m, inst, xs, &op.groups),
+        Op::AllGather(op) => collective::gathered(m, inst, xs, op.groups.role(collective::grid(m))),
+        Op::AllReduce(op) => collective::gathered(m, inst, xs, op.reduction_role(collective::grid(m))),
+        Op::ReduceScatter(op) => collective::gathered(m, inst, xs, op.groups.role(collective::grid(m))),
         Op::AllToAll(op) => collective::exchanged(m, inst, xs, op.groups.exchange_role(collective::grid(m))),
         Op::CollectiveBroadcast(op) | Op::CollectiveReduce(op) => collective::rooted(m, inst, xs, op),
         Op::CollectivePermute(op) => collective::exchanged(m, inst, xs, op.role()),

@@ -42,8 +42,8 @@ impl<'s> Lowering<'_, 's> {
             "after-all" => Arc::new(Shape::Token),
             "partition-id" | "replica-id" => scalar(DType::U32),
             "call" => {
-                let (name, span) = attribute("to_apply")?.name()?;
-                self.result_shape(self.computation(name, span)?, span)?
+                let computation = self.named(&mut Given { attrs: g.attrs.clone(), ..*g }, "to_apply")?;
+                self.result_shape(computation, at.inst.op_span)?
             }
             "conditional" => {
                 let mut g = Given { attrs: g.attrs.clone(), ..*g };
@@ -69,8 +69,8 @@ impl<'s> Lowering<'_, 's> {
                 tuple([values, indices].map(|ty| Shape::Tensor(ty, None)))
             }
             "scan" => {
-                let (name, span) = attribute("to_apply")?.name()?;
-                let returned = self.result_shape(self.computation(name, span)?, span)?;
+                let computation = self.named(&mut Given { attrs: g.attrs.clone(), ..*g }, "to_apply")?;
+                let returned = self.result_shape(computation, at.inst.op_span)?;
                 let [dim] = attribute("dimensions")?.usizes()?[..] else {
                     return wrong("attribute", at.inst.op_span, "scan: `dimensions` has one number");
                 };

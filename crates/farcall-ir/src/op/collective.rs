@@ -128,6 +128,15 @@ impl Groups {
         self.role_among(everyone, self.each(grid))
     }
 
+    /// The same for `all_reduce`. In a program for one process it needs no others, whatever its groups say: XLA takes it
+    /// for its operand there.
+    pub fn reduction_role(&self, grid: Grid) -> Role {
+        match self.role(grid) {
+            Role::OneOf(_) if grid.processes() == 1 => Role::Alone,
+            role => role,
+        }
+    }
+
     /// The same for an operation whose groups are of replicas, or, with a channel, of partitions.
     pub fn exchange_role(&self, grid: Grid) -> Role {
         self.role_among(if self.channel_id() > 0 { grid.partitions } else { grid.replicas }, 1)

@@ -292,7 +292,7 @@ fn reinterprets(from: DType, to: DType) -> bool {
 fn role(op: &Op, grid: Grid) -> Option<Role> {
     Some(match op {
         Op::AllGather(op) => op.groups.role(grid),
-        Op::AllReduce(groups) => groups.role(grid),
+        Op::AllReduce(groups) => groups.reduction_role(grid),
         Op::ReduceScatter(op) => op.groups.role(grid),
         Op::AllToAll(op) => op.groups.exchange_role(grid),
         Op::CollectiveBroadcast(op) | Op::CollectiveReduce(op) => op.groups.exchange_role(grid),
