@@ -19,7 +19,7 @@ pub(super) struct Words {
     pub(super) words: &'static [&'static str],
 }
 
-const fn words(code: u64, kind: &'static str, words: &'static [&'static str]) -> Words {
+pub(super) const fn words(code: u64, kind: &'static str, words: &'static [&'static str]) -> Words {
     Words { code, kind, words }
 }
 
@@ -60,14 +60,7 @@ pub(super) fn read<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Read
     let before = *from;
     let code = from.number()?;
     if let Some(kind) = ENUMS.iter().find(|e| e.code == code) {
-        let value = from.size()?;
-        return match kind.words.get(value) {
-            Some(word) if !word.is_empty() => Ok(keyword(kind.kind, word)),
-            _ => Err(before.error(
-                "unsupported",
-                format!("VHLO's {} has no value {value} that is known here", kind.kind),
-            )),
-        };
+        return word(kind, from, &before);
     }
     match code {
         ARRAY => Ok(Attr::Array(from.list(|from| table.attr(from))?)),
@@ -106,6 +99,16 @@ pub(super) fn read<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Read
             Err(before
                 .error("unsupported", format!("VHLO has no attribute with code {code} that is known here")))
         }
+    }
+}
+
+/// A value of an enumeration.
+pub(super) fn word(kind: &Words, from: &mut Cursor<'_>, before: &Cursor<'_>) -> Reading<Attr> {
+    let value = from.size()?;
+    match kind.words.get(value) {
+        Some(word) if !word.is_empty() => Ok(keyword(kind.kind, word)),
+        _ => Err(before
+            .error("unsupported", format!("VHLO's {} has no value {value} that is known here", kind.kind))),
     }
 }
 
@@ -226,7 +229,7 @@ fn bits(width: u32, from: &mut Cursor<'_>) -> Reading<u64> {
     if width <= 8 { Ok(u64::from(from.byte()?)) } else { Ok(from.signed()?.cast_unsigned()) }
 }
 
-fn alias(from: &mut Cursor<'_>) -> Reading<Attr> {
+pub(super) fn alias(from: &mut Cursor<'_>) -> Reading<Attr> {
     let before = *from;
     let output = from.list(Cursor::signed)?;
     let operand = from.signed()?;
@@ -238,7 +241,7 @@ fn alias(from: &mut Cursor<'_>) -> Reading<Attr> {
 }
 
 /// Absolute and relative tolerance, units in the last place, and the mode.
-fn result_accuracy<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
+pub(super) fn result_accuracy<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
     let before = *from;
     let number = |from: &mut Cursor<'a>| Ok(f64::from_bits(from.signed()?.cast_unsigned()));
     let (atol, rtol) = (number(from)?, number(from)?);

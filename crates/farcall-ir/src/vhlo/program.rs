@@ -8,7 +8,7 @@ use super::symbols::Symbols;
 use super::table::Table;
 use super::types::not_a_value;
 use super::upgrade::upgrade;
-use super::{NEWEST, ops};
+use super::{NEWEST, ops, plain};
 use crate::attr::{Attr, AttrDict};
 use crate::attributes::{self, Fields};
 use crate::bytecode::{Arg, Cursor, Error, File, Head, Ir, Reading};
@@ -488,28 +488,34 @@ impl<'f, 'a> Reader<'f, 'a> {
     /// The properties of an operation, by the names of its attributes.
     fn properties(&mut self, head: &Head, properties: usize, out: &mut AttrDict) -> Reading<()> {
         let mut from = self.file.properties(properties);
-        let (required, optional): (&[&str], &[&str]) = match self.file.op(head.name) {
+        let names = match self.file.op(head.name) {
             ("vhlo", name) => match ops::properties(name) {
-                Some(names) => (names, &[]),
+                Some(names) => names,
                 // The operation is reported.
                 None => return Ok(()),
             },
-            ("builtin", "module") => (&[], &["sym_name", "sym_visibility"]),
-            ("sdy", "mesh") => (&["mesh", "sym_name"], &[]),
-            ("sdy", "sharding_constraint") => (&["sharding"], &[]),
-            ("sdy", "sharding_group") => (&["group_id"], &[]),
-            _ => return Ok(()),
+            (dialect, name) => match plain::properties(dialect, name, count(from)?) {
+                Some(names) => names,
+                None if from.is_empty() => return Ok(()),
+                None => {
+                    return Err(from.error("unsupported", format!("the attributes of {dialect}.{name}")));
+                }
+            },
         };
-        for name in required {
-            let value = self.table.attr(&mut from)?;
-            out.insert((*name).to_owned(), value);
-        }
-        for name in optional {
+        for name in names {
+            let Some(name) = name.strip_suffix('?') else {
+                let value = self.table.attr(&mut from)?;
+                out.insert((*name).to_owned(), value);
+                continue;
+            };
+            if from.is_empty() {
+                break;
+            }
             let before = from;
             let (i, present) = from.flagged()?;
             if present {
                 before.check_index(i, self.file.attrs.len(), "attribute")?;
-                out.insert((*name).to_owned(), self.table.attr_at(i, &before)?);
+                out.insert(name.to_owned(), self.table.attr_at(i, &before)?);
             }
         }
         from.end()
@@ -572,6 +578,16 @@ impl Scope {
             None => Err(at.error("undefined-value", format!("there is no value {i} here"))),
         }
     }
+}
+
+/// The number of properties of an operation: each is a number.
+fn count(mut from: Cursor<'_>) -> Reading<usize> {
+    let mut n = 0;
+    while !from.is_empty() {
+        from.number()?;
+        n += 1;
+    }
+    Ok(n)
 }
 
 /// Bytes of names in an attribute.

@@ -8,7 +8,8 @@ use rustc_hash::FxHashMap;
 
 use super::types::Ty;
 use super::{
-    BYTES_PER_NODE, COPIED, COPIED_PER_BYTE, MAX_NESTING, NODES, NODES_PER_BYTE, attr, builtin, shardy, types,
+    BYTES_PER_NODE, COPIED, COPIED_PER_BYTE, MAX_NESTING, NODES, NODES_PER_BYTE, attr, builtin, plain,
+    shardy, types,
 };
 use crate::attr::Attr;
 use crate::bytecode::{Cursor, File, Reading};
@@ -99,6 +100,7 @@ impl<'f, 'a> Table<'f, 'a> {
                         "vhlo" => attr::read(table, &mut from)?,
                         "builtin" => builtin::attr(table, &mut from)?,
                         "sdy" => shardy::read(table, &mut from)?,
+                        "stablehlo" => plain::attr(table, &mut from)?,
                         _ => return Err(unsupported(&from, "an attribute", dialect)),
                     };
                     from.end()?;
@@ -135,6 +137,7 @@ impl<'f, 'a> Table<'f, 'a> {
                         _ if !entry.custom => types::of_text(&mut from)?,
                         "vhlo" => types::read(table, &mut from)?,
                         "builtin" => builtin::ty(table, &mut from)?,
+                        "stablehlo" => plain::ty(&mut from)?,
                         _ => return Err(unsupported(&from, "a type", dialect)),
                     };
                     from.end()?;
