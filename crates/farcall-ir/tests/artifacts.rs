@@ -173,6 +173,13 @@ fn other_files_are_not_taken_for_artifacts() {
 }
 
 #[test]
+fn a_truncated_artifact_is_reported_as_such() {
+    let bytes = include_bytes!("artifacts/plain.mlirbc");
+    let e = vhlo::read(&bytes[..bytes.len() - 300], "f.mlirbc").unwrap_err();
+    assert!(e.diagnostics[0].message.contains("the file is truncated"), "{e}");
+}
+
+#[test]
 fn exported_functions_are_described() {
     let read =
         |name: &str| std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/artifacts").join(name));

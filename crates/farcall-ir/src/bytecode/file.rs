@@ -106,7 +106,10 @@ impl<'a> File<'a> {
         let mut sections = [None; SECTIONS.len()];
         while !head.is_empty() {
             let before = head;
-            let (id, section) = section(&mut head)?;
+            let (id, section) = section(&mut head).map_err(|e| Error {
+                message: format!("{} (the file is truncated or damaged)", e.message),
+                ..e
+            })?;
             if sections[id].replace(section).is_some() {
                 return before.damaged(format!("a second {}", SECTIONS[id]));
             }
