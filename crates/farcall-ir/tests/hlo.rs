@@ -582,8 +582,9 @@ fn values_of_forms_that_stablehlo_lacks() {
     let program =
         "HloModule m\nadd { x = f32[] parameter(0) y = f32[] parameter(1) ROOT z = f32[] add(x, y) }
         ENTRY e { x = f32[2] constant({1, 2}) a = f32[2] all-reduce(x), replica_groups={{0,1}}, to_apply=add
-        ROOT c = call(a), to_apply={ p = f32[2] parameter(0) ROOT q = negate(p) } }";
-    assert_eq!(values(program), ["-1 -2"]);
+        p = f32[2] collective-permute(x), source_target_pairs={{0,1},{1,2}}
+        c = call(a), to_apply={ p = f32[2] parameter(0) ROOT q = negate(p) } ROOT t = tuple(c, p) }";
+    assert_eq!(values(program), ["-1 -2", "0 0"]);
     let program =
         "HloModule m\nENTRY e { x = bf16[1,3,1] constant({{{1}, {2}, {3}}}) k = s8[1,1,1] constant({{{2}}})
         ROOT c = f32[1,3,1] convolution(x, k), window={size=1}, dim_labels=b0f_0io->b0f }";

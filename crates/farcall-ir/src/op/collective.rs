@@ -158,15 +158,16 @@ impl Groups {
 }
 
 impl CollectivePermute {
-    /// What process 0 is: alone if it sends to itself, outside if nobody sends anything.
+    /// The role of process 0: alone if it sends to itself, outside if nobody sends to it.
     pub fn role(&self) -> Role {
         let mut ids: Vec<i64> = self.pairs.iter().map(|s| s.as_i64()).collect();
+        match ids.chunks_exact(2).find(|pair| pair[1] == 0) {
+            None => return Role::Outside,
+            Some([0, _]) => return Role::Alone,
+            Some(_) => {}
+        }
         ids.sort_unstable();
         ids.dedup();
-        match ids.as_slice() {
-            [] => Role::Outside,
-            [0] => Role::Alone,
-            others => Role::OneOf(others.len() + usize::from(!others.contains(&0))),
-        }
+        Role::OneOf(ids.len())
     }
 }
