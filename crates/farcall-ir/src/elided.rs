@@ -35,8 +35,8 @@ pub fn refused<'m>(modules: impl IntoIterator<Item = &'m Module>) -> Option<Prog
         source,
         match others {
             0 => diagnostic,
-            1 => diagnostic.note("so were those of another constant"),
-            _ => diagnostic.note(format!("so were those of {others} other constants")),
+            1 => diagnostic.note("another constant has no elements, either"),
+            _ => diagnostic.note(format!("{others} other constants have no elements, either")),
         },
     ))
 }

@@ -190,3 +190,28 @@ fn the_smallest_elements_are_the_call_that_xla_makes() {
     let call = "stablehlo.custom_call @mhlo.topk(%arg0) {mhlo.attributes = {k = 2 : i64, largest = false}}";
     assert!(printed.contains(call), "{printed}");
 }
+
+/// IREE's tests: checks in parentheses, constants that are not folded, dimension numbers over several lines.
+#[test]
+fn programs_of_iree_are_read() {
+    let program = "func.func @main() {
+  %0 = util.unfoldable_constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %1 = \"stablehlo.add\"(%0, %0) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  check.expect_almost_eq_const(%1, dense<[2.0, 4.0]> : tensor<2xf32>) : tensor<2xf32>
+  check.expect_almost_eq(%1, %1, atol 1.0e-04) : tensor<2xf32>
+  return
+}";
+    let printed = text::print(&parse(program));
+    assert!(printed.contains("check.expect_almost_eq %0, %0, tolerance = 1.000000e-04"), "{printed}");
+    let dims = "#stablehlo.conv<raw
+        input_batch_dimension = 0, input_feature_dimension = 3, input_spatial_dimensions = [1, 2],
+        kernel_input_feature_dimension = 2, kernel_output_feature_dimension = 3, kernel_spatial_dimensions = [0, 1],
+        output_batch_dimension = 0, output_feature_dimension = 3, output_spatial_dimensions = [1, 2]>";
+    let program = format!(
+        "func.func @main(%x: tensor<1x4x5x2xf32>, %y: tensor<3x2x2x1xf32>) -> tensor<1x2x4x1xf32> {{
+  %0 = \"stablehlo.convolution\"(%x, %y) {{batch_group_count = 1 : i64, feature_group_count = 1 : i64, dimension_numbers = {dims}}} : (tensor<1x4x5x2xf32>, tensor<3x2x2x1xf32>) -> tensor<1x2x4x1xf32>
+  return %0 : tensor<1x2x4x1xf32>
+}}"
+    );
+    verify::verify(&parse(&program)).unwrap();
+}

@@ -59,7 +59,7 @@ fn a_run_without_elements_names_the_option() {
         2 |   %a = stablehlo.constant dense_resource<__elided__> : tensor<2x3xf32>
           |        ^^^^^^^^^^^^^^^^^^
           |
-          = note: so were those of another constant
+          = note: another constant has no elements, either
     "#]]);
     for args in [
         &["run", "e.hlo", "-i", "ones", "--evaluator"][..],

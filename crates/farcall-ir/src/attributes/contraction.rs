@@ -132,7 +132,7 @@ fn read_dims(f: &mut Fields<'_>) -> Result<ConvolutionDims, Bad> {
 
 /// `[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]`
 fn parse_dims(text: &str) -> Option<ConvolutionDims> {
-    if let Some(raw) = text.strip_prefix("raw ") {
+    if let Some(raw) = text.strip_prefix("raw").filter(|raw| raw.starts_with(char::is_whitespace)) {
         return parse_raw_dims(raw);
     }
     let (lhs, rest) = text.split_once(']')?;

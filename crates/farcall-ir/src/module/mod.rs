@@ -151,7 +151,7 @@ impl Module {
         }
     }
 
-    /// Keeps a function and those that it leads to.
+    /// Keeps a function and its callees, direct and indirect.
     fn keep_reachable(&mut self, root: FuncId) {
         let mut reached = vec![false; self.funcs.len()];
         let mut open: Vec<usize> = vec![root.index()];

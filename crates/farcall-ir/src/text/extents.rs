@@ -201,7 +201,7 @@ impl<'f> Emitter<'f> {
         self.compare(Direction::Eq, extents, ones)
     }
 
-    /// The shape that several shapes are broadcast to: where one has an extent of 1, that of the other.
+    /// The common shape of broadcasting: an extent of 1 gives way to the other shape's extent.
     pub(super) fn broadcast(&mut self, shapes: &[ValueId]) -> Result<ValueId, String> {
         let aligned = self.aligned(shapes)?;
         let Some((first, others)) = aligned.split_first() else {

@@ -8,6 +8,7 @@ use farcall_sig::DType;
 use smallvec::SmallVec;
 
 use super::extents::Emitter;
+use super::inst::Draft;
 use super::lexer::{Tok, Token, next_token};
 use super::parser::{Parsed, Parser, span};
 use super::scope::{Operands, ResultName};
@@ -70,7 +71,7 @@ pub(super) enum Foreign {
     Assuming,
 }
 
-/// What an operation of another dialect is, by its name.
+/// The meaning of an operation of another dialect, by its name.
 pub(super) fn lookup(name: &str) -> Option<Foreign> {
     use Foreign::*;
     Some(match name {
@@ -88,7 +89,8 @@ pub(super) fn lookup(name: &str) -> Option<Foreign> {
         | "shape.from_extent_tensor"
         | "shape.index_to_size"
         | "shape.size_to_index"
-        | "shape.value_as_shape" => Same,
+        | "shape.value_as_shape"
+        | "mhlo.add_dependency" => Same,
         "arith.addi" | "arith.addf" | "shape.add" => Binary(self::Binary::Add),
         "arith.subi" | "arith.subf" => Binary(self::Binary::Subtract),
         "arith.muli" | "arith.mulf" | "shape.mul" => Binary(self::Binary::Multiply),
@@ -119,7 +121,7 @@ pub(super) fn lookup(name: &str) -> Option<Foreign> {
 struct Found {
     operands: SmallVec<[ValueId; 4]>,
     attrs: AttrDict,
-    /// The last type that the text has: that of the result, if there are several.
+    /// The last type in the text: the result's, if there are several.
     last: Option<Type>,
     /// Values that its region yields.
     yielded: Option<SmallVec<[ValueId; 4]>>,
@@ -157,6 +159,33 @@ impl<'s> Parser<'s> {
             let (mine, others) = rest.split_at(name.count.min(rest.len()));
             self.define(name.name, name.span, mine);
             rest = others;
+        }
+        Ok(())
+    }
+
+    /// `(%a, %b, atol 1.0e-04) : t` or `(%a, dense<…> : t) : t`: checks as IREE writes them. The absolute tolerance is that of
+    /// StableHLO's checks.
+    pub(super) fn check_in_parentheses(&mut self, draft: &mut Draft) -> Parsed<()> {
+        self.expect(b'(')?;
+        draft.operands = self.operands()?;
+        while self.eat(b',') {
+            let at = self.peek();
+            let (key, value) = match at.tok {
+                Tok::Word if matches!(self.str_of(at), "atol" | "rtol") => {
+                    self.bump();
+                    let key = if self.str_of(at) == "atol" { "tolerance" } else { "rtol" };
+                    (key, Attr::float(self.bare_float()?, DType::F64))
+                }
+                _ => ("value", self.attr()?),
+            };
+            self.insert(&mut draft.attrs, key.to_owned(), value, span(at));
+        }
+        self.expect(b')')?;
+        self.optional_dict(&mut draft.attrs)?;
+        self.expect(b':')?;
+        let ty = self.value_type()?;
+        for operand in &draft.operands {
+            self.check_type(*operand, &ty);
         }
         Ok(())
     }
@@ -237,7 +266,7 @@ impl<'s> Parser<'s> {
         Ok(Found { operands: ids(&operands), attrs, last, yielded })
     }
 
-    /// `{ … shape.assuming_yield %a, %b : t, t }`: instructions at the end of the region around it, and what is yielded.
+    /// `{ … shape.assuming_yield %a, %b : t, t }`: instructions at the end of the region around it, and the yielded values.
     fn assumed(&mut self, out: RegionId) -> Parsed<SmallVec<[ValueId; 4]>> {
         const YIELD: &str = "shape.assuming_yield";
         self.enter()?;
@@ -338,7 +367,7 @@ impl<'s> Parser<'s> {
             Foreign::Concat => e.concat(&operands)?,
             Foreign::Broadcastable => {
                 let holds = e.are_broadcastable(&operands)?;
-                e.assert(holds, "shapes cannot be broadcast to one another")?
+                e.assert(holds, "shapes have no common broadcast")?
             }
             Foreign::Equal => {
                 let holds = e.are_equal(&operands)?;

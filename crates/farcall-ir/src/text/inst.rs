@@ -32,7 +32,7 @@ const PER_DEVICE: [&str; 8] = [
     "sdy.collective_permute",
 ];
 
-/// What the name of an operation stands for.
+/// The meaning of an operation's name.
 enum Known {
     /// An operation of StableHLO, or of MHLO, which is one.
     Syntax(&'static Syntax, Implied),
@@ -96,7 +96,9 @@ impl<'s> Parser<'s> {
                         if syntax.form.is_empty() {
                             return self.only_generic(syntax, t);
                         }
-                        if syntax.takes_operands_first() && foreign::is_in_parentheses(self) {
+                        if name.starts_with("check.") && self.at(b'(') {
+                            self.check_in_parentheses(&mut draft)?;
+                        } else if syntax.takes_operands_first() && foreign::is_in_parentheses(self) {
                             draft = self.generic(span(t))?;
                         } else {
                             self.parts(syntax.form, &mut draft)?;

@@ -48,7 +48,7 @@ impl Parts {
     }
 }
 
-/// Adds what a module without functions has.
+/// Adds the name, attributes and meshes of a module without functions.
 fn add_surroundings(out: &mut Module, around: Module) -> Result<(), Diagnostic> {
     if out.name.is_none() {
         out.name = around.name;

@@ -32,7 +32,7 @@ impl<'s> Parser<'s> {
         Ok(module)
     }
 
-    /// A module behind its keyword. Its functions call one another only; meshes of the modules around it are known in it.
+    /// A module behind its keyword. Calls stay inside the module; it knows the meshes of the modules around it.
     fn module(&mut self, parts: &mut Parts, generic: bool) -> Parsed<()> {
         self.enter()?;
         let around = (std::mem::take(&mut self.symbols), self.meshes.clone());
@@ -419,7 +419,7 @@ impl<'s> Parser<'s> {
                 self.report(Diagnostic::new("redefinition", func.span, message));
             }
         }
-        // A program of declarations says so.
+        // A program of declarations only.
         if module.funcs().is_empty()
             && let Some((name, at)) = self.symbols.first_declared()
         {

@@ -317,7 +317,7 @@ static OPS: &[Syntax] = &[
     op("func.call", &[Symbol("callee"), Lit("("), Operands, Lit(")"), Dict, FUNCTION]),
     op("stablehlo.composite", &[Text("name"), Lit(" "), Operands, Dict, FUNCTION]),
     op("stablehlo.return", &[Operands, Dict, Part::Types(Types::Operands)]),
-    // MLIR writes the attributes of these two first; what stands behind the operands is read, too.
+    // MLIR writes the attributes of these two first. Attributes behind the operands are read, too.
     op("func.return", &[PrefixDict, Operands, Dict, Part::Types(Types::Operands)]),
     op("stablehlo.optimization_barrier", &[PrefixDict, Operands, Dict, Part::Types(Pairs)]),
     op("stablehlo.after_all", &[Operands, Dict, SAME]),
