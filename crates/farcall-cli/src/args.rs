@@ -319,7 +319,7 @@ The program is verified first. HLO text has one value where StableHLO has severa
 has regions; a program that goes from one to the other and back computes the same. What HLO lacks (dynamic shapes, \
 quantized tensors) is an error; functions of CHLO that it lacks become custom calls named like them, which only \
 farcall takes for what they are. Portable artifacts hold operations of StableHLO only, and no locations but the names \
-of arguments.
+of arguments: operations of CHLO are written as those of StableHLO that define them.
 
 JSON, version 1: an object with `version`, `name`, `attributes`, `meshes` and `functions`. A function has `name`, \
 `public`, `attributes`, `parameter_attributes`, `results` (`type` and `attributes`) and `body`, a region. A region has \

@@ -250,28 +250,12 @@ fn artifacts_are_programs() {
 
 #[test]
 fn artifacts_are_written() {
-    let folder = Folder::new().with("double.hlo", DOUBLE).with(
-        "erf.mlir",
-        "func.func @main(%x: tensor<f32>) -> tensor<f32> {
-  %0 = chlo.erf %x : tensor<f32> -> tensor<f32>
-  return %0 : tensor<f32>
-}",
-    );
+    let folder = Folder::new().with("double.hlo", DOUBLE);
     folder.prints(&["convert", "double.hlo", "--to", "artifact", "-o", "double.mlirbc"], expect![[""]]);
     let bytes = std::fs::read(folder.path("double.mlirbc")).unwrap();
     assert!(bytes.starts_with(b"ML\xefR\x03StableHLO_v1.0.0\0"), "{bytes:x?}");
     let text = |file: &str| folder.farcall(["convert", file, "--to", "stablehlo"]).stdout;
     assert_eq!(text("double.mlirbc"), text("double.hlo"));
-    folder.fails(
-        &["convert", "erf.mlir", "--to", "artifact"],
-        expect![[r#"
-        error: [unsupported] chlo.erf: artifacts have operations of StableHLO only
-         --> erf.mlir:2:8
-          |
-        2 |   %0 = chlo.erf %x : tensor<f32> -> tensor<f32>
-          |        ^^^^^^^^
-    "#]],
-    );
     // What only this engine knows would be lost on others.
     let folder = folder.with(
         "wraps.mlir",
@@ -286,5 +270,60 @@ fn artifacts_are_written() {
           |
         2 |   %0 = "stablehlo.gather"(%x, %i) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start
           |        ^^^^^^^^^^^^^^^^^^
+    "#]]);
+}
+
+#[test]
+fn one_function_of_several_is_converted() {
+    let functions = "func.func @a(%x: tensor<f32>) -> tensor<f32> {
+  %0 = call @help(%x) : (tensor<f32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
+func.func @b(%x: tensor<f32>) -> tensor<f32> {
+  return %x : tensor<f32>
+}
+func.func private @help(%x: tensor<f32>) -> tensor<f32> {
+  return %x : tensor<f32>
+}
+";
+    let folder = Folder::new().with("two.mlir", functions);
+    folder.fails(
+        &["run", "two.mlir", "-i", "1"],
+        expect![[r#"
+        error: [no-entry] there is no @main: choose a function (--entry NAME)
+         |
+         = note: the functions are @a, @b
+    "#]],
+    );
+    let ended = folder.farcall(["convert", "two.mlir", "--to", "hlo", "--entry", "a", "-o", "a.hlo"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert_eq!(folder.farcall(["run", "a.hlo", "-i", "-inf"]).stdout, "out0  f32[]\n-inf\n");
+    let text = folder.farcall(["convert", "two.mlir", "--to", "stablehlo", "--entry", "a"]).stdout;
+    assert!(text.contains("public @a") && text.contains("private @help") && !text.contains("@b"), "{text}");
+}
+
+#[test]
+fn functions_of_chlo_are_expanded_in_artifacts() {
+    let erf = "func.func @main(%a: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = chlo.erf %a : tensor<3xf32> -> tensor<3xf32>
+  return %0 : tensor<3xf32>
+}
+";
+    let folder = Folder::new().with("erf.mlir", erf).with("open.mlir", erf.replace("<3x", "<?x"));
+    let ended = folder.farcall(["convert", "erf.mlir", "--to", "artifact", "-o", "erf.mlirbc"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let input = ["-i", "[-0.25, 1, nan]"];
+    let [native, expanded] = ["erf.mlir", "erf.mlirbc"]
+        .map(|program| folder.farcall(["run", program].iter().chain(&input)).stdout);
+    assert!(
+        native.contains("-0.27632") && expanded.contains("-0.27632") && expanded.contains("NaN"),
+        "{expanded}"
+    );
+    folder.fails(&["convert", "open.mlir", "--to", "artifact", "-o", "open.mlirbc"], expect![[r#"
+        error: [unsupported] chlo.erf: artifacts have operations of StableHLO only, and here these define this one for static shapes and real numbers
+         --> open.mlir:2:8
+          |
+        2 |   %0 = chlo.erf %a : tensor<?xf32> -> tensor<?xf32>
+          |        ^^^^^^^^
     "#]]);
 }

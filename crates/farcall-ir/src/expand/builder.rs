@@ -33,6 +33,11 @@ impl<'a> Builder<'a> {
         Builder { at: builder::Builder::before(func, inst) }
     }
 
+    /// What puts the instructions in their place.
+    pub(super) fn inner(&mut self) -> &mut builder::Builder<'a> {
+        &mut self.at
+    }
+
     /// A return.
     pub(super) fn finish(mut self, returned: Vec<ValueId>) {
         self.at.unchecked(NewInst::new(Op::Return, returned), []);

@@ -9,6 +9,7 @@
 mod batch_norm;
 mod broadcasting;
 mod builder;
+pub(crate) mod chlo;
 mod einsum;
 mod ragged;
 mod scan;

@@ -17,6 +17,7 @@ use crate::attr::{Attr, AttrDict};
 use crate::attributes;
 use crate::bytecode::{Bytes, OpHead};
 use crate::diag::{Diagnostic, Diagnostics, ProgramError};
+use crate::expand;
 use crate::module::{Func, Inst, Module, RegionId, ValueId};
 use crate::op::Op;
 use crate::types::{FuncType, Type};
@@ -35,12 +36,16 @@ pub struct Artifact {
     pub version: Version,
 }
 
-/// Writes a verified module as a portable artifact. Names of parameters are kept, other locations are not.
+/// Writes a verified module as a portable artifact. Names of parameters are kept, other locations are not. Operations of
+/// CHLO become those of StableHLO that define them.
 ///
 /// # Errors
-/// `unsupported`, at each instruction that artifacts have no form for: operations of other dialects (CHLO), and
-/// attributes of StableHLO that VHLO does not know. `memory` if there is no room for the file.
+/// `unsupported`, at each instruction that artifacts have no form for: operations of other dialects (CHLO on dynamic shapes,
+/// some functions of complex numbers), and attributes of StableHLO that VHLO does not know. `memory` if there is no room
+/// for the file.
 pub fn write(module: &Module) -> Result<Artifact, ProgramError> {
+    let expanded = with_chlo_expanded(module);
+    let module = expanded.as_ref().unwrap_or(module);
     let mut writer = Writer {
         module,
         encoder: Encoder::new(OLDEST),
@@ -58,6 +63,21 @@ pub fn write(module: &Module) -> Result<Artifact, ProgramError> {
         Ok(bytes) => Ok(Artifact { bytes, version }),
         Err(e) => Err(ProgramError::new(&module.source, Diagnostic::global("memory", e.to_string()))),
     }
+}
+
+/// The module without operations of CHLO, if it has any that StableHLO defines.
+fn with_chlo_expanded(module: &Module) -> Option<Module> {
+    let mut found = false;
+    for func in module.funcs() {
+        func.walk(&mut |inst| found |= inst.op().name().starts_with("chlo."));
+    }
+    found.then(|| {
+        let mut module = module.clone();
+        for id in module.func_ids() {
+            expand::chlo::run(module.func_mut(id));
+        }
+        module
+    })
 }
 
 struct Writer<'m> {
@@ -169,6 +189,11 @@ impl<'m> Writer<'m> {
         let full = inst.op().name();
         let base = match full.split_once('.') {
             Some(("stablehlo" | "func", base)) => base,
+            Some(("chlo", _)) => {
+                return Err("artifacts have operations of StableHLO only, and here these define this one for static shapes \
+                            and real numbers"
+                    .to_owned());
+            }
             _ => return Err("artifacts have operations of StableHLO only".to_owned()),
         };
         if let Op::CustomCall(call) = inst.op()
