@@ -550,3 +550,16 @@ func.func @f(%x: tensor<4xi64>, %q: tensor<4x!quant.uniform<i8:f32:0, {0.5, 0.25
   %r = "stablehlo.collective_reduce"(%x) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> ({ ^bb0(%a: tensor<i64>, %b: tensor<i64>): "stablehlo.return"(%a) : (tensor<i64>) -> () }) : (tensor<4xi64>) -> tensor<4xi32>
   return
 }
+// -----
+// [all_gather_i3] 2:8: replica_groups must have no empty group, but group 0 of tensor<1x0xi64> is
+// [all_gather_c6] 2:8: result must be tensor<0xf32>, found tensor<4xf32>
+func.func @f(%a: tensor<4xf32>) {
+  %r = "stablehlo.all_gather"(%a) <{all_gather_dim = 0 : i64, replica_groups = dense<> : tensor<1x0xi64>}> : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+// -----
+// [all_gather_c5] 2:8: use_global_device_ids needs replica_groups, found none
+func.func @f(%a: tensor<4xf32>) {
+  %r = "stablehlo.all_gather"(%a) <{all_gather_dim = 0 : i64, channel_handle = #stablehlo.channel_handle<handle = 1, type = 0>, replica_groups = dense<> : tensor<0x0xi64>, use_global_device_ids}> : (tensor<4xf32>) -> tensor<8xf32>
+  return
+}

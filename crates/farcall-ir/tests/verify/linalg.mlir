@@ -165,3 +165,9 @@ func.func @f(%a: tensor<4x5xcomplex<f32>>) {
   %r = "stablehlo.fft"(%a) <{fft_type = #stablehlo<fft_type IRFFT>, fft_length = array<i64: 4, 8>}> : (tensor<4x5xcomplex<f32>>) -> tensor<4x8xf32>
   return
 }
+// -----
+// [fft_c4] 2:8: the last dimensions of tensor<8xcomplex<f32>> must be fft_length, [32]
+func.func @f(%a: tensor<8xcomplex<f32>>) {
+  %r = "stablehlo.fft"(%a) <{fft_type = #stablehlo<fft_type FFT>, fft_length = array<i64: 32>}> : (tensor<8xcomplex<f32>>) -> tensor<8xcomplex<f32>>
+  return
+}
