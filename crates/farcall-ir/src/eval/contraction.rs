@@ -230,7 +230,8 @@ impl<'a> ConvolutionPlan<'a> {
                     let mut sum = N::ZERO;
                     for (l, r) in &taps {
                         for f in 0..features {
-                            sum = sum + lhs[lhs_at + l + f * lhs_step] * rhs[rhs_at + r + f * rhs_step];
+                            let image = l.map_or(N::ZERO, |l| lhs[lhs_at + l + f * lhs_step]);
+                            sum = sum + image * rhs[rhs_at + r + f * rhs_step];
                         }
                     }
                     let at = position(index, &spatial_strides)
@@ -243,10 +244,11 @@ impl<'a> ConvolutionPlan<'a> {
         out
     }
 
-    /// Offsets into lhs and rhs of the elements that meet in the window at a spatial index of the result.
-    fn taps(&self, index: &[usize]) -> Vec<(usize, usize)> {
+    /// Offsets into lhs and rhs of the elements that meet in the window at a spatial index of the result. In the padding,
+    /// lhs has a zero, by which infinities of rhs are multiplied. Holes of dilation have nothing.
+    fn taps(&self, index: &[usize]) -> Vec<(Option<usize>, usize)> {
         let (c, n) = (self.c, &self.c.dims);
-        let mut taps = vec![(0, 0)];
+        let mut taps = vec![(Some(0), 0)];
         for (s, r) in index.iter().enumerate() {
             let (lhs_d, rhs_d) = (n.input_spatial[s], n.kernel_spatial[s]);
             let window = self.rhs_dims[rhs_d];
@@ -255,15 +257,20 @@ impl<'a> ConvolutionPlan<'a> {
             for w in 0..window {
                 let at = *r as i128 * c.strides[s] as i128 + w as i128 * c.rhs_dilation[s] as i128
                     - i128::from(c.padding[s].0);
-                // In the padding, or in a hole of dilation: a zero, which adds nothing.
-                if at < 0 || at % dilation != 0 || at / dilation >= self.lhs_dims[lhs_d] as i128 {
+                if at.rem_euclid(dilation) != 0 {
                     continue;
                 }
                 let reversed = c.reversal.get(s).is_some_and(|r| *r);
                 let w = if reversed { window - 1 - w } else { w };
-                along.push(((at / dilation) as usize * self.lhs_strides[lhs_d], w * self.rhs_strides[rhs_d]));
+                let place =
+                    usize::try_from(at / dilation).ok().filter(|p| at >= 0 && *p < self.lhs_dims[lhs_d]);
+                along.push((place.map(|p| p * self.lhs_strides[lhs_d]), w * self.rhs_strides[rhs_d]));
             }
-            taps = taps.iter().flat_map(|(l, r)| along.iter().map(move |(a, b)| (l + a, r + b))).collect();
+            let both = |l: Option<usize>, a: Option<usize>| Some(l? + a?);
+            taps = taps
+                .iter()
+                .flat_map(|(l, r)| along.iter().map(move |(a, b)| (both(*l, *a), r + b)))
+                .collect();
         }
         taps
     }

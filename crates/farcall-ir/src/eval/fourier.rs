@@ -1,14 +1,16 @@
 //! Discrete Fourier transforms of any length, in `f64`.
 //!
 //! Cooley and Tukey's recursion over the prime factors of the length. Roots of unity come from one
-//! table, so that errors do not build up along a line.
+//! table, so that errors do not build up along a line. Where a part of a root is 0, nothing is multiplied by it, not even an
+//! infinity. The engine transforms lines with NaN and infinities by this module, so that both agree on these.
 
 use std::f64::consts::FRAC_PI_4;
 
 use num_complex::Complex;
 
 /// Transforms lines of one length.
-pub(super) struct Fourier {
+#[derive(Debug)]
+pub struct Fourier {
     /// `exp(-2πi k / n)`, with the other sign for the inverse.
     roots: Vec<Complex<f64>>,
     inverse: bool,
@@ -16,7 +18,7 @@ pub(super) struct Fourier {
 
 impl Fourier {
     /// A transform of lines of `n` elements. The inverse divides by `n`.
-    pub(super) fn new(n: usize, inverse: bool) -> Fourier {
+    pub fn new(n: usize, inverse: bool) -> Fourier {
         let root = |k| {
             let (cos, sin) = on_circle(8 * k, n);
             Complex::new(cos, if inverse { sin } else { -sin })
@@ -26,12 +28,21 @@ impl Fourier {
 
     /// The transform of a line of `n` elements.
     pub(super) fn run(&self, line: &[Complex<f64>]) -> Vec<Complex<f64>> {
-        let n = self.roots.len();
-        let mut out = if n == 0 { Vec::new() } else { self.part(line, 0, 1, n) };
+        let mut out = self.sums(line);
         if self.inverse {
-            out.iter_mut().for_each(|x| *x /= n as f64);
+            out.iter_mut().for_each(|x| *x /= line.len() as f64);
         }
         out
+    }
+
+    /// The same, which the inverse does not divide.
+    ///
+    /// # Panics
+    /// If the line has another number of elements.
+    pub fn sums(&self, line: &[Complex<f64>]) -> Vec<Complex<f64>> {
+        let n = self.roots.len();
+        assert_eq!(line.len(), n, "the elements of a line");
+        if n == 0 { Vec::new() } else { self.part(line, 0, 1, n) }
     }
 
     /// The transform of the `n` elements `line[first]`, `line[first + step]`, …, where `n * step` is the
@@ -44,10 +55,16 @@ impl Fourier {
         let m = n / p;
         let parts: Vec<_> = (0..p).map(|r| self.part(line, first + r * step, step * p, m)).collect();
         let sum = |k: usize| {
-            parts.iter().enumerate().map(|(r, part)| part[k % m] * self.roots[r * k % n * step]).sum()
+            parts.iter().enumerate().map(|(r, part)| times(part[k % m], self.roots[r * k % n * step])).sum()
         };
         (0..n).map(sum).collect()
     }
+}
+
+/// The product with a root.
+fn times(x: Complex<f64>, root: Complex<f64>) -> Complex<f64> {
+    let part = |x: f64, root: f64| if root == 0.0 { 0.0 } else { x * root };
+    Complex::new(part(x.re, root.re) - part(x.im, root.im), part(x.re, root.im) + part(x.im, root.re))
 }
 
 /// Cosine and sine of `a / 8n` turns, for `a` up to `8n`. Symmetry keeps angles within an eighth of a

@@ -102,7 +102,11 @@ fn transformed(
         let fourier = Fourier::new(n, inverse);
         lines.map(last, half, |line| fourier.run(line));
     }
-    let whole = if matches!(kind, FftKind::Fft | FftKind::Ifft) { first..rank } else { first..last };
+    let mut whole: Vec<usize> =
+        if matches!(kind, FftKind::Fft | FftKind::Ifft) { first..rank } else { first..last }.collect();
+    if kind != FftKind::Irfft {
+        whole.reverse();
+    }
     for d in whole {
         let fourier = Fourier::new(lines.dims[d], inverse);
         lines.map(d, lines.dims[d], |line| fourier.run(line));

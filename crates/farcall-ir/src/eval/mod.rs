@@ -60,6 +60,7 @@ use crate::normalize;
 use crate::op::{CustomCall, Op};
 use crate::types::{TensorType, Type};
 pub use error::{Cause, EvalError, HostError};
+pub use fourier::Fourier;
 use machine::{Machine, Step};
 pub use numerics::{Denormals, Numerics, Semantics};
 pub use values::{tensors, values};

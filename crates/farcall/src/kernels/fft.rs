@@ -14,6 +14,7 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use farcall_ir::eval::Fourier;
 use farcall_ir::op::FftKind;
 use farcall_ir::{DType, Op, TensorType};
 use num_complex::Complex;
@@ -128,7 +129,7 @@ impl Shape {
         })
     }
 
-    fn prepared<T: FftNum>(self) -> Prepared {
+    fn prepared<T: Number>(self) -> Prepared {
         if self.elements == 0 {
             return Prepared::new(|_| ());
         }
@@ -143,7 +144,7 @@ impl Shape {
     }
 
     /// FFT and IFFT.
-    fn complex<T: FftNum>(&self, direction: FftDirection) -> Prepared {
+    fn complex<T: Number>(&self, direction: FftDirection) -> Prepared {
         let (length, scale) = (self.row, self.scale::<T>());
         let lines = Lines::new(length, move || FftPlanner::new().plan_fft(length, direction));
         let rows = self.each_row(move |args, rows| {
@@ -154,6 +155,11 @@ impl Shape {
                 let group = (GROUP / length).max(1) * length;
                 for (from, to) in from.chunks(group).zip(to.chunks_mut(group)) {
                     plan.process_immutable_with_scratch(from, to, scratch);
+                    for (from, to) in from.chunks(length).zip(to.chunks_mut(length)) {
+                        if !is_finite(from) {
+                            exceptional(from, to, direction);
+                        }
+                    }
                     multiply(to, scale);
                 }
             });
@@ -163,7 +169,7 @@ impl Shape {
     }
 
     /// RFFT.
-    fn forward<T: FftNum>(&self) -> Prepared {
+    fn forward<T: Number>(&self) -> Prepared {
         let (length, half) = (self.row, self.row / 2 + 1);
         let lines = Lines::new(length, move || RealFftPlanner::new().plan_fft_forward(length));
         let rows = self.each_row(move |args, rows| {
@@ -176,6 +182,11 @@ impl Shape {
                     line.copy_from_slice(from);
                     let done = plan.process_with_scratch(line, to, scratch);
                     debug_assert!(done.is_ok(), "{done:?}");
+                    if !from.iter().all(|x| x.wide().is_finite()) {
+                        let line: Vec<Complex<T>> =
+                            from.iter().map(|x| Complex::new(*x, T::zero())).collect();
+                        exceptional(&line, to, FftDirection::Forward);
+                    }
                 }
             });
         });
@@ -186,7 +197,7 @@ impl Shape {
     }
 
     /// IRFFT.
-    fn backward<T: FftNum>(&self) -> Prepared {
+    fn backward<T: Number>(&self) -> Prepared {
         let (length, half, scale) = (self.row, self.row / 2 + 1, self.scale::<T>());
         let lines = Lines::new(length, move || RealFftPlanner::new().plan_fft_inverse(length));
         let direct = self.columns.is_empty();
@@ -206,8 +217,17 @@ impl Shape {
                     if length.is_multiple_of(2) {
                         line[half - 1].im = T::zero();
                     }
+                    let is_finite = is_finite(line);
                     let done = plan.process_with_scratch(line, to, scratch);
                     debug_assert!(done.is_ok(), "{done:?}");
+                    if !is_finite {
+                        // The other half mirrors this one.
+                        let whole = |k: usize| if k < half { from[k] } else { from[length - k].conj() };
+                        let line: Vec<Complex<T>> = (0..length).map(whole).collect();
+                        let mut sums = line.clone();
+                        exceptional(&line, &mut sums, FftDirection::Inverse);
+                        to.iter_mut().zip(&sums).for_each(|(x, sum)| *x = sum.re);
+                    }
                     to.iter_mut().for_each(|x| *x = *x * scale);
                 }
             });
@@ -233,7 +253,7 @@ impl Shape {
         Prepared::in_tasks(tasks, move |args, task| work(args, &Rows::of(task, tasks, rows)))
     }
 
-    fn scale<T: FftNum>(&self) -> T {
+    fn scale<T: Number>(&self) -> T {
         T::from_f64(self.scale).unwrap_or_else(T::one)
     }
 }
@@ -303,7 +323,7 @@ struct Memory<T> {
     real: Vec<T>,
 }
 
-impl<P: ?Sized, T: FftNum> Lines<P, T> {
+impl<P: ?Sized, T: Number> Lines<P, T> {
     /// Those that this plan is for, which is made if `length` is not 0.
     fn new(length: usize, make: impl Fn() -> Arc<P> + Send + Sync + 'static) -> Lines<P, T> {
         debug_assert!(length > 0, "nothing is transformed");
@@ -320,6 +340,48 @@ impl<P: ?Sized, T: FftNum> Lines<P, T> {
     }
 }
 
+/// Numbers that are transformed.
+trait Number: FftNum {
+    fn wide(self) -> f64;
+    fn narrow(wide: f64) -> Self;
+}
+
+impl Number for f32 {
+    fn wide(self) -> f64 {
+        self.into()
+    }
+
+    fn narrow(wide: f64) -> f32 {
+        wide as f32
+    }
+}
+
+impl Number for f64 {
+    fn wide(self) -> f64 {
+        self
+    }
+
+    fn narrow(wide: f64) -> f64 {
+        wide
+    }
+}
+
+/// True if a line has neither NaN nor infinities.
+fn is_finite<T: Number>(line: &[Complex<T>]) -> bool {
+    line.iter().all(|x| x.re.wide().is_finite() && x.im.wide().is_finite())
+}
+
+/// Transforms a line with NaN or infinities as the evaluator does, since what becomes of them depends on the algorithm:
+/// the first elements, as many as there is room for.
+#[cold]
+fn exceptional<T: Number>(from: &[Complex<T>], to: &mut [Complex<T>], direction: FftDirection) {
+    let line: Vec<Complex<f64>> = from.iter().map(|x| Complex::new(x.re.wide(), x.im.wide())).collect();
+    let sums = Fourier::new(line.len(), direction == FftDirection::Inverse).sums(&line);
+    for (to, sum) in to.iter_mut().zip(sums) {
+        *to = Complex::new(T::narrow(sum.re), T::narrow(sum.im));
+    }
+}
+
 /// The first `n` elements, whatever they are.
 fn resized<E: Copy + Zero>(memory: &mut Vec<E>, n: usize) -> &mut [E] {
     if memory.len() < n {
@@ -328,7 +390,7 @@ fn resized<E: Copy + Zero>(memory: &mut Vec<E>, n: usize) -> &mut [E] {
     &mut memory[..n]
 }
 
-fn multiply<T: FftNum>(line: &mut [Complex<T>], factor: T) {
+fn multiply<T: Number>(line: &mut [Complex<T>], factor: T) {
     if !factor.is_one() {
         line.iter_mut().for_each(|x| *x = *x * factor);
     }
@@ -336,7 +398,7 @@ fn multiply<T: FftNum>(line: &mut [Complex<T>], factor: T) {
 
 impl Columns {
     /// The same kernel, with the transforms of these lines in a tensor where it is.
-    fn then<T: FftNum>(
+    fn then<T: Number>(
         self,
         kernel: Prepared,
         direction: FftDirection,
@@ -346,7 +408,7 @@ impl Columns {
         kernel.then(strided.tasks, move |args, task| strided.run(place(args), place(args), task))
     }
 
-    fn all<T: FftNum>(self, direction: FftDirection) -> Strided<T> {
+    fn all<T: Number>(self, direction: FftDirection) -> Strided<T> {
         let length = self.length;
         let lines = Lines::new(length, move || FftPlanner::new().plan_fft(length, direction));
         let blocks = self.inner.div_ceil(COLUMNS);
@@ -364,7 +426,7 @@ struct Strided<T> {
     tasks: usize,
 }
 
-impl<T: FftNum> Strided<T> {
+impl<T: Number> Strided<T> {
     /// Transforms the lines of a task, from a tensor to another one, or to the same.
     fn run(&self, from: *const Complex<T>, to: *mut Complex<T>, task: usize) {
         let Columns { length, inner, outer } = self.columns;
@@ -385,7 +447,13 @@ impl<T: FftNum> Strided<T> {
                     }
                 }
                 for line in lines.chunks_mut(distance).take(width) {
-                    plan.process_with_scratch(&mut line[..length], scratch);
+                    let line = &mut line[..length];
+                    if is_finite(line) {
+                        plan.process_with_scratch(line, scratch);
+                    } else {
+                        let from = line.to_vec();
+                        exceptional(&from, line, plan.fft_direction());
+                    }
                 }
                 for i in 0..length {
                     for c in 0..width {

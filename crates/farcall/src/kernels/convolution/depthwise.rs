@@ -30,6 +30,12 @@ const TAPS: usize = 1024;
 /// Most spatial dimensions.
 const MOST: usize = 4;
 
+/// True for places between two elements of a dilated image, also beyond its ends: nothing is multiplied there.
+#[inline(always)]
+fn is_in_hole(place: isize, dilation: usize) -> bool {
+    dilation > 1 && place.rem_euclid(dilation as isize) != 0
+}
+
 /// A convolution without sums over features.
 pub(super) struct Depthwise {
     /// Images and features, with strides in image, kernels and result.
@@ -170,25 +176,29 @@ impl Depthwise {
         }
     }
 
-    /// Calls a function with every place of the window in some dimensions that has an element under it: where that is
-    /// in the image, and where its factor is in the kernel.
+    /// Calls a function with every place of the window in some dimensions, but for holes of dilation: where its element is
+    /// in the image (nowhere in the padding, which has zeros), and where its factor is in the kernel.
     #[inline(always)]
-    fn taps(&self, dims: usize, at: &[isize; MOST], mut f: impl FnMut(usize, usize)) {
+    fn taps(&self, dims: usize, at: &[isize; MOST], mut f: impl FnMut(Option<usize>, usize)) {
         let spatial = &self.spatial[..dims];
         if spatial.iter().any(|s| s.window.0 == 0) {
             return;
         }
         let mut index = [0; MOST];
         loop {
-            let (mut image, mut kernel, mut is_there) = (0, 0, true);
+            let (mut image, mut kernel, mut is_hole) = (Some(0), 0, false);
             for (d, s) in spatial.iter().enumerate() {
-                match s.axis.element(at[d] + index[d] as isize * s.down) {
-                    Some(element) => image += element * s.axis.stride,
-                    None => is_there = false,
+                let place = at[d] + index[d] as isize * s.down;
+                match s.axis.element(place) {
+                    Some(element) => image = image.map(|image| image + element * s.axis.stride),
+                    None => {
+                        image = None;
+                        is_hole |= is_in_hole(place, s.axis.dilation);
+                    }
                 }
                 kernel += index[d] * s.window.1;
             }
-            if is_there {
+            if !is_hole {
                 f(image, kernel);
             }
             let mut d = dims;
@@ -252,6 +262,14 @@ impl Depthwise {
     ) {
         let mut sums = [T::ZERO; W];
         self.taps(self.spatial.len(), at, |image, kernel| {
+            let Some(image) = image else {
+                // SAFETY: the factors of features.
+                let y = unsafe { &*y.add(kernel).cast::<[S; W]>() };
+                for j in 0..W {
+                    sums[j] = sums[j].plus(T::ZERO.times(y[j].widen()));
+                }
+                return;
+            };
             // SAFETY: features of an element, and their factors. Arrays that are read as a whole would be copied first.
             let (x, y) = unsafe { (&*x.add(image).cast::<[S; W]>(), &*y.add(kernel).cast::<[S; W]>()) };
             for j in 0..W {
@@ -279,13 +297,16 @@ impl Depthwise {
     ) {
         let mut sums = [T::ZERO; SOME];
         self.taps(self.spatial.len(), at, |image, kernel| {
-            // SAFETY: features of an element, and their factors.
-            let (x, y) = unsafe {
-                (
-                    std::slice::from_raw_parts(x.add(image), width),
-                    std::slice::from_raw_parts(y.add(kernel), width),
-                )
+            // SAFETY: the factors of features.
+            let y = unsafe { std::slice::from_raw_parts(y.add(kernel), width) };
+            let Some(image) = image else {
+                for (sum, y) in sums.iter_mut().zip(y) {
+                    *sum = sum.plus(T::ZERO.times(y.widen()));
+                }
+                return;
             };
+            // SAFETY: features of an element.
+            let x = unsafe { std::slice::from_raw_parts(x.add(image), width) };
             for ((sum, x), y) in sums.iter_mut().zip(x).zip(y) {
                 *sum = sum.plus(x.widen().times(y.widen()));
             }
@@ -318,8 +339,19 @@ impl Depthwise {
                 // SAFETY: a factor of the kernel.
                 let factor = unsafe { y.add(kernel + k * s.window.1).read() }.widen();
                 let begin = at[last] + k as isize * s.down;
+                let nothing = T::ZERO.times(factor);
+                let Some(image) = image else {
+                    for (i, sum) in sums[..width].iter_mut().enumerate() {
+                        if !is_in_hole(begin + i as isize * s.along, s.axis.dilation) {
+                            *sum = sum.plus(nothing);
+                        }
+                    }
+                    continue;
+                };
                 if s.axis.dilation == 1 {
                     let inside = s.axis.inside(begin, s.along, width);
+                    let padded = (0..inside.start.min(width)).chain(inside.end.max(inside.start)..width);
+                    padded.for_each(|i| sums[i] = sums[i].plus(nothing));
                     if inside.is_empty() {
                         continue;
                     }
@@ -334,10 +366,13 @@ impl Depthwise {
                     }
                 } else {
                     for (i, sum) in sums[..width].iter_mut().enumerate() {
-                        if let Some(element) = s.axis.element(begin + i as isize * s.along) {
+                        let place = begin + i as isize * s.along;
+                        if let Some(element) = s.axis.element(place) {
                             // SAFETY: an element under the window.
                             let x = unsafe { x.add(image + element * stride).read() };
                             *sum = sum.plus(factor.times(x.widen()));
+                        } else if !is_in_hole(place, s.axis.dilation) {
+                            *sum = sum.plus(nothing);
                         }
                     }
                 }
