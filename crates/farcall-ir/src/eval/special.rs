@@ -79,8 +79,9 @@ pub fn zeta(s: f64, q: f64) -> f64 {
         return f64::INFINITY;
     }
     if q <= 0.0 {
+        // At a pole, as XLA.
         if q == q.floor() {
-            return f64::INFINITY;
+            return if s % 2.0 == 0.0 { f64::INFINITY } else { f64::NAN };
         }
         if s != s.floor() {
             return f64::NAN;
