@@ -2,7 +2,7 @@
 
 use super::{MAX_INSTRUCTIONS, applies_to_elements, is_plain, number};
 use crate::literal::Literal;
-use crate::middle::passes::each_inst;
+use crate::middle::passes::{each_inst, licm, regions_inside_out};
 use crate::module::{Func, Inst, InstId, Region, RegionId, Rewriter, ValueId, ValueMap};
 use crate::op::{Compare, Direction, Op};
 use crate::scalar::Scalar;
@@ -11,6 +11,17 @@ use farcall_sig::DType;
 /// True if there was something to do.
 pub(super) fn run(func: &mut Func) -> bool {
     let mut changed = false;
+    // Branches depend on captured values alone: operations that cannot fail stand before the choice as well as in it.
+    let mut choices: Vec<InstId> = Vec::new();
+    for region in regions_inside_out(func) {
+        if is_within_elements(func, region) {
+            let insts = func.region(region).insts();
+            choices.extend(insts.filter(|i| matches!(i.op(), Op::If | Op::Case)).map(Inst::id));
+        }
+    }
+    for choice in choices {
+        changed |= licm::hoist_all(func, choice);
+    }
     // Inner choices first: their selects become part of the branch of an outer choice.
     each_inst(func, |r, region, id| {
         let inst = r.func().inst(id);
@@ -43,7 +54,7 @@ fn is_plain_choice(inst: Inst<'_>) -> bool {
     let count: usize = inst.regions().map(|region| region.insts().take(MAX_INSTRUCTIONS + 1).count()).sum();
     let is_number = |v: &ValueId| number(inst.func(), *v).is_some();
     count <= MAX_INSTRUCTIONS
-        && inst.operands().iter().chain(inst.results()).all(is_number)
+        && inst.operands().iter().take(1).chain(inst.results()).all(is_number)
         && inst.regions().len() > 0
         && inst.regions().all(|region| region.terminator().is_some() && body(region))
 }
