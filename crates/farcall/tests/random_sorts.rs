@@ -322,7 +322,7 @@ stablehlo.return %2 : tensor<i1>
 #[test]
 fn comparators_that_compute_sort_as_in_the_evaluator() {
     let mut r = Random::new(6);
-    for (round, (comparator, kernel)) in COMPUTED.into_iter().cycle().take(42).enumerate() {
+    for (round, (comparator, kernel)) in COMPUTED.into_iter().cycle().take(41).enumerate() {
         // The last ones are sorted in rounds of merges.
         let dims = if round < 36 { [1 + r.below(300), 1 + r.below(3)] } else { [33_000 + round, 1] };
         let [x, y] = ["i32", "f32"].map(|ty| format!("tensor<{}x{}x{ty}>", dims[0], dims[1]));

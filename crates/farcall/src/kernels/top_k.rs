@@ -72,7 +72,7 @@ fn line<T: Ranked>(x: &[T], values: &mut [T], places: &mut [i32], ranks: &mut [R
     let ranks = select::first(x, values.len(), T::key, ranks);
     for ((value, place), rank) in values.iter_mut().zip(places).zip(ranks) {
         let i = <T::Key as Key>::place(*rank);
-        (*value, *place) = (x[i as usize].quiet(), i.cast_signed());
+        (*value, *place) = (x[i as usize], i.cast_signed());
     }
 }
 
@@ -81,21 +81,15 @@ trait Ranked: Copy + 'static {
     type Key: Key;
     /// An integer that is lower for larger elements.
     fn key(self) -> Self::Key;
-    /// The element as the evaluator passes it on: NaNs of floats that it widens become quiet.
-    fn quiet(self) -> Self;
 }
 
 macro_rules! ranked {
-    ($($t:ty, $key:ty, $ascending:expr, $quiet:expr;)*) => {$(
+    ($($t:ty, $key:ty, $ascending:expr;)*) => {$(
         impl Ranked for $t {
             type Key = $key;
             #[inline(always)]
             fn key(self) -> $key {
                 !$ascending(self)
-            }
-            #[inline(always)]
-            fn quiet(self) -> $t {
-                $quiet(self)
             }
         }
     )*};
@@ -105,16 +99,9 @@ macro_rules! ranked {
 macro_rules! total {
     ($t:ty, $bits:ty) => {
         |x: $t| {
-            let (bits, sign) = (x.quiet().to_bits(), <$bits>::MAX / 2 + 1);
+            let (bits, sign) = (x.to_bits(), <$bits>::MAX / 2 + 1);
             if bits & sign == 0 { bits | sign } else { !bits }
         }
-    };
-}
-
-/// A NaN with its first bit set.
-macro_rules! quiet {
-    ($t:ty, $first:literal) => {
-        |x: $t| if x.is_nan() { <$t>::from_bits(x.to_bits() | $first) } else { x }
     };
 }
 
@@ -123,16 +110,16 @@ fn same<T>(x: T) -> T {
 }
 
 ranked! {
-    u8, u8, same, same;
-    u16, u16, same, same;
-    u32, u32, same, same;
-    u64, u64, same, same;
-    i8, u8, |x: i8| x.cast_unsigned() ^ 1 << 7, same;
-    i16, u16, |x: i16| x.cast_unsigned() ^ 1 << 15, same;
-    i32, u32, |x: i32| x.cast_unsigned() ^ 1 << 31, same;
-    i64, u64, |x: i64| x.cast_unsigned() ^ 1 << 63, same;
-    f16, u16, total!(f16, u16), quiet!(f16, 0x0200);
-    bf16, u16, total!(bf16, u16), quiet!(bf16, 0x0040);
-    f32, u32, total!(f32, u32), quiet!(f32, 0x0040_0000);
-    f64, u64, total!(f64, u64), same;
+    u8, u8, same;
+    u16, u16, same;
+    u32, u32, same;
+    u64, u64, same;
+    i8, u8, |x: i8| x.cast_unsigned() ^ 1 << 7;
+    i16, u16, |x: i16| x.cast_unsigned() ^ 1 << 15;
+    i32, u32, |x: i32| x.cast_unsigned() ^ 1 << 31;
+    i64, u64, |x: i64| x.cast_unsigned() ^ 1 << 63;
+    f16, u16, total!(f16, u16);
+    bf16, u16, total!(bf16, u16);
+    f32, u32, total!(f32, u32);
+    f64, u64, total!(f64, u64);
 }
