@@ -93,7 +93,7 @@ func.func @main(%x: tensor<2x4xf32>, %y: tensor<6xi32>, %flag: tensor<i1>, %limi
 // | arena[0..32]:f32[4,2] = transpose(in0:f32[2,4])
 // | out0:f32[2] = fusion broadcast_in_dim slice reshape compare constant add add broadcast_in_dim select select slice reshape compare add add select select slice reshape compare add add select select slice reshape compare add add select select(in3:f32[], arena[0..32]:f32[4,2], in2:pred[])
 // | out1:s32[6] = sort_by_region(in1:s32[6], in2:pred[]) scratch stack[0..384]
-// | out2:s32[6] = reference map(in1:s32[6], in4:s32[3])
+// | arena[0..4]:s32[1] = slice(in4:s32[3])
 // | out3:s32[6] = scatter_by_region(in1:s32[6], const0:s32[6,1], in1:s32[6]) scratch stack[0..256]
-// | out4:f32[2,3] = fusion slice constant compare subtract multiply select slice compare subtract multiply select(in0:f32[2,4])
+// | out2:s32[6], out4:f32[2,3] = fusion add negate constant compare reshape broadcast_in_dim select constant compare select slice constant compare subtract multiply select slice compare subtract multiply select(in1:s32[6], arena[0..4]:s32[1], in0:f32[2,4])
 // | return out0:f32[2], out1:s32[6], out2:s32[6], out3:s32[6], out4:f32[2,3]
