@@ -9,7 +9,7 @@ use farcall::{Border, Explanation, Life, Member, Plan};
 use serde_json::{Value, json};
 
 use crate::inputs::count;
-use crate::profile::shortened;
+use crate::profile::{print_evaluated, shortened};
 use crate::show::short_type;
 use crate::stats::bytes;
 use crate::terminal::{self, color};
@@ -20,6 +20,7 @@ const WIDTH: usize = 64;
 /// Shows the steps of a plan, its fusions, what is in none, where they end, and its memory.
 pub(crate) fn write(out: &mut impl Write, plan: &Plan, explanation: &Explanation) -> Result<()> {
     steps(out, plan, explanation)?;
+    print_evaluated(out, plan)?;
     fusions(out, explanation)?;
     unfused(out, explanation)?;
     borders(out, explanation)?;
@@ -203,6 +204,7 @@ pub(crate) fn json(plan: &Plan, explanation: &Explanation) -> Value {
             "runs_on": runner(row.thunk),
             "kind": row.thunk.op.kind(),
             "detail": plan.detail(row.thunk),
+            "no_kernel": plan.no_kernel(row.thunk).map(|reason| reason.to_string()),
             "inputs": buffers(&row.thunk.inputs),
             "results": buffers(row.thunk.results()),
             "scratch": row.thunk.outputs.get(row.thunk.results().len()).map(|b| place(&b.slice)),

@@ -25,10 +25,17 @@ const WIDTH: usize = 72;
 /// Events of a trace at most.
 const EVENTS: usize = 500_000;
 
+/// From this length on, a run is slow enough for a warning.
+const SLOW_RUN: Duration = Duration::from_secs(1);
+/// Steps that a warning names at most.
+const NAMED_STEPS: usize = 3;
+
 /// Runs as `run` is told: with what `--profile` and `--trace` ask for, shown when they are over.
 pub(crate) struct Measured<'a> {
     args: &'a RunArgs,
     profile: Option<Profile>,
+    /// How long the runs were in the reference evaluator.
+    evaluated: Duration,
 }
 
 impl<'a> Measured<'a> {
@@ -41,7 +48,8 @@ impl<'a> Measured<'a> {
         if wanted {
             warn_of_debug_build()?;
         }
-        Ok(Measured { args, profile: wanted.then(|| Profile::new().with_events(events)) })
+        let profile = wanted.then(|| Profile::new().with_events(events));
+        Ok(Measured { args, profile, evaluated: Duration::ZERO })
     }
 
     /// The results of the last of the runs. The first of several warms up, and is not part of a profile.
@@ -51,19 +59,45 @@ impl<'a> Measured<'a> {
         inputs: &[Literal],
         stats: &mut Stats,
     ) -> Result<Vec<Literal>> {
-        let (Some(profile), Ready::Engine(executable)) = (&mut self.profile, ready) else {
+        let Ready::Engine(executable) = ready else {
             return results::of(ready, inputs, self.args.repeat, stats);
         };
-        if self.args.repeat > 1 {
+        if self.profile.is_some() && self.args.repeat > 1 {
             executable.run(inputs)?;
         }
+        let before = executable.evaluator_time();
         let mut results = Vec::new();
-        for _ in 0..self.args.repeat {
-            let start = Instant::now();
-            results = executable.run_profiled(inputs, None, profile)?;
-            stats.runs.push(start.elapsed());
+        match &mut self.profile {
+            Some(profile) => {
+                for _ in 0..self.args.repeat {
+                    let start = Instant::now();
+                    results = executable.run_profiled(inputs, None, profile)?;
+                    stats.runs.push(start.elapsed());
+                }
+            }
+            None => results = results::of(ready, inputs, self.args.repeat, stats)?,
         }
+        self.evaluated = executable.evaluator_time() - before;
         Ok(results)
+    }
+
+    /// Warns of runs that are slow because operations have no kernel.
+    pub(crate) fn warn_of_evaluator(&self, plan: Option<&Plan>, stats: &Stats) -> Result<()> {
+        let runs: Duration = stats.runs.iter().sum();
+        let each = runs / u32::try_from(stats.runs.len()).unwrap_or(u32::MAX).max(1);
+        let (Some(plan), true) = (plan, each > SLOW_RUN && self.evaluated * 10 > runs) else { return Ok(()) };
+        let steps = evaluated(plan);
+        let named: Vec<String> = steps.iter().take(NAMED_STEPS).map(|(_, step)| step.clone()).collect();
+        let more = if steps.len() > NAMED_STEPS { "; …" } else { "" };
+        let percent = 100.0 * self.evaluated.as_secs_f64() / runs.as_secs_f64();
+        writeln!(
+            terminal::stderr(),
+            "warning: {percent:.0} % of the time went to the reference evaluator, which is slow and runs {} without a kernel: \
+             {}{more}",
+            count(steps.len(), "operation"),
+            named.join("; "),
+        )?;
+        Ok(())
     }
 
     /// Writes the trace.
@@ -102,6 +136,31 @@ impl<'a> Measured<'a> {
             _ => Ok(()),
         }
     }
+}
+
+/// The steps that the reference evaluator runs: number, and operation with result, place and reason.
+pub(crate) fn evaluated(plan: &Plan) -> Vec<(usize, String)> {
+    let of = |row: &Numbered<'_>| {
+        let reason = plan.no_kernel(row.thunk)?;
+        let results: Vec<String> = row.thunk.results().iter().map(|b| short_type(&b.ty)).collect();
+        let from = plan.origin(row.thunk).short();
+        let from = if from.is_empty() { from } else { format!(", {from}") };
+        Some((row.number, format!("{} {}{from} ({reason})", plan.operation(row.thunk), results.join(", "))))
+    };
+    plan.numbered().iter().filter_map(of).collect()
+}
+
+/// Prints the steps that the reference evaluator runs, and the reasons.
+pub(crate) fn print_evaluated(out: &mut impl Write, plan: &Plan) -> Result<()> {
+    let steps = evaluated(plan);
+    if steps.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n{} on the reference evaluator", count(steps.len(), "step"))?;
+    for (number, step) in steps {
+        writeln!(out, "  {number}  {step}")?;
+    }
+    Ok(())
 }
 
 /// The first characters of a text.
@@ -188,6 +247,7 @@ fn print(plan: &Plan, profile: &Profile) -> Result<()> {
         bytes(plan.arena_size)
     )?;
     writeln!(out, "{}", table.trim_fmt())?;
+    print_evaluated(&mut out, plan)?;
     if number > 1 && runs / number > median * 3 / 2 {
         writeln!(
             out,
@@ -227,6 +287,7 @@ fn as_json(plan: &Plan, profile: &Profile) -> Value {
             "parent": parent,
             "kind": thunk.op.kind(),
             "detail": plan.detail(thunk),
+            "no_kernel": plan.no_kernel(thunk).map(|reason| reason.to_string()),
             "value": origin.value,
             "line": origin.place.map(|(line, _)| line),
             "column": origin.place.map(|(_, column)| column),

@@ -64,6 +64,7 @@ pub(crate) fn finish(
     print: impl FnOnce() -> Result<()>,
 ) -> Result<()> {
     measured.write(ready.plan())?;
+    measured.warn_of_evaluator(ready.plan(), stats)?;
     if measured.is_json() {
         let types: Vec<Value> = results.iter().map(results::as_json).collect();
         let mut value = json!({ "results": types });

@@ -454,6 +454,11 @@ impl Executable {
         &self.inner.outputs
     }
 
+    /// How long all runs together have spent on operations without a kernel, which the reference evaluator computes.
+    pub fn evaluator_time(&self) -> std::time::Duration {
+        self.inner.program.evaluator_time()
+    }
+
     /// What it takes and gives: the names of the inputs, as far as the program has some.
     pub fn interface(&self) -> Interface {
         let params = self.plan().params.iter().enumerate();

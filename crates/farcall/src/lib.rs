@@ -55,7 +55,9 @@ mod transfers;
 
 pub use arguments::{ArgumentError, Arguments, bind};
 pub use attributes::value as attribute_value;
-pub use compile::{Border, Explanation, Life, MEMORY_PASSES, Member, MemoryPass, Stage, Step, Unfused};
+pub use compile::{
+    Border, Explanation, Life, MEMORY_PASSES, Member, MemoryPass, NoKernel, Stage, Step, Unfused,
+};
 pub use error_code::ErrorCode;
 pub use executable::{CompileError, CompileOptions, CompileStats, Executable, refined};
 pub use farcall_ffi as ffi;

@@ -137,7 +137,7 @@ func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
 
 /// One operation for each reason to be in no fusion that small programs can have.
 const APART: &str = "\
-func.func @main(%x: tensor<8xf32>) -> (tensor<f32>, tensor<8xf32>, tensor<4xf32>, tensor<8xi4>, tensor<2xi32>) {
+func.func @main(%x: tensor<8xf32>) -> (tensor<f32>, tensor<8xf32>, tensor<4xf32>, tensor<8xf32>, tensor<2xi32>) {
   %z = stablehlo.constant dense<0.0> : tensor<f32>
   %a = stablehlo.sine %x : tensor<8xf32>
   %s = stablehlo.reduce(%a init: %z) applies stablehlo.add across dimensions = [0] : (tensor<8xf32>, tensor<f32>) -> tensor<f32>
@@ -145,11 +145,11 @@ func.func @main(%x: tensor<8xf32>) -> (tensor<f32>, tensor<8xf32>, tensor<4xf32>
   %c = stablehlo.divide %a, %b : tensor<8xf32>
   %h = stablehlo.pad %c, %z, low = [0], high = [-4], interior = [0] : (tensor<8xf32>, tensor<f32>) -> tensor<4xf32>
   %k = stablehlo.cosine %h : tensor<4xf32>
-  %j = stablehlo.constant dense<3> : tensor<8xi4>
-  %l = stablehlo.convert %x : (tensor<8xf32>) -> tensor<8xi4>
-  %m = stablehlo.add %j, %l : tensor<8xi4>
+  %j = stablehlo.constant dense<3.0> : tensor<8xf32>
+  %l = chlo.next_after %x, %j : tensor<8xf32>, tensor<8xf32> -> tensor<8xf32>
+  %m = chlo.next_after %j, %l : tensor<8xf32>, tensor<8xf32> -> tensor<8xf32>
   %i = stablehlo.iota dim = 0 : tensor<2xi32>
-  return %s, %c, %k, %m, %i : tensor<f32>, tensor<8xf32>, tensor<4xf32>, tensor<8xi4>, tensor<2xi32>
+  return %s, %c, %k, %m, %i : tensor<f32>, tensor<8xf32>, tensor<4xf32>, tensor<8xf32>, tensor<2xi32>
 }
 ";
 
@@ -163,15 +163,19 @@ fn a_plan_is_explained() {
     expect![[r#"
 
         5 steps
-        ┌──────┬───────────┬────────────────────────────────────────────────────────────┬───────────────┬────────────┬────────────┐
-        │ step ┆ runs on   ┆ operation                                                  ┆ results       ┆ places     ┆ from       │
-        ╞══════╪═══════════╪════════════════════════════════════════════════════════════╪═══════════════╪════════════╪════════════╡
-        │    0 ┆ fusion    ┆ 5 operations: sine constant reduce broadcast_in_dim divide ┆ f32[], f32[8] ┆ out0, out1 ┆ %c at 6:8  │
-        │    1 ┆ fusion    ┆ 3 operations: constant pad cosine                          ┆ f32[4]        ┆ out2       ┆ %k at 8:8  │
-        │    2 ┆ evaluator ┆ convert                                                    ┆ s4[8]         ┆ out4       ┆ %l at 10:8 │
-        │    3 ┆ evaluator ┆ add                                                        ┆ s4[8]         ┆ out3       ┆ %m at 11:8 │
-        │    4 ┆ iota      ┆ dim 0                                                      ┆ s32[2]        ┆ out4       ┆ %i at 12:8 │
-        └──────┴───────────┴────────────────────────────────────────────────────────────┴───────────────┴────────────┴────────────┘
+        ┌──────┬───────────┬────────────────────────────────────────────────────────────┬───────────────┬──────────────┬────────────┐
+        │ step ┆ runs on   ┆ operation                                                  ┆ results       ┆ places       ┆ from       │
+        ╞══════╪═══════════╪════════════════════════════════════════════════════════════╪═══════════════╪══════════════╪════════════╡
+        │    0 ┆ fusion    ┆ 5 operations: sine constant reduce broadcast_in_dim divide ┆ f32[], f32[8] ┆ out0, out1   ┆ %c at 6:8  │
+        │    1 ┆ fusion    ┆ 3 operations: constant pad cosine                          ┆ f32[4]        ┆ out2         ┆ %k at 8:8  │
+        │    2 ┆ evaluator ┆ chlo.next_after                                            ┆ f32[8]        ┆ arena[0..32] ┆ %l at 10:8 │
+        │    3 ┆ evaluator ┆ chlo.next_after                                            ┆ f32[8]        ┆ out3         ┆ %m at 11:8 │
+        │    4 ┆ iota      ┆ dim 0                                                      ┆ s32[2]        ┆ out4         ┆ %i at 12:8 │
+        └──────┴───────────┴────────────────────────────────────────────────────────────┴───────────────┴──────────────┴────────────┘
+
+        2 steps on the reference evaluator
+          2  reference chlo.next_after f32[8], %l at 10:8 (the operation has no kernel)
+          3  reference chlo.next_after f32[8], %m at 11:8 (the operation has no kernel)
 
         2 fusions
         ┌──────┬──────────────────┬─────────┬───────────┐
@@ -188,13 +192,13 @@ fn a_plan_is_explained() {
         └──────┴──────────────────┴─────────┴───────────┘
 
         3 operations on elements in no fusion
-        ┌───────────────┬────────────┬────────────────────────────────────┬────────┐
-        │ operation     ┆ from       ┆ why not                            ┆ beside │
-        ╞═══════════════╪════════════╪════════════════════════════════════╪════════╡
-        │ convert s4[8] ┆ %l at 10:8 ┆ fusions do not have convert of f32 ┆        │
-        │ add s4[8]     ┆ %m at 11:8 ┆ fusions do not have add of s4      ┆        │
-        │ iota s32[2]   ┆ %i at 12:8 ┆ it is a result                     ┆        │
-        └───────────────┴────────────┴────────────────────────────────────┴────────┘
+        ┌────────────────────────┬────────────┬────────────────────────────────────────────┬────────┐
+        │ operation              ┆ from       ┆ why not                                    ┆ beside │
+        ╞════════════════════════╪════════════╪════════════════════════════════════════════╪════════╡
+        │ chlo.next_after f32[8] ┆ %l at 10:8 ┆ fusions do not have chlo.next_after of f32 ┆        │
+        │ chlo.next_after f32[8] ┆ %m at 11:8 ┆ fusions do not have chlo.next_after of f32 ┆        │
+        │ iota s32[2]            ┆ %i at 12:8 ┆ it is a result                             ┆        │
+        └────────────────────────┴────────────┴────────────────────────────────────────────┴────────┘
 
         where fusions end
         ┌───────┬─────────────────────────┬──────────────────────────┬───────────────────────────────────┐
@@ -203,17 +207,17 @@ fn a_plan_is_explained() {
         │ 0 → 1 ┆ reduce f32[], %s at 4:8 ┆ cosine f32[4], %k at 8:8 ┆ it has 4 elements, its neighbor 1 │
         └───────┴─────────────────────────┴──────────────────────────┴───────────────────────────────────┘
 
-        peak memory 108 B: inputs 32 B, results 68 B, constants 8 B, arena 0 B (of which at most 0 B are in use at once, in step 0)
-        ┌───────┬──────┬───────┬───────────────────────────┐
-        │ place ┆ size ┆ steps ┆ holds                     │
-        ╞═══════╪══════╪═══════╪═══════════════════════════╡
-        │ out0  ┆  4 B ┆ 0–end ┆ reduce f32[], %s at 4:8   │
-        │ out1  ┆ 32 B ┆ 0–end ┆ divide f32[8], %c at 6:8  │
-        │ out2  ┆ 16 B ┆ 1–end ┆ cosine f32[4], %k at 8:8  │
-        │ out3  ┆  8 B ┆ 3–end ┆ add s4[8], %m at 11:8     │
-        │ out4  ┆  8 B ┆   2–3 ┆ convert s4[8], %l at 10:8 │
-        │ out4  ┆  8 B ┆ 4–end ┆ iota s32[2], %i at 12:8   │
-        └───────┴──────┴───────┴───────────────────────────┘
+        peak memory 188 B: inputs 32 B, results 92 B, constants 32 B, arena 32 B (of which at most 32 B are in use at once, in step 2)
+        ┌──────────────┬──────┬───────┬────────────────────────────────────┐
+        │ place        ┆ size ┆ steps ┆ holds                              │
+        ╞══════════════╪══════╪═══════╪════════════════════════════════════╡
+        │ arena[0..32] ┆ 32 B ┆   2–3 ┆ chlo.next_after f32[8], %l at 10:8 │
+        │ out0         ┆  4 B ┆ 0–end ┆ reduce f32[], %s at 4:8            │
+        │ out1         ┆ 32 B ┆ 0–end ┆ divide f32[8], %c at 6:8           │
+        │ out2         ┆ 16 B ┆ 1–end ┆ cosine f32[4], %k at 8:8           │
+        │ out3         ┆ 32 B ┆ 3–end ┆ chlo.next_after f32[8], %m at 11:8 │
+        │ out4         ┆  8 B ┆ 4–end ┆ iota s32[2], %i at 12:8            │
+        └──────────────┴──────┴───────┴────────────────────────────────────┘
 
         no custom calls
     "#]]
@@ -248,6 +252,31 @@ fn an_explanation_is_data_too() {
         }
     }
     assert_eq!(number(plan, "result_bytes"), 1_200_000);
+}
+
+#[test]
+fn steps_on_the_evaluator_are_named_with_the_reason() {
+    let clamp = "\
+func.func @main(%x: tensor<9xcomplex<f32>>) -> tensor<9xcomplex<f32>> {
+  %0 = stablehlo.clamp %x, %x, %x : tensor<9xcomplex<f32>>
+  return %0 : tensor<9xcomplex<f32>>
+}
+";
+    let folder = Folder::new().with("p.mlir", clamp);
+    let named = "reference clamp c64[9], %0 at 2:8 (no kernel for c64)";
+    let commands: [&[&str]; 2] =
+        [&["inspect", "p.mlir", "--plan"], &["run", "p.mlir", "--profile", "--fill", "ones"]];
+    for args in commands {
+        let ended = folder.farcall(args);
+        assert!(ended.stdout.contains("\n1 step on the reference evaluator\n"), "{}", ended.stdout);
+        assert!(ended.stdout.contains(named), "{}", ended.stdout);
+    }
+    let ended = folder.farcall(["inspect", "p.mlir", "--plan", "--json"]);
+    assert_eq!(json(&ended.stdout)["plan"]["steps"][0]["no_kernel"], "no kernel for c64");
+    // A run of less than a second is no reason for a warning.
+    let ended = folder.farcall(["run", "p.mlir", "--fill", "ones"]);
+    assert_eq!(ended.code, 0);
+    assert!(!ended.stderr.contains("reference evaluator"), "{}", ended.stderr);
 }
 
 #[test]

@@ -36,6 +36,7 @@ mod nested;
 mod numbers;
 mod order;
 mod parts;
+mod reason;
 mod resolve;
 mod stage;
 mod storage;
@@ -50,6 +51,7 @@ use farcall_ir::middle::{self, passes, pipeline};
 use farcall_ir::{Func, FuncId, Module};
 
 pub use explain::{Border, Explanation, Life, Member, Step, Unfused};
+pub use reason::NoKernel;
 pub use stage::{MEMORY_PASSES, MemoryPass, Stage};
 
 use crate::ErrorCode;

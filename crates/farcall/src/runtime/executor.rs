@@ -2,6 +2,8 @@
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use farcall_ir::iterations::Budget;
 use farcall_ir::{Literal, TensorType};
@@ -458,7 +460,10 @@ impl<'a, W: Watch> Executor<'a, W> {
             t.inputs.iter().zip(from).map(|(b, at)| self.literal(&b.ty, *at)).collect();
         let (plan, nested) = (&self.loaded.plan, &self.loaded.nested[number]);
         let contexts = &mut self.context.nested[number];
+        let begin = Instant::now();
         let results = reference::run(plan, &plan.references[number], nested, contexts, self.run, inputs?);
+        let took = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.loaded.evaluator_nanoseconds.fetch_add(took, Ordering::Relaxed);
         self.mode.restore();
         let results = results?;
         for (literal, to) in results.iter().zip(to) {

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use farcall_ir::Diagnostic;
 use farcall_ir::memory::OutOfMemory;
@@ -48,6 +49,8 @@ pub(super) struct Loaded {
     pub(super) nested: Vec<Vec<Loaded>>,
     /// There are calls, whose handlers may expect aligned operands.
     pub(super) enters_handlers: bool,
+    /// Nanoseconds that all runs have spent in the reference evaluator.
+    pub(super) evaluator_nanoseconds: AtomicU64,
 }
 
 /// Thunks that are ready to run, one after the other.
@@ -213,6 +216,7 @@ impl Loaded {
             stack,
             nested,
             enters_handlers,
+            evaluator_nanoseconds: AtomicU64::new(0),
             plan,
         })
     }

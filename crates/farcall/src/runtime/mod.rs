@@ -19,7 +19,9 @@ mod reference;
 mod spare;
 mod watch;
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use farcall_ir::eval::{Cause, EvalError};
 use farcall_ir::iterations::TooMany;
@@ -197,6 +199,11 @@ struct Pooled {
 const POOL: usize = 64;
 
 impl Program {
+    /// How long all runs have spent in the reference evaluator.
+    pub(crate) fn evaluator_time(&self) -> Duration {
+        Duration::from_nanos(self.loaded.evaluator_nanoseconds.load(Ordering::Relaxed))
+    }
+
     /// Checks a plan, prepares its kernels, unless they are `prepared`, lays out its constants, and instantiates the targets
     /// that it calls.
     ///
