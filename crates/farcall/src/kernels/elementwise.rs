@@ -9,7 +9,7 @@ use num_complex::Complex;
 use smallvec::SmallVec;
 
 use super::args::Prepared;
-use super::halves::{Half, integer_to_odd};
+use super::halves::{Elements, Half, by_single, integer_to_odd};
 use super::map::{Work, map1, map1_near, map2, map2_near, map3};
 use super::math::double;
 use super::number::{Integer, Number};
@@ -99,6 +99,10 @@ fn unary(op: Unary, dtype: DType) -> Option<Work> {
     if dtype.is_complex() {
         return complex::unary(op, dtype);
     }
+    let moves = matches!(op, Unary::Abs | Unary::Negate | Unary::Real | Unary::Imag | Unary::Conj);
+    if dtype == DType::F16 && !moves {
+        return by_f32(unary(op, DType::F32)?, 1, op.info().result.dtype(dtype)?);
+    }
     macro_rules! numbers {
         ([$($kind:ident),*], $f:ident) => {
             dispatch!(dtype, [$($kind),*], T => {
@@ -115,7 +119,6 @@ fn unary(op: Unary, dtype: DType) -> Option<Work> {
             Some(match dtype {
                     DType::F32 => map1::<f32, f32>(#[inline(always)] move |$x| $e32),
                     DType::F64 => map1::<f64, f64>(#[inline(always)] move |$x| $e64),
-                    DType::F16 => map1::<f16, f16>(#[inline(always)] move |x| { let $x = x.widen(); f16::narrow($e32) }),
                     DType::BF16 => map1::<bf16, bf16>(#[inline(always)] move |x| { let $x = x.widen(); bf16::narrow($e32) }),
                     _ => return None,
                 })
@@ -160,7 +163,6 @@ fn unary(op: Unary, dtype: DType) -> Option<Work> {
                     |x| x.abs() <= double::MAX_ANGLE,
                     move |x| { let $x = x * one64; let y = $far; y * one64 },
                 )),
-                DType::F16 => Some(angle!(of f16, $x => $near, $far)),
                 DType::BF16 => Some(angle!(of bf16, $x => $near, $far)),
                 _ => None,
             }
@@ -187,10 +189,6 @@ fn unary(op: Unary, dtype: DType) -> Option<Work> {
             Some(match dtype {
                 DType::F32 => map1::<f32, u8>(move |$x| u8::from($e32)),
                 DType::F64 => map1::<f64, u8>(move |$x| u8::from($e64)),
-                DType::F16 => map1::<f16, u8>(move |x| {
-                    let $x = x.widen();
-                    u8::from($e32)
-                }),
                 DType::BF16 => map1::<bf16, u8>(move |x| {
                     let $x = x.widen();
                     u8::from($e32)
@@ -277,10 +275,9 @@ fn binary(op: Binary, dtype: DType) -> Option<Work> {
         (Binary::Multiply | Binary::Minimum, DType::Pred) => Binary::And,
         (op, _) => op,
     };
-    if dtype == DType::F16
-        && let Some(work) = binary_f16(op)
-    {
-        return Some(work);
+    let by_bits = matches!(op, Binary::Complex | Binary::NextAfter | Binary::Polygamma | Binary::Zeta);
+    if dtype == DType::F16 && !by_bits {
+        return by_f32(binary(op, DType::F32)?, 2, dtype);
     }
     match op {
         Binary::Add => numbers!([ints, floats], add),
@@ -331,7 +328,6 @@ fn binary(op: Binary, dtype: DType) -> Option<Work> {
                     narrow,
                 ),
                 DType::F64 => map2::<f64, f64, f64>(move |x, y| (x * one64).atan2(y * one64) * one64),
-                DType::F16 => map2::<f16, f16, f16>(move |x, y| f16::narrow(narrow(x.widen(), y.widen()))),
                 DType::BF16 => {
                     map2::<bf16, bf16, bf16>(move |x, y| bf16::narrow(narrow(x.widen(), y.widen())))
                 }
@@ -349,23 +345,10 @@ fn binary(op: Binary, dtype: DType) -> Option<Work> {
     }
 }
 
-/// Arithmetic on `f16`, by conversions without calls. (Kernels that go by `Number` call those of `half`: in every loop of
-/// theirs, this would be megabytes.)
-fn binary_f16(op: Binary) -> Option<Work> {
-    macro_rules! of {
-        ($f:ident) => {
-            Some(map2::<f16, f16, f16>(|x, y| f16::narrow(Number::$f(x.widen(), y.widen()))))
-        };
-    }
-    match op {
-        Binary::Add => of!(add),
-        Binary::Subtract => of!(sub),
-        Binary::Multiply => of!(mul),
-        Binary::Divide => of!(div),
-        Binary::Maximum => of!(max),
-        Binary::Minimum => of!(min),
-        _ => None,
-    }
+/// An operation on so many `f16` by that on `f32`, with results of a type.
+fn by_f32(work: Work, operands: usize, to: DType) -> Option<Work> {
+    let to = if to == DType::F16 { Elements::Halves } else { Elements::Bytes(to.size()) };
+    Some(by_single(work, operands, Elements::Halves, to))
 }
 
 /// A function of two numbers that is computed in `f64` and rounded.
@@ -407,6 +390,9 @@ fn compare(c: Compare, dtype: DType) -> Option<Work> {
         };
     }
     let total = c.kind == Some(CompareKind::TotalOrder) && dtype.is_float();
+    if dtype == DType::F16 && !total {
+        return by_f32(compare(c, DType::F32)?, 2, DType::Pred);
+    }
     match (c.direction, total) {
         (Direction::Eq, false) => numbers!(x, y, x == y),
         (Direction::Ne, false) => numbers!(x, y, x != y),
@@ -430,6 +416,9 @@ fn select(size: usize) -> Option<Work> {
 
 /// Clamps elements.
 fn clamp(dtype: DType) -> Option<Work> {
+    if dtype == DType::F16 {
+        return by_f32(clamp(DType::F32)?, 3, dtype);
+    }
     dispatch!(dtype, [ints, floats, pred], T => {
         let one = T::opaque_one();
         map3::<T, T, T, T>(move |low: T, x: T, high: T| {
@@ -452,6 +441,15 @@ fn convert(from: DType, to: DType) -> Option<Work> {
         DType::BF16 if !exact => return to_half::<bf16>(from),
         _ => {}
     }
+    match (from, to) {
+        (DType::F16, DType::F16) => return Some(map1::<u16, u16>(|x| x)),
+        (DType::F16, _) => return by_f32(convert(DType::F32, to)?, 1, to),
+        (_, DType::F16) => {
+            let work = convert(from, DType::F32)?;
+            return Some(by_single(work, 1, Elements::Bytes(from.size()), Elements::Halves));
+        }
+        _ => {}
+    }
     if from.is_float()
         && let Some(work) = to_integer(from, to)
     {
@@ -472,7 +470,6 @@ fn convert(from: DType, to: DType) -> Option<Work> {
                 DType::U64 => map1::<$s, u64>(move |$x| $wide as u64),
                 DType::F32 => map1::<$s, f32>(move |$x| $wide as f32),
                 DType::F64 => map1::<$s, f64>(move |$x| $wide as f64),
-                DType::F16 => map1::<$s, f16>(move |$x| f16::narrow($wide as f32)),
                 DType::BF16 => map1::<$s, bf16>(move |$x| bf16::narrow($wide as f32)),
                 _ => return None,
             })
@@ -487,7 +484,6 @@ fn convert(from: DType, to: DType) -> Option<Work> {
         DType::U16 => to!(u16, x, x, 0),
         DType::U32 => to!(u32, x, x, 0),
         DType::U64 => to!(u64, x, x, 0),
-        DType::F16 => to!(f16, x, x.widen(), 0.0),
         // Where subnormal numbers are flushed, the multiplication does that: `bf16` is converted by its bits.
         DType::BF16 => to!(bf16, x, x.widen() * one, 0.0),
         DType::F32 if to == DType::BF16 => Some(map1::<f32, bf16>(move |x| bf16::narrow(x * one))),
@@ -551,7 +547,6 @@ fn to_integer(from: DType, to: DType) -> Option<Work> {
     // The largest `f32` that is an `i32`.
     const MOST: f32 = 2_147_483_520.0;
     match from {
-        DType::F16 => to!(f16, f32, x => x.widen(), MOST),
         DType::BF16 => to!(bf16, f32, x => x.widen(), MOST),
         DType::F32 => to!(f32, f32, x => x, MOST),
         DType::F64 => to!(f64, f64, x => x, 2_147_483_647.0),

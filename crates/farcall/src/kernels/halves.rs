@@ -1,8 +1,16 @@
 //! Conversions of the 16-bit floats without branches and calls, so that loops over them become vectors. They have the bits of
 //! those of `half`, also where the processor flushes subnormal numbers.
+//!
+//! Many `f16` at once are converted by the processor's instructions (F16C), where it has them. Operations on `f16` are those
+//! on `f32`, between such conversions of a part of the elements ([`by_single`]).
+
+use std::mem::MaybeUninit;
 
 use farcall_ir::scalar::to_odd_f32;
 use half::{bf16, f16};
+
+use super::map::{BLOCK, Operand, Work};
+use super::simd::vectorized;
 
 /// A float of 16 bits.
 pub(super) trait Half: Copy + Send + Sync + 'static {
@@ -62,6 +70,165 @@ impl Half for bf16 {
     }
 }
 
+/// Widens so many elements.
+///
+/// # Safety
+/// They can be read and written; the places are apart.
+pub(super) unsafe fn widen(from: *const f16, to: *mut f32, count: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("f16c") && is_x86_feature_detected!("avx") {
+        // SAFETY: the processor has these instructions, and the caller's promise.
+        return unsafe { x86::widen(from, to, count) };
+    }
+    vectorized(
+        #[inline(always)]
+        || {
+            for i in 0..count {
+                // SAFETY: the caller's promise.
+                unsafe { to.add(i).write(Half::widen(from.add(i).read())) };
+            }
+        },
+    );
+}
+
+/// Rounds so many elements.
+///
+/// # Safety
+/// They can be read and written; the places are apart.
+pub(super) unsafe fn narrow(from: *const f32, to: *mut f16, count: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("f16c") && is_x86_feature_detected!("avx") {
+        // SAFETY: the processor has these instructions, and the caller's promise.
+        return unsafe { x86::narrow(from, to, count) };
+    }
+    vectorized(
+        #[inline(always)]
+        || {
+            for i in 0..count {
+                // SAFETY: the caller's promise.
+                unsafe { to.add(i).write(Half::narrow(from.add(i).read())) };
+            }
+        },
+    );
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::{
+        _MM_FROUND_TO_NEAREST_INT, _mm_loadu_si128, _mm_storeu_si128, _mm256_cvtph_ps, _mm256_cvtps_ph,
+        _mm256_loadu_ps, _mm256_storeu_ps,
+    };
+
+    use half::f16;
+
+    use super::Half;
+
+    /// Elements of a vector.
+    const LANES: usize = 8;
+
+    /// # Safety
+    /// As [`super::widen`]; the processor has the instructions.
+    #[target_feature(enable = "avx,f16c")]
+    pub(super) unsafe fn widen(from: *const f16, to: *mut f32, count: usize) {
+        let whole = count / LANES * LANES;
+        for i in (0..whole).step_by(LANES) {
+            // SAFETY: a vector of the elements.
+            unsafe { _mm256_storeu_ps(to.add(i), _mm256_cvtph_ps(_mm_loadu_si128(from.add(i).cast()))) };
+        }
+        for i in whole..count {
+            // SAFETY: one of the elements.
+            unsafe { to.add(i).write(Half::widen(from.add(i).read())) };
+        }
+    }
+
+    /// # Safety
+    /// As [`super::narrow`]; the processor has the instructions.
+    #[target_feature(enable = "avx,f16c")]
+    pub(super) unsafe fn narrow(from: *const f32, to: *mut f16, count: usize) {
+        let whole = count / LANES * LANES;
+        for i in (0..whole).step_by(LANES) {
+            // SAFETY: a vector of the elements.
+            unsafe {
+                let rounded = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm256_loadu_ps(from.add(i)));
+                _mm_storeu_si128(to.add(i).cast(), rounded);
+            }
+        }
+        for i in whole..count {
+            // SAFETY: one of the elements.
+            unsafe { to.add(i).write(Half::narrow(from.add(i).read())) };
+        }
+    }
+}
+
+/// Elements that are converted at once: a multiple of a block.
+const PART: usize = 8 * BLOCK;
+
+/// Memory for a part.
+#[repr(align(64))]
+struct Part([MaybeUninit<f32>; PART]);
+
+impl Part {
+    const fn new() -> Part {
+        Part([const { MaybeUninit::uninit() }; PART])
+    }
+
+    fn at(&mut self) -> *mut f32 {
+        self.0.as_mut_ptr().cast()
+    }
+}
+
+/// Elements of an operand, or of a result.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Elements {
+    /// `f16`, which is `f32` for the loop.
+    Halves,
+    /// Elements of so many bytes, as they are.
+    Bytes(usize),
+}
+
+impl Elements {
+    fn bytes(self) -> usize {
+        match self {
+            Elements::Halves => size_of::<f16>(),
+            Elements::Bytes(bytes) => bytes,
+        }
+    }
+}
+
+/// A loop over `f32` as one over `f16`: of so many operands, which are alike, and the result.
+pub(super) fn by_single(work: Work, operands: usize, from: Elements, to: Elements) -> Work {
+    Box::new(move |inputs: &[Operand; 3], out, n| {
+        let (mut parts, mut made) = ([const { Part::new() }; 3], Part::new());
+        for first in (0..n).step_by(PART) {
+            let count = PART.min(n - first);
+            let mut each = inputs.iter().zip(&mut parts).enumerate();
+            let operands: [Operand; 3] = std::array::from_fn(|_| match each.next() {
+                Some((i, (x, part))) if i < operands => {
+                    let repeated = x.is_repeated();
+                    // SAFETY: `n` elements, or a block of the same one.
+                    let at = if repeated { x.at } else { unsafe { x.at.add(first * from.bytes()) } };
+                    if from != Elements::Halves {
+                        return Operand::new(at, repeated);
+                    }
+                    // SAFETY: so many elements are there, and room for them.
+                    unsafe { widen(at.cast(), part.at(), if repeated { BLOCK.min(n) } else { count }) };
+                    Operand::new(part.at().cast_const().cast(), repeated)
+                }
+                _ => Operand::NONE,
+            });
+            // SAFETY: one of the `n` results.
+            let out = unsafe { out.add(first * to.bytes()) };
+            if to == Elements::Halves {
+                work(&operands, made.at().cast(), count);
+                // SAFETY: the loop has written so many numbers.
+                unsafe { narrow(made.at(), out.cast(), count) };
+            } else {
+                work(&operands, out, count);
+            }
+        }
+    })
+}
+
 /// An integer in the 53 bits of an `f64`: the last bit is set if some are lost, so that a second rounding to fewer bits comes
 /// out as if it were the only one.
 #[inline(always)]
@@ -89,6 +256,39 @@ mod tests {
             let x = f32::from_bits(bits);
             assert_eq!(f16::narrow(x).to_bits(), f16::from_f32(x).to_bits(), "{bits:#x}");
         }
+    }
+
+    #[test]
+    fn instructions_convert_to_the_same_bits() {
+        let halves: Vec<f16> = (0..=u16::MAX).map(f16::from_bits).chain([f16::ONE; 3]).collect();
+        let mut wide = vec![0f32; halves.len()];
+        // SAFETY: as many numbers.
+        unsafe { widen(halves.as_ptr(), wide.as_mut_ptr(), halves.len()) };
+        for (x, y) in halves.iter().zip(&wide) {
+            assert_eq!(y.to_bits(), Half::widen(*x).to_bits(), "{x:?}");
+        }
+        let singles: Vec<f32> = (0..=u32::MAX).step_by(997).map(f32::from_bits).collect();
+        let mut rounded = vec![f16::ZERO; singles.len()];
+        // SAFETY: as many numbers.
+        unsafe { narrow(singles.as_ptr(), rounded.as_mut_ptr(), singles.len()) };
+        for (x, y) in singles.iter().zip(&rounded) {
+            assert_eq!(y.to_bits(), <f16 as Half>::narrow(*x).to_bits(), "{:#x}", x.to_bits());
+        }
+    }
+
+    #[test]
+    fn parts_are_computed_one_after_the_other() {
+        let n = 2 * PART + 5;
+        let numbers: Vec<f16> = (0..n).map(|i| f16::from_f32(i as f32 / 8.0)).collect();
+        let factor = vec![f16::from_f32(2.0); BLOCK];
+        let work = super::super::map::map2::<f32, f32, f32>(|x, y| x * y);
+        let work = by_single(work, 2, Elements::Halves, Elements::Halves);
+        let mut here = numbers.clone();
+        let at = here.as_mut_ptr();
+        let from =
+            [Operand::each(at.cast_const().cast()), Operand::repeated(factor.as_ptr().cast()), Operand::NONE];
+        work(&from, at.cast(), n);
+        assert!(here.iter().zip(&numbers).all(|(y, x)| y.to_f32() == 2.0 * x.to_f32()));
     }
 
     #[test]

@@ -43,7 +43,6 @@ impl Operand {
     }
 
     /// True if there is one element for all results.
-    #[cfg_attr(not(all(target_arch = "x86_64", unix)), expect(dead_code, reason = "instructions ask"))]
     pub(super) fn is_repeated(self) -> bool {
         self.step == 0
     }

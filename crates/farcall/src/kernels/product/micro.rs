@@ -10,7 +10,7 @@ use farcall_ffi::simd::{Vectors, widest};
 use half::{bf16, f16};
 use num_complex::Complex;
 
-use super::super::halves::Half;
+use super::super::halves::{self, Half};
 use super::super::simd::vectorized;
 
 /// A tile of the result, row-major, and what is added to it or takes its place.
@@ -373,6 +373,17 @@ pub(in super::super) trait Stored<T>: Copy + Send + Sync + 'static {
     const SAME: bool;
     fn widen(self) -> T;
     fn narrow(x: T) -> Self;
+    /// Widens so many elements.
+    ///
+    /// # Safety
+    /// They can be read and written; the places are apart.
+    #[inline(always)]
+    unsafe fn widen_line(from: *const Self, to: *mut T, count: usize) {
+        for i in 0..count {
+            // SAFETY: the caller's promise.
+            unsafe { to.add(i).write(from.add(i).read().widen()) };
+        }
+    }
 }
 
 macro_rules! same {
@@ -398,6 +409,10 @@ impl Stored<f32> for f16 {
     #[inline(always)]
     fn narrow(x: f32) -> f16 {
         Half::narrow(x)
+    }
+    unsafe fn widen_line(from: *const f16, to: *mut f32, count: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { halves::widen(from, to, count) };
     }
 }
 

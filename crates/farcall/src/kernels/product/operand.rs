@@ -596,10 +596,8 @@ unsafe fn copy_line<S: Stored<T>, T: Copy>(from: *const S, to: *mut T, count: us
         // SAFETY: the caller's promise; the two types are one.
         unsafe { std::ptr::copy_nonoverlapping(from.cast::<T>(), to, count) };
     } else {
-        for i in 0..count {
-            // SAFETY: the caller's promise.
-            unsafe { to.add(i).write(from.add(i).read().widen()) };
-        }
+        // SAFETY: the caller's promise.
+        unsafe { S::widen_line(from, to, count) };
     }
 }
 
