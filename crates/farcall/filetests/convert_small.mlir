@@ -22,6 +22,6 @@ func.func @main(%x: tensor<8xf32>, %y: tensor<4xf16>) -> (tensor<8xf8E4M3FN>, te
 // | in0: tensor<8xf32>
 // | in1: tensor<4xf16>
 // | out0:f8e4m3fn[8], out1:f32[8] = fusion convert convert multiply(in0:f32[8])
-// | out2:f8e5m2[4], out3:bf16[4], out4:f4e2m1fn[4], arena[0..16]:f32[2,2] = fusion convert convert convert convert reshape convert(in1:f16[4])
+// | out2:f8e5m2[4], out3:bf16[4], out4:f4e2m1fn[4], arena[0..16]:f32[2,2] = fusion convert convert convert reshape convert(in1:f16[4])
 // | out5:f32[2,2] = dot 1x[2x2x2](arena[0..16]:f32[2,2], arena[0..16]:f32[2,2])
 // | return out0:f8e4m3fn[8], out1:f32[8], out2:f8e5m2[4], out3:bf16[4], out4:f4e2m1fn[4], out5:f32[2,2]

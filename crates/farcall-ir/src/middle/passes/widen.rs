@@ -80,8 +80,8 @@ fn step(from: DType, to: DType) -> DType {
         return if to.is_complex() { to } else { from.real() };
     }
     if let Some(wider) = wide(from) {
-        let same_bits = wide(to).is_some() && from.is_integer() == to.is_integer();
-        return if same_bits { to } else { wider };
+        let direct = if from.is_float() { to.is_float() } else { wide(to).is_some() && to.is_integer() };
+        return if direct { to } else { wider };
     }
     let is_single = from.is_bool() || from.is_float() || from.bits() <= precision(DType::F32);
     match wide(to) {
