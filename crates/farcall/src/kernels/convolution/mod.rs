@@ -37,11 +37,16 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     product::prepare(products, [x.dtype, out.dtype], places.map(Source::Input))
 }
 
+/// The largest product that it is: matrices, and the sizes of each; and how many more there are.
 fn describe(request: &Request<'_>) -> String {
     let Some(shape) = shape(request) else { return String::new() };
     let sides = Sides::of(&shape);
-    let p = product(&Phase::whole(shape), sides);
-    format!("{}x[{}x{}x{}]", p.matrices(), p.rows, p.depth, p.columns)
+    let mut products: Vec<Product> = phases(shape).iter().map(|phase| product(phase, sides)).collect();
+    products.sort_by_key(|p| std::cmp::Reverse(p.work()));
+    let Some(p) = products.first() else { return String::new() };
+    let more =
+        if products.len() > 1 { format!(" and {} smaller", products.len() - 1) } else { String::new() };
+    format!("{}x[{}x{}x{}]{more}", p.matrices(), p.rows, p.depth, p.columns)
 }
 
 /// The convolution that a request is for.
