@@ -1,9 +1,10 @@
 //! Which operations have no kernel, by element type and kind of region.
 //!
-//! Every operation is compiled for every element type that it is defined for, at a size at which it matters, and the plan
-//! says whether the reference evaluator has to run it. At a small size, the engine's values are compared with the
-//! evaluator's. `kernels_by_type.txt` lists the cases without a kernel. The list only shrinks: a case that is not on it
-//! needs a kernel, and a case that has one leaves the list. `FARCALL_BLESS=1` takes away what has a kernel now.
+//! Every operation is compiled for every element type that it is defined for, at a size at which it matters,
+//! and the plan says whether the reference evaluator has to run it. At a small size, the engine's values are
+//! compared with the evaluator's. `kernels_by_type.txt` lists the cases without a kernel. The list only
+//! shrinks: a case that is not on it needs a kernel, and a case that has one leaves the list.
+//! `FARCALL_BLESS=1` removes the cases that have a kernel now.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,8 +18,8 @@ use farcall::ir::{DType, Literal, Module, Scalar, Source, minifloat, text, verif
 use farcall::{CompileOptions, Executable, Registry};
 
 /// Rows and columns of the tensors whose plans are read, and of those whose values are compared.
-const LARGE: [usize; 2] = [100, 1000];
-const SMALL: [usize; 2] = [10, 100];
+const LARGE_SIZES: [usize; 2] = [100, 1000];
+const SMALL_SIZES: [usize; 2] = [10, 100];
 
 /// Operations that have no case here, and the reason.
 const LEFT_OUT: &[(&str, &[&str])] = &[
@@ -56,7 +57,7 @@ const LEFT_OUT: &[(&str, &[&str])] = &[
     ("quantized types", &["stablehlo.uniform_quantize", "stablehlo.uniform_dequantize"]),
 ];
 
-/// A program and what it is called in the list.
+/// A program, and its name in the list.
 struct Case {
     name: String,
     program: String,
@@ -519,7 +520,7 @@ fn compile(case: &Case) -> Option<(Module, Executable)> {
     Some((module, compiled.unwrap_or_else(|e| panic!("{}: {e}\n{}", case.name, case.program))))
 }
 
-/// Calls a function for each case, on all threads; what it returns, sorted.
+/// Calls a function for each case, on all threads; returns the results, sorted.
 fn each(cases: &[Case], f: impl Fn(&Case) -> Option<String> + Sync) -> BTreeSet<String> {
     let (next, all) = (AtomicUsize::new(0), Mutex::new(BTreeSet::new()));
     std::thread::scope(|scope| {
@@ -540,7 +541,7 @@ fn cases_without_a_kernel_are_listed() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernels_by_type.txt");
     let text = std::fs::read_to_string(&path).unwrap_or_default();
     let listed: BTreeSet<String> = text.lines().map(str::to_owned).collect();
-    let without = each(&cases(LARGE), |case| {
+    let without = each(&cases(LARGE_SIZES), |case| {
         let (_, executable) = compile(case)?;
         executable.stats().thunks.contains_key("reference").then(|| case.name.clone())
     });
@@ -558,7 +559,7 @@ fn cases_without_a_kernel_are_listed() {
 
 #[test]
 fn values_are_those_of_the_evaluator() {
-    let wrong = each(&cases(SMALL), |case| {
+    let wrong = each(&cases(SMALL_SIZES), |case| {
         let (module, executable) = compile(case)?;
         if executable.stats().thunks.contains_key("reference") {
             return None;
@@ -588,11 +589,11 @@ fn values_are_those_of_the_evaluator() {
 
 #[test]
 fn every_operation_has_a_case() {
-    let cases = cases(SMALL);
+    let cases = cases(SMALL_SIZES);
     let elements = |op: &str| LEFT_OUT.iter().any(|(_, ops)| ops.contains(&op));
     let others = |op: &str| {
         let name = op.split_once('.').map_or(op, |(_, name)| name);
-        // Operations on several devices, those that simpler operations define, and those whose sizes are operands.
+        // Operations on several devices, operations with definitions by simpler ones, and dynamic shapes.
         let several = ["all_", "collective_", "reduce_scatter", "ragged_all", "cross-replica", "broadcast_"];
         let derived = ["dynamic_", "real_dynamic", "set_dimension", "batch_norm", "einsum", "unary_einsum"];
         let defined = [

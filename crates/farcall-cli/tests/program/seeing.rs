@@ -273,7 +273,7 @@ func.func @main(%x: tensor<9xcomplex<f32>>) -> tensor<9xcomplex<f32>> {
     }
     let ended = folder.farcall(["inspect", "p.mlir", "--plan", "--json"]);
     assert_eq!(json(&ended.stdout)["plan"]["steps"][0]["no_kernel"], "no kernel for c64");
-    // A run of less than a second is no reason for a warning.
+    // Short runs give no warning.
     let ended = folder.farcall(["run", "p.mlir", "--fill", "ones"]);
     assert_eq!(ended.code, 0);
     assert!(!ended.stderr.contains("reference evaluator"), "{}", ended.stderr);

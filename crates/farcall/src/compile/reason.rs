@@ -1,4 +1,5 @@
-//! Why the evaluator runs a step, for people: found by asking for kernels of operations that differ in one respect.
+//! Why the evaluator runs a step, for people: found by asking for kernels of operations that differ in one
+//! respect.
 
 use std::fmt;
 

@@ -1,8 +1,8 @@
-//! Conversions of the 16-bit floats without branches and calls, so that loops over them become vectors. They have the bits of
-//! those of `half`, also where the processor flushes subnormal numbers.
+//! Conversions of the 16-bit floats without branches and calls, so that loops over them become vectors. They
+//! have the bits of those of `half`, also where the processor flushes subnormal numbers.
 //!
-//! Many `f16` at once are converted by the processor's instructions (F16C), where it has them. Operations on `f16` are those
-//! on `f32`, between such conversions of a part of the elements ([`by_single`]).
+//! Many `f16` at once are converted by the processor's instructions (F16C), where it has them. Operations on
+//! `f16` are those on `f32`, between such conversions of a part of the elements ([`by_single`]).
 
 use std::mem::MaybeUninit;
 
@@ -45,7 +45,8 @@ impl Half for f16 {
     fn narrow(x: f32) -> f16 {
         let bits = x.to_bits();
         let (sign, a) = ((bits >> 16) & 0x8000, bits & 0x7fff_ffff);
-        // Half of the last place that stays, less one if that is even; what is carried goes into the exponent.
+        // Half of the last place that stays, less one if that is even; what is carried goes into the
+        // exponent.
         const BIAS: u32 = (127 - 15) << 23;
         let normal = a.wrapping_sub(BIAS).wrapping_add(0x0fff + ((a >> 13) & 1)) >> 13;
         // Added to a number of which the last place is that of subnormal ones.
@@ -161,15 +162,15 @@ mod x86 {
 }
 
 /// Elements that are converted at once: a multiple of a block.
-const PART: usize = 8 * BLOCK;
+const PART_ELEMENTS: usize = 8 * BLOCK;
 
 /// Memory for a part.
 #[repr(align(64))]
-struct Part([MaybeUninit<f32>; PART]);
+struct Part([MaybeUninit<f32>; PART_ELEMENTS]);
 
 impl Part {
     const fn new() -> Part {
-        Part([const { MaybeUninit::uninit() }; PART])
+        Part([const { MaybeUninit::uninit() }; PART_ELEMENTS])
     }
 
     fn at(&mut self) -> *mut f32 {
@@ -199,8 +200,8 @@ impl Elements {
 pub(super) fn by_single(work: Work, operands: usize, from: Elements, to: Elements) -> Work {
     Box::new(move |inputs: &[Operand; 3], out, n| {
         let (mut parts, mut made) = ([const { Part::new() }; 3], Part::new());
-        for first in (0..n).step_by(PART) {
-            let count = PART.min(n - first);
+        for first in (0..n).step_by(PART_ELEMENTS) {
+            let count = PART_ELEMENTS.min(n - first);
             let mut each = inputs.iter().zip(&mut parts).enumerate();
             let operands: [Operand; 3] = std::array::from_fn(|_| match each.next() {
                 Some((i, (x, part))) if i < operands => {
@@ -229,8 +230,8 @@ pub(super) fn by_single(work: Work, operands: usize, from: Elements, to: Element
     })
 }
 
-/// An integer in the 53 bits of an `f64`: the last bit is set if some are lost, so that a second rounding to fewer bits comes
-/// out as if it were the only one.
+/// An integer in the 53 bits of an `f64`: the last bit is set if some are lost, so that a second rounding to
+/// fewer bits comes out as if it were the only one.
 #[inline(always)]
 pub(super) fn integer_to_odd(x: u64) -> f64 {
     let kept = (x >> 11) | u64::from(x & 0x7ff != 0);
@@ -278,7 +279,7 @@ mod tests {
 
     #[test]
     fn parts_are_computed_one_after_the_other() {
-        let n = 2 * PART + 5;
+        let n = 2 * PART_ELEMENTS + 5;
         let numbers: Vec<f16> = (0..n).map(|i| f16::from_f32(i as f32 / 8.0)).collect();
         let factor = vec![f16::from_f32(2.0); BLOCK];
         let work = super::super::map::map2::<f32, f32, f32>(|x, y| x * y);

@@ -87,7 +87,7 @@ fn code_of_power(bits: u64) -> u8 {
     if bits == 0 || bits >= INFINITE { 0xff } else { code as u8 }
 }
 
-/// The same of an `f32`, of which subnormal numbers stay what they are.
+/// The same of an `f32`. Subnormal numbers count, whatever the processor's mode.
 #[inline(always)]
 fn code_of_single(bits: u32) -> u8 {
     const INFINITE: u32 = 0xff << 23;

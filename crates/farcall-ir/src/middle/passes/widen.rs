@@ -6,10 +6,11 @@
 //! dot(x: bf16, w: i4)      ──▶  dot(x, convert(convert(w → i8) → bf16))
 //! ```
 //!
-//! Integers of fewer than eight bits are computed in eight, floats of at most eight bits in `f32` (`f8E8M0FNU`, whose
-//! powers of two reach further, in `f64`). The wider type holds every number of the narrow one, and each result is rounded
-//! or cut to the narrow type, so the numbers stay the same. Conversions become parts of the fusions around them. What only
-//! moves elements has kernels for every type and stays as it is.
+//! Integers of fewer than eight bits are computed in eight, floats of at most eight bits in `f32`
+//! (`f8E8M0FNU`, whose powers of two reach further, in `f64`). The wider type holds every number of the
+//! narrow one, and each result is rounded or cut to the narrow type, so the numbers stay the same.
+//! Conversions become parts of the fusions around them. Operations that only move elements have kernels for
+//! every type and stay as they are.
 
 use farcall_sig::DType;
 use rustc_hash::FxHashMap;
@@ -28,7 +29,7 @@ use crate::types::{TensorType, Type, TypeList};
 pub static PASS: Pass =
     Pass { name: "widen", about: "computes element types without kernels in wider ones", run };
 
-/// Elements of a window from which on its floats are summed in a wider type and rounded once.
+/// Elements of the smallest window whose floats are summed in a wider type and rounded once.
 const MIN_WIDE_WINDOW: usize = 65;
 
 fn run(func: &mut Func, cx: &Context) {
@@ -226,8 +227,8 @@ impl Widening<'_, '_, '_> {
         self.r.replace(id, &[value]);
     }
 
-    /// Takes the bits of elements apart, or puts them together, where either type has fewer than eight, by shifts of
-    /// unsigned integers.
+    /// Takes the bits of elements apart, or puts them together, where either type has fewer than eight, by
+    /// shifts of unsigned integers.
     fn bits(&mut self, id: InstId) {
         let inst = self.r.func().inst(id);
         let ([x], [y]) = (inst.operands(), inst.results()) else { return };
@@ -356,7 +357,8 @@ impl Widening<'_, '_, '_> {
         self.r.replace(id, &[value]);
     }
 
-    /// Computes an operation on tensors in the wider type: all operands, all results, and the arguments of regions.
+    /// Computes an operation on tensors in the wider type: all operands, all results, and the arguments of
+    /// regions.
     fn whole(&mut self, id: InstId) {
         let inst = self.r.func().inst(id);
         let (own, operands) = (inst.own_operands().len(), inst.operands().to_vec());
@@ -387,8 +389,8 @@ impl Widening<'_, '_, '_> {
         }
     }
 
-    /// Gives the arguments of a region that is applied to elements the wider type, and what it returns. `keeps`: a region of
-    /// one operation does not round what it returns.
+    /// Gives arguments and results of a region that is applied to elements the wider type. `keeps`: a region
+    /// of one operation does not round its results.
     fn applied(&mut self, region: RegionId, keeps: bool) {
         let view = self.r.func().region(region);
         let args: SmallVec<[ValueId; 4]> = view.own_args().iter().copied().collect();
@@ -438,7 +440,8 @@ impl Widening<'_, '_, '_> {
         }
     }
 
-    /// Gives the factors of a product types of which there is a kernel. `converts`: the kernel widens factors itself.
+    /// Gives the factors of a product types of which there is a kernel. `converts`: the kernel widens factors
+    /// itself.
     fn contraction(&mut self, id: InstId, converts: bool) {
         let inst = self.r.func().inst(id);
         let ([x, y], [product]) = (inst.operands(), inst.results()) else { return };
@@ -501,7 +504,7 @@ fn factors(a: DType, b: DType, to: DType, converts: bool) -> [DType; 3] {
     [if all.iter().any(double) { DType::F64 } else { DType::F32 }; 3]
 }
 
-/// True if what the operation makes of numbers of a narrow type is such a number.
+/// True if the results on numbers of a narrow type are numbers of that type.
 fn is_exact(op: &Op) -> bool {
     matches!(op, Op::Binary(Binary::Maximum | Binary::Minimum) | Op::Clamp)
 }
@@ -522,8 +525,8 @@ fn keeps_digits(inst: Inst<'_>) -> bool {
     }
 }
 
-/// True for the only operation of a region whose results need not be rounded before they are its arguments again: the last
-/// bits of integers do not depend on the others.
+/// True for the only operation of a region whose results need not be rounded before they are its arguments
+/// again: the last bits of integers do not depend on the others.
 fn keeps_in_region(inst: Inst<'_>, keeps: bool) -> bool {
     let dtype = inst.results().first().and_then(|v| inst.func().tensor(*v)).map(|ty| ty.dtype);
     let Op::Binary(op) = inst.op() else { return matches!(inst.op(), Op::Compare(_)) };

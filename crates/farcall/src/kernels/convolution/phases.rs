@@ -1,19 +1,21 @@
 //! Convolutions of dilated images without their holes.
 //!
-//! Of an image whose elements are two places apart, every other window sees every other place of its kernels only. So
-//! windows are taken apart by where they begin between two elements: those of one *phase* are a convolution of the image
-//! as it is with a part of the kernels. Phases that see as many elements are one product, whose kernels are those of all of
-//! them: there are a few of these, however far apart the elements are.
+//! Of an image whose elements are two places apart, every other window sees every other place of its kernels
+//! only. So windows are grouped by their first place between two elements. The windows of one *phase* are a
+//! convolution of the image as it is with a part of the kernels. Phases that see equally many elements share
+//! one product, with the kernels of all of them as its columns. So there are few products, however far apart
+//! the elements are.
 
 use super::super::product::Axis;
 use super::shape::{Extent, Shape, Spatial};
 
-/// Phases of a dimension at most: of what is dilated more, the holes are multiplied, too.
+/// Maximum number of phases of a dimension: convolutions with more multiply the holes, too.
 const MAX_PHASES: usize = 1 << 12;
-/// Products that a convolution becomes at most.
+/// Maximum number of products that a convolution becomes.
 const MAX_PRODUCTS: usize = 64;
 
-/// The windows of some phases that see as many elements each, as a convolution of an image that is not dilated.
+/// The windows of some phases that see as many elements each, as a convolution of an image that is not
+/// dilated.
 pub(super) struct Phase {
     pub(super) shape: Shape,
     /// Where the first phase's part of the kernels begins, and its part of the result.
@@ -26,7 +28,8 @@ pub(super) struct Phase {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Beside {
     pub(super) count: usize,
-    /// From one to the next, in the kernels and in the result. Where the result goes backwards, the stride wraps.
+    /// From one to the next, in the kernels and in the result. Where the result goes backwards, the stride
+    /// wraps.
     pub(super) strides: [usize; 2],
 }
 
@@ -37,8 +40,8 @@ impl Phase {
     }
 }
 
-/// The phases of a convolution, those together that are one product; itself as the only one, if its image is not dilated or
-/// there is nothing to multiply.
+/// The phases of a convolution, those together that are one product; itself as the only one, if its image is
+/// not dilated or there is nothing to multiply.
 pub(super) fn phases(shape: Shape) -> Vec<Phase> {
     let empty = |s: &Spatial| s.window.0 == 0 || s.windows.0 == 0;
     if shape.spatial.iter().any(empty) || shape.spatial.iter().all(|s| s.axis.dilation == 1) {
@@ -71,7 +74,7 @@ pub(super) fn phases(shape: Shape) -> Vec<Phase> {
 /// Phases of one dimension that see as many elements each, at places that are as far apart.
 struct Run {
     spatial: Spatial,
-    /// The first place of the kernels, and the first window; steps to those of the next phase, which wrap.
+    /// The first place of the kernels, the first window, and the steps to the next phase, which wrap.
     place: usize,
     first: usize,
     places: usize,
@@ -122,7 +125,8 @@ fn count(s: &Spatial) -> usize {
     s.axis.dilation / num_integer::gcd(s.axis.dilation, s.along.unsigned_abs())
 }
 
-/// Every `count`th window from window `first` on, and the first place of the kernels with an element under it.
+/// Every `count`th window from window `first` on, and the first place of the kernels with an element under
+/// it.
 fn phase(s: &Spatial, first: usize) -> (Spatial, usize) {
     let Axis { dilation, start, .. } = s.axis;
     let (by, apart) = (dilation as isize, count(s));
