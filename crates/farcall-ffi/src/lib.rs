@@ -330,7 +330,7 @@ pub mod __private {
         finish, keeps, lasts, may_overlap, may_overlap_itself, memory, named, no_instance, no_overlap,
         operand_is, positional, read, remember, renew, slot, take, view_of, zero,
     };
-    pub use crate::decode::{Extent, Place, Residual, with_residuals};
+    pub use crate::decode::{Extent, Place, Residual, Term, with_residuals};
     pub use crate::descriptor::{Declaration, OpParts, concat, conflict, count, params};
     pub use crate::error::Boxed;
     pub use crate::lowering::{LowerRule, lower_rule};

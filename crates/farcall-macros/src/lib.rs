@@ -134,8 +134,8 @@ mod residuals;
 ///
 /// The function becomes two ops, which lists contain as one: `normalize`, and `normalize_fwd`, which returns `y` and `lengths` and is called
 /// where `normalize` is differentiated. A call of `normalize` has memory for the residuals only while it lasts. Dimensions of
-/// such residuals are `*`, numbers, and names that a required operand or a result has. `farcall_ffi::testing::Forward<normalize>` is the
-/// forward op in tests. `library!` exports no C symbol for it.
+/// such residuals are `*`, and expressions of numbers, integer attributes and names that a required operand or a result has.
+/// `farcall_ffi::testing::Forward<normalize>` is the forward op in tests. `library!` exports no C symbol for it.
 ///
 /// A name that could be two things is a compile error. Derivatives have derivatives of their own, declared in the same
 /// way: `jax.hessian`, the forward derivative of a reverse one, is the `#[jvp]` of the backward op.

@@ -5,11 +5,11 @@ use farcall_sig::DType;
 use farcall_sig::signature::{
     Arity, Dim, ElementType, Expr, Layout, Operand, ResultDecl, Shape, Signature, TypeSet,
 };
-use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use syn::{Error, Result};
 
-use crate::declaration::Source;
+use crate::declaration::{Source, option};
 use crate::generic::descriptor_type;
 
 /// The tokens of a signature with more results.
@@ -91,8 +91,9 @@ impl Own<'_> {
         let dims = residual.shape.dims.iter().map(|dim| self.dim(dim));
         let Some(extents) = batch.into_iter().chain(dims).collect::<Option<Vec<_>>>() else {
             return wrong(
-                "a dimension of a residual is `*`, a number, or the name of one that an operand which is always there, or \
-                 a result, has: for others, write a forward op, #[vjp(forward = f, …)]",
+                "a dimension of a residual is `*`, or an expression of numbers, of integer attributes that are always there, \
+                 and of names that an operand which is always there, or a result, has: for others, write a forward op, \
+                 #[vjp(forward = f, …)]",
             );
         };
         Ok(quote! {
@@ -131,19 +132,56 @@ impl Own<'_> {
 
     /// A dimension that can be read from a call.
     fn dim(&self, dim: &Dim) -> Option<TokenStream> {
-        if let Dim::Size(Expr::Literal(size, _)) = dim {
-            return Some(quote!(__ffi::__private::Extent::Size(#size)));
-        }
-        let Dim::Size(Expr::Name(_)) = dim else { return None };
-        let text = dim.to_string();
+        let Dim::Size(expr) = dim else { return None };
+        let (mut terms, text) = (Vec::new(), dim.to_string());
+        self.terms(expr, &mut terms)?;
+        Some(quote!(__ffi::__private::Extent::Size(&[#(#terms),*], #text)))
+    }
+
+    /// The terms of an expression, operands before operators.
+    fn terms(&self, expr: &Expr, terms: &mut Vec<TokenStream>) -> Option<()> {
+        let term = match expr {
+            Expr::Literal(size, _) => quote!(__ffi::__private::Term::Number(#size)),
+            Expr::Name(name) => self.attribute(&name.text).or_else(|| self.like(&name.text))?,
+            Expr::Binary(op, left, right) => {
+                self.terms(left, terms)?;
+                self.terms(right, terms)?;
+                let op = Ident::new(&format!("{op:?}"), Span::call_site());
+                quote!(__ffi::__private::Term::Binary(__ffi::__private::signature::BinaryOp::#op))
+            }
+            Expr::Call(function, arguments, _) => {
+                arguments.iter().try_for_each(|argument| self.terms(argument, terms))?;
+                let (function, count) =
+                    (Ident::new(&format!("{function:?}"), Span::call_site()), arguments.len());
+                quote!(__ffi::__private::Term::Call(__ffi::__private::signature::Function::#function, #count))
+            }
+            Expr::Fold(..) | Expr::Len(_) => return None,
+        };
+        terms.push(term);
+        Some(())
+    }
+
+    /// An integer attribute that is always there.
+    fn attribute(&self, name: &str) -> Option<TokenStream> {
+        let attr = self.op.attrs().iter().find(|attr| attr.name.text == name && !attr.optional)?;
+        let default = option(match &attr.default {
+            Some(default) => Some(i64::try_from(default.as_int()?).ok()?.into_token_stream()),
+            None => None,
+        });
+        Some(quote!(__ffi::__private::Term::Attribute(#name, #default)))
+    }
+
+    /// A dimension that an operand or a result has.
+    fn like(&self, name: &str) -> Option<TokenStream> {
         let from_end = |shape: &Shape| {
-            let at = shape.dims.iter().position(|d| matches!(d, Dim::Size(_)) && d.to_string() == text)?;
+            let is_it = |dim: &Dim| matches!(dim, Dim::Size(Expr::Name(own)) if own.text == name);
+            let at = shape.dims.iter().position(is_it)?;
             Some(shape.dims.len() - at)
         };
         let operand = self.operands().find_map(|(i, o)| Some((quote!(Operand(#i)), from_end(&o.shape)?)));
         let result = || self.results().find_map(|(i, r)| Some((quote!(Result(#i)), from_end(&r.shape)?)));
         let (place, from_end) = operand.or_else(result)?;
-        Some(quote!(__ffi::__private::Extent::Like(__ffi::__private::Place::#place, #from_end)))
+        Some(quote!(__ffi::__private::Term::Like(__ffi::__private::Place::#place, #from_end)))
     }
 
     /// Operands that are always there, with their numbers.

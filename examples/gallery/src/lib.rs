@@ -4,7 +4,7 @@
 //! | op | shows | derivatives |
 //! | --- | --- | --- |
 //! | `scaled_rms_norm` | a gradient that is summed over `*` | VJP |
-//! | `normalize` | residuals, which the op's own function returns | VJP |
+//! | `normalize` | residuals, which the op's own function returns; an attribute that says how many | VJP |
 //! | `gemm` | mapped and summed dimensions | VJP |
 //! | `top_k` | a dimension from an attribute; a result without a derivative | VJP |
 //! | `diagonal` | a dimension that is `min(m, n)` | VJP, JVP |

@@ -50,7 +50,7 @@ mod spec;
 pub use overlap::{Memory, may_overlap, may_overlap_itself, no_overlap};
 pub use params::{RestOperands, RestResults};
 pub use proof::Proofs;
-pub use residuals::{Extent, Place, Residual, with_residuals};
+pub use residuals::{Extent, Place, Residual, Term, with_residuals};
 pub use spec::{Role, Shape, Spec, common, keeps, lasts, view_of};
 
 use spec::Side;

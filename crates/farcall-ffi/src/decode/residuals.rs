@@ -8,15 +8,17 @@ use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
 use farcall_sig::DType;
+use farcall_sig::signature::{BinaryOp, Function, Size, SizeError};
 
-use super::{Decoder, Entered, Known};
+use super::{Decoder, Entered, Known, check_attrs};
 use crate::abi::{self, RetType};
+use crate::attr::Integer;
 use crate::context::Context;
 use crate::error::{Boxed, Error};
 use crate::pointer::unusable;
 use crate::trampoline::Entry;
 
-/// What a signature says of a residual. All that it depends on are required operands, and results.
+/// What a signature says of a residual. All that it depends on are required operands, results, and attributes.
 #[derive(Debug)]
 pub struct Residual {
     /// Its name.
@@ -34,10 +36,23 @@ pub struct Residual {
 pub enum Extent {
     /// The batch dimensions: all of a tensor but so many at its end.
     Batch(Place, usize),
+    /// The value of an expression, and how it is written.
+    Size(&'static [Term], &'static str),
+}
+
+/// A term of an expression: operands stand before their operators.
+#[derive(Clone, Copy, Debug)]
+pub enum Term {
+    /// A number.
+    Number(i64),
     /// The dimension of a tensor that so many, itself among them, end with.
     Like(Place, usize),
-    /// So many.
-    Size(i64),
+    /// An integer attribute, and its default.
+    Attribute(&'static str, Option<i64>),
+    /// An operator of two values.
+    Binary(BinaryOp),
+    /// A function of so many values.
+    Call(Function, usize),
 }
 
 /// A tensor of a call, by its number.
@@ -53,6 +68,8 @@ pub enum Place {
 pub fn with_residuals<F: Entry>(entered: Entered, results: usize, residuals: &'static [Residual]) -> Boxed {
     let (handler, decoder) = (entered.handler, entered.decoder());
     let host = decoder.host()?;
+    // SAFETY: the frame stays during the call, and covers its attributes.
+    unsafe { check_attrs(handler, decoder.attrs) }?;
     let found = decoder.results.without_tokens(results);
     if found != results {
         let s = if results == 1 { "" } else { "s" };
@@ -125,24 +142,70 @@ impl Decoder {
         let Some(dtype) = dtype else { return Ok(None) };
         let mut dims = Vec::new();
         for extent in residual.dims {
-            let (place, at_end) = match *extent {
-                Extent::Batch(place, after) => (place, after),
-                Extent::Like(place, from_end) => (place, from_end),
-                Extent::Size(size) => {
-                    dims.push(size);
-                    continue;
-                }
-            };
-            let Some(all) = self.dims(place) else { return Ok(None) };
-            let Some(before) = all.len().checked_sub(at_end) else {
-                return Err(too_few(self.handler, place, at_end, all.len()));
-            };
             match *extent {
-                Extent::Batch(..) => dims.extend_from_slice(&all[..before]),
-                _ => dims.push(all[before]),
+                Extent::Batch(place, after) => match self.split(place, after)? {
+                    Some((batch, _)) => dims.extend_from_slice(batch),
+                    None => return Ok(None),
+                },
+                Extent::Size(terms, written) => match self.size(terms)? {
+                    Some(Ok(size)) if size >= 0 => dims.push(size),
+                    Some(value) => {
+                        let why = match value {
+                            Ok(size) => format!("is {size}"),
+                            Err(SizeError::DivisionByZero) => "divides by zero".into(),
+                            Err(SizeError::Overflow | SizeError::Open) => "does not fit 64 bits".into(),
+                        };
+                        let (handler, name) = (self.handler, residual.name);
+                        let message = format!("{handler}: the residual {name}: the size {written} {why}");
+                        return Err(Box::new(Error::invalid_argument(message)));
+                    }
+                    None => return Ok(None),
+                },
             }
         }
         Ok(Some((dtype, dims)))
+    }
+
+    /// The value of an expression; none if what it depends on cannot be read.
+    fn size(&self, terms: &[Term]) -> Boxed<Option<Result<i64, SizeError>>> {
+        let mut values: Vec<i64> = Vec::new();
+        for term in terms {
+            let value = match *term {
+                Term::Number(number) => Ok(number),
+                Term::Like(place, from_end) => match self.split(place, from_end)? {
+                    Some((_, [size, ..])) => Ok(*size),
+                    _ => return Ok(None),
+                },
+                // One of a wrong type has an error of its own, from the function's parameter.
+                Term::Attribute(name, default) => match self.attrs().get_opt::<Integer>(name) {
+                    Ok(Some(Integer(value))) => i64::try_from(value).map_err(|_| SizeError::Overflow),
+                    Ok(None) if let Some(default) = default => Ok(default),
+                    _ => return Ok(None),
+                },
+                Term::Binary(op) => {
+                    let (right, left) = (values.pop().unwrap_or_default(), values.pop().unwrap_or_default());
+                    i64::compute(op, &left, &right)
+                }
+                Term::Call(function, count) => {
+                    let arguments = values.split_off(values.len().saturating_sub(count));
+                    call(function, &arguments)
+                }
+            };
+            match value {
+                Ok(value) => values.push(value),
+                Err(why) => return Ok(Some(Err(why))),
+            }
+        }
+        Ok(values.pop().map(Ok))
+    }
+
+    /// The dimensions of a tensor, if it is one: all but so many at its end, and these.
+    fn split(&self, place: Place, at_end: usize) -> Boxed<Option<(&[i64], &[i64])>> {
+        let Some(all) = self.dims(place) else { return Ok(None) };
+        match all.len().checked_sub(at_end) {
+            Some(before) => Ok(Some(all.split_at(before))),
+            None => Err(too_few(self.handler, place, at_end, all.len())),
+        }
     }
 
     /// The dimensions of a tensor, if it is one.
@@ -161,6 +224,17 @@ impl Decoder {
             // SAFETY: it has `rank` dimensions, which stay during the call.
             rank => Some(unsafe { std::slice::from_raw_parts(buffer.dims, rank) }),
         }
+    }
+}
+
+fn call(function: Function, arguments: &[i64]) -> Result<i64, SizeError> {
+    match (function, arguments) {
+        (Function::CeilDiv, [left, right]) => {
+            let negated = |size| i64::compute(BinaryOp::Sub, &0, size);
+            negated(&i64::compute(BinaryOp::Div, &negated(left)?, right)?)
+        }
+        (Function::Min, all) => Ok(all.iter().copied().min().unwrap_or_default()),
+        (Function::Max | Function::CeilDiv, all) => Ok(all.iter().copied().max().unwrap_or_default()),
     }
 }
 

@@ -30,9 +30,9 @@ fn unknown_dimension(x: &Buffer<f32>, y: &mut Buffer<f32>, r: &mut Buffer<f32>) 
 }
 
 #[handler(name = "expression")]
-#[signature((x: f32[*, n]) -> (y: f32[*, n]))]
-#[vjp(residuals(r: f32[*, 2 * n]), backward = bwd)]
-fn expression(x: &Buffer<f32>, y: &mut Buffer<f32>, r: &mut Buffer<f32>) -> Result<()> {
+#[signature((x: f32[*, n], xs: f32[*, n]...) -> (y: f32[*, n]))]
+#[vjp(residuals(r: f32[*, len(xs)]), backward = bwd)]
+fn expression(x: &Buffer<f32>, xs: &RestOperands, y: &mut Buffer<f32>, r: &mut Buffer<f32>) -> Result<()> {
     Ok(())
 }
 
