@@ -114,6 +114,8 @@ class Linear:
 
     forward: tuple[str, Attributes] | None
     result_count: int
+    moving: list[int]
+    zero: list[int]
     results: list[int]
     result_types: list[tuple[str, list[int]]]
     saved: list[tuple[str, int]]

@@ -293,9 +293,12 @@ class OpPrimitive:
         types = self.types(primals)
         moving = tuple(i for i, t in enumerate(tangents) if type(t) is not ad.Zero)
         linear = self.native.linear(types, attributes, moving)
-        if not linear.results:
+        moving = tuple(linear.moving)
+        if not linear.results or not moving:
             results = self(primals, attributes)
             return results, [ad.Zero(jax.typeof(r).to_tangent_aval()) for r in results]
+        # Of these, all derivatives are zero, so that derivative ops need not be differentiated in them.
+        primals = [jax.lax.stop_gradient(x) if i in linear.zero else x for i, x in enumerate(primals)]
         if linear.forward is None:
             results, residuals = self(primals, attributes), []
         else:

@@ -298,6 +298,12 @@ CASES = {
         lambda x, lambda_=0.5: jnp.sign(x) * jnp.maximum(jnp.abs(x) - lambda_, 0),
         lambda random, _: random.choice({}, {"lambda_": 0.25}),
     ),
+    "hard_shrink": Case(
+        lambda random: [random.array(*random.batch()), np.asarray(abs(random.array()), random.dtype)],
+        lambda x, threshold: jnp.where(jnp.abs(x) > threshold, x, 0),
+        jvp=True,
+        second=ANY_ORDER,
+    ),
     "softmax": Case(softmax_operands, softmax),
     "log_sum_exp": Case(rows, lambda x: jax.nn.logsumexp(x, -1), vjp=False, jvp=True),
     "softplus": Case(lambda random: [random.array(*random.batch())], jax.nn.softplus, jvp=True, second=ANY_ORDER),
@@ -558,7 +564,7 @@ def test_derivatives_in_half_precision(gallery, dtype):
 @pytest.mark.parametrize("name", [name for name in CASES if name != "column_sums"])
 def test_batch_dimensions_are_sharded(gallery, name, seed, axis):
     op, _, operands, _ = case(gallery, name, seed)
-    shared = {"scaled_rms_norm": [1], "axpy": [0], "csr_matmul": [1, 2], "conv1d": [1], "mix": [0]}.get(name, [])
+    shared = {"scaled_rms_norm": [1], "axpy": [0], "csr_matmul": [1, 2], "conv1d": [1], "mix": [0], "hard_shrink": [1]}.get(name, [])
     stacks = [jnp.asarray(x) if i in shared else jnp.stack([x] * 16) for i, x in enumerate(operands)]
     mesh = jax.make_mesh((8,), ("d",), axis_types=(jax.sharding.AxisType[axis],))
     specs = [jax.sharding.PartitionSpec(*[] if i in shared else ["d"]) for i in range(len(stacks))]

@@ -314,3 +314,21 @@ def test_side_effects_on_several_devices(tick):
     assert sorted(jax.jit(each)(x)) == list(range(start + 1, start + 9))
     with pytest.raises(NotImplementedError, match="tick has a side effect, .* call it in jax.shard_map"):
         jax.jit(lambda x: tick(x.sum()))(x)
+
+
+def test_a_derivative_that_is_zero_by_declaration(gallery):
+    x, threshold = jnp.array([-2.0, 0.5, 3.0]), jnp.float32(1)
+    y, dy = jax.jvp(gallery.hard_shrink, (x, threshold), (jnp.ones(3), jnp.float32(1)))
+    np.testing.assert_array_equal(y, [-2, 0, 3])
+    np.testing.assert_array_equal(dy, [1, 0, 1])
+    _, dy = jax.jvp(lambda t: gallery.hard_shrink(x, t), (threshold,), (threshold,))
+    np.testing.assert_array_equal(dy, np.zeros(3))
+    square = lambda x, threshold: (gallery.hard_shrink(x, threshold) ** 2).sum()
+    dx, dthreshold = jax.grad(square, (0, 1))(x, threshold)
+    np.testing.assert_array_equal(dx, [-4, 0, 6])
+    assert dthreshold == 0
+    hessian = jax.hessian(square, (0, 1))(x, threshold)
+    np.testing.assert_array_equal(hessian[0][0], np.diag([2, 0, 2]))
+    assert not hessian[0][1].any() and not hessian[1][0].any() and not hessian[1][1].any()
+    mapped = jax.vmap(jax.grad(square), (0, None))(jnp.stack([x, -x]), threshold)
+    np.testing.assert_array_equal(mapped, [[-4, 0, 6], [4, 0, -6]])

@@ -55,6 +55,7 @@ OPEN = {
     "column_sums": Open(["b, n"], TWO),
     "concat": Open(["b, 2, n", "b, m, n"], [{"b": 1, "n": 2, "m": 3}, {"b": 2, "n": 1, "m": 1}]),
     "soft_shrink": Open(["b, n"], TWO),
+    "hard_shrink": Open(["b, n", ""], TWO),
     "softmax": Open(["b, n", "b, n"], TWO, kinds={1: "mask"}),
     "log_sum_exp": Open(["b, n"], TWO),
     "softplus": Open(["b, n"], TWO),

@@ -102,8 +102,18 @@ pub(crate) fn gradient(declaration: &Declaration) -> String {
     if text.is_empty() {
         text.push_str("none");
     }
-    if !declaration.non_differentiable.is_empty() {
-        text.push_str(&format!("; not of {}", declaration.non_differentiable.join(", ")));
+    let zero = &declaration.zero_derivative;
+    let none: Vec<&str> = declaration
+        .non_differentiable
+        .iter()
+        .filter(|name| !zero.contains(name))
+        .map(String::as_str)
+        .collect();
+    if !none.is_empty() {
+        text.push_str(&format!("; not of {}", none.join(", ")));
+    }
+    if !zero.is_empty() {
+        text.push_str(&format!("; zero in {}", zero.join(", ")));
     }
     text
 }
@@ -160,6 +170,7 @@ pub(crate) fn describe(target: &Target) -> Value {
             "jvp": declaration.jvp.as_ref().map(|j| json!({ "tangent": j.tangent })),
             "transpose": declaration.transpose,
             "non_differentiable": declaration.non_differentiable,
+            "zero_derivative": declaration.zero_derivative,
             "batching": declaration.batching().to_string(),
             "sharding": declaration.partition().map(|p| p.to_string()),
         })),

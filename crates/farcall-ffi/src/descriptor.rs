@@ -164,6 +164,9 @@ pub struct RawOpDescriptor {
     pub jvp_bindings: ByteSpan,
     /// See `vjp_bindings`.
     pub transpose_bindings: ByteSpan,
+    /// Names of those of `non_differentiable` whose derivatives are zero, separated by commas. Hosts that do not know of this
+    /// do not differentiate in them.
+    pub zero_derivative: ByteSpan,
 }
 
 /// Bits of [`OpDescriptor::flags`].
@@ -266,6 +269,7 @@ pub struct Declaration {
     pub vjp_bindings: &'static str,
     pub jvp_bindings: &'static str,
     pub transpose_bindings: &'static str,
+    pub zero_derivative: &'static str,
 }
 
 impl Declaration {
@@ -284,6 +288,7 @@ impl Declaration {
         vjp_bindings: "",
         jvp_bindings: "",
         transpose_bindings: "",
+        zero_derivative: "",
     };
 }
 
@@ -336,6 +341,7 @@ impl OpDescriptor {
             vjp_bindings: ByteSpan::new(parts.declaration.vjp_bindings.as_bytes()),
             jvp_bindings: ByteSpan::new(parts.declaration.jvp_bindings.as_bytes()),
             transpose_bindings: ByteSpan::new(parts.declaration.transpose_bindings.as_bytes()),
+            zero_derivative: ByteSpan::new(parts.declaration.zero_derivative.as_bytes()),
         })
     }
 }
@@ -693,9 +699,14 @@ impl<'a> Op<'a> {
         text(self.descriptor.transpose_bindings)
     }
 
-    /// Names of its operands that have no derivatives.
+    /// Names of its operands that derivative ops do not know.
     pub fn non_differentiable(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         given(self.descriptor.non_differentiable).into_iter().flat_map(|names| names.split(','))
+    }
+
+    /// Names of those of them in which the derivative is zero. In the others, the op is not differentiable.
+    pub fn zero_derivative(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        given(self.descriptor.zero_derivative).into_iter().flat_map(|names| names.split(','))
     }
 
     /// Says the dimensions of results that are written `[..]`.
@@ -874,6 +885,7 @@ mod tests {
                 vjp_bindings: "cotangent(y) = g",
                 transpose: "an_op_t",
                 non_differentiable: "at,x",
+                zero_derivative: "x",
                 ..Declaration::NONE
             },
         })
@@ -894,6 +906,7 @@ mod tests {
         assert_eq!((op.transpose(), op.vjp_bindings()), (Some("an_op_t"), "cotangent(y) = g"));
         assert_eq!((op.jvp_bindings(), op.transpose_bindings()), ("", ""));
         assert_eq!(op.non_differentiable().collect::<Vec<_>>(), ["at", "x"]);
+        assert_eq!(op.zero_derivative().collect::<Vec<_>>(), ["x"]);
     }
 
     #[test]

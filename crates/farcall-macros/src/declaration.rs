@@ -35,10 +35,33 @@ pub(crate) struct Declaration {
     tangent: Option<Derivative>,
     transpose: Option<Derivative>,
     non_differentiable: Vec<String>,
+    /// Those of them whose derivatives are zero.
+    zero_derivative: Vec<String>,
     shape: Option<Path>,
     batch: Option<Path>,
     never_batched: bool,
     lowers: Option<Lowers>,
+}
+
+/// `x` or `x = zero` of `#[nondiff(…)]`
+struct Constant {
+    name: Ident,
+    is_zero: bool,
+}
+
+impl Parse for Constant {
+    fn parse(input: ParseStream<'_>) -> Result<Constant> {
+        let name: Ident = input.parse()?;
+        let is_zero = input.parse::<Option<Token![=]>>()?.is_some();
+        if is_zero {
+            let form: Ident = input.parse()?;
+            if form != "zero" {
+                let message = format!("expected `{name}`, or `{name} = zero` if its derivative is zero");
+                return Err(Error::new(form.span(), message));
+            }
+        }
+        Ok(Constant { name, is_zero })
+    }
 }
 
 /// `residuals(r: T[*])`
@@ -97,7 +120,7 @@ impl Declaration {
         function.attrs = others;
         let mut declaration = Declaration::default();
         let mut seen = Vec::new();
-        let mut names = Vec::new();
+        let (mut names, mut zero_derivative) = (Vec::new(), Vec::new());
         let mut residuals = Residuals::None;
         for attr in &ours {
             if seen.contains(&attr.path().get_ident()) {
@@ -123,8 +146,14 @@ impl Declaration {
             } else if attr.path().is_ident("lowers") {
                 declaration.lowers = Some(attr.parse_args()?);
             } else {
-                let parser = Punctuated::<Ident, Token![,]>::parse_terminated;
-                names = attr.parse_args_with(parser)?.into_iter().collect();
+                let parser = Punctuated::<Constant, Token![,]>::parse_terminated;
+                for Constant { name, is_zero } in attr.parse_args_with(parser)? {
+                    if names.contains(&name) {
+                        return Err(Error::new(name.span(), "given twice"));
+                    }
+                    zero_derivative.extend(is_zero.then(|| name.to_string()));
+                    names.push(name);
+                }
             }
         }
         let Some((signature, _)) = &declaration.signature else {
@@ -178,12 +207,14 @@ impl Declaration {
             return Err(Error::new(unknown.span(), message));
         }
         let derivatives = [&declaration.backward, &declaration.tangent, &declaration.transpose];
-        if let (Some(name), true) = (names.first(), derivatives.iter().all(|d| d.is_none())) {
+        let needs_derivative = names.iter().find(|name| !zero_derivative.contains(&name.to_string()));
+        if let (Some(name), true) = (needs_derivative, derivatives.iter().all(|d| d.is_none())) {
             let message =
                 format!("nothing differentiates `{name}`: the op has no #[vjp], #[jvp] or #[transpose]");
             return Err(Error::new(name.span(), message));
         }
         declaration.non_differentiable = names.iter().map(ToString::to_string).collect();
+        declaration.zero_derivative = zero_derivative;
         Ok(declaration)
     }
 
@@ -258,6 +289,7 @@ impl Declaration {
         let (tangent, jvp_bindings) = tangent;
         let (transpose, transpose_bindings) = transpose;
         let non_differentiable = self.non_differentiable.join(",");
+        let zero_derivative = self.zero_derivative.join(",");
         let shape = self.rule(self.shape.as_ref(), &SHAPE);
         let batch = self.rule(self.batch.as_ref(), &BATCH);
         let never_batched = self.never_batched;
@@ -278,6 +310,7 @@ impl Declaration {
                 vjp_bindings: #vjp_bindings,
                 jvp_bindings: #jvp_bindings,
                 transpose_bindings: #transpose_bindings,
+                zero_derivative: #zero_derivative,
             }
         }
     }

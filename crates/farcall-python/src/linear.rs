@@ -57,6 +57,18 @@ impl Linear {
         self.inner.call().results.len()
     }
 
+    /// The operands that the derivative is with respect to: those that were given, but for those in `zero`.
+    #[getter]
+    fn moving(&self) -> Vec<usize> {
+        self.inner.moving().to_vec()
+    }
+
+    /// The operands in which the derivative is zero by declaration.
+    #[getter]
+    fn zero(&self) -> PyResult<Vec<usize>> {
+        guarded(|| Ok(self.inner.zero()))
+    }
+
     /// The results that have tangents.
     #[getter]
     fn results(&self) -> PyResult<Vec<usize>> {

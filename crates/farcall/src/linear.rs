@@ -8,7 +8,7 @@
 //!
 //! At a point, a derivative is a linear map. Its operands are the values that were *saved* at that point, then the
 //! tangents of the operands that *move*; the tangents of the others are zero. Only results of real or complex types
-//! have tangents. Sizes may be open ([`Size`]). Indices count the operands and results of the call, not those of the declaration.
+//! have tangents. Operands in which the derivative is declared as zero do not move. Sizes may be open ([`Size`]). Indices count the operands and results of the call, not those of the declaration.
 
 use std::sync::Arc;
 
@@ -142,7 +142,8 @@ impl DerivativeError {
 }
 
 impl<S: Size> Linear<S> {
-    /// The derivative of a call with respect to the operands `moving`, in ascending order.
+    /// The derivative of a call with respect to the operands `moving`, in ascending order. Those in which it is zero by
+    /// declaration are left out; if none is left, all tangents and cotangents are zero.
     ///
     /// # Errors
     /// If the target has no signature, the call does not fit it, or `moving` are not operands of it in ascending order.
@@ -161,6 +162,8 @@ impl<S: Size> Linear<S> {
         if !moving.is_sorted_by(|a, b| a < b) || moving.last().is_some_and(|last| *last >= count) {
             return Err(OpError::Moving { op: op(), count });
         }
+        let is_zero = |i: &usize| declaration.has_zero_derivative(call.operands[*i]);
+        let moving = moving.into_iter().filter(|i| !is_zero(i)).collect();
         Ok(Linear { target: Arc::clone(target), operands, moving, call })
     }
 
@@ -184,6 +187,13 @@ impl<S: Size> Linear<S> {
     pub fn results(&self) -> Vec<usize> {
         let results = self.call.results.iter().enumerate();
         results.filter(|(_, result)| is_continuous(result.dtype)).map(|(i, _)| i).collect()
+    }
+
+    /// The operands in which the derivative is zero by declaration. So are all derivatives of derivatives.
+    pub fn zero(&self) -> Vec<usize> {
+        let declaration = self.declaration();
+        let slots = self.call.operands.iter().enumerate();
+        slots.filter(|(_, slot)| declaration.has_zero_derivative(**slot)).map(|(i, _)| i).collect()
     }
 
     /// The operands that the derivative is with respect to.

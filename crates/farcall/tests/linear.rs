@@ -118,11 +118,46 @@ fn bend_jvp(x: &Buffer<f32>, v: &Buffer<f32>, u: &mut Buffer<f32>) -> Result<()>
     Ok(())
 }
 
+/// Moves in steps with `at`, and not at all with `mask`.
+#[handler(name = "steps")]
+#[signature((x: f32[*], at: f32[], mask: f32[*]) -> (y: f32[*]))]
+#[vjp(backward = steps_bwd)]
+#[jvp(tangent = steps_jvp)]
+#[nondiff(at = zero, mask)]
+fn steps(x: &Buffer<f32>, at: &Buffer<f32>, mask: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
+    let _ = (x, at, mask, y);
+    Ok(())
+}
+
+#[handler(name = "steps_bwd")]
+#[signature((x: f32[*], at: f32[], dy: f32[*]) -> (dx: f32[*]))]
+fn steps_bwd(x: &Buffer<f32>, at: &Buffer<f32>, dy: &Buffer<f32>, dx: &mut Buffer<f32>) -> Result<()> {
+    let _ = (x, at, dy, dx);
+    Ok(())
+}
+
+#[handler(name = "steps_jvp")]
+#[signature((x: f32[*], at: f32[], dx: f32[*]) -> (dy: f32[*]))]
+fn steps_jvp(x: &Buffer<f32>, at: &Buffer<f32>, dx: &Buffer<f32>, dy: &mut Buffer<f32>) -> Result<()> {
+    let _ = (x, at, dx, dy);
+    Ok(())
+}
+
+/// Has no derivative but zero.
+#[handler(name = "sign")]
+#[signature((x: f32[*]) -> (y: f32[*]))]
+#[nondiff(x = zero)]
+fn sign(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
+    let _ = (x, y);
+    Ok(())
+}
+
 fn target(op: &str) -> Arc<Target> {
     let registry = Registry::new();
     let ops = farcall_ffi::ops![product, product_fwd, product_bwd, product_tangent, pair, pair_bwd];
     registry.register_ops(ops).unwrap();
     registry.register_ops(farcall_ffi::ops![ramp, ramp_jvp, bend, bend_jvp]).unwrap();
+    registry.register_ops(farcall_ffi::ops![steps, steps_bwd, steps_jvp, sign]).unwrap();
     registry.lookup(op, &Platform::Host).unwrap()
 }
 
@@ -210,6 +245,25 @@ fn a_derivative_that_is_not_there_is_said() {
             "pair_bwd has no gradient: add #[vjp(backward = …)] or #[jvp(tangent = …)] to its declaration"
         ],
     );
+}
+
+#[test]
+fn a_derivative_may_be_zero_by_declaration() {
+    let steps_in = |moving: &[usize]| {
+        let f32s = |dims: &[i64]| (DType::F32, dims.to_vec());
+        let operands = vec![f32s(&[2]), f32s(&[]), f32s(&[2])];
+        Linear::new(&target("steps"), operands, &Attrs::new(), moving.to_vec()).unwrap()
+    };
+    let linear = steps_in(&[0, 1]);
+    assert_eq!((linear.moving(), linear.zero()), (&[0][..], vec![1]));
+    let (tangent, backward) = (linear.tangent().unwrap(), linear.backward(&[false]).unwrap());
+    expect!["[Value(0), Value(1), Value(2)] [Value(0), Value(1), Cotangent(0)]"]
+        .assert_eq(&format!("{:?} {:?}", tangent.operands, backward.operands));
+    assert_eq!((tangent.results, backward.results), (vec![Some(0)], vec![Some(0)]));
+    assert!(steps_in(&[1]).moving().is_empty());
+    fails(steps_in(&[1, 2]).tangent(), expect!["steps is not differentiable in mask, by declaration"]);
+    let sign = of_vector("sign");
+    assert_eq!((sign.moving(), sign.zero()), (&[][..], vec![0]));
 }
 
 #[test]

@@ -17,6 +17,7 @@
 //! | `log_sum_exp` | a tangent from the result | JVP |
 //! | `median` | – | none |
 //! | `soft_shrink` | an attribute whose name is a keyword of Python | VJP |
+//! | `hard_shrink` | an operand in which the derivative is zero | of any order, by transposition |
 //! | `transpose` | any number of dimensions: shape and batching are functions | VJP |
 //! | `softplus` | half precision; parameters of derivatives that are said | VJP, JVP, and those of these |
 //! | `rotary` | where a part of a dimension begins | of any order, by transposition |
@@ -47,6 +48,7 @@ mod csr_matmul;
 mod diagonal;
 mod flash_attention;
 mod gemm;
+mod hard_shrink;
 mod log_sum_exp;
 mod median;
 mod mix;
@@ -78,6 +80,7 @@ pub const TABLES: &[&[&OpDescriptor]] = &[
     column_sums::OPS,
     concat::OPS,
     soft_shrink::OPS,
+    hard_shrink::OPS,
     softmax::OPS,
     log_sum_exp::OPS,
     median::OPS,
@@ -111,6 +114,7 @@ farcall_ffi::library!(
         ..column_sums::OPS,
         ..concat::OPS,
         ..soft_shrink::OPS,
+        ..hard_shrink::OPS,
         ..softmax::OPS,
         ..log_sum_exp::OPS,
         ..median::OPS,

@@ -35,6 +35,20 @@ fn no_derivative(x: &Buffer<f32>, labels: &Buffer<i32>, y: &mut Buffer<f32>) -> 
     Ok(())
 }
 
+#[handler(name = "d3")]
+#[signature((x: f32[*]) -> (y: f32[*]))]
+#[nondiff(x = one)]
+fn no_such_form(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
+    Ok(())
+}
+
+#[handler(name = "d4")]
+#[signature((x: f32[*]) -> (y: f32[*]))]
+#[nondiff(x = zero, x)]
+fn two_forms(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
+    Ok(())
+}
+
 #[handler(name = "e")]
 #[signature((x: f32[*]) -> (y: f32[*]))]
 #[vjp(backward = not_a_handler)]

@@ -20,6 +20,10 @@ use crate::registry::Target;
 /// Directions that are tried for each operand.
 const DIRECTIONS: u64 = 3;
 
+/// Why differences tell nothing.
+const NOT_SMOOTH: &str =
+    "at these operands or beside them, it is not smooth, not finite, or refused; give others";
+
 /// A call of a derivative op, which is an op itself.
 pub(super) struct Derivative<'a> {
     pub(super) target: &'a Arc<Target>,
@@ -39,6 +43,7 @@ impl<'a> Checker<'a> {
         let moving = declaration.differentiable(&super::types(&call.operands, &dims), &call.inference);
         let is_first = self.seen.len() == 1;
         self.found.extend(untried_transpose(call).filter(|_| is_first));
+        self.found.extend(zero_derivatives(call)?);
         if moving.is_empty() || (declaration.vjp.is_none() && declaration.jvp.is_none()) {
             return Ok(Vec::new());
         }
@@ -148,6 +153,18 @@ fn untried_transpose(call: &Call<'_>) -> Option<Promise> {
     Some(call.unchecked(format!("transpose {transpose}"), why.to_owned()))
 }
 
+/// The promises that derivatives in operands are zero.
+fn zero_derivatives(call: &Call<'_>) -> Result<Vec<Promise>, CheckError> {
+    let types = call.operands.iter().zip(sizes(&call.operands)).map(|(x, dims)| (x.dtype(), dims)).collect();
+    let linear: Linear = Linear::new(call.op.target, types, &call.op.attrs, Vec::new())?;
+    let point = Point { call, values: &call.results, unread: &[] };
+    let moves = |i: &usize| {
+        let dtype = call.operands[*i].dtype();
+        dtype.is_float() || dtype.is_complex()
+    };
+    Ok(linear.zero().into_iter().filter(moves).map(|i| point.try_zero(&linear.results(), i)).collect())
+}
+
 /// A call, and the values at that point.
 struct Point<'c, 'a> {
     call: &'c Call<'a>,
@@ -188,9 +205,7 @@ impl Point<'_, '_> {
                         of.broken = of.broken.or(wrong);
                     }
                     Ok(None) => {
-                        of.unchecked = Some(
-                            "at these operands or beside them, it is not smooth, not finite, or refused; give others".to_owned(),
-                        );
+                        of.unchecked = Some(NOT_SMOOTH.to_owned());
                     }
                     Err(error) => of.broken = of.broken.or(Some(format!("its call fails ({error})"))),
                 }
@@ -213,6 +228,43 @@ impl Point<'_, '_> {
             });
         }
         found
+    }
+
+    /// Tries that the derivative with respect to one operand is zero.
+    fn try_zero(&self, results: &[usize], operand: usize) -> Promise {
+        let names = self.call.op.declaration.signature.operand_names(self.call.operands.len());
+        let names = names.unwrap_or_default();
+        let name = names.get(operand).map_or("", String::as_str);
+        let (mut largest_slope, mut wrong) = (None, None);
+        for direction in 0..DIRECTIONS {
+            let tangent = self.direction(operand, 1 + direction);
+            let Ok(Some(slopes)) = self.numeric(operand, &tangent, results) else { continue };
+            for (i, slope) in results.iter().zip(&slopes) {
+                let scale = largest(slope).max(largest(&complex(&self.call.results[*i])));
+                let steepest = slope.iter().map(|z| z.norm()).fold(0.0, f64::max);
+                let relative = steepest / scale;
+                largest_slope = Some(f64::max(relative, largest_slope.unwrap_or(0.0)));
+                if relative > self.tolerance() && wrong.is_none() {
+                    wrong = Some(format!(
+                        "{} moves with {name}, by {} in a random direction; mend the declaration",
+                        self.call.result(*i),
+                        short(steepest)
+                    ));
+                }
+            }
+        }
+        let outcome = match (wrong, largest_slope) {
+            (Some(wrong), _) => Outcome::Broken(wrong),
+            (None, Some(_)) => Outcome::Kept,
+            (None, None) => Outcome::Unchecked(NOT_SMOOTH.to_owned()),
+        };
+        Promise {
+            op: self.call.op.name().to_owned(),
+            promise: format!("nondiff {name} = zero"),
+            compared: "central differences with zero".to_owned(),
+            difference: largest_slope,
+            outcome,
+        }
     }
 
     /// A direction in which an operand may change.

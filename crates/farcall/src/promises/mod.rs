@@ -9,6 +9,7 @@
 //! | `threads` | the results on one thread and on two |
 //! | `forward op` | its results with the op's |
 //! | `jvp`, `vjp` | the declared derivatives with central differences |
+//! | `nondiff x = zero` | central differences with zero |
 //!
 //! The ops that are its derivatives are checked too, on the operands that they get there. What was tried on some operands may
 //! not hold for others; what is found to be broken is. An op that reads one triangle of square matrices may be one of symmetric

@@ -34,10 +34,12 @@ pub struct Declaration {
     pub jvp: Option<JvpTargets>,
     /// The target that is its transpose: it is linear in the operands that this one returns.
     pub transpose: Option<String>,
-    /// Operands that have no derivatives.
+    /// Operands that derivative ops do not know.
     pub non_differentiable: Vec<String>,
     /// The ways to transpose the op itself where it is linear, those that promise most first.
     pub(crate) transposes: Vec<Transposition>,
+    /// Those of them in which the derivative is zero. In the others, the op is not differentiable.
+    pub zero_derivative: Vec<String>,
     /// Functions for what the signature does not say.
     rules: Rules,
 }
@@ -187,6 +189,12 @@ impl Declaration {
         }
     }
 
+    /// True if the derivative in a declared operand is zero.
+    pub fn has_zero_derivative(&self, operand: usize) -> bool {
+        let name = self.signature.operands().get(operand).map(|operand| &operand.name.text);
+        name.is_some_and(|name| self.zero_derivative.contains(name))
+    }
+
     /// The operands of a call that it may be differentiated in: those of real and complex types, but for those that are
     /// declared as not differentiable.
     pub fn differentiable<S>(&self, operands: &[OperandType<'_, S>], call: &Inference<S>) -> Vec<usize> {
@@ -214,13 +222,10 @@ impl Declaration {
 
     /// The same declaration with its derivatives in a namespace.
     pub(super) fn in_namespace(mut self, namespace: &str) -> Declaration {
-        let qualify = |name: &mut String| *name = qualified(namespace, name);
-        if let Some(vjp) = &mut self.vjp {
-            vjp.forward.as_mut().map(qualify);
-            qualify(&mut vjp.backward);
-        }
-        self.jvp.as_mut().map(|jvp| qualify(&mut jvp.tangent));
-        self.transpose.as_mut().map(qualify);
+        let targets = self.vjp.iter_mut().chain(self.transposes.iter_mut().map(|way| &mut way.targets));
+        let vjp = targets.flat_map(|vjp| vjp.forward.iter_mut().chain([&mut vjp.backward]));
+        let jvp = self.jvp.iter_mut().map(|jvp| &mut jvp.tangent);
+        vjp.chain(jvp).chain(&mut self.transpose).for_each(|name| *name = qualified(namespace, name));
         self
     }
 
@@ -313,6 +318,7 @@ pub(super) fn declarations(ops: &[Op<'_>]) -> Vec<Result<Option<Declaration>, St
             transpose: op.transpose().map(str::to_owned),
             non_differentiable: op.non_differentiable().map(str::to_owned).collect(),
             transposes,
+            zero_derivative: zero_derivative(op)?,
             rules: Rules::of(op),
         }))
     };
@@ -350,7 +356,7 @@ fn agree(
 }
 
 /// What is declared beside the signature, in words.
-fn declared(op: &Op<'_>) -> [String; 9] {
+fn declared(op: &Op<'_>) -> [String; 10] {
     let named = |what, name: Option<&str>| {
         name.map_or_else(|| format!("no {what}"), |name| format!("the {what} `{name}`"))
     };
@@ -369,6 +375,10 @@ fn declared(op: &Op<'_>) -> [String; 9] {
             [] => "all operands differentiable".into(),
             constants => format!("`{}` not differentiable", constants.join(", ")),
         },
+        match op.zero_derivative().collect::<Vec<_>>().as_slice() {
+            [] => "no derivative that is zero".into(),
+            zero => format!("derivatives in `{}` that are zero", zero.join(", ")),
+        },
         given("shape function", op.shape()),
         given("batching function", op.batch()),
         if op.never_batched() { "calls never vmapped" } else { "calls that may be vmapped" }.into(),
@@ -381,6 +391,19 @@ struct Derivatives {
     jvp: Option<JvpTargets>,
     /// The ways to transpose the op itself.
     transposes: Vec<Transposition>,
+}
+
+/// The operands in which the derivative is zero.
+fn zero_derivative(op: &Op<'_>) -> Result<Vec<String>, String> {
+    match op.zero_derivative().find(|zero| op.non_differentiable().all(|other| other != *zero)) {
+        None => Ok(op.zero_derivative().map(str::to_owned).collect()),
+        Some(zero) => {
+            let name = op.name();
+            Err(format!(
+                "`{name}`: the derivative in `{zero}` is declared as zero, but `{zero}` as differentiable"
+            ))
+        }
+    }
 }
 
 /// The ops that can be derivatives of each other.
@@ -489,6 +512,7 @@ impl<'a> Family<'a> {
                 transpose: None,
                 non_differentiable: Vec::new(),
                 transposes: Vec::new(),
+                zero_derivative: Vec::new(),
                 rules,
             });
         }
@@ -515,6 +539,7 @@ fn own_tangent(op: &Op<'_>, signature: &Signature, transpose: &VjpTargets) -> Op
         transpose: None,
         non_differentiable: Vec::new(),
         transposes: Vec::new(),
+        zero_derivative: Vec::new(),
         rules: Rules::of(op),
     });
     Some(JvpTargets { tangent: op.name().to_owned(), rule, tangent_op })
