@@ -588,8 +588,9 @@ fn state_lives_with_the_call_site() {
         Call::to::<counter>().attr("start", -1i64).instantiate().map(drop),
         expect!["INVALID_ARGUMENT: counter_new: start = -1 is negative"],
     );
-    let result = Call::to::<counter>().attr("start", 5i64).result(&mut [0i64], &[]).run();
-    assert_eq!(result.unwrap_err().code(), ErrorCode::NotFound);
+    let error = Call::to::<counter>().attr("start", 5i64).result(&mut [0i64], &[]).run().unwrap_err();
+    assert_eq!(error.code(), ErrorCode::NotFound);
+    assert!(error.message().contains(".instantiate()?` makes a call site with a state"), "{error}");
 }
 
 #[test]

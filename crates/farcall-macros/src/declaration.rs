@@ -9,7 +9,7 @@
 
 use farcall_sig::nearest::nearest;
 use farcall_sig::signature::{
-    Arity, Attr as SigAttr, ElementType, Name, Operand, Part, ResultDecl, Shape, Span as Bytes,
+    Arity, Attr as SigAttr, ElementType, Name, Operand, Part, ResultDecl, Shape, Span as Bytes, TypeSet,
 };
 use farcall_sig::{AttrType, DType, ScalarType, Signature};
 use proc_macro2::{Ident, Spacing, Span, TokenStream, TokenTree};
@@ -766,7 +766,19 @@ impl Checker<'_> {
             (false, true) => format!("`Option<&{buffer}>`"),
             (false, false) => format!("`&{buffer}`"),
         };
-        (declared, what, one_of(buffer.as_deref(), ty))
+        (declared, what, one_of(buffer.as_deref(), self.if_generic(&operand.element, &operand.shape), ty))
+    }
+
+    /// The variable that a function could be generic over, one that stands for floating-point types, and the buffer that it
+    /// would take then.
+    fn if_generic<'e>(&self, element: &'e ElementType, shape: &Shape) -> Option<(&'e str, String)> {
+        let variable = element.variable().filter(|_| element.functions.is_empty())?;
+        match self.signature.type_set(&variable.text)? {
+            TypeSet::OneOf(set) if set.iter().all(|dtype| dtype.is_float()) => {
+                Some((&variable.text, buffer_of(&variable.text, shape.rank())))
+            }
+            TypeSet::OneOf(_) | TypeSet::Any => None,
+        }
     }
 
     fn result(&self, result: &ResultDecl) -> (Vec<TokenStream>, String, String) {
@@ -781,7 +793,7 @@ impl Checker<'_> {
             true => format!("`Option<&mut {buffer}>`"),
             false => format!("`&mut {buffer}`"),
         };
-        (declared, what, one_of(buffer.as_deref(), ty))
+        (declared, what, one_of(buffer.as_deref(), self.if_generic(&result.element, &result.shape), ty))
     }
 
     /// A constructor of `Declared` for each instance, and the buffer type that fits best.
@@ -805,19 +817,27 @@ impl Checker<'_> {
         });
         let declared = declared.collect();
         let element = self.instances.in_words(element).or_else(|| only(&all).map(rust_name));
-        let buffer = element.map(|element| match rank {
-            Some(rank) => format!("Buffer<{element}, {rank}>"),
-            None => format!("Buffer<{element}>"),
-        });
+        let buffer = element.map(|element| buffer_of(&element, rank));
         (declared, buffer)
     }
 }
 
-/// `&Buffer<f32>` or `&AnyBuffer`
-fn one_of(buffer: Option<&str>, ty: impl Fn(&str) -> String) -> String {
-    match buffer {
-        Some(buffer) => format!("{} or {}", ty(buffer), ty("AnyBuffer")),
-        None => ty("AnyBuffer"),
+/// `&Buffer<f32>` or `&AnyBuffer`; or the latter, and what it could be in a generic function.
+fn one_of(buffer: Option<&str>, generic: Option<(&str, String)>, ty: impl Fn(&str) -> String) -> String {
+    let any = ty("AnyBuffer");
+    match (buffer, generic) {
+        (Some(buffer), _) => format!("{} or {any}", ty(buffer)),
+        (None, Some((variable, buffer))) => {
+            format!("{any}, or {} if the function is generic: `<{variable}: Float>`", ty(&buffer))
+        }
+        (None, None) => any,
+    }
+}
+
+fn buffer_of(element: &str, rank: Option<usize>) -> String {
+    match rank {
+        Some(rank) => format!("Buffer<{element}, {rank}>"),
+        None => format!("Buffer<{element}>"),
     }
 }
 

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use farcall::registry::LoadError;
 use farcall::{ErrorCode, Registry};
 
+#[path = "plugin/built.rs"]
+mod built;
 #[path = "plugin/load.rs"]
 mod load;
 #[path = "cc/plain.rs"]
@@ -91,6 +93,15 @@ fn a_library_without_targets_says_how_to_name_them() {
     assert_eq!(e.code(), ErrorCode::MissingSymbol);
     let report = load(&registry, libm, &["f=untyped:sin".parse().unwrap()]).unwrap();
     assert_eq!(report.targets[0].name(), "f");
+}
+
+/// What a library written with `farcall-ffi` is without `library!`.
+#[test]
+fn a_library_that_exports_nothing() {
+    let path = built::build_library("unlisted_test_ops");
+    let e = load(&Registry::new(), &path, &[]).unwrap_err();
+    assert_eq!(e.code(), ErrorCode::NoTargets);
+    assert!(e.to_string().ends_with("it exports no functions: is `farcall_ffi::library!` missing?"), "{e}");
 }
 
 fn check(name: &str, bytes: &[u8], expected: &str) {

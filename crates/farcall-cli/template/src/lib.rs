@@ -9,7 +9,7 @@ use farcall_ffi::prelude::*;
 #[handler(name = "my_op")]
 #[signature((x: f32[*, n], scale: f32[n], beta: f32 = 1.0) -> (y: f32[*, n]) where n: map)]
 #[vjp(backward = my_op_bwd)]
-pub fn my_op(
+fn my_op(
     x: &Buffer<f32>,
     scale: &Buffer<f32, 1>,
     beta: f32,
@@ -27,7 +27,7 @@ pub fn my_op(
 #[handler(name = "my_op_bwd")]
 #[signature((x: f32[*, n], scale: f32[n], dy: f32[*, n], beta: f32 = 1.0)
     -> (dx: f32[*, n], dscale: f32[n]) where n: map; *: sum)]
-pub fn my_op_bwd(
+fn my_op_bwd(
     x: &Buffer<f32>,
     scale: &Buffer<f32, 1>,
     dy: &Buffer<f32>,

@@ -33,7 +33,7 @@ use crate::abi;
 use crate::context::UserData;
 use crate::descriptor::OpDescriptor;
 use crate::element::Element;
-use crate::error::Result;
+use crate::error::{Error, ErrorCode, Result};
 
 mod frame;
 mod host;
@@ -181,7 +181,11 @@ impl<'a> Call<'a> {
                 host::call(entry, stage, &self, instance, |_| {})?;
             }
         }
-        host::call(self.op.raw().bundle.execute, abi::Stage::EXECUTE, &self, instance, change)
+        let outcome = host::call(bundle.execute, abi::Stage::EXECUTE, &self, instance, change);
+        outcome.map_err(|error| {
+            let needs_state = bundle.instantiate.is_some() && self.instance.is_none();
+            if needs_state && error.code() == ErrorCode::NotFound { without_state(&error) } else { error }
+        })
     }
 
     /// Instantiates the call site: runs the handler's `instantiate` function, if it has one, with the
@@ -207,6 +211,15 @@ impl<'a> Call<'a> {
     pub fn metadata(self) -> Result<Metadata> {
         host::metadata(self.op.raw().bundle.execute, self.minor)
     }
+}
+
+/// The error for a handler whose call site was not instantiated.
+fn without_state(error: &Error) -> Error {
+    Error::not_found(format!(
+        "{}; the handler's `instantiate` function has not run: `let site = Call::to::<…>().attr(…).instantiate()?` makes a \
+         call site with a state, and `Call::to::<…>()….at(&site).run()` calls the handler there",
+        error.message()
+    ))
 }
 
 /// What a handler says of itself.

@@ -81,8 +81,8 @@ pub enum LoadError {
         nearest: Vec<String>,
     },
     /// It has no descriptor, and registered nothing.
-    #[error("library {} neither describes nor registers any targets{}; name its handlers: \
-             --target NAME=SYMBOL{}", path.display(), reason(notes), exports_hint(exports))]
+    #[error("library {} neither describes nor registers any targets{}{}", path.display(), reason(notes),
+            exports_hint(exports))]
     Nothing {
         /// The file.
         path: PathBuf,
@@ -218,9 +218,9 @@ fn reason(notes: &[String]) -> String {
 
 fn exports_hint(exports: &[String]) -> String {
     if exports.is_empty() {
-        return "; it exports no functions".into();
+        return "; it exports no functions: is `farcall_ffi::library!` missing?".into();
     }
     let shown: Vec<&str> = exports.iter().take(8).map(String::as_str).collect();
     let more = if exports.len() > shown.len() { ", …" } else { "" };
-    format!("; it exports {}{more}", shown.join(", "))
+    format!("; name its handlers: --target NAME=SYMBOL; it exports {}{more}", shown.join(", "))
 }
