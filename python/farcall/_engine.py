@@ -99,9 +99,9 @@ class Registry:
             only export their symbols.
           targets: targets defined by symbols: `"rms_norm=RmsNorm"`, or by stage,
             `"counter=instantiate:CounterNew,execute:CounterRun"`.
-          namespace: what comes before the names of the targets that the library describes or registers itself: its
-            `rms_norm` is `NAMESPACE.rms_norm`. The namespace that its author has chosen, if any, unless one is given.
-          replace: let them replace targets and lowerings of the same names and tags.
+          namespace: prefix of the names of the targets that the library describes or registers itself: its `rms_norm` is
+            `NAMESPACE.rms_norm`. The namespace that its author has chosen, if any, unless one is given.
+          replace: let them replace registered targets and lowerings of the same names and tags.
 
         Returns:
           The targets of the library.

@@ -335,9 +335,9 @@ def load(
       path: the shared library, built with farcall's SDK.
       registry: where its targets are registered, so that programs can call them too (`farcall.compile`); the
         registry of the process if none is given.
-      namespace: keeps its ops apart from those of the same name in other libraries: `ops.rms_norm` is the target
+      namespace: keeps its ops apart from ops of the same name in other libraries: `ops.rms_norm` is the target
         `NAMESPACE.rms_norm`. The namespace that its author has chosen, if any, unless one is given.
-      replace: let its ops replace those of the same names. What has been compiled or traced keeps what it has.
+      replace: let its ops replace registered ones of the same names. Compiled and traced programs keep theirs.
       watch: whether to load the library again whenever an op of it is asked for by name and the file has changed: in a
         notebook, `ops.name(x)` is then what was built last. (Functions that JAX has traced keep what they have.)
 

@@ -519,9 +519,13 @@ pub(crate) struct OpArgs {
     /// derivatives with central differences. If no operands are given, they have few elements, of each type that the op
     /// can have: random numbers between -3 and 3, integers below the smallest dimension. Derivatives of an
     /// op that reads one triangle of square matrices may hold for all changes or for symmetric ones; other forms that
-    /// operands may have to have are not seen.
+    /// operands may have to have are not seen: `#[samples(f)]` beside the op says what it is called on then. Attributes
+    /// that are not given get other values than their defaults, too.
     #[arg(long, conflicts_with_all = ["call", "outputs", "stats", "repeat"])]
     pub check: bool,
+    /// With --check, fail where something is not checked: no operands fit, or no result is a number
+    #[arg(long, requires = "check")]
+    pub strict: bool,
     /// Write a result to a .npy file: the first --output gets the first result, and so on. May be repeated
     #[arg(short, long = "output", value_name = "FILE", requires = "name")]
     pub outputs: Vec<PathBuf>,

@@ -30,6 +30,7 @@ use crate::abi::{self, ByteSpan, HandlerBundle};
 use crate::decode::{Role, Spec};
 use crate::lowering::abi::LowerFn;
 use crate::rules::abi::RuleFn;
+use crate::samples::abi::SamplesFn;
 
 /// Name of the exported function, of type [`LibraryFn`].
 pub const SYMBOL: &str = "farcall_library_v1";
@@ -164,9 +165,11 @@ pub struct RawOpDescriptor {
     pub jvp_bindings: ByteSpan,
     /// See `vjp_bindings`.
     pub transpose_bindings: ByteSpan,
-    /// Names of those of `non_differentiable` whose derivatives are zero, separated by commas. Hosts that do not know of this
-    /// do not differentiate in them.
+    /// Names of operands in `non_differentiable` whose derivatives are zero, separated by commas. Older hosts report an error
+    /// where a program differentiates in them.
     pub zero_derivative: ByteSpan,
+    /// Returns sample calls, or null. See [`samples`](crate::samples).
+    pub samples: Option<SamplesFn>,
 }
 
 /// Bits of [`OpDescriptor::flags`].
@@ -270,6 +273,7 @@ pub struct Declaration {
     pub jvp_bindings: &'static str,
     pub transpose_bindings: &'static str,
     pub zero_derivative: &'static str,
+    pub samples: Option<SamplesFn>,
 }
 
 impl Declaration {
@@ -289,6 +293,7 @@ impl Declaration {
         jvp_bindings: "",
         transpose_bindings: "",
         zero_derivative: "",
+        samples: None,
     };
 }
 
@@ -342,6 +347,7 @@ impl OpDescriptor {
             jvp_bindings: ByteSpan::new(parts.declaration.jvp_bindings.as_bytes()),
             transpose_bindings: ByteSpan::new(parts.declaration.transpose_bindings.as_bytes()),
             zero_derivative: ByteSpan::new(parts.declaration.zero_derivative.as_bytes()),
+            samples: parts.declaration.samples,
         })
     }
 }
@@ -704,7 +710,7 @@ impl<'a> Op<'a> {
         given(self.descriptor.non_differentiable).into_iter().flat_map(|names| names.split(','))
     }
 
-    /// Names of those of them in which the derivative is zero. In the others, the op is not differentiable.
+    /// Names of the non-differentiable operands in which the derivative is zero.
     pub fn zero_derivative(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         given(self.descriptor.zero_derivative).into_iter().flat_map(|names| names.split(','))
     }
@@ -732,6 +738,11 @@ impl<'a> Op<'a> {
     /// Says what becomes of these blocks, if its signature does not.
     pub fn lower(&self) -> Option<LowerFn> {
         self.descriptor.lower
+    }
+
+    /// Returns sample calls.
+    pub fn samples(&self) -> Option<SamplesFn> {
+        self.descriptor.samples
     }
 
     /// Its parameters, in the order of the function's.

@@ -105,8 +105,9 @@
 //!
 //! - [`handler`], [`stage`], [`library!`], [`ops!`]: the macros.
 //! - [`macro@signature`], [`macro@vjp`], [`macro@jvp`], [`macro@transpose`], [`macro@nondiff`], [`macro@shape`],
-//!   [`macro@batch`], [`macro@lowers`]: what is declared of an op below its `#[handler]`.
+//!   [`macro@batch`], [`macro@lowers`], [`macro@samples`]: what is declared of an op below its `#[handler]`.
 //! - [`rules`]: shape functions and batching functions.
+//! - [`samples`]: sample calls of an op, for tools that check it.
 //! - [`lowering`]: which parts of programs become calls of a library's handlers.
 //! - [`descriptor`]: what a library exports, and how a host reads it.
 //! - [`testing`]: calls a handler in a unit test, without a host.
@@ -153,6 +154,7 @@ mod random;
 mod registration;
 mod rows;
 pub mod rules;
+pub mod samples;
 mod scratch;
 pub mod simd;
 mod state;
@@ -169,7 +171,7 @@ pub use decode::{RestOperands, RestResults, Role};
 pub use element::{Complex, Element, Pred};
 pub use error::{Error, ErrorCode, Result};
 pub use farcall_macros::{
-    FromAttr, batch, handler, jvp, lowers, nondiff, shape, signature, stage, transpose, vjp,
+    FromAttr, batch, handler, jvp, lowers, nondiff, samples, shape, signature, stage, transpose, vjp,
 };
 pub use farcall_sig::{AttrArray, AttrValue, DType};
 pub use float::{Float, Real};
@@ -186,6 +188,7 @@ pub use pool::Pool;
 pub use random::{Random, Stream};
 pub use rows::{dot, log_sum_exp};
 pub use rules::{Batch, BatchCall, ShapeCall};
+pub use samples::Sample;
 pub use scratch::{DeviceMemory, Scratch};
 pub use state::{Initialized, Prepared, State};
 
@@ -226,8 +229,8 @@ pub mod prelude {
     pub use crate::{
         AnyBuffer, Attrs, Batch, BatchCall, Block, Buffer, Complex, Context, DType, Dict, Element, Error,
         ErrorCode, Float, FromAttr, InOut, Kept, KeptMut, Lowered, ParallelSlice, Parts, Pred, Random, Real,
-        RestOperands, RestResults, Result, Scratch, ShapeCall, State, TargetCall, batch, dispatch, ensure,
-        handler, jvp, lowers, nondiff, ops, shape, signature, stage, transpose, vjp, zip,
+        RestOperands, RestResults, Result, Sample, Scratch, ShapeCall, State, TargetCall, batch, dispatch,
+        ensure, handler, jvp, lowers, nondiff, ops, samples, shape, signature, stage, transpose, vjp, zip,
     };
 }
 
@@ -335,6 +338,7 @@ pub mod __private {
     pub use crate::error::Boxed;
     pub use crate::lowering::{LowerRule, lower_rule};
     pub use crate::rules::{BatchRule, Rule, ShapeRule, Shapes, batch_rule, shape_rule};
+    pub use crate::samples::{Samples, samples_rule};
     pub use crate::trampoline::{Entry, enter};
     pub use crate::zip::zip_two;
     pub use farcall_macros::{library, ops};

@@ -242,8 +242,8 @@ fn blocks<const LANES: usize>(first: u64, stream: u64, seed: u64, words: &mut [[
     philox(counters, seed, words);
 }
 
-/// Ten rounds over counters, of which each has a lane. A word is the lower half of 64 bits, as vectors multiply them; what the
-/// upper half holds does not count.
+/// Ten rounds over counters, each in its lane. A word is the lower half of 64 bits, as vectors multiply them; the upper half is
+/// ignored.
 #[inline(always)]
 fn philox<const LANES: usize>(counters: [[u64; LANES]; 4], seed: u64, words: &mut [[u32; 4]; LANES]) {
     const WORD: u64 = u32::MAX as u64;
@@ -283,7 +283,7 @@ mod tests {
         assert_eq!(of(pi, 0x299f_31d0_a409_3822), [0xd16c_fe09, 0x94fd_cceb, 0x5001_e420, 0x2412_6ea1]);
     }
 
-    /// Filling a slice from any word of a stream on gives what the numbers are one by one.
+    /// A slice that is filled from any word of a stream on has the numbers that the stream gives one by one.
     #[test]
     fn slices_have_the_same_numbers() {
         fn check<T: Copy + PartialEq + std::fmt::Debug + Default>(

@@ -1,5 +1,5 @@
-//! `#[signature]`, `#[vjp]`, `#[jvp]`, `#[transpose]`, `#[nondiff]`, `#[shape]`, `#[batch]` and `#[lowers]` below a
-//! `#[handler]`: what an op's author declares about it besides the function.
+//! `#[signature]`, `#[vjp]`, `#[jvp]`, `#[transpose]`, `#[nondiff]`, `#[shape]`, `#[batch]`, `#[samples]` and `#[lowers]`
+//! below a `#[handler]`: what an op's author declares about it besides the function.
 //!
 //! A signature is Rust tokens (or one string). Its text is reassembled, with a table from bytes to tokens, so that an
 //! error is reported at its token. Then the function's parameters are compared with it: names and order here, types
@@ -35,11 +35,12 @@ pub(crate) struct Declaration {
     tangent: Option<Derivative>,
     transpose: Option<Derivative>,
     non_differentiable: Vec<String>,
-    /// Those of them whose derivatives are zero.
+    /// The non-differentiable operands whose derivatives are zero.
     zero_derivative: Vec<String>,
     shape: Option<Path>,
     batch: Option<Path>,
     never_batched: bool,
+    samples: Option<Path>,
     lowers: Option<Lowers>,
 }
 
@@ -143,6 +144,8 @@ impl Declaration {
                 let function: Path = attr.parse_args()?;
                 declaration.never_batched = function.is_ident("none");
                 declaration.batch = Some(function).filter(|_| !declaration.never_batched);
+            } else if attr.path().is_ident("samples") {
+                declaration.samples = Some(attr.parse_args()?);
             } else if attr.path().is_ident("lowers") {
                 declaration.lowers = Some(attr.parse_args()?);
             } else {
@@ -167,6 +170,7 @@ impl Declaration {
                             "that calls are never vmapped is"
                         }
                         path if path.is_ident("batch") => "a batching function is",
+                        path if path.is_ident("samples") => "a function of sample calls is",
                         path if path.is_ident("lowers") => "a lowering without a function is",
                         _ => "derivatives are",
                     };
@@ -294,6 +298,7 @@ impl Declaration {
         let batch = self.rule(self.batch.as_ref(), &BATCH);
         let never_batched = self.never_batched;
         let (lowers, lower) = self.lowering();
+        let samples = self.samples();
         quote! {
             __ffi::__private::Declaration {
                 signature: #signature,
@@ -311,8 +316,30 @@ impl Declaration {
                 jvp_bindings: #jvp_bindings,
                 transpose_bindings: #transpose_bindings,
                 zero_derivative: #zero_derivative,
+                samples: #samples,
             }
         }
+    }
+
+    /// The address of the function that returns sample calls.
+    fn samples(&self) -> TokenStream {
+        option(self.samples.as_ref().map(|path| {
+            let call = quote_spanned! { path.span()=>
+                let __function: fn() -> ::std::vec::Vec<__ffi::Sample> = #path;
+                __function()
+            };
+            quote! {{
+                enum __Samples {}
+
+                impl __ffi::__private::Samples for __Samples {
+                    fn samples() -> ::std::vec::Vec<__ffi::Sample> {
+                        #call
+                    }
+                }
+
+                __ffi::__private::samples_rule::<__Samples>
+            }}
+        }))
     }
 
     /// The tag of the blocks that the op lowers, and the address of the function that says how.
@@ -452,7 +479,8 @@ pub(crate) fn is_declaration(attr: &Attribute) -> bool {
 }
 
 /// The attributes that belong to a handler.
-const NAMES: [&str; 8] = ["signature", "vjp", "jvp", "transpose", "nondiff", "shape", "batch", "lowers"];
+const NAMES: [&str; 9] =
+    ["signature", "vjp", "jvp", "transpose", "nondiff", "shape", "batch", "samples", "lowers"];
 
 // ---- Tokens --------------------------------------------------------------------------------
 
@@ -822,7 +850,7 @@ impl Checker<'_> {
     }
 }
 
-/// `&Buffer<f32>` or `&AnyBuffer`; or the latter, and what it could be in a generic function.
+/// `&Buffer<f32>` or `&AnyBuffer`; else `&AnyBuffer` and the buffer of a generic function.
 fn one_of(buffer: Option<&str>, generic: Option<(&str, String)>, ty: impl Fn(&str) -> String) -> String {
     let any = ty("AnyBuffer");
     match (buffer, generic) {

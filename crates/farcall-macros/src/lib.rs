@@ -77,6 +77,7 @@ mod residuals;
 /// | `#[shape(f)]` | the function that says the dimensions of results written `[..]` |
 /// | `#[batch(f)]` | the function that says how calls are vmapped |
 /// | `#[batch(none)]` | calls are never vmapped: that is an error which names the op |
+/// | `#[samples(f)]` | the function that returns sample calls, for `farcall op --check` |
 /// | `#[lowers("my.tag")]`, `#[lowers("my.tag", with = f)]` | the blocks that the op is called for, and the function that says how |
 ///
 /// An error in the signature is a compile error at its token. Its operands, attributes and
@@ -221,6 +222,12 @@ pub fn jvp(_: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn transpose(_: TokenStream, item: TokenStream) -> TokenStream {
     declaration::misplaced("transpose", item.into()).into()
+}
+
+/// The function that returns sample calls of an op, for `farcall op --check`; see [`macro@handler`], below which it stands.
+#[proc_macro_attribute]
+pub fn samples(_: TokenStream, item: TokenStream) -> TokenStream {
+    declaration::misplaced("samples", item.into()).into()
 }
 
 /// Operands of an op that have no derivative, or whose derivative is zero; see [`macro@handler`], below which it stands.

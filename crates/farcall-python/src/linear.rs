@@ -57,7 +57,7 @@ impl Linear {
         self.inner.call().results.len()
     }
 
-    /// The operands that the derivative is with respect to: those that were given, but for those in `zero`.
+    /// The operands that the derivative is with respect to: the given ones without `zero`.
     #[getter]
     fn moving(&self) -> Vec<usize> {
         self.inner.moving().to_vec()

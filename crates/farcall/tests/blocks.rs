@@ -103,7 +103,7 @@ fn why(plan: &Plan) -> String {
     lines.join("\n")
 }
 
-/// The origin without its folder. What a test has built may be the same as what another one has.
+/// The origin without its folder, and without the test's name: libraries of two tests may have the same bytes.
 fn short(origin: &str) -> String {
     let origin = origin.rfind('/').map_or(origin, |at| &origin[at + 1..]);
     match (origin.starts_with("libblocks_"), origin.find(".so")) {

@@ -95,7 +95,7 @@ fn a_library_without_targets_says_how_to_name_them() {
     assert_eq!(report.targets[0].name(), "f");
 }
 
-/// What a library written with `farcall-ffi` is without `library!`.
+/// A library written with `farcall-ffi`, without `library!`.
 #[test]
 fn a_library_that_exports_nothing() {
     let path = built::build_library("unlisted_test_ops");

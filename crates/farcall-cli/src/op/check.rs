@@ -8,13 +8,13 @@ use comfy_table::{Cell, CellAlignment, Color};
 use farcall::ir::literal::Literal;
 use farcall::ir::scalar::Scalar;
 use farcall::promises::{self, CheckError, Outcome, Promise};
-use farcall::registry::Target;
+use farcall::registry::{Declaration, Target};
 use farcall::sig::signature::Arity;
 use farcall::sig::{Attrs, DType};
 use farcall::{ErrorCode, RunError};
 use serde_json::{Value, json};
 
-use super::made::{self, Wanted};
+use super::made::{self, Others, Wanted};
 use super::{given, in_its_words};
 use crate::args::OpArgs;
 use crate::inputs::{self, Fill, count};
@@ -24,7 +24,10 @@ use crate::terminal::{self, BOLD, color, quoted, styled};
 
 /// A call, and what became of the promises.
 struct Checked {
+    op: String,
     call: String,
+    /// Attributes of the call that are not the signature's defaults.
+    attrs: Attrs,
     promises: Vec<Promise>,
 }
 
@@ -81,14 +84,16 @@ fn on(
     };
     let attr = attrs.iter().map(|(name, value)| format!("{name} = {value}"));
     let words: Vec<String> = operands.iter().enumerate().map(operand).chain(attr).collect();
-    let call = format!("{}({})", target.name(), words.join(", "));
-    Ok(Checked { call, promises: promises::check(ops, target, operands, attrs)? })
+    let op = target.name().to_owned();
+    let call = format!("{op}({})", words.join(", "));
+    Ok(Checked { op, call, attrs: attrs.clone(), promises: promises::check(ops, target, operands, attrs)? })
 }
 
-/// The same on operands that are made: of each type that they can have, with optional ones and without.
+/// The same on the author's sample calls, or else on operands that are made: of each type that they can have, with optional
+/// ones and without. Then with other values of the attributes that are not in `attrs`.
 ///
 /// # Errors
-/// If no operands of one of these kinds are found.
+/// If a sample is refused, or no operands of one of these kinds are found.
 fn on_made(
     target: &Arc<Target>,
     ops: &[Arc<Target>],
@@ -96,12 +101,25 @@ fn on_made(
     args: &OpArgs,
     checked: &mut Vec<Checked>,
 ) -> Result<()> {
-    let name = target.name();
+    let (name, first) = (target.name(), checked.len());
     let declaration = target.declaration().with_context(|| {
         format!("{name}: its library declares no signature for it, so it promises nothing")
     })?;
     if declaration.signature.has_side_effect() {
         return Err(CheckError::SideEffect { op: name.to_owned() }.into());
+    }
+    if let Some(samples) = declaration.samples() {
+        let samples = samples.map_err(|why| anyhow!("{name}: {why}"))?;
+        for (i, (operands, own)) in samples.iter().enumerate() {
+            let made = on(target, ops, operands.clone(), &with(own, attrs));
+            checked.push(made.map_err(told).with_context(|| format!("{name}: its sample {i} is refused"))?);
+        }
+        let Some((operands, own)) = samples.first() else {
+            bail!("{name}: its author has declared no samples")
+        };
+        let made = |changed: &Attrs| on(target, ops, operands.clone(), &with(own, changed)).ok();
+        vary(declaration, attrs, first, checked, made);
+        return Ok(());
     }
     let has_optional = declaration.signature.operands().iter().any(|o| o.arity == Arity::Optional);
     let optional = [true, false].into_iter().skip(usize::from(!has_optional));
@@ -109,35 +127,106 @@ fn on_made(
     for wanted in optional
         .flat_map(|optional| types.clone().map(move |ty| Wanted { attrs, optional, ty, batch: BATCH }))
     {
-        let (mut refused, mut found) = (None, None);
-        for call in made::calls(declaration, wanted) {
-            let Ok(operands) = operands(&call, args.seed) else { continue };
-            match on(target, ops, operands, &call.attrs) {
-                // The operands are as good as others.
-                Err(CheckError::Run(error)) if has_panicked(&error) => {
-                    let promise = Promise {
-                        op: name.to_owned(),
-                        promise: "call".to_owned(),
-                        compared: String::new(),
-                        difference: None,
-                        outcome: Outcome::Broken(told(error.into()).to_string()),
-                    };
-                    found = Some(Checked { call: name.to_owned(), promises: vec![promise] });
-                }
-                Ok(one) => found = Some(one),
-                Err(error) => _ = refused.get_or_insert(error),
-            }
-            if found.is_some() {
-                break;
-            }
-        }
-        match (found, refused) {
-            (Some(found), _) => checked.push(found),
-            (None, Some(error)) => return Err(told(error)).with_context(|| unmade(target, ops, args)),
-            (None, None) => bail!("{}", unmade(target, ops, args)),
+        match made(target, ops, wanted, args) {
+            Ok(found) => checked.push(found),
+            Err(Some(error)) => return Err(told(error)).with_context(|| unmade(target, ops, args)),
+            Err(None) => bail!("{}", unmade(target, ops, args)),
         }
     }
+    let wanted = Wanted { attrs, optional: true, ty: 0, batch: BATCH };
+    vary(declaration, attrs, first, checked, |attrs| {
+        made(target, ops, Wanted { attrs, ..wanted }, args).ok()
+    });
     Ok(())
+}
+
+/// Tries the promises on made operands.
+///
+/// # Errors
+/// If none are found: why the op refuses the first ones that fit the signature.
+fn made(
+    target: &Arc<Target>,
+    ops: &[Arc<Target>],
+    wanted: Wanted<'_>,
+    args: &OpArgs,
+) -> Result<Checked, Option<CheckError>> {
+    let mut refused = None;
+    let Some(declaration) = target.declaration() else { return Err(None) };
+    for call in made::calls(declaration, wanted) {
+        let Ok(operands) = operands(&call, args.seed) else { continue };
+        match on(target, ops, operands, &call.attrs) {
+            // The operands are as good as others.
+            Err(CheckError::Run(error)) if has_panicked(&error) => {
+                let op = target.name().to_owned();
+                let promise = Promise {
+                    op: op.clone(),
+                    promise: "call".to_owned(),
+                    compared: String::new(),
+                    difference: None,
+                    outcome: Outcome::Broken(told(error.into()).to_string()),
+                };
+                return Ok(Checked { call: op.clone(), op, attrs: call.attrs, promises: vec![promise] });
+            }
+            Ok(one) => return Ok(one),
+            Err(error) => _ = refused.get_or_insert(error),
+        }
+    }
+    Err(refused)
+}
+
+/// Tries other values of each attribute that is not `given`: all values of a choice, one value of a number. `made` calls the
+/// op with attributes, if it accepts them; `checked` has its earlier calls from `first` on.
+fn vary(
+    declaration: &Declaration,
+    given: &Attrs,
+    first: usize,
+    checked: &mut Vec<Checked>,
+    made: impl Fn(&Attrs) -> Option<Checked>,
+) {
+    let Some(base) = checked.get(first).map(|call| (call.op.clone(), call.attrs.clone())) else { return };
+    let mut unvaried = Vec::new();
+    for attr in declaration.signature.attrs() {
+        let name = attr.name.text.as_str();
+        let value = |attrs: &Attrs| attrs.get(name).cloned().or_else(|| attr.default.clone());
+        let is_varied = checked[first..].iter().any(|call| value(&call.attrs) != value(&base.1));
+        if given.get(name).is_some() || is_varied {
+            continue;
+        }
+        let others = Others::of(attr, value(&base.1).as_ref());
+        let mut found = others.values.iter().filter_map(|other| {
+            let mut attrs = given.clone();
+            attrs.insert(name, other.clone());
+            made(&attrs)
+        });
+        let before = checked.len();
+        match others.are_all {
+            true => checked.extend(found),
+            false => checked.extend(found.next()),
+        }
+        if checked.len() == before {
+            let only = value(&base.1).map_or_else(|| "nothing".to_owned(), |value| value.to_string());
+            let why =
+                format!("no other value than {only} is known that fits; give one with --attr {name}=VALUE");
+            unvaried.push(Promise {
+                op: base.0.clone(),
+                promise: format!("attribute {name}"),
+                compared: String::new(),
+                difference: None,
+                outcome: Outcome::Unchecked(why),
+            });
+        }
+    }
+    if !unvaried.is_empty() {
+        let (op, call) = (base.0.clone(), format!("{} with other attributes", base.0));
+        checked.push(Checked { op, call, attrs: Attrs::new(), promises: unvaried });
+    }
+}
+
+/// The attributes of a sample, overridden by the given ones.
+fn with(sample: &Attrs, given: &Attrs) -> Attrs {
+    let mut attrs = sample.clone();
+    given.iter().for_each(|(name, value)| _ = attrs.insert(name, value.clone()));
+    attrs
 }
 
 /// Size of batch dimensions of operands that are made.
@@ -208,7 +297,13 @@ fn print(checked: &[Checked], unchecked: &[(&str, String)], args: &OpArgs) -> Re
         let calls: Vec<Value> = checked.iter().map(as_json).collect();
         let unchecked: Vec<Value> =
             unchecked.iter().map(|(op, why)| json!({ "op": op, "why": why })).collect();
-        let value = json!({ "calls": calls, "unchecked": unchecked });
+        let count = |is: fn(&Outcome) -> bool| all().filter(|promise| is(&promise.outcome)).count();
+        let summary = json!({
+            "kept": count(|outcome| *outcome == Outcome::Kept),
+            "broken": count(|outcome| matches!(outcome, Outcome::Broken(_))),
+            "unchecked": count(|outcome| matches!(outcome, Outcome::Unchecked(_))) + unchecked.len(),
+        });
+        let value = json!({ "calls": calls, "unchecked": unchecked, "summary": summary });
         writeln!(out, "{}", serde_json::to_string_pretty(&value)?)?;
     } else if !args.quiet {
         for call in checked {
@@ -229,17 +324,19 @@ fn print(checked: &[Checked], unchecked: &[(&str, String)], args: &OpArgs) -> Re
         Outcome::Kept | Outcome::Unchecked(_) => None,
     });
     let broken: Vec<String> = broken.collect();
+    let kept = all().filter(|promise| promise.outcome == Outcome::Kept).count();
+    let more = all().filter(|promise| matches!(promise.outcome, Outcome::Unchecked(_))).count();
+    let more = more + unchecked.len();
+    if !args.json && !args.quiet {
+        let others = [(broken.len(), "broken"), (more, "not checked")].into_iter();
+        let others = others.filter(|(count, _)| *count > 0).map(|(count, what)| format!(", {count} {what}"));
+        writeln!(out, "{} kept{}", count(kept, "promise"), others.collect::<String>())?;
+    }
     match broken.len() {
-        0 if args.json || args.quiet => Ok(()),
-        0 => {
-            let kept = all().filter(|promise| promise.outcome == Outcome::Kept).count();
-            let more = all().filter(|promise| matches!(promise.outcome, Outcome::Unchecked(_))).count();
-            let more = match more + unchecked.len() {
-                0 => String::new(),
-                more => format!(", {more} not checked"),
-            };
-            Ok(writeln!(out, "{} kept{more}", count(kept, "promise"))?)
+        0 if args.strict && more > 0 => {
+            bail!("{more} not checked, which --strict does not allow: see the lines `not checked`")
         }
+        0 => Ok(()),
         _ => bail!("{}", broken.join("\n")),
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use farcall::ir::types::TensorType;
 use farcall::registry::Declaration;
 use farcall::sig::attr::AttrType;
-use farcall::sig::signature::{Arity, Dim, Expr, Operand, OperandType};
+use farcall::sig::signature::{Arity, Attr, Dim, Expr, Operand, OperandType};
 use farcall::sig::{AttrValue, Attrs, DType, ScalarType, Signature};
 
 /// Which calls are wanted.
@@ -35,6 +35,43 @@ enum Sizes {
     Different,
     /// All of them the same.
     Same(i64),
+}
+
+/// Other values of an attribute, the best ones first.
+pub(crate) struct Others {
+    pub values: Vec<AttrValue>,
+    /// True if the attribute has no further values.
+    pub are_all: bool,
+}
+
+impl Others {
+    /// Values that differ from one; none if that is missing.
+    pub(crate) fn of(attr: &Attr, from: Option<&AttrValue>) -> Others {
+        let (values, are_all): (Vec<AttrValue>, bool) = match &attr.ty {
+            AttrType::Scalar(ScalarType::Bool) => (vec![true.into(), false.into()], true),
+            AttrType::Scalar(scalar) if scalar.is_integer() => {
+                ([2, 3, 1, 4, 0, -1].map(|value: i64| value.into()).into(), false)
+            }
+            AttrType::Scalar(_) => ([0.5, 1.5, 2.0, 0.25, -0.5].map(|value: f64| value.into()).into(), false),
+            AttrType::Array(_) => {
+                // Permutations first, the one that changes something before the one that does not.
+                let counted = |len: i64| [(0..len).rev().collect(), (0..len).collect::<Vec<i64>>()];
+                let equal = |len: usize| [2, 1, 0].map(|value: i64| vec![value; len]);
+                let all = [2, 3, 1].into_iter().flat_map(|len| {
+                    counted(len).into_iter().chain(usize::try_from(len).map(equal).into_iter().flatten())
+                });
+                (all.map(|values| AttrValue::from(values.as_slice())).collect(), false)
+            }
+            AttrType::Choice(choices) => {
+                (choices.iter().map(|choice| choice.as_str().into()).collect(), true)
+            }
+            AttrType::Str | AttrType::Dict => (Vec::new(), false),
+        };
+        // As the signature has it, whatever their types.
+        let shown = from.map(AttrValue::to_string);
+        let values = values.into_iter().filter(|value| Some(value.to_string()) != shown).collect();
+        Others { values, are_all }
+    }
 }
 
 /// Calls that fit, the best ones first; none where sizes that fit are not found.

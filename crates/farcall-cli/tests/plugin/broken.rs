@@ -143,6 +143,50 @@ fn panics(x: &Buffer<f64>, y: &mut Buffer<f64>) -> Result<()> {
     Ok(())
 }
 
+/// Elements from `offset` on, and zeros.
+#[handler(name = "broken.tail")]
+#[signature((x: f64[*, n], offset: i64 = 0) -> (y: f64[*, n]) where offset >= 0; offset <= n)]
+#[transpose(tail_transpose)]
+fn tail(x: &Buffer<f64>, offset: i64, y: &mut Buffer<f64>) -> Result<()> {
+    y.fill(0.0);
+    for (x, y) in zip!(x.rows(), y.rows_mut()) {
+        let offset = offset as usize;
+        y[..x.len() - offset].copy_from_slice(&x[offset..]);
+    }
+    Ok(())
+}
+
+/// The transpose for an offset of 0.
+#[handler(name = "broken.tail_transpose")]
+#[signature((y: f64[*, n], offset: i64) -> (x: f64[*, n]))]
+fn tail_transpose(y: &Buffer<f64>, offset: i64, x: &mut Buffer<f64>) -> Result<()> {
+    let _ = offset;
+    x.copy_from_slice(y);
+    Ok(())
+}
+
+/// Returns NaN for whatever it is given.
+#[handler(name = "strict.nan")]
+#[signature((x: f64[*]) -> (y: f64[*]))]
+fn nan(x: &Buffer<f64>, y: &mut Buffer<f64>) {
+    zip!(x.iter(), y.iter_mut()).for_each(|(x, y)| *y = x * f64::NAN);
+}
+
+/// Takes the operands of its samples alone.
+#[handler(name = "strict.sampled")]
+#[signature((x: f64[*], at: s32[*], power: f64 = 1.0) -> (y: f64[*]))]
+#[samples(sampled_samples)]
+fn sampled(x: &Buffer<f64>, at: &Buffer<i32>, power: f64, y: &mut Buffer<f64>) -> Result<()> {
+    ensure!(at.iter().all(|&at| at == 7), "at must be 7");
+    zip!(x.iter(), y.iter_mut()).for_each(|(x, y)| *y = x.abs().powf(power));
+    Ok(())
+}
+
+fn sampled_samples() -> Vec<Sample> {
+    let sample = |x: &[f64]| Sample::new().operand(x, &[x.len()]).operand(&vec![7; x.len()], &[x.len()]);
+    vec![sample(&[1.0, -2.0, 3.0]), sample(&[0.5, 0.25]).attr("power", 3.0)]
+}
+
 /// Takes no operands that are made.
 #[handler(name = "broken.picky")]
 #[signature((x: f64[*], at: s32[*]) -> (y: f64[*]))]
@@ -155,7 +199,24 @@ fn picky(x: &Buffer<f64>, at: &Buffer<i32>, y: &mut Buffer<f64>) -> Result<()> {
 farcall_ffi::library!(
     "cli_broken_ops",
     [
-        scale, scale_bwd, square, square_jvp, center, added, shrink, shrink_jvp, norm, norm_bwd, norm_jvp,
-        shift, shift_bwd, panics, picky
+        scale,
+        scale_bwd,
+        square,
+        square_jvp,
+        center,
+        added,
+        shrink,
+        shrink_jvp,
+        norm,
+        norm_bwd,
+        norm_jvp,
+        shift,
+        shift_bwd,
+        panics,
+        picky,
+        tail,
+        tail_transpose,
+        nan,
+        sampled
     ]
 );

@@ -47,7 +47,7 @@ fn every_op_of_the_gallery_keeps_its_promises() {
 fn broken_promises_are_named() {
     let ended = check(example("cli_broken_ops"), &[]);
     assert_eq!(ended.code, 1, "{}", ended.stdout);
-    let failed: Vec<String> = rows(&ended).into_iter().filter(|row| !row.ends_with(" ok")).collect();
+    let failed: Vec<String> = rows(&ended).into_iter().filter(|row| row.ends_with(" FAILED")).collect();
     assert_eq!(
         failed,
         [
@@ -62,6 +62,7 @@ fn broken_promises_are_named() {
             "broken.shift *: map FAILED",
             "broken.shift vmap FAILED",
             "broken.panics call FAILED",
+            "broken.tail vjp by broken.tail_transpose in x FAILED",
         ]
     );
     // The library says first that it panics.
@@ -84,10 +85,18 @@ fn broken_promises_are_named() {
         ("broken.shift breaks its promise *: map: y is ", "mend the kernel, or say `*: whole`"),
         ("broken.shift breaks its promise vmap: y is ", "mend the kernel, or say `*: whole`"),
         ("broken.panics breaks its promise call: broken.panics: panicked at crates/farcall-cli/tests/plugin/broken.rs:", " (INTERNAL)"),
+        ("broken.tail breaks its promise vjp by broken.tail_transpose in x: along a random direction it gives ", "; mend broken.tail_transpose"),
     ]) {
         assert!(told.starts_with(start) && told.ends_with(end), "{told}");
     }
-    assert_eq!(told.len(), 11);
+    assert_eq!(told.len(), 12);
+    // With the default of the attribute, the transpose is right.
+    assert!(ended.stdout.contains("\nbroken.tail(x: f64[5,3], offset = 2)\n"), "{}", ended.stdout);
+    let summary = ended.stdout.lines().last().unwrap_or_default();
+    assert!(
+        summary.contains(" promises kept, 12 broken, ") && summary.ends_with(" not checked"),
+        "{summary}"
+    );
     assert!(ended.stdout.contains("derivatives with central differences, x symmetric"), "{}", ended.stdout);
     let shrunk = ended.stdout.lines().filter(|line| line.starts_with("broken.shrink(x: "));
     assert_eq!(shrunk.collect::<Vec<_>>(), ["broken.shrink(x: f64[5])", "broken.shrink(x: f32[5])"]);
@@ -97,6 +106,33 @@ fn broken_promises_are_named() {
             .contains("not checked: broken.picky: no operands that fit were found; give some with --input")
     );
     assert!(ended.stdout.contains("broken.picky: at must be 7 (INVALID_ARGUMENT)"), "{}", ended.stdout);
+}
+
+#[test]
+fn strict_checks_fail_where_nothing_can_be_told() {
+    let broken = || example("cli_broken_ops");
+    let only_nan = check(broken(), &["strict.nan"]);
+    assert_eq!(only_nan.code, 0, "{}", only_nan.stderr);
+    assert_eq!(only_nan.stdout.lines().last(), Some("0 promises kept, 4 not checked"));
+    let strict = check(broken(), &["strict.nan", "--strict"]);
+    assert!(
+        strict.code == 1 && strict.stderr.contains("4 not checked, which --strict does not allow"),
+        "{}",
+        strict.stderr
+    );
+    let strict = check(broken(), &["broken.square_jvp", "--strict", "-q"]);
+    assert_eq!((strict.code, strict.stdout.as_str()), (0, ""), "{}", strict.stderr);
+}
+
+#[test]
+fn authors_declare_samples() {
+    let ended = check(example("cli_broken_ops"), &["strict.sampled", "--strict"]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "{}", ended.stdout);
+    let calls: Vec<&str> = ended.stdout.lines().filter(|line| line.starts_with("strict.sampled(")).collect();
+    assert_eq!(
+        calls,
+        ["strict.sampled(x: f64[3], at: s32[3])", "strict.sampled(x: f64[2], at: s32[2], power = 3.0)"]
+    );
 }
 
 #[test]

@@ -33,6 +33,7 @@ pub(crate) mod lowering;
 pub(crate) mod metadata;
 pub(crate) mod pool;
 pub(crate) mod rule;
+pub(crate) mod samples;
 mod seat;
 pub(crate) mod status;
 pub(crate) mod trial;

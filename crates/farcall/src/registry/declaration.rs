@@ -9,6 +9,8 @@ use std::collections::HashMap;
 
 use farcall_ffi::descriptor::Op;
 use farcall_ffi::rules::abi::RuleFn;
+use farcall_ffi::samples::abi::SamplesFn;
+use farcall_ir::Literal;
 use farcall_sig::namespace::qualified;
 use farcall_sig::nearest::nearest;
 use farcall_sig::signature::{
@@ -19,7 +21,7 @@ use farcall_sig::{Attrs, DType, Signature};
 
 use self::by_hand::ByHand;
 use super::Platform;
-use crate::host::rule;
+use crate::host::{rule, samples};
 
 mod by_hand;
 
@@ -38,7 +40,7 @@ pub struct Declaration {
     pub non_differentiable: Vec<String>,
     /// The ways to transpose the op itself where it is linear, those that promise most first.
     pub(crate) transposes: Vec<Transposition>,
-    /// Those of them in which the derivative is zero. In the others, the op is not differentiable.
+    /// The non-differentiable operands in which the derivative is zero.
     pub zero_derivative: Vec<String>,
     /// Functions for what the signature does not say.
     rules: Rules,
@@ -50,17 +52,21 @@ struct Rules {
     shape: Option<RuleFn>,
     batch: Option<RuleFn>,
     never_batched: bool,
+    samples: Option<SamplesFn>,
 }
 
 impl Rules {
     fn of(op: &Op<'_>) -> Rules {
-        Rules { shape: op.shape(), batch: op.batch(), never_batched: op.never_batched() }
+        let (shape, batch, samples) = (op.shape(), op.batch(), op.samples());
+        Rules { shape, batch, never_batched: op.never_batched(), samples }
     }
 }
 
 impl PartialEq for Rules {
     fn eq(&self, other: &Rules) -> bool {
-        let addresses = |rules: &Rules| [rules.shape, rules.batch].map(|rule| rule.map(|rule| rule as usize));
+        let addresses = |rules: &Rules| {
+            [rules.shape, rules.batch, rules.samples].map(|rule| rule.map(|rule| rule as usize))
+        };
         addresses(self) == addresses(other) && self.never_batched == other.never_batched
     }
 }
@@ -204,6 +210,16 @@ impl Declaration {
             (dtype.is_float() || dtype.is_complex()) && !self.non_differentiable.contains(name)
         };
         (0..operands.len()).filter(may).collect()
+    }
+
+    /// The sample calls that the op's author has declared: operands and attributes of each. None without a function for
+    /// them.
+    ///
+    /// # Errors
+    /// The function's error, or an answer that cannot be read.
+    pub fn samples(&self) -> Option<Result<Vec<(Vec<Literal>, Attrs)>, String>> {
+        // SAFETY: the function of a descriptor, of a library that stays loaded.
+        self.rules.samples.map(|function| unsafe { samples::samples(function) })
     }
 
     /// How the op is vmapped.

@@ -46,12 +46,12 @@ pub struct LoadReport {
 /// How a library is loaded.
 #[derive(Clone, Default, Debug)]
 pub struct LoadOptions {
-    /// Targets made of its symbols, beside those that it describes or registers itself.
+    /// Targets made of its symbols, beside the ones that it describes or registers itself.
     pub targets: Vec<TargetSpec>,
-    /// What comes before the names of the targets that it describes or registers itself: the op `f` is the target
-    /// `NAMESPACE.f`. None for the namespace that its author has chosen, if any.
+    /// Prefix of the names of the targets that it describes or registers itself: the op `f` is the target `NAMESPACE.f`.
+    /// None selects the namespace that its author has chosen, if any.
     pub namespace: Option<String>,
-    /// Its targets and lowerings take the place of those of the same names and tags. Without it, they are an error.
+    /// Lets its targets and lowerings replace registered ones of the same names and tags, which are an error otherwise.
     pub replace: bool,
 }
 
@@ -129,7 +129,7 @@ impl Registry {
     /// ```
     ///
     /// # Errors
-    /// As [`Registry::load_symbols`], or if the namespace is none.
+    /// As [`Registry::load_symbols`], or if the namespace is invalid.
     ///
     /// # Safety
     /// As [`Registry::load_symbols`].

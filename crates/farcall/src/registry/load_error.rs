@@ -98,7 +98,7 @@ pub enum LoadError {
         /// The file.
         path: PathBuf,
     },
-    /// A namespace that no library can be loaded in.
+    /// An invalid namespace.
     #[error("library {}: `{namespace}` is no namespace: write {}", path.display(), namespace::FORM)]
     Namespace {
         /// The file.
@@ -111,7 +111,7 @@ pub enum LoadError {
     Taken {
         /// The file.
         path: PathBuf,
-        /// The other libraries, and what they have.
+        /// The other libraries, with the names in question.
         others: Vec<Taken>,
         /// How to load it nevertheless.
         advice: &'static str,
@@ -126,7 +126,7 @@ pub enum LoadError {
     },
 }
 
-/// What another library has that the new one would bring, too.
+/// Names that another library has already.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Taken {
     /// The other library.

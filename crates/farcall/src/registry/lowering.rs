@@ -241,7 +241,7 @@ pub(super) fn added(
     added
 }
 
-/// Adds lowerings, behind those of their ranks, in the place of those of other origins that they contend with.
+/// Adds lowerings, behind others of their ranks. Contending ones of other origins go.
 pub(super) fn add(known: &mut BTreeMap<Arc<str>, Vec<Registered>>, added: Added) {
     for (tag, new) in added {
         let known = known.entry(tag).or_default();

@@ -129,15 +129,15 @@ fn is_lapack(name: &str) -> bool {
 
 type Key = (Arc<str>, Platform, ApiKind);
 
-/// What a library, or a list of linked ops, adds to a registry.
+/// Targets and lowerings of a library, or of a list of linked ops, to be added.
 struct Addition {
     targets: Vec<Target>,
     lowerings: Vec<Listed>,
     /// Of the lowerings.
     rank: Rank,
-    /// The library: all that other versions of it have added goes.
+    /// The library: everything that its other versions have added goes.
     of: Option<Origin>,
-    /// What has the names or tags already is replaced, which is an error otherwise.
+    /// Replaces registered targets and lowerings of the same names and tags, which are an error otherwise.
     replace: bool,
 }
 

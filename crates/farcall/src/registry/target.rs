@@ -363,8 +363,8 @@ impl Target {
         prefix.and_then(|rest| rest.strip_prefix('.')).unwrap_or(&self.name)
     }
 
-    /// Which of the targets that have had this name in the registry it is, from 1 on: the version of the library's file,
-    /// unless another library had the name before. Each has a name of its own in XLA, `NAME@EDITION` from 2 on.
+    /// Number of the target among all that have had this name in the registry, from 1 on: the version of the library's file,
+    /// unless another library had the name before. XLA knows it as `NAME@EDITION` from 2 on.
     pub fn edition(&self) -> u32 {
         self.edition
     }

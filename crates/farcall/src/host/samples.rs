@@ -1,0 +1,110 @@
+//! The host's side of sample calls: asks an op's library for them, and copies what it returns.
+//!
+//! **Invariants.** The function is foreign code, and is entered through `guard`. What it passes is checked and copied before the
+//! function that it was passed to returns.
+
+use std::ffi::c_void;
+
+use farcall_ffi::abi::{Buffer, ByteSpan};
+use farcall_ffi::rules::read_attrs;
+use farcall_ffi::samples::abi::{SampleCall, SamplesCall, SamplesFn};
+use farcall_ir::{Literal, TensorType};
+use farcall_sig::Attrs;
+
+use super::error::take_error;
+use super::guard;
+
+/// Operands and attributes of calls.
+type Samples = Vec<(Vec<Literal>, Attrs)>;
+
+/// Operands and dimensions of a sample at most.
+const MAX_COUNT: usize = 1 << 10;
+
+/// The sample calls of an op.
+///
+/// # Errors
+/// The function's error, or an answer that cannot be read.
+///
+/// # Safety
+/// `function` is the function of an op's descriptor that returns samples.
+pub(crate) unsafe fn samples(function: SamplesFn) -> Result<Samples, String> {
+    let mut answer: Result<Samples, String> = Ok(Vec::new());
+    let mut call = SamplesCall {
+        struct_size: size_of::<SamplesCall>(),
+        host: (&raw mut answer).cast(),
+        fail: Some(fail),
+        sample: Some(sample),
+    };
+    // SAFETY: such a function, and a question that lives here.
+    let error = unsafe { guard::task(function, (&raw mut call).cast()) };
+    match take_error(error) {
+        Some(failure) => Err(failure.message),
+        None => answer,
+    }
+}
+
+/// # Safety
+/// `host` is what the question said; the span is of text that is there.
+unsafe extern "C" fn fail(host: *mut c_void, message: ByteSpan) {
+    // SAFETY: the caller's promise; `samples` does not look at the answer meanwhile.
+    if let Some(answer) = unsafe { host.cast::<Result<Samples, String>>().as_mut() } {
+        // SAFETY: the caller's promise.
+        *answer = Err(String::from_utf8_lossy(unsafe { message.as_bytes() }).into_owned());
+    }
+}
+
+/// # Safety
+/// `host` is what the question said; `call` is null or as its `struct_size` and counts say.
+unsafe extern "C" fn sample(host: *mut c_void, call: *const SampleCall) {
+    // SAFETY: the caller's promise; `samples` does not look at the answer meanwhile.
+    let Some(answer) = (unsafe { host.cast::<Result<Samples, String>>().as_mut() }) else { return };
+    let Ok(all) = answer else { return };
+    // SAFETY: the caller's promise.
+    match unsafe { read(call) } {
+        Ok(one) => all.push(one),
+        Err(what) => *answer = Err(format!("a sample cannot be read: {what}")),
+    }
+}
+
+/// # Safety
+/// As for [`sample`].
+unsafe fn read(call: *const SampleCall) -> Result<(Vec<Literal>, Attrs), String> {
+    // SAFETY: not null and aligned; the size comes first.
+    if call.is_null() || !call.is_aligned() || unsafe { (*call).struct_size } < size_of::<SampleCall>() {
+        return Err("it is null, misaligned, or too small".to_owned());
+    }
+    // SAFETY: the size covers all members.
+    let call = unsafe { call.read() };
+    let is_table = call.operand_count == 0 || (!call.operands.is_null() && call.operands.is_aligned());
+    if !is_table || call.operand_count > MAX_COUNT {
+        return Err("its table of operands".to_owned());
+    }
+    // SAFETY: the table has so many operands; each is a buffer.
+    let operands = (0..call.operand_count).map(|i| unsafe { operand(&*call.operands.add(i)) });
+    let operands = operands.collect::<Result<Vec<_>, _>>()?;
+    // SAFETY: the caller's promise.
+    Ok((operands, unsafe { read_attrs(call.attrs) }?))
+}
+
+/// # Safety
+/// Unless null or misaligned, its members point to as much as its type has.
+unsafe fn operand(buffer: &Buffer) -> Result<Literal, String> {
+    let dtype = buffer.dtype.dtype().ok_or("the element type of an operand")?;
+    let rank = usize::try_from(buffer.rank).ok().filter(|rank| *rank <= MAX_COUNT).ok_or("a rank")?;
+    if rank > 0 && (buffer.dims.is_null() || !buffer.dims.is_aligned()) {
+        return Err("the dimensions of an operand".to_owned());
+    }
+    // SAFETY: there are `rank` sizes.
+    let sizes = (0..rank).map(|i| usize::try_from(unsafe { *buffer.dims.add(i) }));
+    let sizes = sizes.collect::<Result<Vec<_>, _>>().map_err(|_| "a negative size")?;
+    let bytes = TensorType::new(dtype, sizes.clone()).bytes().ok_or("an operand that is too large")?;
+    if bytes > 0 && buffer.data.is_null() {
+        return Err("the elements of an operand".to_owned());
+    }
+    let elements = match bytes {
+        0 => &[][..],
+        // SAFETY: not null, and the operand has so many bytes.
+        _ => unsafe { std::slice::from_raw_parts(buffer.data.cast::<u8>(), bytes) },
+    };
+    Literal::from_bytes(dtype, sizes, elements).map_err(|error| error.to_string())
+}
