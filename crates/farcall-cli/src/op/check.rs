@@ -225,7 +225,7 @@ fn vary(
 /// The attributes of a sample, overridden by the given ones.
 fn with(sample: &Attrs, given: &Attrs) -> Attrs {
     let mut attrs = sample.clone();
-    given.iter().for_each(|(name, value)| _ = attrs.insert(name, value.clone()));
+    given.iter().for_each(|(name, value)| attrs.insert(name, value.clone()));
     attrs
 }
 

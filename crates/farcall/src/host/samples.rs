@@ -14,8 +14,8 @@ use farcall_sig::Attrs;
 use super::error::take_error;
 use super::guard;
 
-/// Operands and attributes of calls.
-type Samples = Vec<(Vec<Literal>, Attrs)>;
+/// Operands and attributes of sample calls.
+pub type SampleCalls = Vec<(Vec<Literal>, Attrs)>;
 
 /// Operands and dimensions of a sample at most.
 const MAX_COUNT: usize = 1 << 10;
@@ -27,8 +27,8 @@ const MAX_COUNT: usize = 1 << 10;
 ///
 /// # Safety
 /// `function` is the function of an op's descriptor that returns samples.
-pub(crate) unsafe fn samples(function: SamplesFn) -> Result<Samples, String> {
-    let mut answer: Result<Samples, String> = Ok(Vec::new());
+pub(crate) unsafe fn samples(function: SamplesFn) -> Result<SampleCalls, String> {
+    let mut answer: Result<SampleCalls, String> = Ok(Vec::new());
     let mut call = SamplesCall {
         struct_size: size_of::<SamplesCall>(),
         host: (&raw mut answer).cast(),
@@ -47,7 +47,7 @@ pub(crate) unsafe fn samples(function: SamplesFn) -> Result<Samples, String> {
 /// `host` is what the question said; the span is of text that is there.
 unsafe extern "C" fn fail(host: *mut c_void, message: ByteSpan) {
     // SAFETY: the caller's promise; `samples` does not look at the answer meanwhile.
-    if let Some(answer) = unsafe { host.cast::<Result<Samples, String>>().as_mut() } {
+    if let Some(answer) = unsafe { host.cast::<Result<SampleCalls, String>>().as_mut() } {
         // SAFETY: the caller's promise.
         *answer = Err(String::from_utf8_lossy(unsafe { message.as_bytes() }).into_owned());
     }
@@ -57,7 +57,7 @@ unsafe extern "C" fn fail(host: *mut c_void, message: ByteSpan) {
 /// `host` is what the question said; `call` is null or as its `struct_size` and counts say.
 unsafe extern "C" fn sample(host: *mut c_void, call: *const SampleCall) {
     // SAFETY: the caller's promise; `samples` does not look at the answer meanwhile.
-    let Some(answer) = (unsafe { host.cast::<Result<Samples, String>>().as_mut() }) else { return };
+    let Some(answer) = (unsafe { host.cast::<Result<SampleCalls, String>>().as_mut() }) else { return };
     let Ok(all) = answer else { return };
     // SAFETY: the caller's promise.
     match unsafe { read(call) } {

@@ -10,7 +10,6 @@ use std::collections::HashMap;
 use farcall_ffi::descriptor::Op;
 use farcall_ffi::rules::abi::RuleFn;
 use farcall_ffi::samples::abi::SamplesFn;
-use farcall_ir::Literal;
 use farcall_sig::namespace::qualified;
 use farcall_sig::nearest::nearest;
 use farcall_sig::signature::{
@@ -21,7 +20,8 @@ use farcall_sig::{Attrs, DType, Signature};
 
 use self::by_hand::ByHand;
 use super::Platform;
-use crate::host::{rule, samples};
+use crate::host::rule;
+use crate::host::samples::{self, SampleCalls};
 
 mod by_hand;
 
@@ -217,7 +217,7 @@ impl Declaration {
     ///
     /// # Errors
     /// The function's error, or an answer that cannot be read.
-    pub fn samples(&self) -> Option<Result<Vec<(Vec<Literal>, Attrs)>, String>> {
+    pub fn samples(&self) -> Option<Result<SampleCalls, String>> {
         // SAFETY: the function of a descriptor, of a library that stays loaded.
         self.rules.samples.map(|function| unsafe { samples::samples(function) })
     }

@@ -47,6 +47,7 @@ pub use lowering::{Lowering, Rank};
 pub use spec::{Symbols, TargetSpec, TargetSpecError};
 pub use target::{ApiKind, Handler, How, Origin, Target, UntypedHandler};
 
+pub use crate::host::samples::SampleCalls;
 pub use crate::host::types::{Deleter, TypeError, register_type, type_name};
 
 /// A set of targets, and of lowerings to them; clones share it.
