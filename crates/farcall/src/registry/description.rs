@@ -64,13 +64,15 @@ fn check_op(op: &RawOpDescriptor, memory: &Readable) -> Result<(), &'static str>
     text(&own, memory)?;
     text(&declared, memory)?;
     text(&[op.vjp_forward, op.vjp_backward, op.jvp_tangent, op.transpose, op.non_differentiable], memory)?;
+    text(&[op.zero_derivative], memory)?;
     text(&[op.vjp_bindings, op.jvp_bindings, op.transpose_bindings], memory)?;
     let bundle = &op.bundle;
     let handlers = [bundle.instantiate, bundle.prepare, bundle.initialize, bundle.execute, bundle.record];
     let functions = handlers.into_iter().flatten().map(|function| function as usize);
     let rules = op.shape.into_iter().chain(op.batch).map(|function| function as usize);
     let lower = op.lower.into_iter().map(|function| function as usize);
-    if !functions.chain(rules).chain(lower).all(|address| memory.has_code(address)) {
+    let samples = op.samples.into_iter().map(|function| function as usize);
+    if !functions.chain(rules).chain(lower).chain(samples).all(|address| memory.has_code(address)) {
         return Err("a function of an op is not code");
     }
     let stride = op.param_stride as usize;
