@@ -10,6 +10,8 @@ use std::sync::{Arc, OnceLock};
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
+use crate::interrupt::Interrupted;
+
 /// A range of bytes in a source.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Span {
@@ -189,6 +191,13 @@ impl Diagnostic {
 
     /// The same with a note added.
     pub fn note(mut self, note: impl Into<String>) -> Diagnostic {
+/// Code `interrupted`.
+impl From<Interrupted> for Diagnostic {
+    fn from(error: Interrupted) -> Diagnostic {
+        Diagnostic::global("interrupted", error.to_string())
+    }
+}
+
         self.notes.push(note.into());
         self
     }

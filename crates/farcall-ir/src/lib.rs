@@ -27,6 +27,7 @@
 //! - [`middle`]: the form that passes rewrite on the way to a plan, and the passes.
 //! - [`elided`]: constants whose elements a printer left out.
 //! - [`eval`]: the reference evaluator, the oracle for everything faster.
+//! - [`interrupt`]: ends long work early.
 //! - [`diag`]: errors in a program, with source line and caret.
 //!
 //! **Invariants.** No `unsafe`, no threads, no I/O except for asking how much memory there is ([`memory`]). The crate
@@ -48,6 +49,7 @@ pub mod hlo;
 pub mod ids;
 pub mod infer;
 pub mod interface;
+pub mod interrupt;
 pub mod iterations;
 pub mod literal;
 pub mod memory;

@@ -10,6 +10,7 @@ use farcall_sig::DType;
 use half::{bf16, f16};
 use num_complex::Complex;
 
+use crate::interrupt::Pace;
 use crate::memory::{self, Charge, OutOfMemory};
 use crate::scalar::Scalar;
 use crate::types::TensorType;
@@ -206,7 +207,7 @@ impl Literal {
     ) -> Result<Literal, OutOfMemory> {
         let mut out = Literal::try_for_overwrite(dtype, dims)?;
         let size = dtype.size();
-        for (i, chunk) in out.bytes_mut().chunks_exact_mut(size).enumerate() {
+        for (i, chunk) in Pace::until_due(out.bytes_mut().chunks_exact_mut(size).enumerate()) {
             f(i).write(dtype, chunk);
         }
         Ok(out)

@@ -156,10 +156,11 @@ pub(crate) fn compile_call(
     };
     let registry = registry.get().inner.clone();
     guarded(|| {
-        py.detach(|| {
+        run::detached(py, || {
             let module = farcall::call_program(call, &operands, &results);
             Executable::new(module, &registry, &CompileOptions::new())
         })
+        .flatten()
     })
 }
 
@@ -190,7 +191,7 @@ pub(crate) fn convert<'py>(
         }
     };
     let converted = guarded(|| {
-        py.detach(move || {
+        run::detached(py, move || {
             let converted = || {
                 let module = read::module(program.as_ref(), &name)?;
                 verify::verify(&module)?;
@@ -198,6 +199,7 @@ pub(crate) fn convert<'py>(
             };
             converted().map_err(|e| error::program(&e))
         })
+        .flatten()
     })?;
     Ok(PyBytes::new(py, &converted))
 }

@@ -17,6 +17,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
 use crate::attributes::{from_python, to_python};
+use crate::run;
 
 /// A function of the package's form, and the one that explains its exceptions.
 pub(crate) struct PythonLowering {
@@ -50,7 +51,7 @@ pub(crate) fn compiling<T: Send>(
     py: Python<'_>,
     compile: impl FnOnce() -> PyResult<T> + Send,
 ) -> PyResult<T> {
-    let compiled = py.detach(compile);
+    let compiled = run::detached(py, compile).flatten();
     match (compiled, RAISED.take()) {
         (Err(error), Some(raised)) if raised.is_instance_of::<PyException>(py) => {
             error.set_cause(py, Some(raised));

@@ -2,16 +2,17 @@
 //! has raised is the cause of the run's error.
 //!
 //! Python runs signal handlers only on its main thread, so only runs on that thread check for them. The engine checks
-//! between thunks and iterations, and rarely; only then is the interpreter's lock taken.
+//! often, but asks rarely ([`Interrupt::PERIOD`]); only then is the interpreter's lock taken. The same holds for work that is
+//! no run: compilation, conversion.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use farcall::custom_call::RunContext;
 use farcall::device::{Buffer, BufferError};
-use farcall::{ErrorCode, Executable, Interrupt, Profile, RunError};
+use farcall::{ErrorCode, Executable, Interrupt, Profile, RunError, interrupt};
 use farcall_ir::Literal;
-use pyo3::exceptions::{PyException, PyRuntimeError};
+use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 
 use crate::{error, handler};
@@ -75,6 +76,20 @@ fn interruptible<R: Send>(
     let outcome = py.detach(|| run(Some(&context)));
     CONTEXT.set(Some(context));
     finished(py, RAISED.take(), untold, outcome)
+}
+
+/// Other work, without the interpreter's lock, which signals can end, too.
+///
+/// # Errors
+/// What a signal's handler has raised.
+pub(crate) fn detached<R: Send>(py: Python<'_>, work: impl FnOnce() -> R + Send) -> PyResult<R> {
+    if !IS_MAIN.with(|is| *is) {
+        return Ok(py.detach(work));
+    }
+    let interrupt = Arc::new(Interrupt::asking(has_raised));
+    let done = py.detach(|| interrupt::during(&interrupt, work));
+    // A run that this work was made of may have taken the exception.
+    done.map_err(|_| RAISED.take().unwrap_or_else(|| PyKeyboardInterrupt::new_err(())))
 }
 
 /// The outcome of a run in Python's terms. Of several exceptions, the first that is no `Exception` counts; if all are, that

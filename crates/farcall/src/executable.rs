@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use farcall_ir::diag::Diagnostics;
 use farcall_ir::eval::{Denormals, Numerics, Semantics};
 use farcall_ir::interface::{Argument, Interface, SymbolicType};
+use farcall_ir::interrupt::{self, Interrupted};
 use farcall_ir::memory::{self, OutOfMemory};
 use farcall_ir::middle::pipeline::Pipeline;
 use farcall_ir::refine;
@@ -145,6 +146,9 @@ pub enum CompileError {
     #[error("the program was compiled for platform {0}, which has no device here")]
     NoDevice(Platform),
     /// The program needs more memory than there is.
+    /// An [interrupt](crate::interrupt) ended the work.
+    #[error("the compilation was interrupted")]
+    Interrupted,
     #[error("{what}: {error}")]
     Memory {
         /// What the memory is for.
@@ -155,6 +159,12 @@ pub enum CompileError {
 }
 
 impl CompileError {
+impl From<Interrupted> for CompileError {
+    fn from(_: Interrupted) -> CompileError {
+        CompileError::Interrupted
+    }
+}
+
     /// What kind of error it is.
     pub fn code(&self) -> ErrorCode {
         match self {
@@ -163,6 +173,7 @@ impl CompileError {
             CompileError::Plan(error) => error.code(),
             CompileError::NoDevice(_) => ErrorCode::Device,
             CompileError::Memory { .. } => ErrorCode::OutOfMemory,
+            CompileError::Interrupted => ErrorCode::Interrupted,
         }
     }
 
@@ -356,7 +367,10 @@ impl Executable {
         options: &CompileOptions,
     ) -> Result<Executable, CompileError> {
         let begin = Instant::now();
-        let (compiled, verify) = planned(module, registry, options, &mut |_| {})?;
+        let planned = planned(module, registry, options, &mut |_| {});
+        // Values may be missing in the plan, and an error may be another one.
+        interrupt::complete()?;
+        let (compiled, verify) = planned?;
         let took = begin.elapsed();
         let mut executable = Executable::loaded(compiled.plan, Some(compiled.prepared), registry)?;
         if let Some(inner) = Arc::get_mut(&mut executable.inner) {
@@ -411,7 +425,9 @@ impl Executable {
             error: Diagnostics::from_iter(diagnostics).into_error(&source),
             code,
         };
-        let loaded = Program::new(plan, prepared, registry).map_err(|error| match error {
+        let loaded = Program::new(plan, prepared, registry);
+        interrupt::complete()?;
+        let loaded = loaded.map_err(|error| match error {
             LoadError::Plan(error) => CompileError::Plan(error),
             LoadError::Memory(error) => {
                 CompileError::Memory { what: "the program's constants".to_owned(), error }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use farcall_ir::interface::{Interface, Mismatch, MismatchKind};
 use farcall_ir::read::{self, Program};
 use farcall_ir::verify::verify;
-use farcall_ir::{Literal, Module, ProgramError, TensorType, refine};
+use farcall_ir::{Literal, Module, ProgramError, TensorType, interrupt, refine};
 
 use crate::device::Buffer;
 use crate::runtime::RunError;
@@ -247,6 +247,10 @@ impl Polymorphic {
                 // `slot` still holds it.
                 cache.slots.remove(types);
             }
+        }
+        if matches!(compiled, Err(CompileError::Interrupted)) && !interrupt::has_ended() {
+            // The thread that compiled it was interrupted, not this one.
+            return self.for_types(types);
         }
         Ok(compiled.clone()?)
     }

@@ -5,14 +5,15 @@ use std::ffi::{CString, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use expect_test::expect;
 use farcall::custom_call::{CallError, CallFrame, CallSite, RunContext, ThreadPool};
+use farcall::interrupt::{self, Interrupt, Interrupted};
 use farcall::ir::op::{CallConfig, CustomCall};
 use farcall::ir::{Attr, AttrDict, DType, Source, TensorType, Type, text};
 use farcall::registry::{Origin, Platform, Target, register_type};
-use farcall::{CompileError, CompileOptions, Executable, Plan, Registry};
+use farcall::{CompileError, CompileOptions, Executable, Plan, Registry, RunError};
 use farcall_ffi::abi::{self, *};
 
 #[path = "plugin/ops.rs"]
@@ -271,6 +272,68 @@ fn operands_that_do_not_fit_the_handler() {
     assert_eq!(e.stage, Stage::INSTANTIATE);
 }
 
+/// An interrupt ends the wait for a future that never completes. What the handler may use stays until it does.
+#[test]
+fn the_wait_for_a_future_is_interrupted() {
+    let host = Host::alone();
+    let program = "func.func @main(%x: tensor<1000xf32>) -> tensor<1000xf32> {
+      %0 = stablehlo.add %x, %x : tensor<1000xf32>
+      stablehlo.custom_call @faulty() {api_version = 4 : i32, backend_config = {}, has_side_effect = true} : () -> ()
+      return %0 : tensor<1000xf32>
+    }";
+    let module = text::parse(&Source::new("p.mlir", program)).unwrap();
+    let compile = || Executable::compile(&module, &host.registry, &CompileOptions::new());
+    let soon = || {
+        let end = Instant::now() + Duration::from_millis(20);
+        Arc::new(Interrupt::asking(move || Instant::now() > end))
+    };
+    let begin = |stage: Stage| {
+        FAULT.store(Fault { stage, what: What::FutureNever, code: 0 }.packed(), Ordering::Relaxed);
+        Instant::now()
+    };
+    let complete_later = || {
+        let future = std::ptr::with_exposed_provenance_mut(NEVER.load(Ordering::Relaxed));
+        let left = live();
+        assert!(complete(future).is_null());
+        left
+    };
+    let started = begin(Stage::INSTANTIATE);
+    assert!(matches!(interrupt::during(&soon(), compile), Err(Interrupted)));
+    assert!(started.elapsed() < Duration::from_millis(400), "{:?}", started.elapsed());
+    assert_eq!((complete_later(), live()), (1, 0));
+
+    FAULT.store(NONE.packed(), Ordering::Relaxed);
+    let executable = compile().unwrap();
+    let x = || [farcall::ir::Literal::from_fn(DType::F32, [1000], |i| farcall::ir::Scalar::Float(i as f64))];
+    let expected = executable.run(&x()).unwrap();
+    assert_eq!(live(), 1);
+    for stage in [Stage::PREPARE, Stage::INITIALIZE, Stage::EXECUTE] {
+        for owned in [false, true] {
+            let run = RunContext::new().with_interrupt(soon());
+            let started = begin(stage);
+            let ended = if owned {
+                executable.execute_in(x(), &run).map(drop)
+            } else {
+                executable.run_in(&x(), &run).map(drop)
+            };
+            assert!(matches!(ended, Err(RunError::Interrupted)), "{ended:?}");
+            assert!(started.elapsed() < Duration::from_millis(400), "{:?}", started.elapsed());
+            drop(run);
+            FAULT.store(NONE.packed(), Ordering::Relaxed);
+            assert_eq!(executable.run(&x()).unwrap(), expected, "a run beside the call that is not complete");
+            let left = if stage == Stage::PREPARE { 2 } else { 3 };
+            assert_eq!((complete_later(), live()), (left, 1), "{stage:?}");
+            assert_eq!(executable.run(&x()).unwrap(), expected);
+        }
+    }
+    // The executable goes before the call is complete.
+    begin(Stage::EXECUTE);
+    let run = RunContext::new().with_interrupt(soon());
+    assert!(matches!(executable.run_in(&x(), &run), Err(RunError::Interrupted)));
+    drop((executable, run));
+    assert_eq!((complete_later(), live()), (3, 0));
+}
+
 // ---- The handler -----------------------------------------------------------------------------
 
 /// What goes wrong, and where.
@@ -299,9 +362,10 @@ enum What {
     StateOfNoStage,
     StateOfNoType,
     ScratchTwiceFreed,
+    FutureNever,
 }
 
-const ALL: [What; 13] = [
+const ALL: [What; 14] = [
     What::Fail,
     What::UnknownCode,
     What::StrayError,
@@ -315,6 +379,7 @@ const ALL: [What; 13] = [
     What::StateOfNoStage,
     What::StateOfNoType,
     What::ScratchTwiceFreed,
+    What::FutureNever,
 ];
 
 impl Fault {
@@ -328,6 +393,9 @@ impl Fault {
         Fault { stage: Stage(byte(0).into()), what: ALL[usize::from(byte(1))], code }
     }
 }
+
+/// The last future that the handler did not complete.
+static NEVER: AtomicUsize = AtomicUsize::new(0);
 
 /// The fault that the handler has at present.
 static FAULT: AtomicU64 = AtomicU64::new(0);
@@ -422,6 +490,11 @@ unsafe extern "C" fn faulty(frame: *mut abi::CallFrame) -> *mut Error {
                 let future = std::ptr::with_exposed_provenance_mut(future);
                 assert!(fail_future(future, new_error(fault.code)).is_null());
             });
+            null_mut()
+        }
+        What::FutureNever => {
+            frame.future = new_future();
+            NEVER.store(frame.future.expose_provenance(), Ordering::Relaxed);
             null_mut()
         }
         What::ErrorAndFuture => {

@@ -15,6 +15,7 @@ use super::number::{Number, SHORT, load, store};
 use super::space::{other_dims, pick, same_sizes};
 use super::windows::windows;
 use super::{Denormals, EvalError, Value, one, tensor};
+use crate::interrupt::{self, Pace};
 use crate::literal::Literal;
 use crate::module::Inst;
 use crate::op::{Convolution, DotGeneral};
@@ -81,6 +82,7 @@ fn dot(
         Field::Complex if short && dtype == DType::C64 => product::<Complex<f32>>,
         Field::Complex => product::<Complex<f64>>,
     };
+    interrupt::complete()?;
     Ok(product([lhs, rhs], [&lhs_order, &rhs_order], sizes, out, denormals))
 }
 
@@ -100,15 +102,18 @@ fn product<N: Number>(
 
 /// Products of `batch` matrices [rows, contracted] and [contracted, columns].
 fn multiply<N: Number>(a: &[N], b: &[N], [batch, rows, columns, contracted]: [usize; 4]) -> Vec<N> {
-    let mut out = vec![N::ZERO; batch * rows * columns];
+    let (mut out, mut pace) = (vec![N::ZERO; batch * rows * columns], Pace::default());
     if columns == 0 || contracted == 0 {
         return out;
     }
-    for (row, out) in out.chunks_exact_mut(columns).enumerate() {
+    for (row, sums) in out.chunks_exact_mut(columns).enumerate() {
         let a = &a[row * contracted..(row + 1) * contracted];
         let b = &b[row / rows * contracted * columns..];
         for (x, b) in a.iter().zip(b.chunks_exact(columns)) {
-            for (sum, y) in out.iter_mut().zip(b) {
+            if pace.is_due_after(columns) {
+                return out;
+            }
+            for (sum, y) in sums.iter_mut().zip(b) {
                 *sum = *sum + *x * *y;
             }
         }
@@ -219,12 +224,17 @@ impl<'a> ConvolutionPlan<'a> {
 
         let spatial = pick(&self.result_dims, &n.output_spatial);
         let spatial_strides = pick(&self.result_strides, &n.output_spatial);
+        let mut pace = Pace::default();
         for_each(&spatial, |index| {
             let taps = self.taps(index);
+            let steps = taps.len() * features + 1;
             for kernel in 0..kernels {
                 let feature = kernel / kernels_per_feature_group * features;
                 let rhs_at = kernel * self.rhs_strides[n.kernel_output_feature];
                 for b in 0..batch {
+                    if pace.is_due_after(steps) {
+                        return;
+                    }
                     let image = kernel / kernels_per_batch_group * batch + b;
                     let lhs_at = image * self.lhs_strides[n.input_batch] + feature * lhs_step;
                     let mut sum = N::ZERO;

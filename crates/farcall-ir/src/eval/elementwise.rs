@@ -6,6 +6,7 @@ use super::machine::Machine;
 use super::number::flush;
 use super::quantize::{dequantized, quantized};
 use super::{Denormals, EvalError, Value, one, tensor};
+use crate::interrupt::Pace;
 use crate::literal::Literal;
 use crate::module::Inst;
 use crate::op::elementwise::FunctionInfo;
@@ -86,7 +87,7 @@ pub(super) fn bitcast_convert(
     let (source, target) = (x.bytes(), out.bytes_mut());
     // Bit by bit if an element is not whole bytes; narrow elements have a byte each in memory.
     let (old_step, new_step) = (from.size() * 8, to.size() * 8);
-    for bit in 0..total {
+    for bit in Pace::until_due(0..total) {
         let at = bit / old * old_step + bit % old;
         let to = bit / new * new_step + bit % new;
         target[to / 8] |= (source[at / 8] >> (at % 8) & 1) << (to % 8);
@@ -138,7 +139,7 @@ fn map<const N: usize>(
     }
     let mut out = zeros(dtype, dims)?;
     let mut elements = xs.map(|x| x.iter());
-    for chunk in out.bytes_mut().chunks_exact_mut(dtype.size()) {
+    for chunk in Pace::until_due(out.bytes_mut().chunks_exact_mut(dtype.size())) {
         let args = std::array::from_fn(|i| elements[i].next().unwrap_or(Scalar::Bool(false)));
         let value = f(args).ok_or_else(|| EvalError::new(format!("it is not defined for {}", xs[0].ty())))?;
         value.write(dtype, chunk);

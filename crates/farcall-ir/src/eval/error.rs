@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::diag::{Diagnostic, Span};
+use crate::interrupt::Interrupted;
 use crate::iterations::TooMany;
 use crate::memory::OutOfMemory;
 use crate::module::{Inst, Module};
@@ -35,7 +36,7 @@ pub enum Cause {
     Memory(OutOfMemory),
     /// Loops went round too often.
     Iterations(TooMany),
-    /// The host said that the evaluation has to end.
+    /// An [interrupt](crate::interrupt) ended the evaluation.
     Interrupted,
     /// The host failed: a custom call, or a transfer.
     Host(HostError),
@@ -85,11 +86,6 @@ impl EvalError {
         EvalError { cause: Cause::Host(error.clone()), ..EvalError::new(format!("{what}{error}")) }
     }
 
-    /// The host said that the evaluation has to end.
-    pub(super) fn interrupted() -> EvalError {
-        EvalError { cause: Cause::Interrupted, ..EvalError::new("the run was interrupted") }
-    }
-
     /// The same as a diagnostic at a place of the program, if that is known.
     pub fn diagnostic(&self) -> Option<Diagnostic> {
         let nowhere = EvalError { place: None, ..self.clone() };
@@ -110,6 +106,12 @@ impl EvalError {
 impl From<OutOfMemory> for EvalError {
     fn from(error: OutOfMemory) -> EvalError {
         EvalError { cause: Cause::Memory(error), ..EvalError::new(error.to_string()) }
+    }
+}
+
+impl From<Interrupted> for EvalError {
+    fn from(_: Interrupted) -> EvalError {
+        EvalError { cause: Cause::Interrupted, ..EvalError::new("the run was interrupted") }
     }
 }
 

@@ -8,6 +8,8 @@ use std::f64::consts::FRAC_PI_4;
 
 use num_complex::Complex;
 
+use crate::interrupt::{self, Pace};
+
 /// Transforms lines of one length.
 #[derive(Debug)]
 pub struct Fourier {
@@ -53,11 +55,20 @@ impl Fourier {
         }
         let p = smallest_prime_factor(n);
         let m = n / p;
+        let zero = Complex::new(0.0, 0.0);
+        if n >= Pace::STEPS && interrupt::has_ended() {
+            return vec![zero; n];
+        }
         let parts: Vec<_> = (0..p).map(|r| self.part(line, first + r * step, step * p, m)).collect();
-        let sum = |k: usize| {
-            parts.iter().enumerate().map(|(r, part)| times(part[k % m], self.roots[r * k % n * step])).sum()
+        let sum = |k: usize| -> Complex<f64> {
+            let parts = Pace::until_due(parts.iter().enumerate());
+            parts.map(|(r, part)| times(part[k % m], self.roots[r * k % n * step])).sum()
         };
-        (0..n).map(sum).collect()
+        let (mut out, mut pace) = (Vec::with_capacity(n), Pace::default());
+        out.extend((0..n).take_while(|_| !pace.is_due_after(p)).map(sum));
+        // Zeros for those that are missing after an interrupt.
+        out.resize(n, zero);
+        out
     }
 }
 

@@ -1,6 +1,7 @@
 //! Row-major positions of elements, and tensors made by moving them.
 
 use super::EvalError;
+use crate::interrupt::Pace;
 use crate::literal::Literal;
 use crate::types::TensorType;
 use farcall_sig::DType;
@@ -19,7 +20,7 @@ pub(super) fn position(index: &[usize], strides: &[usize]) -> usize {
     index.iter().zip(strides).map(|(i, s)| i * s).sum()
 }
 
-/// Calls `f` for every index of a shape, in row-major order.
+/// Calls `f` for every index of a shape, in row-major order; for fewer if an interrupt is due.
 pub(super) fn for_each(dims: &[usize], mut f: impl FnMut(&[usize])) {
     let _ = try_for_each(dims, |index| {
         f(index);
@@ -35,8 +36,9 @@ pub(super) fn try_for_each(
     if dims.contains(&0) {
         return Ok(());
     }
-    let mut index = vec![0; dims.len()];
+    let (mut index, mut pace) = (vec![0; dims.len()], Pace::default());
     loop {
+        pace.check()?;
         f(&index)?;
         let Some(d) = (0..dims.len()).rev().find(|d| index[*d] + 1 < dims[*d]) else { return Ok(()) };
         index[d] += 1;

@@ -9,6 +9,7 @@ use super::machine::Machine;
 use super::number::{Divisible, load, store};
 use super::space::same_sizes;
 use super::{Denormals, EvalError, Value, one, tensor};
+use crate::interrupt::Pace;
 use crate::literal::Literal;
 use crate::module::Inst;
 use crate::op::{FftKind, TriangularSolve, TriangularTranspose};
@@ -167,9 +168,12 @@ fn factor<N: Divisible>(a: &mut [N], n: usize, lower: bool) {
     let at = |i: usize, j: usize| if lower { i * n + j } else { j * n + i };
     let side = |x: N| if lower { x } else { x.conj() };
     let mut l = vec![N::ZERO; n * n];
-    let mut definite = true;
+    let (mut definite, mut pace) = (true, Pace::default());
     for j in 0..n {
         for i in j..n {
+            if pace.is_due_after(j + 1) {
+                return;
+            }
             let products = (0..j).fold(N::ZERO, |sum, k| sum + l[i * n + k] * l[j * n + k].conj());
             let rest = side(a[at(i, j)]) - products;
             if i == j {
@@ -203,10 +207,13 @@ fn solve<N: Divisible>(a: &[N], b: &mut [N], n: usize, s: &TriangularSolve) {
         if conjugated { x.conj() } else { x }
     };
     let forward = s.lower != transposed;
-    let count = b.len() / n;
+    let (count, mut pace) = (b.len() / n, Pace::default());
     for column in 0..count {
         let at = |i: usize| if s.left_side { i * count + column } else { column * n + i };
         for step in 0..n {
+            if pace.is_due_after(step + 1) {
+                return;
+            }
             let i = if forward { step } else { n - 1 - step };
             let known = if forward { 0..i } else { i + 1..n };
             let products = known.fold(N::ZERO, |sum, j| sum + element(i, j) * b[at(j)]);

@@ -6,6 +6,7 @@
 //! recursing.
 
 use super::{Denormals, EvalError, Host, Numerics, Semantics, Value, check_values, control, quantize, step};
+use crate::interrupt::{self, Interrupted};
 use crate::iterations::Budget;
 use crate::module::{Func, FuncId, Inst, Module, Region, ValueId};
 use crate::types::TensorType;
@@ -130,7 +131,7 @@ impl<'m> Machine<'m> {
                 "more than {MAX_APPLICATIONS} operations apply regions within each other's regions"
             )));
         }
-        self.may_go_on()?;
+        interrupt::check()?;
         self.applications += 1;
         let values = self.run(region, args);
         self.applications -= 1;
@@ -140,13 +141,6 @@ impl<'m> Machine<'m> {
     /// One iteration more of a loop that an operation is.
     pub(super) fn iterate(&mut self) -> Result<(), EvalError> {
         Ok(self.iterations.spend()?)
-    }
-
-    fn may_go_on(&self) -> Result<(), EvalError> {
-        if self.host.is_interrupted() {
-            return Err(EvalError::interrupted());
-        }
-        Ok(())
     }
 
     /// The type of result number `i` of an instruction. While quantized arithmetic runs in the
@@ -219,7 +213,7 @@ impl<'m> Machine<'m> {
                         (inst, values)
                     }
                     After::Test(inst, state) if control::is_true(&values) => {
-                        self.may_go_on()?;
+                        interrupt::check()?;
                         self.iterations.spend().map_err(|e| EvalError::from(e).at(self.module, inst))?;
                         todo = control::iterate(inst, state)?;
                         continue;
@@ -267,6 +261,9 @@ impl<'m> Machine<'m> {
             step(self, inst, operands)
         };
         let result = result.map_err(|e| e.at(self.module, inst))?;
+        if interrupt::has_ended() {
+            return Err(Interrupted.into());
+        }
         if let Step::Values(values) = &result {
             self.check_results(inst, values)?;
         }

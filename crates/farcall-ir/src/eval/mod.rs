@@ -14,6 +14,9 @@
 //! **Memory.** Memory whose size a program determines is requested before it is allocated ([`crate::memory`]):
 //! results by the code that makes them, other vectors by `scratch`, in one place for all operations.
 //!
+//! **Interrupts.** Loops over elements stop early when [`crate::interrupt::is_due`] says so, and return anything. The
+//! machine checks after each operation, and discards the values.
+//!
 //! **Invariants.** Calls, branches and loops live on a stack of the heap (module `machine`), so that a
 //! deep program cannot overflow the thread's stack; only operations that apply a region to elements
 //! (reductions, scatters, sorts) recurse, to a bounded depth. A module that was not verified may get
@@ -76,7 +79,7 @@ pub enum Value {
     Tuple(Vec<Value>),
 }
 
-/// Runs custom calls for the evaluator, and says when to stop.
+/// Runs custom calls for the evaluator, and exchanges values with the program.
 pub trait Host {
     /// Runs one custom call: one value per result, of the result's type.
     ///
@@ -118,12 +121,6 @@ pub trait Host {
     fn recv(&self, channel: i64, types: &[TensorType]) -> Result<Vec<Literal>, HostError> {
         let _ = types;
         Err(format!("nothing sends on channel {channel} here").into())
-    }
-
-    /// True if the evaluation has to end. Asked before each iteration of a loop, and each time a region is
-    /// applied, but for regions of elementwise operations.
-    fn is_interrupted(&self) -> bool {
-        false
     }
 }
 

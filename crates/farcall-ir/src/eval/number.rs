@@ -10,6 +10,7 @@ use farcall_sig::DType;
 use num_complex::Complex;
 
 use super::Denormals;
+use crate::interrupt::Pace;
 use crate::literal::Literal;
 use crate::scalar::Scalar;
 
@@ -35,13 +36,17 @@ pub(super) trait Divisible: Number + Sub<Output = Self> + Div<Output = Self> {
 /// The elements of a tensor.
 pub(super) fn load<N: Number>(tensor: &Literal, denormals: Denormals) -> Vec<N> {
     let dtype = tensor.dtype();
-    tensor.iter().map(|x| N::from_scalar(flush(denormals, dtype, x))).collect()
+    let mut numbers = Vec::with_capacity(tensor.len());
+    numbers.extend(Pace::until_due(tensor.iter()).map(|x| N::from_scalar(flush(denormals, dtype, x))));
+    // Zeros for those that are missing after an interrupt.
+    numbers.resize(tensor.len(), N::ZERO);
+    numbers
 }
 
 /// The tensor `out` with these elements, rounded to its type.
 pub(super) fn store<N: Number>(values: &[N], mut out: Literal, denormals: Denormals) -> Literal {
     let dtype = out.dtype();
-    for (element, value) in out.bytes_mut().chunks_exact_mut(dtype.size()).zip(values) {
+    for (element, value) in Pace::until_due(out.bytes_mut().chunks_exact_mut(dtype.size()).zip(values)) {
         flush(denormals, dtype, value.to_scalar().round_to(dtype)).write(dtype, element);
     }
     out

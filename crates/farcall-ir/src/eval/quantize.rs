@@ -4,6 +4,7 @@
 
 use super::index::zeros;
 use super::{EvalError, Value};
+use crate::interrupt::Pace;
 use crate::literal::Literal;
 use crate::module::{Func, Inst, ValueId};
 use crate::op::{Op, Traits};
@@ -66,7 +67,7 @@ pub(super) fn quantized(x: &Literal, ty: &TensorType) -> Result<Literal, EvalErr
     let round = |v: f64| Scalar::Float(v).round_to(q.expressed).as_f64();
     let (min, max) = (round(q.storage_min as f64), round(q.storage_max as f64));
     let mut out = zeros(ty.dtype, x.dims())?;
-    for i in 0..x.len() {
+    for i in Pace::until_due(0..x.len()) {
         let p = parameter(i);
         let scaled = round(x.get(i).as_f64() / round(q.scale(p)));
         let moved = round(scaled + round(q.zero_points[p] as f64));

@@ -14,6 +14,7 @@ use farcall_sig::DType;
 use super::index::{for_each, known_sizes, position, strides, zeros};
 use super::machine::Machine;
 use super::{EvalError, Value, one, tensor};
+use crate::interrupt::{self, Pace};
 use crate::literal::Literal;
 use crate::memory;
 use crate::module::Inst;
@@ -36,7 +37,7 @@ pub(super) fn rng_bit_generator(
         return Err(EvalError::new(format!("{} is not a state of {}", state.ty(), algorithm.name())));
     };
     let size = ty.dtype.size();
-    for (element, bits) in random.bytes_mut().chunks_exact_mut(size).zip(bits) {
+    for (element, bits) in Pace::until_due(random.bytes_mut().chunks_exact_mut(size).zip(bits)) {
         write_bits(bits, ty.dtype, element);
     }
     let new_state = Literal::from_fn(state.dtype(), state.dims(), |i| Scalar::Unsigned(new_state[i]));
@@ -66,8 +67,9 @@ pub(super) fn rng(
     let counter = (number as u128) << 64;
     let n = out.len();
     let (bits, _) = philox_bits(RNG_KEY, counter, DType::U64, 2 * n);
+    interrupt::complete()?;
     let (a, b) = (a.get(0), b.get(0));
-    for i in 0..n {
+    for i in Pace::until_due(0..n) {
         let (x, y) = (bits[2 * i], bits[2 * i + 1]);
         let value = match (distribution, dtype.is_float()) {
             (RngDistribution::Normal, true) => Scalar::Float(a.as_f64() + b.as_f64() * normal(x, y)),
@@ -117,7 +119,7 @@ fn threefry_bits(key: u64, counter: u64, dtype: DType, dims: &[usize]) -> (Vec<u
     let block = |i: usize| threefry(key, counter.wrapping_add(i as u64)).map(u64::from);
     let elements: usize = dims.iter().product();
     if dtype.bits() > 32 {
-        let bits = (0..elements).map(|i| block(i)[0] | block(i)[1] << 32).collect();
+        let bits = Pace::until_due(0..elements).map(|i| block(i)[0] | block(i)[1] << 32).collect();
         return (bits, counter.wrapping_add(elements as u64));
     }
     let largest = (0..dims.len()).rev().max_by_key(|d| dims[*d]);
@@ -162,7 +164,7 @@ fn philox_bits(key: u64, counter: u128, dtype: DType, elements: usize) -> (Vec<u
     let per_block = if dtype.bits() > 32 { 2 } else { 4 };
     let blocks = elements.div_ceil(per_block);
     let mut bits = Vec::with_capacity(blocks * per_block);
-    for i in 0..blocks {
+    for i in Pace::until_due(0..blocks) {
         let words = philox(key, counter.wrapping_add(i as u128)).map(u64::from);
         if per_block == 2 {
             bits.extend([words[0] | words[1] << 32, words[2] | words[3] << 32]);

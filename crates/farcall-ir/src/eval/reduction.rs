@@ -13,6 +13,7 @@ use super::number::{SHORT, flush};
 use super::region::Applied;
 use super::space::tensors;
 use super::{EvalError, Value, sorting, tensor, windows};
+use crate::interrupt::Pace;
 use crate::literal::Literal;
 use crate::module::{Inst, Region};
 use crate::op::{Binary, Op, ReduceWindow, SelectAndScatter};
@@ -135,8 +136,9 @@ fn with_reducer<'m, R>(
     if let Some((operation, dtype)) =
         wide.filter(|(_, dtype)| terms > SHORT || (widen && dtype.real().bits() < 32))
     {
-        let denormals = m.denormals;
+        let (denormals, mut pace) = (m.denormals, Pace::default());
         return fold(&mut |args, out| {
+            pace.check()?;
             out.clear();
             let [a, b] = [args[0], args[1]].map(|x| flush(denormals, dtype, x));
             let value = match (operation, a, b) {

@@ -10,6 +10,7 @@ use super::elementwise::{
 };
 use super::machine::Machine;
 use super::{EvalError, Value};
+use crate::interrupt::Pace;
 use crate::literal::Literal;
 use crate::module::{Func, Inst, Region, ValueId};
 use crate::op::{Binary, Compare, Op, Unary};
@@ -22,6 +23,7 @@ pub(super) struct Applied<'m> {
     /// Types of the arguments.
     dtypes: Vec<DType>,
     fast: Option<Translated<'m>>,
+    pace: Pace,
 }
 
 impl<'m> Applied<'m> {
@@ -31,7 +33,7 @@ impl<'m> Applied<'m> {
         let dtypes =
             region.own_args().iter().map(|id| m.func.tensor(*id).map(|t| t.dtype)).collect::<Option<_>>();
         let dtypes = dtypes.ok_or_else(|| EvalError::new("an argument of the region is not a tensor"))?;
-        Ok(Applied { region, dtypes, fast: Translated::new(m, region) })
+        Ok(Applied { region, dtypes, fast: Translated::new(m, region), pace: Pace::default() })
     }
 
     /// Applies the region: `out` becomes what it returns, rounded to the types of its results.
@@ -50,6 +52,7 @@ impl<'m> Applied<'m> {
                 args.len()
             )));
         }
+        self.pace.check()?;
         if let Some(fast) = &mut self.fast {
             return fast.call(m, args, out);
         }

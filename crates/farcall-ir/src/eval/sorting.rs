@@ -8,6 +8,7 @@ use super::EvalError;
 use super::folding::{Body, truth};
 use super::index::{for_each, position, strides, zeros};
 use super::space::same_dims;
+use crate::interrupt::{self, Pace};
 use crate::literal::Literal;
 use crate::memory::count;
 use crate::scalar::Scalar;
@@ -32,11 +33,14 @@ pub(super) fn sort(inputs: &[Literal], dim: usize, body: Body<'_>) -> Result<Vec
 
     let mut results = inputs.to_vec();
     results.iter_mut().try_for_each(Literal::unshare)?;
-    let (mut args, mut returned) = (Vec::new(), Vec::new());
+    let (mut args, mut returned, mut pace) = (Vec::new(), Vec::new(), Pace::default());
     for line in lines {
-        let elements: Vec<Vec<Scalar>> =
-            inputs.iter().map(|t| (0..length).map(|i| t.get(line + i * stride)).collect()).collect();
+        let elements =
+            inputs.iter().map(|t| Pace::until_due(0..length).map(|i| t.get(line + i * stride)).collect());
+        let elements: Vec<Vec<Scalar>> = elements.collect();
+        interrupt::complete()?;
         let order = merge_sort(length, |left, right| {
+            pace.check()?;
             args.clear();
             for input in &elements {
                 args.extend([input[left], input[right]]);
@@ -45,7 +49,7 @@ pub(super) fn sort(inputs: &[Literal], dim: usize, body: Body<'_>) -> Result<Vec
             Ok::<bool, EvalError>(truth(&returned))
         })?;
         for (result, input) in results.iter_mut().zip(&elements) {
-            for (i, from) in order.iter().enumerate() {
+            for (i, from) in Pace::until_due(order.iter().enumerate()) {
                 result.set(line + i * stride, input[*from]);
             }
         }
@@ -70,8 +74,11 @@ pub(super) fn top_k(operand: &Literal, k: usize) -> Result<(Literal, Literal), E
     }
     for line in 0..lines {
         let elements: Vec<Scalar> = (0..length).map(|i| operand.get(line * length + i)).collect();
-        let mut order: Vec<usize> = (0..length).collect();
-        order.sort_by(|a, b| total_order(elements[*b], elements[*a]));
+        let mut pace = Pace::default();
+        let order = merge_sort(length, |a, b| {
+            pace.check()?;
+            Ok::<bool, EvalError>(total_order(elements[a], elements[b]) == Ordering::Greater)
+        })?;
         for (i, from) in order.iter().take(k).enumerate() {
             values.set(line * k + i, elements[*from]);
             places.set(line * k + i, Scalar::Signed(*from as i64));

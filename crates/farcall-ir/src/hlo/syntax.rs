@@ -10,6 +10,7 @@ use super::cursor::{Cursor, Expected, Read};
 use super::shape::{self, Shape};
 use super::stack::Frames;
 use crate::diag::{Diagnostic, Diagnostics, Span};
+use crate::interrupt::{Interrupted, Pace};
 use crate::text::MAX_NESTING;
 
 /// A text as it stands.
@@ -72,8 +73,14 @@ pub(super) struct Attribute<'s> {
 
 /// Reads a whole text.
 pub(super) fn read<'s>(text: &'s str, diagnostics: &mut Diagnostics) -> Text<'s> {
-    let c = Cursor::new(text, 0, text.len());
-    let mut reader = Reader { c, out: Text::default(), diagnostics, inlined: HashSet::new(), depth: 0 };
+    let mut reader = Reader {
+        c: Cursor::new(text, 0, text.len()),
+        out: Text::default(),
+        diagnostics,
+        inlined: HashSet::new(),
+        depth: 0,
+        pace: Pace::default(),
+    };
     if let Err(e) = reader.module() {
         reader.diagnostics.push_last(diagnostic(e));
     }
@@ -92,6 +99,7 @@ struct Reader<'s, 'd> {
     inlined: HashSet<&'s str>,
     /// How deep the reader is in such computations.
     depth: u32,
+    pace: Pace,
 }
 
 impl<'s> Reader<'s, '_> {
@@ -172,6 +180,9 @@ impl<'s> Reader<'s, '_> {
                 return Err(Expected::new(computation.span, message));
             }
             let start = self.c;
+            if self.pace.is_due() {
+                return Err(Expected::new(computation.span, Interrupted.to_string()));
+            }
             match self.instruction(&mut computation.insts, root) {
                 Ok(()) => {}
                 Err(e) if e.is_open => return Err(e),

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::passes::{self, Context, Pass};
+use crate::interrupt;
 use crate::module::{FuncId, Module};
 
 /// What the compiler runs before it chooses kernels, in order. ([`passes::layouts`] always follows.)
@@ -132,7 +133,8 @@ impl FromStr for Pipeline {
     }
 }
 
-/// Runs passes over a module in the middle form. `after` is called with the name of each and what it left.
+/// Runs passes over a module in the middle form. `after` is called with the name of each and what it left. If an interrupt
+/// is due, the other passes are left out.
 ///
 /// # Panics
 /// In debug builds, if a pass leaves the form, or one after `expand` makes an operation that simpler ones define.
@@ -144,6 +146,9 @@ pub fn run(module: &mut Module, list: &[&Pass], cx: &Context, after: &mut dyn Fn
         if cfg!(debug_assertions)
             && expanded
             && let Some(inst) = crate::expand::left(&module.funcs()[0])
+        if interrupt::is_due() {
+            return;
+        }
         {
             panic!("{} left {}:\n{}", pass.name, inst.op().name(), crate::text::print(module));
         }

@@ -15,6 +15,7 @@ use super::lexer::{Tok, Token, next_token, unescape};
 use super::scope::Scope;
 use super::symbols::Symbols;
 use crate::diag::{Diagnostic, Diagnostics, Span};
+use crate::interrupt::Pace;
 use crate::module::Func;
 use crate::sharding::Mesh;
 use crate::types::TensorType;
@@ -31,6 +32,7 @@ pub(super) struct Parser<'s> {
     end: usize,
     pos: usize,
     peeked: Option<Token>,
+    pace: Pace,
     /// How many brackets, regions and aliases enclose the current position.
     pub(super) depth: u32,
     /// The largest depth so far, to know how deep an alias's definition is.
@@ -56,6 +58,7 @@ impl<'s> Parser<'s> {
         Parser {
             text,
             end: text.len(),
+            pace: Pace::default(),
             pos: 0,
             peeked: None,
             depth: 0,
@@ -91,6 +94,10 @@ impl<'s> Parser<'s> {
         let t = self.peek();
         self.pos = t.end;
         self.peeked = None;
+        if self.pace.is_due() {
+            // Nothing is left to read.
+            self.pos = self.end;
+        }
         t
     }
 

@@ -55,6 +55,7 @@ use std::borrow::Cow;
 
 use crate::diag::{Diagnostic, Diagnostics, ProgramError};
 use crate::infer::{self, Constants, Cx};
+use crate::interrupt::Pace;
 use crate::module::{Inst, Module, Region};
 use crate::normalize;
 use crate::op::Op;
@@ -122,7 +123,7 @@ fn region<'a>(
     body: Region<'a>,
     diagnostics: &mut Diagnostics,
 ) {
-    for inst in body.insts() {
+    for inst in Pace::until_due(body.insts()) {
         diagnostics.extend(instruction(module, constants, form, inst));
         for nested in inst.regions() {
             region(module, constants, form, nested, diagnostics);

@@ -12,7 +12,9 @@ use rustc_hash::FxHashMap;
 use farcall_ir::diag::Diagnostics;
 use farcall_ir::eval::Semantics;
 use farcall_ir::op::collective::{Grid, Role};
-use farcall_ir::{DType, Diagnostic, Func, Inst, InstId, Literal, Module, Op, Span, TensorType, ValueId};
+use farcall_ir::{
+    DType, Diagnostic, Func, Inst, InstId, Literal, Module, Op, Span, TensorType, ValueId, interrupt,
+};
 
 use super::{Options, aliases, body, counting, nested, order, parts};
 use crate::kernels::{self, InPlace, KernelId, Prepared, Request};
@@ -146,6 +148,7 @@ impl<'m> Choosing<'m> {
         self.func.params().iter().try_for_each(|p| has_size(self.ty(*p, self.func.span)?, self.func.span))?;
         let mut counting = counting::choose(self.func);
         for inst in order::instructions(self.func) {
+            interrupt::check()?;
             let choice = match counting.remove(&inst.id()) {
                 Some(choice) => choice,
                 None => self.choice(inst)?,

@@ -48,7 +48,7 @@ use farcall_ir::eval::Numerics;
 use farcall_ir::interface::input_names;
 use farcall_ir::middle::passes::layouts;
 use farcall_ir::middle::{self, passes, pipeline};
-use farcall_ir::{Func, FuncId, Module};
+use farcall_ir::{Func, FuncId, Module, interrupt};
 
 pub use explain::{Border, Explanation, Life, Member, Step, Unfused};
 pub use reason::NoKernel;
@@ -119,6 +119,8 @@ pub(crate) fn compile(
     };
     pipeline::run(&mut form, options.passes, &cx, &mut |name, form| after(&Stage::new(name, form)));
     pipeline::run(&mut form, &[&layouts::PASS], &cx, &mut |name, form| after(&Stage::new(name, form)));
+
+    interrupt::complete().map_err(|error| Diagnostics::from_iter([error.into()]))?;
 
     let choices = choose::choose(&form, entry, registry, options)?;
     copies::insert(body(&mut form), &choices);

@@ -1,15 +1,17 @@
 //! Call frames: the structs of the C interface for one call site in one run context.
 
 use std::ptr::{null, null_mut};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use farcall_ffi::abi::{Error, Stage};
+use farcall_ffi::abi::{Error, ErrorCode, Stage};
+use farcall_ir::interrupt::Interrupted;
 use smallvec::SmallVec;
 
 use super::error::CallError;
 use super::site::{CallSite, Callee};
 use super::typed::{Outcome, Typed};
 use crate::host::context::RunContext;
+use crate::host::error::Failure;
 use crate::host::exit::{self, Doing};
 use crate::host::future::Completion;
 
@@ -168,8 +170,9 @@ impl CallFrame {
     pub(crate) unsafe fn begin(&mut self, run: &RunContext) -> Result<(), Box<CallError>> {
         match &mut self.body {
             Body::Typed(typed) if self.started.is_none() => {
+                let call = (Stage::EXECUTE, typed.execute());
                 // SAFETY: the caller's promise.
-                let error = unsafe { typed.enter(self.site.name(), (Stage::EXECUTE, typed.execute()), run) };
+                let error = unsafe { typed.enter(self.site.name(), call, Arc::as_ptr(run.run())) };
                 if typed.is_over(error) { Ok(()) } else { self.settle(error) }
             }
             // SAFETY: the caller's promise.
@@ -227,6 +230,22 @@ impl CallFrame {
         // SAFETY: the caller's promise.
         let called = exit::within(&doing, || unsafe { callee.call(ins, outs) });
         called.map_err(|failure| Box::new(self.site.error(Stage::EXECUTE, failure)))
+    }
+
+    /// Waits until the call that was begun last is complete, unless the work of this thread has to end before.
+    ///
+    /// # Errors
+    /// If it has to end: the call is not complete.
+    pub(crate) fn finish_unless_due(&mut self) -> Result<Result<(), CallError>, Interrupted> {
+        if let Some(completion) = &self.started {
+            let _outcome = completion.wait_unless_due()?;
+        }
+        Ok(self.finish())
+    }
+
+    /// Where the outcome of the call appears that is not complete.
+    pub(crate) fn started(&self) -> Option<&Arc<Completion>> {
+        self.started.as_ref()
     }
 
     /// Waits until the call that was begun last is complete, if it is not.
@@ -312,11 +331,18 @@ impl CallFrame {
         self.set_all(operands, results);
         let Body::Typed(typed) = &mut self.body else { return Ok(()) };
         typed.context_mut().clear_state(stage);
-        // SAFETY: the caller's promise.
-        unsafe { typed.run_to_end(self.site.name(), (stage, handler), run) }.map_err(|f| {
-            typed.context_mut().clear_state(stage);
-            self.site.error(stage, f)
-        })
+        let (site, run) = (&self.site, Arc::as_ptr(run.run()));
+        // SAFETY: the caller's promise; a call that is not complete is waited for, or kept.
+        match unsafe { typed.run_to_end(site.name(), (stage, handler), run) } {
+            Ok(outcome) => outcome.map_err(|f| {
+                typed.context_mut().clear_state(stage);
+                site.error(stage, f)
+            }),
+            Err(completion) => {
+                self.started = Some(completion);
+                Err(site.error(stage, interrupted()))
+            }
+        }
     }
 
     #[inline]
@@ -372,12 +398,26 @@ impl Drop for Pending<'_> {
 }
 
 /// Runs a call site's instantiate stage, which leaves its state there.
-pub(super) fn instantiate(site: &CallSite) -> Result<(), CallError> {
-    let Callee::Typed { bundle, .. } = &site.callee else { return Ok(()) };
-    let Some(handler) = bundle.instantiate else { return Ok(()) };
+pub(super) fn instantiate(site: CallSite) -> Result<CallSite, CallError> {
+    let Callee::Typed { bundle, .. } = &site.callee else { return Ok(site) };
+    let Some(handler) = bundle.instantiate else { return Ok(site) };
     // No operands and results, as XLA has it: they are not known to this stage.
-    let mut typed = Typed::new(site, handler, &[], &[]);
-    // SAFETY: there are no buffers.
-    unsafe { typed.run_to_end(site.name(), (Stage::INSTANTIATE, handler), null()) }
-        .map_err(|f| site.error(Stage::INSTANTIATE, f))
+    let mut typed = Typed::new(&site, handler, &[], &[]);
+    // SAFETY: there are no buffers, and a call that is not complete keeps the rest.
+    match unsafe { typed.run_to_end(site.name(), (Stage::INSTANTIATE, handler), null()) } {
+        Ok(Ok(())) => Ok(site),
+        Ok(Err(failure)) => Err(site.error(Stage::INSTANTIATE, failure)),
+        Err(completion) => {
+            let error = site.error(Stage::INSTANTIATE, interrupted());
+            let started = Some(Arc::clone(&completion));
+            let frame = CallFrame { site: Arc::new(site), body: Body::Typed(typed), started };
+            completion.keep(Arc::new(Mutex::new(frame)));
+            Err(error)
+        }
+    }
+}
+
+/// The failure of a stage that an interrupt ended.
+fn interrupted() -> Failure {
+    Failure::new(ErrorCode::CANCELLED, "the wait for its future was interrupted")
 }

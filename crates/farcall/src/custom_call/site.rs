@@ -105,8 +105,7 @@ impl CallSite {
             results: result_leaves,
             callee,
         };
-        frame::instantiate(&site)?;
-        Ok(site)
+        frame::instantiate(site)
     }
 
     /// The same with the place as a span of the program's text, for its errors.

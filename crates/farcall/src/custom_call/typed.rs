@@ -13,7 +13,7 @@ use farcall_ffi::memo::FrameMemo;
 
 use super::site::{CallSite, Callee, Leaf};
 use crate::cache::{LINE, prefetch};
-use crate::host::context::{Context, RunContext};
+use crate::host::context::{Context, Run};
 use crate::host::error::{Failure, take_error};
 use crate::host::exit::{CallName, Doing};
 use crate::host::future::{self, Completion};
@@ -114,7 +114,7 @@ impl Typed {
         &mut self,
         name: &CallName,
         (stage, handler): (Stage, Handler),
-        run: *const RunContext,
+        run: *const Run,
     ) -> *mut Error {
         let structs = &mut *self.structs;
         // Another stage may be another handler, which could write to more than is restored.
@@ -159,22 +159,25 @@ impl Typed {
 
     /// Calls a handler of a stage and waits until the call is complete.
     ///
+    /// # Errors
+    /// If an interrupt ended the wait: where the outcome of the call will be, whose context stays entered.
+    ///
     /// # Safety
-    /// As [`Typed::enter`].
+    /// As [`Typed::enter`]; after an error, until the call is complete.
     pub(super) unsafe fn run_to_end(
         &mut self,
         name: &CallName,
         (stage, handler): (Stage, Handler),
-        run: *const RunContext,
-    ) -> Result<(), Failure> {
+        run: *const Run,
+    ) -> Result<Result<(), Failure>, Arc<Completion>> {
         // SAFETY: the caller's promise.
         let error = unsafe { self.enter(name, (stage, handler), run) };
         let outcome = match self.outcome(error) {
             Outcome::Done => Ok(()),
             Outcome::Failed(failure) => Err(failure),
-            Outcome::Pending(completion) => completion.wait(),
+            Outcome::Pending(completion) => completion.wait_unless_due().map_err(|_| completion)?,
         };
-        self.structs.context.end(outcome)
+        Ok(self.structs.context.end(outcome))
     }
 }
 

@@ -7,23 +7,29 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use farcall_ffi::abi::{self, ErrorCode, Stage, TypeId};
+use farcall_ir::interrupt::Interrupt;
 
 use super::attrs::EncodedAttrs;
 use super::error::{Failure, report_lost, take_error};
 use super::guard;
 use super::pool::{TaskFailure, ThreadPool};
 use super::types::{self, Deleter};
-use crate::interrupt::Interrupt;
 use crate::transfers::Transfers;
 
 /// What a run is given beside its inputs, and all custom calls of it share.
+///
+/// Handlers of an interrupted run whose calls are not complete keep it as it is, and see no later change of it.
 #[derive(Debug)]
-pub struct RunContext {
+pub struct RunContext(Arc<Run>);
+
+/// The contents of a [`RunContext`], which calls that outlive their run share.
+#[derive(Clone, Debug)]
+pub(crate) struct Run {
     run_id: i64,
     device_ordinal: i32,
     pool: Arc<ThreadPool>,
     user_data: Vec<(i64, UserData)>,
-    options: EncodedAttrs,
+    options: Arc<EncodedAttrs>,
     interrupt: Option<Arc<Interrupt>>,
     transfers: Option<Arc<Transfers>>,
     /// What each byte of results is before they are written; anything, if it is not said.
@@ -42,92 +48,120 @@ unsafe impl Sync for UserData {}
 impl RunContext {
     /// A run with an id of its own, device 0 and the threads of the process.
     pub fn new() -> RunContext {
-        RunContext {
+        RunContext(Arc::new(Run {
             run_id: next_run_id(),
             device_ordinal: 0,
             pool: ThreadPool::global(),
             user_data: Vec::new(),
-            options: EncodedAttrs::default(),
+            options: Arc::default(),
             interrupt: None,
             transfers: None,
             unwritten: None,
-        }
+        }))
+    }
+
+    /// The contents, to be changed.
+    fn changed(mut self, change: impl FnOnce(&mut Run)) -> RunContext {
+        change(Arc::make_mut(&mut self.0));
+        self
     }
 
     /// The same with another pool for handlers' tasks.
     pub fn with_pool(self, pool: Arc<ThreadPool>) -> RunContext {
-        RunContext { pool, ..self }
+        self.changed(|run| run.pool = pool)
     }
 
     /// The same for another device.
     pub fn with_device_ordinal(self, device_ordinal: i32) -> RunContext {
-        RunContext { device_ordinal, ..self }
+        self.changed(|run| run.device_ordinal = device_ordinal)
     }
 
     /// The same with options for this run, which handlers can read (FFI 0.5).
     pub fn with_options(self, options: EncodedAttrs) -> RunContext {
-        RunContext { options, ..self }
+        self.changed(|run| run.options = Arc::new(options))
     }
 
     /// The same, but it may end before it is over.
     pub fn with_interrupt(self, interrupt: Arc<Interrupt>) -> RunContext {
-        RunContext { interrupt: Some(interrupt), ..self }
+        self.changed(|run| run.interrupt = Some(interrupt))
     }
 
     /// The same with queues for what the program exchanges with its caller.
     pub fn with_transfers(self, transfers: Arc<Transfers>) -> RunContext {
-        RunContext { transfers: Some(transfers), ..self }
+        self.changed(|run| run.transfers = Some(transfers))
     }
 
     /// The same; each byte of the memory of results is this one before they are written, which tells what is not written.
     pub fn with_unwritten(self, byte: u8) -> RunContext {
-        RunContext { unwritten: Some(byte), ..self }
+        self.changed(|run| run.unwritten = Some(byte))
     }
 
     pub(crate) fn unwritten(&self) -> Option<u8> {
-        self.unwritten
+        self.0.unwritten
     }
 
     /// Makes `data` what handlers get that ask for user data of this type.
     ///
     /// # Safety
-    /// `data` stays valid while this context is in use, for handlers on any thread.
+    /// `data` stays valid while this context is in use, for handlers on any thread; after an interrupted run, until the
+    /// calls that it left are complete.
     pub unsafe fn set_user_data(&mut self, type_id: TypeId, data: *mut c_void) {
-        self.user_data.retain(|(id, _)| *id != type_id.type_id);
-        self.user_data.push((type_id.type_id, UserData(data)));
+        let user_data = &mut Arc::make_mut(&mut self.0).user_data;
+        user_data.retain(|(id, _)| *id != type_id.type_id);
+        user_data.push((type_id.type_id, UserData(data)));
     }
 
     /// Gives the context a new run id, so that it can serve another run.
     pub fn next_run(&mut self) {
-        self.run_id = next_run_id();
+        self.set_run_id(next_run_id());
     }
 
     /// Number of the run, unique in the process.
     pub fn run_id(&self) -> i64 {
-        self.run_id
+        self.0.run_id()
     }
 
     /// Sets the number of the run: runs with one number are parts of one logical run.
     pub fn set_run_id(&mut self, run_id: i64) {
-        self.run_id = run_id;
+        Arc::make_mut(&mut self.0).run_id = run_id;
     }
 
     /// Which device it runs on.
     pub fn device_ordinal(&self) -> i32 {
-        self.device_ordinal
+        self.0.device_ordinal()
     }
 
     /// Threads for handlers' tasks.
     pub fn pool(&self) -> &Arc<ThreadPool> {
-        &self.pool
+        self.0.pool()
     }
 
-    pub(crate) fn interrupt(&self) -> Option<&Interrupt> {
-        self.interrupt.as_deref()
+    /// The contents, for handlers.
+    #[inline]
+    pub(crate) fn run(&self) -> &Arc<Run> {
+        &self.0
+    }
+
+    pub(crate) fn interrupt(&self) -> Option<&Arc<Interrupt>> {
+        self.0.interrupt.as_ref()
     }
 
     pub(crate) fn transfers(&self) -> Option<&Transfers> {
-        self.transfers.as_deref()
+        self.0.transfers.as_deref()
+    }
+}
+
+impl Run {
+    pub(crate) fn run_id(&self) -> i64 {
+        self.run_id
+    }
+
+    pub(crate) fn device_ordinal(&self) -> i32 {
+        self.device_ordinal
+    }
+
+    pub(crate) fn pool(&self) -> &Arc<ThreadPool> {
+        &self.pool
     }
 
     pub(crate) fn options(&self) -> &EncodedAttrs {
@@ -229,7 +263,7 @@ impl StateSlot {
 #[repr(C)]
 pub(crate) struct Context {
     magic: u64,
-    run: AtomicPtr<RunContext>,
+    run: AtomicPtr<Run>,
     stage: AtomicU32,
     /// The handler used scratch memory or tasks, so that there may be something to do after the call.
     loose_ends: AtomicBool,
@@ -288,7 +322,7 @@ impl Context {
 
     /// Begins a call.
     #[inline]
-    pub(crate) fn enter(&self, stage: Stage, run: *const RunContext) {
+    pub(crate) fn enter(&self, stage: Stage, run: *const Run) {
         self.stage.store(stage.0, Ordering::Relaxed);
         self.run.store(run.cast_mut(), Ordering::Release);
     }
@@ -342,7 +376,7 @@ impl Context {
     }
 
     /// The run that the call is part of.
-    pub(crate) fn run(&self) -> Result<&RunContext, Failure> {
+    pub(crate) fn run(&self) -> Result<&Run, Failure> {
         let run = self.run.load(Ordering::Acquire);
         // SAFETY: `enter` was given a context that lives until `leave`.
         unsafe { run.as_ref() }.ok_or_else(|| {

@@ -3,12 +3,16 @@
 //! The handler's side holds a handle, which its first completion uses up; the host's side is a
 //! [`Completion`] that a [`Pending`](super::Pending) call waits for.
 //!
-//! The interface has no way to abandon a future: one that is returned and never completed keeps its call waiting
-//! forever, and one that is created and never returned stays in the table.
+//! The interface has no way to cancel a future. An interrupted run stops waiting for it, and what the handler may still
+//! use is kept until the future completes ([`Completion::keep`]); for a future that never does, that is forever, and so
+//! is the entry in the table of one that is created and never returned.
 
+use std::any::Any;
+use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use farcall_ffi::abi;
+use farcall_ir::interrupt::{self, Interrupt, Interrupted};
 
 use super::error::Failure;
 use super::handles::Handles;
@@ -16,8 +20,24 @@ use super::handles::Handles;
 /// Where a call's outcome appears.
 #[derive(Debug, Default)]
 pub(crate) struct Completion {
-    outcome: Mutex<Option<Result<(), Failure>>>,
+    state: Mutex<State>,
     done: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    outcome: Option<Result<(), Failure>>,
+    /// What the handler may use until there is an outcome, and nobody waits for.
+    kept: Option<Kept>,
+}
+
+/// What an interrupted run leaves to the calls that are not complete.
+pub(crate) type Kept = Arc<dyn Any + Send + Sync>;
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("State").field("outcome", &self.outcome).finish_non_exhaustive()
+    }
 }
 
 /// One future: both sides are here until they are taken.
@@ -46,8 +66,13 @@ pub(crate) fn complete(future: *mut abi::Future, outcome: Result<(), Failure>) -
     if claimed {
         FUTURES.take(future);
     }
-    *completion.outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+    let mut state = completion.state.lock().unwrap_or_else(PoisonError::into_inner);
+    state.outcome = Some(outcome);
+    let kept = state.kept.take();
+    drop(state);
     completion.done.notify_all();
+    // Its frames look at the outcome when they go.
+    drop(kept);
     Ok(())
 }
 
@@ -75,18 +100,49 @@ pub(crate) fn give_up(future: *mut abi::Future) {
 impl Completion {
     /// Waits for the outcome.
     pub(crate) fn wait(&self) -> Result<(), Failure> {
-        let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            if let Some(outcome) = &*outcome {
+            if let Some(outcome) = &state.outcome {
                 return outcome.clone();
             }
-            outcome = self.done.wait(outcome).unwrap_or_else(PoisonError::into_inner);
+            state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Waits for the outcome, unless the work of this thread has to end before.
+    ///
+    /// # Errors
+    /// If it has to end: the call is not complete.
+    pub(crate) fn wait_unless_due(&self) -> Result<Result<(), Failure>, Interrupted> {
+        if interrupt::Scope::current().is_none() {
+            return Ok(self.wait());
+        }
+        loop {
+            let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            let waits = |state: &mut State| state.outcome.is_none();
+            let woken = self.done.wait_timeout_while(state, Interrupt::PERIOD, waits);
+            let (state, _) = woken.unwrap_or_else(PoisonError::into_inner);
+            if let Some(outcome) = &state.outcome {
+                return Ok(outcome.clone());
+            }
+            // The callback may complete the future.
+            drop(state);
+            interrupt::look_soon();
+            interrupt::check()?;
+        }
+    }
+
+    /// Keeps something until the call is complete; drops it then.
+    pub(crate) fn keep(&self, kept: Kept) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.outcome.is_none() {
+            state.kept = Some(kept);
         }
     }
 
     /// True if [`Completion::wait`] would not wait.
     pub(crate) fn is_complete(&self) -> bool {
-        self.outcome.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).outcome.is_some()
     }
 }
 

@@ -25,6 +25,7 @@ use std::time::{Duration, Instant};
 
 use farcall_ffi::abi;
 use farcall_ffi::unwind::catch;
+use farcall_ir::interrupt::{self, Interrupt};
 use smallvec::SmallVec;
 
 use super::error::{Failure, report_lost, take_error};
@@ -205,6 +206,7 @@ impl Tasks for ThreadPool {
             panicked: AtomicBool::new(false),
             asleep: Mutex::default(),
             all: Condvar::new(),
+            scope: interrupt::Scope::current(),
         });
         parts.shares[0].set(0..count);
         for _ in 0..helpers {
@@ -237,6 +239,8 @@ struct Parts {
     /// All parts have ended, for the thread that sleeps until then.
     asleep: Mutex<()>,
     all: Condvar,
+    /// The interrupts of the thread that brings the work.
+    scope: Option<interrupt::Scope>,
 }
 
 // SAFETY: the function that `task` points to may be called by several threads at once.
@@ -332,7 +336,17 @@ impl Parts {
         if !look(have_ended) {
             let mut asleep = self.asleep.lock().unwrap_or_else(PoisonError::into_inner);
             while !have_ended() {
-                asleep = self.all.wait(asleep).unwrap_or_else(PoisonError::into_inner);
+                if self.scope.is_none() {
+                    asleep = self.all.wait(asleep).unwrap_or_else(PoisonError::into_inner);
+                    continue;
+                }
+                // The others stop once this thread has found out that they have to. A callback takes its time, and the lock
+                // is needed to end a part.
+                let woken = self.all.wait_timeout(asleep, Interrupt::PERIOD);
+                drop(woken.unwrap_or_else(PoisonError::into_inner));
+                interrupt::look_soon();
+                interrupt::is_due();
+                asleep = self.asleep.lock().unwrap_or_else(PoisonError::into_inner);
             }
         }
         assert!(!self.panicked.load(Ordering::Relaxed), "a part of a computation panicked");
@@ -467,7 +481,13 @@ impl Job {
                     to.set(failure);
                 }
             }
-            Task::Help(parts) => parts.work(parts.arrived.fetch_add(1, Ordering::Relaxed)),
+            Task::Help(parts) => {
+                let work = || parts.work(parts.arrived.fetch_add(1, Ordering::Relaxed));
+                match parts.scope.clone() {
+                    Some(scope) => scope.enter(work),
+                    None => work(),
+                }
+            }
             Task::Own(task) => drop(catch(task)),
         }
     }

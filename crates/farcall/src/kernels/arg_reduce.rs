@@ -5,6 +5,7 @@
 //! for its index: most indices are never read. Columns, and rows with NaNs, are reduced step by step, as the region
 //! says. Indices that are an iota are not read, but counted.
 
+use farcall_ir::interrupt::Pace;
 use farcall_ir::memory::count;
 use farcall_ir::{DType, Op};
 
@@ -245,8 +246,11 @@ unsafe fn part<T: Compared, I: Integer>(
     let (values, found) = (args.output_ptr::<T>(0), args.output_ptr::<I>(1));
     let base = shape.base(unit);
     if shape.rows {
-        let mut kept = init;
+        let (mut kept, mut pace) = (init, Pace::default());
         for i in 0..shape.lines() {
+            if pace.is_due_after(shape.length) {
+                return;
+            }
             let at = base + shape.line(i);
             // SAFETY: a row of the operand, and so of the indices.
             kept =
@@ -261,7 +265,11 @@ unsafe fn part<T: Compared, I: Integer>(
     }
     let width = COLUMNS.min(shape.length - begin);
     let (mut best, mut at_best) = ([init.0; COLUMNS], [init.1; COLUMNS]);
+    let mut pace = Pace::default();
     for i in 0..shape.lines() {
+        if pace.is_due_after(width) {
+            return;
+        }
         let at = base + begin + shape.line(i);
         // SAFETY: `width` elements of the operand.
         let x = unsafe { std::slice::from_raw_parts(x.add(at), width) };

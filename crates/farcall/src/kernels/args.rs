@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use farcall_ir::interrupt;
 use smallvec::{SmallVec, smallvec};
 
 use super::straight_line::StraightLine;
@@ -151,18 +152,6 @@ impl<'a> Args<'a> {
     pub(super) fn ptr<T>(&self, place: Place) -> *mut T {
         self.at(place)
     }
-
-    /// The elements of an output.
-    ///
-    /// # Safety
-    /// The kernel was prepared for elements of type `T`, and nothing else refers to their memory meanwhile: this
-    /// is called once for each output, no input may be in its place, and the kernel is not split into tasks.
-    #[inline]
-    pub(super) unsafe fn output<T: Copy>(&self, i: usize) -> &'a mut [T] {
-        let place = self.output_place(i);
-        // SAFETY: the memory is there, and the caller promises the rest.
-        unsafe { std::slice::from_raw_parts_mut(self.at(place), place.size / size_of::<T>()) }
-    }
 }
 
 /// Runs the parts of a kernel, maybe on several threads.
@@ -179,12 +168,16 @@ pub(crate) struct Prepared {
     phases: SmallVec<[Phase; 1]>,
     scratch: usize,
     slow: bool,
+    long: bool,
     numbered: bool,
     /// All of it, if it is one.
     line: Option<Arc<StraightLine>>,
     /// Inputs that are in no memory.
     numbers: Box<[Element]>,
 }
+
+/// Bytes that take ten milliseconds to move.
+pub(crate) const LONG_BYTES: usize = 32 << 20;
 
 /// The number of the next run that gets one.
 static NEXT_RUN: AtomicU64 = AtomicU64::new(1);
@@ -208,7 +201,8 @@ impl Prepared {
     /// that no other one reads or writes.
     ///
     /// How many there are depends on the types alone, and so does what each computes. A task should take longer
-    /// than it takes to wake a thread: a hundred microseconds.
+    /// than it takes to wake a thread: a hundred microseconds. One that may take longer than ten milliseconds asks
+    /// [`interrupt::is_due`] meanwhile, and returns early if it is true.
     pub(super) fn in_tasks(
         count: usize,
         work: impl Fn(&Args<'_>, usize) + Send + Sync + 'static,
@@ -218,6 +212,7 @@ impl Prepared {
             phases: smallvec![phase],
             scratch: 0,
             slow: count > 1,
+            long: false,
             numbered: false,
             line: None,
             numbers: Box::default(),
@@ -261,9 +256,14 @@ impl Prepared {
         Prepared { scratch: bytes, ..self }
     }
 
-    /// The same, but it may take long: whoever interrupts the run is asked at once after it.
+    /// The same, but it may take longer than ten milliseconds: the interrupt of the run can end it.
     pub(super) fn slow(self) -> Prepared {
         Prepared { slow: true, ..self }
+    }
+
+    /// The same, which moves so many bytes on one thread.
+    pub(super) fn moving(self, bytes: usize) -> Prepared {
+        Prepared { long: bytes >= LONG_BYTES, ..self }
     }
 
     /// The same, but each run has a number of its own, which tasks of one run know one another by.
@@ -292,12 +292,17 @@ impl Prepared {
         self.line.as_deref()
     }
 
-    /// True if a run may take long.
+    /// True if a run may take long, and is worth several threads.
     pub(crate) fn is_slow(&self) -> bool {
         self.slow
     }
 
-    /// Runs it.
+    /// True if a run may take so long that interrupts have to end it.
+    pub(crate) fn is_long(&self) -> bool {
+        self.slow || self.long
+    }
+
+    /// Runs it. If an interrupt ended the work of this thread, the outputs hold anything.
     ///
     /// # Safety
     /// The arguments are places of initialized memory that nobody else writes to, nor reads what is output, for
@@ -309,10 +314,18 @@ impl Prepared {
         let numbers = if self.numbers.is_empty() { args.numbers } else { &self.numbers };
         let run = if self.numbered { NEXT_RUN.fetch_add(1, Ordering::Relaxed) } else { 0 };
         let args = Args { numbers, run, ..*args };
-        for Phase { tasks: count, work } in &self.phases {
+        for (number, Phase { tasks: count, work }) in self.phases.iter().enumerate() {
+            // A phase may rely on what those before it wrote.
+            if number > 0 && interrupt::has_ended() {
+                return;
+            }
             match *count {
                 1 => work(&args, 0),
-                count => tasks.each(count, &|i| work(&args, i)),
+                count => tasks.each(count, &|i| {
+                    if !interrupt::is_due() {
+                        work(&args, i);
+                    }
+                }),
             }
         }
     }

@@ -11,6 +11,7 @@
 
 use std::cell::Cell;
 
+use farcall_ir::interrupt;
 use farcall_ir::op::DotGeneral;
 use farcall_ir::{Op, TensorType};
 use smallvec::SmallVec;
@@ -88,6 +89,9 @@ pub(super) fn prepare(body: &Body) -> Option<Prepared> {
                 .chain([memory])
                 .collect();
             for block in task * per_task..((task + 1) * per_task).min(blocks) {
+                if interrupt::is_due() {
+                    return;
+                }
                 let (at, these) = (grid.at(block), Some((args.run_number(), block / alike)));
                 let wanted = steps.iter().filter(|step| !step.is_alike || packed != these);
                 wanted.for_each(|step| step.run(&bases, &at));

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::args::{Args, Prepared};
 use super::map::Operand;
-use super::movement::{Movement, fill, row_major};
+use super::movement::{Movement, fill, row_major, run_parts};
 use super::straight_line::{self, At, Loop, StraightLine};
 use super::types::{ReadIndex, index_reader};
 use super::{Kernel, Request, apart, nothing};
@@ -34,10 +34,12 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
         start.in_steps(At::Input(0), y.dtype.size(), movement, true, &mut line)?;
         return Some(Prepared::straight(line));
     }
-    Some(Prepared::new(move |args| {
+    let parts = movement.parts(y.dtype.size());
+    let prepared = Prepared::new(move |args| {
         // SAFETY: tensors of these types, which are apart; the shift is not above that which fits.
-        unsafe { movement.run_shifted(args.input_ptr(0), args.output_ptr(0), [start.shift(args), 0]) };
-    }))
+        unsafe { run_parts(&parts, args.input_ptr(0), args.output_ptr(0), [start.shift(args), 0]) };
+    });
+    Some(prepared.moving(y.bytes()?))
 }
 
 /// Bytes of the registers in which a straight-line program has the shift.

@@ -5,7 +5,7 @@ use farcall_ir::Op;
 
 use super::args::Prepared;
 use super::dynamic_slice::{self, Start};
-use super::movement::{Movement, embed};
+use super::movement::{Movement, copy_bytes, embed, run_parts};
 use super::straight_line::{self, At, StraightLine};
 use super::{InPlace, Kernel, Request, nothing};
 
@@ -33,15 +33,17 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
         start.in_steps(At::Input(1), y.dtype.size(), movement, false, &mut line)?;
         return Some(Prepared::straight(line));
     }
-    Some(Prepared::new(move |args| {
+    let parts = movement.parts(y.dtype.size());
+    let prepared = Prepared::new(move |args| {
         let (x, out) = (args.input_ptr::<u8>(0), args.output_ptr::<u8>(0));
         // SAFETY: tensors of these types; the output is apart from all inputs but, maybe, the operand, whose
         // place is then its own. The shift is not above that which fits.
         unsafe {
             if !std::ptr::eq(x, out) {
-                std::ptr::copy_nonoverlapping(x, out, bytes);
+                copy_bytes(x, out, bytes);
             }
-            movement.run_shifted(args.input_ptr(1), out, [0, start.shift(args)]);
+            run_parts(&parts, args.input_ptr(1), out, [0, start.shift(args)]);
         }
-    }))
+    });
+    Some(prepared.moving(bytes))
 }

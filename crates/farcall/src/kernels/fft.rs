@@ -15,6 +15,7 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use farcall_ir::eval::Fourier;
+use farcall_ir::interrupt::{self, Pace};
 use farcall_ir::op::FftKind;
 use farcall_ir::{DType, Op, TensorType};
 use num_complex::Complex;
@@ -154,6 +155,9 @@ impl Shape {
                 let scratch = resized(&mut memory.complex, plan.get_immutable_scratch_len());
                 let group = (GROUP / length).max(1) * length;
                 for (from, to) in from.chunks(group).zip(to.chunks_mut(group)) {
+                    if interrupt::is_due() {
+                        return;
+                    }
                     plan.process_immutable_with_scratch(from, to, scratch);
                     for (from, to) in from.chunks(length).zip(to.chunks_mut(length)) {
                         if !is_finite(from) {
@@ -178,7 +182,11 @@ impl Shape {
             lines.with(|plan, memory| {
                 let scratch = resized(&mut memory.complex, plan.get_scratch_len());
                 let line = resized(&mut memory.real, length);
+                let mut pace = Pace::default();
                 for (from, to) in from.chunks(length).zip(to.chunks_mut(half)) {
+                    if pace.is_due_after(length) {
+                        return;
+                    }
                     line.copy_from_slice(from);
                     let done = plan.process_with_scratch(line, to, scratch);
                     debug_assert!(done.is_ok(), "{done:?}");
@@ -210,7 +218,11 @@ impl Shape {
             lines.with(|plan, memory| {
                 let (line, scratch) =
                     resized(&mut memory.complex, half + plan.get_scratch_len()).split_at_mut(half);
+                let mut pace = Pace::default();
                 for (from, to) in from.chunks(half).zip(to.chunks_mut(length)) {
+                    if pace.is_due_after(length) {
+                        return;
+                    }
                     line.copy_from_slice(from);
                     // Those that are their own conjugates.
                     line[0].im = T::zero();
@@ -437,6 +449,9 @@ impl<T: Number> Strided<T> {
                 resized(&mut memory.complex, COLUMNS * distance + plan.get_inplace_scratch_len())
                     .split_at_mut(COLUMNS * distance);
             for block in count * task / self.tasks..count * (task + 1) / self.tasks {
+                if interrupt::is_due() {
+                    return;
+                }
                 let first = block % self.blocks * COLUMNS;
                 let start = block / self.blocks * length * inner + first;
                 let width = COLUMNS.min(inner - first);

@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use farcall_ir::DType;
+use farcall_ir::interrupt::Pace;
 
 use super::number::Integer;
 use super::simd::vectorized;
@@ -173,6 +174,8 @@ impl Starts {
     /// Calls `f` with the positions of slices in the operand, and with these slices of the other tensor: of all index
     /// vectors that have these numbers, in row-major order, a few hundred at a time.
     ///
+    /// If an interrupt is due, the rest is left out.
+    ///
     /// # Safety
     /// `indices` has elements of the type of the reader, the index vectors among them.
     #[inline(always)]
@@ -186,7 +189,8 @@ impl Starts {
         let Some((last, outer)) = self.batch.split_last() else { return };
         let mut positions = [0; BLOCK];
         let mut next = range.start;
-        while next < range.end {
+        let mut pace = Pace::default();
+        while next < range.end && !pace.is_due_after(BLOCK) {
             let (mut rest, begin) = (next / last.size, next % last.size);
             let count = BLOCK.min(last.size - begin).min(range.end - next);
             let mut index = begin * last.indices;

@@ -8,6 +8,9 @@ use super::number::Number;
 use super::types::dispatch;
 use super::{Kernel, Request, apart};
 
+/// Elements of a task.
+const TASK: usize = 1 << 19;
+
 pub(super) static KERNEL: Kernel = Kernel { name: "iota", prepare, in_place: apart, describe };
 
 fn describe(request: &Request<'_>) -> String {
@@ -19,17 +22,28 @@ fn describe(request: &Request<'_>) -> String {
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let (Op::Iota { dim }, [], [y]) = (request.op, request.inputs, request.outputs) else { return None };
-    let size = *y.sizes().get(*dim)?;
+    let (size, elements) = (*y.sizes().get(*dim)?, y.elements()?);
     let inner = count(&y.sizes()[dim + 1..]).max(1);
-    dispatch!(y.dtype, [ints, floats], T => Prepared::new(move |args| {
-        // SAFETY: the output's elements are of this type, and there is no input.
-        let out = unsafe { args.output::<T>(0) };
-        for block in out.chunks_exact_mut(size.saturating_mul(inner).max(1)) {
+    // A task begins with a run of equal elements, if there are several in each.
+    let share = if inner < TASK { TASK / inner * inner } else { inner.min(16 * TASK) };
+    let tasks = elements.div_ceil(share).max(1);
+    dispatch!(y.dtype, [ints, floats], T => Prepared::in_tasks(tasks, move |args, task| {
+        let begin = task * share;
+        let len = share.min(elements - begin);
+        // SAFETY: the output's elements are of this type, and those of a task are its own; there is no input.
+        let out = unsafe { std::slice::from_raw_parts_mut(args.output_ptr::<T>(0).add(begin), len) };
+        let (mut rest, mut number, mut first) = (out, begin / inner % size.max(1), begin % inner);
+        while !rest.is_empty() {
+            let run = if inner == 1 { size - number } else { inner - first };
+            let (now, later) = rest.split_at_mut(run.min(rest.len()));
             if inner == 1 {
-                block.iter_mut().enumerate().for_each(|(i, x)| *x = T::from_index(i));
+                now.iter_mut().zip(number..).for_each(|(x, i)| *x = T::from_index(i));
+                number = 0;
             } else {
-                block.chunks_exact_mut(inner).enumerate().for_each(|(i, same)| same.fill(T::from_index(i)));
+                now.fill(T::from_index(number));
+                (number, first) = (if number + 1 == size { 0 } else { number + 1 }, 0);
             }
+            rest = later;
         }
     }))
 }

@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 
 use farcall_ir::DType;
 
-use super::args::{Args, NUMBERS, Place, Prepared};
+use super::args::{Args, LONG_BYTES, NUMBERS, Place, Prepared};
 use super::map::Operand;
 use super::native::Native;
 use super::straight_line::{Loop, What, copies};
@@ -74,10 +74,11 @@ impl Address {
 
 impl Linked {
     /// Adds a copy of the bytes of a place to another one of the same size, unless they are the same; `None` if one of them
-    /// is too far from its base address.
+    /// is too far from its base address, or interrupts have to end it.
     pub(crate) fn copy(from: Place, to: Place, list: &mut Vec<Linked>) -> Option<()> {
         let (x, y) = (Address::of(from)?, Address::of(to)?);
         if x != y {
+            (to.size < LONG_BYTES).then_some(())?;
             let (work, what) = (copies(1), What::Copy(1));
             list.push(Linked::Step(Step { work, from: [(x, false); 3], to: y, n: to.size, what }));
         }
@@ -161,6 +162,8 @@ pub(crate) trait Runner {
 pub(crate) struct Line {
     steps: Vec<Linked>,
     jumps: bool,
+    /// Interrupts have to end one of its kernels.
+    long: bool,
     /// The same as instructions of the processor, if there can be such; made when it first runs.
     native: OnceLock<Option<Native>>,
 }
@@ -182,7 +185,7 @@ type Work = dyn Fn(&[Operand; 3], *mut u8, usize) + Send + Sync;
 
 impl Line {
     pub(crate) fn new(steps: Vec<Linked>) -> Line {
-        let mut line = Line { steps: Vec::new(), jumps: false, native: OnceLock::new() };
+        let mut line = Line { steps: Vec::new(), jumps: false, long: false, native: OnceLock::new() };
         line.append(steps);
         line
     }
@@ -190,7 +193,13 @@ impl Line {
     /// Adds steps at its end.
     pub(crate) fn append(&mut self, mut steps: Vec<Linked>) {
         self.jumps |= steps.iter().any(|s| !matches!(s, Linked::Step(_) | Linked::Kernel(_)));
+        self.long |= steps.iter().any(|s| matches!(s, Linked::Kernel(kernel) if kernel.prepared.is_long()));
         self.steps.append(&mut steps);
+    }
+
+    /// True if a kernel of it may take so long that interrupts have to end it.
+    pub(crate) fn is_long(&self) -> bool {
+        self.long
     }
 
     /// Its steps, for another line.

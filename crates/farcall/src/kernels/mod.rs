@@ -79,7 +79,7 @@ use std::fmt;
 use farcall_ir::{Op, TensorType};
 use smallvec::SmallVec;
 
-pub(crate) use args::{Args, Element, NUMBERS, Place, Prepared, Tasks};
+pub(crate) use args::{Args, Element, LONG_BYTES, NUMBERS, Place, Prepared, Tasks};
 pub use body::{Body, BodyInst};
 pub(crate) use fusion::{fuses, reduces};
 pub(crate) use limits::{fused_multiply_adds, triad};

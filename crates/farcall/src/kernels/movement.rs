@@ -1,6 +1,6 @@
 //! Strided copies: broadcasts, transposes, slices, reversals, concatenations and paddings all move elements this way.
 
-use farcall_ir::TensorType;
+use farcall_ir::{TensorType, interrupt};
 
 use super::args::Prepared;
 use super::types::by_size;
@@ -10,9 +10,17 @@ use crate::cache::LINE;
 /// Elements of one side of the square that a transposition moves at once.
 const TILE: usize = 16;
 
-/// Bytes that a task moves at least, and tasks of a movement at most.
+/// Bytes that a task moves at least, and tasks of a movement at most, unless each had to move too much.
 const LEAST: usize = 1 << 18;
 const TASKS: usize = 32;
+
+/// Bytes that are moved at most before an interrupt is looked for.
+const MAX_UNCHECKED_BYTES: usize = 16 << 20;
+
+/// The number of tasks that move so many bytes.
+fn tasks(bytes: usize) -> usize {
+    (bytes / LEAST).clamp(1, TASKS.max(bytes / MAX_UNCHECKED_BYTES))
+}
 
 /// Bytes from which on a transposition is written past the cache, which they would not stay in.
 const STREAMED: usize = 1 << 24;
@@ -85,9 +93,9 @@ impl Movement {
     }
 
     /// The same in parts, each for a task: as many as it takes time for, of elements of so many bytes.
-    fn parts(&self, size: usize) -> Vec<Movement> {
+    pub(super) fn parts(&self, size: usize) -> Vec<Movement> {
         let bytes = self.axes.iter().fold(size, |n: usize, a| n.saturating_mul(a.size));
-        let wanted = (bytes / LEAST).clamp(1, TASKS);
+        let wanted = tasks(bytes);
         if wanted == 1 {
             return vec![self.clone()];
         }
@@ -194,14 +202,45 @@ pub(super) fn moved(all: impl IntoIterator<Item = (usize, Movement)>, to: &Tenso
         movement.parts(size).into_iter().map(move |part| (input, part))
     };
     let parts: Vec<(usize, Movement)> = all.into_iter().flat_map(parts).collect();
-    let tasks = (bytes / LEAST).clamp(1, TASKS);
-    let share = parts.len().div_ceil(tasks).max(1);
+    let share = parts.len().div_ceil(tasks(bytes)).max(1);
     Some(Prepared::in_tasks(parts.len().div_ceil(share), move |args, task| {
-        for (input, part) in parts.iter().skip(task * share).take(share) {
+        for (i, (input, part)) in parts.iter().skip(task * share).take(share).enumerate() {
+            if i > 0 && interrupt::is_due() {
+                return;
+            }
             // SAFETY: tensors of the types that the movement was made for, which are apart; tasks have different parts.
             unsafe { part.run(args.input_ptr(*input), args.output_ptr(0)) };
         }
     }))
+}
+
+/// Movements that are parts of one, on a thread.
+///
+/// # Safety
+/// As [`Movement::run_shifted`], for each.
+pub(super) unsafe fn run_parts(parts: &[Movement], src: *const u8, dst: *mut u8, shift: [usize; 2]) {
+    for (i, part) in parts.iter().enumerate() {
+        if i > 0 && interrupt::is_due() {
+            return;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { part.run_shifted(src, dst, shift) };
+    }
+}
+
+/// Copies so many bytes.
+///
+/// # Safety
+/// They can be read and written, and are apart.
+pub(super) unsafe fn copy_bytes(from: *const u8, to: *mut u8, bytes: usize) {
+    for begin in (0..bytes).step_by(MAX_UNCHECKED_BYTES) {
+        if begin > 0 && interrupt::is_due() {
+            return;
+        }
+        let count = MAX_UNCHECKED_BYTES.min(bytes - begin);
+        // SAFETY: the caller's promise.
+        unsafe { std::ptr::copy_nonoverlapping(from.add(begin), to.add(begin), count) };
+    }
 }
 
 /// Joins axes that can be walked as one.

@@ -6,6 +6,7 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use farcall_ir::interrupt::Pace;
 use farcall_ir::op::Binary;
 use farcall_ir::{DType, Op};
 use half::{bf16, f16};
@@ -625,8 +626,11 @@ fn reduction<R: Reducer>(shape: Shape, by: R) -> Prepared {
                 unsafe { out.add(number).write(by.narrow(total)) };
             } else if shape.rows {
                 let identity = by.identity(init);
-                let mut total = init;
+                let (mut total, mut pace) = (init, Pace::default());
                 for l in 0..lines {
+                    if pace.is_due_after(shape.length) {
+                        return;
+                    }
                     // SAFETY: a row of the operand.
                     let row = unsafe { row(x.add(base + shape.line(l)), shape.length, &by, identity, far) };
                     total = by.combine(total, row);
@@ -704,8 +708,11 @@ unsafe fn columns<R: Reducer>(
     by: &R,
     init: R::Total,
 ) {
-    let mut totals = [init; COLUMNS];
+    let (mut totals, mut pace) = ([init; COLUMNS], Pace::default());
     for l in 0..lines {
+        if pace.is_due_after(width) {
+            break;
+        }
         // SAFETY: the caller's promise.
         let line = unsafe { x.add(shape.line(l)) };
         // SAFETY: the caller's promise.
@@ -757,8 +764,11 @@ unsafe fn short_rows<R: Reducer>(
 ) -> R::Total {
     let identity = by.identity(init);
     let (length, at_once) = (shape.length, (BLOCK / shape.length.max(1)).max(1));
-    let mut total = init;
+    let (mut total, mut pace) = (init, Pace::default());
     for first in (0..lines).step_by(at_once) {
+        if pace.is_due_after(BLOCK) {
+            break;
+        }
         let mut lanes = [identity; SHORT];
         for l in first..(first + at_once).min(lines) {
             // SAFETY: a line of the operand; there are as many lanes.

@@ -10,6 +10,7 @@ mod by_region;
 use std::ops::{Range, RangeInclusive};
 use std::sync::atomic::{Ordering, compiler_fence};
 
+use farcall_ir::interrupt;
 use farcall_ir::op::Scatter;
 use farcall_ir::{DType, Op, TensorType};
 
@@ -288,6 +289,10 @@ fn in_groups<T: Copy + 'static>(
             || {
                 let mut parts = [(0, 0); GROUPS];
                 let words = windows.sort(args, own.clone(), groups, &mut parts);
+                // Some words may be missing.
+                if interrupt::has_ended() {
+                    return;
+                }
                 windows.apply_sorted::<T>(args, own, groups, &parts, words, combine);
             },
         );

@@ -3,6 +3,7 @@
 //!
 //! Neighbours behind the dimensions with windows are selected together. Values are added in row-major order.
 
+use farcall_ir::interrupt::Pace;
 use farcall_ir::op::{Binary, Direction, SelectAndScatter};
 use farcall_ir::{Op, TensorType};
 
@@ -123,11 +124,18 @@ impl Shape {
     }
 }
 
+impl Shape {
+    /// Maximum number of rows under a window.
+    fn under(&self) -> usize {
+        product(self.axes.iter().map(|a| a.0.most()))
+    }
+}
+
 fn reduction<T: Compared>(
     shape: Shape,
     keeps: impl Fn(T::Wide, T::Wide) -> bool + Copy + Send + Sync + 'static,
 ) -> Prepared {
-    let under = product(shape.axes.iter().map(|a| a.0.most()));
+    let under = shape.under();
     // Units are independent: an index of the first dimensions with some of the columns.
     let columns = shape.inner.div_ceil(LANES);
     let units = shape.apart.saturating_mul(columns);
@@ -175,7 +183,11 @@ fn part<T: Compared>(
             unsafe { out.add(row * inner + j).write(init) };
         }
     }
+    let (under, mut pace) = (shape.under().saturating_mul(width), Pace::default());
     for window in 0..shape.values / inner {
+        if pace.is_due_after(under) {
+            return;
+        }
         let mut best = [0u32; LANES];
         let selected = select(shape, keeps, window, width, x, &mut best);
         if !selected {

@@ -1,6 +1,7 @@
 //! `chlo.top_k`: the largest elements of each line along the last dimension, largest first, and their places.
 //! Equal ones come in the order of the operand; floats are in total order.
 
+use farcall_ir::interrupt::Pace;
 use farcall_ir::{DType, Op};
 use half::{bf16, f16};
 
@@ -43,7 +44,11 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
         let room = select::room(k, length);
         let bytes = room.checked_mul(size_of::<Rank<T>>())?.checked_next_multiple_of(64)?;
         let prepared = Prepared::in_tasks(tasks, move |args, task| {
+            let mut pace = Pace::default();
             for at in task * per_task..((task + 1) * per_task).min(lines) {
+                if pace.is_due_after(length) {
+                    return;
+                }
                 // SAFETY: a line of the operand and of the results, which have elements of these types and are apart;
                 // there is scratch memory for the ranks of each task, which are integers.
                 let (x, values, places, ranks) = unsafe {

@@ -1,6 +1,11 @@
 //! What each run needs exclusively: memory, call frames.
 
+use std::sync::Arc;
+
+use farcall_ir::Literal;
+
 use crate::custom_call::CallFrame;
+use crate::host::future::Completion;
 use crate::kernels::Code;
 
 use super::RunError;
@@ -25,6 +30,8 @@ pub(super) struct Context {
     pub(super) bases: Vec<*mut u8>,
     /// Those of nested calls: per reference site, per call.
     pub(super) nested: Vec<Vec<Context>>,
+    /// Inputs and results of an interrupted run, whose calls are not complete.
+    pub(super) left: Vec<Literal>,
 }
 
 // SAFETY: the pointers in `bases` and `code` are only used by the run that set them.
@@ -56,7 +63,20 @@ impl Context {
             nested: nested.collect::<Result<_, _>>()?,
             code: Vec::new(),
             staged,
+            left: Vec::new(),
             bases: Vec::with_capacity(PARAMS + plan.params.len() + plan.results.len()),
         })
+    }
+
+    /// The calls that an interrupted run left incomplete.
+    pub(super) fn pending(&self) -> Vec<Arc<Completion>> {
+        let own = self.frames.iter().filter_map(|frame| frame.started().cloned());
+        let nested = self.nested.iter().flatten().flat_map(Context::pending);
+        own.chain(nested).collect()
+    }
+
+    /// True if a call is not complete.
+    pub(super) fn is_pending(&self) -> bool {
+        self.frames.iter().any(CallFrame::is_started) || self.nested.iter().flatten().any(Context::is_pending)
     }
 }

@@ -2,9 +2,11 @@
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use farcall_ir::interrupt::{self, Interrupt};
 use farcall_ir::iterations::Budget;
 use farcall_ir::{Literal, TensorType};
 
@@ -16,8 +18,7 @@ use super::watch::Watch;
 use super::{RunError, reference};
 use crate::custom_call::RunContext;
 use crate::host::keeper::Keeping;
-use crate::interrupt::Interrupt;
-use crate::kernels::{self, Args, Line, Place, Prepared, Runner};
+use crate::kernels::{self, Args, LONG_BYTES, Line, Place, Prepared, Runner};
 use crate::plan::{Base, Buffer, Call, Plan, ResultId, STACK_SIZE, Thunk, ThunkOp};
 
 /// Runs a plan once, as part of `run`, while `watch` looks on. The inputs have the types of its parameters.
@@ -30,7 +31,10 @@ pub(super) fn run<W: Watch>(
 ) -> Result<Vec<Literal>, RunError> {
     let mode = Mode::enter(loaded.plan.numerics.denormals);
     let ran = stages(context, run, &mode).and_then(|()| thunks(loaded, context, inputs, run, mode, watch));
-    end_stages(context);
+    // Calls that an interrupt left may use the states until they are complete.
+    if !matches!(ran, Err(RunError::Interrupted)) || !context.is_pending() {
+        end_stages(context);
+    }
     ran
 }
 
@@ -95,9 +99,9 @@ pub(super) fn thunks<W: Watch>(
         outs.push(out);
         context.bases.push(data);
     }
-    let (interrupt, iterations) = (run.interrupt(), Budget::new());
+    let (stop, iterations) = (Stop::of(run), Budget::new());
     let started = Vec::new();
-    let mut executor = Executor { loaded, context, run, interrupt, mode, started, iterations, watch };
+    let mut executor = Executor { loaded, context, run, stop, mode, started, iterations, watch };
     let ran = executor.sequence(&plan.thunks, &loaded.sequence);
     // Also after a failure: handlers may still use the arena.
     let finished = executor.finish(|_| true);
@@ -105,8 +109,14 @@ pub(super) fn thunks<W: Watch>(
         let inputs = if own.is_empty() { lent } else { &own };
         Keeping::keep(inputs.iter().chain(outs.iter().flatten()).cloned().collect::<Vec<Literal>>());
     }
+    if executor.leave() {
+        drop(executor);
+        context.left.extend(lent.iter().cloned().chain(own).chain(outs.into_iter().flatten()));
+        return Err(RunError::Interrupted);
+    }
     ran?;
     finished?;
+    stop.has_not_ended()?;
     let inputs = if own.is_empty() { lent } else { &own };
     for (i, (r, at)) in plan.results.iter().zip(&loaded.results).enumerate() {
         if outs[i].is_none() {
@@ -160,16 +170,18 @@ fn stage(context: &mut Context, run: &RunContext, mode: &Mode, initialize: bool)
         let frame = &mut context.frames[*number];
         let operands = vec![std::ptr::null_mut(); frame.site().operands().len()];
         let results = vec![std::ptr::null_mut(); frame.site().results().len()];
-        // SAFETY: pointers may be null before the run.
-        let done = unsafe {
-            if initialize {
-                frame.initialize(&operands, &results, run)
-            } else {
-                frame.prepare(&operands, &results, run)
+        let done = Stop::of(run).during(|| {
+            // SAFETY: pointers may be null before the run.
+            unsafe {
+                if initialize {
+                    frame.initialize(&operands, &results, run)
+                } else {
+                    frame.prepare(&operands, &results, run)
+                }
             }
-        };
+        });
         mode.restore();
-        done?;
+        done??;
     }
     for nested in context.nested.iter_mut().flatten() {
         stage(nested, run, mode, initialize)?;
@@ -177,25 +189,62 @@ fn stage(context: &mut Context, run: &RunContext, mode: &Mode, initialize: bool)
     Ok(())
 }
 
-/// Destroys the states that the stages made, also if one of them failed.
-fn end_stages(context: &mut Context) {
+/// Destroys the states that the stages made, also if one of them failed. Waits for calls that are not complete.
+pub(super) fn end_stages(context: &mut Context) {
     for number in &context.staged {
         context.frames[*number].end_run();
     }
     context.nested.iter_mut().flatten().for_each(end_stages);
 }
 
-#[inline]
-fn may_go_on(interrupt: Option<&Interrupt>) -> Result<(), RunError> {
-    match interrupt {
-        Some(interrupt) if interrupt.is_due() => Err(RunError::Interrupted),
-        _ => Ok(()),
+/// The interrupts that may end a run.
+#[derive(Clone, Copy)]
+struct Stop<'a> {
+    /// That of the run.
+    own: Option<&'a Arc<Interrupt>>,
+    /// The run is part of work that has one.
+    outer: bool,
+}
+
+impl<'a> Stop<'a> {
+    #[inline]
+    fn of(run: &'a RunContext) -> Stop<'a> {
+        Stop { own: run.interrupt(), outer: interrupt::Scope::current().is_some() }
+    }
+
+    /// An error if the run has to end.
+    #[inline]
+    fn may_go_on(self) -> Result<(), RunError> {
+        let due = self.own.is_some_and(|own| own.is_due()) || self.outer && interrupt::is_due();
+        if due { Err(RunError::Interrupted) } else { Ok(()) }
+    }
+
+    /// An error if something may have stopped early in the run.
+    #[inline]
+    fn has_not_ended(self) -> Result<(), RunError> {
+        if self.outer && interrupt::has_ended() { Err(RunError::Interrupted) } else { Ok(()) }
+    }
+
+    /// Does what may take long.
+    fn during<R>(self, work: impl FnOnce() -> R) -> Result<R, RunError> {
+        match self.own {
+            Some(own) => {
+                let done = interrupt::during(own, work).map_err(|_| RunError::Interrupted)?;
+                // However short the thunks before were.
+                own.look_soon();
+                Ok(done)
+            }
+            None => {
+                let done = work();
+                self.has_not_ended().map(|()| done)
+            }
+        }
     }
 }
 
 /// What a line asks during a run.
 struct Turns<'a> {
-    interrupt: Option<&'a Interrupt>,
+    stop: Stop<'a>,
     iterations: &'a mut Budget,
 }
 
@@ -204,7 +253,7 @@ impl Runner for Turns<'_> {
 
     #[inline]
     fn turns(&mut self, most: u64) -> Result<u64, RunError> {
-        may_go_on(self.interrupt)?;
+        self.stop.may_go_on()?;
         Ok(self.iterations.spend_some(most)?)
     }
 
@@ -214,7 +263,7 @@ impl Runner for Turns<'_> {
 
     #[inline]
     fn kernel(&mut self) -> Result<(), RunError> {
-        may_go_on(self.interrupt)
+        self.stop.may_go_on()
     }
 }
 
@@ -222,7 +271,7 @@ struct Executor<'a, W: Watch> {
     loaded: &'a Loaded,
     context: &'a mut Context,
     run: &'a RunContext,
-    interrupt: Option<&'a Interrupt>,
+    stop: Stop<'a>,
     mode: Mode,
     /// Custom calls whose handler has returned, but which are not complete.
     started: Vec<Started<'a>>,
@@ -256,11 +305,14 @@ impl Started<'_> {
     }
 }
 
-/// Also if something panics: handlers may still use the places of a call that is not complete.
+/// If something panics: handlers may still use the places of a call that is not complete.
 impl<W: Watch> Drop for Executor<'_, W> {
     fn drop(&mut self) {
-        // Errors of calls were returned before, or a panic is under way.
-        let _ = self.finish(|_| true);
+        for started in std::mem::take(&mut self.started) {
+            // A panic is under way.
+            let _ = self.context.frames[started.call.id.index()].finish();
+            self.watch.completed(started.number);
+        }
     }
 }
 
@@ -283,12 +335,13 @@ impl<'a, W: Watch> Executor<'a, W> {
 
     #[inline]
     fn line(&mut self, line: &Line) -> Result<(), RunError> {
-        self.may_go_on()?;
+        self.stop.may_go_on()?;
         let Context { bases, code, .. } = &mut *self.context;
-        let mut turns = Turns { interrupt: self.interrupt, iterations: &mut self.iterations };
+        let mut turns = Turns { stop: self.stop, iterations: &mut self.iterations };
         // SAFETY: the plan is validated: the places are those of the buffers that the kernels were prepared for, and overlap
         // where they allow that, predicates and numbers of branches are where jumps read them; the context has the registers.
-        unsafe { line.run(bases, code, &mut turns) }
+        let mut run = || unsafe { line.run(bases, code, &mut turns) };
+        if line.is_long() { self.stop.during(run)? } else { run() }
     }
 
     #[inline]
@@ -311,12 +364,11 @@ impl<'a, W: Watch> Executor<'a, W> {
     }
 
     fn thunk(&mut self, t: &'a Thunk, step: &'a Step) -> Result<(), RunError> {
-        self.may_go_on()?;
+        self.stop.may_go_on()?;
         let plan = &self.loaded.plan;
         self.finish(|s| s.blocks(plan, t))?;
         if let Some(kernel) = &step.kernel {
-            self.compute(kernel, step, t.inputs.len());
-            return Ok(());
+            return self.compute(kernel, step, t.inputs.len());
         }
         if let Some(call) = step.call {
             return self.custom_call(t, call as usize, step);
@@ -324,50 +376,48 @@ impl<'a, W: Watch> Executor<'a, W> {
         match &t.op {
             ThunkOp::Copy => {
                 let [from, to] = [self.at(step.places[0]), self.at(step.places[1])];
-                // SAFETY: the plan is validated: both places have this size. Equal ones are possible.
-                unsafe { std::ptr::copy(from, to, step.places[1].size) };
+                let size = step.places[1].size;
+                for begin in (0..size).step_by(LONG_BYTES) {
+                    self.stop.may_go_on()?;
+                    let count = LONG_BYTES.min(size - begin);
+                    // SAFETY: the plan is validated: both places have this size. Equal ones are possible, and no others
+                    // that overlap.
+                    unsafe { std::ptr::copy(from.add(begin), to.add(begin), count) };
+                }
                 Ok(())
             }
             ThunkOp::While => self.repeat(t, step),
             ThunkOp::Case => self.choose(t, step),
             ThunkOp::Reference(id) => {
-                self.look_soon();
-                self.reference(t, id.index(), &step.places)
+                let stop = self.stop;
+                stop.during(|| self.reference(t, id.index(), &step.places))?
             }
             // These are done.
             ThunkOp::Compute(_) | ThunkOp::CustomCall(_) => Ok(()),
         }
     }
 
-    fn compute(&self, kernel: &Prepared, step: &Step, inputs: usize) {
+    fn compute(&self, kernel: &Prepared, step: &Step, inputs: usize) -> Result<(), RunError> {
         let args = Args::new(&step.places, inputs, &self.context.bases);
-        self.watch.tasks(step.number, self.run.pool().as_ref(), |pool| {
-            // SAFETY: the plan is validated: the places are those of the buffers that the kernel was prepared for, and
-            // overlap where it allows that.
-            unsafe { kernel.run(&args, pool) }
-        });
-        if kernel.is_slow() {
-            self.look_soon();
+        let run = || {
+            self.watch.tasks(step.number, self.run.pool().as_ref(), |pool| {
+                // SAFETY: the plan is validated: the places are those of the buffers that the kernel was prepared for,
+                // and overlap where it allows that.
+                unsafe { kernel.run(&args, pool) }
+            });
+        };
+        if kernel.is_long() {
+            return self.stop.during(run);
         }
-    }
-
-    #[inline]
-    fn may_go_on(&self) -> Result<(), RunError> {
-        may_go_on(self.interrupt)
-    }
-
-    /// After a slow thunk, the interrupt is checked again, however short the thunks before were.
-    fn look_soon(&self) {
-        if let Some(interrupt) = self.interrupt {
-            interrupt.look_soon();
-        }
+        run();
+        Ok(())
     }
 
     fn repeat(&mut self, t: &'a Thunk, step: &'a Step) -> Result<(), RunError> {
         let pred = self.at(step.places[0]);
         loop {
             // Condition and body may hold no thunks.
-            self.may_go_on()?;
+            self.stop.may_go_on()?;
             self.sequence(&t.bodies[0], &step.bodies[0])?;
             // The predicate may come from a call that is not complete.
             let plan = &self.loaded.plan;
@@ -429,29 +479,42 @@ impl<'a, W: Watch> Executor<'a, W> {
     /// Waits for the started calls that are chosen; they are complete afterwards, also if one fails.
     ///
     /// # Errors
-    /// That of the first one that failed.
+    /// That of the first one that failed; [`RunError::Interrupted`] if they are not complete.
     #[inline]
     fn finish(&mut self, chosen: impl Fn(&Started<'a>) -> bool) -> Result<(), RunError> {
         if self.started.is_empty() { Ok(()) } else { self.finish_some(chosen) }
     }
 
     fn finish_some(&mut self, chosen: impl Fn(&Started<'a>) -> bool) -> Result<(), RunError> {
-        let mut outcome = Ok(());
-        let (frames, watch) = (&mut self.context.frames, &mut self.watch);
-        self.started.retain(|s| {
-            if !chosen(s) {
-                return true;
-            }
-            let ended = frames[s.call.id.index()].finish();
-            watch.completed(s.number);
-            if let Err(error) = ended
-                && outcome.is_ok()
-            {
-                outcome = Err(RunError::from(error));
-            }
-            false
-        });
-        outcome
+        let stop = self.stop;
+        stop.during(|| {
+            let (mut outcome, mut goes_on) = (Ok(()), true);
+            let (frames, watch) = (&mut self.context.frames, &mut self.watch);
+            self.started.retain(|s| {
+                if !goes_on || !chosen(s) {
+                    return true;
+                }
+                let Ok(ended) = frames[s.call.id.index()].finish_unless_due() else {
+                    goes_on = false;
+                    return true;
+                };
+                watch.completed(s.number);
+                if let Err(error) = ended
+                    && outcome.is_ok()
+                {
+                    outcome = Err(RunError::from(error));
+                }
+                false
+            });
+            outcome
+        })?
+    }
+
+    /// Waits no more for the calls that are not complete after an interrupt; true if there are some.
+    fn leave(&mut self) -> bool {
+        let left = std::mem::take(&mut self.started);
+        left.iter().for_each(|s| self.watch.completed(s.number));
+        !left.is_empty()
     }
 
     fn reference(&mut self, t: &Thunk, number: usize, places: &[Place]) -> Result<(), RunError> {

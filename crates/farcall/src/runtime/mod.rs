@@ -5,7 +5,8 @@
 //! ```
 //!
 //! A [`Program`] is shared by all runs of an executable. A context belongs to one run at a time: a run takes one from
-//! the pool, or creates one, and returns it, even if the run failed, unless a handler keeps views of its memory.
+//! the pool, or creates one, and returns it, even if the run failed, unless a handler keeps views of its memory. An
+//! interrupted run leaves it to the calls that are not complete.
 //!
 //! **Invariants.** Places and types are those of the validated plan, and are not checked again. The runtime does not
 //! know the compiler.
@@ -33,6 +34,8 @@ use crate::custom_call::{CallError, RunContext};
 use crate::device::{BufferError, Device};
 use crate::host::keeper::Keeping;
 use crate::kernels::{KernelId, Prepared};
+use crate::host::context::Run;
+use crate::host::future::Kept;
 use crate::plan::Plan;
 use crate::registry::Registry;
 use context::Context;
@@ -276,6 +279,32 @@ mod tests {
     #[test]
     fn memory_that_an_operation_lacks_is_memory() {
         let code = |error: EvalError| RunError::evaluating(error).code();
+/// What calls may use that an interrupted run left incomplete: kept until they are complete.
+struct Left {
+    pooled: Box<Pooled>,
+    #[expect(dead_code, reason = "handlers may read its constants")]
+    program: Arc<Program>,
+    #[expect(dead_code, reason = "handlers may ask for it")]
+    run: Arc<Run>,
+}
+
+impl Left {
+    fn keep(self) {
+        let pending = self.pooled.context.pending();
+        let left = Arc::new(Mutex::new(self));
+        for call in pending {
+            call.keep(Arc::clone(&left) as Kept);
+        }
+    }
+}
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        // The calls are complete.
+        executor::end_stages(&mut self.pooled.context);
+    }
+}
+
         assert_eq!(code(OutOfMemory::refused(8).into()), ErrorCode::OutOfMemory);
     }
 }

@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 
 use farcall_ir::eval::{self, CallSite, Denormals, Host, HostError, Value, eval_normal, tensors};
-use farcall_ir::{Literal, TensorType, Type};
+use farcall_ir::{Literal, TensorType, Type, interrupt};
 
 use super::context::Context;
 use super::denormals::Mode;
@@ -15,7 +15,6 @@ use super::load::Loaded;
 use super::watch::Unwatched;
 use super::{RunError, executor};
 use crate::custom_call::RunContext;
-use crate::interrupt::Interrupt;
 use crate::plan::{NestedCall, Plan, ReferenceSite};
 use crate::transfers::{TransferError, Transfers};
 
@@ -39,7 +38,7 @@ pub(super) fn run(
     }
 }
 
-/// Runs the custom calls in the regions of an instruction, and ends with the run.
+/// Runs the custom calls in the regions of an instruction.
 struct Nested<'a> {
     site: &'a ReferenceSite,
     loaded: &'a [Loaded],
@@ -50,14 +49,6 @@ struct Nested<'a> {
 impl Nested<'_> {
     fn transfers(&self) -> Result<&Transfers, String> {
         self.run.transfers().ok_or_else(|| "the caller of this run exchanges no values with it".to_owned())
-    }
-
-    /// After a wait.
-    fn is_interrupted_now(&self) -> bool {
-        if let Some(interrupt) = self.run.interrupt() {
-            interrupt.look_soon();
-        }
-        self.is_interrupted()
     }
 }
 
@@ -76,7 +67,7 @@ impl Host for Nested<'_> {
     }
 
     fn infeed(&self, _: &str, types: &[TensorType]) -> Result<Vec<Literal>, HostError> {
-        self.transfers()?.infeed(types, &|| self.is_interrupted_now()).map_err(failed)
+        self.transfers()?.infeed(types, &is_due_after_wait).map_err(failed)
     }
 
     fn outfeed(&self, _: &str, values: Vec<Literal>) -> Result<(), HostError> {
@@ -90,12 +81,14 @@ impl Host for Nested<'_> {
     }
 
     fn recv(&self, channel: i64, types: &[TensorType]) -> Result<Vec<Literal>, HostError> {
-        self.transfers()?.recv(channel, types, &|| self.is_interrupted_now()).map_err(failed)
+        self.transfers()?.recv(channel, types, &is_due_after_wait).map_err(failed)
     }
+}
 
-    fn is_interrupted(&self) -> bool {
-        self.run.interrupt().is_some_and(Interrupt::is_due)
-    }
+/// True if the run has to end, checked after a wait.
+fn is_due_after_wait() -> bool {
+    interrupt::look_soon();
+    interrupt::is_due()
 }
 
 /// An error of a transfer, or of the run that ended while it waited.

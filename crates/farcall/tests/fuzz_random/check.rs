@@ -1,10 +1,12 @@
 //! What has to hold of a program: it prints and reads as itself, is valid in every form, and computes the same
 //! wherever it runs.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use farcall::device::Buffer;
-use farcall::ir::eval::{self, CallSite, Host, HostError, NoHost, Numerics, Semantics, Value, eval};
+use farcall::interrupt::{self, Interrupt};
+use farcall::ir::eval::{self, NoHost, Numerics, Semantics, Value, eval};
 use farcall::ir::middle::pipeline::{self, Pipeline};
 use farcall::ir::middle::{self, passes};
 use farcall::ir::{DType, Literal, Module, Scalar, Source, text, verify};
@@ -28,26 +30,16 @@ pub(crate) fn numerics(p: &Program) -> Numerics {
     Numerics { denormals: p.denormals, semantics: Semantics::StableHlo }
 }
 
-/// Ends evaluations that take long: a program that is made smaller may have a loop without an end.
-struct Hurried(Instant);
-
-impl Host for Hurried {
-    fn custom_call(&self, call: &CallSite<'_>, operands: &[Value]) -> Result<Vec<Value>, HostError> {
-        NoHost.custom_call(call, operands)
-    }
-
-    fn is_interrupted(&self) -> bool {
-        self.0.elapsed() > Duration::from_secs(10)
-    }
-}
-
 /// What a program gives in the evaluator.
 pub(crate) fn evaluated(module: &Module, inputs: &[Literal], n: Numerics) -> Result<Vec<Literal>, String> {
     let main = module.entry().ok_or("no entry")?;
     let inputs: Vec<Value> = inputs.iter().cloned().map(Value::Tensor).collect();
-    eval(module, main, &inputs, &Hurried(Instant::now()), n)
-        .map(|values| eval::tensors(&values))
-        .map_err(|e| e.to_string())
+    // A program that is made smaller may have a loop without an end.
+    let end = Instant::now() + Duration::from_secs(10);
+    let hurry = Arc::new(Interrupt::asking(move || Instant::now() > end));
+    let values = interrupt::during(&hurry, || eval(module, main, &inputs, &NoHost, n));
+    let values = values.map_err(|e| e.to_string())?.map_err(|e| e.to_string())?;
+    Ok(eval::tensors(&values))
 }
 
 /// Runs a program in every way; `seed` decides which passes run alone. The error says what differs.

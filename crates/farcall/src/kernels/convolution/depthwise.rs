@@ -4,6 +4,7 @@
 //! Neighbours are either features of one place, or windows of one row.
 
 use farcall_ir::DType;
+use farcall_ir::interrupt;
 use half::{bf16, f16};
 
 use super::super::args::Prepared;
@@ -109,6 +110,9 @@ impl Depthwise {
                 #[inline(always)]
                 || {
                     for row in task * per_task..((task + 1) * per_task).min(rows) {
+                        if interrupt::is_due() {
+                            return;
+                        }
                         // SAFETY: operands and result of these types, and tasks have different rows.
                         unsafe { self.row::<S, T, R>(by_feature, row, x, y, out) };
                     }

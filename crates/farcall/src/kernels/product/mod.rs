@@ -20,6 +20,7 @@ use std::sync::Arc;
 use std::thread::LocalKey;
 
 use farcall_ir::DType;
+use farcall_ir::interrupt;
 use half::{bf16, f16};
 use num_complex::Complex;
 
@@ -502,6 +503,9 @@ impl<T: Element> Block<T> {
             }
         }
         self.each_part(column..column + columns, |lines, depth| {
+            if interrupt::is_due() {
+                return;
+            }
             // SAFETY: columns and depth that there are, and room for them in the buffer.
             unsafe {
                 let (right, panels) = self.right(y, lines.clone(), depth.clone(), buffer);
@@ -551,6 +555,9 @@ impl<T: Element> Block<T> {
         let p = &self.product;
         let [_, at, _] = p.matrix(0);
         for column in (0..p.columns).step_by(self.split.columns) {
+            if interrupt::is_due() {
+                return;
+            }
             self.each_part(column..(column + self.split.columns).min(p.columns), |columns, depth| {
                 // SAFETY: columns and depth that there are, and their place.
                 unsafe {

@@ -3,6 +3,8 @@
 use std::any::TypeId;
 use std::ops::Range;
 
+use farcall_ir::interrupt;
+
 use super::super::args::Prepared;
 use super::super::simd::vectorized;
 use super::abreast::{self, LINES};
@@ -85,6 +87,9 @@ impl Vector {
             let out = args.output_ptr::<R>(0);
             with_buffer(buffer, |buffer| {
                 for unit in task * per_task..((task + 1) * per_task).min(units) {
+                    if interrupt::is_due() {
+                        return;
+                    }
                     let at = product.matrix(unit / blocks);
                     let first = unit % blocks * lines;
                     let part = Vector { lines: lines.min(self.lines - first), ..self };

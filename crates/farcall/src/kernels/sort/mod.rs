@@ -24,6 +24,7 @@ mod radix;
 
 use std::ops::Range;
 
+use farcall_ir::interrupt::Pace;
 use farcall_ir::{DType, Op, TensorType};
 
 use super::args::{Args, Prepared};
@@ -177,7 +178,11 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let prepared = Prepared::in_tasks(tasks.count, move |args, task| {
         // Scratch memory that no other task uses.
         let room = args.ptr::<u8>(args.scratch_place().from(task * scratch));
+        let mut pace = Pace::default();
         for begin in tasks.lines(task) {
+            if pace.is_due_after(length) {
+                return;
+            }
             let sorted = |s: &Option<Sorter>| s.as_ref().is_some_and(|s| (s.sort)(args, begin, room));
             let _ = sorted(&alone) || sorted(&by_order);
         }

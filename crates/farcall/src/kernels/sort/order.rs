@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use farcall_ir::interrupt::{self, Pace};
+
 use super::comparator::Key;
 use super::element::Element;
 use super::radix::{self, Keyed, Packed, Pair};
@@ -226,6 +228,9 @@ impl Lines {
                 unsafe { room.by_key(|order, keys| (read.all)(x, stride, order, keys), key.dtype.size()) };
             }
         }
+        if interrupt::is_due() {
+            return true;
+        }
         let wanted = &room.order[self.part.clone()];
         // SAFETY: lines of the operands and the results; numbers of elements; there is room for elements of any size.
         unsafe { self.permute.lines(args, begin, stride, wanted, room.items[0]) };
@@ -294,7 +299,7 @@ impl Room<'_> {
 /// The evaluator's merge sort: the same questions, and so the same order, whatever `less` says.
 pub(super) fn merge_sort<T: Copy>(order: &mut [T], spare: &mut [T], mut less: impl FnMut(T, T) -> bool) {
     let mut width = 1;
-    while width < order.len() {
+    while width < order.len() && !interrupt::is_due() {
         merge_runs(order, spare, width, &mut less);
         order.copy_from_slice(spare);
         width *= 2;
@@ -308,17 +313,22 @@ pub(super) fn merge_runs<T: Copy>(
     width: usize,
     mut less: impl FnMut(T, T) -> bool,
 ) {
+    let (mut pace, mut due) = (Pace::default(), false);
     for (run, merged) in order.chunks(2 * width).zip(merged.chunks_mut(2 * width)) {
         let (mut left, mut right) = run.split_at(width.min(run.len()));
-        for to in merged {
-            // The right one goes first only if it is less: equal ones keep their order.
-            let from = match (left.first(), right.first()) {
-                (Some(l), Some(r)) if less(*r, *l) => &mut right,
-                (None, _) => &mut right,
-                _ => &mut left,
-            };
-            if let Some((next, rest)) = from.split_first() {
-                (*to, *from) = (*next, rest);
+        for part in merged.chunks_mut(Pace::STEPS) {
+            // After an interrupt the order does not matter, but what is merged must still be numbers of elements.
+            due = due || pace.is_due_after(part.len());
+            for to in part {
+                // The right one goes first only if it is less: equal ones keep their order.
+                let from = match (left.first(), right.first()) {
+                    (Some(l), Some(r)) if !due && less(*r, *l) => &mut right,
+                    (None, _) => &mut right,
+                    _ => &mut left,
+                };
+                if let Some((next, rest)) = from.split_first() {
+                    (*to, *from) = (*next, rest);
+                }
             }
         }
     }

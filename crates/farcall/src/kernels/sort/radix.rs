@@ -1,6 +1,8 @@
 //! Sorts by keys that are integers: from the least significant digit on, each pass stable, for lines that are not
 //! short; digits that are the same in all keys take no pass.
 
+use farcall_ir::interrupt;
+
 /// Something with a key.
 pub(super) trait Keyed: Copy {
     /// Its type's bits that count.
@@ -110,6 +112,9 @@ fn by_digits<'a, T: Keyed, const WIDTH: u32, const DIGITS: usize, const PASSES: 
     let mask = DIGITS - 1;
     // Counts, then places.
     let mut counts = [[0u32; DIGITS]; PASSES];
+    if interrupt::is_due() {
+        return (from, to);
+    }
     for item in &*from {
         let key = item.key();
         for (pass, counts) in counts[..passes].iter_mut().enumerate() {
@@ -119,6 +124,10 @@ fn by_digits<'a, T: Keyed, const WIDTH: u32, const DIGITS: usize, const PASSES: 
     let first = from.first().map_or(0, |item| item.key());
     for (pass, counts) in counts[..passes].iter_mut().enumerate() {
         let shift = pass as u32 * WIDTH;
+        // All items are in `from`, in whatever order.
+        if from.len() > MEDIUM && interrupt::is_due() {
+            break;
+        }
         if counts[(first >> shift) as usize & mask] as usize == from.len() {
             continue;
         }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use farcall_ir::interrupt::Pace;
+
 use super::super::args::{Args, Prepared};
 use super::super::map::{BLOCK, Operand, Work};
 use super::super::mix::{self, Turn, Words};
@@ -300,8 +302,8 @@ impl Program {
         for step in &self.uniform {
             step.run(args, memory, first);
         }
-        let mut start = begin;
-        while start < end {
+        let (mut start, mut pace) = (begin, Pace::default());
+        while start < end && !pace.is_due_after(self.tile) {
             let tile = Tile::new(start, self.tile.min(end - start), self.columns);
             start += tile.len;
             let next = Tile::new(start, self.tile.min(end - start), self.columns);

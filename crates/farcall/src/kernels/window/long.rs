@@ -6,6 +6,8 @@
 //! one block and the begin of the next; both are known of every place after one pass in each direction. This takes
 //! nothing away again, so sums are as accurate as those of one window.
 
+use farcall_ir::interrupt::{self, Pace};
+
 use super::super::args::{Args, Prepared};
 use super::{Axis, Fold, Run, TASK};
 
@@ -69,7 +71,12 @@ pub(super) fn reduction<F: Fold>(axes: Vec<Axis>, fold: F) -> Option<Prepared> {
         let spare = args.ptr::<F::A>(scratch.from(2 * room + task * lines));
         // The buffer before is that of an odd number for the first pass, but then it is not read.
         let memory = Memory { args, from: buffer(p + 1), to: buffer(p), spare };
-        units.for_each(|unit| memory.unit(fold, pass, unit));
+        for unit in units {
+            if interrupt::is_due() {
+                return;
+            }
+            memory.unit(fold, pass, unit);
+        }
     };
     let count = before.len();
     let prepared = Prepared::in_tasks(tasks, move |args, task| {
@@ -202,7 +209,7 @@ impl<A: Copy> Memory<'_, A> {
             }
             both
         };
-        let (axis, windows) = (&pass.axis, pass.windows);
+        let (axis, windows, mut pace) = (&pass.axis, pass.windows, Pace::default());
         match pass.method {
             Method::Growing => {
                 let mut end = 1;
@@ -210,6 +217,9 @@ impl<A: Copy> Memory<'_, A> {
                 let first = axis.run(0).end();
                 for r in 0..windows {
                     let last = n.min(first + r * axis.stride);
+                    if pace.is_due_after(last - end.min(last) + 1) {
+                        return;
+                    }
                     while end < last {
                         total = join(total, read(end));
                         end += 1;
@@ -222,6 +232,9 @@ impl<A: Copy> Memory<'_, A> {
                 let mut total = read(begin);
                 for r in (0..windows).rev() {
                     let first = r as i64 * axis.stride as i64 - axis.padding.0;
+                    if pace.is_due() {
+                        return;
+                    }
                     while begin as i64 > first && begin > 0 {
                         begin -= 1;
                         total = join(read(begin), total);
@@ -237,6 +250,9 @@ impl<A: Copy> Memory<'_, A> {
             Method::Each => {
                 for r in 0..windows {
                     let Run { first, step, count } = axis.run(r);
+                    if pace.is_due_after(count) {
+                        return;
+                    }
                     let mut total = read(first);
                     for i in 1..count {
                         total = join(total, read(first + i * step));

@@ -20,6 +20,7 @@ use std::ops::Range;
 #[cfg(target_arch = "x86_64")]
 use farcall_ffi::simd;
 use farcall_ffi::simd::{Vectors, widest};
+use farcall_ir::interrupt;
 
 use items::{Items, Keys, Pairs};
 use plain::Plain;
@@ -49,6 +50,9 @@ trait Sorts<V: Items> {
 /// Samples of lines of at least so many items are [`FEW`](Way::FEW).
 const LONG: usize = 1 << 11;
 const MOST_SAMPLES: usize = 128;
+
+/// Items of a part, above which an interrupt is looked for before the part is split.
+const MIN_CHECKED: usize = 1 << 16;
 
 /// A line of keys, and maybe of the places of the elements that they are of, none of which is negative.
 #[derive(Clone, Copy)]
@@ -158,6 +162,10 @@ unsafe fn sort<W: Way + Sorts<V>, V: Items>(place: V::Place, count: usize) {
                 if count <= W::FEW {
                     <W as Sorts<V>>::sort_few(part, count);
                     break;
+                }
+                // All items are there, in whatever order.
+                if count > MIN_CHECKED && interrupt::is_due() {
+                    return;
                 }
                 if splits == 0 {
                     heap::<V>(part, count);
