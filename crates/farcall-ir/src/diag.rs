@@ -191,12 +191,12 @@ impl Diagnostic {
 
     /// The same with a note added.
     pub fn note(mut self, note: impl Into<String>) -> Diagnostic {
-/// Code `interrupted`.
-impl From<Interrupted> for Diagnostic {
-    fn from(error: Interrupted) -> Diagnostic {
-        Diagnostic::global("interrupted", error.to_string())
-    }
-}
+        /// Code `interrupted`.
+        impl From<Interrupted> for Diagnostic {
+            fn from(error: Interrupted) -> Diagnostic {
+                Diagnostic::global("interrupted", error.to_string())
+            }
+        }
 
         self.notes.push(note.into());
         self

@@ -28,6 +28,7 @@
 //! - [`elided`]: constants whose elements a printer left out.
 //! - [`eval`]: the reference evaluator, the oracle for everything faster.
 //! - [`interrupt`]: ends long work early.
+//! - [`stack`]: room on the thread's stack.
 //! - [`diag`]: errors in a program, with source line and caret.
 //!
 //! **Invariants.** No `unsafe`, no threads, no I/O except for asking how much memory there is ([`memory`]). The crate
@@ -64,6 +65,7 @@ pub mod reducer;
 pub mod refine;
 pub mod scalar;
 pub mod sharding;
+pub mod stack;
 pub mod text;
 pub mod types;
 pub mod verify;

@@ -12,6 +12,7 @@ use farcall_ir::interrupt::{self, Interrupted};
 use farcall_ir::memory::{self, OutOfMemory};
 use farcall_ir::middle::pipeline::Pipeline;
 use farcall_ir::refine;
+use farcall_ir::stack;
 use farcall_ir::verify::{self, entry, require_static};
 use farcall_ir::{Diagnostic, Literal, Module, ProgramError, Span, TensorType};
 
@@ -145,10 +146,10 @@ pub enum CompileError {
     /// It is for a device that does not exist here.
     #[error("the program was compiled for platform {0}, which has no device here")]
     NoDevice(Platform),
-    /// The program needs more memory than there is.
     /// An [interrupt](crate::interrupt) ended the work.
     #[error("the compilation was interrupted")]
     Interrupted,
+    /// The program needs more memory than there is.
     #[error("{what}: {error}")]
     Memory {
         /// What the memory is for.
@@ -158,13 +159,13 @@ pub enum CompileError {
     },
 }
 
-impl CompileError {
 impl From<Interrupted> for CompileError {
     fn from(_: Interrupted) -> CompileError {
         CompileError::Interrupted
     }
 }
 
+impl CompileError {
     /// What kind of error it is.
     pub fn code(&self) -> ErrorCode {
         match self {
@@ -172,8 +173,8 @@ impl From<Interrupted> for CompileError {
             CompileError::Calls { code, .. } => *code,
             CompileError::Plan(error) => error.code(),
             CompileError::NoDevice(_) => ErrorCode::Device,
-            CompileError::Memory { .. } => ErrorCode::OutOfMemory,
             CompileError::Interrupted => ErrorCode::Interrupted,
+            CompileError::Memory { .. } => ErrorCode::OutOfMemory,
         }
     }
 
@@ -345,7 +346,7 @@ impl Executable {
         registry: &Registry,
         options: &CompileOptions,
     ) -> Result<Executable, CompileError> {
-        Executable::of(Cow::Borrowed(module), registry, options)
+        stack::with_room(|| Executable::of(Cow::Borrowed(module), registry, options))
     }
 
     /// [`compile`](Executable::compile) for a module that is not needed afterwards. If it has custom calls that stand for
@@ -358,7 +359,7 @@ impl Executable {
         registry: &Registry,
         options: &CompileOptions,
     ) -> Result<Executable, CompileError> {
-        Executable::of(Cow::Owned(module), registry, options)
+        stack::with_room(|| Executable::of(Cow::Owned(module), registry, options))
     }
 
     fn of(
@@ -399,7 +400,7 @@ impl Executable {
     /// If the plan is invalid, is for a device that does not exist here, needs more memory than there is, or calls a
     /// target that is missing or refuses the call.
     pub fn from_plan(plan: Plan, registry: &Registry) -> Result<Executable, CompileError> {
-        Executable::loaded(plan, None, registry)
+        stack::with_room(|| Executable::loaded(plan, None, registry))
     }
 
     /// The same; `prepared` is what the compiler knows that the thunks of the plan run.

@@ -61,6 +61,7 @@ use crate::memory::{self, OutOfMemory};
 use crate::module::{Func, Inst, Module, ValueId};
 use crate::normalize;
 use crate::op::{CustomCall, Op};
+use crate::stack;
 use crate::types::{TensorType, Type};
 pub use error::{Cause, EvalError, HostError};
 pub use fourier::Fourier;
@@ -191,11 +192,21 @@ pub fn eval_normal(
     host: &dyn Host,
     numerics: impl Into<Numerics>,
 ) -> Result<Vec<Value>, EvalError> {
+    stack::with_room(|| evaluated(module, func, inputs, host, numerics.into()))
+}
+
+fn evaluated(
+    module: &Module,
+    func: &Func,
+    inputs: &[Value],
+    host: &dyn Host,
+    numerics: Numerics,
+) -> Result<Vec<Value>, EvalError> {
     check_values("parameter", func, func.params(), inputs)
         .map_err(|m| EvalError::new(format!("@{}: {m}", func.name)))?;
     inputs.iter().try_for_each(expand)?;
     let nothing = |_| None;
-    let mut machine = Machine::new(module, func, host, numerics.into(), &nothing);
+    let mut machine = Machine::new(module, func, host, numerics, &nothing);
     machine.run(func.body(), inputs.to_vec())
 }
 
@@ -214,11 +225,22 @@ pub fn eval_inst(
     host: &dyn Host,
     numerics: impl Into<Numerics>,
 ) -> Result<Vec<Value>, EvalError> {
+    stack::with_room(|| evaluated_inst(module, inst, operands, captured, host, numerics.into()))
+}
+
+fn evaluated_inst(
+    module: &Module,
+    inst: Inst<'_>,
+    operands: &[Value],
+    captured: &dyn Fn(ValueId) -> Option<Value>,
+    host: &dyn Host,
+    numerics: Numerics,
+) -> Result<Vec<Value>, EvalError> {
     let func = inst.func();
     check_values("operand", func, inst.operands(), operands)
         .map_err(|m| EvalError::new(m).at(module, inst))?;
     operands.iter().try_for_each(expand).map_err(|e| EvalError::from(e).at(module, inst))?;
-    Machine::new(module, func, host, numerics.into(), captured).run_inst(inst, operands.to_vec())
+    Machine::new(module, func, host, numerics, captured).run_inst(inst, operands.to_vec())
 }
 
 /// One operation. The families answer with values, or with what has to run first.

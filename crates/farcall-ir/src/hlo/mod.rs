@@ -89,6 +89,10 @@ pub fn parse(source: &Arc<Source>) -> Result<Module, ProgramError> {
 
 /// The same for a text whose constants are elsewhere: `constant(#3)` is the fourth of them.
 fn parse_with(source: &Arc<Source>, constants: &[Literal]) -> Result<Module, ProgramError> {
+    crate::stack::with_room(|| parsed(source, constants))
+}
+
+fn parsed(source: &Arc<Source>, constants: &[Literal]) -> Result<Module, ProgramError> {
     let mut diagnostics = Diagnostics::default();
     if source.text().len() > Source::MAX_LEN {
         let message = format!("the text is longer than {} bytes", Source::MAX_LEN);
@@ -123,6 +127,10 @@ fn parse_with(source: &Arc<Source>, constants: &[Literal]) -> Result<Module, Pro
 /// Every instruction that has no equivalent in HLO (code `no-hlo`): those on dynamic shapes and quantized tensors, for
 /// example. A program without an entry (`entry`).
 pub fn print(module: &Module) -> Result<String, ProgramError> {
+    crate::stack::with_room(|| printed(module))
+}
+
+fn printed(module: &Module) -> Result<String, ProgramError> {
     let mut prepared = None;
     if module.funcs().iter().any(needs_preparation) {
         let mut module = module.clone();

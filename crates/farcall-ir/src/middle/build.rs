@@ -17,6 +17,7 @@ use crate::module::{
 use crate::normalize;
 use crate::op::{Composite, CustomCall, Op};
 use crate::scalar::Scalar;
+use crate::stack;
 use crate::types::{FuncType, TensorType, Type};
 
 use super::lower::{CompositeCall, Inline, Lower};
@@ -49,6 +50,10 @@ pub fn build(module: &Module, entry: &Func) -> Result<Module, Diagnostic> {
 /// # Errors
 /// As [`build`], and those of `lower`.
 pub fn build_lowered(module: &Module, entry: &Func, lower: &mut dyn Lower) -> Result<Module, Diagnostic> {
+    stack::with_room(|| built(module, entry, lower))
+}
+
+fn built(module: &Module, entry: &Func, lower: &mut dyn Lower) -> Result<Module, Diagnostic> {
     let normal = normalize::normalized(module);
     let entry = normalize::counterpart(entry, &normal);
     let module = &*normal;

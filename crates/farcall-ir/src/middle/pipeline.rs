@@ -6,6 +6,7 @@ use std::str::FromStr;
 use super::passes::{self, Context, Pass};
 use crate::interrupt;
 use crate::module::{FuncId, Module};
+use crate::stack;
 
 /// What the compiler runs before it chooses kernels, in order. ([`passes::layouts`] always follows.)
 static DEFAULT: &[&Pass] = &[
@@ -139,16 +140,20 @@ impl FromStr for Pipeline {
 /// # Panics
 /// In debug builds, if a pass leaves the form, or one after `expand` makes an operation that simpler ones define.
 pub fn run(module: &mut Module, list: &[&Pass], cx: &Context, after: &mut dyn FnMut(&'static str, &Module)) {
+    stack::with_room(|| run_here(module, list, cx, after))
+}
+
+fn run_here(module: &mut Module, list: &[&Pass], cx: &Context, after: &mut dyn FnMut(&'static str, &Module)) {
     let mut expanded = false;
     for pass in list {
+        if interrupt::is_due() {
+            return;
+        }
         (pass.run)(module.func_mut(FuncId::new(0)), cx);
         expanded |= pass.name == passes::expand::PASS.name;
         if cfg!(debug_assertions)
             && expanded
             && let Some(inst) = crate::expand::left(&module.funcs()[0])
-        if interrupt::is_due() {
-            return;
-        }
         {
             panic!("{} left {}:\n{}", pass.name, inst.op().name(), crate::text::print(module));
         }

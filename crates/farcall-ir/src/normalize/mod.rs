@@ -42,6 +42,7 @@ use std::borrow::Cow;
 
 use crate::module::{Func, Inst, InstId, Module, Rewriter};
 use crate::op::{CustomCall, Op};
+use crate::stack;
 
 /// What a custom call stands for.
 enum Meaning {
@@ -84,6 +85,10 @@ pub fn run(module: &mut Module) {
 
 /// The same for the calls that are chosen.
 pub(crate) fn run_where(module: &mut Module, chosen: &dyn Fn(&CustomCall) -> bool) {
+    stack::with_room(|| run_here(module, chosen))
+}
+
+fn run_here(module: &mut Module, chosen: &dyn Fn(&CustomCall) -> bool) {
     let meaning = |inst: Inst<'_>| match inst.op() {
         Op::CustomCall(call) if chosen(call) => meaning(inst),
         _ => None,

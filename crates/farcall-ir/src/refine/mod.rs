@@ -31,6 +31,7 @@ use crate::literal::Literal;
 use crate::module::{Func, FuncId, Inst, Module};
 use crate::normalize;
 use crate::op::Op;
+use crate::stack;
 use crate::types::{TensorType, Type};
 
 /// Instructions that are walked at most, those of functions that are walked several times counted as
@@ -66,6 +67,15 @@ pub fn is_needed(module: &Module) -> bool {
 /// the program is too large or too deep. And every constraint that an operation breaks once the sizes
 /// are known.
 pub fn refine(
+    module: &Module,
+    entry: &Func,
+    inputs: Option<&[TensorType]>,
+    known: &[Option<Literal>],
+) -> Result<Module, ProgramError> {
+    stack::with_room(|| refined(module, entry, inputs, known))
+}
+
+fn refined(
     module: &Module,
     entry: &Func,
     inputs: Option<&[TensorType]>,

@@ -49,6 +49,7 @@ use crate::attr::{Attr, AttrDict, Dict};
 use crate::diag::{Diagnostic, ProgramError, Source, Span};
 use crate::module::Module;
 use crate::op::Op;
+use crate::stack;
 use crate::types::Type;
 pub(crate) use mesh::resolve as resolve_groups;
 use parser::{Parsed, Parser};
@@ -89,6 +90,10 @@ const MAX_CANDIDATES: usize = 2000;
 /// `attribute`, `terminator`, `unknown-function`, `no-body`, `resource`, `constant-size`, `nesting`,
 /// `empty`.
 pub fn parse(source: &Arc<Source>) -> Result<Module, ProgramError> {
+    stack::with_room(|| parsed(source))
+}
+
+fn parsed(source: &Arc<Source>) -> Result<Module, ProgramError> {
     let mut p = Parser::new(source.text());
     if source.text().len() > Source::MAX_LEN {
         let message = format!("the text is longer than {} bytes", Source::MAX_LEN);
@@ -112,7 +117,7 @@ pub fn parse(source: &Arc<Source>) -> Result<Module, ProgramError> {
 /// # Ok::<(), farcall_ir::ProgramError>(())
 /// ```
 pub fn print(module: &Module) -> String {
-    print::module(module, false)
+    stack::with_room(|| print::module(module, false))
 }
 
 /// The same in MLIR's generic form, which needs no knowledge of the operations to read.
@@ -127,7 +132,7 @@ pub fn print(module: &Module) -> String {
 /// # Ok::<(), farcall_ir::ProgramError>(())
 /// ```
 pub fn print_generic(module: &Module) -> String {
-    print::module(module, true)
+    stack::with_room(|| print::module(module, true))
 }
 
 /// The programs of a text that lines `// -----` split, each with the number of lines before it (see

@@ -59,6 +59,7 @@ use crate::interrupt::Pace;
 use crate::module::{Inst, Module, Region};
 use crate::normalize;
 use crate::op::Op;
+use crate::stack;
 
 /// Checks a module; see the module's documentation for what that covers.
 ///
@@ -96,6 +97,10 @@ pub fn verified(module: Cow<'_, Module>) -> Result<Cow<'_, Module>, ProgramError
 
 /// The same, but not of what it means, for a program or, if `form`, one in the [middle form](crate::middle).
 pub(crate) fn verify_either(module: &Module, form: bool) -> Result<(), ProgramError> {
+    stack::with_room(|| checked(module, form))
+}
+
+fn checked(module: &Module, form: bool) -> Result<(), ProgramError> {
     let mut diagnostics = Diagnostics::default();
     diagnostics.extend(callgraph::check(module));
     for func in module.funcs() {

@@ -39,6 +39,7 @@ mod write;
 use crate::bytecode::File;
 use crate::diag::ProgramError;
 use crate::module::Module;
+use crate::stack;
 
 pub use write::{Artifact, write};
 
@@ -74,6 +75,10 @@ pub const COPIED_PER_BYTE: usize = 128;
 /// `type-mismatch`, `attribute`, `terminator`, `unknown-function`, `no-body`, `resource`, `nesting`, `memory`,
 /// `empty`.
 pub fn read(bytes: &[u8], name: &str) -> Result<Module, ProgramError> {
+    stack::with_room(|| read_here(bytes, name))
+}
+
+fn read_here(bytes: &[u8], name: &str) -> Result<Module, ProgramError> {
     let file = File::open(bytes).map_err(|e| e.program(name))?;
     program::Reader::new(&file, name, bytes.len()).map_err(|e| e.program(name))?.read()
 }

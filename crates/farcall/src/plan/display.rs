@@ -5,6 +5,7 @@ use std::fmt::{self, Write as _};
 use super::{Base, Buffer, Plan, Slice, Thunk, ThunkOp, iotas, types};
 use crate::kernels::short_name;
 use farcall_ir::eval::{Numerics, Semantics};
+use farcall_ir::stack;
 
 impl fmt::Display for Slice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -51,7 +52,7 @@ impl fmt::Display for Plan {
             let shown = if c.is_splat() { shown[0].clone() } else { shown.join(", ") };
             writeln!(f, "const{i}: {} = {shown}{more}", c.ty())?;
         }
-        sequence(f, self, &self.thunks, 0)?;
+        stack::with_room(|| sequence(f, self, &self.thunks, 0))?;
         let results: Vec<String> = self.results.iter().map(Buffer::to_string).collect();
         writeln!(f, "return {}", results.join(", "))
     }

@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashSet;
 
+use farcall_ir::stack;
 use farcall_ir::{DType, Literal, Op, Type, ValueId};
 
 use super::{
@@ -35,7 +36,7 @@ impl Plan {
     /// # Errors
     /// Names the first thunk that breaks one.
     pub fn validate(&self) -> Result<(), InvalidPlan> {
-        self.prepare(None).map(drop)
+        stack::with_room(|| self.prepare(None)).map(drop)
     }
 
     /// The same; returns what the thunks that compute run, in the order of [`Plan::walk`]. If that is `given`, the kernels are

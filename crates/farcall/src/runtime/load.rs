@@ -51,6 +51,8 @@ pub(super) struct Loaded {
     pub(super) enters_handlers: bool,
     /// Nanoseconds that all runs have spent in the reference evaluator.
     pub(super) evaluator_nanoseconds: AtomicU64,
+    /// Thunks nest so deeply that a run takes much stack.
+    pub(super) is_deep: bool,
 }
 
 /// Thunks that are ready to run, one after the other.
@@ -217,9 +219,18 @@ impl Loaded {
             nested,
             enters_handlers,
             evaluator_nanoseconds: AtomicU64::new(0),
+            is_deep: nesting(&plan.thunks) > MAX_SHALLOW,
             plan,
         })
     }
+}
+
+/// Nesting of thunks that takes little stack.
+const MAX_SHALLOW: usize = 16;
+
+/// How deeply thunks nest.
+fn nesting(thunks: &[Thunk]) -> usize {
+    thunks.iter().flat_map(|t| &t.bodies).map(|body| nesting(body) + 1).max().unwrap_or(0)
 }
 
 /// Makes the call sites.

@@ -27,15 +27,16 @@ use std::time::Duration;
 use farcall_ir::eval::{Cause, EvalError};
 use farcall_ir::iterations::TooMany;
 use farcall_ir::memory::OutOfMemory;
+use farcall_ir::stack;
 use farcall_ir::{Diagnostic, Literal, TensorType};
 
 use crate::ErrorCode;
 use crate::custom_call::{CallError, RunContext};
 use crate::device::{BufferError, Device};
-use crate::host::keeper::Keeping;
-use crate::kernels::{KernelId, Prepared};
 use crate::host::context::Run;
 use crate::host::future::Kept;
+use crate::host::keeper::Keeping;
+use crate::kernels::{KernelId, Prepared};
 use crate::plan::Plan;
 use crate::registry::Registry;
 use context::Context;
@@ -256,8 +257,18 @@ impl Program {
             own
         });
         let keeping = self.loaded.enters_handlers.then(Keeping::begin);
-        let results = executor::run(&self.loaded, context, inputs, run, watch);
-        if keeping.is_some() && Keeping::is_asked() {
+        let execute = || executor::run(&self.loaded, context, inputs, run, watch);
+        let results = if self.loaded.is_deep { stack::with_room(execute) } else { execute() };
+        let has_views = keeping.is_some() && Keeping::is_asked();
+        if matches!(results, Err(RunError::Interrupted)) && context.is_pending() {
+            let run = Arc::clone(run.run());
+            let left = Left { pooled, program: Arc::clone(self), run }.keep();
+            if has_views {
+                Keeping::keep(left);
+            }
+            return results;
+        }
+        if has_views {
             Keeping::keep((pooled, Arc::clone(self)));
             return results;
         }
@@ -272,13 +283,6 @@ impl Program {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn memory_that_an_operation_lacks_is_memory() {
-        let code = |error: EvalError| RunError::evaluating(error).code();
 /// What calls may use that an interrupted run left incomplete: kept until they are complete.
 struct Left {
     pooled: Box<Pooled>,
@@ -289,12 +293,14 @@ struct Left {
 }
 
 impl Left {
-    fn keep(self) {
+    /// Gives it to the pending calls, which share it.
+    fn keep(self) -> Kept {
         let pending = self.pooled.context.pending();
-        let left = Arc::new(Mutex::new(self));
+        let left: Kept = Arc::new(Mutex::new(self));
         for call in pending {
-            call.keep(Arc::clone(&left) as Kept);
+            call.keep(Arc::clone(&left));
         }
+        left
     }
 }
 
@@ -305,6 +311,13 @@ impl Drop for Left {
     }
 }
 
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_an_operation_lacks_is_memory() {
+        let code = |error: EvalError| RunError::evaluating(error).code();
         assert_eq!(code(OutOfMemory::refused(8).into()), ErrorCode::OutOfMemory);
     }
 }

@@ -20,6 +20,7 @@ use crate::diag::{Diagnostic, Diagnostics, ProgramError};
 use crate::expand;
 use crate::module::{Func, Inst, Module, RegionId, ValueId};
 use crate::op::Op;
+use crate::stack;
 use crate::types::{FuncType, Type};
 use downgrade::downgraded;
 use encode::Encoder;
@@ -44,8 +45,10 @@ pub struct Artifact {
 /// some functions of complex numbers), and attributes of StableHLO that VHLO does not know. `memory` if there is no room
 /// for the file.
 pub fn write(module: &Module) -> Result<Artifact, ProgramError> {
-    let expanded = with_chlo_expanded(module);
-    let module = expanded.as_ref().unwrap_or(module);
+    stack::with_room(|| written(with_chlo_expanded(module).as_ref().unwrap_or(module)))
+}
+
+fn written(module: &Module) -> Result<Artifact, ProgramError> {
     let mut writer = Writer {
         module,
         encoder: Encoder::new(OLDEST),

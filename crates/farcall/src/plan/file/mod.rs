@@ -20,6 +20,7 @@ mod write;
 use std::io::{self, Read, Write};
 
 use farcall_ir::memory::OutOfMemory;
+use farcall_ir::stack;
 
 use super::{InvalidPlan, Plan};
 use crate::ErrorCode;
@@ -148,7 +149,7 @@ impl Plan {
     /// If `out` cannot be written to; [`io::ErrorKind::InvalidInput`] if the plan holds something that has no text,
     /// as instructions that are nested deeper than the parser reads.
     pub fn write_to(&self, out: &mut dyn Write) -> io::Result<()> {
-        write::plan(self, out)
+        stack::with_room(|| write::plan(self, out))
     }
 
     /// Reads a plan, and checks it as [`Plan::validate`] does.
@@ -156,7 +157,7 @@ impl Plan {
     /// # Errors
     /// What is wrong with the bytes, and where.
     pub fn from_bytes(bytes: &[u8]) -> Result<Plan, FileError> {
-        read::plan(&mut &*bytes, Some(bytes.len() as u64))
+        stack::with_room(|| read::plan(&mut &*bytes, Some(bytes.len() as u64)))
     }
 
     /// The same from a reader, to its end. `length` is the number of bytes that it gives, if that is known: then
@@ -165,6 +166,6 @@ impl Plan {
     /// # Errors
     /// What is wrong with the bytes, and where; what the reader says.
     pub fn read_from(from: &mut dyn Read, length: Option<u64>) -> Result<Plan, FileError> {
-        read::plan(from, length)
+        stack::with_room(|| read::plan(from, length))
     }
 }
