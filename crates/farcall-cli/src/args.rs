@@ -28,7 +28,7 @@ pub(crate) struct Cli {
     pub color: clap::ColorChoice,
     /// Maximum memory of all tensors of a program together (1G, 500M)
     ///
-    /// A program that needs more fails. Without a limit, it may take all memory that the machine has available.
+    /// A program that needs more fails. Its text counts, too, and so does a plan. Without a limit, it may take all memory that the machine has available.
     #[arg(long, global = true, value_name = "SIZE", value_parser = bytes)]
     pub memory_limit: Option<usize>,
     /// Maximum number of iterations of all loops of a run together

@@ -56,6 +56,7 @@ mod results;
 mod run;
 mod show;
 mod stats;
+mod stream;
 mod targets;
 mod terminal;
 mod test;

@@ -5,12 +5,11 @@
 //! the element type; the reader is told which type to expect.
 
 use std::fs::File;
-use std::io::{BufReader, Read, Take, Write};
+use std::io::{BufReader, ErrorKind, Read, Take, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 use farcall::ir::literal::Literal;
-use farcall::ir::memory;
 use farcall::ir::types::TensorType;
 use farcall::sig::DType;
 use npyz::{Endianness, NpyHeader, Order, TypeStr, WriterBuilder};
@@ -151,42 +150,42 @@ pub(crate) fn is_kept_as(dtype: DType, found: DType) -> bool {
 
 /// What follows the header, as a tensor of this type.
 fn elements(reader: Take<impl Read>, header: &NpyHeader, found: &TypeStr, ty: TensorType) -> Result<Literal> {
+    let mut read = read_elements(reader, found.endianness() == Endianness::Big, &ty)?;
     if header.order() == Order::Fortran && ty.rank() > 1 {
-        let data = bytes_of(reader, found.endianness() == Endianness::Big, &ty)?;
-        return literal(row_major(&data, &ty), &ty);
+        let mut by_rows = Literal::try_for_overwrite(ty.dtype, ty.sizes())?;
+        row_major(read.bytes(), by_rows.bytes_mut(), &ty);
+        read = by_rows;
     }
-    read_elements(reader, found.endianness() == Endianness::Big, &ty)
+    Ok(read)
 }
 
 /// A tensor whose elements lie row by row.
 pub(crate) fn read_elements(reader: Take<impl Read>, big_endian: bool, ty: &TensorType) -> Result<Literal> {
-    literal(bytes_of(reader, big_endian, ty)?, ty)
-}
-
-/// The bytes of elements, as many as a type has, in the order of this machine.
-fn bytes_of(reader: Take<impl Read>, big_endian: bool, ty: &TensorType) -> Result<Vec<u8>> {
     let bytes = ty.bytes().with_context(|| format!("{} does not fit into memory", short_type(ty)))?;
     // No memory is asked for what is not there.
     let stored = reader.limit();
     ensure!(stored >= bytes as u64, "it is cut off: {stored} of {bytes} bytes of elements are there");
-    let reserved = memory::reserved(bytes);
-    let mut data = reserved.with_context(|| format!("{} does not fit into memory", short_type(ty)))?;
-    reader.into_inner().take(bytes as u64).read_to_end(&mut data).context("reading its elements")?;
-    ensure!(data.len() == bytes, "it is cut off: {} of {bytes} bytes of elements are there", data.len());
+    let literal = Literal::try_for_overwrite(ty.dtype, ty.sizes());
+    let mut literal = literal.with_context(|| format!("{} does not fit into memory", short_type(ty)))?;
+    let data = literal.bytes_mut();
+    let (mut reader, mut there) = (reader.into_inner(), 0);
+    while there < bytes {
+        match reader.read(&mut data[there..]) {
+            Ok(0) => bail!("it is cut off: {there} of {bytes} bytes of elements are there"),
+            Ok(came) => there += came,
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(e) => return Err(e).context("reading its elements"),
+        }
+    }
     if big_endian {
         let part = ty.dtype.real().size();
         data.chunks_exact_mut(part).for_each(<[u8]>::reverse);
     }
-    Ok(data)
-}
-
-/// A tensor of these elements.
-fn literal(mut data: Vec<u8>, ty: &TensorType) -> Result<Literal> {
     if ty.dtype == DType::Pred {
         data.iter_mut().for_each(|b| *b = u8::from(*b != 0));
     }
-    check_range(&data, ty.dtype)?;
-    Ok(Literal::from_bytes(ty.dtype, ty.sizes(), &data)?)
+    check_range(data, ty.dtype)?;
+    Ok(literal)
 }
 
 /// Reads the header. Its text is looked at before the crate sees it, which multiplies sizes without
@@ -231,16 +230,15 @@ fn check_range(data: &[u8], dtype: DType) -> Result<()> {
 }
 
 /// Elements that lie first-index-fastest in the order of rows.
-fn row_major(data: &[u8], ty: &TensorType) -> Vec<u8> {
+fn row_major(data: &[u8], out: &mut [u8], ty: &TensorType) {
     let size = ty.dtype.size();
-    let mut out = Vec::with_capacity(data.len());
     let mut index = vec![0; ty.rank()];
-    for _ in 0..data.len() / size {
+    for to in out.chunks_exact_mut(size) {
         let mut at = 0;
         for (i, d) in index.iter().zip(ty.sizes()).rev() {
             at = at * d + i;
         }
-        out.extend_from_slice(&data[at * size..(at + 1) * size]);
+        to.copy_from_slice(&data[at * size..(at + 1) * size]);
         for (i, d) in index.iter_mut().zip(ty.sizes()).rev() {
             *i += 1;
             if *i < *d {
@@ -249,7 +247,6 @@ fn row_major(data: &[u8], ty: &TensorType) -> Vec<u8> {
             *i = 0;
         }
     }
-    out
 }
 
 /// Writes a tensor. The file appears whole or not at all.

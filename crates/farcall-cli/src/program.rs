@@ -5,7 +5,7 @@ use std::io::{BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use farcall::device::Device;
 use farcall::ir::diag::Source;
 use farcall::ir::exported::{Exported, is_exported};
@@ -15,6 +15,8 @@ use farcall::ir::module::{Func, Module};
 use farcall::ir::{ProgramError, hlo, read, text, verify};
 use farcall::plan::file::MAGIC;
 use farcall::{CompileOptions, Plan};
+
+use crate::stream::{Content, TextCheck};
 
 /// What a file holds that can be run.
 pub(crate) enum Program {
@@ -33,7 +35,7 @@ pub(crate) enum Code {
         /// The file's name.
         name: String,
         /// What it holds.
-        bytes: Vec<u8>,
+        bytes: Content,
     },
 }
 
@@ -78,37 +80,50 @@ impl Code {
 /// # Errors
 /// If it cannot be read, or is neither: then the message says what it looks like.
 pub(crate) fn open(path: &Path) -> Result<Program> {
-    if path.as_os_str() == "-" {
-        let bytes = stdin()?;
-        if !bytes.starts_with(&MAGIC) {
-            return as_code("<stdin>".to_owned(), bytes).map(Program::Code);
-        }
-        let plan = Plan::from_bytes(&bytes).context("<stdin>")?;
-        return Ok(Program::Plan(Box::new(plan)));
-    }
-    let name = path.display();
-    // A plan is read piece by piece: its constants are large, and need not be in memory twice.
+    let (name, mut input) = Input::open(path)?;
     let mut first = Vec::new();
-    let mut file = match File::open(path) {
-        Ok(file) if !path.is_dir() => file,
-        _ => return source(path).map(|source| Program::Code(Code::Text(source))),
-    };
-    let read = (&mut file).take(MAGIC.len() as u64).read_to_end(&mut first);
+    let read = (&mut input.from).take(MAGIC.len() as u64).read_to_end(&mut first);
     read.with_context(|| format!("cannot read {name}"))?;
     if first != MAGIC {
         // Also what cannot be read twice, as a pipe.
-        file.read_to_end(&mut first).with_context(|| format!("cannot read {name}"))?;
-        return as_code(name.to_string(), first).map(Program::Code);
+        return as_code(name, input, first).map(Program::Code);
     }
-    let length = file.metadata().ok().filter(|m| m.is_file()).map(|m| m.len());
-    let plan = Plan::read_from(&mut BufReader::new(first.as_slice().chain(file)), length);
-    Ok(Program::Plan(Box::new(plan.with_context(|| name.to_string())?)))
+    // A plan is read piece by piece: its constants are large, and need not be in memory twice.
+    let plan = Plan::read_from(&mut BufReader::new(first.as_slice().chain(input.from)), input.length);
+    Ok(Program::Plan(Box::new(plan.with_context(|| name)?)))
 }
 
-fn stdin() -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    std::io::stdin().read_to_end(&mut bytes).context("cannot read the standard input")?;
-    Ok(bytes)
+/// A file that is open.
+struct Input {
+    from: Box<dyn Read>,
+    /// The number of its bytes, if it has an end.
+    length: Option<u64>,
+}
+
+impl Input {
+    /// Opens a file, with its name for messages; `-` is the standard input.
+    fn open(path: &Path) -> Result<(String, Input)> {
+        if path.as_os_str() == "-" {
+            return Ok(("<stdin>".to_owned(), Input { from: Box::new(std::io::stdin()), length: None }));
+        }
+        let name = path.display().to_string();
+        ensure!(!path.is_dir(), "{name} is a folder, not a program");
+        let file = File::open(path).with_context(|| format!("cannot read {name}"))?;
+        let length = file.metadata().ok().filter(|m| m.is_file()).map(|m| m.len());
+        Ok((name, Input { from: Box::new(file), length }))
+    }
+
+    /// Reads it to its end; the `first` bytes have been read. What has no known end must look like a program from its
+    /// first bytes on.
+    fn read(self, name: &str, first: Vec<u8>) -> Result<Content> {
+        let left = self.length.map(|length| length.saturating_sub(first.len() as u64));
+        let mut text = TextCheck::new(name);
+        Content::read(self.from, name, first, left, |bytes| match foreign(bytes) {
+            Some(what) => Err(not_text(name, what)),
+            None if read::is_artifact(bytes) => Ok(()),
+            None => text.check(bytes),
+        })
+    }
 }
 
 /// Reads a program's text; `-` is the standard input.
@@ -116,17 +131,14 @@ fn stdin() -> Result<Vec<u8>> {
 /// # Errors
 /// If it cannot be read, or is not text: then the message says what it looks like.
 pub(crate) fn source(path: &Path) -> Result<Arc<Source>> {
-    if path.as_os_str() == "-" {
-        return as_source("<stdin>".to_owned(), stdin()?);
-    }
-    let name = path.display().to_string();
-    ensure!(!path.is_dir(), "{name} is a folder, not a program");
-    let bytes = std::fs::read(path).with_context(|| format!("cannot read {name}"))?;
-    as_source(name, bytes)
+    let (name, input) = Input::open(path)?;
+    let content = input.read(&name, Vec::new())?;
+    as_source(name, content)
 }
 
 /// Text, a portable artifact, or what `jax.export` wrote.
-fn as_code(name: String, bytes: Vec<u8>) -> Result<Code> {
+fn as_code(name: String, input: Input, first: Vec<u8>) -> Result<Code> {
+    let bytes = input.read(&name, first)?;
     if read::is_artifact(&bytes) {
         Ok(Code::Artifact { name, bytes })
     } else {
@@ -134,17 +146,15 @@ fn as_code(name: String, bytes: Vec<u8>) -> Result<Code> {
     }
 }
 
-fn as_source(name: String, bytes: Vec<u8>) -> Result<Arc<Source>> {
-    if let Some(what) = foreign(&bytes) {
-        bail!("{name} is {what}, not the text of a program");
+fn as_source(name: String, content: Content) -> Result<Arc<Source>> {
+    if let Some(what) = foreign(&content) {
+        return Err(not_text(&name, what));
     }
-    let text = String::from_utf8(bytes).map_err(|e| {
-        let at = e.utf8_error().valid_up_to();
-        anyhow::anyhow!("{name} is not text: byte {at} is not valid UTF-8, the encoding of programs")
-    })?;
-    ensure!(!text.trim().is_empty(), "{name} is empty; it should hold the text of a program");
-    ensure!(text.len() <= Source::MAX_LEN, "{name} is too large: programs can have 4 GB of text");
-    Ok(Source::new(name, text))
+    content.into_source(name)
+}
+
+fn not_text(name: &str, what: &str) -> anyhow::Error {
+    anyhow::anyhow!("{name} is {what}, not the text of a program")
 }
 
 /// What kind of file bytes are from that are not a program's text, if that is known.

@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
 use crate::interrupt::Interrupted;
+use crate::memory::Charge;
 
 /// A range of bytes in a source.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -42,6 +43,8 @@ pub struct Source {
     line_starts: OnceLock<Vec<u32>>,
     /// Lines of the file before the text.
     lines_before: usize,
+    /// The memory of the text, if it counts.
+    _charge: Charge,
 }
 
 /// Where lines begin follows from the text, whether it is known already or not.
@@ -71,11 +74,19 @@ impl Source {
 
     /// A part of a source, without the byte order mark that some editors begin it with, which `lines_before` lines come before: line numbers are those of the whole.
     pub fn part(name: impl Into<String>, text: impl Into<String>, lines_before: usize) -> Arc<Source> {
-        let mut text = text.into();
+        Source::of(name.into(), text.into(), lines_before, Charge::NONE)
+    }
+
+    /// A source whose text counts as memory that is taken.
+    pub fn charged(name: impl Into<String>, text: impl Into<String>, charge: Charge) -> Arc<Source> {
+        Source::of(name.into(), text.into(), 0, charge)
+    }
+
+    fn of(name: String, mut text: String, lines_before: usize, charge: Charge) -> Arc<Source> {
         if text.starts_with('\u{feff}') {
             text.drain(..'\u{feff}'.len_utf8());
         }
-        Arc::new(Source { name: name.into(), text, line_starts: OnceLock::new(), lines_before })
+        Arc::new(Source { name, text, line_starts: OnceLock::new(), lines_before, _charge: charge })
     }
 
     /// Where lines begin.
@@ -178,6 +189,13 @@ pub struct Diagnostic {
     pub notes: Vec<String>,
 }
 
+/// Code `interrupted`.
+impl From<Interrupted> for Diagnostic {
+    fn from(error: Interrupted) -> Diagnostic {
+        Diagnostic::global("interrupted", error.to_string())
+    }
+}
+
 impl Diagnostic {
     /// An error at a place.
     pub fn new(code: &'static str, span: Span, message: impl Into<String>) -> Diagnostic {
@@ -191,13 +209,6 @@ impl Diagnostic {
 
     /// The same with a note added.
     pub fn note(mut self, note: impl Into<String>) -> Diagnostic {
-        /// Code `interrupted`.
-        impl From<Interrupted> for Diagnostic {
-            fn from(error: Interrupted) -> Diagnostic {
-                Diagnostic::global("interrupted", error.to_string())
-            }
-        }
-
         self.notes.push(note.into());
         self
     }

@@ -5,6 +5,7 @@ mod cli;
 mod convert;
 mod elided;
 mod ending;
+mod endless;
 mod folder;
 mod named;
 mod new;

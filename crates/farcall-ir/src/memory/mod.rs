@@ -205,6 +205,16 @@ impl Charge {
         })
     }
 
+    /// Counts so many bytes more.
+    ///
+    /// # Errors
+    /// If they cannot be had.
+    pub fn grow(&mut self, bytes: usize) -> Result<(), OutOfMemory> {
+        let mut more = Charge::new(bytes)?;
+        self.0 += std::mem::take(&mut more.0);
+        Ok(())
+    }
+
     fn now(bytes: usize) -> Result<Charge, OutOfMemory> {
         if bytes < COUNTED {
             return Ok(Charge::NONE);
@@ -272,6 +282,12 @@ mod tests {
         let charge = Charge::new(COUNTED).unwrap();
         assert!(taken() >= COUNTED);
         drop(charge);
+        let mut growing = Charge::NONE;
+        growing.grow(COUNTED).unwrap();
+        growing.grow(2 * COUNTED).unwrap();
+        assert_eq!(growing.0, 3 * COUNTED);
+        assert!(growing.grow(1 << 60).is_err());
+        assert_eq!(growing.0, 3 * COUNTED);
     }
 
     #[test]

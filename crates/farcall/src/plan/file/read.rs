@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 
 use farcall_ir::eval::{Denormals, Numerics, Semantics};
-use farcall_ir::memory::{self, OutOfMemory};
+use farcall_ir::memory::{self, Charge, OutOfMemory};
 use farcall_ir::middle::{self, MAX_NESTING};
 use farcall_ir::op::CustomCall;
 use farcall_ir::verify::{require_static, verify};
@@ -59,6 +59,8 @@ struct Section {
     name: &'static str,
     start: u64,
     data: Vec<u8>,
+    /// The memory of the data.
+    _charge: Charge,
 }
 
 impl Input<'_> {
@@ -102,8 +104,6 @@ impl Input<'_> {
     /// So many bytes. Memory is taken as they come.
     fn take(&mut self, n: u64, section: &'static str) -> Reading<Vec<u8>> {
         self.has(n, section)?;
-        let bytes = usize::try_from(n).map_err(|_| OutOfMemory::uncountable());
-        bytes.and_then(memory::admit).map_err(|e| out_of_memory(format!("the plan's {section}"), e))?;
         let mut data = Vec::new();
         let came = (&mut *self.from).take(n).read_to_end(&mut data)? as u64;
         self.advance(came);
@@ -145,7 +145,10 @@ impl Input<'_> {
     fn section(&mut self, tag: &[u8; 4], name: &'static str) -> Reading<Section> {
         let length = self.begin(tag, name)?;
         let start = self.at;
-        Ok(Section { name, start, data: self.take(length, name)? })
+        let bytes = usize::try_from(length).map_err(|_| OutOfMemory::uncountable());
+        let charge =
+            bytes.and_then(Charge::new).map_err(|e| out_of_memory(format!("the plan's {name}"), e))?;
+        Ok(Section { name, start, data: self.take(length, name)?, _charge: charge })
     }
 
     fn end(&mut self) -> Reading<()> {
