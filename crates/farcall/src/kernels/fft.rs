@@ -9,8 +9,12 @@
 //! *Rows* are the lines along the last dimension, which lie together. Lines along others are *columns*: a few neighbours
 //! at a time are gathered, transformed, and written back. A phase does all lines of a dimension, which its tasks divide.
 //!
+//! Lines of a million elements and more are transformed in steps ([`long`]).
+//!
 //! Plans (tables of factors) are made when a kernel first runs, and kept with it, as is the memory that its tasks work in:
 //! a kernel is prepared several times before it runs once.
+
+mod long;
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -19,12 +23,13 @@ use farcall_ir::interrupt::{self, Pace};
 use farcall_ir::op::FftKind;
 use farcall_ir::{DType, Op, TensorType};
 use num_complex::Complex;
-use realfft::RealFftPlanner;
+use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
 use rustfft::num_traits::Zero;
 use rustfft::{Fft, FftDirection, FftNum, FftPlanner};
 
 use super::args::{Args, Prepared};
 use super::{Kernel, Request, apart};
+use long::{Long, LongReal};
 
 pub(super) static KERNEL: Kernel = Kernel { name: "fft", prepare, in_place: apart, describe };
 
@@ -147,18 +152,28 @@ impl Shape {
     /// FFT and IFFT.
     fn complex<T: Number>(&self, direction: FftDirection) -> Prepared {
         let (length, scale) = (self.row, self.scale::<T>());
-        let lines = Lines::new(length, move || FftPlanner::new().plan_fft(length, direction));
+        let lines = Lines::new(length, move || {
+            Arc::new(match Long::new(length, direction) {
+                Some(long) => Plan::Long(long),
+                None => Plan::Whole(FftPlanner::new().plan_fft(length, direction)),
+            })
+        });
         let rows = self.each_row(move |args, rows| {
             // SAFETY: the rows of a task, in operand and result, which are apart.
             let (from, to) = unsafe { (rows.input(args, length), rows.output(args, length)) };
-            lines.with(|plan, memory| {
-                let scratch = resized(&mut memory.complex, plan.get_immutable_scratch_len());
+            lines.with(|plan: &Plan<dyn Fft<T>, Long<T>>, memory| {
                 let group = (GROUP / length).max(1) * length;
                 for (from, to) in from.chunks(group).zip(to.chunks_mut(group)) {
                     if interrupt::is_due() {
                         return;
                     }
-                    plan.process_immutable_with_scratch(from, to, scratch);
+                    match plan {
+                        Plan::Whole(plan) => {
+                            let scratch = resized(&mut memory.complex, plan.get_immutable_scratch_len());
+                            plan.process_immutable_with_scratch(from, to, scratch);
+                        }
+                        Plan::Long(long) => long.run(from, to, &mut memory.complex),
+                    }
                     for (from, to) in from.chunks(length).zip(to.chunks_mut(length)) {
                         if !is_finite(from) {
                             exceptional(from, to, direction);
@@ -175,21 +190,31 @@ impl Shape {
     /// RFFT.
     fn forward<T: Number>(&self) -> Prepared {
         let (length, half) = (self.row, self.row / 2 + 1);
-        let lines = Lines::new(length, move || RealFftPlanner::new().plan_fft_forward(length));
+        let lines = Lines::new(length, move || {
+            Arc::new(match LongReal::new(length, FftDirection::Forward) {
+                Some(long) => Plan::Long(long),
+                None => Plan::Whole(RealFftPlanner::new().plan_fft_forward(length)),
+            })
+        });
         let rows = self.each_row(move |args, rows| {
             // SAFETY: as for `complex`.
             let (from, to) = unsafe { (rows.input::<T>(args, length), rows.output(args, half)) };
-            lines.with(|plan, memory| {
-                let scratch = resized(&mut memory.complex, plan.get_scratch_len());
-                let line = resized(&mut memory.real, length);
+            lines.with(|plan: &Plan<dyn RealToComplex<T>, LongReal<T>>, memory| {
                 let mut pace = Pace::default();
                 for (from, to) in from.chunks(length).zip(to.chunks_mut(half)) {
                     if pace.is_due_after(length) {
                         return;
                     }
-                    line.copy_from_slice(from);
-                    let done = plan.process_with_scratch(line, to, scratch);
-                    debug_assert!(done.is_ok(), "{done:?}");
+                    match plan {
+                        Plan::Whole(plan) => {
+                            let scratch = resized(&mut memory.complex, plan.get_scratch_len());
+                            let line = resized(&mut memory.real, length);
+                            line.copy_from_slice(from);
+                            let done = plan.process_with_scratch(line, to, scratch);
+                            debug_assert!(done.is_ok(), "{done:?}");
+                        }
+                        Plan::Long(long) => long.forward(pairs(from), to, &mut memory.complex),
+                    }
                     if !from.iter().all(|x| x.wide().is_finite()) {
                         let line: Vec<Complex<T>> =
                             from.iter().map(|x| Complex::new(*x, T::zero())).collect();
@@ -207,7 +232,12 @@ impl Shape {
     /// IRFFT.
     fn backward<T: Number>(&self) -> Prepared {
         let (length, half, scale) = (self.row, self.row / 2 + 1, self.scale::<T>());
-        let lines = Lines::new(length, move || RealFftPlanner::new().plan_fft_inverse(length));
+        let lines = Lines::new(length, move || {
+            Arc::new(match LongReal::new(length, FftDirection::Inverse) {
+                Some(long) => Plan::Long(long),
+                None => Plan::Whole(RealFftPlanner::new().plan_fft_inverse(length)),
+            })
+        });
         let direct = self.columns.is_empty();
         let work = move |args: &Args<'_>, rows: &Rows| {
             // SAFETY: as for `complex`; the transforms of columns are in scratch memory.
@@ -215,24 +245,35 @@ impl Shape {
                 unsafe { if direct { rows.input(args, half) } else { rows.scratch(args, half) } };
             // SAFETY: as for `complex`.
             let to: &mut [T] = unsafe { rows.output(args, length) };
-            lines.with(|plan, memory| {
-                let (line, scratch) =
-                    resized(&mut memory.complex, half + plan.get_scratch_len()).split_at_mut(half);
+            lines.with(|plan: &Plan<dyn ComplexToReal<T>, LongReal<T>>, memory| {
                 let mut pace = Pace::default();
                 for (from, to) in from.chunks(half).zip(to.chunks_mut(length)) {
                     if pace.is_due_after(length) {
                         return;
                     }
-                    line.copy_from_slice(from);
-                    // Those that are their own conjugates.
-                    line[0].im = T::zero();
-                    if length.is_multiple_of(2) {
-                        line[half - 1].im = T::zero();
+                    match plan {
+                        Plan::Whole(plan) => {
+                            let (line, scratch) = resized(&mut memory.complex, half + plan.get_scratch_len())
+                                .split_at_mut(half);
+                            line.copy_from_slice(from);
+                            // Those that are their own conjugates.
+                            line[0].im = T::zero();
+                            if length.is_multiple_of(2) {
+                                line[half - 1].im = T::zero();
+                            }
+                            let done = plan.process_with_scratch(line, to, scratch);
+                            debug_assert!(done.is_ok(), "{done:?}");
+                        }
+                        Plan::Long(long) => {
+                            long.backward(from, pairs_mut(to), &mut memory.packed, &mut memory.complex);
+                        }
                     }
-                    let is_finite = is_finite(line);
-                    let done = plan.process_with_scratch(line, to, scratch);
-                    debug_assert!(done.is_ok(), "{done:?}");
-                    if !is_finite {
+                    // Imaginary parts of elements that are their own conjugates do not count.
+                    let counts = |k: usize, z: Complex<T>| match k == 0 || 2 * k == length {
+                        true => Complex::new(z.re, T::zero()),
+                        false => z,
+                    };
+                    if !from.iter().enumerate().all(|(k, z)| is_finite(&[counts(k, *z)])) {
                         // The other half mirrors this one.
                         let whole = |k: usize| if k < half { from[k] } else { from[length - k].conj() };
                         let line: Vec<Complex<T>> = (0..length).map(whole).collect();
@@ -329,9 +370,28 @@ struct Lines<P: ?Sized, T> {
     memory: Mutex<Vec<Memory<T>>>,
 }
 
+/// How lines of one length are transformed: at once, or in steps that an interrupt can come between.
+enum Plan<W: ?Sized, L> {
+    Whole(Arc<W>),
+    Long(L),
+}
+
+/// Neighbours as real and imaginary parts; the number of elements is even.
+fn pairs<T>(line: &[T]) -> &[Complex<T>] {
+    // SAFETY: a complex number is its two parts, one after the other, and these are half as many.
+    unsafe { std::slice::from_raw_parts(line.as_ptr().cast(), line.len() / 2) }
+}
+
+/// As [`pairs`].
+fn pairs_mut<T>(line: &mut [T]) -> &mut [Complex<T>] {
+    // SAFETY: as for `pairs`, and nobody else has the line.
+    unsafe { std::slice::from_raw_parts_mut(line.as_mut_ptr().cast(), line.len() / 2) }
+}
+
 /// What a task works in.
 struct Memory<T> {
     complex: Vec<Complex<T>>,
+    packed: Vec<Complex<T>>,
     real: Vec<T>,
 }
 
@@ -346,7 +406,8 @@ impl<P: ?Sized, T: Number> Lines<P, T> {
     fn with(&self, f: impl FnOnce(&P, &mut Memory<T>)) {
         let plan = self.plan.get_or_init(|| (self.make)());
         let kept = self.memory.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut memory = kept.unwrap_or_else(|| Memory { complex: Vec::new(), real: Vec::new() });
+        let mut memory =
+            kept.unwrap_or_else(|| Memory { complex: Vec::new(), packed: Vec::new(), real: Vec::new() });
         f(plan, &mut memory);
         self.memory.lock().unwrap_or_else(PoisonError::into_inner).push(memory);
     }
