@@ -1,6 +1,7 @@
 //! Changes functions: copies of regions and calls, and changes that need to know the users of a value.
 
 use std::cell::OnceCell;
+use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -158,8 +159,85 @@ impl<'a> From<'a> {
     }
 }
 
-/// The users of a value. Most have one or two.
-type Users = SmallVec<[InstId; 4]>;
+/// The users of a value. Most have one or two; a constant may have a million.
+#[derive(Clone, Debug, Default)]
+struct Users {
+    all: SmallVec<[InstId; 4]>,
+    /// Users at the front that have been taken away.
+    gone: u32,
+    /// Where users are in `all`, once one was too far from both ends.
+    index: Option<Box<Positions<InstId>>>,
+}
+
+/// Users that are looked at from each end before all get an index.
+const MAX_SEARCHED_USERS: usize = 32;
+
+impl Users {
+    fn as_slice(&self) -> &[InstId] {
+        &self.all[self.gone as usize..]
+    }
+
+    fn push(&mut self, user: InstId) {
+        if let Some(index) = &mut self.index {
+            index.entry(user).or_default().push(self.all.len() as u32);
+        }
+        self.all.push(user);
+    }
+
+    /// Takes a user away. Passes take users away in order, or in reverse order: even of many, it is often near one end.
+    fn take(&mut self, user: InstId) {
+        if self.index.is_none() {
+            let first = self.gone as usize;
+            let users = &mut self.all[first..];
+            let last = users.len().wrapping_sub(1);
+            let searched = users.len().div_ceil(2).min(MAX_SEARCHED_USERS);
+            match (0..searched).find(|i| users[*i] == user || users[last - i] == user) {
+                Some(i) if users[i] == user => {
+                    users.copy_within(..i, 1);
+                    self.gone += 1;
+                    return;
+                }
+                Some(i) => {
+                    self.all.swap_remove(first + last - i);
+                    return;
+                }
+                None if users.len() <= 2 * searched => return,
+                None => {}
+            }
+        }
+        self.take_indexed(user);
+    }
+
+    #[cold]
+    fn take_indexed(&mut self, user: InstId) {
+        let index = self.index.get_or_insert_with(|| {
+            self.all.drain(..std::mem::take(&mut self.gone) as usize);
+            positions(&self.all)
+        });
+        let Some(at) = index.get_mut(&user).and_then(SmallVec::pop) else { return };
+        let last = self.all.len() as u32 - 1;
+        self.all.swap_remove(at as usize);
+        if let Some(moved) = self.all.get(at as usize)
+            && let Some(place) = index.get_mut(moved).and_then(|all| all.iter_mut().find(|i| **i == last))
+        {
+            *place = at;
+        }
+    }
+}
+
+/// Operands from which on those that are a value are looked up, not searched for.
+const MIN_INDEXED_OPERANDS: usize = 64;
+
+/// Where each item of a list is.
+type Positions<K> = FxHashMap<K, SmallVec<[u32; 1]>>;
+
+fn positions<K: Copy + Eq + Hash>(list: &[K]) -> Box<Positions<K>> {
+    let mut positions = Positions::default();
+    for (item, i) in list.iter().zip(0..) {
+        positions.entry(*item).or_insert_with(SmallVec::new).push(i);
+    }
+    Box::new(positions)
+}
 
 /// A function that is being rewritten: knows the users of every value, once somebody has asked, and keeps knowing them
 /// through every change.
@@ -172,12 +250,14 @@ pub struct Rewriter<'f> {
     func: &'f mut Func,
     /// Per value, the instructions that take it: one entry per operand. A pass that finds nothing to change need not know.
     users: OnceCell<Vec<Users>>,
+    /// Of instructions with many operands of which some were replaced.
+    positions: FxHashMap<InstId, Box<Positions<ValueId>>>,
 }
 
 impl<'f> Rewriter<'f> {
     /// For a function that is complete: what its instructions take is there.
     pub fn new(func: &'f mut Func) -> Rewriter<'f> {
-        Rewriter { func, users: OnceCell::new() }
+        Rewriter { func, users: OnceCell::new(), positions: FxHashMap::default() }
     }
 
     /// The function as it is now.
@@ -189,7 +269,7 @@ impl<'f> Rewriter<'f> {
     /// there twice.
     pub fn users(&self, value: ValueId) -> &[InstId] {
         let all = self.users.get_or_init(|| users_of_all(self.func));
-        all.get(value.index()).map_or(&[], |users| users.as_slice())
+        all.get(value.index()).map_or(&[], Users::as_slice)
     }
 
     /// True if an instruction takes the value.
@@ -203,15 +283,21 @@ impl<'f> Rewriter<'f> {
             return;
         }
         let users = self.users_mut(old).map(std::mem::take).unwrap_or_default();
-        for user in &users {
-            for operand in self.func.operands_mut(*user) {
-                if *operand == old {
-                    *operand = new;
-                }
+        for user in users.as_slice() {
+            let operands = self.func.operands_mut(*user);
+            if operands.len() < MIN_INDEXED_OPERANDS {
+                operands.iter_mut().filter(|operand| **operand == old).for_each(|operand| *operand = new);
+                continue;
+            }
+            let positions = self.positions.entry(*user).or_insert_with(|| positions(operands));
+            // An instruction that takes it twice is there twice.
+            if let Some(taken) = positions.remove(&old) {
+                taken.iter().for_each(|i| operands[*i as usize] = new);
+                positions.entry(new).or_default().extend(taken);
             }
         }
         if let Some(of_new) = self.users_mut(new) {
-            of_new.extend(users);
+            users.as_slice().iter().for_each(|user| of_new.push(*user));
         }
     }
 
@@ -318,6 +404,7 @@ impl<'f> Rewriter<'f> {
     /// Gives an instruction other operands.
     pub fn set_operands(&mut self, inst: InstId, operands: impl IntoIterator<Item = ValueId>) {
         let operands: ValueIds = operands.into_iter().collect();
+        self.positions.remove(&inst);
         for old in std::mem::take(self.func.operands_mut(inst)) {
             self.forget(old, inst);
         }
@@ -353,6 +440,7 @@ impl<'f> Rewriter<'f> {
         let regions = view.region_ids().to_vec();
         operands.push(value);
         self.note(value, inst);
+        self.positions.remove(&inst);
         self.func.set_captures(inst, operands, captures);
         let ty = self.func.ty(value).clone();
         regions.into_iter().map(|r| self.func.add_arg(r, ty.clone())).collect()
@@ -375,7 +463,10 @@ impl<'f> Rewriter<'f> {
         let dropped: Vec<(ValueId, InstId)> =
             uses.flat_map(|i| numbers.iter().map(move |n| (i.operands()[*n], i.id()))).collect();
         let keep: Vec<bool> = (0..view.results().len()).map(|i| !numbers.contains(&i)).collect();
-        dropped.into_iter().for_each(|(value, user)| self.forget(value, user));
+        for (value, user) in dropped {
+            self.positions.remove(&user);
+            self.forget(value, user);
+        }
         self.func.keep_carried(inst, &keep);
     }
 
@@ -397,7 +488,7 @@ impl<'f> Rewriter<'f> {
     fn users_mut(&mut self, value: ValueId) -> Option<&mut Users> {
         let all = self.users.get_mut()?;
         if all.len() <= value.index() {
-            all.resize_with(self.func.value_count(), Users::new);
+            all.resize_with(self.func.value_count(), Users::default);
         }
         Some(&mut all[value.index()])
     }
@@ -409,13 +500,8 @@ impl<'f> Rewriter<'f> {
     }
 
     fn forget(&mut self, value: ValueId, user: InstId) {
-        let Some(users) = self.users_mut(value) else { return };
-        // Passes take users away in order, or in reverse order: even of many, it is near one end.
-        let last = users.len().wrapping_sub(1);
-        match (0..users.len().div_ceil(2)).find(|i| users[*i] == user || users[last - i] == user) {
-            Some(i) if users[i] == user => _ = users.remove(i),
-            Some(i) => _ = users.swap_remove(last - i),
-            None => {}
+        if let Some(users) = self.users_mut(value) {
+            users.take(user);
         }
     }
 
@@ -446,11 +532,74 @@ impl<'f> Rewriter<'f> {
 /// The users of every value of a function.
 fn users_of_all(func: &Func) -> Vec<Users> {
     let mut users: Vec<Users> = Vec::new();
-    users.resize_with(func.value_count(), Users::new);
+    users.resize_with(func.value_count(), Users::default);
     func.walk(&mut |inst| {
         for operand in inst.operands() {
             users[operand.index()].push(inst.id());
         }
     });
     users
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Users that are taken away in any order, against a list that is searched.
+    #[test]
+    fn users_are_taken_away_in_any_order() {
+        let id = InstId::new;
+        for (count, step) in [(5, 2), (90, 1), (90, 89), (200, 77), (1000, 333), (1000, 501)] {
+            let (mut users, mut plain) = (Users::default(), Vec::new());
+            for i in 0..count {
+                // Some take it twice.
+                let user = id(i / 2 + i % 3);
+                users.push(user);
+                plain.push(user);
+            }
+            for i in 0..count {
+                let user = plain[(i * step) % plain.len()];
+                users.take(user);
+                let at = plain.iter().position(|x| *x == user).unwrap();
+                plain.remove(at);
+                if i % 7 == 0 {
+                    users.push(id(i));
+                    plain.push(id(i));
+                }
+                users.take(id(1_000_000));
+                let sorted = |list: &[InstId]| {
+                    let mut list = list.to_vec();
+                    list.sort_unstable_by_key(|id| id.index());
+                    list
+                };
+                assert_eq!(sorted(users.as_slice()), sorted(&plain), "{count} by {step}, at {i}");
+            }
+        }
+    }
+
+    /// An instruction with many operands, of which all are replaced one by one, and a value with many users.
+    #[test]
+    fn many_operands_are_replaced_one_by_one() {
+        const COUNT: usize = 20_000;
+        let list = |item: &dyn Fn(usize) -> String| (0..COUNT).map(item).collect::<Vec<_>>().join(", ");
+        let (values, types) = (list(&|i| format!("%{i}")), list(&|_| "tensor<f32>".to_owned()));
+        let mut program = format!("func.func @main(%x: tensor<f32>) -> ({types}) {{\n");
+        for i in 0..COUNT {
+            program += &format!("%{i} = stablehlo.negate %x : tensor<f32>\n");
+        }
+        program += &format!("return {values} : {types}\n}}");
+        let mut module = crate::text::parse(&crate::Source::new("wide.mlir", program)).unwrap();
+        let func = module.func_mut(crate::FuncId::new(0));
+        let x = func.params()[0];
+        let negations: Vec<InstId> =
+            func.body().insts().filter(|i| *i.op() != Op::Return).map(|i| i.id()).collect();
+        let mut rewriter = Rewriter::new(func);
+        assert_eq!(rewriter.users(x).len(), COUNT);
+        // From the middle on.
+        for i in (COUNT / 2..COUNT).chain(0..COUNT / 2) {
+            rewriter.replace(negations[i], &[x]);
+        }
+        assert_eq!(rewriter.users(x).len(), COUNT);
+        assert!(rewriter.func().body().returned().iter().all(|value| *value == x));
+    }
 }

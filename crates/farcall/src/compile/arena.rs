@@ -2,17 +2,26 @@
 //! largest ones first.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
 
 use crate::plan::LEAST_ALIGNMENT;
 
 /// The arena and its holes.
 #[derive(Debug, Default)]
 pub(super) struct Arena {
-    /// Offset and size, ordered, never adjacent.
-    free: Vec<(usize, usize)>,
+    /// Sizes by offset, never adjacent.
+    free: BTreeMap<usize, usize>,
+    /// For some sizes and alignments, an offset below which no hole has room: there may be a million holes that are too
+    /// small.
+    full_below: FxHashMap<(usize, usize), usize>,
     /// Bytes that have been needed so far.
     pub(super) size: usize,
 }
+
+/// Sizes and alignments for which an offset is remembered at most.
+const MAX_REMEMBERED: usize = 32;
 
 impl Arena {
     /// The first byte of so much memory, a multiple of an alignment.
@@ -42,21 +51,28 @@ impl Arena {
         if bytes == 0 {
             return Some(0);
         }
-        let mut large = self.free.iter().enumerate().filter(|(_, (_, size))| *size >= bytes);
-        let (i, at, end) = large.find_map(|(i, (offset, size))| {
+        let wanted = (bytes, alignment);
+        let full = self.full_below.get(&wanted).copied().unwrap_or(0);
+        let found = self.free.range(full..).find_map(|(offset, size)| {
             let at = aligned(*offset, alignment);
             let end = at.checked_add(bytes)?;
-            (end <= offset.saturating_add(*size)).then_some((i, at, end))
-        })?;
-        let (offset, size) = self.free[i];
+            (end <= offset.saturating_add(*size)).then_some((*offset, at, end))
+        });
+        if self.full_below.len() < MAX_REMEMBERED || self.full_below.contains_key(&wanted) {
+            // The last hole may grow with the arena.
+            let last = self.free.last_key_value().map_or(0, |(offset, _)| *offset);
+            self.full_below.insert(wanted, found.map_or(last, |(offset, ..)| offset));
+        }
+        let (offset, at, end) = found?;
+        let size = self.free.remove(&offset)?;
         let left = [(offset, at - offset), (end, offset.saturating_add(size) - end)];
-        self.free.splice(i..=i, left.into_iter().filter(|(_, size)| *size > 0));
+        self.free.extend(left.into_iter().filter(|(_, size)| *size > 0));
         Some(at)
     }
 
     /// Where what no hole has room for begins.
     fn end(&self) -> usize {
-        match self.free.last() {
+        match self.free.last_key_value() {
             Some((offset, size)) if offset.saturating_add(*size) == self.size => *offset,
             _ => self.size,
         }
@@ -68,10 +84,10 @@ impl Arena {
         let end = self.end();
         let offset = aligned(end, alignment);
         if end < self.size {
-            self.free.pop();
+            self.free.pop_last();
         }
         if end < offset {
-            self.free.push((end, offset - end));
+            self.free.insert(end, offset - end);
         }
         self.size = offset.saturating_add(rounded(bytes));
         offset
@@ -79,18 +95,23 @@ impl Arena {
 
     /// Gives memory back.
     pub(super) fn release(&mut self, offset: usize, bytes: usize) {
-        let size = rounded(bytes);
+        let (mut begin, mut size) = (offset, rounded(bytes));
         if size == 0 {
             return;
         }
-        let i = self.free.partition_point(|(o, _)| *o < offset);
-        self.free.insert(i, (offset, size));
-        if i + 1 < self.free.len() && offset.saturating_add(size) == self.free[i + 1].0 {
-            self.free[i].1 = size.saturating_add(self.free.remove(i + 1).1);
+        if let Some((next, more)) = self.free.range(offset..).next().map(|(o, s)| (*o, *s))
+            && offset.saturating_add(size) == next
+        {
+            self.free.remove(&next);
+            size = size.saturating_add(more);
         }
-        if i > 0 && self.free[i - 1].0.saturating_add(self.free[i - 1].1) == self.free[i].0 {
-            self.free[i - 1].1 = self.free[i - 1].1.saturating_add(self.free.remove(i).1);
+        if let Some((before, more)) = self.free.range(..offset).next_back().map(|(o, s)| (*o, *s))
+            && before.saturating_add(more) == offset
+        {
+            (begin, size) = (before, size.saturating_add(more));
         }
+        self.free.insert(begin, size);
+        self.full_below.values_mut().for_each(|full| *full = begin.min(*full));
     }
 }
 
@@ -218,5 +239,46 @@ mod tests {
             }
         }
         assert!(smaller > 100, "{smaller} of 200 are smaller");
+    }
+
+    /// The first fit as it is defined: the lowest offset at which a block is apart from those that are there.
+    #[test]
+    fn the_first_hole_with_room_is_taken() {
+        let mut seed = 7u64;
+        let mut below = |n: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            ((seed >> 33) % n) as usize
+        };
+        let mut arena = Arena::default();
+        let mut there: Vec<(usize, usize)> = Vec::new();
+        for _ in 0..4000 {
+            if there.len() > 30 || (!there.is_empty() && below(3) == 0) {
+                let (offset, bytes) = there.swap_remove(below(there.len() as u64));
+                arena.release(offset, bytes);
+                continue;
+            }
+            let (bytes, alignment) = ([1, 16, 40, 200, 1000][below(5)], [16, 64, 256][below(3)]);
+            let mut starts: Vec<usize> =
+                there.iter().map(|(o, b)| aligned(o + rounded(*b), alignment)).collect();
+            starts.push(0);
+            let free =
+                |at: &usize| there.iter().all(|(o, b)| at + rounded(bytes) <= *o || o + rounded(*b) <= *at);
+            let expected = starts.into_iter().filter(free).min();
+            let offset = arena.allocate(bytes, alignment);
+            assert_eq!(Some(offset), expected, "{bytes} bytes by {alignment} beside {there:?}");
+            there.push((offset, bytes));
+        }
+    }
+
+    /// With holes that have no room, as between results of one element each.
+    #[test]
+    fn many_holes_take_little_time() {
+        let mut arena = Arena::default();
+        let offsets: Vec<usize> = (0..200_000).map(|_| arena.allocate(16, 64)).collect();
+        assert!(offsets.iter().enumerate().all(|(i, offset)| *offset == 64 * i));
+        for offset in offsets.iter().step_by(2).chain(offsets.iter().skip(1).step_by(2)) {
+            arena.release(*offset, 16);
+        }
+        assert_eq!((arena.allocate(arena.size, 64), arena.free.len()), (0, 0));
     }
 }
