@@ -13,6 +13,7 @@
 
 use std::cell::RefCell;
 use std::fmt;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -191,8 +192,12 @@ pub fn during<R>(interrupt: &Arc<Interrupt>, work: impl FnOnce() -> R) -> Result
     let own = Work { interrupt: Arc::clone(interrupt), ended: AtomicBool::new(false), outer };
     let scope = Scope(Arc::new(own));
     let asks = CURRENT.with_borrow(|current| current.as_ref().is_none_or(|current| current.asks));
-    let done = scope.clone().entered(asks, work);
-    if scope.has_ended() { Err(Interrupted) } else { Ok(done) }
+    let done = panic::catch_unwind(AssertUnwindSafe(|| scope.clone().entered(asks, work)));
+    match done {
+        Ok(done) if !scope.has_ended() => Ok(done),
+        Err(panic) if !panic.is::<Interrupted>() => panic::resume_unwind(panic),
+        _ => Err(Interrupted),
+    }
 }
 
 /// True if the work of this thread has to end. Once it was true, [`during`] is an error.
@@ -217,6 +222,14 @@ pub fn has_ended() -> bool {
 /// If [`has_ended`].
 pub fn complete() -> Result<(), Interrupted> {
     if has_ended() { Err(Interrupted) } else { Ok(()) }
+}
+
+/// Leaves the work if it has to end: unwinds to [`during`]. For code that has no value to return and no unsafe code around
+/// it, such as passes over a program. Does nothing where panics abort.
+pub fn leave_if_due() {
+    if cfg!(panic = "unwind") && is_due() {
+        panic::resume_unwind(Box::new(Interrupted));
+    }
 }
 
 /// [`is_due`] as an error.
@@ -326,6 +339,16 @@ impl Pace {
         is_due()
     }
 
+    /// Counts a step, and [leaves](leave_if_due) the work if it has to end.
+    #[inline]
+    pub fn leave_if_due(&mut self) {
+        self.0 += 1;
+        if self.0 >= Pace::STEPS {
+            self.0 = 0;
+            leave_if_due();
+        }
+    }
+
     /// Counts a step. An error if the work has to end.
     ///
     /// # Errors
@@ -403,6 +426,23 @@ mod tests {
         assert_eq!(ended, Err(Interrupted));
         assert!(begin.elapsed() >= Interrupt::PERIOD);
         assert_eq!(calls.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn work_is_left_at_any_depth() {
+        let interrupt = Arc::new(Interrupt::new());
+        let mut pace = Pace::default();
+        for _ in 0..2 * Pace::STEPS {
+            pace.leave_if_due();
+        }
+        interrupt.raise();
+        let ended = during(&interrupt, || (0..u64::MAX).for_each(|_| pace.leave_if_due()));
+        assert_eq!(ended, Err(Interrupted));
+        assert!(!is_due());
+        let other = panic::catch_unwind(AssertUnwindSafe(|| {
+            during(&interrupt, || panic::resume_unwind(Box::new(3)))
+        }));
+        assert_eq!(other.unwrap_err().downcast_ref(), Some(&3));
     }
 
     #[test]

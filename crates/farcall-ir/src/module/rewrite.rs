@@ -1,6 +1,6 @@
 //! Changes functions: copies of regions and calls, and changes that need to know the users of a value.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 use super::func::{InstData, RegionData};
 use super::{Func, Inst, InstId, NewInst, RegionId, ValueDef, ValueId, ValueIds};
 use crate::attr::AttrDict;
+use crate::interrupt::Pace;
 use crate::op::Op;
 use crate::types::{Type, TypeList};
 
@@ -252,12 +253,14 @@ pub struct Rewriter<'f> {
     users: OnceCell<Vec<Users>>,
     /// Of instructions with many operands of which some were replaced.
     positions: FxHashMap<InstId, Box<Positions<ValueId>>>,
+    /// Long passes are left if an interrupt is due.
+    pace: Cell<Pace>,
 }
 
 impl<'f> Rewriter<'f> {
     /// For a function that is complete: what its instructions take is there.
     pub fn new(func: &'f mut Func) -> Rewriter<'f> {
-        Rewriter { func, users: OnceCell::new(), positions: FxHashMap::default() }
+        Rewriter { func, users: OnceCell::new(), positions: FxHashMap::default(), pace: Cell::default() }
     }
 
     /// The function as it is now.
@@ -268,6 +271,9 @@ impl<'f> Rewriter<'f> {
     /// The instructions that take a value, those in nested regions included; one that takes it twice is
     /// there twice.
     pub fn users(&self, value: ValueId) -> &[InstId] {
+        let mut pace = self.pace.get();
+        pace.leave_if_due();
+        self.pace.set(pace);
         let all = self.users.get_or_init(|| users_of_all(self.func));
         all.get(value.index()).map_or(&[], Users::as_slice)
     }
