@@ -113,8 +113,8 @@ impl Input {
         Ok((name, Input { from: Box::new(file), length }))
     }
 
-    /// Reads it to its end; the `first` bytes have been read. What has no known end must look like a program from its
-    /// first bytes on.
+    /// Reads it to its end; the `first` bytes have been read. Input without a known length must look like a program from
+    /// its first bytes on.
     fn read(self, name: &str, first: Vec<u8>) -> Result<Content> {
         let left = self.length.map(|length| length.saturating_sub(first.len() as u64));
         let mut text = TextCheck::new(name);

@@ -1,4 +1,4 @@
-//! Input from files, pipes and devices, which may have no end. What is read counts as memory
+//! Input from files, pipes and devices, which may have no end. Its bytes count as memory
 //! ([`farcall::memory`], `--memory-limit`).
 
 use std::io::Read;
@@ -12,7 +12,7 @@ use farcall::memory::Charge;
 /// Bytes that are read before input without a known length is looked at for the first time.
 const FIRST_BYTES: usize = 1 << 16;
 
-/// What was read.
+/// Bytes of input, which count as memory.
 pub(crate) struct Content {
     bytes: Vec<u8>,
     charge: Charge,
@@ -31,7 +31,7 @@ impl Content {
     /// Otherwise, `check` looks at the bytes several times before the end.
     ///
     /// # Errors
-    /// Those of the reader and of `check`, and if there is not that much memory.
+    /// If the reader or `check` fails, or there is not enough memory.
     pub(crate) fn read(
         mut from: impl Read,
         name: &str,
@@ -70,7 +70,7 @@ impl Content {
     }
 }
 
-/// Looks at the first bytes of input that may have no end: whether they can be those of a text.
+/// A check that the first bytes of input are text, for input that may have no end.
 pub(crate) struct TextCheck<'a> {
     name: &'a str,
     /// Bytes that are text.

@@ -186,7 +186,7 @@ impl Drop for Restore {
 /// ```
 ///
 /// # Errors
-/// If the work was ended early. What it returned is dropped.
+/// If the work ended early; its result is dropped.
 pub fn during<R>(interrupt: &Arc<Interrupt>, work: impl FnOnce() -> R) -> Result<R, Interrupted> {
     let outer = Scope::current();
     let own = Work { interrupt: Arc::clone(interrupt), ended: AtomicBool::new(false), outer };

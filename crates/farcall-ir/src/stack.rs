@@ -8,7 +8,7 @@
 /// Bytes of stack that bounded nesting takes at most. Code without optimization has larger frames.
 const NEEDED_BYTES: usize = if cfg!(debug_assertions) { 6 << 20 } else { 3 << 19 };
 
-/// Bytes of a stack that is made where there is less.
+/// Bytes of the stack that is allocated if less is left.
 const MADE_BYTES: usize = 2 * NEEDED_BYTES;
 
 /// Does work that nests, on another stack if too little is left of the thread's.

@@ -81,7 +81,7 @@ fn interruptible<R: Send>(
 /// Other work, without the interpreter's lock, which signals can end, too.
 ///
 /// # Errors
-/// What a signal's handler has raised.
+/// The exception that a signal's handler raised.
 pub(crate) fn detached<R: Send>(py: Python<'_>, work: impl FnOnce() -> R + Send) -> PyResult<R> {
     if !IS_MAIN.with(|is| *is) {
         return Ok(py.detach(work));

@@ -66,7 +66,7 @@ impl Fourier {
         };
         let (mut out, mut pace) = (Vec::with_capacity(n), Pace::default());
         out.extend((0..n).take_while(|_| !pace.is_due_after(p)).map(sum));
-        // Zeros for those that are missing after an interrupt.
+        // Zeros stand for elements that an interrupt left out.
         out.resize(n, zero);
         out
     }

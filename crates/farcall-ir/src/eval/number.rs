@@ -38,7 +38,7 @@ pub(super) fn load<N: Number>(tensor: &Literal, denormals: Denormals) -> Vec<N> 
     let dtype = tensor.dtype();
     let mut numbers = Vec::with_capacity(tensor.len());
     numbers.extend(Pace::until_due(tensor.iter()).map(|x| N::from_scalar(flush(denormals, dtype, x))));
-    // Zeros for those that are missing after an interrupt.
+    // Zeros stand for elements that an interrupt left out.
     numbers.resize(tensor.len(), N::ZERO);
     numbers
 }

@@ -226,7 +226,7 @@ impl Users {
     }
 }
 
-/// Operands from which on those that are a value are looked up, not searched for.
+/// Minimum number of operands for which positions are indexed rather than searched.
 const MIN_INDEXED_OPERANDS: usize = 64;
 
 /// Where each item of a list is.

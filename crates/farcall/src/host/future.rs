@@ -27,11 +27,11 @@ pub(crate) struct Completion {
 #[derive(Default)]
 struct State {
     outcome: Option<Result<(), Failure>>,
-    /// What the handler may use until there is an outcome, and nobody waits for.
+    /// Memory that the handler may use until there is an outcome, after an interrupted run.
     kept: Option<Kept>,
 }
 
-/// What an interrupted run leaves to the calls that are not complete.
+/// Memory that an interrupted run leaves to its incomplete calls.
 pub(crate) type Kept = Arc<dyn Any + Send + Sync>;
 
 impl fmt::Debug for State {

@@ -384,7 +384,7 @@ fn pairs<T>(line: &[T]) -> &[Complex<T>] {
 
 /// As [`pairs`].
 fn pairs_mut<T>(line: &mut [T]) -> &mut [Complex<T>] {
-    // SAFETY: as for `pairs`, and nobody else has the line.
+    // SAFETY: as for `pairs`, and the line is borrowed exclusively.
     unsafe { std::slice::from_raw_parts_mut(line.as_mut_ptr().cast(), line.len() / 2) }
 }
 

@@ -200,7 +200,7 @@ pub(super) fn end_stages(context: &mut Context) {
 /// The interrupts that may end a run.
 #[derive(Clone, Copy)]
 struct Stop<'a> {
-    /// That of the run.
+    /// The interrupt of the run.
     own: Option<&'a Arc<Interrupt>>,
     /// The run is part of work that has one.
     outer: bool,
@@ -225,7 +225,7 @@ impl<'a> Stop<'a> {
         if self.outer && interrupt::has_ended() { Err(RunError::Interrupted) } else { Ok(()) }
     }
 
-    /// Does what may take long.
+    /// Does work that may take long.
     fn during<R>(self, work: impl FnOnce() -> R) -> Result<R, RunError> {
         match self.own {
             Some(own) => {
@@ -479,7 +479,7 @@ impl<'a, W: Watch> Executor<'a, W> {
     /// Waits for the started calls that are chosen; they are complete afterwards, also if one fails.
     ///
     /// # Errors
-    /// That of the first one that failed; [`RunError::Interrupted`] if they are not complete.
+    /// The error of the first call that failed; [`RunError::Interrupted`] if some are not complete.
     #[inline]
     fn finish(&mut self, chosen: impl Fn(&Started<'a>) -> bool) -> Result<(), RunError> {
         if self.started.is_empty() { Ok(()) } else { self.finish_some(chosen) }

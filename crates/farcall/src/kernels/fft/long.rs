@@ -12,7 +12,7 @@ use num_complex::Complex;
 use rustfft::num_traits::Zero;
 use rustfft::{Fft, FftDirection, FftNum, FftPlanner};
 
-/// Elements of a line from which on its transform takes about twenty milliseconds.
+/// Minimum length of a line: its transform takes about twenty milliseconds.
 const MIN_LENGTH: usize = 1 << 21;
 /// Elements of the shorter side of the matrix at least.
 const MIN_SIDE: usize = 1 << 8;
@@ -135,7 +135,7 @@ impl<T: FftNum> LongReal<T> {
         between: &mut Vec<Complex<T>>,
     ) {
         let half = self.half;
-        // Those that are their own conjugates.
+        // The first and the last element are their own conjugates.
         let own = |x: Complex<T>| Complex::new(x.re, T::zero());
         packed.clear();
         packed.extend((0..half).map(|k| {
@@ -157,7 +157,7 @@ struct Roots {
 }
 
 impl Roots {
-    /// Those of a transform of so many elements.
+    /// The roots for a transform of `length` elements.
     fn new(length: usize, direction: FftDirection) -> Roots {
         let turn = if direction == FftDirection::Forward { -TAU } else { TAU };
         let root = |k: usize| Complex::from_polar(1.0, turn * k as f64 / length as f64);
