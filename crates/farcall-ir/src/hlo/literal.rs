@@ -152,6 +152,8 @@ fn write(text: &str, payload: Option<u64>, dtype: DType, out: &mut [u8; 8]) -> b
         DTypeClass::Signed | DTypeClass::Unsigned => {
             let range = dtype.integer_range().unwrap_or((0, 0));
             match text.parse::<i128>() {
+                // XLA reads a negative number as the 64 bits that it is.
+                Ok(v @ ..0) if dtype == DType::U64 && i64::try_from(v).is_ok() => Scalar::Unsigned(v as u64),
                 Ok(v) if v < range.0 || v > range.1 => return false,
                 Ok(v) if dtype.is_signed_integer() => Scalar::Signed(v as i64),
                 Ok(v) => Scalar::Unsigned(v as u64),
@@ -344,6 +346,7 @@ mod tests {
             parsed("{{1 2} {3,, 4,}}", DType::S32, &[2, 2]),
             parsed("{{1,2},{3,4}}", DType::S32, &[2, 2])
         );
+        assert_eq!(parsed("-1", DType::U64, &[]).unwrap().get(0), Scalar::Unsigned(u64::MAX));
         assert_eq!(parsed("{1, 0, 2}", DType::Pred, &[3]).unwrap().bytes(), [1, 0, 1]);
         assert_eq!(parsed("-0x1.8p1", DType::F64, &[]).unwrap().get(0), Scalar::Float(-3.0));
     }
