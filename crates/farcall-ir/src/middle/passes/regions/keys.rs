@@ -68,19 +68,21 @@ impl Side {
 /// A function of the elements of one side: number of the expression in [`Comparator::expressions`].
 type ExpressionId = usize;
 
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq)]
 struct Expression {
     what: What,
     dtype: DType,
 }
 
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq)]
 enum What {
     /// The element of an operand.
     Element(usize),
     /// A captured value.
     Captured(usize),
     Computed(Op, SmallVec<[ExpressionId; 3]>),
+    /// Any value that depends on both sides.
+    Mixed,
 }
 
 /// A comparator made of plain operations on numbers.
@@ -124,17 +126,16 @@ impl Comparator {
         if comparator.insts.len() > super::MAX_INSTRUCTIONS {
             return None;
         }
-        let mut known: FxHashMap<Expression, ExpressionId> = FxHashMap::default();
         for (i, arg) in region.own_args().iter().enumerate() {
             let dtype = number(func, *arg)?.dtype;
             let operand = func.tensor(comparator.operands[i / 2])?;
             (operand.dtype == dtype && operand.quant.is_none()).then_some(())?;
             let element = Expression { what: What::Element(i / 2), dtype };
-            comparator.define(*arg, Side::One(i % 2), element, &mut known);
+            comparator.define(*arg, Side::One(i % 2), element);
         }
         for (i, arg) in region.captured_args().iter().enumerate() {
             let captured = Expression { what: What::Captured(i), dtype: number(func, *arg)?.dtype };
-            comparator.define(*arg, Side::Neither, captured, &mut known);
+            comparator.define(*arg, Side::Neither, captured);
         }
         for inst in insts {
             let [result] = *inst.results() else { return None };
@@ -149,30 +150,23 @@ impl Comparator {
             }
             let what = What::Computed(inst.op().clone(), operands);
             let expression = Expression { what, dtype: number(func, result)?.dtype };
-            comparator.define(result, side, expression, &mut known);
+            comparator.define(result, side, expression);
         }
         Some(comparator)
     }
 
-    fn define(
-        &mut self,
-        value: ValueId,
-        side: Side,
-        expression: Expression,
-        known: &mut FxHashMap<Expression, ExpressionId>,
-    ) {
+    fn define(&mut self, value: ValueId, side: Side, expression: Expression) {
         // Two values that depend on both sides may differ although their operands have equal expressions.
-        let id = match known.get(&expression) {
-            Some(id) if side != Side::Both => *id,
-            _ => {
-                let id = self.expressions.len();
-                self.expressions.push(expression.clone());
-                if side != Side::Both {
-                    known.insert(expression, id);
-                }
-                id
-            }
+        let expression = match side {
+            Side::Both => Expression { what: What::Mixed, ..expression },
+            _ => expression,
         };
+        // Comparators are short.
+        let known = self.expressions.iter().position(|known| *known == expression);
+        let id = known.unwrap_or(self.expressions.len());
+        if known.is_none() {
+            self.expressions.push(expression);
+        }
         self.values.insert(value, (side, id));
     }
 
@@ -290,6 +284,8 @@ impl Comparator {
         let ty = TensorType::new(*dtype, sizes);
         let value = match what {
             What::Element(operand) => self.operands[*operand],
+            // No key depends on both sides.
+            What::Mixed => self.operands[0],
             What::Captured(number) => {
                 let op = Op::BroadcastInDim { dims: Vec::new() };
                 r.value_before(id, op, [self.captures[*number]], ty)
