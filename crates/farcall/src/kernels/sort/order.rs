@@ -36,10 +36,13 @@ pub(super) fn sorter(
     Some(Sorter { scratch, sort: Box::new(sort) })
 }
 
+/// Reads the elements with these numbers from an address on, at a distance.
+type ReadLine = dyn Fn(*const u8, usize, &[u32], &mut [u64]) + Send + Sync;
+
 /// Reads elements as integers of the same order.
 struct ReadKeys {
     /// The elements of a line that have these numbers.
-    all: Box<dyn Fn(*const u8, usize, &[u32], &mut [u64]) + Send + Sync>,
+    all: Box<ReadLine>,
     /// One element; `None` if it is neither less nor greater than others.
     one: Box<dyn Fn(*const u8) -> Option<u64> + Send + Sync>,
 }
