@@ -296,7 +296,7 @@ mod tests {
             for (skipped, len) in [(0, 0), (0, 1), (1, 3), (3, 64), (2, 515), (1, 1029), (0, 2000)] {
                 let mut stream = Random::new(0x1234_5678_9abc).stream(u64::MAX - 5);
                 stream.blocks = u64::from(u32::MAX) - 20;
-                (0..skipped).for_each(|_| drop(stream.next_u32()));
+                (0..skipped).for_each(|_| _ = stream.next_u32());
                 let mut other = stream.clone();
                 let mut filled = vec![T::default(); len];
                 fill(&mut stream, &mut filled);
