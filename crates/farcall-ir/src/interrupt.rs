@@ -187,6 +187,7 @@ impl Drop for Restore {
 ///
 /// # Errors
 /// If the work ended early; its result is dropped.
+#[expect(clippy::disallowed_methods, reason = "the only payload that is dropped here is `Interrupted`")]
 pub fn during<R>(interrupt: &Arc<Interrupt>, work: impl FnOnce() -> R) -> Result<R, Interrupted> {
     let outer = Scope::current();
     let own = Work { interrupt: Arc::clone(interrupt), ended: AtomicBool::new(false), outer };

@@ -28,8 +28,9 @@ fn build_one(dir: &Path, name: &str, flags: &[&str]) -> (PathBuf, i32) {
         return (out, minor);
     }
     let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".into());
+    // A name of its own: files with the same bytes would be one library.
     let output = Command::new(compiler)
-        .args(["-std=c++17", "-w", "-shared", "-fPIC"])
+        .args(["-std=c++17", "-w", "-shared", "-fPIC", &format!("-Wl,-soname,{name}")])
         .args(flags)
         .arg("-I")
         .arg(dir)
