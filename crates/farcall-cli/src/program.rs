@@ -118,10 +118,14 @@ impl Input {
     fn read(self, name: &str, first: Vec<u8>) -> Result<Content> {
         let left = self.length.map(|length| length.saturating_sub(first.len() as u64));
         let mut text = TextCheck::new(name);
-        Content::read(self.from, name, first, left, |bytes| match foreign(bytes) {
-            Some(what) => Err(not_text(name, what)),
-            None if read::is_artifact(bytes) => Ok(()),
-            None => text.check(bytes),
+        Content::read(self.from, name, first, left, |bytes| {
+            if read::is_artifact(bytes) {
+                return Ok(());
+            }
+            match foreign(bytes) {
+                Some(what) => Err(not_text(name, what)),
+                None => text.check(bytes),
+            }
         })
     }
 }

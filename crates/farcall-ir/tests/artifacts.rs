@@ -312,6 +312,12 @@ fn without_defaults(module: &Module) -> String {
     text
 }
 
+/// A module that was written once more, and read.
+fn rewritten(module: &Module) -> Module {
+    let artifact = vhlo::write(module).expect("what was read is written");
+    vhlo::read(&artifact.bytes, "rewritten").expect("what was written is read")
+}
+
 #[test]
 fn what_is_written_is_read_back() {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
@@ -337,7 +343,13 @@ fn what_is_written_is_read_back() {
             match vhlo::read(&artifact.bytes, "written") {
                 Err(e) => failures.push(format!("{name}: {e}")),
                 Ok(read) => {
-                    let (read, written) = (without_defaults(&read), without_defaults(&module));
+                    // CHLO is expanded when it is written; its values are compared in `expand::chlo`. What is read has none,
+                    // and comes back as it is.
+                    let expected = match text::print_generic(&module).contains("\"chlo.") {
+                        true => rewritten(&read),
+                        false => module,
+                    };
+                    let (read, written) = (without_defaults(&read), without_defaults(&expected));
                     if read != written {
                         failures.push(format!("{name}\n{}", difference(&read, &written)));
                     }

@@ -84,13 +84,14 @@ const DTYPES: [AvalDType; 30] = {
 
 /// True if the first table has a program and the fields around it.
 pub(super) fn looks_right(bytes: &[u8]) -> bool {
+    let Ok(root) = Bytes(bytes).root() else { return false };
     let module = || {
-        let root = Bytes(bytes).root()?;
         let fields =
             root.text(NAME)?.is_some() && root.table(IN_TREE)?.is_some() && root.u16(CONVENTION)? > 0;
         Ok::<_, Error>(fields && bytecode::is_bytecode(root.bytes(MODULE)?.0))
     };
-    module().unwrap_or(false)
+    // Fields beyond the end: the beginning of such a file, from a pipe or cut short.
+    module().unwrap_or_else(|_| root.u16(CONVENTION).is_ok_and(|convention| convention > 0))
 }
 
 pub(super) fn exported(bytes: &[u8]) -> Reading<Exported<'_>> {

@@ -27,7 +27,8 @@ fn programs(folder: &Path, found: &mut Vec<PathBuf>) {
 fn valid_programs_pass() {
     let Some(folder) = folder() else { return };
     let mut paths = Vec::new();
-    programs(&folder, &mut paths);
+    // Other folders have programs with faults.
+    ["stablehlo-suite", "corpus"].iter().for_each(|name| programs(&folder.join(name), &mut paths));
     paths.sort();
     let (mut passed, mut unread, mut failed) = (0, 0, Vec::new());
     for path in &paths {

@@ -5,8 +5,11 @@
 //! where there would have been one.
 //!
 //! **Invariants.** The handler only calls what may be called in one (`signal-safety(7)`). It runs on the thread's alternate
-//! stack, so that a stack that has overflowed can be reported. (Threads of Rust's standard library have one; of others, the
-//! one that installs the handler gets one.)
+//! stack, so that a stack that has overflowed can be reported. The thread that installs the handler gets one, and so do
+//! threads of the pool that start later; of other threads, those that Rust's standard library starts in a Rust program.
+//!
+//! **Limit.** In a library that was opened at run time, such as the Python module, the handler reads a thread-local value.
+//! On a thread that never entered a handler, that may allocate, and a thread that crashes inside of the allocator may hang.
 
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
@@ -52,6 +55,10 @@ pub(super) fn install(calls_earlier: bool) {
     CALLS_EARLIER.store(calls_earlier, Ordering::Relaxed);
     own_stack();
     for ((signal, _), earlier) in CRASHES.iter().zip(&EARLIER) {
+        // A handler that was installed since then calls ours.
+        if earlier.get().is_some() {
+            continue;
+        }
         // SAFETY: all zeros is a value of it.
         let mut ours: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
         ours.sa_sigaction = on_signal as *const () as usize;
@@ -70,6 +77,13 @@ pub(super) fn install(calls_earlier: bool) {
             // SAFETY: as above.
             unsafe { libc::sigaction(*signal, &raw const ours, null_mut()) };
         }
+    }
+}
+
+/// Gives a thread of the pool an alternate stack, if crashes are reported.
+pub(super) fn cover_thread() {
+    if EARLIER[0].get().is_some() {
+        own_stack();
     }
 }
 
@@ -122,7 +136,8 @@ unsafe extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, contex
         // again.
         _ => unsafe {
             libc::signal(signal, libc::SIG_DFL);
-            if (*info).si_code <= 0 {
+            // A trap is behind its instruction, which does not fail again.
+            if (*info).si_code <= 0 || signal == libc::SIGTRAP {
                 libc::raise(signal);
             }
         },

@@ -267,7 +267,7 @@ pub(super) fn tell(what: &[&[u8]]) {
             add(path.as_os_str().as_bytes());
             add(b" ");
         }
-        None => add(b"the code of a library "),
+        None => add(b"farcall, or a thread that a library started, "),
     }
     let end: &[u8] = b"\n";
     let line = parts[..len].iter().chain(what).chain([&end]);

@@ -71,8 +71,11 @@ pub(crate) fn complete(future: *mut abi::Future, outcome: Result<(), Failure>) -
     let kept = state.kept.take();
     drop(state);
     completion.done.notify_all();
-    // Its frames look at the outcome when they go.
-    drop(kept);
+    // The frames look at the outcome when they go. Not on this thread: destructors of states may wait for it, or for a lock
+    // that it holds.
+    if let Some(kept) = kept {
+        super::pool::ThreadPool::global().spawn(move || drop(kept));
+    }
     Ok(())
 }
 

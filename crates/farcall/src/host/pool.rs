@@ -453,6 +453,7 @@ impl Shared {
 fn start(shared: &Arc<Shared>, spare: bool) -> bool {
     let shared = Arc::clone(shared);
     let body = move || {
+        super::crash::cover_thread();
         POOL.set(Arc::as_ptr(&shared));
         shared.work(spare);
     };

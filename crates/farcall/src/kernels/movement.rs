@@ -17,9 +17,12 @@ const TASKS: usize = 32;
 /// Bytes that are moved at most before an interrupt is looked for.
 const MAX_UNCHECKED_BYTES: usize = 16 << 20;
 
+/// Tasks of the largest movements. More than a machine's memory would take more bytes for each.
+const MAX_TASKS: usize = 1 << 12;
+
 /// The number of tasks that move so many bytes.
 fn tasks(bytes: usize) -> usize {
-    (bytes / LEAST).clamp(1, TASKS.max(bytes / MAX_UNCHECKED_BYTES))
+    (bytes / LEAST).clamp(1, TASKS.max((bytes / MAX_UNCHECKED_BYTES).min(MAX_TASKS)))
 }
 
 /// Bytes from which on a transposition is written past the cache, which they would not stay in.

@@ -260,7 +260,8 @@ impl Registered {
     /// True if both would be asked for the same programs, and neither before the other.
     fn contends(&self, new: &Registered) -> bool {
         let platforms = self.platform.is_none() || new.platform.is_none() || self.platform == new.platform;
-        self.rank == new.rank && platforms
+        // Libraries in different namespaces coexist: the one that was loaded first is asked first.
+        self.rank == new.rank && platforms && self.origin.namespace == new.origin.namespace
     }
 
     /// True if it is the same one of the same library.

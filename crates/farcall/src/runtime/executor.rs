@@ -16,7 +16,7 @@ use super::load::{Loaded, Sequence, Step};
 use super::memory::in_large_pages;
 use super::watch::Watch;
 use super::{RunError, reference};
-use crate::custom_call::RunContext;
+use crate::custom_call::{CallError, RunContext};
 use crate::host::keeper::Keeping;
 use crate::kernels::{self, Args, LONG_BYTES, Line, Place, Prepared, Runner};
 use crate::plan::{Base, Buffer, Call, Plan, ResultId, STACK_SIZE, Thunk, ThunkOp};
@@ -104,7 +104,12 @@ pub(super) fn thunks<W: Watch>(
     let mut executor = Executor { loaded, context, run, stop, mode, started, iterations, watch };
     let ran = executor.sequence(&plan.thunks, &loaded.sequence);
     // Also after a failure: handlers may still use the arena.
-    let finished = executor.finish(|_| true);
+    let finished = if matches!(ran, Err(RunError::Interrupted)) {
+        executor.finish_complete();
+        Ok(())
+    } else {
+        executor.finish(|_| true)
+    };
     if loaded.enters_handlers && Keeping::is_asked() {
         let inputs = if own.is_empty() { lent } else { &own };
         Keeping::keep(inputs.iter().chain(outs.iter().flatten()).cloned().collect::<Vec<Literal>>());
@@ -508,6 +513,22 @@ impl<'a, W: Watch> Executor<'a, W> {
             });
             outcome
         })?
+    }
+
+    /// Ends the calls that are complete. After an interrupt nothing waits: its callback may report it only once.
+    #[cold]
+    fn finish_complete(&mut self) {
+        let (frames, watch) = (&mut self.context.frames, &mut self.watch);
+        self.started.retain(|s| {
+            let frame = &mut frames[s.call.id.index()];
+            if frame.started().is_some_and(|call| !call.is_complete()) {
+                return true;
+            }
+            // The run ends with the interrupt, whatever became of the call.
+            let _outcome: Result<(), CallError> = frame.finish();
+            watch.completed(s.number);
+            false
+        });
     }
 
     /// Waits no more for the calls that are not complete after an interrupt; true if there are some.

@@ -39,8 +39,8 @@ fn random_like_all(all: &[Literal], random: &mut Random) -> Vec<Literal> {
 }
 
 /// Ops that are compared with `jax.numpy` alone.
-const IN_PYTHON: [&str; 6] =
-    ["complex_filter", "conv1d", "csr_matmul", "flash_attention", "rotary", "square_block"];
+const IN_PYTHON: [&str; 7] =
+    ["complex_filter", "conv1d", "csr_matmul", "flash_attention", "hard_shrink", "rotary", "square_block"];
 
 #[test]
 fn every_op_is_tested() {

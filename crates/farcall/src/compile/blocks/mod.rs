@@ -137,7 +137,12 @@ impl Blocks<'_> {
     fn in_namespace(&self, mut made: TargetCall, lowering: &Registered) -> TargetCall {
         if let Some(namespace) = lowering.origin.namespace.as_deref() {
             let name = qualified(namespace, &made.target);
-            if self.registry.lookup(&name, self.options.platform).is_some() {
+            let other = self.registry.lookup(&made.target, self.options.platform);
+            // An op of the same name of another library is not meant.
+            let is_others = other.is_some_and(|other| {
+                other.origin().file.is_some() && other.origin().file != lowering.origin.file
+            });
+            if is_others || self.registry.lookup(&name, self.options.platform).is_some() {
                 made.target = name;
             }
         }
