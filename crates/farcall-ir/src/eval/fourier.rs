@@ -44,7 +44,14 @@ impl Fourier {
     pub fn sums(&self, line: &[Complex<f64>]) -> Vec<Complex<f64>> {
         let n = self.roots.len();
         assert_eq!(line.len(), n, "the elements of a line");
-        if n == 0 { Vec::new() } else { self.part(line, 0, 1, n) }
+        if n == 0 {
+            return Vec::new();
+        }
+        let is_finite = |x: &Complex<f64>| x.re.is_finite() && x.im.is_finite();
+        if largest_prime_factor(n) > MAX_SUMMED_FACTOR && !line.iter().all(is_finite) {
+            return vec![Complex::new(f64::NAN, f64::NAN); n];
+        }
+        self.part(line, 0, 1, n)
     }
 
     /// The transform of the `n` elements `line[first]`, `line[first + step]`, …, where `n * step` is the
@@ -94,6 +101,19 @@ fn on_circle(a: usize, n: usize) -> (f64, f64) {
         let (sin, cos) = (FRAC_PI_4 * a as f64 / n as f64).sin_cos();
         (cos, sin)
     }
+}
+
+/// Largest prime factor of a length for which NaN and infinities are followed through the sums: they take as many steps
+/// for each element as the factor says.
+const MAX_SUMMED_FACTOR: usize = 256;
+
+fn largest_prime_factor(mut n: usize) -> usize {
+    let mut largest = 1;
+    while n > 1 {
+        largest = smallest_prime_factor(n);
+        n /= largest;
+    }
+    largest
 }
 
 fn smallest_prime_factor(n: usize) -> usize {

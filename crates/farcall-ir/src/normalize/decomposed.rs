@@ -65,7 +65,7 @@ pub(super) fn meaning(inst: Inst<'_>, call: &CustomCall) -> Option<Meaning> {
     if !fits || *m == 0 || *n == 0 {
         return None;
     }
-    let count: usize = batch.iter().product();
+    let count = count(batch);
     let reflectors = operands.get(1).and_then(|taus| taus.sizes().last()).copied().unwrap_or(shortest);
     // `lower,sort,max_iter,tol`
     let config = match &call.config {
@@ -94,7 +94,7 @@ pub(super) fn meaning(inst: Inst<'_>, call: &CustomCall) -> Option<Meaning> {
 /// The type with all dimensions of the batch, which is before `rank` others, as one.
 fn flat(ty: &TensorType, rank: usize) -> TensorType {
     let (batch, rest) = ty.sizes().split_at(ty.rank() - rank);
-    ty.with_sizes([&[batch.iter().product()], rest].concat())
+    ty.with_sizes([&[count(batch)], rest].concat())
 }
 
 impl Decomposition {
@@ -130,4 +130,9 @@ impl Decomposition {
         insts.into_iter().for_each(|inst| func.set_span(inst, at));
         Some(func)
     }
+}
+
+/// Number of matrices in a batch. A type without elements may have sizes whose product overflows.
+fn count(batch: &[usize]) -> usize {
+    if batch.contains(&0) { 0 } else { batch.iter().product() }
 }

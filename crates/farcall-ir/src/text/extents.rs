@@ -20,6 +20,9 @@ pub(super) struct Emitter<'f> {
 /// Extents are `i64`.
 const EXTENT: DType = DType::S64;
 
+/// Maximum rank of a shape: operations on shapes are written out for each extent.
+const MAX_EXTENTS: usize = 1024;
+
 impl<'f> Emitter<'f> {
     pub(super) fn new(func: &'f mut Func, region: RegionId, at: Span) -> Emitter<'f> {
         Emitter { func, region, at }
@@ -75,6 +78,9 @@ impl<'f> Emitter<'f> {
     fn len(&self, shape: ValueId) -> Result<usize, String> {
         let ty = self.tensor(shape)?;
         match ty.static_sizes() {
+            Some([n]) if ty.dtype.is_integer() && *n > MAX_EXTENTS => {
+                Err(format!("a shape has at most {MAX_EXTENTS} extents, {ty} has more"))
+            }
             Some([n]) if ty.dtype.is_integer() => Ok(*n),
             _ => Err(format!("{ty} is not a shape of known rank")),
         }
@@ -112,6 +118,13 @@ impl<'f> Emitter<'f> {
 
     /// A tensor with these elements: of a type, or a vector.
     pub(super) fn vector(&mut self, elements: &[ValueId], ty: Option<TensorType>) -> Result<ValueId, String> {
+        let is_open = |ty: &TensorType| ty.rank() == 1 && ty.dims().any(|d| d.size().is_none());
+        let ty = ty.filter(|ty| elements.is_empty() || !is_open(ty));
+        if let Some(ty) = &ty
+            && ty.elements() != Some(elements.len())
+        {
+            return Err(format!("{} elements for {ty}", elements.len()));
+        }
         let Some(first) = elements.first() else {
             let ty = ty.unwrap_or_else(|| TensorType::new(EXTENT, [0]));
             return Ok(self.constant(Literal::zeros(ty.dtype, ty.sizes())));
@@ -218,15 +231,18 @@ impl<'f> Emitter<'f> {
     pub(super) fn are_broadcastable(&mut self, shapes: &[ValueId]) -> Result<ValueId, String> {
         let aligned = self.aligned(shapes)?;
         let mut conditions = Vec::new();
-        for (i, b) in aligned.iter().enumerate() {
-            for a in &aligned[..i] {
-                let equal = self.compare(Direction::Eq, *a, *b)?;
-                let ty = self.tensor(equal)?;
-                let (one, other) = (self.is_one(*a)?, self.is_one(*b)?);
-                let either = self.op(Op::Binary(Binary::Or), &[one, other], ty.clone());
-                let fits = self.op(Op::Binary(Binary::Or), &[equal, either], ty);
-                conditions.extend(self.elements(fits)?);
-            }
+        let Some((first, others)) = aligned.split_first() else { return self.all(&conditions) };
+        // A shape fits all before it if it fits what they have in common.
+        let mut common = *first;
+        for b in others {
+            let equal = self.compare(Direction::Eq, common, *b)?;
+            let ty = self.tensor(equal)?;
+            let (one, other) = (self.is_one(common)?, self.is_one(*b)?);
+            let either = self.op(Op::Binary(Binary::Or), &[one, other], ty.clone());
+            let fits = self.op(Op::Binary(Binary::Or), &[equal, either], ty);
+            conditions.extend(self.elements(fits)?);
+            let ty = self.tensor(common)?;
+            common = self.op(Op::Select, &[one, *b, common], ty);
         }
         self.all(&conditions)
     }

@@ -336,6 +336,11 @@ impl<'s> Parser<'s> {
             Foreign::Binary(op) => {
                 let (a, b) = (next()?, next()?);
                 let ty = e.tensor(a)?;
+                // The other operations are about one bit there, and about truth here.
+                let is_same = matches!(op, Binary::And | Binary::Or | Binary::Xor | Binary::Multiply);
+                if ty.dtype.is_bool() && !is_same {
+                    return Err("not supported on booleans".to_owned());
+                }
                 e.op(Op::Binary(op), &[a, b], ty)
             }
             Foreign::Negate => {

@@ -410,6 +410,9 @@ fn sharding(split: &Message<'_>) -> Read<Option<String>> {
         2 => {
             let mut parts = Vec::new();
             for part in split.messages(5)? {
+                if part.int(1) == 2 {
+                    return Err(Error::new(part.at, "the sharding of a tuple has no other tuples in it"));
+                }
                 match sharding(&part)? {
                     Some(text) => parts.push(text),
                     None => return Ok(None),

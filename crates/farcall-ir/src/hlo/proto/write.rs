@@ -44,11 +44,14 @@ fn number(id: i64) -> u32 {
     id as u32
 }
 
+/// Maximum length of a name in bytes: a name is written wherever its instruction is an operand, so longer ones are replaced.
+const MAX_NAME_LEN: usize = 256;
+
 /// `%name`, if the text can have that name.
 fn name(message: &Message<'_>, id: i64) -> String {
     let name = message.text(1);
     let is_word = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-');
-    if !name.is_empty() && name.bytes().all(is_word) {
+    if !name.is_empty() && name.len() <= MAX_NAME_LEN && name.bytes().all(is_word) {
         format!("%{name}")
     } else {
         format!("%_{}", number(id))
@@ -111,6 +114,9 @@ impl Writer {
             let root = if number(inst.int(35)) == number(computation.int(6)) { "ROOT " } else { "" };
             let line = self.instruction(inst, &names)?;
             let _ = writeln!(self.text, "  {root}{line}");
+            if self.text.len() > crate::diag::Source::MAX_LEN {
+                return Err(Error::new(inst.at, "the module is too long as text"));
+            }
         }
         self.text.push_str("}\n");
         Ok(())

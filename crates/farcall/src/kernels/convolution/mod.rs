@@ -29,7 +29,12 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
         return Some(prepared);
     }
     let sides = Sides::of(&shape);
-    let products = phases(shape).iter().map(|phase| product(phase, sides)).collect();
+    let phases = phases(shape);
+    // Holes that are left would be multiplied by infinities.
+    if phases.iter().any(Phase::has_holes) {
+        return None;
+    }
+    let products = phases.iter().map(|phase| product(phase, sides)).collect();
     let places = match sides {
         Sides::ImageLeft => [0, 1],
         Sides::ImageRight => [1, 0],

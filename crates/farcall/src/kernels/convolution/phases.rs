@@ -9,10 +9,10 @@
 use super::super::product::Axis;
 use super::shape::{Extent, Shape, Spatial};
 
-/// Maximum number of phases of a dimension: convolutions with more multiply the holes, too.
-const MAX_PHASES: usize = 1 << 12;
+/// Maximum number of phases of a dimension: convolutions with more have no kernel.
+const MAX_PHASES: usize = 1 << 16;
 /// Maximum number of products that a convolution becomes.
-const MAX_PRODUCTS: usize = 64;
+const MAX_PRODUCTS: usize = 1 << 10;
 
 /// The windows of some phases that see as many elements each, as a convolution of an image that is not
 /// dilated.
@@ -38,13 +38,23 @@ impl Phase {
     pub(super) fn whole(shape: Shape) -> Phase {
         Phase { shape, start: [0; 2], beside: Vec::new() }
     }
+
+    /// True if its product would multiply holes of a dilated image.
+    pub(super) fn has_holes(&self) -> bool {
+        let spatial = &self.shape.spatial;
+        spatial.iter().all(|s| !is_empty(s)) && spatial.iter().any(|s| s.axis.dilation > 1)
+    }
+}
+
+/// True if there is nothing to multiply.
+fn is_empty(s: &Spatial) -> bool {
+    s.window.0 == 0 || s.windows.0 == 0
 }
 
 /// The phases of a convolution, those together that are one product; itself as the only one, if its image is
 /// not dilated or there is nothing to multiply.
 pub(super) fn phases(shape: Shape) -> Vec<Phase> {
-    let empty = |s: &Spatial| s.window.0 == 0 || s.windows.0 == 0;
-    if shape.spatial.iter().any(empty) || shape.spatial.iter().all(|s| s.axis.dilation == 1) {
+    if shape.spatial.iter().any(is_empty) || shape.spatial.iter().all(|s| s.axis.dilation == 1) {
         return vec![Phase::whole(shape)];
     }
     let dilated = || shape.spatial.iter().enumerate().filter(|(_, s)| s.axis.dilation > 1);

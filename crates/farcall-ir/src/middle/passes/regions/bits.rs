@@ -89,7 +89,9 @@ fn as_bits(r: &Rewriter<'_>, region: Region<'_>, args: [ValueId; 2], returned: V
     let made = func.defining_inst(returned)?;
     let source = *made.operands().first()?;
     let (ty, bits) = (func.tensor(returned)?, func.tensor(source)?);
-    if *made.op() != Op::BitcastConvert || !is_reinterpreted(ty, bits) {
+    // An argument may get another type itself.
+    let is_arg = region.own_args().contains(&source);
+    if *made.op() != Op::BitcastConvert || is_arg || !is_reinterpreted(ty, bits) {
         return None;
     }
     let is_made = |user: &InstId| {
