@@ -1,9 +1,10 @@
-//! Lets libraries that register their handlers themselves find this program's registry, has those that end the process
-//! reported (`farcall::watch_exits!`), and makes the program smaller.
+//! Exports the symbols through which libraries that register their handlers themselves find this program's
+//! registry, and libraries that end the process are reported (`farcall::watch_exits!`). Also makes the
+//! program smaller.
 
 fn main() {
-    // A library looks for these symbols in the program that loads it (`farcall::custom_call::HOST_SYMBOLS`, and those of
-    // `farcall::watch_exits!`).
+    // A library looks these symbols up in the program that loads it: `farcall::custom_call::HOST_SYMBOLS`,
+    // and the functions of `farcall::watch_exits!`.
     for symbol in [
         "XLA_FFI_GetApi",
         "_ZN3xla3ffi12GetXlaFfiApiEv",

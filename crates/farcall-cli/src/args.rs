@@ -105,8 +105,8 @@ pub(crate) enum Command {
 pub(crate) struct LoadArgs {
     /// Library with targets: a farcall library, one that registers itself, or one with plain symbols
     ///
-    /// Loading a library runs its code: only load what you trust. NAMESPACE=LIB keeps its targets apart from those of the
-    /// same name in other libraries: `rms_norm` is NAMESPACE.rms_norm then. May be repeated.
+    /// Loading a library runs its code: only load what you trust. NAMESPACE=LIB keeps its targets apart from
+    /// targets of the same name in other libraries: `rms_norm` is NAMESPACE.rms_norm then. May be repeated.
     #[arg(short, long, value_name = "[NAMESPACE=]LIB", value_parser = LibraryArg::parser())]
     pub load: Vec<LibraryArg>,
     /// Let a library replace targets and lowerings of the libraries before it
@@ -227,7 +227,7 @@ pub(crate) struct HowArgs {
     /// that are needed, a program may compute something else: such lists are only for inspecting programs.
     #[arg(long, value_name = "LIST", value_parser = pipeline)]
     pub passes: Option<Pipeline>,
-    /// How to choose the elements of constants that a printer left out ({...} in HLO text, dense_resource<__elided__>)
+    /// Elements for constants that a printer left out ({...} in HLO text, dense_resource<__elided__>)
     ///
     /// The results mean nothing then; the times do. Zeros may be simplified away.
     #[arg(long, value_enum, value_name = "HOW")]
@@ -291,10 +291,10 @@ pub(crate) struct ConvertArgs {
     /// File to write to (atomically) [default: the standard output]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Write this function and those that it calls, as a program that starts with it
+    /// Write this function and its callees, as a program that starts with it
     #[arg(long, value_name = "NAME")]
     pub entry: Option<String>,
-    /// How to choose the elements of constants that a printer left out; only artifacts need them
+    /// Elements for constants that a printer left out; only artifacts need them
     #[arg(long, value_enum, value_name = "HOW")]
     pub elided: Option<Elided>,
 }
@@ -519,8 +519,8 @@ pub(crate) struct OpArgs {
     /// derivatives with central differences. If no operands are given, they have few elements, of each type that the op
     /// can have: random numbers between -3 and 3, integers below the smallest dimension. Derivatives of an
     /// op that reads one triangle of square matrices may hold for all changes or for symmetric ones; other forms that
-    /// operands may have to have are not seen: `#[samples(f)]` beside the op says what it is called on then. Attributes
-    /// that are not given get other values than their defaults, too.
+    /// operands may have to have are not seen: `#[samples(f)]` beside the op supplies the operands then.
+    /// Attributes that are not given get other values than their defaults, too.
     #[arg(long, conflicts_with_all = ["call", "outputs", "stats", "repeat"])]
     pub check: bool,
     /// With --check, fail where something is not checked: no operands fit, or no result is a number
@@ -571,7 +571,7 @@ pub(crate) struct BenchArgs {
     /// Passes that rewrite the program, as for `farcall run`
     #[arg(long, value_name = "LIST", value_parser = pipeline)]
     pub passes: Option<Pipeline>,
-    /// How to choose the elements of constants that a printer left out, as for `farcall run`
+    /// Elements for constants that a printer left out, as for `farcall run`
     #[arg(long, value_enum, value_name = "HOW")]
     pub elided: Option<Elided>,
     #[command(flatten)]

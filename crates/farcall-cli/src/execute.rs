@@ -52,7 +52,7 @@ impl<'m> Ready<'m> {
         }
     }
 
-    /// Refuses a program that needs elements of constants that its text left out.
+    /// Rejects a program that needs the elements of constants that its text left out.
     pub(crate) fn require_elements(&self) -> Result<()> {
         let refused = match self {
             Ready::Engine(executable) => executable.plan().elided(),

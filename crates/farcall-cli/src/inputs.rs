@@ -39,7 +39,7 @@ pub(crate) enum Fill {
     Between(i64, i64),
 }
 
-/// How to choose the elements of constants that a printer left out.
+/// The ways to choose elements for constants that a printer left out.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Elided {
     /// Zeros
@@ -49,7 +49,7 @@ pub(crate) enum Elided {
 }
 
 impl Elided {
-    /// Elements for constant after constant.
+    /// Returns a function that chooses the elements of one constant after the other.
     pub(crate) fn elements(self) -> impl FnMut(&TensorType) -> Result<Literal> {
         let mut seed = 0;
         move |ty| {
@@ -87,7 +87,7 @@ pub(crate) enum InputSpec {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Array {
     dims: Vec<usize>,
-    /// As JSON, which has no NaN and no infinities: those are strings.
+    /// JSON values; NaN and infinities, which JSON lacks, are strings.
     values: Vec<serde_json::Value>,
 }
 
@@ -114,7 +114,7 @@ fn quoted_specials(text: &str) -> String {
     out + rest
 }
 
-/// The NaN or infinity that a string is.
+/// Reads a string as NaN or an infinity.
 fn special(value: &serde_json::Value) -> Option<f64> {
     value.as_str()?.parse().ok().filter(|x: &f64| !x.is_finite())
 }

@@ -24,7 +24,7 @@ impl LibraryArg {
         OsStringValueParser::new().map(LibraryArg::from)
     }
 
-    /// The argument again.
+    /// Returns the argument as written.
     pub(crate) fn as_arg(&self) -> OsString {
         let path = self.path.as_os_str();
         self.namespace.as_ref().map_or_else(

@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-// Libraries find these instead of the C library's, and cannot end the command unseen.
+// Libraries bind to these instead of the C library's functions, and cannot end the command unseen.
 farcall::watch_exits!();
 
 fn main() -> ExitCode {

@@ -25,16 +25,16 @@ const WIDTH: usize = 72;
 /// Events of a trace at most.
 const EVENTS: usize = 500_000;
 
-/// From this length on, a run is slow enough for a warning.
+/// Minimum duration of a run that is slow enough for a warning.
 const SLOW_RUN: Duration = Duration::from_secs(1);
-/// Steps that a warning names at most.
+/// Maximum number of steps that a warning names.
 const NAMED_STEPS: usize = 3;
 
 /// Runs as `run` is told: with what `--profile` and `--trace` ask for, shown when they are over.
 pub(crate) struct Measured<'a> {
     args: &'a RunArgs,
     profile: Option<Profile>,
-    /// How long the runs were in the reference evaluator.
+    /// Time that the runs spent in the reference evaluator.
     evaluated: Duration,
 }
 

@@ -93,10 +93,10 @@ pub(crate) fn open(path: &Path) -> Result<Program> {
     Ok(Program::Plan(Box::new(plan.with_context(|| name)?)))
 }
 
-/// A file that is open.
+/// An open file.
 struct Input {
     from: Box<dyn Read>,
-    /// The number of its bytes, if it has an end.
+    /// Length in bytes, if the input has an end.
     length: Option<u64>,
 }
 
@@ -113,8 +113,8 @@ impl Input {
         Ok((name, Input { from: Box::new(file), length }))
     }
 
-    /// Reads it to its end; the `first` bytes have been read. Input without a known length must look like a program from
-    /// its first bytes on.
+    /// Reads to the end; the `first` bytes have been read. Input of unknown length must look like a program
+    /// from its first bytes on.
     fn read(self, name: &str, first: Vec<u8>) -> Result<Content> {
         let left = self.length.map(|length| length.saturating_sub(first.len() as u64));
         let mut text = TextCheck::new(name);

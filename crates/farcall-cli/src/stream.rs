@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail, ensure};
 use farcall::ir::Source;
 use farcall::memory::Charge;
 
-/// Bytes that are read before input without a known length is looked at for the first time.
+/// Number of bytes of input of unknown length that are read before the first check.
 const FIRST_BYTES: usize = 1 << 16;
 
 /// Bytes of input, which count as memory.
@@ -27,8 +27,8 @@ impl Deref for Content {
 }
 
 impl Content {
-    /// Reads to the end; `name` is for messages. `first` has been read already; `length` is the number of bytes that follow, if that is known.
-    /// Otherwise, `check` looks at the bytes several times before the end.
+    /// Reads to the end; `name` is for messages. `first` has been read already; `length` is the number of
+    /// bytes that follow, if known. Otherwise, `check` looks at the bytes several times before the end.
     ///
     /// # Errors
     /// If the reader or `check` fails, or there is not enough memory.
@@ -41,7 +41,7 @@ impl Content {
     ) -> Result<Content> {
         let mut content = Content { bytes: first, charge: Charge::new(0)? };
         let known = length.and_then(|length| usize::try_from(length).ok());
-        // A byte more shows that the end is there.
+        // Asking for one byte more detects the end.
         let mut next = known.map_or(FIRST_BYTES, |length| length.saturating_add(1));
         loop {
             let cannot = || format!("cannot read {name}");
@@ -57,10 +57,10 @@ impl Content {
         }
     }
 
-    /// The bytes as the text of a program.
+    /// Converts the bytes to the text of a program.
     ///
     /// # Errors
-    /// If they are not.
+    /// If the bytes are empty, too long, or not UTF-8.
     pub(crate) fn into_source(self, name: String) -> Result<Arc<Source>> {
         let text =
             String::from_utf8(self.bytes).map_err(|e| not_utf8(&name, e.utf8_error().valid_up_to()))?;
@@ -73,7 +73,7 @@ impl Content {
 /// A check that the first bytes of input are text, for input that may have no end.
 pub(crate) struct TextCheck<'a> {
     name: &'a str,
-    /// Bytes that are text.
+    /// Number of bytes that are known to be text.
     checked: usize,
 }
 
@@ -83,7 +83,7 @@ impl TextCheck<'_> {
     }
 
     /// # Errors
-    /// If they cannot.
+    /// If the bytes cannot begin a text.
     pub(crate) fn check(&mut self, bytes: &[u8]) -> Result<()> {
         let new = &bytes[self.checked..];
         if let Some(at) = new.iter().position(|byte| *byte == 0) {
@@ -94,7 +94,7 @@ impl TextCheck<'_> {
             Ok(_) => self.checked = bytes.len(),
             Err(e) => {
                 self.checked += e.valid_up_to();
-                // The last character may go on.
+                // The last character may be incomplete.
                 if e.error_len().is_some() {
                     return Err(not_utf8(self.name, self.checked));
                 }

@@ -132,7 +132,7 @@ fn report(what: &str, ours: Handler, library: Option<&libloading::Library>, symb
         }
         // The call itself has served its purpose; what it returns is not looked at.
     };
-    // SAFETY: the frame is as it was made, but for extensions that are there.
+    // SAFETY: the frame is unchanged, except for valid extensions.
     let outcome = unsafe { call.run_changed(calls) };
     drop(outcome);
     print!("{what:<26}");

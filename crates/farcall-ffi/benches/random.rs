@@ -35,7 +35,7 @@ fn measured<T: Copy + Default>(
     println!("{name:<14}{one_by_one:>12.2}{slice:>12.2}");
 }
 
-/// The least time of a round, for each number.
+/// The minimum time of a round, for each number.
 fn best(mut round: impl FnMut()) -> f64 {
     let seconds = (0..ROUNDS).map(|_| {
         let start = Instant::now();

@@ -94,9 +94,9 @@ pub struct LibraryDescriptor {
 
 /// An op: a target for one platform. Laid out as its [`RawOpDescriptor`].
 ///
-/// [`ops!`](crate::ops) and [`library!`](crate::library) list those that `#[handler]` makes. Each of its pointers is to
-/// a constant, and each of its functions is what its field says, so a host reads and calls them without further ado:
-/// safe code cannot change them.
+/// [`ops!`](crate::ops) and [`library!`](crate::library) list the descriptors that `#[handler]` makes. Each
+/// pointer is to a constant, and each function has the kind that its field names, so a host reads and calls
+/// them without further checks: safe code cannot change them.
 ///
 /// ```compile_fail,E0609
 /// # use farcall_ffi::prelude::*;
@@ -233,7 +233,7 @@ impl LibraryDescriptor {
         }
     }
 
-    /// The same library with its targets in a namespace: the op `f` is the target `NAMESPACE.f`.
+    /// Puts the library's targets in a namespace: the op `f` is the target `NAMESPACE.f`.
     pub const fn in_namespace(self, namespace: &'static str) -> LibraryDescriptor {
         LibraryDescriptor { namespace: ByteSpan::new(namespace.as_bytes()), ..self }
     }
@@ -309,7 +309,7 @@ impl OpDescriptor {
         OpDescriptor(raw)
     }
 
-    /// Its fields.
+    /// Returns the fields.
     pub const fn raw(&self) -> &RawOpDescriptor {
         &self.0
     }

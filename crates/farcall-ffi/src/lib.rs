@@ -105,7 +105,7 @@
 //!
 //! - [`handler`], [`stage`], [`library!`], [`ops!`]: the macros.
 //! - [`macro@signature`], [`macro@vjp`], [`macro@jvp`], [`macro@transpose`], [`macro@nondiff`], [`macro@shape`],
-//!   [`macro@batch`], [`macro@lowers`], [`macro@samples`]: what is declared of an op below its `#[handler]`.
+//!   [`macro@batch`], [`macro@lowers`], [`macro@samples`]: declarations of an op below its `#[handler]`.
 //! - [`rules`]: shape functions and batching functions.
 //! - [`samples`]: sample calls of an op, for tools that check it.
 //! - [`lowering`]: which parts of programs become calls of a library's handlers.
@@ -209,8 +209,9 @@ pub use state::{Initialized, Prepared, State};
 ///
 /// `..table` adds the ops of a table made by `ops!`, without symbols of their own.
 ///
-/// `namespace: "acme"` after the list keeps the ops apart from those of the same name in other libraries: programs call
-/// `acme.rms_norm`. In Python, the op is still `ops.rms_norm`. The caller that loads the library may choose another namespace.
+/// `namespace: "acme"` after the list keeps the ops apart from ops of the same name in other libraries:
+/// programs call `acme.rms_norm`. In Python, the op is still `ops.rms_norm`. The caller that loads the
+/// library may choose another namespace.
 #[macro_export]
 macro_rules! library {
     ($($library:tt)*) => { $crate::__private::library! { $crate; $($library)* } };

@@ -44,8 +44,9 @@ impl Random {
 
 /// Random numbers in order, from [`Random::stream`]. As an iterator, its words.
 ///
-/// To fill a slice takes a fraction of the time that its numbers take one by one, and gives the same numbers:
-/// [`fill`](Stream::fill), [`fill_uniform`](Stream::fill_uniform), [`fill_normal`](Stream::fill_normal).
+/// Filling a slice takes a fraction of the time of drawing its numbers one by one, and gives the same
+/// numbers: [`fill`](Stream::fill), [`fill_uniform`](Stream::fill_uniform),
+/// [`fill_normal`](Stream::fill_normal).
 #[derive(Clone, Debug)]
 pub struct Stream {
     seed: u64,
@@ -84,7 +85,7 @@ impl Stream {
         }
     }
 
-    /// A number of the normal distribution of mean 0 and variance 1, by the method of Box and Muller in `f64`.
+    /// A normally distributed number with mean 0 and variance 1, by the method of Box and Muller in `f64`.
     #[inline]
     pub fn normal<T: Float>(&mut self) -> T {
         T::of(normal(self.next_words()))
@@ -117,7 +118,7 @@ impl Stream {
 
     #[inline(always)]
     fn fill_inline(&mut self, words: &mut [u32]) {
-        /// Blocks that are made at once.
+        /// Number of blocks that are generated at once.
         const LANES: usize = 16;
         let (first, rest) = words.split_at_mut(self.left.min(words.len()));
         first.fill_with(|| self.next_u32());
@@ -131,10 +132,10 @@ impl Stream {
         last.fill_with(|| self.next_u32());
     }
 
-    /// Fills a slice with numbers that are each made of so many words.
+    /// Fills a slice with numbers that are each made of `N` words.
     #[inline(always)]
     fn fill_with<T, const N: usize>(&mut self, numbers: &mut [T], number: impl Fn([u32; N]) -> T) {
-        /// Words that are made at once: a few lines of the cache.
+        /// Number of words that are generated at once: a few cache lines.
         const WORDS: usize = 512;
         let mut words = [0; WORDS];
         for numbers in numbers.chunks_mut(WORDS / N) {
@@ -146,7 +147,7 @@ impl Stream {
     }
 }
 
-/// From 0 to below 1, of a type with fewer than 32 digits.
+/// A number from 0 to below 1, of a type with fewer than 32 digits.
 #[inline(always)]
 fn narrow_uniform<T: Float>(word: u32) -> T {
     let digits = T::MANTISSA_DIGITS;
@@ -154,7 +155,7 @@ fn narrow_uniform<T: Float>(word: u32) -> T {
     T::of(f64::from((word >> (32 - digits)) as i32) / (1u64 << digits) as f64)
 }
 
-/// From 0 to below 1, in multiples of 2⁻⁵³: the upper 53 of 64 bits.
+/// A number from 0 to below 1, a multiple of 2⁻⁵³: the upper 53 of 64 bits.
 #[inline(always)]
 fn uniform([low, high]: [u32; 2]) -> f64 {
     const HIGH: f64 = 1.0 / (1u64 << 32) as f64;
@@ -165,21 +166,21 @@ fn uniform([low, high]: [u32; 2]) -> f64 {
 
 #[inline(always)]
 fn normal([a, b, c, d]: [u32; 4]) -> f64 {
-    // From above 0 to 1, so that there is a logarithm.
+    // Above 0 and at most 1, so that the logarithm is finite.
     (-2.0 * ln(1.0 - uniform([a, b]))).sqrt() * cos_of_turns(uniform([c, d]))
 }
 
-/// The natural logarithm of a normal number above 0, within one unit in the last place, without a branch or a call. The
-/// polynomial is that of FreeBSD's `e_log.c`.
+/// The natural logarithm of a normal number above 0, within one unit in the last place, without a branch or a
+/// call. The polynomial is from FreeBSD's `e_log.c`.
 #[inline(always)]
 fn ln(x: f64) -> f64 {
     const LN_2_HIGH: f64 = 0.693_147_180_369_123_8;
     const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
     /// The bits of √½.
     const SQRT_HALF: u64 = 0x3fe6_a09e_667f_3bcd;
-    const ONE: u64 = 1f64.to_bits();
+    const ONE_BITS: u64 = 1f64.to_bits();
     // x = 2^k · (1 + f), where 1 + f is from √½ to √2.
-    let bits = x.to_bits() + (ONE - SQRT_HALF);
+    let bits = x.to_bits() + (ONE_BITS - SQRT_HALF);
     let f = f64::from_bits((bits & ((1 << 52) - 1)) + SQRT_HALF) - 1.0;
     let k = f64::from((bits >> 52) as i32 - 1023);
     let s = f / (2.0 + f);
@@ -193,10 +194,11 @@ fn ln(x: f64) -> f64 {
     k * LN_2_HIGH - ((half_square - (s * (half_square + (odd + even)) + k * LN_2_LOW)) - f)
 }
 
-/// cos(2π·x) for x from 0 to 1, without a branch or a call. The polynomials are those of FreeBSD's `k_sin.c` and `k_cos.c`.
+/// cos(2π·x) for x from 0 to 1, without a branch or a call. The polynomials are from FreeBSD's `k_sin.c` and
+/// `k_cos.c`.
 #[inline(always)]
 fn cos_of_turns(x: f64) -> f64 {
-    // Added to a number below 2⁵¹, it rounds this to an integer, which is then in the lowest bits.
+    // Adding this to a number below 2⁵¹ rounds the number to an integer, which is then in the lowest bits.
     const ROUND: f64 = (3u64 << 51) as f64;
     let shifted = 4.0 * x + ROUND;
     let quarter = shifted.to_bits();
@@ -235,7 +237,7 @@ impl Iterator for Stream {
 #[inline(always)]
 fn blocks<const LANES: usize>(first: u64, stream: u64, seed: u64, words: &mut [[u32; 4]; LANES]) {
     let mut counters = [[0; LANES], [0; LANES], [stream; LANES], [stream >> 32; LANES]];
-    // With indices, as in `philox`: the compiler does not vectorize what iterators make.
+    // Indexed loops, as in `philox`: the compiler does not vectorize iterators here.
     let [low, high, ..] = &mut counters;
     for lane in 0..LANES {
         let number = first.wrapping_add(lane as u64);
@@ -286,7 +288,8 @@ mod tests {
         assert_eq!(of(pi, 0x299f_31d0_a409_3822), [0xd16c_fe09, 0x94fd_cceb, 0x5001_e420, 0x2412_6ea1]);
     }
 
-    /// A slice that is filled from any word of a stream on has the numbers that the stream gives one by one.
+    /// A slice that is filled from any word of a stream on holds the numbers that the stream gives one by
+    /// one.
     #[test]
     fn slices_have_the_same_numbers() {
         fn check<T: Copy + PartialEq + std::fmt::Debug + Default>(
@@ -317,7 +320,7 @@ mod tests {
         }
     }
 
-    /// Logarithm and cosine are those of the standard library, but for the last bits.
+    /// Logarithm and cosine agree with the standard library, but for the last bits.
     #[test]
     fn functions_of_the_normal_distribution() {
         let mut stream = Random::new(3).stream(0);

@@ -27,10 +27,10 @@ const MAX_EXTENSIONS: usize = 64;
 /// succeeded. A host's error goes to standard error, since there is no caller to return it to.
 ///
 /// # Safety
-/// The descriptor is one that `library!` makes.
+/// The descriptor is made by `library!`.
 pub unsafe fn register(library: &'static LibraryDescriptor) -> usize {
     catch(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that `library!` made the descriptor.
         let Ok(library) = (unsafe { Library::read(library) }) else { return 0 };
         let mut registered = 0;
         for api in hosts() {

@@ -1,4 +1,4 @@
-//! Sample calls of an op: what `farcall op --check` calls it on, where random operands are not valid ones.
+//! Sample calls of an op: the operands that `farcall op --check` uses where random operands are not valid.
 //!
 //! ```
 //! use farcall_ffi::prelude::*;
@@ -38,16 +38,17 @@ use crate::rules::answer;
 
 use abi::{SampleCall, SamplesCall};
 
-/// The structs through which a host asks for samples, and gets them.
+/// The structs through which a host asks for samples and receives them.
 pub mod abi {
     use std::ffi::c_void;
 
     use crate::abi::{Attrs, Buffer, ByteSpan};
 
-    /// A function that returns samples; its argument is a [`SamplesCall`]. It calls `sample` for each of them.
+    /// A function that returns samples; its argument is a [`SamplesCall`]. It calls `sample` once for each
+    /// sample.
     pub type SamplesFn = unsafe extern "C" fn(call: *mut c_void);
 
-    /// How samples are returned.
+    /// The request for samples, with the functions that return them.
     #[repr(C)]
     #[derive(Clone, Copy, Debug)]
     pub struct SamplesCall {
@@ -55,7 +56,7 @@ pub mod abi {
         pub struct_size: usize,
         /// First argument of the functions below.
         pub host: *mut c_void,
-        /// Says why there are no samples, in UTF-8.
+        /// Reports why the samples cannot be returned, in UTF-8.
         pub fail: Option<unsafe extern "C" fn(host: *mut c_void, message: ByteSpan)>,
         /// The next sample.
         pub sample: Option<unsafe extern "C" fn(host: *mut c_void, call: *const SampleCall)>,
@@ -131,7 +132,7 @@ pub trait Samples {
     fn samples() -> Vec<Sample>;
 }
 
-/// Its address in the C interface.
+/// The function of an op's descriptor that returns the samples through the C interface.
 ///
 /// # Safety
 /// `call` is null or a [`SamplesCall`].
@@ -164,7 +165,7 @@ pub unsafe extern "C" fn samples_rule<S: Samples>(call: *mut c_void) {
                 operand_count: operands.len(),
                 attrs: &raw const attrs,
             };
-            // SAFETY: a function of the host, for its own argument.
+            // SAFETY: the host passed the function together with its argument.
             unsafe { say(call.host, &raw const one) };
         }
         Ok(())

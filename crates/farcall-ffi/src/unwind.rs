@@ -84,7 +84,7 @@ mod tests {
         let first = AtomicUsize::new(0);
         discard(Endless(&first));
         assert_eq!(first.into_inner(), 1);
-        // The payload of the first destructor's panic was dropped, and that of the second one leaked.
+        // The payload of the first destructor's panic was dropped; the second payload leaked.
         assert_eq!(DROPPED.load(Ordering::Relaxed), 1);
     }
 

@@ -34,7 +34,7 @@ fn good_calls() {
 
 /// Makes a call with a frame that was changed.
 fn changed(call: Call<'_>, change: impl FnOnce(&mut abi::CallFrame)) -> Result<()> {
-    // SAFETY: the changes of these tests leave nothing to read but memory of the test and of the frame.
+    // SAFETY: after the changes of these tests, the entry reads only memory of the test and of the frame.
     unsafe { call.run_changed(change) }
 }
 

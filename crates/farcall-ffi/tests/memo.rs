@@ -87,7 +87,7 @@ fn buffer(buffers: *const *mut std::ffi::c_void, i: usize) -> &'static mut abi::
 
 /// Makes a call with a frame that was changed.
 fn changed(call: Call<'_>, change: impl FnOnce(&mut CallFrame)) -> Result<()> {
-    // SAFETY: the changes of these tests leave nothing to read but memory of the test and of the frame.
+    // SAFETY: after the changes of these tests, the entry reads only memory of the test and of the frame.
     unsafe { call.run_changed(change) }
 }
 
@@ -108,14 +108,14 @@ fn a_frame_that_does_not_change_is_decoded_once() {
     changed(calls, |frame| {
         let kept = Kept::attach(frame, ROOM);
         for input in [5f32, 7.0] {
-            // SAFETY: the operand's memory, which nobody uses now.
+            // SAFETY: the operand's memory, which no call is using.
             unsafe { elements.write(input) };
             call(enter::<scale>, frame);
             assert!(kept.is_noted());
             // SAFETY: the result's first element.
             assert_eq!(unsafe { *buffer(frame.rets.rets, 0).data.cast::<f32>() }, 3.0 * input);
         }
-        // It takes the host's word: nothing of the frame is looked at, not even that there is no operand.
+        // The entry trusts the host: it looks at nothing in the frame, not even at the missing operand.
         frame.args.size = 0;
         call(enter::<scale>, frame);
         frame.args.size = 1;

@@ -28,7 +28,7 @@ fn by<T>(pointer: *mut T, bytes: usize) -> *mut T {
 
 /// Makes a call with a frame that was changed.
 fn changed(call: Call<'_>, change: impl FnOnce(&mut CallFrame)) -> Result<()> {
-    // SAFETY: the changes of these tests leave nothing to read but memory of the test and of the frame.
+    // SAFETY: after the changes of these tests, the entry reads only memory of the test and of the frame.
     unsafe { call.run_changed(change) }
 }
 

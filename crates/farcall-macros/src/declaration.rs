@@ -1,5 +1,5 @@
-//! `#[signature]`, `#[vjp]`, `#[jvp]`, `#[transpose]`, `#[nondiff]`, `#[shape]`, `#[batch]`, `#[samples]` and `#[lowers]`
-//! below a `#[handler]`: what an op's author declares about it besides the function.
+//! Attributes below a `#[handler]`, which declare the op: `#[signature]`, `#[vjp]`, `#[jvp]`, `#[transpose]`,
+//! `#[nondiff]`, `#[shape]`, `#[batch]`, `#[samples]` and `#[lowers]`.
 //!
 //! A signature is Rust tokens (or one string). Its text is reassembled, with a table from bytes to tokens, so that an
 //! error is reported at its token. Then the function's parameters are compared with it: names and order here, types

@@ -72,8 +72,8 @@ mod residuals;
 /// | `#[vjp(residuals(r: T[*]), backward = g)]` | the same, where the function returns residuals beyond the results |
 /// | `#[jvp(tangent = t)]` | the handler that is its forward derivative |
 /// | `#[transpose(t)]` | the handler that is its transpose: the op is linear in the operands that `t` returns |
-/// | `#[nondiff(labels)]` | operands that have no derivative: differentiating in them is an error |
-/// | `#[nondiff(mask = zero)]` | operands in which the derivative is zero |
+/// | `#[nondiff(labels)]` | operands without a derivative: differentiating with respect to them is an error |
+/// | `#[nondiff(mask = zero)]` | operands with respect to which the derivative is zero |
 /// | `#[shape(f)]` | the function that says the dimensions of results written `[..]` |
 /// | `#[batch(f)]` | the function that says how calls are vmapped |
 /// | `#[batch(none)]` | calls are never vmapped: that is an error which names the op |
@@ -139,9 +139,9 @@ mod residuals;
 /// such residuals are `*`, and expressions of numbers, integer attributes and names that a required operand or a result has.
 /// `farcall_ffi::testing::Forward<normalize>` is the forward op in tests. `library!` exports no C symbol for it.
 ///
-/// An op may be differentiated in an operand that is declared as `#[nondiff(x = zero)]`, also where it has no other derivative,
-/// and to any order: the result does not move with `x`, or moves in steps, as with the threshold of a comparison. Derivative ops take
-/// neither its tangent nor return its cotangent.
+/// An op may be differentiated with respect to an operand that is declared as `#[nondiff(x = zero)]`, even
+/// without any other derivative, and to any order: the result does not move with `x`, or moves in steps, as
+/// with the threshold of a comparison. Derivative ops neither take its tangent nor return its cotangent.
 ///
 /// A name that could be two things is a compile error. Derivatives have derivatives of their own, declared in the same
 /// way: `jax.hessian`, the forward derivative of a reverse one, is the `#[jvp]` of the backward op.

@@ -2,8 +2,8 @@
 //!
 //! The op `rms_norm` of a library in the namespace `acme` is the target `acme.rms_norm`.
 
-/// True for parts of letters, digits and `_` that begin with no digit, joined by dots: a program's text needs no quotes for
-/// a target in such a namespace.
+/// True for parts of letters, digits and `_`, joined by dots, of which none begins with a digit: a program's
+/// text needs no quotes for a target in such a namespace.
 ///
 /// ```
 /// use farcall_sig::namespace::is_namespace;

@@ -89,11 +89,11 @@ fn on(
     Ok(Checked { op, call, attrs: attrs.clone(), promises: promises::check(ops, target, operands, attrs)? })
 }
 
-/// The same on the author's sample calls, or else on operands that are made: of each type that they can have, with optional
-/// ones and without. Then with other values of the attributes that are not in `attrs`.
+/// Checks the author's sample calls, or else generated operands: of each possible type, with and without
+/// optional operands. Then varies the attributes that are not in `attrs`.
 ///
 /// # Errors
-/// If a sample is refused, or no operands of one of these kinds are found.
+/// If a sample is refused, or no operands of one kind are found.
 fn on_made(
     target: &Arc<Target>,
     ops: &[Arc<Target>],
@@ -155,7 +155,7 @@ fn made(
     for call in made::calls(declaration, wanted) {
         let Ok(operands) = operands(&call, args.seed) else { continue };
         match on(target, ops, operands, &call.attrs) {
-            // The operands are as good as others.
+            // A panic is the op's fault, not the fault of the operands.
             Err(CheckError::Run(error)) if has_panicked(&error) => {
                 let op = target.name().to_owned();
                 let promise = Promise {

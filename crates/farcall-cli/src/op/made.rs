@@ -45,7 +45,7 @@ pub(crate) struct Others {
 }
 
 impl Others {
-    /// Values that differ from one; none if that is missing.
+    /// Returns values that differ from `from`; no values if the attribute is absent.
     pub(crate) fn of(attr: &Attr, from: Option<&AttrValue>) -> Others {
         let (values, are_all): (Vec<AttrValue>, bool) = match &attr.ty {
             AttrType::Scalar(ScalarType::Bool) => (vec![true.into(), false.into()], true),
@@ -54,7 +54,7 @@ impl Others {
             }
             AttrType::Scalar(_) => ([0.5, 1.5, 2.0, 0.25, -0.5].map(|value: f64| value.into()).into(), false),
             AttrType::Array(_) => {
-                // Permutations first, the one that changes something before the one that does not.
+                // Permutations first, starting with one that is not the identity.
                 let counted = |len: i64| [(0..len).rev().collect(), (0..len).collect::<Vec<i64>>()];
                 let equal = |len: usize| [2, 1, 0].map(|value: i64| vec![value; len]);
                 let all = [2, 3, 1].into_iter().flat_map(|len| {

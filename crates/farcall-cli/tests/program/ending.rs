@@ -24,7 +24,7 @@ fn run(function: &str, constructor: &str, code: i32, message: Expect) {
     assert_eq!(status.code(), Some(code), "{status:?}");
 }
 
-/// The same for a function that crashes: the line that names it, among what the C library may say, and an exit code that is
+/// Checks a function that crashes: one line names it, among messages of the C library, and the exit code is
 /// not 0.
 fn crash(function: &str, what: &str) {
     let Some((status, said)) = ended(function, "n") else { return };
@@ -33,7 +33,7 @@ fn crash(function: &str, what: &str) {
     assert!(!status.success(), "{status:?}");
 }
 
-/// How a run of the program ends, and what is on its standard error; nothing without a compiler.
+/// Returns the exit status and standard error of a run; `None` without a compiler.
 fn ended(function: &str, constructor: &str) -> Option<(ExitStatus, String)> {
     let library = plain::build("ends", &format!("ends_{function}_{constructor}"), &["-pthread"])?;
     let folder = Folder::new().with("p.mlir", PROGRAM);

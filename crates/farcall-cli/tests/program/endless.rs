@@ -30,8 +30,8 @@ fn a_device_without_an_end_is_no_program() {
     }
 }
 
-/// A command of which the test writes the standard input. Ctrl-C ends it even where tests run in the background of a
-/// shell, which ignores the signal.
+/// A command whose standard input the test writes. Ctrl-C ends it even where tests run in the background of a shell,
+/// which ignores the signal.
 fn fed(folder: &Folder, args: &[&str]) -> Child {
     Command::new("env")
         .args(["--default-signal=INT", env!("CARGO_BIN_EXE_farcall")])
@@ -44,7 +44,8 @@ fn fed(folder: &Folder, args: &[&str]) -> Child {
         .unwrap()
 }
 
-/// Writes bytes, then zeros, until the program takes no more; returns how many, and what it said.
+/// Writes bytes, then zeros, until the program stops reading; returns the number of bytes and the program's
+/// output.
 fn feed(folder: &Folder, args: &[&str], begin: &[u8]) -> (usize, String) {
     let mut child = fed(folder, args);
     let mut stdin = child.stdin.take().unwrap();

@@ -18,7 +18,8 @@ use crate::error::{Boxed, Error};
 use crate::pointer::unusable;
 use crate::trampoline::Entry;
 
-/// What a signature says of a residual. All that it depends on are required operands, results, and attributes.
+/// A residual as the signature declares it. Its size depends only on required operands, results, and
+/// attributes.
 #[derive(Debug)]
 pub struct Residual {
     /// Its name.
@@ -36,7 +37,7 @@ pub struct Residual {
 pub enum Extent {
     /// The batch dimensions: all of a tensor but so many at its end.
     Batch(Place, usize),
-    /// The value of an expression, and how it is written.
+    /// The value of an expression, with its text.
     Size(&'static [Term], &'static str),
 }
 
@@ -51,7 +52,7 @@ pub enum Term {
     Attribute(&'static str, Option<i64>),
     /// An operator of two values.
     Binary(BinaryOp),
-    /// A function of so many values.
+    /// A function, with its number of arguments.
     Call(Function, usize),
 }
 
@@ -166,7 +167,7 @@ impl Decoder {
         Ok(Some((dtype, dims)))
     }
 
-    /// The value of an expression; none if what it depends on cannot be read.
+    /// Evaluates an expression; `None` if an operand or attribute that it depends on cannot be read.
     fn size(&self, terms: &[Term]) -> Boxed<Option<Result<i64, SizeError>>> {
         let mut values: Vec<i64> = Vec::new();
         for term in terms {
@@ -176,7 +177,7 @@ impl Decoder {
                     Some((_, [size, ..])) => Ok(*size),
                     _ => return Ok(None),
                 },
-                // One of a wrong type has an error of its own, from the function's parameter.
+                // The function's parameter reports an attribute of a wrong type.
                 Term::Attribute(name, default) => match self.attrs().get_opt::<Integer>(name) {
                     Ok(Some(Integer(value))) => i64::try_from(value).map_err(|_| SizeError::Overflow),
                     Ok(None) if let Some(default) = default => Ok(default),
@@ -199,7 +200,7 @@ impl Decoder {
         Ok(values.pop().map(Ok))
     }
 
-    /// The dimensions of a tensor, if it is one: all but so many at its end, and these.
+    /// Splits the dimensions of a tensor before the last `at_end` ones; `None` if there is no tensor.
     fn split(&self, place: Place, at_end: usize) -> Boxed<Option<(&[i64], &[i64])>> {
         let Some(all) = self.dims(place) else { return Ok(None) };
         match all.len().checked_sub(at_end) {

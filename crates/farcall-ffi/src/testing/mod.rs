@@ -166,8 +166,8 @@ impl<'a> Call<'a> {
     /// As [`run`](Self::run).
     ///
     /// # Safety
-    /// What the handler's entry reads of the changed frame is there: it trusts sizes, and pointers that are neither null
-    /// nor misaligned.
+    /// The memory that the handler's entry reads through the changed frame is valid: the entry trusts sizes,
+    /// and pointers that are neither null nor misaligned.
     #[doc(hidden)]
     pub unsafe fn run_changed(self, change: impl FnOnce(&mut abi::CallFrame)) -> Result<()> {
         let nothing = Instance::new(self.minor);

@@ -128,11 +128,12 @@
 //!
 //! ## Offsets
 //!
-//! `row: offset(m)` says that the operand `row`, an `s32[]` or `s64[]`, is the index in the whole of `m` at which the part
-//! begins that the kernel is given. Where a host splits `m` among devices, it adds the offset of each part to what the caller
-//! gives, which is 0 unless it says otherwise. So positional encodings, random numbers that are counted, and errors that
-//! name a row are the same however `m` is split: `(x: f32[*, m, n], row: s32[]) -> (y: f32[*, m, n]) where m: map; row:
-//! offset(m)`. A derivative op that takes `row` declares the same of it.
+//! `row: offset(m)` declares that the operand `row`, an `s32[]` or `s64[]`, holds the index in the whole of
+//! `m` at which the kernel's part begins. A host that splits `m` among devices adds the offset of each part
+//! to the caller's value, which is 0 by default. So positional encodings, counter-based random numbers, and
+//! errors that name a row are the same however `m` is split:
+//! `(x: f32[*, m, n], row: s32[]) -> (y: f32[*, m, n]) where m: map; row: offset(m)`. A derivative op that
+//! takes `row` declares the same offset.
 //!
 //! ## Memory
 //!

@@ -1,4 +1,4 @@
-//! Where a call's part of a dimension begins: operands that hosts give, `row: offset(m)`.
+//! Offsets of a call's part of a dimension: operands that hosts give, `row: offset(m)`.
 //!
 //! A kernel that runs on a part of a dimension sees only that part. An offset tells it the index of the part's first entry in
 //! the whole dimension. It is an operand, since the program is the same on all devices and the offset is not.

@@ -431,7 +431,7 @@ impl Parser {
         Ok(Clause::Dims { dims: names, usage })
     }
 
-    /// What follows `row: offset`.
+    /// The clause after `row: offset`.
     fn offset(&mut self, mut names: Vec<Name>) -> Result<Clause> {
         let note = "an offset is that of a dimension: `row: offset(m)`";
         self.expect("(", note)?;
@@ -708,7 +708,7 @@ fn dtype(word: &str, span: Span) -> Result<DType> {
     })
 }
 
-/// The element type that has this name in MLIR, NumPy, C or Rust.
+/// The element type with this name in MLIR, NumPy, C or Rust.
 fn spelled_elsewhere(word: &str) -> Option<DType> {
     let own = word.strip_suffix("_t").or_else(|| word.strip_suffix('_')).unwrap_or(word);
     Some(match own {
@@ -768,9 +768,9 @@ fn scalar_type(word: &str, span: Span) -> Result<ScalarType> {
         "string" => Some("str"),
         "pred" => Some("bool"),
         "dictionary" => Some("dict"),
-        // Sizes fit it, and Python's numbers are of this type.
+        // This type holds every size, and Python's integers have it.
         "size_t" | "usize" => Some("i64"),
-        // Element types have an error of their own.
+        // Element types have a separate error.
         _ if word.parse::<DType>().is_ok() => None,
         _ => spelled_elsewhere(word).and_then(as_attribute).map(ScalarType::name),
     };

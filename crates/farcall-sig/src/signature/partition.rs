@@ -73,7 +73,7 @@ pub struct CallFactors<S = i64> {
     pub operands: Vec<Vec<usize>>,
     /// For each result, the same.
     pub results: Vec<Vec<usize>>,
-    /// The operands that are offsets, and the factors of which they are.
+    /// The operands that are offsets, with the factors that they belong to.
     pub offsets: Vec<(usize, usize)>,
 }
 
@@ -294,15 +294,16 @@ struct Factors<'a> {
     keys: Vec<FactorKey>,
 }
 
-/// What tells a factor from the others.
+/// The identity of a factor.
 #[derive(Clone, PartialEq, Eq)]
 struct FactorKey {
     /// The dimension, as it prints.
     dim: String,
     /// The entry of the variadic operand or result, for a dimension with dots.
     entry: Option<usize>,
-    /// How often the dimension stands before in the same tensor. Two dimensions of one tensor are never split together, so
-    /// hosts allow a factor once in a tensor: each of both `n` in `[n, n]` is a factor of its own.
+    /// Number of earlier occurrences of the dimension in the same tensor. Two dimensions of one tensor are
+    /// never split together, and hosts allow a factor once in a tensor: each `n` in `[n, n]` is a separate
+    /// factor.
     occurrence: usize,
 }
 
