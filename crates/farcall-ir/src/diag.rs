@@ -43,7 +43,7 @@ pub struct Source {
     line_starts: OnceLock<Vec<u32>>,
     /// Lines of the file before the text.
     lines_before: usize,
-    /// The memory of the text, if it counts.
+    /// The memory of the text, if it counts towards the limit.
     _charge: Charge,
 }
 
@@ -77,7 +77,7 @@ impl Source {
         Source::of(name.into(), text.into(), lines_before, Charge::NONE)
     }
 
-    /// A source whose text counts as memory that is taken.
+    /// Makes a source whose text counts towards the memory limit.
     pub fn charged(name: impl Into<String>, text: impl Into<String>, charge: Charge) -> Arc<Source> {
         Source::of(name.into(), text.into(), 0, charge)
     }

@@ -16,8 +16,8 @@ pub(crate) const ELIDED: &str = "__elided__";
 pub(crate) const RUN_MESSAGE: &str = "the elements of this constant were left out when the program was printed; \
                                       `farcall run --elided zeros` or `--elided rand` chooses some, to measure times";
 
-/// The error of a run of these modules, which have the same source: at their first constant without elements, with the
-/// number of the others. `None` if every constant has elements.
+/// Returns the error of a run of these modules, which have the same source: at their first constant without
+/// elements, with the number of further ones. `None` if every constant has elements.
 pub fn refused<'m>(modules: impl IntoIterator<Item = &'m Module>) -> Option<ProgramError> {
     let (mut first, mut others) = (None, 0usize);
     for module in modules {
@@ -41,8 +41,8 @@ pub fn refused<'m>(modules: impl IntoIterator<Item = &'m Module>) -> Option<Prog
     ))
 }
 
-/// Gives elements to every constant without: those that `elements` returns for its type. Returns the number of these
-/// constants.
+/// Gives elements to every constant without elements; `elements` chooses them by the constant's type. Returns
+/// the number of these constants.
 ///
 /// ```
 /// use farcall_ir::{Literal, Source, elided, text};

@@ -5,9 +5,10 @@
 //!                          └──Scope::current, Scope::enter──▶ threads that help
 //! ```
 //!
-//! Code that may take long asks [`is_due`] about every ten milliseconds at least, and stops early if it is true. It need
-//! not report that: it may return any value of the right type, since [`during`] discards what the work returns.
-//! Code that stores a value beyond the work (a cache, an open file) checks [`has_ended`] first.
+//! Code that may take long asks [`is_due`] about every ten milliseconds at least, and stops early once it is
+//! true. It need not report that: it may return any value of the right type, since [`during`] discards the
+//! work's result. Code that stores a value beyond the work (a cache, an open file) checks [`has_ended`]
+//! first.
 //!
 //! Outside of a scope, [`is_due`] is a load from thread-local memory.
 
@@ -38,7 +39,7 @@ pub struct Interrupt {
     asked: AtomicU64,
 }
 
-/// Maximum number of checks between two readings of the clock, which costs as much as a few dozen of them.
+/// Maximum number of checks between two readings of the clock; a reading costs as much as a few dozen checks.
 const MAX_PACE: u32 = 64;
 
 /// Intended time between two readings of the clock.
@@ -68,7 +69,7 @@ impl Interrupt {
         Interrupt { ask: Some(Box::new(ask)), ..Interrupt::new() }
     }
 
-    /// Interrupts all work that this is given to, now and later. A signal handler may call it.
+    /// Interrupts all work under this interrupt, now and later. A signal handler may call it.
     pub fn raise(&self) {
         self.raised.store(true, Ordering::Relaxed);
     }
@@ -171,7 +172,7 @@ impl Drop for Restore {
     }
 }
 
-/// Does work that `interrupt` may end early, and the interrupts of work that it is a part of.
+/// Does work that ends early if `interrupt`, or an interrupt of the enclosing work, is due.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -314,8 +315,8 @@ impl Scope {
     }
 }
 
-/// Counts the steps of a loop, each of which takes less than a microsecond, and asks [`is_due`] once in
-/// [`Pace::STEPS`] of them.
+/// Counts the steps of a loop, each of which takes less than a microsecond, and asks [`is_due`] at every
+/// [`Pace::STEPS`]th step.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pace(usize);
 
@@ -412,7 +413,7 @@ mod tests {
         let count = Arc::clone(&calls);
         let interrupt = Arc::new(Interrupt::asking(move || {
             assert_eq!(thread::current().id(), first);
-            // A callback may do work of its own.
+            // A callback may itself do work under an interrupt.
             assert_eq!(during(&Arc::new(Interrupt::new()), || 3), Ok(3));
             count.fetch_add(1, Ordering::Relaxed) == 1
         }));

@@ -139,7 +139,7 @@ pub enum LiteralError {
     Boolean {
         /// Number of the element, row-major.
         index: usize,
-        /// The byte that was given for it.
+        /// The byte given for the element.
         byte: u8,
     },
 }

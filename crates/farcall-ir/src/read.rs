@@ -33,8 +33,8 @@ pub fn is_artifact(bytes: &[u8]) -> bool {
 /// Reads a program in any format, as the file has it. `name` is that of the file, for messages.
 ///
 /// # Errors
-/// Those of [`text()`], [`vhlo::read`], [`Exported::read`] and [`hlo::proto::read`]; `encoding` for bytes that are neither an artifact nor
-/// UTF-8.
+/// The errors of [`text()`], [`vhlo::read`], [`Exported::read`] and [`hlo::proto::read`]; `encoding` for
+/// bytes that are neither an artifact nor UTF-8.
 pub fn module(bytes: &[u8], name: &str) -> Result<Module, ProgramError> {
     if exported::is_exported(bytes) {
         return Exported::read(bytes, name)?.module(name);
@@ -75,11 +75,11 @@ pub fn for_platform(
     Ok((module, Some(interface)))
 }
 
-/// Reads the program of a function that JAX exported for `platforms`, where the rest of what it exported is not at hand:
-/// text, or a portable artifact.
+/// Reads the program of a function that JAX exported for `platforms`, given only the program: text, or a
+/// portable artifact.
 ///
 /// # Errors
-/// Those of [`module`] and [`verify::entry`]; `platform` if the function was exported for others.
+/// The errors of [`module`] and [`verify::entry`]; `platform` if the function was exported for others.
 pub fn exported_program(
     bytes: &[u8],
     name: &str,

@@ -211,7 +211,7 @@ impl NanFormat {
         ((1 << (self.bits - 1 - self.mantissa_bits)) - 1) << self.mantissa_bits
     }
 
-    /// The NaN that these bytes are, little-endian, if they are one.
+    /// Reads the bytes, little-endian, as a NaN; `None` for any other value.
     fn read(self, bytes: &[u8]) -> Option<f64> {
         let mut word = [0; 8];
         let size = (self.bits / u8::BITS) as usize;

@@ -531,7 +531,7 @@ func.func @main(%x: tensor<?xf32>, %d: tensor<1xi32>) -> tensor<?xf32> {
 }
 
 /// The smallest elements are found by the largest.
-/// What the evaluator makes of a program without inputs.
+/// Evaluates a program without inputs; returns its results as text.
 fn values(program: &str) -> Vec<String> {
     let module = read(program);
     let results = eval(&module, module.entry().unwrap(), &[], &NoHost, Denormals::Ieee);

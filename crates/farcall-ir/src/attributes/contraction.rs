@@ -189,7 +189,7 @@ fn parse_raw_dims(text: &str) -> Option<ConvolutionDims> {
     })
 }
 
-/// The same as a dictionary of numbers and lists.
+/// Reads dimension numbers from a dictionary of numbers and lists.
 fn dims_of_dict(dict: &AttrDict) -> Option<ConvolutionDims> {
     let one = |key: &str| dict.get(key)?.as_i64().and_then(|n| usize::try_from(n).ok());
     let many = |key: &str| to_usizes(key, dict.get(key)?).ok();

@@ -254,8 +254,9 @@ impl<'a> ConvolutionPlan<'a> {
         out
     }
 
-    /// Offsets into lhs and rhs of the elements that meet in the window at a spatial index of the result. In the padding,
-    /// lhs has a zero, by which infinities of rhs are multiplied. Holes of dilation have nothing.
+    /// Offsets into lhs and rhs of the elements that meet in the window at a spatial index of the result. In
+    /// the padding, lhs has a zero, which is multiplied by infinities of rhs, too. Holes of dilation are
+    /// skipped.
     fn taps(&self, index: &[usize]) -> Vec<(Option<usize>, usize)> {
         let (c, n) = (self.c, &self.c.dims);
         let mut taps = vec![(Some(0), 0)];

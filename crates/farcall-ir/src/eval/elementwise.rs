@@ -227,7 +227,7 @@ pub(super) fn convert_element(denormals: Denormals, from: DType, to: DType, x: S
     flush(denormals, to, arith::convert(flush(denormals, from, x), to).round_to(to))
 }
 
-/// An operand of a conversion to another type: NaNs become quiet; in formats of eight bits, there is one for each sign.
+/// Makes the NaNs of a conversion's operand quiet; formats of eight bits have one NaN for each sign.
 fn quieted(x: Scalar, to: DType) -> Scalar {
     let quiet = |x: f64| match x.is_nan() && to.bits() <= 8 {
         true => f64::NAN.copysign(x),

@@ -37,7 +37,7 @@ impl Fourier {
         out
     }
 
-    /// The same, which the inverse does not divide.
+    /// Transforms a line; the inverse is not divided by the length.
     ///
     /// # Panics
     /// If the line has another number of elements.

@@ -14,8 +14,8 @@
 //! **Memory.** Memory whose size a program determines is requested before it is allocated ([`crate::memory`]):
 //! results by the code that makes them, other vectors by `scratch`, in one place for all operations.
 //!
-//! **Interrupts.** Loops over elements stop early when [`crate::interrupt::is_due`] says so, and return anything. The
-//! machine checks after each operation, and discards the values.
+//! **Interrupts.** Loops over elements stop early once [`crate::interrupt::is_due`] is true, and return
+//! anything. The machine checks after each operation, and discards the values.
 //!
 //! **Invariants.** Calls, branches and loops live on a stack of the heap (module `machine`), so that a
 //! deep program cannot overflow the thread's stack; only operations that apply a region to elements

@@ -33,7 +33,7 @@ impl<'a> Builder<'a> {
         Builder { at: builder::Builder::before(func, inst) }
     }
 
-    /// What puts the instructions in their place.
+    /// Returns the builder that inserts the instructions.
     pub(super) fn inner(&mut self) -> &mut builder::Builder<'a> {
         &mut self.at
     }

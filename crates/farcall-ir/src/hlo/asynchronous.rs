@@ -1,5 +1,5 @@
-//! Asynchronous instructions: a start gives its operands, its result and a context, of which the done takes the
-//! result. Here the start computes the result.
+//! Asynchronous instructions: a start returns its operands, its result and a context, and the done returns
+//! the result. Here the start computes the result.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -127,7 +127,7 @@ impl<'s> Lowering<'_, 's> {
     /// `send` and `recv`, which give a context besides.
     fn transfer(&mut self, shape: &Shape, g: &mut Given<'_, 's>, at: &At<'_, 's>) -> Lowered<Val> {
         let is_host = g.flag("is_host_transfer")?;
-        // Number 0 is that of none.
+        // Number 0 stands for no channel.
         let mut channel = groups::read_channel(g)?.unwrap_or(Channel { handle: 0, kind: 1 });
         let opcode = at.inst.opcode;
         let part = |i: usize| match at.operands {

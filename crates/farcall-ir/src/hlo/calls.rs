@@ -54,7 +54,7 @@ pub(super) fn read<'s>(g: &mut Given<'_, 's>, called: &mut Called<'s>) -> Read<C
             }
         }
     }
-    // What XLA's own passes keep with calls of convolutions: no handler gets it.
+    // Attributes that XLA's own passes keep with calls of convolutions; handlers do not receive them.
     for key in ["window", "dim_labels", "feature_group_count", "batch_group_count"] {
         g.take(key);
     }
@@ -155,8 +155,8 @@ pub(super) fn write(call: &CustomCall, inst: Inst<'_>, name: &dyn Fn(FuncId) -> 
         (None, CallConfig::Dict(_)) => Some(TYPED),
         (version, _) => version,
     };
-    // XLA's parser does not know the name of version 0, which PyTorch/XLA writes; without a version, XLA takes the call
-    // for one of the original interface.
+    // XLA's parser does not know the name of version 0, which PyTorch/XLA writes; a call without a version
+    // uses the original interface.
     let named = version.filter(|v| *v != 0);
     if let Some(name) = named.and_then(|v| VERSIONS.get(usize::try_from(v).ok()?)) {
         out.put("api_version", name);

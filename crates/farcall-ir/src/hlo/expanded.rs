@@ -1,5 +1,5 @@
-//! Instructions that StableHLO has no operation for, or has in another form: they are written by simpler ones, as XLA
-//! does it.
+//! Instructions without an operation in StableHLO, or with another form there: simpler operations define
+//! them, as XLA does.
 
 use farcall_sig::{DType, DTypeClass};
 
@@ -39,8 +39,8 @@ impl<'s> Lowering<'_, 's> {
         self.push(at.op(Op::Scan(op), values).with_regions(vec![region]), shape, at.region)
     }
 
-    /// A product of operands that are multiplied by their scales, each of which is one for a block of elements. A
-    /// scalar is no scale.
+    /// A product of operands that are multiplied by their scales, each of which is one for a block of
+    /// elements. A scalar stands for a missing scale.
     pub(super) fn scaled_dot(
         &mut self,
         shape: &Shape,
@@ -148,7 +148,7 @@ impl<'s> Lowering<'_, 's> {
         let size = step!(Op::Unary(Unary::Abs), [operand], from);
         let whole = step!(Op::Unary(Unary::Floor), [size], from);
         let fraction = step!(Op::Binary(Binary::Subtract), [size, whole], from);
-        // 2 to the power of 16 is no number of f16.
+        // 2 to the power of 16 is not representable in f16.
         let wide = if from.dtype == DType::F16 { DType::F32 } else { from.dtype };
         let (fraction, wide) = self.converted((fraction, from.clone()), wide, at);
         let scale = splat!(wide, Scalar::Float(2f64.powi(random_ty.dtype.bits().cast_signed())));

@@ -30,7 +30,7 @@ pub(super) struct Given<'a, 's> {
     pub(super) span: Span,
     /// Types of the operands, tuples as their parts; `None` for what is no tensor.
     pub(super) operands: &'a [Option<TensorType>],
-    /// The shape of the result, where the text says it.
+    /// The shape of the result, if the text has one.
     pub(super) shape: Option<&'a Shape>,
     /// Numbers of devices that groups may still be written out as.
     pub(super) devices: &'a Cell<usize>,

@@ -79,7 +79,7 @@ pub(super) static OUTFEED: Hook = Hook {
 
 // --- shapes
 
-/// `dimensions={0,2}`, which a scalar needs not.
+/// `dimensions={0,2}`, which a scalar may omit.
 fn read_broadcast(g: &mut Given<'_, '_>) -> Read<Op> {
     let is_scalar = matches!(g.operands, [Some(ty)] if ty.rank() == 0);
     match g.read("dimensions", Cursor::usizes)? {
@@ -89,7 +89,7 @@ fn read_broadcast(g: &mut Given<'_, '_>) -> Read<Op> {
     }
 }
 
-/// The dimension whose size follows from the others is known here, like all of them.
+/// Ignores the inferred dimension: the result's type has all sizes.
 fn read_reshape(g: &mut Given<'_, '_>) -> Read<Op> {
     g.read("inferred_dimension", Cursor::int)?;
     Ok(Op::Reshape)

@@ -16,7 +16,7 @@ use crate::op::{Derived, Op};
 use crate::types::{Dim, TensorType};
 
 impl<'s> Lowering<'_, 's> {
-    /// The shape of an instruction's result; `None` where only the operation tells.
+    /// The shape of an instruction's result; `None` if only the operation determines it.
     pub(super) fn implied(&self, g: &Given<'_, 's>, at: &At<'_, 's>) -> Lowered<Option<Arc<Shape>>> {
         let opcode = at.inst.opcode;
         let attribute = |key: &str| {
@@ -82,8 +82,8 @@ impl<'s> Lowering<'_, 's> {
         }))
     }
 
-    /// Converts the operands of a convolution that have different element types to that of its result, as XLA does it
-    /// on a CPU. Products convert theirs when they run.
+    /// Converts the operands of a convolution to the result's element type if their types differ, as XLA does
+    /// on a CPU. Products convert their operands when they run.
     pub(super) fn promote(
         &mut self,
         op: &Op,
@@ -148,7 +148,7 @@ fn tuple(parts: impl IntoIterator<Item = Shape>) -> Arc<Shape> {
     Arc::new(Shape::Tuple(parts.into_iter().collect()))
 }
 
-/// The result of a scan by a computation that returns this: outputs are slices, which are put together.
+/// The result of a scan whose computation returns this shape: output slices are concatenated.
 fn scanned(returned: &Shape, input: &Shape, dim: usize, carries: usize) -> Arc<Shape> {
     let size = input.tensor().and_then(|ty| ty.get_dim(dim)).unwrap_or(Dim::UNBOUNDED);
     let stacked = |slice: &Shape| match slice {
@@ -170,7 +170,8 @@ fn scanned(returned: &Shape, input: &Shape, dim: usize, carries: usize) -> Arc<S
     }
 }
 
-/// The element type of a result that an operation leaves free: of a product, that of the more precise operand.
+/// The element type of a result that an operation leaves open; of a product, the type of the more precise
+/// operand.
 pub(super) fn element_type(op: &Op, operands: &[Option<TensorType>]) -> Option<DType> {
     match (op, operands) {
         (

@@ -11,7 +11,7 @@ use crate::op::Op;
 use crate::scalar::Scalar;
 use crate::types::TensorType;
 
-/// The elements that XLA writes instead of many.
+/// The placeholder that XLA prints for a large number of elements.
 pub(super) const ELIDED: &str = "{...}";
 
 /// The operation that makes the constant between the parentheses.

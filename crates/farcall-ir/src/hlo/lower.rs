@@ -50,9 +50,9 @@ pub(super) struct Lowering<'t, 's> {
     params: Vec<OnceCell<Rc<[&'t Instruction<'s>]>>>,
     /// Computations that have become a region.
     used: Vec<bool>,
-    /// The same in the order in which they have.
+    /// Computations that have become a region, in the order of their first use.
     first_uses: Vec<usize>,
-    /// The shapes of results that the text does not say, of the computations whose instructions were looked at.
+    /// Result shapes that the text omits, of the computations whose instructions have been looked at.
     results: Vec<Option<Arc<Shape>>>,
     /// Computations that are being lowered, one within the other.
     active: Vec<usize>,
@@ -257,7 +257,7 @@ impl<'t, 's> Lowering<'t, 's> {
         }
     }
 
-    /// The shape of what a computation returns.
+    /// The shape of a computation's result.
     pub(super) fn result_shape(&self, i: usize, at: Span) -> Lowered<Arc<Shape>> {
         let computation = &self.text.computations[i];
         match (computation.insts.get(computation.root), &self.results[i]) {

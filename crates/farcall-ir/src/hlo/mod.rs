@@ -87,7 +87,7 @@ pub fn parse(source: &Arc<Source>) -> Result<Module, ProgramError> {
     parse_with(source, &[])
 }
 
-/// The same for a text whose constants are elsewhere: `constant(#3)` is the fourth of them.
+/// Parses a text whose constants are elsewhere: `constant(#3)` is the fourth constant.
 fn parse_with(source: &Arc<Source>, constants: &[Literal]) -> Result<Module, ProgramError> {
     crate::stack::with_room(|| parsed(source, constants))
 }

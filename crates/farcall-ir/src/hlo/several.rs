@@ -1,4 +1,5 @@
-//! Collectives of several operands, where StableHLO's have one, and those that it writes in another way.
+//! Collectives of several operands, which StableHLO has with one, and collectives that StableHLO writes in
+//! another way.
 
 use std::sync::Arc;
 
@@ -45,8 +46,8 @@ impl<'s> Lowering<'_, 's> {
         Some(Ok(Val::Tuple(values.into())))
     }
 
-    /// An all-to-all of one operand for each participant, which is one of all of them, stacked; `None` for one that
-    /// splits its operand along a dimension.
+    /// An all-to-all of one operand for each participant, as an all-to-all of the stacked operands; `None`
+    /// for one that splits its operand along a dimension.
     pub(super) fn all_to_all(
         &mut self,
         shape: &Shape,

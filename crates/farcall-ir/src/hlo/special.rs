@@ -60,7 +60,7 @@ impl<'s> Lowering<'_, 's> {
         self.check(&value, shape, at.inst.shape_span).map(|()| value)
     }
 
-    /// A constant, or a tuple of them in parentheses.
+    /// A constant, or a tuple of constants in parentheses.
     fn constant(&mut self, mut text: Cursor<'s>, shape: &Shape, at: &At<'_, 's>) -> Lowered<Val> {
         match shape {
             Shape::Tensor(..) if text.eat(b'#') => {
@@ -220,7 +220,7 @@ impl<'s> Lowering<'_, 's> {
 
     /// The smallest elements are the largest of what comes in the other order.
     fn top_k(&mut self, shape: &Shape, g: &mut Given<'_, 's>, at: &At<'_, 's>) -> Lowered<Val> {
-        // Of equal elements, the first ones are taken in any case.
+        // Every `top_k` here is stable: of equal elements, the first ones are taken.
         g.take("is_stable");
         let k = g.required("k")?.usize()?;
         let largest = g.read("largest", super::given::flag)?.unwrap_or(true);

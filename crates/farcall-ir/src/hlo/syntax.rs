@@ -44,7 +44,7 @@ pub(super) struct Instruction<'s> {
     pub(super) span: Span,
     /// The type of the result; `None` if it follows from the operands.
     pub(super) shape: Option<Arc<Shape>>,
-    /// The place of the type, or of the opcode where there is none.
+    /// The position of the type, or of the opcode if there is no type.
     pub(super) shape_span: Span,
     pub(super) opcode: &'s str,
     pub(super) op_span: Span,
@@ -97,7 +97,7 @@ struct Reader<'s, 'd> {
     diagnostics: &'d mut Diagnostics,
     /// The texts of computations that stand in place of their names.
     inlined: HashSet<&'s str>,
-    /// How deep the reader is in such computations.
+    /// Nesting depth of such computations at the current position.
     depth: u32,
     pace: Pace,
 }

@@ -1,4 +1,4 @@
-//! Values of instructions, and what is done with them: tuples are their parts.
+//! Values of instructions, and operations on them. A tuple is kept as its parts.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::module::{Func, NewInst, RegionId, ValueId};
 use crate::op::Op;
 use crate::types::{TensorType, Type};
 
-/// What a name stands for.
+/// The value of a name.
 #[derive(Clone)]
 pub(super) enum Val {
     One(ValueId),
@@ -101,7 +101,7 @@ impl<'s> Lowering<'_, 's> {
         Ok(self.one(op, [], ty, region, at))
     }
 
-    /// An instruction with results of this shape; what it gives.
+    /// Adds an instruction with results of this shape; returns its value.
     pub(super) fn push(&mut self, new: NewInst, shape: &Shape, region: RegionId) -> Lowered<Val> {
         let types = shape.leaves();
         self.spend(types.len(), new.span)?;
@@ -123,7 +123,7 @@ impl<'s> Lowering<'_, 's> {
         self.func.inst(id).results()[0]
     }
 
-    /// An error if a value is not of a shape.
+    /// Reports an error if a value does not have a shape.
     pub(super) fn check(&self, value: &Val, shape: &Shape, at: Span) -> Lowered<()> {
         match (value, shape) {
             (Val::Unknown, _) => Err(Stop::Known),
@@ -146,7 +146,7 @@ impl<'s> Lowering<'_, 's> {
         }
     }
 
-    /// A value as one: a tuple is put together.
+    /// Returns a value as one: a tuple is put together.
     pub(super) fn packed(&mut self, value: &Val, at: &At<'_, 's>) -> Lowered<ValueId> {
         let Val::Tuple(parts) = value else {
             let mut one = Vec::new();
@@ -191,7 +191,7 @@ pub(super) fn element(tuple: &Shaped, index: usize, at: Span) -> Lowered<Shaped>
     }
 }
 
-/// The types of operands; `None` for what is no tensor.
+/// The types of operands; `None` for a value that is not a tensor.
 pub(super) fn tensors(func: &Func, operands: &[Shaped]) -> Vec<Option<TensorType>> {
     let tensor = |operand: &Shaped| match &operand.val {
         Val::One(id) => func.tensor(*id).cloned(),

@@ -54,7 +54,7 @@ fn matrix(cx: &mut Cx<'_>, codes: &GroupCodes, name: &str, ids: &Literal, number
         format!("{name} must be unique, found {} twice", twice.map_or(0, |w| w[0]))
     });
     let [rows, columns] = *ids.dims() else { return None };
-    // No groups at all mean one of all processes. XLA refuses a group of none.
+    // No groups at all mean one of all processes. XLA rejects an empty group.
     let members: Vec<bool> = ids.iter().map(|id| id.as_i64() != -1).collect();
     let empty = match columns {
         0 => (rows > 0).then_some(0),

@@ -205,10 +205,10 @@ impl Charge {
         })
     }
 
-    /// Counts so many bytes more.
+    /// Adds bytes to the charge.
     ///
     /// # Errors
-    /// If they cannot be had.
+    /// If the memory is not available.
     pub fn grow(&mut self, bytes: usize) -> Result<(), OutOfMemory> {
         let mut more = Charge::new(bytes)?;
         self.0 += std::mem::take(&mut more.0);

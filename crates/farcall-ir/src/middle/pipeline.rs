@@ -134,8 +134,8 @@ impl FromStr for Pipeline {
     }
 }
 
-/// Runs passes over a module in the middle form. `after` is called with the name of each and what it left. If an interrupt
-/// is due, the other passes are left out.
+/// Runs passes over a module in the middle form. `after` is called with the name and the result of each pass.
+/// If an interrupt is due, the other passes are skipped.
 ///
 /// # Panics
 /// In debug builds, if a pass leaves the form, or one after `expand` makes an operation that simpler ones define.

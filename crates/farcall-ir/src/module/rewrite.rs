@@ -166,11 +166,11 @@ struct Users {
     all: SmallVec<[InstId; 4]>,
     /// Users at the front that have been taken away.
     gone: u32,
-    /// Where users are in `all`, once one was too far from both ends.
+    /// The positions of users in `all`, built once a user was too far from both ends.
     index: Option<Box<Positions<InstId>>>,
 }
 
-/// Users that are looked at from each end before all get an index.
+/// Maximum number of users that are searched from each end before all get an index.
 const MAX_SEARCHED_USERS: usize = 32;
 
 impl Users {
@@ -185,7 +185,8 @@ impl Users {
         self.all.push(user);
     }
 
-    /// Takes a user away. Passes take users away in order, or in reverse order: even of many, it is often near one end.
+    /// Removes a user. Passes remove users in order, or in reverse order, so a user is often near one end
+    /// even of many.
     fn take(&mut self, user: InstId) {
         if self.index.is_none() {
             let first = self.gone as usize;
@@ -229,7 +230,7 @@ impl Users {
 /// Minimum number of operands for which positions are indexed rather than searched.
 const MIN_INDEXED_OPERANDS: usize = 64;
 
-/// Where each item of a list is.
+/// The positions of each item in a list.
 type Positions<K> = FxHashMap<K, SmallVec<[u32; 1]>>;
 
 fn positions<K: Copy + Eq + Hash>(list: &[K]) -> Box<Positions<K>> {
@@ -251,9 +252,9 @@ pub struct Rewriter<'f> {
     func: &'f mut Func,
     /// Per value, the instructions that take it: one entry per operand. A pass that finds nothing to change need not know.
     users: OnceCell<Vec<Users>>,
-    /// Of instructions with many operands of which some were replaced.
+    /// The positions of operands, for instructions with many operands of which some were replaced.
     positions: FxHashMap<InstId, Box<Positions<ValueId>>>,
-    /// Long passes are left if an interrupt is due.
+    /// Long passes stop if an interrupt is due.
     pace: Cell<Pace>,
 }
 
@@ -296,7 +297,7 @@ impl<'f> Rewriter<'f> {
                 continue;
             }
             let positions = self.positions.entry(*user).or_insert_with(|| positions(operands));
-            // An instruction that takes it twice is there twice.
+            // One entry per operand: an instruction may take the value twice.
             if let Some(taken) = positions.remove(&old) {
                 taken.iter().for_each(|i| operands[*i as usize] = new);
                 positions.entry(new).or_default().extend(taken);

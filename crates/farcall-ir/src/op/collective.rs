@@ -128,8 +128,8 @@ impl Groups {
         self.role_among(everyone, self.each(grid))
     }
 
-    /// The same for `all_reduce`. In a program for one process it needs no others, whatever its groups say: XLA takes it
-    /// for its operand there.
+    /// The role of process 0 in an `all_reduce`: alone in a program for one process, whatever its groups are,
+    /// as in XLA.
     pub fn reduction_role(&self, grid: Grid) -> Role {
         match self.role(grid) {
             Role::OneOf(_) if grid.processes() == 1 => Role::Alone,
@@ -158,7 +158,7 @@ impl Groups {
 }
 
 impl CollectivePermute {
-    /// The role of process 0: alone if it sends to itself, outside if nobody sends to it.
+    /// The role of process 0: alone if it sends to itself, outside if no process sends to it.
     pub fn role(&self) -> Role {
         let mut ids: Vec<i64> = self.pairs.iter().map(|s| s.as_i64()).collect();
         match ids.chunks_exact(2).find(|pair| pair[1] == 0) {

@@ -81,7 +81,7 @@ pub(super) fn to_static(
     }
 }
 
-/// The error that a dimension gets larger again.
+/// The error for a dimension that grows again.
 fn grows(new: &NewInst, dim: usize, from: usize, to: usize) -> Diagnostic {
     let message = format!(
         "{} sets dimension {dim} to size {to}, but its operand has size {from} there: a tensor holds as many elements \

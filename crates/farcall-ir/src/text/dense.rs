@@ -210,8 +210,8 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// `dense_resource<name> : type`: elements that stand in `{-# dialect_resources: … #-}`, or nowhere if the printer
-    /// left them out.
+    /// `dense_resource<name> : tensor<…>`: elements in `{-# dialect_resources: … #-}`, or a constant without
+    /// elements if the printer left them out.
     pub(super) fn dense_resource(&mut self) -> Parsed<Attr> {
         self.expect_word("dense_resource")?;
         let body = self.peek();

@@ -64,7 +64,7 @@ impl<'f> Emitter<'f> {
         }
     }
 
-    /// The same value as a tensor of a type that may leave other sizes open.
+    /// Converts a value to a tensor type that may leave other sizes open.
     pub(super) fn of_type(&mut self, value: ValueId, ty: TensorType) -> ValueId {
         match self.func.tensor(value) {
             Some(from) if *from != ty && from.dtype == ty.dtype && from.rank() == ty.rank() => {
@@ -227,7 +227,7 @@ impl<'f> Emitter<'f> {
         })
     }
 
-    /// Whether several shapes can be broadcast to one.
+    /// True if several shapes can be broadcast to one.
     pub(super) fn are_broadcastable(&mut self, shapes: &[ValueId]) -> Result<ValueId, String> {
         let aligned = self.aligned(shapes)?;
         let mut conditions = Vec::new();
@@ -247,7 +247,7 @@ impl<'f> Emitter<'f> {
         self.all(&conditions)
     }
 
-    /// Whether several shapes are equal.
+    /// True if several shapes are equal.
     pub(super) fn are_equal(&mut self, shapes: &[ValueId]) -> Result<ValueId, String> {
         let mut conditions = Vec::new();
         for pair in shapes.windows(2) {
@@ -260,7 +260,7 @@ impl<'f> Emitter<'f> {
         self.all(&conditions)
     }
 
-    /// Whether all conditions hold.
+    /// True if all conditions hold.
     pub(super) fn all(&mut self, conditions: &[ValueId]) -> Result<ValueId, String> {
         let ty = TensorType::scalar(DType::Pred);
         let all =
@@ -268,7 +268,7 @@ impl<'f> Emitter<'f> {
         Ok(all.unwrap_or_else(|| self.boolean(true)))
     }
 
-    /// A condition that is decided when the sizes are known; returns it.
+    /// Adds a condition that is decided when the sizes are known; returns it.
     pub(super) fn assert(&mut self, condition: ValueId, message: &str) -> Result<ValueId, String> {
         let call = CustomCall { has_side_effect: true, ..CustomCall::new("shape_assertion") };
         let mut new = NewInst::new(Op::CustomCall(Box::new(call)), [condition]).at(self.at, None);

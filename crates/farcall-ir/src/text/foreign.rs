@@ -1,8 +1,9 @@
-//! Operations of other dialects that mean what operations of StableHLO do.
+//! Operations of other dialects with a meaning in StableHLO.
 //!
-//! MHLO is StableHLO under another name ([`mhlo`]). What frameworks write beside StableHLO (`arith`, `tensor`, `shape`)
-//! becomes operations of StableHLO while it is read ([`lookup`]): a value of type `index` or `f32` is a tensor of rank 0,
-//! `index` is `i64`, and a shape is a vector of extents. Operations that are not here are errors that name them.
+//! MHLO is StableHLO under another name ([`mhlo`]). Operations that frameworks write beside StableHLO
+//! (`arith`, `tensor`, `shape`) become operations of StableHLO while they are read ([`lookup`]): a value of
+//! type `index` or `f32` is a tensor of rank 0, `index` is `i64`, and a shape is a vector of extents. Unknown
+//! operations are errors that name them.
 
 use farcall_sig::DType;
 use smallvec::SmallVec;
@@ -49,7 +50,7 @@ pub(super) enum Foreign {
     Constant,
     /// Another type of the same elements.
     Convert,
-    /// The same value.
+    /// The operand itself.
     Same,
     /// A function of two values of one type.
     Binary(Binary),
@@ -61,7 +62,7 @@ pub(super) enum Foreign {
     Broadcast,
     NumElements,
     Concat,
-    /// A condition that holds, or the program is wrong.
+    /// A condition that must hold.
     Broadcastable,
     Equal,
     Require,
@@ -144,7 +145,7 @@ impl<'s> Parser<'s> {
         };
         self.trailing_loc()?;
         let mut values = Vec::new();
-        // Operands that are not known have been reported.
+        // Unknown operands have been reported.
         if self.diagnostics.len() == reported {
             match self.foreign_values(op, found, out, at) {
                 Ok(made) => values = made,
@@ -163,8 +164,8 @@ impl<'s> Parser<'s> {
         Ok(())
     }
 
-    /// `(%a, %b, atol 1.0e-04) : t` or `(%a, dense<…> : t) : t`: checks as IREE writes them. The absolute tolerance is that of
-    /// StableHLO's checks.
+    /// `(%a, %b, atol 1.0e-04) : t` or `(%a, dense<…> : t) : t`: checks as IREE writes them. The default
+    /// absolute tolerance is the one of StableHLO's checks.
     pub(super) fn check_in_parentheses(&mut self, draft: &mut Draft) -> Parsed<()> {
         self.expect(b'(')?;
         draft.operands = self.operands()?;
@@ -306,7 +307,7 @@ impl<'s> Parser<'s> {
         Ok(yielded)
     }
 
-    /// The values of an operation, of which each instruction is added to the region.
+    /// Computes the values of an operation; each instruction is added to the region.
     fn foreign_values(
         &mut self,
         op: Foreign,
@@ -326,7 +327,7 @@ impl<'s> Parser<'s> {
             Foreign::Convert => {
                 let (x, ty) = (next()?, result.clone().ok_or("it has no type")?);
                 let from = e.tensor(x)?;
-                // Of booleans, these are about one bit.
+                // A boolean is one bit here.
                 if from.dtype.is_bool() && ty.dtype != from.dtype {
                     return Err("not supported on booleans".to_owned());
                 }

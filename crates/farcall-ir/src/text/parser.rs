@@ -95,7 +95,7 @@ impl<'s> Parser<'s> {
         self.pos = t.end;
         self.peeked = None;
         if self.pace.is_due() {
-            // Nothing is left to read.
+            // The whole text has been read.
             self.pos = self.end;
         }
         t

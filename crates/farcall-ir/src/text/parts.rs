@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::diag::{Diagnostic, Source};
 use crate::module::{FuncId, Module};
 
-/// The modules of a text so far, inner ones before those around them.
+/// The modules of a text so far, inner modules first.
 pub(super) struct Parts {
     source: Arc<Source>,
     modules: Vec<Module>,
@@ -28,8 +28,8 @@ impl Parts {
         self.modules.push(module);
     }
 
-    /// One module with all functions and meshes. The attributes are those in which the modules with functions agree, and
-    /// those of modules that only hold others.
+    /// One module with all functions and meshes. The attributes are the common ones of the modules with
+    /// functions, and the attributes of modules that only hold other modules.
     pub(super) fn join(self) -> Result<Module, Diagnostic> {
         let (mut parts, around): (Vec<Module>, Vec<Module>) =
             self.modules.into_iter().partition(|m| !m.funcs().is_empty());

@@ -253,8 +253,8 @@ impl<'s> Parser<'s> {
 
     // --- functions
 
-    /// `private @name(%arg0: t {…}, …) -> (t {…}) attributes {…} { … }`. Nothing for a declaration without a body,
-    /// which is an error only if something calls it.
+    /// `private @name(%arg0: t {…}, …) -> (t {…}) attributes {…} { … }`. `None` for a declaration without a
+    /// body, which is an error only if something calls it.
     fn pretty_func(&mut self) -> Parsed<Option<Func>> {
         let visibility = self.peek();
         let mut public = true;

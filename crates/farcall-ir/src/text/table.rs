@@ -60,7 +60,7 @@ pub(super) enum Part {
     Value(&'static str),
     /// `{a = 1 : i64}`, if attributes are left.
     Dict,
-    /// The same, before the operands: the first part of a form.
+    /// `{a = 1 : i64}` before the operands: the first part of a form.
     PrefixDict,
     /// These parts, which begin with a [`Part::Lit`], if their first attribute is there.
     Optional(&'static [Part]),
@@ -364,7 +364,7 @@ static OPS: &[Syntax] = &[
     op("stablehlo.custom_call", &[Target("call_target_name"), Lit("("), Operands, Lit(")"), Dict, FUNCTION]),
 ];
 
-/// The largest elements as MHLO has them.
+/// The `top_k` of MHLO.
 pub(super) static MHLO_TOP_K: Syntax = op(
     "chlo.top_k",
     &[

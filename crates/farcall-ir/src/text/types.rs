@@ -8,7 +8,7 @@ use super::lexer::{Tok, skip_space};
 use super::parser::{Parsed, Parser, span};
 use crate::types::{Dim, FuncType, Quantization, TensorType, Type, TypeList, default_storage_range};
 
-/// What `tensor<…>` says: a tensor, or dimensions of `index` elements.
+/// The type `tensor<…>`: a tensor, or dimensions of `index` elements.
 pub(super) enum Tensor {
     Of(TensorType),
     OfIndex(Vec<Dim>),

@@ -33,7 +33,7 @@ pub fn entry<'a>(module: &'a Module, name: Option<&str>) -> Result<&'a Func, Pro
                 Diagnostic::global("no-entry", "the program has no functions")
             }
             None => {
-                // Only public functions are meant to be called, if there are some.
+                // If there are public functions, only these are meant to be called.
                 let public: Vec<&str> =
                     module.funcs().iter().filter(|f| f.public).map(|f| f.name.as_str()).collect();
                 let names = if public.is_empty() { names().collect() } else { public };

@@ -13,8 +13,8 @@
 //! An artifact names the version of every operation (`vhlo.gather_v1`), and what a version means never changes. Old
 //! versions are upgraded; versions and operations that are not known are errors that name them.
 //! StableHLO's `docs/vhlo.md` describes the dialect. Attributes and operations of other dialects among those of VHLO
-//! (Shardy's, MLIR's own) are read as far as text may have them. `plain` has what plain MLIR bytecode (`.mlirbc`) has of
-//! StableHLO itself: its operations are read by the same code, without upgrades.
+//! (Shardy's, MLIR's own) are read as far as text may have them. `plain` has StableHLO's own attributes and
+//! types in plain MLIR bytecode (`.mlirbc`): its operations are read by the same code, without upgrades.
 //!
 //! **Invariants.** Nothing in an artifact is trusted. Attributes and types nest at most [`MAX_NESTING`] deep,
 //! regions as deep as in text. What artifacts share, modules have once for each use: uses count, up to [`NODES`] and [`NODES_PER_BYTE`] for each byte; so do copies, up to [`COPIED`]

@@ -30,7 +30,7 @@ const ALIAS: u64 = 14;
 const DOT_ALGORITHM: u64 = 15;
 const RESULT_ACCURACY: u64 = 17;
 
-/// A parameter of an attribute: its name in text, and what it is.
+/// A parameter of an attribute: its kind, with its name in text.
 enum Param {
     Number(&'static str),
     List(&'static str),
@@ -151,9 +151,8 @@ pub(super) fn ty(from: &mut Cursor<'_>) -> Reading<Ty> {
     }
 }
 
-/// The names of an operation's properties in their order; `?` ends those that may be absent, which older versions may not
-/// have at the end. `count`: how many there are. `None` for an operation
-/// whose properties are not known.
+/// The names of an operation's `count` properties in their order. A `?` ends the names of optional
+/// properties; older versions lack some at the end. `None` for an operation whose properties are not known.
 pub(super) fn properties(dialect: &str, name: &str, count: usize) -> Option<&'static [&'static str]> {
     Some(match (dialect, name) {
         ("builtin", "module") => &["sym_name?", "sym_visibility?"],

@@ -57,7 +57,7 @@ pub(super) const ERF_INV_NEAR: [f64; 9] = [
     0.246640727,
     1.50140941,
 ];
-/// The same in √w - 3.
+/// The inverse error function over x, in √w - 3 for other w.
 pub(super) const ERF_INV_FAR: [f64; 9] = [
     -0.000200214257,
     0.000100950558,
@@ -69,7 +69,7 @@ pub(super) const ERF_INV_FAR: [f64; 9] = [
     1.00167406,
     2.83297682,
 ];
-/// Lanczos's sum: what is added to the fractions.
+/// The constant term of Lanczos's sum.
 pub(super) const LANCZOS_BASE: f64 = 0.9999999999998099;
 /// Numerators over z + 1, z + 2, …
 pub(super) const LANCZOS: [f64; 8] = [

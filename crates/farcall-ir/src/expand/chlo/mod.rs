@@ -1,9 +1,9 @@
 //! The functions of CHLO in operations of StableHLO, for formats that lack them.
 //!
-//! Numbers narrower than `f32` are computed in `f32`, others in their own type; all constants are those of `f64`.
-//! Formulas: W. J. Cody, *Rational Chebyshev approximations for the error function*, 1969; C. Lanczos, *A precision
-//! approximation of the gamma function*, 1964, with g = 7; M. Giles, *Approximating the erfinv function*, 2012; Euler and
-//! Maclaurin for zeta; Chebyshev series for the Bessel function.
+//! Numbers narrower than `f32` are computed in `f32`, others in their own type; all types use the constants
+//! of `f64`. Formulas: W. J. Cody, *Rational Chebyshev approximations for the error function*, 1969; C.
+//! Lanczos, *A precision approximation of the gamma function*, 1964, with g = 7; M. Giles, *Approximating the
+//! erfinv function*, 2012; Euler and Maclaurin for zeta; Chebyshev series for the Bessel function.
 
 mod coefficients;
 mod real;
@@ -18,8 +18,8 @@ use crate::scalar::Scalar;
 use crate::types::{TensorType, Type};
 use real::Real;
 
-/// Puts operations of StableHLO in the place of those of CHLO, where tensors have static shapes. Functions of complex
-/// numbers that have no short definition stay.
+/// Replaces operations of CHLO by operations of StableHLO, where tensors have static shapes. Functions of
+/// complex numbers without a short definition stay.
 pub(crate) fn run(func: &mut Func) {
     super::run_where(func, &|inst| is_chlo(inst) && has_static_types(inst));
     let mut found = Vec::new();
@@ -160,7 +160,7 @@ impl Builder<'_> {
         Some(self.select(nan, sum, moved))
     }
 
-    /// The upper half of a product: that of integers of twice the width, or of four products of halves.
+    /// The upper half of a product, by integers of twice the width or by four products of halves.
     fn mul_hi(&mut self, x: ValueId, y: ValueId) -> Option<ValueId> {
         let ty = self.ty(x);
         let bits = ty.dtype.bits();

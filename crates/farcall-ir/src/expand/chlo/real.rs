@@ -263,7 +263,7 @@ impl<'b, 'f> Real<'b, 'f> {
         self.with_sign_of(y, x)
     }
 
-    /// A number that is not negative with the sign of another; that number itself if it is a zero or NaN.
+    /// Gives a non-negative `y` the sign of `x`; returns `x` itself if it is zero.
     fn with_sign_of(&mut self, y: ValueId, x: ValueId) -> ValueId {
         let minus = self.neg(y);
         let negative = self.is(Direction::Lt, x, 0.0);
@@ -298,7 +298,7 @@ impl<'b, 'f> Real<'b, 'f> {
         let tail = self.div(rest, y);
         let is_middle = self.is(Direction::Le, y, 4.0);
         let factor = self.select(is_middle, middle, tail);
-        // exp(-y²), whose exponent is split for its rounding not to be multiplied.
+        // exp(-y²); the exponent is split so that its rounding error is not magnified.
         let sixteenths = self.times(y, 16.0);
         let floor = self.f(Unary::Floor, sixteenths);
         let head = self.times(floor, 1.0 / 16.0);
@@ -356,7 +356,7 @@ impl<'b, 'f> Real<'b, 'f> {
         let mut y = self.mul(p, a);
         if self.ty.dtype == DType::F64 {
             let half = self.is(Direction::Lt, a, 0.5);
-            // Newton's iteration: that of the complement where the result is near 1.
+            // Newton's iteration, for the complement where the result is near 1.
             for _ in 0..3 {
                 let (erf, erfc) = (self.erf(y), self.erfc(y));
                 let (below, above) = (self.sub(a, erf), self.sub(erfc, low));

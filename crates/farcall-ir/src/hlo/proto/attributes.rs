@@ -5,7 +5,7 @@ use super::wire::{Error, Message, Read};
 use crate::hlo::cursor::quoted;
 use crate::hlo::given::{Out, braced};
 
-/// What a module says besides its computations.
+/// Writes the header of a module: aliases, donors and attributes for the frontend.
 pub(super) fn header(module: &Message<'_>, out: &mut Out) -> Read<()> {
     if let Some(aliases) = module.message(8)? {
         let mut each = Vec::new();
@@ -26,7 +26,7 @@ pub(super) fn header(module: &Message<'_>, out: &mut Out) -> Read<()> {
     frontend(module.message(19)?, out)
 }
 
-/// What an instruction says besides its operands and its type. `called`: the computations that it names.
+/// Writes the attributes of an instruction. `called`: the computations that it names.
 pub(super) fn write(inst: &Message<'_>, opcode: &str, called: &[String], out: &mut Out) -> Read<()> {
     match opcode {
         "iota" => out.put("iota_dimension", inst.ints(14)?.first().copied().unwrap_or(0)),
@@ -303,7 +303,7 @@ fn custom_call(inst: &Message<'_>, out: &mut Out) -> Read<()> {
         "API_VERSION_STATUS_RETURNING_UNIFIED",
         "API_VERSION_TYPED_FFI",
     ];
-    // The original interface is what a call without a version has.
+    // A call without a version uses the original interface.
     if inst.int(77) > 1 {
         out.put("api_version", enumerator(inst, 77, &VERSIONS)?);
     }
@@ -349,7 +349,8 @@ fn computations(opcode: &str, called: &[String], out: &mut Out) {
     }
 }
 
-/// What every instruction may say: precision, sharding, attributes for the frontend, where it comes from.
+/// Writes the attributes of any instruction: precision, sharding, attributes for the frontend, source
+/// location.
 fn common(inst: &Message<'_>, opcode: &str, out: &mut Out) -> Read<()> {
     if matches!(opcode, "dot" | "ragged-dot" | "scaled-dot" | "convolution") {
         precision(inst, out)?;
@@ -399,7 +400,7 @@ fn frontend(attributes: Option<Message<'_>>, out: &mut Out) -> Read<()> {
     Ok(())
 }
 
-/// `{devices=[2,1]<=[2]}`; `None` for what has no form here.
+/// `{devices=[2,1]<=[2]}`; `None` for a sharding without this form.
 fn sharding(split: &Message<'_>) -> Read<Option<String>> {
     if split.has(14) {
         return Ok(None);

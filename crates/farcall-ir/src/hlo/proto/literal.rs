@@ -148,7 +148,7 @@ fn dense(message: &Message<'_>, shape: &Message<'_>) -> Read<Literal> {
     Literal::from_bytes(dtype, sizes, &bytes).map_err(|e| Error::new(message.at, format!("a constant: {e}")))
 }
 
-/// Elements in the order of the last dimension first, of those in another order of dimensions, minor to major.
+/// Reorders elements to row-major order, from an order of dimensions that is minor to major.
 fn row_major(bytes: Vec<u8>, width: usize, sizes: &[usize], order: &[i64]) -> Vec<u8> {
     let rank = sizes.len();
     let order: Vec<usize> = order.iter().filter_map(|d| usize::try_from(*d).ok()).collect();

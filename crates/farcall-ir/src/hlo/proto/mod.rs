@@ -6,8 +6,8 @@
 //!                  literal ──────────────────────────────┘
 //! ```
 //!
-//! - `wire`: messages and their fields; `write`: computations and instructions; `attributes`: what an instruction says
-//!   besides its operands; `literal`: constants.
+//! - `wire`: messages and their fields; `write`: computations and instructions; `attributes`: attributes of
+//!   instructions and of the header; `literal`: constants.
 //!
 //! A module is written as the text that XLA prints for it, and read from that: both forms mean the same. Elements of
 //! constants stay out of the text. Messages show its lines.
@@ -27,7 +27,7 @@ pub fn is_module(bytes: &[u8]) -> bool {
     begins_module(bytes) || inner().is_some_and(|(_, width)| begins_module(&bytes[1 + width..]))
 }
 
-/// The tags of the first two fields of a module: its name and that of the entry, which are strings.
+/// The tags of the first two fields of a module: its name and its entry's name, both strings.
 const NAME: u8 = 1 << 3 | 2;
 const ENTRY_NAME: u8 = 2 << 3 | 2;
 
@@ -39,11 +39,11 @@ fn begins_module(bytes: &[u8]) -> bool {
     is_name && rest.get(width + length) == Some(&ENTRY_NAME)
 }
 
-/// Reads an `HloModuleProto`, or that of an `HloProto`. `name` is that of the file, for messages.
+/// Reads an `HloModuleProto`, by itself or in an `HloProto`. `name` is the file's name, for messages.
 ///
 /// # Errors
-/// `proto` for a file that ends early or holds something else; those of [`super::parse`], which show lines of the
-/// module's HLO text.
+/// `proto` for a truncated file or one with other content; the errors of [`super::parse`], which show lines
+/// of the module's HLO text.
 pub fn read(bytes: &[u8], name: &str) -> Result<Module, ProgramError> {
     let written = write::module(bytes).map_err(|e| {
         let message = format!("{name} is no HloModuleProto that can be read: {e}");

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// What is wrong with a file, and where.
+/// An error in a file, and its position.
 #[derive(Debug)]
 pub(super) struct Error {
     at: usize,
@@ -26,7 +26,7 @@ impl std::fmt::Display for Error {
 /// A message: its fields, in the order of the file.
 pub(super) struct Message<'b> {
     fields: Vec<(u32, Value<'b>)>,
-    /// Its first byte in the file.
+    /// Offset of its first byte in the file.
     pub(super) at: usize,
 }
 
@@ -38,13 +38,13 @@ enum Value<'b> {
     Bytes(&'b [u8], usize),
 }
 
-/// The number at the beginning of some bytes that says a length, and how many bytes it has.
+/// Reads the length at the beginning of some bytes; returns it with its own width.
 pub(super) fn length(bytes: &[u8]) -> Option<(usize, usize)> {
     let (value, width) = varint(bytes)?;
     Some((usize::try_from(value).ok()?, width))
 }
 
-/// Seven bits a byte, the lowest first; the last byte has no eighth bit.
+/// Reads a number, seven bits a byte and the lowest first; the last byte's eighth bit is 0.
 fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
     let mut value = 0u64;
     for (i, byte) in bytes.iter().take(10).enumerate() {

@@ -19,7 +19,7 @@ pub(super) struct Written {
     pub(super) literals: Vec<Literal>,
 }
 
-/// The text of an `HloModuleProto`, or of that in an `HloProto`.
+/// Writes the text of an `HloModuleProto`, by itself or in an `HloProto`.
 pub(super) fn module(bytes: &[u8]) -> Read<Written> {
     let top = Message::parse(bytes, 0)?;
     // A module has the name or the number of its entry; an `HloProto` neither.
@@ -38,8 +38,8 @@ pub(super) struct Writer {
     computations: FxHashMap<u32, String>,
 }
 
-/// The number of an instruction or computation in its module or computation. The upper half of an instruction's number
-/// may be that of its computation.
+/// The number of an instruction or computation in its module or computation. The upper half of an
+/// instruction's number may be its computation's number.
 fn number(id: i64) -> u32 {
     id as u32
 }

@@ -43,7 +43,7 @@ const MAX_CONSTANT: usize = 1024;
 fn serves_all(inst: Inst<'_>) -> bool {
     let comparable = match inst.op() {
         Op::CustomCall(call) if is_ordered(call) => false,
-        // Constants of unknown elements are not known to be equal.
+        // Constants of unknown elements may differ.
         Op::Elided(_) => false,
         Op::Constant(literal) => literal.is_splat() || literal.len() <= MAX_CONSTANT,
         _ => inst.region_ids().is_empty() && !inst.results().is_empty(),

@@ -242,9 +242,9 @@ impl At<'_, '_> {
         })
     }
 
-    /// A loop over the slices of tensors along a dimension, before this instruction. `step` makes what values become, before
-    /// an instruction that it is given with a slice of each tensor, the values, and captured values. Returns the
-    /// last values, or, if `all` are wanted, the values after each slice.
+    /// Adds a loop over the slices of tensors along a dimension, before this instruction. `step` computes the
+    /// next values: it adds instructions before a given one, from a slice of each tensor, the values, and
+    /// captured values. Returns the last values, or, if `all` are wanted, the values after each slice.
     fn scan(
         &mut self,
         xs: &[ValueId],
@@ -373,7 +373,7 @@ impl At<'_, '_> {
         }))
     }
 
-    /// A loop over the places of a window, of which these are the first ones of each dimension.
+    /// Adds a loop over the places of a window; `starts` has the first element of each place.
     fn each_place(
         &mut self,
         starts: impl Iterator<Item = Vec<usize>>,
@@ -413,8 +413,8 @@ impl At<'_, '_> {
         })
     }
 
-    /// What values become by the elements of a place of the window, which are there for those where the last of the tensors
-    /// says so, if some are `left_out`.
+    /// Applies the region to the values and the elements of one place of the window. If some are `left_out`,
+    /// the last tensor marks the elements that exist.
     fn take_in(
         &mut self,
         here: InstId,

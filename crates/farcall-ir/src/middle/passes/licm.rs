@@ -44,7 +44,7 @@ pub(super) fn hoist_all(func: &mut Func, inst: InstId) -> bool {
 struct Motion {
     /// May move, if its operands are known.
     moves: fn(Inst<'_>) -> bool,
-    /// Stays; what moves takes a copy.
+    /// Stays; instructions that move take a copy.
     is_cheap: fn(Inst<'_>) -> bool,
     /// Small values that depend on no value from outside of the region move as well.
     moves_constants: bool,
@@ -116,8 +116,8 @@ fn is_small(inst: Inst<'_>) -> bool {
     bytes.sum::<Option<usize>>().is_some_and(|bytes| bytes <= MAX_CONSTANT_BYTES)
 }
 
-/// True for instructions that can run any number of times without a difference, and cannot end a run, with everything in
-/// them.
+/// True for instructions that may run any number of times without a difference and cannot end a run,
+/// including everything in them.
 fn cannot_fail(inst: Inst<'_>) -> bool {
     is_pure(inst) && *inst.op() != Op::Return && has_no_failure(inst)
 }
@@ -185,7 +185,8 @@ fn move_out(
     }
 }
 
-/// Puts copies of the cheap instructions that make a value before the owner of their region, unless they are there.
+/// Copies the cheap instructions that make a value to before the owner of their region, except for earlier
+/// copies.
 fn copy_before(r: &mut Rewriter<'_>, owner: InstId, value: ValueId, outside: &mut ValueMap) {
     // Chains may be long.
     let mut open = vec![value];

@@ -58,8 +58,8 @@ pub struct Context {
     pub fuses: fn(&Op, &[&TensorType], &TensorType) -> bool,
     /// Says which operations of two elements of a type can reduce the rows of what [`fuse`] computes together.
     pub reduces: fn(&Op, DType) -> bool,
-    /// Says which of the fusions that [`products`] and [`moves`] make have a kernel, and which of the reductions and sorts that
-    /// [`folds`] and [`regions`] rewrite otherwise.
+    /// True for the fusions of [`products`] and [`moves`] that have a kernel, and for the reductions and
+    /// sorts that have one without being rewritten by [`folds`] and [`regions`].
     pub computes: fn(Inst<'_>) -> bool,
     /// Called with the name of each rule of [`simplify`] that has been applied, for tests.
     pub on_rule: fn(&'static str),

@@ -51,7 +51,7 @@ fn wide(dtype: DType) -> Option<DType> {
     }
 }
 
-/// The unsigned integer of so many bits.
+/// The unsigned integer type with this number of bits.
 fn unsigned(bits: u32) -> Option<DType> {
     Some(match bits {
         2 => DType::U2,
@@ -64,7 +64,7 @@ fn unsigned(bits: u32) -> Option<DType> {
     })
 }
 
-/// Bits of an integer that a float holds exactly.
+/// Number of bits of an integer that a float holds exactly.
 fn precision(float: DType) -> u32 {
     match float {
         DType::BF16 => 8,
@@ -264,7 +264,7 @@ impl Widening<'_, '_, '_> {
         self.r.replace(id, &[value]);
     }
 
-    /// The same bits as elements of a type of the same width.
+    /// Reinterprets elements as a type of the same width.
     fn reinterpreted(&mut self, here: InstId, value: ValueId, to: DType) -> ValueId {
         let Some(ty) = self.ty(value).filter(|ty| ty.dtype != to) else { return value };
         let op = if ty.dtype.is_integer() && to.is_integer() { Op::Convert } else { Op::BitcastConvert };
@@ -272,7 +272,7 @@ impl Widening<'_, '_, '_> {
         self.r.value_before(here, op, [value], ty)
     }
 
-    /// All bits of the elements along a dimension.
+    /// Combines the elements along a dimension by `or`.
     fn union(&mut self, here: InstId, value: ValueId, dim: usize, ty: TensorType) -> ValueId {
         let init = splat_before(self.r, here, Scalar::Unsigned(0), ty.with_sizes([]));
         let number = || Type::Tensor(TensorType::scalar(ty.dtype));
@@ -314,7 +314,7 @@ impl Widening<'_, '_, '_> {
             return;
         }
         let Some(dtype) = self.dtype(narrow) else { return };
-        // Operations on the bits of integers, which the wider type has more of.
+        // These depend on the number of bits, which the wider type has more of.
         let bits = match op {
             Op::Unary(Unary::Popcnt | Unary::CountLeadingZeros) | Op::Binary(Binary::ShiftRightLogical) => {
                 Some(if dtype.bits() == 2 { DType::U2 } else { DType::U4 })
@@ -428,7 +428,7 @@ impl Widening<'_, '_, '_> {
         }
         insts.into_iter().filter(|id| *id != end).for_each(|id| inner.inst(id));
         inner.operands(end, |_| true);
-        // Conversions of arguments that nothing takes.
+        // Unused conversions of arguments.
         let made: Vec<Inst<'_>> = inner.r.func().region(region).insts().collect();
         let made: Vec<InstId> =
             made.iter().rev().filter(|i| *i.op() == Op::Convert).map(|i| i.id()).collect();
@@ -440,7 +440,7 @@ impl Widening<'_, '_, '_> {
         }
     }
 
-    /// Gives the factors of a product types of which there is a kernel. `converts`: the kernel widens factors
+    /// Converts the factors of a product to types that have a kernel. `converts`: the kernel widens factors
     /// itself.
     fn contraction(&mut self, id: InstId, converts: bool) {
         let inst = self.r.func().inst(id);
@@ -464,7 +464,7 @@ impl Widening<'_, '_, '_> {
     }
 }
 
-/// Types of factors and of a result that products have loops for, and that hold what products of these have.
+/// Types of factors and of a result that products have loops for, and that hold the products of these types.
 fn factors(a: DType, b: DType, to: DType, converts: bool) -> [DType; 3] {
     let is_half = |d: DType| matches!(d, DType::F16 | DType::BF16);
     let direct = a == b

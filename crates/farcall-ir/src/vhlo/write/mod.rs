@@ -37,8 +37,8 @@ pub struct Artifact {
     pub version: Version,
 }
 
-/// Writes a verified module as a portable artifact. Names of parameters are kept, other locations are not. Operations of
-/// CHLO become those of StableHLO that define them.
+/// Writes a verified module as a portable artifact. Names of parameters are kept, other locations are not.
+/// Operations of CHLO are expanded to operations of StableHLO.
 ///
 /// # Errors
 /// `unsupported`, at each instruction that artifacts have no form for: operations of other dialects (CHLO on dynamic shapes,

@@ -9,8 +9,8 @@ use crate::scalar::Scalar;
 use crate::types::{TensorType, Type};
 use farcall_sig::DType;
 
-/// Puts both in the place of a `select_and_scatter`; the window reduction. `None`, and nothing is changed, if types are
-/// such that elements would be converted.
+/// Replaces a `select_and_scatter` by a window reduction and a scatter; returns the reduction. `None`, with
+/// nothing changed, if the types would need conversions of elements.
 pub(super) fn take_apart(r: &mut Rewriter<'_>, id: InstId, s: &SelectAndScatter) -> Option<InstId> {
     let inst = r.func().inst(id);
     let ([x, source, init], [select, scatter]) = (inst.own_operands(), inst.region_ids()) else {

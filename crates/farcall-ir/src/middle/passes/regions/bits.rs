@@ -11,8 +11,8 @@ use crate::op::Op;
 use crate::types::{TensorType, Type};
 use farcall_sig::DType;
 
-/// Reduces bit patterns where the region does nothing else with its arguments; the instruction that does so, or the one
-/// that there was.
+/// Reduces bit patterns where the region does nothing else with its arguments. Returns the new instruction,
+/// or `id` if nothing changes.
 pub(super) fn run(r: &mut Rewriter<'_>, id: InstId) -> InstId {
     rewritten(r, id).unwrap_or(id)
 }
@@ -52,7 +52,7 @@ fn rewritten(r: &mut Rewriter<'_>, id: InstId) -> Option<InstId> {
             operands[operand] = bitcast(r, id, operands[operand], *dtype);
         }
     }
-    // Conversions that only the return uses: it takes their operands instead.
+    // Conversions that only the return uses: the return takes their operands instead.
     let dropped: Vec<InstId> = (0..count)
         .filter(|i| bits[*i].is_some() && r.users(returned[*i]).len() == 1)
         .filter_map(|i| r.func().defining_inst(returned[i]).map(Inst::id))
@@ -82,8 +82,8 @@ fn rewritten(r: &mut Rewriter<'_>, id: InstId) -> Option<InstId> {
     Some(new)
 }
 
-/// The type of the bit patterns that a region makes of these arguments and does nothing else with, if it returns one as
-/// well.
+/// The type of the bit patterns, if the region converts these arguments to bit patterns, does nothing else
+/// with them, and returns a bit pattern as well.
 fn as_bits(r: &Rewriter<'_>, region: Region<'_>, args: [ValueId; 2], returned: ValueId) -> Option<DType> {
     let func = r.func();
     let made = func.defining_inst(returned)?;
@@ -115,8 +115,8 @@ fn bitcast(r: &mut Rewriter<'_>, id: InstId, x: ValueId, dtype: DType) -> ValueI
     r.value_before(id, Op::BitcastConvert, [x], ty)
 }
 
-/// The region with arguments of these types where there is one, without the conversions of these, and without what is
-/// dropped.
+/// Makes a copy of the region with arguments of the given types, without their conversions and without the
+/// dropped instructions.
 fn new_region(r: &mut Rewriter<'_>, id: InstId, bits: &[Option<DType>], dropped: &[InstId]) -> RegionId {
     let view = r.func().inst(id).region(0);
     let count = bits.len();

@@ -8,7 +8,7 @@ use crate::op::{Compare, Direction, Op};
 use crate::scalar::Scalar;
 use farcall_sig::DType;
 
-/// True if there was something to do.
+/// Replaces the choices in regions that are applied to elements. True if there was a choice.
 pub(super) fn run(func: &mut Func) -> bool {
     let mut changed = false;
     // Branches depend on captured values alone: operations that cannot fail stand before the choice as well as in it.

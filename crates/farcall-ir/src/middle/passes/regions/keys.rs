@@ -37,12 +37,12 @@ pub(super) fn run(r: &mut Rewriter<'_>, id: InstId, cx: &Context) {
     }
 }
 
-/// Where one-sided values become keys.
+/// The point at which one-sided values become keys.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cut {
-    /// As late as possible: comparisons and choices stay in the comparator, whose order they say.
+    /// As late as possible: comparisons and choices stay in the comparator, since they define its order.
     Late,
-    /// As early as possible: the comparator compares nothing else than keys.
+    /// As early as possible: the comparator compares keys only.
     Early,
 }
 

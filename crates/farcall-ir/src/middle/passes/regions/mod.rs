@@ -22,7 +22,7 @@ use crate::types::TensorType;
 pub static PASS: Pass =
     Pass { name: "regions", about: "turns branches of reducers into selects, computes sort keys once", run };
 
-/// Maximum number of instructions in a region that becomes another one.
+/// Maximum number of instructions in a region that is rewritten.
 const MAX_INSTRUCTIONS: usize = 256;
 
 fn run(func: &mut Func, cx: &Context) {
