@@ -369,7 +369,7 @@ impl Executable {
     ) -> Result<Executable, CompileError> {
         let begin = Instant::now();
         let planned = planned(module, registry, options, &mut |_| {});
-        // Values may be missing in the plan, and an error may be another one.
+        // Values may be missing in the plan, and an error may be a consequence of that.
         interrupt::complete()?;
         let (compiled, verify) = planned?;
         let took = begin.elapsed();
@@ -471,7 +471,8 @@ impl Executable {
         &self.inner.outputs
     }
 
-    /// How long all runs together have spent on operations without a kernel, which the reference evaluator computes.
+    /// Time that all runs together have spent on operations without a kernel, which the reference evaluator
+    /// computes.
     pub fn evaluator_time(&self) -> std::time::Duration {
         self.inner.program.evaluator_time()
     }

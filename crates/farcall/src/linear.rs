@@ -8,7 +8,8 @@
 //!
 //! At a point, a derivative is a linear map. Its operands are the values that were *saved* at that point, then the
 //! tangents of the operands that *move*; the tangents of the others are zero. Only results of real or complex types
-//! have tangents. Operands in which the derivative is declared as zero do not move. Sizes may be open ([`Size`]). Indices count the operands and results of the call, not those of the declaration.
+//! have tangents. Operands in which the derivative is declared as zero do not move. Sizes may be open
+//! ([`Size`]). Indices count the operands and results of the call, not of the declaration.
 
 use std::sync::Arc;
 
@@ -68,8 +69,8 @@ pub struct DerivativeCall<S = i64> {
     pub op: OpCall,
     /// With what.
     pub operands: Vec<Argument<S>>,
-    /// For a tangent op: for each result that has a tangent, the result that is it. For a backward op and a transpose: for
-    /// each operand that moves, the result that is its cotangent, if there is one.
+    /// Indices of results. For a tangent op: the tangent of each result that has one. For a backward op and a
+    /// transpose: the cotangent of each operand that moves, if it has one.
     pub results: Vec<Option<usize>>,
 }
 
@@ -113,7 +114,7 @@ pub enum DerivativeError {
         /// Its name.
         operand: String,
     },
-    /// An operand in which the op is not known to be linear.
+    /// The op is not known to be linear in an operand.
     #[error(
         "cannot be transposed with respect to {operand}: if it is linear in {operand}, add #[transpose(…)] to its \
          declaration"
@@ -142,8 +143,8 @@ impl DerivativeError {
 }
 
 impl<S: Size> Linear<S> {
-    /// The derivative of a call with respect to the operands `moving`, in ascending order. Those in which it is zero by
-    /// declaration are left out; if none is left, all tangents and cotangents are zero.
+    /// The derivative of a call with respect to the operands `moving`, in ascending order. Operands whose
+    /// derivative is zero by
     ///
     /// # Errors
     /// If the target has no signature, the call does not fit it, or `moving` are not operands of it in ascending order.
@@ -262,9 +263,9 @@ impl<S: Size> Linear<S> {
         self.reverse(vjp, zero, |needed| Ok(value(&saved, needed)))
     }
 
-    /// The call that transposes the op itself with respect to the operands that move, in which it is linear. Its results are
-    /// the cotangents of these operands. [`Argument::Value`] counts the operands of the call, of which only those that move
-    /// are unknown. `zero` is that of [`backward`](Self::backward).
+    /// The call that transposes the op itself with respect to the operands that move, in which it is linear.
+    /// Its results are the cotangents of these operands. [`Argument::Value`] counts the operands of the call,
+    /// of which only the moving ones are unknown. `zero` is as for [`backward`](Self::backward).
     ///
     /// The call is of the op's transpose, of the transpose of its tangent op, or of its backward op. The derivative of a
     /// linear map is the same at each point, so zeros stand for unknown operands and for results. A declaration must say
@@ -304,7 +305,7 @@ impl<S: Size> Linear<S> {
         Err(self.not_linear())
     }
 
-    /// A call of a backward op, where `saved` says what the values at the point are.
+    /// A call of a backward op; `saved` describes the values at the point.
     fn reverse(
         &self,
         vjp: &VjpTargets,

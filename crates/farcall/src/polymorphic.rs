@@ -249,7 +249,7 @@ impl Polymorphic {
             }
         }
         if matches!(compiled, Err(CompileError::Interrupted)) && !interrupt::has_ended() {
-            // The thread that compiled it was interrupted, not this one.
+            // The interrupt was on the thread that compiled it, not on this one.
             return self.for_types(types);
         }
         Ok(compiled.clone()?)

@@ -272,7 +272,8 @@ fn operands_that_do_not_fit_the_handler() {
     assert_eq!(e.stage, Stage::INSTANTIATE);
 }
 
-/// An interrupt ends the wait for a future that never completes. What the handler may use stays until it does.
+/// An interrupt ends the wait for a future that never completes. Memory that the handler may use stays until
+/// it does.
 #[test]
 fn the_wait_for_a_future_is_interrupted() {
     let host = Host::alone();
@@ -365,7 +366,7 @@ enum What {
     FutureNever,
 }
 
-const ALL: [What; 14] = [
+const FAULTS: [What; 14] = [
     What::Fail,
     What::UnknownCode,
     What::StrayError,
@@ -390,7 +391,7 @@ impl Fault {
     fn unpack(packed: u64) -> Fault {
         let byte = |i: u32| (packed >> (8 * i)) as u8;
         let code = (packed >> 16) as u32;
-        Fault { stage: Stage(byte(0).into()), what: ALL[usize::from(byte(1))], code }
+        Fault { stage: Stage(byte(0).into()), what: FAULTS[usize::from(byte(1))], code }
     }
 }
 
@@ -412,7 +413,7 @@ static STATE: LazyLock<TypeId> = LazyLock::new(|| {
         drop(unsafe { Box::from_raw(state.cast::<u64>()) });
         LIVE.fetch_sub(1, Ordering::Relaxed);
     }
-    // SAFETY: the objects of this type are those of `new_state`.
+    // SAFETY: only `new_state` makes objects of this type, which `delete` frees.
     unsafe { register_type("faulty", TypeId::UNKNOWN, Some(delete)) }.unwrap()
 });
 

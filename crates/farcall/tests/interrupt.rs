@@ -104,7 +104,7 @@ fn the_question_is_asked_on_the_run_s_thread_and_not_often() {
     assert!(begin.elapsed() >= 4 * Interrupt::PERIOD);
 }
 
-/// Programs of which a single instruction takes long, with the types of their inputs.
+/// Programs with a single instruction that takes long, with the types of their inputs.
 fn long_instructions() -> Vec<(&'static str, String, Vec<Literal>)> {
     let floats = |sizes: &[usize]| Literal::splat(DType::F32, sizes, Scalar::Float(0.5));
     let line = |op: &str, x: &str, y: &str| {
@@ -193,8 +193,8 @@ fn long_instructions() -> Vec<(&'static str, String, Vec<Literal>)> {
     ]
 }
 
-/// Longest time from an interrupt to the end of the run. Code without optimization, on a machine that does other work, gets
-/// more than the fifth of a second that is promised.
+/// Maximum time from an interrupt to the end of the run. The promise is a fifth of a second; unoptimized code
+/// on a busy machine gets more.
 const GRACE: Duration = Duration::from_secs(1);
 
 #[test]
@@ -282,7 +282,7 @@ fn evaluation_compilation_and_parsing_are_ended() {
     }
 }
 
-/// A run has the interrupts of the work that it is a part of.
+/// A run obeys the interrupts of the enclosing work.
 #[test]
 fn outer_work_ends_a_run() {
     let executable = compile(COUNT_DOWN);

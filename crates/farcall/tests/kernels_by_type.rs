@@ -1,4 +1,4 @@
-//! Which operations have no kernel, by element type and kind of region.
+//! Operations without a kernel, by element type and kind of region.
 //!
 //! Every operation is compiled for every element type that it is defined for, at a size at which it matters,
 //! and the plan says whether the reference evaluator has to run it. At a small size, the engine's values are
@@ -115,7 +115,7 @@ fn comparators(dtype: DType) -> Vec<(&'static str, String)> {
     all
 }
 
-/// All cases of tensors of so many rows and columns.
+/// All cases, on tensors of these sizes.
 fn cases([rows, columns]: [usize; 2]) -> Vec<Case> {
     let mut all = Cases { all: Vec::new(), rows, columns };
     for dtype in DType::ALL {
@@ -152,7 +152,7 @@ impl Cases {
         self.all.push(Case { name, program });
     }
 
-    /// The same of an operation in the generic form.
+    /// Adds a case of one operation in the generic form.
     fn generic(&mut self, name: String, operands: &[String], results: &[String], op: &str, attrs: &str) {
         let values: Vec<String> = (0..operands.len()).map(|i| format!("%x{i}")).collect();
         let text = format!(

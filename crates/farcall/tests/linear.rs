@@ -289,7 +289,7 @@ fn a_linear_op_is_transposed() {
     let bend = of_vector("bend").transpose(&[false]).unwrap();
     assert_eq!((bend.op.target.as_str(), bend.results), ("bend_jvp", vec![Some(0)]));
     expect!["[Zeros((F32, [2])), Cotangent(0)]"].assert_eq(&format!("{:?}", bend.operands));
-    // By the op's own transpose, with respect to what is linear in it; other operands are those of the call.
+    // The op's own transpose, with respect to its linear operands; the others are operands of the call.
     let operands = vec![(DType::F32, vec![2]); 2];
     let tangent = |moving| {
         let linear = Linear::new(&target("bend_jvp"), operands.clone(), &Attrs::new(), moving).unwrap();
@@ -298,7 +298,7 @@ fn a_linear_op_is_transposed() {
     let call = tangent(vec![1]).unwrap();
     assert_eq!((call.op.target.as_str(), call.results), ("bend_jvp", vec![Some(0)]));
     expect!["[Value(0), Cotangent(0)]"].assert_eq(&format!("{:?}", call.operands));
-    // By a backward op that does not take what moves.
+    // A backward op that takes no operand that moves.
     let pair = of_vector("pair").transpose(&[false, true]).unwrap();
     expect!["[Cotangent(0)]"].assert_eq(&format!("{:?}", pair.operands));
     fails(

@@ -298,14 +298,14 @@ fn damaged_plans_load_and_run_or_are_refused() {
             executable.inputs().iter().map(|ty| Literal::try_zeros(ty.dtype, ty.sizes())).collect();
         let Ok(inputs) = inputs else { continue };
         let results = [0x55, 0xaa].map(|unwritten| {
-            // A run may be long: it is ended.
+            // A run may be long, so it is interrupted.
             let asked = AtomicUsize::new(0);
             let interrupt = Interrupt::asking(move || asked.fetch_add(1, Ordering::Relaxed) > 2);
             let run = RunContext::new().with_interrupt(Arc::new(interrupt)).with_unwritten(unwritten);
             executable.run_in(&inputs, &run).ok()
         });
         ran += usize::from(results[0].is_some());
-        // No run sees what an earlier one has left in memory. (Handlers may see more than their operands.)
+        // No run reads memory of an earlier one. (Handlers may read more than their operands.)
         if let [Some(first), Some(second)] = &results
             && executable.plan().calls.is_empty()
         {

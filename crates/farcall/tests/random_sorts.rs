@@ -285,7 +285,7 @@ const COMPUTED: [(&str, &str); 6] = [
 %r = stablehlo.or %2, %5 : tensor<i1>\n",
         "sort",
     ),
-    // Of no value on one side alone.
+    // No value depends on one side alone.
     (
         "%0 = stablehlo.subtract %a, %b : tensor<i32>
 %1 = stablehlo.multiply %0, %m : tensor<i32>
@@ -299,7 +299,7 @@ const COMPUTED: [(&str, &str); 6] = [
 %r = stablehlo.compare LT, %0, %m : (tensor<i32>, tensor<i32>) -> tensor<i1>\n",
         "sort_by_region",
     ),
-    // Another function of each side.
+    // A different function of each side.
     (
         "%0 = stablehlo.abs %c : tensor<f32>
 %r = stablehlo.compare LT, %0, %d : (tensor<f32>, tensor<f32>) -> tensor<i1>\n",

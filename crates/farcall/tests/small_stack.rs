@@ -9,12 +9,12 @@ use farcall::{CompileOptions, Executable, Plan, Registry};
 
 const STACK_BYTES: usize = 512 << 10;
 
-/// Does something in a thread with little stack.
+/// Does work in a thread with little stack.
 fn in_little<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
     thread::Builder::new().stack_size(STACK_BYTES).spawn(work).unwrap().join().unwrap()
 }
 
-/// Conditionals in conditionals, `depth` of them, all with `%p` as predicate.
+/// Nested conditionals, `depth` deep, with `%p` as predicate.
 fn nested_ifs(depth: usize) -> String {
     let mut program = String::from("func.func @main(%p: tensor<i1>, %x: tensor<f32>) -> tensor<f32> {\n");
     for i in 0..depth {
@@ -59,7 +59,7 @@ fn nested_calls(depth: usize) -> String {
     program
 }
 
-/// A loop in a loop, `depth` of them, as functions.
+/// Nested loops, `depth` deep, as functions.
 fn nested_loops(depth: usize) -> String {
     let mut program = String::new();
     for i in 0..depth {

@@ -13,14 +13,14 @@ use crate::plan::LEAST_ALIGNMENT;
 pub(super) struct Arena {
     /// Sizes by offset, never adjacent.
     free: BTreeMap<usize, usize>,
-    /// For some sizes and alignments, an offset below which no hole has room: there may be a million holes that are too
+    /// For some sizes and alignments, an offset below which no hole has room: a million holes may be too
     /// small.
     full_below: FxHashMap<(usize, usize), usize>,
     /// Bytes that have been needed so far.
     pub(super) size: usize,
 }
 
-/// Sizes and alignments for which an offset is remembered at most.
+/// Maximum number of sizes and alignments for which an offset is remembered.
 const MAX_REMEMBERED: usize = 32;
 
 impl Arena {
@@ -241,7 +241,7 @@ mod tests {
         assert!(smaller > 100, "{smaller} of 200 are smaller");
     }
 
-    /// The first fit as it is defined: the lowest offset at which a block is apart from those that are there.
+    /// Defines the first fit: the lowest offset at which a block overlaps no other block.
     #[test]
     fn the_first_hole_with_room_is_taken() {
         let mut seed = 7u64;
@@ -270,7 +270,7 @@ mod tests {
         }
     }
 
-    /// With holes that have no room, as between results of one element each.
+    /// Most holes are too small, as between results of one element each.
     #[test]
     fn many_holes_take_little_time() {
         let mut arena = Arena::default();

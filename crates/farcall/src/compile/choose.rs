@@ -244,7 +244,7 @@ impl<'m> Choosing<'m> {
     }
 }
 
-/// True if a kernel serves an instruction that does more than to apply its region element by element.
+/// True if a kernel serves an instruction in a faster way than applying its region element by element.
 pub(super) fn has_kernel(inst: Inst<'_>) -> bool {
     kernel(inst, &[]).is_some_and(|(kernel, ..)| !kernel.is_by_region())
 }

@@ -1,5 +1,5 @@
-//! Why the evaluator runs a step, for people: found by asking for kernels of operations that differ in one
-//! respect.
+//! Reasons why the evaluator runs a step, for people: found by asking for kernels of operations that differ
+//! in one respect.
 
 use std::fmt;
 
@@ -11,20 +11,20 @@ use super::body::bodies;
 use crate::kernels::{self, Request};
 use crate::plan::{Body, BodyInst, Plan, Thunk, ThunkOp};
 
-/// Operations of a region that a reason names at most.
+/// Maximum number of a region's operations that a reason names.
 const MAX_NAMED: usize = 4;
 
-/// Why no kernel computes a step.
+/// The reason why no kernel computes a step.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum NoKernel {
-    /// The operation has none.
+    /// The operation has no kernel.
     Operation,
-    /// The operation has none for these attributes and shapes.
+    /// The operation has no kernel for these attributes and shapes.
     Attributes,
-    /// The operation has none for these element types.
+    /// The operation has no kernel for these element types.
     Types(Vec<DType>),
-    /// The operation has none for its region, which holds these operations.
+    /// The operation has no kernel for its region, which holds these operations.
     Region(Vec<&'static str>),
     /// The region holds a custom call.
     Call,
@@ -56,7 +56,7 @@ impl fmt::Display for NoKernel {
 }
 
 impl Plan {
-    /// Why the reference evaluator runs a step; `None` for steps that it does not run.
+    /// The reason why the reference evaluator runs a step; `None` for other steps.
     pub fn no_kernel(&self, thunk: &Thunk) -> Option<NoKernel> {
         let ThunkOp::Reference(id) = thunk.op else { return None };
         let site = self.references.get(id.index())?;
@@ -70,7 +70,7 @@ impl Plan {
     }
 }
 
-/// Why no kernel serves an instruction.
+/// The reason why no kernel serves an instruction.
 fn reason(inst: Inst<'_>) -> NoKernel {
     let tensor = |v: &farcall_ir::ValueId| inst.func().tensor(*v).cloned();
     let inputs: Vec<TensorType> = inst.own_operands().iter().filter_map(tensor).collect();
@@ -120,7 +120,7 @@ fn reason(inst: Inst<'_>) -> NoKernel {
     }
 }
 
-/// Of an operation without regions that has no kernel for the usual types either.
+/// The reason for an operation without regions that has no kernel for the usual types either.
 fn without_region(inst: Inst<'_>) -> NoKernel {
     match inst.op() {
         Op::Cholesky { .. } | Op::TriangularSolve(_) | Op::Rng(_) => NoKernel::Operation,
@@ -178,7 +178,7 @@ mod tests {
     use crate::registry::Registry;
     use crate::{CompileOptions, Executable};
 
-    /// Why the steps of a program run on the evaluator.
+    /// The reasons why steps of a program run on the evaluator.
     fn reasons(program: &str) -> Vec<String> {
         let module = text::parse(&Source::new("test", program)).unwrap();
         let executable = Executable::compile(&module, &Registry::new(), &CompileOptions::new()).unwrap();

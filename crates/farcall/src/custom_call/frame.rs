@@ -232,10 +232,10 @@ impl CallFrame {
         called.map_err(|failure| Box::new(self.site.error(Stage::EXECUTE, failure)))
     }
 
-    /// Waits until the call that was begun last is complete, unless the work of this thread has to end before.
+    /// Waits until the latest call is complete, unless the work of this thread has to end first.
     ///
     /// # Errors
-    /// If it has to end: the call is not complete.
+    /// If the work has to end: the call is not complete.
     pub(crate) fn finish_unless_due(&mut self) -> Result<Result<(), CallError>, Interrupted> {
         if let Some(completion) = &self.started {
             let _outcome = completion.wait_unless_due()?;
@@ -243,7 +243,7 @@ impl CallFrame {
         Ok(self.finish())
     }
 
-    /// Where the outcome of the call appears that is not complete.
+    /// The completion of a call that is still running.
     pub(crate) fn started(&self) -> Option<&Arc<Completion>> {
         self.started.as_ref()
     }
@@ -332,7 +332,7 @@ impl CallFrame {
         let Body::Typed(typed) = &mut self.body else { return Ok(()) };
         typed.context_mut().clear_state(stage);
         let (site, run) = (&self.site, Arc::as_ptr(run.run()));
-        // SAFETY: the caller's promise; a call that is not complete is waited for, or kept.
+        // SAFETY: the caller's promise; an incomplete call is waited for, or its memory is kept.
         match unsafe { typed.run_to_end(site.name(), (stage, handler), run) } {
             Ok(outcome) => outcome.map_err(|f| {
                 typed.context_mut().clear_state(stage);
@@ -403,7 +403,7 @@ pub(super) fn instantiate(site: CallSite) -> Result<CallSite, CallError> {
     let Some(handler) = bundle.instantiate else { return Ok(site) };
     // No operands and results, as XLA has it: they are not known to this stage.
     let mut typed = Typed::new(&site, handler, &[], &[]);
-    // SAFETY: there are no buffers, and a call that is not complete keeps the rest.
+    // SAFETY: there are no buffers, and an incomplete call keeps the other memory.
     match unsafe { typed.run_to_end(site.name(), (Stage::INSTANTIATE, handler), null()) } {
         Ok(Ok(())) => Ok(site),
         Ok(Err(failure)) => Err(site.error(Stage::INSTANTIATE, failure)),

@@ -160,7 +160,7 @@ impl Typed {
     /// Calls a handler of a stage and waits until the call is complete.
     ///
     /// # Errors
-    /// If an interrupt ended the wait: where the outcome of the call will be, whose context stays entered.
+    /// If an interrupt ended the wait: the completion of the call, whose context stays entered.
     ///
     /// # Safety
     /// As [`Typed::enter`]; after an error, until the call is complete.

@@ -52,10 +52,10 @@ impl Stream {
         let (give, outcome) = mpsc::sync_channel(1);
         let task = move || {
             if let Err(unsent) = give.send(catch(work)) {
-                // Nobody waits for it. The destructor of its result may panic.
+                // The receiver is gone. The destructor of the result may panic.
                 discard(unsent);
             }
-            // The channel may still hold the result of work that nobody waits for any more.
+            // The channel may still hold a result that no receiver waits for.
             discard(give);
         };
         if let Some(queue) = &self.queue {

@@ -174,7 +174,7 @@ pub(crate) unsafe fn register_type(name: &str, id: TypeId, info: *const TypeInfo
     let deleter = unsafe {
         if info.is_null() || (*info).struct_size < TypeInfo::STRUCT_SIZE { None } else { (*info).deleter }
     };
-    // SAFETY: the interface demands it of whoever describes a type.
+    // SAFETY: the interface demands it of the library that registers a type.
     let registered = unsafe { types::register_type(name, id, deleter) };
     registered.map_err(|e| Failure::new(e.code().status().into(), e.to_string()))
 }

@@ -18,7 +18,8 @@ use crate::transfers::Transfers;
 
 /// What a run is given beside its inputs, and all custom calls of it share.
 ///
-/// Handlers of an interrupted run whose calls are not complete keep it as it is, and see no later change of it.
+/// Incomplete calls of an interrupted run keep the context as it is: later changes do not reach their
+/// handlers.
 #[derive(Debug)]
 pub struct RunContext(Arc<Run>);
 
@@ -103,8 +104,8 @@ impl RunContext {
     /// Makes `data` what handlers get that ask for user data of this type.
     ///
     /// # Safety
-    /// `data` stays valid while this context is in use, for handlers on any thread; after an interrupted run, until the
-    /// calls that it left are complete.
+    /// `data` stays valid while this context is in use, for handlers on any thread; after an interrupted run,
+    /// until its incomplete calls are complete.
     pub unsafe fn set_user_data(&mut self, type_id: TypeId, data: *mut c_void) {
         let user_data = &mut Arc::make_mut(&mut self.0).user_data;
         user_data.retain(|(id, _)| *id != type_id.type_id);

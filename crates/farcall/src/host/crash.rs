@@ -1,15 +1,17 @@
 //! Reports signals by which foreign code ends the process.
 //!
-//! A signal that arrives on a thread that runs foreign code is told in one line ([`exit::tell`]). Then it does what it would
-//! have done: an earlier handler of the signal is called, or the signal's default action ends the process, with a core dump
-//! where there would have been one.
+//! A signal that arrives on a thread that runs foreign code is reported in one line ([`exit::tell`]). Then it
+//! has its usual effect: an earlier handler of the signal is called, or the signal's default action ends the
+//! process, with a core dump if enabled.
 //!
-//! **Invariants.** The handler only calls what may be called in one (`signal-safety(7)`). It runs on the thread's alternate
-//! stack, so that a stack that has overflowed can be reported. The thread that installs the handler gets one, and so do
-//! threads of the pool that start later; of other threads, those that Rust's standard library starts in a Rust program.
+//! **Invariants.** The handler only calls functions that are safe in signal handlers (`signal-safety(7)`). It
+//! runs on the thread's alternate stack, so that a stack overflow can be reported. The thread that installs the
+//! handler gets an alternate stack, and so do threads of the pool that start later. In a Rust program, threads of
+//! the standard library have one.
 //!
-//! **Limit.** In a library that was opened at run time, such as the Python module, the handler reads a thread-local value.
-//! On a thread that never entered a handler, that may allocate, and a thread that crashes inside of the allocator may hang.
+//! **Limit.** In a library that was opened at run time, such as the Python module, the handler reads a thread-local
+//! value. On a thread that never entered a handler, the read may allocate: a thread that crashes inside the
+//! allocator may hang.
 
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
@@ -19,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::exit;
 
-/// The signals of crashes, and what to say of them.
+/// The signals of crashes, with their descriptions.
 const CRASHES: [(c_int, &[u8]); 6] = [
     (libc::SIGSEGV, b"crashed: invalid memory access (SIGSEGV)"),
     (libc::SIGBUS, b"crashed: invalid memory access (SIGBUS)"),
@@ -29,24 +31,24 @@ const CRASHES: [(c_int, &[u8]); 6] = [
     (libc::SIGABRT, b"aborted (SIGABRT)"),
 ];
 
-/// What the signals did before, in the order of [`CRASHES`].
+/// The earlier actions of the signals, in the order of [`CRASHES`].
 static EARLIER: [OnceLock<libc::sigaction>; CRASHES.len()] = [const { OnceLock::new() }; CRASHES.len()];
 
-/// Earlier handlers are called. (Those of Rust's standard library only have more to say.)
+/// Earlier handlers are called. (The handlers of Rust's standard library would only report more.)
 static CALLS_EARLIER: AtomicBool = AtomicBool::new(true);
 
-/// Bytes of the alternate stack of a thread that has none.
+/// Bytes of the alternate stack for a thread without one.
 const STACK_BYTES: usize = 64 << 10;
 
-/// Bytes around the stack pointer in which an invalid access is that of a stack that has overflowed.
+/// An invalid access within so many bytes of the stack pointer is a stack overflow.
 const GUARD_BYTES: usize = 64 << 10;
 
-/// Has crashes of handlers and libraries reported on the standard error from now on: in one line that names the target, its
-/// library, and where the program calls it. Then the process ends as it would have: handlers of these signals that were there
-/// before are called, and there is a core dump where there would have been one.
+/// Reports crashes of handlers and libraries on the standard error from now on: in one line that names the
+/// target, its library, and where the program calls it. Then the process ends as it would have: earlier
+/// handlers of these signals are called, and a core dump is written if enabled.
 ///
-/// This is about signals (`SIGSEGV`, `SIGBUS`, `SIGFPE`, `SIGILL`, `SIGTRAP`, `SIGABRT`) that a thread gets while it runs
-/// foreign code. Others are left alone, and so are calls of `exit`.
+/// The signals are `SIGSEGV`, `SIGBUS`, `SIGFPE`, `SIGILL`, `SIGTRAP` and `SIGABRT`, on a thread that runs
+/// foreign code. Other signals are left alone, and so are calls of `exit`.
 pub fn report_crashes() {
     install(true);
 }
@@ -59,20 +61,20 @@ pub(super) fn install(calls_earlier: bool) {
         if earlier.get().is_some() {
             continue;
         }
-        // SAFETY: all zeros is a value of it.
+        // SAFETY: all zeros is a valid `sigaction`.
         let mut ours: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
         ours.sa_sigaction = on_signal as *const () as usize;
         ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
         // SAFETY: as above.
         let mut before: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
-        // SAFETY: two actions; the handler keeps the rules of the module.
+        // SAFETY: both actions live here; the handler keeps the invariants of this module.
         let installed = unsafe {
             libc::sigemptyset(&raw mut ours.sa_mask);
             libc::sigaction(*signal, null_mut(), &raw mut before) == 0
                 && before.sa_sigaction != ours.sa_sigaction
         };
         if installed {
-            // Known before it is needed.
+            // Stored first: the handler may need it at once.
             earlier.get_or_init(|| before);
             // SAFETY: as above.
             unsafe { libc::sigaction(*signal, &raw const ours, null_mut()) };
@@ -89,7 +91,7 @@ pub(super) fn cover_thread() {
 
 /// Gives this thread an alternate stack if it has none, until the process ends.
 fn own_stack() {
-    // SAFETY: all zeros is a value of it; asking for the present one changes nothing.
+    // SAFETY: all zeros is a valid `stack_t`; the query changes nothing.
     let mut present: libc::stack_t = unsafe { MaybeUninit::zeroed().assume_init() };
     // SAFETY: as above.
     if unsafe { libc::sigaltstack(std::ptr::null(), &raw mut present) } != 0
@@ -98,31 +100,31 @@ fn own_stack() {
         return;
     }
     let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-    // SAFETY: memory of its own, anywhere.
+    // SAFETY: a new mapping, at an address that the system chooses.
     let start = unsafe { libc::mmap(null_mut(), STACK_BYTES, access, kind, -1, 0) };
     if start != libc::MAP_FAILED {
         let stack = libc::stack_t { ss_sp: start, ss_flags: 0, ss_size: STACK_BYTES };
-        // SAFETY: memory that stays.
+        // SAFETY: the mapping is never removed.
         unsafe { libc::sigaltstack(&raw const stack, null_mut()) };
     }
 }
 
 /// # Safety
-/// The system calls it for one of the signals.
+/// Only the system calls this function, as the handler of one of the signals.
 unsafe extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let found = CRASHES.iter().zip(&EARLIER).find(|((known, _), _)| *known == signal);
     let Some(((_, words), earlier)) = found else { return };
-    // SAFETY: this thread's.
+    // SAFETY: `errno` of this thread.
     let errno = unsafe { *libc::__errno_location() };
     if exit::is_inside() || !CALLS_EARLIER.load(Ordering::Relaxed) {
-        // SAFETY: those of this signal.
+        // SAFETY: the system passed both for this signal.
         let overflowed = signal == libc::SIGSEGV && unsafe { has_overflowed(info, context) };
         exit::tell(&[if overflowed { b"crashed: its stack overflowed (SIGSEGV)" } else { words }]);
     }
     let earlier = earlier.get().filter(|_| CALLS_EARLIER.load(Ordering::Relaxed));
     match earlier {
         Some(before) if !matches!(before.sa_sigaction, libc::SIG_DFL | libc::SIG_IGN) => {
-            // SAFETY: a handler of this signal, which is called with what it expects.
+            // SAFETY: the earlier handler of this signal, called with the arguments that its flags ask for.
             unsafe {
                 if before.sa_flags & libc::SA_SIGINFO != 0 {
                     type Handler = unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
@@ -132,8 +134,8 @@ unsafe extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, contex
                 }
             }
         }
-        // SAFETY: the default action, once this returns: what has failed fails again, and a signal that was sent is sent
-        // again.
+        // SAFETY: sets the default action, which takes effect once this returns: a fault occurs again, and a
+        // signal that was sent is sent again.
         _ => unsafe {
             libc::signal(signal, libc::SIG_DFL);
             // A trap is behind its instruction, which does not fail again.
@@ -146,10 +148,10 @@ unsafe extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, contex
     unsafe { *libc::__errno_location() = errno };
 }
 
-/// True if a thread that has failed was using memory near the end of its stack.
+/// True if the fault of a thread was near the end of its stack.
 ///
 /// # Safety
-/// The arguments of a signal's handler, of `SIGSEGV`.
+/// The arguments are the ones of a handler of `SIGSEGV`.
 unsafe fn has_overflowed(info: *const libc::siginfo_t, context: *const c_void) -> bool {
     // SAFETY: the caller's promise.
     let (at, context) = unsafe { ((*info).si_addr().addr(), &*context.cast::<libc::ucontext_t>()) };

@@ -1,8 +1,8 @@
 //! Reports foreign code that ends the process.
 //!
-//! A handler, or the static constructor of a library, may call `exit` with any code, or crash. That cannot be undone, but
-//! it can be reported: in one line that says whose code it was, of which library, and where the program calls it. Each
-//! thread points to which foreign code it runs: two stores of a pointer per call.
+//! A handler, or the static constructor of a library, may call `exit` with any code, or crash. That cannot be
+//! undone, but it can be reported: in one line that names the code, its library, and where the program calls
+//! it. Each thread points to the foreign code that it runs: two stores of a pointer per call.
 //!
 //! ```text
 //! exit, quick_exit     ExitWatch: a function that these call
@@ -47,7 +47,7 @@ thread_local! {
     static DOING: Cell<*const Doing<'static>> = const { Cell::new(std::ptr::null()) };
 }
 
-/// [`DOING`] of the watching thread, for threads that a handler has started, which have no entry.
+/// [`DOING`] of the watching thread, used for threads that a handler has started, which have no entry.
 static OF_WATCHER: AtomicPtr<Cell<*const Doing<'static>>> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Runs foreign code, and notes meanwhile that this thread does.
@@ -83,7 +83,7 @@ fn unwound() {
     }
 }
 
-/// The call that this thread is in, for its tasks.
+/// The call that this thread runs, for its tasks.
 pub(super) fn call() -> Option<(CallName, Stage)> {
     // SAFETY: null, or what `within` borrows until the code has returned, which it did not.
     match unsafe { DOING.get().as_ref() }? {
@@ -94,11 +94,11 @@ pub(super) fn call() -> Option<(CallName, Stage)> {
 
 /// Foreign code of this thread, or else of the watching thread.
 fn doing() -> Option<&'static Doing<'static>> {
-    // SAFETY: null, or what `within` borrows until the code has returned, which it did not.
+    // SAFETY: null, or borrowed by `within` until the foreign code returns, which it has not.
     let own = unsafe { DOING.get().as_ref() };
     own.or_else(|| {
-        // SAFETY: null, or of a thread that lives as long as it watches. What that thread does may end meanwhile: this is
-        // asked for a process that is ending.
+        // SAFETY: null, or of a thread that lives as long as it watches. Its foreign code may end meanwhile,
+        // but this is called in a process that is ending.
         unsafe { OF_WATCHER.load(Ordering::Relaxed).as_ref()?.get().as_ref() }
     })
 }
@@ -115,7 +115,7 @@ static WATCHING: AtomicUsize = AtomicUsize::new(0);
 static WATCHER: AtomicI32 = AtomicI32::new(0);
 
 fn is_watching() -> bool {
-    // SAFETY: only tells a number.
+    // SAFETY: only returns a number.
     WATCHING.load(Ordering::Relaxed) > 0 && WATCHER.load(Ordering::Relaxed) == unsafe { libc::getpid() }
 }
 
@@ -123,10 +123,10 @@ unsafe extern "C" {
     fn at_quick_exit(function: extern "C" fn()) -> c_int;
 }
 
-/// While an `ExitWatch` lives, a process that foreign code ends reports that on the standard error, and its exit code is
-/// not 0: calls of `exit` (and of `_exit`, with [`watch_exits!`](crate::watch_exits)), crashes and ends of threads. For programs,
-/// which drop it when they are done; a library in another program leaves exits alone
-/// ([`report_crashes`](super::crash::report_crashes) is for it).
+/// While an `ExitWatch` lives, a process that foreign code ends reports that on the standard error, and its
+/// exit code is not 0: calls of `exit` (and of `_exit`, with [`watch_exits!`](crate::watch_exits)), crashes
+/// and ends of threads. For programs, which drop the watch when they are done. A library in another program
+/// leaves exits alone, and uses [`report_crashes`](super::crash::report_crashes).
 #[derive(Debug)]
 pub struct ExitWatch(());
 
@@ -142,7 +142,7 @@ impl ExitWatch {
             }
             super::crash::install(false);
         });
-        // SAFETY: only tells a number.
+        // SAFETY: only returns a number.
         WATCHER.store(unsafe { libc::getpid() }, Ordering::Relaxed);
         DOING.with(|own| OF_WATCHER.store(std::ptr::from_ref(own).cast_mut(), Ordering::Relaxed));
         WATCHING.fetch_add(1, Ordering::Relaxed);
@@ -178,8 +178,8 @@ fn ends_by(function: &[u8]) {
     }
 }
 
-/// Has libraries that call `_exit` or `_Exit` reported while an [`ExitWatch`] lives. In the root of a program, whose build
-/// script exports both symbols (`-Wl,--export-dynamic-symbol=_exit`).
+/// Reports libraries that call `_exit` or `_Exit` while an [`ExitWatch`] lives. Belongs in the root of a
+/// program whose build script exports both symbols (`-Wl,--export-dynamic-symbol=_exit`).
 #[macro_export]
 macro_rules! watch_exits {
     () => {
@@ -204,7 +204,7 @@ pub fn exit_at_once(code: c_int) -> ! {
     leave(code)
 }
 
-/// Ends the process, also where `_exit` is replaced.
+/// Ends the process, even if `_exit` is replaced.
 pub(super) fn leave(code: c_int) -> ! {
     loop {
         // SAFETY: ends the process.
@@ -223,7 +223,7 @@ fn end(what: &[&[u8]]) -> ! {
     leave(1)
 }
 
-/// True once a line was written: what foreign code does on the way out is not news.
+/// True once a line was written: the first report is the cause.
 static TOLD: AtomicBool = AtomicBool::new(false);
 
 /// Writes the one line: the foreign code, then `what` it did. Safe in signal handlers: takes no lock, allocates nothing.

@@ -3,9 +3,9 @@
 //! The handler's side holds a handle, which its first completion uses up; the host's side is a
 //! [`Completion`] that a [`Pending`](super::Pending) call waits for.
 //!
-//! The interface has no way to cancel a future. An interrupted run stops waiting for it, and what the handler may still
-//! use is kept until the future completes ([`Completion::keep`]); for a future that never does, that is forever, and so
-//! is the entry in the table of one that is created and never returned.
+//! The interface has no way to cancel a future. An interrupted run stops waiting for it, and memory that the
+//! handler may still use is kept until the future completes ([`Completion::keep`]). For a future that never
+//! completes, that is forever; so is the table entry of a future that is created and never returned.
 
 use std::any::Any;
 use std::fmt;
@@ -71,8 +71,8 @@ pub(crate) fn complete(future: *mut abi::Future, outcome: Result<(), Failure>) -
     let kept = state.kept.take();
     drop(state);
     completion.done.notify_all();
-    // The frames look at the outcome when they go. Not on this thread: destructors of states may wait for it, or for a lock
-    // that it holds.
+    // The frames check the outcome when they are dropped. Another thread drops them: destructors of states may wait for
+    // this thread, or for a lock that it holds.
     if let Some(kept) = kept {
         super::pool::ThreadPool::global().spawn(move || drop(kept));
     }
@@ -112,10 +112,10 @@ impl Completion {
         }
     }
 
-    /// Waits for the outcome, unless the work of this thread has to end before.
+    /// Waits for the outcome, unless the work of this thread has to end first.
     ///
     /// # Errors
-    /// If it has to end: the call is not complete.
+    /// If the work has to end: the call is not complete.
     pub(crate) fn wait_unless_due(&self) -> Result<Result<(), Failure>, Interrupted> {
         if interrupt::Scope::current().is_none() {
             return Ok(self.wait());

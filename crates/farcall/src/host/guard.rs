@@ -77,9 +77,9 @@ type Describe = unsafe extern "C" fn() -> *const c_void;
 /// The exception that the function throws.
 ///
 /// # Safety
-/// The function may be called, and `T` is what it returns a pointer to.
+/// The function may be called, and returns a pointer to a `T`.
 pub(crate) unsafe fn describe<T>(function: unsafe extern "C" fn() -> *const T) -> Result<*const T, Failure> {
-    // SAFETY: the same function; a pointer is a pointer.
+    // SAFETY: the same signature, except for the type behind the pointer.
     let function = unsafe { std::mem::transmute::<unsafe extern "C" fn() -> *const T, Describe>(function) };
     let mut description = std::ptr::null();
     // SAFETY: the caller's promise.
@@ -198,7 +198,7 @@ mod imp {
     }
 
     /// # Safety
-    /// As for the function; `description` is for its result.
+    /// The function may be called; `description` receives its result.
     pub(crate) unsafe fn description(function: Describe, description: *mut *const c_void) -> *mut Error {
         // SAFETY: the caller's promise.
         unsafe { farcall_shim_describe(function, description, thrown) }
@@ -323,7 +323,7 @@ mod imp {
     }
 
     /// # Safety
-    /// As for the function; `description` is for its result.
+    /// The function may be called; `description` receives its result.
     pub(crate) unsafe fn description(function: Describe, description: *mut *const c_void) -> *mut Error {
         type Unwinding = unsafe extern "C-unwind" fn() -> *const c_void;
         // SAFETY: the same function, but it may unwind.

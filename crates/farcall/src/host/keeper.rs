@@ -1,4 +1,4 @@
-//! Memory that outlives its run, because views of it do.
+//! Memory that outlives its run, because views of it are still in use.
 //!
 //! A handler's views of operands and results should end with the call. In a language with garbage collection, an exception
 //! or a global variable may still refer to a view. Such a handler fails its call, and has the call's memory kept until its
@@ -23,7 +23,7 @@ thread_local! {
 pub struct Keeper(Arc<Mutex<Vec<Box<dyn Any + Send>>>>);
 
 impl Keeper {
-    /// An owner of nothing.
+    /// Makes an owner that owns nothing yet.
     pub fn new() -> Keeper {
         Keeper::default()
     }

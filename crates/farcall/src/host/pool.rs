@@ -239,7 +239,7 @@ struct Parts {
     /// All parts have ended, for the thread that sleeps until then.
     asleep: Mutex<()>,
     all: Condvar,
-    /// The interrupts of the thread that brings the work.
+    /// The interrupts of the thread that submits the work.
     scope: Option<interrupt::Scope>,
 }
 
@@ -340,8 +340,8 @@ impl Parts {
                     asleep = self.all.wait(asleep).unwrap_or_else(PoisonError::into_inner);
                     continue;
                 }
-                // The others stop once this thread has found out that they have to. A callback takes its time, and the lock
-                // is needed to end a part.
+                // The other threads stop once this thread has noticed that the work has to end. A callback
+                // may be slow, and ending a part needs the lock.
                 let woken = self.all.wait_timeout(asleep, Interrupt::PERIOD);
                 drop(woken.unwrap_or_else(PoisonError::into_inner));
                 interrupt::look_soon();

@@ -1,7 +1,7 @@
-//! The host's side of sample calls: asks an op's library for them, and copies what it returns.
+//! The host's side of sample calls: asks an op's library for them, and copies the answer.
 //!
-//! **Invariants.** The function is foreign code, and is entered through `guard`. What it passes is checked and copied before the
-//! function that it was passed to returns.
+//! **Invariants.** The function is foreign code, and is entered through `guard`. Each sample is checked and
+//! copied before the callback that receives it returns.
 
 use std::ffi::c_void;
 
@@ -17,7 +17,7 @@ use super::guard;
 /// Operands and attributes of sample calls.
 pub type SampleCalls = Vec<(Vec<Literal>, Attrs)>;
 
-/// Operands and dimensions of a sample at most.
+/// Maximum number of operands, and of dimensions, in a sample.
 const MAX_COUNT: usize = 1 << 10;
 
 /// The sample calls of an op.
@@ -26,7 +26,7 @@ const MAX_COUNT: usize = 1 << 10;
 /// The function's error, or an answer that cannot be read.
 ///
 /// # Safety
-/// `function` is the function of an op's descriptor that returns samples.
+/// `function` comes from an op's descriptor and returns samples.
 pub(crate) unsafe fn samples(function: SamplesFn) -> Result<SampleCalls, String> {
     let mut answer: Result<SampleCalls, String> = Ok(Vec::new());
     let mut call = SamplesCall {
@@ -35,7 +35,7 @@ pub(crate) unsafe fn samples(function: SamplesFn) -> Result<SampleCalls, String>
         fail: Some(fail),
         sample: Some(sample),
     };
-    // SAFETY: such a function, and a question that lives here.
+    // SAFETY: the caller guarantees the function's type; `call` lives until it returns.
     let error = unsafe { guard::task(function, (&raw mut call).cast()) };
     match take_error(error) {
         Some(failure) => Err(failure.message),
@@ -44,9 +44,9 @@ pub(crate) unsafe fn samples(function: SamplesFn) -> Result<SampleCalls, String>
 }
 
 /// # Safety
-/// `host` is what the question said; the span is of text that is there.
+/// `host` is the pointer from the [`SamplesCall`]; the span is valid text.
 unsafe extern "C" fn fail(host: *mut c_void, message: ByteSpan) {
-    // SAFETY: the caller's promise; `samples` does not look at the answer meanwhile.
+    // SAFETY: the caller's promise; `samples` does not use `answer` during the call.
     if let Some(answer) = unsafe { host.cast::<Result<SampleCalls, String>>().as_mut() } {
         // SAFETY: the caller's promise.
         *answer = Err(String::from_utf8_lossy(unsafe { message.as_bytes() }).into_owned());
@@ -54,9 +54,9 @@ unsafe extern "C" fn fail(host: *mut c_void, message: ByteSpan) {
 }
 
 /// # Safety
-/// `host` is what the question said; `call` is null or as its `struct_size` and counts say.
+/// `host` is the pointer from the [`SamplesCall`]; `call` is null, or matches its `struct_size` and counts.
 unsafe extern "C" fn sample(host: *mut c_void, call: *const SampleCall) {
-    // SAFETY: the caller's promise; `samples` does not look at the answer meanwhile.
+    // SAFETY: the caller's promise; `samples` does not use `answer` during the call.
     let Some(answer) = (unsafe { host.cast::<Result<SampleCalls, String>>().as_mut() }) else { return };
     let Ok(all) = answer else { return };
     // SAFETY: the caller's promise.
@@ -79,7 +79,7 @@ unsafe fn read(call: *const SampleCall) -> Result<(Vec<Literal>, Attrs), String>
     if !is_table || call.operand_count > MAX_COUNT {
         return Err("its table of operands".to_owned());
     }
-    // SAFETY: the table has so many operands; each is a buffer.
+    // SAFETY: the table has `operand_count` buffers, by the caller's promise.
     let operands = (0..call.operand_count).map(|i| unsafe { operand(&*call.operands.add(i)) });
     let operands = operands.collect::<Result<Vec<_>, _>>()?;
     // SAFETY: the caller's promise.
@@ -87,14 +87,14 @@ unsafe fn read(call: *const SampleCall) -> Result<(Vec<Literal>, Attrs), String>
 }
 
 /// # Safety
-/// Unless null or misaligned, its members point to as much as its type has.
+/// Pointers of the buffer that are neither null nor misaligned point to as many elements as its type has.
 unsafe fn operand(buffer: &Buffer) -> Result<Literal, String> {
     let dtype = buffer.dtype.dtype().ok_or("the element type of an operand")?;
     let rank = usize::try_from(buffer.rank).ok().filter(|rank| *rank <= MAX_COUNT).ok_or("a rank")?;
     if rank > 0 && (buffer.dims.is_null() || !buffer.dims.is_aligned()) {
         return Err("the dimensions of an operand".to_owned());
     }
-    // SAFETY: there are `rank` sizes.
+    // SAFETY: the buffer has `rank` sizes, by the caller's promise.
     let sizes = (0..rank).map(|i| usize::try_from(unsafe { *buffer.dims.add(i) }));
     let sizes = sizes.collect::<Result<Vec<_>, _>>().map_err(|_| "a negative size")?;
     let bytes = TensorType::new(dtype, sizes.clone()).bytes().ok_or("an operand that is too large")?;
@@ -103,7 +103,7 @@ unsafe fn operand(buffer: &Buffer) -> Result<Literal, String> {
     }
     let elements = match bytes {
         0 => &[][..],
-        // SAFETY: not null, and the operand has so many bytes.
+        // SAFETY: not null, and the operand has `bytes` bytes, by the caller's promise.
         _ => unsafe { std::slice::from_raw_parts(buffer.data.cast::<u8>(), bytes) },
     };
     Literal::from_bytes(dtype, sizes, elements).map_err(|error| error.to_string())

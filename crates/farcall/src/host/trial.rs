@@ -68,7 +68,7 @@ fn child(answer: &OwnedFd, function: impl FnOnce() -> bool) -> ! {
         libc::alarm(LIMIT_MS as u32 / 1000 * 2);
     }
     let byte = u8::from(function());
-    // SAFETY: one byte that is there. Then the process ends, and nothing is run on the way out.
+    // SAFETY: writes one byte, which lives here. Then the process ends without running anything else.
     unsafe {
         libc::write(answer.as_raw_fd(), (&raw const byte).cast(), 1);
     }

@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn ids_are_our_own_unless_a_type_has_one() {
-        // SAFETY: there are no objects of these types.
+        // SAFETY: these types never have objects, so no deleter is called.
         let register_type = |name, id, deleter| unsafe { register_type(name, id, deleter) };
         let a = register_type("types_test.a", TypeId::UNKNOWN, Some(first)).unwrap();
         assert!(a.type_id >= FIRST_ID);

@@ -176,7 +176,7 @@ pub(crate) struct Prepared {
     numbers: Box<[Element]>,
 }
 
-/// Bytes that take ten milliseconds to move.
+/// Number of bytes that take ten milliseconds to move.
 pub(crate) const LONG_BYTES: usize = 32 << 20;
 
 /// The number of the next run that gets one.
@@ -256,12 +256,12 @@ impl Prepared {
         Prepared { scratch: bytes, ..self }
     }
 
-    /// The same, but it may take longer than ten milliseconds: the interrupt of the run can end it.
+    /// Marks a kernel that may take longer than ten milliseconds: the interrupt of the run can end it.
     pub(super) fn slow(self) -> Prepared {
         Prepared { slow: true, ..self }
     }
 
-    /// The same, which moves so many bytes on one thread.
+    /// Marks a kernel that moves this number of bytes on one thread.
     pub(super) fn moving(self, bytes: usize) -> Prepared {
         Prepared { long: bytes >= LONG_BYTES, ..self }
     }
@@ -302,7 +302,8 @@ impl Prepared {
         self.slow || self.long
     }
 
-    /// Runs it. If an interrupt ended the work of this thread, the outputs hold anything.
+    /// Runs the kernel. If an interrupt ended the work of this thread, the contents of the outputs are
+    /// unspecified.
     ///
     /// # Safety
     /// The arguments are places of initialized memory that nobody else writes to, nor reads what is output, for
@@ -315,7 +316,7 @@ impl Prepared {
         let run = if self.numbered { NEXT_RUN.fetch_add(1, Ordering::Relaxed) } else { 0 };
         let args = Args { numbers, run, ..*args };
         for (number, Phase { tasks: count, work }) in self.phases.iter().enumerate() {
-            // A phase may rely on what those before it wrote.
+            // A phase may rely on the writes of earlier phases.
             if number > 0 && interrupt::has_ended() {
                 return;
             }

@@ -345,7 +345,7 @@ fn binary(op: Binary, dtype: DType) -> Option<Work> {
     }
 }
 
-/// An operation on so many `f16` by that on `f32`, with results of a type.
+/// Makes an operation on `f16` operands from the operation on `f32`, with results of a type.
 fn by_f32(work: Work, operands: usize, to: DType) -> Option<Work> {
     let to = if to == DType::F16 { Elements::Halves } else { Elements::Bytes(to.size()) };
     Some(by_single(work, operands, Elements::Halves, to))

@@ -256,7 +256,7 @@ impl Shape {
                             let (line, scratch) = resized(&mut memory.complex, half + plan.get_scratch_len())
                                 .split_at_mut(half);
                             line.copy_from_slice(from);
-                            // Those that are their own conjugates.
+                            // The first and the middle element are their own conjugates.
                             line[0].im = T::zero();
                             if length.is_multiple_of(2) {
                                 line[half - 1].im = T::zero();
@@ -268,7 +268,7 @@ impl Shape {
                             long.backward(from, pairs_mut(to), &mut memory.packed, &mut memory.complex);
                         }
                     }
-                    // Imaginary parts of elements that are their own conjugates do not count.
+                    // Imaginary parts of elements that are their own conjugates are ignored.
                     let counts = |k: usize, z: Complex<T>| match k == 0 || 2 * k == length {
                         true => Complex::new(z.re, T::zero()),
                         false => z,
@@ -370,7 +370,7 @@ struct Lines<P: ?Sized, T> {
     memory: Mutex<Vec<Memory<T>>>,
 }
 
-/// How lines of one length are transformed: at once, or in steps that an interrupt can come between.
+/// The transform of lines of one length: at once, or in steps between which an interrupt can come.
 enum Plan<W: ?Sized, L> {
     Whole(Arc<W>),
     Long(L),
@@ -444,8 +444,8 @@ fn is_finite<T: Number>(line: &[Complex<T>]) -> bool {
     line.iter().all(|x| x.re.wide().is_finite() && x.im.wide().is_finite())
 }
 
-/// Transforms a line with NaN or infinities as the evaluator does, since what becomes of them depends on the algorithm:
-/// the first elements, as many as there is room for.
+/// Transforms a line with NaN or infinities as the evaluator does, since their effect depends on the
+/// algorithm: the first elements, as many as there is room for.
 #[cold]
 fn exceptional<T: Number>(from: &[Complex<T>], to: &mut [Complex<T>], direction: FftDirection) {
     let line: Vec<Complex<f64>> = from.iter().map(|x| Complex::new(x.re.wide(), x.im.wide())).collect();

@@ -1,8 +1,8 @@
 //! Conversions of the 16-bit floats without branches and calls, so that loops over them become vectors. They
-//! have the bits of those of `half`, also where the processor flushes subnormal numbers.
+//! give the same bits as the conversions of `half`, even where the processor flushes subnormal numbers.
 //!
-//! Many `f16` at once are converted by the processor's instructions (F16C), where it has them. Operations on
-//! `f16` are those on `f32`, between such conversions of a part of the elements ([`by_single`]).
+//! If the processor has F16C, its instructions convert many `f16` at once. Operations on `f16` are computed
+//! in `f32`, between such conversions of a part of the elements ([`by_single`]).
 
 use std::mem::MaybeUninit;
 
@@ -45,8 +45,8 @@ impl Half for f16 {
     fn narrow(x: f32) -> f16 {
         let bits = x.to_bits();
         let (sign, a) = ((bits >> 16) & 0x8000, bits & 0x7fff_ffff);
-        // Half of the last place that stays, less one if that is even; what is carried goes into the
-        // exponent.
+        // Rounds to nearest even: adds half of the last place that stays, less one if that place is even. A
+        // carry goes into the exponent.
         const BIAS: u32 = (127 - 15) << 23;
         let normal = a.wrapping_sub(BIAS).wrapping_add(0x0fff + ((a >> 13) & 1)) >> 13;
         // Added to a number of which the last place is that of subnormal ones.
@@ -71,14 +71,14 @@ impl Half for bf16 {
     }
 }
 
-/// Widens so many elements.
+/// Widens `count` elements.
 ///
 /// # Safety
-/// They can be read and written; the places are apart.
+/// `count` elements can be read at `from` and written at `to`; the memory does not overlap.
 pub(super) unsafe fn widen(from: *const f16, to: *mut f32, count: usize) {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("f16c") && is_x86_feature_detected!("avx") {
-        // SAFETY: the processor has these instructions, and the caller's promise.
+        // SAFETY: the processor has these instructions; the caller guarantees the memory.
         return unsafe { x86::widen(from, to, count) };
     }
     vectorized(
@@ -92,14 +92,14 @@ pub(super) unsafe fn widen(from: *const f16, to: *mut f32, count: usize) {
     );
 }
 
-/// Rounds so many elements.
+/// Rounds `count` elements.
 ///
 /// # Safety
-/// They can be read and written; the places are apart.
+/// `count` elements can be read at `from` and written at `to`; the memory does not overlap.
 pub(super) unsafe fn narrow(from: *const f32, to: *mut f16, count: usize) {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("f16c") && is_x86_feature_detected!("avx") {
-        // SAFETY: the processor has these instructions, and the caller's promise.
+        // SAFETY: the processor has these instructions; the caller guarantees the memory.
         return unsafe { x86::narrow(from, to, count) };
     }
     vectorized(
@@ -124,7 +124,7 @@ mod x86 {
 
     use super::Half;
 
-    /// Elements of a vector.
+    /// Number of elements of a vector.
     const LANES: usize = 8;
 
     /// # Safety
@@ -133,11 +133,11 @@ mod x86 {
     pub(super) unsafe fn widen(from: *const f16, to: *mut f32, count: usize) {
         let whole = count / LANES * LANES;
         for i in (0..whole).step_by(LANES) {
-            // SAFETY: a vector of the elements.
+            // SAFETY: a whole vector of the caller's elements.
             unsafe { _mm256_storeu_ps(to.add(i), _mm256_cvtph_ps(_mm_loadu_si128(from.add(i).cast()))) };
         }
         for i in whole..count {
-            // SAFETY: one of the elements.
+            // SAFETY: one of the caller's elements.
             unsafe { to.add(i).write(Half::widen(from.add(i).read())) };
         }
     }
@@ -148,20 +148,20 @@ mod x86 {
     pub(super) unsafe fn narrow(from: *const f32, to: *mut f16, count: usize) {
         let whole = count / LANES * LANES;
         for i in (0..whole).step_by(LANES) {
-            // SAFETY: a vector of the elements.
+            // SAFETY: a whole vector of the caller's elements.
             unsafe {
                 let rounded = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm256_loadu_ps(from.add(i)));
                 _mm_storeu_si128(to.add(i).cast(), rounded);
             }
         }
         for i in whole..count {
-            // SAFETY: one of the elements.
+            // SAFETY: one of the caller's elements.
             unsafe { to.add(i).write(Half::narrow(from.add(i).read())) };
         }
     }
 }
 
-/// Elements that are converted at once: a multiple of a block.
+/// Number of elements that are converted at once: a multiple of a block.
 const PART_ELEMENTS: usize = 8 * BLOCK;
 
 /// Memory for a part.
@@ -181,9 +181,9 @@ impl Part {
 /// Elements of an operand, or of a result.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Elements {
-    /// `f16`, which is `f32` for the loop.
+    /// `f16`, which the loop takes as `f32`.
     Halves,
-    /// Elements of so many bytes, as they are.
+    /// Elements of this many bytes, unchanged.
     Bytes(usize),
 }
 
@@ -196,7 +196,7 @@ impl Elements {
     }
 }
 
-/// A loop over `f32` as one over `f16`: of so many operands, which are alike, and the result.
+/// Makes a loop over `f16` from a loop over `f32`, with operands of one type and a result.
 pub(super) fn by_single(work: Work, operands: usize, from: Elements, to: Elements) -> Work {
     Box::new(move |inputs: &[Operand; 3], out, n| {
         let (mut parts, mut made) = ([const { Part::new() }; 3], Part::new());
@@ -206,22 +206,22 @@ pub(super) fn by_single(work: Work, operands: usize, from: Elements, to: Element
             let operands: [Operand; 3] = std::array::from_fn(|_| match each.next() {
                 Some((i, (x, part))) if i < operands => {
                     let repeated = x.is_repeated();
-                    // SAFETY: `n` elements, or a block of the same one.
+                    // SAFETY: an operand has `n` elements, or one block of a repeated element.
                     let at = if repeated { x.at } else { unsafe { x.at.add(first * from.bytes()) } };
                     if from != Elements::Halves {
                         return Operand::new(at, repeated);
                     }
-                    // SAFETY: so many elements are there, and room for them.
+                    // SAFETY: the operand has that many elements from `at` on, and `part` has room for them.
                     unsafe { widen(at.cast(), part.at(), if repeated { BLOCK.min(n) } else { count }) };
                     Operand::new(part.at().cast_const().cast(), repeated)
                 }
                 _ => Operand::NONE,
             });
-            // SAFETY: one of the `n` results.
+            // SAFETY: `first` is below `n`, the number of results.
             let out = unsafe { out.add(first * to.bytes()) };
             if to == Elements::Halves {
                 work(&operands, made.at().cast(), count);
-                // SAFETY: the loop has written so many numbers.
+                // SAFETY: the loop has written `count` numbers.
                 unsafe { narrow(made.at(), out.cast(), count) };
             } else {
                 work(&operands, out, count);

@@ -174,7 +174,7 @@ impl Starts {
     /// Calls `f` with the positions of slices in the operand, and with these slices of the other tensor: of all index
     /// vectors that have these numbers, in row-major order, a few hundred at a time.
     ///
-    /// If an interrupt is due, the rest is left out.
+    /// If an interrupt is due, the other indices are skipped.
     ///
     /// # Safety
     /// `indices` has elements of the type of the reader, the index vectors among them.

@@ -8,8 +8,8 @@ use super::number::Number;
 use super::types::dispatch;
 use super::{Kernel, Request, apart};
 
-/// Elements of a task.
-const TASK: usize = 1 << 19;
+/// Number of elements of a task.
+const TASK_ELEMENTS: usize = 1 << 19;
 
 pub(super) static KERNEL: Kernel = Kernel { name: "iota", prepare, in_place: apart, describe };
 
@@ -25,12 +25,14 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let (size, elements) = (*y.sizes().get(*dim)?, y.elements()?);
     let inner = count(&y.sizes()[dim + 1..]).max(1);
     // A task begins with a run of equal elements, if there are several in each.
-    let share = if inner < TASK { TASK / inner * inner } else { inner.min(16 * TASK) };
+    let share =
+        if inner < TASK_ELEMENTS { TASK_ELEMENTS / inner * inner } else { inner.min(16 * TASK_ELEMENTS) };
     let tasks = elements.div_ceil(share).max(1);
     dispatch!(y.dtype, [ints, floats], T => Prepared::in_tasks(tasks, move |args, task| {
         let begin = task * share;
         let len = share.min(elements - begin);
-        // SAFETY: the output's elements are of this type, and those of a task are its own; there is no input.
+        // SAFETY: the output has elements of this type, and tasks write disjoint elements; an iota has no
+        // inputs.
         let out = unsafe { std::slice::from_raw_parts_mut(args.output_ptr::<T>(0).add(begin), len) };
         let (mut rest, mut number, mut first) = (out, begin / inner % size.max(1), begin % inner);
         while !rest.is_empty() {

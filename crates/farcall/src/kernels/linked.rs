@@ -197,7 +197,7 @@ impl Line {
         self.steps.append(&mut steps);
     }
 
-    /// True if a kernel of it may take so long that interrupts have to end it.
+    /// True if one of its kernels may take so long that interrupts have to end it.
     pub(crate) fn is_long(&self) -> bool {
         self.long
     }
@@ -318,7 +318,7 @@ impl Linked {
 }
 
 impl Linked {
-    /// The same with its addresses.
+    /// Resolves the addresses of the instruction.
     ///
     /// # Safety
     /// As [`Line::run`].

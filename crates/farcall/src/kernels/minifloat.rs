@@ -20,7 +20,7 @@ pub(super) fn convert(from: DType, to: DType) -> Option<Work> {
         return power_of_two(from);
     }
     let to = Rounding::to(to)?;
-    // Each of these is an `f32`, or as good as one, so that it is rounded once.
+    // Each conversion goes through an `f32`, exact or rounded to odd, so that it rounds once.
     Some(match from {
         DType::F64 => map1::<f64, u8>(move |x| to.code(to_odd_f32(x))),
         DType::F32 => map1::<f32, u8>(move |x| to.code(x)),
@@ -87,7 +87,7 @@ fn code_of_power(bits: u64) -> u8 {
     if bits == 0 || bits >= INFINITE { 0xff } else { code as u8 }
 }
 
-/// The same of an `f32`. Subnormal numbers count, whatever the processor's mode.
+/// The nearest power of two of an `f32`. Subnormal numbers count, whatever the processor's mode.
 #[inline(always)]
 fn code_of_single(bits: u32) -> u8 {
     const INFINITE: u32 = 0xff << 23;

@@ -10,17 +10,18 @@ use crate::cache::LINE;
 /// Elements of one side of the square that a transposition moves at once.
 const TILE: usize = 16;
 
-/// Bytes that a task moves at least, and tasks of a movement at most, unless each had to move too much.
+/// Minimum number of bytes that a task moves, and maximum number of tasks of a movement, unless a task would
+/// exceed [`MAX_UNCHECKED_BYTES`].
 const LEAST: usize = 1 << 18;
 const TASKS: usize = 32;
 
-/// Bytes that are moved at most before an interrupt is looked for.
+/// Maximum number of bytes that are moved between two checks for an interrupt.
 const MAX_UNCHECKED_BYTES: usize = 16 << 20;
 
-/// Tasks of the largest movements. More than a machine's memory would take more bytes for each.
+/// Maximum number of tasks of one movement.
 const MAX_TASKS: usize = 1 << 12;
 
-/// The number of tasks that move so many bytes.
+/// The number of tasks that move `bytes`.
 fn tasks(bytes: usize) -> usize {
     (bytes / LEAST).clamp(1, TASKS.max((bytes / MAX_UNCHECKED_BYTES).min(MAX_TASKS)))
 }
@@ -231,10 +232,10 @@ pub(super) unsafe fn run_parts(parts: &[Movement], src: *const u8, dst: *mut u8,
     }
 }
 
-/// Copies so many bytes.
+/// Copies bytes.
 ///
 /// # Safety
-/// They can be read and written, and are apart.
+/// The bytes can be read and written, and do not overlap.
 pub(super) unsafe fn copy_bytes(from: *const u8, to: *mut u8, bytes: usize) {
     for begin in (0..bytes).step_by(MAX_UNCHECKED_BYTES) {
         if begin > 0 && interrupt::is_due() {

@@ -1,5 +1,5 @@
-//! Regions on numbers, compiled once and applied to one tuple of elements after the other: comparators and reducers of
-//! which kernels know nothing else.
+//! Regions on numbers, compiled once and applied to one tuple of elements after the other: comparators and
+//! reducers that no faster kernel recognizes.
 //!
 //! ```text
 //! a region of plain operations ──tiles──▶ a straight-line program of one element ──link──▶ instructions over a frame
@@ -30,7 +30,7 @@ const LINE_BYTES: usize = 64;
 /// A compiled region.
 pub(super) struct Scalars {
     steps: Vec<Linked>,
-    /// The same as instructions of the processor, if there can be such; made when the first frame is.
+    /// The region as instructions of the processor, where these can be generated; made with the first frame.
     native: OnceLock<Option<Native>>,
     args: usize,
     constants: Vec<u8>,
@@ -83,14 +83,14 @@ impl Scalars {
         self.frame_bytes
     }
 
-    /// A frame in this memory.
+    /// Makes a frame in this memory.
     ///
     /// # Safety
-    /// There are [`Scalars::frame_bytes`] of memory, aligned like a cache line, which nothing else uses as long as the frame
-    /// is used.
+    /// `memory` has [`Scalars::frame_bytes`] bytes, aligned like a cache line, and nothing else uses them as
+    /// long as the frame is used.
     pub(super) unsafe fn frame(&self, memory: *mut u8) -> Frame<'_> {
         let constants = &self.constants;
-        // SAFETY: the caller's promise: a frame has room for the constants, apart from these.
+        // SAFETY: the caller guarantees a whole frame, which has room for the constants.
         unsafe {
             memory.add(self.constants_at).copy_from_nonoverlapping(constants.as_ptr(), constants.len());
         }
@@ -98,7 +98,7 @@ impl Scalars {
         let bases = [memory; BASES];
         let code = match native {
             Some(_) => Vec::new(),
-            // SAFETY: all places lie in the frame.
+            // SAFETY: all addresses lie in the frame.
             None => self.steps.iter().map(|step| unsafe { step.code(&bases) }).collect(),
         };
         Frame { scalars: self, bases, native, code }
@@ -115,14 +115,14 @@ pub(super) struct Frame<'a> {
 }
 
 impl Frame<'_> {
-    /// Where argument `i` is written.
+    /// The address of argument `i`, for writing.
     #[inline(always)]
     pub(super) fn arg(&self, i: usize) -> *mut u8 {
         debug_assert!(i < self.scalars.args, "an argument of the region");
         self.bases[0].wrapping_add(i * ELEMENT_BYTES)
     }
 
-    /// Where result `i` is read.
+    /// The address of result `i`, for reading.
     #[inline(always)]
     pub(super) fn result(&self, i: usize) -> *const u8 {
         self.bases[0].wrapping_add((self.scalars.args + i) * ELEMENT_BYTES)
@@ -136,12 +136,13 @@ impl Frame<'_> {
     pub(super) unsafe fn apply(&mut self) {
         match self.native {
             Some(native) => {
-                // SAFETY: the caller's promise; the instructions are those of the steps, whose places lie in the frame.
+                // SAFETY: the caller's promise; the instructions come from the steps, whose addresses lie in
+                // the frame.
                 let Ok(()) = unsafe { native.run(&self.bases, &mut Alone) };
             }
             None => {
                 for step in &self.code {
-                    // SAFETY: the same.
+                    // SAFETY: the caller's promise; the addresses of the steps lie in the frame.
                     unsafe { step.run() };
                 }
             }
@@ -149,7 +150,7 @@ impl Frame<'_> {
     }
 }
 
-/// Runs steps without loops, which ask for nothing.
+/// Runs steps without loops, which check for no interrupt.
 struct Alone;
 
 impl Runner for Alone {
@@ -169,7 +170,7 @@ impl Runner for Alone {
 /// Copies an element.
 pub(super) type CopyElement = unsafe fn(from: *const u8, to: *mut u8);
 
-/// The copy of an element of so many bytes.
+/// The function that copies an element of this size.
 pub(super) fn copy_element(size: usize) -> Option<CopyElement> {
     by_size!(size, T => copy::<T> as CopyElement)
 }

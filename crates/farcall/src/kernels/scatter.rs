@@ -402,8 +402,8 @@ impl Windows {
         }
     }
 
-    /// Calls `f` with where windows begin in the result, and their updates: of all index vectors, which this input holds, a
-    /// block after the other.
+    /// Calls `f` with the offsets of windows in the result and of their updates: for all index vectors, which
+    /// this input holds, block by block.
     #[inline(always)]
     fn blocks(&self, args: &Args<'_>, indices: usize, f: impl FnMut(&[usize], Slices)) {
         let indices = args.input_ptr(indices);

@@ -458,7 +458,7 @@ impl Plan {
         self.results.iter().enumerate().map(result).fold(0, usize::saturating_add)
     }
 
-    /// The error of a run, if the program's text left out elements of constants that it needs.
+    /// The error that a run would report if the program's text left out elements of constants.
     pub fn elided(&self) -> Option<ProgramError> {
         elided::refused(self.references.iter().map(|site| &*site.program))
     }

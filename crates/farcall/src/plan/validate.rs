@@ -40,8 +40,9 @@ impl Plan {
     }
 
     /// The same; returns what the thunks that compute run, in the order of [`Plan::walk`]. If that is `given`, the kernels are
-    /// not asked, and what is written before it is read is not followed: whoever made this plan has asked them for the same
-    /// operations on the same types, and has placed the values. (In debug builds, both are checked.)
+    /// not asked, and reads of unwritten bytes are not looked for: the compiler of this plan has asked the
+    /// kernels for the same operations on the same types, and has placed the values. (In debug builds, both
+    /// are checked.)
     pub(crate) fn prepare(
         &self,
         given: Option<Vec<(KernelId, Prepared)>>,

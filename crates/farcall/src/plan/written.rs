@@ -57,7 +57,7 @@ trait Visit<'p> {
 /// A sequence that is being visited.
 struct Open<'p> {
     thunks: std::slice::Iter<'p, Thunk>,
-    /// The thunk and the number of the body that it is; none for the whole plan.
+    /// The thunk, and the index of the body in it; `None` for the whole plan.
     of: Option<(&'p Thunk, usize)>,
 }
 
@@ -274,7 +274,7 @@ enum Change {
 }
 
 impl Bytes {
-    /// True if all bytes of a slice are there. Memory that no thunk can write to always is.
+    /// True if all bytes of a slice are in the set. Memory that no thunk can write to always is.
     fn has(&self, slice: &Slice) -> bool {
         let Slice { base, offset, size } = *slice;
         match base {
@@ -285,7 +285,7 @@ impl Bytes {
         }
     }
 
-    /// The last interval that begins at this place or before it.
+    /// The last interval that begins at or before this position.
     fn before(&self, base: Base, offset: usize) -> Option<(usize, usize)> {
         let ((of, start), end) = self.intervals.range(..=(base, offset)).next_back()?;
         (*of == base).then_some((*start, *end))
@@ -327,7 +327,7 @@ impl Bytes {
         })
     }
 
-    /// The bytes that are in both.
+    /// Returns the bytes that are in both sets.
     fn common(&self, other: &Bytes) -> Bytes {
         let mut common = Bytes::default();
         let (mut left, mut right) = (self.intervals.iter().peekable(), other.intervals.iter().peekable());
@@ -360,13 +360,13 @@ impl Bytes {
         }
     }
 
-    /// Notes changes from now on; returns how many there are.
+    /// Records changes from now on; returns their number so far.
     fn begin(&mut self) -> usize {
         self.is_noting = true;
         self.changes.len()
     }
 
-    /// Takes all changes back but the first ones.
+    /// Undoes all changes but the first ones.
     fn take_back(&mut self, begin: usize, is_noting: bool) {
         while self.changes.len() > begin {
             match self.changes.pop() {

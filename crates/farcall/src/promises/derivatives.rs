@@ -20,7 +20,7 @@ use crate::registry::Target;
 /// Directions that are tried for each operand.
 const DIRECTIONS: u64 = 3;
 
-/// Why differences tell nothing.
+/// The reason why differences are inconclusive.
 const NOT_SMOOTH: &str =
     "at these operands or beside them, it is not smooth, not finite, or refused; give others";
 

@@ -38,7 +38,7 @@ pub struct Declaration {
     pub transpose: Option<String>,
     /// Operands that derivative ops do not know.
     pub non_differentiable: Vec<String>,
-    /// The ways to transpose the op itself where it is linear, those that promise most first.
+    /// The ways to transpose the op itself where it is linear, strongest promise first.
     pub(crate) transposes: Vec<Transposition>,
     /// The non-differentiable operands in which the derivative is zero.
     pub zero_derivative: Vec<String>,
@@ -97,10 +97,10 @@ pub struct JvpTargets {
 /// A way to transpose an op with respect to operands in which it is linear.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Transposition {
-    /// From cotangents of results to those of operands.
+    /// The op from cotangents of results to cotangents of operands.
     pub(crate) targets: VjpTargets,
-    /// True if a `#[transpose]` declares what is linear: the op's own, or that of its tangent op. A backward op declares
-    /// nothing, but one that takes no operand is a linear map.
+    /// True if a `#[transpose]` of the op or of its tangent op declares the linear operands. A backward op
+    /// declares nothing, but without operands among its inputs it is a linear map.
     pub(crate) declared: bool,
 }
 
@@ -195,7 +195,7 @@ impl Declaration {
         }
     }
 
-    /// True if the derivative in a declared operand is zero.
+    /// True if the derivative with respect to an operand is declared as zero.
     pub fn has_zero_derivative(&self, operand: usize) -> bool {
         let name = self.signature.operands().get(operand).map(|operand| &operand.name.text);
         name.is_some_and(|name| self.zero_derivative.contains(name))
@@ -212,8 +212,8 @@ impl Declaration {
         (0..operands.len()).filter(may).collect()
     }
 
-    /// The sample calls that the op's author has declared: operands and attributes of each. None without a function for
-    /// them.
+    /// The sample calls that the op's author has declared: operands and attributes of each. `None` without
+    /// `#[samples]`.
     ///
     /// # Errors
     /// The function's error, or an answer that cannot be read.
@@ -236,7 +236,7 @@ impl Declaration {
         self.signature.markdown_with(op, &self.batching())
     }
 
-    /// The same declaration with its derivatives in a namespace.
+    /// Puts the derivatives of the declaration in a namespace.
     pub(super) fn in_namespace(mut self, namespace: &str) -> Declaration {
         let targets = self.vjp.iter_mut().chain(self.transposes.iter_mut().map(|way| &mut way.targets));
         let vjp = targets.flat_map(|vjp| vjp.forward.iter_mut().chain([&mut vjp.backward]));
@@ -409,7 +409,7 @@ struct Derivatives {
     transposes: Vec<Transposition>,
 }
 
-/// The operands in which the derivative is zero.
+/// The operands with respect to which the derivative is zero.
 fn zero_derivative(op: &Op<'_>) -> Result<Vec<String>, String> {
     match op.zero_derivative().find(|zero| op.non_differentiable().all(|other| other != *zero)) {
         None => Ok(op.zero_derivative().map(str::to_owned).collect()),
@@ -430,7 +430,7 @@ struct Family<'a> {
 }
 
 impl<'a> Family<'a> {
-    /// The derivatives that an op declares, else those that follow from what is linear.
+    /// The derivatives that an op declares, else the ones that follow from its linear operands.
     fn derivatives(&self, op: &Op<'a>, signature: &Signature) -> Result<Derivatives, String> {
         let transpose = self.transpose(op, signature)?;
         let jvp = match self.jvp(op, signature)? {

@@ -1,7 +1,7 @@
-//! Asks a library what it is, without trust in its answer.
+//! Asks a library for its description, without trust in the answer.
 //!
-//! A function that throws is an error, and so is a pointer to memory that is not there. A function that crashes ends the
-//! process; what it was is known meanwhile (`host/exit.rs`).
+//! An exception is an error, and so is a pointer to unmapped memory. A function that crashes ends the
+//! process, which then names the library (`host/exit.rs`).
 
 use std::ffi::c_void;
 use std::path::Path;
@@ -14,10 +14,10 @@ use super::pages::Readable;
 use crate::host::exit::{self, Doing};
 use crate::host::guard;
 
-/// Calls the function that describes a library, and reads what it returns.
+/// Calls the function that describes a library, and reads the description.
 ///
 /// # Errors
-/// The exception that it throws, or what is wrong with the description.
+/// The exception that the function throws, or a defect of the description.
 ///
 /// # Safety
 /// `symbol` is a [`LibraryFn`] of a library that stays loaded.
@@ -27,12 +27,12 @@ pub(super) unsafe fn library(path: &Path, symbol: *mut c_void) -> Result<Library
     // SAFETY: the function takes nothing.
     let described = exit::within(&Doing::Describing(path), || unsafe { guard::describe(describe) });
     let descriptor = described.map_err(|failure| RegisterError::Description(failure.message))?;
-    // Without a list of what is there, its pointers are trusted.
+    // If the system does not list the readable memory, the pointers are trusted.
     if let Some(memory) = Readable::now() {
         check(descriptor, &memory)
             .map_err(|what| RegisterError::Descriptor(ReadError::Malformed { what }))?;
     }
-    // SAFETY: what the library's function returned.
+    // SAFETY: returned by the library's function, and its pointers are to readable memory or trusted.
     unsafe { Library::read(descriptor) }.map_err(RegisterError::Descriptor)
 }
 
@@ -87,7 +87,7 @@ fn check_op(op: &RawOpDescriptor, memory: &Readable) -> Result<(), &'static str>
         return Ok(());
     }
     (0..op.param_count).try_for_each(|i| {
-        // SAFETY: in memory; at least as large as it is known here, and aligned.
+        // SAFETY: in memory, aligned, and at least as large as this version of the struct.
         let param = unsafe { op.params.byte_add(i * stride).read() };
         text(&[param.name, param.attribute], memory)
     })
@@ -99,7 +99,8 @@ fn text(spans: &[ByteSpan], memory: &Readable) -> Result<(), &'static str> {
     if spans.iter().all(is_there) { Ok(()) } else { Err("a text is not in memory") }
 }
 
-/// A struct as far as its own size says that it is there, the rest zero; nothing for a pointer that is null or misaligned.
+/// Reads the part of a struct that its own size covers, the rest as zero; `None` for a pointer that is null
+/// or misaligned.
 fn read<T: Copy>(at: *const T, memory: &Readable) -> Result<Option<T>, ()> {
     if at.is_null() || !at.is_aligned() {
         return Ok(None);
@@ -114,7 +115,7 @@ fn read<T: Copy>(at: *const T, memory: &Readable) -> Result<Option<T>, ()> {
     }
     let mut value = std::mem::MaybeUninit::<T>::zeroed();
     let whole = size - size % align_of::<T>();
-    // SAFETY: in memory, and no more than there is room for. Zeros are a value of these structs, as is what was written.
+    // SAFETY: the bytes are readable and fit into `value`. These structs may be zero in any part.
     unsafe {
         std::ptr::copy_nonoverlapping(at.cast::<u8>(), value.as_mut_ptr().cast::<u8>(), whole);
         Ok(Some(value.assume_init()))

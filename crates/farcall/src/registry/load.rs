@@ -43,10 +43,10 @@ pub struct LoadReport {
     pub warnings: Vec<String>,
 }
 
-/// How a library is loaded.
+/// Options for loading a library.
 #[derive(Clone, Default, Debug)]
 pub struct LoadOptions {
-    /// Targets made of its symbols, beside the ones that it describes or registers itself.
+    /// Targets made of the library's symbols, beside its described or registered ones.
     pub targets: Vec<TargetSpec>,
     /// Prefix of the names of the targets that it describes or registers itself: the op `f` is the target `NAMESPACE.f`.
     /// None selects the namespace that its author has chosen, if any.
@@ -84,8 +84,8 @@ impl Registry {
     /// If it cannot be opened, if it brings no targets, or if any of them is refused.
     ///
     /// # Safety
-    /// The library's code is trusted: its initializers run now, and its handlers when programs call them. What it
-    /// exports under the names of this interface is of the types that these names imply.
+    /// The library's code is trusted: its initializers run now, and its handlers when programs call them. Its
+    /// exports under the names of this interface have the types that these names imply.
     pub unsafe fn load(&self, path: impl AsRef<Path>) -> Result<LoadReport, LoadError> {
         // SAFETY: the caller's promise; no symbols are named.
         unsafe { self.load_symbols(path, &[]) }
@@ -98,7 +98,7 @@ impl Registry {
     /// As [`Registry::load`] (without `specs`), or if a symbol is missing.
     ///
     /// # Safety
-    /// As [`Registry::load`]; and the symbols that `specs` name are functions of the kinds that these say.
+    /// As [`Registry::load`]; and the symbols that `specs` name are functions of the declared kinds.
     pub unsafe fn load_symbols(
         &self,
         path: impl AsRef<Path>,
@@ -249,7 +249,7 @@ pub(super) fn listed(origin: Origin, symbol: *mut std::ffi::c_void) -> Result<Ve
         // SAFETY: the function takes nothing.
         let listed = unsafe { guard::describe(list) };
         let listed = listed.map_err(|failure| RegisterError::Description(failure.message))?;
-        // SAFETY: what the function returned, a part of the library, which stays.
+        // SAFETY: returned by the library's function; the list is part of the library, which stays loaded.
         unsafe { lowering::entries(listed) }.map_err(RegisterError::Lowerings)
     })?;
     let listed = |entry: lowering::Entry<'_>| Listed {

@@ -1,4 +1,4 @@
-//! Why a library is not loaded.
+//! Errors of loading a library.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use super::link::LinkError;
 use super::{Origin, RegisterError};
 use crate::ErrorCode;
 
-/// Why a library was not loaded.
+/// The reason why a library was not loaded.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
@@ -25,15 +25,15 @@ pub enum LoadError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: Arc<std::io::Error>,
     },
-    /// The file is something else.
+    /// The file is not a shared library.
     #[error("{} is not a shared library: it is {what}", path.display())]
     NotALibrary {
         /// The file.
         path: PathBuf,
-        /// What it is.
+        /// Its format.
         what: String,
     },
     /// The library is for another processor.
@@ -55,17 +55,17 @@ pub enum LoadError {
         /// The symbols.
         symbols: Vec<&'static str>,
     },
-    /// The dynamic linker refused it.
+    /// The dynamic linker rejected the library.
     #[error("library {} cannot be opened: {}{words}", path.display(), lacks(why.as_deref()))]
     Open {
         /// The file.
         path: PathBuf,
-        /// What it lacks, if that could be found out.
+        /// The missing dependency, if that could be found out.
         why: Option<Box<LinkError>>,
-        /// The linker's own words.
+        /// The linker's message.
         words: String,
     },
-    /// It has no such symbol.
+    /// The library lacks a symbol.
     #[error("library {} has no symbol `{symbol}` (for {role} of target `{target}`){}",
         path.display(), nearest_hint(nearest))]
     MissingSymbol {
@@ -73,25 +73,25 @@ pub enum LoadError {
         path: PathBuf,
         /// The symbol.
         symbol: String,
-        /// What it was to be.
+        /// The role of the symbol.
         role: String,
         /// The target.
         target: String,
         /// Symbols of a similar name.
         nearest: Vec<String>,
     },
-    /// It has no descriptor, and registered nothing.
+    /// The library has no descriptor, and registered nothing.
     #[error("library {} neither describes nor registers any targets{}{}", path.display(), reason(notes),
             exports_hint(exports))]
     Nothing {
         /// The file.
         path: PathBuf,
-        /// What was seen while it was loaded.
+        /// Observations while it was loaded.
         notes: Vec<String>,
         /// Some of the symbols that it exports.
         exports: Vec<String>,
     },
-    /// The file has changed, and the dynamic linker still has what was there.
+    /// The file has changed, but the dynamic linker returns the earlier library.
     #[error("library {} has changed since this process loaded it, and the dynamic linker returns what was loaded then: \
              start the process again to have the new one", path.display())]
     NotReplaced {
@@ -113,15 +113,15 @@ pub enum LoadError {
         path: PathBuf,
         /// The other libraries, with the names in question.
         others: Vec<Taken>,
-        /// How to load it nevertheless.
+        /// A way to load it nevertheless.
         advice: &'static str,
     },
-    /// Targets or types of it were refused.
+    /// The registry rejected targets or types of the library.
     #[error("library {}: {}", path.display(), all(errors))]
     Refused {
         /// The file.
         path: PathBuf,
-        /// Why, one each.
+        /// The reasons, one each.
         errors: Vec<RegisterError>,
     },
 }
@@ -136,7 +136,7 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// By library; none if no target is taken, or any of the errors is of another kind.
+    /// Groups the names by library; `None` if no target is taken, or if any error is of another kind.
     pub(super) fn of(errors: &[RegisterError]) -> Option<Vec<Taken>> {
         let mut all: Vec<Taken> = Vec::new();
         for error in errors {
@@ -182,7 +182,7 @@ fn export_hint(symbols: &[&str]) -> String {
 }
 
 impl LoadError {
-    /// What kind of error it is.
+    /// The kind of the error.
     pub fn code(&self) -> ErrorCode {
         match self {
             LoadError::NotFound { .. } => ErrorCode::FileNotFound,

@@ -123,7 +123,7 @@ pub(super) enum ListedHow {
 }
 
 impl Listed {
-    /// The same lowering of a library in a namespace.
+    /// Puts the lowering in the namespace of its library.
     pub(super) fn in_namespace(self, namespace: Option<&str>) -> Listed {
         let how = match self.how {
             ListedHow::Signature(target) => ListedHow::Signature(Box::new(target.in_namespace(namespace))),
@@ -241,7 +241,7 @@ pub(super) fn added(
     added
 }
 
-/// Adds lowerings, behind others of their ranks. Contending ones of other origins go.
+/// Adds lowerings behind others of their ranks, and removes contending ones of other origins.
 pub(super) fn add(known: &mut BTreeMap<Arc<str>, Vec<Registered>>, added: Added) {
     for (tag, new) in added {
         let known = known.entry(tag).or_default();

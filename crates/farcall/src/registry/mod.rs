@@ -6,9 +6,10 @@
 //! Lowerings ([`Lowering`]) come with libraries, or by [`Registry::register_lowering`]; they are asked when a program is
 //! compiled.
 //!
-//! **Invariants.** The engine contains no target's name; errors know those of LAPACK, to say who brings them. A target is
-//! (name, platform, typed or untyped). Registering the same functions under the same name again is fine; registering
-//! different ones is an error, except with [`Registry::replace`]. Libraries stay loaded until the process ends: their code may be in use by executables, by
+//! **Invariants.** The engine contains no target's name; only errors know the names of LAPACK, to suggest a
+//! library. A target is (name, platform, typed or untyped). Registering the same functions under the same
+//! name again is fine; registering different ones is an error, except with [`Registry::replace`]. Libraries
+//! stay loaded until the process ends: their code may be in use by executables, by
 //! states with destructors, and by threads that they started.
 
 use std::collections::BTreeMap;
@@ -74,7 +75,7 @@ pub enum FrontEnd {
 }
 
 impl FrontEnd {
-    /// How to load a library whose names are taken.
+    /// Advice on loading a library whose names are taken.
     fn advice_on_conflicts(self) -> &'static str {
         match self {
             FrontEnd::Rust => {
@@ -134,9 +135,9 @@ type Key = (Arc<str>, Platform, ApiKind);
 struct Addition {
     targets: Vec<Target>,
     lowerings: Vec<Listed>,
-    /// Of the lowerings.
+    /// The rank of the lowerings.
     rank: Rank,
-    /// The library: everything that its other versions have added goes.
+    /// The library, whose other versions lose all their targets and lowerings.
     of: Option<Origin>,
     /// Replaces registered targets and lowerings of the same names and tags, which are an error otherwise.
     replace: bool,
@@ -216,7 +217,7 @@ impl Registry {
         self.targets().into_iter().filter_map(spec).collect()
     }
 
-    /// Adds the targets and lowerings of one library, or none of them.
+    /// Adds all targets and lowerings of a library, or none.
     fn register_all(&self, addition: Addition) -> Result<Change, Vec<RegisterError>> {
         let Addition { targets, lowerings, rank, of, replace } = addition;
         let stays = |origin: &Origin| !of.as_ref().is_some_and(|new| origin.is_replaced_by(new));
@@ -303,8 +304,8 @@ impl Registry {
         }
     }
 
-    /// The target that JAX programs call by the name `NAME@EDITION`: XLA's names cannot be given to others, so that targets
-    /// that have replaced others have new ones there ([`Target::edition`]).
+    /// The target that JAX programs call by the name `NAME@EDITION`: XLA's names cannot be registered again,
+    /// so a target that has replaced another has a new name there ([`Target::edition`]).
     fn of_edition(&self, name: &str, platform: &Platform) -> Option<Arc<Target>> {
         let (name, edition) = name.rsplit_once('@')?;
         let edition = edition.parse::<u32>().ok().filter(|edition| *edition > 1)?;

@@ -41,10 +41,10 @@ use super::{How, Origin, Platform, RegisterError, Registry, Target};
 /// What is known of a library that is open.
 #[derive(Debug)]
 pub(super) struct Loaded {
-    /// Its file and its version: which of the files that have been at its path it is, from 1 on.
+    /// Its file and its version: the number of the file among all that have been at its path, from 1 on.
     pub(super) origin: Origin,
     pub(super) library: Library,
-    /// The one that its author has chosen for its targets.
+    /// The namespace that its author has chosen for its targets.
     pub(super) namespace: Option<String>,
     /// Targets that it registered or describes.
     pub(super) targets: Vec<Target>,
@@ -59,7 +59,7 @@ struct Entry {
     loaded: Arc<Loaded>,
     /// The first file of the library.
     library: PathBuf,
-    /// Other files that have had the same bytes.
+    /// Other files with the same bytes.
     copies: Vec<PathBuf>,
     /// Of the file that it was opened from.
     inode: Inode,
@@ -237,7 +237,7 @@ fn copied_from(open: &[Entry], content: Content, file: &File) -> Option<usize> {
     open.iter().position(is_copied)
 }
 
-/// True if two files hold the same.
+/// True if two files have the same content.
 fn same_bytes(a: &File, b: &File) -> io::Result<bool> {
     const CHUNK: usize = 1 << 16;
     let (mut ours, mut theirs) = (vec![0; CHUNK], vec![0; CHUNK]);

@@ -28,7 +28,7 @@ pub(super) fn threads() -> BTreeSet<OsString> {
 pub(super) struct Readable(Vec<(Range<usize>, bool)>);
 
 impl Readable {
-    /// The readable memory at this moment; nothing if the system does not list it.
+    /// The memory that is readable now; `None` if the system does not list it.
     pub(super) fn now() -> Option<Readable> {
         let maps = std::fs::read("/proc/self/maps").ok()?;
         let maps = String::from_utf8_lossy(&maps);
@@ -44,7 +44,7 @@ impl Readable {
         Some(Readable(all))
     }
 
-    /// True if so many bytes from an address on can be read.
+    /// True if `bytes` from an address on can be read.
     pub(super) fn has(&self, mut address: usize, bytes: usize) -> bool {
         let Some(end) = address.checked_add(bytes) else { return false };
         let mut next = self.0.partition_point(|(range, _)| range.end <= address);
@@ -127,7 +127,7 @@ fn mapping(line: &str) -> Option<(Mapping, &str)> {
     flags.ends_with('p').then(|| (mapping, rest.find('/').map_or("", |i| &rest[i..])))
 }
 
-/// The addresses of a mapping, and what it may be used for.
+/// The addresses of a mapping, and its permissions.
 fn range(line: &str) -> Option<(Range<usize>, libc::c_int)> {
     let (range, rest) = line.split_once(' ')?;
     let (start, end) = range.split_once('-')?;

@@ -126,7 +126,7 @@ impl Origin {
         Origin { file, how, version, namespace: None, library }
     }
 
-    /// The same code, of the library in this namespace.
+    /// Moves the origin into a namespace.
     #[must_use]
     pub fn in_namespace(self, namespace: Option<&str>) -> Origin {
         Origin { namespace: namespace.map(Into::into), ..self }
@@ -318,8 +318,8 @@ impl Target {
         })
     }
 
-    /// The same target, and its derivatives, with their names in a namespace. Targets whose symbols a user has named keep
-    /// these names.
+    /// Puts the target, and its derivatives, in a namespace. Targets whose symbols a user has named keep
+    /// their names.
     pub(super) fn in_namespace(&self, namespace: Option<&str>) -> Target {
         let mut target = self.clone();
         target.origin = target.origin.in_namespace(namespace);
@@ -330,7 +330,7 @@ impl Target {
         target
     }
 
-    /// The same target in the place of another one of its name.
+    /// Makes the target the replacement of another one with its name.
     pub(super) fn succeeding(mut self, other: &Target) -> Target {
         let versions_of_one_file =
             self.origin.is_replaced_by(&other.origin) && other.edition == other.origin.version;

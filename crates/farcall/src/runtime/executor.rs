@@ -194,7 +194,7 @@ fn stage(context: &mut Context, run: &RunContext, mode: &Mode, initialize: bool)
     Ok(())
 }
 
-/// Destroys the states that the stages made, also if one of them failed. Waits for calls that are not complete.
+/// Destroys the states that the stages made, even if a stage failed. Waits for incomplete calls.
 pub(super) fn end_stages(context: &mut Context) {
     for number in &context.staged {
         context.frames[*number].end_run();
@@ -207,7 +207,7 @@ pub(super) fn end_stages(context: &mut Context) {
 struct Stop<'a> {
     /// The interrupt of the run.
     own: Option<&'a Arc<Interrupt>>,
-    /// The run is part of work that has one.
+    /// The run is part of interruptible work.
     outer: bool,
 }
 
@@ -235,7 +235,7 @@ impl<'a> Stop<'a> {
         match self.own {
             Some(own) => {
                 let done = interrupt::during(own, work).map_err(|_| RunError::Interrupted)?;
-                // However short the thunks before were.
+                // The clock is due even if the earlier thunks were short.
                 own.look_soon();
                 Ok(done)
             }
@@ -310,7 +310,7 @@ impl Started<'_> {
     }
 }
 
-/// If something panics: handlers may still use the places of a call that is not complete.
+/// Guards against a panic: handlers may still use the memory of an incomplete call.
 impl<W: Watch> Drop for Executor<'_, W> {
     fn drop(&mut self) {
         for started in std::mem::take(&mut self.started) {
@@ -385,8 +385,8 @@ impl<'a, W: Watch> Executor<'a, W> {
                 for begin in (0..size).step_by(LONG_BYTES) {
                     self.stop.may_go_on()?;
                     let count = LONG_BYTES.min(size - begin);
-                    // SAFETY: the plan is validated: both places have this size. Equal ones are possible, and no others
-                    // that overlap.
+                    // SAFETY: the plan is validated: both places have this size, and are either equal or
+                    // disjoint.
                     unsafe { std::ptr::copy(from.add(begin), to.add(begin), count) };
                 }
                 Ok(())
@@ -406,8 +406,8 @@ impl<'a, W: Watch> Executor<'a, W> {
         let args = Args::new(&step.places, inputs, &self.context.bases);
         let run = || {
             self.watch.tasks(step.number, self.run.pool().as_ref(), |pool| {
-                // SAFETY: the plan is validated: the places are those of the buffers that the kernel was prepared for,
-                // and overlap where it allows that.
+                // SAFETY: the plan is validated: the places have the sizes of the buffers that the kernel was
+                // prepared for, and overlap only where it allows that.
                 unsafe { kernel.run(&args, pool) }
             });
         };
@@ -484,7 +484,7 @@ impl<'a, W: Watch> Executor<'a, W> {
     /// Waits for the started calls that are chosen; they are complete afterwards, also if one fails.
     ///
     /// # Errors
-    /// The error of the first call that failed; [`RunError::Interrupted`] if some are not complete.
+    /// The error of the first call that failed; [`RunError::Interrupted`] if some are incomplete.
     #[inline]
     fn finish(&mut self, chosen: impl Fn(&Started<'a>) -> bool) -> Result<(), RunError> {
         if self.started.is_empty() { Ok(()) } else { self.finish_some(chosen) }
@@ -515,7 +515,7 @@ impl<'a, W: Watch> Executor<'a, W> {
         })?
     }
 
-    /// Ends the calls that are complete. After an interrupt nothing waits: its callback may report it only once.
+    /// Ends the complete calls after an interrupt, without waiting: a callback may report an interrupt only once.
     #[cold]
     fn finish_complete(&mut self) {
         let (frames, watch) = (&mut self.context.frames, &mut self.watch);
@@ -531,7 +531,7 @@ impl<'a, W: Watch> Executor<'a, W> {
         });
     }
 
-    /// Waits no more for the calls that are not complete after an interrupt; true if there are some.
+    /// Stops waiting for calls that an interrupt left incomplete; true if there are some.
     fn leave(&mut self) -> bool {
         let left = std::mem::take(&mut self.started);
         left.iter().for_each(|s| self.watch.completed(s.number));

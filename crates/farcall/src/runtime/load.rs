@@ -225,10 +225,10 @@ impl Loaded {
     }
 }
 
-/// Nesting of thunks that takes little stack.
+/// Maximum nesting of thunks that takes little stack.
 const MAX_SHALLOW: usize = 16;
 
-/// How deeply thunks nest.
+/// The depth to which thunks nest.
 fn nesting(thunks: &[Thunk]) -> usize {
     thunks.iter().flat_map(|t| &t.bodies).map(|body| nesting(body) + 1).max().unwrap_or(0)
 }

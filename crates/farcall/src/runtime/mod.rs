@@ -203,7 +203,7 @@ struct Pooled {
 const POOL: usize = 64;
 
 impl Program {
-    /// How long all runs have spent in the reference evaluator.
+    /// Time that all runs have spent in the reference evaluator.
     pub(crate) fn evaluator_time(&self) -> Duration {
         Duration::from_nanos(self.loaded.evaluator_nanoseconds.load(Ordering::Relaxed))
     }
@@ -283,7 +283,7 @@ impl Program {
     }
 }
 
-/// What calls may use that an interrupted run left incomplete: kept until they are complete.
+/// Memory that incomplete calls of an interrupted run may use: kept until they are complete.
 struct Left {
     pooled: Box<Pooled>,
     #[expect(dead_code, reason = "handlers may read its constants")]
@@ -293,7 +293,7 @@ struct Left {
 }
 
 impl Left {
-    /// Gives it to the pending calls, which share it.
+    /// Hands the memory to the pending calls, which share it.
     fn keep(self) -> Kept {
         let pending = self.pooled.context.pending();
         let left: Kept = Arc::new(Mutex::new(self));

@@ -136,7 +136,7 @@ fn ask(r: &mut Random) -> bool {
 fn answering() -> (Registry, Module) {
     let mut op = *OPS[1].raw();
     op.lower = Some(say);
-    // SAFETY: `say` is a lowering, the rest is that of the macro.
+    // SAFETY: `say` is a lowering; the macro made the other fields.
     let op = unsafe { OpDescriptor::from_raw(op) };
     let registry = Registry::new();
     registry.register_ops(&[OPS[0], &*Box::leak(Box::new(op))]).unwrap();

@@ -146,7 +146,7 @@ fn answering() -> Arc<Target> {
     let mut op = *OPS[3].raw();
     op.shape = Some(say);
     op.batch = Some(say);
-    // SAFETY: `say` is a rule, the rest is that of the macro.
+    // SAFETY: `say` is a rule; the macro made the other fields.
     let op = unsafe { OpDescriptor::from_raw(op) };
     let registry = Registry::new();
     registry.register_ops(Box::leak(Box::new([&*Box::leak(Box::new(op))]))).unwrap();

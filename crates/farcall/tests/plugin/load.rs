@@ -20,6 +20,6 @@ pub(crate) fn load_with(
     path: impl AsRef<Path>,
     options: &LoadOptions,
 ) -> Result<LoadReport, LoadError> {
-    // SAFETY: the tests load libraries that they have built, files that are no libraries, and the system's libm.
+    // SAFETY: the tests load libraries that they have built, other files, and the system's libm.
     unsafe { registry.load_with(path, options) }
 }

@@ -31,7 +31,7 @@ const TAPS: usize = 1024;
 /// Most spatial dimensions.
 const MOST: usize = 4;
 
-/// True for places between two elements of a dilated image, also beyond its ends: nothing is multiplied there.
+/// True for places between two elements of a dilated image, and beyond its ends: nothing is multiplied there.
 #[inline(always)]
 fn is_in_hole(place: isize, dilation: usize) -> bool {
     dilation > 1 && place.rem_euclid(dilation as isize) != 0
@@ -180,8 +180,9 @@ impl Depthwise {
         }
     }
 
-    /// Calls a function with every place of the window in some dimensions, but for holes of dilation: where its element is
-    /// in the image (nowhere in the padding, which has zeros), and where its factor is in the kernel.
+    /// Calls a function with every place of the window in some dimensions, except holes of dilation: the
+    /// offset of its element in the image (`None` in the padding, which has zeros), and the offset of its
+    /// factor in the kernel.
     #[inline(always)]
     fn taps(&self, dims: usize, at: &[isize; MOST], mut f: impl FnMut(Option<usize>, usize)) {
         let spatial = &self.spatial[..dims];

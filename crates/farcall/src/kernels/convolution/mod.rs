@@ -42,7 +42,8 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     product::prepare(products, [x.dtype, out.dtype], places.map(Source::Input))
 }
 
-/// The largest product that it is: matrices, and the sizes of each; and how many more there are.
+/// The largest product of the convolution: matrices, and the sizes of each; and the number of further
+/// products.
 fn describe(request: &Request<'_>) -> String {
     let Some(shape) = shape(request) else { return String::new() };
     let sides = Sides::of(&shape);

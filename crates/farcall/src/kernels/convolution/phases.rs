@@ -2,9 +2,9 @@
 //!
 //! Of an image whose elements are two places apart, every other window sees every other place of its kernels
 //! only. So windows are grouped by their first place between two elements. The windows of one *phase* are a
-//! convolution of the image as it is with a part of the kernels. Phases that see equally many elements share
-//! one product, with the kernels of all of them as its columns. So there are few products, however far apart
-//! the elements are.
+//! convolution of the undilated image with a part of the kernels. Phases that see equally many elements share
+//! one product, whose columns are the kernels of all these phases. So the number of products stays small,
+//! however far apart the elements are.
 
 use super::super::product::Axis;
 use super::shape::{Extent, Shape, Spatial};
@@ -14,13 +14,12 @@ const MAX_PHASES: usize = 1 << 16;
 /// Maximum number of products that a convolution becomes.
 const MAX_PRODUCTS: usize = 1 << 10;
 
-/// The windows of some phases that see as many elements each, as a convolution of an image that is not
-/// dilated.
+/// The windows of some phases that see equally many elements, as a convolution of an undilated image.
 pub(super) struct Phase {
     pub(super) shape: Shape,
-    /// Where the first phase's part of the kernels begins, and its part of the result.
+    /// Offsets of the first phase, in the kernels and in the result.
     pub(super) start: [usize; 2],
-    /// Of each dimension with several phases: their number.
+    /// Each dimension with several phases.
     pub(super) beside: Vec<Beside>,
 }
 
@@ -28,8 +27,8 @@ pub(super) struct Phase {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Beside {
     pub(super) count: usize,
-    /// From one to the next, in the kernels and in the result. Where the result goes backwards, the stride
-    /// wraps.
+    /// Strides between phases, in the kernels and in the result. The stride wraps where the result goes
+    /// backwards.
     pub(super) strides: [usize; 2],
 }
 
@@ -51,8 +50,8 @@ fn is_empty(s: &Spatial) -> bool {
     s.window.0 == 0 || s.windows.0 == 0
 }
 
-/// The phases of a convolution, those together that are one product; itself as the only one, if its image is
-/// not dilated or there is nothing to multiply.
+/// Splits a convolution into phases, of which those in one product are together. A convolution without
+/// dilation of the image, or without multiplications, is returned whole.
 pub(super) fn phases(shape: Shape) -> Vec<Phase> {
     if shape.spatial.iter().any(is_empty) || shape.spatial.iter().all(|s| s.axis.dilation == 1) {
         return vec![Phase::whole(shape)];
@@ -110,7 +109,7 @@ impl Run {
     }
 }
 
-/// The phases of a dimension in as few runs as neighbours make, by their places in the kernels.
+/// Groups the phases of a dimension into runs of neighbours, by their places in the kernels.
 fn runs(s: &Spatial) -> Vec<Run> {
     let mut all: Vec<(Spatial, usize, usize)> = (0..count(s).min(s.windows.0))
         .map(|first| {

@@ -14,16 +14,16 @@ use rustfft::{Fft, FftDirection, FftNum, FftPlanner};
 
 /// Minimum length of a line: its transform takes about twenty milliseconds.
 const MIN_LENGTH: usize = 1 << 21;
-/// Elements of the shorter side of the matrix at least.
+/// Minimum number of elements of the shorter side of the matrix.
 const MIN_SIDE: usize = 1 << 8;
-/// Lines that are transformed together: as many elements as a few lines of the cache have.
+/// Number of lines that are transformed together: as many elements as a few cache lines hold.
 const TOGETHER: usize = 16;
 
 /// The transform of a complex line.
 pub(super) struct Long<T> {
     rows: usize,
     columns: usize,
-    /// Of a column, and of a row.
+    /// The transforms of a column and of a row.
     down: Arc<dyn Fft<T>>,
     across: Arc<dyn Fft<T>>,
     roots: Roots,
@@ -50,7 +50,7 @@ impl<T: FftNum> Long<T> {
         }
     }
 
-    /// Transforms a line; `between` becomes as long as it.
+    /// Transforms a line; `between` is resized to its length.
     pub(super) fn run(&self, from: &[Complex<T>], to: &mut [Complex<T>], between: &mut Vec<Complex<T>>) {
         let (rows, columns) = (self.rows, self.columns);
         between.resize(rows * columns, Complex::zero());

@@ -373,10 +373,10 @@ pub(in super::super) trait Stored<T>: Copy + Send + Sync + 'static {
     const SAME: bool;
     fn widen(self) -> T;
     fn narrow(x: T) -> Self;
-    /// Widens so many elements.
+    /// Widens `count` elements.
     ///
     /// # Safety
-    /// They can be read and written; the places are apart.
+    /// The elements can be read and written; the memory does not overlap.
     #[inline(always)]
     unsafe fn widen_line(from: *const Self, to: *mut T, count: usize) {
         for i in 0..count {

@@ -261,7 +261,7 @@ fn computing(
     Some(match (from, to) {
         (DType::S8, DType::S32) => small!(i8, i32),
         (DType::U8, DType::S32) => small!(u8, i32),
-        // Sums whose last bits are the result.
+        // Sums modulo a power of two.
         (DType::S8, DType::S8) => small!(i8, i8),
         (DType::U8, DType::U8) => small!(u8, u8),
         (DType::S16, DType::S16) => tasks::<i16, i32, i16>(products, places, alike),
@@ -725,7 +725,8 @@ impl<T: Element> Block<T> {
                 let count = (run - (column + j) % run).min(columns - j);
                 for l in 0..count {
                     let place = out.wrapping_add(to.wrapping_add(l.wrapping_mul(stride)));
-                    // SAFETY: an element of the row, and its place in the result, which the strides do not leave.
+                    // SAFETY: an element of the row, and its place in the result; the strides stay inside the
+                    // result.
                     unsafe { place.write(R::narrow(sums.add(j + l).read())) };
                 }
                 j += count;

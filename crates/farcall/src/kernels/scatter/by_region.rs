@@ -65,8 +65,8 @@ struct Row {
 }
 
 impl Row {
-    /// For the last dimension of windows, if it is long and contiguous, and there is a tile program of such rows. The
-    /// arguments of the region from `own` on are captured numbers.
+    /// Compiles the region for the last dimension of windows, if it is long and contiguous, and there is a
+    /// tile program for such rows. The arguments of the region from `own` on are captured numbers.
     fn of(body: &Body, own: usize, windows: &Windows) -> Option<Row> {
         let (elements, 1, 1) = *windows.window.last()? else { return None };
         if elements < MIN_ROW_ELEMENTS {
@@ -85,13 +85,13 @@ impl Row {
 }
 
 struct ByRegion {
-    /// Without their last dimension, if rows are updated at once.
+    /// The windows, without their last dimension if rows are updated at once.
     windows: Windows,
     scalars: Scalars,
     row: Option<Row>,
     /// Elements of an operand.
     elements: usize,
-    /// Of each operand: bytes of an element, and how one is copied.
+    /// For each operand: bytes of an element, and the function that copies one.
     sizes: Vec<(usize, CopyElement)>,
     captured: Vec<CopyElement>,
 }
@@ -102,14 +102,14 @@ impl ByRegion {
         for (i, (size, _)) in self.sizes.iter().enumerate() {
             let (x, out) = (args.input_ptr::<u8>(i), args.output_ptr::<u8>(i));
             if !std::ptr::eq(x, out) {
-                // SAFETY: both have these elements, and are apart.
+                // SAFETY: both have `elements` elements, and do not overlap.
                 unsafe { out.copy_from_nonoverlapping(x, self.elements * size) };
             }
         }
         if self.windows.size == 0 {
             return;
         }
-        // SAFETY: scratch memory is for a frame. A captured value has one element.
+        // SAFETY: the scratch memory is a frame. A captured value has one element.
         let mut frame = unsafe {
             let frame = self.scalars.frame(args.ptr(args.scratch_place()));
             for (i, copy) in self.captured.iter().enumerate() {
@@ -119,7 +119,7 @@ impl ByRegion {
         };
         self.windows.blocks(args, count, |positions, slices| {
             for (i, at) in positions.iter().enumerate().filter(|(_, at)| **at != OUTSIDE) {
-                // SAFETY: windows of the results, which lie inside as a whole, and their updates.
+                // SAFETY: the windows lie entirely inside the results, and have updates.
                 unsafe { self.window(args, &mut frame, &self.windows.window, *at, slices.at(i)) };
             }
         });
@@ -128,7 +128,7 @@ impl ByRegion {
     /// Updates a window.
     ///
     /// # Safety
-    /// It lies in the results from this element on, its updates in theirs from that element on.
+    /// The window lies inside the results from the given element on, and its updates inside the updates.
     unsafe fn window(
         &self,
         args: &Args<'_>,
@@ -166,7 +166,7 @@ impl ByRegion {
     /// Updates a row.
     ///
     /// # Safety
-    /// It lies in the results from this element on, its updates in theirs from that element on.
+    /// The row lies inside the results from the given element on, and its updates inside the updates.
     unsafe fn row(&self, row: &Row, args: &Args<'_>, to: usize, from: usize) {
         let count = self.sizes.len();
         let part = |place: Place, first: usize, size: usize| Place {
@@ -183,8 +183,9 @@ impl ByRegion {
         let captured = (0..self.captured.len()).map(|i| args.input_place(2 * count + 1 + i));
         let places: SmallVec<[Place; 8]> =
             outputs.iter().copied().chain(updates).chain(captured).chain(outputs.iter().copied()).collect();
-        // SAFETY: the caller's promise: the program was prepared for such rows. An output lies where the input with its
-        // number lies, which has as many elements of the same size; updates lie apart.
+        // SAFETY: the caller's promise: the program was prepared for such rows. Each output is in place of
+        // the input with its number, which has as many elements of the same size; updates do not overlap
+        // them.
         unsafe { row.prepared.run_here(&args.with(&places, 2 * count + self.captured.len())) };
     }
 }

@@ -1,6 +1,6 @@
-//! Lines by any comparator: it is applied to elements, in the evaluator's merge sort.
+//! Sorts lines by any comparator: it is applied to elements, in the evaluator's merge sort.
 //!
-//! The numbers of elements are merged, then every operand is brought in their order. A long line is cut into runs that
+//! The numbers of elements are merged, then every operand is permuted. A long line is cut into runs that
 //! tasks sort; each round of merges is a phase.
 
 use std::ops::Range;
@@ -17,7 +17,7 @@ use crate::kernels::{InPlace, Kernel, Request, nothing};
 pub(in crate::kernels) static KERNEL: Kernel =
     Kernel { name: "sort_by_region", prepare, in_place: |_| InPlace::Corresponding, describe: nothing };
 
-/// Runs of a long line that are sorted at once, at most.
+/// Maximum number of runs of a long line that are sorted at once.
 const MAX_RUNS: usize = 16;
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
@@ -53,9 +53,9 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
 /// A comparator with the operands that it compares.
 struct Comparator {
     scalars: Scalars,
-    /// Operands whose elements it takes: number, bytes of an element, how one is copied.
+    /// Operands whose elements it takes: number, bytes of an element, and the function that copies one.
     compared: Vec<(usize, usize, CopyElement)>,
-    /// Captured values: the input, the argument, how it is copied.
+    /// Captured values: the input, the argument, and the function that copies it.
     captured: Vec<(usize, usize, CopyElement)>,
 }
 
@@ -93,7 +93,7 @@ struct Lines {
     permute: Permute,
     shape: Shape,
     part: Range<usize>,
-    /// Where parts of the scratch memory begin: the numbers in order are first, then room for as many.
+    /// Offsets in the scratch memory: the sorted numbers come first, then room for as many.
     spare: usize,
     frames_at: usize,
     frame: usize,
@@ -112,18 +112,19 @@ impl Comparing<'_> {
     /// True if element `a` comes before element `b`.
     ///
     /// # Safety
-    /// They are elements of the line.
+    /// `a` and `b` are numbers of elements of the line.
     #[inline]
     unsafe fn less(&mut self, a: u32, b: u32) -> bool {
         let stride = self.lines.shape.stride;
         for ((operand, size, copy), first) in self.lines.comparator.compared.iter().zip(&self.first) {
-            // SAFETY: the caller's promise; arguments of the region.
+            // SAFETY: the caller guarantees elements of the line; `arg` has room for an element of an
+            // argument's type.
             unsafe {
                 copy(first.add(a as usize * stride * size), self.frame.arg(2 * operand));
                 copy(first.add(b as usize * stride * size), self.frame.arg(2 * operand + 1));
             }
         }
-        // SAFETY: the arguments that it uses have been written; it returns a `pred`.
+        // SAFETY: the arguments that the comparator uses have been written; it returns a `pred`.
         unsafe {
             self.frame.apply();
             self.frame.result(0).read() != 0
@@ -132,8 +133,8 @@ impl Comparing<'_> {
 }
 
 /// # Safety
-/// Of all functions: lines of the operands and results that this was made for begin there, there is so much scratch
-/// memory, and nothing else uses the parts that are named.
+/// For all functions: `begin` is the first element of a line of the operands and results that this was
+/// prepared for, the scratch memory has the prepared size, and nothing else uses the parts named below.
 impl Lines {
     /// # Safety
     /// Nothing else uses this frame.
@@ -158,7 +159,8 @@ impl Lines {
         }
     }
 
-    /// The numbers of elements from this one on, in order and in the other part of the scratch memory.
+    /// Returns two parts of the scratch memory for this range: the sorted numbers of elements, and spare
+    /// room.
     ///
     /// # Safety
     /// Nothing else uses these numbers of the two parts.
@@ -200,7 +202,7 @@ impl Lines {
         }
     }
 
-    /// Writes the results, in the order of the numbers, or of those in the other part.
+    /// Writes the results, in the order of the sorted numbers; if `swapped`, these are in the spare part.
     ///
     /// # Safety
     /// Nothing else uses the scratch memory.
@@ -213,7 +215,7 @@ impl Lines {
         }
     }
 
-    /// Sorts the only line, which is long.
+    /// Sorts a line that is the only one, and long.
     fn in_rounds(self) -> Option<Prepared> {
         let lines = std::sync::Arc::new(self);
         let n = lines.shape.length;

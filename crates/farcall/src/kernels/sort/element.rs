@@ -29,7 +29,7 @@ impl Word for u64 {
 /// An element of an operand.
 pub(super) trait Element: Copy + Send + Sync + 'static {
     type Word: Word;
-    /// A key alone, of no more bytes than an element.
+    /// A key without an element's number, at most as large as an element.
     type Alone: Item<Self::Word>;
     const BITS: u32 = 8 * size_of::<Self>() as u32;
     /// One, but the compiler does not know.

@@ -31,7 +31,7 @@ pub(super) fn sorter(operands: Operands<'_>, keys: &[Key], shape: Shape) -> Opti
     })?
 }
 
-/// A sorter of lines of one operand with unordered elements (NaNs): it merges the elements.
+/// A sorter of lines of one operand with unordered elements (NaNs), by merging the elements.
 pub(super) fn merger(operands: Operands<'_>, keys: &[Key], shape: Shape) -> Option<Sorter> {
     let ([key], [_]) = (keys, operands.types) else { return None };
     let (key, n) = (*key, shape.length);

@@ -63,7 +63,7 @@ fn describe_part(request: &Request<'_>) -> String {
 /// A sort whose operands have been checked.
 struct Sorted {
     types: Vec<DType>,
-    /// Operands that are in no memory.
+    /// Operands without memory: iotas.
     counted: Vec<bool>,
     shape: Shape,
     /// The part of each line that is a result.
@@ -72,7 +72,7 @@ struct Sorted {
 }
 
 impl Sorted {
-    /// `None` if operands and results, of which there are as many, do not fit to each other.
+    /// `None` if operands and results, which are equally many, do not match.
     fn of(request: &Request<'_>) -> Option<Sorted> {
         let Op::Sort { dim, part, .. } = request.op else { return None };
         let outputs = request.outputs;
@@ -97,7 +97,7 @@ impl Sorted {
         let mut counted = vec![false; inputs.len()];
         for (i, counted) in counted.iter_mut().enumerate() {
             let Some(along) = request.iota(i) else { continue };
-            // Elements are the places of those of the line.
+            // The iota's elements are positions in the line.
             *counted = along == *dim && matches!(types[i], DType::S32 | DType::U32 | DType::S64 | DType::U64);
             counted.then_some(())?;
         }
@@ -109,7 +109,7 @@ impl Sorted {
         Operands { types: &self.types, counted: &self.counted }
     }
 
-    /// The lines that each task sorts, and how many tasks there are.
+    /// The lines that each task sorts, and the number of tasks.
     fn tasks(&self) -> Tasks {
         let (length, stride) = (self.shape.length, self.shape.stride);
         let lines = self.elements.checked_div(length).unwrap_or(0);
@@ -132,7 +132,7 @@ struct Tasks {
 }
 
 impl Tasks {
-    /// Where the lines of a task begin.
+    /// Iterates over the first elements of a task's lines.
     fn lines(self, task: usize) -> impl Iterator<Item = Begin> {
         (task * self.per_task..((task + 1) * self.per_task).min(self.lines)).map(move |line| {
             let begin = |length: usize| line / self.stride * self.stride * length + line % self.stride;

@@ -57,7 +57,8 @@ fn reader(key: &Key) -> Option<ReadKeys> {
             all: Box::new(move |x: *const u8, stride: usize, numbers: &[u32], keys: &mut [u64]| {
                 let one = T::opaque_one();
                 for (i, to) in numbers.iter().zip(keys) {
-                    // SAFETY: a line of elements of this type begins there, and the number is below its length.
+                    // SAFETY: a line of elements of this type begins there, and the number is below its
+                    // length.
                     *to = key(unsafe { x.cast::<T>().add(*i as usize * stride).read() }, one);
                 }
             }),
@@ -175,7 +176,7 @@ struct Lines {
     layout: Layout,
 }
 
-/// Where parts of the scratch memory begin: numbers of elements in order and room for as many; room for items, twice,
+/// Offsets in the scratch memory: the sorted numbers of elements and room for as many; room for items, twice,
 /// or for elements.
 struct Layout {
     spare: usize,
@@ -185,7 +186,7 @@ struct Layout {
 }
 
 impl Layout {
-    /// For a line of so many elements, items of so many bytes, and so many bytes of room for elements.
+    /// Lays out the memory for a line of `length` elements.
     fn new(length: usize, item: usize, elements: usize) -> Option<Layout> {
         let spare = end(0, length, 4)?;
         let room = end(spare, length, 4)?;
@@ -264,15 +265,15 @@ impl Lines {
 }
 
 impl Room<'_> {
-    /// Sorts the numbers by keys of elements of so many bytes; `read` writes the keys of numbers.
+    /// Sorts the numbers by keys of elements of `size` bytes; `read` writes the keys of numbers.
     ///
     /// # Safety
-    /// There is room for as many items, twice.
+    /// Both lists of items have room for one item per number.
     unsafe fn by_key(&mut self, read: impl Fn(&[u32], &mut [u64]), size: usize) {
         let (n, bits) = (self.order.len(), 8 * size as u32);
         let [items, spare] = self.items;
         // The second list of items holds the keys first; an item is at least as long as a key.
-        // SAFETY: the caller's promise; integers.
+        // SAFETY: the caller guarantees room for one item per number; keys are plain integers.
         let keys = unsafe { std::slice::from_raw_parts_mut(spare.cast::<u64>(), n) };
         read(self.order, keys);
         let ordered = keys.iter().copied().zip(0u32..);
@@ -299,7 +300,8 @@ impl Room<'_> {
     }
 }
 
-/// The evaluator's merge sort: the same questions, and so the same order, whatever `less` says.
+/// The evaluator's merge sort: it calls `less` for the same pairs, and so gives the same order for any
+/// `less`.
 pub(super) fn merge_sort<T: Copy>(order: &mut [T], spare: &mut [T], mut less: impl FnMut(T, T) -> bool) {
     let mut width = 1;
     while width < order.len() && !interrupt::is_due() {
@@ -320,7 +322,8 @@ pub(super) fn merge_runs<T: Copy>(
     for (run, merged) in order.chunks(2 * width).zip(merged.chunks_mut(2 * width)) {
         let (mut left, mut right) = run.split_at(width.min(run.len()));
         for part in merged.chunks_mut(Pace::STEPS) {
-            // After an interrupt the order does not matter, but what is merged must still be numbers of elements.
+            // After an interrupt the order does not matter, but the merged values must still be numbers of
+            // elements.
             due = due || pace.is_due_after(part.len());
             for to in part {
                 // The right one goes first only if it is less: equal ones keep their order.

@@ -29,7 +29,7 @@ impl Keyed for u64 {
     }
 }
 
-/// A key of one or two bytes alone.
+/// A key of one or two bytes, without an item.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Narrow<T>(pub(super) T);
 
@@ -124,7 +124,7 @@ fn by_digits<'a, T: Keyed, const WIDTH: u32, const DIGITS: usize, const PASSES: 
     let first = from.first().map_or(0, |item| item.key());
     for (pass, counts) in counts[..passes].iter_mut().enumerate() {
         let shift = pass as u32 * WIDTH;
-        // All items are in `from`, in whatever order.
+        // `from` holds all items, though unsorted.
         if from.len() > MEDIUM && interrupt::is_due() {
             break;
         }

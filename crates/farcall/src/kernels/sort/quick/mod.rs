@@ -51,7 +51,7 @@ trait Sorts<V: Items> {
 const LONG: usize = 1 << 11;
 const MOST_SAMPLES: usize = 128;
 
-/// Items of a part, above which an interrupt is looked for before the part is split.
+/// Minimum number of items in a part for a check for an interrupt before it is split.
 const MIN_CHECKED: usize = 1 << 16;
 
 /// A line of keys, and maybe of the places of the elements that they are of, none of which is negative.
@@ -163,7 +163,7 @@ unsafe fn sort<W: Way + Sorts<V>, V: Items>(place: V::Place, count: usize) {
                     <W as Sorts<V>>::sort_few(part, count);
                     break;
                 }
-                // All items are there, in whatever order.
+                // The part holds all of its items, though unsorted.
                 if count > MIN_CHECKED && interrupt::is_due() {
                     return;
                 }
