@@ -87,7 +87,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """`farcall.linalg`, which imports JAX, once it is used."""
+    """`farcall.linalg`, imported together with JAX at the first use."""
     if name == "linalg":
         import importlib
 

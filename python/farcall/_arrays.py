@@ -151,7 +151,7 @@ def is_element_type(name: str) -> bool:
 
 
 def is_inexact(dtype: np.dtype) -> bool:
-    """True for real and complex types, those of `ml_dtypes` among them."""
+    """True for real and complex types, including types of `ml_dtypes`."""
     name = dtype_name(dtype)
     return name is not None and _ENGINE[name][0] in ("float", "complex")
 

@@ -99,9 +99,9 @@ class Registry:
             only export their symbols.
           targets: targets defined by symbols: `"rms_norm=RmsNorm"`, or by stage,
             `"counter=instantiate:CounterNew,execute:CounterRun"`.
-          namespace: prefix of the names of the targets that the library describes or registers itself: its `rms_norm` is
-            `NAMESPACE.rms_norm`. The namespace that its author has chosen, if any, unless one is given.
-          replace: let them replace registered targets and lowerings of the same names and tags.
+          namespace: prefix of the names of the library's described and registered targets: its `rms_norm` is
+            `NAMESPACE.rms_norm`. By default, the namespace that its author has chosen, if any.
+          replace: let the library replace registered targets and lowerings of the same names and tags.
 
         Returns:
           The targets of the library.
@@ -574,8 +574,8 @@ def _content(program: Any) -> tuple[str | bytes, str]:
 
 
 def _exported(program: Any) -> bytes:
-    """A `jax.export.Exported` as it is written to files, or its text, which does not say what names and symbols its arguments
-    have."""
+    """Serializes a `jax.export.Exported`, or returns its text, which lacks the names and symbols of its
+    arguments."""
     try:
         return bytes(program.serialize())
     except (TypeError, ValueError):
@@ -589,7 +589,7 @@ def _exported(program: Any) -> bytes:
 
 
 def _platforms(program: Any) -> list[str] | None:
-    """The platforms that a function was exported for, if there are several. Its text alone does not say that."""
+    """The platforms that a function was exported for, if there are several. Its text does not list them."""
     platforms = list(program.platforms) if hasattr(program, "mlir_module") else []
     return platforms if len(platforms) > 1 else None
 

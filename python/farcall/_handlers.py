@@ -92,10 +92,12 @@ def handler(
     ... def scale(x, y, *, factor):
     ...     np.multiply(x, factor, out=y)
 
-    The arrays are the memory of the call, without copies (in another host of XLA's FFI, such as JAX, they are copies, since
-    only farcall keeps memory that is still in use): operands are read-only, results hold anything and must be written. A
-    function that keeps one of them, or a view of one, makes the call fail: it must copy what it keeps. (The memory then
-    stays as long as the array does, and shows no other value.) Tokens are left out. Attributes are Python's numbers, booleans, strings, tuples of numbers and dictionaries; a string that
+    The arrays are the memory of the call, without copies: operands are read-only, results have unspecified
+    contents and must be written. (In another host of XLA's FFI, such as JAX, they are copies, since only
+    farcall keeps memory that is still in use.) A function that keeps an array, or a view of it, makes the call
+    fail: it must copy instead. (The memory then stays as long as the array does, and shows no other value.)
+    Tokens are left out. Attributes are Python's numbers, booleans, strings, tuples of numbers and
+    dictionaries; a string that
     is not UTF-8 is bytes.
 
     What the function raises becomes the call's error, with its traceback. `RuntimeError`s of the program that called it
@@ -126,15 +128,15 @@ def handler(
 
 
 def report_crashes() -> None:
-    """Has crashes of handlers and libraries reported from now on, in one line on the standard error.
+    """Turns on reports of crashes of handlers and libraries, in one line on the standard error.
 
     The line names the target, its library, and where the program calls it:
 
         error: custom call `f` of /ops/libops.so at model.mlir:3:8, in its execute stage, crashed: invalid memory access (SIGSEGV)
 
-    Then the process ends as it would have: handlers of these signals that were there before, such as those of `faulthandler`,
-    are called, and there is a core dump where there would have been one. Only signals are reported, and only those of threads
-    that run a handler or a library's code for farcall.
+    Then the process ends as it would have: earlier handlers of these signals, such as `faulthandler`'s, are
+    called, and a core dump is written if enabled. Only signals are reported, and only on threads that run a
+    handler or a library's code for farcall.
     """
     _farcall.report_crashes()
 

@@ -297,7 +297,8 @@ class OpPrimitive:
         if not linear.results or not moving:
             results = self(primals, attributes)
             return results, [ad.Zero(jax.typeof(r).to_tangent_aval()) for r in results]
-        # Of these, all derivatives are zero, so that derivative ops need not be differentiated in them.
+        # The derivatives with respect to these are zero, so derivative ops need not be differentiated in
+        # them.
         primals = [jax.lax.stop_gradient(x) if i in linear.zero else x for i, x in enumerate(primals)]
         if linear.forward is None:
             results, residuals = self(primals, attributes), []
@@ -320,7 +321,7 @@ class OpPrimitive:
     def transpose(
         self, cotangents: Sequence[Any], *operands: Any, attributes: _farcall.Attributes
     ) -> list[Any]:
-        """The cotangents of the operands in which the op is linear, as `jax.linear_transpose` asks for them."""
+        """The cotangents of the operands in which the op is linear, for `jax.linear_transpose`."""
         moving = tuple(i for i, x in enumerate(operands) if ad.is_undefined_primal(x))
         avals = [x.aval if ad.is_undefined_primal(x) else jax.typeof(x) for x in operands]
         linear = self.native.linear(self.types(avals), attributes, moving)

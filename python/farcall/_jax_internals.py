@@ -41,15 +41,15 @@ class Internal:
     del allowed
     side_effect = SideEffect()
 
-    # Where the package calls JAX is nothing to users: profiles, metadata of programs and errors name lines of their own.
+    # Frames of the package are excluded, so profiles, metadata of programs and errors name the user's lines.
     package = os.path.dirname(__file__) + os.sep
     source_info_util.register_exclusion(package)
     traceback_util.register_exclusion(package)
 
     @classmethod
     def def_compiled_impl(cls, primitive: Any) -> None:
-        """Has calls outside of traced functions compiled, as those of JAX's own primitives: one that gives NaN is an error
-        under `jax_debug_nans`, and `jax_disable_jit` does not concern it."""
+        """Compiles calls outside of traced functions, as JAX's own primitives do: a call that gives NaN is an
+        error under `jax_debug_nans`, and `jax_disable_jit` has no effect on it."""
         cls.dispatch.simple_impl(primitive)
 
     @classmethod
@@ -141,24 +141,25 @@ class Internal:
 
     @classmethod
     def name_partitioner(cls, context: mlir.LoweringRuleContext, call: Any, what: str) -> None:
-        """Gives a lowered call of `custom_partitioning` a name that is the same in each process, in place of the address by
-        which JAX finds the functions that partition it: JAX's persistent cache looks for programs by their text.
+        """Gives a lowered call of `custom_partitioning` the same name in each process, in place of the address
+        by which JAX finds the functions that partition it: JAX's persistent cache looks up programs by their
+        text.
 
         Args:
           context: the context of the lowering.
           call: the operation.
-          what: what decides how the call is partitioned. Where that is the same, so are the functions.
+          what: everything that determines the partitioning. Equal texts have equal functions.
         """
         functions = cls.custom_partitioning._sharding_callbacks
         own = functions[call.attributes["backend_config"].value.encode()]
         name = f"farcall-{hashlib.sha256(what.encode()).hexdigest()}"
-        # As long as a program has this name, the functions exist, even if another program has brought them.
+        # The functions must live as long as the program, even if another program registered them first.
         context.module_context.add_keepalive(functions.setdefault(name.encode(), own))
         call.attributes["backend_config"] = mlir.ir.StringAttr.get(name)
 
     @staticmethod
     def disabled_checks() -> Sequence[Any] | None:
-        """The `disabled_checks` of the call of `jax.export.export` that this is a part of, as far as it can be found."""
+        """The `disabled_checks` of the enclosing call of `jax.export.export`, if they can be found."""
         frame = sys._getframe()
         while frame is not None:
             if frame.f_globals.get("__name__") == "jax._src.export._export" and "disabled_checks" in frame.f_locals:

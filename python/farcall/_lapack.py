@@ -1,7 +1,8 @@
 """jaxlib's LAPACK handlers for the engine.
 
-JAX programs call LAPACK by names such as `lapack_sgetrf_ffi`. jaxlib has handlers of these names, which call routines of
-SciPy. They are registered on request only: a program runs what its user has registered.
+JAX programs call LAPACK by names such as `lapack_sgetrf_ffi`. jaxlib has handlers with these names, which
+call routines of SciPy. They are registered on request only: a program runs only handlers that its user has
+registered.
 """
 
 from farcall import _farcall
@@ -12,14 +13,14 @@ def register_lapack(registry: Registry | None = None) -> list[_farcall.Target]:
     """Registers all LAPACK handlers of jaxlib, for programs that use `jax.numpy.linalg` and `jax.scipy.linalg`.
 
     Args:
-      registry: where they are registered; the registry of the process if none is given.
+      registry: the registry to use; by default, the registry of the process.
 
     Returns:
       The targets.
 
     Raises:
       ImportError: if jaxlib or SciPy is not installed.
-      ValueError: if other functions are registered under one of the names.
+      ValueError: if other functions are registered under these names.
     """
     try:
         import scipy.linalg  # noqa: F401

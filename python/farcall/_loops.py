@@ -37,7 +37,7 @@ class Looped(Protocol):
         """Results and tangents, as JAX asks for them."""
 
     def transpose(self, cotangents: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
-        """The cotangents of the operands, as JAX asks for them."""
+        """The cotangents of the operands, for JAX."""
 
 
 class LoopedOp(Looped, Protocol):

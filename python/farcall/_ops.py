@@ -75,7 +75,7 @@ class Library:
         return sorted(_as_python(self.__ops))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """By reference: the file is loaded where it is needed."""
+        """Pickles by reference: the file is loaded where the object is unpickled."""
         options = {"namespace": self.__namespace, "watch": self.__stamp is not None}
         return functools.partial(load, **options), (self.__file, self.__registry)
 
@@ -103,8 +103,8 @@ class Op:
     With NumPy arrays, lists and numbers, it runs immediately in farcall's engine and returns NumPy arrays. If any
     operand is a JAX array, it is an operation of JAX.
 
-    Loading a file again gives the same ops, as long as it does not change. Copies of an op are the op; pickled, it is the
-    library's path and the op's name.
+    Loading an unchanged file again returns the same ops. A copy of an op is the op itself; it is pickled as
+    the library's path and the op's name.
     """
 
     def __init__(self, platforms: dict[str, _farcall.Op], library: "dict[str, Op]") -> None:
@@ -117,7 +117,7 @@ class Op:
         self._declared = dict(zip(_as_python(declared), declared))
         self._operands = [(name, *rest) for name, (_, *rest) in zip(self._declared, native.operands)]
         self._attributes = list(self._declared)[len(self._operands) :]
-        #: The operands that say where a part of a dimension begins, and the dimensions. They are given by name, or 0.
+        #: The offset operands, with the dimensions whose part they locate. They are given by name, or 0.
         self._offsets = {name: dim for name in self._declared for own, dim in native.offsets if own == self._declared[name]}
         #: The variadic operands.
         self._lists = [name for name, arity in self._operands if arity == "variadic"]
@@ -172,7 +172,7 @@ class Op:
         return tuple(results) if self._native.results else None
 
     def _with_offsets(self, operands: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
-        """The operands by position, with offsets in their places; those behind them stay in `named`."""
+        """The operands by position, including offsets; offsets behind the given operands stay in `named`."""
         jax = sys.modules.get("jax")
         values = list(operands)
         for place, (name, _) in enumerate(self._operands):
@@ -300,7 +300,7 @@ class Op:
         return inspect.Signature(parameters)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """By reference: its library is loaded where it is needed."""
+        """Pickles by reference: the library is loaded where the op is unpickled."""
         if self._native.file is None:
             raise TypeError(f"{self.__name__} cannot be pickled: it is from no library's file")
         local = self._native.local_name
@@ -335,9 +335,10 @@ def load(
       path: the shared library, built with farcall's SDK.
       registry: where its targets are registered, so that programs can call them too (`farcall.compile`); the
         registry of the process if none is given.
-      namespace: keeps its ops apart from ops of the same name in other libraries: `ops.rms_norm` is the target
-        `NAMESPACE.rms_norm`. The namespace that its author has chosen, if any, unless one is given.
-      replace: let its ops replace registered ones of the same names. Compiled and traced programs keep theirs.
+      namespace: keeps its ops apart from ops of the same name in other libraries: `ops.rms_norm` is the
+        target `NAMESPACE.rms_norm`. By default, the namespace that its author has chosen, if any.
+      replace: let its ops replace registered ones of the same names. Compiled and traced programs keep the
+        old ones.
       watch: whether to load the library again whenever an op of it is asked for by name and the file has changed: in a
         notebook, `ops.name(x)` is then what was built last. (Functions that JAX has traced keep what they have.)
 
@@ -368,7 +369,7 @@ def _load(
         )
     ops: dict[str, Op] = {}
     for name, platforms in by_name.items():
-        # What JAX has traced and compiled for an op serves all that load it.
+        # JAX's traces and compiled programs of an op are shared by everyone who loads it.
         functions = tuple((platform, name, *platforms[platform].functions) for platform in sorted(platforms))
         ops[name] = _OPS.get(functions) or _OPS.setdefault(functions, Op(platforms, ops))
     return {op._native.local_name: op for op in ops.values()}
@@ -409,10 +410,10 @@ def _jax_option(name: str) -> bool:
 
 
 def check_special(name: str, results: Iterable[np.ndarray]) -> None:
-    """Looks for NaN and infinity in the results of a call, as far as JAX is told to.
+    """Looks for NaN and infinity in the results of a call, if JAX's options ask for it.
 
     Raises:
-      FloatingPointError: if there is any, in JAX's words.
+      FloatingPointError: if there is any, with JAX's message.
     """
     wanted = [("nan", np.isnan)] if _jax_option("jax_debug_nans") else []
     wanted += [("inf", np.isinf)] if _jax_option("jax_debug_infs") else []

@@ -157,7 +157,7 @@ def lower_partitioned(
     split.def_partition(partition, infer, sharding_rule=factors.rule(), decode_shardings=False)
     meshed = Internal.with_mesh(context)
     lowered = mlir.lower_fun(split, multiple_results=True)(meshed, *operands)
-    # All that the functions above use. For people, the program says what is called.
+    # The inputs of the functions above. The readable part of the program names the call.
     what = repr((text, factors, context.avals_in, context.avals_out, has_64_bits, *Internal.partitioned_for(meshed)))
     for value in lowered[:1]:
         value.owner.attributes["mhlo.frontend_attributes"] = mlir.ir_attribute({"farcall_call": text})

@@ -29,14 +29,14 @@ def example(name: str) -> pathlib.Path:
 
 
 def built(folder: pathlib.Path, name: str, source: str) -> pathlib.Path:
-    """The library of a crate that is made of this source."""
+    """Builds a crate from this source; returns its library."""
     examples = os.environ.get("FARCALL_EXAMPLES")
     if examples is None:
         pytest.skip("FARCALL_EXAMPLES names no folder of built programs")
     root = pathlib.Path(__file__).resolve().parents[2]
     if shutil.which("cargo") is None or not (root / "Cargo.lock").exists():
         pytest.skip("there is no cargo, or no checkout")
-    # A folder that stays, so that what libraries need is built once.
+    # The folder is permanent, so the dependencies of libraries are built once.
     target = pathlib.Path(examples).parent / "tmp" / "new-python"
     (folder / "src").mkdir(parents=True, exist_ok=True)
     (folder / "Cargo.toml").write_text(

@@ -1,4 +1,4 @@
-"""What helps to find mistakes: `jax_debug_nans`, `jax_disable_jit`, lines of the user's source, messages."""
+"""Debugging aids: `jax_debug_nans`, `jax_disable_jit`, lines of the user's source, messages."""
 
 import functools
 import inspect

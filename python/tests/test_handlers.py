@@ -324,7 +324,7 @@ def test_kept_views_have_memory_of_their_own(registry, keep):
         program(x)
     if error.value.__cause__ is not None and error.value.__cause__.args:
         kept.append(error.value.__cause__.args[0])
-    # Another call of the same program, whose memory is not that of the first one.
+    # Another call of the same program uses other memory.
     with pytest.raises(RuntimeError):
         program(x)
     assert addresses[0] != addresses[1]
@@ -351,7 +351,7 @@ def test_kept_operands_outlive_their_arrays(registry):
 
 
 def test_crashes_are_reported():
-    """One line of ours, then what the earlier handler says, and the process ends by the signal."""
+    """One line of farcall's, then the message of the earlier handler; the signal ends the process."""
     script = """
 import ctypes, faulthandler, sys
 import numpy as np
@@ -449,7 +449,7 @@ def test_in_xla():
 
 
 def test_views_that_are_kept_in_xla():
-    """XLA uses its memory again, whatever refers to it: there, the arrays are copies."""
+    """XLA reuses its memory despite references to it, so the arrays are copies there."""
     jax = pytest.importorskip("jax")
     kept = []
 

@@ -10,7 +10,7 @@ import pytest
 
 import farcall
 
-# The engine promises a fifth of a second. Code without optimization on a machine that does other work gets more.
+# The engine promises a fifth of a second. Unoptimized code on a busy machine gets more.
 GRACE = 1.5
 DELAY = 0.3
 

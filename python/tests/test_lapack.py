@@ -186,7 +186,7 @@ def run(code: str) -> str:
 
 
 def test_handlers_are_registered_by_one_call():
-    """The engine never takes them by itself, not even where jaxlib is imported; the error names the call."""
+    """The engine never uses the handlers unasked, even if jaxlib is imported; the error names the call."""
     pytest.importorskip("jax")
     code = """
         import jax, jax.numpy as jnp, numpy as np, farcall

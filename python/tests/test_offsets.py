@@ -1,4 +1,4 @@
-"""Operands that say where a device's part of a dimension begins: rotary embeddings, however the sequence is split."""
+"""Offsets of a device's part of a dimension: rotary embeddings, however the sequence is split."""
 
 import functools
 import inspect

@@ -26,7 +26,7 @@ GALLERY = farcall.load(example("gallery_ops"))
 LINALG = [op for op in farcall.load(example("farcall_linalg")) if not op.__name__.endswith(("16", "32"))]
 OPS = {op.__name__: op for op in [*GALLERY, *LINALG] if "side_effect" not in op.signature}
 
-#: Ops of the forms that those lack: reducers, layouts, dimensions that stand twice, conditional results, no dimensions.
+#: Ops with other signatures: reducers, layouts, repeated dimensions, conditional results, no dimensions.
 FORMS = """
 use farcall_ffi::prelude::*;
 
@@ -133,7 +133,7 @@ farcall_ffi::library!("forms", [
     squares_jvp
 ]);
 """
-#: Their names, so that tests have them before the library is built.
+#: The names of these ops, so that pytest can list the tests before the library is built.
 FORM_NAMES = re.findall(r'#\[handler\(name = "(\w+)"', FORMS)
 
 #: Attributes that signatures do not tell: those of ops whose results have any dimensions.
@@ -209,7 +209,7 @@ def operands(op: farcall.Op) -> list[np.ndarray]:
 
 
 def called(op: farcall.Op, *operands: Any, **attributes: Any) -> Any:
-    """Calls an op with operands that follow one another, those of several variadic ones as lists, and offsets by name."""
+    """Calls an op with a flat list of operands: groups several variadic ones as lists, names the offsets."""
     names = [name for name, _ in op._native.operands]
     offsets = {names.index(name): name for name, _ in op._native.offsets}
     attributes |= {name: operands[i] for i, name in offsets.items()}
@@ -360,7 +360,7 @@ def test_derivatives(name, kind):
 
 
 def mapped(case: Case, split: dict[int, Any]) -> Any:
-    """The op in `shard_map`: each device calls it on its parts, and combines what the parts are of."""
+    """The op in `shard_map`: each device calls it on its parts, and reduces partial results."""
     [(factor, axis)] = split.items()
     of_results = case.specs(split, case.factors.results)
 

@@ -1,4 +1,4 @@
-"""`jax.linear_transpose` of ops, and the solvers that need it: with what an op declares as linear, and without."""
+"""`jax.linear_transpose` of ops, and solvers that need it, for ops that are declared linear and others."""
 
 import functools
 

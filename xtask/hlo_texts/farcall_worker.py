@@ -1,4 +1,4 @@
-"""Runs HLO texts in farcall, one after the other, and says of each whether it agrees with jaxlib's results.
+"""Runs HLO texts in farcall, one after the other, and reports whether each agrees with jaxlib's results.
 
 A text that jaxlib reads, but does not run, has to be read: parsed, verified and written as StableHLO.
 """

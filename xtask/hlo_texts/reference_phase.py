@@ -1,6 +1,6 @@
 """Extracts the texts of a checkout and runs each in jaxlib.
 
-What jaxlib made of a text is kept: a text is run again only if it is new.
+jaxlib's results are kept: only new texts are run.
 """
 
 import json
@@ -31,7 +31,7 @@ def run(root: Path, checkout: Path, jobs: int, timeout: float, memory: int) -> N
     workers = Workers(command, root / "reference.log", jobs, timeout)
     pending = [name for name in texts if name not in known]
     print(f"{len(texts)} texts, {len(pending)} of them new")
-    # Kept every so often: running all of them takes the better part of an hour.
+    # Saved at intervals: a full run takes the better part of an hour.
     for first in range(0, len(pending), 100):
         known |= workers.judge(pending[first : first + 100])
         lines = [json.dumps({**known[name], "file": texts[name][1]}) for name in texts if name in known]

@@ -9,13 +9,13 @@ from report import normalized
 from texts import path_of
 
 _KNOWN = Path(__file__).with_name("known.toml")
-# The part of the texts that jaxlib runs which must give its values.
+# The fraction of the texts that run in jaxlib for which farcall must give the same values.
 GOAL = 0.99
 
 
 @dataclass
 class Summary:
-    """What is known of all texts that were compared."""
+    """The results of all compared texts."""
 
     root: Path
     references: dict[str, dict]
@@ -59,7 +59,7 @@ class Summary:
         return {name: entry["reason"] for entry in listed.get("difference", []) for name in entry["texts"]}
 
     def groups(self, names: list[str]) -> list[tuple[str, list[str]]]:
-        """Texts by what is wrong with them, largest group last."""
+        """Texts by failure, largest group last."""
         groups = collections.defaultdict(list)
         for name in names:
             verdict = self.verdicts[name]

@@ -1,10 +1,10 @@
-"""HLO texts in a checkout of XLA, and what jaxlib made of each.
+"""HLO texts in a checkout of XLA, and jaxlib's results for each.
 
 A text is a raw string of a C++ test that has a module's header, or a file of HLO.
 
     ab/ab34…/program.hlo    the text
     ab/ab34…/program.json   and others: the program that it is, where jaxlib ran it (`store.py` of the JAX suite)
-    references.jsonl        per text, where it comes from, and how far jaxlib came with it
+    references.jsonl        per text, its origin, and the last stage that jaxlib reached
 """
 
 import hashlib
@@ -45,7 +45,7 @@ def path_of(root: Path, name: str) -> Path:
 
 
 def references(root: Path) -> dict[str, dict]:
-    """What jaxlib made of each text, by name."""
+    """jaxlib's verdict on each text, by name."""
     path = root / "references.jsonl"
     if not path.is_file():
         raise SystemExit(f"error: {root} has no texts: name a checkout of XLA with --xla")

@@ -25,7 +25,7 @@ from texts import path_of
 
 # Elements of all inputs and outputs together: larger programs take minutes and gigabytes.
 MAX_ELEMENTS = 1 << 24
-# Outputs that several runs of XLA itself do not agree on would show nothing.
+# If several runs of XLA itself disagree, the outputs are of no use.
 RUNS = 2
 
 

@@ -152,7 +152,7 @@ os.dup2(2, 1)
 
 
 def serve(start: Callable[[Store], Worker]) -> None:
-    """Answers requests until there are no more, with the worker for the store that the command line names."""
+    """Answers requests until the input ends, with the worker for the store that the command line names."""
     store, memory = Store(Path(sys.argv[1])), int(sys.argv[2])
     worker = start(store)
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))

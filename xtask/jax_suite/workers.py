@@ -18,7 +18,7 @@ from pathlib import Path
 
 @dataclass
 class Workers:
-    """How workers are started, and their limits."""
+    """The command that starts workers, and their limits."""
 
     command: list[str]
     log: Path
@@ -43,7 +43,7 @@ class Workers:
         return judged
 
     def _work(self, todo: queue.SimpleQueue, judged: dict[str, dict], total: int) -> None:
-        """Runs programs on one thread until there are none left."""
+        """Runs programs on one thread until all are done."""
         process = Process(self)
         while True:
             try:

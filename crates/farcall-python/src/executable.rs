@@ -62,8 +62,8 @@ impl AsRef<[u8]> for Content {
 }
 
 /// Compiles a program: text or an artifact. It is an [`Executable`] if the sizes of its inputs are fixed, else a
-/// [`Polymorphic`]. `platforms` are those of a function that was exported for several, where the program is its text: what
-/// `jax.export` serializes has them.
+/// [`Polymorphic`]. `platforms` are the platforms of a function exported for several, if its program is
+/// passed as text; the bytes of `jax.export` contain them.
 #[pyfunction]
 #[pyo3(signature = (program, *, registry, name, entry, denormals, semantics, platforms = None))]
 #[expect(clippy::too_many_arguments, reason = "what a compilation is told, by name")]

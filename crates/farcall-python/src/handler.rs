@@ -7,10 +7,10 @@
 //! ctypes makes a C function of [`Handler::enter`], so that a handler has an address of its own, as every host of XLA's
 //! FFI wants one. The function gets NumPy arrays over the memory of the call: operands are read-only, results are not.
 //!
-//! **Invariants.** No array refers to memory that is gone. A function that keeps an array, or a view of it, makes the call
-//! fail. In this engine, nothing is copied: the call's memory then stays as long as the array does ([`Keeper`]). Another
-//! host uses its memory again, whatever refers to it: there, the arrays are copies. What a function has raised waits for
-//! the run that called it, on the thread of both ([`raised`]).
+//! **Invariants.** No array refers to memory that is gone. A function that keeps an array, or a view of it,
+//! makes the call fail. In this engine, nothing is copied: the call's memory then stays as long as the array
+//! does ([`Keeper`]). Another host reuses its memory despite such references, so there the arrays are copies.
+//! A function's exception waits for the run that called it, on the thread of both ([`raised`]).
 
 use std::cell::RefCell;
 use std::ffi::c_int;
@@ -91,7 +91,7 @@ pub(crate) fn forget_raised() {
     RAISED.set(None);
 }
 
-/// Has crashes of handlers reported from now on.
+/// Turns on reports of crashes of handlers.
 #[pyfunction]
 pub(crate) fn report_crashes() {
     farcall::custom_call::report_crashes();
@@ -227,13 +227,14 @@ impl<'py> Views<'py> {
         let memory = if self.is_own_host {
             Memory { start: data, len: bytes, writable, copy: None, keeper: OnceLock::new() }
         } else {
-            // SAFETY: the call has that many bytes at `data`. Of a result, they are initialized if an operand has them.
+            // SAFETY: the call has that many bytes at `data`. A result's bytes are initialized if it shares
+            // them with an operand.
             unsafe { Memory::copied(data, bytes, writable, is_shared != Some(false)) }
         };
         let memory = Bound::new(self.py, memory)?;
         let start = memory.get().start;
-        // SAFETY: the call has them until it returns, and its run as long as `memory` has a keeper; or they are a copy,
-        // which `memory` owns.
+        // SAFETY: the call's bytes are valid until it returns, and longer if `memory` has a keeper; a copy is
+        // owned by `memory`.
         let array = unsafe { arrays::view(memory.clone().into_any(), dtype, dims, start, writable)? };
         self.memory.push(memory);
         Ok(Some(array))
@@ -243,13 +244,14 @@ impl<'py> Views<'py> {
     fn give_back(&self) {
         for memory in self.memory.iter().map(Bound::get).filter(|memory| memory.writable) {
             if let Some(copy) = &memory.copy {
-                // SAFETY: as many bytes, of the copy and of the call, which has not returned.
+                // SAFETY: the copy and the call's result have `len` bytes each, and the call has not
+                // returned.
                 unsafe { std::ptr::copy_nonoverlapping(memory.start, copy.of, memory.len) };
             }
         }
     }
 
-    /// Has the call's memory kept as long as arrays refer to it, and names the first such array.
+    /// Keeps the call's memory as long as arrays refer to it, and names the first such array.
     fn keep_memory(&self) -> Option<String> {
         let kept = self.kept()?;
         if self.is_own_host {
@@ -281,7 +283,7 @@ struct Memory {
     start: *mut u8,
     len: usize,
     writable: bool,
-    /// The elements, if they are not the call's own.
+    /// The copied elements, unless the array uses the call's own.
     copy: Option<Copied>,
     /// The call's memory, once the call is over.
     keeper: OnceLock<Keeper>,
@@ -295,15 +297,15 @@ struct Copied {
 }
 
 impl Memory {
-    /// A copy of `len` bytes, or as many zeros.
+    /// Copies `len` bytes, or makes as many zeros.
     ///
     /// # Safety
-    /// So many bytes are at `data`, initialized if they are `read`.
+    /// `data` points to `len` bytes, initialized if they are `read`.
     unsafe fn copied(data: *mut u8, len: usize, writable: bool, read: bool) -> Memory {
         let mut elements = vec![0u128; len.div_ceil(size_of::<u128>())].into_boxed_slice();
         let start = elements.as_mut_ptr().cast::<u8>();
         if read {
-            // SAFETY: the caller's promise; the copy is at least as long, and its own.
+            // SAFETY: the caller's promise; the copy is a separate allocation of at least `len` bytes.
             unsafe { std::ptr::copy_nonoverlapping(data, start, len) };
         }
         let copy = Some(Copied { of: data, _elements: elements });
@@ -311,8 +313,8 @@ impl Memory {
     }
 }
 
-// SAFETY: the bytes are the call's or a copy of them; those who hold the Python buffer decide who may touch them when, as
-// with any other.
+// SAFETY: the bytes are the call's or a copy; the owners of the Python buffer coordinate access to them, as
+// for any other buffer.
 unsafe impl Send for Memory {}
 // SAFETY: as above; no method reads or writes the bytes.
 unsafe impl Sync for Memory {}
@@ -325,7 +327,7 @@ impl Memory {
         let this = slf.get();
         let len = ffi::Py_ssize_t::try_from(this.len)?;
         let readonly = c_int::from(!this.writable);
-        // SAFETY: the bytes are there during the call, and after it as long as this object is.
+        // SAFETY: the bytes are valid during the call, and after it as long as this object exists.
         let filled =
             unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), this.start.cast(), len, readonly, flags) };
         if filled < 0 { Err(PyErr::fetch(slf.py())) } else { Ok(()) }

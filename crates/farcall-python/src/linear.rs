@@ -57,13 +57,13 @@ impl Linear {
         self.inner.call().results.len()
     }
 
-    /// The operands that the derivative is with respect to: the given ones without `zero`.
+    /// The operands with respect to which the derivative is taken: the given ones without `zero`.
     #[getter]
     fn moving(&self) -> Vec<usize> {
         self.inner.moving().to_vec()
     }
 
-    /// The operands in which the derivative is zero by declaration.
+    /// The operands with respect to which the derivative is zero by declaration.
     #[getter]
     fn zero(&self) -> PyResult<Vec<usize>> {
         guarded(|| Ok(self.inner.zero()))

@@ -134,7 +134,7 @@ impl Op {
         self.target.origin().file.as_deref()
     }
 
-    /// Which of the ops that have had its name it is, from 1 on.
+    /// The op's number among the ops that have had its name, from 1 on.
     #[getter]
     fn edition(&self) -> u32 {
         self.target.edition()
@@ -146,7 +146,8 @@ impl Op {
         self.target.local_name()
     }
 
-    /// The addresses of its functions by stage, 0 for none. They tell ops of a name apart: a library stays loaded.
+    /// The addresses of its functions by stage, 0 for none. Ops of the same name have different addresses: a
+    /// library stays loaded.
     #[getter]
     fn functions(&self) -> Vec<usize> {
         match self.target.handler() {

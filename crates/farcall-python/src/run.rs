@@ -78,7 +78,7 @@ fn interruptible<R: Send>(
     finished(py, RAISED.take(), untold, outcome)
 }
 
-/// Other work, without the interpreter's lock, which signals can end, too.
+/// Does work without the interpreter's lock; signals can end it.
 ///
 /// # Errors
 /// The exception that a signal's handler raised.
@@ -88,7 +88,7 @@ pub(crate) fn detached<R: Send>(py: Python<'_>, work: impl FnOnce() -> R + Send)
     }
     let interrupt = Arc::new(Interrupt::asking(has_raised));
     let done = py.detach(|| interrupt::during(&interrupt, work));
-    // A run that this work was made of may have taken the exception.
+    // A nested run may have taken the exception.
     done.map_err(|_| RAISED.take().unwrap_or_else(|| PyKeyboardInterrupt::new_err(())))
 }
 

@@ -8,7 +8,7 @@
 //! | `gemm` | mapped and summed dimensions | VJP |
 //! | `top_k` | a dimension from an attribute; a result without a derivative | VJP |
 //! | `diagonal` | a dimension that is `min(m, n)` | VJP, JVP |
-//! | `square_block` | a dimension that stands twice in one tensor | VJP |
+//! | `square_block` | a dimension that occurs twice in one tensor | VJP |
 //! | `polar` | element types that follow from each other | VJP, JVP |
 //! | `axpy` | a result in the buffer of an operand; an operand that the batch shares | VJP, JVP |
 //! | `column_sums` | a result that is summed over `*` | VJP, JVP |

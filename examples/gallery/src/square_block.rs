@@ -1,4 +1,5 @@
-//! A block of the square of a matrix: a dimension that stands twice in one tensor, be it an operand, a result or a residual.
+//! A block of the square of a matrix: a dimension that occurs twice in one tensor, be it an operand, a result
+//! or a residual.
 
 use farcall_ffi::prelude::*;
 
