@@ -744,7 +744,7 @@ fn corpus_cases_are_judged() {
             2 |   %0 = stablehlo.custom_call @lapack_sgetrf_ffi(%x) {api_version = 4 : i32, backend_config = {}} : (tensor<
               |        ^^^^^^^^^^^^^^^^^^^^^
               |
-              = note: load the library that has it: --load LIB; if it does not register itself, --load LIB --target lapack_sgetrf_ffi=SYMBOL
+              = note: LAPACK's handlers are jaxlib's, and only Python has them: there, `farcall.register_lapack()` registers jaxlib's LAPACK handlers, all of them, and `farcall.compile` runs the program
 
         2 passed, 2 failed, 0 skipped
     "#]].assert_eq(&text);

@@ -219,7 +219,7 @@ fn the_middle_form_is_shown() {
     folder.prints(
         &["compile", "p.mlir", "--dump", "cse"],
         expect![[r#"
-            // after cse, pass 13 of 31
+            // after cse, pass 14 of 32
             module {
               func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<2x3xf32> {
                 %cst = stablehlo.constant dense<1.000000e+00> : tensor<f32>
@@ -230,7 +230,7 @@ fn the_middle_form_is_shown() {
               }
             }
 
-            // after cse, pass 17 of 31
+            // after cse, pass 18 of 32
             module {
               func.func public @main(%arg0: tensor<2x3xf32>) -> tensor<2x3xf32> {
                 %cst = stablehlo.constant dense<1.000000e+00> : tensor<2x3xf32>
