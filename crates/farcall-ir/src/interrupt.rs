@@ -431,6 +431,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "the payload is a number")]
     fn work_is_left_at_any_depth() {
         let interrupt = Arc::new(Interrupt::new());
         let mut pace = Pace::default();

@@ -281,7 +281,7 @@ mod tests {
     fn parts_are_computed_one_after_the_other() {
         let n = 2 * PART_ELEMENTS + 5;
         let numbers: Vec<f16> = (0..n).map(|i| f16::from_f32(i as f32 / 8.0)).collect();
-        let factor = vec![f16::from_f32(2.0); BLOCK];
+        let factor = [f16::from_f32(2.0); BLOCK];
         let work = super::super::map::map2::<f32, f32, f32>(|x, y| x * y);
         let work = by_single(work, 2, Elements::Halves, Elements::Halves);
         let mut here = numbers.clone();
