@@ -168,11 +168,11 @@ pub struct RawOpDescriptor {
     /// Names of operands in `non_differentiable` whose derivatives are zero, separated by commas. Older hosts report an error
     /// where a program differentiates in them.
     pub zero_derivative: ByteSpan,
-    /// Returns sample calls, or null. See [`samples`](crate::samples).
+    /// Returns sample calls, or null. See [`samples`](mod@crate::samples).
     pub samples: Option<SamplesFn>,
 }
 
-/// Bits of [`OpDescriptor::flags`].
+/// Bits of [`RawOpDescriptor::flags`].
 pub mod op_flags {
     /// Calls are never vmapped. Hosts that do not know of this vmap them as the signature says.
     pub const NEVER_BATCHED: u32 = 1 << 0;

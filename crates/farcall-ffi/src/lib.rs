@@ -107,7 +107,7 @@
 //! - [`macro@signature`], [`macro@vjp`], [`macro@jvp`], [`macro@transpose`], [`macro@nondiff`], [`macro@shape`],
 //!   [`macro@batch`], [`macro@lowers`], [`macro@samples`]: declarations of an op below its `#[handler]`.
 //! - [`rules`]: shape functions and batching functions.
-//! - [`samples`]: sample calls of an op, for tools that check it.
+//! - [`samples`](mod@samples): sample calls of an op, for tools that check it.
 //! - [`lowering`]: which parts of programs become calls of a library's handlers.
 //! - [`descriptor`]: what a library exports, and how a host reads it.
 //! - [`testing`]: calls a handler in a unit test, without a host.

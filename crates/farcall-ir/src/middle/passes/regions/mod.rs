@@ -1,9 +1,9 @@
 //! Regions that are applied to elements (reducers, comparators), in the form that kernels and loops have fast code for.
 //!
-//! - [`branches`]: `if` and `case` become selects.
+//! - `branches`: `if` and `case` become selects.
 //! - Values that depend on nothing but captured values are computed once, before the operation ([`licm`]).
-//! - [`bits`]: a reducer of bit patterns reduces tensors of integers.
-//! - [`keys`]: a comparator that computes keys of its arguments compares tensors of keys.
+//! - `bits`: a reducer of bit patterns reduces tensors of integers.
+//! - `keys`: a comparator that computes keys of its arguments compares tensors of keys.
 //!
 //! A region of plain operations on numbers cannot fail, so computing all branches, or computing something before the
 //! operation, changes nothing that a program can observe.
