@@ -116,7 +116,13 @@ class Registry:
         return self._load(path, targets, namespace=namespace, replace=replace, stacklevel=3)
 
     def _load(
-        self, path: Any, targets: Iterable[str] = (), *, namespace: str | None, replace: bool, stacklevel: int
+        self,
+        path: Any,
+        targets: Iterable[str] = (),
+        *,
+        namespace: str | None = None,
+        replace: bool = False,
+        stacklevel: int,
     ) -> list[_farcall.Target]:
         loaded, stale = self._native.load(os.fsdecode(path), targets=list(targets), namespace=namespace, replace=replace)
         for warning in stale:

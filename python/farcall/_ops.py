@@ -370,12 +370,12 @@ def _load(
     ops: dict[str, Op] = {}
     for name, platforms in by_name.items():
         # JAX's traces and compiled programs of an op are shared by everyone who loads it.
-        functions = tuple((platform, name, *platforms[platform].functions) for platform in sorted(platforms))
+        functions = tuple((platform, name, op.edition, *op.functions) for platform, op in sorted(platforms.items()))
         ops[name] = _OPS.get(functions) or _OPS.setdefault(functions, Op(platforms, ops))
     return {op._native.local_name: op for op in ops.values()}
 
 
-#: The ops of all libraries, which stay loaded, by the addresses of their functions.
+#: The ops of all libraries, which stay loaded, by name, edition and the addresses of their functions.
 _OPS: dict[tuple[Any, ...], Op] = {}
 
 

@@ -217,8 +217,7 @@ def test_an_exported_object_without_flatbuffers(monkeypatch):
     one, several = (export.export(jax.jit(jnp.sin), platforms=p)(x) for p in (["cpu"], ["cpu", "tpu"]))
     monkeypatch.setattr(export.Exported, "serialize", missing)
     np.testing.assert_allclose(farcall.compile(one)(x), np.sin(x), rtol=1e-6)
-    with pytest.raises(ImportError, match="flatbuffers"):
-        farcall.compile(several)
+    np.testing.assert_allclose(farcall.compile(several)(x), np.sin(x), rtol=1e-6)
 
 
 def jaxlib_reads(artifact):
@@ -274,8 +273,10 @@ def test_written_artifacts_are_as_old_as_they_can_be():
     text = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {{\n  %0 = stablehlo.{} %x : tensor<2xf32>\n  return %0 : tensor<2xf32>\n}}"
     for op, version in [("tanh", b"StableHLO_v1.0.0"), ("tan", b"StableHLO_v1.4.0")]:
         assert farcall.convert(text.format(op), "artifact")[5:].startswith(version)
-    with pytest.raises(ValueError, match="chlo.erf: artifacts have operations of StableHLO only"):
-        farcall.convert("func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {\n  %0 = chlo.erf %x : tensor<2xf32> -> tensor<2xf32>\n  return %0 : tensor<2xf32>\n}", "artifact")
+    chlo = "func.func @main(%x: tensor<2xT>) -> tensor<2xT> {\n  %0 = chlo.OP %x : tensor<2xT> -> tensor<2xT>\n  return %0 : tensor<2xT>\n}"
+    assert farcall.convert(chlo.replace("T", "f32").replace("OP", "erf"), "artifact")[5:].startswith(b"StableHLO_v1.0.0")
+    with pytest.raises(ValueError, match="chlo.asin: artifacts have operations of StableHLO only"):
+        farcall.convert(chlo.replace("T", "complex<f32>").replace("OP", "asin"), "artifact")
 
 
 def test_what_cannot_be_read():

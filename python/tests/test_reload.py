@@ -125,16 +125,16 @@ def test_the_same_content_is_not_loaded_again(tmp_path):
     shutil.copy(crate.build(1), path)
     first = farcall.load(path)
     os.utime(path, ns=(1, 1))
-    assert farcall.load(path).shifted_same._native.version == 1
+    assert farcall.load(path).shifted_same._native.edition == 1
     renamed(path, path)
-    assert farcall.load(path).shifted_same._native.version == 1
+    assert farcall.load(path).shifted_same._native.edition == 1
     new, old = crate.build(2), tmp_path / "old.so"
     shutil.copy(path, old)
     renamed(new, path)
-    assert farcall.load(path).shifted_same._native.version == 2
+    assert farcall.load(path).shifted_same._native.edition == 2
     renamed(old, path)
     back = farcall.load(path)
-    assert back.shifted_same._native.version == 1
+    assert back.shifted_same._native.edition == 1
     np.testing.assert_array_equal(back.shifted_same([1.0]), first.shifted_same([1.0]))
     assert "2.0" not in str(farcall.load(path).shifted_same([1.0]))
 
