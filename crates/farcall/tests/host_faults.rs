@@ -3,7 +3,7 @@
 
 use std::ffi::{CString, c_void};
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -333,6 +333,32 @@ fn the_wait_for_a_future_is_interrupted() {
     assert!(matches!(executable.run_in(&x(), &run), Err(RunError::Interrupted)));
     drop((executable, run));
     assert_eq!((complete_later(), live_soon(0)), (3, 0));
+}
+
+/// A callback that answers once, as a signal does, ends a run whose call never completes, wherever the run is.
+#[test]
+fn an_interrupt_that_is_reported_once_ends_a_run() {
+    let host = Host::alone();
+    let program = "func.func @main(%x: tensor<2500x2500xf32>) -> tensor<2500x2500xf32> {
+      stablehlo.custom_call @faulty() {api_version = 4 : i32, backend_config = {}, has_side_effect = true} : () -> ()
+      %0 = stablehlo.dot_general %x, %x, contracting_dims = [1] x [0]
+        : (tensor<2500x2500xf32>, tensor<2500x2500xf32>) -> tensor<2500x2500xf32>
+      return %0 : tensor<2500x2500xf32>
+    }";
+    let module = text::parse(&Source::new("p.mlir", program)).unwrap();
+    let executable = Executable::compile(&module, &host.registry, &CompileOptions::new()).unwrap();
+    FAULT
+        .store(Fault { stage: Stage::EXECUTE, what: What::FutureNever, code: 0 }.packed(), Ordering::Relaxed);
+    let (end, told) = (Instant::now() + Duration::from_millis(20), AtomicBool::new(false));
+    let once = Interrupt::asking(move || Instant::now() > end && !told.swap(true, Ordering::Relaxed));
+    let run = RunContext::new().with_interrupt(Arc::new(once));
+    let x = [farcall::ir::Literal::zeros(DType::F32, [2500, 2500])];
+    assert!(matches!(executable.run_in(&x, &run), Err(RunError::Interrupted)));
+    FAULT.store(NONE.packed(), Ordering::Relaxed);
+    let future = std::ptr::with_exposed_provenance_mut(NEVER.load(Ordering::Relaxed));
+    assert!(complete(future).is_null());
+    drop((executable, run));
+    assert_eq!(live_soon(0), 0);
 }
 
 // ---- The handler -----------------------------------------------------------------------------
