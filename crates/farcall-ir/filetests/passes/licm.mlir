@@ -266,3 +266,47 @@ module {
     return %2#1, %2#2 : tensor<8xf32>, tensor<100000xf32>
   }
 }
+// -----
+// passes: licm, dce
+// A sum of a large tensor that is computed of constants moves with all that it takes.
+func.func @main(%n: tensor<i32>) -> tensor<f32> {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %none = stablehlo.constant dense<0.0> : tensor<f32>
+  %0:2 = stablehlo.while(%i = %zero, %a = %none) : tensor<i32>, tensor<f32>
+    cond {
+      %1 = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %1 : tensor<i1>
+    } do {
+      %one = stablehlo.constant dense<1> : tensor<i32>
+      %1 = stablehlo.add %i, %one : tensor<i32>
+      %2 = stablehlo.iota dim = 0 : tensor<100000xf32>
+      %3 = stablehlo.multiply %2, %2 : tensor<100000xf32>
+      %4 = stablehlo.reduce(%3 init: %none) applies stablehlo.add across dimensions = [0] : (tensor<100000xf32>, tensor<f32>) -> tensor<f32>
+      %5 = stablehlo.add %a, %4 : tensor<f32>
+      stablehlo.return %1, %5 : tensor<i32>, tensor<f32>
+    }
+  return %0#1 : tensor<f32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<i32>) -> tensor<f32> {
+    %c = stablehlo.constant dense<0> : tensor<i32>
+    %cst = stablehlo.constant dense<0.000000e+00> : tensor<f32>
+    %0 = stablehlo.iota dim = 0 : tensor<100000xf32>
+    %1 = stablehlo.multiply %0, %0 : tensor<100000xf32>
+    %cst_0 = stablehlo.constant dense<0.000000e+00> : tensor<f32>
+    %2 = stablehlo.reduce(%1 init: %cst_0) applies stablehlo.add across dimensions = [0] : (tensor<100000xf32>, tensor<f32>) -> tensor<f32>
+    %3:2 = "stablehlo.while"(%c, %cst, %arg0, %2) ({
+    ^bb0(%iterArg: tensor<i32>, %iterArg_1: tensor<f32>, %iterArg_2: tensor<i32>, %iterArg_3: tensor<f32>):
+      %4 = stablehlo.compare LT, %iterArg, %iterArg_2 : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %4 : tensor<i1>
+    }, {
+    ^bb0(%iterArg: tensor<i32>, %iterArg_1: tensor<f32>, %iterArg_2: tensor<i32>, %iterArg_3: tensor<f32>):
+      %c_4 = stablehlo.constant dense<1> : tensor<i32>
+      %4 = stablehlo.add %iterArg, %c_4 : tensor<i32>
+      %5 = stablehlo.add %iterArg_1, %iterArg_3 : tensor<f32>
+      stablehlo.return %4, %5 : tensor<i32>, tensor<f32>
+    }) {farcall.captures = 2 : i64} : (tensor<i32>, tensor<f32>, tensor<i32>, tensor<f32>) -> (tensor<i32>, tensor<f32>)
+    return %3#1 : tensor<f32>
+  }
+}

@@ -5,8 +5,8 @@
 //! scatters move. ([`canonicalize`](super::canonicalize) turns values that a loop carries unchanged into captures.)
 //!
 //! Operations that make a large tensor from a small one (`broadcast_in_dim`, `iota`, `pad`) stay, to save memory, and
-//! because they are cheap where they are used. Instructions that move take copies of such operands. Values that are computed of nothing but
-//! constants and iotas move if they are small.
+//! because they are cheap where they are used. Instructions that move take copies of such operands. Values that are
+//! computed of nothing but constants and iotas move if they are small; large ones stay like those operations.
 
 use super::unroll::iterations;
 use super::{Context, Pass, is_pure, regions_inside_out};
@@ -83,6 +83,9 @@ fn hoist(func: &mut Func, owner: InstId, motion: &Motion) -> bool {
                 moved.push(inst.id());
                 // For now they stand for themselves.
                 known.extend(inst.results().iter().map(|v| (*v, Known::Outside(*v))));
+            } else if motion.moves_constants && inst.op().is_elementwise() && (motion.moves)(inst) {
+                // A large tensor that is computed of constants: what is computed of it may be small.
+                known.extend(inst.results().iter().map(|v| (*v, Known::Cheap)));
             }
         }
         if !moved.is_empty() {
