@@ -177,12 +177,26 @@ fn named(r: &mut Random, names: [&str; 2], sizes: &[usize]) -> (Vec<usize>, Stri
 
 #[test]
 fn convolutions_are_the_evaluators() {
-    let mut r = Random::new(2);
-    for round in 0..250 {
+    convolutions(&mut Random::new(2), 250, Spatial::any);
+}
+
+/// Windows that see little but padding.
+#[test]
+fn convolutions_of_small_images_are_the_evaluators() {
+    convolutions(&mut Random::new(23), 150, |r, _| {
+        let (window, reversed) = (4 + r.below(8), r.below(3) == 0);
+        let padding = (r.below(window + 2) as i64 - 1, window as i64);
+        Spatial { size: 1 + r.below(4), window, padding, reversed, ..Spatial::any(r, 1) }
+    });
+}
+
+/// Random convolutions, with spatial dimensions of up to so many elements.
+fn convolutions(r: &mut Random, rounds: usize, spatial: fn(&mut Random, usize) -> Spatial) {
+    for round in 0..rounds {
         let dtype = ALL[round % ALL.len()];
         let rank = [2, 2, 1, 3, 0][round % 5];
         let spatial: Vec<Spatial> =
-            (0..rank).map(|_| Spatial::any(&mut r, if rank == 3 { 5 } else { 12 })).collect();
+            (0..rank).map(|_| spatial(r, if rank == 3 { 5 } else { 12 })).collect();
         let (by_feature, by_batch) = r.pick(&[(1, 1), (1, 1), (3, 1), (1, 2)]);
         let features = r.pick(&[1, 2, 3, 5, 40]);
         let kernels = r.pick(&[1, 2, 3, 20, 70]);
@@ -192,9 +206,9 @@ fn convolutions_are_the_evaluators() {
         let x = [vec![batch * by_batch, features * by_feature], each(|s| s.size)].concat();
         let y = [vec![features, outputs], each(|s| s.window)].concat();
         let out = [vec![batch, outputs], each(Spatial::windows)].concat();
-        let (x, x_names) = named(&mut r, ["b", "f"], &x);
-        let (y, y_names) = named(&mut r, ["i", "o"], &y);
-        let (out, out_names) = named(&mut r, ["b", "f"], &out);
+        let (x, x_names) = named(r, ["b", "f"], &x);
+        let (y, y_names) = named(r, ["i", "o"], &y);
+        let (out, out_names) = named(r, ["b", "f"], &out);
         let result =
             if matches!(dtype, DType::F16 | DType::BF16) && r.below(2) == 0 { DType::F32 } else { dtype };
         let [tx, ty, to] = [ty(dtype, &x), ty(dtype, &y), ty(result, &out)];

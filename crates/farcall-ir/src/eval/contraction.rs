@@ -255,10 +255,11 @@ impl<'a> ConvolutionPlan<'a> {
     }
 
     /// Offsets into lhs and rhs of the elements that meet in the window at a spatial index of the result. In
-    /// the padding, lhs has a zero, which is multiplied by infinities of rhs, too. Holes of dilation are
-    /// skipped.
+    /// the padding, lhs has a zero, which is multiplied by infinities of rhs, too, unless
+    /// [`Convolution::skips_padding`]. Holes of dilation are skipped.
     fn taps(&self, index: &[usize]) -> Vec<(Option<usize>, usize)> {
         let (c, n) = (self.c, &self.c.dims);
+        let skips_padding = c.skips_padding(&self.lhs_dims, &self.rhs_dims);
         let mut taps = vec![(Some(0), 0)];
         for (s, r) in index.iter().enumerate() {
             let (lhs_d, rhs_d) = (n.input_spatial[s], n.kernel_spatial[s]);
@@ -275,6 +276,9 @@ impl<'a> ConvolutionPlan<'a> {
                 let w = if reversed { window - 1 - w } else { w };
                 let place =
                     usize::try_from(at / dilation).ok().filter(|p| at >= 0 && *p < self.lhs_dims[lhs_d]);
+                if skips_padding && place.is_none() {
+                    continue;
+                }
                 along.push((place.map(|p| p * self.lhs_strides[lhs_d]), w * self.rhs_strides[rhs_d]));
             }
             let both = |l: Option<usize>, a: Option<usize>| Some(l? + a?);

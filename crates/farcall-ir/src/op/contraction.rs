@@ -66,6 +66,19 @@ pub struct Convolution {
     pub precision: Vec<Precision>,
 }
 
+impl Convolution {
+    /// True if windows are so much larger than the image that its padding is skipped rather than multiplied. The image
+    /// and the kernels have these sizes.
+    pub fn skips_padding(&self, image: &[usize], kernels: &[usize]) -> bool {
+        let count = |sizes: &[usize], dims: &[usize]| {
+            dims.iter().filter_map(|d| sizes.get(*d)).fold(1, |n: usize, size| n.saturating_mul(*size))
+        };
+        let image = count(image, &self.dims.input_spatial);
+        let window = count(kernels, &self.dims.kernel_spatial);
+        self.feature_group_count <= 1 && window / 4 >= image.max(1)
+    }
+}
+
 /// `#stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>`: numbers of dimensions.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 #[expect(missing_docs, reason = "named as in the specification")]

@@ -25,7 +25,8 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     if x.dtype != y.dtype {
         return None;
     }
-    if let Some(prepared) = Depthwise::of(&shape).and_then(|d| d.prepare([x.dtype, out.dtype])) {
+    let depthwise = if shape.skips_padding { None } else { Depthwise::of(&shape) };
+    if let Some(prepared) = depthwise.and_then(|d| d.prepare([x.dtype, out.dtype])) {
         return Some(prepared);
     }
     let sides = Sides::of(&shape);

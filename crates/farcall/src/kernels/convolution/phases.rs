@@ -5,6 +5,9 @@
 //! convolution of the undilated image with a part of the kernels. Phases that see equally many elements share
 //! one product, whose columns are the kernels of all these phases. So the number of products stays small,
 //! however far apart the elements are.
+//!
+//! A window that is much larger than the image sees mostly padding. There, each window is a phase of its own, with the
+//! places of the kernels that see the image: the windows that see all of it share one product.
 
 use super::super::product::Axis;
 use super::shape::{Extent, Shape, Spatial};
@@ -12,9 +15,10 @@ use super::shape::{Extent, Shape, Spatial};
 /// Maximum number of phases of a dimension: convolutions with more have no kernel.
 const MAX_PHASES: usize = 1 << 16;
 /// Maximum number of products that a convolution becomes.
-const MAX_PRODUCTS: usize = 1 << 10;
+const MAX_PRODUCTS: usize = 1 << 12;
 
 /// The windows of some phases that see equally many elements, as a convolution of an undilated image.
+#[derive(Clone)]
 pub(super) struct Phase {
     pub(super) shape: Shape,
     /// Offsets of the first phase, in the kernels and in the result.
@@ -50,34 +54,55 @@ fn is_empty(s: &Spatial) -> bool {
     s.window.0 == 0 || s.windows.0 == 0
 }
 
-/// Splits a convolution into phases, of which those in one product are together. A convolution without
-/// dilation of the image, or without multiplications, is returned whole.
+/// Splits a convolution into phases, of which those in one product are together. A convolution whose image has neither
+/// holes nor skipped padding, or without multiplications, is returned whole.
 pub(super) fn phases(shape: Shape) -> Vec<Phase> {
-    if shape.spatial.iter().any(is_empty) || shape.spatial.iter().all(|s| s.axis.dilation == 1) {
-        return vec![Phase::whole(shape)];
+    let (all, skips_padding) = (0..shape.spatial.len(), shape.skips_padding);
+    let mut phases = vec![Phase::whole(shape)];
+    for d in all.clone() {
+        if phases.iter().any(|p| p.shape.spatial[d].axis.dilation > 1) {
+            split(&mut phases, d, count, phase);
+        }
     }
-    let dilated = || shape.spatial.iter().enumerate().filter(|(_, s)| s.axis.dilation > 1);
-    if dilated().any(|(_, s)| count(s).min(s.windows.0) > MAX_PHASES) {
-        return vec![Phase::whole(shape)];
+    if skips_padding && !phases.iter().any(Phase::has_holes) {
+        for d in all {
+            split(&mut phases, d, |s| s.windows.0, inside);
+        }
     }
-    let all: Vec<(usize, &Spatial, Vec<Run>)> = dilated().map(|(d, s)| (d, s, runs(s))).collect();
-    if all.iter().fold(1, |n: usize, (.., runs)| n.saturating_mul(runs.len())) > MAX_PRODUCTS {
-        return vec![Phase::whole(shape)];
-    }
-    let mut phases = vec![Phase::whole(shape.clone())];
-    for (d, s, runs) in all {
-        let each = |p: &Phase, run: &Run| {
+    phases
+}
+
+/// Splits phases along a dimension, unless there is nothing to multiply, or they would be too many.
+fn split(
+    phases: &mut Vec<Phase>,
+    d: usize,
+    count: impl Fn(&Spatial) -> usize,
+    phase: impl Fn(&Spatial, usize) -> (Spatial, usize),
+) {
+    let mut parts = Vec::new();
+    for p in phases.iter() {
+        let s = &p.shape.spatial[d];
+        let number = count(s).min(s.windows.0);
+        if p.shape.spatial.iter().any(is_empty) {
+            parts.push(p.clone());
+            continue;
+        }
+        if number > MAX_PHASES {
+            return;
+        }
+        for run in runs(s, number, &phase) {
             let mut shape = p.shape.clone();
             shape.spatial[d] = run.spatial;
             let start = [p.start[0] + run.place * s.window.1, p.start[1] + run.first * s.windows.1];
             let strides = [run.places.wrapping_mul(s.window.1), run.firsts.wrapping_mul(s.windows.1)];
             let beside = (run.count > 1).then_some(Beside { count: run.count, strides });
-            Phase { shape, start, beside: p.beside.iter().copied().chain(beside).collect() }
-        };
-        phases =
-            phases.iter().flat_map(|p| runs.iter().map(|run| each(p, run)).collect::<Vec<_>>()).collect();
+            parts.push(Phase { shape, start, beside: p.beside.iter().copied().chain(beside).collect() });
+        }
+        if parts.len() > MAX_PRODUCTS {
+            return;
+        }
     }
-    phases
+    *phases = parts;
 }
 
 /// Phases of one dimension that see as many elements each, at places that are as far apart.
@@ -110,8 +135,8 @@ impl Run {
 }
 
 /// Groups the phases of a dimension into runs of neighbours, by their places in the kernels.
-fn runs(s: &Spatial) -> Vec<Run> {
-    let mut all: Vec<(Spatial, usize, usize)> = (0..count(s).min(s.windows.0))
+fn runs(s: &Spatial, count: usize, phase: impl Fn(&Spatial, usize) -> (Spatial, usize)) -> Vec<Run> {
+    let mut all: Vec<(Spatial, usize, usize)> = (0..count)
         .map(|first| {
             let (spatial, place) = phase(s, first);
             (spatial, place, first)
@@ -161,6 +186,23 @@ fn phase(s: &Spatial, first: usize) -> (Spatial, usize) {
     (spatial, place)
 }
 
+/// One window of an image without holes, and the first place of the kernels with an element under it.
+fn inside(s: &Spatial, window: usize) -> (Spatial, usize) {
+    let begin = s.axis.start + window as isize * s.along;
+    let end = s.axis.size as isize - 1;
+    // The places whose element is the first one and the last one.
+    let [near, far] = if s.down > 0 { [-begin, end - begin] } else { [begin - end, begin] };
+    let by = s.down.unsigned_abs() as isize;
+    let first = (near + by - 1).div_euclid(by).max(0);
+    let last = far.div_euclid(by).min(s.window.0 as isize - 1);
+    let one = Spatial { windows: (1, s.windows.1), window: (0, s.window.1), ..*s };
+    if first > last {
+        return (Spatial { axis: Axis { start: 0, ..s.axis }, ..one }, 0);
+    }
+    let axis = Axis { start: begin + first * s.down, ..s.axis };
+    (Spatial { axis, window: ((last - first) as usize + 1, s.window.1), ..one }, first as usize)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -195,7 +237,7 @@ mod tests {
             let axis = Axis { size: size as usize, dilation: dilation as usize, stride: 1, start: -3 };
             let whole = Spatial { axis, window: (window as usize, 1), down, windows: (9, 1), along };
             let step = (dilation as usize) / num_integer::gcd(dilation as usize, down.unsigned_abs());
-            let runs = runs(&whole);
+            let runs = runs(&whole, count(&whole).min(9), phase);
             let each = runs.iter().flat_map(|run| (0..run.count).map(move |i| (run, i)));
             let mut parts: Vec<[usize; 3]> = each
                 .flat_map(|(run, i)| {
@@ -213,5 +255,28 @@ mod tests {
         }
         assert!(compared > 44, "{compared}");
         assert!(most <= 8, "{most} products");
+    }
+
+    #[test]
+    fn windows_see_the_same_elements_without_padding() {
+        for (along, down, start) in [(1, 1, -29), (2, 1, -7), (1, -2, 20), (3, -1, 2), (1, 3, -40)] {
+            let axis = Axis { size: 3, dilation: 1, stride: 1, start };
+            let whole = Spatial { axis, window: (12, 1), down, windows: (32, 1), along };
+            let runs = runs(&whole, 32, inside);
+            let each = runs.iter().flat_map(|run| (0..run.count).map(move |i| (run, i)));
+            let parts = each.flat_map(|(run, i)| {
+                let place = run.place.wrapping_add(run.places.wrapping_mul(i));
+                let first = run.first.wrapping_add(run.firsts.wrapping_mul(i));
+                seen(&run.spatial, [place, first], [1, 1])
+            });
+            let mut parts: Vec<[usize; 3]> = parts.collect();
+            let mut all = seen(&whole, [0, 0], [1, 1]);
+            all.sort_unstable();
+            parts.sort_unstable();
+            assert!(!all.is_empty());
+            assert_eq!(all, parts, "{whole:?}");
+            let most = runs.iter().map(|run| run.spatial.window.0 * run.count).sum::<usize>();
+            assert_eq!(most, all.len(), "padding is multiplied");
+        }
     }
 }

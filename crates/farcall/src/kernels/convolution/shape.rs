@@ -23,6 +23,8 @@ pub(super) struct Shape {
     /// Kernels of a group, in the kernels and in the result.
     pub(super) kernels: [Extent; 2],
     pub(super) spatial: Vec<Spatial>,
+    /// True if the padding is not multiplied.
+    pub(super) skips_padding: bool,
 }
 
 /// A spatial dimension.
@@ -76,6 +78,7 @@ impl Shape {
             features: [features, kernel[0]],
             kernels: [kernels, outputs],
             spatial,
+            skips_padding: c.skips_padding(x.sizes(), y.sizes()),
         })
     }
 }
