@@ -804,7 +804,7 @@ fn other_errors() {
         error: [attribute] the groups do not have each of the devices once
         error: [attribute] expected a number that f64 holds, found `0x1p-2147483648`
         error: [operands] bitcast has one operand, a tensor
-        error: [type-mismatch] bitcast gives the same bytes another shape: f32[4]{0} is not of the size of s32[2]{0}
+        error: [type-mismatch] bitcast keeps the bytes of its operand, but f32[4]{0} and s32[2]{0} differ in size
         error: [attribute] expected a number that f32 holds, found `1e40`
         error: [attribute] expected a number that f8e4m3fn holds, found `500`
         error: [attribute] expected a number that f32 holds, found `-1e300`
@@ -820,6 +820,125 @@ fn other_errors() {
         error: [type-mismatch] the result of f has no type in the text: define that computation before this one
         error: [parse] operands nest at most 256 deep"#]]
     .assert_eq(&found.join("\n"));
+}
+
+/// Rare forms that XLA's parser accepts.
+#[test]
+fn rare_forms_are_read() {
+    check(
+        "HloModule m, replica_count=4
+gt {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  i = s32[] parameter(2)
+  j = s32[] parameter(3)
+  ROOT c = pred[] compare(a, b), direction=GT
+}
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}
+ENTRY e {
+  x = f32[1,2,2,1] parameter(0)
+  k = f32[1,1,1,1] parameter(1)
+  zero = f32[] constant(0)
+  conv = f32[1,2,2,1] convolution(x, k), window={size=1x1 rhs_reversal=1}, dim_labels=b01f_01io->b01f, sparsity_config={rhs={sparsity=3x4 dimension=0 stride=1}}
+  sums = f32[1,2,2,1] reduce-window(conv, zero), window={size=1x1x1x1 rhs_reversal=0x1x0x0}, to_apply=add
+  all = f32[1,2,2,1] all-reduce(sums), replica_groups=mesh['x'=2,'y'=2] {'x'}, to_apply=add
+  two = f32[1,2,2,1] add(f32[1,2,2,1] all, f32[], x)
+  line = f32[4] reshape(two)
+  best = (f32[2], s32[2]) custom-call(line), custom_call_target=\"TopK\", called_computations={gt}, backend_config={is_stable = true}
+  small = s4[16]{0:E(4)} constant({0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1})
+  bytes = s8[8]{0} bitcast(small)
+  values = f32[2] get-tuple-element(best), index=0
+  places = s32[2] get-tuple-element(best), index=1
+  ROOT r = (f32[2], s32[2], s8[8]) tuple(values, places, bytes)
+}
+",
+        expect![[r#"
+            module @m attributes {mhlo.num_replicas = 4 : i32} {
+              func.func public @main(%arg0: tensor<1x2x2x1xf32>, %arg1: tensor<1x1x1x1xf32>) -> (tensor<2xf32>, tensor<2xi32>, tensor<8xi8>) {
+                %cst = stablehlo.constant dense<0.000000e+00> : tensor<f32>
+                %0 = stablehlo.convolution(%arg0, %arg1) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {reverse = [true, false]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x2x2x1xf32>, tensor<1x1x1x1xf32>) -> tensor<1x2x2x1xf32>
+                %1 = "stablehlo.reduce_window"(%0, %cst) <{window_dimensions = array<i64: 1, 1, 1, 1>}> ({
+                ^bb0(%arg2: tensor<f32>, %arg3: tensor<f32>):
+                  %8 = stablehlo.add %arg2, %arg3 : tensor<f32>
+                  stablehlo.return %8 : tensor<f32>
+                }) : (tensor<1x2x2x1xf32>, tensor<f32>) -> tensor<1x2x2x1xf32>
+                %2 = "stablehlo.all_reduce"(%1) <{replica_groups = dense<[[0, 2], [1, 3]]> : tensor<2x2xi64>}> ({
+                ^bb0(%arg2: tensor<f32>, %arg3: tensor<f32>):
+                  %8 = stablehlo.add %arg2, %arg3 : tensor<f32>
+                  stablehlo.return %8 : tensor<f32>
+                }) : (tensor<1x2x2x1xf32>) -> tensor<1x2x2x1xf32>
+                %3 = stablehlo.add %2, %arg0 : tensor<1x2x2x1xf32>
+                %4 = stablehlo.reshape %3 : (tensor<1x2x2x1xf32>) -> tensor<4xf32>
+                %5:2 = stablehlo.custom_call @TopK(%4) {backend_config = "{is_stable = true}", called_computations = [@gt]} : (tensor<4xf32>) -> (tensor<2xf32>, tensor<2xi32>)
+                %c = stablehlo.constant dense<[0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1]> : tensor<16xi4>
+                %6 = stablehlo.reshape %c : (tensor<16xi4>) -> tensor<8x2xi4>
+                %7 = stablehlo.bitcast_convert %6 : (tensor<8x2xi4>) -> tensor<8xi8>
+                return %5#0, %5#1, %7 : tensor<2xf32>, tensor<2xi32>, tensor<8xi8>
+              }
+              func.func private @gt(%arg0: tensor<f32>, %arg1: tensor<f32>, %arg2: tensor<i32>, %arg3: tensor<i32>) -> tensor<i1> {
+                %0 = stablehlo.compare GT, %arg0, %arg1 : (tensor<f32>, tensor<f32>) -> tensor<i1>
+                return %0 : tensor<i1>
+              }
+            }
+        "#]],
+        expect![[r#"
+            HloModule m, replica_count=4, entry_computation_layout={(f32[1,2,2,1]{3,2,1,0}, f32[1,1,1,1]{3,2,1,0})->(f32[2]{0}, s32[2]{0}, s8[8]{0})}
+
+            %gt {
+              %Arg.1 = f32[] parameter(0)
+              %Arg.2 = f32[] parameter(1)
+              %Arg.3 = s32[] parameter(2)
+              %Arg.4 = s32[] parameter(3)
+              ROOT %compare.5 = pred[] compare(%Arg.1, %Arg.2), direction=GT
+            }
+
+            %region {
+              %Arg.10 = f32[] parameter(0)
+              %Arg.11 = f32[] parameter(1)
+              ROOT %add.12 = f32[] add(%Arg.10, %Arg.11)
+            }
+
+            %region.14 {
+              %Arg.15 = f32[] parameter(0)
+              %Arg.16 = f32[] parameter(1)
+              ROOT %add.17 = f32[] add(%Arg.15, %Arg.16)
+            }
+
+            %region.22 {
+              %Arg.23 = f32[] parameter(0)
+              %Arg.24 = f32[] parameter(1)
+              %Arg.25 = s32[] parameter(2)
+              %Arg.26 = s32[] parameter(3)
+              ROOT %call.27 = pred[] call(%Arg.23, %Arg.24, %Arg.25, %Arg.26), to_apply=%gt
+            }
+
+            ENTRY %main {
+              %Arg.6 = f32[1,2,2,1]{3,2,1,0} parameter(0)
+              %Arg.7 = f32[1,1,1,1]{3,2,1,0} parameter(1)
+              %constant.8 = f32[] constant(0.0)
+              %convolution.9 = f32[1,2,2,1]{3,2,1,0} convolution(%Arg.6, %Arg.7), window={size=1x1 rhs_reversal=1x0}, dim_labels=b01f_01io->b01f
+              %reduce-window.13 = f32[1,2,2,1]{3,2,1,0} reduce-window(%convolution.9, %constant.8), window={size=1x1x1x1}, to_apply=%region
+              %all-reduce.18 = f32[1,2,2,1]{3,2,1,0} all-reduce(%reduce-window.13), replica_groups={{0,2},{1,3}}, to_apply=%region.14
+              %add.19 = f32[1,2,2,1]{3,2,1,0} add(%all-reduce.18, %Arg.6)
+              %reshape.20 = f32[4]{0} reshape(%add.19)
+              %iota.21 = s32[4]{0} iota(), iota_dimension=0
+              %sort.28 = (f32[4]{0}, s32[4]{0}) sort(%reshape.20, %iota.21), dimensions={0}, is_stable=true, to_apply=%region.22
+              %get-tuple-element.29 = f32[4]{0} get-tuple-element(%sort.28), index=0
+              %get-tuple-element.30 = s32[4]{0} get-tuple-element(%sort.28), index=1
+              %slice.31 = f32[2]{0} slice(%get-tuple-element.29), slice={[0:2]}
+              %slice.32 = s32[2]{0} slice(%get-tuple-element.30), slice={[0:2]}
+              %constant.33 = s4[16]{0} constant({0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1})
+              %reshape.34 = s4[8,2]{1,0} reshape(%constant.33)
+              %bitcast-convert.35 = s8[8]{0} bitcast-convert(%reshape.34)
+              ROOT %tuple.36 = (f32[2]{0}, s32[2]{0}, s8[8]{0}) tuple(%slice.31, %slice.32, %bitcast-convert.35)
+            }
+
+        "#]],
+    );
 }
 
 /// Texts that ask for more than they are worth.

@@ -195,8 +195,7 @@ fn convolutions(r: &mut Random, rounds: usize, spatial: fn(&mut Random, usize) -
     for round in 0..rounds {
         let dtype = ALL[round % ALL.len()];
         let rank = [2, 2, 1, 3, 0][round % 5];
-        let spatial: Vec<Spatial> =
-            (0..rank).map(|_| spatial(r, if rank == 3 { 5 } else { 12 })).collect();
+        let spatial: Vec<Spatial> = (0..rank).map(|_| spatial(r, if rank == 3 { 5 } else { 12 })).collect();
         let (by_feature, by_batch) = r.pick(&[(1, 1), (1, 1), (3, 1), (1, 2)]);
         let features = r.pick(&[1, 2, 3, 5, 40]);
         let kernels = r.pick(&[1, 2, 3, 20, 70]);

@@ -288,6 +288,13 @@ impl<'s> Cursor<'s> {
         if start == self.pos {
             return self.wrong("a value");
         }
+        // Groups by axes continue after a space: `mesh['x'=2] {'x'}`.
+        let end = self.pos;
+        if self.part(start, end).rest().starts_with("mesh[") && self.peek() == Some(b'{') {
+            self.skip_balanced()?;
+        } else {
+            self.pos = end;
+        }
         Ok(self.part(start, self.pos))
     }
 
@@ -415,6 +422,7 @@ mod tests {
         assert!(c.eat(b','));
         assert_eq!(c.value().ok().unwrap().rest(), "b01f_01io->b01f");
         assert_eq!(c.value().ok().unwrap().rest(), "[2,4]<=[8]T(1,0)");
+        assert_eq!(cursor("mesh['x'=2] {'x'}, a").value().ok().unwrap().rest(), "mesh['x'=2] {'x'}");
         assert!(cursor("{(}").value().is_err());
     }
 

@@ -5,6 +5,7 @@ use farcall_sig::DType;
 use super::cursor::{Cursor, Expected, Read};
 use super::given::{Given, Hook, Out, braced};
 use super::hooks::hook;
+use crate::diag::Span;
 use crate::literal::Literal;
 use crate::op::{
     AllGather, AllToAll, Channel, CollectiveBroadcast, CollectivePermute, Groups, Op, ReduceScatter,
@@ -82,6 +83,7 @@ pub(super) fn read_groups(g: &mut Given<'_, '_>) -> Read<Groups> {
     };
     let (groups, width) = match value.peek() {
         Some(b'[') => iota(&mut value, g)?,
+        Some(b'm') => by_axes(&mut value, g)?,
         _ => {
             let groups = value.braced(Cursor::ints)?;
             let width = groups.iter().map(Vec::len).max().unwrap_or(0);
@@ -111,6 +113,44 @@ fn spend(g: &Given<'_, '_>, at: &Cursor<'_>, n: usize) -> Read<()> {
     }
 }
 
+/// `mesh['x'=2,'y'=4] {'y'}`: the devices of a mesh that differ only along these axes.
+fn by_axes(c: &mut Cursor<'_>, g: &Given<'_, '_>) -> Read<(Vec<Vec<i64>>, usize)> {
+    let whole = c.span();
+    if !c.eat_str("mesh") {
+        return c.wrong("`mesh`");
+    }
+    let axes = c.list(b'[', b']', |c| {
+        let name = quoted_axis(c)?;
+        c.expect(b'=')?;
+        Ok((name, c.usize()?))
+    })?;
+    let chosen = c.list(b'{', b'}', quoted_axis)?;
+    let Some(along) = chosen
+        .iter()
+        .map(|name| axes.iter().position(|(axis, _)| axis == name))
+        .collect::<Option<Vec<usize>>>()
+    else {
+        return Err(Expected::new(whole, "a group has an axis that its mesh does not have"));
+    };
+    let across = (0..axes.len()).filter(|d| !along.contains(d));
+    let order: Vec<usize> = across.chain(along.iter().copied()).collect();
+    let sizes: Vec<usize> = axes.iter().map(|(_, size)| *size).collect();
+    let product = |dims: &[usize]| dims.iter().try_fold(1usize, |n, d| n.checked_mul(*d));
+    let width = product(&along.iter().map(|d| sizes[*d]).collect::<Vec<usize>>());
+    let (Some(total), Some(width)) = (product(&sizes), width.filter(|n| *n > 0)) else {
+        return Err(Expected::new(whole, "the axes of a mesh have at least one device each"));
+    };
+    numbered(whole, [total / width, width], &sizes, &order, g, c)
+}
+
+/// `'x'`
+fn quoted_axis<'s>(c: &mut Cursor<'s>) -> Read<&'s str> {
+    c.expect(b'\'')?;
+    let name = c.word()?;
+    c.expect(b'\'')?;
+    Ok(name)
+}
+
 /// `[2,4]<=[8]`, `[4,2]<=[2,2,2]T(2,0,1)`: the numbers from 0 in the second shape, transposed, in the first.
 fn iota(c: &mut Cursor<'_>, g: &Given<'_, '_>) -> Read<(Vec<Vec<i64>>, usize)> {
     let whole = c.span();
@@ -121,14 +161,24 @@ fn iota(c: &mut Cursor<'_>, g: &Given<'_, '_>) -> Read<(Vec<Vec<i64>>, usize)> {
     }
     let from = c.list(b'[', b']', Cursor::usize)?;
     let order = if c.eat(b'T') { c.list(b'(', b')', Cursor::usize)? } else { (0..from.len()).collect() };
-    let product = |dims: &[usize]| dims.iter().try_fold(1usize, |n, d| n.checked_mul(*d));
-    let (Some(total), [groups, width]) = (product(&from), to.as_slice()) else {
-        return wrong("groups are like [2,4]<=[8]");
-    };
-    let mut sorted = order.clone();
+    let [groups, width] = to.as_slice() else { return wrong("groups are like [2,4]<=[8]") };
+    numbered(whole, [*groups, *width], &from, &order, g, c)
+}
+
+/// Groups of equal size: the numbers from 0 in a shape, transposed, cut into groups.
+fn numbered(
+    whole: Span,
+    [groups, width]: [usize; 2],
+    from: &[usize],
+    order: &[usize],
+    g: &Given<'_, '_>,
+    c: &Cursor<'_>,
+) -> Read<(Vec<Vec<i64>>, usize)> {
+    let total = from.iter().try_fold(1usize, |n, d| n.checked_mul(*d)).unwrap_or(0);
+    let mut sorted = order.to_vec();
     sorted.sort_unstable();
-    if total == 0 || groups.checked_mul(*width) != Some(total) || !sorted.into_iter().eq(0..from.len()) {
-        return wrong("the groups do not have each of the devices once");
+    if total == 0 || groups.checked_mul(width) != Some(total) || !sorted.into_iter().eq(0..from.len()) {
+        return Err(Expected::new(whole, "the groups do not have each of the devices once"));
     }
     spend(g, c, total)?;
     let mut strides = vec![1; from.len()];
@@ -144,8 +194,8 @@ fn iota(c: &mut Cursor<'_>, g: &Given<'_, '_>) -> Read<(Vec<Vec<i64>>, usize)> {
         }
         i64::try_from(at).unwrap_or(i64::MAX)
     };
-    let groups = (0..*groups).map(|i| (0..*width).map(|j| device(i * width + j)).collect());
-    Ok((groups.collect(), *width))
+    let groups = (0..groups).map(|i| (0..width).map(|j| device(i * width + j)).collect());
+    Ok((groups.collect(), width))
 }
 
 fn write_groups(groups: &Groups, out: &mut Out) {

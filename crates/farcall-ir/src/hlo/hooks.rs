@@ -218,6 +218,11 @@ impl Window {
             }
         }
         c.finish()?;
+        let rank = window.size.len();
+        // XLA reads a short list of reversals as if it ended in zeros.
+        if let Some(reversal) = window.rhs_reversal.as_mut().filter(|list| list.len() < rank) {
+            reversal.resize(rank, 0);
+        }
         let lengths = [
             window.stride.as_ref().map(Vec::len),
             window.pad.as_ref().map(Vec::len),
@@ -225,8 +230,8 @@ impl Window {
             window.rhs_dilate.as_ref().map(Vec::len),
             window.rhs_reversal.as_ref().map(Vec::len),
         ];
-        if lengths.iter().flatten().any(|n| *n != window.size.len()) {
-            return Err(Expected::new(whole, "the lists of a window are of one length"));
+        if lengths.iter().flatten().any(|n| *n != rank) {
+            return Err(Expected::new(whole, "the lists of a window must have the length of `size`"));
         }
         Ok(window)
     }
@@ -273,10 +278,8 @@ impl Window {
 }
 
 fn read_reduce_window(g: &mut Given<'_, '_>) -> Read<Op> {
+    // The order of elements in a window (`rhs_reversal`) does not matter: reducers are associative and commutative.
     let window = Window::read(g)?;
-    if window.is_reversed() {
-        return g.fail("reduce-window: a window that runs backwards (`rhs_reversal`) is not supported");
-    }
     Ok(Op::ReduceWindow(Box::new(ReduceWindow {
         strides: window.sizes(&window.stride),
         base_dilations: window.sizes(&window.lhs_dilate),
@@ -437,6 +440,8 @@ fn read_convolution(g: &mut Given<'_, '_>) -> Read<Op> {
         let message = "the labels of dimensions are like b01f_01io->b01f";
         return Err(Expected::new(labels.span(), message));
     };
+    // Which operand has a sparse layout on other hardware: the values are those of the dense product.
+    g.take("sparsity_config");
     let window = Window::read(g)?;
     if window.size.len() != dims.input_spatial.len() {
         return g.fail(format!(

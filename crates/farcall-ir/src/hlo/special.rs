@@ -144,15 +144,15 @@ impl<'s> Lowering<'_, 's> {
         else {
             return wrong("operands", at.inst.op_span, "bitcast has one operand, a tensor");
         };
-        if ty.bytes().is_none() || ty.bytes() != to.bytes() {
-            let message =
-                format!("bitcast gives the same bytes another shape: {shape} is not of the size of {result}");
-            return wrong("type-mismatch", at.inst.shape_span, message);
-        }
         let bits = [ty.dtype.bits(), to.dtype.bits()].map(|bits| bits as usize);
-        if bits[0] != bits[1] && bits.iter().any(|bits| bits % 8 != 0) {
-            let message = "bitcast to or from several elements in a byte is not supported";
-            return wrong("unsupported", at.inst.shape_span, message);
+        let count = |ty: &TensorType| ty.static_sizes().map(|sizes| sizes.iter().product::<usize>());
+        // Several elements in a byte are packed: `s4[16]{0:E(4)}` has the bytes of `s8[8]`.
+        let size = |ty: &TensorType, bits: usize| count(ty).and_then(|n| n.checked_mul(bits));
+        let sizes = [size(ty, bits[0]), size(to, bits[1])];
+        if sizes[0].is_none() || sizes[0] != sizes[1] {
+            let message =
+                format!("bitcast keeps the bytes of its operand, but {shape} and {result} differ in size");
+            return wrong("type-mismatch", at.inst.shape_span, message);
         }
         // From major to minor.
         let order = |shape: &Shape| -> Vec<usize> { shape.layout().into_iter().rev().collect() };

@@ -325,12 +325,22 @@ fn operands<'s>(mut c: Cursor<'s>, out: &mut Vec<Instruction<'s>>, depth: u32) -
         return Ok(found);
     }
     loop {
+        // XLA skips a shape without a name.
+        if let Some(after) = lone_shape(c) {
+            c = after;
+            continue;
+        }
         found.push(operand(&mut c, out, depth)?);
         if c.at_end() {
             return Ok(found);
         }
         c.expect(b',')?;
     }
+}
+
+/// The position after a shape that has no name and the comma that follows it.
+fn lone_shape(mut c: Cursor<'_>) -> Option<Cursor<'_>> {
+    (begins_shape(c) && shape::read(&mut c).is_ok() && c.eat(b',')).then_some(c)
 }
 
 /// A name or an instruction, with or without a shape.

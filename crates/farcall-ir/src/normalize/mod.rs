@@ -12,7 +12,7 @@
 //! | `AllocateBuffer`, elements of which nothing is said | a constant of zeros (`scaffolding`) |
 //! | `stablehlo.shape_refinement_operand_wrapper` of a value and its shape | the value (`scaffolding`) |
 //! | `control_dep`, by which JAX orders two values | nothing: what a program does here has an order already (`scaffolding`) |
-//! | `ApproxTopK` with a comparator | a sort by the comparator, of which the first are taken: the exact answer (`sorted`) |
+//! | `ApproxTopK` and `TopK` with a comparator | a sort by the comparator, of which the first are taken: the exact answer (`sorted`) |
 //! | `ragged_all_to_all` of one participant | copies of rows, each a gather and a select (`ragged`) |
 //! | `Qr`, `ProductOfElementaryHouseholderReflectors`, `Eigh` of real matrices (programs exported for TPUs) | their algorithms: Householder's reflections, Jacobi's rotations (`decomposed`) |
 //! | `check.expect_eq_const`, … | a constant, and the call without `_const`; tolerances become the call's dictionary (`check`) |

@@ -7,7 +7,9 @@ use crate::op::{CustomCall, Op};
 use crate::types::Type;
 
 /// Calls that return their operand, on a single device.
-const IDENTITIES: [&str; 10] = [
+const IDENTITIES: [&str; 12] = [
+    "GlobalToLocalShape",
+    "LocalToGlobalShape",
     "MoveToDevice",
     "MoveToHost",
     "PinToDevice",
@@ -43,6 +45,9 @@ pub(super) fn meaning(inst: Inst<'_>, call: &CustomCall) -> Option<Meaning> {
         }
         ([_], [to]) if target == "sdy.propagation_barrier" && same() => {
             Some(Meaning::Said(identity(func.ty(*to)), &["allowed_direction"]))
+        }
+        (_, [_, _, ..]) if IDENTITIES.contains(&target) && same() => {
+            Some(Meaning::Op(Op::OptimizationBarrier))
         }
         _ if SHAPES.contains(&target) && same() => Some(Meaning::Op(Op::OptimizationBarrier)),
         (_, []) if target == "sdy.sharding_group" => Some(Meaning::Nothing),

@@ -1,5 +1,5 @@
-//! The first elements of tensors that are sorted: `ApproxTopK`, which is the elements that come first, or at least most
-//! of them (here, all of them); and `mhlo.topk` of the smallest.
+//! The first elements of sorted tensors: `ApproxTopK`, which returns most of them (here, all of them), XLA's `TopK`, and
+//! `mhlo.topk` of the smallest.
 
 use farcall_sig::DType;
 
@@ -16,15 +16,20 @@ pub(super) struct Sorted {
 
 /// Which elements come first.
 enum First {
-    /// Those that this function says.
+    /// The first ones in the order of a comparator.
     Comparator(FuncId),
-    /// The smallest of the only operand, floats in total order. Their places along the dimension are sorted with them.
+    /// The first ones of the only operand in the order of a comparator. Their indices are sorted with them.
+    Indexed(FuncId),
+    /// The smallest of the only operand, floats in total order. Their indices are sorted with them.
     Smallest,
 }
 
 /// As many operands as initial values, which are not needed where there are enough elements.
 pub(super) fn meaning(inst: Inst<'_>, call: &CustomCall) -> Option<Meaning> {
     let func = inst.func();
+    if call.target == "TopK" {
+        return top_k(inst, call);
+    }
     if call.target != "ApproxTopK" {
         return None;
     }
@@ -49,9 +54,21 @@ pub(super) fn meaning(inst: Inst<'_>, call: &CustomCall) -> Option<Meaning> {
     all.then_some(Meaning::Sorted(Sorted { dim, first: First::Comparator(*comparator) }))
 }
 
+/// XLA's `TopK`: the first elements of each line along the last dimension, and their indices.
+fn top_k(inst: Inst<'_>, call: &CustomCall) -> Option<Meaning> {
+    let [comparator] = call.called_computations.as_slice() else { return None };
+    let k = *inst.func().ty(*inst.results().first()?).tensor()?.static_sizes()?.last()?;
+    indexed(inst, k, First::Indexed(*comparator))
+}
+
 /// The `k` smallest elements of each line along the last dimension, and their places, as `chlo.top_k` has the largest:
 /// equal ones in the order of the operand.
 pub(super) fn smallest(inst: Inst<'_>, k: usize) -> Option<Meaning> {
+    indexed(inst, k, First::Smallest)
+}
+
+/// The first `k` elements of each line along the last dimension, and their indices, if operand and results are such.
+fn indexed(inst: Inst<'_>, k: usize, first: First) -> Option<Meaning> {
     let ty = |v: &ValueId| inst.func().ty(*v).tensor();
     let ([x], [values, places]) = (inst.operands(), inst.results()) else { return None };
     let (x, values, places) = (ty(x)?, ty(values)?, ty(places)?);
@@ -60,7 +77,7 @@ pub(super) fn smallest(inst: Inst<'_>, k: usize) -> Option<Meaning> {
     let is_sorted = x.quant.is_none() && !x.dtype.is_complex() && k <= *length;
     let fits =
         is_sorted && *values == wanted && *places == TensorType::new(DType::S32, wanted.sizes().to_vec());
-    fits.then_some(Meaning::Sorted(Sorted { dim: outer.len(), first: First::Smallest }))
+    fits.then_some(Meaning::Sorted(Sorted { dim: outer.len(), first }))
 }
 
 impl Sorted {
@@ -72,7 +89,7 @@ impl Sorted {
         let wanted: Vec<Type> = view.results().iter().map(|v| r.func().ty(*v).clone()).collect();
         let operands = match self.first {
             First::Comparator(_) => view.operands()[..wanted.len()].to_vec(),
-            First::Smallest => {
+            First::Indexed(_) | First::Smallest => {
                 let x = view.operands()[0];
                 let sizes = r.func().ty(x).tensor().map(|t| t.sizes().to_vec()).unwrap_or_default();
                 let places = TensorType::new(DType::S32, sizes);
@@ -93,7 +110,7 @@ impl Sorted {
                 .collect();
             let before = Type::Tensor(TensorType::new(DType::Pred, []));
             let (op, args) = match self.first {
-                First::Comparator(callee) => (Op::Call { callee }, args),
+                First::Comparator(callee) | First::Indexed(callee) => (Op::Call { callee }, args),
                 First::Smallest => (less(&types[0]), args[..2].to_vec()),
             };
             let compare = func.push(body, new(op, args), [before]);
