@@ -1,11 +1,13 @@
 """Runs HLO texts in jaxlib, one after the other, on random inputs, and keeps inputs and outputs.
 
 Verdicts: `invalid` (XLA cannot parse the text), `large` (too large to be run here), `read` (parsed, but jaxlib does not
-run it on one CPU device) and `ran`. jaxlib takes StableHLO only, so a text is converted first, as jaxlib does it.
+run it on one CPU device, its collectives have several participants, or its constants were left out when it was printed)
+and `ran`. jaxlib takes StableHLO only, so a text is converted first, as jaxlib does it.
 """
 
 import json
 import os
+import re
 import resource
 import sys
 from pathlib import Path
@@ -25,6 +27,8 @@ from texts import path_of
 
 # Elements of all inputs and outputs together: larger programs take minutes and gigabytes.
 MAX_ELEMENTS = 1 << 24
+# Groups of replicas with several members.
+SEVERAL_DEVICES = re.compile(r"replica_groups=(\{\{\d+,|\[\d+,([2-9]|\d\d+)\]<=|mesh)")
 # If several runs of XLA itself disagree, the outputs are of no use.
 RUNS = 2
 
@@ -42,11 +46,18 @@ def judge(root: Path, name: str) -> dict:
         shapes = computation.program_shape()
         leaves = [leaf for shape in shapes.parameter_shapes() for leaf in flat(shape)]
         outputs = flat(shapes.result_shape())
+        if "constant({...})" in text:
+            return {"verdict": "read", "detail": "constants without their elements"}
+        # On one device, XLA gives a part of the result, or counts participants that are not there.
+        if SEVERAL_DEVICES.search(text):
+            return {"verdict": "read", "detail": "collectives of several devices"}
         if sum(elements(shape) for shape in leaves + outputs) > MAX_ELEMENTS:
             return {"verdict": "large", "detail": "too many elements"}
         program = xla_client._xla.mlir.xla_computation_to_mlir_module(computation)
         inputs = random_inputs(leaves, name)
         options = xla_client.CompileOptions()
+        # jaxlib takes these from the caller, not from the text: a text for several devices is refused here.
+        options.num_replicas, options.num_partitions = device_counts(text)
         parameters = shapes.parameter_shapes()
         options.parameter_is_tupled_arguments = len(parameters) == 1 and parameters[0].is_tuple()
         device = jax.devices("cpu")[0]
@@ -62,6 +73,14 @@ def judge(root: Path, name: str) -> dict:
         return {"verdict": "read", "detail": "two runs in XLA have different results"}
     Store(root).save(Program(name, program, {"file": "", "test": "", "x64": True}, inputs, first))
     return {"verdict": "ran", "detail": ""}
+
+
+def device_counts(text: str) -> tuple[int, int]:
+    """Replicas and partitions in the header of a text."""
+    header = next(line for line in text.splitlines() if line.lstrip().startswith("HloModule"))
+    counts = (re.search(rf"\b{name}=(\d+)", header) for name in ("replica_count", "num_partitions"))
+    replicas, partitions = (int(count[1]) if count else 1 for count in counts)
+    return replicas, partitions
 
 
 def run(executable, inputs: list[np.ndarray], device) -> list[np.ndarray]:
