@@ -150,6 +150,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_enum, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "table", conflicts_with = "evaluator")]
     pub profile: Option<ProfileFormat>,
     /// Write every step of the run, and the tasks on each thread, to a file that Perfetto opens (ui.perfetto.dev)
+    ///
+    /// A file that is named `….html` is a page instead, which any browser shows.
     #[arg(long, value_name = "FILE", conflicts_with = "evaluator")]
     pub trace: Option<PathBuf>,
     /// Run on the reference evaluator instead of the engine
@@ -437,7 +439,7 @@ fn semantics() -> impl TypedValueParser<Value = Semantics> {
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Examples:\n  farcall inspect model.mlir\n  farcall inspect model.mlir --load libmy_ops.so --why\n  farcall inspect model.mlir --plan\n  farcall inspect model.jax_export --load libmy_ops.so --why -i params.npz -i 'zeros:f32[8,4]'\n  farcall inspect model.mlir --load libmy_ops.so --json | jq .custom_calls"
+    after_help = "Examples:\n  farcall inspect model.mlir\n  farcall inspect model.mlir --load libmy_ops.so --why\n  farcall inspect model.mlir --plan\n  farcall inspect model.mlir --plan --svg plan.svg\n  farcall inspect model.jax_export --load libmy_ops.so --why -i params.npz -i 'zeros:f32[8,4]'\n  farcall inspect model.mlir --load libmy_ops.so --json | jq .custom_calls"
 )]
 pub(crate) struct InspectArgs {
     /// Program (StableHLO or HLO text, a portable artifact, a file of `jax.export`), or a plan from `farcall compile`; `-` reads from standard input
@@ -461,10 +463,34 @@ pub(crate) struct InspectArgs {
     #[arg(long)]
     pub plan: bool,
     #[command(flatten)]
+    pub draw: DrawArgs,
+    #[command(flatten)]
     pub inputs: InputArgs,
     /// Print JSON instead of tables
     #[arg(long)]
     pub json: bool,
+}
+
+/// Drawings.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Drawings")]
+pub(crate) struct DrawArgs {
+    /// Draw the program (with --plan, its steps) as an SVG file
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// Draw the program (with --plan, its steps) as a file for Graphviz
+    #[arg(long, value_name = "FILE")]
+    pub dot: Option<PathBuf>,
+    /// Color the steps by time: a file that `farcall run --profile json` has printed
+    #[arg(long, value_name = "FILE")]
+    pub times: Option<PathBuf>,
+}
+
+impl DrawArgs {
+    /// True if a drawing is requested.
+    pub(crate) fn is_requested(&self) -> bool {
+        self.svg.is_some() || self.dot.is_some()
+    }
 }
 
 #[derive(Args, Debug)]

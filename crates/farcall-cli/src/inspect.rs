@@ -22,11 +22,13 @@ use crate::inputs::count;
 use crate::program::{self, Program};
 use crate::show::short;
 use crate::terminal::{self, BOLD, DIM, color, styled};
-use crate::{explain, export, load, plan, targets, why};
+use crate::{draw, explain, export, load, plan, targets, why};
 
 /// Prints what a program takes, gives and calls.
 pub(crate) fn inspect(args: &InspectArgs) -> Result<()> {
     let compiles = args.why || args.plan;
+    let only_colors = args.draw.times.is_some() && !args.draw.is_requested();
+    ensure!(!only_colors, "--times is for drawings: add --svg or --dot");
     let needless = !compiles && (!args.inputs.inputs.is_empty() || args.inputs.fill.is_some());
     ensure!(!needless, "--input and --fill are for --why and --plan, which compile the program for them");
     let code = match program::open(&args.program)? {
@@ -46,6 +48,9 @@ pub(crate) fn inspect(args: &InspectArgs) -> Result<()> {
     let compiled = if compiles { why::compiled(&code, args, &registry)? } else { None };
     let plan = compiled.as_ref().map(|(plan, _)| plan);
     let explained = compiled.as_ref().filter(|_| args.plan);
+    if args.draw.is_requested() {
+        return draw::program(&args.draw, code.name(), &module, func, plan);
+    }
     let calls = plan.map_or_else(|| calls(&module, &registry), |plan| plan::calls(plan, &registry));
     let mut out = terminal::stdout();
     if args.json {

@@ -39,6 +39,7 @@ mod compare;
 mod compile;
 mod convert;
 mod corpus;
+mod draw;
 mod execute;
 mod explain;
 mod export;

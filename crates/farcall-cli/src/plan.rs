@@ -23,7 +23,7 @@ use crate::profile::Measured;
 use crate::show::short_type;
 use crate::stats::{Stats, bytes};
 use crate::terminal::{self, BOLD, DIM, styled};
-use crate::{load, results, run, why};
+use crate::{draw, load, results, run, why};
 
 /// Runs a plan, as `run` does a program.
 pub(crate) fn run(
@@ -116,6 +116,9 @@ pub(crate) fn inspect(args: &InspectArgs, plan: &Plan) -> Result<()> {
              its steps",
             args.program.display()
         );
+    }
+    if args.draw.is_requested() {
+        return draw::plan(&args.draw, &args.program.display().to_string(), plan);
     }
     let registry = load::registry(&args.load, &[])?;
     let calls = calls(plan, &registry);

@@ -105,7 +105,7 @@ impl<'a> Measured<'a> {
         let (Some(path), Some(profile), Some(plan)) = (&self.args.trace, &self.profile, plan) else {
             return Ok(());
         };
-        file::write(path, |out| trace::write(out, plan, profile))?;
+        file::write(path, |out| trace::write_to(path, out, plan, profile))?;
         if profile.dropped() > 0 {
             writeln!(
                 terminal::stderr(),

@@ -4,8 +4,11 @@
 //! The format is an object with `traceEvents`. Of its kinds of events (`ph`), there are complete ones (`X`: thunks and
 //! runs on the thread of the run, tasks on their threads), begin and end of what goes on beside them (`b`, `e`: calls
 //! that complete later), and names (`M`). Times are in microseconds.
+//!
+//! A file named `….html` is a page that shows the same events in a browser, without any other file.
 
 use std::io::Write;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -19,13 +22,73 @@ use crate::show::short_type;
 /// Number of the process in the trace, which has one.
 const PROCESS: u32 = 1;
 
-/// Writes a trace.
-pub(crate) fn write(out: &mut dyn Write, plan: &Plan, profile: &Profile) -> Result<()> {
+/// The page, in which the trace replaces [`PLACE_OF_TRACE`].
+const PAGE: &str = include_str!("page.html");
+const PLACE_OF_TRACE: &str = "/*TRACE*/";
+
+/// Writes a trace in the format that the file's name asks for.
+pub(crate) fn write_to(path: &Path, out: &mut dyn Write, plan: &Plan, profile: &Profile) -> Result<()> {
+    match path.extension().is_some_and(|e| e.eq_ignore_ascii_case("html")) {
+        true => page(out, plan, profile),
+        false => write(out, plan, profile),
+    }
+}
+
+/// Writes the page.
+fn page(out: &mut dyn Write, plan: &Plan, profile: &Profile) -> Result<()> {
+    let steps = plan.numbered().into_iter().map(|row| {
+        let (time, work) = (profile.thunk(row.number), plan.work(row.thunk));
+        let results: Vec<String> = row.thunk.results().iter().map(|b| short_type(&b.ty)).collect();
+        json!({
+            "name": crate::profile::shortened(plan.operation(row.thunk), 60),
+            "kind": row.thunk.op.kind(),
+            "from": plan.origin(row.thunk).short(),
+            "results": results.join(", "),
+            "bytes": work.bytes,
+            "flops": work.flops,
+            "calls": time.calls,
+            "own": micros(time.own),
+        })
+    });
+    let mut events: Vec<Value> = Vec::new();
+    profile.events(&mut |event| {
+        // As in the page.
+        let kind = match event.kind {
+            EventKind::Thunk => 0,
+            EventKind::Task(_) => 1,
+            EventKind::Pending => 2,
+            _ => return,
+        };
+        let (begin, length) = (micros(event.span.begin), micros(event.span.length()));
+        events.push(json!([kind, event.thread, event.thunk, begin, length]));
+    });
+    let thread = |(i, name): (usize, &String)| format!("{} {i}", if i == 0 { "run" } else { name });
+    let trace = json!({
+        "name": program_name(plan),
+        "threads": profile.threads().iter().enumerate().map(thread).collect::<Vec<_>>(),
+        "runs": profile.runs().iter().map(|run| [micros(run.begin), micros(run.length())]).collect::<Vec<_>>(),
+        "steps": steps.collect::<Vec<_>>(),
+        "events": events,
+        "dropped": profile.dropped(),
+    });
+    let (before, after) = PAGE.split_once(PLACE_OF_TRACE).unwrap_or((PAGE, ""));
+    // No tag ends the script early.
+    let trace = trace.to_string().replace('<', "\\u003c");
+    write!(out, "{before}{trace}{after}")?;
+    Ok(())
+}
+
+fn program_name(plan: &Plan) -> &str {
+    if plan.source.is_none() { "a program" } else { plan.source.name() }
+}
+
+/// Writes a trace as JSON.
+fn write(out: &mut dyn Write, plan: &Plan, profile: &Profile) -> Result<()> {
     let mut thunks: Vec<&Thunk> = Vec::new();
     plan.walk(&mut |thunk| thunks.push(thunk));
     let described: Vec<Described> = thunks.iter().map(|thunk| Described::new(plan, thunk)).collect();
 
-    let name = if plan.source.is_none() { "a program" } else { plan.source.name() };
+    let name = program_name(plan);
     write!(
         out,
         "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n{}",

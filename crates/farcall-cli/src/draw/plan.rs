@@ -1,0 +1,122 @@
+//! The steps of a plan as a [`Drawing`].
+
+use farcall::Plan;
+use farcall::plan::{Base, Buffer, Slice, Thunk, ThunkOp};
+
+use super::times::Times;
+use super::{Drawing, Kind, Node, Panel};
+use crate::profile::shortened;
+use crate::show::short_type;
+
+/// Maximum number of characters in a line of a box.
+const LINE_CHARS: usize = 40;
+
+/// Draws a plan, with the share of each step in the run time if it was measured.
+pub(super) fn drawing(name: &str, plan: &Plan, times: Option<&Times>) -> Drawing {
+    let mut draw = Draw { plan, times, panels: Vec::new(), number: 0 };
+    let title = format!("plan of {name}");
+    let mut panel = Panel::new(title.clone());
+    let mut sources: Vec<(Slice, usize)> = Vec::new();
+    for (i, param) in plan.params.iter().enumerate() {
+        let mut node = Node::new(Kind::Input, param.name.clone().unwrap_or_else(|| format!("in{i}")));
+        node.detail = short_type(&param.ty);
+        let size = usize::MAX;
+        let base = Base::Param(farcall::plan::ParamId::new(i));
+        sources.push((Slice { base, offset: 0, size }, panel.add(node)));
+    }
+    // The program comes first, although its loops are visited before its results.
+    draw.panels.push(Panel::new(""));
+    draw.steps(&mut panel, &mut sources, &plan.thunks);
+    for (i, result) in plan.results.iter().enumerate() {
+        let to = panel.add(Node::new(Kind::Result, format!("out{i}")));
+        connect(&mut panel, &sources, result, to);
+    }
+    draw.panels[0] = panel;
+    Drawing { title, panels: draw.panels, timed: times.is_some() }
+}
+
+struct Draw<'p> {
+    plan: &'p Plan,
+    times: Option<&'p Times>,
+    panels: Vec<Panel>,
+    /// Number of the next step, in the order of [`Plan::walk`].
+    number: usize,
+}
+
+impl Draw<'_> {
+    /// Draws a sequence of steps, then the bodies of its loops and branches.
+    fn steps(&mut self, panel: &mut Panel, sources: &mut Vec<(Slice, usize)>, thunks: &[Thunk]) {
+        let mut nested = Vec::new();
+        for thunk in thunks {
+            let number = self.number;
+            self.number += 1;
+            let to = panel.add(self.node(thunk, number));
+            thunk.inputs.iter().for_each(|input| connect(panel, sources, input, to));
+            sources.extend(thunk.results().iter().map(|buffer| (buffer.slice, to)));
+            for (i, body) in thunk.bodies.iter().enumerate() {
+                let part = match thunk.op {
+                    ThunkOp::While => ["condition", "body"].get(i).copied().unwrap_or("body").to_owned(),
+                    _ => format!("branch {i}"),
+                };
+                let title = format!("{part} of step {number}, {}", thunk.op.kind());
+                let (mut inside, place) = (Panel::new(title), nested.len());
+                nested.push(Panel::new(""));
+                self.steps(&mut inside, &mut Vec::new(), body);
+                nested[place] = inside;
+                // What a body writes, later steps read from the loop.
+                body.iter().for_each(|thunk| written(thunk, &mut |slice| sources.push((slice, to))));
+            }
+        }
+        self.panels.extend(nested);
+    }
+
+    fn node(&self, thunk: &Thunk, number: usize) -> Node {
+        let detail = self.plan.detail(thunk);
+        let (kind, name) = match &thunk.op {
+            ThunkOp::CustomCall(_) => (Kind::CustomCall, detail.trim_start_matches('@').to_owned()),
+            ThunkOp::Reference(_) => (Kind::Evaluator, detail.clone()),
+            ThunkOp::While | ThunkOp::Case => (Kind::Control, format!("step {number}, {}", thunk.op.kind())),
+            op if op.kind() == "fusion" => (Kind::Fusion, detail.clone()),
+            op if op.kind() == "elementwise" => (Kind::Op, detail.clone()),
+            _ if detail.is_empty() => (Kind::Op, thunk.op.kind().to_owned()),
+            _ => (Kind::Op, format!("{} {detail}", thunk.op.kind())),
+        };
+        let types: Vec<String> = thunk.results().iter().map(|b| short_type(&b.ty)).collect();
+        let work = self.plan.work(thunk);
+        let lines = [
+            format!("step {number}: {}", self.plan.operation(thunk)),
+            self.plan.origin(thunk).short(),
+            self.plan.no_kernel(thunk).map(|reason| reason.to_string()).unwrap_or_default(),
+            format!("{} bytes, {} operations", work.bytes, work.flops),
+        ];
+        let mut node = Node::new(kind, shortened(name, LINE_CHARS));
+        node.detail = shortened(types.join(", "), LINE_CHARS);
+        node.hint = lines.into_iter().filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n");
+        if let Some(time) = self.times.and_then(|times| times.step(number)) {
+            node.share = Some(time.share);
+            node.hint = format!("{}\n{}", node.hint, time.text);
+        }
+        node
+    }
+}
+
+/// Calls `f` with everything that a step writes, its bodies included.
+fn written(thunk: &Thunk, f: &mut impl FnMut(Slice)) {
+    thunk.walk(&mut |thunk| thunk.results().iter().for_each(|buffer| f(buffer.slice)));
+}
+
+/// Draws an edge from the last step that wrote a buffer. Constants and numbers have none.
+fn connect(panel: &mut Panel, sources: &[(Slice, usize)], buffer: &Buffer, to: usize) {
+    let from = sources.iter().rev().find(|(slice, _)| overlaps(slice, &buffer.slice));
+    if let Some((_, from)) = from
+        && *from < to
+    {
+        panel.connect(*from, to, short_type(&buffer.ty));
+    }
+}
+
+fn overlaps(all: &Slice, part: &Slice) -> bool {
+    all.base == part.base
+        && all.offset < part.offset.saturating_add(part.size.max(1))
+        && part.offset < all.offset.saturating_add(all.size.max(1))
+}
