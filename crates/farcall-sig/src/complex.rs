@@ -4,9 +4,10 @@ use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
-/// A complex number, laid out as C, C++ and `num_complex` do: the real part, then the imaginary one.
+/// A complex number with the memory layout of C, C++ and `num_complex`: the real part, then the imaginary
+/// part.
 ///
-/// It computes with others and with real numbers:
+/// Arithmetic works with complex and with real numbers:
 ///
 /// ```
 /// # use farcall_sig::Complex;
@@ -24,7 +25,7 @@ pub struct Complex<T> {
     pub im: T,
 }
 
-/// What the parts of a complex number can do: `f32` and `f64`.
+/// Type of the parts of a complex number: `f32` or `f64`.
 pub trait Part:
     Copy
     + PartialOrd
@@ -115,73 +116,75 @@ macro_rules! parts {
 parts!(f32, f64);
 
 impl<T> Complex<T> {
-    /// `re + im·i`
+    /// Creates `re + im·i`.
     pub const fn new(re: T, im: T) -> Complex<T> {
         Complex { re, im }
     }
 }
 
 impl<T: Part> Complex<T> {
-    /// 0
+    /// Zero.
     pub const ZERO: Complex<T> = Complex::new(T::PART_ZERO, T::PART_ZERO);
 
-    /// The number of this length at this angle, in radians.
+    /// Creates the number with this modulus and this argument in radians.
     #[inline]
     pub fn from_polar(norm: T, arg: T) -> Complex<T> {
         let (sin, cos) = arg.part_sin_cos();
         Complex::new(norm * cos, norm * sin)
     }
 
-    /// The conjugate, `re - im·i`.
+    /// Returns the conjugate, `re - im·i`.
     #[inline]
     pub fn conj(self) -> Complex<T> {
         Complex::new(self.re, -self.im)
     }
 
-    /// Its length, without overflow in between.
+    /// Returns the modulus, without intermediate overflow.
     #[inline]
     pub fn norm(self) -> T {
         self.re.part_hypot(self.im)
     }
 
-    /// The square of its length.
+    /// Returns the square of the modulus.
     #[inline]
     pub fn norm_sqr(self) -> T {
         self.re * self.re + self.im * self.im
     }
 
-    /// Its angle in radians, from −π to π.
+    /// Returns the argument in radians, from −π to π.
     #[inline]
     pub fn arg(self) -> T {
         self.im.part_atan2(self.re)
     }
 
-    /// `e` to the power of it.
+    /// Returns the exponential, `e` to the power of `self`.
     #[inline]
     pub fn exp(self) -> Complex<T> {
         let norm = self.re.part_exp();
-        // Of a real number, a real number, also if it is infinite; and 0 at any angle.
+        // The result for a real number is real, even if the number is infinite; a modulus of 0 is 0 at any
+        // angle.
         if self.im == T::PART_ZERO || norm == T::PART_ZERO {
             return Complex::new(norm, T::PART_ZERO.part_copysign(self.im));
         }
         Complex::from_polar(norm, self.im)
     }
 
-    /// Its natural logarithm, with an imaginary part from −π to π.
+    /// Returns the natural logarithm, with an imaginary part from −π to π.
     #[inline]
     pub fn ln(self) -> Complex<T> {
         Complex::new(self.norm().part_ln(), self.arg())
     }
 
-    /// The square root whose real part is not negative.
+    /// Returns the square root with a nonnegative real part.
     #[inline]
     pub fn sqrt(self) -> Complex<T> {
         if self.re == T::PART_ZERO && self.im == T::PART_ZERO {
             return Complex::new(T::PART_ZERO, self.im);
         }
         let (norm, real) = (self.norm(), self.re.part_abs());
-        // The half of the sum that has no cancellation, then the other part by way of the product. Halves of the smallest
-        // numbers are 0, and sums of the largest are infinite.
+        // Computes the part whose sum has no cancellation first, then the other part from the product. Halves
+        // are added because the sum of the largest numbers would overflow. The numbers themselves are added
+        // if their halves underflow to 0.
         let half = norm * T::PART_HALF + real * T::PART_HALF;
         let large = if half > T::PART_ZERO {
             half.part_sqrt()
@@ -196,7 +199,7 @@ impl<T: Part> Complex<T> {
         Complex::new(re, im.part_copysign(self.im))
     }
 
-    /// True if one of the parts is not a number.
+    /// Returns true if one of the parts is NaN.
     #[inline]
     pub fn is_nan(self) -> bool {
         self.re.partial_cmp(&self.re).is_none() || self.im.partial_cmp(&self.im).is_none()
@@ -246,7 +249,8 @@ impl<T: Part> Mul for Complex<T> {
     }
 }
 
-/// By Smith's method, which overflows in between only next to the largest numbers. A quotient by 0 is not a number.
+/// Divides by Smith's method, which overflows in intermediate results only near the largest numbers. A
+/// quotient by 0 is NaN.
 impl<T: Part> Div for Complex<T> {
     type Output = Complex<T>;
 

@@ -1,16 +1,16 @@
-//! Element types: every one that the StableHLO specification names.
+//! Element types: all those in the StableHLO specification.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::nearest::UnknownName;
 
-/// The element type of a tensor.
+/// Element type of a tensor.
 ///
-/// Names follow the field: `s32` for a signed 32-bit integer (StableHLO writes `i32`), `pred` for a
-/// boolean. [`DType::name`] gives this short name, [`DType::mlir`] the spelling in StableHLO text.
-/// Not `non_exhaustive`: it is
-/// matched exhaustively on purpose, so that the compiler names the places that a new variant concerns.
+/// Names follow XLA's convention: `s32` for a signed 32-bit integer (StableHLO writes `i32`), `pred` for a
+/// boolean. [`DType::name`] gives this short name, [`DType::mlir`] the spelling in StableHLO text. The enum
+/// is deliberately not `non_exhaustive`: all matches are exhaustive, so the compiler points out the code that
+/// a new variant concerns.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 #[expect(missing_docs, reason = "each variant is the type of the same name")]
 pub enum DType {
@@ -46,7 +46,7 @@ pub enum DType {
     C128,
 }
 
-/// The kind of values that an element type holds.
+/// Kind of values of an element type.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum DTypeClass {
     /// `pred`
@@ -55,14 +55,14 @@ pub enum DTypeClass {
     Signed,
     /// Unsigned integers.
     Unsigned,
-    /// Real floating point numbers of any width.
+    /// Real floating-point numbers of any width.
     Float,
     /// Complex numbers: a pair of `f32` or `f64`.
     Complex,
 }
 
 impl DType {
-    /// Every element type, narrow to wide within its class.
+    /// All element types, narrow to wide within each class.
     pub const ALL: [DType; 30] = [
         DType::Pred,
         DType::S2,
@@ -96,7 +96,7 @@ impl DType {
         DType::C128,
     ];
 
-    /// Short name, as signatures and messages write it: `pred`, `s32`, `f8e4m3fn`, `c64`.
+    /// Short name for signatures and messages: `pred`, `s32`, `f8e4m3fn`, `c64`.
     pub const fn name(self) -> &'static str {
         match self {
             DType::Pred => "pred",
@@ -168,13 +168,13 @@ impl DType {
         }
     }
 
-    /// The type with this StableHLO spelling ([`DType::mlir`]); `si32` is accepted for `i32`.
+    /// Returns the type with this StableHLO spelling ([`DType::mlir`]); `si32` is accepted for `i32`.
     pub fn from_mlir(name: &str) -> Option<DType> {
         let name = name.strip_prefix('s').filter(|rest| rest.starts_with('i')).unwrap_or(name);
         DType::ALL.into_iter().find(|d| d.mlir() == name)
     }
 
-    /// What kind of values it holds.
+    /// Class of the type's values.
     pub const fn class(self) -> DTypeClass {
         match self {
             DType::Pred => DTypeClass::Bool,
@@ -208,12 +208,12 @@ impl DType {
         }
     }
 
-    /// Bytes that one element takes in memory. Types narrower than a byte are unpacked: one byte each.
+    /// Size of one element in memory, in bytes. Types narrower than a byte are unpacked: one byte each.
     pub const fn size(self) -> usize {
         (self.bits() as usize).div_ceil(8)
     }
 
-    /// The least and the greatest number of an integer type.
+    /// Returns the minimum and maximum of an integer type.
     pub const fn integer_range(self) -> Option<(i128, i128)> {
         let bits = self.bits();
         match self.class() {
@@ -223,37 +223,37 @@ impl DType {
         }
     }
 
-    /// True for `pred`.
+    /// Returns true for `pred`.
     pub const fn is_bool(self) -> bool {
         matches!(self.class(), DTypeClass::Bool)
     }
 
-    /// True for signed and unsigned integers (not `pred`).
+    /// Returns true for signed and unsigned integers (not `pred`).
     pub const fn is_integer(self) -> bool {
         matches!(self.class(), DTypeClass::Signed | DTypeClass::Unsigned)
     }
 
-    /// True for signed integers.
+    /// Returns true for signed integers.
     pub const fn is_signed_integer(self) -> bool {
         matches!(self.class(), DTypeClass::Signed)
     }
 
-    /// True for unsigned integers.
+    /// Returns true for unsigned integers.
     pub const fn is_unsigned_integer(self) -> bool {
         matches!(self.class(), DTypeClass::Unsigned)
     }
 
-    /// True for real floating point types.
+    /// Returns true for real floating-point types.
     pub const fn is_float(self) -> bool {
         matches!(self.class(), DTypeClass::Float)
     }
 
-    /// True for complex types.
+    /// Returns true for complex types.
     pub const fn is_complex(self) -> bool {
         matches!(self.class(), DTypeClass::Complex)
     }
 
-    /// The type of the real and imaginary parts of a complex type; any other type itself.
+    /// Returns the type of the parts of a complex type, and any other type unchanged.
     pub const fn real(self) -> DType {
         match self {
             DType::C64 => DType::F32,
@@ -262,7 +262,7 @@ impl DType {
         }
     }
 
-    /// The complex type whose parts are of this type, if there is one.
+    /// Returns the complex type whose parts are of this type, if there is one.
     pub const fn complex(self) -> Option<DType> {
         match self {
             DType::F32 => Some(DType::C64),
@@ -271,8 +271,8 @@ impl DType {
         }
     }
 
-    /// The type in which sums of this type are kept: narrower floats in `f32`, narrower integers and
-    /// `pred` (as a count) in 32 bits; any other type itself.
+    /// Returns the type in which sums of this type are accumulated: `f32` for narrower floats, 32-bit
+    /// integers for narrower integers and `pred` (as a count), and any other type unchanged.
     pub const fn accumulator(self) -> DType {
         match self.class() {
             DTypeClass::Float if self.bits() < 32 => DType::F32,
@@ -283,7 +283,7 @@ impl DType {
     }
 }
 
-/// By the short name ([`DType::name`]).
+/// Parses a short name ([`DType::name`]).
 ///
 /// ```
 /// use farcall_sig::DType;

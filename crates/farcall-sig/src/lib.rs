@@ -1,9 +1,9 @@
-//! What every part of farcall knows about an op from the outside: element types, attributes, the [signature
-//! language](signature) with everything that follows from a signature, and suggestions for mistyped names.
+//! Description of an op from the outside: element types, attributes, the [signature language](signature) with
+//! everything that follows from a signature, and suggestions for mistyped names.
 //!
 //! All other crates build on this one: the macros, the SDK, the program representation and the engine.
 //!
-//! **Invariants.** No dependencies, no `unsafe`. Knows neither the C ABI nor the program
+//! **Invariants.** No dependencies, no `unsafe`. This crate knows neither the C ABI nor the program
 //! representation.
 #![forbid(unsafe_code)]
 #![deny(clippy::incompatible_msrv)]

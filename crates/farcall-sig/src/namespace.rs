@@ -1,9 +1,9 @@
-//! Namespaces: prefixes of target names, which keep apart two libraries with ops of the same name.
+//! Namespaces: prefixes of target names that distinguish ops of the same name in different libraries.
 //!
 //! The op `rms_norm` of a library in the namespace `acme` is the target `acme.rms_norm`.
 
-/// True for parts of letters, digits and `_`, joined by dots, of which none begins with a digit: a program's
-/// text needs no quotes for a target in such a namespace.
+/// Returns true if the text consists of parts of letters, digits and `_`, joined by dots, none of which
+/// begins with a digit. Targets in such a namespace need no quotes in a program's text.
 ///
 /// ```
 /// use farcall_sig::namespace::is_namespace;
@@ -20,10 +20,10 @@ pub fn is_namespace(text: &str) -> bool {
     text.split('.').all(is_part)
 }
 
-/// The name of a target in a namespace.
+/// Returns the name of a target in a namespace.
 pub fn qualified(namespace: &str, name: &str) -> String {
     format!("{namespace}.{name}")
 }
 
-/// The form of a namespace, in words.
+/// Description of a valid namespace, for messages.
 pub const FORM: &str = "letters, digits and `_`, in parts joined by dots, as in `acme`";

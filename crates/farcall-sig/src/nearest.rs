@@ -1,13 +1,13 @@
-//! Names that do not exist, and suggestions for them.
+//! Suggestions for mistyped names.
 
 use std::fmt;
 
-/// Text that is read as a name, but is not one of the names there are.
+/// Error for text that is not one of the known names.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UnknownName {
     what: &'static str,
     name: String,
-    /// What to write instead, if that is known.
+    /// Suggestion of names to write instead, or empty.
     hint: String,
 }
 
@@ -16,7 +16,8 @@ impl UnknownName {
         UnknownName { what, name: name.to_owned(), hint: String::new() }
     }
 
-    /// Text that is not one of a few names, which the message suggests: those that are near, or else all.
+    /// Creates the error for a name that is not in a short list. The message suggests the closest names, or
+    /// else all names.
     ///
     /// ```
     /// let unknown = |name| farcall_sig::UnknownName::among("mode", name, &["ieee", "flush"]).to_string();
@@ -32,7 +33,7 @@ impl UnknownName {
         UnknownName { what, name: name.to_owned(), hint }
     }
 
-    /// The text.
+    /// The text that was not found.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -46,8 +47,8 @@ impl fmt::Display for UnknownName {
 
 impl std::error::Error for UnknownName {}
 
-/// The candidates closest to `name` in edit distance, best first, at most three. Empty when nothing
-/// is close enough to be a likely slip.
+/// Returns up to three candidates closest to `name` in edit distance, best first. The list is empty if no
+/// candidate is close enough to be a likely typo.
 ///
 /// ```
 /// let known = ["rms_norm", "rms_norm_grad", "gemm"];
@@ -58,18 +59,18 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     let mut scored: Vec<(usize, &str)> = scored.collect();
     scored.sort();
     scored.dedup();
-    scored.into_iter().take(MOST).map(|(_, c)| c).collect()
+    scored.into_iter().take(MAX_SUGGESTIONS).map(|(_, c)| c).collect()
 }
 
-/// How many candidates are suggested, at most.
-pub(crate) const MOST: usize = 3;
+/// Maximum number of suggested candidates.
+pub(crate) const MAX_SUGGESTIONS: usize = 3;
 
-/// Bytes of a name that is compared, at most: nobody mistypes a longer one.
-const MOST_COMPARED: usize = 128;
+/// Maximum length in bytes of names that are compared. Longer names are not typed by hand.
+const MAX_COMPARED_BYTES: usize = 128;
 
-/// The edit distance, if it is that of a likely slip.
+/// Returns the edit distance if it is small enough for a typo.
 pub(crate) const fn distance_if_near(name: &str, candidate: &str) -> Option<usize> {
-    if name.len() > MOST_COMPARED || candidate.len() > MOST_COMPARED {
+    if name.len() > MAX_COMPARED_BYTES || candidate.len() > MAX_COMPARED_BYTES {
         return None;
     }
     let limit = if name.len() < 6 { 1 } else { name.len() / 3 };
@@ -77,14 +78,14 @@ pub(crate) const fn distance_if_near(name: &str, candidate: &str) -> Option<usiz
     if distance <= limit { Some(distance) } else { None }
 }
 
-/// Optimal string alignment distance: insertions, deletions, substitutions and swaps of neighbours,
-/// compared without regard to case.
+/// Optimal string alignment distance: counts insertions, deletions, substitutions and swaps of neighbours,
+/// ignoring case.
 const fn distance(a: &[u8], b: &[u8]) -> usize {
     const fn min(a: usize, b: usize) -> usize {
         if a < b { a } else { b }
     }
-    let mut before_last = [0; MOST_COMPARED + 1];
-    let mut last = [0; MOST_COMPARED + 1];
+    let mut before_last = [0; MAX_COMPARED_BYTES + 1];
+    let mut last = [0; MAX_COMPARED_BYTES + 1];
     let mut j = 0;
     while j <= b.len() {
         last[j] = j;
@@ -92,7 +93,7 @@ const fn distance(a: &[u8], b: &[u8]) -> usize {
     }
     let mut i = 1;
     while i <= a.len() {
-        let mut row = [i; MOST_COMPARED + 1];
+        let mut row = [i; MAX_COMPARED_BYTES + 1];
         let mut j = 1;
         while j <= b.len() {
             let cost = if a[i - 1].eq_ignore_ascii_case(&b[j - 1]) { 0 } else { 1 };

@@ -1,7 +1,7 @@
 //! Names that a library must not give to an exported handler.
 
-/// True for a name of the C library (and those that compilers call by themselves): a library that exports another
-/// function of this name would replace it for all of its own code.
+/// Returns true for names of the C library, including functions to which compilers generate calls. A library
+/// that exports another function with such a name would replace the original for all code in the library.
 ///
 /// ```
 /// assert!(farcall_sig::reserved::is_reserved("log") && !farcall_sig::reserved::is_reserved("my_log"));
@@ -10,7 +10,8 @@ pub fn is_reserved(symbol: &str) -> bool {
     C_LIBRARY.contains(&symbol)
 }
 
-/// What compiled Rust code calls by name: numerics, memory, and what programs commonly link against.
+/// Functions that compiled Rust code calls by name: numerics, memory, and functions that programs commonly
+/// link against.
 #[rustfmt::skip]
 const C_LIBRARY: &[&str] = &[
     "abort", "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "bcmp", "calloc", "cbrt",

@@ -1,6 +1,6 @@
-//! Text in constants: what is compared and put together there, where strings cannot be allocated.
+//! Text in constants, where strings cannot be allocated.
 
-/// A text that is put together piece by piece, also in a constant. A piece for which there is no room is left out.
+/// A fixed-capacity text buffer that can be built in constants. A piece that does not fit is left out.
 ///
 /// ```
 /// use farcall_sig::text::Text;
@@ -21,12 +21,12 @@ pub struct Text {
 impl Text {
     const CAPACITY: usize = 1024;
 
-    /// No text.
+    /// Creates an empty text.
     pub const fn new() -> Text {
         Text { bytes: [0; Text::CAPACITY], len: 0 }
     }
 
-    /// Adds a piece.
+    /// Appends a piece.
     pub const fn add(&mut self, piece: &str) -> &mut Text {
         let piece = piece.as_bytes();
         if piece.len() <= Text::CAPACITY - self.len {
@@ -37,16 +37,16 @@ impl Text {
         self
     }
 
-    /// Adds a name, between backquotes.
+    /// Appends a name in backquotes.
     pub const fn quote(&mut self, name: &str) -> &mut Text {
         self.add("`").add(name).add("`")
     }
 
-    /// The text.
+    /// The text as a string.
     pub const fn as_str(&self) -> &str {
         match std::str::from_utf8(self.bytes.split_at(self.len).0) {
             Ok(text) => text,
-            // The pieces are whole texts.
+            // Only whole pieces are appended, so the bytes are valid UTF-8.
             Err(_) => unreachable!(),
         }
     }
@@ -58,12 +58,12 @@ impl Default for Text {
     }
 }
 
-/// Equality of texts, in a constant.
+/// String equality that is usable in constants.
 pub const fn same(a: &str, b: &str) -> bool {
     a.len() == b.len() && order(a, b) == 0
 }
 
-/// Negative if `a` comes before `b`, 0 if they are equal; by their bytes.
+/// Compares texts by their bytes: negative if `a` comes before `b`, 0 if they are equal.
 pub(crate) const fn order(a: &str, b: &str) -> i32 {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let mut i = 0;
@@ -76,7 +76,7 @@ pub(crate) const fn order(a: &str, b: &str) -> i32 {
     a.len() as i32 - b.len() as i32
 }
 
-/// True if one of the texts is this one.
+/// Returns true if `texts` contains `text`.
 pub const fn contains(texts: &[&str], text: &str) -> bool {
     let mut i = 0;
     while i < texts.len() {

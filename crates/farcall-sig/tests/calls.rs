@@ -1,4 +1,4 @@
-//! Calls of ops: the types that follow, and the messages where something does not fit.
+//! Calls of ops: inferred types, and messages for calls that do not match the signature.
 
 use expect_test::{Expect, expect};
 use farcall_sig::DType;
@@ -14,14 +14,14 @@ const QR: &str = "(x: T[*, m, n] column_major) -> (q: T[*, m, min(m, n)] column_
 const CONV: &str = "(x: T[*, c, n], w: T[o, c, k], stride: i64 = 1, pad: i64 = 0) -> (y: T[*, o, (n+2*pad-k)/stride+1]) where T: f32; c: sum; o: map";
 const CONCAT: &str = "(xs: T[*, n..., d]...) -> (y: T[*, sum(n), d]) where T: any; d: map";
 
-/// Reads `f32[2,3]`.
+/// Parses `f32[2,3]`.
 fn tensor(text: &str) -> (DType, Vec<i64>) {
     let (dtype, dims) = text.strip_suffix(']').unwrap().split_once('[').unwrap();
     let dims = dims.split(',').filter(|d| !d.trim().is_empty()).map(|d| d.trim().parse().unwrap());
     (dtype.trim().parse::<DType>().unwrap(), dims.collect())
 }
 
-/// One line for a call: `f32[2,3] f32[3] -> f32[2,3]`, or the mismatch.
+/// Formats a call on one line, `f32[2,3] f32[3] -> f32[2,3]`, or returns the mismatch.
 #[track_caller]
 fn call(signature: &str, operands: &str, attrs: &[(&str, AttrValue)]) -> String {
     let signature = signature.parse::<Signature>().unwrap();
@@ -393,7 +393,7 @@ fn shape_functions() {
         }
     };
     const FLAT: &str = "(x: T[..], scale: T[n]) -> (y: T[..], z: T[n]) where T: f32";
-    const MANY: &str = "(xs: f32[..]...) -> (ys: f32[..]..., s: f32[])";
+    const VARIADIC: &str = "(xs: f32[..]...) -> (ys: f32[..]..., s: f32[])";
     let lines = [
         with(FLAT, "f32[2,3] f32[4]", Ok(vec![vec![6]])),
         with(FLAT, "f32[] f32[4]", Ok(vec![vec![]])),
@@ -402,8 +402,8 @@ fn shape_functions() {
         with(FLAT, "f32[2,3] f32[4]", Ok(vec![vec![1; 65]])),
         with(FLAT, "f32[2,3] f32[4]", Err("x has two dimensions".into())),
         with(FLAT, "f32[2,3] f64[4]", Err("not asked".into())),
-        with(MANY, "f32[2,3] f32[4]", Ok(vec![vec![1], vec![2, 2]])),
-        with(MANY, "f32[2,3] f32[4]", Ok(vec![vec![1]])),
+        with(VARIADIC, "f32[2,3] f32[4]", Ok(vec![vec![1], vec![2, 2]])),
+        with(VARIADIC, "f32[2,3] f32[4]", Ok(vec![vec![1]])),
         with("(x: f32[..]) -> (y: f32[..] aliases x)", "f32[2,3]", Err("not asked".into())),
         with("(x: f32[..]) -> (n: s32[])", "f32[2,-3]", Err("not asked".into())),
     ];
@@ -412,7 +412,7 @@ fn shape_functions() {
         f32[][], f32[4][0]
         the shape function returns 0 shapes, but the call has 1 (y)
         the shape function returns y the shape [-1], with a negative dimension
-        the shape function returns y 65 dimensions; 64 is the most
+        the shape function returns y 65 dimensions; the maximum is 64
         x has two dimensions
         scale is f64 but x is f32
         f32[1][0], f32[2, 2][1, 0], f32[][]
@@ -428,7 +428,8 @@ fn shape_functions() {
     );
 }
 
-/// The choices for a call's operands: types as `f32`, kinds of numbers as `int`.
+/// Returns the choices of types for a call's operands. `given` has types such as `f32` and kinds of numbers
+/// such as `int`.
 #[track_caller]
 fn numbers(signature: &str, given: &str, wide: bool, expected: &str) {
     let given: Vec<GivenType> = given

@@ -1,7 +1,9 @@
-//! The reader of the signature language on texts that are almost signatures: a signature or a mistake with its place,
-//! never a panic; what is read prints as text that reads as the same.
+//! Fuzzing of the signature parser with texts that are almost signatures. The parser returns a signature or
+//! an error with its position, and never panics. A parsed signature prints as text that parses to an equal
+//! one.
 //!
-//! Deterministic: a seed and a number of iterations (`FARCALL_FUZZ_SEED`, `FARCALL_FUZZ_ITERATIONS`) repeat a run.
+//! The test is deterministic: a seed and an iteration count (`FARCALL_FUZZ_SEED`,
+//! `FARCALL_FUZZ_ITERATIONS`) reproduce a run.
 
 use farcall_sig::signature::Signature;
 
@@ -32,7 +34,7 @@ fn target(text: &str) {
             let again = printed
                 .parse::<Signature>()
                 .unwrap_or_else(|e| panic!("{}\nread: {text}", e.render(&printed)));
-            // Not the signatures: a default of NaN is not equal to itself.
+            // Compares texts instead of signatures, because a default of NaN is not equal to itself.
             assert_eq!(again.to_string(), printed, "{text}");
         }
         Err(e) => drop(e.render(text)),

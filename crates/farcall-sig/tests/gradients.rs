@@ -1,4 +1,4 @@
-//! Derivatives matched with their ops.
+//! Matching of derivatives with their ops.
 
 use expect_test::{Expect, expect};
 use farcall_sig::signature::{Bindings, GradientError, Jvp, JvpSource, Signature, Vjp, VjpSource};
@@ -60,7 +60,7 @@ fn values_are_matched_by_name() {
     assert_eq!(vjp.operands, [Residual(0), Cotangent(0), Operand(0), Operand(1)]);
     assert_eq!((vjp.residuals, vjp.cotangents), (1, vec![Some(1), Some(0)]));
 
-    // The indices are integers: no cotangent comes in for them.
+    // The indices are integers, so no cotangent arrives for them.
     let backward = "(x: T[*, n], indices: s32[*, p], dvalues: T[*, p]) -> (dx: T[*, n]) where T: f32 | f64";
     let vjp = Vjp::new(&parse(TOP_K), None, &parse(backward), &[], &Bindings::NONE).unwrap();
     assert_eq!(vjp.operands, [Operand(0), Result(1), Cotangent(0)]);
@@ -148,7 +148,7 @@ fn a_vjp_that_does_not_fit() {
         &bwd("x: T[*, n], gradient: T[*, n]", "dx: T[*, n]", ""),
         &[],
         expect![
-            "Backward, at gradient: `gradient` is not an operand, a result, a residual, or `d` and a result of the op; known here: x, scale, y, dy; what has another name is said: `cotangent(y) = gradient`"
+            "Backward, at gradient: `gradient` is not an operand, a result, a residual, or `d` and a result of the op; known here: x, scale, y, dy; other names need a binding: `cotangent(y) = gradient`"
         ],
     );
     vjp_error(
@@ -322,7 +322,7 @@ fn bindings(text: &str) -> Bindings {
     text.parse().unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// The tangent of `BACKWARD` by a tangent op, or why not.
+/// Matches `BACKWARD` with a tangent op, or returns the reason for the mismatch.
 fn backward_jvp(tangent: &str, said: &str) -> Result<Jvp, String> {
     let jvp = Jvp::new(&parse(BACKWARD), &parse(tangent), &[], &bindings(said));
     jvp.map_err(|e| show(&e, tangent))
@@ -343,7 +343,7 @@ fn what_a_parameter_is_can_be_said() {
         .assert_eq(&backward_jvp(tangent, "").unwrap_err());
     let jvp = backward_jvp(tangent, "tangent(x) = dx").unwrap();
     assert_eq!(jvp.operands, [Tangent(0), Operand(0), Operand(1), Tangent(1)]);
-    // What is said of one parameter tells what another one of the name is.
+    // Binding one parameter determines the role of another parameter with the same default name.
     let tangent = "(dx: T[*], tx: T[*], ddy: T[*]) -> (ddx: T[*]) where T: f32 | f64";
     assert_eq!(
         backward_jvp(tangent, "tangent(x) = tx").unwrap().operands,
@@ -379,7 +379,7 @@ fn bindings_that_cannot_be() {
         Tangent, at nothing: `tangent(x) = ux`: the tangent op has no operand or result `ux`; did you mean `tx` or `x`?
         Tangent, at tdx: `tdx` is a result, but the operand `dy` is an operand of it
         Tangent, at tx: `tx` is an operand, but the tangent of `dx` is a result of it
-        Tangent, at nothing: `cotangent(x) = tx`: the tangent op has nothing to do with a cotangent"#]]
+        Tangent, at nothing: `cotangent(x) = tx`: the tangent op has no cotangent parameters"#]]
     .assert_eq(
         &["", "tangent(z) = tx", "tangent(x) = ux", "tangent(x) = tx, tangent(dy) = tdy, operand(dy) = tdx", "tangent(dx) = tx", "cotangent(x) = tx"]
             .map(fails)
@@ -388,11 +388,11 @@ fn bindings_that_cannot_be() {
     let text = |text: &str| text.parse::<Bindings>().map_or_else(|e| e.to_string(), |b| b.to_string());
     expect![[r#"
         tangent(x) = tx, tangent(dy) = tdy
-        `tangent(x) = tx` was said before
-        `tangent(x) = tx` was said before
-        `tangent x = tx` is no binding: `tangent(x) = tx`
-        `tangnet(x) = tx` is no binding: `tangent(x) = tx`
-        `tangent(x) =` is no binding: `tangent(x) = tx`"#]]
+        conflicts with the earlier binding `tangent(x) = tx`
+        conflicts with the earlier binding `tangent(x) = tx`
+        `tangent x = tx` is not a binding such as `tangent(x) = tx`
+        `tangnet(x) = tx` is not a binding such as `tangent(x) = tx`
+        `tangent(x) =` is not a binding such as `tangent(x) = tx`"#]]
     .assert_eq(
         &[
             "tangent( x )=tx,tangent(dy) =tdy,",
@@ -440,7 +440,7 @@ fn a_transpose_makes_a_reverse_derivative() {
         Transpose, at ddx: `ddx` is not an operand of the op; did you mean `dx`?
         Transpose, at nothing: the transpose returns the cotangent of no operand
         Transpose, at dy: `dy` is `T[*, n]`, but `dy` of the op is `T[*]`
-        Transpose, at nothing: `result(dy) = dy`: the transpose has nothing to do with a result"#]]
+        Transpose, at nothing: `result(dy) = dy`: the transpose has no result parameters"#]]
     .assert_eq(
         &[
             wrong(

@@ -1,4 +1,4 @@
-//! Mistakes in signatures: the message, the characters that it points at, the notes.
+//! Errors in signatures: the message, the span, the notes.
 
 use expect_test::{Expect, expect};
 use farcall_sig::Signature;
@@ -411,7 +411,7 @@ fn attributes() {
         `T` is an element type, and has no dimensions
           | (x: f32[n], k: T) -> ()
           |                ^
-          = a scalar operand is written `T[]`; an attribute has a type of its own"#]],
+          = a scalar operand is written `T[]`; an attribute uses an attribute type"#]],
     );
     check(
         "(x: f32[n], k: stri) -> ()",
@@ -869,7 +869,7 @@ fn what_is_done_with_dimensions() {
     check(
         "(x: f32[n]) -> (y: f32[n]) where n: map; row: offset(n)",
         expect![[r#"
-            `row` is no operand, so it cannot be an offset
+            `row` is not an operand, so it cannot be an offset
               | (x: f32[n]) -> (y: f32[n]) where n: map; row: offset(n)
               |                                          ^^^
               = declare it: `row: s32[]`"#]],
@@ -908,7 +908,7 @@ fn what_is_done_with_dimensions() {
             an offset is one operand
               | (x: f32[n], row: s32[]) -> (y: f32[n]) where n: map; row, x: offset(n)
               |                                                      ^^^
-              = an offset is that of a dimension: `row: offset(m)`"#]],
+              = an offset belongs to a dimension: `row: offset(m)`"#]],
     );
     check(
         "(x: f32[n], row: s32[]) -> (y: f32[n]) where n: map; row: offset",
@@ -916,7 +916,7 @@ fn what_is_done_with_dimensions() {
             expected `(`, found the end
               | (x: f32[n], row: s32[]) -> (y: f32[n]) where n: map; row: offset
               |                                                                 ^
-              = an offset is that of a dimension: `row: offset(m)`"#]],
+              = an offset belongs to a dimension: `row: offset(m)`"#]],
     );
     check(
         "(x: f32[n]) -> () where side_effect; side_effect",
@@ -1069,7 +1069,7 @@ fn any_dimensions() {
         `y` can have any dimensions, but an operand has `*`
           | (x: f32[*, n]) -> (y: f32[..])
           |                          ^^^^
-          = nothing is known of what it has of the batch: say `*: whole`"#]],
+          = its batch dimensions are unknown: declare `*: whole`"#]],
     );
     check(
         "(x: f32[*, n]) -> (y: f32[..]) where *: sum",
@@ -1077,7 +1077,7 @@ fn any_dimensions() {
         `y` can have any dimensions, but an operand has `*`
           | (x: f32[*, n]) -> (y: f32[..]) where *: sum
           |                          ^^^^
-          = nothing is known of what it has of the batch: say `*: whole`"#]],
+          = its batch dimensions are unknown: declare `*: whole`"#]],
     );
     check(
         "(x: f32[n], y: f32[..]) -> (z: f32[..]) where n: sum",
@@ -1085,7 +1085,7 @@ fn any_dimensions() {
         `z` can have any dimensions, so `n` cannot be split
           | (x: f32[n], y: f32[..]) -> (z: f32[..]) where n: sum
           |                                               ^
-          = nothing is known of what it has of the dimension"#]],
+          = its dimensions are unknown"#]],
     );
     check(
         "(x: f32[..], n: i64) -> (z: f32[n] aliases x)",

@@ -1,10 +1,10 @@
-//! Printing and parsing: a fixed point, and no text makes anything panic.
+//! Printing and parsing are inverse, and no text causes a panic.
 
 use farcall_sig::DType;
 use farcall_sig::attr::Attrs;
 use farcall_sig::signature::{OperandType, Signature};
 
-/// The signatures in the language's reference: those under "Examples".
+/// Returns the signatures under "Examples" in the language reference.
 fn examples() -> Vec<(String, String)> {
     let manual = include_str!("../src/signature/mod.rs");
     let lines = manual.lines().map(|l| l.strip_prefix("//! ").unwrap_or_default());
@@ -67,7 +67,7 @@ fn every_form_prints_back() {
     }
 }
 
-/// A generator with a fixed seed.
+/// Random number generator with a fixed seed.
 struct Random(u64);
 
 impl Random {
@@ -79,7 +79,7 @@ impl Random {
     }
 }
 
-/// Whatever parses round trips, and every rule can be asked for.
+/// Checks that a parsed signature round-trips and that every rule can be evaluated.
 fn exercise(text: &str, random: &mut Random) -> bool {
     let signature = match text.parse::<Signature>() {
         Ok(signature) => signature,
@@ -205,7 +205,7 @@ fn random_tokens_never_panic() {
     }
 }
 
-/// What a macro sees: Rust's tokens, printed with Rust's spacing.
+/// Prints Rust tokens with Rust's spacing, as a macro sees them.
 macro_rules! as_tokens {
     ($($token:tt)*) => {
         stringify!($($token)*)

@@ -1,4 +1,4 @@
-//! What follows from a signature beside types: batching, partitioning, documentation.
+//! Rules that follow from a signature besides types: batching, partitioning, documentation.
 
 use expect_test::{Expect, expect};
 use farcall_sig::signature::{Batching, Signature};
@@ -34,7 +34,7 @@ fn an_axis_is_prepended_only_where_that_is_sound() {
     let (y, n) = (true, false);
     batch(RMS_NORM, &[n, n], expect!["unbatched"]);
     batch(RMS_NORM, &[y, n], expect!["native, broadcast []"]);
-    // A batched scale differs between entries, but the kernel takes one.
+    // A batched scale differs between entries, but the kernel takes a single scale.
     batch(RMS_NORM, &[n, y], expect!["loop: scale is batched but has no *"]);
     batch(RMS_NORM, &[y, y], expect!["loop: scale is batched but has no *"]);
     // The scale's gradient would be summed over the entries.

@@ -1,10 +1,10 @@
-//! The batching and partitioning rules against a kernel that keeps exactly what a signature promises,
-//! and nothing more.
+//! Tests the batching and partitioning rules with a model kernel that keeps exactly the promises of a
+//! signature, and no more.
 //!
-//! The model computes each element of a result as a hash of all that the promises let it depend on: the
-//! operands' entries at the same batch and mapped indices, and all of the other dimensions; for a
-//! reduced dimension, the sum of such hashes over its entries. A rule that does more than the promises
-//! allow changes the hashes.
+//! The model computes each element of a result as a hash of everything that the promises let it depend on:
+//! the operands' entries at the same batch and mapped indices, over the full range of all other dimensions.
+//! For a reduced dimension, the result is the sum of such hashes over its entries. A rule that assumes more
+//! than the promises allow changes the hashes.
 
 use farcall_sig::DType;
 use farcall_sig::attr::{AttrValue, Attrs};
@@ -38,7 +38,7 @@ impl Tensor {
         Tensor { dims, values }
     }
 
-    /// Entries `range` along a dimension.
+    /// Returns entries `range` along a dimension.
     fn slice(&self, dim: usize, range: std::ops::Range<usize>) -> Tensor {
         let all = indices(&self.dims).into_iter().zip(&self.values);
         let values = all.filter(|(index, _)| range.contains(&index[dim])).map(|(_, v)| *v).collect();
@@ -74,8 +74,8 @@ impl Tensor {
     }
 }
 
-/// The name of each dimension of a tensor; `*0`, `*1`, … for batch dimensions, and none for one that is
-/// not a name.
+/// Returns the name of each dimension of a tensor: `*0`, `*1`, … for batch dimensions, `None` for a dimension
+/// that is not a name.
 fn names(shape: &Shape, rank: usize) -> Vec<Option<String>> {
     let batch = rank - shape.dims.len();
     let fixed = shape.dims.iter().map(|d| match d {
@@ -85,7 +85,7 @@ fn names(shape: &Shape, rank: usize) -> Vec<Option<String>> {
     (0..batch).map(|i| Some(format!("*{i}"))).chain(fixed).collect()
 }
 
-/// What the kernel does with a dimension of this name, for a result that has these.
+/// Returns the kernel's use of a dimension of this name, for a result with dimensions `of_result`.
 fn usage(signature: &Signature, name: &str, of_result: &[Option<String>]) -> DimUse {
     match signature.dim_use(if name.starts_with('*') { "*" } else { name }) {
         DimUse::Reduce(_) if of_result.iter().flatten().any(|n| n == name) => DimUse::Map,
@@ -134,7 +134,7 @@ impl Op {
             let sizes: Vec<usize> = reduced.iter().map(|(_, size)| *size).collect();
             let element = |index: &Vec<usize>| {
                 let terms = indices(&sizes).into_iter().map(|at| {
-                    // Where the promises fix the index of a dimension.
+                    // Returns true if the promises fix the index of a dimension.
                     let fixed = |name: &str| match usage(&self.signature, name, &own) {
                         DimUse::Whole => None,
                         DimUse::Map => own.iter().position(|n| n.as_deref() == Some(name)).map(|k| index[k]),
@@ -165,7 +165,7 @@ impl Op {
         inference.results.iter().enumerate().map(result).collect()
     }
 
-    /// Operands with two batch dimensions, where an op has them, and small sizes by name.
+    /// Generates operands with small sizes by name, and with two batch dimensions if the op has a batch.
     fn operands(&self, count: usize) -> Vec<Tensor> {
         let slots = self.signature.operand_slots(count).unwrap();
         let dims = |(i, slot): (usize, &usize)| {
@@ -189,7 +189,7 @@ impl Op {
     }
 }
 
-/// Signatures and the number of operands of a call.
+/// Signatures and numbers of operands of their calls.
 const OPS: [(&str, usize); 16] = [
     ("(x: T[*, n], scale: T[n]) -> (y: T[*, n]) where T: any", 2),
     ("(x: T[*, n], scale: T[n], dy: T[*, n]) -> (dx: T[*, n], dscale: T[n]) where T: s32; *: sum", 3),
@@ -228,7 +228,7 @@ fn a_native_batch_is_what_a_loop_gives() {
                 continue;
             };
             native += 1;
-            // With the axis in front, where it is.
+            // Operands with the axis in front.
             let stacked: Vec<Tensor> = operands
                 .iter()
                 .enumerate()
@@ -279,7 +279,7 @@ fn a_split_factor_gives_what_the_whole_gives() {
         let whole = op.call(&operands);
         let partition = op.signature.partition(count).unwrap();
         assert_eq!(partition.results.len(), whole.len(), "{text}");
-        // Batch dimensions first (there are two of them), then the other factors.
+        // Batch dimensions first (there are two), then the other factors.
         let batch = partition.batch.into_iter().flat_map(|kind| [(None, 0, kind), (None, 1, kind)]);
         let named = partition.factors.iter().enumerate().map(|(i, f)| (Some(i), 0, f.kind));
         for (factor, batch_dim, kind) in batch.chain(named) {

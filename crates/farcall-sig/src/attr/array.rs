@@ -1,4 +1,4 @@
-//! Arrays of numbers or booleans, by their bytes: attributes may be large.
+//! Arrays of numbers or booleans, stored as bytes because attributes may be large.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use crate::{Complex, DType};
 
 /// Numbers or booleans of one type: an array attribute.
 ///
-/// It takes as much memory as its elements' bytes, and clones share them. It is equal to another one of the same type
-/// and the same bits.
+/// The array stores only the bytes of its elements, and clones share them. Two arrays are equal if they have
+/// the same type and the same bits.
 ///
 /// ```
 /// use farcall_sig::{AttrArray, AttrValue};
@@ -20,19 +20,19 @@ use crate::{Complex, DType};
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct AttrArray {
-    /// One of an [`AttrElement`].
+    /// Type of one of the [`AttrElement`]s.
     dtype: DType,
-    /// Whole elements; those of `pred` are 0 or 1.
+    /// A whole number of elements. Bytes of `pred` elements are 0 or 1.
     bytes: Arc<Vec<u8>>,
 }
 
-/// Bytes that are not the elements of an array attribute.
+/// Error for bytes that are not the elements of an array attribute.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum NotElements {
-    /// There are no array attributes of this element type.
+    /// Array attributes cannot have this element type.
     Type(DType),
-    /// There are not as many bytes as a number of elements has.
+    /// The number of bytes is not a multiple of the element size.
     Length(DType, usize),
 }
 
@@ -50,10 +50,11 @@ impl fmt::Display for NotElements {
 impl std::error::Error for NotElements {}
 
 impl AttrArray {
-    /// The array of these elements' bytes, in the byte order of this machine. A byte of a `pred` is true unless it is zero.
+    /// Creates an array from the bytes of its elements, in the machine's byte order. A `pred` is true if its
+    /// byte is not zero.
     ///
     /// # Errors
-    /// If there are no array attributes of the element type, or the last element is incomplete.
+    /// If array attributes cannot have the element type, or if the last element is incomplete.
     pub fn new(dtype: DType, mut bytes: Vec<u8>) -> Result<AttrArray, NotElements> {
         if !AttrArray::holds(dtype) {
             return Err(NotElements::Type(dtype));
@@ -67,17 +68,18 @@ impl AttrArray {
         Ok(AttrArray { dtype, bytes: Arc::new(bytes) })
     }
 
-    /// True if there are array attributes of this element type.
+    /// Returns true if array attributes can have this element type.
     pub fn holds(dtype: DType) -> bool {
         matches!(dtype, DType::C64 | DType::C128) || ScalarType::try_from(dtype).is_ok()
     }
 
-    /// An array of this type without elements.
+    /// Creates an empty array of this type.
     pub fn of_scalars(ty: ScalarType) -> AttrArray {
         AttrArray { dtype: ty.dtype(), bytes: Arc::default() }
     }
 
-    /// Appends an element; `None`, and nothing is appended, if the value is not of exactly this array's type.
+    /// Appends an element. Returns `None` and appends nothing if the value is not of exactly the array's
+    /// type.
     #[must_use = "a value of another type is not appended"]
     pub fn push(&mut self, value: &AttrValue) -> Option<()> {
         if value.dtype() != Some(self.dtype) {
@@ -106,7 +108,7 @@ impl AttrArray {
         Some(())
     }
 
-    /// The element type.
+    /// Element type.
     pub fn dtype(&self) -> DType {
         self.dtype
     }
@@ -116,27 +118,27 @@ impl AttrArray {
         self.bytes.len() / self.dtype.size()
     }
 
-    /// True if there are no elements.
+    /// Returns true if the array has no elements.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// The elements' bytes, in the byte order of this machine.
+    /// Bytes of the elements, in the machine's byte order.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// An element.
+    /// Returns an element.
     pub fn get(&self, i: usize) -> Option<AttrValue> {
         self.bytes.chunks_exact(self.dtype.size()).nth(i).map(|bytes| element(self.dtype, bytes))
     }
 
-    /// The elements, each as an attribute of its own.
+    /// Elements, each as a separate attribute value.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = AttrValue> + '_ {
         self.bytes.chunks_exact(self.dtype.size()).map(|bytes| element(self.dtype, bytes))
     }
 
-    /// The elements, if they are of exactly this type.
+    /// Returns the elements if they are of exactly this type.
     pub fn to_vec<T: AttrElement>(&self) -> Option<Vec<T>> {
         let elements = || self.bytes.chunks_exact(self.dtype.size()).map(T::read);
         (self.dtype == T::DTYPE).then(|| elements().collect())
@@ -169,9 +171,9 @@ impl fmt::Debug for AttrArray {
     }
 }
 
-/// A Rust type that a number or boolean attribute, or an element of an array attribute, is made of.
+/// A Rust type of number or boolean attributes and of elements of array attributes.
 pub trait AttrElement: Copy + Into<AttrValue> + sealed::Bytes {
-    /// The element type.
+    /// Element type.
     const DTYPE: DType;
 }
 
@@ -180,7 +182,7 @@ mod sealed {
         /// Appends the element's bytes.
         fn write(self, bytes: &mut Vec<u8>);
 
-        /// The element of these bytes, of which there are as many as it has.
+        /// Reads an element from exactly as many bytes as it has.
         fn read(bytes: &[u8]) -> Self;
     }
 }

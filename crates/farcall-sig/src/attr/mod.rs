@@ -1,9 +1,9 @@
 //! Attributes: the constants of a call, their types and values.
 //!
-//! [`AttrValue`] is the one model of attributes as the C interface passes them: signatures, handlers, rules, hosts
-//! and languages that call ops all use it. (What a program writes is more: `farcall_ir::Attr`.) A value carries its
-//! exact type: an `f32` is not an `f64`. [`AttrType::convert`] converts values from a language with one kind of number to
-//! the declared type.
+//! [`AttrValue`] is the only model of attributes as the C interface passes them: signatures, handlers, rules,
+//! hosts and languages that call ops all use it. (A program's text can write more: `farcall_ir::Attr`.) A
+//! value carries its exact type: an `f32` is not an `f64`. [`AttrType::convert`] converts values from a
+//! language with a single number type to the declared type.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,7 +17,7 @@ mod value;
 pub use array::{AttrArray, AttrElement, NotElements};
 pub use value::{AttrValue, Attrs, MixedList};
 
-/// The type of a number or boolean, under its name in Rust.
+/// Type of a number or boolean, with its Rust name.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[expect(missing_docs, reason = "each variant is the type of the same name")]
 pub enum ScalarType {
@@ -35,7 +35,7 @@ pub enum ScalarType {
 }
 
 impl ScalarType {
-    /// All of them.
+    /// All scalar types.
     pub const ALL: [ScalarType; 11] = [
         ScalarType::Bool,
         ScalarType::I8,
@@ -50,7 +50,7 @@ impl ScalarType {
         ScalarType::F64,
     ];
 
-    /// `bool`, `i8`, … `f64`.
+    /// Name of the type: `bool`, `i8`, … `f64`.
     pub const fn name(self) -> &'static str {
         match self {
             ScalarType::Bool => "bool",
@@ -67,7 +67,7 @@ impl ScalarType {
         }
     }
 
-    /// The element type of the same values.
+    /// Returns the element type with the same values.
     pub const fn dtype(self) -> DType {
         match self {
             ScalarType::Bool => DType::Pred,
@@ -84,17 +84,17 @@ impl ScalarType {
         }
     }
 
-    /// True for `i8` … `u64`.
+    /// Returns true for `i8` … `u64`.
     pub const fn is_integer(self) -> bool {
         self.range().is_some()
     }
 
-    /// True for `f32` and `f64`.
+    /// Returns true for `f32` and `f64`.
     pub const fn is_float(self) -> bool {
         matches!(self, ScalarType::F32 | ScalarType::F64)
     }
 
-    /// Least and greatest value of an integer type.
+    /// Returns the minimum and maximum of an integer type.
     pub const fn range(self) -> Option<(i128, i128)> {
         Some(match self {
             ScalarType::I8 => (i8::MIN as i128, i8::MAX as i128),
@@ -110,7 +110,7 @@ impl ScalarType {
     }
 }
 
-/// By the name ([`ScalarType::name`]).
+/// Parses a type's name ([`ScalarType::name`]).
 impl FromStr for ScalarType {
     type Err = UnknownName;
 
@@ -120,7 +120,7 @@ impl FromStr for ScalarType {
     }
 }
 
-/// The type of the numbers or booleans of an element type, if attributes can be of it.
+/// Converts an element type to the scalar type with the same values, if attributes can have that type.
 impl TryFrom<DType> for ScalarType {
     type Error = NotScalar;
 
@@ -135,7 +135,7 @@ impl From<ScalarType> for DType {
     }
 }
 
-/// An element type of which no attribute is.
+/// Error for an element type that no attribute can have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NotScalar(DType);
 
@@ -153,26 +153,26 @@ impl fmt::Display for ScalarType {
     }
 }
 
-/// The type of an attribute.
+/// Type of an attribute.
 #[derive(Clone, PartialEq, Debug)]
 pub enum AttrType {
     /// A number or boolean: `f32`
     Scalar(ScalarType),
     /// `[i64]`
     Array(ScalarType),
-    /// Any text: `str`
+    /// Any string: `str`
     Str,
-    /// One of these texts: `"left" | "right"`
+    /// One of these strings: `"left" | "right"`
     Choice(Vec<String>),
     /// `dict`
     Dict,
 }
 
-/// Elements of an array that a message shows, at most.
-const MOST_SHOWN: usize = 16;
+/// Maximum number of array elements that a message shows.
+const MAX_SHOWN_ELEMENTS: usize = 16;
 
 impl AttrType {
-    /// True if the value is of exactly this type.
+    /// Returns true if the value has exactly this type.
     pub fn accepts(&self, value: &AttrValue) -> bool {
         match (self, value) {
             (AttrType::Scalar(ScalarType::Bool), AttrValue::Bool(_)) => true,
@@ -187,11 +187,11 @@ impl AttrType {
         }
     }
 
-    /// The value as one of this type, where nothing is lost but the last digits of a fraction: an
-    /// integer that fits, an integer as a float, an `f64` rounded to `f32`, and arrays of these.
+    /// Converts a value to this type, if nothing is lost except the last digits of a fraction: an integer in
+    /// range, an integer to a float, an `f64` rounded to `f32`, and arrays of these.
     ///
     /// # Errors
-    /// What is wrong: `must be i32, but is 3000000000`.
+    /// A message such as `must be i32, but is 3000000000`.
     pub fn convert(&self, value: &AttrValue) -> Result<AttrValue, String> {
         let converted = match (self, value) {
             _ if self.accepts(value) => Some(value.clone()),
@@ -204,7 +204,7 @@ impl AttrType {
         converted.ok_or_else(|| self.complaint(value))
     }
 
-    /// Why a value is not of this type: `must be f32, but is f64`.
+    /// Explains why a value is not of this type: `must be f32, but is f64`.
     pub(crate) fn complaint(&self, value: &AttrValue) -> String {
         let shown = match value {
             AttrValue::Str(_) if matches!(self, AttrType::Choice(_)) => value.to_string(),
@@ -212,7 +212,7 @@ impl AttrType {
             AttrValue::Int(_, is) if matches!(self, AttrType::Scalar(ty) if ty.is_integer()) => {
                 format!("{value} ({is})")
             }
-            AttrValue::Array(values) if values.len() > MOST_SHOWN => {
+            AttrValue::Array(values) if values.len() > MAX_SHOWN_ELEMENTS => {
                 format!("{} with {} elements", value.type_name(), values.len())
             }
             AttrValue::Array(..) => format!("{value} ({})", value.type_name()),
@@ -226,7 +226,7 @@ impl AttrType {
         }
     }
 
-    /// True if a number is of the right kind, but too large or too small.
+    /// Returns true if a number is of the right kind, but too large or too small.
     fn is_out_of_range(&self, value: &AttrValue) -> bool {
         let AttrType::Scalar(ty) = self else { return false };
         let kind = match value {
@@ -257,7 +257,7 @@ fn convert_array(ty: ScalarType, values: &AttrArray) -> Option<AttrArray> {
     Some(converted)
 }
 
-/// The number rounded to the type, unless it is finite and becomes infinite.
+/// Rounds a number to the type. Returns `None` if a finite number becomes infinite.
 pub(crate) fn round(value: f64, ty: ScalarType) -> Option<f64> {
     let rounded = if ty == ScalarType::F32 { f64::from(value as f32) } else { value };
     (rounded.is_finite() || !value.is_finite()).then_some(rounded)
@@ -281,7 +281,7 @@ impl fmt::Display for AttrType {
     }
 }
 
-/// Writes text in quotes, with the escapes that the signature language knows.
+/// Writes text in quotes, with the escapes of the signature language.
 fn write_quoted(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     f.write_str("\"")?;
     for c in text.chars() {

@@ -6,10 +6,10 @@ use std::fmt;
 use super::{AttrArray, AttrElement, ScalarType, write_quoted};
 use crate::{Complex, DType};
 
-/// The value of an attribute, as the C interface passes it.
+/// Value of an attribute, as the C interface passes it.
 ///
-/// Made with `into()` from a number, a `bool`, a text, a slice or vector of numbers, and with [`AttrValue::dict`] and
-/// [`AttrValue::bytes`].
+/// Values convert with `into()` from a number, a `bool`, a string, and a slice or vector of numbers.
+/// [`AttrValue::dict`] and [`AttrValue::bytes`] create the other kinds.
 ///
 /// ```
 /// use farcall_sig::{AttrValue, ScalarType};
@@ -22,42 +22,43 @@ use crate::{Complex, DType};
 pub enum AttrValue {
     /// A boolean.
     Bool(bool),
-    /// An integer of an integer type. [`AttrType::accepts`](super::AttrType::accepts) refuses one that is not within its
-    /// range, and so does the encoder.
+    /// An integer of an integer type. [`AttrType::accepts`](super::AttrType::accepts) and the encoder reject
+    /// a value outside the range of the type.
     Int(i128, ScalarType),
-    /// A number of type `f32` (then it is one exactly) or `f64`.
+    /// A floating-point number of type `f32` or `f64`. If the type is `f32`, the value is exactly
+    /// representable as an `f32`.
     Float(f64, ScalarType),
     /// A complex number of two `f32`. No signature declares one.
     C64(Complex<f32>),
     /// A complex number of two `f64`. No signature declares one.
     C128(Complex<f64>),
-    /// A text.
+    /// A string.
     Str(String),
     /// A string that is not UTF-8 ([`AttrValue::bytes`]). No signature declares one.
     Bytes(Vec<u8>),
     /// Numbers or booleans of one type.
     Array(AttrArray),
-    /// Values by name; of one name, the last counts.
+    /// Values by name. If a name is repeated, the last value counts.
     Dict(Vec<(String, AttrValue)>),
 }
 
 impl AttrValue {
-    /// An `i64`.
+    /// Creates an `i64`.
     pub fn i64(value: i64) -> AttrValue {
         value.into()
     }
 
-    /// An `f32`.
+    /// Creates an `f32`.
     pub fn f32(value: f32) -> AttrValue {
         value.into()
     }
 
-    /// A dictionary.
+    /// Creates a dictionary.
     pub fn dict<'k>(entries: impl IntoIterator<Item = (&'k str, AttrValue)>) -> AttrValue {
         AttrValue::Dict(entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
     }
 
-    /// A string that need not be UTF-8.
+    /// Creates a string that need not be UTF-8.
     pub fn bytes(bytes: &[u8]) -> AttrValue {
         match std::str::from_utf8(bytes) {
             Ok(text) => text.into(),
@@ -65,12 +66,12 @@ impl AttrValue {
         }
     }
 
-    /// The array of these numbers or booleans, for languages whose lists have no type: all of them as `i64` if they are
-    /// integers that fit, else as `u64` if they fit that, else as `f64`. [`AttrType::convert`](super::AttrType::convert)
-    /// brings it to the declared type.
+    /// Creates an array of these numbers or booleans, for languages with untyped lists. The elements are
+    /// `i64` if all are integers that fit, else `u64` if all fit that type, else `f64`.
+    /// [`AttrType::convert`](super::AttrType::convert) converts the array to the declared type.
     ///
     /// # Errors
-    /// If they are neither all numbers nor all booleans, or a complex number is among them.
+    /// If the items are neither all numbers nor all booleans, or if one is a complex number.
     pub fn list(items: &[AttrValue]) -> Result<AttrValue, MixedList> {
         let booleans = items.iter().map(|item| if let AttrValue::Bool(v) = item { Some(*v) } else { None });
         let wide = items.iter().map(|item| if let AttrValue::Int(v, _) = item { Some(*v) } else { None });
@@ -94,7 +95,7 @@ impl AttrValue {
         numbers.map(AttrValue::from).ok_or(MixedList)
     }
 
-    /// The integer, if it is one, of whatever type.
+    /// Returns the value of an integer of any type.
     pub fn as_int(&self) -> Option<i128> {
         match self {
             AttrValue::Int(value, _) => Some(*value),
@@ -102,7 +103,7 @@ impl AttrValue {
         }
     }
 
-    /// The text, if it is one.
+    /// Returns the text of a string.
     pub fn as_str(&self) -> Option<&str> {
         match self {
             AttrValue::Str(text) => Some(text),
@@ -110,7 +111,7 @@ impl AttrValue {
         }
     }
 
-    /// The element type of a number or boolean.
+    /// Returns the element type of a number or boolean.
     pub fn dtype(&self) -> Option<DType> {
         match self {
             AttrValue::Bool(_) => Some(DType::Pred),
@@ -121,7 +122,7 @@ impl AttrValue {
         }
     }
 
-    /// What it is, for messages: `f32`, `[i64]`, `str`, `dict`.
+    /// Returns the name of the type, for messages: `f32`, `[i64]`, `str`, `dict`.
     pub fn type_name(&self) -> String {
         let name = |dtype: DType| ScalarType::try_from(dtype).map_or(dtype.name(), ScalarType::name);
         match self {
@@ -137,7 +138,7 @@ impl AttrValue {
     }
 }
 
-/// A list that is not an array: its items are not numbers of one kind, nor all booleans.
+/// Error for a list that cannot be an array, because it mixes numbers and booleans or contains other items.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MixedList;
 
@@ -220,15 +221,16 @@ impl<T: AttrElement> From<Vec<T>> for AttrValue {
     }
 }
 
-/// A dictionary.
+/// Converts to a dictionary.
 impl From<Attrs> for AttrValue {
     fn from(attrs: Attrs) -> AttrValue {
         AttrValue::Dict(attrs.0)
     }
 }
 
-/// As a signature writes it. What a signature cannot write: a dictionary as `{a = 1}`, a complex number as
-/// `(1.0, 2.0)`, a string that is not UTF-8 as `b"\xff"`.
+/// Prints the value in the syntax of signatures. Values that signatures cannot express are printed as
+/// follows: a dictionary as `{a = 1}`, a complex number as `(1.0, 2.0)`, a string that is not UTF-8 as
+/// `b"\xff"`.
 impl fmt::Display for AttrValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -259,22 +261,22 @@ impl fmt::Display for AttrValue {
     }
 }
 
-/// The attributes of a call, by name, in any order.
+/// Attributes of a call by name, in any order.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Attrs(Vec<(String, AttrValue)>);
 
 impl Attrs {
-    /// No attributes.
+    /// Creates an empty set of attributes.
     pub fn new() -> Attrs {
         Attrs::default()
     }
 
-    /// The attribute of this name.
+    /// Returns the attribute of this name.
     pub fn get(&self, name: &str) -> Option<&AttrValue> {
         self.0.iter().find(|(n, _)| n == name).map(|(_, v)| v)
     }
 
-    /// Sets an attribute, in place of an earlier one of this name.
+    /// Sets an attribute, replacing an earlier one of this name.
     pub fn insert(&mut self, name: impl Into<String>, value: impl Into<AttrValue>) {
         let (name, value) = (name.into(), value.into());
         match self.0.iter_mut().find(|(n, _)| *n == name) {
@@ -288,12 +290,12 @@ impl Attrs {
         self.0.iter().map(|(n, v)| (n.as_str(), v))
     }
 
-    /// How many.
+    /// Number of attributes.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// True if there are none.
+    /// Returns true if the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -1,7 +1,7 @@
-//! The tree of a signature, and how it prints.
+//! Syntax tree of a signature, and its printer.
 //!
-//! Printing is canonical: one space after a comma, none inside an expression, no parentheses that are
-//! not needed. The order is the author's.
+//! Printing is canonical: one space after a comma, none inside an expression, no redundant parentheses. The
+//! order is the author's.
 
 use std::fmt::{self, Display};
 
@@ -9,34 +9,34 @@ use super::error::Span;
 use crate::attr::{AttrType, AttrValue};
 use crate::dtype::DType;
 
-/// A name and where it is written.
+/// A name and its position in the text.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Name {
-    /// The name.
+    /// Text of the name.
     pub text: String,
-    /// Where it is written.
+    /// Position in the text.
     pub span: Span,
 }
 
 /// An operand: `mask: pred[*, n]?`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Operand {
-    /// Its name.
+    /// Name of the operand.
     pub name: Name,
-    /// Its element type.
+    /// Element type.
     pub element: ElementType,
-    /// Its dimensions.
+    /// Dimensions.
     pub shape: Shape,
-    /// How many of it a call has.
+    /// Number of operands in a call.
     pub arity: Arity,
-    /// Its place in memory.
+    /// Order of the dimensions in memory.
     pub layout: Layout,
 }
 
-/// How many operands of a call one declared operand stands for.
+/// Number of operands in a call for one declared operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Arity {
-    /// One.
+    /// Exactly one.
     Required,
     /// One or none: `?`.
     Optional,
@@ -47,18 +47,18 @@ pub enum Arity {
 /// An attribute: `eps: f32 = 1e-6`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Attr {
-    /// Its name.
+    /// Name of the attribute.
     pub name: Name,
-    /// Its type.
+    /// Type of the attribute.
     pub ty: AttrType,
-    /// What it is if it is not given.
+    /// Value of the attribute in a call that does not pass it.
     pub default: Option<AttrValue>,
-    /// True if it may be missing altogether: `?`.
+    /// True if the attribute may be absent: `?`.
     pub optional: bool,
 }
 
 impl Attr {
-    /// True if a call has to give it.
+    /// Returns true if every call has to pass the attribute.
     pub fn is_required(&self) -> bool {
         self.default.is_none() && !self.optional
     }
@@ -67,30 +67,30 @@ impl Attr {
 /// A result: `dbias: T[n] aliases bias if bias`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ResultDecl {
-    /// Its name.
+    /// Name of the result.
     pub name: Name,
-    /// Its element type.
+    /// Element type.
     pub element: ElementType,
-    /// Its dimensions.
+    /// Dimensions.
     pub shape: Shape,
-    /// True if there is one for each entry of the variadic operands: `...`.
+    /// True if the result occurs once for each entry of the variadic operands: `...`.
     pub variadic: bool,
-    /// Its place in memory.
+    /// Order of the dimensions in memory.
     pub layout: Layout,
-    /// The operand whose buffer it is in.
+    /// Operand whose buffer holds the result.
     pub aliases: Option<Name>,
-    /// The optional operand that must be given for it to be there.
+    /// Optional operand that must be given for the result to exist.
     pub condition: Option<Name>,
 }
 
 /// An element type: `f32`, `T`, `complex(T)`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ElementType {
-    /// Applied to the base, the innermost first.
+    /// Functions applied to the base, innermost first.
     pub functions: Vec<ElementFn>,
-    /// What they are applied to.
+    /// Innermost type.
     pub base: TypeBase,
-    /// Where it is written.
+    /// Position in the text.
     pub span: Span,
 }
 
@@ -103,14 +103,14 @@ pub enum TypeBase {
     Variable(Name),
 }
 
-/// A type that follows from another.
+/// A function from element types to element types.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ElementFn {
-    /// The complex type whose parts are of this type; defined for `f32` and `f64`.
+    /// The complex type with parts of this type; defined for `f32` and `f64`.
     Complex,
-    /// The type of the parts; a type that is not complex itself.
+    /// The type of the parts of a complex type; any other type is unchanged.
     Real,
-    /// The type in which sums are kept.
+    /// The type in which sums are accumulated.
     Accumulator,
 }
 
@@ -128,7 +128,7 @@ impl ElementFn {
         [ElementFn::Complex, ElementFn::Real, ElementFn::Accumulator].into_iter().find(|f| f.name() == name)
     }
 
-    /// The type that follows; none if it is not defined.
+    /// Applies the function; returns `None` where it is undefined.
     pub fn apply(self, dtype: DType) -> Option<DType> {
         match self {
             ElementFn::Complex => dtype.complex(),
@@ -139,7 +139,7 @@ impl ElementFn {
 }
 
 impl ElementType {
-    /// The variable that it depends on.
+    /// Returns the variable that the type depends on.
     pub fn variable(&self) -> Option<&Name> {
         match &self.base {
             TypeBase::Variable(name) => Some(name),
@@ -147,7 +147,7 @@ impl ElementType {
         }
     }
 
-    /// The type, with the variable standing for `base`.
+    /// Returns the type with `base` substituted for the variable.
     pub fn apply(&self, base: DType) -> Option<DType> {
         let start = match self.base {
             TypeBase::Fixed(dtype) => dtype,
@@ -160,23 +160,23 @@ impl ElementType {
 /// The dimensions of a tensor: `[*, m, n]`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Shape {
-    /// Where `*` is, if it is there.
+    /// Position of `*`, if present.
     pub batch: Option<Span>,
     /// The other dimensions.
     pub dims: Vec<Dim>,
-    /// Where `..` is, if it is there: it stands for all dimensions, and must be alone.
+    /// Position of `..`, if present. `..` stands for all dimensions and must be alone.
     pub any: Option<Span>,
-    /// With the brackets.
+    /// Position in the text, including the brackets.
     pub span: Span,
 }
 
 impl Shape {
-    /// The number of dimensions, if every tensor of this shape has the same.
+    /// Returns the number of dimensions, if all tensors of this shape have the same number.
     pub fn rank(&self) -> Option<usize> {
         (self.batch.is_none() && self.any.is_none()).then_some(self.dims.len())
     }
 
-    /// True if one of the dimensions is this name, alone.
+    /// Returns true if one of the dimensions is exactly this name.
     pub(super) fn has(&self, name: &str) -> bool {
         self.dims.iter().any(|dim| matches!(dim, Dim::Size(Expr::Name(own)) if own.text == name))
     }
@@ -187,7 +187,7 @@ impl Shape {
 pub enum Dim {
     /// `n`, `3`, `2*n+1`
     Size(Expr),
-    /// `n...`: a size of its own for each variadic operand.
+    /// `n...`: a separate size for each variadic operand.
     Each(Name),
 }
 
@@ -208,7 +208,7 @@ pub enum Expr {
     Len(Name),
 }
 
-/// An operator of two expressions.
+/// A binary operator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BinaryOp {
     /// `+`
@@ -239,12 +239,12 @@ impl BinaryOp {
     }
 }
 
-/// A function of expressions.
+/// A function in an expression.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Function {
-    /// The least of two or more.
+    /// The minimum of two or more.
     Min,
-    /// The greatest of two or more.
+    /// The maximum of two or more.
     Max,
     /// A quotient, rounded up.
     CeilDiv,
@@ -260,14 +260,14 @@ impl Function {
     }
 }
 
-/// How the sizes of a dimension with dots are combined.
+/// Combination of all sizes of a dimension with dots.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fold {
-    /// The sum of all.
+    /// The sum.
     Sum,
-    /// The least.
+    /// The minimum.
     Min,
-    /// The greatest.
+    /// The maximum.
     Max,
 }
 
@@ -282,7 +282,7 @@ impl Fold {
 }
 
 impl Expr {
-    /// Where it is written, from the first character to the last.
+    /// Returns the position in the text, from the first character to the last.
     pub fn span(&self) -> Span {
         match self {
             Expr::Literal(_, span) | Expr::Call(_, _, span) => *span,
@@ -291,7 +291,8 @@ impl Expr {
         }
     }
 
-    /// Calls `f` with each name in it that stands for a size, and whether the name is folded.
+    /// Calls `f` with each name in the expression that stands for a size; the flag is true if the name is
+    /// folded.
     pub(super) fn visit<'a>(&'a self, f: &mut impl FnMut(&'a Name, bool)) {
         match self {
             Expr::Literal(..) | Expr::Len(_) => {}
@@ -306,20 +307,20 @@ impl Expr {
     }
 }
 
-/// The order of a tensor's dimensions in memory. Batch dimensions are outermost.
+/// Order of a tensor's dimensions in memory. Batch dimensions are outermost.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Layout {
-    /// The last dimension is the fastest; not written.
+    /// The last dimension varies fastest. This is the default and has no syntax.
     RowMajor,
-    /// `column_major`: the last dimension but one is the fastest.
+    /// `column_major`: the second-to-last dimension varies fastest.
     ColumnMajor(Span),
-    /// `layout(2, 0, 1)`: from the slowest to the fastest, without batch dimensions.
+    /// `layout(2, 0, 1)`: from slowest to fastest, without batch dimensions.
     Order(Vec<usize>, Span),
 }
 
 impl Layout {
-    /// The dimensions of a tensor of this rank (with batch dimensions), from the fastest to the slowest:
-    /// what XLA calls `minor_to_major`.
+    /// Returns the dimensions of a tensor of this rank (batch dimensions included) from fastest to slowest:
+    /// XLA's `minor_to_major`.
     pub fn minor_to_major(&self, rank: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..rank).rev().collect();
         match self {
@@ -337,47 +338,47 @@ impl Layout {
     }
 }
 
-/// What follows `where`.
+/// A clause after `where`.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Clause {
     /// `T: f32 | f64`
     Types {
         /// The variables.
         variables: Vec<Name>,
-        /// What each stands for.
+        /// The set of types that each variable stands for.
         set: TypeSet,
     },
     /// `m, n: map`
     Dims {
-        /// The dimensions, `*` among them as `"*"`.
+        /// The dimensions; the batch is `"*"`.
         dims: Vec<Name>,
-        /// What the kernel does with each.
+        /// Use of each dimension by the kernel.
         usage: DimUse,
     },
     /// `k <= n`
     Condition(Expr, Comparison, Expr),
     /// `row: offset(m)`
     Offset {
-        /// The operand.
+        /// The operand that holds the offset.
         operand: Name,
-        /// The dimension whose part begins there.
+        /// The dimension that the offset is an index into.
         dim: Name,
     },
     /// `side_effect`
     SideEffect(Span),
 }
 
-/// The types that a variable stands for.
+/// Set of types that a variable stands for.
 #[derive(Clone, PartialEq, Debug)]
 pub enum TypeSet {
-    /// Every type there is.
+    /// All types.
     Any,
-    /// These, in the order in which they are written.
+    /// The listed types, in the order in which they are written.
     OneOf(Vec<DType>),
 }
 
 impl TypeSet {
-    /// The types, in the order in which they are written.
+    /// Returns the types in the order in which they are written.
     pub fn types(&self) -> &[DType] {
         match self {
             TypeSet::Any => &DType::ALL,
@@ -385,12 +386,12 @@ impl TypeSet {
         }
     }
 
-    /// True if the type is one of them.
+    /// Returns true if the set contains the type.
     pub fn contains(&self, dtype: DType) -> bool {
         self.types().contains(&dtype)
     }
 
-    /// `f32 or f64`, for messages.
+    /// Formats the set for messages: `f32 or f64`.
     pub(super) fn in_words(&self) -> String {
         match self {
             TypeSet::Any => "of any type".into(),
@@ -399,18 +400,18 @@ impl TypeSet {
     }
 }
 
-/// What a kernel does with a dimension.
+/// Use of a dimension by a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DimUse {
-    /// It needs all of it.
+    /// The kernel needs the whole dimension.
     Whole,
-    /// Each entry by itself.
+    /// The kernel handles each entry independently.
     Map,
-    /// It reduces over it.
+    /// The kernel reduces over the dimension.
     Reduce(Reducer),
 }
 
-/// How the results for the parts of a reduced dimension are combined.
+/// Combination of the results for the parts of a reduced dimension.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reducer {
     /// Sum.
@@ -428,11 +429,11 @@ pub enum Reducer {
 }
 
 impl Reducer {
-    /// All of them.
+    /// All reducers.
     pub const ALL: [Reducer; 6] =
         [Reducer::Sum, Reducer::Prod, Reducer::Max, Reducer::Min, Reducer::And, Reducer::Or];
 
-    /// `sum`, `prod`, `max`, `min`, `and`, `or`
+    /// Name in the signature language: `sum`, `prod`, `max`, `min`, `and`, `or`.
     pub fn name(self) -> &'static str {
         match self {
             Reducer::Sum => "sum",
@@ -445,7 +446,7 @@ impl Reducer {
     }
 }
 
-/// How two sizes are compared.
+/// Comparison of two sizes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[expect(missing_docs, reason = "each variant is the operator of that name")]
 pub enum Comparison {
@@ -470,7 +471,7 @@ impl Comparison {
         }
     }
 
-    /// True if the two sizes compare in this way.
+    /// Returns true if the comparison holds for two sizes.
     pub fn holds(self, left: i64, right: i64) -> bool {
         match self {
             Comparison::Eq => left == right,
@@ -483,7 +484,7 @@ impl Comparison {
     }
 }
 
-/// Writes things with a separator between them.
+/// Writes items with a separator between them.
 pub(super) fn join<T: Display>(
     f: &mut fmt::Formatter<'_>,
     items: impl IntoIterator<Item = T>,
@@ -604,7 +605,7 @@ impl Display for Expr {
     }
 }
 
-/// With a space in front, unless it is the default, which is not written.
+/// Prints the layout after a space. The default has no syntax, so nothing is printed for it.
 impl Display for Layout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,21 +1,21 @@
-//! What `vmap` may do with a call: prepend its axis to `*`, or call the op once for each entry.
+//! Rules for `vmap`: it prepends its axis to `*`, or calls the op once for each entry.
 //!
 //! # Why prepending is sound
 //!
-//! `*` promises that the kernel handles each batch entry independently. Prepending the mapped axis to `*` makes each
-//! of its indices a set of batch entries. The result is that of separate calls if
+//! `*` promises that the kernel handles each batch entry independently. Prepending the mapped axis to `*`
+//! makes each index of the axis a set of batch entries. The result equals the results of separate calls if
 //!
-//! - every batched operand has `*` (an operand without it is shared by all entries: there is no place
-//!   for the axis, and its values would differ between calls);
-//! - every operand that has `*` gets the axis, also those that are not batched: they are broadcast;
-//! - every result has `*`: one without it is reduced over the batch, and would mix what separate calls
-//!   keep apart;
-//! - `*` is mapped, not taken back by `*: whole`;
+//! - every batched operand has `*` (an operand without `*` is shared by all entries: it has no position for
+//!   the axis, and its values would differ between calls);
+//! - every operand that has `*` gets the axis; operands that are not batched are broadcast along it;
+//! - every result has `*`: a result without `*` is reduced over the batch, and would mix values that separate
+//!   calls keep apart;
+//! - `*` is mapped, and the promise is not withdrawn by `*: whole`;
 //! - the op has no side effect, which would happen once instead of once for each entry.
 //!
-//! Named dimensions, conditions and layouts are not affected: none of them mentions `*`, and batch
-//! dimensions are outermost in memory. An aliased operand has `*` where its result has; if it was not
-//! batched, the broadcast copy is what the kernel overwrites.
+//! Named dimensions, conditions and layouts are not affected: they do not mention `*`, and batch dimensions
+//! are outermost in memory. An aliased operand has `*` exactly if its result has `*`. If the operand was not
+//! batched, the kernel overwrites the broadcast copy.
 
 use std::fmt;
 
@@ -24,57 +24,58 @@ use super::ast::{Arity, DimUse};
 use super::infer::{Mismatch, slot_names};
 use crate::attr::Attrs;
 
-/// How to vmap one call.
+/// Batching rule for one call.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Batching {
-    /// No operand is batched: the call is as it was, once, and its results are not batched.
+    /// No operand is batched: the call is unchanged, and its results are not batched.
     Unbatched,
-    /// One call, with the axis prepended: it becomes the first dimension of every operand that has `*`,
-    /// and of every result. Operands without `*` are passed as they are.
+    /// One call with the axis prepended: the axis becomes the first dimension of every operand that has `*`,
+    /// and of every result. Operands without `*` are passed unchanged.
     Native {
-        /// Operands of the call that are not batched but have `*`: to be broadcast along the axis first.
+        /// Operands that have `*` but are not batched. They must first be broadcast along the axis.
         broadcast: Vec<usize>,
     },
-    /// One call, changed as the op's batching function says.
+    /// One call, changed by the op's batching function.
     Custom {
-        /// For each operand of the call, which dimension the axis becomes: a batched operand has it moved
-        /// there, another one is broadcast along it. `None`, of operands that are not batched: as it is.
+        /// For each operand of the call, the position of the axis: a batched operand has its axis moved
+        /// there, any other operand is broadcast along a new axis. `None` leaves an operand that is not
+        /// batched unchanged.
         operands: Vec<Option<usize>>,
-        /// All attributes of the changed call, defaults too.
+        /// All attributes of the changed call, including defaults.
         attrs: Attrs,
-        /// For each result, which dimension is the axis.
+        /// For each result, the position of the axis.
         results: Vec<usize>,
     },
     /// One call for each index of the axis, in order; the results are stacked.
     Loop {
-        /// Why, in words: `scale is batched but has no *`.
+        /// Reason for the loop: `scale is batched but has no *`.
         reason: String,
     },
 }
 
-/// How calls of an op are vmapped in general.
+/// Batching rule for all calls of an op.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum BatchSummary {
-    /// Always natively.
+    /// Always one call with the axis prepended.
     Native,
-    /// Natively, unless one of these operands is batched.
+    /// One call with the axis prepended, unless one of these operands is batched.
     NativeUnless {
         /// Names of operands without `*`.
         operands: Vec<String>,
     },
-    /// As the op's batching function says of each call.
+    /// Decided for each call by the op's batching function.
     ByHand,
     /// Always as a loop.
     Loop {
-        /// Why, in words.
+        /// Reason for the loop.
         reason: String,
     },
-    /// Not at all, as its author says.
+    /// Never vmapped, as declared by the op's author.
     Never,
 }
 
 impl Signature {
-    /// What vmap may do with a call where these operands are batched; one flag for each operand of the call.
+    /// Returns the batching rule of a call. `batched` has one flag for each operand of the call.
     ///
     /// # Errors
     /// If a call cannot have this number of operands.
@@ -95,7 +96,7 @@ impl Signature {
         Ok(Batching::Native { broadcast: indices.filter(|i| !batched[*i] && has_batch(i)).collect() })
     }
 
-    /// How calls of the op are vmapped in general.
+    /// Returns the batching rule for all calls of the op.
     pub fn batching(&self) -> BatchSummary {
         if let Some(reason) = self.never_native() {
             return BatchSummary::Loop { reason };
@@ -110,7 +111,7 @@ impl Signature {
         if operands.is_empty() { BatchSummary::Native } else { BatchSummary::NativeUnless { operands } }
     }
 
-    /// Why no call can have an axis prepended.
+    /// Returns the reason if no call can have an axis prepended.
     fn never_native(&self) -> Option<String> {
         if self.has_side_effect() {
             return Some("it has a side effect, once for each entry".into());

@@ -1,8 +1,8 @@
-//! What a signature must satisfy beyond its grammar.
+//! Validates the constraints of a signature that its grammar does not express.
 //!
-//! The checks run in the order in which a reader would ask: are names distinct, are operands in an order that a call
-//! can be matched with, is each type and each dimension determined, and can the promises about dimensions hold. The
-//! first error is reported.
+//! The checks run in the order in which a reader would ask: names are distinct; operands are in an order that
+//! a call can be matched with; each type and each dimension is determined; the promises about dimensions can
+//! hold. The first error is reported.
 
 use std::collections::BTreeMap;
 
@@ -15,9 +15,9 @@ use crate::dtype::DType;
 
 type Result<T = ()> = std::result::Result<T, SignatureError>;
 
-/// What must be given for a thing to be known: 0 for what every call has, `i + 1` for the optional
-/// operand `i`. Since optional operands are filled from the left, what is known at a level is known at
-/// every higher one.
+/// Operands that a call must have for a name to be known: 0 for names known in every call, `i + 1` for names
+/// that need the optional operand `i`. Since optional operands are filled from the left, a name known at one
+/// level is known at every higher one.
 type Level = usize;
 
 pub(super) fn check(signature: &Signature) -> Result {
@@ -47,10 +47,10 @@ struct Tensor<'a> {
     variadic: bool,
 }
 
-/// A dimension, as its operands determine it.
+/// A dimension that is determined by operands.
 struct Known {
     level: Level,
-    /// Written with dots.
+    /// True if the dimension is written with dots.
     each: bool,
 }
 
@@ -118,7 +118,7 @@ fn operand_tensors(signature: &Signature) -> impl Iterator<Item = Tensor<'_>> {
     })
 }
 
-/// The dimensions that operands determine: the names that stand alone in one.
+/// Returns the dimensions that operands determine: the names that stand alone in an operand.
 fn dims(signature: &Signature) -> Result<BTreeMap<&str, Known>> {
     let mut known: BTreeMap<&str, Known> = BTreeMap::new();
     for tensor in operand_tensors(signature) {
@@ -233,13 +233,13 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// The variable of an element type and the types that it stands for, if it has one.
+    /// Returns the variable of an element type with its set of types, if the element type has one.
     fn element(&self, element: &'a ElementType) -> Result<Option<(&'a Name, &'a TypeSet)>> {
         let Some(variable) = element.variable() else {
             if element.functions.is_empty() {
                 return Ok(None);
             }
-            // The base is fixed; what is passed is not used.
+            // The base is fixed, so the argument is ignored.
             let error = error(element.span, format!("`{element}` does not depend on a type variable"));
             return Err(match element.apply(DType::F32) {
                 Some(dtype) => error.note(format!("write `{dtype}`")),
@@ -335,7 +335,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Every name in the expression is known at the level.
+    /// Checks that every name in the expression is known at the level.
     fn expr(&self, expr: &Expr, level: Level) -> Result {
         match expr {
             Expr::Literal(..) => Ok(()),
@@ -361,7 +361,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The name stands for a size that is known at the level; `each` if it is used as one with dots.
+    /// Checks that the name is a size known at the level. `each` is true if the name is used with dots.
     fn known(&self, name: &Name, level: Level, each: bool) -> Result {
         if let Some(attr) = self.signature.attr(&name.text) {
             return match &attr.ty {
@@ -499,7 +499,7 @@ impl<'a> Checker<'a> {
                         tensor.shape.span,
                         format!("`{}` can have any dimensions, but an operand has `*`", tensor.name),
                     )
-                    .note("nothing is known of what it has of the batch: say `*: whole`"));
+                    .note("its batch dimensions are unknown: declare `*: whole`"));
                 }
                 (Some(span), None) => {
                     return Err(error(span, format!("`{}` has `*`, but no operand has", tensor.name)));
@@ -618,11 +618,12 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A dimension that may be split stands alone, at most once in each tensor, and in no condition.
+    /// Checks that a dimension that may be split stands alone, at most once in each tensor, and in no
+    /// condition.
     fn splittable(&self, name: &Name) -> Result {
         if let Some(any) = self.result_tensors().find(|t| t.shape.any.is_some()) {
             let message = format!("`{}` can have any dimensions, so `{name}` cannot be split", any.name);
-            return Err(error(name.span, message).note("nothing is known of what it has of the dimension"));
+            return Err(error(name.span, message).note("its dimensions are unknown"));
         }
         let occurs = |expr: &Expr| {
             let mut found = false;
@@ -668,7 +669,7 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// The results have types that can be combined so, and do not continue from an operand.
+    /// Checks that the results have types that the reducer can combine, and do not alias an operand.
     fn reducible(&self, name: &Name, reducer: Reducer, results: &[&ResultDecl]) -> Result {
         for result in results {
             let types: Vec<DType> = match self.element(&result.element)? {
@@ -676,7 +677,7 @@ impl<'a> Checker<'a> {
                 None => result.element.apply(DType::F32).into_iter().collect(),
             };
             let wrong = types.into_iter().find(|t| match reducer {
-                // Where pred is added, the field takes or for the sum.
+                // Adding `pred` values is conventionally a logical or, not a sum.
                 Reducer::Sum | Reducer::Prod => t.is_bool(),
                 Reducer::Max | Reducer::Min => t.is_complex(),
                 Reducer::And | Reducer::Or => t.is_float() || t.is_complex(),
@@ -712,13 +713,13 @@ fn position(signature: &Signature, operand: &Name) -> Option<usize> {
     signature.operands.iter().position(|o| o.name.text == operand.text)
 }
 
-/// True if the types that the variable stands for give different types.
+/// Returns true if the function maps different types of the variable to different types.
 fn is_injective(element: &ElementType, set: &TypeSet) -> bool {
     let derived: Vec<Option<DType>> = set.types().iter().map(|t| element.apply(*t)).collect();
     derived.iter().enumerate().all(|(i, d)| !derived[..i].contains(d))
 }
 
-/// True if the name is part of a dimension.
+/// Returns true if the name is part of a dimension.
 fn mentions(shape: &Shape, name: &str) -> bool {
     shape.dims.iter().any(|dim| match dim {
         Dim::Each(n) => n.text == name,
@@ -730,7 +731,7 @@ fn mentions(shape: &Shape, name: &str) -> bool {
     })
 }
 
-/// Adds what was probably meant; for a name too short for a guess, all that there is.
+/// Adds the names that were probably meant; if the name is too short for a guess, all names.
 fn known_names(error: SignatureError, name: &str, what: &str, names: &[&str]) -> SignatureError {
     if name.len() > 1 {
         return error.did_you_mean(name, names.iter().copied());

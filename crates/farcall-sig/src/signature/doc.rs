@@ -1,4 +1,4 @@
-//! Documentation from a signature: how to call the op from Python, and what its parts mean.
+//! Documentation generated from a signature: the call from Python, and the meaning of each parameter.
 
 use std::fmt::Write as _;
 
@@ -8,8 +8,8 @@ use super::batching::BatchSummary;
 use crate::attr::{AttrType, AttrValue};
 
 impl Signature {
-    /// How the op is called from Python: operands by position, attributes by name.
-    /// `top_k(x, *, k)`, `softmax(x, mask=None)`, `concat(*xs)`, and with lists `add_each(xs, ys)`.
+    /// Formats the call of the op from Python, with operands by position and attributes by name: `top_k(x, *,
+    /// k)`, `softmax(x, mask=None)`, `concat(*xs)`. Several variadic operands are lists: `add_each(xs, ys)`.
     pub fn call_line(&self, op: &str) -> String {
         let lists = self.variadic_operands();
         let mut parts: Vec<String> = self
@@ -35,12 +35,13 @@ impl Signature {
         format!("{op}({})", parts.join(", "))
     }
 
-    /// The signature explained, as Markdown that also reads well as plain text.
+    /// Describes the signature in Markdown that also reads well as plain text.
     pub fn markdown(&self, op: &str) -> String {
         self.markdown_with(op, &self.batching())
     }
 
-    /// The same, of an op that is vmapped otherwise than its signature says.
+    /// Like [`markdown`](Self::markdown), for an op whose `vmap` rule is not the one that follows from the
+    /// signature.
     pub fn markdown_with(&self, op: &str, batching: &BatchSummary) -> String {
         let mut out = format!("    {}\n", self.call_line(op));
         let first = self.operands.iter().find(|o| o.arity == Arity::Variadic);
@@ -180,7 +181,7 @@ fn reduced_words(reducer: Reducer) -> &'static str {
     }
 }
 
-/// A value as Python writes it.
+/// Formats a value in Python syntax.
 fn python(value: &AttrValue) -> String {
     match value {
         AttrValue::Bool(true) => "True".into(),

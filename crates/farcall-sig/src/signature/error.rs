@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-/// Bytes of a signature's text.
+/// Range of bytes in a signature's text.
 ///
-/// Where something was written is not part of what it is: all spans are equal.
+/// All spans compare equal, so that the position of a declaration does not affect equality of signatures.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Span {
     /// Offset of the first byte.
@@ -14,7 +14,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// The span from the start of this one to the end of another.
+    /// Returns the span from the start of this span to the end of another.
     pub fn to(self, end: Span) -> Span {
         Span { offset: self.offset, len: (end.offset + end.len).saturating_sub(self.offset) }
     }
@@ -30,11 +30,11 @@ impl PartialEq for Span {
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct SignatureError {
-    /// The characters that it is about.
+    /// The characters that the error is about.
     pub span: Span,
-    /// What is wrong.
+    /// Error message.
     pub message: String,
-    /// What else helps: what is allowed, what was probably meant.
+    /// Hints: valid alternatives, or probable corrections.
     pub notes: Vec<String>,
 }
 
@@ -48,7 +48,7 @@ impl SignatureError {
         self
     }
 
-    /// Adds a note with the names that are close to a mistyped one, if any are.
+    /// Adds a note with the names that are close to a mistyped one, if there are any.
     pub(super) fn did_you_mean<'a>(
         self,
         name: &str,
@@ -63,8 +63,8 @@ impl SignatureError {
         }
     }
 
-    /// The message, the line of the text with carets under the characters, and the notes. `text` is
-    /// what was parsed.
+    /// Formats the message, the line of the text with carets under the characters, and the notes. `text` must
+    /// be the text that was parsed.
     pub fn render(&self, text: &str) -> String {
         let offset = floor(text, self.span.offset);
         let start = text[..offset].rfind('\n').map_or(0, |i| i + 1);
@@ -83,7 +83,7 @@ impl SignatureError {
     }
 }
 
-/// The last boundary between characters that is not after `offset`.
+/// Returns the last character boundary at or before `offset`.
 fn floor(text: &str, offset: usize) -> usize {
     let mut offset = offset.min(text.len());
     while !text.is_char_boundary(offset) {

@@ -1,7 +1,7 @@
-//! Infers the types of a call's results from its operands and attributes, or returns a message that uses the op's own
-//! names.
+//! Infers the result types of a call from its operands and attributes, or reports a mismatch with a message
+//! that uses the op's own names.
 //!
-//! Sizes are numbers, or open ones of a host ([`Size`]). Nothing panics or overflows, whatever they are.
+//! Sizes are numbers, or symbolic sizes of a host ([`Size`]). No input causes a panic or an overflow.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,12 +13,12 @@ use crate::attr::{AttrType, AttrValue, Attrs};
 use crate::dtype::DType;
 use crate::nearest::nearest;
 
-/// The type of an operand that a call gives.
+/// Type of an operand in a call.
 #[derive(PartialEq, Eq, Debug)]
 pub struct OperandType<'a, S = i64> {
-    /// Its element type.
+    /// Element type.
     pub dtype: DType,
-    /// Its dimensions, batch dimensions first.
+    /// Dimensions, batch dimensions first.
     pub dims: &'a [S],
 }
 
@@ -30,85 +30,86 @@ impl<S> Clone for OperandType<'_, S> {
 
 impl<S> Copy for OperandType<'_, S> {}
 
-/// The type of a result.
+/// Type of a result of a call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ResultType<S = i64> {
-    /// Which of [`Signature::results`] it is.
+    /// Index of the declaration in [`Signature::results`].
     pub decl: usize,
-    /// Its element type.
+    /// Element type.
     pub dtype: DType,
-    /// Its dimensions, batch dimensions first.
+    /// Dimensions, batch dimensions first.
     pub dims: Vec<S>,
-    /// The operand of the call whose buffer it is in.
+    /// The operand of the call whose buffer holds the result.
     pub aliases: Option<usize>,
-    /// Its dimensions from the fastest in memory to the slowest.
+    /// Dimensions from the fastest in memory to the slowest.
     pub minor_to_major: Vec<usize>,
 }
 
-/// All that a signature says about one call.
+/// Everything that a signature determines about one call.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Inference<S = i64> {
-    /// The results of the call. An optional one that is absent is left out; a variadic one is several.
+    /// Results of the call. An absent optional result is left out; a variadic result is repeated for each
+    /// entry.
     pub results: Vec<ResultType<S>>,
-    /// For each operand of the call, which of [`Signature::operands`] it is.
+    /// For each operand of the call, the index of its declaration in [`Signature::operands`].
     pub operands: Vec<usize>,
     /// For each operand, its dimensions from the fastest in memory to the slowest.
     pub operand_layouts: Vec<Vec<usize>>,
-    /// What `*` stands for.
+    /// The dimensions that `*` stands for.
     pub batch: Vec<S>,
-    /// The named dimensions and their sizes, without those that have several.
+    /// Sizes of the named dimensions, except for dimensions with dots, which have several sizes.
     pub dims: BTreeMap<String, S>,
-    /// The type variables and what they stand for.
+    /// Types of the type variables.
     pub types: BTreeMap<String, DType>,
     /// All attributes in the order of [`Signature::attrs`], with defaults filled in.
     pub attrs: Attrs,
 }
 
-/// Why a call does not fit a signature.
+/// A call that does not fit a signature.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mismatch {
-    /// The kind of error.
+    /// Kind of error.
     pub kind: MismatchKind,
-    /// What it is about.
+    /// Part of the call that the error is about.
     pub place: Place,
-    /// What is wrong, without the op's name.
+    /// Error message, without the op's name.
     pub message: String,
 }
 
-/// The kind of a mismatch, for hosts whose languages tell type errors from value errors.
+/// Kind of a mismatch, for host languages that distinguish type errors from value errors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MismatchKind {
     /// Too few or too many operands.
     Count,
     /// An element type.
     Type,
-    /// A number of dimensions, a size, or a condition on sizes.
+    /// The number of dimensions, a size, or a condition on sizes.
     Shape,
-    /// An attribute that is missing or not known.
+    /// A missing or unknown attribute.
     AttrName,
     /// An attribute of the wrong type.
     AttrType,
     /// An op that cannot be vmapped.
     Batching,
-    /// Something that does not follow as long as sizes are open.
+    /// A check that symbolic sizes do not decide.
     Open,
 }
 
-/// What a mismatch is about.
+/// Part of a call that a mismatch is about.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Place {
     /// The call as a whole.
     Call,
-    /// The operand of the call with this number.
+    /// The operand of the call with this index.
     Operand(usize),
     /// The attribute of this name.
     Attr(String),
-    /// The declared result with this number.
+    /// The declared result with this index.
     Result(usize),
 }
 
 impl Mismatch {
-    /// The message with the op's name: `rms_norm: scale has n = 64 but x has n = 128`.
+    /// Formats the message with the op's name: `rms_norm: scale has n = 64 but x has n = 128`.
     pub fn in_op(&self, op: &str) -> String {
         format!("{op}: {}", self.message)
     }
@@ -129,14 +130,14 @@ fn mismatch<T>(kind: MismatchKind, place: Place, message: String) -> Result<T> {
 }
 
 impl Signature {
-    /// The types of the results of a call, and what its names stand for.
+    /// Infers the result types of a call, and the values of its dimension and type variables.
     ///
-    /// Attributes must be of exactly the declared types ([`Signature::convert_attrs`] brings them there).
-    /// Defaults stand in for those that are not given.
+    /// Attributes must have exactly the declared types ([`Signature::convert_attrs`] converts them). Absent
+    /// attributes get their defaults.
     ///
     /// # Errors
-    /// The first thing that does not fit, in the order operand count, attributes, operands from left to
-    /// right, conditions, results; or that cannot be said while sizes are open ([`MismatchKind::Open`]).
+    /// The first mismatch, in the order operand count, attributes, operands from left to right, conditions,
+    /// results; or the first check that symbolic sizes do not decide ([`MismatchKind::Open`]).
     pub fn infer<S: Size>(&self, operands: &[OperandType<'_, S>], attrs: &Attrs) -> Result<Inference<S>> {
         self.infer_with(operands, attrs, |_, results| match results {
             [] => Ok(Vec::new()),
@@ -144,12 +145,14 @@ impl Signature {
         })
     }
 
-    /// As [`infer`](Self::infer), with the op's shape function. It is given all attributes and the names of the
-    /// results whose dimensions it says (`[..]`, unless they alias an operand), one for each of the call; it is
-    /// not called where there are none, nor for a call that does not fit the rest of the signature.
+    /// Like [`infer`](Self::infer), with the op's shape function.
+    ///
+    /// The function receives all attributes and the names of the results whose dimensions it has to compute:
+    /// one name for each `[..]` result of the call that does not alias an operand. It is called only if such
+    /// results exist, and only if the call fits the rest of the signature.
     ///
     /// # Errors
-    /// As for `infer`; the function's own, and what is wrong with what it gave.
+    /// The errors of `infer`; an error that the function returns; and an error in the shapes that it returns.
     pub fn infer_with<S: Size>(
         &self,
         operands: &[OperandType<'_, S>],
@@ -189,10 +192,11 @@ impl Signature {
         })
     }
 
-    /// For each operand of a call with `count` of them, which of [`Signature::operands`] it is.
+    /// Returns, for each operand of a call with `count` operands, the index of its declaration in
+    /// [`Signature::operands`].
     ///
     /// # Errors
-    /// If a call cannot have this number.
+    /// If a call cannot have this number of operands.
     pub fn operand_slots(&self, count: usize) -> Result<Vec<usize>> {
         let declared = self.operands.len();
         let required = self.operands.iter().filter(|o| o.arity == Arity::Required).count();
@@ -227,12 +231,12 @@ impl Signature {
         mismatch(MismatchKind::Count, Place::Call, format!("takes {takes}{names}, but is given {count}"))
     }
 
-    /// How many operands are variadic: all of them at the end, each with the same number of entries.
+    /// Returns the number of variadic operands. They come last, and all have the same number of entries.
     pub(super) fn variadic_operands(&self) -> usize {
         self.operands.iter().rev().take_while(|o| o.arity == Arity::Variadic).count()
     }
 
-    /// How many entries each variadic operand has in a call with these operands.
+    /// Returns the number of entries of each variadic operand in a call with these operands.
     fn entries(&self, slots: &[usize]) -> usize {
         match self.variadic_operands() {
             0 => 0,
@@ -240,8 +244,9 @@ impl Signature {
         }
     }
 
-    /// For each result of a call with `count` operands, which of [`Signature::results`] it is. An optional one that is
-    /// not there is left out; a variadic one is one for each entry of the variadic operands.
+    /// Returns, for each result of a call with `count` operands, the index of its declaration in
+    /// [`Signature::results`]. An absent optional result is left out; a variadic result is repeated for each
+    /// entry of the variadic operands.
     ///
     /// # Errors
     /// If a call cannot have this number of operands.
@@ -258,20 +263,20 @@ impl Signature {
         Ok(slots)
     }
 
-    /// Names of the operands of a call with `count` of them: `x`, `xs[0]`.
+    /// Returns the names of the operands in a call with `count` operands: `x`, `xs[0]`.
     ///
     /// # Errors
-    /// If a call cannot have this number.
+    /// If a call cannot have this number of operands.
     pub fn operand_names(&self, count: usize) -> Result<Vec<String>> {
         Ok(slot_names(self, &self.operand_slots(count)?))
     }
 
-    /// The attributes of a call brought to the declared types where nothing is lost (see
-    /// [`AttrType::convert`]), with defaults filled in, in the order of [`Signature::attrs`]: what a language with one
-    /// type of number calls before [`Signature::infer`] and before it encodes the call.
+    /// Converts the attributes of a call to the declared types if the conversion is lossless (see
+    /// [`AttrType::convert`]), and adds the defaults, in the order of [`Signature::attrs`]. Languages with a
+    /// single number type call this before [`Signature::infer`] and before encoding the call.
     ///
     /// # Errors
-    /// An attribute that is missing, not known, or of another type.
+    /// An attribute that is missing, unknown, or of another type.
     pub fn convert_attrs(&self, given: &Attrs) -> Result<Attrs> {
         self.collect_attrs(given, |ty, value| ty.convert(value))
     }
@@ -331,7 +336,7 @@ impl Signature {
     }
 }
 
-/// Dimensions of a tensor at most, where a function says them.
+/// Maximum number of dimensions of a tensor whose shape is computed by a shape function.
 const MAX_RANK: usize = 64;
 
 /// `1 operand`, `2 operands`
@@ -351,27 +356,27 @@ pub(super) fn slot_names(signature: &Signature, slots: &[usize]) -> Vec<String> 
     slots.iter().enumerate().map(name).collect()
 }
 
-/// Which entry of its variadic operand an operand of a call is, 0 for any other.
+/// Index of a call's operand among the entries of its variadic operand; 0 for any other operand.
 pub(super) fn entry(slots: &[usize], i: usize) -> usize {
     i - slots.partition_point(|slot| *slot < slots[i])
 }
 
-/// What a type variable stands for, and which operand said so.
+/// Type of a type variable, and the operand that determined it.
 struct BoundType {
     dtype: DType,
     giver: usize,
 }
 
-/// One call, while what its names stand for is found.
+/// A call whose variables are being determined.
 struct Call<'a, S> {
     signature: &'a Signature,
     given: &'a [OperandType<'a, S>],
     names: Vec<String>,
     slots: Vec<usize>,
     attrs: &'a Attrs,
-    /// The batch dimensions, and the operand that gave them first.
+    /// Batch dimensions, and the first operand that has them.
     batch: Option<(&'a [S], usize)>,
-    /// Size of each dimension, and the operand that gave it first.
+    /// Size of each dimension, and the first operand that has it.
     dims: BTreeMap<&'a str, (S, usize)>,
     /// Sizes of dimensions with dots, one for each entry of the variadic operands.
     each: BTreeMap<&'a str, Vec<S>>,
@@ -379,7 +384,8 @@ struct Call<'a, S> {
 }
 
 impl<'a, S: Size> Call<'a, S> {
-    /// Operands from left to right: ranks, element types, batch dimensions, names that stand alone.
+    /// Binds the variables of the operands from left to right: ranks, element types, batch dimensions, and
+    /// names that stand alone.
     fn bind(&mut self) -> Result {
         for i in 0..self.given.len() {
             let operand = &self.signature.operands[self.slots[i]];
@@ -452,7 +458,7 @@ impl<'a, S: Size> Call<'a, S> {
                 self.types.insert(&variable.text, BoundType { dtype: *base, giver: i });
                 Ok(())
             }
-            // Several types give this one: an operand further right decides.
+            // Several types map to this one: an operand further right decides.
             [_, _, ..] => Ok(()),
             [] if element.functions.is_empty() => {
                 wrong(format!("{name} must be {}, but is {dtype}", set.in_words()))
@@ -484,7 +490,7 @@ impl<'a, S: Size> Call<'a, S> {
         mismatch(MismatchKind::Type, Place::Operand(i), message)
     }
 
-    /// Types that were read before their variable was known.
+    /// Checks types that were read before their variable was known.
     fn check_derived_types(&self) -> Result {
         for (i, slot) in self.slots.iter().enumerate() {
             let element = &self.signature.operands[*slot].element;
@@ -562,7 +568,7 @@ impl<'a, S: Size> Call<'a, S> {
         Ok(())
     }
 
-    /// Operand dimensions that are expressions, once every name is known.
+    /// Checks operand dimensions that are expressions, once every name is known.
     fn check_expressions(&self) -> Result {
         for (i, slot) in self.slots.iter().enumerate() {
             let operand = &self.signature.operands[*slot];
@@ -627,7 +633,8 @@ impl<'a, S: Size> Call<'a, S> {
         Ok(results)
     }
 
-    /// The dimensions of results that can have any: an aliased operand's, or what the shape function says.
+    /// Sets the dimensions of `[..]` results: the dimensions of the aliased operand, or the dimensions
+    /// computed by the shape function.
     fn any_results(
         &self,
         results: &mut [ResultType<S>],
@@ -676,7 +683,7 @@ impl<'a, S: Size> Call<'a, S> {
             let place = Place::Result(results[i].decl);
             if dims.len() > MAX_RANK {
                 let message = format!(
-                    "the shape function returns {name} {} dimensions; {MAX_RANK} is the most",
+                    "the shape function returns {name} {} dimensions; the maximum is {MAX_RANK}",
                     dims.len()
                 );
                 return mismatch(MismatchKind::Shape, place, message);
@@ -695,7 +702,7 @@ impl<'a, S: Size> Call<'a, S> {
 
     fn result_dtype(&self, decl: usize, result: &ResultDecl) -> Result<DType> {
         let base = match result.element.variable() {
-            // The base is fixed; what is passed is not used.
+            // The base is fixed, so the argument is ignored.
             None => Some(DType::F32),
             Some(variable) => self.types.get(variable.text.as_str()).map(|b| b.dtype),
         };
@@ -743,7 +750,7 @@ impl<'a, S: Size> Call<'a, S> {
         Ok(dims)
     }
 
-    /// A name is unknown only because no variadic operand was given.
+    /// Formats an error for an unknown name. A name is unknown only if a variadic operand has no entries.
     fn needs_one(&self, what: &str) -> String {
         match self.signature.operands.iter().find(|o| o.arity == Arity::Variadic) {
             Some(operand) => format!("{what} is not known without at least one of {}", operand.name),
@@ -751,7 +758,7 @@ impl<'a, S: Size> Call<'a, S> {
         }
     }
 
-    /// The value of an integer attribute.
+    /// Returns the value of an integer attribute.
     fn attr_size(&self, name: &str) -> Option<i128> {
         self.attrs.get(name)?.as_int()
     }
@@ -812,7 +819,7 @@ impl<'a, S: Size> Call<'a, S> {
         }
     }
 
-    /// ` (n = 3, k = 5)`: what the names of these expressions stand for.
+    /// Formats the values of the names in these expressions: ` (n = 3, k = 5)`.
     fn with_values(&self, exprs: &[&Expr]) -> String {
         let mut seen: Vec<String> = Vec::new();
         for expr in exprs {
@@ -836,7 +843,7 @@ impl<'a, S: Size> Call<'a, S> {
 }
 
 enum EvalError {
-    /// A name that only variadic operands determine, of which none was given.
+    /// A name that only variadic operands determine, in a call without entries.
     Unknown(String),
     Size(SizeError),
 }
@@ -851,7 +858,7 @@ fn number<S: Size>(value: i128) -> std::result::Result<S, EvalError> {
     i64::try_from(value).map(S::of).map_err(|_| SizeError::Overflow.into())
 }
 
-/// The least of some sizes, or the greatest.
+/// Returns the minimum or the maximum of some sizes.
 fn extreme<S: Size>(greatest: bool, sizes: &[S], expr: &Expr) -> std::result::Result<S, EvalError> {
     let Some((first, rest)) = sizes.split_first() else { return Err(EvalError::Unknown(expr.to_string())) };
     Ok(rest.iter().try_fold(first.clone(), |best, size| S::extreme(greatest, &best, size))?)

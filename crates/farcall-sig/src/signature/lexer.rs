@@ -2,7 +2,7 @@
 
 use super::error::{SignatureError, Span};
 
-/// What a token is.
+/// A token of the signature language.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Token {
     /// A name or keyword.
@@ -15,12 +15,12 @@ pub(super) enum Token {
     Str(String),
     /// One of [`SYMBOLS`].
     Symbol(&'static str),
-    /// After the last one.
+    /// End of the text.
     End,
 }
 
 impl Token {
-    /// As a message names it.
+    /// Formats the token for messages.
     pub(super) fn describe(&self) -> String {
         match self {
             Token::Ident(text) | Token::Int(text) | Token::Float(text) => format!("`{text}`"),
@@ -31,13 +31,13 @@ impl Token {
     }
 }
 
-/// Punctuation, the longer ones before those that they begin with.
+/// Punctuation. A symbol comes before its own prefixes.
 const SYMBOLS: [&str; 26] = [
     "...", "..", "->", "==", "!=", "<=", ">=", "<", ">", "=", "(", ")", "[", "]", ",", ":", ";", "|", "?",
     "*", "+", "-", "/", "%", "{", "}",
 ];
 
-/// All tokens of a text, ending with [`Token::End`].
+/// Returns all tokens of a text, ending with [`Token::End`].
 pub(super) fn tokens(text: &str) -> Result<Vec<(Token, Span)>, SignatureError> {
     let mut out = Vec::new();
     let mut at = 0;
@@ -66,7 +66,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<(Token, Span)>, SignatureError> {
     }
 }
 
-/// Length of the longest prefix of such characters, all of them ASCII.
+/// Returns the length of the longest prefix of characters that satisfy `is`, all of which must be ASCII.
 fn prefix(text: &str, is: impl Fn(char) -> bool) -> usize {
     text.find(|c| !is(c)).unwrap_or(text.len())
 }

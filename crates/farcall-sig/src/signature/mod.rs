@@ -1,16 +1,16 @@
-//! The signature language: one line that declares an op's operands, attributes and results, and what its kernel does
-//! with each dimension.
+//! The signature language: one line that declares an op's operands, attributes and results, and what its
+//! kernel does with each dimension.
 //!
 //! ```text
 //! (x: T[*, n], scale: T[n], eps: f32 = 1e-6) -> (y: T[*, n]) where T: f32 | f64
 //! ```
 //!
-//! A signature determines the types of the results ([`Signature::infer`]), the messages if operands disagree
-//! ([`Mismatch`]), what `vmap` may do ([`Signature::batch_rule`]), how the op may be partitioned
+//! A signature determines the result types ([`Signature::infer`]), the error messages for operands that
+//! disagree ([`Mismatch`]), the rule for `vmap` ([`Signature::batch_rule`]), the partitioning of the op
 //! ([`Signature::partition`]), and its documentation ([`Signature::markdown`]).
 //!
-//! A signature is passed around as text: in the author's source, where a macro checks it while the library compiles;
-//! in the library's descriptor; and in the host, which parses it again. It does not include the op's name.
+//! A signature is passed around as text: in the author's source, where a macro checks it at compile time; in
+//! the library's descriptor; and in the host, which parses it again. It does not include the op's name.
 //!
 //! # Reference
 //!
@@ -44,17 +44,17 @@
 //! reducer    = "sum" | "prod" | "max" | "min" | "and" | "or"
 //! ```
 //!
-//! Names are ASCII letters, digits and `_`, and begin with a letter: a capital for a `TYPE` (a variable
-//! that stands for an element type), a lower-case letter for everything else. A list may end with a
-//! comma, the clauses with a semicolon. White space is ignored. Every token is also a token of Rust, so a macro can
-//! take a signature as code and point at each character of it.
+//! Names are ASCII letters, digits and `_`, and begin with a letter: a capital for a `TYPE` (a variable for
+//! an element type), a lower-case letter for everything else. A list may end with a comma, and the clauses
+//! may end with a semicolon. White space is ignored. Every token is also a Rust token, so a macro can take a
+//! signature as code and report errors at the exact characters.
 //!
 //! ## Operands and attributes
 //!
-//! What has brackets is a tensor, an *operand* of the call: `x: f32[n]`, and `x: f32[]` for a scalar
-//! tensor. What has none is a constant of the call, an *attribute*: `eps: f32`. Element types of tensors
-//! have the field's names (`s32`, `pred`, `bf16`, `c64`: [`DType::name`](crate::DType::name)); attributes have Rust's, as
-//! the kernel's function spells them (`i32`, `bool`).
+//! A parameter with brackets is a tensor, an *operand* of the call: `x: f32[n]`, or `x: f32[]` for a scalar
+//! tensor. A parameter without brackets is a constant of the call, an *attribute*: `eps: f32`. Tensors use
+//! the usual names for element types (`s32`, `pred`, `bf16`, `c64`: [`DType::name`](crate::DType::name));
+//! attributes use Rust's names, as in the kernel's function (`i32`, `bool`).
 //!
 //! | attribute | meaning |
 //! | --- | --- |
@@ -66,74 +66,77 @@
 //! | `side: "left" \| "right" = "left"` | one of these texts |
 //! | `options: dict?` | a dictionary of anything |
 //!
-//! A call in a program that passes no attributes may say by the sizes of its results what an attribute is that is
-//! written there as `k` or `max(k, …)`, even if the default is another.
+//! If a call in a program passes no attributes, an attribute that stands as `k` or `max(k, …)` in a result's
+//! dimensions is inferred from the size of that result. The inferred value takes precedence over the default.
 //!
-//! Names of operands, attributes and results must be distinct: they are the parameters of one function.
+//! Names of operands, attributes and results must be distinct, because they become the parameters of one
+//! function.
 //!
-//! `mask: pred[*, n]?` is optional. Optional operands come after the others, and are filled from the left: the second
-//! can be given only if the first is. `xs: T[*, n]...` stands for any number of operands, after the others.
-//! All of them agree in every dimension, except in one that is itself written with dots: in `xs: T[*, n..., d]...`
-//! each has its own `n`. Several variadic operands have the same number of entries: a call of
-//! `(xs: T[*]..., dxs: T[*]...)` gives all of `xs`, then as many `dxs`. An op may have optional operands or variadic ones,
-//! not both.
+//! `mask: pred[*, n]?` is optional. Optional operands come after the required ones and are filled from the
+//! left: the second can be given only if the first is given. `xs: T[*, n]...` is *variadic*: it stands for
+//! any number of operands, after the required ones. All entries agree in every dimension, except in
+//! dimensions written with dots: in `xs: T[*, n..., d]...` each entry has a separate `n`. Several variadic
+//! operands have the same number of entries: a call of `(xs: T[*]..., dxs: T[*]...)` passes all of `xs`, then
+//! as many `dxs`. An op may have optional operands or variadic operands, but not both.
 //!
 //! ## Element types
 //!
-//! A variable has the set of types that the kernel is built for, given by a clause: `T: f32 | f64`, or
-//! `T: any`. Everything written `T` has the same type. `complex(T)` is the complex type whose parts are `T`,
-//! `real(T)` the type of the parts (`T` itself if it is not complex), `acc(T)` the type in which sums of
-//! `T` are kept ([`DType::accumulator`](crate::DType::accumulator)). Each variable must be determined by a required operand.
+//! A variable has the set of types that the kernel is built for, given by a clause: `T: f32 | f64`, or `T:
+//! any`. All tensors declared with `T` have the same type. `complex(T)` is the complex type whose parts are
+//! `T`, `real(T)` the type of the parts (`T` itself if it is not complex), `acc(T)` the type used to
+//! accumulate sums of `T` ([`DType::accumulator`](crate::DType::accumulator)). Each variable must be
+//! determined by a required operand.
 //!
 //! ## Dimensions
 //!
-//! A dimension is a name, which has one size throughout the call; a number; or an expression over
-//! names and integer attributes. `/` rounds down, `ceil_div` up. A name that is an integer attribute
-//! stands for its value: in a result it is a size to produce, in an operand a size to check. A name must
-//! stand alone in at least one required operand, and is determined there; then it can be used in
-//! expressions elsewhere, in operands too (where they are checked).
+//! A dimension is a name, which has one size throughout the call; a number; or an expression over names and
+//! integer attributes. `/` rounds down, `ceil_div` up. A name that is an integer attribute stands for its
+//! value: in a result it is the size to produce, in an operand a size to check. A dimension name must stand
+//! alone in at least one required operand, which determines its size. Expressions elsewhere can then use the
+//! name; expressions in operands are checked.
 //!
 //! `*`, the first dimension of a tensor if present, stands for any number of leading *batch* dimensions,
-//! the same ones wherever it is written. It is a promise: the kernel handles each batch entry independently.
+//! which are the same in all tensors that have `*`. It is a promise: the kernel handles each batch entry
+//! independently.
 //!
-//! For a dimension with dots, `sum(n)`, `max(n)` and `min(n)` combine the sizes of all entries, and
-//! `len(xs)` is their number: `(xs: T[*, n..., d]...) -> (y: T[*, sum(n), d])` is a concatenation. A result
-//! with dots (`ys: T[*, n...]...`) is one for each entry of the variadic operands.
+//! For a dimension with dots, `sum(n)`, `max(n)` and `min(n)` combine the sizes of all entries, and `len(xs)`
+//! is the number of entries: `(xs: T[*, n..., d]...) -> (y: T[*, sum(n), d])` is a concatenation. A result
+//! with dots (`ys: T[*, n...]...`) occurs once for each entry of the variadic operands.
 //!
-//! `x: T[..]` has any dimensions, none of which has a name. A result `y: T[..]` that aliases such an operand has the
-//! operand's dimensions; for any other, the op's *shape function* computes them (see
-//! [below](#what-it-does-not-reach)). A signature with such tensors may also have others, but if a result has any
-//! dimensions, none can be split, and `*` is `whole`.
+//! `x: T[..]` has arbitrary, unnamed dimensions. A result `y: T[..]` that aliases such an operand has the
+//! operand's dimensions; for any other, the op's *shape function* computes them (see [below](#limitations)).
+//! A signature with such tensors may also have other tensors. If a result is declared `[..]`, no dimension
+//! can be split, and `*` is `whole`.
 //!
 //! A comparison among the clauses is a condition that every call must satisfy: `k <= n`.
 //!
-//! ## What the kernel does with a dimension
+//! ## Use of a dimension by the kernel
 //!
-//! | clause | promise | so it may be |
+//! | clause | promise | consequence |
 //! | --- | --- | --- |
 //! | `n: whole`, the default | none: the kernel needs all of `n` | neither split nor extended |
-//! | `n: map` | entry `i` of each result follows from entry `i` of the operands that have `n`, and all of those that do not | split |
-//! | `n: sum` (`max`, …) | running on parts of `n` and adding (…) the results that lack `n` gives the result of the whole; those that have it are mapped | split, then combined |
+//! | `n: map` | entry `i` of each result depends only on entry `i` of the operands that have `n`, and on the operands without `n` | split |
+//! | `n: sum` (`max`, …) | running on parts of `n` and adding (…) the results that lack `n` gives the result for the whole; results that have `n` are mapped | split, then combined |
 //!
-//! A dimension that may be split stands alone wherever it is written, at most once in each tensor and
-//! not in a condition. A mapped one is in every result; of a reduced one, at least one result lacks it: in the gradient of a
-//! product, `(a: T[m, k], b: T[k, n], dc: T[m, n]) -> (da: T[m, k], db: T[k, n]) where m, n: sum; k: map`, `da` is a sum over
-//! `n` and `db` over `m`. Mind the promise of `sum`: with a
-//! bias that is added once, `a·b + bias` is *not* a sum over `k`, since each part would add it again. `farcall op --check`
-//! compares parts with the whole.
+//! A dimension that may be split stands alone in every shape that has it, at most once in each tensor and not
+//! in a condition. Every result has each mapped dimension. At least one result lacks each reduced dimension:
+//! in the gradient of a product, `(a: T[m, k], b: T[k, n], dc: T[m, n]) -> (da: T[m, k], db: T[k, n]) where
+//! m, n: sum; k: map`, `da` is a sum over `n` and `db` over `m`. Mind the promise of `sum`: with a bias that
+//! is added once, `a·b + bias` is *not* a sum over `k`, since each part would add the bias again. `farcall op
+//! --check` compares parts with the whole.
 //!
-//! `*` is mapped. `*: sum` says that results without `*` are sums over the batch, while those with `*`
-//! are still mapped: the gradient of a scale that the whole batch shares. `*: whole` takes the promise
-//! back: the kernel accepts any number of leading dimensions, but looks at all of them together.
+//! `*` is mapped by default. `*: sum` says that results without `*` are sums over the batch, while results
+//! with `*` are still mapped, as in the gradient of a scale that the whole batch shares. `*: whole` withdraws
+//! the promise: the kernel accepts any number of leading dimensions, but looks at the whole batch.
 //!
 //! ## Offsets
 //!
-//! `row: offset(m)` declares that the operand `row`, an `s32[]` or `s64[]`, holds the index in the whole of
-//! `m` at which the kernel's part begins. A host that splits `m` among devices adds the offset of each part
-//! to the caller's value, which is 0 by default. So positional encodings, counter-based random numbers, and
-//! errors that name a row are the same however `m` is split:
-//! `(x: f32[*, m, n], row: s32[]) -> (y: f32[*, m, n]) where m: map; row: offset(m)`. A derivative op that
-//! takes `row` declares the same offset.
+//! `row: offset(m)` declares that the operand `row`, an `s32[]` or `s64[]`, holds the index within the whole
+//! dimension `m` at which the kernel's part begins. A host that splits `m` among devices adds the offset of
+//! each part to the caller's value, which is 0 by default. Positional encodings, counter-based random numbers
+//! and row numbers in errors therefore do not depend on how `m` is split: `(x: f32[*, m, n], row: s32[]) ->
+//! (y: f32[*, m, n]) where m: map; row: offset(m)`. A derivative op that takes `row` declares the same
+//! offset.
 //!
 //! ## Memory
 //!
@@ -144,9 +147,11 @@
 //! `acc: T[n]` … `out: T[n] aliases acc`: the result is in the operand's buffer, which the kernel updates in
 //! place. The caller sees no difference: the host copies first if the operand is still needed.
 //!
-//! `out: T[n] if bias` exists exactly if the optional operand `bias` is given: the gradient of a bias.
+//! `out: T[n] if bias` exists exactly if the optional operand `bias` is given, such as the gradient of a
+//! bias.
 //!
-//! `side_effect`: the call is never dropped, repeated, made once for several, reordered against others or split.
+//! `side_effect`: the call is never removed, duplicated, merged with an equal call, reordered against other
+//! calls or split.
 //!
 //! ## Examples
 //!
@@ -175,31 +180,33 @@
 //!
 //! # Gradients
 //!
-//! The signatures of an op's derivatives are matched with its own by name ([`Vjp::new`],
-//! [`Jvp::new`]): `x` is the operand `x`, `y` the result `y`, `dx` and `dy` their cotangents or tangents. Other names are
-//! said ([`Bindings`]). A transpose ([`Vjp::transpose`]) makes a reverse derivative of a forward one.
+//! The signatures of an op's derivatives are matched with the op's signature by name ([`Vjp::new`],
+//! [`Jvp::new`]): `x` is the operand `x`, `y` the result `y`, `dx` and `dy` their cotangents or tangents.
+//! Parameters with other names are bound explicitly ([`Bindings`]). A transpose ([`Vjp::transpose`]) turns a
+//! forward derivative into a reverse one.
 //!
-//! # What it does not reach
+//! # Limitations
 //!
-//! A signature cannot express dimensions that depend on an operand's rank, or on the contents of an array or string
-//! attribute; nor a `vmap` that is one call with other attributes, or with the mapped axis anywhere but in front.
-//! Such an op provides functions beside the signature:
+//! A signature cannot express dimensions that depend on an operand's rank, or on the contents of an array or
+//! string attribute. It cannot express a `vmap` that is one call with other attributes, or with the mapped
+//! axis anywhere but in front. Such an op provides functions beside the signature:
 //!
-//! - a *shape function* computes the dimensions of results written `[..]`, for each call, after everything else in
-//!   the signature has been checked ([`Signature::infer_with`]);
-//! - a *batching function* decides for each call whether it is a loop, or one call with given positions of the mapped
-//!   axis and given attributes ([`Batching::Custom`]). It takes precedence over the rule that follows from the
-//!   signature. Without one, an op with a result `[..]` is vmapped as a loop. An op may also say that it is never
-//!   vmapped ([`BatchSummary::Never`]).
+//! - A *shape function* computes the dimensions of results declared `[..]`, for each call, after everything
+//!   else in the signature has been checked ([`Signature::infer_with`]).
+//! - A *batching function* decides for each call between a loop and one call with given positions of the
+//!   mapped axis and given attributes ([`Batching::Custom`]). It takes precedence over the rule that follows
+//!   from the signature. Without a batching function, an op with a `[..]` result is vmapped as a loop. An op
+//!   may also declare that it is never vmapped ([`BatchSummary::Never`]).
 //!
-//! Neither the language nor these functions can express an element type that depends on an attribute, reductions of
-//! several kinds over one dimension, or halos. Tensors of any dimensions are not partitioned.
+//! Neither the language nor these functions can express an element type that depends on an attribute, several
+//! kinds of reduction over one dimension, or halos. Tensors with arbitrary dimensions (`[..]`) are not
+//! partitioned.
 //!
-//! # Inside
+//! # Implementation
 //!
-//! `lexer` and `parser` turn text into the tree of `ast`; `check` rejects invalid trees; everything else
-//! reads a checked tree. **Invariant.** A [`Signature`] exists only if it has been checked, and its
-//! printed form parses to an equal one.
+//! `lexer` and `parser` turn text into the tree of `ast`; `check` rejects invalid trees; all other modules
+//! read a checked tree. **Invariant.** A [`Signature`] exists only if it has been checked, and its printed
+//! form parses to an equal signature.
 
 mod ast;
 mod batching;
@@ -247,15 +254,15 @@ pub struct Signature {
     clauses: Vec<Clause>,
 }
 
-/// Which list the next parameter comes from, so that operands and attributes print in the order in
-/// which they were written.
+/// The list that the next parameter comes from. It preserves the written order of operands and attributes for
+/// printing.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Param {
     Operand,
     Attr,
 }
 
-/// Reads and checks a signature. The error is the first mistake, with the characters that it is about.
+/// Parses and checks a signature. The error describes the first mistake and the span of its characters.
 ///
 /// ```
 /// use farcall_sig::Signature;
@@ -279,33 +286,33 @@ impl FromStr for Signature {
 }
 
 impl Signature {
-    /// The operands, in the order of the call. An op has optional ones or variadic ones at the end, or
-    /// neither.
+    /// Operands in the order of the call. Optional or variadic operands come last; an op does not have both
+    /// kinds.
     pub fn operands(&self) -> &[Operand] {
         &self.operands
     }
 
-    /// The attributes, in the order in which they are written.
+    /// Attributes in the order in which they are written.
     pub fn attrs(&self) -> &[Attr] {
         &self.attrs
     }
 
-    /// The results, in order.
+    /// Results in order.
     pub fn results(&self) -> &[ResultDecl] {
         &self.results
     }
 
-    /// What follows `where`.
+    /// Clauses after `where`.
     pub fn clauses(&self) -> &[Clause] {
         &self.clauses
     }
 
-    /// True if the op has a side effect.
+    /// Returns true if the op has a side effect.
     pub fn has_side_effect(&self) -> bool {
         self.clauses.iter().any(|c| matches!(c, Clause::SideEffect(_)))
     }
 
-    /// The types that a variable stands for.
+    /// Returns the set of types that a variable stands for.
     pub fn type_set(&self, variable: &str) -> Option<&TypeSet> {
         self.clauses.iter().find_map(|c| match c {
             Clause::Types { variables, set } if variables.iter().any(|v| v.text == variable) => Some(set),
@@ -313,7 +320,8 @@ impl Signature {
         })
     }
 
-    /// The types that an element type of this signature can be, in the order in which they are written.
+    /// Returns the types that an element type of this signature can be, in the order in which they are
+    /// written.
     pub fn possible_types(&self, element: &ElementType) -> Vec<DType> {
         match element.variable() {
             None => element.apply(DType::F32).into_iter().collect(),
@@ -324,7 +332,7 @@ impl Signature {
         }
     }
 
-    /// What the kernel does with a dimension; `"*"` names the batch.
+    /// Returns how the kernel uses a dimension; `"*"` names the batch.
     pub fn dim_use(&self, dim: &str) -> DimUse {
         let said = self.clauses.iter().find_map(|c| match c {
             Clause::Dims { dims, usage } if dims.iter().any(|d| d.text == dim) => Some(*usage),
@@ -333,8 +341,9 @@ impl Signature {
         said.unwrap_or(if dim == "*" { DimUse::Map } else { DimUse::Whole })
     }
 
-    /// True if every operand and every result has the leading batch dimensions, and each batch entry is
-    /// handled by itself: then the call can be partitioned over them without knowing anything else.
+    /// Returns true if every operand and every result has the leading batch dimensions and the kernel handles
+    /// each batch entry independently. The call can then be partitioned over the batch without further
+    /// knowledge.
     pub fn is_batched_throughout(&self) -> bool {
         self.dim_use("*") == DimUse::Map
             && !self.has_side_effect()
@@ -343,13 +352,14 @@ impl Signature {
             && self.results.iter().all(|r| r.shape.batch.is_some())
     }
 
-    /// The first result whose dimensions only a shape function can say: one of any dimensions (`[..]`) that
-    /// does not alias an operand.
+    /// Returns the first result whose dimensions need a shape function: a `[..]` result that does not alias
+    /// an operand.
     pub fn needs_shape_function(&self) -> Option<&ResultDecl> {
         self.results.iter().find(|r| r.shape.any.is_some() && r.aliases.is_none())
     }
 
-    /// The first part in which two signatures differ, as each of them has it: `x: f32[*, n]` and `x: f32[n]`.
+    /// Returns the first declaration in which two signatures differ, in both versions: `x: f32[*, n]` and `x:
+    /// f32[n]`.
     pub fn difference(&self, other: &Signature) -> Option<(Option<String>, Option<String>)> {
         fn print<T: fmt::Display>(items: &[T]) -> Vec<String> {
             items.iter().map(T::to_string).collect()

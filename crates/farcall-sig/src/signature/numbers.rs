@@ -1,8 +1,8 @@
 //! Numbers of a host language as operands: `softplus([1001, 1003])`.
 //!
-//! A number has a kind but no element type. It gets one from the op: if another operand determines the type variable,
-//! that type; otherwise, of the types that the op accepts and that can hold the kind, the one that JAX prefers.
-//! Numbers that share a variable share a type.
+//! A number has a kind but no element type; the op determines its type. If another operand determines the
+//! type variable, the number has that type. Otherwise it has the type that JAX prefers among the types that
+//! the op accepts and that can hold the kind. Numbers that share a variable share a type.
 
 use std::str::FromStr;
 
@@ -11,26 +11,26 @@ use super::{MismatchKind, Signature};
 use crate::dtype::{DType, DTypeClass};
 use crate::nearest::UnknownName;
 
-/// What an operand says about its element type.
+/// Element type of an operand, as far as the caller gives it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GivenType {
-    /// It has this one.
+    /// An operand with this element type.
     Typed(DType),
-    /// It has none.
+    /// A number without an element type.
     Number(NumberKind),
 }
 
-/// What numbers without an element type are.
+/// Kind of numbers without an element type.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum NumberKind {
-    /// There are none: an empty list.
+    /// No numbers: an empty list.
     None,
-    /// True and false.
+    /// Booleans.
     Bool,
-    /// Whole numbers.
+    /// Integers.
     Int,
-    /// Whole numbers in an array of the host's usual type of 64 bits, which may stand for any other one that
-    /// holds them, and for no floats.
+    /// Integers in an array of the host's default 64-bit type. The array may be converted to any other
+    /// integer type that holds its values, but not to floats.
     Index,
     /// Real numbers.
     Float,
@@ -38,7 +38,7 @@ pub enum NumberKind {
     Complex,
 }
 
-/// By its name: `none`, `bool`, `int`, `index`, `float`, `complex`.
+/// Parses a name: `none`, `bool`, `int`, `index`, `float`, `complex`.
 impl FromStr for NumberKind {
     type Err = UnknownName;
 
@@ -56,7 +56,7 @@ impl FromStr for NumberKind {
 }
 
 impl NumberKind {
-    /// The name of it.
+    /// Name of the kind.
     pub const fn name(self) -> &'static str {
         match self {
             NumberKind::None => "none",
@@ -68,8 +68,8 @@ impl NumberKind {
         }
     }
 
-    /// True if an array of this element type can hold numbers of this kind: booleans are integers, integers floats, floats
-    /// complex numbers. (An op is more particular.)
+    /// Returns true if an array of this element type can hold numbers of this kind: booleans are integers,
+    /// integers are floats, floats are complex numbers. (An op is stricter.)
     pub fn is_held_by(self, dtype: DType) -> bool {
         self <= NumberKind::of(dtype)
     }
@@ -85,18 +85,18 @@ impl NumberKind {
         }
     }
 
-    /// True if a type can hold numbers of this kind.
+    /// Returns true if an op's operand of this type accepts numbers of this kind.
     fn fits(self, dtype: DType) -> bool {
         match self {
             NumberKind::None => true,
-            // Nor are JAX's booleans numbers of any type.
+            // As in JAX, booleans are not numbers of any other type.
             NumberKind::Bool => dtype.is_bool(),
             NumberKind::Index => dtype.is_integer(),
             _ => self <= NumberKind::of(dtype),
         }
     }
 
-    /// What the numbers of an element type are.
+    /// Returns the kind of the numbers of an element type.
     pub const fn of(dtype: DType) -> NumberKind {
         match dtype.class() {
             DTypeClass::Bool => NumberKind::Bool,
@@ -106,7 +106,7 @@ impl NumberKind {
         }
     }
 
-    /// Where a type stands in the order in which types are chosen.
+    /// Returns the position of a type in the order of preference.
     fn rank(self, dtype: DType, wide: bool) -> usize {
         let swapped = match dtype {
             DType::S32 => DType::S64,
@@ -122,14 +122,14 @@ impl NumberKind {
         let dtype = if wide || self == NumberKind::Index { swapped } else { dtype };
         let place = |dtype| ORDER.iter().position(|d| *d == dtype).unwrap_or(ORDER.len());
         match self {
-            // What is not known to be anything else is a float.
+            // Empty lists default to floats.
             NumberKind::None => (place(dtype) + ORDER.len() - place(DType::F32)) % ORDER.len(),
             _ => place(dtype),
         }
     }
 }
 
-/// The order in which types are chosen where 32 bits are preferred.
+/// Order of preference among types where 32 bits are preferred.
 const ORDER: [DType; DType::ALL.len()] = [
     DType::Pred,
     DType::S32,
@@ -163,21 +163,23 @@ const ORDER: [DType; DType::ALL.len()] = [
     DType::C128,
 ];
 
-/// Operands whose types are chosen together: numbers that one type variable stands for, or a single one.
+/// Operands whose types are chosen together: all numbers of one type variable, or a single operand.
 #[derive(Clone, PartialEq, Debug)]
 pub struct NumberTypes {
-    /// Which operands of the call.
+    /// Indices of the call's operands.
     pub operands: Vec<usize>,
-    /// The types that they can have, one for each operand, the preferred ones first. The first in which all
-    /// numbers are in range is the one to take.
+    /// Possible types, one for each operand, in order of preference. The caller takes the first entry in
+    /// which all numbers are in range.
     pub choices: Vec<Vec<DType>>,
 }
 
 impl Signature {
-    /// The element types that the numbers among a call's operands can have. `wide`: 64 bits are preferred to 32.
+    /// Returns the possible element types of the numbers among a call's operands. If `wide` is true, 64 bits
+    /// are preferred to 32.
     ///
     /// # Errors
-    /// If an operand has no type that can hold its kind of numbers. A wrong number of operands is not an error here.
+    /// If an operand has no type that can hold its kind of numbers. A wrong number of operands is not an
+    /// error here.
     pub fn number_types(&self, given: &[GivenType], wide: bool) -> Result<Vec<NumberTypes>, Mismatch> {
         let Some(last) = self.operands.len().checked_sub(1) else { return Ok(Vec::new()) };
         let slots = self.operand_slots(given.len());
@@ -217,7 +219,7 @@ impl Signature {
         types.collect()
     }
 
-    /// What a type variable can stand for beside the operands that have a type.
+    /// Returns the possible types of a type variable, given the operands that have a type.
     fn bases(&self, variable: &str, given: &[GivenType], slots: &[usize]) -> Vec<DType> {
         let set = self.type_set(variable).map(|set| set.types().to_vec()).unwrap_or_default();
         let bound = given.iter().zip(slots).find_map(|(given, slot)| {
@@ -229,7 +231,8 @@ impl Signature {
         bound.map_or(set, |base| vec![base])
     }
 
-    /// Why there is no choice: the operand that no choice fits, or else the first.
+    /// Returns the error for numbers without a choice. It blames the operand that fits no choice, or else the
+    /// first one.
     fn no_number(
         &self,
         operands: &[usize],

@@ -1,7 +1,8 @@
-//! Offsets of a call's part of a dimension: operands that hosts give, `row: offset(m)`.
+//! Offset operands: `row: offset(m)`, the index at which a call's part of a dimension begins.
 //!
-//! A kernel that runs on a part of a dimension sees only that part. An offset tells it the index of the part's first entry in
-//! the whole dimension. It is an operand, since the program is the same on all devices and the offset is not.
+//! A kernel that runs on a part of a dimension sees only that part. An offset gives the index of the part's
+//! first entry in the whole dimension. Offsets are operands because all devices run the same program with
+//! different offsets.
 
 use super::Signature;
 use super::ast::{Arity, Clause, Dim, Expr, Name, TypeBase};
@@ -9,7 +10,7 @@ use super::error::SignatureError;
 use crate::dtype::DType;
 
 impl Signature {
-    /// The operands that are offsets: each by its place among the declared ones, and its dimension.
+    /// Offset operands: the index of each among the declared operands, and its dimension.
     pub fn offsets(&self) -> impl Iterator<Item = (usize, &str)> {
         self.clauses.iter().filter_map(|clause| match clause {
             Clause::Offset { operand, dim } => {
@@ -21,7 +22,7 @@ impl Signature {
     }
 }
 
-/// Checks that each offset is a scalar operand of integers, and of a dimension that stands alone in an operand.
+/// Checks that each offset is a scalar integer operand, and that its dimension stands alone in an operand.
 pub(super) fn check(signature: &Signature) -> Result<(), SignatureError> {
     let mut seen: Vec<&str> = Vec::new();
     for clause in &signature.clauses {
@@ -32,7 +33,7 @@ pub(super) fn check(signature: &Signature) -> Result<(), SignatureError> {
         }
         seen.push(&name.text);
         let Some(operand) = signature.operand(&name.text) else {
-            return Err(error(name, format!("`{name}` is no operand, so it cannot be an offset"))
+            return Err(error(name, format!("`{name}` is not an operand, so it cannot be an offset"))
                 .note(format!("declare it: `{name}: s32[]`")));
         };
         let is_index = match operand.element.base {

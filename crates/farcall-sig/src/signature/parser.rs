@@ -1,6 +1,7 @@
 //! Parses tokens to a tree, which `check` validates.
 //!
-//! **Invariant.** Nesting and the size of expressions are bounded, so walking a tree cannot exhaust the stack.
+//! **Invariant.** Nesting and the size of expressions are bounded, so walking a tree cannot exhaust the
+//! stack.
 
 use super::ast::*;
 use super::error::{SignatureError, Span};
@@ -9,9 +10,9 @@ use super::{Param, Signature};
 use crate::attr::{self, AttrArray, AttrType, AttrValue, ScalarType};
 use crate::dtype::DType;
 
-/// Terms and operators that all expressions of a signature may have together.
+/// Maximum number of terms and operators in all expressions of a signature together.
 const MAX_EXPR_NODES: usize = 256;
-/// Depth to which parentheses may be nested.
+/// Maximum nesting depth of parentheses.
 const MAX_NESTING: usize = 32;
 
 type Result<T> = std::result::Result<T, SignatureError>;
@@ -22,7 +23,7 @@ pub(super) fn parse(text: &str) -> Result<Signature> {
 }
 
 struct Parser {
-    /// Ends with [`Token::End`], which is never passed.
+    /// Tokens, ending with [`Token::End`], which the parser never moves past.
     tokens: Vec<(Token, Span)>,
     at: usize,
     nodes: usize,
@@ -352,7 +353,7 @@ impl Parser {
                 _ => Err(wrong()),
             },
             Token::Int(digits) | Token::Float(digits) if ty.is_float() => {
-                // Parsed as the type itself, so that it is rounded once.
+                // Parsed as the declared type, so that the value is rounded only once.
                 let value = match ty {
                     ScalarType::F32 => digits.parse::<f32>().map(f64::from),
                     _ => digits.parse::<f64>(),
@@ -413,7 +414,7 @@ impl Parser {
                 break;
             }
         }
-        self.expect(":", "what they stand for follows: `T: f32 | f64`, `m, n: map`, `k: sum`")?;
+        self.expect(":", "names must be followed by their meaning: `T: f32 | f64`, `m, n: map`, `k: sum`")?;
         let is_type = |name: &Name| name.text.starts_with(|c: char| c.is_ascii_uppercase());
         let types = names.iter().filter(|n| is_type(n)).count();
         if types == names.len() {
@@ -431,9 +432,9 @@ impl Parser {
         Ok(Clause::Dims { dims: names, usage })
     }
 
-    /// The clause after `row: offset`.
+    /// Parses the clause after `row: offset`.
     fn offset(&mut self, mut names: Vec<Name>) -> Result<Clause> {
-        let note = "an offset is that of a dimension: `row: offset(m)`";
+        let note = "an offset belongs to a dimension: `row: offset(m)`";
         self.expect("(", note)?;
         let (token, span) = self.next();
         let Token::Ident(text) = token else {
@@ -623,7 +624,7 @@ impl Parser {
         Ok(())
     }
 
-    /// A name that begins with a lower-case letter.
+    /// Parses a name that begins with a lower-case letter.
     fn lower_name(&mut self, what: &str) -> Result<Name> {
         let (token, span) = self.next();
         let Token::Ident(text) = token else {
@@ -689,14 +690,14 @@ impl Parser {
     }
 }
 
-/// Functions of sizes.
+/// Names of the functions on sizes.
 pub(super) const FUNCTIONS: [&str; 5] = ["min", "max", "ceil_div", "sum", "len"];
 
 fn too_large(span: Span) -> SignatureError {
     SignatureError::new(span, "the number is too large")
 }
 
-/// The element type of this name, or what was probably meant.
+/// Returns the element type of this name, or an error with likely alternatives.
 fn dtype(word: &str, span: Span) -> Result<DType> {
     if let Ok(dtype) = word.parse::<DType>() {
         return Ok(dtype);
@@ -708,7 +709,7 @@ fn dtype(word: &str, span: Span) -> Result<DType> {
     })
 }
 
-/// The element type with this name in MLIR, NumPy, C or Rust.
+/// Returns the element type with this name in MLIR, NumPy, C or Rust.
 fn spelled_elsewhere(word: &str) -> Option<DType> {
     let own = word.strip_suffix("_t").or_else(|| word.strip_suffix('_')).unwrap_or(word);
     Some(match own {
@@ -730,7 +731,7 @@ fn spelled_elsewhere(word: &str) -> Option<DType> {
     })
 }
 
-/// The name that an element type has in NumPy.
+/// Returns the name of an element type in NumPy.
 fn alias(dtype: DType) -> String {
     let (word, bits) = match dtype.name().as_bytes() {
         [b's', ..] => ("int", dtype.bits()),
@@ -743,7 +744,7 @@ fn alias(dtype: DType) -> String {
     format!("{word}{bits}")
 }
 
-/// The type of attributes whose values have an element type.
+/// Returns the attribute type for values of an element type.
 fn as_attribute(dtype: DType) -> Option<ScalarType> {
     match dtype {
         DType::Pred => Some(ScalarType::Bool),
@@ -751,14 +752,14 @@ fn as_attribute(dtype: DType) -> Option<ScalarType> {
     }
 }
 
-/// The attribute type of this name, or what was probably meant.
+/// Returns the attribute type of this name, or an error with likely alternatives.
 fn scalar_type(word: &str, span: Span) -> Result<ScalarType> {
     if let Ok(ty) = word.parse::<ScalarType>() {
         return Ok(ty);
     }
     if word.starts_with(|c: char| c.is_ascii_uppercase()) {
         return Err(SignatureError::new(span, format!("`{word}` is an element type, and has no dimensions"))
-            .note(format!("a scalar operand is written `{word}[]`; an attribute has a type of its own")));
+            .note(format!("a scalar operand is written `{word}[]`; an attribute uses an attribute type")));
     }
     let error = SignatureError::new(span, format!("unknown attribute type `{word}`"));
     let meant = match word {
@@ -768,7 +769,7 @@ fn scalar_type(word: &str, span: Span) -> Result<ScalarType> {
         "string" => Some("str"),
         "pred" => Some("bool"),
         "dictionary" => Some("dict"),
-        // This type holds every size, and Python's integers have it.
+        // `i64` holds every size and is the type of Python's integers.
         "size_t" | "usize" => Some("i64"),
         // Element types have a separate error.
         _ if word.parse::<DType>().is_ok() => None,

@@ -1,16 +1,17 @@
-//! How an op may be partitioned: its dimensions as factors, and the rule that Shardy is given.
+//! Partitioning of an op: its dimensions as factors, and the rule for Shardy.
 //!
-//! A *factor* is a dimension seen across all tensors: splitting it splits every tensor that has it, in
-//! the same way. The kernel then runs on each part. That is sound for a mapped dimension; for a reduced
-//! one if the results that lack it are combined afterwards; for no other.
+//! A *factor* is a dimension seen across all tensors: splitting it splits every tensor that has it in the
+//! same way. The kernel then runs on each part. Splitting a mapped dimension is sound. Splitting a reduced
+//! dimension is sound if the results that lack it are combined afterwards. No other dimension may be split.
 //!
-//! [`Partition`] is what the op's author declares, for any sizes; [`CallFactors`] is what a host splits: the factors of
-//! one call, each batch dimension among them.
+//! [`Partition`] holds the declarations of the op's author, for any sizes. [`CallFactors`] are the factors
+//! that a host splits: those of one call, with a separate factor for each batch dimension.
 //!
-//! Shardy can express less than a signature. The rule for it is conservative: a factor that it could not handle
-//! correctly must be replicated. It adds up partial results, so only `sum` is a reduction there. A reduction factor
-//! must not be in a result, so one that some result keeps is none. (A host that combines the parts itself, as the Python
-//! package does, needs no such rule.)
+//! Shardy can express less than a signature. The rule for Shardy is conservative: a factor that Shardy could
+//! not handle correctly must be replicated. Shardy adds up partial results, so only `sum` is a reduction
+//! there. A reduction factor must not be in a result, so a summed factor that some result keeps is not a
+//! reduction factor. (A host that combines the parts itself, as the Python package does, does not need such a
+//! rule.)
 
 use std::fmt;
 
@@ -19,75 +20,78 @@ use super::ast::{Dim, DimUse, Expr, Reducer, Shape};
 use super::infer::{Inference, Mismatch, MismatchKind, OperandType, Place, entry, slot_names};
 use super::size::Size;
 
-/// The factors of a call with a certain number of operands.
+/// Factors of a call with a certain number of operands.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Partition {
-    /// What may be done with the batch dimensions; none if no tensor has them. A reduced batch is mapped
-    /// for the results that have it, and reduced for the others.
+    /// Kind of the batch dimensions; `None` if no tensor has batch dimensions. A reduced batch is mapped for
+    /// the results that have it, and reduced for the others.
     pub batch: Option<FactorKind>,
     /// The other factors, in order of appearance.
     pub factors: Vec<Factor>,
     /// The operands of the call.
     pub operands: Vec<Mapping>,
-    /// The results, each declared one once, in order; a variadic one once for each entry of the variadic operands.
+    /// The results of the call, in order of declaration. A variadic result is repeated for each entry of the
+    /// variadic operands.
     pub results: Vec<Mapping>,
 }
 
 /// A dimension seen across all tensors.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Factor {
-    /// The dimension's name, or a made-up one for a number or an expression.
+    /// Name of the dimension, or a generated name for a number or an expression.
     pub name: String,
-    /// What may be done with it.
+    /// Kind of partitioning that the factor allows.
     pub kind: FactorKind,
 }
 
-/// What may be done with a factor.
+/// Kind of partitioning that a factor allows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FactorKind {
-    /// Split.
+    /// May be split.
     Split,
-    /// Split; the results that lack it are then combined by this reducer.
+    /// May be split; the reducer then combines the results that lack the factor.
     Reduce(Reducer),
-    /// Nothing: each part needs all of it.
+    /// May not be split: the kernel needs the whole dimension.
     Whole,
 }
 
-/// The factors of one tensor.
+/// Factors of one tensor.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mapping {
-    /// The tensor's name.
+    /// Name of the tensor.
     pub name: String,
-    /// True if it has the batch dimensions.
+    /// True if the tensor has the batch dimensions.
     pub batch: bool,
-    /// For each of its other dimensions, the number of its factor.
+    /// For each dimension other than the batch, the index of its factor.
     pub factors: Vec<usize>,
 }
 
-/// The factors of one call: each batch dimension is one, and each dimension of an operand or result that can have any.
+/// Factors of one call. Each batch dimension is a factor, and so is each dimension of a `[..]` operand or
+/// result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CallFactors<S = i64> {
-    /// All of them, those of the batch first.
+    /// All factors, batch dimensions first.
     pub factors: Vec<CallFactor<S>>,
-    /// For each operand, the number of the factor that each of its dimensions is.
+    /// For each operand, the factor indices of its dimensions.
     pub operands: Vec<Vec<usize>>,
-    /// For each result, the same.
+    /// For each result, the factor indices of its dimensions.
     pub results: Vec<Vec<usize>>,
     /// The operands that are offsets, with the factors that they belong to.
     pub offsets: Vec<(usize, usize)>,
 }
 
-/// A factor of one call. A reduced one is mapped for the results that have it; the others are combined.
+/// A factor of one call. A reduced factor is mapped for the results that have it; the other results are
+/// combined.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CallFactor<S = i64> {
-    /// Its size.
+    /// Size of the dimension.
     pub size: S,
-    /// What may be done with it.
+    /// Kind of partitioning that the factor allows.
     pub kind: FactorKind,
 }
 
 impl FactorKind {
-    /// `map`, `whole`, or the name of the reducer: what a signature says.
+    /// Name in the signature language: `map`, `whole`, or the name of the reducer.
     pub fn name(self) -> &'static str {
         match self {
             FactorKind::Split => "map",
@@ -102,19 +106,19 @@ impl FactorKind {
 pub struct ShardyRule {
     /// `... m k, ... k n -> ... m n`
     pub rule: String,
-    /// Factors to add up after they were split.
+    /// Factors whose partial results must be added up.
     pub reduction_factors: Vec<String>,
     /// Factors that must not be split.
     pub need_replication_factors: Vec<String>,
 }
 
 impl Signature {
-    /// How a call with this number of operands may be partitioned. Where an op has a side effect, in no
-    /// way.
+    /// Returns the partitioning of a call with this number of operands. A call with a side effect is not
+    /// split.
     ///
     /// # Errors
-    /// If a call cannot have this number of operands; or if an operand or a result can have any dimensions
-    /// (`[..]`), all of which are whole.
+    /// If a call cannot have this number of operands; or if an operand or a result can have arbitrary
+    /// dimensions (`[..]`), which are not split.
     pub fn partition(&self, operand_count: usize) -> Result<Partition, Mismatch> {
         let operands = self.operands.iter().map(|o| (&o.name, &o.shape));
         let results = self.results.iter().map(|r| (&r.name, &r.shape));
@@ -128,7 +132,7 @@ impl Signature {
         Ok(Partition { batch: batched.then(|| self.factor_kind("*")), factors, operands, results })
     }
 
-    /// The factors of one call, which have the sizes of its operands.
+    /// Returns the factors of one call, with the sizes of its operands.
     pub fn call_factors<S: Size>(
         &self,
         operands: &[OperandType<'_, S>],
@@ -168,7 +172,7 @@ impl Signature {
         CallFactors { factors, operands, results, offsets }
     }
 
-    /// What may be done with a dimension; `"*"` names the batch.
+    /// Returns the kind of partitioning that a dimension allows; `"*"` names the batch.
     fn factor_kind(&self, dim: &str) -> FactorKind {
         match self.dim_use(dim) {
             _ if self.has_side_effect() => FactorKind::Whole,
@@ -178,8 +182,8 @@ impl Signature {
         }
     }
 
-    /// The factors of a call with these operands and results, each of which is a declared one, without those of the batch;
-    /// those of operands, and those of results.
+    /// Returns the factors of a call, apart from the batch, with the mappings of its operands and of its
+    /// results. `operands` and `results` are indices of declarations.
     fn mappings(&self, operands: &[usize], results: &[usize]) -> (Vec<Factor>, Vec<Mapping>, Vec<Mapping>) {
         let mut factors = Factors { signature: self, factors: Vec::new(), keys: Vec::new() };
         let operand = |((i, slot), name): ((usize, &usize), String)| {
@@ -201,36 +205,40 @@ impl Signature {
     }
 }
 
-/// How a call is split along its batch dimensions, where the partitioner splits the first few dimensions of every operand
-/// that has as many, and leaves operands with fewer whole. XLA's does, for custom calls.
+/// The split of a call along its batch dimensions, for a partitioner that splits the first few dimensions of
+/// every operand with enough dimensions and leaves the other operands whole. XLA's partitioner does so for
+/// custom calls.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BatchSplit {
-    /// How many dimensions are to count as batch.
+    /// Number of leading dimensions to treat as batch dimensions.
     pub dims: usize,
-    /// How many of size 1 must be added after the batch dimensions of all tensors that have some, to have that.
+    /// Number of dimensions of size 1 to insert after the batch dimensions of all tensors with a batch, so
+    /// that `dims` is reached.
     pub added: usize,
 }
 
-/// The batch dimensions of a call: the leading ones of some operands, which all must be split in the same way.
+/// Batch dimensions of a call: the leading dimensions of some operands, which must all be split in the same
+/// way.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BatchDims {
-    /// For each operand, whether it has them.
+    /// For each operand, true if it has the batch dimensions.
     pub operands: Vec<bool>,
-    /// How many there are.
+    /// Number of batch dimensions.
     pub rank: usize,
 }
 
 impl Signature {
-    /// The batch dimensions of a call.
+    /// Returns the batch dimensions of a call.
     pub fn batch_dims<S>(&self, call: &Inference<S>) -> BatchDims {
         let has_batch = |slot: &usize| self.operands[*slot].shape.batch.is_some();
         BatchDims { operands: call.operands.iter().map(has_batch).collect(), rank: call.batch.len() }
     }
 
-    /// How a call is split along its batch dimensions.
+    /// Returns the split of a call along its batch dimensions.
     ///
-    /// The partitioner gives up where a first operand has no other dimensions, and takes for batch what an operand without
-    /// a batch has; so the batch gets dimensions of size 1 until this fits.
+    /// The partitioner gives up if the first operand has no dimensions besides the batch, and it treats the
+    /// leading dimensions of an operand without a batch as batch dimensions. Dimensions of size 1 are added
+    /// to the batch until neither happens.
     pub fn batch_split<S>(&self, call: &Inference<S>) -> BatchSplit {
         let BatchDims { operands, rank: batch } = self.batch_dims(call);
         let ranks = || call.operand_layouts.iter().map(Vec::len).zip(operands.iter().copied());
@@ -240,8 +248,9 @@ impl Signature {
         BatchSplit { dims, added: dims - batch + usize::from(only_batch) }
     }
 
-    /// The sharding rule of a call that is split along its batch dimensions, which all results have, and only there, in
-    /// MLIR's words: `#sdy.op_sharding_rule<([i, j])->([i, j]) {i=2, j=3} need_replication={j}, custom>`.
+    /// Returns the sharding rule, in MLIR syntax, of a call that is split only along its batch dimensions,
+    /// which all results have: `#sdy.op_sharding_rule<([i, j])->([i, j]) {i=2, j=3} need_replication={j},
+    /// custom>`.
     pub fn batch_sharding_rule(&self, operands: &[OperandType<'_>], call: &Inference) -> String {
         let mut sizes: Vec<i64> = Vec::new();
         let mut factor = |size: i64| {
@@ -278,7 +287,7 @@ impl Signature {
     }
 }
 
-/// The name that MLIR has for a factor: `i` to `z`, then `z_1`, `z_2`, …
+/// Returns MLIR's name for factor `i`: `i` to `z`, then `z_1`, `z_2`, …
 fn factor_name(i: usize) -> String {
     match u8::try_from(i) {
         Ok(i) if i < 18 => char::from(b'i' + i).to_string(),
@@ -286,7 +295,7 @@ fn factor_name(i: usize) -> String {
     }
 }
 
-/// Factors while they are found.
+/// Accumulates the factors of a call.
 struct Factors<'a> {
     signature: &'a Signature,
     factors: Vec<Factor>,
@@ -294,16 +303,16 @@ struct Factors<'a> {
     keys: Vec<FactorKey>,
 }
 
-/// The identity of a factor.
+/// Identity of a factor.
 #[derive(Clone, PartialEq, Eq)]
 struct FactorKey {
-    /// The dimension, as it prints.
+    /// The dimension in its printed form.
     dim: String,
-    /// The entry of the variadic operand or result, for a dimension with dots.
+    /// Entry of the variadic operand or result, for a dimension with dots.
     entry: Option<usize>,
     /// Number of earlier occurrences of the dimension in the same tensor. Two dimensions of one tensor are
-    /// never split together, and hosts allow a factor once in a tensor: each `n` in `[n, n]` is a separate
-    /// factor.
+    /// never split together, and hosts allow a factor only once in a tensor: each `n` in `[n, n]` is a
+    /// separate factor.
     occurrence: usize,
 }
 
@@ -331,7 +340,7 @@ impl Factors<'_> {
     }
 
     fn factor(&mut self, key: FactorKey, kind: FactorKind, base: &str) -> usize {
-        // Numbers are not a common dimension: each is a factor of its own.
+        // Equal numbers are not a common dimension: each is a separate factor.
         let is_number = key.dim.parse::<i64>().is_ok();
         if let Some(at) = self.keys.iter().position(|k| *k == key && !is_number) {
             return at;
@@ -343,7 +352,7 @@ impl Factors<'_> {
         self.factors.len() - 1
     }
 
-    /// A name that neither a dimension nor another factor has.
+    /// Returns a name that is not taken by a dimension or another factor.
     fn fresh(&self, base: &str) -> String {
         let taken = |name: &str| {
             self.factors.iter().any(|f| f.name == name)
@@ -357,11 +366,11 @@ impl Factors<'_> {
 }
 
 impl Partition {
-    /// The rule for Shardy, where `*` stands for this number of dimensions.
+    /// Returns the rule for Shardy, where `*` stands for `batch_rank` dimensions.
     ///
-    /// Where the batch is split freely it is written `...`, whatever their number is. Otherwise each of its
-    /// dimensions is a factor of its own, because `...` cannot be said to need replication. (An op
-    /// without results has no such rule in JAX: there, nothing after the arrow is one scalar.)
+    /// A batch that may be split freely is written `...`, whatever its rank is. Otherwise each batch
+    /// dimension is a separate factor, because `...` cannot be listed as needing replication. (JAX has no
+    /// such rule for an op without results: an empty list after the arrow means one scalar.)
     pub fn shardy(&self, batch_rank: usize) -> ShardyRule {
         let mut rule = ShardyRule {
             rule: String::new(),
@@ -402,7 +411,8 @@ impl Partition {
         rule
     }
 
-    /// Operands, an arrow, results. `scalar` stands for a tensor without dimensions, `nothing` for no tensors.
+    /// Formats operands, an arrow and results. `scalar` stands for a tensor without dimensions, `nothing` for
+    /// an empty list.
     fn tensors(&self, batch: &[String], scalar: &str, nothing: &str) -> String {
         let tensor = |mapping: &Mapping| {
             let batch = if mapping.batch { batch } else { &[] };
@@ -418,7 +428,8 @@ impl Partition {
     }
 }
 
-/// For a reader: `... m k, ... k n -> ... m n; split ... m n, sum k`. A scalar is `[]`, no tensor at all `()`.
+/// Human-readable form: `... m k, ... k n -> ... m n; split ... m n, sum k`. A scalar is `[]`, an empty list
+/// of tensors `()`.
 impl fmt::Display for Partition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.tensors(&["...".into()], "[]", "()"))?;
@@ -443,7 +454,8 @@ impl fmt::Display for Partition {
     }
 }
 
-/// As the arguments of `jax.experimental.custom_partitioning.SdyShardingRule`'s textual form.
+/// Formats the rule as arguments of `jax.experimental.custom_partitioning.SdyShardingRule` in its textual
+/// form.
 impl fmt::Display for ShardyRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "\"{}\"", self.rule)?;
@@ -467,7 +479,7 @@ mod tests {
     use super::*;
     use crate::{Attrs, DType};
 
-    /// How calls with operands of these dimensions are split, and their rule.
+    /// Formats the batch split and the sharding rule of a call with operands of these dimensions.
     fn split(signature: &str, operands: &[&[i64]]) -> String {
         let signature: Signature = signature.parse().unwrap();
         let operands: Vec<_> = operands.iter().map(|dims| OperandType { dtype: DType::F32, dims }).collect();
@@ -519,7 +531,7 @@ mod tests {
             ),
             "6 sum, 7 sum, 3 whole, 1 whole, 2 whole, 8 whole, 9 whole; \
              [[0, 1, 2], [5, 6], [3, 2], [4, 2]] -> [[0, 1, 2], [2]]",
-            "what can have any dimensions is whole, but the batch of the others is not"
+            "tensors with any dimensions are whole, but the batch of the other tensors is not"
         );
         assert_eq!(
             factors(

@@ -1,49 +1,49 @@
-//! What a dimension's size is: a number, or something that a host has for one that is still open.
+//! Size of a dimension: a number, or a host's representation of a symbolic size.
 //!
-//! A signature is evaluated over either ([`Signature::infer`](super::Signature::infer)), so that what holds for numbers is
-//! also what holds for JAX's symbolic dimensions.
+//! A signature is evaluated over either kind ([`Signature::infer`](super::Signature::infer)), so rules that
+//! hold for numbers also hold for JAX's symbolic dimensions.
 
 use std::fmt::{Debug, Display};
 
 use super::ast::{BinaryOp, Comparison};
 
-/// A size. Both printed forms are what messages say: `4*n`.
+/// A size. Messages show both printed forms: `4*n`.
 ///
-/// Where sizes are open, two that are not known to be equal are different, as two numbers are.
+/// Two symbolic sizes that are not known to be equal count as different, just as two different numbers do.
 pub trait Size: Clone + PartialEq + Debug + Display {
-    /// The size that is this number.
+    /// Creates the size with this value.
     fn of(number: i64) -> Self;
 
-    /// The number, if the size is known.
+    /// Returns the number if the size is known.
     fn known(&self) -> Option<i64>;
 
-    /// The value of an operation.
+    /// Computes an operation.
     ///
     /// # Errors
-    /// If it has none.
+    /// If the operation has no value.
     fn compute(op: BinaryOp, left: &Self, right: &Self) -> Result<Self, SizeError>;
 
-    /// The lesser of two, or the greater.
+    /// Returns the smaller of two sizes, or the larger.
     ///
     /// # Errors
-    /// If it cannot be said.
+    /// If the order of the two sizes is not known.
     fn extreme(greatest: bool, left: &Self, right: &Self) -> Result<Self, SizeError>;
 
-    /// Whether two sizes compare in this way.
+    /// Returns true if the comparison holds for two sizes.
     ///
     /// # Errors
-    /// If it depends on what open sizes will be.
+    /// If the answer depends on the values of symbolic sizes.
     fn compare(comparison: Comparison, left: &Self, right: &Self) -> Result<bool, SizeError>;
 }
 
-/// Why an expression has no value.
+/// Reason why an expression has no value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SizeError {
-    /// It does not fit 64 bits.
+    /// The value does not fit in 64 bits.
     Overflow,
     /// A divisor is zero.
     DivisionByZero,
-    /// What is known of open sizes does not decide it.
+    /// Known facts about symbolic sizes do not determine the value.
     Open,
 }
 
@@ -80,7 +80,7 @@ impl Size for i64 {
     }
 }
 
-/// The quotient, rounded down. The divisor is not zero.
+/// Returns the quotient, rounded down. The divisor is not zero.
 fn floor_div(left: i64, right: i64) -> Option<i64> {
     let quotient = left.checked_div(right)?;
     let inexact = left.checked_rem(right)? != 0;
@@ -95,7 +95,7 @@ mod tests {
     use crate::signature::{MismatchKind, OperandType};
     use crate::{Attrs, DType, Signature};
 
-    /// A size that is only a text.
+    /// A size that is represented by its text.
     #[derive(Clone, PartialEq)]
     struct Text(String);
 
@@ -128,7 +128,7 @@ mod tests {
             Ok(Text(format!("{}({left}, {right})", if greatest { "Max" } else { "Min" })))
         }
 
-        /// Sizes are at least 1, and so is all that is computed without a difference.
+        /// Assumes that sizes are at least 1, so everything computed without a difference is at least 1.
         fn compare(comparison: Comparison, left: &Text, right: &Text) -> Result<bool, SizeError> {
             match (left.known(), right.known()) {
                 (Some(left), Some(right)) => Ok(comparison.holds(left, right)),
@@ -138,7 +138,7 @@ mod tests {
         }
     }
 
-    /// The shapes of the results of a call with operands of these shapes; or what is wrong.
+    /// Returns the result shapes of a call with operands of these shapes, or the error message.
     fn shapes(signature: &str, operands: &[&str]) -> String {
         let signature: Signature = signature.parse().unwrap();
         let dims = |text: &&str| text.split_whitespace().map(|size| Text(size.into())).collect::<Vec<_>>();

@@ -1,11 +1,11 @@
-//! What parameters of derivative ops are, where their names do not tell: `tangent(x) = tx`.
+//! Explicit roles of a derivative op's parameters, for names that do not determine them: `tangent(x) = tx`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::super::Signature;
 
-/// What a parameter of a derivative op can be.
+/// Role of a parameter of a derivative op.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
     /// An operand of the op.
@@ -23,7 +23,7 @@ pub enum Role {
 impl Role {
     const ALL: [Role; 5] = [Role::Operand, Role::Result, Role::Residual, Role::Cotangent, Role::Tangent];
 
-    /// As it is written.
+    /// Name in the syntax of bindings.
     pub const fn name(self) -> &'static str {
         match self {
             Role::Operand => "operand",
@@ -34,12 +34,13 @@ impl Role {
         }
     }
 
-    /// The role that is written so.
+    /// Returns the role with this name.
     pub fn named(name: &str) -> Option<Role> {
         Role::ALL.into_iter().find(|role| role.name() == name)
     }
 
-    /// The operands and results of an op that something of this role can belong to. Residuals are the forward op's.
+    /// Returns the operands and results of an op that this role can refer to. Residuals belong to the forward
+    /// op.
     pub fn of(self, op: &Signature) -> Vec<&str> {
         let operands = op.operands().iter().map(|o| &o.name);
         let results = op.results().iter().map(|r| &r.name);
@@ -56,11 +57,11 @@ impl Role {
 /// `tangent(x) = tx`: the parameter `tx` of a derivative op is the tangent of `x`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Binding {
-    /// What it is …
+    /// Role of the parameter.
     pub role: Role,
-    /// … of this operand, result or residual.
+    /// Operand, result or residual that the role refers to.
     pub of: String,
-    /// The operand or result of the derivative op.
+    /// Operand or result of the derivative op that has the role.
     pub parameter: String,
 }
 
@@ -70,7 +71,8 @@ impl fmt::Display for Binding {
     }
 }
 
-/// All that is said about the parameters of one derivative op. Where nothing is said, names tell.
+/// All bindings for the parameters of one derivative op. Names determine the roles of parameters without a
+/// binding.
 ///
 /// ```
 /// use farcall_sig::signature::{Bindings, Role};
@@ -83,7 +85,7 @@ impl fmt::Display for Binding {
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Bindings(Vec<Binding>);
 
-/// Why bindings cannot be.
+/// Error in the text of bindings, or in a combination of bindings.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BindingError(String);
 
@@ -96,24 +98,24 @@ impl fmt::Display for BindingError {
 impl std::error::Error for BindingError {}
 
 impl Bindings {
-    /// None: names tell.
+    /// No bindings: names determine all roles.
     pub const NONE: Bindings = Bindings(Vec::new());
 
-    /// Adds one.
+    /// Adds a binding.
     ///
     /// # Errors
-    /// If something else was said of the parameter, or of what it is.
+    /// If an earlier binding has the same parameter, or the same role of the same tensor.
     pub fn add(&mut self, binding: Binding) -> Result<(), BindingError> {
         let Binding { role, of, parameter } = &binding;
         let same = |b: &&Binding| b.parameter == *parameter || (b.role == *role && b.of == *of);
         if let Some(before) = self.0.iter().find(same) {
-            return Err(BindingError(format!("`{before}` was said before")));
+            return Err(BindingError(format!("conflicts with the earlier binding `{before}`")));
         }
         self.0.push(binding);
         Ok(())
     }
 
-    /// In the order in which they were added.
+    /// Bindings in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = &Binding> {
         self.0.iter()
     }
@@ -134,8 +136,9 @@ impl FromStr for Bindings {
     fn from_str(text: &str) -> Result<Bindings, BindingError> {
         let mut bindings = Bindings::NONE;
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
-            let binding = read(part)
-                .ok_or_else(|| BindingError(format!("`{part}` is no binding: `tangent(x) = tx`")))?;
+            let binding = read(part).ok_or_else(|| {
+                BindingError(format!("`{part}` is not a binding such as `tangent(x) = tx`"))
+            })?;
             bindings.add(binding)?;
         }
         Ok(bindings)

@@ -1,4 +1,4 @@
-//! What the parameters of a derivative op are, by what is said of them or by their names.
+//! Roles of a derivative op's parameters, given by explicit bindings or by the parameters' names.
 
 use super::outline::{Outline, Tensor};
 use super::rule::{At, Result, Rule, Said, is_differentiable};
@@ -6,7 +6,7 @@ use super::{Part, Role};
 use crate::nearest;
 use crate::text::{Text, order, same};
 
-/// What a parameter of a derivative op is, by the number of the operand, result or residual that it belongs to.
+/// Role of a derivative op's parameter, with the index of the operand, result or residual that it belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Source {
     Operand(usize),
@@ -16,33 +16,33 @@ pub(super) enum Source {
     Derivative(usize),
 }
 
-/// Something that a parameter of a derivative op can be.
+/// A candidate role for a parameter of a derivative op.
 #[derive(Clone, Copy)]
-struct Meaning<'a> {
+struct RoleCandidate<'a> {
     role: Role,
-    /// The operand, result or residual.
+    /// The operand, result or residual that the role refers to.
     of: &'a str,
-    /// The parameter's name, unless another is said.
+    /// Name of the parameter, unless a binding gives another.
     name: &'a str,
-    /// False for a derivative of what is not differentiable.
+    /// False for the derivative of a tensor that is not differentiable.
     exists: bool,
     source: Source,
 }
 
-impl<'a> Meaning<'a> {
+impl<'a> RoleCandidate<'a> {
     /// An operand, result or residual, which keeps its name.
-    const fn itself(role: Role, of: &Tensor<'a>, source: Source) -> Meaning<'a> {
-        Meaning { role, of: of.name, name: of.name, exists: true, source }
+    const fn itself(role: Role, of: &Tensor<'a>, source: Source) -> RoleCandidate<'a> {
+        RoleCandidate { role, of: of.name, name: of.name, exists: true, source }
     }
 
-    /// The tangent or cotangent of `x`, which is called `dx`.
-    const fn derivative(role: Role, of: &Tensor<'a>, exists: bool, source: Source) -> Meaning<'a> {
-        Meaning { role, of: of.name, name: of.derivative, exists, source }
+    /// The tangent or cotangent of `x`, with the name `dx`.
+    const fn derivative(role: Role, of: &Tensor<'a>, exists: bool, source: Source) -> RoleCandidate<'a> {
+        RoleCandidate { role, of: of.name, name: of.derivative, exists, source }
     }
 }
 
 impl<'a> Rule<'a> {
-    /// What an operand of the derivative op is.
+    /// Returns the source of an operand of the derivative op.
     pub(super) const fn operand(&self, k: usize, say: &mut Text) -> Result<Source> {
         let expected = match self.part {
             Part::Backward => "an operand, a result, a residual, or `d` and a result of the op",
@@ -52,8 +52,8 @@ impl<'a> Rule<'a> {
         self.meaning(At::Operand(k), expected, say)
     }
 
-    /// What a result of the derivative op is the derivative of: the number of a result of the op for a tangent op,
-    /// of an operand otherwise.
+    /// Returns the index of the tensor that a result of the derivative op is the derivative of: a result of
+    /// the op if this is a tangent op, an operand otherwise.
     pub(super) const fn result(&self, k: usize, say: &mut Text) -> Result<usize> {
         let expected = match self.part {
             Part::Backward => "`d` and an operand of the op",
@@ -66,55 +66,65 @@ impl<'a> Rule<'a> {
         }
     }
 
-    /// What an operand of the derivative op can be: the `i`-th of all possibilities.
-    const fn operand_meaning(&self, i: usize) -> Option<Meaning<'a>> {
+    /// Returns the `i`-th candidate role for an operand of the derivative op.
+    const fn operand_meaning(&self, i: usize) -> Option<RoleCandidate<'a>> {
         let Outline { operands, results, .. } = *self.op;
         match self.part {
             Part::Tangent => {
                 let (both, each) = (2 * operands.len(), i / 2);
                 if i < both && i.is_multiple_of(2) {
-                    return Some(Meaning::itself(Role::Operand, &operands[each], Source::Operand(each)));
+                    return Some(RoleCandidate::itself(
+                        Role::Operand,
+                        &operands[each],
+                        Source::Operand(each),
+                    ));
                 }
                 if i < both {
                     let (exists, source) = (!self.is_constant(each), Source::Derivative(each));
-                    return Some(Meaning::derivative(Role::Tangent, &operands[each], exists, source));
+                    return Some(RoleCandidate::derivative(Role::Tangent, &operands[each], exists, source));
                 }
                 let i = i - both;
                 if i < results.len() {
-                    return Some(Meaning::itself(Role::Result, &results[i], Source::Result(i)));
+                    return Some(RoleCandidate::itself(Role::Result, &results[i], Source::Result(i)));
                 }
                 None
             }
             _ => {
                 if i < operands.len() {
-                    return Some(Meaning::itself(Role::Operand, &operands[i], Source::Operand(i)));
+                    return Some(RoleCandidate::itself(Role::Operand, &operands[i], Source::Operand(i)));
                 }
                 let i = i - operands.len();
                 if self.part.is(Part::Transpose) {
                     if i < results.len() {
-                        return Some(Meaning::itself(Role::Cotangent, &results[i], Source::Derivative(i)));
+                        return Some(RoleCandidate::itself(
+                            Role::Cotangent,
+                            &results[i],
+                            Source::Derivative(i),
+                        ));
                     }
                     return None;
                 }
                 let (both, each) = (2 * results.len(), i / 2);
                 if i < both && i.is_multiple_of(2) {
-                    return Some(Meaning::itself(Role::Result, &results[each], Source::Result(each)));
+                    return Some(RoleCandidate::itself(Role::Result, &results[each], Source::Result(each)));
                 }
                 if i < both {
                     let (exists, source) = (is_differentiable(&results[each]), Source::Derivative(each));
-                    return Some(Meaning::derivative(Role::Cotangent, &results[each], exists, source));
+                    return Some(RoleCandidate::derivative(Role::Cotangent, &results[each], exists, source));
                 }
                 let i = i - both;
                 match self.residual(i) {
-                    Some(residual) => Some(Meaning::itself(Role::Residual, residual, Source::Residual(i))),
+                    Some(residual) => {
+                        Some(RoleCandidate::itself(Role::Residual, residual, Source::Residual(i)))
+                    }
                     None => None,
                 }
             }
         }
     }
 
-    /// What a result of the derivative op can be: the `i`-th of all possibilities.
-    const fn result_meaning(&self, i: usize) -> Option<Meaning<'a>> {
+    /// Returns the `i`-th candidate role for a result of the derivative op.
+    const fn result_meaning(&self, i: usize) -> Option<RoleCandidate<'a>> {
         let (role, all) = match self.part {
             Part::Tangent => (Role::Tangent, self.op.results),
             _ => (Role::Cotangent, self.op.operands),
@@ -124,21 +134,21 @@ impl<'a> Rule<'a> {
         }
         let source = Source::Derivative(i);
         Some(match self.part {
-            Part::Transpose => Meaning::itself(role, &all[i], source),
-            Part::Tangent => Meaning::derivative(role, &all[i], is_differentiable(&all[i]), source),
-            _ => Meaning::derivative(role, &all[i], !self.is_constant(i), source),
+            Part::Transpose => RoleCandidate::itself(role, &all[i], source),
+            Part::Tangent => RoleCandidate::derivative(role, &all[i], is_differentiable(&all[i]), source),
+            _ => RoleCandidate::derivative(role, &all[i], !self.is_constant(i), source),
         })
     }
 
-    const fn possible(&self, at: At, i: usize) -> Option<Meaning<'a>> {
+    const fn possible(&self, at: At, i: usize) -> Option<RoleCandidate<'a>> {
         match at {
             At::Operand(_) => self.operand_meaning(i),
             _ => self.result_meaning(i),
         }
     }
 
-    /// True if something is said of which parameter this is.
-    const fn is_said(&self, meaning: &Meaning<'_>) -> bool {
+    /// Returns true if a binding determines the parameter with this role.
+    const fn is_said(&self, meaning: &RoleCandidate<'_>) -> bool {
         let mut i = 0;
         while i < self.said.len() {
             if self.said[i].role as u8 == meaning.role as u8 && same(self.said[i].of, meaning.of) {
@@ -149,12 +159,13 @@ impl<'a> Rule<'a> {
         false
     }
 
-    /// The parameter that has this name, among the possibilities of which nothing is said.
-    const fn is_named(&self, meaning: &Meaning<'_>, name: &str) -> bool {
+    /// Returns true if a parameter with this name has the role by default, because no binding mentions the
+    /// role.
+    const fn is_named(&self, meaning: &RoleCandidate<'_>, name: &str) -> bool {
         same(meaning.name, name) && !self.is_said(meaning)
     }
 
-    /// What a parameter is, by what is said of it or by its name.
+    /// Returns the source of a parameter, by its binding or by its name.
     const fn meaning(&self, at: At, expected: &str, say: &mut Text) -> Result<Source> {
         let parameter = self.parameter(at).name;
         let mut i = 0;
@@ -181,7 +192,7 @@ impl<'a> Rule<'a> {
                 self.say_ambiguity(at, parameter, say);
                 self.wrong(at)
             }
-            // One that does not exist: why it does not is told when the types are compared.
+            // A candidate that does not exist. The comparison of types reports why.
             (None, Some(source)) => Ok(source),
             (None, None) => {
                 say.quote(parameter).add(" is not ").add(expected).add("; ");
@@ -232,7 +243,7 @@ impl<'a> Rule<'a> {
         }
     }
 
-    /// The `i`-th of some names. None after the last; a name may be left out.
+    /// Returns the `i`-th of some names: `None` after the last one, `Some(None)` for a name to skip.
     const fn name(&self, names: Names, i: usize) -> Option<Option<&'a str>> {
         let (first, second): (&'a [Tensor<'a>], &'a [Tensor<'a>]) = match names {
             Names::Possible(at) => {
@@ -272,9 +283,9 @@ impl<'a> Rule<'a> {
         false
     }
 
-    /// The names that were probably meant, best first: as `nearest` finds them.
-    pub(super) const fn near(&self, name: &str, names: Names) -> [Option<&'a str>; nearest::MOST] {
-        let mut found = [None; nearest::MOST];
+    /// Returns the closest names, best first, in the order of `nearest`.
+    pub(super) const fn near(&self, name: &str, names: Names) -> [Option<&'a str>; nearest::MAX_SUGGESTIONS] {
+        let mut found = [None; nearest::MAX_SUGGESTIONS];
         let mut last = (0, "");
         let mut n = 0;
         while n < found.len() {
@@ -301,7 +312,7 @@ impl<'a> Rule<'a> {
         found
     }
 
-    /// The names that were probably meant, or all there are.
+    /// Writes the closest names, or all names if none is close.
     pub(super) const fn hint(&self, name: &str, names: Names, say: &mut Text) {
         let near = self.near(name, names);
         if near[0].is_some() {
@@ -320,13 +331,14 @@ impl<'a> Rule<'a> {
         if let Names::Possible(at) = names
             && let Some(meaning) = self.example(at)
         {
-            say.add("; what has another name is said: `").add(meaning.role.name()).add("(").add(meaning.of);
+            say.add("; other names need a binding: `").add(meaning.role.name()).add("(").add(meaning.of);
             say.add(") = ").add(name).add("`");
         }
     }
 
-    /// What a parameter may well be: the first tangent or cotangent, or else the first of all.
-    const fn example(&self, at: At) -> Option<Meaning<'a>> {
+    /// Returns a likely role of a parameter for an error message: the first tangent or cotangent, or else the
+    /// first candidate.
+    const fn example(&self, at: At) -> Option<RoleCandidate<'a>> {
         let mut first = None;
         let mut i = 0;
         while let Some(meaning) = self.possible(at, i) {
@@ -343,16 +355,16 @@ impl<'a> Rule<'a> {
     }
 }
 
-/// Some names.
+/// A list of names to search.
 #[derive(Clone, Copy)]
 pub(super) enum Names {
-    /// What a parameter can be called.
+    /// The default names that a parameter can have.
     Possible(At),
     /// The operands of the op.
     Operands,
     /// The parameters of the derivative op.
     Own,
-    /// What something of this role can belong to.
+    /// The tensors that a role can refer to.
     Of(Role),
 }
 
@@ -376,7 +388,7 @@ pub(super) const fn say_binding(said: &Said<'_>, say: &mut Text) {
     say.add("`").add(said.role.name()).add("(").add(said.of).add(") = ").add(said.parameter).add("`: ");
 }
 
-/// What a parameter is, in words.
+/// Writes the role of a parameter in words.
 const fn say_role(role: Role, of: &str, say: &mut Text) {
     let joint = if matches!(role, Role::Cotangent | Role::Tangent) { " of " } else { " " };
     say.add("the ").add(role.name()).add(joint).quote(of);

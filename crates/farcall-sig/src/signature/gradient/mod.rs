@@ -1,28 +1,30 @@
-//! Whether the signatures of an op's derivatives fit its own, and which value goes where.
+//! Matches the signatures of an op's derivatives with the op's signature.
 //!
 //! Derivatives are ops like any other. Their parameters are matched with the op by name:
 //!
 //! | | operands | results |
 //! | --- | --- | --- |
-//! | forward (only if there are residuals) | those of the op | those of the op, then the residuals |
+//! | forward (only if there are residuals) | the op's operands | the op's results, then the residuals |
 //! | backward | any of: operands, results and residuals by name; `dy`, the cotangent of result `y` | `dx`, the cotangent of operand `x` |
 //! | tangent | any of: operands and results by name; `dx`, the tangent of operand `x` | `dy`, the tangent of result `y` |
 //! | transpose | any of: operands in which the op is not linear, by name; `y`, the cotangent of result `y` | `x`, the cotangent of an operand `x` in which the op is linear |
 //!
-//! [`Bindings`] say which parameter is which where names do not: an op `b(x, dy) -> (dx)` has a result `dx`, and its
-//! tangent op an operand that is the tangent of `x` (`tangent(x) = tx`). A name that could be two things is an error.
+//! [`Bindings`] determine the roles of parameters whose names do not: an op `b(x, dy) -> (dx)` has a result
+//! `dx`, and its tangent op an operand that is the tangent of `x` (`tangent(x) = tx`). A name with two
+//! possible roles is an error.
 //!
-//! Their attributes are attributes of the op. A derivative takes every real and complex type that the op
-//! takes. Backward, tangent and transpose ops may call dimensions by other names, as long as they do so consistently.
-//! Operands and results whose types are all integers or booleans have no derivatives; any other operand without one
-//! is declared as not differentiable. A cotangent that is shared by the batch is summed over it.
+//! The attributes of a derivative op are attributes of the op. A derivative accepts every real and complex
+//! type that the op accepts. Backward, tangent and transpose ops may rename dimensions consistently. Operands
+//! and results whose types are all integers or booleans have no derivatives; any other operand without a
+//! derivative is declared as not differentiable. A cotangent that is shared by the batch is summed over it.
 //!
-//! An op that has a *transpose* is linear in the operands that this one returns, all of them together. It is the
-//! derivative of the op whose tangent op the linear one is ([`Jvp::transposed`]); and an op that is linear in all that
-//! it is differentiated in is its own tangent op ([`Jvp::linear`]).
+//! An op that has a *transpose* is jointly linear in the operands whose cotangents the transpose returns. The
+//! transpose is the reverse derivative of the op whose tangent op is this linear op ([`Jvp::transposed`]). An
+//! op that is linear in all operands that it is differentiated in is its own tangent op ([`Jvp::linear`]).
 //!
-//! [`Rule`] is the one definition of all this. It reads [`Outline`]s, which constants can hold, and runs in constants:
-//! so a library whose derivatives do not fit does not compile. [`Vjp::new`] and [`Jvp::new`] ask it of signatures.
+//! [`Rule`] is the only definition of these rules. It reads [`Outline`]s, which constants can hold, and runs
+//! in constants, so a library whose derivatives do not fit does not compile. [`Vjp::new`] and [`Jvp::new`]
+//! apply it to signatures.
 //!
 //! ```
 //! use farcall_sig::signature::{Bindings, Signature, Vjp, VjpSource::*};
@@ -52,18 +54,18 @@ pub use bindings::{Binding, BindingError, Bindings, Role};
 pub use outline::{Attribute, Outline, Tensor};
 pub use rule::{At, Misfit, Rule, Said};
 
-/// How to call the backward op of a VJP.
+/// Calling convention of a VJP's backward op.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Vjp {
-    /// How many results the forward op has beyond those of the op.
+    /// Number of results that the forward op has beyond the op's results.
     pub residuals: usize,
-    /// What each declared operand of the backward op is.
+    /// Source of each declared operand of the backward op.
     pub operands: Vec<VjpSource>,
     /// For each declared operand of the op, the declared result of the backward op that is its cotangent.
     pub cotangents: Vec<Option<usize>>,
 }
 
-/// What an operand of a backward op is. Numbers count declared operands and results.
+/// Source of an operand of a backward op. Indices count declared operands and results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum VjpSource {
     /// An operand of the op.
@@ -76,16 +78,16 @@ pub enum VjpSource {
     Cotangent(usize),
 }
 
-/// How to call the tangent op of a JVP.
+/// Calling convention of a JVP's tangent op.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Jvp {
-    /// What each declared operand of the tangent op is.
+    /// Source of each declared operand of the tangent op.
     pub operands: Vec<JvpSource>,
     /// For each declared result of the op, the declared result of the tangent op that is its tangent.
     pub tangents: Vec<Option<usize>>,
 }
 
-/// What an operand of a tangent op is. Numbers count declared operands and results.
+/// Source of an operand of a tangent op. Indices count declared operands and results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum JvpSource {
     /// An operand of the op.
@@ -96,23 +98,23 @@ pub enum JvpSource {
     Tangent(usize),
 }
 
-/// Which signature an error is in.
+/// The declaration that an error is in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
     /// The list of operands that are not differentiable.
     NonDifferentiable,
-    /// The forward op's.
+    /// Signature of the forward op.
     Forward,
-    /// The backward op's.
+    /// Signature of the backward op.
     Backward,
-    /// The tangent op's.
+    /// Signature of the tangent op.
     Tangent,
-    /// The transpose op's.
+    /// Signature of the transpose.
     Transpose,
 }
 
 impl Part {
-    /// What can be said of the parameters of such an op.
+    /// Returns the roles that bindings can give to the parameters of such an op.
     pub const fn roles(self) -> &'static [Role] {
         match self {
             Part::NonDifferentiable | Part::Forward => &[],
@@ -134,15 +136,15 @@ impl Part {
         false
     }
 
-    /// Equality, in a constant.
+    /// Equality that is usable in constants.
     const fn is(self, other: Part) -> bool {
         self as u8 == other as u8
     }
 
-    /// `the backward op`
+    /// Name for messages: `the backward op`.
     pub const fn in_words(self) -> &'static str {
         match self {
-            Part::NonDifferentiable => "what is not differentiable",
+            Part::NonDifferentiable => "the list of non-differentiable operands",
             Part::Forward => "the forward op",
             Part::Backward => "the backward op",
             Part::Tangent => "the tangent op",
@@ -151,14 +153,14 @@ impl Part {
     }
 }
 
-/// Why a derivative does not fit its op.
+/// Error in the match of a derivative with its op.
 #[derive(Clone, PartialEq, Debug)]
 pub struct GradientError {
     /// The signature that is at fault.
     pub part: Part,
-    /// The characters of it that the error is about; none if something is missing.
+    /// Span of the error in the signature; `None` if something is missing.
     pub span: Option<Span>,
-    /// What is wrong.
+    /// Error message.
     pub message: String,
 }
 
@@ -172,7 +174,7 @@ impl std::error::Error for GradientError {}
 
 type Result<T = ()> = std::result::Result<T, GradientError>;
 
-/// Reads a rule that fits.
+/// Checks a rule, then reads it with `read`.
 fn matched<R>(
     part: Part,
     op: &Signature,
@@ -218,7 +220,7 @@ impl Vjp {
     /// Matches a backward op, and a forward op if there are residuals, with an op.
     ///
     /// # Errors
-    /// The first thing that does not fit.
+    /// The first mismatch.
     pub fn new(
         op: &Signature,
         forward: Option<&Signature>,
@@ -229,11 +231,11 @@ impl Vjp {
         matched(Part::Backward, op, forward, backward, (non_differentiable, bindings), Vjp::of)
     }
 
-    /// Matches an op that is linear in some of its operands with its transpose, which takes the other operands and the
-    /// cotangents of the results, and gives the cotangents of those.
+    /// Matches an op that is linear in some of its operands with its transpose, which takes the other
+    /// operands and the cotangents of the results, and returns the cotangents of the linear operands.
     ///
     /// # Errors
-    /// The first thing that does not fit.
+    /// The first mismatch.
     pub fn transpose(
         op: &Signature,
         transpose: &Signature,
@@ -262,7 +264,7 @@ impl Jvp {
     /// Matches a tangent op with an op.
     ///
     /// # Errors
-    /// The first thing that does not fit.
+    /// The first mismatch.
     pub fn new(
         op: &Signature,
         tangent: &Signature,
@@ -282,8 +284,9 @@ impl Jvp {
         })
     }
 
-    /// The rule of an op that is linear in all that it is differentiated in: it is its own tangent op. `transpose` is
-    /// what its transpose is ([`Vjp::transpose`]). None if there is an operand that it is not linear in.
+    /// Returns the rule of an op that is its own tangent op, because it is linear in all operands that it is
+    /// differentiated in. `transpose` is the match of its transpose ([`Vjp::transpose`]). Returns `None` if
+    /// the op is not linear in one of these operands.
     pub fn linear(op: &Signature, transpose: &Vjp, non_differentiable: &[&str]) -> Option<Jvp> {
         let source = |(i, operand): (usize, &Tensor<'_>)| match transpose.cotangents[i] {
             Some(_) => Some(JvpSource::Tangent(i)),
@@ -297,7 +300,7 @@ impl Jvp {
         })
     }
 
-    /// The reverse derivative that this rule has by a transpose of its tangent op ([`Vjp::transpose`]).
+    /// Returns the reverse derivative that follows from a transpose of the tangent op ([`Vjp::transpose`]).
     ///
     /// # Errors
     /// If the tangent op is not declared as linear in one of the tangents that it takes.
@@ -325,7 +328,7 @@ impl Jvp {
             VjpSource::Result(_) | VjpSource::Residual(_) => None,
         };
         let operands = transpose.operands.iter().map(source).collect::<Option<_>>().ok_or_else(|| {
-            let message = "the transpose takes what the backward op of the op cannot have".to_owned();
+            let message = "the transpose takes an operand that a backward op cannot have".to_owned();
             GradientError { part: Part::Transpose, span: None, message }
         })?;
         Ok(Vjp { residuals: 0, operands, cotangents })

@@ -1,4 +1,4 @@
-//! What the rules about derivatives look at in a signature, as data that a constant can hold.
+//! Summary of a signature for the rules about derivatives, as data that a constant can hold.
 
 use super::super::Signature;
 use super::super::ast::*;
@@ -13,45 +13,45 @@ pub struct Outline<'a> {
     pub results: &'a [Tensor<'a>],
     /// The attributes.
     pub attrs: &'a [Attribute<'a>],
-    /// Whether results without `*` may be sums over the batch.
+    /// True if results without `*` may be sums over the batch.
     pub sums_batch: bool,
 }
 
 /// An operand or a result.
 #[derive(Clone, Copy, Debug)]
 pub struct Tensor<'a> {
-    /// Its name.
+    /// Name of the tensor.
     pub name: &'a str,
-    /// The name of its tangent or cotangent, unless another is said: `dx`.
+    /// Default name of its tangent or cotangent, used unless a binding gives another: `dx`.
     pub derivative: &'a str,
-    /// As messages show it: `T[*, n]?`.
+    /// Type as messages show it: `T[*, n]?`.
     pub ty: &'a str,
-    /// The element types that it can have.
+    /// The possible element types.
     pub types: &'a [DType],
-    /// Whether it has leading batch dimensions, `*`.
+    /// True if the tensor has leading batch dimensions, `*`.
     pub batch: bool,
-    /// Whether its dimensions are `..`.
+    /// True if the dimensions are `..`.
     pub any: bool,
-    /// Its other dimensions, as they print.
+    /// The other dimensions in their printed form.
     pub dims: &'a [&'a str],
-    /// Whether it may be missing; for a result, because of an optional operand.
+    /// True if the tensor may be absent. A result may be absent because of an optional operand.
     pub optional: bool,
-    /// Whether it stands for any number of tensors.
+    /// True if the declaration stands for any number of tensors.
     pub variadic: bool,
 }
 
 /// An attribute.
 #[derive(Clone, Copy, Debug)]
 pub struct Attribute<'a> {
-    /// Its name.
+    /// Name of the attribute.
     pub name: &'a str,
-    /// Its type, as it prints.
+    /// Type in its printed form.
     pub ty: &'a str,
-    /// Whether it may be missing.
+    /// True if the attribute may be absent.
     pub optional: bool,
 }
 
-/// What of a tensor is put together for its outline.
+/// Owned parts of a tensor's outline.
 struct Texts<'a> {
     name: &'a str,
     derivative: String,
@@ -63,7 +63,7 @@ struct Texts<'a> {
 }
 
 impl Signature {
-    /// Calls a function with what the rules about derivatives look at.
+    /// Calls a function with the outline of the signature.
     pub fn outline<'a, R>(&'a self, use_it: impl FnOnce(&Outline<'_>) -> R) -> R {
         let texts = |name: &'a str, element: &ElementType, shape: &'a Shape, arity: Arity| {
             let suffix = match arity {

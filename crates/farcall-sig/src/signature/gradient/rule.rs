@@ -1,7 +1,8 @@
 //! The rule by which a derivative op fits its op.
 //!
-//! Everything here and in `meaning` also runs in constants: the macros put an [`Outline`] into each op, and assert that the derivatives
-//! that it names [fit](Rule::fits) while the library is compiled. A host asks the same of the signatures in descriptors.
+//! Everything here and in `meaning` also runs in constants: the macros put an [`Outline`] into each op, and
+//! assert at compile time that the derivatives of the op [fit](Rule::fits). A host applies the same rule to
+//! the signatures in descriptors.
 
 use super::meaning::{Names, Source, did_you_mean, say_binding};
 use super::outline::{Outline, Tensor};
@@ -9,56 +10,56 @@ use super::{Part, Role};
 use crate::dtype::DType;
 use crate::text::{Text, contains, same};
 
-/// A derivative op, and what its op says about it.
+/// A derivative op and the declarations of its op about it.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule<'a> {
-    /// Which derivative it is: backward op, tangent op or transpose.
+    /// Kind of derivative: backward op, tangent op or transpose.
     pub part: Part,
     /// The op.
     pub op: &'a Outline<'a>,
-    /// The op that also returns residuals, for a backward op that takes some.
+    /// The op that also returns residuals, for a backward op that takes residuals.
     pub forward: Option<&'a Outline<'a>>,
     /// The derivative op.
     pub derivative: &'a Outline<'a>,
     /// Operands of the op that are declared as not differentiable.
     pub non_differentiable: &'a [&'a str],
-    /// What is said of the derivative op's parameters.
+    /// Explicit bindings of the derivative op's parameters.
     pub said: &'a [Said<'a>],
 }
 
-/// What is said of one parameter: `tangent(x) = tx`.
+/// Explicit binding of one parameter: `tangent(x) = tx`.
 #[derive(Clone, Copy, Debug)]
 pub struct Said<'a> {
-    /// What it is …
+    /// Role of the parameter in the derivative op.
     pub role: Role,
-    /// … of this operand, result or residual.
+    /// Operand, result or residual that the role refers to.
     pub of: &'a str,
-    /// The operand or result of the derivative op.
+    /// Operand or result of the derivative op that has the role.
     pub parameter: &'a str,
 }
 
-/// Where a derivative op does not fit.
+/// Location of the first error in a derivative op.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Misfit {
     /// The signature that is at fault.
     pub part: Part,
-    /// What of it.
+    /// The faulty parameter or binding of the signature.
     pub at: At,
 }
 
-/// A parameter of a signature, by its number, or something that is said of one.
+/// A parameter or a binding of a signature, by its number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[expect(missing_docs, reason = "each variant is what it is called")]
+#[expect(missing_docs, reason = "each variant is named after its meaning")]
 pub enum At {
     Operand(usize),
     Result(usize),
     Attr(usize),
     Said(usize),
-    /// None: something is missing.
+    /// No parameter: something is missing.
     Nothing,
 }
 
-/// `?`, which constants do not have.
+/// The `?` operator, which is unavailable in constant functions.
 macro_rules! attempt {
     ($result:expr) => {
         match $result {
@@ -70,12 +71,12 @@ macro_rules! attempt {
 
 pub(super) type Result<T = ()> = std::result::Result<T, Misfit>;
 
-/// The parameters of the derivative op, in one row: operands, then results.
+/// In the loops over all parameters, the operands of the derivative op come first, then its results.
 impl<'a> Rule<'a> {
-    /// Whether the derivative op fits. If it does not, `say` gets the reason.
+    /// Checks that the derivative op fits. If it does not, writes the reason to `say`.
     ///
     /// # Errors
-    /// Where the first thing is that does not fit.
+    /// The location of the first parameter or binding that does not fit.
     pub const fn fits(&self, say: &mut Text) -> Result {
         attempt!(self.constants(say));
         if let Some(forward) = self.forward {
@@ -100,8 +101,8 @@ impl<'a> Rule<'a> {
         self.returns_derivatives(say)
     }
 
-    /// Whether the transpose of a tangent op makes a reverse derivative: the tangent op is linear in all tangents. If
-    /// not, `say` gets the reason.
+    /// Returns true if the transpose of a tangent op makes a reverse derivative, which requires that the
+    /// tangent op be linear in all tangents. Otherwise writes the reason to `say`.
     pub const fn is_transposed_by(&self, transpose: &Rule<'_>, say: &mut Text) -> bool {
         let mut k = 0;
         while k < self.derivative.operands.len() {
@@ -116,7 +117,7 @@ impl<'a> Rule<'a> {
         true
     }
 
-    /// What each operand of the derivative op is, if it fits.
+    /// Sources of the derivative op's operands, for an op that fits.
     pub(super) fn sources(&self) -> impl Iterator<Item = Source> {
         (0..self.derivative.operands.len()).filter_map(|k| self.operand(k, &mut Text::new()).ok())
     }
@@ -125,7 +126,7 @@ impl<'a> Rule<'a> {
         Err(Misfit { part: self.part, at })
     }
 
-    /// What is declared as not differentiable is an operand.
+    /// Checks that all names declared as not differentiable are operands.
     const fn constants(&self, say: &mut Text) -> Result {
         let mut i = 0;
         while i < self.non_differentiable.len() {
@@ -145,15 +146,16 @@ impl<'a> Rule<'a> {
         Ok(())
     }
 
-    /// The forward op takes what the op takes and returns what the op returns, then residuals.
+    /// Checks that the forward op takes the operands of the op and returns its results, followed by
+    /// residuals.
     const fn forward(&self, forward: &Outline<'a>, say: &mut Text) -> Result {
-        const PART: Part = Part::Forward;
-        let missing = Misfit { part: PART, at: At::Nothing };
-        attempt!(attributes(PART, self.op, forward, say));
+        const FORWARD: Part = Part::Forward;
+        let missing = Misfit { part: FORWARD, at: At::Nothing };
+        attempt!(attributes(FORWARD, self.op, forward, say));
         let mut i = 0;
         while i < self.op.operands.len() {
             let known = &self.op.operands[i];
-            let wrong = Misfit { part: PART, at: At::Operand(i) };
+            let wrong = Misfit { part: FORWARD, at: At::Operand(i) };
             if i >= forward.operands.len() {
                 say.add("the forward op lacks the operand ").quote(known.name);
                 return Err(missing);
@@ -169,12 +171,12 @@ impl<'a> Rule<'a> {
         }
         if i < forward.operands.len() {
             say.add("the op has no operand ").quote(forward.operands[i].name);
-            return Err(Misfit { part: PART, at: At::Operand(i) });
+            return Err(Misfit { part: FORWARD, at: At::Operand(i) });
         }
         let mut i = 0;
         while i < self.op.results.len() {
             let known = &self.op.results[i];
-            let wrong = Misfit { part: PART, at: At::Result(i) };
+            let wrong = Misfit { part: FORWARD, at: At::Result(i) };
             if i >= forward.results.len() {
                 say.add("the forward op lacks the result ").quote(known.name);
                 return Err(missing);
@@ -191,14 +193,14 @@ impl<'a> Rule<'a> {
         Ok(())
     }
 
-    /// Both sides of what is said are there.
+    /// Checks that both sides of each binding exist.
     const fn bindings(&self, say: &mut Text) -> Result {
         let mut i = 0;
         while i < self.said.len() {
             let said = &self.said[i];
             if !self.part.has_role(said.role) {
                 say_binding(said, say);
-                say.add(self.part.in_words()).add(" has nothing to do with a ").add(said.role.name());
+                say.add(self.part.in_words()).add(" has no ").add(said.role.name()).add(" parameters");
                 return self.wrong(At::Said(i));
             }
             if !self.has(Names::Of(said.role), said.of) {
@@ -221,9 +223,9 @@ impl<'a> Rule<'a> {
         Ok(())
     }
 
-    // ---- Whether a parameter fits --------------------------------------------------------------
+    // ---- Types of parameters -------------------------------------------------------------------
 
-    /// An operand of the derivative op has the type of what it is.
+    /// Checks that an operand of the derivative op has the type of its source.
     const fn operand_fits(&self, k: usize, say: &mut Text) -> Result {
         let at = At::Operand(k);
         if let Source::Derivative(i) = attempt!(self.operand(k, say)) {
@@ -249,7 +251,7 @@ impl<'a> Rule<'a> {
         Ok(())
     }
 
-    /// A result of the derivative op has the type of what it is the derivative of.
+    /// Checks that a result of the derivative op has the type of the value that it is the derivative of.
     const fn result_fits(&self, k: usize, say: &mut Text) -> Result {
         let (at, own) = (At::Result(k), &self.derivative.results[k]);
         let i = attempt!(self.result(k, say));
@@ -280,7 +282,7 @@ impl<'a> Rule<'a> {
         Ok(())
     }
 
-    /// A tangent op takes all tangents.
+    /// Checks that a tangent op takes all tangents.
     const fn takes_tangents(&self, say: &mut Text) -> Result {
         let mut i = 0;
         while i < self.op.operands.len() {
@@ -302,7 +304,8 @@ impl<'a> Rule<'a> {
         Ok(())
     }
 
-    /// A backward op returns all cotangents, a tangent op all tangents, a transpose at least one cotangent.
+    /// Checks that a backward op returns all cotangents, a tangent op all tangents, and a transpose at least
+    /// one cotangent.
     const fn returns_derivatives(&self, say: &mut Text) -> Result {
         let is_tangent = self.part.is(Part::Tangent);
         let all = if is_tangent { self.op.results } else { self.op.operands };
@@ -337,11 +340,11 @@ impl<'a> Rule<'a> {
         Ok(())
     }
 
-    /// The result of the derivative op that is the derivative of this operand or result.
+    /// Returns the result of the derivative op that is the derivative of operand or result `i` of the op.
     pub(super) const fn returned(&self, i: usize) -> Option<usize> {
         let mut k = 0;
         while k < self.derivative.results.len() {
-            // Nothing is said of what does not fit; that has its own error.
+            // Discards the message: a parameter that does not fit is reported by another check.
             if matches!(self.result(k, &mut Text::new()), Ok(of) if of == i) {
                 return Some(k);
             }
@@ -350,7 +353,7 @@ impl<'a> Rule<'a> {
         None
     }
 
-    /// The operand has a derivative, which is the parameter at `at`.
+    /// Checks that the operand has a derivative; the parameter at `at` is that derivative.
     const fn has_derivative(&self, operand: usize, at: At, say: &mut Text) -> Result {
         let operand = &self.op.operands[operand];
         if contains(self.non_differentiable, operand.name) {
@@ -365,7 +368,7 @@ impl<'a> Rule<'a> {
         Ok(())
     }
 
-    /// True if an operand of the op has no derivative.
+    /// Returns true if an operand of the op has no derivative.
     pub(super) const fn is_constant(&self, operand: usize) -> bool {
         is_constant(&self.op.operands[operand], self.non_differentiable)
     }
@@ -387,7 +390,8 @@ impl<'a> Rule<'a> {
         }
     }
 
-    /// The name of the parameter that is the tangent or cotangent of this.
+    /// Returns the name of the parameter that is the tangent or cotangent of `of`, or `otherwise` if no
+    /// binding names one.
     const fn called(&self, role: Role, of: &str, otherwise: &'a str) -> &'a str {
         let mut i = 0;
         while i < self.said.len() {
@@ -401,7 +405,7 @@ impl<'a> Rule<'a> {
 
     // ---- Types ---------------------------------------------------------------------------------
 
-    /// What the parameter is, or is the derivative of, in the op.
+    /// Returns the tensor of the op that the parameter is, or is the derivative of.
     const fn known(&self, at: At) -> Option<&'a Tensor<'a>> {
         let say = &mut Text::new();
         let Outline { operands, results, .. } = *self.op;
@@ -423,7 +427,8 @@ impl<'a> Rule<'a> {
         }
     }
 
-    /// A parameter is declared as what it is in the op; dimensions may have other names.
+    /// Checks that a parameter is declared like the op's tensor that it stands for. Dimensions may be
+    /// renamed.
     const fn same_type(&self, at: At, say: &mut Text) -> bool {
         let (Some(known), own) = (self.known(at), self.parameter(at)) else { return true };
         if !same_form(known, own, say) || !same_elements(self.part, known, own, say) {
@@ -450,8 +455,8 @@ impl<'a> Rule<'a> {
         true
     }
 
-    /// A dimension of the op that is another one than `theirs`, which the derivative op calls by the same name in a parameter before
-    /// this one. (Numbers are no names.)
+    /// Returns a dimension of the op other than `theirs` that the derivative op calls `ours` in a parameter
+    /// up to `at`. Numbers do not count as names.
     const fn also_called(&self, ours: &str, theirs: &str, at: At) -> Option<&'a str> {
         let operands = self.derivative.operands.len();
         let last = match at {
@@ -477,7 +482,8 @@ impl<'a> Rule<'a> {
         None
     }
 
-    /// What the derivative op calls a dimension of the op: the first parameter up to dimension `d` of this one decides.
+    /// Returns the derivative op's name for a dimension of the op. The first parameter with the dimension
+    /// decides, up to dimension `d` of the parameter at `at`.
     const fn renamed(&self, theirs: &str, at: At, d: usize) -> &'a str {
         let operands = self.derivative.operands.len();
         let last = match at {
@@ -503,7 +509,7 @@ impl<'a> Rule<'a> {
     }
 }
 
-/// A transpose lacks the cotangent of an operand of a tangent op, which is the tangent of `of`.
+/// Writes that a transpose lacks the cotangent of a tangent op's operand, which is the tangent of `of`.
 pub(super) const fn say_no_cotangent(operand: &str, of: &str, say: &mut Text) {
     say.add("a tangent op is linear in all tangents, but its transpose returns no cotangent for ")
         .quote(operand);
@@ -515,7 +521,7 @@ const fn say_types(known: &Tensor<'_>, own: &Tensor<'_>, say: &mut Text) {
     say.add(", but ").quote(known.name).add(" of the op is ").quote(known.ty);
 }
 
-/// Attributes of a derivative op are attributes of the op.
+/// Checks that all attributes of a derivative op are attributes of the op.
 const fn attributes(part: Part, op: &Outline<'_>, derivative: &Outline<'_>, say: &mut Text) -> Result {
     let mut k = 0;
     while k < derivative.attrs.len() {
@@ -547,7 +553,7 @@ const fn attributes(part: Part, op: &Outline<'_>, derivative: &Outline<'_>, say:
     Ok(())
 }
 
-/// Both have as many dimensions, and are there as often.
+/// Checks that two tensors have the same number of dimensions and the same arity.
 const fn same_form(known: &Tensor<'_>, own: &Tensor<'_>, say: &mut Text) -> bool {
     let fits = known.batch == own.batch
         && known.any == own.any
@@ -560,7 +566,7 @@ const fn same_form(known: &Tensor<'_>, own: &Tensor<'_>, say: &mut Text) -> bool
     fits
 }
 
-/// The parameter can have each element type that the op is differentiated in.
+/// Checks that the parameter can have each element type that the op is differentiated in.
 const fn same_elements(part: Part, known: &Tensor<'_>, own: &Tensor<'_>, say: &mut Text) -> bool {
     let mut t = 0;
     while t < known.types.len() {
@@ -577,7 +583,7 @@ const fn same_elements(part: Part, known: &Tensor<'_>, own: &Tensor<'_>, say: &m
     true
 }
 
-/// What a forward op takes and returns is declared as in the op, with the same names of dimensions.
+/// Checks that a forward op declares a tensor like the op, with the same dimension names.
 const fn same_names(known: &Tensor<'_>, own: &Tensor<'_>, say: &mut Text) -> bool {
     if !same_form(known, own, say) || !same_elements(Part::Forward, known, own, say) {
         return false;
@@ -604,7 +610,7 @@ const fn has_type(tensor: &Tensor<'_>, dtype: DType) -> bool {
     false
 }
 
-/// True if an operand has no derivative, because of its type or because the author says so.
+/// Returns true if an operand has no derivative, because of its type or because of the author's declaration.
 pub(super) const fn is_constant(operand: &Tensor<'_>, non_differentiable: &[&str]) -> bool {
     contains(non_differentiable, operand.name) || !is_differentiable(operand)
 }
@@ -624,7 +630,7 @@ const fn is_continuous(dtype: DType) -> bool {
     dtype.is_float() || dtype.is_complex()
 }
 
-/// Whether a dimension is a number.
+/// Returns true if a dimension is a number.
 const fn is_literal(dim: &str) -> bool {
     let mut i = 0;
     while i < dim.len() && dim.as_bytes()[i].is_ascii_digit() {
