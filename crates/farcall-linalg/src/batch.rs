@@ -1,19 +1,19 @@
-//! The matrices of a batch: their sizes, and work on them that the threads of the host's pool share.
+//! Batches of matrices: their sizes, and parallel work on their entries.
 
 use std::sync::{Mutex, PoisonError};
 
 use farcall_ffi::{Context, Element, Error, Result};
 
-/// How many operations on numbers a task should do at least, so that starting it costs little beside them.
-const WORK_PER_TASK: usize = 1 << 16;
+/// Minimum number of arithmetic operations per task, so that the cost of starting a task is negligible.
+const MIN_TASK_OPERATIONS: usize = 1 << 16;
 
-/// Number of matrices in a batch of these dimensions, and rows and columns of each.
+/// Returns the number of matrices in a batch of these dimensions, and the rows and columns of each.
 ///
 /// # Errors
 /// `INVALID_ARGUMENT` if there are fewer than two dimensions.
 pub(crate) fn matrices(name: &str, dims: &[usize]) -> Result<[usize; 3]> {
     match dims {
-        // A number that is too large is one of matrices without elements.
+        // The product only saturates if the matrices have no elements.
         [batch @ .., rows, columns] => {
             Ok([batch.iter().fold(1, |n: usize, d| n.saturating_mul(*d)), *rows, *columns])
         }
@@ -21,10 +21,11 @@ pub(crate) fn matrices(name: &str, dims: &[usize]) -> Result<[usize; 3]> {
     }
 }
 
-/// Checks the dimensions of a tensor against those of `x` in front of the last two, followed by `last`.
+/// Checks that the dimensions of a tensor are the batch dimensions of `x` (all but the last two), followed by
+/// `last`.
 ///
 /// # Errors
-/// `INVALID_ARGUMENT`, with both.
+/// `INVALID_ARGUMENT`, with the found and the expected dimensions.
 pub(crate) fn expect_dims(name: &str, found: &[usize], x: &[usize], last: &[usize]) -> Result<()> {
     let batch = &x[..x.len().saturating_sub(2)];
     let expected = [batch, last].concat();
@@ -36,20 +37,20 @@ pub(crate) fn expect_dims(name: &str, found: &[usize], x: &[usize], last: &[usiz
     Ok(())
 }
 
-/// Entries of a batch that lie one behind the other, each with `len` elements.
+/// Consecutive entries of a batch, each with `len` elements.
 pub(crate) struct Entries<'a, T> {
     data: &'a [T],
     len: usize,
 }
 
-/// [`Entries`] that are written.
+/// Mutable [`Entries`].
 pub(crate) struct EntriesMut<'a, T> {
     data: &'a mut [T],
     len: usize,
 }
 
 impl<'a, T: Element> Entries<'a, T> {
-    /// Entries of `len` elements.
+    /// Creates entries of `len` elements.
     pub(crate) fn new(data: &'a [T], len: usize) -> Self {
         Entries { data, len }
     }
@@ -61,14 +62,14 @@ impl<'a, T: Element> Entries<'a, T> {
         Entries { data: taken, len: self.len }
     }
 
-    /// An entry.
+    /// Returns an entry.
     pub(crate) fn get(&self, i: usize) -> &'a [T] {
         &self.data[i * self.len..(i + 1) * self.len]
     }
 }
 
 impl<'a, T: Element> EntriesMut<'a, T> {
-    /// Entries of `len` elements.
+    /// Creates entries of `len` elements.
     pub(crate) fn new(data: &'a mut [T], len: usize) -> Self {
         EntriesMut { data, len }
     }
@@ -80,17 +81,18 @@ impl<'a, T: Element> EntriesMut<'a, T> {
         EntriesMut { data: taken, len: self.len }
     }
 
-    /// An entry.
+    /// Returns an entry.
     pub(crate) fn get(&mut self, i: usize) -> &mut [T] {
         &mut self.data[i * self.len..(i + 1) * self.len]
     }
 }
 
-/// Works on `count` entries on the threads of the host's pool. `take(n)` gives what belongs to the next `n` of them, and
-/// `work` gets that with `n`. `operations` is the work on one entry, about.
+/// Processes `count` entries on the threads of the host's pool. `take(n)` returns the job for the next `n`
+/// entries, and `work(n, job)` processes them. `operations` is the approximate number of arithmetic
+/// operations per entry.
 ///
-/// What is computed for an entry must not depend on the others: how they are divided depends on nothing but the sizes,
-/// but what runs at the same time does.
+/// The computation of an entry must not depend on other entries. The division into tasks depends on the sizes
+/// only, but the number of tasks that run concurrently does not.
 pub(crate) fn in_parallel<J: Send>(
     context: &Context,
     count: usize,
@@ -98,11 +100,11 @@ pub(crate) fn in_parallel<J: Send>(
     mut take: impl FnMut(usize) -> J,
     work: impl Fn(usize, J) + Sync,
 ) {
-    let per_task = (WORK_PER_TASK / operations.max(1)).max(1);
+    let per_task = (MIN_TASK_OPERATIONS / operations.max(1)).max(1);
     let sizes = (0..count.div_ceil(per_task)).map(|i| per_task.min(count - i * per_task));
     let tasks: Vec<_> = sizes.map(|size| Mutex::new(Some((size, take(size))))).collect();
     context.parallel_for(tasks.len(), |i| {
-        // The guard is gone before the work begins.
+        // Releases the lock before the work begins.
         let task = tasks[i].lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some((size, job)) = task {
             work(size, job);

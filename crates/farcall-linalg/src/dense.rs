@@ -1,15 +1,15 @@
-//! Single matrices: row-major in buffers, `faer`'s for arithmetic.
+//! Single matrices: row-major in buffers, `faer` matrices for arithmetic.
 
 use faer::Mat;
 
 use crate::number::Number;
 
-/// A row-major matrix of `columns` columns, as numbers to compute with.
+/// Reads a row-major matrix with `columns` columns, and converts it to the type for arithmetic.
 pub(crate) fn read<T: Number>(matrix: &[T], rows: usize, columns: usize) -> Mat<T::Real> {
     Mat::from_fn(rows, columns, |i, j| matrix[i * columns + j].widen())
 }
 
-/// Writes a row-major matrix of `columns` columns.
+/// Writes a row-major matrix with `columns` columns.
 pub(crate) fn write<T>(matrix: &mut [T], columns: usize, entry: impl Fn(usize, usize) -> T) {
     for (i, row) in matrix.chunks_exact_mut(columns.max(1)).enumerate() {
         row.iter_mut().enumerate().for_each(|(j, out)| *out = entry(i, j));

@@ -12,21 +12,21 @@ use crate::dense;
 use crate::gradient::eigh::{eigh_jvp, eigh_vjp};
 use crate::number::{Number, Real, scale};
 
-/// The part of an eigenvector's largest entry that an entry needs to decide the vector's sign. Entries of eigenvectors are
-/// often as large as the largest up to rounding, or half of it, and seldom this part.
-pub(crate) const DECISIVE: f64 = 0.6;
+/// Minimum ratio of an entry to the eigenvector's largest entry for the entry to determine the vector's sign.
+/// Entries are often as large as the largest up to rounding, or half as large, but seldom have this ratio.
+pub(crate) const MIN_SIGN_ENTRY_RATIO: f64 = 0.6;
 
 /// Declares the op for an element type.
 macro_rules! eigh {
     ($($(#[$meta:meta])* $name:ident, $target:literal, $ty:ident;)*) => {$(
-        /// The eigenvalues `w` of symmetric matrices, in ascending order, and eigenvectors, the columns of `v`: `x·v =
-        /// v·diag(w)`.
+        /// The eigenvalues `w` of symmetric matrices, in ascending order, and eigenvectors, the columns of
+        /// `v`: `x·v = v·diag(w)`.
         ///
-        /// Only the lower triangle of `x` is read. The columns of `v` are orthonormal. Of a vector and its negative, `v`
-        /// has the one whose first large entry is positive, where large means at least 0.6 times as large as the largest.
-        /// A matrix with an entry that is infinite or NaN gives NaN.
+        /// Only the lower triangle of `x` is read. The columns of `v` are orthonormal. The sign of each
+        /// vector is chosen such that its first large entry is positive, where large means at least 0.6 times
+        /// as large as the largest entry. The results for a matrix with an infinite or NaN entry are NaN.
         ///
-        /// Derivatives are those for symmetric changes of `x`, and exist where all eigenvalues differ.
+        /// Derivatives hold for symmetric changes of `x`, and exist where all eigenvalues differ.
         #[handler(name = $target)]
         #[signature((x: $ty[*, n, n]) -> (w: $ty[*, n], v: $ty[*, n, n]))]
         #[vjp(backward = eigh_vjp)]
@@ -92,7 +92,8 @@ impl<R: Real> Solver<R> {
         }
     }
 
-    /// Decomposes a row-major matrix. None if it has no decomposition, because an entry is no finite number.
+    /// Decomposes a row-major matrix. Returns `None` if it has no decomposition because an entry is not
+    /// finite.
     fn decompose<T: Number>(&mut self, x: &[T], w: &mut [T], v: &mut [T]) -> Option<()> {
         let n = self.x.nrows();
         let lower = x.chunks_exact(n).enumerate().flat_map(|(i, row)| &row[..=i]);
@@ -117,10 +118,10 @@ impl<R: Real> Solver<R> {
     }
 }
 
-/// What an eigenvector is multiplied by: 1 or −1.
+/// Returns the factor for an eigenvector that makes its first large entry positive: 1 or −1.
 fn sign<R: Real>(vector: ColRef<'_, R>) -> R {
     let largest = vector.iter().fold(R::ZERO, |largest, entry| largest.max(Float::abs(*entry)));
-    let decides = |entry: &&R| Float::abs(**entry) >= R::of(DECISIVE) * largest;
+    let decides = |entry: &&R| Float::abs(**entry) >= R::of(MIN_SIGN_ENTRY_RATIO) * largest;
     match vector.iter().find(decides) {
         Some(entry) if *entry < R::ZERO => -R::ONE,
         _ => R::ONE,

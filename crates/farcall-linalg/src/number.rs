@@ -1,15 +1,15 @@
-//! The element types of matrices, and the types in which is computed.
+//! Element types of matrices, and the types used for arithmetic.
 
 use faer::traits::RealField;
 use farcall_ffi::{Element, Float};
 use half::{bf16, f16};
 
-/// A type in which is computed: `f32` or `f64`.
+/// A type used for arithmetic: `f32` or `f64`.
 pub(crate) trait Real: Float + RealField {
-    /// Numbers up to this power of two, and down to its inverse, can be multiplied with each other and added up as often
-    /// as a matrix has entries without leaving the type's range.
+    /// Products of numbers between 2 to this power and its inverse, summed as many times as a matrix has
+    /// entries, stay within the type's range.
     const SAFE_EXPONENT: i32;
-    /// The largest power of two that is a normal number, as is its inverse.
+    /// Exponent of the largest power of two that is a normal number and whose inverse is also normal.
     const MAX_EXPONENT: i32;
 }
 
@@ -23,14 +23,15 @@ impl Real for f64 {
     const MAX_EXPONENT: i32 = 1022;
 }
 
-/// True for a number that is neither infinite nor NaN.
+/// Returns true for a number that is neither infinite nor NaN.
 pub(crate) fn is_finite<R: Real>(number: R) -> bool {
     let number: f64 = number.into();
     number.is_finite()
 }
 
-/// A power of two that brings numbers into the range in which decompositions are accurate, and its inverse; none if one
-/// of the numbers is infinite or NaN. Multiplying by it is exact, except for entries that are negligible then.
+/// Returns a power of two that scales numbers to the range in which decompositions are accurate, and its
+/// inverse; `None` if one of the numbers is infinite or NaN. Multiplying by the power is exact, except for
+/// entries that become negligible.
 pub(crate) fn scale<T: Number, R: Real>(numbers: impl Iterator<Item = T>) -> Option<[R; 2]> {
     let mut largest = 0.0f64;
     for number in numbers {
@@ -50,15 +51,15 @@ pub(crate) fn scale<T: Number, R: Real>(numbers: impl Iterator<Item = T>) -> Opt
 
 /// An element type of matrices: `f16`, `bf16`, `f32` or `f64`.
 pub(crate) trait Number: Element {
-    /// The type in which is computed: `f32` for types of 16 bits, otherwise the type itself.
+    /// Type for arithmetic: `f32` for types of 16 bits, otherwise the type itself.
     type Real: Real;
-    /// The same for small matrices, for which twice the digits cost little.
+    /// Type for arithmetic on small matrices, for which twice the precision costs little.
     type Precise: Real;
 
-    /// The same number, if `R` is at least as precise.
+    /// Converts to `R`, exactly if `R` is at least as precise.
     fn widen<R: Real>(self) -> R;
 
-    /// The nearest number.
+    /// Rounds to the nearest number of the type.
     fn round<R: Real>(value: R) -> Self;
 }
 

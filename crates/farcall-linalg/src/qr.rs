@@ -1,7 +1,7 @@
-//! QR decompositions by Householder reflections, as LAPACK's `geqrf` and `orgqr` compute them.
+//! QR decompositions by Householder reflections, as computed by LAPACK's `geqrf` and `orgqr`.
 //!
-//! The sequence of reflections is ours, built from `faer`'s parts: `faer`'s own QR leaves out columns that depend on
-//! those before them, which changes `r` where LAPACK's has a zero on its diagonal.
+//! This module builds the sequence of reflections from `faer`'s primitives, because `faer`'s own QR skips
+//! columns that depend on preceding columns. That changes `r` where LAPACK's `r` has a zero on its diagonal.
 
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::householder;
@@ -18,23 +18,25 @@ use crate::dense;
 use crate::gradient::qr::{qr_jvp, qr_vjp};
 use crate::number::{Number, Real, is_finite, scale};
 
-/// How many reflections are applied at once.
-const BLOCK: usize = 32;
+/// Number of reflections that are applied at once.
+const BLOCK_REFLECTIONS: usize = 32;
 
-/// How many entries a small matrix has at most: they are computed with in [`Number::Precise`].
-const SMALL: usize = 64 * 64;
+/// Maximum number of entries of a matrix for which [`Number::Precise`] is used.
+const MAX_PRECISE_ENTRIES: usize = 64 * 64;
 
 /// Declares the op for an element type.
 macro_rules! qr {
     ($($(#[$meta:meta])* $name:ident, $target:literal, $ty:ty, $dtype:ident;)*) => {$(
-        /// The QR decomposition `x = q·r` of matrices: the columns of `q` are orthonormal, `r` is upper triangular.
+        /// The QR decomposition `x = q·r` of matrices: the columns of `q` are orthonormal, `r` is upper
+        /// triangular.
         ///
-        /// `q` has `min(m, n)` columns, or `columns` if that is more: with `columns = m`, `q` is square (the *complete*
-        /// decomposition). Signs are LAPACK's and NumPy's: the diagonal of `r` may be negative. A matrix with an entry
-        /// that is infinite or NaN gives NaN. A call that omits `columns` may have either form.
+        /// `q` has `min(m, n)` columns, or `columns` if that is more. With `columns = m`, `q` is square (the
+        /// *complete* decomposition). Signs are LAPACK's and NumPy's: the diagonal of `r` may be negative.
+        /// The results for a matrix with an infinite or NaN entry are NaN. A call without `columns` may have
+        /// either form.
         ///
-        /// Its derivatives exist where the first columns of `x`, as many as `q` has, are linearly independent, and need `k <=
-        /// n`: the columns that complete `q` are not unique.
+        /// Derivatives exist where the first columns of `x`, as many as `q` has, are linearly independent.
+        /// They require `k <= n`, because the columns that complete `q` are not unique.
         #[handler(name = $target)]
         #[signature(
             (x: $dtype[*, m, n], columns: i64 = 0)
@@ -51,7 +53,7 @@ macro_rules! qr {
             q: &mut Buffer<$ty>,
             r: &mut Buffer<$ty>,
         ) -> Result<()> {
-            // The size of `q` says it: calls of other front ends have no attributes.
+            // The size of `q` implies the value. Calls from other front ends have no attributes.
             let _ = columns;
             decompose(context, x, q, r)
         }
@@ -82,18 +84,20 @@ fn decompose<T: Number>(
     let mut x = Entries::new(x, m * n);
     let (mut q, mut r) = (EntriesMut::new(q, m * k), EntriesMut::new(r, k * n));
     let take = |size| (x.take(size), q.take(size), r.take(size));
-    batch::in_parallel(context, count, 4 * m * n * k, take, |size, (x, q, r)| match m * k.max(n) <= SMALL {
-        true => Factors::<T::Precise>::new(m, n, k).decompose(size, x, q, r),
-        false => Factors::<T::Real>::new(m, n, k).decompose(size, x, q, r),
+    batch::in_parallel(context, count, 4 * m * n * k, take, |size, (x, q, r)| {
+        match m * k.max(n) <= MAX_PRECISE_ENTRIES {
+            true => Factors::<T::Precise>::new(m, n, k).decompose(size, x, q, r),
+            false => Factors::<T::Real>::new(m, n, k).decompose(size, x, q, r),
+        }
     });
     Ok(())
 }
 
 /// Memory for the decomposition of a matrix.
 struct Factors<R: Real> {
-    /// The matrix; then `r`, and below its diagonal the reflections.
+    /// The matrix. Afterwards `r`, with the reflections below its diagonal.
     x: Mat<R>,
-    /// What the reflections are multiplied by: a triangular matrix for each block of them.
+    /// Coefficients of the reflections: a triangular matrix for each block of reflections.
     coefficients: Mat<R>,
     q: Mat<R>,
     scratch: MemBuffer,
@@ -104,12 +108,12 @@ impl<R: Real> Factors<R> {
         let reflections = m.min(n);
         let scratch = householder::apply_block_householder_sequence_on_the_left_in_place_scratch::<R>(
             m,
-            BLOCK,
+            BLOCK_REFLECTIONS,
             n.max(k),
         );
         Factors {
             x: Mat::zeros(m, n),
-            coefficients: Mat::zeros(BLOCK.min(reflections), reflections),
+            coefficients: Mat::zeros(BLOCK_REFLECTIONS.min(reflections), reflections),
             q: Mat::zeros(m, k),
             scratch: MemBuffer::new(scratch),
         }
@@ -158,12 +162,13 @@ impl<R: Real> Factors<R> {
     }
 }
 
-/// Brings `x` to triangular form by reflections `I − v·vᵀ/τ` from the left. The upper triangle of `x` becomes `r`, the
-/// vectors `v` lie below, without the 1 at their head, and `coefficients` gets what `faer` calls the factor of each block.
+/// Brings `x` to triangular form by reflections `I − v·vᵀ/τ` from the left. The upper triangle of `x` becomes
+/// `r`. The vectors `v` are stored below, without their leading 1. `coefficients` receives the factor (in
+/// `faer`'s terms) of each block.
 fn reflect<R: Real>(mut x: MatMut<'_, R>, mut coefficients: MatMut<'_, R>, stack: &mut MemStack) {
     let reflections = coefficients.ncols();
-    for start in (0..reflections).step_by(BLOCK) {
-        let width = BLOCK.min(reflections - start);
+    for start in (0..reflections).step_by(BLOCK_REFLECTIONS) {
+        let width = BLOCK_REFLECTIONS.min(reflections - start);
         let (mut block, right) = x.rb_mut().get_mut(start.., start..).split_at_col_mut(width);
         let mut factor = coefficients.rb_mut().get_mut(..width, start..start + width);
         reflect_block(block.rb_mut(), factor.rb_mut());
@@ -180,8 +185,8 @@ fn reflect<R: Real>(mut x: MatMut<'_, R>, mut coefficients: MatMut<'_, R>, stack
     }
 }
 
-/// The reflections for the columns of a block, one by one, and their factor: `τ` on the diagonal, above it the products of
-/// the vectors.
+/// Computes the reflections for the columns of a block, one by one, and their factor: `τ` on the diagonal,
+/// and the products of the vectors above.
 fn reflect_block<R: Real>(mut block: MatMut<'_, R>, mut factor: MatMut<'_, R>) {
     let width = factor.ncols();
     for j in 0..width {
@@ -211,9 +216,10 @@ fn reflect_block<R: Real>(mut block: MatMut<'_, R>, mut factor: MatMut<'_, R>) {
     add(Accum::Add, bottom, full, full);
 }
 
-/// Makes the reflection that takes a column to a multiple of the first unit vector. `head` becomes the multiple, whose sign
-/// is the opposite of `head`'s, and `tail` the vector `v` behind its 1. Returns `τ`; infinity, which is LAPACK's 0, if
-/// there is nothing to reflect: then the next reflection begins one row below all the same.
+/// Computes the reflection that maps a column to a multiple of the first unit vector. `head` becomes the
+/// multiple, whose sign is opposite to `head`'s, and `tail` becomes the vector `v` without its leading 1.
+/// Returns `τ`. If there is nothing to reflect, `τ` is infinity, which corresponds to LAPACK's 0; the next
+/// reflection nevertheless starts one row below.
 fn reflector<R: Real>(head: &mut R, tail: ColMut<'_, R>) -> R {
     let norm = tail.norm_l2();
     if norm == R::ZERO {

@@ -20,7 +20,7 @@ pub(crate) fn derive(item: TokenStream) -> Result<TokenStream> {
     }
 }
 
-/// Where `farcall-ffi` is: the path in `#[attr(crate = …)]` before the type, or the default.
+/// Returns the path of `farcall-ffi`: from `#[attr(crate = …)]` before the type, or the default.
 fn ffi(attrs: &[syn::Attribute]) -> Result<Path> {
     let mut ffi = None;
     for attr in attrs.iter().filter(|attr| attr.path().is_ident("attr")) {
@@ -35,7 +35,7 @@ fn ffi(attrs: &[syn::Attribute]) -> Result<Path> {
     Ok(ffi.unwrap_or_else(default_crate))
 }
 
-/// The one parameter that a type may have.
+/// Returns the lifetime parameter, which is the only parameter that a type may have.
 fn lifetime(input: &DeriveInput) -> Result<Option<&Lifetime>> {
     let mut params = input.generics.params.iter();
     match (params.next(), params.next()) {
@@ -52,7 +52,7 @@ fn lifetime(input: &DeriveInput) -> Result<Option<&Lifetime>> {
 
 fn structure(name: &Ident, lifetime: Option<&Lifetime>, fields: &Fields, ffi: &Path) -> Result<TokenStream> {
     let Fields::Named(fields) = fields else {
-        let message = "a dictionary has names: the fields of the struct need some too";
+        let message = "the entries of a dictionary have names: use a struct with named fields";
         return Err(Error::new(name.span(), message));
     };
     let mut entries = Vec::new();
@@ -97,7 +97,7 @@ fn structure(name: &Ident, lifetime: Option<&Lifetime>, fields: &Fields, ffi: &P
     })
 }
 
-/// The tokens with the struct's lifetime replaced by that of the implementation.
+/// Replaces the struct's lifetime in tokens by the lifetime of the implementation.
 fn substitute(tokens: TokenStream, lifetime: &Lifetime) -> TokenStream {
     use proc_macro2::{Group, TokenTree};
     let mut out = TokenStream::new();
@@ -175,7 +175,7 @@ fn enumeration(name: &Ident, data: &DataEnum, ffi: &Path) -> Result<TokenStream>
     })
 }
 
-/// The name in `#[attr(name = "…")]`, or the default.
+/// Returns the name in `#[attr(name = "…")]`, or the default.
 fn name_of(default: String, attrs: &[syn::Attribute]) -> Result<String> {
     let mut name = default;
     for attr in attrs.iter().filter(|attr| attr.path().is_ident("attr")) {
@@ -184,7 +184,7 @@ fn name_of(default: String, attrs: &[syn::Attribute]) -> Result<String> {
     Ok(name)
 }
 
-/// `HalfToEven` as `half_to_even`.
+/// Converts `HalfToEven` to `half_to_even`.
 fn snake_case(camel: &str) -> String {
     let mut out = String::new();
     for (i, c) in camel.chars().enumerate() {

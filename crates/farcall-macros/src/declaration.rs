@@ -1,11 +1,12 @@
 //! Attributes below a `#[handler]`, which declare the op: `#[signature]`, `#[vjp]`, `#[jvp]`, `#[transpose]`,
 //! `#[nondiff]`, `#[shape]`, `#[batch]`, `#[samples]` and `#[lowers]`.
 //!
-//! A signature is Rust tokens (or one string). Its text is reassembled, with a table from bytes to tokens, so that an
-//! error is reported at its token. Then the function's parameters are compared with it: names and order here, types
-//! by constant assertions over `farcall_ffi::__private::Declared`, since only the compiler can resolve types.
+//! A signature consists of Rust tokens (or one string). Its text is reassembled, with a table that maps bytes
+//! to tokens, so that an error is reported at its token. Then the function's parameters are compared with the
+//! signature: names and order here, types by constant assertions over `farcall_ffi::__private::Declared`,
+//! since only the compiler can resolve types.
 //!
-//! **Invariant.** What goes into the descriptor is a signature's printed form, not the author's text.
+//! **Invariant.** The descriptor contains a signature's printed form, not the author's text.
 
 use farcall_sig::nearest::nearest;
 use farcall_sig::signature::{
@@ -24,18 +25,18 @@ use crate::function::{Function, Param};
 use crate::generic::{Instances, descriptor_type};
 use crate::residuals::{self, Own};
 
-/// What was declared.
+/// The declarations of an op.
 #[derive(Default)]
 pub(crate) struct Declaration {
     signature: Option<(Signature, Source)>,
     forward: Option<Path>,
-    /// Residuals that the function returns beyond what the signature says.
+    /// Residuals that the function returns in addition to the results of the signature.
     own_residuals: Option<OwnResiduals>,
     backward: Option<Derivative>,
     tangent: Option<Derivative>,
     transpose: Option<Derivative>,
     non_differentiable: Vec<String>,
-    /// The non-differentiable operands whose derivatives are zero.
+    /// Non-differentiable operands with respect to which the derivative is zero.
     zero_derivative: Vec<String>,
     shape: Option<Path>,
     batch: Option<Path>,
@@ -44,14 +45,14 @@ pub(crate) struct Declaration {
     lowers: Option<Lowers>,
 }
 
-/// `x` or `x = zero` of `#[nondiff(…)]`
-struct Constant {
+/// `x` or `x = zero` in `#[nondiff(…)]`.
+struct NonDiff {
     name: Ident,
     is_zero: bool,
 }
 
-impl Parse for Constant {
-    fn parse(input: ParseStream<'_>) -> Result<Constant> {
+impl Parse for NonDiff {
+    fn parse(input: ParseStream<'_>) -> Result<NonDiff> {
         let name: Ident = input.parse()?;
         let is_zero = input.parse::<Option<Token![=]>>()?.is_some();
         if is_zero {
@@ -61,18 +62,18 @@ impl Parse for Constant {
                 return Err(Error::new(form.span(), message));
             }
         }
-        Ok(Constant { name, is_zero })
+        Ok(NonDiff { name, is_zero })
     }
 }
 
-/// `residuals(r: T[*])`
+/// `residuals(r: T[*])` in `#[vjp(…)]`.
 struct OwnResiduals {
     key: Ident,
-    /// The signature of the function, and so of the forward op.
+    /// Signature of the function, which is also the signature of the forward op.
     forward: (Signature, Source),
 }
 
-/// `#[lowers("tag", with = function)]`
+/// `#[lowers("tag", with = function)]`.
 struct Lowers {
     tag: LitStr,
     function: Option<Path>,
@@ -104,7 +105,8 @@ impl Parse for Lowers {
     }
 }
 
-/// The names that composites can have: parts of letters, digits, `_` and, but for the first one, `$`, joined by dots.
+/// Returns true for valid names of composites: parts of letters, digits, `_` and (except in the first part)
+/// `$`, joined by dots.
 fn is_tag(tag: &str) -> bool {
     let (first, rest) = tag.split_once('.').unwrap_or((tag, ""));
     let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -114,7 +116,7 @@ fn is_tag(tag: &str) -> bool {
 }
 
 impl Declaration {
-    /// Takes the attributes that are declarations off the function.
+    /// Takes the declarations among the attributes off the function.
     pub(crate) fn take(function: &mut Function) -> Result<Declaration> {
         let (ours, others) =
             std::mem::take(&mut function.attrs).into_iter().partition::<Vec<_>, _>(is_declaration);
@@ -149,8 +151,8 @@ impl Declaration {
             } else if attr.path().is_ident("lowers") {
                 declaration.lowers = Some(attr.parse_args()?);
             } else {
-                let parser = Punctuated::<Constant, Token![,]>::parse_terminated;
-                for Constant { name, is_zero } in attr.parse_args_with(parser)? {
+                let parser = Punctuated::<NonDiff, Token![,]>::parse_terminated;
+                for NonDiff { name, is_zero } in attr.parse_args_with(parser)? {
                     if names.contains(&name) {
                         return Err(Error::new(name.span(), "given twice"));
                     }
@@ -165,17 +167,14 @@ impl Declaration {
             return match ours.iter().find(needs) {
                 Some(attr) => {
                     let of = match attr.path() {
-                        path if path.is_ident("shape") => "a shape function is",
-                        path if path.is_ident("batch") && declaration.never_batched => {
-                            "that calls are never vmapped is"
-                        }
-                        path if path.is_ident("batch") => "a batching function is",
-                        path if path.is_ident("samples") => "a function of sample calls is",
-                        path if path.is_ident("lowers") => "a lowering without a function is",
-                        _ => "derivatives are",
+                        path if path.is_ident("shape") => "a shape function needs",
+                        path if path.is_ident("batch") && declaration.never_batched => "#[batch(none)] needs",
+                        path if path.is_ident("batch") => "a batching function needs",
+                        path if path.is_ident("samples") => "a function of sample calls needs",
+                        path if path.is_ident("lowers") => "a lowering without a function needs",
+                        _ => "derivatives need",
                     };
-                    let message =
-                        format!("{of} declared of an op with a signature: add #[signature((…) -> (…))]");
+                    let message = format!("{of} a signature: add #[signature((…) -> (…))]");
                     Err(Error::new(attr.path().span(), message))
                 }
                 None => Ok(declaration),
@@ -186,7 +185,7 @@ impl Declaration {
             Residuals::Op(path) => declaration.forward = Some(path),
             Residuals::Own(key, tokens) => {
                 if let Some(path) = &declaration.batch {
-                    let message = "a batching function says nothing of residuals: write a forward op, #[vjp(forward = f, …)]";
+                    let message = "a batching function does not describe residuals: write a forward op, #[vjp(forward = f, …)]";
                     return Err(Error::new(path.span(), message));
                 }
                 let attr = ours.iter().find(|attr| attr.path().is_ident("signature"));
@@ -222,7 +221,7 @@ impl Declaration {
         Ok(declaration)
     }
 
-    /// There is a shape function exactly if the signature needs one.
+    /// Checks that a shape function is given if and only if the signature needs one.
     fn check_shape(&self) -> Result<()> {
         let Some((signature, source)) = &self.signature else { return Ok(()) };
         match (signature.needs_shape_function(), &self.shape) {
@@ -233,36 +232,36 @@ impl Declaration {
                     signature.results().iter().filter(|r| r.shape.any.is_some() && r.aliases.is_none());
                 let (returned, each) = match said.count() {
                     1 if !result.variadic => ("Vec<i64>", ""),
-                    _ => ("Vec<Vec<i64>>", ", which returns those of all such results in their order"),
+                    _ => ("Vec<Vec<i64>>", ", which returns the dimensions of all such results in order"),
                 };
                 let message = format!(
-                    "the dimensions of `{name}` are said by a shape function: add #[shape(f)], with \
+                    "the dimensions of `{name}` need a shape function: add #[shape(f)], with \
                      `fn f(call: &ShapeCall<'_>) -> Result<{returned}>`{each}"
                 );
                 Err(source.error(bytes, message))
             }
             (None, Some(path)) => {
-                let message = "no result needs a shape function: one that does is written `y: T[..]`, and aliases no operand";
+                let message = "no result needs a shape function: a result that does is written `y: T[..]` and aliases no operand";
                 Err(Error::new(path.span(), message))
             }
             _ => Ok(()),
         }
     }
 
-    /// What the function takes and returns, and where it was written: the signature, with residuals of its own.
+    /// Returns the signature of the function, including residuals, and its source.
     pub(crate) fn source(&self) -> Option<(&Signature, &Source)> {
         let own = self.own_residuals.as_ref().map(|own| &own.forward);
         own.or(self.signature.as_ref()).map(|(signature, source)| (signature, source))
     }
 
-    /// The residuals that the function returns, if there are any.
+    /// Returns the residuals that the function returns, if any.
     pub(crate) fn own_residuals(&self) -> Option<Own<'_>> {
         let (op, _) = self.signature.as_ref()?;
         let OwnResiduals { key, forward: (forward, source) } = self.own_residuals.as_ref()?;
         Some(Own { key, op, forward, source })
     }
 
-    /// What the forward op declares that the function also is.
+    /// Returns the declaration of the forward op that the function also implements.
     pub(crate) fn of_forward(&self) -> Option<TokenStream> {
         let (signature, _) = &self.own_residuals.as_ref()?.forward;
         let (signature, shape) = (signature.to_string(), self.rule(self.shape.as_ref(), &SHAPE));
@@ -277,12 +276,12 @@ impl Declaration {
         })
     }
 
-    /// What was declared of the op's parameters.
+    /// Returns the declared signature of the op.
     pub(crate) fn signature(&self) -> Option<&Signature> {
         self.signature.as_ref().map(|(signature, _)| signature)
     }
 
-    /// The value for the descriptor.
+    /// Returns the declaration as an expression for the descriptor.
     pub(crate) fn value(&self) -> TokenStream {
         let forward = self.forward.as_ref().map_or_else(|| quote!(""), derivative::name);
         let signature = self.signature.as_ref().map(|(s, _)| s.to_string()).unwrap_or_default();
@@ -321,7 +320,7 @@ impl Declaration {
         }
     }
 
-    /// The address of the function that returns sample calls.
+    /// Returns the address of the function that returns sample calls.
     fn samples(&self) -> TokenStream {
         option(self.samples.as_ref().map(|path| {
             let call = quote_spanned! { path.span()=>
@@ -342,11 +341,11 @@ impl Declaration {
         }))
     }
 
-    /// The tag of the blocks that the op lowers, and the address of the function that says how.
+    /// Returns the tag of the blocks that the op lowers, and the address of the function that lowers a block.
     fn lowering(&self) -> (TokenStream, TokenStream) {
         let Some(Lowers { tag, function }) = &self.lowers else { return (quote!(""), option(None)) };
         let address = function.as_ref().map(|path| {
-            // Of one place, also where a macro has made one of the two.
+            // Created once, so that both uses have the same span, even if a macro generated the path.
             let block = Ident::new("__block", Span::call_site());
             let call = quote_spanned! { path.span()=>
                 let __function: fn(&__ffi::Block<'_>) -> __ffi::Result<__ffi::Lowered> = #path;
@@ -367,7 +366,7 @@ impl Declaration {
         (quote!(#tag), option(address))
     }
 
-    /// The address of a rule, or none.
+    /// Returns the address of a rule, or `None`.
     fn rule(&self, path: Option<&Path>, rule: &RuleKind) -> TokenStream {
         let (Some(path), Some((signature, _))) = (path, &self.signature) else { return option(None) };
         let operands = signature.operands();
@@ -407,10 +406,10 @@ impl Declaration {
         option(Some(address))
     }
 
-    /// Compares the parameters with the signature. `has_stages`: other functions get the same
-    /// attributes, so that this one need not have all of them.
+    /// Compares the parameters with the signature. `has_stages` means that other functions get the same
+    /// attributes, so this function need not have all of them.
     ///
-    /// What is returned are assertions over the constants `SPECS` and `INSTANCES`.
+    /// Returns assertions over the constants `SPECS` and `INSTANCES`.
     pub(crate) fn check(
         &self,
         function: &Function,
@@ -433,7 +432,7 @@ impl Declaration {
         Ok(quote! { #(#params)* #(#attrs)* #derivatives })
     }
 
-    /// Assertions that the derivatives of the handler fit.
+    /// Returns assertions that the derivatives of the handler fit.
     fn derivatives(&self) -> TokenStream {
         let mut all = TokenStream::new();
         for derivative in [&self.backward, &self.tangent, &self.transpose].into_iter().flatten() {
@@ -447,13 +446,13 @@ impl Declaration {
         all
     }
 
-    /// The transpose of the handler.
+    /// Returns the transpose of the handler.
     pub(crate) fn transpose(&self) -> TokenStream {
         option(self.transpose.as_ref().map(|t| t.describe(&self.non_differentiable, None)))
     }
 }
 
-/// How a kind of rule is named in `farcall-ffi`.
+/// Names in `farcall-ffi` for a kind of rule.
 struct RuleKind {
     implements: &'static str,
     method: &'static str,
@@ -466,32 +465,32 @@ const SHAPE: RuleKind =
 const BATCH: RuleKind =
     RuleKind { implements: "BatchRule", method: "batch", call: "BatchCall", entry: "batch_rule" };
 
-/// One of our attributes that no handler took off its function.
+/// Reports a declaration attribute that no handler took off its function.
 pub(crate) fn misplaced(name: &str, item: TokenStream) -> TokenStream {
     let message = format!("#[{name}] belongs below the #[handler(…)] of a function");
     let error = Error::new(Span::call_site(), message).into_compile_error();
     quote! { #error #item }
 }
 
-/// True for an attribute that belongs to a handler.
+/// Returns true for an attribute that belongs to a handler.
 pub(crate) fn is_declaration(attr: &Attribute) -> bool {
     NAMES.iter().any(|name| attr.path().is_ident(name))
 }
 
-/// The attributes that belong to a handler.
+/// Attributes that belong to a handler.
 const NAMES: [&str; 9] =
     ["signature", "vjp", "jvp", "transpose", "nondiff", "shape", "batch", "samples", "lowers"];
 
 // ---- Tokens --------------------------------------------------------------------------------
 
-/// Where a signature was written: for each token its bytes in the text, or one string for all of them.
+/// Source of a signature: the position of each token in the text, or one string for the whole signature.
 pub(crate) struct Source {
     tokens: Vec<(usize, TokenStream)>,
     text: String,
     literal: Option<Span>,
 }
 
-/// Reads a signature, with more results if there are any.
+/// Reads a signature, and appends residuals to its results.
 fn read_signature(attr: &Attribute, residuals: Option<&TokenStream>) -> Result<(Signature, Source)> {
     let literal = |literal: &LitStr| match residuals {
         None => Source::literal(literal),
@@ -553,7 +552,7 @@ impl Source {
                 TokenTree::Punct(punct) => {
                     self.token(&punct.as_char().to_string(), punct.span());
                     if punct.spacing() == Spacing::Joint {
-                        // The next one follows at once: `->`, `...`.
+                        // The next token follows without a space: `->`, `...`.
                         self.text.pop();
                     }
                 }
@@ -563,14 +562,14 @@ impl Source {
     }
 
     fn token(&mut self, text: &str, span: Span) {
-        // Stands for the token in an error, which begins and ends where tokens do.
+        // A placeholder with the token's span. Errors need tokens that begin and end at token boundaries.
         let mark = Ident::new("_x", span);
         self.tokens.push((self.text.len(), quote!(#mark)));
         self.text.push_str(text);
         self.text.push(' ');
     }
 
-    /// An error at the tokens that these bytes come from.
+    /// Returns an error at the tokens that these bytes come from.
     pub(crate) fn error(&self, bytes: Bytes, message: impl std::fmt::Display) -> Error {
         if let Some(span) = self.literal {
             return Error::new(span, message);
@@ -578,7 +577,7 @@ impl Source {
         Error::new_spanned(self.tokens_of(bytes), message)
     }
 
-    /// Where the bytes begin.
+    /// Returns the span of the tokens that these bytes come from.
     pub(crate) fn span(&self, bytes: Bytes) -> Span {
         self.literal.unwrap_or_else(|| self.tokens_of(bytes).span())
     }
@@ -591,7 +590,7 @@ impl Source {
     }
 }
 
-/// `; did you mean …?`, or nothing. All names of one letter are close to each other.
+/// Returns `; did you mean …?`, or nothing. Single-letter names are ignored, because they are all similar.
 fn hint<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
     let known = known.filter(|known| name.len() > 1 && known.len() > 1);
     match nearest(name, known).as_slice() {
@@ -611,21 +610,25 @@ pub(crate) struct Checker<'a> {
 
 const ATTRIBUTE: &str = "attribute";
 
-/// What a signature has under a name.
+/// An entry of a signature.
 #[derive(Clone, Copy)]
-pub(crate) enum Entry<'a> {
+pub(crate) enum SignatureEntry<'a> {
     Operand(&'a Operand),
     Attr(&'a SigAttr),
     Result(&'a ResultDecl),
 }
 
 impl Checker<'_> {
-    pub(crate) fn entry(&self, name: &str) -> Option<Entry<'_>> {
+    pub(crate) fn entry(&self, name: &str) -> Option<SignatureEntry<'_>> {
         let signature = self.signature;
-        let operand = signature.operands().iter().find(|o| o.name.text == name).map(Entry::Operand);
-        let attr = || signature.attrs().iter().find(|a| a.name.text == name).map(Entry::Attr);
+        let operand = signature.operands().iter().find(|o| o.name.text == name).map(SignatureEntry::Operand);
+        let attr = || signature.attrs().iter().find(|a| a.name.text == name).map(SignatureEntry::Attr);
         let result = || {
-            signature.results().iter().find(|r| r.name.text == name && r.aliases.is_none()).map(Entry::Result)
+            signature
+                .results()
+                .iter()
+                .find(|r| r.name.text == name && r.aliases.is_none())
+                .map(SignatureEntry::Result)
         };
         operand.or_else(attr).or_else(result)
     }
@@ -634,8 +637,9 @@ impl Checker<'_> {
         self.params.iter().any(|p| p.name == name.text)
     }
 
-    /// Operands and results that the function does not take, each an error at the parameter that was probably meant to,
-    /// or else in the signature; and attributes for which a parameter was probably meant ([`Checker::attributes`] has others).
+    /// Returns errors for operands and results without a parameter. Each error is at a parameter with a
+    /// similar unknown name, if any, otherwise in the signature. Attributes are only reported if a parameter
+    /// has a similar name; [`Checker::attributes`] reports the others.
     fn missing(&self) -> Vec<Error> {
         let operands = self.signature.operands().iter().map(|o| ("operand", &o.name));
         let own = self.signature.results().iter().filter(|r| r.aliases.is_none());
@@ -674,12 +678,14 @@ impl Checker<'_> {
         format!("the function has no parameter for the {what} `{name}`{hint}")
     }
 
-    /// True for a parameter that is not in the signature, although it does not look like one of the host.
+    /// Returns true for a parameter that is not in the signature, although it does not look like a parameter
+    /// of the host.
     fn is_unknown(&self, param: &Param) -> bool {
         self.entry(&param.name).is_none() && !param.is_of_host()
     }
 
-    /// Attributes that the function does not take, which is right if it takes all at once.
+    /// Returns assertions for attributes without a parameter. The assertions hold if the function takes all
+    /// attributes at once.
     fn attributes(&self) -> Vec<TokenStream> {
         let missing = self.signature.attrs().iter().filter(|a| !self.has_param(&a.name));
         let assertions = missing.map(|attr| {
@@ -691,7 +697,7 @@ impl Checker<'_> {
         assertions.collect()
     }
 
-    /// The first operand and the first result that are not in the signature's order.
+    /// Reports the first operand and the first result that deviate from the signature's order.
     fn disorder(&self) -> Vec<Error> {
         let aliased = |operand: &str| {
             self.signature.results().iter().find(|r| r.aliases.as_ref().is_some_and(|a| a.text == operand))
@@ -699,12 +705,12 @@ impl Checker<'_> {
         let (mut operands, mut results) = (Vec::new(), Vec::new());
         for param in self.params {
             match self.entry(&param.name) {
-                Some(Entry::Operand(operand)) => {
+                Some(SignatureEntry::Operand(operand)) => {
                     operands.push((&operand.name.text, param));
                     results.extend(aliased(&param.name).map(|result| (&result.name.text, param)));
                 }
-                Some(Entry::Result(result)) => results.push((&result.name.text, param)),
-                Some(Entry::Attr(_)) | None => {}
+                Some(SignatureEntry::Result(result)) => results.push((&result.name.text, param)),
+                Some(SignatureEntry::Attr(_)) | None => {}
             }
         }
         let expected_operands = self.signature.operands().iter().map(|o| &o.name.text);
@@ -724,7 +730,7 @@ impl Checker<'_> {
         .collect()
     }
 
-    /// Asserts that a parameter's type is one for what the signature says.
+    /// Returns an assertion that a parameter's type matches the signature.
     fn param(&self, i: usize, param: &Param) -> TokenStream {
         let name = &param.name;
         let span = param.ty.span();
@@ -755,20 +761,21 @@ impl Checker<'_> {
         quote_spanned! { span=> const _: () = ::core::assert!(#(#fits)&&*, #message); }
     }
 
-    /// A constructor of `Declared` for each instance, what is declared, and what type the parameter has.
-    fn declared(&self, entry: Entry<'_>) -> (Vec<TokenStream>, String, String) {
+    /// Returns a constructor of `Declared` for each instance, a description of the declaration, and the
+    /// expected types.
+    fn declared(&self, entry: SignatureEntry<'_>) -> (Vec<TokenStream>, String, String) {
         match entry {
-            Entry::Operand(operand) => self.operand(operand),
-            Entry::Attr(attr) => {
+            SignatureEntry::Operand(operand) => self.operand(operand),
+            SignatureEntry::Attr(attr) => {
                 let (declared, what, ty) = attribute(attr);
                 (vec![declared; self.instances.count()], what, ty)
             }
-            Entry::Result(result) => self.result(result),
+            SignatureEntry::Result(result) => self.result(result),
         }
     }
 
-    /// The type of a parameter, the most telling one if there are several.
-    pub(crate) fn ty(&self, entry: Entry<'_>) -> String {
+    /// Returns the type of a parameter; the most specific one if several match.
+    pub(crate) fn ty(&self, entry: SignatureEntry<'_>) -> String {
         let (_, _, types) = self.declared(entry);
         types.split('`').nth(1).unwrap_or_default().to_owned()
     }
@@ -797,8 +804,8 @@ impl Checker<'_> {
         (declared, what, one_of(buffer.as_deref(), self.if_generic(&operand.element, &operand.shape), ty))
     }
 
-    /// The variable that a function could be generic over, one that stands for floating-point types, and the buffer that it
-    /// would take then.
+    /// Returns a type variable that the function could be generic over, if it stands for floating-point
+    /// types, and the buffer type of the generic function.
     fn if_generic<'e>(&self, element: &'e ElementType, shape: &Shape) -> Option<(&'e str, String)> {
         let variable = element.variable().filter(|_| element.functions.is_empty())?;
         match self.signature.type_set(&variable.text)? {
@@ -824,7 +831,7 @@ impl Checker<'_> {
         (declared, what, one_of(buffer.as_deref(), self.if_generic(&result.element, &result.shape), ty))
     }
 
-    /// A constructor of `Declared` for each instance, and the buffer type that fits best.
+    /// Returns a constructor of `Declared` for each instance, and the most specific buffer type.
     fn buffer(
         &self,
         role: &TokenStream,
@@ -850,7 +857,7 @@ impl Checker<'_> {
     }
 }
 
-/// `&Buffer<f32>` or `&AnyBuffer`; else `&AnyBuffer` and the buffer of a generic function.
+/// Returns `&Buffer<f32>` or `&AnyBuffer`; otherwise `&AnyBuffer` and the buffer type of a generic function.
 fn one_of(buffer: Option<&str>, generic: Option<(&str, String)>, ty: impl Fn(&str) -> String) -> String {
     let any = ty("AnyBuffer");
     match (buffer, generic) {
@@ -869,7 +876,7 @@ fn buffer_of(element: &str, rank: Option<usize>) -> String {
     }
 }
 
-/// `&RestOperands<Buffer<f32>>` or `&RestOperands`
+/// Returns `&RestOperands<Buffer<f32>>` or `&RestOperands`.
 fn rest(all: &str, buffer: Option<&str>) -> String {
     match buffer {
         Some(buffer) => format!("`{all}<{buffer}>` or `{all}`"),
@@ -894,7 +901,7 @@ fn attribute(attr: &SigAttr) -> (TokenStream, String, String) {
         AttrType::Choice(_) => "&str".into(),
         AttrType::Dict => "&Dict".into(),
     };
-    // One with a default may still be missing where a host does not know of the signature.
+    // An attribute with a default may still be missing if a host does not know the signature.
     let (optional, ty) = match (attr.optional, &attr.default) {
         (true, _) => (option(Some(quote!(true))), format!("`Option<{ty}>`")),
         (false, Some(_)) => (option(None), format!("`{ty}`")),
@@ -910,7 +917,7 @@ pub(crate) fn option(value: Option<TokenStream>) -> TokenStream {
     }
 }
 
-/// `s32` for `i32`: as messages about attributes have it.
+/// Returns the name of a scalar type in messages about attributes: `s32` for `i32`.
 fn field_name(scalar: ScalarType) -> String {
     match scalar {
         ScalarType::Bool => "pred".into(),
@@ -918,7 +925,7 @@ fn field_name(scalar: ScalarType) -> String {
     }
 }
 
-/// The type in Rust whose values are of an element type.
+/// Returns the Rust type for an element type.
 fn rust_name(dtype: DType) -> String {
     match dtype {
         DType::Pred => "Pred".into(),
@@ -938,7 +945,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_the_text_again() {
+    fn source_text_parses_to_the_same_signature() {
         for text in [
             "(x: T[*, n], scale: T[n], eps: f32 = 1e-6) -> (y: T[*, n]) where T: f32",
             "(xs: T[*, n..., d]...) -> (y: T[*, sum(n), d]) where T: any; d: map",
@@ -953,7 +960,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_lead_back_to_tokens() {
+    fn errors_are_mapped_to_tokens() {
         let source = source("(x: T[n]) -> (y: T[m])");
         let error = source.text.parse::<Signature>().unwrap_err();
         let text = &source.text[error.span.offset..][..error.span.len];

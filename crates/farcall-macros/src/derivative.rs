@@ -1,5 +1,5 @@
-//! `#[vjp]`, `#[jvp]` and `#[transpose]`: the handlers that are an op's derivatives, and what their parameters are where
-//! names do not tell.
+//! `#[vjp]`, `#[jvp]` and `#[transpose]`: the handlers of an op's derivatives, and the meaning of their
+//! parameters if names do not determine it.
 
 use farcall_sig::nearest::nearest;
 use farcall_sig::signature::{Attribute, Binding, Bindings, Part, Role, Tensor};
@@ -19,21 +19,21 @@ use crate::generic::descriptor_type;
 pub(crate) struct Derivative {
     pub(crate) part: Part,
     path: Path,
-    said: Vec<Said>,
+    written: Vec<WrittenBinding>,
     bindings: Bindings,
 }
 
-/// `tangent(x) = tx`, or `tangent(_) = t_` for all
-struct Said {
+/// `tangent(x) = tx`, or `tangent(_) = t_` for all tangents.
+struct WrittenBinding {
     role: Ident,
     of: Ident,
     parameter: Ident,
 }
 
-/// `backward = f`, `tangent(x) = tx`, `residuals(r: T[*])`
+/// `backward = f`, `tangent(x) = tx`, `residuals(r: T[*])`.
 enum Item {
     Op(Ident, Path),
-    Said(Said),
+    Binding(WrittenBinding),
     Residuals(Ident, TokenStream),
 }
 
@@ -54,23 +54,24 @@ impl Parse for Item {
             return Err(inside.error("expected one operand or result"));
         }
         input.parse::<Token![=]>()?;
-        Ok(Item::Said(Said { role: key, of, parameter: input.call(Ident::parse_any)? }))
+        Ok(Item::Binding(WrittenBinding { role: key, of, parameter: input.call(Ident::parse_any)? }))
     }
 }
 
-/// Where an op's residuals come from.
+/// Source of an op's residuals.
 #[derive(Default)]
 pub(crate) enum Residuals {
-    /// There are none.
+    /// The op has no residuals.
     #[default]
     None,
     /// A forward op.
     Op(Path),
-    /// The op's own function, which returns these, too.
+    /// The op's own function, which returns the residuals in addition to the results.
     Own(Ident, TokenStream),
 }
 
-/// `#[vjp(forward = f, backward = g, cotangent(y) = dz)]`: where residuals come from, and the backward op.
+/// Parses `#[vjp(forward = f, backward = g, cotangent(y) = dz)]`: the source of residuals, and the backward
+/// op.
 pub(crate) fn vjp(attr: &syn::Attribute) -> Result<(Residuals, Derivative)> {
     let items = attr.parse_args_with(Punctuated::<Item, Token![,]>::parse_terminated)?;
     let mut own = None;
@@ -82,7 +83,7 @@ pub(crate) fn vjp(attr: &syn::Attribute) -> Result<(Residuals, Derivative)> {
         other => Some(Ok(other)),
     });
     let items = items.collect::<Result<Vec<_>>>()?;
-    let ([forward, backward], said) = sort(items, ["forward", "backward"], Part::Backward)?;
+    let ([forward, backward], written) = sort(items, ["forward", "backward"], Part::Backward)?;
     let message =
         "say which op takes the cotangents: #[vjp(backward = f)], or #[vjp(forward = f, backward = g)]";
     let path = backward.ok_or_else(|| Error::new(attr.span(), message))?;
@@ -96,25 +97,25 @@ pub(crate) fn vjp(attr: &syn::Attribute) -> Result<(Residuals, Derivative)> {
         (None, None) => Residuals::None,
     };
     if let (Residuals::None, Some(residual)) =
-        (&residuals, said.iter().find(|s| s.role == Role::Residual.name()))
+        (&residuals, written.iter().find(|s| s.role == Role::Residual.name()))
     {
         let message = "the op has no residuals: #[vjp(residuals(r: …), backward = g)], or of a forward op, \
                        #[vjp(forward = f, backward = g)]";
         return Err(Error::new(residual.role.span(), message));
     }
-    Ok((residuals, Derivative { part: Part::Backward, path, said, bindings: Bindings::NONE }))
+    Ok((residuals, Derivative { part: Part::Backward, path, written, bindings: Bindings::NONE }))
 }
 
-/// `#[jvp(tangent = t, tangent(x) = tx)]`
+/// Parses `#[jvp(tangent = t, tangent(x) = tx)]`.
 pub(crate) fn jvp(attr: &syn::Attribute) -> Result<Derivative> {
     let items = attr.parse_args_with(Punctuated::<Item, Token![,]>::parse_terminated)?;
-    let ([tangent], said) = sort(items, ["tangent"], Part::Tangent)?;
+    let ([tangent], written) = sort(items, ["tangent"], Part::Tangent)?;
     let message = "say which op takes the tangents: #[jvp(tangent = f)]";
     let path = tangent.ok_or_else(|| Error::new(attr.span(), message))?;
-    Ok(Derivative { part: Part::Tangent, path, said, bindings: Bindings::NONE })
+    Ok(Derivative { part: Part::Tangent, path, written, bindings: Bindings::NONE })
 }
 
-/// `#[transpose(t, cotangent(y) = g)]`
+/// Parses `#[transpose(t, cotangent(y) = g)]`.
 pub(crate) fn transpose(attr: &syn::Attribute) -> Result<Derivative> {
     let (path, items) = attr.parse_args_with(|input: ParseStream<'_>| {
         let path: Path = input.parse()?;
@@ -124,16 +125,16 @@ pub(crate) fn transpose(attr: &syn::Attribute) -> Result<Derivative> {
         input.parse::<Option<Token![,]>>()?;
         Ok((path, Punctuated::<Item, Token![,]>::parse_terminated(input)?))
     })?;
-    let ([], said) = sort(items, [], Part::Transpose)?;
-    Ok(Derivative { part: Part::Transpose, path, said, bindings: Bindings::NONE })
+    let ([], written) = sort(items, [], Part::Transpose)?;
+    Ok(Derivative { part: Part::Transpose, path, written, bindings: Bindings::NONE })
 }
 
-/// The ops by their keys, and what is said of parameters.
+/// Returns the ops by their keys, and the bindings of parameters.
 fn sort<const N: usize>(
     items: impl IntoIterator<Item = Item>,
     keys: [&str; N],
     part: Part,
-) -> Result<([Option<Path>; N], Vec<Said>)> {
+) -> Result<([Option<Path>; N], Vec<WrittenBinding>)> {
     let mut ops = [const { None }; N];
     let mut all = Vec::new();
     let expected = || {
@@ -151,11 +152,11 @@ fn sort<const N: usize>(
                     return Err(Error::new(key.span(), "given twice"));
                 }
             }
-            Item::Said(said) => {
-                if !part.roles().iter().any(|role| said.role == role.name()) {
-                    return Err(Error::new(said.role.span(), format!("expected one of {}", expected())));
+            Item::Binding(written) => {
+                if !part.roles().iter().any(|role| written.role == role.name()) {
+                    return Err(Error::new(written.role.span(), format!("expected one of {}", expected())));
                 }
-                all.push(said);
+                all.push(written);
             }
             Item::Residuals(key, _) => {
                 return Err(Error::new(key.span(), format!("expected one of {}", expected())));
@@ -166,10 +167,10 @@ fn sort<const N: usize>(
 }
 
 impl Derivative {
-    /// Compares what is said of parameters with the op's signature.
+    /// Checks the bindings of parameters against the op's signature.
     pub(crate) fn check(&mut self, op: &Signature, non_differentiable: &[Ident]) -> Result<()> {
         self.expand(op, non_differentiable)?;
-        for Said { role, of, parameter } in &self.said {
+        for WrittenBinding { role, of, parameter } in &self.written {
             let (name, parameter_name) = (of.unraw().to_string(), parameter.unraw().to_string());
             let Some(known) = Role::named(&role.to_string()) else { continue };
             let names = known.of(op);
@@ -191,12 +192,13 @@ impl Derivative {
         Ok(())
     }
 
-    /// Writes `tangent(_) = t_` out, for each operand and result that has a tangent of which nothing else is said.
+    /// Expands `tangent(_) = t_` to a binding for each operand and result that has a tangent without an
+    /// explicit binding.
     fn expand(&mut self, op: &Signature, non_differentiable: &[Ident]) -> Result<()> {
-        let (all, mut said): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.said).into_iter().partition(|said| said.of == "_");
-        let Some(Said { role, of, parameter }) = all.first() else {
-            self.said = said;
+        let (all, mut written): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.written).into_iter().partition(|written| written.of == "_");
+        let Some(WrittenBinding { role, of, parameter }) = all.first() else {
+            self.written = written;
             return Ok(());
         };
         if *role != Role::Tangent.name() {
@@ -215,26 +217,33 @@ impl Derivative {
         let operands = operands.filter(|o| moves(&o.element)).map(|o| &o.name.text);
         let results = op.results().iter().filter(|r| moves(&r.element)).map(|r| &r.name.text);
         for name in operands.chain(results) {
-            if said.iter().all(|said| said.role != Role::Tangent.name() || said.of.unraw() != name.as_str()) {
+            if written
+                .iter()
+                .all(|written| written.role != Role::Tangent.name() || written.of.unraw() != name.as_str())
+            {
                 let parameter = Ident::new(&format!("{prefix}{name}"), parameter.span());
-                said.push(Said { role: role.clone(), of: Ident::new(name, of.span()), parameter });
+                written.push(WrittenBinding {
+                    role: role.clone(),
+                    of: Ident::new(name, of.span()),
+                    parameter,
+                });
             }
         }
-        self.said = said;
+        self.written = written;
         Ok(())
     }
 
-    /// The name of the handler, and what is said of its parameters.
+    /// Returns the name of the handler, and the bindings of its parameters.
     pub(crate) fn value(&self) -> (TokenStream, String) {
         (name(&self.path), self.bindings.to_string())
     }
 
-    /// The value of `farcall-ffi`'s `Derivative`, for the handler that the constant `THIS` describes. (Its type would count
-    /// as used if this mentioned it.)
+    /// Returns the value of `farcall-ffi`'s `Derivative`, for the handler that the constant `THIS` describes.
+    /// (Mentioning the handler's type would count as a use of the type.)
     pub(crate) fn describe(&self, non_differentiable: &[String], forward: Option<&Path>) -> TokenStream {
         let part = self.part();
         let forward = option(forward.map(declared_op));
-        let (derivative, said) = (declared_op(&self.path), self.bindings.iter().map(said));
+        let (derivative, written) = (declared_op(&self.path), self.bindings.iter().map(binding_value));
         quote! {
             __ffi::__private::Derivative {
                 part: #part,
@@ -242,7 +251,7 @@ impl Derivative {
                 forward: #forward,
                 derivative: #derivative,
                 non_differentiable: &[#(#non_differentiable),*],
-                said: &[#(#said),*],
+                said: &[#(#written),*],
             }
         }
     }
@@ -252,7 +261,8 @@ impl Derivative {
         quote!(__ffi::__private::signature::Part::#part)
     }
 
-    /// An assertion that the handler is such a derivative. An error is where the author says what does not fit.
+    /// Returns an assertion that the handler is a valid derivative. The error is reported at the author's
+    /// code that does not fit.
     pub(crate) fn assertion(&self, described: &TokenStream, forward: Option<&Path>) -> TokenStream {
         let panic = |span| quote_spanned! { span=> ::core::panic!("{}", __reason.text.as_str()) };
         let part = quote!(__ffi::__private::signature::Part);
@@ -260,8 +270,8 @@ impl Derivative {
             let panic = panic(path.span());
             quote! { #part::Forward => #panic, }
         });
-        let said = self.said.iter().enumerate().map(|(i, said)| {
-            let panic = panic(said.parameter.span());
+        let written = self.written.iter().enumerate().map(|(i, written)| {
+            let panic = panic(written.parameter.span());
             quote! { __ffi::__private::signature::At::Said(#i) => #panic, }
         });
         let otherwise = panic(self.path.span());
@@ -272,14 +282,14 @@ impl Derivative {
                 if let ::core::option::Option::Some(__reason) = &__REASON {
                     match __reason.part {
                         #forward
-                        _ => match __reason.at { #(#said)* _ => #otherwise },
+                        _ => match __reason.at { #(#written)* _ => #otherwise },
                     }
                 }
             };
         }
     }
 
-    /// An assertion that the handler's transpose, if it has one, makes a reverse derivative.
+    /// Returns an assertion that the handler's transpose, if it has one, yields a reverse derivative.
     pub(crate) fn transposed(&self, described: &TokenStream) -> TokenStream {
         let path = &self.path;
         let panic = quote_spanned! { path.span()=> ::core::panic!("{}", __reason.text.as_str()) };
@@ -296,7 +306,7 @@ impl Derivative {
     }
 }
 
-fn said(Binding { role, of, parameter }: &Binding) -> TokenStream {
+fn binding_value(Binding { role, of, parameter }: &Binding) -> TokenStream {
     let role = Ident::new(&format!("{role:?}"), Span::call_site());
     quote! {
         __ffi::__private::signature::Said {
@@ -311,13 +321,13 @@ fn declared_op(path: &Path) -> TokenStream {
     quote_spanned! { path.span()=> <#path as __ffi::__private::Op>::DECLARED }
 }
 
-/// The name of the handler that a path leads to.
+/// Returns the name of the handler that a path leads to.
 pub(crate) fn name(path: &Path) -> TokenStream {
     let op = declared_op(path);
     quote!(#op.name)
 }
 
-/// What the derivatives of other ops see of a signature.
+/// Returns the parts of a signature that are visible to the derivatives of other ops.
 pub(crate) fn outline(signature: Option<&Signature>) -> TokenStream {
     let tensor = |tensor: &Tensor<'_>| {
         let Tensor { name, derivative, ty, types, batch, any, dims, optional, variadic } = *tensor;

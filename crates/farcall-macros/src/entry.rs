@@ -1,4 +1,4 @@
-//! `#[handler]` and `#[stage]`: a function and the entry through which a host calls it.
+//! `#[handler]` and `#[stage]`: expansion of a function to the entry through which a host calls it.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
@@ -12,7 +12,7 @@ use crate::generic::Instances;
 use crate::options::{HandlerOptions, Stage, crate_in};
 use crate::parameters;
 
-/// What a macro makes of a function, or the error and what stands for the function.
+/// Returns the expansion of a function, or the error and a stand-in for the function.
 pub(crate) fn or_stand_in(
     expand: fn(TokenStream, TokenStream) -> Result<TokenStream>,
     options: TokenStream,
@@ -81,7 +81,7 @@ pub(crate) fn handler(options: TokenStream, item: TokenStream) -> Result<TokenSt
     ))
 }
 
-/// What `impl Op` says.
+/// Contents of an `impl Op`.
 struct Op<'a> {
     ty: &'a Ident,
     /// Name of the target.
@@ -91,7 +91,7 @@ struct Op<'a> {
     params: TokenStream,
     doc: String,
     declaration: TokenStream,
-    /// Other members.
+    /// Additional members.
     more: TokenStream,
     options: &'a HandlerOptions,
 }
@@ -106,7 +106,7 @@ impl Op<'_> {
                 const DECLARED: __ffi::__private::DeclaredOp = #declared;
                 const TRANSPOSE: ::core::option::Option<__ffi::__private::Derivative> = #transpose;
                 const DESCRIPTOR: &'static __ffi::descriptor::OpDescriptor =
-                    // SAFETY: the functions are instances of the trampolines of their kinds.
+                    // SAFETY: each function is an instance of the trampoline for its stage or rule.
                     &unsafe { __ffi::descriptor::OpDescriptor::new(__ffi::__private::OpParts {
                         name: #target,
                         platform: #platform,
@@ -127,8 +127,9 @@ impl Op<'_> {
     }
 }
 
-/// For a function that returns residuals: the type of its forward op, the name of the target, and both ops. Only the
-/// forward op decodes a call for the function; the op hands it its calls, with memory for the residuals.
+/// For a function that returns residuals: returns the type of its forward op, the name of that op's target,
+/// and both ops. Only the forward op decodes calls for the function. The op itself forwards its calls, with
+/// memory for the residuals.
 fn with_residuals(
     op: &Op<'_>,
     declaration: &Declaration,
@@ -140,8 +141,8 @@ fn with_residuals(
     let options = op.options;
     let is_elsewhere = options.platform.as_ref().is_some_and(|p| !p.value().eq_ignore_ascii_case("host"));
     if is_elsewhere || options.record.is_some() {
-        let message = "an op that is recorded or runs on another platform has a forward op of its own, \
-                       #[vjp(forward = f, …)]: residuals that nobody wants are in the host's memory";
+        let message = "an op that is recorded or runs on another platform needs a separate forward op, \
+                       #[vjp(forward = f, …)]: memory for unused residuals is the host's";
         return Err(Error::new(own.key.span(), message));
     }
     let residuals = own.describe()?;
@@ -158,7 +159,7 @@ fn with_residuals(
         declared: quote!(__ffi::__private::DeclaredOp::new(#target, #outline)),
         transpose: quote!(::core::option::Option::None),
         params: op.params.clone(),
-        doc: format!("{}\n\nReturns what the reverse derivative of `{name}` needs, too.", op.doc),
+        doc: format!("{}\n\nAlso returns the residuals for the reverse derivative of `{name}`.", op.doc),
         declaration: of_forward,
         more: TokenStream::new(),
         options,
@@ -256,8 +257,8 @@ pub(crate) fn stage(options: TokenStream, item: TokenStream) -> Result<TokenStre
     ))
 }
 
-/// The function, the type that stands for it, and what that implements. A type that nothing uses is an error, with
-/// `used_by` as the note on what would.
+/// Returns the function, the type that represents it, and the type's implementations. The compiler reports an
+/// unused type as an error, with `used_by` as the explanatory note.
 fn expansion(
     function: &Function,
     instances: &Instances,
@@ -275,7 +276,8 @@ fn expansion(
     let need_half = instances.need_half();
     let (generics, where_clause) = (&function.generics, &function.generics.where_clause);
     let doc = format!("Stands for the function `{name}` where a macro or a test asks for its entry.");
-    // Only a type that stands where the author wrote something is reported, and what a derive sees does not.
+    // The compiler only reports a type whose span is in the author's code. Code visible to a derive would not
+    // be reported.
     let item = quote_spanned! { name.span()=> #vis enum #name {} };
     let unused = match function.may_be_unused() {
         true => quote! { #[allow(dead_code)] },
@@ -303,7 +305,7 @@ fn expansion(
             }
 
             const fn __specs #generics() -> [__ffi::__private::Spec; #count] #where_clause { [#(#specs),*] }
-            /// For each type that a generic handler is built for.
+            /// Specifications of the parameters for each instance of the handler.
             const INSTANCES: [[__ffi::__private::Spec; #count]; #instance_count] = [#(__specs #arguments ()),*];
             const SPECS: [__ffi::__private::Spec; #count] = __ffi::__private::common(&INSTANCES);
             const NAMES: [&'static str; #count] = [#(#names),*];
@@ -313,20 +315,21 @@ fn expansion(
     }
 }
 
-/// What `impl Entry` says.
+/// Contents of an `impl Entry`.
 struct Entry {
     ty: Ident,
     name: String,
     stage: TokenStream,
     traits: TokenStream,
-    /// Type of the state that the function makes.
+    /// Type of the state that the function creates.
     state: Option<TokenStream>,
     /// Results are zeros when the function is called.
     zeroed: bool,
     strict: Strict,
 }
 
-/// Whether the frame must hold exactly what the parameters ask for.
+/// Flags for exact matches: the frame must not contain operands and results (`counts`) or attributes without
+/// a parameter.
 struct Strict {
     counts: bool,
     attributes: bool,
@@ -375,7 +378,7 @@ impl Entry {
                     __frame: *const __ffi::abi::CallFrame,
                     __views: *mut __ffi::__private::View,
                 ) -> *const __ffi::__private::View {
-                    // SAFETY: the caller's promise.
+                    // SAFETY: the caller guarantees the contract of `Proofs::compare`.
                     unsafe {
                         __proofs.compare::<
                             { <#ty as __ffi::__private::Entry>::SHAPE.compared().0 },
@@ -392,7 +395,7 @@ impl Entry {
         }
     }
 
-    /// From the frame to the function and back.
+    /// Returns the code from the frame to the function and back.
     fn body(&self, function: &Function, instances: &Instances) -> TokenStream {
         let name = &function.name;
         let slots = Slots::new(function);
@@ -419,7 +422,7 @@ impl Entry {
             let __empty = || (#(#empty,)*);
             let mut __read;
             let __slots = if __entered.is_remembered() {
-                // SAFETY: it is.
+                // SAFETY: `is_remembered` says that an earlier call left slots of this type.
                 let __slots =
                     unsafe { __entered.slots::<<#ty as __ffi::__private::Entry>::Views, _>(&__empty) };
                 #renew
@@ -450,7 +453,7 @@ impl Entry {
         }
     }
 
-    /// The type that the function returns, and what becomes of the value.
+    /// Returns the type that the function must return, and the code that processes the value.
     fn returned(&self) -> (TokenStream, TokenStream) {
         let stage = &self.stage;
         match &self.state {
@@ -465,7 +468,7 @@ impl Entry {
     }
 }
 
-/// The function that serves one instance of a generic handler.
+/// Returns the function that serves one instance of a generic handler.
 fn instance(function: &Function, body: &TokenStream) -> TokenStream {
     let (generics, where_clause) = (&function.generics, &function.generics.where_clause);
     quote! {
@@ -478,47 +481,48 @@ fn instance(function: &Function, body: &TokenStream) -> TokenStream {
     }
 }
 
-/// Where the parameters are kept between the frame and the call: a tuple with a slot for each.
+/// Storage of the parameters between the frame and the call: a tuple with a slot for each parameter.
 struct Slots<'a> {
     function: &'a Function,
-    /// Each slot as an expression.
-    places: Vec<TokenStream>,
+    /// Expression for each slot.
+    slots: Vec<TokenStream>,
 }
 
 impl Slots<'_> {
     fn new(function: &Function) -> Slots<'_> {
-        let places = (0..function.params.len()).map(Index::from).map(|i| quote!(__slots.#i)).collect();
-        Slots { function, places }
+        let slots = (0..function.params.len()).map(Index::from).map(|i| quote!(__slots.#i)).collect();
+        Slots { function, slots }
     }
 
-    /// A call of a private function of the SDK for the type of parameter `i`.
+    /// Returns a call of a private function of the SDK for the type of parameter `i`.
     fn call(&self, what: &str, i: usize, arguments: &TokenStream) -> TokenStream {
         let (ty, what) = (&self.function.params[i].ty, format_ident!("{what}"));
         quote_spanned! { ty.span()=> __ffi::__private::#what::<#ty>(#arguments) }
     }
 
-    /// The slots before anything was read.
+    /// Returns the initial slots, before anything was read.
     fn empty(&self) -> Vec<TokenStream> {
-        (0..self.places.len()).map(|i| self.call("slot", i, &quote!())).collect()
+        (0..self.slots.len()).map(|i| self.call("slot", i, &quote!())).collect()
     }
 
-    /// Brings a slot up to date.
+    /// Returns code that updates a slot.
     fn read(&self, how: &str, i: usize) -> TokenStream {
-        let (slot, view, name) = (&self.places[i], view(i), &self.function.params[i].name);
+        let (slot, view, name) = (&self.slots[i], view(i), &self.function.params[i].name);
         let read = self.call(how, i, &quote!(__decoder, #name, &mut #slot, #view));
         quote! { #read?; }
     }
 
-    /// Makes slots that an earlier call left those of this one.
+    /// Returns code that updates slots filled by an earlier call for this call.
     fn renew(&self) -> TokenStream {
-        let renew = (0..self.places.len()).map(|i| self.read("renew", i));
+        let renew = (0..self.slots.len()).map(|i| self.read("renew", i));
         quote! {
             let __decoder = &mut __entered.decoder();
             #(#renew)*
         }
     }
 
-    /// Reads the parameters out of the frame: by position, as `how` does it, then attributes by name.
+    /// Returns code that reads the parameters from the frame: by position, with the function `how`, then
+    /// attributes by name.
     fn decode(&self, how: &str) -> TokenStream {
         let params = &self.function.params;
         let positional = (0..params.len()).map(|i| self.read(how, i));
@@ -532,38 +536,39 @@ impl Slots<'_> {
         }
     }
 
-    /// The memory of each parameter.
+    /// Returns the memory of each parameter.
     fn memory(&self) -> Vec<TokenStream> {
-        let slots = self.places.iter().enumerate();
+        let slots = self.slots.iter().enumerate();
         slots.map(|(i, slot)| self.call("memory", i, &with_view(quote!(&#slot), i))).collect()
     }
 
-    /// Fills the results with zeros.
+    /// Returns code that fills the results with zeros.
     fn zero(&self) -> TokenStream {
-        let slots = self.places.iter().enumerate();
+        let slots = self.slots.iter().enumerate();
         let zero = slots.map(|(i, slot)| self.call("zero", i, &with_view(quote!(&#slot), i)));
         quote! { #(#zero;)* }
     }
 
-    /// The arguments of the function.
+    /// Returns the arguments of the function.
     fn arguments(&self) -> Vec<TokenStream> {
-        let slots = self.places.iter().enumerate();
+        let slots = self.slots.iter().enumerate();
         slots.map(|(i, slot)| self.call("take", i, &with_view(quote!(&mut #slot), i))).collect()
     }
 
-    /// A number that is negative if any two parameters might share memory: from a fast test of each pair,
-    /// or always, where there are so many pairs that the loop over them is the better code.
+    /// Returns an expression that is negative if any two parameters might share memory. With few parameters, it
+    /// combines a fast test of each pair. With many parameters, it is always negative, because a loop over the
+    /// pairs at run time is then the better code.
     fn may_overlap(&self) -> TokenStream {
-        const MOST: usize = 16;
+        const MAX_PAIRWISE_PARAMS: usize = 16;
         let types: Vec<_> = self.function.params.iter().map(|param| &param.ty).collect();
-        if types.len() > MOST {
+        if types.len() > MAX_PAIRWISE_PARAMS {
             return quote! { -1 };
         }
         let itself = types.iter().map(|ty| quote! { __ffi::__private::may_overlap_itself::<#ty>() });
         let pairs = (0..types.len()).flat_map(|i| (i + 1..types.len()).map(move |j| (i, j)));
         let pairs = pairs.map(|(i, j)| {
-            let (p, q, p_slot, q_slot) = (types[i], types[j], &self.places[i], &self.places[j]);
-            // With this span, a type that cannot be a parameter is reported once.
+            let (p, q, p_slot, q_slot) = (types[i], types[j], &self.slots[i], &self.slots[j]);
+            // This span makes the compiler report an invalid parameter type only once.
             let (p_view, q_view) = (view(i), view(j));
             quote_spanned! { q.span()=>
                 __ffi::__private::may_overlap::<#p, #q>((&#p_slot, #p_view), (&#q_slot, #q_view))
@@ -573,18 +578,18 @@ impl Slots<'_> {
     }
 }
 
-/// Where the view of parameter `i` is, if it is one buffer.
+/// Returns the location of the view of parameter `i`, if the parameter is one buffer.
 fn view(i: usize) -> TokenStream {
     quote! { __entered.view(const { __ffi::__private::view_of(&SPECS, #i) }) }
 }
 
-/// A slot and where the parameter's view is.
+/// Returns a slot and the location of the parameter's view.
 fn with_view(slot: TokenStream, i: usize) -> TokenStream {
     let view = view(i);
     quote! { #slot, #view }
 }
 
-/// `T` of `Result<T>`; `None` if it is `()`.
+/// Returns `T` of `Result<T>`; `None` if `T` is `()`.
 fn state_of(function: &Function, stage: Stage) -> Result<Option<TokenStream>> {
     let message = match stage {
         Stage::Instantiate => {

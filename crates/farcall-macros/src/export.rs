@@ -12,27 +12,27 @@ use syn::{Error, LitStr, Path, Result, Token, bracketed};
 
 use crate::options::crate_path;
 
-/// `path;`, where `farcall-ffi` is, then `"name", [item, …]` and optionally `, namespace: "…"`, `, stages: [path, …]`,
-/// `, register: manual`.
+/// Input of `library!`: `path;`, the path of `farcall-ffi`, then `"name", [item, …]` and optionally
+/// `, namespace: "…"`, `, stages: [path, …]`, `, register: manual`.
 struct Library {
     ffi: Path,
     name: LitStr,
     items: Punctuated<Item, Token![,]>,
-    /// Prefix of its targets' names.
+    /// Prefix of the targets' names.
     namespace: Option<LitStr>,
     stages: Vec<Exported>,
-    /// Whether it registers itself when it is loaded.
+    /// True if the library registers itself when it is loaded.
     registers: bool,
 }
 
 enum Item {
     /// A handler by its path, exported under a symbol.
     Handler(Exported),
-    /// `..table`
+    /// `..table`.
     Table(Path),
 }
 
-/// A path, with the symbol that it is exported as.
+/// A path, with the name of its exported symbol.
 struct Exported {
     path: Path,
     symbol: Ident,
@@ -151,7 +151,7 @@ pub(crate) fn library(input: TokenStream) -> Result<TokenStream> {
                 pub unsafe extern "C" fn #symbol(
                     frame: *mut #ffi::abi::CallFrame,
                 ) -> *mut #ffi::abi::Error {
-                    // SAFETY: the host calls it with a call frame, as `enter` asks for.
+                    // SAFETY: hosts only call this symbol with a call frame, as `enter` requires.
                     unsafe { #ffi::__private::enter::<#path>(frame) }
                 }
             };
@@ -165,7 +165,7 @@ pub(crate) fn library(input: TokenStream) -> Result<TokenStream> {
             #[unsafe(link_section = ".init_array")]
             static __REGISTER: extern "C" fn() = {
                 extern "C" fn register() {
-                    // SAFETY: made above.
+                    // SAFETY: `__LIBRARY` is the static descriptor above.
                     unsafe { #ffi::__private::register(&__LIBRARY) };
                 }
                 register
@@ -201,7 +201,7 @@ pub(crate) fn library(input: TokenStream) -> Result<TokenStream> {
             #[cfg(target_os = "linux")]
             #[unsafe(no_mangle)]
             pub extern "C" fn farcall_register_v1() -> usize {
-                // SAFETY: made above.
+                // SAFETY: `__LIBRARY` is the static descriptor above.
                 unsafe { #ffi::__private::register(&__LIBRARY) }
             }
 
@@ -210,7 +210,7 @@ pub(crate) fn library(input: TokenStream) -> Result<TokenStream> {
             pub unsafe extern "C" fn farcall_registrations_v1(
                 platform: *const ::std::ffi::c_char,
             ) -> *mut ::std::ffi::c_void {
-                // SAFETY: the caller's promise is that of `registrations`.
+                // SAFETY: this symbol has the same contract as `registrations`.
                 unsafe { #ffi::__private::registrations(&__LIBRARY, platform) }
             }
 
@@ -235,7 +235,7 @@ pub(crate) fn ops(input: TokenStream) -> Result<TokenStream> {
     }})
 }
 
-/// `path; handler, …`
+/// Input of `ops!`: `path; handler, …`.
 struct Ops {
     ffi: Path,
     paths: Punctuated<Path, Token![,]>,
@@ -247,14 +247,14 @@ impl Parse for Ops {
     }
 }
 
-/// `path;`
+/// Parses `path;`.
 fn leading_crate(input: ParseStream<'_>) -> Result<Path> {
     let ffi = crate_path(input)?;
     input.parse::<Token![;]>()?;
     Ok(ffi)
 }
 
-/// The ops that a handler stands for in a list.
+/// Returns the ops that a handler contributes to a list.
 fn listed(path: &Path, ffi: &Path) -> TokenStream {
     quote_spanned! { path.span()=> <#path as #ffi::__private::Op>::LISTED }
 }

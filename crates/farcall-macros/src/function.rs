@@ -1,4 +1,4 @@
-//! The function below an attribute: its signature is parsed, its body is passed through unchanged.
+//! Parses the signature of the function below an attribute. The body is passed through unchanged.
 
 use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};
@@ -12,13 +12,13 @@ use syn::{
 
 use crate::declaration::is_declaration;
 
-/// A function that is neither async, unsafe, const nor a method, and generic over types alone.
+/// A function that is neither async, unsafe, const nor a method. Its generic parameters are types only.
 pub(crate) struct Function {
     pub(crate) attrs: Vec<Attribute>,
     pub(crate) vis: Visibility,
     fn_token: Token![fn],
     pub(crate) name: Ident,
-    /// Types, and the where clause.
+    /// Type parameters, and the where clause.
     pub(crate) generics: Generics,
     parens: Paren,
     pub(crate) params: Vec<Param>,
@@ -73,7 +73,7 @@ impl Parse for Function {
 
 fn refuse_qualifiers(input: ParseStream<'_>) -> Result<()> {
     let message = if input.peek(Token![async]) {
-        "a handler cannot be async: it has done its work when it returns"
+        "a handler cannot be async: its work must be done when it returns"
     } else if input.peek(Token![const]) {
         "a handler cannot be a const fn"
     } else if input.peek(Token![unsafe]) {
@@ -111,7 +111,7 @@ impl Parse for Param {
     }
 }
 
-/// The name in `#[attr(name = "…")]`.
+/// Returns the name in `#[attr(name = "…")]`.
 pub(crate) fn attr_name(attr: &Attribute) -> Result<String> {
     let mut name = None;
     attr.parse_nested_meta(|meta| {
@@ -126,12 +126,13 @@ pub(crate) fn attr_name(attr: &Attribute) -> Result<String> {
 }
 
 impl Param {
-    /// One that the author did not write.
+    /// Creates a parameter that the author did not write.
     pub(crate) fn new(ident: Ident, ty: Type) -> Param {
         Param { attrs: Vec::new(), mutability: None, name: ident.unraw().to_string(), ident, ty }
     }
 
-    /// True if its type is, by its name, one that no signature mentions: something of the host, or all attributes.
+    /// Returns true if the type's name shows that the parameter is not part of the signature: a type of the
+    /// host, or all attributes.
     pub(crate) fn is_of_host(&self) -> bool {
         const OURS: [&str; 5] = ["Context", "Attrs", "State", "Prepared", "Initialized"];
         let Type::Reference(reference) = &self.ty else { return false };
@@ -141,7 +142,7 @@ impl Param {
 }
 
 impl Function {
-    /// The doc comment, without the space that follows `///`.
+    /// Returns the doc comment, without the space that follows `///`.
     pub(crate) fn doc(&self) -> String {
         let lines = self.attrs.iter().filter_map(|attr| match &attr.meta {
             syn::Meta::NameValue(meta) if meta.path.is_ident("doc") => match &meta.value {
@@ -154,7 +155,7 @@ impl Function {
         lines.join("\n").trim().to_owned()
     }
 
-    /// True if the author says that nothing has to use it.
+    /// Returns true if the author allows the function to be unused.
     pub(crate) fn may_be_unused(&self) -> bool {
         let says_so = |attr: &&Attribute| ["allow", "expect"].iter().any(|name| attr.path().is_ident(name));
         self.attrs.iter().filter(says_so).any(|attr| {
@@ -167,12 +168,12 @@ impl Function {
         })
     }
 
-    /// Names of the types that it is generic over.
+    /// Returns the names of the type parameters.
     pub(crate) fn type_params(&self) -> Vec<&Ident> {
         self.generics.type_params().map(|param| &param.ident).collect()
     }
 
-    /// Place of the return type, or of the name.
+    /// Returns the location of the return type, or of the name.
     pub(crate) fn output_span(&self) -> Span {
         match &self.output {
             ReturnType::Default => self.name.span(),
@@ -180,7 +181,7 @@ impl Function {
         }
     }
 
-    /// A call of it as a `Result`: a function that returns nothing cannot fail.
+    /// Converts a call to a `Result`. A function that returns nothing cannot fail.
     pub(crate) fn result_of(&self, call: TokenStream) -> TokenStream {
         match self.output {
             ReturnType::Default => quote! { { #call; ::core::result::Result::Ok(()) } },
@@ -189,8 +190,9 @@ impl Function {
     }
 }
 
-/// What stands for the function below an attribute with an error, so that what names it is not another one: a handler
-/// that does nothing, and the function without its body. Nothing, if there is no function or it is a method.
+/// Returns a stand-in for the function below an attribute with an error, so that uses of its name do not
+/// cause further errors: a handler that does nothing, and the function without its body. Returns nothing for
+/// methods and for items other than functions.
 pub(crate) fn stand_in(item: TokenStream, ffi: &Path) -> TokenStream {
     let (vis, name, function) = match syn::parse2::<Function>(item.clone()) {
         Ok(Function { attrs, vis, name, generics, params, output, .. }) => {
@@ -209,7 +211,7 @@ pub(crate) fn stand_in(item: TokenStream, ffi: &Path) -> TokenStream {
             });
             let (generics, where_clause) = match left.as_slice() {
                 [] => (generics.to_token_stream(), generics.where_clause.to_token_stream()),
-                // Nothing else says what these are of.
+                // Nothing else determines the types of these parameters.
                 _ => (quote!(<#(#bounds),*>), TokenStream::new()),
             };
             let function = quote! {
@@ -237,8 +239,8 @@ pub(crate) fn stand_in(item: TokenStream, ffi: &Path) -> TokenStream {
     }
 }
 
-/// The parameters that a signature gives a function that leaves them to it, whatever is wrong with the signature: of each,
-/// whether it is written to.
+/// Returns a flag for each parameter that the signature adds to a function without parameters: true if the
+/// parameter is written to. Tolerates errors in the signature.
 fn left_to_signature(attrs: &[Attribute]) -> Vec<bool> {
     let signature = attrs.iter().find(|attr| attr.path().is_ident("signature"));
     let tokens = signature.and_then(|attr| match &attr.meta {
@@ -253,7 +255,7 @@ fn left_to_signature(attrs: &[Attribute]) -> Vec<bool> {
         TokenTree::Group(group) if group.delimiter() == Delimiter::Parenthesis => Some(group.stream()),
         _ => None,
     });
-    // The words of each entry of the operands and attributes, and of the results.
+    // The words of each entry: first of the operands and attributes, then of the results.
     let mut lists = lists.map(|list| {
         let tokens: Vec<TokenTree> = list.into_iter().collect();
         let is_comma = |token: &TokenTree| matches!(token, TokenTree::Punct(p) if p.as_char() == ',');
@@ -270,7 +272,7 @@ fn left_to_signature(attrs: &[Attribute]) -> Vec<bool> {
     taken.chain(made.iter().filter(|entry| alias(entry).is_none()).map(|_| true)).collect()
 }
 
-/// Visibility and name of a function that cannot be a handler; none if it is a method.
+/// Returns visibility and name of a function that cannot be a handler; `None` if it is a method.
 fn name_of(input: ParseStream<'_>) -> Result<Option<(Visibility, Ident)>> {
     input.call(Attribute::parse_outer)?;
     let vis = input.parse()?;
@@ -290,7 +292,7 @@ fn name_of(input: ParseStream<'_>) -> Result<Option<(Visibility, Ident)>> {
     Ok((!is_method).then_some((vis, name)))
 }
 
-/// The function as it was, without the attributes that are ours.
+/// The original function, without the attributes of this crate.
 impl ToTokens for Function {
     fn to_tokens(&self, tokens: &mut TokenStream) {
         let Function { attrs, vis, fn_token, name, generics, parens, params, output, body } = self;
@@ -299,7 +301,7 @@ impl ToTokens for Function {
             quote! { #(#attrs)* #mutability #ident: #ty }
         });
         tokens.extend(quote! { #(#attrs)* #vis #fn_token #name #generics });
-        // What the compiler says of the return type points here.
+        // Errors about a missing return type point to this span.
         parens.surround(tokens, |tokens| tokens.extend(quote! { #(#params),* }));
         tokens.extend(quote! { #output #where_clause #body });
     }

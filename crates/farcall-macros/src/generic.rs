@@ -1,9 +1,9 @@
 //! Generic handlers: one kernel for several element types.
 //!
-//! The type parameters of the function are type variables of its signature, which lists the types that each stands
-//! for. The kernel is built once for every combination of these (an *instance*). The entry selects one by the element
-//! types of the operands that determine the variables, like the signature's reader. Nothing is substituted in the
-//! author's code: an instance is the function with its type arguments.
+//! The type parameters of the function are type variables of its signature, which lists the types of each
+//! variable. The kernel is built once for every combination of types (an *instance*). The entry selects an
+//! instance by the element types of the operands that determine the variables, like the code that evaluates
+//! signatures. The author's code is not rewritten: an instance is the function with its type arguments.
 
 use farcall_sig::nearest::nearest;
 use farcall_sig::signature::{Arity, ElementType, TypeSet};
@@ -14,20 +14,21 @@ use syn::{Error, Result};
 
 use crate::function::Function;
 
-/// What the type parameters of a function stand for.
+/// Types that the type parameters of a function stand for.
 pub(crate) struct Instances {
-    /// Each with the types that its variable stands for.
+    /// Type variables, each with its possible types.
     variables: Vec<Variable>,
-    /// For every instance, the type of each variable. One, and empty, if the function is not generic.
+    /// Type of each variable, for every instance. If the function is not generic, there is one instance
+    /// without variables.
     types: Vec<Vec<DType>>,
 }
 
 struct Variable {
     name: String,
-    /// Where the type parameter is.
+    /// Location of the type parameter.
     span: Span,
     set: Vec<DType>,
-    /// The operand that determines it: number, name, element type.
+    /// Operand that determines the variable: index, name, element type.
     operand: (usize, String, ElementType),
 }
 
@@ -52,14 +53,15 @@ impl Instances {
         self.types.len()
     }
 
-    /// What says that the types of half a width are there, or else how to get them, if the kernel is built for one.
+    /// If an instance uses a 16-bit floating-point type, returns code that checks that these types are
+    /// available and otherwise explains how to enable them.
     pub(crate) fn need_half(&self) -> Option<TokenStream> {
         let is_half = |dtype: &DType| matches!(dtype, DType::F16 | DType::BF16);
         let variable = self.variables.iter().find(|v| v.set.iter().any(is_half))?;
         Some(quote_spanned! { variable.span=> __ffi::__half_is_needed! {} })
     }
 
-    /// For each instance, the type arguments: `::<f32>`, or nothing.
+    /// Returns the type arguments of each instance: `::<f32>`, or nothing.
     pub(crate) fn arguments(&self) -> Vec<TokenStream> {
         let of = |types: &Vec<DType>| {
             let types = self.variables.iter().zip(types).map(|(v, dtype)| rust_type(*dtype, v.span));
@@ -68,8 +70,8 @@ impl Instances {
         self.types.iter().map(of).collect()
     }
 
-    /// The types that an element type can be in an instance: one, unless it depends on a variable that
-    /// the function is not generic over.
+    /// Returns the possible types of an element type in an instance. There is only one, unless the element
+    /// type depends on a variable that the function is not generic over.
     pub(crate) fn possible(
         &self,
         instance: usize,
@@ -84,8 +86,9 @@ impl Instances {
         }
     }
 
-    /// The type that an element type is, in the author's words: `T`, `Complex<T>`, `T::Acc`, `…` for another that
-    /// follows from `T`. None if it depends on no type parameter.
+    /// Returns the Rust type for an element type in the author's terms: `T`, `Complex<T>`, `T::Acc`, or `…`
+    /// for another type that follows from `T`. `None` if the element type does not depend on a type
+    /// parameter.
     pub(crate) fn in_words(&self, element: &ElementType) -> Option<String> {
         let variable = element.variable().filter(|v| self.variables.iter().any(|own| own.name == v.text))?;
         let of = |dtype: &DType| element.apply(*dtype);
@@ -102,7 +105,8 @@ impl Instances {
         Some("…".into())
     }
 
-    /// Calls `run` with the type arguments that the operands ask for; the last expression of an entry.
+    /// Returns code that calls `run` with the type arguments for the operands. The code is the last
+    /// expression of an entry.
     pub(crate) fn choose(&self, run: &TokenStream, counts: bool) -> TokenStream {
         let arms = self.types.iter().zip(self.arguments()).map(|(types, arguments)| {
             let conditions = self.variables.iter().zip(types).map(|(variable, dtype)| {
@@ -166,11 +170,11 @@ fn variable(param: &Ident, signature: Option<&Signature>) -> Result<Variable> {
             images.iter().enumerate().all(|(i, image)| image.is_some() && !images[..i].contains(image));
         distinct && element.variable().is_some_and(|variable| variable.text == name)
     };
-    // Where the entries of a second variadic operand are depends on how many there are.
+    // The positions of operands after a variadic operand depend on the number of its entries.
     let operands = signature.operands();
     let has_place = |i: usize| i == 0 || operands[i - 1].arity != Arity::Variadic;
     let mut operands = operands.iter().enumerate().filter(|(i, o)| has_place(*i) && determines(&o.element));
-    // One that is always there, if there is such.
+    // Prefers an operand that is always given.
     let first = operands.clone().find(|(_, o)| o.arity == Arity::Required).or_else(|| operands.next());
     match first {
         Some((i, operand)) => {
@@ -186,7 +190,7 @@ pub(crate) fn has_rust_type(dtype: DType) -> bool {
     matches!(dtype, Pred | S8 | S16 | S32 | S64 | U8 | U16 | U32 | U64 | F16 | BF16 | F32 | F64 | C64 | C128)
 }
 
-/// The type in Rust, for an error about it at `span`.
+/// Returns the Rust type, whose errors are reported at `span`.
 fn rust_type(dtype: DType, span: Span) -> TokenStream {
     match dtype {
         DType::Pred => quote_spanned!(span=> __ffi::Pred),
@@ -205,7 +209,7 @@ fn rust_type(dtype: DType, span: Span) -> TokenStream {
     }
 }
 
-/// The value that names an element type.
+/// Returns the value that represents an element type.
 pub(crate) fn descriptor_type(dtype: DType) -> TokenStream {
     let variant = format_ident!("{dtype:?}");
     quote!(__ffi::DType::#variant)

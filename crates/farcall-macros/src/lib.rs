@@ -1,17 +1,20 @@
-//! Macros of `farcall-ffi`, which re-exports them and documents how they are used.
+//! Macros of `farcall-ffi`, which re-exports them and documents their use.
 //!
-//! They read only a function's signature. The role of a parameter follows from its type, through traits of
-//! `farcall-ffi`, so aliases and paths work. Expansions call `farcall_ffi::__private` and contain no `unsafe` block,
-//! except for the exported symbols of `library!`.
+//! The macros only read a function's signature. The role of a parameter follows from its type, through traits
+//! of `farcall-ffi`, so aliases and paths work. Expansions call `farcall_ffi::__private`. They contain
+//! `unsafe` code only in the implementations that connect a handler to its entry, and in the exported symbols
+//! of `library!`.
 //!
 //! - `function` parses the function below an attribute.
 //! - `attribute` expands `#[derive(FromAttr)]`.
-//! - `declaration` reads `#[signature]` and what else is declared, and compares it with the function.
+//! - `declaration` reads `#[signature]` and the other declarations, and compares the signature with the
+//!   function.
 //! - `derivative` reads `#[vjp]`, `#[jvp]` and `#[transpose]`.
 //! - `entry` expands `#[handler]` and `#[stage]`.
 //! - `generic` determines the kernels of a generic handler.
-//! - `parameters` gives a function the parameters that it leaves to its signature.
-//! - `residuals` makes a forward op of a function that returns residuals.
+//! - `parameters` adds the parameters that a function leaves to its signature.
+//! - `residuals` makes a forward op from a function that returns residuals.
+//! - `options` parses the options in parentheses after an attribute's name.
 //! - `export` expands `library!` and `ops!`.
 #![forbid(unsafe_code)]
 #![deny(clippy::incompatible_msrv)]
@@ -36,25 +39,26 @@ mod residuals;
 /// fn rms_norm(x: &Buffer<f32>, eps: f32, y: &mut Buffer<f32>) -> Result<()> { … }
 /// ```
 ///
-/// The function stays what it is. A type of the same name stands for the handler where `library!`,
-/// `ops!` or the test harness ask for one. The doc comment becomes the op's documentation.
+/// The function remains unchanged. A type of the same name represents the handler where `library!`, `ops!` or
+/// the test harness expect one. The doc comment becomes the op's documentation.
 ///
 /// The function returns `Result<()>`, or nothing if it cannot fail.
 ///
-/// A handler that no `library!` or `ops!` lists, that is no derivative of one that is listed, and that other crates cannot
-/// list either is an error: the lint `dead_code`, for this type. `#[allow(dead_code)]` below `#[handler]` or on a module permits
-/// it. So it is with stages that no handler names.
+/// A handler is reported as unused (lint `dead_code`, as an error, for its type) if no `library!` or `ops!`
+/// lists it, it is not a derivative of a listed handler, and other crates cannot list it.
+/// `#[allow(dead_code)]` below `#[handler]` or on a module permits such a handler. The same applies to stages
+/// that no handler names.
 ///
 /// | option | |
 /// | --- | --- |
-/// | `name = "…"` | what programs call; required |
-/// | `platform = "…"` | `"Host"` unless given |
+/// | `name = "…"` | the name that programs call; required |
+/// | `platform = "…"` | `"Host"` by default |
 /// | `instantiate = f` | a function with `#[stage(instantiate)]`, whose result is the call site's `&State<T>` |
 /// | `prepare = f`, `initialize = f` | functions with `#[stage(prepare)]`, `#[stage(initialize)]`, whose results are the run's `&Prepared<T>` and `&Initialized<T>` |
 /// | `record = f` | a function with `#[stage(record)]`, for hosts that record calls (since 0.5) |
-/// | `zeroed` | results are zeros when the host calls the function, which may add to them; a result that `aliases` an operand has its values. They are written before the call, by the thread that makes it |
-/// | `traits(command_buffer_compatible)` | what the handler promises to hosts |
-/// | `crate = path` | where `farcall-ffi` is, for a crate that has it by another name or through another crate; `::farcall_ffi` unless given |
+/// | `zeroed` | results are zero when the host calls the function, which may accumulate into them; a result that `aliases` an operand contains the operand's values. The calling thread writes the zeros before the call |
+/// | `traits(command_buffer_compatible)` | guarantees of the handler for hosts |
+/// | `crate = path` | path of `farcall-ffi`, for a crate that has it under another name or through another crate; `::farcall_ffi` by default |
 ///
 /// # Declarations
 ///
@@ -67,40 +71,42 @@ mod residuals;
 ///
 /// | below `#[handler]` | |
 /// | --- | --- |
-/// | `#[signature((…) -> (…) where …)]` | what the op takes and gives, in the language of `farcall_sig::signature`; also as a string |
-/// | `#[vjp(backward = g)]`, `#[vjp(forward = f, backward = g)]` | handlers that are the op's reverse derivative |
-/// | `#[vjp(residuals(r: T[*]), backward = g)]` | the same, where the function returns residuals beyond the results |
-/// | `#[jvp(tangent = t)]` | the handler that is its forward derivative |
-/// | `#[transpose(t)]` | the handler that is its transpose: the op is linear in the operands that `t` returns |
+/// | `#[signature((…) -> (…) where …)]` | operands, attributes and results of the op, in the language of `farcall_sig::signature`; also as a string |
+/// | `#[vjp(backward = g)]`, `#[vjp(forward = f, backward = g)]` | the handlers of the op's reverse derivative |
+/// | `#[vjp(residuals(r: T[*]), backward = g)]` | the same, for a function that returns residuals in addition to the results |
+/// | `#[jvp(tangent = t)]` | the handler of the op's forward derivative |
+/// | `#[transpose(t)]` | the handler of the op's transpose: the op is linear in the operands whose cotangents `t` returns |
 /// | `#[nondiff(labels)]` | operands without a derivative: differentiating with respect to them is an error |
 /// | `#[nondiff(mask = zero)]` | operands with respect to which the derivative is zero |
-/// | `#[shape(f)]` | the function that says the dimensions of results written `[..]` |
-/// | `#[batch(f)]` | the function that says how calls are vmapped |
-/// | `#[batch(none)]` | calls are never vmapped: that is an error which names the op |
+/// | `#[shape(f)]` | the function that computes the dimensions of results written `[..]` |
+/// | `#[batch(f)]` | the function that determines how calls are vmapped |
+/// | `#[batch(none)]` | calls are never vmapped: vmapping is an error that names the op |
 /// | `#[samples(f)]` | the function that returns sample calls, for `farcall op --check` |
-/// | `#[lowers("my.tag")]`, `#[lowers("my.tag", with = f)]` | the blocks that the op is called for, and the function that says how |
+/// | `#[lowers("my.tag")]`, `#[lowers("my.tag", with = f)]` | the blocks that the op is called for, and the function that lowers a block |
 ///
-/// An error in the signature is a compile error at its token. Its operands, attributes and
-/// results are parameters of the function, by name, each list in the same order; a result that `aliases`
-/// an operand is that operand's `&mut InOut<…>`. A type that does not fit is a compile error too. A function that has no
-/// parameters but those of the host gets one for each, in the signature's order, operands and attributes first:
+/// An error in the signature is a compile error at its token. Operands, attributes and results of the
+/// signature are parameters of the function, by name. The operands have the signature's order, and so do the
+/// results. A result that `aliases` an operand is the operand's `&mut InOut<…>`. A parameter type that does
+/// not match is also a compile error. A function that only has parameters of the host gets one for each
+/// operand, attribute and result, in the signature's order, operands and attributes first:
 ///
 /// ```text
 /// #[handler(name = "scale_bwd")]
 /// #[signature((x: T[*], factor: T[], dy: T[*]) -> (dx: T[*], dfactor: T[]) where T: f32 | f64; *: sum)]
-/// fn scale_bwd<T: Float>() -> Result<()> { … }             // x: &Buffer<T>, factor: &Buffer<T, 0>, dy: …, dx: &mut Buffer<T>, …
+/// // Parameters: x: &Buffer<T>, factor: &Buffer<T, 0>, dy: &Buffer<T>, dx: &mut Buffer<T>, …
+/// fn scale_bwd<T: Float>() -> Result<()> { … }
 /// ```
 ///
-/// Handlers of one
-/// name for several platforms declare the same. That derivatives fit their ops (names, element types, dimensions and
-/// attributes of their parameters) and are listed is checked when the library is compiled; a host checks it again when it
-/// loads the library.
+/// Handlers with the same name for several platforms must have the same declarations. Compiling the library
+/// checks that derivatives are listed and fit their ops (names, element types, dimensions and attributes of
+/// their parameters). A host checks this again when it loads the library.
 ///
 /// # Derivatives
 ///
-/// The parameters of a derivative are matched with the op by name: `x` is the operand or result `x`, `dx` its tangent or
-/// cotangent. For a transpose, `y` is the cotangent of the result `y`, and the results are the cotangents of the operands
-/// that have their names. Where names do not tell, the attribute does:
+/// The parameters of a derivative are matched with the op by name: `x` is the operand or result `x`, and `dx`
+/// is its tangent or cotangent. For a transpose, `y` is the cotangent of the result `y`, and the results are
+/// the cotangents of the operands with the same names. If the names do not match, the attribute states the
+/// correspondence:
 ///
 /// ```text
 /// #[handler(name = "softplus_bwd")]
@@ -113,19 +119,20 @@ mod residuals;
 /// fn softplus_bwd_jvp<T: Float>(…) -> Result<()> { … }
 /// ```
 ///
-/// `tangent(_) = t_` says the same of all three, and of every operand and result that has a tangent: it is called as it
-/// is, after a `t`.
+/// `tangent(_) = t_` is short for all three: the tangent of every operand and result that has one is named
+/// like it, with the prefix `t`.
 ///
-/// | | says which parameter is | in |
+/// | | the parameter that is | in |
 /// | --- | --- | --- |
 /// | `operand(x) = p` | the operand `x` of the op | `vjp`, `jvp`, `transpose` |
-/// | `result(y) = p` | its result `y` | `vjp`, `jvp` |
-/// | `residual(r) = p` | what the forward op returns beyond the results | `vjp` |
+/// | `result(y) = p` | the op's result `y` | `vjp`, `jvp` |
+/// | `residual(r) = p` | the residual `r`, which the forward op returns after the results | `vjp` |
 /// | `cotangent(y) = p`, `cotangent(x) = p` | the cotangent of a result (an operand of the derivative) or an operand (a result) | `vjp`, `transpose` |
 /// | `tangent(x) = p`, `tangent(y) = p` | the tangent of an operand (an operand of the derivative) or a result (a result) | `jvp` |
 ///
-/// Residuals, what the backward op needs of the forward pass beyond operands and results, come from a forward op, or from
-/// the op's own function. Then this one has a parameter for each, as for a result:
+/// Residuals are the values of the forward pass, other than operands and results, that the backward op needs.
+/// They come from a forward op, or from the op's own function. In the second case, the function has a
+/// parameter for each residual, as for a result:
 ///
 /// ```text
 /// #[handler(name = "normalize")]
@@ -134,22 +141,25 @@ mod residuals;
 /// fn normalize<T: Float>(x: &Buffer<T>, y: &mut Buffer<T>, lengths: &mut Buffer<T>) -> Result<()> { … }
 /// ```
 ///
-/// The function becomes two ops, which lists contain as one: `normalize`, and `normalize_fwd`, which returns `y` and `lengths` and is called
-/// where `normalize` is differentiated. A call of `normalize` has memory for the residuals only while it lasts. Dimensions of
-/// such residuals are `*`, and expressions of numbers, integer attributes and names that a required operand or a result has.
-/// `farcall_ffi::testing::Forward<normalize>` is the forward op in tests. `library!` exports no C symbol for it.
+/// The function becomes two ops, which are listed as one: `normalize`, and `normalize_fwd`, which returns `y`
+/// and `lengths` and is called where `normalize` is differentiated. Memory for the residuals of `normalize`
+/// exists only during the call. Dimensions of such residuals are `*`, and expressions of numbers, integer
+/// attributes, and names of dimensions of a required operand or a result.
+/// `farcall_ffi::testing::Forward<normalize>` is the forward op in tests. `library!` exports no C symbol for
+/// it.
 ///
 /// An op may be differentiated with respect to an operand that is declared as `#[nondiff(x = zero)]`, even
-/// without any other derivative, and to any order: the result does not move with `x`, or moves in steps, as
-/// with the threshold of a comparison. Derivative ops neither take its tangent nor return its cotangent.
+/// without any other derivative, and to any order. The results do not change with `x`, or change in steps, as
+/// with the threshold of a comparison. Derivative ops neither take the operand's tangent nor return its
+/// cotangent.
 ///
-/// A name that could be two things is a compile error. Derivatives have derivatives of their own, declared in the same
-/// way: `jax.hessian`, the forward derivative of a reverse one, is the `#[jvp]` of the backward op.
+/// An ambiguous name is a compile error. Derivatives can have derivatives, declared in the same way:
+/// `jax.hessian`, the forward derivative of a reverse derivative, uses the `#[jvp]` of the backward op.
 ///
-/// An op with a `#[transpose(t)]` is linear in the operands that `t` returns. If it is the tangent op of another op, that
-/// one needs no `#[vjp]`: its reverse derivative is the transpose. If it is linear in all operands that it is
-/// differentiated in, it needs neither: it is its own tangent op. One that is its own transpose says which of its parameters
-/// is which:
+/// An op with a `#[transpose(t)]` is linear in the operands whose cotangents `t` returns. If the op is the
+/// tangent op of another op, that op needs no `#[vjp]`: its reverse derivative is the transpose. If an op is
+/// linear in all its differentiable operands, it needs neither `#[vjp]` nor `#[jvp]`: it is its own tangent
+/// op. An op that is its own transpose states the correspondence of its parameters:
 ///
 /// ```text
 /// #[handler(name = "reversed")]
@@ -166,77 +176,82 @@ mod residuals;
 /// fn double<T: Float>(x: &Buffer<T>, y: &mut Buffer<T>) -> Result<()> { … }
 /// ```
 ///
-/// A handler that is generic is built for each type that its signature lists for the variable of the same
-/// name, and called with that of the operands; its bounds are the author's. With several variables it is
-/// built for every combination. What the function is not generic over, it takes as `&AnyBuffer`.
+/// A generic handler is built for each type that its signature lists for the variable of the same name. A
+/// call uses the kernel for the operands' type. The author chooses the bounds. With several variables, the
+/// handler is built for every combination. Tensors of types that the function is not generic over are taken
+/// as `&AnyBuffer`.
 ///
 /// # Parameters
 ///
-/// A parameter that is an attribute has the attribute's name, or that of `#[attr(name = "…")]` before it.
-/// A handler refuses attributes that it does not name, unless it has other stages (which get the same
-/// ones) or takes `&Attrs`.
+/// A parameter for an attribute has the attribute's name, or the name in `#[attr(name = "…")]` before the
+/// parameter. A handler rejects attributes that it does not name, unless it has other stages (which get the
+/// same attributes) or takes `&Attrs`.
 #[proc_macro_attribute]
 pub fn handler(options: TokenStream, item: TokenStream) -> TokenStream {
     entry::or_stand_in(entry::handler, options.into(), item.into()).into()
 }
 
-/// What an op takes and gives; see [`macro@handler`], below which it stands.
+/// Declares the operands, attributes and results of an op. Belongs below [`macro@handler`], which documents
+/// it.
 #[proc_macro_attribute]
 pub fn signature(_: TokenStream, item: TokenStream) -> TokenStream {
     declaration::misplaced("signature", item.into()).into()
 }
 
-/// The function that says the dimensions of an op's results, where the signature has `[..]`; see
-/// [`macro@handler`], below which it stands.
+/// Names the function that computes the dimensions of an op's results written `[..]`. Belongs below
+/// [`macro@handler`], which documents it.
 #[proc_macro_attribute]
 pub fn shape(_: TokenStream, item: TokenStream) -> TokenStream {
     declaration::misplaced("shape", item.into()).into()
 }
 
-/// The function that says how calls of an op are vmapped, or that they are not; see [`macro@handler`], below which it stands.
+/// Names the function that determines how calls of an op are vmapped, or forbids vmapping. Belongs below
+/// [`macro@handler`], which documents it.
 #[proc_macro_attribute]
 pub fn batch(_: TokenStream, item: TokenStream) -> TokenStream {
     declaration::misplaced("batch", item.into()).into()
 }
 
-/// The blocks (composites of a tag) in whose place an op is called, and the function that says how; see
-/// [`macro@handler`], below which it stands.
+/// Names the blocks (composites with a tag) that an op replaces, and the function that lowers a block.
+/// Belongs below [`macro@handler`], which documents it.
 #[proc_macro_attribute]
 pub fn lowers(_: TokenStream, item: TokenStream) -> TokenStream {
     declaration::misplaced("lowers", item.into()).into()
 }
 
-/// The handlers that are an op's reverse derivative; see [`macro@handler`], below which it stands.
+/// Names the handlers of an op's reverse derivative. Belongs below [`macro@handler`], which documents it.
 #[proc_macro_attribute]
 pub fn vjp(_: TokenStream, item: TokenStream) -> TokenStream {
     declaration::misplaced("vjp", item.into()).into()
 }
 
-/// The handler that is an op's forward derivative; see [`macro@handler`], below which it stands.
+/// Names the handler of an op's forward derivative. Belongs below [`macro@handler`], which documents it.
 #[proc_macro_attribute]
 pub fn jvp(_: TokenStream, item: TokenStream) -> TokenStream {
     declaration::misplaced("jvp", item.into()).into()
 }
 
-/// The handler that is the transpose of an op that is linear; see [`macro@handler`], below which it stands.
+/// Names the handler of a linear op's transpose. Belongs below [`macro@handler`], which documents it.
 #[proc_macro_attribute]
 pub fn transpose(_: TokenStream, item: TokenStream) -> TokenStream {
     declaration::misplaced("transpose", item.into()).into()
 }
 
-/// The function that returns sample calls of an op, for `farcall op --check`; see [`macro@handler`], below which it stands.
+/// Names the function that returns sample calls of an op, for `farcall op --check`. Belongs below
+/// [`macro@handler`], which documents it.
 #[proc_macro_attribute]
 pub fn samples(_: TokenStream, item: TokenStream) -> TokenStream {
     declaration::misplaced("samples", item.into()).into()
 }
 
-/// Operands of an op that have no derivative, or whose derivative is zero; see [`macro@handler`], below which it stands.
+/// Names operands of an op that have no derivative, or whose derivative is zero. Belongs below
+/// [`macro@handler`], which documents it.
 #[proc_macro_attribute]
 pub fn nondiff(_: TokenStream, item: TokenStream) -> TokenStream {
     declaration::misplaced("nondiff", item.into()).into()
 }
 
-/// Makes a function another stage of a handler, which names it.
+/// Makes a function a stage of a handler other than execute. The handler names the function.
 ///
 /// ```text
 /// #[stage(instantiate)]
@@ -246,28 +261,28 @@ pub fn nondiff(_: TokenStream, item: TokenStream) -> TokenStream {
 /// fn counter(state: &State<Counter>, y: &mut Buffer<i64>) -> Result<()> { … }
 /// ```
 ///
-/// `instantiate` runs once per call site, when the program is compiled; what it returns is the call
-/// site's state, dropped with the program. `prepare` and `initialize` run before each run; they may return
-/// state for the run, in hosts from 0.3 on. `record` takes the place of the handler where a host records the
-/// call. `#[stage(instantiate, crate = path)]` says where `farcall-ffi` is, as in [`macro@handler`].
+/// `instantiate` runs once per call site, when the program is compiled. Its result is the call site's state,
+/// which is dropped with the program. `prepare` and `initialize` run before each run. They may return state
+/// for the run, in hosts from 0.3 on. `record` replaces the handler when a host records the call.
+/// `#[stage(instantiate, crate = path)]` gives the path of `farcall-ffi`, as in [`macro@handler`].
 #[proc_macro_attribute]
 pub fn stage(options: TokenStream, item: TokenStream) -> TokenStream {
     entry::or_stand_in(entry::stage, options.into(), item.into()).into()
 }
 
-/// What `farcall_ffi::library!` expands to: the same after `path;`, where `farcall-ffi` is.
+/// Expansion of `farcall_ffi::library!`, whose input is preceded by `path;`, the path of `farcall-ffi`.
 #[proc_macro]
 pub fn library(input: TokenStream) -> TokenStream {
     export::library(input.into()).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
-/// What `farcall_ffi::ops!` expands to: the same after `path;`, where `farcall-ffi` is.
+/// Expansion of `farcall_ffi::ops!`, whose input is preceded by `path;`, the path of `farcall-ffi`.
 #[proc_macro]
 pub fn ops(input: TokenStream) -> TokenStream {
     export::ops(input.into()).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
-/// Reads a struct from a dictionary attribute, or an enum from a string or an integer.
+/// Derives reading a struct from a dictionary attribute, or an enum from a string or an integer.
 ///
 /// ```text
 /// #[derive(FromAttr)]
@@ -285,9 +300,10 @@ pub fn ops(input: TokenStream) -> TokenStream {
 /// enum Level { Low = 1, High = 2 }                    // an integer of any type
 /// ```
 ///
-/// A struct's fields are types that can be attributes, or `Option`s of these; a dictionary with other entries
-/// is refused. An enum without fields is read from its variants' names in `snake_case`, or from integers if
-/// any of its variants has one. `#[attr(crate = path)]` before the type says where `farcall-ffi` is, as in [`macro@handler`].
+/// The types of a struct's fields are attribute types, or `Option`s of attribute types. A dictionary with
+/// other entries is rejected. An enum without fields is read from its variants' names in `snake_case`, or
+/// from integers if any of its variants has a discriminant. `#[attr(crate = path)]` before the type gives the
+/// path of `farcall-ffi`, as in [`macro@handler`].
 #[proc_macro_derive(FromAttr, attributes(attr))]
 pub fn from_attr(item: TokenStream) -> TokenStream {
     attribute::derive(item.into()).unwrap_or_else(syn::Error::into_compile_error).into()

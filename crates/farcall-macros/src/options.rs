@@ -18,7 +18,7 @@ pub(crate) struct HandlerOptions {
     pub(crate) command_buffer_compatible: bool,
     /// Results are zeros when the function is called.
     pub(crate) zeroed: bool,
-    /// Where `farcall-ffi` is.
+    /// Path of `farcall-ffi`.
     pub(crate) ffi: Path,
 }
 
@@ -84,7 +84,7 @@ impl HandlerOptions {
         })
     }
 
-    /// The members of a bundle for the other stages.
+    /// Returns the members of a bundle for the stages other than execute.
     pub(crate) fn bundle(&self) -> TokenStream {
         let others = [
             (quote!(instantiate), &self.instantiate),
@@ -103,7 +103,7 @@ impl HandlerOptions {
         others.into_iter().map(member).collect()
     }
 
-    /// What the handler promises to hosts.
+    /// Returns the traits that the handler guarantees to hosts.
     pub(crate) fn traits(&self) -> TokenStream {
         match self.command_buffer_compatible {
             true => quote!(__ffi::abi::handler_traits::COMMAND_BUFFER_COMPATIBLE),
@@ -111,14 +111,14 @@ impl HandlerOptions {
         }
     }
 
-    /// True if the host calls other functions with the same attributes.
+    /// Returns true if the host calls other functions with the same attributes.
     pub(crate) fn has_stages(&self) -> bool {
         let others = [&self.instantiate, &self.prepare, &self.initialize, &self.record];
         others.into_iter().any(Option::is_some)
     }
 }
 
-/// The stages that `#[stage]` knows.
+/// Stages that `#[stage]` accepts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     Instantiate,
@@ -128,7 +128,7 @@ pub(crate) enum Stage {
 }
 
 impl Stage {
-    /// The stage, and where `farcall-ffi` is.
+    /// Returns the stage, and the path of `farcall-ffi`.
     pub(crate) fn parse(tokens: TokenStream) -> Result<(Stage, Path)> {
         const KNOWN: [&str; 4] = ["instantiate", "prepare", "initialize", "record"];
         let (mut stage, mut ffi) = (None, None);
@@ -152,12 +152,12 @@ impl Stage {
     }
 }
 
-/// The path after `crate =`.
+/// Parses the path after `crate =`.
 pub(crate) fn crate_path(input: ParseStream<'_>) -> Result<Path> {
     Path::parse_mod_style(input)
 }
 
-/// Where `farcall-ffi` is, as options say that may have errors.
+/// Returns the path of `farcall-ffi` from options that may contain errors.
 pub(crate) fn crate_in(options: TokenStream) -> Path {
     let options: Vec<TokenTree> = options.into_iter().collect();
     let is_comma = |token: &TokenTree| matches!(token, TokenTree::Punct(punct) if punct.as_char() == ',');
@@ -170,7 +170,7 @@ pub(crate) fn crate_in(options: TokenStream) -> Path {
     said.unwrap_or_else(default_crate)
 }
 
-/// Where `farcall-ffi` is if nobody says it.
+/// Returns the default path of `farcall-ffi`.
 pub(crate) fn default_crate() -> Path {
     parse_quote!(::farcall_ffi)
 }

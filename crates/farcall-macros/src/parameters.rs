@@ -1,4 +1,4 @@
-//! The parameters of a function that leaves them to its signature.
+//! Adds the parameters that a function leaves to its signature.
 
 use farcall_sig::signature::TypeSet;
 use farcall_sig::{DType, Signature};
@@ -6,28 +6,28 @@ use proc_macro2::{Group, Ident, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use syn::{Error, Path, Result, parse_quote};
 
-use crate::declaration::{Checker, Declaration, Entry};
+use crate::declaration::{Checker, Declaration, SignatureEntry};
 use crate::function::{Function, Param};
 use crate::generic::{Instances, has_rust_type};
 
-/// Gives a function whose parameters are all the host's a parameter for each operand, attribute and result, in the
-/// signature's order, before those that it has.
+/// If all parameters of a function are parameters of the host, adds a parameter for each operand, attribute
+/// and result, in the signature's order, before the existing ones.
 pub(crate) fn complete(function: &mut Function, declaration: &Declaration, ffi: &Path) -> Result<()> {
     let Some((signature, source)) = declaration.source() else { return Ok(()) };
     let instances = Instances::new(function, Some(signature))?;
     let checker = Checker { signature, source, params: &function.params, instances: &instances };
     let has_tensors = !(signature.operands().is_empty() && signature.results().is_empty());
-    // Attributes alone may be taken at once, as `&Attrs`.
+    // A function of attributes alone may take all attributes as `&Attrs`.
     if !has_tensors || !function.params.iter().all(Param::is_of_host) {
         return Ok(());
     }
     expect_type_parameters(function, signature)?;
-    let operands = signature.operands().iter().map(|o| (&o.name, Entry::Operand(o)));
-    let attrs = signature.attrs().iter().map(|a| (&a.name, Entry::Attr(a)));
+    let operands = signature.operands().iter().map(|o| (&o.name, SignatureEntry::Operand(o)));
+    let attrs = signature.attrs().iter().map(|a| (&a.name, SignatureEntry::Attr(a)));
     let mut entries: Vec<_> = operands.chain(attrs).collect();
     entries.sort_by_key(|(name, _)| name.span.offset);
     let own = signature.results().iter().filter(|r| r.aliases.is_none());
-    entries.extend(own.map(|r| (&r.name, Entry::Result(r))));
+    entries.extend(own.map(|r| (&r.name, SignatureEntry::Result(r))));
     let params = entries.into_iter().map(|(name, entry)| {
         let span = source.span(name.span);
         let unwritable = |what: &str| {
@@ -50,7 +50,8 @@ pub(crate) fn complete(function: &mut Function, declaration: &Declaration, ffi: 
     Ok(())
 }
 
-/// Each type variable that a kernel can be built for is a type parameter: nobody who writes `T` means `&AnyBuffer`.
+/// Checks that each type variable for which a kernel can be built is a type parameter. An author who writes
+/// `T` does not mean `&AnyBuffer`.
 fn expect_type_parameters(function: &Function, signature: &Signature) -> Result<()> {
     let own = function.type_params();
     let operands = signature.operands().iter().filter_map(|o| o.element.variable());
@@ -74,7 +75,7 @@ fn expect_type_parameters(function: &Function, signature: &Signature) -> Result<
     Err(Error::new(function.name.span(), message))
 }
 
-/// A type as messages name it, with the paths of what is not in the author's scope.
+/// Returns a type as named in messages, with paths for the types that are not in the author's scope.
 fn qualified(ty: TokenStream, ffi: &TokenStream) -> TokenStream {
     const OURS: [&str; 8] =
         ["Buffer", "AnyBuffer", "InOut", "RestOperands", "RestResults", "Complex", "Pred", "Dict"];

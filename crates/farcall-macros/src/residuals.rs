@@ -1,5 +1,5 @@
-//! Residuals that an op's own function returns: the signature of the forward op that it makes, and how large the residuals
-//! are where the op itself is called.
+//! Residuals that an op's own function returns: the signature of the resulting forward op, and the sizes of
+//! the residuals in calls of the op itself.
 
 use farcall_sig::DType;
 use farcall_sig::signature::{
@@ -12,7 +12,7 @@ use syn::{Error, Result};
 use crate::declaration::{Source, option};
 use crate::generic::descriptor_type;
 
-/// The tokens of a signature with more results.
+/// Returns the tokens of a signature with residuals appended to its results.
 pub(crate) fn append(signature: TokenStream, residuals: &TokenStream) -> TokenStream {
     let mut lists = 0;
     let with_residuals = |token: TokenTree| match token {
@@ -32,7 +32,7 @@ pub(crate) fn append(signature: TokenStream, residuals: &TokenStream) -> TokenSt
     signature.into_iter().flat_map(with_residuals).collect()
 }
 
-/// The residuals of an op, whose signature is `op`: the last results of `forward`.
+/// The residuals of an op with the signature `op`: the last results of `forward`.
 pub(crate) struct Own<'a> {
     pub(crate) key: &'a Ident,
     pub(crate) op: &'a Signature,
@@ -45,20 +45,19 @@ impl Own<'_> {
         &self.forward.results()[self.op.results().len()..]
     }
 
-    /// The names.
+    /// Returns the names of the residuals.
     pub(crate) fn names(&self) -> Vec<&str> {
         self.residuals().iter().map(|r| r.name.text.as_str()).collect()
     }
 
-    /// Values of `farcall-ffi`'s `Residual`.
+    /// Returns values of `farcall-ffi`'s `Residual`.
     pub(crate) fn describe(&self) -> Result<TokenStream> {
         if self.residuals().is_empty() {
-            return Err(Error::new(self.key.span(), "say which: residuals(r: f32[*], …)"));
+            return Err(Error::new(self.key.span(), "expected residuals, as in residuals(r: f32[*], …)"));
         }
         if let Some(result) = self.op.results().iter().find(|r| r.variadic || r.condition.is_some()) {
             let message = format!(
-                "there may be several of the result `{}`, or none: such an op has a forward op of its own, \
-                 #[vjp(forward = f, …)]",
+                "the result `{}` is variadic or optional: write a separate forward op, #[vjp(forward = f, …)]",
                 result.name
             );
             return Err(Error::new(self.key.span(), message));
@@ -75,7 +74,9 @@ impl Own<'_> {
             && residual.aliases.is_none()
             && residual.layout == Layout::RowMajor;
         if !is_plain || residual.shape.any.is_some() {
-            return wrong("a residual is one tensor of its own, row-major, whose dimensions are written");
+            return wrong(
+                "a residual must be a single row-major tensor with explicit dimensions, and must not alias an operand",
+            );
         }
         let name = &residual.name.text;
         let (like, types) = self.types(&residual.element);
@@ -91,9 +92,9 @@ impl Own<'_> {
         let dims = residual.shape.dims.iter().map(|dim| self.dim(dim));
         let Some(extents) = batch.into_iter().chain(dims).collect::<Option<Vec<_>>>() else {
             return wrong(
-                "a dimension of a residual is `*`, or an expression of numbers, of integer attributes that are always there, \
-                 and of names that an operand which is always there, or a result, has: for others, write a forward op, \
-                 #[vjp(forward = f, …)]",
+                "a dimension of a residual must be `*`, or an expression of numbers, integer attributes that are always \
+                 given, and dimensions of required operands or of results: for other dimensions, write a separate \
+                 forward op, #[vjp(forward = f, …)]",
             );
         };
         Ok(quote! {
@@ -106,7 +107,8 @@ impl Own<'_> {
         })
     }
 
-    /// The operand that determines an element type, and its types with those that follow.
+    /// Returns the operand that determines an element type, and pairs of the operand's and the residual's
+    /// type.
     fn types(&self, element: &ElementType) -> (usize, Vec<TokenStream>) {
         let pair = |of: DType, own: DType| {
             let (of, own) = (descriptor_type(of), descriptor_type(own));
@@ -130,7 +132,7 @@ impl Own<'_> {
         (*i, pairs.collect())
     }
 
-    /// A dimension that can be read from a call.
+    /// Returns a dimension that can be computed from a call.
     fn dim(&self, dim: &Dim) -> Option<TokenStream> {
         let Dim::Size(expr) = dim else { return None };
         let (mut terms, text) = (Vec::new(), dim.to_string());
@@ -138,7 +140,7 @@ impl Own<'_> {
         Some(quote!(__ffi::__private::Extent::Size(&[#(#terms),*], #text)))
     }
 
-    /// The terms of an expression, operands before operators.
+    /// Appends the terms of an expression in postfix order.
     fn terms(&self, expr: &Expr, terms: &mut Vec<TokenStream>) -> Option<()> {
         let term = match expr {
             Expr::Literal(size, _) => quote!(__ffi::__private::Term::Number(#size)),
@@ -161,7 +163,7 @@ impl Own<'_> {
         Some(())
     }
 
-    /// An integer attribute that is always there.
+    /// Returns an integer attribute that is always present.
     fn attribute(&self, name: &str) -> Option<TokenStream> {
         let attr = self.op.attrs().iter().find(|attr| attr.name.text == name && !attr.optional)?;
         let default = option(match &attr.default {
@@ -171,7 +173,7 @@ impl Own<'_> {
         Some(quote!(__ffi::__private::Term::Attribute(#name, #default)))
     }
 
-    /// A dimension that an operand or a result has.
+    /// Returns a dimension of an operand or a result.
     fn like(&self, name: &str) -> Option<TokenStream> {
         let from_end = |shape: &Shape| {
             let is_it = |dim: &Dim| matches!(dim, Dim::Size(Expr::Name(own)) if own.text == name);
@@ -184,7 +186,7 @@ impl Own<'_> {
         Some(quote!(__ffi::__private::Term::Like(__ffi::__private::Place::#place, #from_end)))
     }
 
-    /// Operands that are always there, with their numbers.
+    /// Returns the required operands, with their indices.
     fn operands(&self) -> impl Iterator<Item = (usize, &Operand)> {
         self.op.operands().iter().enumerate().filter(|(_, o)| o.arity == Arity::Required)
     }

@@ -1,4 +1,4 @@
-//! Every form of parameter that a signature can have, and what the descriptor says of it.
+//! Every kind of parameter that a signature can have, and the resulting descriptor.
 
 #![allow(unused_variables, reason = "kernels of which only the declaration matters")]
 
@@ -34,7 +34,7 @@ fn axpy_jvp(a: &AnyBuffer, dx: &AnyBuffer, dy: &AnyBuffer, dz: &mut AnyBuffer) -
     Ok(())
 }
 
-/// In place; parameters of the host are in no signature, and attributes come in any order.
+/// In place. Parameters of the host are not in the signature, and attributes may have any order.
 #[handler(name = "scatter_add")]
 #[signature(
     (base: f32[n, d], at: s32[k], rows: f32[k, d], wrap: bool = false, sizes: [i64]) -> (out: f32[n, d] aliases base)
@@ -51,7 +51,7 @@ fn scatter_add(
     Ok(())
 }
 
-/// Optional operands and results, texts.
+/// Optional operands and results, and strings.
 #[handler(name = "masked")]
 #[signature(
     (x: c64[*, n], mask: pred[*, n]?, side: "left" | "right" = "left", axis: i64?, label: str = "")
@@ -69,7 +69,7 @@ fn masked(
     Ok(())
 }
 
-/// Variadic, and a function of another stage that takes the attributes.
+/// Variadic, with a function of another stage that takes the attributes.
 #[handler(name = "concat", instantiate = plan)]
 #[signature("(xs: T[*, n..., d]..., k: i64) -> (ys: T[*, n..., d]...) where T: any; d: map")]
 fn concat(xs: &RestOperands, plan: &State<i64>, ys: &mut RestResults) -> Result<()> {
@@ -81,7 +81,7 @@ fn plan(k: i64) -> Result<i64> {
     Ok(k)
 }
 
-/// Every attribute at once.
+/// All attributes at once.
 #[handler(name = "generic")]
 #[signature = "(x: f32[*], k: i64, options: dict?) -> (y: f32[*])"]
 fn generic(x: &Buffer<f32>, attrs: &Attrs, y: &mut AnyBuffer) -> Result<()> {

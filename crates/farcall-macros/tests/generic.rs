@@ -1,4 +1,4 @@
-//! Generic handlers: one function, a kernel for each type that its signature lists.
+//! Generic handlers: one function, and a kernel for each type that its signature lists.
 
 use farcall_ffi::prelude::*;
 use farcall_ffi::testing::Call;
@@ -10,7 +10,7 @@ fn scaled<T: Float>(x: &Buffer<T>, factor: f32, y: &mut Buffer<T>) -> Result<()>
     Ok(())
 }
 
-/// The variable is determined by a type that follows from it.
+/// The variable is determined by an operand whose type follows from the variable.
 #[handler(name = "lengths")]
 #[signature((weights: real(T)[*], z: T[*]) -> (r: real(T)[*]) where T: c64 | c128)]
 fn lengths<T: Parts>(weights: &Buffer<T::Real>, z: &Buffer<T>, r: &mut Buffer<T::Real>) -> Result<()>
@@ -33,7 +33,7 @@ impl<T: Real> Parts for Complex<T> {
     }
 }
 
-/// Two variables: four kernels. A third stays open.
+/// Two variables and four kernels. A third variable is not a type parameter.
 #[handler(name = "gather")]
 #[signature((x: T[n], at: I[k], rest: U[]) -> (y: T[k]) where T: f32 | s32; I: s32 | s64; U: any)]
 fn gather<T: Element, I: Element + TryInto<usize>>(
@@ -58,7 +58,7 @@ fn sum<T: Float>(xs: &RestOperands<Buffer<T>>, y: &mut Buffer<T>) -> Result<()> 
     Ok(())
 }
 
-/// In place, and optional operands.
+/// In place, with optional operands.
 #[handler(name = "increment")]
 #[signature((x: T[*], by: T[*]?) -> (y: T[*] aliases x) where T: u8 | f64)]
 fn increment<T: Element + std::ops::AddAssign + From<u8>>(
@@ -115,7 +115,7 @@ fn variadic_and_optional_operands() {
     let call = Call::to::<sum>().operand(&[1f64, 2.0], &[2]).operand(&[10f64, 20.0], &[2]);
     call.result(&mut y, &[2]).run().unwrap();
     assert_eq!(y, [11.0, 22.0]);
-    // Nothing determines the type, and no result needs it to be more than what it is.
+    // Without operands, the type is undetermined, and no result requires a specific type.
     Call::to::<sum>().result(&mut [0f32; 1], &[1]).run().unwrap();
 
     let mut x = [1u8, 2];
@@ -147,7 +147,7 @@ fn what_does_not_fit_is_said() {
     assert_eq!(error(call), "sum: operand 1 (xs): expected f64, found f32");
 }
 
-/// A function that leaves its parameters to the signature, but for the host.
+/// A function that leaves all parameters except the host's to the signature.
 #[handler(name = "clipped")]
 #[signature((x: T[*], limit: T[], low: f32 = 0.0, mask: pred[*]?) -> (y: T[*] aliases x, over: pred[*]) where T: f32 | f64)]
 fn clipped<T: Float>(host: &Context) -> Result<()> {

@@ -1,4 +1,5 @@
-//! What a kernel's author may leave out: zeros to add to, a result that is always `Ok`, the names of tangents.
+//! Code that a kernel's author may omit: clearing of accumulators, results that are always `Ok`, and names of
+//! tangents.
 
 use expect_test::expect;
 use farcall_ffi::descriptor::{Op, OpDescriptor};
@@ -6,7 +7,7 @@ use farcall_ffi::dot;
 use farcall_ffi::prelude::*;
 use farcall_ffi::testing::Call;
 
-/// Adds to its results, of which one is an operand, too, and some are as many as there are operands.
+/// Accumulates into its results. One result is also an operand, and others are as many as there are operands.
 #[handler(name = "sums", zeroed)]
 #[signature((total: f32[], xs: f32[n]...) -> (sum: f32[] aliases total, ys: f32[n]...))]
 fn sums() {
@@ -16,7 +17,7 @@ fn sums() {
     }
 }
 
-/// Adds to its result and to its residual.
+/// Accumulates into its result and into its residual.
 #[handler(name = "squares", zeroed)]
 #[signature((x: T[*], labels: s32[*]) -> (y: T[]) where T: f32 | f64; *: sum)]
 #[vjp(residuals(count: s64[1]), backward = squares_bwd)]
@@ -36,14 +37,14 @@ fn squares_bwd<T: Float>() -> Result<()> {
     Ok(())
 }
 
-/// Integers have no tangents, and one name is said.
+/// Integers have no tangents, and one name is given explicitly.
 #[handler(name = "squares_jvp")]
 #[signature((x: T[*], tx: T[*]) -> (v: T[]) where T: f32 | f64; *: sum)]
 fn squares_jvp<T: Float>() {
     v[0] = T::of(2) * dot(x, tx);
 }
 
-/// Its own tangent op, and its own transpose.
+/// An op that is its own tangent op and its own transpose.
 #[handler(name = "reversed")]
 #[signature((x: T[*, n]) -> (y: T[*, n]) where T: f32 | f64)]
 #[transpose(reversed, cotangent(y) = x, cotangent(x) = y)]
@@ -53,7 +54,7 @@ fn reversed<T: Float>() {
     }
 }
 
-// Nothing else lists them.
+// No other list contains these ops.
 const _: &[&OpDescriptor] = ops![sums, squares, reversed];
 
 #[test]

@@ -1,4 +1,4 @@
-//! What the compiler says about mistakes. `TRYBUILD=overwrite` blesses.
+//! Compiler messages about mistakes. `TRYBUILD=overwrite` updates the expected messages.
 
 #[test]
 fn mistakes() {

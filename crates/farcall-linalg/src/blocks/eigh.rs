@@ -1,9 +1,10 @@
-//! The default body of eigendecompositions: Jacobi's rotations, half as many at a time as there are columns, in the order
-//! of R. P. Brent, F. T. Luk, *The solution of singular-value and symmetric eigenvalue problems on multiprocessor arrays*,
-//! 1985.
+//! The default body of eigendecompositions: Jacobi rotations, applied to `n / 2` disjoint pairs of columns at
+//! a time, in the order of R. P. Brent, F. T. Luk, *The solution of singular-value and symmetric eigenvalue
+//! problems on multiprocessor arrays*, 1985.
 //!
-//! Columns `i` and `h + i` of `2·h` form a pair. After each round of rotations all columns but the first move on by one
-//! place, so that in a sweep of `2·h − 1` rounds each meets every other and returns to its place.
+//! Columns `i` and `h + i` of `2·h` form a pair. After each round of rotations, all columns except the first
+//! move on by one position. In a sweep of `2·h − 1` rounds, each column is paired with every other column and
+//! returns to its position.
 
 use farcall_ir::module::ValueId;
 use farcall_ir::op::{Binary, Direction, Unary};
@@ -12,8 +13,9 @@ use farcall_ir::{Attr, AttrDict, DType, TensorType};
 use super::graph::{Build, Graph};
 use super::{Block, EIGH, Eigh, Unsupported, batched, options};
 
-/// The part of an eigenvector's largest entry that an entry needs to decide the vector's sign, as in the handler.
-const DECISIVE: f64 = crate::eigh::DECISIVE;
+/// Minimum ratio of an entry to the eigenvector's largest entry for the entry to determine the vector's sign,
+/// as in the handler.
+const MIN_SIGN_ENTRY_RATIO: f64 = crate::eigh::MIN_SIGN_ENTRY_RATIO;
 
 impl Block for Eigh {
     const TAG: &'static str = EIGH;
@@ -49,7 +51,8 @@ impl Block for Eigh {
 }
 
 impl Eigh {
-    /// The diagonal after all rotations (`[b, n]`, real), and the columns that they make of the unit vectors.
+    /// Returns the diagonal after all rotations (`[b, n]`, real), and the product of the rotations, applied
+    /// to the unit vectors.
     fn rotated(&self, g: &mut Graph<'_>, a: ValueId) -> Build<[ValueId; 2]> {
         let dims = g.dims(a);
         let identity = mask(g, &dims, 0)?;
@@ -80,7 +83,7 @@ impl Eigh {
         Ok([diagonal(g, swept[1])?, swept[2]])
     }
 
-    /// True if some matrix has more off its diagonal than `eps` allows.
+    /// Returns true if the entries off the diagonal of some matrix exceed the limit given by `eps`.
     fn is_coarse(&self, g: &mut Graph<'_>, a: ValueId) -> Build<ValueId> {
         let dims = g.dims(a);
         let sizes = g.abs(a)?;
@@ -103,8 +106,9 @@ impl Eigh {
     }
 }
 
-/// The Hermitian matrices of the lower triangles, divided by their largest entries (`[b]`), with an even number of
-/// columns: rows and columns of zeros are added, which rotations leave alone.
+/// Returns the Hermitian matrices with the given lower triangles, divided by their largest entries (`[b]`),
+/// with an even number of columns. Rows and columns of zeros are added if needed; rotations do not change
+/// them.
 fn prepared(g: &mut Graph<'_>, x: ValueId) -> Build<(ValueId, ValueId)> {
     let dims = g.dims(x);
     let (count, n) = (dims[0], dims[1]);
@@ -138,7 +142,7 @@ fn prepared(g: &mut Graph<'_>, x: ValueId) -> Build<(ValueId, ValueId)> {
     Ok((a, scale))
 }
 
-/// Where the columns of matrices `[b, n, n]` are `by` to the right of the rows.
+/// Returns a mask of the entries of matrices `[b, n, n]` whose column index exceeds the row index by `by`.
 fn mask(g: &mut Graph<'_>, dims: &[usize], by: usize) -> Build<ValueId> {
     let [rows, columns] = [g.iota(dims, 1)?, g.iota(dims, 2)?];
     let by = g.like(rows, by as f64)?;
@@ -146,7 +150,7 @@ fn mask(g: &mut Graph<'_>, dims: &[usize], by: usize) -> Build<ValueId> {
     g.compare(Direction::Eq, rows, columns)
 }
 
-/// The entries of a diagonal, real: `[b, n]`.
+/// Returns the real parts of the diagonal: `[b, n]`.
 fn diagonal(g: &mut Graph<'_>, a: ValueId) -> Build<ValueId> {
     let is_diagonal = mask(g, &g.dims(a), 0)?;
     let real = g.real(a)?;
@@ -155,7 +159,8 @@ fn diagonal(g: &mut Graph<'_>, a: ValueId) -> Build<ValueId> {
     g.reduce(kept, 2, Binary::Add)
 }
 
-/// Rotates all pairs of columns and of rows, so that the entries where they meet vanish, and moves them on.
+/// Rotates all pairs of columns and of rows, so that the entries of `a` at the pairs' indices vanish, and
+/// moves the columns on.
 fn round(g: &mut Graph<'_>, a: ValueId, v: ValueId) -> Build<[ValueId; 2]> {
     let dims = g.dims(a);
     let (n, h) = (dims[1], dims[1] / 2);
@@ -171,7 +176,8 @@ fn round(g: &mut Graph<'_>, a: ValueId, v: ValueId) -> Build<[ValueId; 2]> {
     let a = combine(g, a, 2, cosine, sine_adjoint, sine)?;
     let a = combine(g, a, 1, cosine, sine, sine_adjoint)?;
     let v = combine(g, v, 2, cosine, sine_adjoint, sine)?;
-    // Exactly what the rotations are made for.
+    // Overwrites the entries whose exact values are known by construction of the rotations, which removes
+    // rounding errors.
     let [first, second] = [g.sub(first, change)?, g.add(second, change)?];
     let values = g.concatenate(&[first, second], 1)?;
     let values = g.convert(values, g.dtype(a))?;
@@ -187,15 +193,16 @@ fn round(g: &mut Graph<'_>, a: ValueId, v: ValueId) -> Build<[ValueId; 2]> {
 
 /// A rotation of each pair of columns.
 struct Rotation {
-    /// Of the element type, as is `sine`: `[b, h]`.
+    /// Cosine, `[b, h]`, of the element type like `sine`.
     cosine: ValueId,
-    /// With the phase of the entry where the pair meets.
+    /// Sine, with the phase of the entry at the pair's indices.
     sine: ValueId,
-    /// What is taken from the first eigenvalue and given to the second; real.
+    /// Amount that is subtracted from the first eigenvalue and added to the second; real.
     change: ValueId,
 }
 
-/// The rotations for entries `pairs` where columns meet that have `first` and `second` on the diagonal.
+/// Computes the rotations for pairs of columns, from their common entries `pairs` and the diagonal entries
+/// `first` and `second`.
 fn rotation(g: &mut Graph<'_>, pairs: ValueId, first: ValueId, second: ValueId) -> Build<Rotation> {
     let size = g.abs(pairs)?;
     let [zero, one] = [g.like(size, 0.0)?, g.like(size, 1.0)?];
@@ -227,7 +234,7 @@ fn rotation(g: &mut Graph<'_>, pairs: ValueId, first: ValueId, second: ValueId) 
     Ok(Rotation { cosine, sine: g.mul(sine, phase)?, change: g.mul(t, size)? })
 }
 
-/// Along a dimension, `cosine·p − left·q` and `right·p + cosine·q` for each pair `p`, `q`.
+/// Computes `cosine·p − left·q` and `right·p + cosine·q` for each pair `p`, `q` along a dimension.
 fn combine(
     g: &mut Graph<'_>,
     x: ValueId,
@@ -249,8 +256,8 @@ fn combine(
     g.concatenate(&[p, q], dim)
 }
 
-/// All but the first move on by one place: to the right in the first half, to the left in the second, and from the end of
-/// each half into the other.
+/// Moves all entries but the first on by one position: to the right in the first half, to the left in the
+/// second half, and from the end of each half into the other half.
 fn moved(g: &mut Graph<'_>, x: ValueId, dim: usize) -> Build<ValueId> {
     let n = g.dims(x)[dim];
     let h = n / 2;
@@ -265,12 +272,13 @@ fn moved(g: &mut Graph<'_>, x: ValueId, dim: usize) -> Build<ValueId> {
     g.concatenate(&parts, dim)
 }
 
-/// Eigenvectors, the columns of `v`, multiplied so that the first large entry of each is positive.
+/// Multiplies the eigenvectors, the columns of `v`, by phases such that the first large entry of each is
+/// positive.
 fn with_signs(g: &mut Graph<'_>, v: ValueId) -> Build<ValueId> {
     let dims = g.dims(v);
     let sizes = g.abs(v)?;
     let largest = g.reduce(sizes, 1, Binary::Maximum)?;
-    let part = g.like(largest, DECISIVE)?;
+    let part = g.like(largest, MIN_SIGN_ENTRY_RATIO)?;
     let least = g.mul(largest, part)?;
     let least = g.broadcast(least, &[0, 2], &dims)?;
     let decides = g.compare(Direction::Ge, sizes, least)?;

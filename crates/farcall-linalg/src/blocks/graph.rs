@@ -1,4 +1,4 @@
-//! What default bodies are written with: operations on tensors whose types follow from each other.
+//! Operations for building default bodies, with inferred result types.
 
 use farcall_ir::builder::Builder;
 use farcall_ir::module::{Func, NewInst, RegionId, ValueId};
@@ -6,10 +6,10 @@ use farcall_ir::op::{Binary, Compare, CompareKind, Direction, DotGeneral, Op, Pr
 use farcall_ir::{DType, Diagnostic, Literal, Scalar, TensorType, Type};
 use num_complex::Complex;
 
-/// An error is a bug of the body that is built.
+/// Result of building an operation. An error is a bug in the body that is being built.
 pub(super) type Build<T> = Result<T, Vec<Diagnostic>>;
 
-/// The operations of a region, one behind the other.
+/// The operations of a region, in sequence.
 pub(super) struct Graph<'f> {
     b: Builder<'f>,
 }
@@ -20,7 +20,7 @@ impl<'f> Graph<'f> {
     }
 
     pub(super) fn ty(&self, value: ValueId) -> TensorType {
-        // All values here are tensors.
+        // All values in default bodies are tensors.
         self.b.built().tensor(value).cloned().unwrap_or_else(|| TensorType::scalar(DType::Pred))
     }
 
@@ -34,7 +34,7 @@ impl<'f> Graph<'f> {
 
     // ---- constants
 
-    /// A tensor of one number.
+    /// Returns a tensor filled with one number.
     pub(super) fn fill(&mut self, dtype: DType, dims: &[usize], value: f64) -> Build<ValueId> {
         let value = match dtype {
             dtype if dtype.is_integer() => Scalar::Signed(value as i64),
@@ -45,12 +45,12 @@ impl<'f> Graph<'f> {
         self.b.value_of(Op::Constant(constant), [], TensorType::new(dtype, dims))
     }
 
-    /// A tensor of one number, of the type and sizes of another.
+    /// Returns a tensor filled with one number, with the type and sizes of `other`.
     pub(super) fn like(&mut self, other: ValueId, value: f64) -> Build<ValueId> {
         self.fill(self.dtype(other), &self.dims(other), value)
     }
 
-    /// Indices along a dimension.
+    /// Returns the indices along a dimension.
     pub(super) fn iota(&mut self, dims: &[usize], dim: usize) -> Build<ValueId> {
         self.b.value_of(Op::Iota { dim }, [], TensorType::new(DType::S32, dims))
     }
@@ -85,7 +85,7 @@ impl<'f> Graph<'f> {
         self.mul(x, x)
     }
 
-    /// The absolute values; real.
+    /// Returns the absolute values, which are real.
     pub(super) fn abs(&mut self, x: ValueId) -> Build<ValueId> {
         self.unary(Unary::Abs, x)
     }
@@ -121,7 +121,7 @@ impl<'f> Graph<'f> {
 
     // ---- shapes
 
-    /// Dimension `i` becomes dimension `at[i]` of the result.
+    /// Broadcasts `x`: dimension `i` becomes dimension `at[i]` of the result.
     pub(super) fn broadcast(&mut self, x: ValueId, at: &[usize], dims: &[usize]) -> Build<ValueId> {
         let ty = TensorType::new(self.dtype(x), dims);
         self.b.value_of(Op::BroadcastInDim { dims: at.to_vec() }, [x], ty)
@@ -138,7 +138,7 @@ impl<'f> Graph<'f> {
         self.b.value(Op::Transpose { permutation: permutation.to_vec() }, [x])
     }
 
-    /// Indices from `start` up to `limit` along a dimension.
+    /// Returns the entries from index `start` up to `limit` along a dimension.
     pub(super) fn slice(&mut self, x: ValueId, dim: usize, start: usize, limit: usize) -> Build<ValueId> {
         let mut slice = Slice { start: vec![], limit: self.dims(x), strides: vec![] };
         slice.start.resize(slice.limit.len(), 0);
@@ -151,7 +151,7 @@ impl<'f> Graph<'f> {
         self.b.value(Op::Concatenate { dim }, parts.iter().copied())
     }
 
-    /// The entries at one index of a dimension, which keeps size 1.
+    /// Returns the entries at one index of a dimension, which keeps size 1.
     pub(super) fn at(&mut self, x: ValueId, dim: usize, index: ValueId) -> Build<ValueId> {
         let mut sizes = self.dims(x);
         sizes[dim] = 1;
@@ -159,7 +159,7 @@ impl<'f> Graph<'f> {
         self.b.value(Op::DynamicSlice { sizes }, [vec![x], starts].concat())
     }
 
-    /// `x` with `update` at one index of a dimension.
+    /// Returns `x` with `update` at one index of a dimension.
     pub(super) fn put(&mut self, x: ValueId, update: ValueId, dim: usize, index: ValueId) -> Build<ValueId> {
         let starts = self.starts(dim, index, self.dims(x).len())?;
         self.b.value(Op::DynamicUpdateSlice, [vec![x, update], starts].concat())
@@ -172,7 +172,7 @@ impl<'f> Graph<'f> {
 
     // ---- sums and products
 
-    /// Sums, maxima or minima over a dimension.
+    /// Returns sums, maxima or minima over a dimension.
     pub(super) fn reduce(&mut self, x: ValueId, dim: usize, by: Binary) -> Build<ValueId> {
         let dtype = self.dtype(x);
         let init = match by {
@@ -189,7 +189,8 @@ impl<'f> Graph<'f> {
         Ok(self.b.built().inst(reduced).results()[0])
     }
 
-    /// The product of each pair of matrices `[b, m, k]·[b, k, n]`, or, with a vector `[b, k]` on the left, `[b, n]`.
+    /// Returns the product of each pair of matrices `[b, m, k]·[b, k, n]`, or, with a vector `[b, k]` on the
+    /// left, `[b, n]`.
     pub(super) fn product(&mut self, a: ValueId, b: ValueId) -> Build<ValueId> {
         let op = DotGeneral {
             lhs_batch: vec![0],
@@ -220,7 +221,7 @@ impl<'f> Graph<'f> {
         Ok(self.b.built().inst(repeated).results().to_vec())
     }
 
-    /// The columns of `v` (`[b, n, n]`) in the order in which the keys `w` (`[b, n]`) ascend, and these.
+    /// Sorts the keys `w` (`[b, n]`) in ascending order, and the columns of `v` (`[b, n, n]`) accordingly.
     pub(super) fn sort_columns(&mut self, w: ValueId, v: ValueId) -> Build<[ValueId; 2]> {
         let dims = self.dims(v);
         let keys = self.broadcast(w, &[0, 2], &dims)?;
@@ -235,7 +236,7 @@ impl<'f> Graph<'f> {
         Ok([self.reshape(keys, &[dims[0], dims[2]])?, v])
     }
 
-    /// Ends the region.
+    /// Ends the region by returning values.
     pub(super) fn give_back(&mut self, values: &[ValueId]) -> Build<()> {
         self.b.inst(NewInst::new(Op::Return, values.iter().copied())).map(|_| ())
     }

@@ -1,17 +1,18 @@
-//! Decompositions as blocks: composites with a default body of ordinary operations, which any compiler can run, and the
-//! lowerings by which they become calls of this library's targets.
+//! Decompositions as blocks: composites with a default body of ordinary operations, which any compiler can
+//! run, and lowerings to calls of this library's targets.
 //!
-//! | tag | options | what it computes |
+//! | tag | options | results |
 //! | --- | --- | --- |
-//! | `farcall.qr` | [`Qr`]: `mode`, `eps` | `q` and `r`, as `qr_cpu_custom_call_f32` does |
-//! | `farcall.eigh` | [`Eigh`]: `max_iter`, `eps` | `w` and `v`, as `eigh_cpu_custom_call_f32` does |
+//! | `farcall.qr` | [`Qr`]: `mode`, `eps` | `q` and `r`, like `qr_cpu_custom_call_f32` |
+//! | `farcall.eigh` | [`Eigh`]: `max_iter`, `eps` | `w` and `v`, like `eigh_cpu_custom_call_f32` |
 //!
-//! A block takes any number of batch dimensions, real and complex numbers, and integers, whose results are `f32`. On the
-//! host, a real or integer block becomes a custom call where this library is loaded; options that say how exact the
-//! default body is do not matter then. The default bodies choose the same signs, phases and order.
+//! A block accepts any number of batch dimensions, and real, complex and integer elements. The results for
+//! integers are `f32`. On the host, a real or integer block becomes a custom call if this library is loaded.
+//! The options for the accuracy of the default body have no effect then. The default bodies choose the same
+//! signs, phases and order.
 //!
-//! The Python package makes the same blocks with the same default bodies in JAX (`farcall.linalg`). Tests there compare
-//! the two.
+//! The Python package makes the same blocks with the same default bodies in JAX (`farcall.linalg`). Tests of
+//! that package compare the two implementations.
 
 mod eigh;
 mod graph;
@@ -29,40 +30,43 @@ use graph::{Build, Graph};
 pub const QR: &str = "farcall.qr";
 /// Tag of eigendecompositions of Hermitian matrices.
 pub const EIGH: &str = "farcall.eigh";
-/// The version of both tags' meaning.
+/// Version of the semantics of both tags.
 pub const VERSION: i64 = 0;
 
-/// How many columns the factor `q` has.
+/// Number of columns of the factor `q`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Mode {
-    /// As many as there are reflections: the smaller size of the matrix.
+    /// Number of reflections, which is the smaller size of the matrix.
     #[default]
     Reduced,
-    /// As many as rows.
+    /// Number of rows of the matrix.
     Complete,
 }
 
 /// A QR decomposition `x = q·r`: tag [`QR`], attributes `mode` (`"reduced"`, `"complete"`) and `eps`.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Qr {
-    /// How many columns `q` has.
+    /// Number of columns of `q`.
     pub mode: Mode,
-    /// The default body does not reflect a column whose part below the diagonal is at most this long.
+    /// The default body skips the reflection of a column if the norm of its part below the diagonal is at
+    /// most `eps`.
     pub eps: f64,
 }
 
-/// The eigenvalues `w`, ascending, and eigenvectors `v` of Hermitian matrices, of which the lower triangle is read: tag
-/// [`EIGH`], attributes `max_iter` and `eps`.
+/// The eigenvalues `w`, ascending, and eigenvectors `v` of Hermitian matrices, of which only the lower
+/// triangle is read. Tag [`EIGH`], attributes `max_iter` and `eps`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Eigh {
-    /// How many sweeps of rotations the default body makes at most.
+    /// Maximum number of sweeps of rotations in the default body.
     pub max_iter: i32,
-    /// The default body stops once the entries off the diagonal are, in the Frobenius norm, at most this part of the matrix.
+    /// The default body stops once the Frobenius norm of the entries off the diagonal is at most `eps` times
+    /// the norm of the matrix.
     pub eps: f64,
 }
 
 impl Eigh {
-    /// Options by which the default body is as exact as the element type: `eps` is its machine epsilon.
+    /// Returns options that make the default body as accurate as the element type: `eps` is its machine
+    /// epsilon.
     pub fn exact(dtype: DType) -> Eigh {
         let eps = match computed_in(dtype) {
             Some(DType::F64 | DType::C128) => f64::EPSILON,
@@ -72,7 +76,7 @@ impl Eigh {
     }
 }
 
-/// Why there is no block for a type.
+/// Reason why a block does not support a type.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Unsupported(String);
 
@@ -88,10 +92,10 @@ impl std::error::Error for Unsupported {}
 trait Block {
     const TAG: &'static str;
 
-    /// The attributes of the composite.
+    /// Returns the attributes of the composite.
     fn attrs(&self) -> AttrDict;
 
-    /// Types of the results, of a batch of `m×n` matrices.
+    /// Returns the types of the results for a batch of `m×n` matrices.
     fn results(
         &self,
         batch: &[usize],
@@ -99,7 +103,7 @@ trait Block {
         dtype: DType,
     ) -> Result<[TensorType; 2], Unsupported>;
 
-    /// Computes the results of a batch of matrices with one batch dimension.
+    /// Builds the computation of the results for a batch of matrices with one batch dimension.
     fn body(&self, g: &mut Graph<'_>, x: ValueId) -> Build<[ValueId; 2]>;
 }
 
@@ -109,12 +113,12 @@ macro_rules! block {
             /// Adds the default body for matrices of this type to a module, as a private function.
             ///
             /// # Errors
-            /// If the type is not one of matrices of numbers, with static sizes.
+            /// If the type is not a type of numeric matrices with static sizes.
             pub fn composite(&self, module: &mut Module, x: &TensorType) -> Result<Composite, Unsupported> {
                 composite(self, module, x)
             }
 
-            /// The types of the composite's results.
+            /// Returns the types of the composite's results.
             ///
             /// # Errors
             /// As for [`composite`](Self::composite).
@@ -122,7 +126,8 @@ macro_rules! block {
                 result_types(self, x)
             }
 
-            /// A program of one block: its function `main` takes the matrices and returns the two results.
+            /// Returns a program with one block. Its function `main` takes the matrices and returns the two
+            /// results.
             ///
             /// # Errors
             /// As for [`composite`](Self::composite).
@@ -166,7 +171,7 @@ fn composite(block: &impl Block, module: &mut Module, x: &TensorType) -> Result<
     })
 }
 
-/// A function of one operand that is still empty, and the operand.
+/// Creates an empty function with one operand, and returns the function and the operand.
 fn function(name: String, operand: &TensorType, results: &[TensorType]) -> (Func, ValueId) {
     let mut func = Func::new(name, Span::default());
     let value = func.add_arg(Func::BODY, operand.clone().into());
@@ -178,7 +183,8 @@ fn block_name<B: Block>(_: &B) -> &'static str {
     B::TAG
 }
 
-/// The body: one batch dimension, and an element type to compute in, around it.
+/// Builds the default body: converts to one batch dimension and to the element type for arithmetic and back,
+/// around the block's own computation.
 fn default_body(
     block: &impl Block,
     func: &mut Func,
@@ -221,16 +227,17 @@ fn result_types(block: &impl Block, x: &TensorType) -> Result<[TensorType; 2], U
     block.results(batch, sizes, dtype)
 }
 
-/// Batch dimensions, and those of a matrix.
+/// Splits dimensions into batch dimensions and the sizes of a matrix.
 fn split(dims: &[usize]) -> (&[usize], [usize; 2]) {
     match dims {
         [batch @ .., m, n] => (batch, [*m, *n]),
-        // `result_types` has refused it.
+        // `result_types` has rejected such types.
         _ => (&[], [0, 0]),
     }
 }
 
-/// The element type in which a default body computes; none if there is no decomposition of such elements.
+/// Returns the element type for arithmetic in a default body; `None` if matrices of such elements cannot be
+/// decomposed.
 fn computed_in(dtype: DType) -> Option<DType> {
     match dtype {
         DType::F16 | DType::BF16 | DType::F32 => Some(DType::F32),

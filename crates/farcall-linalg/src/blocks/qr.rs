@@ -1,5 +1,5 @@
-//! The default body of QR decompositions: Householder reflections as LAPACK makes them, first forward for `r`, then backward
-//! for `q`.
+//! The default body of QR decompositions: Householder reflections like LAPACK's, applied first forward for
+//! `r`, then backward for `q`.
 
 use farcall_ir::module::ValueId;
 use farcall_ir::op::{Binary, Direction, Unary};
@@ -85,15 +85,15 @@ impl Qr {
     }
 }
 
-/// Where row and column of matrices `[b, m, n]` stand in a relation.
+/// Returns a mask of the entries of matrices `[b, m, n]` whose row and column indices satisfy a comparison.
 fn triangle(g: &mut Graph<'_>, dims: &[usize], direction: Direction) -> Build<ValueId> {
     let [rows, columns] = [g.iota(dims, 1)?, g.iota(dims, 2)?];
     g.compare(direction, rows, columns)
 }
 
-/// The vector `v` (`[b, m]`) and the factor `τ` (`[b, 1]`) of the reflection for column `j`, as LAPACK's `larfg`:
-/// `(I − τ·v·vᴴ)ᴴ` takes the column to a real multiple of the `j`-th unit vector, whose sign is the opposite of the
-/// entry's there.
+/// Returns the vector `v` (`[b, m]`) and the factor `τ` (`[b, 1]`) of the reflection for column `j`, like
+/// LAPACK's `larfg`: `(I − τ·v·vᴴ)ᴴ` maps the column to a real multiple of the `j`-th unit vector. The
+/// multiple's sign is opposite to the sign of the `j`-th entry.
 fn reflector(g: &mut Graph<'_>, r: ValueId, j: ValueId, eps: f64) -> Build<(ValueId, ValueId)> {
     let dims = g.dims(r);
     let (count, m) = (dims[0], dims[1]);
@@ -133,7 +133,7 @@ fn reflector(g: &mut Graph<'_>, r: ValueId, j: ValueId, eps: f64) -> Build<(Valu
     Ok((v, g.select(done, alpha_zero, tau)?))
 }
 
-/// The length of vectors `[b, n]`, as `[b, 1]`, real, without overflow.
+/// Returns the norm of vectors `[b, n]`, as `[b, 1]`. The result is real and computed without overflow.
 fn norm(g: &mut Graph<'_>, x: ValueId) -> Build<ValueId> {
     let dims = g.dims(x);
     let size = g.abs(x)?;
@@ -150,7 +150,7 @@ fn norm(g: &mut Graph<'_>, x: ValueId) -> Build<ValueId> {
     g.reshape(length, &[dims[0], 1])
 }
 
-/// `x − τ·v·(vᴴ·x)`
+/// Returns `x − τ·v·(vᴴ·x)`.
 fn reflect(g: &mut Graph<'_>, x: ValueId, v: ValueId, tau: ValueId) -> Build<ValueId> {
     let dims = g.dims(x);
     let adjoint = g.conj(v)?;

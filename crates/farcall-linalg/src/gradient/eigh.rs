@@ -1,8 +1,8 @@
-//! Derivatives of eigendecompositions of symmetric matrices, where all eigenvalues differ: M. Giles, *Collected matrix
-//! derivative results for forward and reverse mode algorithmic differentiation*, 2008.
+//! Derivatives of eigendecompositions of symmetric matrices, where all eigenvalues differ. Source: M. Giles,
+//! *Collected matrix derivative results for forward and reverse mode algorithmic differentiation*, 2008.
 //!
-//! With `d = vᵀ·dx·v`, `dw` is the diagonal of `d`, and `dv = v·(f ∘ d)`, where `f[i, j] = 1 / (w[j] − w[i])` off the
-//! diagonal, and 0 on it.
+//! With `d = vᵀ·dx·v`, `dw` is the diagonal of `d`, and `dv = v·(f ∘ d)`, where `f[i, j] = 1 / (w[j] − w[i])`
+//! off the diagonal, and 0 on it.
 
 use faer::Mat;
 use farcall_ffi::prelude::*;
@@ -11,7 +11,7 @@ use crate::batch::{self, Entries, EntriesMut};
 use crate::dense;
 use crate::number::Number;
 
-/// The cotangent of `x` from those of `w` and `v`; it is symmetric.
+/// The cotangent of `x` for cotangents of `w` and `v`. The result is symmetric.
 #[handler(name = "eigh_vjp")]
 #[signature(
     (w: T[*, n], v: T[*, n, n], dw: T[*, n], dv: T[*, n, n]) -> (dx: T[*, n, n]) where T: f32 | f64
@@ -49,7 +49,7 @@ pub(crate) fn eigh_vjp<T: Number>(
     Ok(())
 }
 
-/// The tangents of `w` and `v` from that of `x`, of which only the symmetric part counts.
+/// The tangents of `w` and `v` for a tangent of `x`, of which only the symmetric part matters.
 #[handler(name = "eigh_jvp")]
 #[signature(
     (w: T[*, n], v: T[*, n, n], dx: T[*, n, n]) -> (dw: T[*, n], dv: T[*, n, n]) where T: f32 | f64
@@ -88,7 +88,7 @@ pub(crate) fn eigh_jvp<T: Number>(
     Ok(())
 }
 
-/// Number of matrices, and `n`.
+/// Returns the number of matrices, and `n`.
 fn sizes<T: Number>(w: &Buffer<T>, v: &Buffer<T>) -> Result<[usize; 2]> {
     let [count, n, columns] = batch::matrices("v", v.dims())?;
     ensure!(n == columns, "v is {v:?}: its matrices are not square");
@@ -96,7 +96,7 @@ fn sizes<T: Number>(w: &Buffer<T>, v: &Buffer<T>) -> Result<[usize; 2]> {
     Ok([if n == 0 { 0 } else { count }, n])
 }
 
-/// The matrix of these entries, those off the diagonal divided by `w[j] − w[i]`.
+/// Returns the matrix of these entries, with the entries off the diagonal divided by `w[j] − w[i]`.
 fn divided<T: Number>(w: &[T], entry: impl Fn(usize, usize) -> T::Real) -> Mat<T::Real> {
     let w: Vec<T::Real> = w.iter().map(|w| w.widen()).collect();
     let divided = |i: usize, j: usize| entry(i, j) / (w[j] - w[i]);

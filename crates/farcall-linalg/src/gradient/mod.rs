@@ -1,4 +1,4 @@
-//! The derivatives of the decompositions, as ops.
+//! Derivatives of the decompositions, as ops.
 
 pub(crate) mod eigh;
 pub(crate) mod qr;

@@ -1,10 +1,11 @@
 //! Derivatives of QR decompositions.
 //!
-//! With `q` of `k` columns, `r = [u, v]` is a square part of `k` columns and the rest. `dx·u⁻¹ = dq + q·(dr·u⁻¹)` for the
-//! first `k` columns of `x`, where `qᵀ·dq` is antisymmetric and `dr·u⁻¹` is upper triangular, determines both (S. F.
-//! Walter, L. Lehmann, *Algorithmic differentiation of linear algebra functions*, 2010). The other columns are `q·v`: J.
-//! Roberts, L. Roberts, *QR and LQ decomposition matrix backpropagation algorithms for square, wide, and deep
-//! matrices*, arXiv:2009.10071.
+//! With `q` of `k` columns, `r = [u, v]` consists of a square part `u` of `k` columns and the rest `v`. For
+//! the first `k` columns of `x`, the equation `dx·u⁻¹ = dq + q·(dr·u⁻¹)`, where `qᵀ·dq` is antisymmetric and
+//! `dr·u⁻¹` is upper triangular, determines `dq` and `dr` (S. F. Walter, L. Lehmann, *Algorithmic
+//! differentiation of linear algebra functions*, 2010). The other columns of `x` are `q·v`: J. Roberts, L.
+//! Roberts, *QR and LQ decomposition matrix backpropagation algorithms for square, wide, and deep matrices*,
+//! arXiv:2009.10071.
 
 use faer::linalg::triangular_solve::{solve_lower_triangular_in_place, solve_upper_triangular_in_place};
 use faer::{Mat, Par};
@@ -14,7 +15,7 @@ use crate::batch::{self, Entries, EntriesMut};
 use crate::dense;
 use crate::number::{Number, Real};
 
-/// The cotangent of `x` from those of `q` and `r`. `r` is invertible in its first `k` columns.
+/// The cotangent of `x` for cotangents of `q` and `r`. The first `k` columns of `r` must be invertible.
 #[handler(name = "qr_vjp")]
 #[signature(
     (q: T[*, m, k], r: T[*, k, n], dq: T[*, m, k], dr: T[*, k, n]) -> (dx: T[*, m, n])
@@ -49,7 +50,7 @@ pub(crate) fn qr_vjp<T: Number>(
     Ok(())
 }
 
-/// The tangents of `q` and `r` from that of `x`. `r` is invertible in its first `k` columns.
+/// The tangents of `q` and `r` for a tangent of `x`. The first `k` columns of `r` must be invertible.
 #[handler(name = "qr_jvp")]
 #[signature(
     (q: T[*, m, k], r: T[*, k, n], dx: T[*, m, n]) -> (dq: T[*, m, k], dr: T[*, k, n])
@@ -84,7 +85,7 @@ pub(crate) fn qr_jvp<T: Number>(
     Ok(())
 }
 
-/// Number of matrices, `m`, `n` and `k`.
+/// Returns the number of matrices, `m`, `n` and `k`.
 fn sizes<T: Number>(q: &Buffer<T>, r: &Buffer<T>, x: &[usize]) -> Result<[usize; 4]> {
     let [count, m, k] = batch::matrices("q", q.dims())?;
     let [_, _, n] = batch::matrices("r", r.dims())?;
@@ -94,14 +95,14 @@ fn sizes<T: Number>(q: &Buffer<T>, r: &Buffer<T>, x: &[usize]) -> Result<[usize;
         k <= n,
         "q has {k} columns and x has {n}: the columns that complete q are not unique, and have no derivative"
     );
-    // Nothing has elements then.
+    // With m = 0 or n = 0, no operand or result has elements.
     Ok([if m == 0 || n == 0 { 0 } else { count }, m, n, k])
 }
 
 fn pull_back<R: Real>(q: &Mat<R>, r: &Mat<R>, dq: Mat<R>, dr: &Mat<R>) -> Mat<R> {
     let (k, n) = (q.ncols(), r.ncols());
     let ((u, v), (du, dv)) = (r.split_at_col(k), dr.split_at_col(k));
-    // The other columns are q·v, of which v = qᵀ·x.
+    // The other columns are q·v, with v = qᵀ·x.
     let dq = dq + q * v * dv.transpose();
     let m = u * du.transpose() - dq.transpose() * q;
     let symmetric = Mat::from_fn(k, k, |i, j| m[(i.max(j), i.min(j))]);

@@ -1,4 +1,4 @@
-//! Decompositions as blocks: default bodies, and what they are lowered to.
+//! Decompositions as blocks: default bodies, and lowerings.
 
 use farcall::ir::module::Module;
 use farcall::ir::{DType, Literal, Scalar, Source, TensorType, text, verify};
@@ -15,7 +15,8 @@ fn execute(module: &Module, registry: &Registry, x: &Literal) -> [Literal; 2] {
     executable.run(std::slice::from_ref(x)).unwrap().try_into().unwrap()
 }
 
-/// What the default body computes, after a check that the program is valid and survives being written and read.
+/// Returns the results of the default body, after checking that the program is valid and can be printed and
+/// parsed.
 fn by_default(module: &Module, x: &Literal) -> [Literal; 2] {
     let written = text::print(module);
     let read =
@@ -28,7 +29,7 @@ fn qr(mode: Mode) -> Qr {
     Qr { mode, ..Qr::default() }
 }
 
-/// The target that the only block of a program becomes a call of, or why it does not.
+/// Returns the target that the only block of a program is lowered to, or the reason why it is not lowered.
 fn chosen(module: &Module, platform: Platform, registry: &Registry) -> Result<String, String> {
     let plan = Plan::compile(module, registry, &CompileOptions::new().platform(platform)).unwrap();
     let [block] = plan.blocks.as_slice() else { panic!("{:?}", plan.blocks) };
@@ -42,7 +43,7 @@ fn chosen(module: &Module, platform: Platform, registry: &Registry) -> Result<St
 }
 
 #[test]
-fn the_default_body_of_qr_computes_what_the_handler_does() {
+fn the_default_body_of_qr_agrees_with_the_handler() {
     let sizes: [&[usize]; 9] =
         [&[1, 1], &[3, 3], &[5, 3], &[3, 5], &[1, 4], &[4, 1], &[2, 3, 4, 3], &[0, 3], &[3, 0]];
     let types = [
@@ -78,7 +79,7 @@ fn the_default_body_of_qr_computes_what_the_handler_does() {
 #[test]
 fn dependent_columns_and_extreme_numbers_are_decomposed_alike() {
     let entries = numbers(&random(DType::F64, &[5, 4], 8));
-    // The first and the third column.
+    // Zero in the first and the third column.
     let dependent = |i: usize| if i.is_multiple_of(2) { 0.0 } else { entries[i] };
     let matrices = [
         tensor(DType::F64, &[5, 4], dependent),
@@ -97,7 +98,7 @@ fn dependent_columns_and_extreme_numbers_are_decomposed_alike() {
 }
 
 #[test]
-fn the_default_body_of_eigh_computes_what_the_handler_does() {
+fn the_default_body_of_eigh_agrees_with_the_handler() {
     let sizes: [&[usize]; 8] =
         [&[1, 1], &[2, 2], &[3, 3], &[6, 6], &[17, 17], &[2, 3, 5, 5], &[0, 0], &[0, 2, 2]];
     for dims in sizes {
@@ -122,7 +123,7 @@ fn the_default_body_of_eigh_computes_what_the_handler_does() {
     }
 }
 
-/// A complex matrix as a real one of twice the size, in which products are products.
+/// Represents a complex matrix by a real one of twice the size, such that products correspond.
 fn as_real(x: &Literal) -> Vec<f64> {
     let [m, n] = x.dims().try_into().unwrap();
     let parts: Vec<Complex<f64>> = x
@@ -156,7 +157,7 @@ fn complex_matrices_are_left_to_the_default_body() {
             for (mode, k) in [(Mode::Reduced, m.min(n)), (Mode::Complete, m)] {
                 let module = qr(mode).program(&x.ty()).unwrap();
                 let why = chosen(&module, Platform::Host, &registry()).unwrap_err();
-                assert!(why.contains(&format!("there is no QR decomposition of {dtype} here")), "{why}");
+                assert!(why.contains(&format!("QR decompositions of {dtype} are not supported")), "{why}");
                 let [q, r] = by_default(&module, &x);
                 // LAPACK's diagonal is real.
                 let diagonal = (0..k.min(n)).map(|i| r.get(i * n + i));
@@ -196,7 +197,7 @@ fn complex_matrices_are_left_to_the_default_body() {
 }
 
 #[test]
-fn default_bodies_end_whatever_the_matrix() {
+fn default_bodies_terminate_for_every_matrix() {
     for bad in [f64::NAN, f64::INFINITY] {
         let x = tensor(DType::F32, &[2, 4, 4], |i| if i == 4 { bad } else { (i % 5) as f64 });
         let [q, _] = by_default(&qr(Mode::Reduced).program(&x.ty()).unwrap(), &x);

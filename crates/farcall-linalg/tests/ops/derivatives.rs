@@ -1,4 +1,4 @@
-//! Tangents, against finite differences; cotangents, against tangents.
+//! Compares tangents with finite differences, and cotangents with tangents.
 
 use farcall::ir::{DType, Literal};
 
@@ -6,7 +6,7 @@ use super::{assert_close, call, numbers, random, tensor};
 
 const STEP: f64 = 1e-6;
 
-/// `x + step·dx`
+/// Returns `x + step·dx`.
 fn moved(x: &Literal, dx: &Literal, step: f64) -> Literal {
     let (entries, by) = (numbers(x), numbers(dx));
     tensor(DType::F64, x.dims(), |i| entries[i] + step * by[i])
@@ -56,7 +56,7 @@ fn of_eigh() {
         let [x, dx] = [0, 1].map(|seed| {
             let x = numbers(&random(DType::F64, &[2, n, n], 100 + seed));
             let transposed = |at: usize| at / (n * n) * n * n + at % n * n + at / n % n;
-            // Far enough from each other that the differences do not exchange them.
+            // Eigenvalues far enough apart that the finite differences do not reorder them.
             tensor(DType::F64, &[2, n, n], |at| {
                 x[at] + x[transposed(at)] + if at % n == at / n % n { 2.0 * (at % n) as f64 } else { 0.0 }
             })
@@ -66,7 +66,7 @@ fn of_eigh() {
 }
 
 #[test]
-fn a_complete_decomposition_has_none() {
+fn complete_decompositions_have_no_derivatives() {
     let [q, r] = [[4, 4], [4, 3]].map(|dims| random(DType::F64, &dims, 1));
     let x = random(DType::F64, &[4, 3], 2);
     let error = call("qr_jvp", &[&q, &r, &x], &[(DType::F64, &[4, 4]), (DType::F64, &[4, 3])]).unwrap_err();

@@ -11,7 +11,7 @@ fn eigh(x: &Literal) -> Result<[Vec<f64>; 2], String> {
     Ok([numbers(&results[0]), numbers(&results[1])])
 }
 
-/// A symmetric matrix, whose upper triangle holds what must not be read.
+/// Returns a matrix with NaN in the upper triangle, which must not be read, and the full symmetric matrix.
 fn symmetric(dtype: DType, n: usize, seed: u64) -> (Literal, Vec<f64>) {
     let x = numbers(&random(dtype, &[n, n], seed));
     let full = (0..n * n).map(|at| x[(at / n).max(at % n) * n + (at / n).min(at % n)]).collect();
@@ -46,7 +46,7 @@ fn the_first_large_entry_of_a_vector_is_positive() {
 }
 
 #[test]
-fn matrices_of_a_batch_are_decomposed_as_they_are_alone() {
+fn matrices_of_a_batch_are_decomposed_independently() {
     let x = random(DType::F32, &[2, 200, 5, 5], 4);
     let [w, v] = eigh(&x).unwrap();
     assert_eq!([w.clone(), v.clone()], eigh(&x).unwrap());
@@ -59,7 +59,7 @@ fn matrices_of_a_batch_are_decomposed_as_they_are_alone() {
 }
 
 #[test]
-fn matrices_of_any_numbers_end() {
+fn decompositions_terminate_for_every_matrix() {
     for dims in [&[0, 0][..], &[3, 0, 0], &[0, 2, 2]] {
         let [w, v] = eigh(&tensor(DType::F64, dims, |_| 0.0)).unwrap();
         assert!(w.is_empty() && v.is_empty());
@@ -81,7 +81,7 @@ fn matrices_of_any_numbers_end() {
 }
 
 #[test]
-fn says_what_does_not_fit() {
+fn mismatches_are_reported() {
     let error = eigh(&random(DType::F32, &[3, 4], 1)).unwrap_err();
     assert!(
         error.contains("eigh_cpu_custom_call_f32: x has shape [3, 4], but [*, n, n] has n twice"),

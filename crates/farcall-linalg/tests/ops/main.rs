@@ -1,5 +1,5 @@
-//! The ops in the engine: values, signs, order, batches, derivatives. What NumPy's LAPACK and JAX make of the same matrices
-//! is tested from Python (`python/tests/test_linalg.py`).
+//! Tests of the ops in the engine: values, signs, order, batches, derivatives. Python tests compare with
+//! NumPy's LAPACK and with JAX (`python/tests/test_linalg.py`).
 
 mod blocks;
 mod derivatives;
@@ -9,7 +9,7 @@ mod qr;
 use farcall::ir::{DType, Literal, Scalar, Source, text};
 use farcall::{CompileOptions, Executable, Registry};
 
-/// A registry with the library's ops.
+/// Returns a registry with the library's ops.
 fn registry() -> Registry {
     let registry = Registry::new();
     registry.register_ops(farcall_linalg::OPS).unwrap();
@@ -24,7 +24,7 @@ fn run(program: &str, inputs: &[Literal]) -> Result<Vec<Literal>, String> {
     executable.run(inputs).map_err(|e| e.to_string())
 }
 
-/// Calls a target without attributes, as front ends do that know nothing of its signature.
+/// Calls a target without attributes, like front ends that do not know its signature.
 fn call(target: &str, inputs: &[&Literal], results: &[(DType, &[usize])]) -> Result<Vec<Literal>, String> {
     let inputs: Vec<Literal> = inputs.iter().map(|&x| x.clone()).collect();
     let operands: Vec<String> = inputs.iter().map(|x| mlir_type(x.dtype(), x.dims())).collect();
@@ -48,21 +48,21 @@ fn call(target: &str, inputs: &[&Literal], results: &[(DType, &[usize])]) -> Res
     run(&program, &inputs)
 }
 
-/// `tensor<2x3xf32>`
+/// Formats a type: `tensor<2x3xf32>`.
 fn mlir_type(dtype: DType, dims: &[usize]) -> String {
     let dims: String = dims.iter().map(|d| format!("{d}x")).collect();
     format!("tensor<{dims}{dtype}>")
 }
 
-/// A tensor of numbers.
+/// Returns a tensor of numbers.
 fn tensor(dtype: DType, dims: &[usize], entry: impl Fn(usize) -> f64) -> Literal {
     Literal::from_fn(dtype, dims.to_vec(), |i| Scalar::Float(entry(i)))
 }
 
-/// Numbers between −1 and 1, the same in every run.
+/// Returns numbers between −1 and 1 that are the same in every run.
 fn random(dtype: DType, dims: &[usize], seed: u64) -> Literal {
     let entry = |i: usize| {
-        // splitmix64
+        // SplitMix64.
         let mut z = (seed << 32 | i as u64).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -75,7 +75,7 @@ fn numbers(x: &Literal) -> Vec<f64> {
     x.iter().map(|x| x.as_f64()).collect()
 }
 
-/// The product of row-major matrices.
+/// Returns the product of row-major matrices.
 fn product(a: &[f64], b: &[f64], [m, k, n]: [usize; 3]) -> Vec<f64> {
     let entry = |i: usize, j: usize| (0..k).map(|l| a[i * k + l] * b[l * n + j]).sum();
     (0..m * n).map(|at| entry(at / n, at % n)).collect()

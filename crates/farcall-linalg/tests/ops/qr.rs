@@ -7,7 +7,7 @@ use super::{assert_close, call, identity, mlir_type, numbers, product, random, r
 const SIZES: [[usize; 2]; 11] =
     [[1, 1], [3, 3], [4, 3], [3, 4], [7, 1], [1, 7], [40, 40], [70, 50], [50, 70], [100, 33], [33, 100]];
 
-/// `q` and `r`, with `k` columns of `q`.
+/// Returns `q` and `r`, with `k` columns of `q`.
 fn qr(x: &Literal, k: usize) -> Result<[Literal; 2], String> {
     let (batch, [m, n]) = (x.dims()[..x.dims().len() - 2].to_vec(), last(x));
     let [q, r] = [[m, k], [k, n]].map(|dims| [batch.as_slice(), &dims].concat());
@@ -19,7 +19,7 @@ fn last(x: &Literal) -> [usize; 2] {
     x.dims()[x.dims().len() - 2..].try_into().unwrap()
 }
 
-/// LAPACK's `geqr2` and `org2r`, as its documentation describes them, with all of `q`.
+/// LAPACK's `geqr2` and `org2r` according to their documentation, with all columns of `q`.
 fn by_the_book(x: &[f64], [m, n]: [usize; 2]) -> [Vec<f64>; 2] {
     let (mut q, mut r) = (identity(m), x.to_vec());
     for j in 0..m.min(n) {
@@ -49,7 +49,7 @@ fn by_the_book(x: &[f64], [m, n]: [usize; 2]) -> [Vec<f64>; 2] {
     [q, r]
 }
 
-/// The first `k` columns of a matrix of `n`.
+/// Returns the first `k` columns of a matrix with `n` columns.
 fn columns(x: &[f64], n: usize, k: usize) -> Vec<f64> {
     x.chunks_exact(n).flat_map(|row| row[..k].to_vec()).collect()
 }
@@ -84,7 +84,8 @@ fn factors_are_orthonormal_and_triangular() {
     }
 }
 
-/// Columns that depend on those before them leave a zero on the diagonal, and the next reflection begins below it.
+/// Columns that depend on preceding columns leave a zero on the diagonal, and the next reflection begins
+/// below it.
 #[test]
 fn dependent_columns_are_decomposed_as_lapack_does() {
     let x = random(DType::F64, &[5, 4], 3);
@@ -105,7 +106,7 @@ fn dependent_columns_are_decomposed_as_lapack_does() {
     }
 }
 
-/// EXLA's bars, in programs as it makes them.
+/// Error bounds of EXLA's tests, in programs like EXLA's.
 #[test]
 fn the_product_is_the_matrix_to_the_last_digits() {
     let bars = [
@@ -139,7 +140,7 @@ fn the_product_is_the_matrix_to_the_last_digits() {
 }
 
 #[test]
-fn matrices_of_a_batch_are_decomposed_as_they_are_alone() {
+fn matrices_of_a_batch_are_decomposed_independently() {
     for (batch, [m, n], k) in [(300, [4, 3], 3), (300, [3, 4], 3), (7, [70, 50], 70), (33, [1, 1], 1)] {
         let x = random(DType::F32, &[3, batch, m, n], 5);
         let [q, r] = qr(&x, k).unwrap();
@@ -179,7 +180,7 @@ fn numbers_of_any_size_are_decomposed() {
         for size in sizes {
             let scaled = tensor(dtype, &[6, 4], |i| numbers(&x)[i] * size);
             let [q, r] = qr(&scaled, 4).unwrap().map(|y| numbers(&y));
-            // The smallest are subnormal, with fewer digits.
+            // The smallest numbers are subnormal and have fewer digits.
             assert_close(&q, &columns(&expected_q, 6, 4), 1e-2);
             assert!(r.iter().all(|r| r.is_finite()));
         }
@@ -198,7 +199,7 @@ fn a_matrix_with_nan_or_infinity_gives_nan_and_leaves_the_others_alone() {
 }
 
 #[test]
-fn says_what_does_not_fit() {
+fn mismatches_are_reported() {
     let x = random(DType::F32, &[4, 3], 1);
     let error = qr(&x, 2).unwrap_err();
     assert!(error.contains("q is f32[4, 3], but the call's result is f32[4, 2]"), "{error}");

@@ -1,7 +1,7 @@
 #![allow(unused_variables)]
 use farcall_ffi::prelude::*;
 
-// Nothing says which types.
+// The types are not specified.
 #[handler(name = "a")]
 fn undeclared<T: Float>(x: &Buffer<T>) -> Result<()> {
     Ok(())

@@ -1,7 +1,7 @@
-#![allow(unused_variables, reason = "what is declared is the test, not what is computed")]
+#![allow(unused_variables, reason = "the test is about declarations")]
 use farcall_ffi::prelude::*;
 
-// It names parameters, but none of the signature.
+// Names parameters, but none from the signature.
 #[handler(name = "misspelt")]
 #[signature((x: f32[*], scale: f32[*]) -> (y: f32[*]))]
 fn misspelt(xx: &Buffer<f32>, scales: &Buffer<f32>, yy: &mut Buffer<f32>) -> Result<()> {

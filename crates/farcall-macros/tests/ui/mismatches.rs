@@ -1,4 +1,4 @@
-#![allow(unused_variables, reason = "what is declared is the test, not what is computed")]
+#![allow(unused_variables, reason = "the test is about declarations")]
 use farcall_ffi::prelude::*;
 
 type Rows = AnyBuffer;
@@ -10,7 +10,7 @@ fn shape(x: &Rows, y: &mut Rows) -> Result<()> {
     Ok(())
 }
 
-// The cotangent `dy` is a row short.
+// The cotangent `dy` has one row too few.
 #[handler(name = "shape_bwd")]
 #[signature((x: T[*, n], dy: T[*]) -> (dx: T[*, n]) where T: f32 | f64)]
 fn shape_bwd(x: &Rows, dy: &Rows, dx: &mut Rows) -> Result<()> {
@@ -135,7 +135,7 @@ fn unsigned_bwd(dy: &Rows, dx: &mut Rows) -> Result<()> {
     Ok(())
 }
 
-// The transpose of the tangent op lacks one of its tangents.
+// The transpose of the tangent op does not take one of its tangents.
 #[handler(name = "product")]
 #[signature((x: f32[*], w: f32[*]) -> (y: f32[*]))]
 #[jvp(tangent = product_jvp)]

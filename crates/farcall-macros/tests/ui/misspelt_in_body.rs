@@ -1,7 +1,7 @@
-#![allow(unused_variables, reason = "what is declared is the test, not what is computed")]
+#![allow(unused_variables, reason = "the test is about declarations")]
 use farcall_ffi::prelude::*;
 
-// A body that misspells what the signature gives it.
+// A body that misspells a parameter from the signature.
 #[handler(name = "body")]
 #[signature((x: T[*]) -> (y: T[*]) where T: f32 | f64)]
 fn body<T: Float>() -> Result<()> {

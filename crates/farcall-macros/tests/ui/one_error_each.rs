@@ -1,5 +1,5 @@
-#![allow(unused_variables, reason = "what is declared is the test, not what is computed")]
-//! What names an op that has an error is no error.
+#![allow(unused_variables, reason = "the test is about declarations")]
+//! Uses of the name of an op with an error do not cause further errors.
 use farcall_ffi::prelude::*;
 
 #[handler(name = "norm")]
@@ -21,7 +21,7 @@ pub(crate) fn norm_bwd(x: &Buffer<f32>, dy: &Buffer<f32>, dx: &mut Buffer<f32>) 
     Ok(())
 }
 
-// Its body uses what the signature would give it.
+// The body uses parameters from the signature.
 #[handler(name = "implicit")]
 #[signature((x: T[*]) -> (y: T[*]) where T: f32 | f46; max(1, 2) <= 2)]
 fn implicit<T: Float>() -> Result<()> {
@@ -29,7 +29,7 @@ fn implicit<T: Float>() -> Result<()> {
     Ok(())
 }
 
-// Others call it with what the signature would give it.
+// Other functions call this function with the parameters from the signature.
 #[handler(name = "implicit_twice")]
 #[signature((x: T[*]) -> (y: T[*]) where T: f32 | f64)]
 fn implicit_twice<T: Float>() -> Result<()> {
@@ -37,7 +37,7 @@ fn implicit_twice<T: Float>() -> Result<()> {
     implicit(x, y)
 }
 
-// Its body uses the attribute by its right name.
+// The body uses the attribute by its correct name.
 #[handler(name = "scale")]
 #[signature((x: T[*], factor: f64) -> (y: T[*]) where T: f32 | f64)]
 fn scale<T: Float>(x: &Buffer<T>, facter: f64, y: &mut Buffer<T>) -> Result<()> {

@@ -1,7 +1,7 @@
 #![allow(unused_variables)]
 use farcall_ffi::prelude::*;
 
-// A type that nothing determines.
+// A type that no operand determines.
 #[handler(name = "a")]
 #[signature((x: T[*, n]) -> (y: T[*, n]))]
 fn unknown_type(x: &AnyBuffer, y: &mut AnyBuffer) -> Result<()> {
@@ -15,7 +15,7 @@ fn unbound_dimension(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
     Ok(())
 }
 
-// A clause about a dimension that is not there.
+// A clause about an unknown dimension.
 #[handler(name = "c")]
 #[signature((x: f32[*, rows]) -> (y: f32[*, rows]) where row: map)]
 fn unknown_dimension(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {

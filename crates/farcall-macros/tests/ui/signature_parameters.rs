@@ -8,7 +8,7 @@ fn misnamed(x: &Buffer<f32>, scales: &Buffer<f32, 1>, y: &mut Buffer<f32>) -> Re
     Ok(())
 }
 
-// Nothing takes `z`.
+// No parameter takes `z`.
 #[handler(name = "b")]
 #[signature((x: f32[*, n]) -> (y: f32[*, n], z: f32[*]))]
 fn missing(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {

@@ -1,4 +1,4 @@
-#![allow(unused_variables, reason = "what is declared is the test, not what is computed")]
+#![allow(unused_variables, reason = "the test is about declarations")]
 use farcall_ffi::prelude::*;
 
 #[handler(name = "norm")]

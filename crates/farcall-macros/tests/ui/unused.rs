@@ -1,6 +1,6 @@
-#![allow(unused_variables, reason = "what is declared is the test, not what is computed")]
+#![allow(unused_variables, reason = "the test is about declarations")]
 #![warn(dead_code)]
-//! An op that nothing lists, beside those that something uses.
+//! An unlisted op, beside ops that are used.
 use farcall_ffi::prelude::*;
 
 #[handler(name = "norm")]
@@ -40,14 +40,14 @@ fn forgotten_stage() -> Result<()> {
     Ok(())
 }
 
-// One that is for later.
+// An op for later use.
 #[handler(name = "later")]
 #[allow(dead_code, reason = "not yet")]
 fn later(x: &Buffer<f32>) -> Result<()> {
     Ok(())
 }
 
-// A reader of this crate may list it.
+// Readers of this crate may list this op.
 #[handler(name = "exported")]
 pub fn exported(x: &Buffer<f32>) -> Result<()> {
     Ok(())
