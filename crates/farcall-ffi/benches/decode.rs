@@ -1,12 +1,16 @@
-//! What it costs to decode a call frame, side by side with XLA's C++ header on the same frames.
+//! Measures the time to decode a call frame, side by side with XLA's C++ header on the same frames.
 //!
 //! ```text
 //! FARCALL_XLA_INCLUDE=…/jaxlib/include cargo bench -p farcall-ffi --bench decode
 //! ```
 //!
-//! Without `FARCALL_XLA_INCLUDE` (folders with `xla/ffi/api/ffi.h`, of which the first is taken) only the Rust side runs. `again`
-//! is a frame as XLA hands it over, the same in each call; `moved` one whose first operand has its elements somewhere else than
-//! in the call before; `checked` one that no proof is kept of, because of an extension. `kept` is a frame with a memo, as farcall's engine has it. Each figure is the median of many rounds, in nanoseconds a call, the sides taking turns.
+//! Without `FARCALL_XLA_INCLUDE` (folders with `xla/ffi/api/ffi.h`, of which the first is used), only the
+//! Rust side runs. Each figure is the median of many rounds, in nanoseconds per call; the sides take turns.
+//!
+//! - `again`: a frame as XLA passes it, the same in each call
+//! - `moved`: a frame whose first operand has its elements at another address than in the previous call
+//! - `checked`: a frame that cannot have a proof, because of an extension
+//! - `kept`: a frame with a memo, as in farcall's engine
 #![expect(clippy::print_stdout, reason = "the figures")]
 
 use std::hint::black_box;
@@ -77,7 +81,7 @@ fn main() {
     let theirs = include.map(|include| compile(&include));
     println!("{:<26}{:>8}{:>8}{:>8}{:>8}{:>8}", "ns a call", "again", "moved", "checked", "kept", "ffi.h");
 
-    // One more, for where the elements move to.
+    // One more element, to which the elements can move.
     let x = [0f32; 25];
     let dims = [2, 3, 4];
     let mut y = [[0f32; 24]; 4];
@@ -105,7 +109,7 @@ fn main() {
 
 use farcall_ffi::__private::enter;
 
-/// Measures our handler and, if there is one, theirs on the call's frame.
+/// Measures our handler and, if available, the C++ one on the call's frame.
 fn report(what: &str, ours: Handler, library: Option<&libloading::Library>, symbol: &str, call: Call<'_>) {
     let theirs = library.map(|library| {
         // SAFETY: the symbols of decode.cc are handlers.
@@ -130,9 +134,10 @@ fn report(what: &str, ours: Handler, library: Option<&libloading::Library>, symb
             frame.args.extension_start = std::ptr::null_mut();
             times[4].extend(theirs.map(|theirs| time(theirs, frame, |_, _| {})));
         }
-        // The call itself has served its purpose; what it returns is not looked at.
+        // The call only provides the frame; its outcome is ignored.
     };
-    // SAFETY: the frame is unchanged, except for valid extensions.
+    // SAFETY: the frame is unchanged, except for valid extensions and elements that moved within their
+    // memory.
     let outcome = unsafe { call.run_changed(calls) };
     drop(outcome);
     print!("{what:<26}");
@@ -143,7 +148,7 @@ fn report(what: &str, ours: Handler, library: Option<&libloading::Library>, symb
     println!();
 }
 
-/// The first buffer's elements are somewhere else in every other call.
+/// Moves the first buffer's elements to another address in every call.
 fn move_elements(frame: &mut CallFrame, call: usize) {
     if let Some(buffer) = first(frame) {
         let data: *mut u8 = buffer.data.cast();
@@ -152,11 +157,12 @@ fn move_elements(frame: &mut CallFrame, call: usize) {
 }
 
 fn first(frame: &mut CallFrame) -> Option<&mut abi::Buffer> {
-    // SAFETY: a frame of the bench has buffers that nothing else looks at meanwhile.
+    // SAFETY: the operands of this benchmark's frames are buffers, which nothing else accesses in the
+    // meantime.
     (frame.args.size > 0).then(|| unsafe { &mut *(*frame.args.args).cast() })
 }
 
-/// Nanoseconds a call.
+/// Returns nanoseconds per call.
 fn time(handler: Handler, frame: &mut CallFrame, change: impl Fn(&mut CallFrame, usize)) -> f64 {
     let start = Instant::now();
     for call in 0..CALLS {
@@ -181,6 +187,6 @@ fn compile(include: &Path) -> libloading::Library {
     command.args(["-std=c++17", "-O2", "-w", "-shared", "-fPIC", "-I"]).arg(include).arg(source);
     let status = command.arg("-o").arg(&output).status().expect("a C++ compiler");
     assert!(status.success(), "decode.cc does not compile with {}", include.display());
-    // SAFETY: a library without initializers of its own.
+    // SAFETY: the library has no initializers.
     unsafe { libloading::Library::new(output) }.expect("it was just built")
 }

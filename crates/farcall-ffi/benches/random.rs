@@ -1,10 +1,10 @@
-//! The time that random numbers take, one by one and as slices.
+//! Measures the time that random numbers take, one by one and as slices.
 //!
 //! ```text
 //! cargo bench -p farcall-ffi --bench random
 //! ```
 //!
-//! Each figure is the best of many rounds, in nanoseconds a number.
+//! Each figure is the best of many rounds, in nanoseconds per number.
 #![expect(clippy::print_stdout, reason = "the figures")]
 
 use std::hint::black_box;
@@ -35,7 +35,7 @@ fn measured<T: Copy + Default>(
     println!("{name:<14}{one_by_one:>12.2}{slice:>12.2}");
 }
 
-/// The minimum time of a round, for each number.
+/// Returns the minimum time of a round, divided by the number of numbers.
 fn best(mut round: impl FnMut()) -> f64 {
     let seconds = (0..ROUNDS).map(|_| {
         let start = Instant::now();

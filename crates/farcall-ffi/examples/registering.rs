@@ -1,4 +1,4 @@
-//! A library that `tests/self_registration.rs` loads into hosts made for the purpose.
+//! A library that `tests/self_registration.rs` loads into hosts built for this test.
 
 use farcall_ffi::prelude::*;
 

@@ -1,11 +1,11 @@
 //! Attributes: the constants of a call, by name.
 //!
-//! A parameter whose type implements [`FromAttr`] is the attribute of its name. [`Dict`] is a
+//! A parameter whose type implements [`FromAttr`] is the attribute of the parameter's name. [`Dict`] is a
 //! dictionary attribute, [`Attrs`] all the attributes of a call.
 //!
-//! **Invariants.** A [`Dict`] exists only behind a shared reference, to a struct whose size and
-//! tables were checked ([`Dict::check`]), and one that a handler gets has no misaligned pointer to a name
-//! ([`Dict::check_names`]). What an attribute holds is checked when it is read.
+//! **Invariants.** A [`Dict`] exists only behind a shared reference, to a struct whose size and tables were
+//! checked ([`Dict::check`]). A `Dict` that a handler gets has no misaligned pointer to a name
+//! ([`Dict::check_names`]). The value of an attribute is checked when it is read.
 
 use std::borrow::Cow;
 use std::ffi::c_void;
@@ -32,8 +32,7 @@ use crate::pointer::unusable;
 /// | a struct with `#[derive(FromAttr)]` | dictionary with exactly its fields |
 /// | an enum with `#[derive(FromAttr)]` | string or integer |
 ///
-/// No conversion takes place: a program that gives an `f64` where the handler asks for an `f32` is
-/// refused.
+/// Values are not converted: a program that passes an `f64` where the handler expects an `f32` is rejected.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a parameter of a handler",
     label = "neither an operand, a result, an attribute nor a context",
@@ -41,35 +40,35 @@ use crate::pointer::unusable;
     note = "an attribute is a number, bool, `&str`, `&[T]`, `&Dict`, or an `Option` of one"
 )]
 pub trait FromAttr<'a>: Sized {
-    /// What it expects, for messages and descriptions: `f32`, `string`, `[s64]`, `dictionary`.
+    /// Expected type, for messages and descriptions: `f32`, `string`, `[s64]`, `dictionary`.
     const EXPECTS: &'static str;
 
-    /// The value of an attribute.
+    /// Reads the value of an attribute.
     ///
     /// # Errors
-    /// [`Attr::mismatch`] if the attribute is something else.
+    /// [`Attr::mismatch`] if the attribute has another type.
     fn from_attr(attr: Attr<'a>) -> Result<Self>;
 
-    /// Whether the value is that of later calls, too, while the attribute is the same.
+    /// Whether a value that was read once stays valid for later calls with an unchanged attribute.
     #[doc(hidden)]
     const LASTS: Lasts<Self> = Lasts::NO;
 }
 
-/// Whether a value can be handed out more than once; only one that is [`Copy`] can.
+/// Possibility of handing out a value more than once, which requires [`Copy`].
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Lasts<T>(Option<fn(&T) -> T>);
 
 impl<T> Lasts<T> {
-    /// It is read for each call.
+    /// The value is read for each call.
     pub const NO: Lasts<T> = Lasts(None);
 
-    /// Whether it can.
+    /// Returns true if the value can be handed out more than once.
     pub const fn lasts(&self) -> bool {
         self.0.is_some()
     }
 
-    /// The value, which stays if it can.
+    /// Returns the value, and leaves it in the slot if it can be handed out more than once.
     #[inline(always)]
     pub(crate) fn take(&self, slot: &mut Option<T>) -> Option<T> {
         match self.0 {
@@ -80,56 +79,56 @@ impl<T> Lasts<T> {
 }
 
 impl<T: Copy> Lasts<T> {
-    /// It is read once.
+    /// The value is read once.
     pub const YES: Lasts<T> = Lasts(Some(|value| *value));
 }
 
-/// Kind of an attribute whose pointer is null.
+/// Kind that stands for an attribute whose pointer is null.
 const NO_VALUE: abi::AttrType = abi::AttrType(0);
-/// Kind of an attribute whose pointer is not aligned for anything that it could be.
+/// Kind that stands for an attribute whose pointer is misaligned for every kind.
 const MISALIGNED: abi::AttrType = abi::AttrType(u32::MAX);
 
-/// Bytes to which the pointer to an attribute is aligned, whatever it is.
+/// Alignment in bytes of an attribute's struct, the same for all kinds.
 const ALIGNMENT: usize = {
     let all = [align_of::<abi::Array>(), align_of::<abi::ByteSpan>(), align_of::<abi::Attrs>()];
     assert!(all[0] == align_of::<abi::Scalar>() && all[0] == all[1] && all[0] == all[2]);
     all[0]
 };
 
-/// One attribute, not yet read as a type.
+/// One attribute, not yet read as a Rust type.
 #[derive(Clone, Copy)]
 pub struct Attr<'a> {
     kind: abi::AttrType,
-    /// What it points to depends on the kind.
+    /// Pointer to a struct of this kind.
     value: *const c_void,
     lifetime: PhantomData<&'a ()>,
 }
 
 impl<'a> Attr<'a> {
     /// # Safety
-    /// `value` points to what `kind` says, unless that is [`NO_VALUE`] or [`MISALIGNED`], and all that it leads to stays and
-    /// does not change during `'a`.
+    /// `value` points to a struct of this kind, unless the kind is [`NO_VALUE`] or [`MISALIGNED`]. Everything
+    /// reachable from it stays valid and unchanged during `'a`.
     #[inline(always)]
     pub(crate) unsafe fn new(kind: abi::AttrType, value: *const c_void) -> Attr<'a> {
         Attr { kind, value, lifetime: PhantomData }
     }
 
     /// # Safety
-    /// What [`Attr::new`] asks for holds during `'b`.
+    /// The requirements of [`Attr::new`] hold during `'b`.
     #[inline(always)]
     pub(crate) unsafe fn with_lifetime<'b>(self) -> Attr<'b> {
         Attr { kind: self.kind, value: self.value, lifetime: PhantomData }
     }
 
-    /// Reads it as a type.
+    /// Reads the attribute as a Rust type.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` if it is something else.
+    /// `INVALID_ARGUMENT` if the attribute has another type.
     pub fn get<T: FromAttr<'a>>(self) -> Result<T> {
         T::from_attr(self)
     }
 
-    /// The error for an attribute that is not what `expected` says.
+    /// Makes the error for an attribute whose type is not `expected`.
     #[cold]
     #[inline(never)]
     pub fn mismatch(self, expected: &str) -> Error {
@@ -142,12 +141,12 @@ impl<'a> Attr<'a> {
             return None;
         }
         let scalar = self.value.cast::<abi::Scalar>();
-        // SAFETY: the kind says what `value` points to.
+        // SAFETY: `value` points to a struct of this kind (`Attr::new`).
         let (dtype, value) = unsafe { ((*scalar).dtype, (*scalar).value) };
         if dtype != abi::DataType::from_dtype(T::DTYPE) || value.is_null() {
             return None;
         }
-        // SAFETY: a scalar's value holds one element of its type, perhaps not aligned.
+        // SAFETY: a scalar's value points to one element of its type, perhaps misaligned.
         Some(unsafe { value.cast::<T>().read_unaligned() })
     }
 
@@ -156,7 +155,7 @@ impl<'a> Attr<'a> {
             return None;
         }
         let array = self.value.cast::<abi::Array>();
-        // SAFETY: the kind says what `value` points to.
+        // SAFETY: `value` points to a struct of this kind (`Attr::new`).
         let (dtype, size, data) = unsafe { ((*array).dtype, (*array).size, (*array).data.cast::<T>()) };
         if dtype != abi::DataType::from_dtype(T::DTYPE) {
             return None;
@@ -167,29 +166,30 @@ impl<'a> Attr<'a> {
         if data.is_null() || !data.is_aligned() || size > isize::MAX as usize / size_of::<T>() {
             return None;
         }
-        // SAFETY: an array's data hold `size` elements of its type; not null and aligned.
+        // SAFETY: an array's data have `size` elements of its type; the pointer was checked to be aligned and
+        // not null.
         Some(unsafe { std::slice::from_raw_parts(data, size) })
     }
 
-    /// Its value, if it is a number, boolean, array or string.
+    /// Returns the attribute's value, if it is a number, boolean, array or string.
     pub(crate) fn to_value(self) -> Option<AttrValue> {
         match self.kind {
             abi::AttrType::SCALAR => {
-                // SAFETY: the kind says what `value` points to.
+                // SAFETY: `value` points to a struct of this kind (`Attr::new`).
                 let (dtype, value) = unsafe {
                     let scalar = self.value.cast::<abi::Scalar>();
                     ((*scalar).dtype.dtype()?, (*scalar).value)
                 };
-                // SAFETY: a scalar's value holds one element of its type.
+                // SAFETY: a scalar's value points to one element of its type.
                 AttrArray::new(dtype, unsafe { copy_of(value, dtype.size()) }?).ok()?.get(0)
             }
             abi::AttrType::ARRAY => {
-                // SAFETY: the kind says what `value` points to.
+                // SAFETY: `value` points to a struct of this kind (`Attr::new`).
                 let (dtype, size, data) = unsafe {
                     let array = self.value.cast::<abi::Array>();
                     ((*array).dtype.dtype()?, (*array).size, (*array).data)
                 };
-                // SAFETY: an array's data hold `size` elements of its type.
+                // SAFETY: an array's data have `size` elements of its type.
                 AttrArray::new(dtype, unsafe { copy_of(data, size.checked_mul(dtype.size())?) }?)
                     .ok()
                     .map(AttrValue::Array)
@@ -202,15 +202,16 @@ impl<'a> Attr<'a> {
         if self.kind != abi::AttrType::STRING {
             return None;
         }
-        // SAFETY: the kind says what `value` points to, and a span's bytes are there.
+        // SAFETY: `value` points to a struct of this kind (`Attr::new`), here a span, whose bytes are valid
+        // during `'a`.
         Some(unsafe { (*self.value.cast::<abi::ByteSpan>()).as_bytes() })
     }
 }
 
-/// A copy of some bytes; none if their address is null, or there are more than there can be.
+/// Copies `len` bytes; `None` if the pointer is null or `len` exceeds `isize::MAX`.
 ///
 /// # Safety
-/// An address other than null is that of so many bytes.
+/// Unless null, `bytes` points to `len` bytes.
 unsafe fn copy_of(bytes: *const c_void, len: usize) -> Option<Vec<u8>> {
     if len == 0 {
         return Some(Vec::new());
@@ -218,15 +219,16 @@ unsafe fn copy_of(bytes: *const c_void, len: usize) -> Option<Vec<u8>> {
     if bytes.is_null() || isize::try_from(len).is_err() {
         return None;
     }
-    // SAFETY: the caller's promise; not null, and not longer than memory can be.
+    // SAFETY: the pointer is not null, `len` was checked, and the caller guarantees the bytes (`# Safety`
+    // above).
     Some(unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), len) }.to_vec())
 }
 
-/// What kind of attribute it is: `f32`, `[s64]`, `string`, `dictionary`.
+/// Writes the attribute's type: `f32`, `[s64]`, `string`, `dictionary`.
 impl fmt::Debug for Attr<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind {
-            // SAFETY: the kind says what `value` points to.
+            // SAFETY: `value` points to a struct of this kind (`Attr::new`).
             abi::AttrType::SCALAR => write!(f, "{}", unsafe { (*self.value.cast::<abi::Scalar>()).dtype }),
             // SAFETY: as above.
             abi::AttrType::ARRAY => write!(f, "[{}]", unsafe { (*self.value.cast::<abi::Array>()).dtype }),
@@ -323,7 +325,7 @@ impl<'a> FromAttr<'a> for &'a [bool] {
         if bytes.iter().any(|&byte| byte > 1) {
             return Err(Error::invalid_argument("a pred is neither 0 nor 1"));
         }
-        // SAFETY: same size and alignment, and every byte is 0 or 1.
+        // SAFETY: `bool` has the size and alignment of `u8`, and every byte is 0 or 1.
         Ok(unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len()) })
     }
 }
@@ -336,7 +338,7 @@ impl<'a> FromAttr<'a> for &'a Dict {
         if attr.kind != abi::AttrType::DICTIONARY {
             return Err(attr.mismatch(Self::EXPECTS));
         }
-        // SAFETY: the kind says what `value` points to, and it stays during `'a`.
+        // SAFETY: `value` points to a struct of this kind (`Attr::new`), which stays valid during `'a`.
         let dict = unsafe { Dict::check(attr.value.cast()) }.map_err(Error::invalid_argument)?;
         dict.check_names().map_err(Error::invalid_argument)?;
         Ok(dict)
@@ -348,29 +350,30 @@ impl<'a> FromAttr<'a> for &'a Dict {
 pub struct Dict(abi::Attrs);
 
 impl Dict {
-    /// The dictionary of a struct that need not be right. Its names are not looked at.
+    /// Checks the size and tables of a foreign struct, and returns it as a dictionary. Does not check the
+    /// names.
     ///
     /// # Safety
-    /// `attrs` is not null, is aligned, points to as many bytes as its `struct_size` says, and all that it leads
-    /// to stays and does not change during `'a`.
+    /// `attrs` is neither null nor misaligned, and points to as many bytes as its `struct_size` says.
+    /// Everything reachable from it stays valid and unchanged during `'a`.
     #[inline(always)]
     pub(crate) unsafe fn check<'a>(attrs: *const abi::Attrs) -> Result<&'a Dict, &'static str> {
-        // SAFETY: `struct_size` comes first.
+        // SAFETY: `struct_size` is the first member.
         if unsafe { (*attrs).struct_size } < abi::Attrs::STRUCT_SIZE {
             return Err("the struct_size of attributes is too small");
         }
         // SAFETY: the size covers all members.
         let attrs = unsafe { &*attrs };
-        // Tables without members may be anywhere.
+        // The pointers of empty tables may be anything.
         let tables = || unusable(attrs.types) | unusable(attrs.names) | unusable(attrs.attrs);
         if attrs.size < 0 || (attrs.size > 0 && tables() != 0) {
             return Err(unusable_table(attrs));
         }
-        // SAFETY: `repr(transparent)`.
+        // SAFETY: `Dict` is `repr(transparent)`.
         Ok(unsafe { &*std::ptr::from_ref(attrs).cast::<Dict>() })
     }
 
-    /// That no pointer to a name is misaligned.
+    /// Checks that no pointer to a name is misaligned.
     pub(crate) fn check_names(&self) -> Result<(), &'static str> {
         let aligned = |i| {
             // SAFETY: `names` has `size` members.
@@ -388,25 +391,26 @@ impl Dict {
         self.0.size as usize
     }
 
-    /// True if there is no entry.
+    /// Returns true if there are no entries.
     pub fn is_empty(&self) -> bool {
         self.0.size == 0
     }
 
-    /// The entry of this name.
+    /// Reads the entry of this name.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT`, naming the entry, if there is none or it is something else.
+    /// `INVALID_ARGUMENT`, naming the entry, if it is missing or has another type.
     pub fn get<'a, T: FromAttr<'a>>(&'a self, name: &str) -> Result<T> {
         self.get_opt(name)?.ok_or_else(|| missing(name, T::EXPECTS))
     }
 
-    /// The entry of this name, if there is one.
+    /// Reads the entry of this name, if it exists.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT`, naming the entry, if it is something else.
+    /// `INVALID_ARGUMENT`, naming the entry, if it has another type.
     pub fn get_opt<'a, T: FromAttr<'a>>(&'a self, name: &str) -> Result<Option<T>> {
-        // Sorted by name; a frame that is not merely hides entries.
+        // Entries are sorted by name. In a frame that violates this, entries may not be found, which is
+        // harmless.
         let (mut low, mut high) = (0, self.len());
         while low < high {
             let middle = low + (high - low) / 2;
@@ -422,21 +426,21 @@ impl Dict {
         Ok(None)
     }
 
-    /// Every entry with its name, sorted by name.
+    /// Iterates over all entries with their names, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (Cow<'_, str>, Attr<'_>)> {
         (0..self.len()).map(|i| (String::from_utf8_lossy(self.name(i)), self.attr(i)))
     }
 
-    /// Name of entry `i < len`; empty where it is missing or its pointer misaligned.
+    /// Returns the name of entry `i < len`; empty if the pointer to it is null or misaligned.
     pub(crate) fn name(&self, i: usize) -> &[u8] {
-        // SAFETY: `names` has `size` members, each null or a span that stays.
+        // SAFETY: `names` has `size` members, each null or a pointer to a span that stays valid.
         unsafe {
             let name = *self.0.names.add(i);
             if name.is_null() || !name.is_aligned() { &[] } else { (*name).as_bytes() }
         }
     }
 
-    /// True if entry `i < len` has this name.
+    /// Returns true if entry `i < len` has this name.
     #[inline(always)]
     pub(crate) fn has_name(&self, i: usize, name: &str) -> bool {
         // SAFETY: as in `name`; a span whose pointer is null has no bytes.
@@ -449,14 +453,14 @@ impl Dict {
         }
     }
 
-    /// Entry `i < len`.
+    /// Returns entry `i < len`.
     #[inline(always)]
     pub(crate) fn attr(&self, i: usize) -> Attr<'_> {
         // SAFETY: `types` and `attrs` have `size` members.
         let (kind, value) = unsafe { (*self.0.types.add(i), *self.0.attrs.add(i)) };
         let kind = if value.is_null() { NO_VALUE } else { kind };
         let kind = if value.addr() & (ALIGNMENT - 1) != 0 { MISALIGNED } else { kind };
-        // SAFETY: null, misaligned, or what the kind says.
+        // SAFETY: the kind says that the pointer is null or misaligned, or which struct it points to.
         unsafe { Attr::new(kind, value) }
     }
 }
@@ -467,8 +471,7 @@ impl fmt::Debug for Dict {
     }
 }
 
-/// All the attributes of a call, as a parameter `&Attrs`. With it a handler takes attributes that it
-/// does not name.
+/// All the attributes of a call, as a parameter `&Attrs`, for a handler that does not name its attributes.
 #[repr(transparent)]
 pub struct Attrs(Dict);
 
@@ -480,7 +483,7 @@ impl Attrs {
 }
 
 impl Attrs {
-    /// The dictionary in the form of the C interface, for hosts.
+    /// Returns the dictionary in the form of the C interface, for hosts.
     pub fn as_abi(&self) -> *const abi::Attrs {
         &raw const self.0.0
     }
@@ -500,7 +503,7 @@ impl fmt::Debug for Attrs {
     }
 }
 
-/// The error for tables of attributes, one of which is misaligned or null, or whose size is negative.
+/// Makes the error for a table with a null or misaligned pointer, or a negative size.
 #[cold]
 #[inline(never)]
 fn unusable_table(attrs: &abi::Attrs) -> &'static str {
@@ -517,14 +520,14 @@ fn missing(name: &str, expected: &str) -> Error {
     Error::invalid_argument(format!("missing attribute {name} ({expected})"))
 }
 
-/// What a field of a struct with `#[derive(FromAttr)]` can be: an attribute, or an `Option` of one.
+/// Type of a field of a struct with `#[derive(FromAttr)]`: an attribute, or an `Option` of one.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be read from an attribute",
     label = "not an attribute's type, nor an `Option` of one"
 )]
 pub trait Field<'a>: Sized {
-    /// The field, and whether the entry was there.
+    /// Reads the field, and returns it with whether the entry existed.
     fn read(dict: &'a Dict, name: &str) -> Result<(Self, bool)>;
 }
 
@@ -543,7 +546,7 @@ impl<'a, T: FromAttr<'a>> Field<'a> for Option<T> {
     }
 }
 
-/// The error for a dictionary with entries that are not fields of a struct.
+/// Makes the error for a dictionary with entries that are not fields of a struct.
 #[doc(hidden)]
 #[cold]
 pub fn unknown_entry(dict: &Dict, fields: &[&str]) -> Error {
@@ -554,7 +557,7 @@ pub fn unknown_entry(dict: &Dict, fields: &[&str]) -> Error {
     Error::invalid_argument(format!("unknown entr{s} {}; it takes {fields}", unknown.join(", ")))
 }
 
-/// The error for a value that is not a variant of an enum.
+/// Makes the error for a value that is not a variant of an enum.
 #[doc(hidden)]
 #[cold]
 pub fn no_such_variant(found: &dyn fmt::Display, variants: &[&dyn fmt::Display]) -> Error {
@@ -562,7 +565,7 @@ pub fn no_such_variant(found: &dyn fmt::Display, variants: &[&dyn fmt::Display])
     Error::invalid_argument(format!("expected {}, found {found}", variants.join(" or ")))
 }
 
-/// Any scalar of an integer type, for enums.
+/// A scalar of any integer type, for enums.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Integer(pub i128);

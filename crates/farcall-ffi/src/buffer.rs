@@ -1,12 +1,12 @@
 //! Operands and results: `&Buffer<T>` is read, `&mut Buffer<T>` is written.
 //!
-//! [`Buffer`] and [`AnyBuffer`] are dynamically sized, like `str`: they exist only behind a reference, which the
-//! trampoline creates for the duration of one call. So they cannot be moved, swapped or kept.
+//! [`Buffer`] and [`AnyBuffer`] are dynamically sized, like `str`: they exist only behind a reference, which
+//! the trampoline creates for the duration of one call. Hence they cannot be moved, swapped or kept.
 //!
-//! **Invariants.** A [`View`] that was checked ([`View::read`]) has nonnegative dimensions whose
-//! product is `len`, and data that are aligned for the element type, not null, and cover `len` elements, below
-//! `isize::MAX`; a view without elements has data that are nobody's. References to a view that is written are unique: the
-//! trampoline refuses a call whose results overlap anything else ([`crate::decode`]).
+//! **Invariants.** A checked [`View`] ([`View::read`]) has nonnegative dimensions whose product is `len`. Its
+//! data pointer is not null, is aligned for the element type, and covers `len` elements, whose addresses are
+//! below `isize::MAX`. A view without elements has a dangling data pointer. References to a written view are
+//! unique: the trampoline rejects a call whose results overlap any other buffer ([`crate::decode`]).
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -23,16 +23,16 @@ use crate::pointer::unusable;
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("farcall-ffi reads the ABI's 64-bit dimensions as usize, and so needs a 64-bit target");
 
-/// A buffer has fewer than two to this elements, which fit the address space at 16 bytes each.
+/// A buffer has fewer than two to the power of this elements, which fit the address space at 16 bytes each.
 const MAX_LEN_BITS: u32 = 59;
 
-/// Rank parameter of a [`Buffer`] of any rank.
+/// Value of the parameter `RANK` of a [`Buffer`] of any rank.
 pub const ANY_RANK: usize = usize::MAX;
 
-/// A dense, row-major array of `T`, of any rank or of a known one: an operand as `&Buffer<T>`, a
-/// result as `&mut Buffer<T>`.
+/// A dense, row-major array of `T`, of any or of a known rank: an operand as `&Buffer<T>`, a result as
+/// `&mut Buffer<T>`.
 ///
-/// It dereferences to the slice of its elements:
+/// Dereferences to the slice of its elements:
 ///
 /// ```
 /// # use farcall_ffi::prelude::*;
@@ -44,15 +44,16 @@ pub const ANY_RANK: usize = usize::MAX;
 /// }
 /// ```
 ///
-/// A result holds whatever was in its memory; write all of it. (With `#[handler(name = "…", zeroed)]`, it holds zeros.)
+/// The initial contents of a result are unspecified; write all elements. (With
+/// `#[handler(name = "…", zeroed)]`, they are zeros.)
 ///
-/// | method | what it gives |
+/// | method | returns |
 /// | --- | --- |
-/// | those of slices: `x[i]`, `len`, `iter`, `iter_mut`, `fill`, `copy_from_slice`, `chunks`, … | elements, row-major |
-/// | [`dims`](Self::dims), [`last_dims`](Self::last_dims), [`rank`](Self::rank), [`shape`](Self::shape) | sizes of all dimensions; of the last few; how many there are; sizes, where the rank is known |
+/// | methods of slices: `x[i]`, `len`, `iter`, `iter_mut`, `fill`, `copy_from_slice`, `chunks`, … | elements, row-major |
+/// | [`dims`](Self::dims), [`last_dims`](Self::last_dims), [`rank`](Self::rank), [`shape`](Self::shape) | sizes of all dimensions; of the last few; number of dimensions; sizes, if the rank is known |
 /// | [`rows`](Self::rows), [`rows_mut`](Self::rows_mut) | slices along the last dimension |
 /// | [`matrices`](Self::matrices), [`matrices_mut`](Self::matrices_mut) | slices along the last two dimensions |
-/// | [`par_rows`](Self::par_rows), [`par_matrices`](Self::par_matrices), [`par_chunks`](crate::ParallelSlice::par_chunks), each with `_mut` | the same, shared among the host's threads |
+/// | [`par_rows`](Self::par_rows), [`par_matrices`](Self::par_matrices), [`par_chunks`](crate::ParallelSlice::par_chunks), each with `_mut` | such slices, shared among the host's threads |
 /// | `view`, `view_mut`, with the feature `ndarray` | views with axes and strides |
 #[repr(C)]
 pub struct Buffer<T: Element, const RANK: usize = ANY_RANK> {
@@ -64,8 +65,8 @@ pub struct Buffer<T: Element, const RANK: usize = ANY_RANK> {
 /// A dense, row-major array of any element type and rank: an operand as `&AnyBuffer`, a result as
 /// `&mut AnyBuffer`.
 ///
-/// [`typed`](AnyBuffer::typed) gives the [`Buffer`] of the element type; the macro
-/// [`dispatch!`](crate::dispatch) chooses among several.
+/// [`typed`](AnyBuffer::typed) returns it as a [`Buffer`] of its element type. The macro
+/// [`dispatch!`](crate::dispatch) chooses among several element types.
 #[repr(C)]
 pub struct AnyBuffer {
     view: View,
@@ -73,12 +74,11 @@ pub struct AnyBuffer {
     elements: [PhantomData<u8>],
 }
 
-/// An operand and a result in one, as `&mut InOut<Buffer<T>>` or `&mut InOut<AnyBuffer>`: it takes
-/// the next operand and the next result, which have the same type, and starts out with the operand's
-/// contents.
+/// An operand that becomes a result, as `&mut InOut<Buffer<T>>` or `&mut InOut<AnyBuffer>`: takes the next
+/// operand and the next result, which have the same type, and starts out with the operand's contents.
 ///
-/// Where the program lets both share memory (`output_operand_aliases`) nothing is copied; where it
-/// does not, the operand is copied to the result before the call.
+/// If the program lets both share memory (`output_operand_aliases`), nothing is copied. Otherwise the operand
+/// is copied to the result before the call.
 #[repr(transparent)]
 pub struct InOut<B: ?Sized>(B);
 
@@ -93,22 +93,22 @@ impl<T: Element, const RANK: usize> Buffer<T, RANK> {
         self.view.rank
     }
 
-    /// The same as an array, for a buffer of known rank.
+    /// Sizes of the dimensions as an array, for a buffer of known rank.
     pub fn shape(&self) -> [usize; RANK] {
         const { assert!(RANK != ANY_RANK, "shape() is for buffers of known rank: use dims()") };
         std::array::from_fn(|i| self.view.dims()[i])
     }
 
-    /// The elements, row-major.
+    /// Elements, row-major.
     pub fn as_slice(&self) -> &[T] {
-        // SAFETY: a checked view of this element type covers `len` aligned elements, and every bit
-        // pattern is a `T`; nobody writes to it while `self` is borrowed.
+        // SAFETY: a checked view of this element type covers `len` aligned elements, and every bit pattern is
+        // a valid `T`. `no_overlap` and the borrow of `self` exclude writes to them.
         unsafe { std::slice::from_raw_parts(self.view.data.cast(), self.view.len) }
     }
 
-    /// The elements, row-major, to be written.
+    /// Elements, row-major, for writing.
     pub fn as_mut_slice(&mut self) -> &mut [T] {
-        // SAFETY: as in `as_slice`; and a `&mut Buffer` exists only of a view that overlaps no other.
+        // SAFETY: as in `as_slice`; and a `&mut Buffer` is only made for a view that overlaps no other.
         unsafe { std::slice::from_raw_parts_mut(self.view.data.cast(), self.view.len) }
     }
 
@@ -126,30 +126,30 @@ impl<T: Element, const RANK: usize> Buffer<T, RANK> {
         }
     }
 
-    /// Number of elements along the last `rank` dimensions, or all if there are fewer; at least 1.
+    /// Number of elements along the last `rank` dimensions, or along all if there are fewer; at least 1.
     pub(crate) fn block(&self, rank: usize) -> usize {
         self.view.block(rank)
     }
 
-    /// Slices along the last two dimensions, row-major, in order: the matrices of a batch. Otherwise as
-    /// [`rows`](Self::rows).
+    /// Slices along the last two dimensions, row-major, in order: the matrices of a batch. Special cases are
+    /// as in [`rows`](Self::rows).
     pub fn matrices(&self) -> std::slice::ChunksExact<'_, T> {
         self.as_slice().chunks_exact(self.block(2))
     }
 
-    /// [`matrices`](Self::matrices), to be written.
+    /// Mutable [`matrices`](Self::matrices).
     pub fn matrices_mut(&mut self) -> std::slice::ChunksExactMut<'_, T> {
         let block = self.block(2);
         self.as_mut_slice().chunks_exact_mut(block)
     }
 
-    /// Slices along the last dimension, in order; a scalar is one row of one element. There is none
+    /// Slices along the last dimension, in order. A scalar has one row of one element. A buffer has no rows
     /// if any dimension is 0.
     pub fn rows(&self) -> std::slice::ChunksExact<'_, T> {
         self.as_slice().chunks_exact(self.block(1))
     }
 
-    /// [`rows`](Self::rows), to be written.
+    /// Mutable [`rows`](Self::rows).
     pub fn rows_mut(&mut self) -> std::slice::ChunksExactMut<'_, T> {
         let row = self.block(1);
         self.as_mut_slice().chunks_exact_mut(row)
@@ -197,41 +197,41 @@ impl AnyBuffer {
         self.view.len
     }
 
-    /// True if there is no element.
+    /// Returns true if there are no elements.
     pub fn is_empty(&self) -> bool {
         self.view.len == 0
     }
 
-    /// The memory of the elements; types narrower than a byte take one byte each.
+    /// Memory of the elements; element types narrower than a byte take one byte each.
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: a checked view covers `len` elements of its type; nobody writes to it while `self`
-        // is borrowed.
+        // SAFETY: a checked view covers `len` elements of its type. `no_overlap` and the borrow of `self`
+        // exclude writes to them.
         unsafe { std::slice::from_raw_parts(self.view.data, self.view.size()) }
     }
 
-    /// [`bytes`](Self::bytes), to be written.
+    /// Mutable [`bytes`](Self::bytes).
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as in `bytes`; and a `&mut AnyBuffer` exists only of a view that overlaps no other.
+        // SAFETY: as in `bytes`; and a `&mut AnyBuffer` is only made for a view that overlaps no other.
         unsafe { std::slice::from_raw_parts_mut(self.view.data, self.view.size()) }
     }
 
-    /// The same buffer with its element type, and rank if given.
+    /// Returns the buffer with its element type, and with its rank if `RANK` is given.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` if the buffer is of another element type or rank.
+    /// `INVALID_ARGUMENT` if the buffer has another element type or rank.
     pub fn typed<T: Element, const RANK: usize>(&self) -> Result<&Buffer<T, RANK>> {
         self.view.expect_type::<T, RANK>()?;
-        // SAFETY: the view is of this type and borrowed from `self`, which only reads.
+        // SAFETY: the view has this type, and is only read while `self` is borrowed.
         Ok(unsafe { Buffer::from_view(&self.view) })
     }
 
-    /// [`typed`](Self::typed), to be written.
+    /// Mutable [`typed`](Self::typed).
     ///
     /// # Errors
-    /// As [`typed`](Self::typed).
+    /// As for [`typed`](Self::typed).
     pub fn typed_mut<T: Element, const RANK: usize>(&mut self) -> Result<&mut Buffer<T, RANK>> {
         self.view.expect_type::<T, RANK>()?;
-        // SAFETY: the view is of this type, and uniquely borrowed from `self`.
+        // SAFETY: the view has this type, and is exclusively borrowed from `self`.
         Ok(unsafe { Buffer::from_view_mut(&mut self.view) })
     }
 }
@@ -262,7 +262,8 @@ impl<B: ?Sized + fmt::Debug> fmt::Debug for InOut<B> {
     }
 }
 
-// SAFETY: a buffer is a view of elements that are `Send + Sync`; references follow Rust's rules.
+// SAFETY: a buffer is a view of elements that are `Send + Sync`; access to them follows the borrow of the
+// buffer.
 unsafe impl<T: Element, const RANK: usize> Send for Buffer<T, RANK> {}
 // SAFETY: as above.
 unsafe impl<T: Element, const RANK: usize> Sync for Buffer<T, RANK> {}
@@ -271,8 +272,8 @@ unsafe impl Send for AnyBuffer {}
 // SAFETY: as above.
 unsafe impl Sync for AnyBuffer {}
 
-/// Runs an expression with a type name bound to the Rust type of an element type; the others are
-/// `UNIMPLEMENTED`.
+/// Evaluates an expression with a type name bound to the Rust type of an element type. Element types that are
+/// not listed are an error, `UNIMPLEMENTED`.
 ///
 /// ```
 /// # use farcall_ffi::prelude::*;
@@ -304,39 +305,39 @@ macro_rules! dispatch {
     };
 }
 
-/// The error of [`dispatch!`](crate::dispatch).
+/// Makes the error of [`dispatch!`](crate::dispatch).
 #[cold]
 pub(crate) fn unsupported_dtype(found: DType, supported: &[DType]) -> Error {
     let supported: Vec<_> = supported.iter().map(|dtype| dtype.name()).collect();
     Error::unimplemented(format!("expected {}, found {found}", supported.join(" or ")))
 }
 
-/// A checked description of a buffer, in this side's own memory.
+/// A checked description of a buffer, in memory of this crate.
 #[repr(C)]
 #[derive(Clone, Copy)]
 #[doc(hidden)]
 pub struct View {
-    /// First element. If there is none, nobody's address, a multiple of the alignment.
+    /// First element; if there are no elements, a dangling address that is a multiple of the alignment.
     data: *mut u8,
     /// Address after the last element.
     end: usize,
     /// Number of elements.
     len: usize,
-    /// `rank` nonnegative sizes; anything if `rank` is 0.
+    /// `rank` nonnegative sizes; arbitrary if `rank` is 0.
     dims: *const i64,
     rank: usize,
     dtype: DType,
-    /// True for a result that is an operand as well, in the same memory.
+    /// True for a result that is also an operand, in the same memory.
     in_place: bool,
-    /// Zero, so that a view is written by whole words.
+    /// Explicit padding of zeros, so that a view is written in whole words.
     padding_2: u16,
     padding_4: u32,
-    /// So that views are as far from each other as cache lines.
+    /// Extends a view to the size of a cache line.
     _padding_16: MaybeUninit<[u64; 2]>,
 }
 
 impl View {
-    /// A view of nothing, as a place to read one into.
+    /// An empty view, to be overwritten by [`read`](View::read).
     pub(crate) const EMPTY: View = View {
         data: std::ptr::null_mut(),
         end: 0,
@@ -350,24 +351,24 @@ impl View {
         _padding_16: MaybeUninit::uninit(),
     };
 
-    /// The same place, to read another view into it.
+    /// Returns the view's memory, for [`read`](View::read).
     pub(crate) fn unread(&mut self) -> &mut MaybeUninit<View> {
-        // SAFETY: nothing but views is written to it.
+        // SAFETY: only views are written to it, so it stays initialized.
         unsafe { &mut *std::ptr::from_mut(self).cast() }
     }
 
-    /// Checks a foreign buffer, of the element type and rank that `B` asks for, and describes it in
-    /// `view`. False if anything is wrong with it; [`what_is_wrong`] says what.
+    /// Checks a foreign buffer, which must have the element type and rank of `B`, and writes its description
+    /// to `view`. Returns false if the buffer is invalid; [`what_is_wrong`] returns the reason.
     ///
     /// # Safety
-    /// `buffer` is aligned and points to a struct of at least as many bytes as its `struct_size` says. If that is
-    /// consistent in itself, its memory stays valid for as long as references to the view are used.
+    /// `buffer` is aligned and points to a struct of at least `struct_size` bytes. If the buffer passes the
+    /// checks, its memory stays valid for as long as references to the view are used.
     #[inline(always)]
     pub(crate) unsafe fn read<B: FromView + ?Sized>(
         view: &mut MaybeUninit<View>,
         buffer: *const abi::Buffer,
     ) -> bool {
-        // SAFETY: `struct_size` comes first.
+        // SAFETY: `struct_size` is the first member.
         if unsafe { (*buffer).struct_size } < abi::Buffer::STRUCT_SIZE {
             return false;
         }
@@ -402,9 +403,9 @@ impl View {
                 }
             }
         }
-        // A negative dimension, or more elements than the address space has room for.
+        // A dimension is negative, or the elements do not fit the address space.
         if (bits | len) as usize >> MAX_LEN_BITS != 0 {
-            // SAFETY: as above.
+            // SAFETY: `dims` has `rank` members.
             if unsafe { !no_elements(dims, rank) } {
                 return false;
             }
@@ -415,9 +416,10 @@ impl View {
         if len == 0 {
             data = std::ptr::without_provenance_mut(alignment);
         }
-        // Of two numbers below 2^63, or the first is not and says so.
+        // Either both numbers are below 2^63 and the sum does not wrap, or the first is not, which `beyond`
+        // shows.
         let end = data.addr().wrapping_add(len * element);
-        // Null, or beyond what a program has.
+        // Negative if the address is null, or any address is above a process's address space.
         let beyond = (data.addr().wrapping_sub(1) | end) as isize;
         if data.addr() & (alignment - 1) != 0 || beyond < 0 {
             return false;
@@ -430,12 +432,12 @@ impl View {
         self.dtype
     }
 
-    /// First element; an aligned address if there is none.
+    /// First element; a dangling but aligned address if there are no elements.
     pub(crate) fn data(&self) -> *mut u8 {
         self.data
     }
 
-    /// The same with its elements somewhere else, where there is room for them.
+    /// Returns the view with its elements at another address, which must have space for them.
     #[inline(always)]
     pub(crate) fn moved_to(self, data: *mut u8) -> View {
         View { data, end: data.addr() + self.size(), ..self }
@@ -445,27 +447,28 @@ impl View {
         if self.rank == 0 {
             return &[];
         }
-        // SAFETY: `dims` has `rank` members, none negative, so that they are the same as `usize`.
+        // SAFETY: `dims` has `rank` members; none is negative, so they have the same values as `usize`.
         unsafe { std::slice::from_raw_parts(self.dims.cast(), self.rank) }
     }
 
-    /// Bytes that the elements take.
+    /// Size of the elements in bytes.
     pub(crate) fn size(&self) -> usize {
         self.end - self.data.addr()
     }
 
-    /// Addresses of the first element and of the end: the same if there is no element.
+    /// Start and end addresses of the elements; equal if there are none.
     #[inline(always)]
     pub(crate) fn span(&self) -> (usize, usize) {
         (self.data.addr(), self.end)
     }
 
-    /// True if both have an element of memory in common.
+    /// Returns true if the elements of the two views overlap in memory.
     pub(crate) fn overlaps(&self, other: &View) -> bool {
         overlap(self.span(), other.span()) < 0
     }
 
-    /// Makes the view independent of where its dimensions were: they live as long as what is returned.
+    /// Copies the dimensions, so that the view no longer depends on the original ones. The view's dimensions
+    /// live as long as the returned copy.
     pub(crate) fn own_dims(&mut self) -> Box<[i64]> {
         if self.rank == 0 {
             return Box::default();
@@ -476,48 +479,51 @@ impl View {
         dims
     }
 
-    /// Notes that the view is an operand as well.
+    /// Records that the view is also an operand.
     pub(crate) fn set_in_place(&mut self) {
         self.in_place = true;
     }
 
-    /// True if both are the same memory.
+    /// Returns true if two views of the same type have the same memory.
     pub(crate) fn same_memory(&self, other: &View) -> bool {
         self.data == other.data || self.len == 0
     }
 
-    /// True if both have the same element type and dimensions.
+    /// Returns true if two views have the same element type and dimensions.
     pub(crate) fn same_type(&self, other: &View) -> bool {
         self.dtype == other.dtype && self.dims() == other.dims()
     }
 
-    /// Copies `len` elements from `source`, of the same type.
+    /// Copies the elements of `source`, which has the same type.
     ///
     /// # Safety
-    /// Both are valid, of the same type, and do not overlap; nobody else looks at this one.
+    /// Both views are valid, have the same type, and do not overlap. Nothing else accesses this view's
+    /// memory.
     pub(crate) unsafe fn copy_from(&self, source: &View) {
         if self.len != 0 {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees that both are valid for `size` bytes and disjoint (`# Safety`
+            // above).
             unsafe { std::ptr::copy_nonoverlapping(source.data, self.data, self.size()) }
         }
     }
 
-    /// Makes all bytes 0.
+    /// Sets all bytes to 0.
     ///
     /// # Safety
-    /// The view is valid, and nobody else looks at its memory.
+    /// The view is valid, and nothing else accesses its memory.
     pub(crate) unsafe fn zero(&self) {
         if self.len != 0 {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees that the memory is valid for writes of `size` bytes (`# Safety`
+            // above).
             unsafe { self.data.write_bytes(0, self.size()) }
         }
     }
 
-    /// Number of elements along the last `rank` dimensions, or all if there are fewer; at least 1.
+    /// Number of elements along the last `rank` dimensions, or along all if there are fewer; at least 1.
     fn block(&self, rank: usize) -> usize {
         let dims = self.dims();
         let last = &dims[dims.len().saturating_sub(rank)..];
-        // A part of the dimensions may have more elements than fit, where another one is 0.
+        // The product of some dimensions may overflow if another dimension is 0.
         last.iter().try_fold(1usize, |product, dim| product.checked_mul(*dim)).unwrap_or(1).max(1)
     }
 
@@ -541,16 +547,16 @@ impl fmt::Debug for View {
     }
 }
 
-/// Negative if two ranges of addresses (spans of views) have one in common.
+/// Returns a negative number if two address ranges (spans of views) overlap.
 ///
-/// Addresses are below `isize::MAX`, so that differences are numbers with a sign, and tests of many pairs
-/// are a few operations each, without a branch.
+/// Addresses are below `isize::MAX`, so their differences fit a signed number. Testing many pairs takes a few
+/// operations for each, and no branch.
 #[inline(always)]
 pub(crate) fn overlap(a: (usize, usize), b: (usize, usize)) -> isize {
     (a.0 as isize).wrapping_sub(b.1 as isize) & (b.0 as isize).wrapping_sub(a.1 as isize)
 }
 
-/// For dimensions whose product is not a size: true if one of them is 0 and none negative.
+/// Returns true if one dimension is 0 and none is negative, for dimensions whose product overflows.
 ///
 /// # Safety
 /// `dims` has `rank` members.
@@ -558,19 +564,19 @@ pub(crate) fn overlap(a: (usize, usize), b: (usize, usize)) -> isize {
 #[inline(never)]
 unsafe fn no_elements(dims: *const i64, rank: usize) -> bool {
     let dim = |i| {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that `dims` has `rank` members (`# Safety` above).
         unsafe { *dims.add(i) }
     };
     (0..rank).all(|i| dim(i) >= 0) && (0..rank).any(|i| dim(i) == 0)
 }
 
-/// How the elements of a type lie in memory.
+/// Memory layout of an element type.
 #[derive(Clone, Copy)]
 struct Storage {
     dtype: DType,
-    /// Bytes of an element.
+    /// Size of an element in bytes.
     size: usize,
-    /// Bytes that an element's address is a multiple of.
+    /// Alignment of an element in bytes.
     alignment: usize,
 }
 
@@ -582,7 +588,7 @@ impl Storage {
         }
     }
 
-    /// Of the element type with this number.
+    /// Returns the layout of the element type with this number.
     #[inline(always)]
     fn by_number(number: abi::DataType) -> Option<Storage> {
         const TABLE: [Option<Storage>; 34] = {
@@ -607,12 +613,12 @@ fn other_storage(number: abi::DataType) -> Option<Storage> {
     Storage::of(number.dtype())
 }
 
-/// Bytes that an element's address is a multiple of.
+/// Alignment of an element in bytes.
 pub(crate) const fn alignment(dtype: DType) -> usize {
     if dtype.is_complex() { dtype.size() / 2 } else { dtype.size() }
 }
 
-/// Why [`View::read`] refused a buffer.
+/// Returns why [`View::read`] rejected a buffer.
 ///
 /// # Safety
 /// As for [`View::read`].
@@ -626,7 +632,7 @@ pub(crate) unsafe fn what_is_wrong(
     if !buffer.is_aligned() {
         return "the pointer to the buffer is misaligned".to_owned();
     }
-    // SAFETY: `struct_size` comes first.
+    // SAFETY: `struct_size` is the first member.
     if unsafe { (*buffer).struct_size } < abi::Buffer::STRUCT_SIZE {
         return "the buffer's struct_size is too small".to_owned();
     }
@@ -666,20 +672,24 @@ pub(crate) unsafe fn what_is_wrong(
     "larger than the address space".to_owned()
 }
 
-/// Types that stand behind a reference to a [`View`]: [`Buffer`] and [`AnyBuffer`].
+/// A type whose references are references to a [`View`]: [`Buffer`] or [`AnyBuffer`].
 #[doc(hidden)]
 pub trait FromView {
-    /// The element type it asks for.
+    /// Required element type.
     const DTYPE: Option<DType>;
-    /// The rank it asks for.
+    /// Required rank.
     const RANK: usize;
 
+    /// Returns a reference to the buffer that the view describes.
+    ///
     /// # Safety
-    /// The view is valid, of this type, and only read for `'a`.
+    /// The view is valid, has this type, and its elements are only read for `'a`.
     unsafe fn from_view(view: &View) -> &Self;
 
+    /// Returns a mutable reference to the buffer that the view describes.
+    ///
     /// # Safety
-    /// The view is valid, of this type, and its elements are not looked at in another way for `'a`.
+    /// The view is valid, has this type, and its elements are not accessed in any other way for `'a`.
     unsafe fn from_view_mut(view: &mut View) -> &mut Self;
 }
 
@@ -690,14 +700,14 @@ impl<T: Element, const RANK: usize> FromView for Buffer<T, RANK> {
     #[inline(always)]
     unsafe fn from_view(view: &View) -> &Self {
         let buffer = std::ptr::slice_from_raw_parts(std::ptr::from_ref(view).cast::<PhantomData<T>>(), 0);
-        // SAFETY: `repr(C)`: a `Buffer` with no tail is a `View`.
+        // SAFETY: `repr(C)`: a `Buffer` with an empty tail has the layout of a `View`.
         unsafe { &*(buffer as *const Self) }
     }
 
     #[inline(always)]
     unsafe fn from_view_mut(view: &mut View) -> &mut Self {
         let buffer = std::ptr::slice_from_raw_parts_mut(std::ptr::from_mut(view).cast::<PhantomData<T>>(), 0);
-        // SAFETY: `repr(C)`: a `Buffer` with no tail is a `View`.
+        // SAFETY: `repr(C)`: a `Buffer` with an empty tail has the layout of a `View`.
         unsafe { &mut *(buffer as *mut Self) }
     }
 }
@@ -709,7 +719,7 @@ impl FromView for AnyBuffer {
     #[inline(always)]
     unsafe fn from_view(view: &View) -> &Self {
         let buffer = std::ptr::slice_from_raw_parts(std::ptr::from_ref(view).cast::<PhantomData<u8>>(), 0);
-        // SAFETY: `repr(C)`: an `AnyBuffer` with no tail is a `View`.
+        // SAFETY: `repr(C)`: an `AnyBuffer` with an empty tail has the layout of a `View`.
         unsafe { &*(buffer as *const Self) }
     }
 
@@ -717,20 +727,20 @@ impl FromView for AnyBuffer {
     unsafe fn from_view_mut(view: &mut View) -> &mut Self {
         let buffer =
             std::ptr::slice_from_raw_parts_mut(std::ptr::from_mut(view).cast::<PhantomData<u8>>(), 0);
-        // SAFETY: `repr(C)`: an `AnyBuffer` with no tail is a `View`.
+        // SAFETY: `repr(C)`: an `AnyBuffer` with an empty tail has the layout of a `View`.
         unsafe { &mut *(buffer as *mut Self) }
     }
 }
 
 impl<T: Element, const RANK: usize> InOut<Buffer<T, RANK>> {
-    /// True if operand and result share their memory, false if the operand was copied.
+    /// Returns true if operand and result share their memory, and false if the operand was copied.
     pub fn is_in_place(&self) -> bool {
         self.0.view.in_place
     }
 }
 
 impl InOut<AnyBuffer> {
-    /// True if operand and result share their memory, false if the operand was copied.
+    /// Returns true if operand and result share their memory, and false if the operand was copied.
     pub fn is_in_place(&self) -> bool {
         self.0.view.in_place
     }

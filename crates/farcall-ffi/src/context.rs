@@ -1,7 +1,7 @@
-//! What a handler can request from its host during a call.
+//! Services that a handler can request from its host during a call.
 //!
-//! **Invariants.** A function of the host's table is called only if the table's size covers it; the layout of its
-//! arguments follows the version that the host states there.
+//! **Invariants.** A function of the host's table is only called if the table's size covers it. The layout of
+//! its arguments follows the version in the host's table.
 
 use std::ffi::{CStr, CString, c_void};
 use std::mem::offset_of;
@@ -13,18 +13,18 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::pointer::unusable;
 use crate::pool::Tasks;
 
-/// The host side of one call, as a parameter `&Context`.
+/// The host's side of one call, as a parameter `&Context`.
 pub struct Context {
     pub(crate) host: Host,
-    /// Where tasks are noted that the handler may have to wait for.
+    /// Tasks that the handler may have to wait for; `None` if it keeps no buffers.
     pub(crate) tasks: Option<Tasks>,
 }
 
-/// A type of user data: what the program that runs the graph hands to all of its handlers.
+/// A type of user data, which the program that runs the graph passes to all of its handlers.
 ///
 /// # Safety
-/// In every library and program of the process, user data of this name are a `Self`, laid out alike: for
-/// types that cross library boundaries, `repr(C)` types of a common crate or header.
+/// In every library and program of the process, user data of this name have the type `Self`, with the same
+/// layout. For types that cross library boundaries, this means `repr(C)` types of a common crate or header.
 pub unsafe trait UserData: Send + Sync + 'static {
     /// Name under which hosts know the type.
     const NAME: &'static str;
@@ -35,7 +35,7 @@ impl Context {
         Context { host, tasks }
     }
 
-    /// Version of the interface that the host speaks, major and minor.
+    /// Version of the interface that the host implements, major and minor.
     pub fn host_version(&self) -> (i32, i32) {
         self.host.version
     }
@@ -43,7 +43,7 @@ impl Context {
     /// Number of the logical run that this call is part of.
     ///
     /// # Errors
-    /// `UNIMPLEMENTED` if the host does not offer it, or the host's own error.
+    /// `UNIMPLEMENTED` if the host does not offer run ids, or the host's own error.
     pub fn run_id(&self) -> Result<i64> {
         let function = function!(self.host, run_id_get)?;
         let mut args = abi::RunIdGetArgs {
@@ -52,16 +52,16 @@ impl Context {
             ctx: self.host.ctx,
             run_id: 0,
         };
-        // SAFETY: a function of the host, with the arguments it takes.
+        // SAFETY: a function of the host, with the arguments it expects.
         let error = unsafe { function(&mut args) };
         self.host.check(error)?;
         Ok(args.run_id)
     }
 
-    /// Which of the platform's devices the call runs on.
+    /// Number of the device of this platform that the call runs on.
     ///
     /// # Errors
-    /// `UNIMPLEMENTED` if the host does not offer it, or the host's own error.
+    /// `UNIMPLEMENTED` if the host does not offer device numbers, or the host's own error.
     pub fn device_ordinal(&self) -> Result<i32> {
         let function = function!(self.host, device_ordinal_get)?;
         let mut args = abi::DeviceOrdinalGetArgs {
@@ -70,16 +70,16 @@ impl Context {
             ctx: self.host.ctx,
             device_ordinal: 0,
         };
-        // SAFETY: a function of the host, with the arguments it takes.
+        // SAFETY: a function of the host, with the arguments it expects.
         let error = unsafe { function(&mut args) };
         self.host.check(error)?;
         Ok(args.device_ordinal)
     }
 
-    /// The platform's stream, such as a `CUstream`, as the host gives it.
+    /// The platform's stream, such as a `CUstream`, as returned by the host.
     ///
     /// # Errors
-    /// `UNIMPLEMENTED` if the host does not offer it (no CPU host does), or the host's own error.
+    /// `UNIMPLEMENTED` if the host does not offer streams (no CPU host does), or the host's own error.
     pub fn stream(&self) -> Result<*mut c_void> {
         let function = function!(self.host, stream_get)?;
         let mut args = abi::StreamGetArgs {
@@ -88,16 +88,17 @@ impl Context {
             ctx: self.host.ctx,
             stream: null_mut(),
         };
-        // SAFETY: a function of the host, with the arguments it takes.
+        // SAFETY: a function of the host, with the arguments it expects.
         let error = unsafe { function(&mut args) };
         self.host.check(error)?;
         Ok(args.stream)
     }
 
-    /// The user data of this type that the program handed to the run.
+    /// Returns the user data of this type that the program passed to the run.
     ///
     /// # Errors
-    /// The host's own error if there are none, or `UNIMPLEMENTED` if it does not offer any.
+    /// The host's own error if the program passed none, or `UNIMPLEMENTED` if the host does not offer user
+    /// data.
     pub fn user_data<T: UserData>(&self) -> Result<&T> {
         let mut type_id = crate::state::named_type_id::<T>(&self.host, T::NAME)?;
         let data = self.user_data_by_id(&mut type_id)?;
@@ -107,15 +108,15 @@ impl Context {
         if !data.cast::<T>().is_aligned() {
             return Err(Error::internal(format!("the pointer to the user data `{}` is misaligned", T::NAME)));
         }
-        // SAFETY: the host has an object of this type, by the promise of `UserData`, for as long as the
-        // call lasts.
+        // SAFETY: the host's object has this type, which the implementer of `UserData` guarantees, and lives
+        // as long as the call.
         Ok(unsafe { &*data.cast_const().cast() })
     }
 
-    /// The user data of a type by its number in this host, as a pointer.
+    /// Returns a pointer to the user data of a type, by its number in this host.
     ///
     /// # Errors
-    /// As [`user_data`](Self::user_data).
+    /// As for [`user_data`](Self::user_data).
     pub fn user_data_by_id(&self, type_id: &mut abi::TypeId) -> Result<*mut c_void> {
         let function = function!(self.host, invoke_context_get)?;
         let mut args = abi::InvokeContextGetArgs {
@@ -125,13 +126,13 @@ impl Context {
             type_id,
             data: null_mut(),
         };
-        // SAFETY: a function of the host, with the arguments it takes.
+        // SAFETY: a function of the host, with the arguments it expects.
         let error = unsafe { function(&mut args) };
         self.host.check(error)?;
         Ok(args.data)
     }
 
-    /// Options that the program gave to the run.
+    /// Returns the options that the program passed to the run.
     ///
     /// # Errors
     /// `UNIMPLEMENTED` if the host does not offer them (hosts before 0.5), or the host's own error.
@@ -143,7 +144,7 @@ impl Context {
             ctx: self.host.ctx,
             attrs: std::ptr::null(),
         };
-        // SAFETY: a function of the host, with the arguments it takes.
+        // SAFETY: a function of the host, with the arguments it expects.
         let error = unsafe { function(&mut args) };
         self.host.check(error)?;
         if args.attrs.is_null() {
@@ -152,7 +153,8 @@ impl Context {
         if !args.attrs.is_aligned() {
             return Err(Error::internal("the host's pointer to its options is misaligned"));
         }
-        // SAFETY: not null, aligned, and the host's for as long as the call lasts.
+        // SAFETY: the pointer is neither null nor misaligned, and the host's options live as long as the
+        // call.
         let options = unsafe { Dict::check(args.attrs) }.map_err(Error::internal)?;
         options.check_names().map_err(Error::internal)?;
         Ok(Attrs::from_dict(options))
@@ -165,7 +167,7 @@ impl std::fmt::Debug for Context {
     }
 }
 
-/// A host, as a call frame gives it.
+/// A host, from a call frame.
 #[derive(Clone, Copy, Debug)]
 #[doc(hidden)]
 pub struct Host {
@@ -174,11 +176,12 @@ pub struct Host {
     pub(crate) version: (i32, i32),
 }
 
-/// A function of the host's table, or an `UNIMPLEMENTED` error.
+/// Returns a function of the host's table, or an `UNIMPLEMENTED` error.
 macro_rules! function {
     ($host:expr, $name:ident) => {{
         let api = $host.api;
-        // SAFETY: `Host::new` saw that the table starts with its size; a member within it can be read.
+        // SAFETY: `Host::new` checked that the table starts with its size; a member within that size can be
+        // read.
         let function = unsafe {
             const OFFSET: usize = std::mem::offset_of!($crate::abi::Api, $name);
             if $crate::abi::Api::offers((*api).struct_size, OFFSET) {
@@ -193,13 +196,14 @@ macro_rules! function {
 pub(crate) use function;
 
 impl Host {
-    /// The host of a call; `None` if the table is missing, misaligned, or too small to say its version.
+    /// Returns the host of a call; `None` if the table is null, misaligned, or too small to contain its
+    /// version.
     ///
     /// # Safety
-    /// `api` is null or points to as many bytes as the `struct_size` at its start says.
+    /// `api` is null or points to as many bytes as its first member, `struct_size`, says.
     #[inline(always)]
     pub(crate) unsafe fn new(api: *const Api, ctx: *mut abi::InvokeContext) -> Option<Host> {
-        // SAFETY: `struct_size` comes first.
+        // SAFETY: the pointer is usable, and `struct_size` is the first member.
         if unusable(api) != 0 || unsafe { (*api).struct_size } < offset_of!(Api, internal_api) {
             return None;
         }
@@ -208,12 +212,12 @@ impl Host {
         Some(Host { api, ctx, version })
     }
 
-    /// True if the host speaks version 0.`minor` or a later one.
+    /// Returns true if the host implements version 0.`minor` or a later one.
     pub(crate) fn at_least(&self, minor: i32) -> bool {
         self.version.0 > 0 || self.version.1 >= minor
     }
 
-    /// Hands an error to the host; null if it cannot even take that.
+    /// Makes an error of the host; null if the host's table has no function for this.
     #[cold]
     pub(crate) fn error(&self, error: &Error) -> *mut abi::Error {
         let Ok(create) = function!(self, error_create) else { return null_mut() };
@@ -225,11 +229,11 @@ impl Host {
             message: message.as_ptr(),
             errc: error.code().into(),
         };
-        // SAFETY: a function of the host, with the arguments it takes; it copies the message.
+        // SAFETY: a function of the host, with the arguments it expects; it copies the message.
         unsafe { create(&mut args) }
     }
 
-    /// Takes over what a function of the host returned: null is success.
+    /// Converts the return value of a host's function, and takes ownership of an error. Null is success.
     pub(crate) fn check(&self, error: *mut abi::Error) -> Result<()> {
         if error.is_null() { Ok(()) } else { Err(self.take_error(error)) }
     }
@@ -247,13 +251,13 @@ impl Host {
             args.struct_size = abi::ErrorGetMessageArgs::STRUCT_SIZE;
         }
         if let Ok(details) = function!(self, error_get_details) {
-            // SAFETY: a function of the host; `struct_size` says how much of the arguments it may use.
+            // SAFETY: a function of the host; `struct_size` limits the arguments that it accesses.
             unsafe { details(&mut args) };
         }
         let message = if args.message.is_null() {
             String::from("the host gave no reason")
         } else {
-            // SAFETY: not null, so it is the message, which lives as long as the error.
+            // SAFETY: the pointer is not null, so it is to the message, which lives as long as the error.
             unsafe { CStr::from_ptr(args.message) }.to_string_lossy().into_owned()
         };
         if let Ok(destroy) = function!(self, error_destroy) {
@@ -262,7 +266,7 @@ impl Host {
                 extension_start: null_mut(),
                 error,
             };
-            // SAFETY: a function of the host; the error is ours, and not used any more.
+            // SAFETY: a function of the host; this function owns the error, and does not use it any more.
             unsafe { destroy(&mut args) };
         }
         Error::new(ErrorCode::from(args.errc), message)

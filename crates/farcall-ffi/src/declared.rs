@@ -1,11 +1,11 @@
-//! Checks that a handler's parameters match its signature: the part that needs their types.
+//! Checks that a handler's parameters match its signature: the part of the checks that needs their types.
 //!
 //! `#[handler]` itself compares names and their order. For each parameter in the signature, it then emits a
-//! [`Declared`] and a constant assertion that the parameter's type [`fits`]. A mismatch is thus a compile error at
-//! the parameter, and aliases and paths work, since types are compared, not their spelling.
+//! [`Declared`] and a constant assertion that the parameter's type [`fits`]. A mismatch is thus a compile
+//! error at the parameter. Aliases and paths work, since types are compared, not their spelling.
 //!
-//! So it is with derivatives: each handler has the outline of its signature, and asserts that the derivatives that it
-//! names fit. What fits is decided by `farcall_sig`'s [`Rule`], which hosts ask, too.
+//! Derivatives are checked in the same way: each handler has the outline of its signature, and asserts that
+//! the derivatives that it names fit. `farcall_sig`'s [`Rule`] decides this, both here and in hosts.
 
 use farcall_sig::signature::{At, Outline, Part, Rule, Said};
 use farcall_sig::text::{Text, contains};
@@ -14,23 +14,24 @@ use crate::abi::DataType;
 use crate::buffer::ANY_RANK;
 use crate::decode::{Role, Spec};
 
-/// What a signature says of one parameter.
+/// Declaration of one parameter in a signature.
 #[derive(Debug)]
 pub struct Declared {
-    /// What it is.
+    /// Role of the parameter.
     pub role: Role,
-    /// Whether the parameter must be an `Option`; `None` if it may be.
+    /// Whether the parameter must be an `Option`; `None` if either is allowed.
     pub optional: Option<bool>,
-    /// The element type, or `INVALID` if there are several.
+    /// Element type, or `INVALID` if there are several.
     pub dtype: DataType,
-    /// The number of dimensions, or `ANY_RANK` if there are several.
+    /// Number of dimensions, or `ANY_RANK` if there are several.
     pub rank: usize,
-    /// What an attribute's type may expect.
+    /// Expected types ([`FromAttr::EXPECTS`](crate::FromAttr::EXPECTS)) that an attribute's Rust type may
+    /// have; empty for any.
     pub attribute: &'static [&'static str],
 }
 
 impl Declared {
-    /// A buffer of one of these roles.
+    /// Declares a buffer with this role.
     pub const fn buffer(
         role: Role,
         optional: bool,
@@ -48,13 +49,13 @@ impl Declared {
         Declared { role, optional: Some(optional), dtype, rank, attribute: &[] }
     }
 
-    /// An attribute.
+    /// Declares an attribute.
     pub const fn attribute(optional: Option<bool>, attribute: &'static [&'static str]) -> Self {
         Declared { optional, attribute, ..Declared::buffer(Role::Attribute, false, None, None) }
     }
 }
 
-/// True if a parameter's type is one for what the signature says.
+/// Returns true if a parameter's type matches its declaration.
 pub const fn fits(spec: &Spec, declared: &Declared) -> bool {
     let optional = match declared.optional {
         Some(optional) => spec.optional == optional,
@@ -67,12 +68,12 @@ pub const fn fits(spec: &Spec, declared: &Declared) -> bool {
         && (declared.attribute.is_empty() || contains(declared.attribute, spec.attribute))
 }
 
-/// True for a parameter that no signature mentions: something of the host, or every attribute.
+/// Returns true for a parameter that signatures do not mention: a context, or all attributes.
 pub const fn is_context(spec: &Spec) -> bool {
     matches!(spec.role, Role::Context | Role::AllAttributes)
 }
 
-/// True if one of the parameters is every attribute.
+/// Returns true if one of the parameters takes all attributes.
 pub const fn has_all_attributes(specs: &[Spec]) -> bool {
     let mut i = 0;
     while i < specs.len() {
@@ -87,9 +88,9 @@ pub const fn has_all_attributes(specs: &[Spec]) -> bool {
 /// A derivative of a handler.
 #[derive(Clone, Copy, Debug)]
 pub struct Derivative {
-    /// Which one it is.
+    /// Kind of derivative.
     pub part: Part,
-    /// The handler that has it.
+    /// The handler that has the derivative.
     pub op: DeclaredOp,
     /// The handler that also returns residuals.
     pub forward: Option<DeclaredOp>,
@@ -97,46 +98,46 @@ pub struct Derivative {
     pub derivative: DeclaredOp,
     /// Operands that are declared as not differentiable.
     pub non_differentiable: &'static [&'static str],
-    /// What is said of the derivative's parameters.
+    /// Explicit bindings of the derivative's parameters.
     pub said: &'static [Said<'static>],
 }
 
 /// A handler that is a derivative, or has one.
 #[derive(Clone, Copy, Debug)]
 pub struct DeclaredOp {
-    /// Its name.
+    /// Name of the handler.
     pub name: &'static str,
-    /// What its signature says, if it has one.
+    /// Outline of the signature, if the handler has one.
     pub outline: Option<&'static Outline<'static>>,
-    /// Whether its attribute has an error, so that nothing is known of it.
+    /// True if the handler's attribute has an error, so that nothing is known about its signature.
     is_stand_in: bool,
 }
 
 impl DeclaredOp {
-    /// A handler with what its signature says, if it has one.
+    /// Makes a handler with the outline of its signature, if it has one.
     pub const fn new(name: &'static str, outline: Option<&'static Outline<'static>>) -> DeclaredOp {
         DeclaredOp { name, outline, is_stand_in: false }
     }
 
-    /// What stands for a handler whose attribute has an error.
+    /// Makes a stand-in for a handler whose attribute has an error.
     pub const fn stand_in(name: &'static str) -> DeclaredOp {
         DeclaredOp { name, outline: None, is_stand_in: true }
     }
 }
 
-/// Why a derivative does not fit.
+/// Reason why a derivative does not fit.
 #[derive(Clone, Copy, Debug)]
 pub struct Reason {
     /// The signature that is at fault.
     pub part: Part,
-    /// What of it.
+    /// The element of the signature that is at fault.
     pub at: At,
-    /// What is wrong.
+    /// Message.
     pub text: Text,
 }
 
 impl Derivative {
-    /// The reason why it does not fit; none if it does.
+    /// Returns the reason why the derivative does not fit; `None` if it does.
     pub const fn misfit(&self) -> Option<Reason> {
         let mut text = Text::new();
         let unsigned = match (self.forward, self.derivative) {
@@ -164,12 +165,13 @@ impl Derivative {
         Some(Reason { part: misfit.part, at: misfit.at, text })
     }
 
-    /// The reason why the transpose of a tangent op, if it has one, does not make a reverse derivative.
+    /// Returns the reason why the transpose of a tangent op, if it has one, does not make a reverse
+    /// derivative.
     pub const fn untransposed(&self, transpose: Option<Derivative>) -> Option<Reason> {
         let Some(transpose) = transpose else { return None };
         let (Some(rule), Some(transposed)) = (self.rule(), transpose.rule()) else { return None };
         let mut reason = Text::new();
-        // What does not fit by itself has its own error.
+        // A rule that does not fit by itself has its own error.
         let fit = rule.fits(&mut reason).is_ok() && transposed.fits(&mut reason).is_ok();
         if !fit || rule.is_transposed_by(&transposed, &mut reason) {
             return None;

@@ -1,24 +1,23 @@
-//! The description of a whole library: what its one exported symbol returns.
+//! The description of a whole library, which its one exported symbol returns.
 //!
-//! A library that is built with [`library!`](crate::library) exports the C function [`SYMBOL`], which
-//! returns a [`LibraryDescriptor`]: a table of ops, each with its name, platform, functions by stage,
-//! parameters, documentation and place in the source, and what its author declared about it: its
-//! signature, the targets that are its derivatives, its [`rules`](crate::rules) that are functions, and the blocks that it
-//! is called for ([`lowering`](crate::lowering)). A host calls the function and reads the result
-//! through [`Library`].
+//! A library that is built with [`library!`](crate::library) exports the C function [`SYMBOL`], which returns
+//! a [`LibraryDescriptor`]: a table of ops. Each op has its name, platform, functions by stage, parameters,
+//! documentation and source location. It also has its author's declarations: its signature, the targets that
+//! are its derivatives, its [`rules`](crate::rules) that are functions, and the blocks that it implements
+//! ([`lowering`](crate::lowering)). A host calls the function and reads the result through [`Library`].
 //!
 //! # Compatibility
 //!
-//! The format has a number, [`VERSION`], that changes only when a reader of the old format would misread the new one;
-//! the symbol's name changes with it. Everything else is added at the end of a struct. Each struct starts with its
-//! size as its *writer* knows it, and [`Library`] reads no further: members that the writer did not know read as
-//! empty (zero, null), which always means "not given". Parameters have had all of their members since the first
-//! version, so a shorter stride is an error.
+//! The format has a number, [`VERSION`], that changes only when a reader of the old format would misread the
+//! new one; the symbol's name changes with it. Everything else is added at the end of a struct. Each struct
+//! except [`ParamDescriptor`] starts with its size as its *writer* knows it, and [`Library`] reads no
+//! further: members that the writer did not know read as empty (zero, null), which always means "not given".
+//! Parameters have had all of their members since the first version, so a shorter stride is an error.
 //!
-//! **Invariants.** All-zero bytes are a valid value of every struct here. Descriptors are constants:
-//! they live as long as the library is loaded, and contain no pointer to anything else.
-//! Safe code cannot make or change an [`OpDescriptor`]: safe functions of hosts read its pointers and call its
-//! functions. [`RawOpDescriptor`] and the other structs are plain data, which only unsafe functions read.
+//! **Invariants.** All-zero bytes are a valid value of every struct here. Descriptors are constants: they
+//! live as long as the library is loaded, and only point to other constants. Safe code cannot make or change
+//! an [`OpDescriptor`], because safe functions of hosts read its pointers and call its functions.
+//! [`RawOpDescriptor`] and the other structs are plain data, which only unsafe functions read.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -41,62 +40,62 @@ pub const VERSION: u32 = 1;
 /// Type of the exported function.
 pub type LibraryFn = unsafe extern "C" fn() -> *const LibraryDescriptor;
 
-/// What a host that reads descriptors puts into its function table's list of extensions, as
-/// [`HOST_MARK`]. Libraries do not register themselves with such a host, which knows more of them than
-/// that.
+/// Extension type of [`HOST_MARK`], with which a host that reads descriptors marks its function table.
+/// Libraries do not register themselves with such a host, since their descriptors tell it more than a
+/// registration would.
 pub const HOST_EXTENSION: abi::ExtensionType = abi::ExtensionType(0x4643_0001);
 
-/// The extension of type [`HOST_EXTENSION`].
+/// An extension of type [`HOST_EXTENSION`], for the list of extensions of a host's function table.
 pub static HOST_MARK: HostMark = HostMark(abi::ExtensionBase {
     struct_size: abi::ExtensionBase::STRUCT_SIZE,
     r#type: HOST_EXTENSION,
     next: std::ptr::null_mut(),
 });
 
-/// See [`HOST_MARK`].
+/// Type of [`HOST_MARK`].
 #[repr(transparent)]
 #[derive(Debug)]
 pub struct HostMark(abi::ExtensionBase);
 
-// SAFETY: a constant.
+// SAFETY: the extension is a constant.
 unsafe impl Sync for HostMark {}
 
 impl HostMark {
-    /// The value of [`abi::Api::extension_start`] in the table of a host that has no other extension.
+    /// Returns the value of [`abi::Api::extension_start`] for a host that has no other extension.
     pub const fn list(&'static self) -> *mut abi::ExtensionBase {
         (&raw const self.0).cast_mut()
     }
 }
 
-/// A library.
+/// Description of a library.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct LibraryDescriptor {
     /// Size of this struct as the writer knows it.
     pub struct_size: usize,
-    /// [`VERSION`].
+    /// [`VERSION`] of the format.
     pub version: u32,
-    /// None defined; 0.
+    /// Reserved; 0.
     pub flags: u32,
-    /// Name of the library, as it was given to [`library!`](crate::library).
+    /// Name of the library, as passed to [`library!`](crate::library).
     pub name: ByteSpan,
-    /// Version of the crate that exports it.
+    /// Version of the crate that exports the library.
     pub library_version: ByteSpan,
-    /// Version of `farcall-ffi` that it was built with.
+    /// Version of `farcall-ffi` that the library was built with.
     pub sdk_version: ByteSpan,
-    /// `op_count` pointers, none null.
+    /// `op_count` pointers, all non-null.
     pub ops: *const *const OpDescriptor,
     /// Number of ops.
     pub op_count: usize,
-    /// Namespace of its targets, or empty.
+    /// Namespace of the library's targets, or empty.
     pub namespace: ByteSpan,
 }
 
-/// An op: a target for one platform. Laid out as its [`RawOpDescriptor`].
+/// An op: a target for one platform. Has the layout of a [`RawOpDescriptor`].
 ///
 /// [`ops!`](crate::ops) and [`library!`](crate::library) list the descriptors that `#[handler]` makes. Each
-/// pointer is to a constant, and each function has the kind that its field names, so a host reads and calls
-/// them without further checks: safe code cannot change them.
+/// pointer in a descriptor is to a constant, and each function has the type that its field says. Hosts
+/// therefore read and call them without further checks, and safe code cannot change them.
 ///
 /// ```compile_fail,E0609
 /// # use farcall_ffi::prelude::*;
@@ -118,7 +117,7 @@ pub struct RawOpDescriptor {
     pub struct_size: usize,
     /// Name of the target.
     pub name: ByteSpan,
-    /// Platform, as the author wrote it; `Host` unless given.
+    /// Platform, as the author wrote it; `Host` by default.
     pub platform: ByteSpan,
     /// Functions by stage, ready to be registered.
     pub bundle: HandlerBundle,
@@ -126,21 +125,21 @@ pub struct RawOpDescriptor {
     pub traits: abi::HandlerTraits,
     /// Bits of [`op_flags`].
     pub flags: u32,
-    /// Documentation: the handler's doc comment.
+    /// The handler's doc comment.
     pub doc: ByteSpan,
     /// Source file of the handler.
     pub file: ByteSpan,
     /// Line of the handler, from 1.
     pub line: u32,
-    /// Bytes from one element of `params` to the next.
+    /// Distance between elements of `params`, in bytes.
     pub param_stride: u32,
-    /// Parameters, in the order of the function's.
+    /// Parameters, in the function's order.
     pub params: *const ParamDescriptor,
     /// Number of parameters.
     pub param_count: usize,
     /// Signature, as [`farcall_sig::Signature`] prints it; empty if the op has none.
     pub signature: ByteSpan,
-    /// Name of the target that also gives residuals, or empty.
+    /// Name of the target that also returns residuals, or empty.
     pub vjp_forward: ByteSpan,
     /// Name of the target that takes cotangents, or empty.
     pub vjp_backward: ByteSpan,
@@ -152,29 +151,30 @@ pub struct RawOpDescriptor {
     pub shape: Option<RuleFn>,
     /// Batching function, or null.
     pub batch: Option<RuleFn>,
-    /// Tag of the blocks that the op is called for, or empty.
+    /// Tag of the blocks that the op implements, or empty.
     pub lowers: ByteSpan,
-    /// Says how; null if the op's signature does. See [`lowering`](crate::lowering).
+    /// Lowering function, or null if the op's signature determines the call. See
+    /// [`lowering`](crate::lowering).
     pub lower: Option<LowerFn>,
     /// Name of the target that is the op's transpose, or empty.
     pub transpose: ByteSpan,
-    /// What the parameters of the targets of `vjp_backward`, `jvp_tangent` and `transpose` are where names do not tell,
-    /// as [`farcall_sig::signature::Bindings`] prints it, or empty.
+    /// Bindings of the parameters of the target `vjp_backward`, as printed by
+    /// [`farcall_sig::signature::Bindings`]. Empty if their names determine them.
     pub vjp_bindings: ByteSpan,
-    /// See `vjp_bindings`.
+    /// Bindings of the parameters of the target `jvp_tangent`; see `vjp_bindings`.
     pub jvp_bindings: ByteSpan,
-    /// See `vjp_bindings`.
+    /// Bindings of the parameters of the target `transpose`; see `vjp_bindings`.
     pub transpose_bindings: ByteSpan,
-    /// Names of operands in `non_differentiable` whose derivatives are zero, separated by commas. Older hosts report an error
-    /// where a program differentiates in them.
+    /// Names of operands in `non_differentiable` whose derivatives are zero, separated by commas. Older hosts
+    /// report an error where a program differentiates with respect to them.
     pub zero_derivative: ByteSpan,
-    /// Returns sample calls, or null. See [`samples`](mod@crate::samples).
+    /// Function that returns sample calls, or null. See [`samples`](mod@crate::samples).
     pub samples: Option<SamplesFn>,
 }
 
 /// Bits of [`RawOpDescriptor::flags`].
 pub mod op_flags {
-    /// Calls are never vmapped. Hosts that do not know of this vmap them as the signature says.
+    /// Calls are never vmapped. Older hosts ignore this bit and vmap them according to the signature.
     pub const NEVER_BATCHED: u32 = 1 << 0;
 }
 
@@ -184,7 +184,7 @@ pub mod op_flags {
 pub struct ParamDescriptor {
     /// Name.
     pub name: ByteSpan,
-    /// Number of a [`Role`].
+    /// Role, as the number of a [`Role`].
     pub role: u32,
     /// Bits of [`param_flags`].
     pub flags: u32,
@@ -194,7 +194,7 @@ pub struct ParamDescriptor {
     pub reserved: u32,
     /// Number of dimensions of a buffer; -1 for any.
     pub rank: i64,
-    /// What an attribute is expected to be, as in messages: `f32`, `[s64]`, `string`.
+    /// Expected type of an attribute, for messages: `f32`, `[s64]`, `string`.
     pub attribute: ByteSpan,
 }
 
@@ -206,15 +206,15 @@ pub mod param_flags {
 
 // SAFETY: descriptors are constants, and point to constants.
 unsafe impl Sync for LibraryDescriptor {}
-// SAFETY: as above.
+// SAFETY: as for `LibraryDescriptor`.
 unsafe impl Sync for RawOpDescriptor {}
-// SAFETY: as above.
+// SAFETY: as for `LibraryDescriptor`.
 unsafe impl Sync for ParamDescriptor {}
 
 // ---- Writing -------------------------------------------------------------------------------
 
 impl LibraryDescriptor {
-    /// Describes a library of these ops.
+    /// Makes the descriptor of a library with these ops.
     pub const fn new(
         name: &'static str,
         library_version: &'static str,
@@ -233,13 +233,13 @@ impl LibraryDescriptor {
         }
     }
 
-    /// Puts the library's targets in a namespace: the op `f` is the target `NAMESPACE.f`.
+    /// Puts the library's targets in a namespace: the target of the op `f` is `NAMESPACE.f`.
     pub const fn in_namespace(self, namespace: &'static str) -> LibraryDescriptor {
         LibraryDescriptor { namespace: ByteSpan::new(namespace.as_bytes()), ..self }
     }
 }
 
-/// What the macro knows of an op.
+/// Arguments of [`OpDescriptor::new`], filled in by the macros.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct OpParts {
@@ -254,7 +254,7 @@ pub struct OpParts {
     pub declaration: Declaration,
 }
 
-/// What an op's author says about it beside the function. Empty where nothing is said.
+/// Declarations that an op's author makes besides the function. Members that were not declared are empty.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Declaration {
@@ -298,13 +298,13 @@ impl Declaration {
 }
 
 impl OpDescriptor {
-    /// Vouches for fields that were written by hand.
+    /// Makes a descriptor of fields that were written by hand.
     ///
     /// # Safety
-    /// Each pointer is null or to as many elements as its length says, and they stay there, unchanged, until the process
-    /// ends. The functions of `bundle` are handlers of the stages that they are listed for; `shape`, `batch` and `lower`
-    /// are functions of these kinds ([`rules`](crate::rules), [`lowering`](crate::lowering)). All may be called from any
-    /// thread until the process ends.
+    /// Each pointer is null or to as many elements as its length says. The elements stay valid and unchanged
+    /// until the process ends. The functions of `bundle` are handlers of their stages; `shape`, `batch` and
+    /// `lower` are functions of these kinds ([`rules`](crate::rules), [`lowering`](crate::lowering)). All
+    /// functions may be called from any thread until the process ends.
     pub const unsafe fn from_raw(raw: RawOpDescriptor) -> OpDescriptor {
         OpDescriptor(raw)
     }
@@ -314,10 +314,10 @@ impl OpDescriptor {
         &self.0
     }
 
-    /// Describes an op, for the macros.
+    /// Makes a descriptor, for the macros.
     ///
     /// # Safety
-    /// As for the functions of [`from_raw`](Self::from_raw).
+    /// The functions of `parts` satisfy the requirements of [`from_raw`](Self::from_raw).
     #[doc(hidden)]
     pub const unsafe fn new(parts: OpParts) -> OpDescriptor {
         OpDescriptor(RawOpDescriptor {
@@ -352,7 +352,7 @@ impl OpDescriptor {
     }
 }
 
-/// Describes the parameters that the macro found.
+/// Makes the descriptors of a handler's parameters.
 #[doc(hidden)]
 pub const fn params<const N: usize>(specs: &[Spec; N], names: &[&'static str; N]) -> [ParamDescriptor; N] {
     let mut params = [ParamDescriptor {
@@ -377,7 +377,7 @@ pub const fn params<const N: usize>(specs: &[Spec; N], names: &[&'static str; N]
     params
 }
 
-/// One table of several.
+/// Concatenates several tables.
 #[doc(hidden)]
 pub const fn concat<const N: usize>(
     tables: &[&'static [&'static OpDescriptor]],
@@ -401,8 +401,8 @@ pub const fn concat<const N: usize>(
     all
 }
 
-/// Why a library cannot have these ops, and in which table the one is that it cannot have: two ops have the same name
-/// and platform, or a derivative is missing.
+/// Returns why a library cannot have these ops, and the index of the table with the offending op: two ops
+/// have the same name and platform, or a derivative is missing.
 #[doc(hidden)]
 pub const fn conflict(tables: &[&'static [&'static OpDescriptor]]) -> Option<(usize, Text)> {
     let mut t = 0;
@@ -439,7 +439,7 @@ pub const fn conflict(tables: &[&'static [&'static OpDescriptor]]) -> Option<(us
     None
 }
 
-/// True if the op has the name and platform of one that comes before it.
+/// Returns true if an earlier op has the same name and platform.
 const fn is_listed_before(tables: &[&[&OpDescriptor]], table: usize, op: usize) -> bool {
     let mut t = 0;
     while t <= table {
@@ -489,27 +489,27 @@ const fn same_target(a: &OpDescriptor, b: &OpDescriptor) -> bool {
 
 // ---- Reading -------------------------------------------------------------------------------
 
-/// A library's descriptor, read with regard to its sizes.
+/// A library's descriptor, of which only the members within its `struct_size` were read.
 #[derive(Clone, Copy, Debug)]
 pub struct Library<'a> {
     descriptor: LibraryDescriptor,
     lifetime: PhantomData<&'a LibraryDescriptor>,
 }
 
-/// Why a library's descriptor cannot be read.
+/// Reason why a library's descriptor cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ReadError {
     /// The function returned null.
     Null,
-    /// The descriptor is in another format.
+    /// The descriptor has another format.
     Version {
-        /// Its number.
+        /// Number of the descriptor's format.
         found: u32,
     },
-    /// A size or pointer cannot be right.
+    /// A size or pointer is invalid.
     Malformed {
-        /// Which.
+        /// The problem, as in the message.
         what: &'static str,
     },
 }
@@ -529,13 +529,13 @@ impl std::fmt::Display for ReadError {
 impl std::error::Error for ReadError {}
 
 impl<'a> Library<'a> {
-    /// Reads what a library's function returned.
+    /// Reads a descriptor that a library's function returned.
     ///
     /// # Errors
-    /// If it is null, of another format, or inconsistent.
+    /// If the descriptor is null, has another format, or is inconsistent.
     ///
     /// # Safety
-    /// `descriptor` is null or came from a library's [`SYMBOL`], which stays loaded during `'a`.
+    /// `descriptor` is null or was returned by the [`SYMBOL`] of a library that stays loaded during `'a`.
     pub unsafe fn read(descriptor: *const LibraryDescriptor) -> Result<Library<'a>, ReadError> {
         if descriptor.is_null() {
             return Err(ReadError::Null);
@@ -543,7 +543,7 @@ impl<'a> Library<'a> {
         if !descriptor.is_aligned() {
             return Err(ReadError::Malformed { what: "the pointer to it is misaligned" });
         }
-        // SAFETY: every format starts with its size, and is a constant of the library.
+        // SAFETY: a descriptor of any format starts with its size, and is a constant of the library.
         let descriptor = unsafe { read_prefix(descriptor) };
         if descriptor.version != VERSION {
             return Err(ReadError::Version { found: descriptor.version });
@@ -585,34 +585,35 @@ impl<'a> Library<'a> {
         text(self.descriptor.name)
     }
 
-    /// Version of the crate that exports it.
+    /// Version of the crate that exports the library.
     pub fn version(&self) -> &'a str {
         text(self.descriptor.library_version)
     }
 
-    /// Version of `farcall-ffi` that it was built with.
+    /// Version of `farcall-ffi` that the library was built with.
     pub fn sdk_version(&self) -> &'a str {
         text(self.descriptor.sdk_version)
     }
 
-    /// Its ops, in the order in which they were listed.
+    /// Iterates over the library's ops, in the order in which they were listed.
     pub fn ops(&self) -> impl ExactSizeIterator<Item = Op<'a>> + use<'a> {
         let library = *self;
         (0..self.descriptor.op_count).map(move |i| library.op(i))
     }
 
     fn op(&self, i: usize) -> Op<'a> {
-        // SAFETY: `i < op_count`; `read` saw that no op is null.
+        // SAFETY: `i < op_count`, and `read` checked that no op is null.
         let descriptor = unsafe { read_prefix((*self.descriptor.ops.add(i)).cast()) };
         Op { descriptor, lifetime: PhantomData }
     }
 
-    /// Namespace of its targets.
+    /// Namespace of the library's targets.
     pub fn namespace(&self) -> Option<&'a str> {
         given(self.descriptor.namespace)
     }
 
-    /// The name under which a host registers an op: the op's own, in the library's namespace.
+    /// Returns the name under which a host registers an op: the op's name, qualified with the library's
+    /// namespace.
     pub fn target_name(&self, op: &Op<'a>) -> Cow<'a, str> {
         match self.namespace() {
             Some(namespace) => Cow::Owned(qualified(namespace, op.name())),
@@ -629,7 +630,7 @@ pub struct Op<'a> {
 }
 
 impl<'a> Op<'a> {
-    /// An op of this process, as [`ops!`](crate::ops) lists them.
+    /// Returns an op of this process, as listed by [`ops!`](crate::ops).
     pub fn of(descriptor: &'static OpDescriptor) -> Op<'static> {
         Op { descriptor: descriptor.0, lifetime: PhantomData }
     }
@@ -664,88 +665,89 @@ impl<'a> Op<'a> {
         (text(self.descriptor.file), self.descriptor.line)
     }
 
-    /// Its signature, in the language of [`farcall_sig::signature`]. A writer of a later version may
-    /// have one that this version does not understand.
+    /// Signature, in the language of [`farcall_sig::signature`]. A newer writer's signature may be one that
+    /// this version does not understand.
     pub fn signature(&self) -> Option<&'a str> {
         given(self.descriptor.signature)
     }
 
-    /// Name of the target that gives residuals beside the op's results.
+    /// Name of the target that returns residuals besides the op's results.
     pub fn vjp_forward(&self) -> Option<&'a str> {
         given(self.descriptor.vjp_forward)
     }
 
-    /// Name of the target that takes the cotangents of its results and gives those of its operands.
+    /// Name of the target that takes cotangents of the op's results and returns cotangents of its operands.
     pub fn vjp_backward(&self) -> Option<&'a str> {
         given(self.descriptor.vjp_backward)
     }
 
-    /// Name of the target that takes the tangents of its operands and gives those of its results.
+    /// Name of the target that takes tangents of the op's operands and returns tangents of its results.
     pub fn jvp_tangent(&self) -> Option<&'a str> {
         given(self.descriptor.jvp_tangent)
     }
 
-    /// Name of the target that is its transpose: it is linear in the operands that this one returns.
+    /// Name of the target that is the op's transpose. The op is linear in the operands whose cotangents the
+    /// transpose returns.
     pub fn transpose(&self) -> Option<&'a str> {
         given(self.descriptor.transpose)
     }
 
-    /// What the parameters of its backward op are, where names do not tell; empty if they do.
+    /// Bindings of the backward op's parameters; empty if their names determine them.
     pub fn vjp_bindings(&self) -> &'a str {
         text(self.descriptor.vjp_bindings)
     }
 
-    /// The same for its tangent op.
+    /// Bindings of the tangent op's parameters; empty if their names determine them.
     pub fn jvp_bindings(&self) -> &'a str {
         text(self.descriptor.jvp_bindings)
     }
 
-    /// The same for its transpose.
+    /// Bindings of the transpose's parameters; empty if their names determine them.
     pub fn transpose_bindings(&self) -> &'a str {
         text(self.descriptor.transpose_bindings)
     }
 
-    /// Names of its operands that derivative ops do not know.
+    /// Names of operands that the op is not differentiable in.
     pub fn non_differentiable(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         given(self.descriptor.non_differentiable).into_iter().flat_map(|names| names.split(','))
     }
 
-    /// Names of the non-differentiable operands in which the derivative is zero.
+    /// Names of the non-differentiable operands whose derivative is zero.
     pub fn zero_derivative(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         given(self.descriptor.zero_derivative).into_iter().flat_map(|names| names.split(','))
     }
 
-    /// Says the dimensions of results that are written `[..]`.
+    /// Shape function, which computes the dimensions of results that are declared as `[..]`.
     pub fn shape(&self) -> Option<RuleFn> {
         self.descriptor.shape
     }
 
-    /// Says how calls are vmapped.
+    /// Batching function, which says how calls are vmapped.
     pub fn batch(&self) -> Option<RuleFn> {
         self.descriptor.batch
     }
 
-    /// True if calls are never vmapped.
+    /// Returns true if calls are never vmapped.
     pub fn never_batched(&self) -> bool {
         self.descriptor.flags & op_flags::NEVER_BATCHED != 0
     }
 
-    /// Tag of the blocks that it is called for.
+    /// Tag of the blocks that the op implements.
     pub fn lowers(&self) -> Option<&'a str> {
         given(self.descriptor.lowers)
     }
 
-    /// Says what becomes of these blocks, if its signature does not.
+    /// Lowering function of these blocks; `None` if the op's signature determines the call.
     pub fn lower(&self) -> Option<LowerFn> {
         self.descriptor.lower
     }
 
-    /// Returns sample calls.
+    /// Function that returns sample calls.
     pub fn samples(&self) -> Option<SamplesFn> {
         self.descriptor.samples
     }
 
-    /// Its parameters, in the order of the function's.
+    /// Iterates over the parameters, in the function's order.
     pub fn params(&self) -> impl ExactSizeIterator<Item = Param<'a>> + use<'a> {
         let RawOpDescriptor { params, param_count, param_stride, .. } = self.descriptor;
         (0..param_count).map(move |i| {
@@ -765,12 +767,12 @@ pub struct Param<'a> {
 }
 
 impl<'a> Param<'a> {
-    /// Its name.
+    /// Name of the parameter.
     pub fn name(&self) -> &'a str {
         text(self.descriptor.name)
     }
 
-    /// What it is; `None` for a role that this version does not know.
+    /// Role of the parameter; `None` if this version does not know its number.
     pub fn role(&self) -> Option<Role> {
         use Role::{AllAttributes, Attribute, Context, InOut, Operand, RestOperands, RestResults, Result};
         [Operand, Result, InOut, RestOperands, RestResults, Attribute, AllAttributes, Context]
@@ -778,29 +780,29 @@ impl<'a> Param<'a> {
             .find(|role| *role as u32 == self.descriptor.role)
     }
 
-    /// True if it may be missing.
+    /// Returns true if the parameter may be missing.
     pub fn is_optional(&self) -> bool {
         self.descriptor.flags & param_flags::OPTIONAL != 0
     }
 
-    /// Element type of a buffer; `None` for any, and for what is not a buffer.
+    /// Element type of a buffer; `None` for any, and for parameters that are not buffers.
     pub fn dtype(&self) -> Option<farcall_sig::DType> {
         self.descriptor.dtype.dtype()
     }
 
-    /// Number of dimensions of a buffer; `None` for any, and for what is not a buffer.
+    /// Number of dimensions of a buffer; `None` for any, and for parameters that are not buffers.
     pub fn rank(&self) -> Option<usize> {
         usize::try_from(self.descriptor.rank).ok()
     }
 
-    /// What an attribute is expected to be: `f32`, `[s64]`, `string`, `dictionary`.
+    /// Expected type of an attribute: `f32`, `[s64]`, `string`, `dictionary`.
     pub fn attribute(&self) -> &'a str {
         text(self.descriptor.attribute)
     }
 }
 
-/// Bytes of a parameter that every writer knows.
-const LEAST_PARAM: usize = std::mem::offset_of!(ParamDescriptor, attribute) + size_of::<ByteSpan>();
+/// Minimum size of a parameter in bytes: the members of the first version.
+const MIN_PARAM_BYTES: usize = std::mem::offset_of!(ParamDescriptor, attribute) + size_of::<ByteSpan>();
 
 fn check_params(op: &RawOpDescriptor) -> Result<(), &'static str> {
     let stride = op.param_stride as usize;
@@ -808,7 +810,7 @@ fn check_params(op: &RawOpDescriptor) -> Result<(), &'static str> {
         0 => Ok(()),
         _ if op.params.is_null() => Err("the parameters of an op are null"),
         _ if !op.params.is_aligned() => Err("the pointer to the parameters of an op is misaligned"),
-        _ if stride < LEAST_PARAM => Err("the param_stride of an op is too small"),
+        _ if stride < MIN_PARAM_BYTES => Err("the param_stride of an op is too small"),
         _ if !stride.is_multiple_of(align_of::<ParamDescriptor>()) => {
             Err("the param_stride of an op is not a multiple of 8")
         }
@@ -819,32 +821,32 @@ fn check_params(op: &RawOpDescriptor) -> Result<(), &'static str> {
     }
 }
 
-/// A struct of this format: it starts with its size, and zero bytes are a value of it.
-trait Sized0: Copy {}
-impl Sized0 for LibraryDescriptor {}
-impl Sized0 for RawOpDescriptor {}
-impl Sized0 for ParamDescriptor {}
+/// A struct of this format, of which all-zero bytes are a valid value.
+trait Zeroable: Copy {}
+impl Zeroable for LibraryDescriptor {}
+impl Zeroable for RawOpDescriptor {}
+impl Zeroable for ParamDescriptor {}
 
-/// Reads as much of a struct as its own first member says there is; the rest is zero.
+/// Reads as many bytes of a struct as given by its first member; the rest is zero.
 ///
 /// # Safety
-/// `source` points to a struct of this format, of a writer of any age.
-unsafe fn read_prefix<T: Sized0>(source: *const T) -> T {
-    // SAFETY: the size comes first.
+/// `source` points to a struct of this format that starts with its size, from a writer of any version.
+unsafe fn read_prefix<T: Zeroable>(source: *const T) -> T {
+    // SAFETY: the size is the first member.
     let size = unsafe { source.cast::<usize>().read() };
     // SAFETY: the struct has this size.
     unsafe { read_bytes(source, size) }
 }
 
-/// Reads a struct of which `size` bytes are there; the rest is zero.
+/// Reads the first `size` bytes of a struct; the rest is zero.
 ///
 /// # Safety
 /// `source` points to `size` bytes of a struct of this format.
-unsafe fn read_bytes<T: Sized0>(source: *const T, size: usize) -> T {
+unsafe fn read_bytes<T: Zeroable>(source: *const T, size: usize) -> T {
     let mut value = std::mem::MaybeUninit::<T>::zeroed();
-    // A partial pointer is left zero: half of an address is not an address.
+    // A partial pointer stays zero: half of an address is not an address.
     let size = size - size % align_of::<T>();
-    // SAFETY: no more bytes than either side has.
+    // SAFETY: the length is at most the size of the source and of the destination.
     unsafe {
         std::ptr::copy_nonoverlapping(
             source.cast::<u8>(),
@@ -852,13 +854,13 @@ unsafe fn read_bytes<T: Sized0>(source: *const T, size: usize) -> T {
             size.min(size_of::<T>()),
         );
     }
-    // SAFETY: zero bytes are a value of every member, and so is what the writer wrote.
+    // SAFETY: all-zero bytes are a valid value of every member, and so are the writer's values.
     unsafe { value.assume_init() }
 }
 
-/// Text of a library; empty if it is not UTF-8.
+/// Returns a text of a library; empty if it is not UTF-8.
 const fn text<'a>(span: ByteSpan) -> &'a str {
-    // SAFETY: spans of descriptors are over constants of the library, which stays loaded.
+    // SAFETY: spans in descriptors are over constants of the library, which stays loaded.
     match std::str::from_utf8(unsafe { span.as_bytes() }) {
         Ok(text) => text,
         Err(_) => "",
@@ -873,7 +875,7 @@ fn given<'a>(span: ByteSpan) -> Option<&'a str> {
 mod tests {
     use super::*;
 
-    // SAFETY: it has no functions.
+    // SAFETY: the descriptor has no functions.
     const OP: OpDescriptor = unsafe {
         OpDescriptor::new(OpParts {
             name: "an_op",
@@ -906,7 +908,7 @@ mod tests {
     #[test]
     fn reads_what_it_wrote() {
         let descriptor = LibraryDescriptor::new("lib", "1.2.3", OPS);
-        // SAFETY: a descriptor.
+        // SAFETY: a valid descriptor.
         let library = unsafe { Library::read(&descriptor) }.unwrap();
         assert_eq!((library.name(), library.version()), ("lib", "1.2.3"));
         let ops: Vec<_> = library.ops().map(|op| (op.name(), op.doc(), op.location())).collect();
@@ -923,7 +925,7 @@ mod tests {
     #[test]
     fn targets_are_in_the_namespace() {
         let names = |descriptor: LibraryDescriptor| {
-            // SAFETY: a descriptor.
+            // SAFETY: a valid descriptor.
             let library = unsafe { Library::read(&descriptor) }.unwrap();
             library.ops().map(|op| library.target_name(&op).into_owned()).collect::<Vec<_>>()
         };
@@ -942,7 +944,7 @@ mod tests {
         let ops: [*const OpDescriptor; 1] = [(&raw const op).cast()];
         let mut descriptor = LibraryDescriptor::new("lib", "1.2.3", OPS);
         descriptor.ops = ops.as_ptr();
-        // SAFETY: a descriptor, whose op is shorter.
+        // SAFETY: a valid descriptor, with a shorter op.
         let library = unsafe { Library::read(&descriptor) }.unwrap();
         let op = library.ops().next().unwrap();
         assert_eq!((op.name(), op.doc(), op.params().len()), ("an_op", "", 0));
@@ -954,7 +956,7 @@ mod tests {
         let read = |change: fn(&mut LibraryDescriptor)| {
             let mut descriptor = LibraryDescriptor::new("lib", "1.2.3", OPS);
             change(&mut descriptor);
-            // SAFETY: a descriptor.
+            // SAFETY: a descriptor that is readable for its size.
             unsafe { Library::read(&descriptor) }.err().map(|e| e.to_string()).unwrap_or_default()
         };
         // SAFETY: null is allowed.
@@ -969,7 +971,7 @@ mod tests {
         static ODD: [usize; 1] = [12];
         assert!(read(|d| d.ops = ODD.as_ptr().cast()).contains("an op is misaligned"));
         let odd = (&raw const ODD).wrapping_byte_add(4).cast();
-        // SAFETY: refused for its address.
+        // SAFETY: the misaligned pointer is rejected before it is read.
         let refused = unsafe { Library::read(odd) }.err().map(|e| e.to_string());
         assert!(refused.unwrap_or_default().contains("the pointer to it is misaligned"));
     }
@@ -985,7 +987,7 @@ mod tests {
             let ops: [*const OpDescriptor; 1] = [(&raw const op).cast()];
             let mut descriptor = LibraryDescriptor::new("lib", "1.2.3", OPS);
             descriptor.ops = ops.as_ptr();
-            // SAFETY: a descriptor.
+            // SAFETY: a descriptor that is readable for its size.
             unsafe { Library::read(&descriptor) }.err().map(|e| e.to_string()).unwrap_or_default()
         };
         assert_eq!(read(|_| {}), "");

@@ -1,8 +1,9 @@
-//! Handlers that learn what they are called with when they are called: those written in another language.
+//! Handlers whose parameters are only known at run time, such as handlers in another language.
 //!
-//! [`enter`] is to such a handler what the trampoline is to a function below `#[handler]`: it checks the frame, answers
-//! requests for metadata, catches panics and passes errors to the host. Nothing is declared, so nothing is compared
-//! with a declaration: the handler gets every operand, result and attribute that the frame has.
+//! [`enter`] is the counterpart of the trampoline for functions below `#[handler]`: it checks the frame,
+//! answers requests for metadata, catches panics and passes errors to the host. These handlers declare no
+//! parameters, so a frame is not compared with a declaration: the handler gets every operand, result and
+//! attribute of the frame.
 
 use std::ptr::null_mut;
 
@@ -13,19 +14,19 @@ use crate::attr::{Attr, Dict};
 use crate::buffer::{AnyBuffer, View};
 use crate::decode::{Buffers, Decoder, malformed};
 use crate::error::{Boxed, Error, Result};
-use crate::trampoline::{self, Facts};
+use crate::trampoline::{self, EntryInfo};
 use crate::unwind::catch;
 
-/// What messages call a handler that the frame was not decoded for yet.
-const HANDLER: &str = "handler";
+/// Name of the handler in messages about a frame that is being decoded.
+const HANDLER_NAME: &str = "handler";
 
-/// Dictionaries within each other, at most: an attribute is not trusted to end.
-const MOST_NESTED: usize = 64;
+/// Maximum nesting depth of dictionaries. Foreign attributes might be cyclic.
+const MAX_DICT_DEPTH: usize = 64;
 
-/// A call: what a handler takes, and where its results go.
+/// A call: operands and attributes, and memory for results.
 ///
-/// Operands and results are in the order of the call. Memory that an operand shares with a result is that of
-/// `output_operand_aliases`.
+/// Operands and results are in the order of the call. An operand shares memory with a result only if the
+/// program declares it (`output_operand_aliases`).
 #[derive(Debug)]
 pub struct Call {
     operands: Vec<Option<View>>,
@@ -43,53 +44,55 @@ pub struct Tensor<'a> {
     pub dims: &'a [usize],
     /// First element, row-major, aligned for the element type; dangling if there are no elements.
     pub data: *mut u8,
-    /// Bytes of the elements.
+    /// Size of the elements in bytes.
     pub bytes: usize,
 }
 
 impl Call {
-    /// True if the host has this table of functions.
+    /// Returns true if the host has this function table.
     pub fn is_from(&self, api: *const abi::Api) -> bool {
         self.api == api
     }
 
-    /// The operands, to be read until the handler returns; `None` for a token.
+    /// Operands, which are valid for reads until the handler returns; `None` for a token.
     pub fn operands(&self) -> impl ExactSizeIterator<Item = Option<Tensor<'_>>> {
         self.operands.iter().map(|view| view.as_ref().map(tensor))
     }
 
-    /// The results, to be written until the handler returns; `None` for a token. They hold anything before.
+    /// Results, which are valid for writes until the handler returns; `None` for a token. Their initial
+    /// contents are unspecified.
     pub fn results(&self) -> impl ExactSizeIterator<Item = Option<Tensor<'_>>> {
         self.results.iter().map(|view| view.as_ref().map(tensor))
     }
 
-    /// The attributes, by name.
+    /// Attributes by name.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT`, naming it, for an attribute that cannot be read.
+    /// `INVALID_ARGUMENT`, naming the attribute, if it cannot be read.
     pub fn attributes(&self) -> Result<Attrs> {
-        // SAFETY: the struct was checked, which stays during the call.
+        // SAFETY: `is_call` checked the struct, which stays valid during the call.
         let dict = unsafe { Dict::check(self.attributes) }.map_err(Error::invalid_argument)?;
         Ok(entries(dict, 0)?.into_iter().collect())
     }
 }
 
-/// Enters a handler that learns what it is called with: what its own `extern "C"` function returns.
+/// Enters a handler whose parameters are only known at run time. Returns the value that the handler's
+/// `extern "C"` function must return.
 ///
-/// `name` is what messages call it. An error or a panic of `handler` becomes the call's error.
+/// `name` is the handler's name in messages. An error or a panic of `handler` becomes the call's error.
 ///
 /// # Safety
-/// `frame` is null or a call frame as XLA's C interface has it.
+/// `frame` is null or a call frame as defined by XLA's C interface.
 pub unsafe fn enter(
     frame: *mut abi::CallFrame,
     name: &str,
     handler: impl FnOnce(&Call) -> Result<()>,
 ) -> *mut abi::Error {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees that the frame is null or valid (`# Safety` above).
     let Some(host) = (unsafe { trampoline::host_of(frame) }) else {
-        return trampoline::nobody_to_tell(name, &malformed(name, "it has no host"));
+        return trampoline::print_error(name, &malformed(name, "it has no host"));
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: as above.
     match catch(|| unsafe { run(frame, handler) }) {
         Ok(Ok(())) => null_mut(),
         Ok(Err(error)) => trampoline::fail(&host, name, *error),
@@ -98,13 +101,14 @@ pub unsafe fn enter(
 }
 
 unsafe fn run(frame: *mut abi::CallFrame, handler: impl FnOnce(&Call) -> Result<()>) -> Boxed {
-    const FACTS: Facts = Facts { name: HANDLER, stage: abi::Stage::EXECUTE, traits: 0, state: None };
-    // SAFETY: the caller's promise.
-    if !unsafe { trampoline::is_call(frame, &FACTS) }? {
+    const INFO: EntryInfo =
+        EntryInfo { name: HANDLER_NAME, stage: abi::Stage::EXECUTE, traits: 0, state: None };
+    // SAFETY: the caller, `enter`, guarantees that the frame is valid.
+    if !unsafe { trampoline::is_call(frame, &INFO) }? {
         return Ok(());
     }
-    // SAFETY: it was checked, and stays during the call.
-    let decoder = unsafe { Decoder::new(frame, HANDLER) };
+    // SAFETY: `is_call` checked the frame, which stays valid during the call.
+    let decoder = unsafe { Decoder::new(frame, HANDLER_NAME) };
     let (operands, results, attributes) = decoder.tables();
     // SAFETY: as above.
     let api = unsafe { (*frame).api };
@@ -112,7 +116,7 @@ unsafe fn run(frame: *mut abi::CallFrame, handler: impl FnOnce(&Call) -> Result<
     Ok(handler(&call)?)
 }
 
-/// The buffers of a table.
+/// Reads the buffers of a table.
 fn views(mut buffers: Buffers) -> Boxed<Vec<Option<View>>> {
     let mut views = Vec::with_capacity(buffers.len());
     for i in 0..buffers.len() {
@@ -122,7 +126,7 @@ fn views(mut buffers: Buffers) -> Boxed<Vec<Option<View>>> {
             continue;
         }
         let mut view = View::EMPTY;
-        buffers.next::<AnyBuffer>(HANDLER, "of any type", view.unread())?;
+        buffers.next::<AnyBuffer>(HANDLER_NAME, "of any type", view.unread())?;
         views.push(Some(view));
     }
     Ok(views)
@@ -130,7 +134,7 @@ fn views(mut buffers: Buffers) -> Boxed<Vec<Option<View>>> {
 
 fn tensor(view: &View) -> Tensor<'_> {
     let (start, end) = view.span();
-    // Aligned for whatever the elements are taken for.
+    // A dangling pointer with the largest alignment, whatever type the elements are cast to.
     let data = if start == end { std::ptr::dangling_mut::<u128>().cast() } else { view.data() };
     Tensor { dtype: view.dtype(), dims: view.dims(), data, bytes: end - start }
 }
@@ -147,8 +151,8 @@ fn value(name: &str, attr: Attr<'_>, depth: usize) -> Result<AttrValue> {
     let in_attribute = |error: Error| error.context(format_args!("attribute {name}"));
     let dict: &Dict =
         attr.get().map_err(|_| in_attribute(attr.mismatch("a number, array, string or dictionary")))?;
-    if depth == MOST_NESTED {
-        let message = format!("has dictionaries more than {MOST_NESTED} deep");
+    if depth == MAX_DICT_DEPTH {
+        let message = format!("has dictionaries more than {MAX_DICT_DEPTH} deep");
         return Err(in_attribute(Error::invalid_argument(message)));
     }
     Ok(AttrValue::Dict(entries(dict, depth + 1).map_err(in_attribute)?))

@@ -6,7 +6,7 @@ pub use farcall_sig::Complex;
 
 use crate::float::Real;
 
-/// A Rust type whose values a typed [`Buffer`](crate::Buffer) holds.
+/// A Rust type of the elements of a typed [`Buffer`](crate::Buffer).
 ///
 /// | Rust | element type |
 /// | --- | --- |
@@ -17,11 +17,11 @@ use crate::float::Real;
 /// | `half::f16`, `half::bf16` (feature `half`) | `f16`, `bf16` |
 /// | `num_complex::Complex<f32>`, `…<f64>` (feature `num-complex`) | `c64`, `c128` |
 ///
-/// Any other element type is reached through [`AnyBuffer`](crate::AnyBuffer) as bytes.
+/// Other element types are only accessible as bytes, through [`AnyBuffer`](crate::AnyBuffer).
 ///
 /// # Safety
-/// Every pattern of `DTYPE.size()` bytes is a value of the type, and `size_of::<Self>()` is that size.
-/// (Hence [`Pred`] and not `bool`: a buffer's memory comes from others and may hold any byte.)
+/// Every pattern of `DTYPE.size()` bytes is a valid value of the type, and `size_of::<Self>()` is that size.
+/// (Hence [`Pred`] instead of `bool`: a buffer's memory is foreign and may hold any byte.)
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an element type of buffers",
     label = "not an element type",
@@ -29,17 +29,17 @@ use crate::float::Real;
     note = "any other is reached as bytes, through AnyBuffer"
 )]
 pub unsafe trait Element: Copy + Send + Sync + 'static {
-    /// The element type.
+    /// Element type of buffers.
     const DTYPE: DType;
 }
 
-/// One element of type `pred`: a byte, true unless it is zero.
+/// An element of type `pred`: a byte, true unless it is zero.
 #[repr(transparent)]
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Pred(u8);
 
 impl Pred {
-    /// Its value.
+    /// Value as a `bool`.
     pub const fn get(self) -> bool {
         self.0 != 0
     }
@@ -92,7 +92,8 @@ elements! {
     Pred => Pred,
 }
 
-// SAFETY: `Complex` is `repr(C)`, two numbers without invalid bit patterns; `Real` is for `f32` and `f64` alone.
+// SAFETY: `Complex` is `repr(C)` with two numbers without invalid bit patterns; `Real` is only implemented
+// for `f32` and `f64`.
 unsafe impl<T: Real> Element for Complex<T> {
     const DTYPE: DType = {
         assert!(size_of::<Complex<T>>() == T::COMPLEX.size());

@@ -1,15 +1,15 @@
-//! Attributes in the form of the C interface: the one encoder, for handlers' hosts and for rules.
+//! Encodes attributes in the form of the C interface, for the hosts of handlers and for rules.
 //!
-//! Programs, rules and tests pass their attributes one by one, by name, to [`Entries`]. The only copy is the one
-//! into the memory of the [`Encoded`] dictionary.
+//! Programs, rules and tests pass their attributes one by one, by name, to [`Entries`]. Attributes are copied
+//! only once, into the memory of the [`Encoded`] dictionary.
 //!
-//! | written as | is passed as |
+//! | written as | encoded as |
 //! | --- | --- |
 //! | [`Entries::scalar`] | scalar of its dtype |
 //! | [`Entries::array`] | array of its dtype, aligned for every element type |
 //! | [`Entries::string`] | string, which need not be UTF-8 |
-//! | [`Entries::dict`] | dictionary, sorted by name; of entries of one name, the last |
-//! | [`Entries::value`] | what the [`AttrValue`] is |
+//! | [`Entries::dict`] | dictionary, sorted by name; the last of several entries with the same name |
+//! | [`Entries::value`] | the form of the [`AttrValue`] |
 
 use std::ffi::c_void;
 use std::fmt;
@@ -22,20 +22,20 @@ use crate::arena::Arena;
 use crate::attr::Dict;
 use crate::error::Error;
 
-/// Dictionaries in dictionaries at most.
+/// Maximum nesting depth of dictionaries.
 const MAX_DEPTH: usize = 64;
 
-/// Why attributes have no form in the C interface.
+/// Reason why attributes cannot be encoded.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AttrError {
-    /// Name of the attribute; in dictionaries, names joined by dots.
+    /// Name of the attribute; within dictionaries, names joined by dots.
     pub path: String,
-    /// What is wrong with it.
+    /// Description of the problem.
     pub problem: String,
 }
 
 impl AttrError {
-    /// An error for an attribute of the dictionary that is being encoded.
+    /// Makes an error for an attribute of the dictionary that is being encoded.
     pub fn new(name: &str, problem: impl Into<String>) -> AttrError {
         AttrError { path: name.to_owned(), problem: problem.into() }
     }
@@ -49,7 +49,7 @@ impl fmt::Display for AttrError {
 
 impl std::error::Error for AttrError {}
 
-/// A dictionary of attributes as the other side reads it. The memory stays where it is for as long as this lives.
+/// An encoded dictionary of attributes. Its memory stays in place for as long as this value lives.
 #[derive(Debug)]
 pub struct Encoded {
     root: Attrs,
@@ -57,16 +57,16 @@ pub struct Encoded {
     _memory: Arena,
 }
 
-// SAFETY: `root` points into the memory, which nobody writes to after encoding.
+// SAFETY: `root` points into the memory, which is not written to after encoding.
 unsafe impl Send for Encoded {}
 // SAFETY: as above.
 unsafe impl Sync for Encoded {}
 
 impl Encoded {
-    /// Encodes the attributes that `fill` hands over.
+    /// Encodes the attributes that `fill` adds.
     ///
     /// # Errors
-    /// Those of `fill`.
+    /// The errors of `fill`.
     pub fn new(fill: impl FnOnce(&mut Entries<'_>) -> Result<(), AttrError>) -> Result<Encoded, AttrError> {
         let mut memory = Arena::default();
         let root = encode(&mut memory, fill)?;
@@ -76,26 +76,27 @@ impl Encoded {
     /// Encodes attributes.
     ///
     /// # Errors
-    /// Those of [`Entries::value`].
+    /// The errors of [`Entries::value`].
     pub fn of(attrs: &farcall_sig::Attrs) -> Result<Encoded, AttrError> {
         Encoded::new(|entries| entries.values(attrs))
     }
 
-    /// The dictionary as a handler sees it.
+    /// Returns the dictionary as a handler sees it.
     pub fn attrs(&self) -> &crate::Attrs {
-        // SAFETY: written by `encode`: its size, its tables and all that they lead to are there as long as `self`.
+        // SAFETY: `encode` wrote the dictionary. Everything reachable from it is valid and lives as long as
+        // `self`.
         match unsafe { Dict::check(&raw const self.root) } {
             Ok(dict) => crate::Attrs::from_dict(dict),
             Err(what) => unreachable!("encoded attributes are well-formed: {what}"),
         }
     }
 
-    /// The dictionary in place.
+    /// Returns a pointer to the dictionary.
     pub fn as_ptr(&self) -> *const Attrs {
         &raw const self.root
     }
 
-    /// The dictionary; it may be copied, but not outlive `self`.
+    /// Returns a shallow copy of the dictionary, which must not outlive `self`.
     pub fn abi(&self) -> Attrs {
         let Attrs { struct_size, extension_start, size, types, names, attrs } = self.root;
         Attrs { struct_size, extension_start, size, types, names, attrs }
@@ -106,13 +107,13 @@ impl Encoded {
         usize::try_from(self.root.size).unwrap_or(0)
     }
 
-    /// True if there are no attributes.
+    /// Returns true if there are no attributes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// No attributes.
+/// Makes an empty dictionary.
 impl Default for Encoded {
     fn default() -> Encoded {
         let root = Attrs {
@@ -132,11 +133,11 @@ impl Default for Encoded {
 pub struct Entries<'a> {
     arena: &'a mut Arena,
     depth: usize,
-    entries: Vec<Entry>,
+    entries: Vec<EncodedAttr>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct EncodedAttr {
     name: *mut ByteSpan,
     kind: AttrType,
     value: *mut c_void,
@@ -149,7 +150,7 @@ impl Entries<'_> {
     /// If there is not enough memory.
     ///
     /// # Panics
-    /// If there are not as many bytes as an element of the type has.
+    /// If the number of bytes is not the size of an element.
     pub fn scalar(&mut self, name: &str, dtype: DType, bytes: &[u8]) -> Result<(), AttrError> {
         assert_eq!(bytes.len(), dtype.size(), "{dtype}");
         let value = self.elements(name, bytes)?;
@@ -164,7 +165,7 @@ impl Entries<'_> {
     /// If there is not enough memory.
     ///
     /// # Panics
-    /// If there are not as many bytes as the elements have.
+    /// If the number of bytes is not the size of the elements.
     pub fn array(&mut self, name: &str, dtype: DType, size: usize, bytes: &[u8]) -> Result<(), AttrError> {
         assert_eq!(Some(bytes.len()), size.checked_mul(dtype.size()), "{size} of {dtype}");
         let data = self.elements(name, bytes)?;
@@ -179,10 +180,10 @@ impl Entries<'_> {
         self.add(name, AttrType::STRING, value);
     }
 
-    /// Adds the dictionary of the attributes that `fill` hands over.
+    /// Adds a dictionary of the attributes that `fill` adds to it.
     ///
     /// # Errors
-    /// Those of `fill`, and if dictionaries are nested too deep.
+    /// The errors of `fill`, and an error if dictionaries are nested too deep.
     pub fn dict(
         &mut self,
         name: &str,
@@ -201,7 +202,8 @@ impl Entries<'_> {
     /// Adds a value.
     ///
     /// # Errors
-    /// If an integer is out of the range of its type, dictionaries are nested too deep, or there is not enough memory.
+    /// If an integer is out of the range of its type, dictionaries are nested too deep, or there is not
+    /// enough memory.
     pub fn value(&mut self, name: &str, value: &AttrValue) -> Result<(), AttrError> {
         match value {
             AttrValue::Bool(v) => self.one(name, AttrArray::from([*v])),
@@ -231,7 +233,7 @@ impl Entries<'_> {
         attrs.iter().try_for_each(|(name, value)| self.value(name, value))
     }
 
-    /// Adds the only element of an array.
+    /// Adds the only element of an array, as a scalar.
     fn one(&mut self, name: &str, element: AttrArray) -> Result<(), AttrError> {
         self.scalar(name, element.dtype(), element.bytes())
     }
@@ -245,13 +247,13 @@ impl Entries<'_> {
 
     fn add(&mut self, name: &str, kind: AttrType, value: *mut c_void) {
         let name = span(self.arena, name.as_bytes());
-        self.entries.push(Entry { name, kind, value });
+        self.entries.push(EncodedAttr { name, kind, value });
     }
 }
 
 const NO_MEMORY: &str = "there is not enough memory for it";
 
-/// Encodes a dictionary into an arena, where all that it points to lives.
+/// Encodes a dictionary into an arena, which owns everything that the dictionary points to.
 fn encode(
     arena: &mut Arena,
     fill: impl FnOnce(&mut Entries<'_>) -> Result<(), AttrError>,
@@ -262,7 +264,7 @@ fn encode(
 /// Encodes attributes into an arena.
 ///
 /// # Errors
-/// `INVALID_ARGUMENT`, for what [`Entries::value`] refuses.
+/// `INVALID_ARGUMENT` for values that [`Entries::value`] rejects.
 pub(crate) fn encode_attrs(arena: &mut Arena, attrs: &farcall_sig::Attrs) -> crate::error::Result<Attrs> {
     encode(arena, |entries| entries.values(attrs)).map_err(|e| Error::invalid_argument(e.to_string()))
 }
@@ -275,9 +277,9 @@ fn encode_at(
     let mut entries = Entries { arena, depth, entries: Vec::new() };
     fill(&mut entries)?;
     let Entries { arena, mut entries, .. } = entries;
-    // SAFETY: names that `add` has put into the arena.
-    let name = |entry: &Entry| unsafe { (*entry.name).as_bytes() };
-    // Readers expect them bytewise sorted. The order of equals is kept.
+    // SAFETY: `add` has put the names into the arena.
+    let name = |entry: &EncodedAttr| unsafe { (*entry.name).as_bytes() };
+    // Readers expect bytewise sorted names. The sort is stable, so that the last of equal names can be kept.
     entries.sort_by(|a, b| name(a).cmp(name(b)));
     entries.dedup_by(|later, earlier| {
         let same = name(later) == name(earlier);
@@ -308,7 +310,7 @@ mod tests {
     use farcall_sig::{Complex, ScalarType};
 
     fn read(encoded: &Encoded) -> Result<farcall_sig::Attrs, String> {
-        // SAFETY: encoded, and there.
+        // SAFETY: the dictionary is well-formed and alive.
         unsafe { crate::rules::read_attrs(encoded.as_ptr()) }
     }
 

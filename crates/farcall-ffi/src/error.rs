@@ -1,25 +1,25 @@
-//! What a handler returns when it fails: one of XLA's sixteen codes and a message.
+//! The error type of handlers: one of XLA's sixteen codes and a message.
 //!
-//! Both reach the caller of the program, the message with the handler's name before it.
+//! Both reach the caller of the program; the message is prefixed with the handler's name.
 
 use std::any::Any;
 use std::fmt;
 
 use crate::abi;
 
-/// What a handler returns: `Ok(())`, or why it failed.
+/// Return type of a handler: `Ok(())`, or the reason why it failed.
 pub type Result<T = (), E = Error> = std::result::Result<T, E>;
 
-/// A result whose error takes one register, for code that must be fast when there is none.
+/// A result whose error fits in one register, for code whose success path must be fast.
 #[doc(hidden)]
 pub type Boxed<T = ()> = std::result::Result<T, Box<Error>>;
 
 /// A failure, with one of XLA's codes.
 ///
-/// Any [`std::error::Error`] turns into one with `?`. Well-known errors of the standard library get
-/// the code that fits them, such as [`OutOfRange`](ErrorCode::OutOfRange) for a failed integer
-/// conversion; any other is [`Unknown`](ErrorCode::Unknown). For this reason `Error` itself does not
-/// implement `std::error::Error`.
+/// `?` converts any [`std::error::Error`] to this type. Well-known errors of the standard library get a
+/// suitable code, such as [`OutOfRange`](ErrorCode::OutOfRange) for a failed integer conversion; any other
+/// error is [`Unknown`](ErrorCode::Unknown). Because of this conversion, `Error` itself does not implement
+/// `std::error::Error`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Error {
     code: ErrorCode,
@@ -36,10 +36,10 @@ macro_rules! error_codes {
         }
 
         impl ErrorCode {
-            /// Every code, in the order of their numbers.
+            /// All codes, in the order of their numbers.
             pub const ALL: &[ErrorCode] = &[$(ErrorCode::$code,)*];
 
-            /// XLA's spelling: `INVALID_ARGUMENT`.
+            /// Name in XLA's spelling: `INVALID_ARGUMENT`.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(ErrorCode::$code => stringify!($number),)*
@@ -47,7 +47,7 @@ macro_rules! error_codes {
             }
         }
 
-        /// The code's number in the C interface.
+        /// Returns the code's number in the C interface.
         impl From<ErrorCode> for abi::ErrorCode {
             fn from(code: ErrorCode) -> abi::ErrorCode {
                 match code {
@@ -56,7 +56,8 @@ macro_rules! error_codes {
             }
         }
 
-        /// The code with this number; `OK` and numbers that nobody defined are [`Unknown`](ErrorCode::Unknown).
+        /// Returns the code with this number; `OK` and undefined numbers become
+        /// [`Unknown`](ErrorCode::Unknown).
         impl From<abi::ErrorCode> for ErrorCode {
             fn from(code: abi::ErrorCode) -> ErrorCode {
                 match code {
@@ -80,58 +81,58 @@ macro_rules! error_codes {
 }
 
 error_codes! {
-    /// The caller gave up.
+    /// The caller cancelled the operation.
     Cancelled cancelled = CANCELLED,
-    /// Nothing more is known.
+    /// An unknown error.
     Unknown unknown = UNKNOWN,
     /// An operand or attribute is wrong, whatever the state of the system.
     InvalidArgument invalid_argument = INVALID_ARGUMENT,
-    /// It took too long.
+    /// The operation took too long.
     DeadlineExceeded deadline_exceeded = DEADLINE_EXCEEDED,
-    /// Something named does not exist.
+    /// A named entity does not exist.
     NotFound not_found = NOT_FOUND,
-    /// Something to be created exists already.
+    /// The entity to be created already exists.
     AlreadyExists already_exists = ALREADY_EXISTS,
-    /// Not allowed.
+    /// The caller lacks permission.
     PermissionDenied permission_denied = PERMISSION_DENIED,
-    /// Out of memory, of quota, ….
+    /// Out of memory, quota, ….
     ResourceExhausted resource_exhausted = RESOURCE_EXHAUSTED,
     /// The system is in the wrong state.
     FailedPrecondition failed_precondition = FAILED_PRECONDITION,
-    /// Stopped midway, as by a conflict.
+    /// The operation stopped midway, for example because of a conflict.
     Aborted aborted = ABORTED,
-    /// Past the valid range.
+    /// A value is past the valid range.
     OutOfRange out_of_range = OUT_OF_RANGE,
-    /// Not supported.
+    /// The operation is not supported.
     Unimplemented unimplemented = UNIMPLEMENTED,
     /// A bug.
     Internal internal = INTERNAL,
-    /// Not now; trying again may help.
+    /// Temporarily unavailable; trying again may help.
     Unavailable unavailable = UNAVAILABLE,
-    /// Data are lost or corrupt.
+    /// Data were lost or corrupted.
     DataLoss data_loss = DATA_LOSS,
-    /// The caller did not say who it is.
+    /// The caller is not authenticated.
     Unauthenticated unauthenticated = UNAUTHENTICATED,
 }
 
 impl Error {
-    /// An error with this code and message.
+    /// Makes an error with this code and message.
     #[cold]
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Error {
         Error { code, message: message.into() }
     }
 
-    /// Its code.
+    /// Code of the error.
     pub fn code(&self) -> ErrorCode {
         self.code
     }
 
-    /// Its message.
+    /// Message of the error.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// The same error with `context` and a colon before its message.
+    /// Prefixes the message with `context` and a colon.
     #[must_use]
     pub fn context(self, context: impl fmt::Display) -> Error {
         Error { code: self.code, message: format!("{context}: {}", self.message) }

@@ -1,4 +1,4 @@
-//! What a kernel that is written once for several floating-point types asks of its type.
+//! Traits of floating-point types, for kernels that are generic over them.
 
 use std::cmp::Ordering;
 use std::fmt::{Debug, Display};
@@ -10,7 +10,7 @@ use farcall_sig::complex::Part;
 
 use crate::element::Element;
 
-/// Functions of one number, then of two, as the standard library has them.
+/// Declares or implements functions of the standard library: first unary, then binary functions.
 macro_rules! float_functions {
     (declared; $($one:ident),*; $($two:ident),*) => {
         $(#[doc = concat!("As `f64::", stringify!($one), "`.")] fn $one(self) -> Self;)*
@@ -32,7 +32,8 @@ macro_rules! float_functions {
     };
 }
 
-/// `f32` or `f64`, and with the feature `half` `f16` or `bf16`: what a kernel that is written once for them asks of its type.
+/// A floating-point type: `f32` or `f64`, and `f16` or `bf16` with the feature `half`. The bound of kernels
+/// that are generic over these types.
 ///
 /// ```
 /// # use farcall_ffi::prelude::*;
@@ -44,8 +45,8 @@ macro_rules! float_functions {
 /// }
 /// ```
 ///
-/// Each operation and function rounds its result. A kernel that is to serve types of half a width well computes in
-/// [`Acc`](Float::Acc), and rounds once:
+/// Each operation and function rounds its result. A kernel that should be accurate for half-width types
+/// computes in [`Acc`](Float::Acc), and rounds once:
 ///
 /// ```
 /// # use farcall_ffi::prelude::*;
@@ -61,7 +62,7 @@ macro_rules! float_functions {
 /// }
 /// ```
 ///
-/// Its functions are those of the standard library. A kernel that needs more can have any other bound.
+/// The functions are named as in the standard library. A kernel that needs more can have any other bound.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a floating-point type",
     label = "not a type that kernels compute with",
@@ -87,7 +88,7 @@ pub trait Float:
     + for<'a> Sum<&'a Self>
     + sealed::Sealed
 {
-    /// The type in which sums of such numbers are kept: `f32` for types of half a width, otherwise the type itself. In
+    /// Type for sums of these numbers: `f32` for half-width types, and the type itself otherwise. In
     /// signatures: `acc(T)`.
     type Acc: Real + From<f32>;
 
@@ -97,31 +98,31 @@ pub trait Float:
     const ONE: Self;
     /// −∞, which is less than any other number.
     const NEG_INFINITY: Self;
-    /// How many binary digits numbers have.
+    /// Number of binary digits of the mantissa.
     const MANTISSA_DIGITS: u32;
 
-    /// The nearest number.
+    /// Rounds a number to this type.
     fn of(value: impl Into<f64>) -> Self;
 
-    /// The same number.
+    /// Converts to the accumulator type, which is exact.
     fn widen(self) -> Self::Acc;
 
-    /// The nearest number.
+    /// Rounds from the accumulator type to this type.
     fn narrow(value: Self::Acc) -> Self;
 
-    /// The order of IEEE 754's `totalOrder`, which has a place for NaN.
+    /// Compares by the order of IEEE 754's `totalOrder`, which includes NaN.
     fn total_cmp(&self, other: &Self) -> Ordering;
 
-    /// True if it is not a number.
+    /// Returns true for NaN.
     fn is_nan(self) -> bool;
 
-    /// `self · a + b`, rounded once; for types of half a width, to `f32` before.
+    /// `self · a + b`, rounded once. Half-width types compute this in `f32`, and then round the result again.
     fn mul_add(self, a: Self, b: Self) -> Self;
 
-    /// Sine and cosine.
+    /// Returns sine and cosine.
     fn sin_cos(self) -> (Self, Self);
 
-    /// A power with an integer exponent.
+    /// Raises to an integer power.
     fn powi(self, exponent: i32) -> Self;
 
     float_functions!(declared;
@@ -130,7 +131,8 @@ pub trait Float:
     );
 }
 
-/// `f32` or `f64`: numbers of which [`Complex`](crate::Complex) ones consist, and in which is computed ([`Float::Acc`]).
+/// `f32` or `f64`: the types of the parts of [`Complex`](crate::Complex) numbers, and of accumulators
+/// ([`Float::Acc`]).
 ///
 /// ```
 /// # use farcall_ffi::prelude::*;
@@ -142,7 +144,7 @@ pub trait Float:
 /// }
 /// ```
 pub trait Real: Float<Acc = Self> + Part {
-    /// The type of complex numbers with such parts.
+    /// Complex element type with such parts.
     #[doc(hidden)]
     const COMPLEX: DType;
 
@@ -262,7 +264,7 @@ mod tests {
         assert_eq!(<f32 as Float>::max(f32::of(0.1), f32::of(2)), 2.0);
     }
 
-    /// A sum of 4096 ones, which neither type can count.
+    /// Sums 4096 ones, which neither half-width type can count.
     #[cfg(feature = "half")]
     #[test]
     fn sums_are_kept_in_more_digits() {

@@ -1,13 +1,14 @@
-//! Buffers that a handler keeps after it has returned: the call completes later.
+//! Buffers that a handler keeps after it has returned, in calls that complete later.
 //!
-//! A handler that takes an operand as [`Kept`] or a result as [`KeptMut`] may move it into a task, for example of the
-//! host's pool, and return. The call completes when its last kept buffer is dropped. Until then, the host does not
-//! touch the memory, delays whatever depends on the results, and continues with the rest.
+//! A handler that takes an operand as [`Kept`] or a result as [`KeptMut`] may move it into a task, for
+//! example of the host's pool, and return. The call completes when its last kept buffer is dropped. Until
+//! then, the host does not touch the memory, delays whatever depends on the results, and continues with the
+//! rest.
 //!
-//! **Invariants.** A [`Pending`] call is shared by its kept buffers and, until the handler has returned, by the
-//! [`Guard`] in its decoder. Whoever drops it last completes the host's future. A handler never leaves kept buffers
-//! behind without a future: if there is none (an old host, a panic), its return waits for them, and runs the tasks
-//! that no thread of the pool has started.
+//! **Invariants.** A [`Pending`] call is shared by its kept buffers and, until the handler has returned, by
+//! the [`Guard`] of its decoder. Dropping the last share completes the host's future. A handler never returns
+//! with kept buffers but without a future: if it cannot have a future (an old host, a panic), its return
+//! waits for the kept buffers, and runs the tasks that no thread of the pool has started.
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -23,7 +24,7 @@ use crate::panics;
 use crate::pool::Tasks;
 
 /// An operand that may be kept after the handler has returned, as a parameter `x: Kept<Buffer<T>>` or
-/// `x: Kept<AnyBuffer>`. It dereferences to the buffer.
+/// `x: Kept<AnyBuffer>`. Dereferences to the buffer.
 ///
 /// ```
 /// # use farcall_ffi::prelude::*;
@@ -41,31 +42,31 @@ use crate::pool::Tasks;
 /// }
 /// ```
 ///
-/// The call is over when the last kept buffer of it is dropped. It fails if the handler returned an error,
-/// if [`fail`](Kept::fail) was called, or if a kept buffer was dropped by a panic. A kept buffer that is
-/// never dropped (`std::mem::forget`) keeps the program waiting.
+/// The call is over when its last kept buffer is dropped. It fails if the handler returned an error, if
+/// [`fail`](Kept::fail) was called, or if a kept buffer was dropped by a panic. A kept buffer that is never
+/// dropped (`std::mem::forget`) keeps the program waiting.
 pub struct Kept<B: ?Sized> {
     view: View,
-    /// What the view's dimensions point to: the frame's own may be gone before the call is over.
+    /// Owns the dimensions that `view` points to, because the frame's may be freed before the call is over.
     _dims: Box<[i64]>,
     call: Arc<Pending>,
     buffer: PhantomData<fn() -> *const B>,
 }
 
 /// A result that may be kept after the handler has returned, as a parameter `y: KeptMut<Buffer<T>>` or
-/// `y: KeptMut<AnyBuffer>`. It dereferences to the buffer; see [`Kept`].
+/// `y: KeptMut<AnyBuffer>`. Dereferences to the buffer; see [`Kept`].
 pub struct KeptMut<B: ?Sized>(Kept<B>);
 
 impl<B: ?Sized> Kept<B> {
-    /// Drops the buffer and lets the call fail, once all kept buffers are dropped. Of several errors of a
-    /// call, the first counts.
+    /// Drops the buffer and makes the call fail, once all kept buffers are dropped. If a call has several
+    /// errors, the first one is reported.
     pub fn fail(self, error: Error) {
         self.call.fail(error);
     }
 }
 
 impl<B: ?Sized> KeptMut<B> {
-    /// As [`Kept::fail`].
+    /// Drops the buffer and makes the call fail, like [`Kept::fail`].
     pub fn fail(self, error: Error) {
         self.0.fail(error);
     }
@@ -75,8 +76,9 @@ impl<B: FromView + ?Sized> Deref for Kept<B> {
     type Target = B;
 
     fn deref(&self) -> &B {
-        // SAFETY: `decode` checked the view against the type, and the memory stays until the call is over;
-        // `no_overlap` saw to it that nobody writes to an operand, and a result is borrowed as `self` is.
+        // SAFETY: `decode` checked the view against the type, and the host keeps the memory until the call is
+        // over. `no_overlap` checked that no argument writes to an operand's memory; a result is borrowed
+        // through `self`.
         unsafe { B::from_view(&self.view) }
     }
 }
@@ -91,14 +93,15 @@ impl<B: FromView + ?Sized> Deref for KeptMut<B> {
 
 impl<B: FromView + ?Sized> DerefMut for KeptMut<B> {
     fn deref_mut(&mut self) -> &mut B {
-        // SAFETY: as above, and `no_overlap` saw to it that this is the only view of the memory.
+        // SAFETY: as for `Kept`, and `no_overlap` checked that this is the only view of the memory.
         unsafe { B::from_view_mut(&mut self.0.view) }
     }
 }
 
-// SAFETY: a kept buffer owns its dimensions and its share of the call; the elements are `Send + Sync`.
+// SAFETY: a kept buffer owns its dimensions and its share of the call. It only gives access to elements for a
+// `B: FromView` (`Buffer` or `AnyBuffer`), whose elements are `Send + Sync`.
 unsafe impl<B: ?Sized> Send for Kept<B> {}
-// SAFETY: as above.
+// SAFETY: as for `Send`.
 unsafe impl<B: ?Sized> Sync for Kept<B> {}
 
 impl<B: FromView + ?Sized> std::fmt::Debug for Kept<B> {
@@ -121,7 +124,7 @@ impl<B: ?Sized> Drop for Kept<B> {
     }
 }
 
-/// What is read from the frame for a kept buffer.
+/// Slot of a kept buffer: its view, and a share of the call until the argument is made.
 #[doc(hidden)]
 pub struct Slot {
     pub(crate) view: View,
@@ -154,24 +157,24 @@ pub(crate) struct Pending {
 #[derive(Debug, Default)]
 struct Progress {
     error: Option<Error>,
-    whom_to_tell: Waiting,
+    waiter: Waiter,
 }
 
-/// Who wants to know when the call is over.
+/// The party to notify when the call is over.
 #[derive(Debug, Default)]
-enum Waiting {
+enum Waiter {
     #[default]
-    Nobody,
-    /// The host.
+    None,
+    /// The host, through its future.
     Future(*mut abi::Future),
-    /// The thread of the handler.
+    /// The handler's thread.
     Thread(Sender<Option<Error>>),
 }
 
-// SAFETY: the host's table and futures may be used from any thread; the context of the call, which may
-// not, is left out.
+// SAFETY: the host's table and futures may be used from any thread. The call's context may not, and is left
+// out (`Guard::new`).
 unsafe impl Send for Pending {}
-// SAFETY: as above; the rest is behind a lock.
+// SAFETY: as for `Send`; the rest is behind a lock.
 unsafe impl Sync for Pending {}
 
 impl Pending {
@@ -180,19 +183,19 @@ impl Pending {
         progress.error.get_or_insert(error);
     }
 
-    fn tell(&self, whom: Waiting) {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner).whom_to_tell = whom;
+    fn set_waiter(&self, waiter: Waiter) {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner).waiter = waiter;
     }
 }
 
 impl Drop for Pending {
     fn drop(&mut self) {
         let progress = self.progress.get_mut().unwrap_or_else(PoisonError::into_inner);
-        match (std::mem::take(&mut progress.whom_to_tell), progress.error.take()) {
-            (Waiting::Nobody, _) => {}
-            // The handler's thread waits; if it is gone, nothing waits.
-            (Waiting::Thread(thread), error) => drop(thread.send(error)),
-            (Waiting::Future(future), error) => {
+        match (std::mem::take(&mut progress.waiter), progress.error.take()) {
+            (Waiter::None, _) => {}
+            // An error means that the handler's thread is gone and nothing waits.
+            (Waiter::Thread(thread), error) => drop(thread.send(error)),
+            (Waiter::Future(future), error) => {
                 let error = error.map(|error| error.context(self.handler));
                 if let Err(error) = complete(&self.host, future, error.as_ref()) {
                     eprintln!(
@@ -205,7 +208,7 @@ impl Drop for Pending {
     }
 }
 
-/// A decoder's share of the call. Dropped on the way out of a panic, it waits for the others.
+/// The decoder's share of the call. If dropped by a panic, it waits for the other shares.
 #[derive(Debug)]
 pub(crate) struct Guard {
     call: Option<Arc<Pending>>,
@@ -219,21 +222,21 @@ impl Guard {
         Guard { call: Some(call), tasks: Tasks::default() }
     }
 
-    /// A share for a kept buffer.
+    /// Returns a share for a kept buffer.
     pub(crate) fn share(&self) -> Option<Arc<Pending>> {
         self.call.clone()
     }
 
-    /// Where the call's tasks are noted.
+    /// Returns the list in which the call's tasks are recorded.
     pub(crate) fn tasks(&self) -> Tasks {
         self.tasks.clone()
     }
 
-    /// Ends the handler's part of the call, after it returned: gives the frame a future if buffers are
+    /// Ends the handler's part of the call after it has returned. Gives the frame a future if buffers are
     /// still kept.
     ///
     /// # Safety
-    /// `frame` is the call's frame, of a host that offers futures if its table has them.
+    /// `frame` is the call's frame, from a host that offers futures if its table has the functions for them.
     #[cold]
     pub(crate) unsafe fn finish(mut self, frame: *mut abi::CallFrame, returned: Boxed) -> Boxed {
         let Some(call) = self.call.take() else { return returned };
@@ -245,7 +248,7 @@ impl Guard {
             }
             Err(call) => call,
         };
-        // SAFETY: the frame's stage was looked at before.
+        // SAFETY: the frame was decoded, so its size covers the stage.
         let future = match unsafe { (*frame).stage } {
             abi::Stage::EXECUTE => create(&call.host).ok(),
             _ => None,
@@ -254,8 +257,8 @@ impl Guard {
         if let Err(error) = returned {
             call.fail(*error);
         }
-        call.tell(Waiting::Future(future));
-        // SAFETY: hosts with futures have this member, although the frame's size leaves it out.
+        call.set_waiter(Waiter::Future(future));
+        // SAFETY: hosts with futures have this member, although the frame's `struct_size` does not cover it.
         unsafe { (*frame).future = future };
         Ok(())
     }
@@ -264,20 +267,20 @@ impl Guard {
 impl Drop for Guard {
     fn drop(&mut self) {
         if let Some(call) = self.call.take() {
-            // Whatever it says, the panic says more.
+            // The panic is the more informative error.
             let _ = wait(call, || self.tasks.cancel());
         }
     }
 }
 
-/// Waits until all kept buffers are dropped, after seeing to tasks that nobody has begun: the pool may have no
-/// other thread than this one.
-fn wait(call: Arc<Pending>, see_to_tasks: impl FnOnce()) -> Boxed {
+/// Waits until all kept buffers are dropped. First runs or cancels the tasks that have not started, because
+/// the pool may have no other thread than this one.
+fn wait(call: Arc<Pending>, settle_tasks: impl FnOnce()) -> Boxed {
     let handler = call.handler;
     let (sender, receiver) = channel();
-    call.tell(Waiting::Thread(sender));
+    call.set_waiter(Waiter::Thread(sender));
     drop(call);
-    see_to_tasks();
+    settle_tasks();
     match receiver.recv() {
         Ok(Some(error)) => Err(Box::new(error.context(handler))),
         Ok(None) | Err(_) => Ok(()),
@@ -286,7 +289,7 @@ fn wait(call: Arc<Pending>, see_to_tasks: impl FnOnce()) -> Boxed {
 
 fn create(host: &Host) -> Result<*mut abi::Future> {
     let function = function!(host, future_create)?;
-    // Both ends of a future must be there.
+    // A future is only useful if it can be completed.
     function!(host, future_set_available)?;
     function!(host, future_set_error)?;
     let mut args = abi::FutureCreateArgs {
@@ -294,7 +297,7 @@ fn create(host: &Host) -> Result<*mut abi::Future> {
         extension_start: null_mut(),
         future: null_mut(),
     };
-    // SAFETY: a function of the host, with the arguments it takes.
+    // SAFETY: a function of the host, with the arguments it expects.
     let error = unsafe { function(&mut args) };
     host.check(error)?;
     if args.future.is_null() {
@@ -312,7 +315,7 @@ fn complete(host: &Host, future: *mut abi::Future, error: Option<&Error>) -> Res
                 future,
             };
             let function = function!(host, future_set_available)?;
-            // SAFETY: a function of the host, with the arguments it takes; once for this future.
+            // SAFETY: a function of the host, with the arguments it expects; called once for this future.
             unsafe { function(&mut args) }
         }
         Some(error) => {
@@ -323,7 +326,7 @@ fn complete(host: &Host, future: *mut abi::Future, error: Option<&Error>) -> Res
                 error: host.error(error),
             };
             let function = function!(host, future_set_error)?;
-            // SAFETY: as above; the host takes the error.
+            // SAFETY: as above; the host takes ownership of the error.
             unsafe { function(&mut args) }
         }
     };

@@ -1,6 +1,6 @@
 //! Write XLA FFI handlers (custom calls) in Rust.
 //!
-//! A handler is a function. Its parameters say what it takes from the call, by their types alone:
+//! A handler is a function. The types of its parameters select operands, results and attributes of the call:
 //!
 //! ```
 //! use farcall_ffi::prelude::*;
@@ -20,7 +20,7 @@
 //! }
 //! ```
 //!
-//! In the crate that becomes the shared library, one line more exports it:
+//! In the crate that becomes the shared library, one more line exports it:
 //!
 //! ```text
 //! farcall_ffi::library!("my_ops", [rms_norm]);
@@ -30,8 +30,8 @@
 //!
 //! - farcall loads it by its path.
 //! - Hosts that export `XLA_FFI_GetApi` or `xla::ffi::GetXlaFfiApi()` (TensorFlow, EXLA) only have to load
-//!   it: it finds them and registers its targets.
-//! - JAX registers the targets that it lists; building it needs no Python:
+//!   the library, which finds them and registers its targets.
+//! - JAX registers the targets that the library lists; building the library needs no Python:
 //!
 //! ```python
 //! library = ctypes.PyDLL("libmy_ops.so")
@@ -40,36 +40,37 @@
 //!     jax.ffi.register_ffi_target(name, target, platform="cpu")
 //! ```
 //!
-//! - For any other, each handler is a C symbol.
+//! - For any other host, each handler is a C symbol.
 //!
 //! # Parameters
 //!
-//! | type | what it is |
+//! | type | value |
 //! | --- | --- |
 //! | `&Buffer<T>`, `&Buffer<T, RANK>`, `&AnyBuffer`, `Option` of one | next operand |
 //! | `&mut Buffer<T>`, `&mut Buffer<T, RANK>`, `&mut AnyBuffer`, `Option` of one | next result |
 //! | `&mut InOut<Buffer<T>>`, `&mut InOut<AnyBuffer>` | next operand and next result, sharing memory |
-//! | `Kept<Buffer<T>>`, `KeptMut<Buffer<T>>`, …`<AnyBuffer>` | next operand or result, which may be kept after the handler returned |
-//! | `&RestOperands`, `&mut RestResults`, `&RestOperands<Buffer<T>>`, … | all remaining ones; where several parameters are such, each takes as many, one after the other |
+//! | `Kept<Buffer<T>>`, `KeptMut<Buffer<T>>`, …`<AnyBuffer>` | next operand or result, which may be kept after the handler has returned |
+//! | `&RestOperands`, `&mut RestResults`, `&RestOperands<Buffer<T>>`, … | all remaining operands or results; several such parameters take the same number each, in order |
 //! | `f32`, `i64`, `bool`, `&str`, `&[T]`, `&Dict`, …, `Option` of one ([`FromAttr`]) | attribute of the parameter's name |
 //! | a struct or enum with `#[derive(FromAttr)]`, `Option` of one | attribute of the parameter's name |
 //! | `&Attrs` | all attributes |
 //! | `&Context` | the host: thread pool, scratch memory, run id, user data, … |
-//! | `&State<T>`, `&Prepared<T>`, `&Initialized<T>` | what the `instantiate`, `prepare` or `initialize` function returned |
+//! | `&State<T>`, `&Prepared<T>`, `&Initialized<T>` | return value of the `instantiate`, `prepare` or `initialize` function |
 //!
-//! Element types, ranks, counts, names, alignment and sharing of memory are checked before the function
-//! is called; a mismatch is an error that names the parameter: `rms_norm: operand 0 (x): expected
-//! f32, found f64`. A handler that is generic over element types serves all that its signature lists; [`Float`]
-//! is the bound of kernels for `f32`, `f64` and the types of half a width, [`Real`] of those that are made for `f32` and `f64` alone.
+//! Element types, ranks, counts, names, alignment and sharing of memory are checked before the function is
+//! called. A mismatch is an error that names the parameter:
+//! `rms_norm: operand 0 (x): expected f32, found f64`. A handler that is generic over element types serves
+//! all types that its signature lists. [`Float`] is the bound of kernels for `f32`, `f64` and half-width
+//! types, [`Real`] of kernels for `f32` and `f64` only.
 //!
-//! A function returns `Result<()>`, or nothing if it cannot fail. It writes every element of its results; with
-//! `#[handler(name = "…", zeroed)]`, results are zeros before, and the function adds to them.
+//! A function returns `Result<()>`, or nothing if it cannot fail. It writes every element of its results.
+//! With `#[handler(name = "…", zeroed)]`, results are initialized to zero, and the function adds to them.
 //!
 //! # Several threads
 //!
-//! Rows and chunks of buffers are shared among the threads of the host's pool by [`Parts`]:
-//! `y.par_rows_mut().zip(x.par_rows()).for_each(host, |(y, x)| …)`. Threads of one's own work as well, since buffers can be
-//! borrowed by them:
+//! [`Parts`] shares rows and chunks of buffers among the threads of the host's pool:
+//! `y.par_rows_mut().zip(x.par_rows()).for_each(host, |(y, x)| …)`. A handler's own threads work as well,
+//! since they can borrow buffers:
 //!
 //! ```
 //! # use farcall_ffi::prelude::*;
@@ -85,43 +86,44 @@
 //! }
 //! ```
 //!
-//! and so does rayon: `y.par_iter_mut().zip(x.par_iter())` on the slices that buffers dereference to. Both use threads
-//! beside the host's, which are busy with other parts of the program.
+//! Rayon works too: `y.par_iter_mut().zip(x.par_iter())` on the slices that buffers dereference to. Both use
+//! threads in addition to the host's, which are busy with other parts of the program.
 //!
 //! # Another name for this crate
 //!
-//! A crate that has `farcall-ffi` by another name, or through a crate that re-exports it, says where it is:
-//! `#[handler(name = "…", crate = my_sdk::ffi)]`, `#[stage(instantiate, crate = …)]`, `#[attr(crate = …)]` below
-//! `#[derive(FromAttr)]`. [`library!`] and [`ops!`] need not be told.
+//! A crate that depends on `farcall-ffi` under another name, or through a crate that re-exports it, must say
+//! where it is: `#[handler(name = "…", crate = my_sdk::ffi)]`, `#[stage(instantiate, crate = …)]`,
+//! `#[attr(crate = …)]` below `#[derive(FromAttr)]`. [`library!`] and [`ops!`] find it by themselves.
 //!
 //! # Panics
 //!
-//! A panic, in the function or in a closure passed to [`Context::parallel_for`], is an error of the call, with
-//! location and message: `rms_norm: panicked at src/lib.rs:12:5: …`. The process's panic hook runs as well, so the
-//! standard library prints its usual message, with a backtrace if `RUST_BACKTRACE` is set. A library that wants only
-//! the error sets its own hook before its first handler is called.
+//! A panic, in the function or in a closure passed to [`Context::parallel_for`], becomes an error of the
+//! call, with location and message: `rms_norm: panicked at src/lib.rs:12:5: …`. The process's panic hook runs
+//! as well, so the standard library prints its usual message, with a backtrace if `RUST_BACKTRACE` is set. A
+//! library that only wants the error sets its own hook before its first handler is called.
 //!
 //! # Where to look
 //!
 //! - [`handler`], [`stage`], [`library!`], [`ops!`]: the macros.
-//! - [`macro@signature`], [`macro@vjp`], [`macro@jvp`], [`macro@transpose`], [`macro@nondiff`], [`macro@shape`],
-//!   [`macro@batch`], [`macro@lowers`], [`macro@samples`]: declarations of an op below its `#[handler]`.
+//! - [`macro@signature`], [`macro@vjp`], [`macro@jvp`], [`macro@transpose`], [`macro@nondiff`],
+//!   [`macro@shape`], [`macro@batch`], [`macro@lowers`], [`macro@samples`]: declarations of an op below its
+//!   `#[handler]`.
 //! - [`rules`]: shape functions and batching functions.
 //! - [`samples`](mod@samples): sample calls of an op, for tools that check it.
-//! - [`lowering`]: which parts of programs become calls of a library's handlers.
-//! - [`descriptor`]: what a library exports, and how a host reads it.
+//! - [`lowering`]: which parts of programs are replaced with calls of a library's handlers.
+//! - [`descriptor`]: the description that a library exports, and how a host reads it.
 //! - [`testing`]: calls a handler in a unit test, without a host.
 //! - [`AttrValue`]: the values of attributes, as tests and batching functions write them.
-//! - [`simd`]: loops for the vector instructions of the processor that runs them.
-//! - [`dynamic`]: handlers that learn what they are called with when they are called: those of another language.
+//! - [`simd`]: loops compiled for the vector instructions of the processor that runs them.
+//! - [`dynamic`]: handlers whose parameters are only known at run time, such as handlers in another language.
 //! - [`encode`]: attributes in the form of the C interface, for hosts.
 //! - [`abi`]: mirror of the C interface.
-//! - `half` and `num_complex`, with the features of these names: the crates whose types are elements then. `ndarray`, with its
-//!   feature: the crate whose views `Buffer::view` and `Buffer::view_mut` return.
+//! - `half` and `num_complex`, with the features of these names: the crates whose types become element types.
+//!   `ndarray`, with its feature: the crate whose views `Buffer::view` and `Buffer::view_mut` return.
 //!
 //! # Supported compilers
 //!
-//! Rust 1.89 and newer; a newer one is only asked for in a new minor version.
+//! Rust 1.89 and newer. Only a new minor version of this crate raises this requirement.
 #![deny(clippy::incompatible_msrv)]
 #![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
@@ -194,37 +196,37 @@ pub use state::{Initialized, Prepared, State};
 
 /// Exports a library of handlers: `library!("my_ops", [rms_norm, other::gemm as gemm2, ..crate_a::OPS]);`
 ///
-/// It belongs into the crate that becomes the shared library, once. It exports
+/// Use it once, in the crate that becomes the shared library. It exports
 ///
-/// - `farcall_library_v1`, the library's descriptor, by which farcall loads it;
+/// - `farcall_library_v1`, the library's descriptor, through which farcall loads it;
 /// - `size_t farcall_register_v1(void)`, which registers every op with every host in the process that exports
 ///   `XLA_FFI_GetApi` or `xla::ffi::GetXlaFfiApi()`, and returns how many registrations succeeded. It also
 ///   runs when the library is loaded, unless `register: manual` follows the list (Linux only);
 /// - `PyObject *farcall_registrations_v1(const char *platform)`, a dictionary of the ops of a platform, as
 ///   `{name: {stage: capsule}}`, for `jax.ffi.register_ffi_target` (Linux only; call it through
 ///   `ctypes.PyDLL`); and
-/// - a C symbol per handler that is listed by its path, named as the function (or as after `as`), for hosts
-///   that register handlers one by one, such as `jax.ffi.register_ffi_target`. Handlers with other stages
-///   need `stages: [f, …]` after the list to have these exported too.
+/// - a C symbol for each handler that is listed by its path, with the name of the function (or the name after
+///   `as`), for hosts that register handlers one by one, such as `jax.ffi.register_ffi_target`. To export the
+///   functions of other stages too, add `stages: [f, …]` after the list.
 ///
-/// `..table` adds the ops of a table made by `ops!`, without symbols of their own.
+/// `..table` adds the ops of a table made by `ops!`, without a C symbol for each.
 ///
-/// `namespace: "acme"` after the list keeps the ops apart from ops of the same name in other libraries:
-/// programs call `acme.rms_norm`. In Python, the op is still `ops.rms_norm`. The caller that loads the
-/// library may choose another namespace.
+/// `namespace: "acme"` after the list distinguishes the ops from ops of the same name in other libraries:
+/// programs call `acme.rms_norm`. In Python, the op is still `ops.rms_norm`. A caller that loads the library
+/// may choose another namespace.
 #[macro_export]
 macro_rules! library {
     ($($library:tt)*) => { $crate::__private::library! { $crate; $($library)* } };
 }
 
-/// A table of handlers, for a crate whose ops others export:
+/// Makes a table of handlers, for a crate whose ops other crates export:
 /// `pub const OPS: &[&OpDescriptor] = farcall_ffi::ops![rms_norm, gemm];`
 #[macro_export]
 macro_rules! ops {
     ($($handlers:tt)*) => { $crate::__private::ops! { $crate; $($handlers)* } };
 }
 
-/// What a library of handlers uses.
+/// Names that a library of handlers commonly uses.
 pub mod prelude {
     pub use crate::descriptor::OpDescriptor;
     pub use crate::{
@@ -235,8 +237,7 @@ pub mod prelude {
     };
 }
 
-/// What the macros expand to. Not a public interface.
-/// Where a kernel is built for `f16` or `bf16`.
+/// Compiles to nothing, since kernels for `f16` and `bf16` are available.
 #[cfg(feature = "half")]
 #[doc(hidden)]
 #[macro_export]
@@ -244,7 +245,7 @@ macro_rules! __half_is_needed {
     () => {};
 }
 
-/// Where a kernel is built for `f16` or `bf16`.
+/// Fails to compile, since kernels for `f16` and `bf16` need the feature `half`.
 #[cfg(not(feature = "half"))]
 #[doc(hidden)]
 #[macro_export]
@@ -256,7 +257,8 @@ macro_rules! __half_is_needed {
     };
 }
 
-/// The entry of a function whose attribute has an error, so that nothing that names it is another one.
+/// Implements the entry of a function whose attribute has an error, so that code that names the function has
+/// no further errors.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __stand_in {
@@ -284,7 +286,7 @@ macro_rules! __stand_in {
 
             impl __private::Op for $name {
                 const DESCRIPTOR: &'static $crate::descriptor::OpDescriptor =
-                    // SAFETY: it has no functions.
+                    // SAFETY: the descriptor has no functions.
                     &unsafe {
                         $crate::descriptor::OpDescriptor::new(__private::OpParts {
                             name: <$name as __private::Entry>::NAME,
@@ -318,6 +320,7 @@ macro_rules! __stand_in {
     };
 }
 
+/// Items that the expansion of the macros uses. Not a public interface.
 #[doc(hidden)]
 pub mod __private {
     use crate::descriptor::OpDescriptor;
@@ -345,7 +348,7 @@ pub mod __private {
     pub use farcall_macros::{library, ops};
     pub use farcall_sig::{signature, text};
 
-    /// The crate whose types are `f16` and `bf16`.
+    /// The crate that defines `f16` and `bf16`.
     #[cfg(feature = "half")]
     pub use half;
 
@@ -356,19 +359,20 @@ pub mod __private {
 
     pub use crate::attr::{Field, Integer, no_such_variant, unknown_entry};
 
-    /// A handler that `library!` can list. `#[handler]` implements it.
+    /// A handler that `library!` can list. Implemented by `#[handler]`.
     #[diagnostic::on_unimplemented(
         message = "`{Self}` is not a handler",
         label = "not a function with `#[handler]`"
     )]
     pub trait Op: Entry {
-        /// Its description.
+        /// Description of the op.
         const DESCRIPTOR: &'static OpDescriptor;
-        /// What those that it is a derivative of see of it.
+        /// Declaration of the op, for checking the ops that it is a derivative of.
         const DECLARED: DeclaredOp;
-        /// Its transpose, if it has one.
+        /// Transpose of the op, if it has one.
         const TRANSPOSE: Option<Derivative>;
-        /// What a list that names it contains: its description, and that of its forward op, if they share a function.
+        /// Entries of a list that names the op: its description, and its forward op's description if they
+        /// share a function.
         const LISTED: &'static [&'static OpDescriptor] = &[Self::DESCRIPTOR];
     }
 
@@ -382,7 +386,7 @@ pub mod __private {
         type Forward: Op;
     }
 
-    /// A function that a handler names as one of its other stages. `#[stage]` implements it.
+    /// A function that a handler names as one of its other stages. Implemented by `#[stage]`.
     #[diagnostic::on_unimplemented(
         message = "`{Self}` is not a stage of a handler",
         label = "not a function with `#[stage({Stage})]`"
@@ -406,12 +410,12 @@ pub mod __private {
     #[derive(Debug)]
     pub enum record {}
 
-    /// An entry's function pointer, typed by its stage.
+    /// Returns an entry's function pointer, after checking its stage at compile time.
     pub const fn entry<E: StageOf<S>, S>() -> crate::abi::Handler {
         enter::<E>
     }
 
-    /// Hands the host the state that an instantiate function returned.
+    /// Gives the host the state that an instantiate function returned.
     pub fn set_state<T: Send + Sync + 'static>(
         entered: Entered,
         stage: crate::abi::Stage,
@@ -421,18 +425,18 @@ pub mod __private {
         state.and_then(|state| crate::state::set(&host, stage, state)).map_err(Box::new)
     }
 
-    /// What a function returned that makes no state.
+    /// Converts the return value of a stage function that makes no state.
     #[inline(always)]
     pub fn returned(_: Entered, returned: Result<()>) -> Boxed {
         returned.map_err(Box::new)
     }
 
-    /// The host's number of a state's type.
+    /// Returns the host's number of a state's type.
     pub fn state_type<T: Send + Sync + 'static>(host: &Host) -> Result<crate::abi::TypeId> {
         crate::state::type_id::<T>(host)
     }
 
-    /// The error of `dispatch!`.
+    /// Makes the error of `dispatch!`.
     #[cold]
     pub fn unsupported_dtype(found: farcall_sig::DType, supported: &[farcall_sig::DType]) -> Error {
         crate::buffer::unsupported_dtype(found, supported)

@@ -6,11 +6,11 @@ use ndarray::{ArrayView, ArrayViewD, ArrayViewMut, ArrayViewMutD, Dim, IxDyn};
 use crate::buffer::Buffer;
 use crate::element::Element;
 
-/// What cannot fail.
-const FITS: &str = "a buffer has the elements of its shape";
+/// Message of an `expect` that cannot fail.
+const SHAPE_FITS: &str = "a buffer has the elements of its shape";
 
 impl<T: Element> Buffer<T> {
-    /// The elements, as a view.
+    /// Returns the elements as a view.
     ///
     /// ```
     /// # use farcall_ffi::prelude::*;
@@ -22,28 +22,28 @@ impl<T: Element> Buffer<T> {
     /// }
     /// ```
     pub fn view(&self) -> ArrayViewD<'_, T> {
-        ArrayView::from_shape(IxDyn(self.dims()), self).expect(FITS)
+        ArrayView::from_shape(IxDyn(self.dims()), self).expect(SHAPE_FITS)
     }
 
-    /// [`view`](Self::view), to be written.
+    /// Returns the elements as a mutable view.
     pub fn view_mut(&mut self) -> ArrayViewMutD<'_, T> {
         let dims = IxDyn(self.dims());
-        ArrayViewMut::from_shape(dims, self).expect(FITS)
+        ArrayViewMut::from_shape(dims, self).expect(SHAPE_FITS)
     }
 }
 
 macro_rules! views {
     ($($rank:literal)*) => {$(
         impl<T: Element> Buffer<T, $rank> {
-            /// The elements, as a view.
+            /// Returns the elements as a view.
             pub fn view(&self) -> ArrayView<'_, T, Dim<[usize; $rank]>> {
-                ArrayView::from_shape(self.shape(), self).expect(FITS)
+                ArrayView::from_shape(self.shape(), self).expect(SHAPE_FITS)
             }
 
-            /// The elements, as a view to be written.
+            /// Returns the elements as a mutable view.
             pub fn view_mut(&mut self) -> ArrayViewMut<'_, T, Dim<[usize; $rank]>> {
                 let dims = self.shape();
-                ArrayViewMut::from_shape(dims, self).expect(FITS)
+                ArrayViewMut::from_shape(dims, self).expect(SHAPE_FITS)
             }
         }
     )*};

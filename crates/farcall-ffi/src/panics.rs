@@ -1,9 +1,10 @@
 //! Panics of handlers and their tasks, with the location of the panic, which a payload lacks.
 //!
-//! **Invariants.** The panic hook of the process (that is, of the copy of the standard library that this copy of the
-//! crate is linked with) is replaced once, by one that always calls the previous hook. Knowing whether a panic will
-//! become a call's error would cost a thread-local write in each call (0.6 ns of the 3 that an empty handler takes),
-//! and staying silent would lose backtraces and the effects of an author's hook.
+//! **Invariants.** The panic hook of the process (that is, of the copy of the standard library that this copy
+//! of the crate is linked with) is replaced once, by a hook that always calls the previous one. Knowing
+//! whether a panic will become a call's error would cost a thread-local write in each call (0.6 ns of the 3
+//! ns that an empty handler takes), and suppressing the message would lose backtraces and the effects of an
+//! author's hook.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -14,33 +15,33 @@ use crate::error::Error;
 use crate::unwind::Payload;
 
 thread_local! {
-    /// This thread's last panic.
-    static LAST: RefCell<Option<Noted>> = const { RefCell::new(None) };
+    /// Record of this thread's last panic.
+    static LAST_PANIC: RefCell<Option<PanicRecord>> = const { RefCell::new(None) };
 }
 
 #[derive(Clone, Debug)]
-struct Noted {
+struct PanicRecord {
     location: Option<String>,
     message: Option<String>,
 }
 
-static NOTED: Once = Once::new();
+static INSTALLED: Once = Once::new();
 
-/// True if panics leave their location behind.
+/// Returns true if the panic hook is installed, so that panics record their location.
 #[inline(always)]
-pub(crate) fn are_noted() -> bool {
-    NOTED.is_completed()
+pub(crate) fn is_hook_installed() -> bool {
+    INSTALLED.is_completed()
 }
 
-/// Lets panics leave their location behind, unless there is one now.
-pub(crate) fn note() {
+/// Installs the panic hook, unless this thread is panicking.
+pub(crate) fn install_hook() {
     if std::thread::panicking() {
         return;
     }
-    NOTED.call_once(|| {
+    INSTALLED.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
-            set_last(Some(Noted {
+            set_last(Some(PanicRecord {
                 location: info.location().map(ToString::to_string),
                 message: message(info.payload()),
             }));
@@ -49,28 +50,29 @@ pub(crate) fn note() {
     });
 }
 
-/// Within a panic in a panic, or after the thread's end, nothing is set: the location is not that important.
-fn set_last(noted: Option<Noted>) {
-    let _ = LAST.try_with(|last| last.try_borrow_mut().map(|mut last| *last = noted));
+/// Sets this thread's record. Does nothing during a nested panic or after the thread's end, since the
+/// location is not essential.
+fn set_last(record: Option<PanicRecord>) {
+    let _ = LAST_PANIC.try_with(|last| last.try_borrow_mut().map(|mut last| *last = record));
 }
 
-/// A panic that was caught on its way.
+/// A caught panic.
 pub(crate) struct Panic {
     payload: Payload,
     location: Option<String>,
 }
 
 impl Panic {
-    /// What this thread caught just now.
+    /// Makes a panic from a payload that this thread has just caught.
     #[cold]
     pub(crate) fn caught(payload: Payload) -> Panic {
-        let noted = LAST.try_with(|last| last.try_borrow_mut().ok()?.take()).ok().flatten();
-        Panic { payload, location: noted.and_then(|noted| noted.location) }
+        let record = LAST_PANIC.try_with(|last| last.try_borrow_mut().ok()?.take()).ok().flatten();
+        Panic { payload, location: record.and_then(|record| record.location) }
     }
 
-    /// Goes on with it on this thread, which may be another one.
+    /// Resumes the panic on this thread, which may be another one than it was caught on.
     pub(crate) fn resume(self) -> ! {
-        set_last(Some(Noted { location: self.location, message: None }));
+        set_last(Some(PanicRecord { location: self.location, message: None }));
         self.payload.resume()
     }
 
@@ -80,14 +82,15 @@ impl Panic {
     }
 }
 
-/// The panic that this thread is unwinding from, as an error; for destructors, which do not have the payload.
+/// Returns the panic that this thread is unwinding from, as an error; for destructors, which do not have the
+/// payload.
 #[cold]
 pub(crate) fn current() -> Error {
-    let noted = LAST.try_with(|last| last.try_borrow().ok()?.clone()).ok().flatten();
-    noted.map_or_else(|| error(None, None), |noted| error(noted.location, noted.message))
+    let record = LAST_PANIC.try_with(|last| last.try_borrow().ok()?.clone()).ok().flatten();
+    record.map_or_else(|| error(None, None), |record| error(record.location, record.message))
 }
 
-/// What `panic!` was given, if that is text.
+/// Returns the message of `panic!`, if it is text.
 fn message(payload: &(dyn Any + Send)) -> Option<String> {
     match payload.downcast_ref::<&str>() {
         Some(message) => Some((*message).to_owned()),

@@ -1,7 +1,7 @@
-//! Buffers in parts, which the threads of the host's pool share.
+//! Partitions of buffers, whose parts the threads of the host's pool work on in parallel.
 //!
-//! **Invariants.** Parts of one buffer do not overlap, and each is taken once ([`Parts::part`]). What is computed of a part
-//! does not depend on the thread that does it, or on how many there are.
+//! **Invariants.** Parts of one buffer do not overlap, and each is taken once ([`Parts::part`]). The result
+//! for a part does not depend on which thread computes it, or on the number of threads.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -13,7 +13,8 @@ use crate::element::Element;
 use crate::error::Result;
 use crate::pool::Pool;
 
-/// Parts that can be worked on at once: rows or chunks of a buffer, zipped with those of others.
+/// Parts that can be worked on in parallel: rows or chunks of a buffer, alone or zipped with the parts of
+/// other buffers.
 ///
 /// ```
 /// # use farcall_ffi::prelude::*;
@@ -29,26 +30,27 @@ use crate::pool::Pool;
 /// }
 /// ```
 ///
-/// A loop runs on the host's pool and on the thread that calls it, which returns when all parts are done. Neighbouring parts
-/// are done by one thread, a few runs of them for each. Loops can be nested: the inner one takes the [`Pool`]
-/// ([`Context::pool`]), which threads may share. A panic comes out of the loop.
+/// A loop runs on the host's pool and on the calling thread, and returns when all parts are done. A thread
+/// takes runs of neighbouring parts, a few runs for each thread. Loops can be nested: the inner loop takes
+/// the [`Pool`] ([`Context::pool`]), which threads may share. A panic in the loop's body is propagated to the
+/// caller.
 pub trait Parts: sealed::Sealed + Sized + Send + Sync {
-    /// What is worked on at once.
+    /// One part.
     type Part;
 
-    /// How many there are.
+    /// Number of parts.
     fn count(&self) -> usize;
 
-    /// The part of this number.
+    /// Returns the part with this index.
     ///
     /// # Safety
-    /// It is below the count, and each part is taken at most once.
+    /// The index is below the count, and each part is taken at most once.
     unsafe fn part(&self, index: usize) -> Self::Part;
 
-    /// Pairs of these and of others.
+    /// Pairs these parts with other parts.
     ///
     /// # Panics
-    /// If there are more of one than of the other.
+    /// If the numbers of parts differ.
     #[track_caller]
     fn zip<P: Parts>(self, other: P) -> Zip<Self, P> {
         let (n, m) = (self.count(), other.count());
@@ -56,27 +58,29 @@ pub trait Parts: sealed::Sealed + Sized + Send + Sync {
         Zip(self, other)
     }
 
-    /// Each with its number.
+    /// Pairs each part with its index.
     fn enumerate(self) -> Enumerate<Self> {
         Enumerate(self)
     }
 
-    /// Does the work for each part.
+    /// Calls `work` for each part.
     fn for_each<'h>(self, pool: impl Into<Pool<'h>>, work: impl Fn(Self::Part) + Sync) {
         let pool = pool.into();
         each_run(&self, runs(self.count(), pool), pool, |_, parts| parts.for_each(&work));
     }
 
-    /// Does the work for each part.
+    /// Calls `work` for each part, and returns the first error.
     ///
     /// # Errors
-    /// That of the first part, in their order, of those that failed. Others may not have been done.
+    /// The error of the first failing part, in the order of the parts. Later parts may not have been worked
+    /// on.
     fn try_for_each<'h>(
         self,
         pool: impl Into<Pool<'h>>,
         work: impl Fn(Self::Part) -> Result<()> + Sync,
     ) -> Result<()> {
-        // Of the runs that failed, the first one. Those before it are done, so it does not depend on which came first.
+        // First failing run. All runs before it are complete, so the choice does not depend on which run
+        // failed first in time.
         let failed = Mutex::new(None);
         let pool = pool.into();
         each_run(&self, runs(self.count(), pool), pool, |run, mut parts| {
@@ -91,12 +95,13 @@ pub trait Parts: sealed::Sealed + Sized + Send + Sync {
         failed.map_or(Ok(()), |(_, error)| Err(error))
     }
 
-    /// Does the work for each part, with memory for `len` elements. What it holds is not known: write it before it is read.
+    /// Calls `work` for each part, with scratch memory for `len` elements. The memory's contents are
+    /// unspecified: write it before reading.
     ///
-    /// There are up to four such memories for each thread, which share all parts.
+    /// There are up to four scratch memories per thread, which are reused for all parts.
     ///
     /// # Errors
-    /// `RESOURCE_EXHAUSTED` if there is not that much memory.
+    /// `RESOURCE_EXHAUSTED` if there is not enough memory.
     fn for_each_with_scratch<T: Element>(
         self,
         host: &Context,
@@ -108,7 +113,8 @@ pub trait Parts: sealed::Sealed + Sized + Send + Sync {
         let mut scratch = host.scratch::<T>(len.checked_mul(runs).ok_or_else(too_much)?)?;
         let scratch = PartsMut::new(&mut scratch, len.max(1));
         each_run(&self, runs, pool, |run, parts| {
-            // SAFETY: each run is done once, and there is a part for each; without elements there is nothing to part.
+            // SAFETY: each run is done once, and `scratch` has a part for each run. Without elements there
+            // are no parts.
             let scratch = if len == 0 { &mut [] } else { unsafe { scratch.part(run) } };
             parts.for_each(|part| work(scratch, part));
         });
@@ -117,7 +123,7 @@ pub trait Parts: sealed::Sealed + Sized + Send + Sync {
 }
 
 mod sealed {
-    /// What is counted and taken is trusted by unsafe code.
+    /// Restricts [`Parts`](super::Parts) to this module, because unsafe code relies on `count` and `part`.
     pub trait Sealed {}
 
     impl<T> Sealed for super::PartsRef<'_, T> {}
@@ -126,17 +132,18 @@ mod sealed {
     impl<P> Sealed for super::Enumerate<P> {}
 }
 
-/// Runs of neighbouring parts: some for each thread, so that one that is late is not waited for long.
+/// Returns the number of runs of neighbouring parts: several for each thread, so that waiting for a slow
+/// thread is short.
 fn runs(count: usize, pool: Pool<'_>) -> usize {
     let threads = pool.num_threads();
     count.min(if threads == 1 { 1 } else { 4 * threads })
 }
 
-/// Calls `work` for each run of parts, with the number of the run.
+/// Calls `work` for each run of parts, with the index of the run.
 fn each_run<P: Parts>(parts: &P, runs: usize, pool: Pool<'_>, work: impl Fn(usize, Run<'_, P>) + Sync) {
     let count = parts.count();
     pool.parallel_for(runs, |run| {
-        // As long as each other, or longer by one.
+        // The lengths of runs differ by one at most.
         let (each, longer) = (count / runs, count % runs);
         let start = run * each + run.min(longer);
         let end = start + each + usize::from(run < longer);
@@ -144,7 +151,7 @@ fn each_run<P: Parts>(parts: &P, runs: usize, pool: Pool<'_>, work: impl Fn(usiz
     });
 }
 
-/// Neighbouring parts, which nobody else takes.
+/// A run of neighbouring parts, which no other run takes.
 struct Run<'p, P> {
     parts: &'p P,
     left: Range<usize>,
@@ -160,7 +167,7 @@ impl<P: Parts> Iterator for Run<'_, P> {
     }
 }
 
-/// Parts of a slice, to be read.
+/// Read-only parts of a slice.
 #[derive(Clone, Copy, Debug)]
 pub struct PartsRef<'a, T> {
     elements: &'a [T],
@@ -180,7 +187,7 @@ impl<'a, T: Sync> Parts for PartsRef<'a, T> {
     }
 }
 
-/// Parts of a slice, to be written.
+/// Mutable parts of a slice.
 #[derive(Debug)]
 pub struct PartsMut<'a, T> {
     elements: *mut T,
@@ -195,9 +202,10 @@ impl<'a, T> PartsMut<'a, T> {
     }
 }
 
-// SAFETY: as `&mut [T]`, of which each thread gets parts of its own.
+// SAFETY: behaves like `&mut [T]`, of which each thread gets disjoint parts.
 unsafe impl<T: Send> Send for PartsMut<'_, T> {}
-// SAFETY: as above; `part` is all that can be done with it.
+// SAFETY: as above; a shared reference only gives access through `part`, whose caller guarantees disjoint
+// parts.
 unsafe impl<T: Send> Sync for PartsMut<'_, T> {}
 
 impl<'a, T: Send> Parts for PartsMut<'a, T> {
@@ -210,7 +218,8 @@ impl<'a, T: Send> Parts for PartsMut<'a, T> {
     unsafe fn part(&self, index: usize) -> &'a mut [T] {
         let start = index * self.size;
         let len = self.size.min(self.len - start);
-        // SAFETY: within the slice, which is borrowed for `'a`; parts do not overlap, and nobody else takes this one.
+        // SAFETY: the part is within the slice, which is borrowed for `'a`. Parts do not overlap, and the
+        // caller guarantees that each is taken once (`Parts::part`).
         unsafe { std::slice::from_raw_parts_mut(self.elements.add(start), len) }
     }
 }
@@ -227,7 +236,8 @@ impl<A: Parts, B: Parts> Parts for Zip<A, B> {
     }
 
     unsafe fn part(&self, index: usize) -> Self::Part {
-        // SAFETY: the caller's promise, and both have as many.
+        // SAFETY: the caller guarantees that the index is below the count and taken once; both have the same
+        // count.
         unsafe { (self.0.part(index), self.1.part(index)) }
     }
 }
@@ -244,20 +254,20 @@ impl<P: Parts> Parts for Enumerate<P> {
     }
 
     unsafe fn part(&self, index: usize) -> Self::Part {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that the index is below the count and taken once.
         (index, unsafe { self.0.part(index) })
     }
 }
 
-/// Slices in parts.
+/// Slices that can be split into parts.
 pub trait ParallelSlice<T> {
-    /// Parts of `size` elements, in order; the last one may have fewer.
+    /// Splits the slice into parts of `size` elements, in order; the last one may have fewer.
     ///
     /// # Panics
     /// If `size` is 0.
     fn par_chunks(&self, size: usize) -> PartsRef<'_, T>;
 
-    /// The same, to be written.
+    /// Splits the slice into mutable parts of `size` elements, in order; the last one may have fewer.
     ///
     /// # Panics
     /// If `size` is 0.
@@ -279,23 +289,23 @@ impl<T> ParallelSlice<T> for [T] {
 }
 
 impl<T: Element, const RANK: usize> Buffer<T, RANK> {
-    /// [`rows`](Self::rows), for several threads.
+    /// [`rows`](Self::rows) for several threads.
     pub fn par_rows(&self) -> PartsRef<'_, T> {
         self.as_slice().par_chunks(self.block(1))
     }
 
-    /// [`rows_mut`](Self::rows_mut), for several threads.
+    /// [`rows_mut`](Self::rows_mut) for several threads.
     pub fn par_rows_mut(&mut self) -> PartsMut<'_, T> {
         let row = self.block(1);
         self.as_mut_slice().par_chunks_mut(row)
     }
 
-    /// [`matrices`](Self::matrices), for several threads.
+    /// [`matrices`](Self::matrices) for several threads.
     pub fn par_matrices(&self) -> PartsRef<'_, T> {
         self.as_slice().par_chunks(self.block(2))
     }
 
-    /// [`matrices_mut`](Self::matrices_mut), for several threads.
+    /// [`matrices_mut`](Self::matrices_mut) for several threads.
     pub fn par_matrices_mut(&mut self) -> PartsMut<'_, T> {
         let matrix = self.block(2);
         self.as_mut_slice().par_chunks_mut(matrix)

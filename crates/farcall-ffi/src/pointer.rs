@@ -1,11 +1,12 @@
-//! Whether a pointer from the other side can be dereferenced.
+//! Checks whether a pointer from a host can be dereferenced.
 
-/// 0 unless a pointer is null or misaligned. The answers for several pointers, or-ed, are tested at once: this
-/// is done for every pointer of a call frame.
+/// Returns 0 unless a pointer is null or misaligned. The answers for several pointers can be or-ed and tested
+/// at once, which matters because every pointer of a call frame is checked.
 #[inline(always)]
 pub(crate) fn unusable<T>(pointer: *const T) -> usize {
     let address = pointer.addr();
-    // What should be zero becomes the highest bits, where no address of a program has any; null wraps around.
+    // The bits that must be zero become the highest bits, which are zero in every user-space address; null
+    // wraps around.
     address.rotate_right(align_of::<T>().trailing_zeros()).wrapping_sub(1) >> 60
 }
 

@@ -1,7 +1,8 @@
 //! The host's thread pool: single tasks, and loops that several threads share.
 //!
-//! **Invariants.** A handler that waits for its own work does not depend on a free thread of the pool: it may be
-//! running on the only one. The waiting thread runs whatever no other thread has started. Panics do not leave a task.
+//! **Invariants.** A handler that waits for its own work does not depend on a free thread of the pool, since
+//! the handler may be running on the pool's only thread. The waiting thread runs all work that no other
+//! thread has started. Panics do not leave a task.
 
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -18,18 +19,18 @@ use crate::panics::Panic;
 use crate::unwind::{catch, discard};
 
 impl Context {
-    /// Runs a task on the host's pool, or here if it has none. With [`Kept`](crate::Kept) buffers moved
-    /// into it, the call is over when the task is; where the host cannot go on meanwhile, the handler's
-    /// thread does what the pool has not begun.
+    /// Runs a task on the host's pool, or immediately on this thread if the host has no pool. If
+    /// [`Kept`](crate::Kept) buffers are moved into the task, the call is over when the task is. If the host
+    /// cannot continue in the meantime, the handler's thread runs the tasks that the pool has not started.
     ///
-    /// A panic in the task is the error of the call if the task keeps buffers, else it is only printed. If the
-    /// handler itself panics, tasks that were not begun may be dropped.
+    /// A panic in the task is the error of the call if the task keeps buffers, and is only printed otherwise.
+    /// If the handler itself panics, tasks that have not started may be dropped.
     ///
-    /// Do not wait in the handler for what a task does: the handler may be running on the pool's only thread.
-    /// [`parallel_for`](Self::parallel_for) waits without that danger.
+    /// Do not wait for a task in the handler: the handler may be running on the pool's only thread.
+    /// [`parallel_for`](Self::parallel_for) waits without this risk of a deadlock.
     ///
     /// # Errors
-    /// The host's own error; the task is dropped then.
+    /// The host's own error; the task is then dropped.
     pub fn spawn(&self, task: impl FnOnce() + Send + 'static) -> Result<()> {
         let task = Arc::new(Task(Mutex::new(Some(Box::new(task)))));
         let Ok(schedule) = function!(self.host, thread_pool_schedule) else {
@@ -43,10 +44,10 @@ impl Context {
             task: Some(run_task),
             data: Arc::into_raw(Arc::clone(&task)).cast_mut().cast(),
         };
-        // SAFETY: a function of the host, with the arguments it takes.
+        // SAFETY: a function of the host, with the arguments it expects.
         let error = unsafe { schedule(&mut args) };
         self.host.check(error).inspect_err(|_| {
-            // SAFETY: the host refused the task, so that nobody else has this reference.
+            // SAFETY: the host refused the task, so it does not hold this reference.
             drop(unsafe { Arc::from_raw(args.data.cast_const().cast::<Task>()) });
         })?;
         if let Some(tasks) = &self.tasks {
@@ -60,12 +61,12 @@ impl Context {
         self.pool().num_threads()
     }
 
-    /// As [`Pool::parallel_for`].
+    /// Calls [`Pool::parallel_for`] on the host's pool.
     pub fn parallel_for(&self, count: usize, work: impl Fn(usize) + Sync) {
         self.pool().parallel_for(count, work);
     }
 
-    /// The host's pool, for threads to share: a loop in a loop takes it.
+    /// Returns the host's pool, which threads may share; nested loops need it.
     ///
     /// ```
     /// # use farcall_ffi::prelude::*;
@@ -83,14 +84,14 @@ impl Context {
     }
 }
 
-/// The host's thread pool, for the time of a call.
+/// The host's thread pool, valid during a call.
 #[derive(Clone, Copy, Debug)]
 pub struct Pool<'a> {
     host: Host,
     call: PhantomData<&'a Context>,
 }
 
-// SAFETY: of the host it uses the functions of its pool alone, which any thread may call during the call.
+// SAFETY: only the host's functions for its pool are used, which any thread may call during the call.
 unsafe impl Send for Pool<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Pool<'_> {}
@@ -112,25 +113,25 @@ impl Pool<'_> {
             ctx: self.host.ctx,
             num_threads: &mut threads,
         };
-        // SAFETY: a function of the host, with the arguments it takes.
+        // SAFETY: a function of the host, with the arguments it expects.
         let error = unsafe { function(&mut args) };
         if self.host.check(error).is_err() { 1 } else { usize::try_from(threads).unwrap_or(1).max(1) }
     }
 
-    /// Calls `work(0)`, …, `work(count - 1)`, each once, on this thread and those of the host's pool, and
-    /// returns when all are done. Without a pool it is a loop.
+    /// Calls `work(0)`, …, `work(count - 1)`, each once, on this thread and threads of the host's pool, and
+    /// returns when all calls have returned. If the host has no pool, it runs as a loop on this thread.
     ///
-    /// It cannot deadlock, whatever the size of the pool: this thread does all the work that no other
-    /// has begun. A panic in `work` comes out of this call.
+    /// It cannot deadlock, whatever the size of the pool: this thread does all the work that no other thread
+    /// has started. A panic in `work` is propagated to the caller.
     pub fn parallel_for(&self, count: usize, work: impl Fn(usize) + Sync) {
         let helpers = self.num_threads().min(count).saturating_sub(1);
         let Ok(schedule) = function!(self.host, thread_pool_schedule) else {
             return (0..count).for_each(work);
         };
         let work: &(dyn Fn(usize) + Sync) = &work;
-        // SAFETY: only the lifetime changes. `Job::run` calls `work` only for an index below `count`, and this
-        // function returns or unwinds only in `wait`, after all of those calls have returned: `run` and the host's
-        // functions do not unwind.
+        // SAFETY: only the lifetime changes. `Job::run` only calls `work` for an index below `count`. This
+        // function only returns or unwinds in `wait`, after all these calls have returned: `run` and the
+        // host's functions do not unwind.
         let work: &'static (dyn Fn(usize) + Sync) = unsafe { std::mem::transmute(work) };
         let job = Arc::new(Job {
             work,
@@ -147,10 +148,10 @@ impl Pool<'_> {
                 task: Some(run_job),
                 data: Arc::into_raw(Arc::clone(&job)).cast_mut().cast(),
             };
-            // SAFETY: a function of the host, with the arguments it takes.
+            // SAFETY: a function of the host, with the arguments it expects.
             let error = unsafe { schedule(&mut args) };
             if self.host.check(error).is_err() {
-                // SAFETY: the host refused the task, so that nobody else has this reference.
+                // SAFETY: the host refused the task, so it does not hold this reference.
                 drop(unsafe { Arc::from_raw(args.data.cast::<Job>()) });
                 break;
             }
@@ -160,7 +161,7 @@ impl Pool<'_> {
     }
 }
 
-/// The tasks that a handler scheduled in a call, on its thread.
+/// Tasks that a handler scheduled during a call; only used on the handler's thread.
 #[derive(Clone, Default)]
 pub(crate) struct Tasks(Rc<RefCell<Vec<Arc<Task>>>>);
 
@@ -186,7 +187,7 @@ impl std::fmt::Debug for Tasks {
     }
 }
 
-/// A task, done by whoever claims it first.
+/// A task, run by the first thread that claims it.
 struct Task(Mutex<Option<Box<dyn FnOnce() + Send>>>);
 
 impl Task {
@@ -196,15 +197,16 @@ impl Task {
 
     fn run(&self) {
         if let Some(work) = self.claim() {
-            // Kept buffers saw the panic.
+            // A panic is reported by the kept buffers that the task drops.
             drop(catch(work));
         }
     }
 }
 
-/// What a pool calls for a [`Task`]; `data` is an `Arc` of it. Does not unwind: `run` catches.
+/// Entry point of a [`Task`] for the pool; `data` is an `Arc` of it. Does not unwind, since `run` catches
+/// panics.
 unsafe extern "C" fn run_task(data: *mut c_void) {
-    // SAFETY: `spawn` made it with `into_raw` for this call.
+    // SAFETY: `spawn` made the pointer with `into_raw`, for this call.
     unsafe { Arc::from_raw(data.cast_const().cast::<Task>()) }.run();
 }
 
@@ -213,14 +215,14 @@ struct Job {
     work: &'static (dyn Fn(usize) + Sync),
     count: usize,
     next: AtomicUsize,
-    /// Number of calls that are over, and the first panic.
+    /// Number of calls that have returned, and the first panic.
     done: Mutex<(usize, Option<Panic>)>,
     finished: Condvar,
 }
 
 impl Job {
-    /// Works until no index is left. Does not unwind: `parallel_for` must reach `wait`, and a payload's destructor
-    /// does not unwind either.
+    /// Works until no index is left. Does not unwind, because `parallel_for` must reach `wait`; the
+    /// destructor of a payload does not unwind either.
     fn run(&self) {
         loop {
             let i = self.next.fetch_add(1, Ordering::Relaxed);
@@ -239,7 +241,7 @@ impl Job {
         }
     }
 
-    /// Waits for the calls that others have begun, and passes on a panic.
+    /// Waits for calls on other threads, and resumes a panic.
     fn wait(&self) {
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         while done.0 < self.count {
@@ -253,8 +255,9 @@ impl Job {
     }
 }
 
-/// Task of a [`Job`]; `data` is an `Arc` of it. Does not unwind: `run` catches.
+/// Entry point of a [`Job`] for the pool; `data` is an `Arc` of it. Does not unwind, since `run` catches
+/// panics.
 unsafe extern "C" fn run_job(data: *mut c_void) {
-    // SAFETY: `parallel_for` made it with `into_raw` for this call.
+    // SAFETY: `parallel_for` made the pointer with `into_raw`, for this call.
     unsafe { Arc::from_raw(data.cast_const().cast::<Job>()) }.run();
 }

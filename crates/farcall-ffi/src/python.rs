@@ -1,5 +1,5 @@
-//! A library's targets as Python capsules. Building the library needs no Python: the interpreter's functions are
-//! looked up in the process at run time.
+//! Exports a library's targets as Python capsules. Building the library needs no Python, because the
+//! interpreter's functions are looked up in the process at run time.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
@@ -7,10 +7,10 @@ use std::ptr::{null, null_mut};
 use crate::abi;
 use crate::descriptor::{Library, LibraryDescriptor, Op};
 
-/// A Python object, owned.
+/// An owned reference to a Python object.
 type Object = *mut c_void;
 
-/// The functions of the interpreter that are needed.
+/// Functions of the interpreter.
 struct Interpreter {
     new_capsule: unsafe extern "C" fn(*mut c_void, *const c_char, *const c_void) -> Object,
     new_dict: unsafe extern "C" fn() -> Object,
@@ -18,22 +18,22 @@ struct Interpreter {
     release: unsafe extern "C" fn(Object),
 }
 
-/// `{target: {stage: capsule}}` for the library's targets of a platform, as `jax.ffi.register_ffi_target`
-/// takes them; null where there is no Python.
+/// Returns `{target: {stage: capsule}}` for the library's targets of a platform, as expected by
+/// `jax.ffi.register_ffi_target`. Returns null if the process has no Python interpreter.
 ///
 /// Platforms are compared without regard to case; `cpu` is `Host`, `gpu` is `CUDA`; null is `Host`.
 ///
 /// # Safety
-/// `platform` is null or a null-terminated string. If the process has a Python interpreter, the caller
-/// holds its lock (`ctypes.PyDLL` does, `ctypes.CDLL` does not).
+/// `platform` is null or a null-terminated string. If the process has a Python interpreter, the caller holds
+/// its lock (`ctypes.PyDLL` does, `ctypes.CDLL` does not).
 pub unsafe fn registrations(library: &'static LibraryDescriptor, platform: *const c_char) -> Object {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees a null pointer or a null-terminated string (`# Safety` above).
     let platform = unsafe { if platform.is_null() { c"Host" } else { CStr::from_ptr(platform) } };
     let platform = canonical(&platform.to_string_lossy());
-    // SAFETY: a descriptor of this library.
+    // SAFETY: the descriptor of this library, made by `library!`.
     let Ok(library) = (unsafe { Library::read(library) }) else { return null_mut() };
     let Some(python) = Interpreter::find() else { return null_mut() };
-    // SAFETY: the caller holds the interpreter's lock.
+    // SAFETY: the caller holds the interpreter's lock (`# Safety` above).
     unsafe {
         python.dict(library.ops().filter(|op| canonical(op.platform()) == platform), |op| {
             Some((library.target_name(op), python.stages(op)?))
@@ -51,7 +51,7 @@ fn canonical(platform: &str) -> String {
 }
 
 impl Interpreter {
-    /// The interpreter of this process.
+    /// Finds the interpreter of this process.
     fn find() -> Option<Interpreter> {
         let find = |name: &CStr| {
             // SAFETY: a null-terminated name.
@@ -60,7 +60,7 @@ impl Interpreter {
         };
         let (new_capsule, new_dict) = (find(c"PyCapsule_New")?, find(c"PyDict_New")?);
         let (set_item, release) = (find(c"PyDict_SetItemString")?, find(c"Py_DecRef")?);
-        // SAFETY: functions of Python's stable interface, by their names.
+        // SAFETY: functions of Python's stable interface; their names imply their types.
         unsafe {
             Some(Interpreter {
                 new_capsule: std::mem::transmute::<
@@ -77,7 +77,7 @@ impl Interpreter {
         }
     }
 
-    /// A dictionary of what `entry` makes of the items; `None` if Python raised an exception.
+    /// Makes a dictionary with an entry for each item; `None` if Python raised an exception.
     ///
     /// # Safety
     /// The interpreter's lock is held.
@@ -86,7 +86,7 @@ impl Interpreter {
         items: impl Iterator<Item = T>,
         entry: impl Fn(&T) -> Option<(N, Object)>,
     ) -> Option<Object> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller holds the interpreter's lock (`# Safety` above).
         let dict = unsafe { (self.new_dict)() };
         if dict.is_null() {
             return None;
@@ -95,7 +95,7 @@ impl Interpreter {
             let added = entry(&item).is_some_and(|(name, value)| {
                 // A name cannot contain a null byte.
                 let Ok(name) = CString::new(name.as_ref()) else { return false };
-                // SAFETY: the lock is held; the dictionary takes a reference of its own.
+                // SAFETY: the lock is held. The dictionary takes an additional reference to the value.
                 unsafe {
                     let failed = (self.set_item)(dict, name.as_ptr(), value);
                     (self.release)(value);
@@ -111,7 +111,7 @@ impl Interpreter {
         Some(dict)
     }
 
-    /// `{stage: capsule}` of a target.
+    /// Makes the dictionary `{stage: capsule}` of a target.
     ///
     /// # Safety
     /// The interpreter's lock is held.
@@ -125,7 +125,7 @@ impl Interpreter {
             ("record", record),
         ];
         let there = stages.into_iter().filter_map(|(name, handler)| Some((name, handler?)));
-        // SAFETY: the lock is held. Like those of `jax.ffi.pycapsule`, a capsule has no name.
+        // SAFETY: the lock is held. Capsules have no name, as in `jax.ffi.pycapsule`.
         unsafe {
             self.dict(there, |(name, handler)| {
                 let capsule = (self.new_capsule)(*handler as *mut c_void, null(), null());

@@ -1,10 +1,10 @@
-//! Random numbers that are the same whenever and by whomever they are drawn: functions of a seed and of a place.
+//! Reproducible random numbers: pure functions of a seed and a position, whatever thread draws them and when.
 
 use crate::float::Float;
 use crate::simd;
 
-/// A source of random numbers that is its seed, and nothing else: a handler takes the seed as an attribute or an operand, and
-/// gives the same results in each call, on any number of threads.
+/// A source of random numbers whose only state is its seed. A handler that takes the seed as an attribute or
+/// an operand returns the same results in each call, on any number of threads.
 ///
 /// ```
 /// # use farcall_ffi::prelude::*;
@@ -23,42 +23,43 @@ use crate::simd;
 /// }
 /// ```
 ///
-/// The generator is Philox 4×32 with ten rounds: J. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011.
+/// The generator is Philox 4×32 with ten rounds: J. Salmon et al., "Parallel random numbers: as easy as 1, 2,
+/// 3", 2011.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Random {
     seed: u64,
 }
 
 impl Random {
-    /// With a seed; different ones have nothing to do with each other.
+    /// Makes a source with this seed. Sources with different seeds are independent.
     pub const fn new(seed: u64) -> Random {
         Random { seed }
     }
 
-    /// The numbers of a part of the work: a row, a chunk. Different streams have nothing to do with each other, and each
-    /// has 2⁶⁶ words.
+    /// Returns the numbers for one part of the work, such as a row or a chunk. Streams with different indices
+    /// are independent, and each has 2⁶⁶ words.
     pub const fn stream(self, index: u64) -> Stream {
         Stream { seed: self.seed, index, blocks: 0, words: [0; 4], left: 0 }
     }
 }
 
-/// Random numbers in order, from [`Random::stream`]. As an iterator, its words.
+/// A sequence of random numbers, from [`Random::stream`]. As an iterator, yields its 32-bit words.
 ///
-/// Filling a slice takes a fraction of the time of drawing its numbers one by one, and gives the same
+/// Filling a slice takes a fraction of the time of drawing its numbers one by one, and yields the same
 /// numbers: [`fill`](Stream::fill), [`fill_uniform`](Stream::fill_uniform),
 /// [`fill_normal`](Stream::fill_normal).
 #[derive(Clone, Debug)]
 pub struct Stream {
     seed: u64,
     index: u64,
-    /// How many blocks of four words have been made.
+    /// Number of blocks of four words that were generated.
     blocks: u64,
     words: [u32; 4],
     left: usize,
 }
 
 impl Stream {
-    /// 32 bits.
+    /// Returns 32 random bits.
     #[inline]
     pub fn next_u32(&mut self) -> u32 {
         if self.left == 0 {
@@ -69,14 +70,14 @@ impl Stream {
         self.words[3 - self.left]
     }
 
-    /// 64 bits.
+    /// Returns 64 random bits.
     #[inline]
     pub fn next_u64(&mut self) -> u64 {
         u64::from(self.next_u32()) | u64::from(self.next_u32()) << 32
     }
 
-    /// A number from 0 to below 1: each multiple of 2⁻²⁴ is as likely for `f32`, of 2⁻⁵³ for `f64` (2⁻¹¹ for `f16`, 2⁻⁸ for
-    /// `bf16`).
+    /// Returns a number from 0 to below 1, uniformly among the multiples of 2⁻²⁴ for `f32`, and of 2⁻⁵³ for
+    /// `f64` (2⁻¹¹ for `f16`, 2⁻⁸ for `bf16`).
     #[inline]
     pub fn uniform<T: Float>(&mut self) -> T {
         match T::MANTISSA_DIGITS {
@@ -85,14 +86,14 @@ impl Stream {
         }
     }
 
-    /// A normally distributed number with mean 0 and variance 1, by the method of Box and Muller in `f64`.
+    /// Returns a normally distributed number with mean 0 and variance 1, by the Box–Muller method in `f64`.
     #[inline]
     pub fn normal<T: Float>(&mut self) -> T {
         T::of(normal(self.next_words()))
     }
 
     /// Fills a slice with [words](Stream::next_u32).
-    // Not inlined, so that the compiler vectorizes its loops wherever it is called.
+    // Not inlined, so that the compiler vectorizes its loops whatever its caller is.
     #[inline(never)]
     pub fn fill(&mut self, words: &mut [u32]) {
         simd::vectorized!(self.fill_inline(words));
@@ -132,7 +133,7 @@ impl Stream {
         last.fill_with(|| self.next_u32());
     }
 
-    /// Fills a slice with numbers that are each made of `N` words.
+    /// Fills a slice with numbers that each use `N` words.
     #[inline(always)]
     fn fill_with<T, const N: usize>(&mut self, numbers: &mut [T], number: impl Fn([u32; N]) -> T) {
         /// Number of words that are generated at once: a few cache lines.
@@ -147,15 +148,15 @@ impl Stream {
     }
 }
 
-/// A number from 0 to below 1, of a type with fewer than 32 digits.
+/// Returns a number from 0 to below 1, of a type with fewer than 32 digits.
 #[inline(always)]
 fn narrow_uniform<T: Float>(word: u32) -> T {
     let digits = T::MANTISSA_DIGITS;
-    // There is an instruction for signed numbers.
+    // Converts through `i32`, since the instruction is for signed integers.
     T::of(f64::from((word >> (32 - digits)) as i32) / (1u64 << digits) as f64)
 }
 
-/// A number from 0 to below 1, a multiple of 2⁻⁵³: the upper 53 of 64 bits.
+/// Returns a number from 0 to below 1, a multiple of 2⁻⁵³: the upper 53 of 64 bits.
 #[inline(always)]
 fn uniform([low, high]: [u32; 2]) -> f64 {
     const HIGH: f64 = 1.0 / (1u64 << 32) as f64;
@@ -166,17 +167,17 @@ fn uniform([low, high]: [u32; 2]) -> f64 {
 
 #[inline(always)]
 fn normal([a, b, c, d]: [u32; 4]) -> f64 {
-    // Above 0 and at most 1, so that the logarithm is finite.
+    // The argument is above 0 and at most 1, so its logarithm is finite.
     (-2.0 * ln(1.0 - uniform([a, b]))).sqrt() * cos_of_turns(uniform([c, d]))
 }
 
-/// The natural logarithm of a normal number above 0, within one unit in the last place, without a branch or a
-/// call. The polynomial is from FreeBSD's `e_log.c`.
+/// Returns the natural logarithm of a normal number above 0, within one unit in the last place, without a
+/// branch or a call. The polynomial is from FreeBSD's `e_log.c`.
 #[inline(always)]
 fn ln(x: f64) -> f64 {
     const LN_2_HIGH: f64 = 0.693_147_180_369_123_8;
     const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
-    /// The bits of √½.
+    /// Bits of √½.
     const SQRT_HALF: u64 = 0x3fe6_a09e_667f_3bcd;
     const ONE_BITS: u64 = 1f64.to_bits();
     // x = 2^k · (1 + f), where 1 + f is from √½ to √2.
@@ -194,8 +195,8 @@ fn ln(x: f64) -> f64 {
     k * LN_2_HIGH - ((half_square - (s * (half_square + (odd + even)) + k * LN_2_LOW)) - f)
 }
 
-/// cos(2π·x) for x from 0 to 1, without a branch or a call. The polynomials are from FreeBSD's `k_sin.c` and
-/// `k_cos.c`.
+/// Returns cos(2π·x) for x from 0 to 1, without a branch or a call. The polynomials are from FreeBSD's
+/// `k_sin.c` and `k_cos.c`.
 #[inline(always)]
 fn cos_of_turns(x: f64) -> f64 {
     // Adding this to a number below 2⁵¹ rounds the number to an integer, which is then in the lowest bits.
@@ -220,7 +221,7 @@ fn cos_of_turns(x: f64) -> f64 {
                     + z * (2.480_158_728_947_673e-5
                         + z * (-2.755_731_435_139_066_3e-7
                             + z * (2.087_572_321_298_175e-9 - z * 1.135_964_755_778_819_5e-11)))));
-    // cos a, −sin a, −cos a, sin a
+    // By quarter turn: cos a, −sin a, −cos a, sin a.
     let magnitude = if quarter & 1 == 0 { cosine } else { sine };
     f64::from_bits(magnitude.to_bits() ^ (((quarter + 1) & 2) << 62))
 }
@@ -233,7 +234,7 @@ impl Iterator for Stream {
     }
 }
 
-/// Writes the blocks of a stream from `first` on.
+/// Writes consecutive blocks of a stream, starting at block `first`.
 #[inline(always)]
 fn blocks<const LANES: usize>(first: u64, stream: u64, seed: u64, words: &mut [[u32; 4]; LANES]) {
     let mut counters = [[0; LANES], [0; LANES], [stream; LANES], [stream >> 32; LANES]];
@@ -247,8 +248,8 @@ fn blocks<const LANES: usize>(first: u64, stream: u64, seed: u64, words: &mut [[
     philox(counters, seed, words);
 }
 
-/// Ten rounds over counters, each in its lane. A word is the lower half of 64 bits, as vectors multiply them; the upper half is
-/// ignored.
+/// Applies ten rounds to counters, one in each lane. Each word is the lower half of 64 bits, as vector
+/// multiplication needs it; the upper half is ignored.
 #[inline(always)]
 fn philox<const LANES: usize>(counters: [[u64; LANES]; 4], seed: u64, words: &mut [[u32; 4]; LANES]) {
     const WORD: u64 = u32::MAX as u64;
@@ -274,7 +275,7 @@ fn philox<const LANES: usize>(counters: [[u64; LANES]; 4], seed: u64, words: &mu
 mod tests {
     use super::*;
 
-    /// The known answers that come with the paper's library.
+    /// Checks the known answers that come with the paper's library.
     #[test]
     fn known_answers() {
         let of = |counter: [u32; 4], seed| {
@@ -288,8 +289,8 @@ mod tests {
         assert_eq!(of(pi, 0x299f_31d0_a409_3822), [0xd16c_fe09, 0x94fd_cceb, 0x5001_e420, 0x2412_6ea1]);
     }
 
-    /// A slice that is filled from any word of a stream on holds the numbers that the stream gives one by
-    /// one.
+    /// Checks that a slice that is filled from any word of a stream has the numbers that the stream yields
+    /// one by one.
     #[test]
     fn slices_have_the_same_numbers() {
         fn check<T: Copy + PartialEq + std::fmt::Debug + Default>(
@@ -320,7 +321,7 @@ mod tests {
         }
     }
 
-    /// Logarithm and cosine agree with the standard library, but for the last bits.
+    /// Checks that logarithm and cosine agree with the standard library, except for the last bits.
     #[test]
     fn functions_of_the_normal_distribution() {
         let mut stream = Random::new(3).stream(0);
@@ -328,7 +329,7 @@ mod tests {
         for x in (0..100_000).map(|_| stream.uniform::<f64>()).chain(edges) {
             let (found, expected) = (ln(1.0 - x), (1.0 - x).ln());
             assert!((found - expected).abs() <= 2.0 * f64::EPSILON * expected.abs(), "ln(1 − {x}): {found}");
-            // The angle is rounded, too, where the standard library gets it.
+            // The standard library gets an angle in radians, which is rounded as well.
             let (found, expected) = (cos_of_turns(x), (std::f64::consts::TAU * x).cos());
             assert!(
                 (found - expected).abs() <= 8.0 * f64::EPSILON,

@@ -1,11 +1,13 @@
-//! A library registers itself with every host in the process when it is loaded.
+//! Registers a library with every host in the process when the library is loaded.
 //!
-//! `library!` places a call of [`register`] among the library's initializers. A host is an object that exports one of
-//! two functions. Every loaded object is asked, since a host that is itself a plugin was loaded with local scope.
-//! Without a host, nothing happens. A host that reads descriptors (farcall) is skipped.
+//! `library!` places a call of [`register`] among the library's initializers. A host is an object that
+//! exports one of two functions. Every loaded object is searched for them, since a host that is itself a
+//! plugin was loaded with local scope. Without a host, nothing happens. A host that reads descriptors
+//! (farcall) is skipped.
 //!
-//! **Invariants.** This runs inside `dlopen`: panics do not leave it, and it closes whatever it opens. A library that
-//! a host has pointers into stays loaded until the process ends, even if someone closes it ([`stay_loaded`]).
+//! **Invariants.** This code runs inside `dlopen`: panics do not leave it, and it closes whatever it opens. A
+//! library that a host has pointers into stays loaded until the process ends, even if it is closed
+//! ([`stay_loaded`]).
 
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::ptr::null_mut;
@@ -17,10 +19,10 @@ use crate::descriptor::{self, Library, LibraryDescriptor, Op};
 use crate::error::Result;
 use crate::unwind::catch;
 
-/// What hosts export: a C function, and `xla::ffi::GetXlaFfiApi()`.
+/// Symbols that hosts export: a C function, and `xla::ffi::GetXlaFfiApi()`.
 const SYMBOLS: [&CStr; 2] = [c"XLA_FFI_GetApi", c"_ZN3xla3ffi12GetXlaFfiApiEv"];
 
-/// Longest list of a table's extensions that is followed.
+/// Maximum number of a table's extensions that are searched.
 const MAX_EXTENSIONS: usize = 64;
 
 /// Registers the library's targets with every host of the process, and returns how many registrations
@@ -52,18 +54,18 @@ pub unsafe fn register(library: &'static LibraryDescriptor) -> usize {
     .unwrap_or(0)
 }
 
-/// Keeps the library that this copy of the crate is part of from being unloaded: hosts forget neither
-/// functions nor types. Nothing to do where it is the program itself.
+/// Keeps the library that contains this copy of the crate from being unloaded, since hosts never forget
+/// functions or types. Does nothing if the crate is part of the program itself.
 pub(crate) fn stay_loaded() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         // SAFETY: all members are pointers.
         let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
-        // SAFETY: `dladdr` takes any address and writes to `info`.
+        // SAFETY: `dladdr` accepts any address and writes to `info`.
         let found = unsafe { libc::dladdr((&raw const ONCE).cast(), &raw mut info) };
         if found != 0 && !info.dli_fname.is_null() {
             let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
-            // SAFETY: the name of an object that is loaded. The handle is kept on purpose.
+            // SAFETY: the name of a loaded object. The handle is kept on purpose.
             unsafe { libc::dlopen(info.dli_fname, flags) };
         }
     });
@@ -84,7 +86,7 @@ fn register_op(host: &Host, op: &Op<'_>, name: &str) -> Result<()> {
             bundle,
             traits: op.traits(),
         };
-        // SAFETY: a function of the host, with the arguments it takes.
+        // SAFETY: a function of the host, with the arguments it expects.
         unsafe { register(&mut args) }
     } else {
         let abi::HandlerBundle { instantiate, prepare, initialize, execute, record: _ } = bundle;
@@ -96,18 +98,18 @@ fn register_op(host: &Host, op: &Op<'_>, name: &str) -> Result<()> {
             bundle: abi::HandlerBundleV4 { instantiate, prepare, initialize, execute },
             traits: op.traits(),
         };
-        // SAFETY: a function of the host, which up to 0.4 takes the older arguments.
+        // SAFETY: a function of the host, which expects the older arguments up to 0.4.
         unsafe { register((&raw mut args).cast()) }
     };
     host.check(error)
 }
 
-/// The function tables of the hosts in this process, each once.
+/// Returns the function tables of the hosts in this process, without duplicates.
 fn hosts() -> Vec<*const Api> {
     let mut tables = Vec::new();
     for name in loaded_objects() {
         let name = if name.is_empty() { std::ptr::null() } else { name.as_ptr() };
-        // SAFETY: nothing is loaded, only found; the handle is closed below.
+        // SAFETY: `RTLD_NOLOAD` only finds a loaded object; the handle is closed below.
         let object = unsafe { libc::dlopen(name, libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
         if object.is_null() {
             continue;
@@ -118,26 +120,29 @@ fn hosts() -> Vec<*const Api> {
             if address.is_null() {
                 continue;
             }
-            // SAFETY: the symbol's name implies its type.
+            // SAFETY: a symbol of this name has this type.
             let get_api =
                 unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> *const Api>(address) };
-            // SAFETY: it takes nothing, and its object is loaded.
+            // SAFETY: the function takes no arguments, and its object is loaded.
             let table = unsafe { get_api() };
-            // SAFETY: a host's table.
+            // SAFETY: a host's table is valid for its size.
             if !table.is_null() && !tables.contains(&table) && !unsafe { reads_descriptors(table) } {
                 tables.push(table);
             }
         }
-        // SAFETY: opened above. The object stays, as others hold it.
+        // SAFETY: the handle was opened above. The object stays loaded, since others hold it.
         unsafe { libc::dlclose(object) };
     }
     tables
 }
 
+/// Returns true if the table is of a host that reads descriptors.
+///
 /// # Safety
-/// `table` points to as many bytes as the `struct_size` at its start says.
+/// `table` points to as many bytes as its first member, `struct_size`, says.
 unsafe fn reads_descriptors(table: *const Api) -> bool {
-    // SAFETY: the caller's promise; the list of extensions is one of structs that start alike.
+    // SAFETY: the caller guarantees a valid table (`# Safety` above), and every extension starts with the
+    // same header.
     unsafe {
         if !table.is_aligned() || (*table).struct_size < std::mem::offset_of!(Api, api_version) {
             return false;
@@ -160,16 +165,18 @@ unsafe fn reads_descriptors(table: *const Api) -> bool {
     false
 }
 
-/// Names of everything that is loaded, the program first, as an empty name.
+/// Returns the names of all loaded objects, starting with the program, whose name is empty.
 ///
-/// Collected before any is looked at: the list is locked while it is walked.
+/// All names are collected before any object is opened, because the list of objects is locked while it is
+/// walked.
 fn loaded_objects() -> Vec<CString> {
     unsafe extern "C" fn collect(
         info: *mut libc::dl_phdr_info,
         _: libc::size_t,
         names: *mut c_void,
     ) -> c_int {
-        // SAFETY: the walk gives an object whose name is null-terminated, and back what it was given.
+        // SAFETY: the walk passes an object with a null-terminated name, and the pointer that was passed to
+        // it.
         unsafe {
             let name = (*info).dlpi_name;
             let name = if name.is_null() { c"" } else { CStr::from_ptr(name) };
@@ -178,7 +185,7 @@ fn loaded_objects() -> Vec<CString> {
         0
     }
     let mut names: Vec<CString> = Vec::new();
-    // SAFETY: the function takes what it is given here.
+    // SAFETY: the callback gets a pointer of the type that it expects, which is valid during the walk.
     unsafe { libc::dl_iterate_phdr(Some(collect), (&raw mut names).cast()) };
     names
 }

@@ -1,20 +1,20 @@
-//! What kernels often need of a row of numbers.
+//! Reductions of rows of numbers that many kernels need.
 
 use crate::float::Float;
 
-/// `Σ x·y`, in [`Float::Acc`].
+/// Computes `Σ x·y`, in [`Float::Acc`].
 ///
 /// # Panics
-/// If there are more of one than of the other.
+/// If the lengths differ.
 #[track_caller]
 pub fn dot<T: Float>(x: &[T], y: &[T]) -> T {
     T::narrow(crate::zip!(x, y).map(|(x, y)| x.widen() * y.widen()).sum())
 }
 
-/// `ln Σ exp(x)`, without overflow, in [`Float::Acc`]; −∞ for no numbers.
+/// Computes `ln Σ exp(x)` without overflow, in [`Float::Acc`]; −∞ for no numbers.
 pub fn log_sum_exp<T: Float>(x: &[T]) -> T {
     let max = x.iter().map(|x| x.widen()).fold(T::Acc::NEG_INFINITY, T::Acc::max);
-    // The difference of two infinities is not a number.
+    // Subtracting an infinite maximum from itself below would give NaN.
     if max.abs() == -T::Acc::NEG_INFINITY && !x.iter().any(|x| x.is_nan()) {
         return T::narrow(max);
     }

@@ -1,9 +1,9 @@
-//! Sample calls of an op: the operands that `farcall op --check` uses where random operands are not valid.
+//! Sample calls of an op: operands that `farcall op --check` uses where random operands are not valid.
 //!
 //! ```
 //! use farcall_ffi::prelude::*;
 //!
-//! /// The sum of the rows of `x` that `at` names.
+//! /// Sums the rows of `x` whose indices are in `at`.
 //! #[handler(name = "sum_rows")]
 //! #[signature((x: f32[m, n], at: s32[k], weight: f32 = 1.0) -> (y: f32[n]))]
 //! #[samples(sum_rows_samples)]
@@ -38,14 +38,14 @@ use crate::rules::answer;
 
 use abi::{SampleCall, SamplesCall};
 
-/// The structs through which a host asks for samples and receives them.
+/// Structs through which a host requests samples and receives them.
 pub mod abi {
     use std::ffi::c_void;
 
     use crate::abi::{Attrs, Buffer, ByteSpan};
 
-    /// A function that returns samples; its argument is a [`SamplesCall`]. It calls `sample` once for each
-    /// sample.
+    /// A function that returns samples; its argument is a [`SamplesCall`], whose `sample` it calls once for
+    /// each sample.
     pub type SamplesFn = unsafe extern "C" fn(call: *mut c_void);
 
     /// The request for samples, with the functions that return them.
@@ -58,7 +58,7 @@ pub mod abi {
         pub host: *mut c_void,
         /// Reports why the samples cannot be returned, in UTF-8.
         pub fail: Option<unsafe extern "C" fn(host: *mut c_void, message: ByteSpan)>,
-        /// The next sample.
+        /// Receives the next sample.
         pub sample: Option<unsafe extern "C" fn(host: *mut c_void, call: *const SampleCall)>,
     }
 
@@ -72,12 +72,12 @@ pub mod abi {
         pub operands: *const Buffer,
         /// Number of operands.
         pub operand_count: usize,
-        /// Attributes that are not the signature's defaults.
+        /// Attributes that differ from the signature's defaults.
         pub attrs: *const Attrs,
     }
 }
 
-/// A call of an op: operands in the order of the signature, and attributes that are not its defaults.
+/// A call of an op: operands in the order of the signature, and attributes that differ from its defaults.
 #[derive(Clone, Debug, Default)]
 pub struct Sample {
     operands: Vec<Operand>,
@@ -89,12 +89,12 @@ pub struct Sample {
 struct Operand {
     dtype: c::DataType,
     dims: Vec<i64>,
-    /// Aligned for every element type.
+    /// Elements, in memory that is aligned for every element type.
     words: Vec<u128>,
 }
 
 impl Sample {
-    /// A call without operands and attributes.
+    /// Makes a call without operands and attributes.
     pub fn new() -> Sample {
         Sample::default()
     }
@@ -102,14 +102,14 @@ impl Sample {
     /// Adds the next operand.
     ///
     /// # Panics
-    /// If `dims` does not fit the number of elements.
+    /// If `dims` does not match the number of elements.
     #[must_use]
     pub fn operand<T: Element>(mut self, elements: &[T], dims: &[usize]) -> Sample {
         let product: usize = dims.iter().product();
         assert_eq!(product, elements.len(), "dimensions {dims:?} do not fit {} elements", elements.len());
         let dims = dims.iter().map(|&dim| i64::try_from(dim).expect("no slice is that long")).collect();
         let mut words = vec![0u128; size_of_val(elements).div_ceil(size_of::<u128>())];
-        // SAFETY: elements are plain numbers, and there is room for their bytes.
+        // SAFETY: elements are plain numbers, and `words` has space for their bytes.
         unsafe {
             let from = elements.as_ptr().cast::<u8>();
             from.copy_to_nonoverlapping(words.as_mut_ptr().cast(), size_of_val(elements));
@@ -132,14 +132,14 @@ pub trait Samples {
     fn samples() -> Vec<Sample>;
 }
 
-/// The function of an op's descriptor that returns the samples through the C interface.
+/// Entry point of the samples function in the C interface, for an op's descriptor.
 ///
 /// # Safety
-/// `call` is null or a [`SamplesCall`].
+/// `call` is null or points to a valid [`SamplesCall`].
 #[doc(hidden)]
 pub unsafe extern "C" fn samples_rule<S: Samples>(call: *mut c_void) {
     let call = call.cast::<SamplesCall>();
-    // SAFETY: not null and aligned; the size comes first.
+    // SAFETY: the pointer is neither null nor misaligned, and the size is the first member.
     if call.is_null() || !call.is_aligned() || unsafe { (*call).struct_size } < size_of::<SamplesCall>() {
         return;
     }

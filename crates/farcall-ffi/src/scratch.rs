@@ -10,42 +10,42 @@ use crate::context::{Context, Host, function};
 use crate::element::Element;
 use crate::error::{Error, Result};
 
-/// Bytes that scratch memory is aligned to: a cache line, and the widest vectors.
+/// Alignment of scratch memory in bytes: a cache line, and the widest vectors.
 const ALIGNMENT: usize = 64;
 
-/// Memory of elements for the time of a call, from [`Context::scratch`]. It dereferences to a slice, and is
-/// given back when it is dropped.
+/// Memory for elements during a call, from [`Context::scratch`]. Dereferences to a slice. Dropping it frees
+/// the memory.
 pub struct Scratch<'a, T: Element> {
-    memory: Memory,
+    memory: Allocation,
     len: usize,
     elements: PhantomData<(&'a Context, T)>,
 }
 
-enum Memory {
+enum Allocation {
     Host {
         host: Host,
         data: *mut u8,
         size: usize,
     },
-    /// Words of [`ALIGNMENT`] bytes.
-    Heap(Vec<Line>),
+    /// Units of [`ALIGNMENT`] bytes.
+    Heap(Vec<CacheLine>),
 }
 
 #[repr(align(64))]
 #[derive(Clone, Copy)]
-struct Line {
+struct CacheLine {
     _bytes: [u8; ALIGNMENT],
 }
 
 impl Context {
-    /// Memory for `len` elements, whatever they are: from the host's allocator, or from the heap where the
-    /// host has none (XLA on the CPU has none).
+    /// Allocates memory for `len` elements with unspecified contents: from the host's allocator, or from the
+    /// heap if the host has none (XLA on the CPU has none).
     ///
     /// For handlers whose buffers are in the process's own memory. A handler for another platform uses
     /// [`device_memory`](Self::device_memory).
     ///
     /// # Errors
-    /// `RESOURCE_EXHAUSTED` if there is not that much memory.
+    /// `RESOURCE_EXHAUSTED` if there is not enough memory.
     pub fn scratch<T: Element>(&self, len: usize) -> Result<Scratch<'_, T>> {
         let size = len.checked_mul(size_of::<T>()).filter(|&size| size <= isize::MAX as usize);
         let too_much = || Error::resource_exhausted(format!("scratch of {len} elements of {}", T::DTYPE));
@@ -53,21 +53,22 @@ impl Context {
         // XLA on the CPU has the function, but no allocator behind it.
         let of_host = if size > 0 { allocate(&self.host, size, ALIGNMENT).ok() } else { None };
         let memory = if let Some(data) = of_host {
-            Memory::Host { host: self.host, data: data.cast(), size }
+            Allocation::Host { host: self.host, data: data.cast(), size }
         } else {
             let lines = size.div_ceil(ALIGNMENT);
             let mut heap = Vec::new();
             heap.try_reserve_exact(lines).map_err(|_| too_much())?;
-            heap.resize(lines, Line { _bytes: [0; ALIGNMENT] });
-            Memory::Heap(heap)
+            heap.resize(lines, CacheLine { _bytes: [0; ALIGNMENT] });
+            Allocation::Heap(heap)
         };
         Ok(Scratch { memory, len, elements: PhantomData })
     }
 
-    /// Memory of the device that the call runs on, until the call is over or it is dropped.
+    /// Allocates memory of the device that the call runs on, until the call is over or the memory is dropped.
     ///
     /// # Errors
-    /// `UNIMPLEMENTED` if the host has no such allocator, or the host's own error.
+    /// `INVALID_ARGUMENT` if `alignment` is not a power of two, `UNIMPLEMENTED` if the host has no such
+    /// allocator, or the host's own error.
     pub fn device_memory(&self, size: usize, alignment: usize) -> Result<DeviceMemory<'_>> {
         if !alignment.is_power_of_two() {
             let message = format!("alignment {alignment} is not a power of two");
@@ -82,14 +83,14 @@ impl<T: Element> Deref for Scratch<'_, T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: the memory is aligned, has room for `len` elements, and every bit pattern is one.
+        // SAFETY: the memory is aligned and holds `len` elements, and every bit pattern is a valid element.
         unsafe { std::slice::from_raw_parts(self.data(), self.len) }
     }
 }
 
 impl<T: Element> DerefMut for Scratch<'_, T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as above, and nobody else knows of it.
+        // SAFETY: as above, and nothing else has a pointer to the memory.
         unsafe { std::slice::from_raw_parts_mut(self.data(), self.len) }
     }
 }
@@ -97,8 +98,8 @@ impl<T: Element> DerefMut for Scratch<'_, T> {
 impl<T: Element> Scratch<'_, T> {
     fn data(&self) -> *mut T {
         match &self.memory {
-            Memory::Host { data, .. } => data.cast(),
-            Memory::Heap(lines) => lines.as_ptr().cast_mut().cast(),
+            Allocation::Host { data, .. } => data.cast(),
+            Allocation::Heap(lines) => lines.as_ptr().cast_mut().cast(),
         }
     }
 }
@@ -109,9 +110,9 @@ impl<T: Element> std::fmt::Debug for Scratch<'_, T> {
     }
 }
 
-impl Drop for Memory {
+impl Drop for Allocation {
     fn drop(&mut self) {
-        if let Memory::Host { host, data, size } = self {
+        if let Allocation::Host { host, data, size } = self {
             free(host, data.cast(), *size);
         }
     }
@@ -127,12 +128,12 @@ pub struct DeviceMemory<'a> {
 }
 
 impl DeviceMemory<'_> {
-    /// Its address, on the device.
+    /// Address on the device.
     pub fn as_ptr(&self) -> *mut c_void {
         self.data
     }
 
-    /// Bytes.
+    /// Size in bytes.
     pub fn size(&self) -> usize {
         self.size
     }
@@ -144,7 +145,7 @@ impl Drop for DeviceMemory<'_> {
     }
 }
 
-/// Memory that is not null and aligned as asked for.
+/// Allocates memory from the host, which is aligned as requested, and not null unless `size` is 0.
 fn allocate(host: &Host, size: usize, alignment: usize) -> Result<*mut c_void> {
     let function = function!(host, device_memory_allocate)?;
     let mut args = abi::DeviceMemoryAllocateArgs {
@@ -155,7 +156,7 @@ fn allocate(host: &Host, size: usize, alignment: usize) -> Result<*mut c_void> {
         alignment,
         data: null_mut(),
     };
-    // SAFETY: a function of the host, with the arguments it takes.
+    // SAFETY: a function of the host, with the arguments it expects.
     let error = unsafe { function(&mut args) };
     host.check(error)?;
     if args.data.is_null() && size > 0 {
@@ -178,8 +179,9 @@ fn free(host: &Host, data: *mut c_void, size: usize) {
         size,
         data,
     };
-    // SAFETY: a function of the host, with the arguments it takes; what it gave, once.
+    // SAFETY: a function of the host, with the arguments it expects; the memory was allocated by this host
+    // and is freed once.
     let error = unsafe { function(&mut args) };
-    // Memory that the host does not take back is the host's loss.
+    // If freeing fails, the memory leaks in the host; nothing can be done about it here.
     let _ = host.check(error);
 }

@@ -1,11 +1,11 @@
-//! Loops for the vector instructions of the processor that runs them: libraries are built for any processor of their
-//! architecture, and most have more.
+//! Loops compiled for the vector instructions of the processor that runs them. Libraries are built for every
+//! processor of their architecture, most of which have wider vectors than the architecture requires.
 //!
 //! ```
 //! # use farcall_ffi::prelude::*;
 //! use farcall_ffi::simd;
 //!
-//! /// `exp(x)` of each element, several at once.
+//! /// Computes `exp(x)` of each element, several at once.
 //! #[handler(name = "exp")]
 //! #[signature((x: T[*]) -> (y: T[*]) where T: f32 | f64)]
 //! fn exp<T: Real>(x: &Buffer<T>, y: &mut Buffer<T>, host: &Context) -> Result<()> {
@@ -16,19 +16,21 @@
 //! }
 //! ```
 //!
-//! Only what is inlined is compiled so. These are closures, iterators, and functions that are marked
-//! `#[inline(always)]`; not the standard library's `exp` and its like, which compute one number after the other.
+//! Only inlined code is compiled for these instructions: closures, iterators, and functions that are marked
+//! `#[inline(always)]`. Functions of the standard library such as `exp` are not inlined, and compute one
+//! number after the other.
 
 #[cfg(target_arch = "x86_64")]
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::float::Real;
 
-/// Computes an expression, compiled for the vectors of this processor: on x86-64 AVX-512 or AVX2, if it has them. The result
-/// does not depend on it.
+/// Evaluates an expression that is compiled for the vectors of this processor: AVX-512 or AVX2 on x86-64, if
+/// available. The result does not depend on the vectors.
 ///
-/// The expression is the body of a closure: `return` and `?` leave it, and nothing around it.
-// A macro, since a closure that is written once is called in three places, and then not inlined.
+/// The expression is the body of a closure: `return` and `?` leave the expression, not the surrounding
+/// function.
+// A macro rather than a function: a single closure would be called in three places, and then not be inlined.
 #[doc(inline)]
 pub use crate::__vectorized as vectorized;
 
@@ -40,13 +42,13 @@ macro_rules! __vectorized {
             #[cfg(target_arch = "x86_64")]
             $crate::simd::Vectors::Avx512 => {
                 let f = || $expression;
-                // SAFETY: the processor has these instructions.
+                // SAFETY: `widest` found these instructions.
                 unsafe { $crate::simd::avx512(f) }
             }
             #[cfg(target_arch = "x86_64")]
             $crate::simd::Vectors::Avx2 => {
                 let f = || $expression;
-                // SAFETY: the processor has these instructions.
+                // SAFETY: `widest` found these instructions.
                 unsafe { $crate::simd::avx2(f) }
             }
             $crate::simd::Vectors::Plain => $crate::simd::plain(|| $expression),
@@ -54,6 +56,8 @@ macro_rules! __vectorized {
     };
 }
 
+/// Calls a closure, inlined into a function that is compiled for AVX-512.
+///
 /// # Safety
 /// The processor has these instructions.
 #[doc(hidden)]
@@ -63,6 +67,8 @@ pub unsafe fn avx512<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
+/// Calls a closure, inlined into a function that is compiled for AVX2.
+///
 /// # Safety
 /// The processor has these instructions.
 #[doc(hidden)]
@@ -78,12 +84,12 @@ pub fn plain<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// What vectors there are.
+/// Vector instructions of a processor.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 #[repr(u8)]
 pub enum Vectors {
-    /// Those that every processor of the architecture has.
+    /// Vectors that every processor of the architecture has.
     Plain = 1,
     #[cfg(target_arch = "x86_64")]
     Avx2,
@@ -91,14 +97,14 @@ pub enum Vectors {
     Avx512,
 }
 
-/// The widest vectors of this processor: one load, so that loops over few elements can ask, too.
+/// Returns the widest vectors of this processor. Takes one load, so it is cheap enough before short loops.
 #[doc(hidden)]
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub fn widest() -> Vectors {
     const AVX2: u8 = Vectors::Avx2 as u8;
     const AVX512: u8 = Vectors::Avx512 as u8;
-    match WIDEST.load(Ordering::Relaxed) {
+    match DETECTED.load(Ordering::Relaxed) {
         0 => detect(),
         AVX512 => Vectors::Avx512,
         AVX2 => Vectors::Avx2,
@@ -106,7 +112,7 @@ pub fn widest() -> Vectors {
     }
 }
 
-/// The widest vectors of this processor.
+/// Returns the widest vectors of this processor.
 #[doc(hidden)]
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
@@ -114,14 +120,14 @@ pub fn widest() -> Vectors {
     Vectors::Plain
 }
 
-/// What was detected; 0 before.
+/// Result of `detect`; 0 before its first call.
 #[cfg(target_arch = "x86_64")]
-static WIDEST: AtomicU8 = AtomicU8::new(0);
+static DETECTED: AtomicU8 = AtomicU8::new(0);
 
 #[cfg(target_arch = "x86_64")]
 #[cold]
 fn detect() -> Vectors {
-    // Those of AVX-512 that are not named are part of these.
+    // These imply the other AVX-512 features that `avx512` enables.
     let has_avx512 = || {
         is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512dq")
@@ -137,11 +143,12 @@ fn detect() -> Vectors {
         true => Vectors::Avx2,
         false => Vectors::Plain,
     };
-    WIDEST.store(widest as u8, Ordering::Relaxed);
+    DETECTED.store(widest as u8, Ordering::Relaxed);
     widest
 }
 
-/// `e` to the power of `x`, without a branch or a call, so that loops can be vectorized. Within 2 units in the last place.
+/// Returns `e` to the power of `x`, within 2 units in the last place. Has no branch or call, so that loops
+/// can be vectorized.
 #[inline(always)]
 pub fn exp<T: Real>(x: T) -> T {
     x.exp_in_loops()
@@ -152,24 +159,24 @@ macro_rules! exp_in_loops {
         #[inline(always)]
         pub(crate) fn $name(x: $ty) -> $ty {
             const DIGITS: u32 = $ty::MANTISSA_DIGITS - 1;
-            // Adding it rounds to an integer, which is in the low bits then.
+            // Adding this rounds to an integer, which is then in the low bits.
             const ROUND: $ty = 1.5 * (1u64 << DIGITS) as $ty;
             const BIAS: $Bits = $ty::MAX_EXP as $Bits - 1;
             let (low, high): ($ty, $ty) = $limits;
-            // NaN stays.
+            // NaN fails both comparisons and is kept.
             let x = if x < low { low } else { x };
             let x = if x > high { high } else { x };
             let shifted = x * std::$ty::consts::LOG2_E + ROUND;
             let k = shifted - ROUND;
-            // x = k·ln 2 + r. The first part of ln 2 is so short that its product with k is exact.
+            // x = k·ln 2 + r. The first part of ln 2 has so few bits that its product with k is exact.
             let (first, rest): ($ty, $ty) = $ln_2;
             let r = x - k * first - k * rest;
-            // Taylor's series, for |r| up to ½·ln 2.
+            // Taylor series, for |r| up to ½·ln 2.
             let mut p: $ty = 1.0 / $factorials[0];
             for factorial in &$factorials[1..] {
                 p = p * r + 1.0 / factorial;
             }
-            // In two steps: the power may be subnormal, or more than the largest number.
+            // Two factors, because 2^k may be subnormal or above the largest number.
             let k = shifted.to_bits().wrapping_sub(ROUND.to_bits()) as i32;
             let two_to_the = |k: i32| $ty::from_bits((k as $Bits).wrapping_add(BIAS) << DIGITS);
             p * two_to_the(k >> 1) * two_to_the(k - (k >> 1))
@@ -209,14 +216,16 @@ exp_in_loops!(
     ]
 );
 
-/// `c += a·b` for small matrices: `m × n`, `m × k` and `k × n`. `c` and `b` have their rows one after the other; the element
-/// of `a` in row `i` and column `t` is at `i·strides[0] + t·strides[1]`, so it may be transposed.
+/// Computes `c += a·b` for small matrices: `m × n`, `m × k` and `k × n`. The rows of `c` and `b` are
+/// contiguous. The element of `a` in row `i` and column `t` is at `i·strides[0] + t·strides[1]`, so `a` may
+/// be transposed.
 ///
-/// Products of tiles that fit the processor's caches, some thousand elements each, are fast; larger ones are made of these.
-/// Products are rounded together with the sums where the processor can.
+/// Products of tiles that fit the processor's caches, of some thousand elements each, are fast; larger
+/// products should be split into such tiles. Products and sums are fused into one rounding if the processor
+/// can.
 ///
 /// # Panics
-/// If a matrix has not as many elements.
+/// If a matrix has fewer elements than its dimensions require.
 pub fn add_product<T: Real>(c: &mut [T], a: &[T], strides: [usize; 2], b: &[T], [m, k, n]: [usize; 3]) {
     if m == 0 || k == 0 || n == 0 {
         return;
@@ -227,9 +236,9 @@ pub fn add_product<T: Real>(c: &mut [T], a: &[T], strides: [usize; 2], b: &[T], 
     assert!(c_len <= c.len(), "c is {m}×{n}, but has {} elements", c.len());
     assert!(b_len <= b.len(), "b is {k}×{n}, but has {} elements", b.len());
     let product = Product { a, strides, b, k, n };
-    // As many sums as registers hold: rows of two vectors.
+    // Tiles have as many sums as fit the registers, in rows of two vectors.
     const FUSED: bool = cfg!(target_arch = "aarch64");
-    // SAFETY: the processor has these instructions, and all indices were checked.
+    // SAFETY: `widest` found these instructions, and all indices were checked above.
     unsafe {
         match (widest(), size_of::<T>()) {
             #[cfg(target_arch = "x86_64")]
@@ -245,19 +254,19 @@ pub fn add_product<T: Real>(c: &mut [T], a: &[T], strides: [usize; 2], b: &[T], 
     }
 }
 
-/// Makes each element of `x` what a function says of it and the corresponding one of `y`.
+/// Replaces each element of `x` with a function of this element and the corresponding element of `y`.
 #[inline(always)]
 pub fn update<T: Copy>(x: &mut [T], y: &[T], f: impl Fn(T, T) -> T) {
     x.iter_mut().zip(y).for_each(|(x, y)| *x = f(*x, *y));
 }
 
-/// The transpose of a small matrix, whose rows of `columns` elements are one after the other.
+/// Returns the transpose of a small matrix with contiguous rows of `columns` elements.
 ///
 /// # Panics
 /// If the length is not a multiple of `columns`.
 pub fn transposed<T: Real>(matrix: &[T], columns: usize) -> Vec<T> {
     let rows = matrix.len().checked_div(columns).unwrap_or(0);
-    assert!(rows * columns == matrix.len(), "{} elements are no rows of {columns}", matrix.len());
+    assert!(rows * columns == matrix.len(), "{} elements are not rows of {columns}", matrix.len());
     let mut transposed = vec![T::ZERO; matrix.len()];
     for (i, row) in matrix.chunks_exact(columns.max(1)).enumerate() {
         row.iter().enumerate().for_each(|(j, x)| transposed[j * rows + i] = *x);
@@ -265,7 +274,7 @@ pub fn transposed<T: Real>(matrix: &[T], columns: usize) -> Vec<T> {
     transposed
 }
 
-/// What a tile of a product is made of.
+/// Operands of a matrix product, without the accumulator `c`.
 #[derive(Clone, Copy)]
 struct Product<'a, T> {
     a: &'a [T],
@@ -276,14 +285,16 @@ struct Product<'a, T> {
 }
 
 impl<T: Real> Product<'_, T> {
+    /// Adds the product to `c`, in tiles of `ROWS` rows and `LANES` columns.
+    ///
     /// # Safety
-    /// `a` and `b` have the elements of `m` rows, and so has `c`.
+    /// `a` has the elements of `m` rows, `b` has all its elements, and `c` has `m` rows.
     #[inline(always)]
     unsafe fn tiles<const FUSED: bool, const ROWS: usize, const LANES: usize>(self, c: &mut [T], m: usize) {
         for j in (0..self.n).step_by(LANES) {
             let width = LANES.min(self.n - j);
             for i in (0..m - m % ROWS).step_by(ROWS) {
-                // SAFETY: as above.
+                // SAFETY: the caller guarantees that all rows and columns exist (`# Safety` above).
                 unsafe { self.tile::<FUSED, ROWS, LANES>(c, i, j, width) };
             }
             for i in m - m % ROWS..m {
@@ -293,10 +304,10 @@ impl<T: Real> Product<'_, T> {
         }
     }
 
-    /// Some rows from `i` on, and `width` columns from `j` on.
+    /// Adds a tile of the product: `ROWS` rows starting at `i`, and `width` columns starting at `j`.
     ///
     /// # Safety
-    /// As [`tiles`](Self::tiles), for these rows; and there are these columns.
+    /// As for [`tiles`](Self::tiles); the tile's rows and columns exist.
     #[inline(always)]
     unsafe fn tile<const FUSED: bool, const ROWS: usize, const LANES: usize>(
         self,
@@ -309,7 +320,7 @@ impl<T: Real> Product<'_, T> {
         let b = |t: usize| unsafe { self.b.get_unchecked(t * self.n + j..t * self.n + j + width) };
         let start = |r: usize| (i + r) * self.n + j;
         if width == LANES {
-            // SAFETY: that many columns.
+            // SAFETY: the rows exist, and `b` returns `width == LANES` columns.
             let sums: [[T; LANES]; ROWS] =
                 unsafe { self.sums::<FUSED, ROWS, LANES>(i, |t| *b(t).first_chunk().unwrap_unchecked()) };
             for (r, sums) in sums.iter().enumerate() {
@@ -321,7 +332,7 @@ impl<T: Real> Product<'_, T> {
                 row[..width].copy_from_slice(b(t));
                 row
             };
-            // SAFETY: as above.
+            // SAFETY: the rows exist.
             let sums: [[T; LANES]; ROWS] = unsafe { self.sums::<FUSED, ROWS, LANES>(i, padded) };
             for (r, sums) in sums.iter().enumerate() {
                 c[start(r)..][..width].iter_mut().zip(sums).for_each(|(c, sum)| *c += *sum);
@@ -329,10 +340,11 @@ impl<T: Real> Product<'_, T> {
         }
     }
 
-    /// The products of some rows of `a` from `i` on with columns of `b`, which the function gives, row by row.
+    /// Computes the products of `ROWS` rows of `a`, starting at `i`, with columns of `b`, which the function
+    /// `b` returns row by row.
     ///
     /// # Safety
-    /// As [`tiles`](Self::tiles), for these rows.
+    /// As for [`tiles`](Self::tiles); the rows exist.
     #[inline(always)]
     unsafe fn sums<const FUSED: bool, const ROWS: usize, const LANES: usize>(
         self,
@@ -343,7 +355,7 @@ impl<T: Real> Product<'_, T> {
         for t in 0..self.k {
             let b = b(t);
             for (r, sums) in sums.iter_mut().enumerate() {
-                // SAFETY: the index of row `i + r` and column `t`.
+                // SAFETY: this is the index of row `i + r` and column `t`, which exist.
                 let a = unsafe { *self.a.get_unchecked((i + r) * self.strides[0] + t * self.strides[1]) };
                 for (sum, b) in sums.iter_mut().zip(b) {
                     *sum = if FUSED { a.mul_add(b, *sum) } else { a * b + *sum };

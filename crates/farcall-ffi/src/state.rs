@@ -1,11 +1,11 @@
 //! State of a call site: created before the program runs, available in every call, owned by the host.
 //!
-//! A host identifies a type by a number, which it assigns when the type is registered. That happens when the number
-//! is first needed (the host asks the instantiate function for it before the target can be used). The number is
-//! cached per host and type, since one library may serve several hosts in a process.
+//! A host identifies a type by a number, which it assigns when the type is registered. A type is registered
+//! when its number is first needed (the host asks the instantiate function for it before the target can be
+//! used). The number is cached per host and type, since one library may serve several hosts in a process.
 //!
-//! **Invariants.** The list of numbers only grows, so that reading it takes no lock. The name under which a type is
-//! registered is unique in the process: it contains an address of this copy of the crate.
+//! **Invariants.** The list of numbers only grows, so reading it takes no lock. The name under which a type
+//! is registered is unique in the process: it contains an address of this copy of the crate.
 
 use std::any::TypeId;
 use std::ffi::c_void;
@@ -19,8 +19,8 @@ use crate::context::{Host, function};
 use crate::error::{Error, Result};
 use crate::unwind::discard;
 
-/// The state of this call site, as a parameter `&State<T>`: what the handler's `instantiate` function
-/// returned. It dereferences to the `T`.
+/// State of this call site, as a parameter `&State<T>`: the value that the handler's `instantiate` function
+/// returned. Dereferences to the `T`.
 ///
 /// Calls may run at the same time, so a state that changes needs an atomic or a lock.
 #[repr(transparent)]
@@ -29,9 +29,10 @@ pub struct State<T>(T);
 
 impl<T> State<T> {
     /// # Safety
-    /// The pointer is to a `T` that lives, and is only shared, during `'a`.
+    /// `state` is a valid pointer to a `T` that is only shared during `'a`.
     pub(crate) unsafe fn from_raw<'a>(state: *const T) -> &'a State<T> {
-        // SAFETY: the caller's promise; `repr(transparent)`.
+        // SAFETY: the caller guarantees that the pointer is valid (`# Safety` above); `State` is
+        // `repr(transparent)`.
         unsafe { &*state.cast() }
     }
 }
@@ -44,14 +45,14 @@ impl<T> Deref for State<T> {
     }
 }
 
-/// What the handler's `prepare` function returned for this run, as a parameter `&Prepared<T>`. It
-/// dereferences to the `T`. Needs a host from 0.3 on.
+/// State of this run, as a parameter `&Prepared<T>`: the value that the handler's `prepare` function
+/// returned. Dereferences to the `T`. Needs a host of version 0.3 or later.
 #[repr(transparent)]
 #[derive(Debug)]
 pub struct Prepared<T>(T);
 
-/// What the handler's `initialize` function returned for this run, as a parameter `&Initialized<T>`. It
-/// dereferences to the `T`. Needs a host from 0.3 on.
+/// State of this run, as a parameter `&Initialized<T>`: the value that the handler's `initialize` function
+/// returned. Dereferences to the `T`. Needs a host of version 0.3 or later.
 #[repr(transparent)]
 #[derive(Debug)]
 pub struct Initialized<T>(T);
@@ -62,7 +63,8 @@ macro_rules! run_states {
             /// # Safety
             /// As for [`State::from_raw`].
             pub(crate) unsafe fn from_raw<'a>(state: *const T) -> &'a $name<T> {
-                // SAFETY: the caller's promise; `repr(transparent)`.
+                // SAFETY: the caller guarantees that the pointer is valid (`# Safety` above); the type is
+                // `repr(transparent)`.
                 unsafe { &*state.cast() }
             }
         }
@@ -79,7 +81,8 @@ macro_rules! run_states {
 
 run_states!(Prepared Initialized);
 
-/// Up to 0.2 hosts know no state but that of the instantiate stage.
+/// Checks that the host supports states of a stage. Hosts up to 0.2 only support states of the instantiate
+/// stage.
 fn check_stage(host: &Host, stage: abi::Stage) -> Result<()> {
     if stage == abi::Stage::INSTANTIATE || host.at_least(3) {
         return Ok(());
@@ -90,7 +93,7 @@ fn check_stage(host: &Host, stage: abi::Stage) -> Result<()> {
     Err(Error::unimplemented(message))
 }
 
-/// Hands the host the state that a stage of a call site made.
+/// Gives the host the state that a stage of a call site made.
 pub(crate) fn set<T: Send + Sync + 'static>(host: &Host, stage: abi::Stage, state: T) -> Result<()> {
     check_stage(host, stage)?;
     let mut type_id = type_id::<T>(host)?;
@@ -105,7 +108,7 @@ pub(crate) fn set<T: Send + Sync + 'static>(host: &Host, stage: abi::Stage, stat
             type_id: &mut type_id,
             state: state.cast(),
         };
-        // SAFETY: a function of the host, with the arguments it takes.
+        // SAFETY: a function of the host, with the arguments it expects.
         unsafe { function(&mut args) }
     } else {
         let mut args = abi::StateSetArgsV2 {
@@ -115,16 +118,16 @@ pub(crate) fn set<T: Send + Sync + 'static>(host: &Host, stage: abi::Stage, stat
             type_id: &mut type_id,
             state: state.cast(),
         };
-        // SAFETY: a function of the host, which up to 0.2 takes the older arguments.
+        // SAFETY: a function of the host, which expects the older arguments up to 0.2.
         unsafe { function((&raw mut args).cast()) }
     };
     host.check(error).inspect_err(|_| {
-        // SAFETY: the host refused it, so it is still ours.
+        // SAFETY: the host refused the state, so it was not given away.
         drop(unsafe { Box::from_raw(state) });
     })
 }
 
-/// The state that a stage of this call site made.
+/// Returns the state that a stage of this call site made.
 pub(crate) fn get<T: Send + Sync + 'static>(host: &Host, stage: abi::Stage) -> Result<*const T> {
     check_stage(host, stage)?;
     let mut type_id = type_id::<T>(host)?;
@@ -138,7 +141,7 @@ pub(crate) fn get<T: Send + Sync + 'static>(host: &Host, stage: abi::Stage) -> R
             type_id: &mut type_id,
             state: null_mut(),
         };
-        // SAFETY: a function of the host, with the arguments it takes.
+        // SAFETY: a function of the host, with the arguments it expects.
         (unsafe { function(&mut args) }, args.state)
     } else {
         let mut args = abi::StateGetArgsV2 {
@@ -148,7 +151,7 @@ pub(crate) fn get<T: Send + Sync + 'static>(host: &Host, stage: abi::Stage) -> R
             type_id: &mut type_id,
             state: null_mut(),
         };
-        // SAFETY: a function of the host, which up to 0.2 takes the older arguments.
+        // SAFETY: a function of the host, which expects the older arguments up to 0.2.
         (unsafe { function((&raw mut args).cast()) }, args.state)
     };
     host.check(error)?;
@@ -166,20 +169,20 @@ pub(crate) fn get<T: Send + Sync + 'static>(host: &Host, stage: abi::Stage) -> R
     Ok(state)
 }
 
-/// A type's number in one host.
-struct Number {
+/// Number of a type in one host; a node of a linked list.
+struct TypeNumber {
     api: *const abi::Api,
     rust: TypeId,
     number: abi::TypeId,
-    /// What the host was told, and may keep pointers to.
+    /// Name and description that the host was given and may keep pointers to.
     _description: (&'static str, &'static abi::TypeInfo),
-    next: *const Number,
+    next: *const TypeNumber,
 }
 
-static NUMBERS: AtomicPtr<Number> = AtomicPtr::new(null_mut());
+static TYPE_NUMBERS: AtomicPtr<TypeNumber> = AtomicPtr::new(null_mut());
 static REGISTERING: Mutex<()> = Mutex::new(());
 
-/// The host's number of a type, which is registered if it has none.
+/// Returns the host's number of a type, and registers the type if it has none.
 pub(crate) fn type_id<T: Send + Sync + 'static>(host: &Host) -> Result<abi::TypeId> {
     if let Some(number) = find(host, TypeId::of::<T>()) {
         return Ok(number);
@@ -188,11 +191,12 @@ pub(crate) fn type_id<T: Send + Sync + 'static>(host: &Host) -> Result<abi::Type
     if let Some(number) = find(host, TypeId::of::<T>()) {
         return Ok(number);
     }
-    let name = format!("farcall:{}:{:p}", std::any::type_name::<T>(), &raw const NUMBERS);
+    let name = format!("farcall:{}:{:p}", std::any::type_name::<T>(), &raw const TYPE_NUMBERS);
     register::<T>(host, name)
 }
 
-/// The host's number of a type that has this name in every library, which is registered if it has none.
+/// Returns the host's number of a type with the same name in every library, and registers the type if it has
+/// none.
 pub(crate) fn named_type_id<T: Send + Sync + 'static>(host: &Host, name: &str) -> Result<abi::TypeId> {
     if let Some(number) = find(host, TypeId::of::<T>()) {
         return Ok(number);
@@ -204,7 +208,7 @@ pub(crate) fn named_type_id<T: Send + Sync + 'static>(host: &Host, name: &str) -
     register::<T>(host, name.to_owned())
 }
 
-/// Registers a type, with the lock held.
+/// Registers a type. The caller holds the lock `REGISTERING`.
 fn register<T: Send + Sync + 'static>(host: &Host, name: String) -> Result<abi::TypeId> {
     let info = abi::TypeInfo {
         struct_size: abi::TypeInfo::STRUCT_SIZE,
@@ -221,20 +225,20 @@ fn register<T: Send + Sync + 'static>(host: &Host, name: String) -> Result<abi::
         type_info: description.1,
     };
     let function = function!(host, type_register)?;
-    // SAFETY: a function of the host, with the arguments it takes.
+    // SAFETY: a function of the host, with the arguments it expects.
     let error = unsafe { function(&mut args) };
     host.check(error)?;
     #[cfg(target_os = "linux")]
     crate::registration::stay_loaded();
-    let next = NUMBERS.load(Ordering::Acquire);
-    let node = Number { api: host.api, rust: TypeId::of::<T>(), number, _description: description, next };
-    NUMBERS.store(Box::leak(Box::new(node)), Ordering::Release);
+    let next = TYPE_NUMBERS.load(Ordering::Acquire);
+    let node = TypeNumber { api: host.api, rust: TypeId::of::<T>(), number, _description: description, next };
+    TYPE_NUMBERS.store(Box::leak(Box::new(node)), Ordering::Release);
     Ok(number)
 }
 
 fn find(host: &Host, rust: TypeId) -> Option<abi::TypeId> {
-    let mut node = NUMBERS.load(Ordering::Acquire).cast_const();
-    // SAFETY: nodes are leaked, and not written after they were published.
+    let mut node = TYPE_NUMBERS.load(Ordering::Acquire).cast_const();
+    // SAFETY: nodes are leaked, and not written to after they were published.
     while let Some(number) = unsafe { node.as_ref() } {
         if number.api == host.api && number.rust == rust {
             return Some(number.number);
@@ -244,8 +248,8 @@ fn find(host: &Host, rust: TypeId) -> Option<abi::TypeId> {
     None
 }
 
-/// Destroys a state; a panic in its destructor goes no further.
+/// Destroys a state. A panic in its destructor does not leave this function.
 unsafe extern "C" fn delete<T>(state: *mut c_void) {
-    // SAFETY: the host gives back what `set` made, once.
+    // SAFETY: the host passes a pointer that `set` made, once.
     discard(unsafe { Box::from_raw(state.cast::<T>()) });
 }

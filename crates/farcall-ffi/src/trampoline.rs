@@ -1,7 +1,8 @@
-//! The `extern "C"` function through which a host calls every handler: [`enter`], instantiated for each entry.
+//! The `extern "C"` function through which a host calls every handler: [`enter`], instantiated for each
+//! entry.
 //!
 //! It checks the frame's size, answers requests for metadata, checks the stage, decodes the frame, calls the
-//! function, catches its panic, and converts an error to the host's own.
+//! function, catches its panic, and converts an error to the host's representation.
 
 use std::mem::MaybeUninit;
 use std::ptr::{null, null_mut};
@@ -16,45 +17,45 @@ use crate::panics::{self, Panic};
 use crate::pointer::unusable;
 use crate::unwind::{Payload, catch};
 
-/// Lowest version of the interface that a handler needs: what newer hosts add is looked at when it is
-/// called, so every handler says this.
-const NEEDS: abi::ApiVersion = abi::ApiVersion::new(0, 1);
+/// Oldest version of the interface that a handler needs. The additions of newer hosts are only looked for
+/// when the handler is called, so this is the same for every handler.
+const MIN_API_VERSION: abi::ApiVersion = abi::ApiVersion::new(0, 1);
 
-/// Longest list of extensions that is followed.
+/// Maximum number of extensions that are searched.
 const MAX_EXTENSIONS: usize = 64;
 
-/// A function that a host can enter: a handler, or another stage of one. `#[handler]` and `#[stage]`
-/// implement it.
+/// A function that a host can enter: a handler, or another stage of one. Implemented by `#[handler]` and
+/// `#[stage]`.
 #[doc(hidden)]
 pub trait Entry {
-    /// For messages: the target's name, or the function's.
+    /// Name for messages: the target's, or the function's.
     const NAME: &'static str;
-    /// The stage it is for.
+    /// Stage that the function is for.
     const STAGE: abi::Stage;
     /// Bits of [`abi::handler_traits`].
     const TRAITS: abi::HandlerTraits;
-    /// Number of the type of the state that it makes.
+    /// Returns the host's type number of the state that the function makes.
     const STATE: Option<fn(&Host) -> Result<abi::TypeId>>;
 
-    /// Whether an argument may outlive the function's return.
+    /// True if an argument may be kept after the function has returned.
     const KEEPS: bool;
-    /// Whether arguments that were decoded once are those of a later call with a frame that has not changed.
+    /// True if decoded arguments stay valid for later calls, as long as the frame does not change.
     const LASTS: bool;
-    /// How many parameters are one buffer.
+    /// Numbers of parameters that are one buffer.
     const SHAPE: Shape;
-    /// Memory for their views.
+    /// Memory for the views of these parameters.
     type Views;
 
-    /// The proofs of its frames; none where that is not possible.
+    /// Returns the proofs of the function's frames; `None` if its frames cannot have proofs.
     #[inline(always)]
     fn proofs() -> Option<&'static Proofs> {
         None
     }
 
-    /// [`Proofs::compare`] for the shape.
+    /// Calls [`Proofs::compare`] with the numbers of operands and results in `SHAPE`.
     ///
     /// # Safety
-    /// As there; the proofs are those above.
+    /// As for [`Proofs::compare`]; the proofs are from [`proofs`](Entry::proofs).
     #[inline(always)]
     unsafe fn compare(_: &'static Proofs, _: *const abi::CallFrame, _: *mut View) -> *const View {
         null()
@@ -64,10 +65,10 @@ pub trait Entry {
     fn call(entered: Entered) -> Boxed;
 }
 
-/// What a handler says of itself, to whoever asks for its metadata.
+/// Description of a handler, for a host that requests its metadata.
 #[derive(Clone, Copy)]
-pub(crate) struct Facts {
-    /// For messages.
+pub(crate) struct EntryInfo {
+    /// Name for messages.
     pub(crate) name: &'static str,
     /// See [`Entry::STAGE`].
     pub(crate) stage: abi::Stage,
@@ -77,12 +78,12 @@ pub(crate) struct Facts {
     pub(crate) state: Option<fn(&Host) -> Result<abi::TypeId>>,
 }
 
-/// An entry's address in the C interface.
+/// Entry point of `E` in the C interface.
 ///
 /// # Safety
-/// `frame` is null or a call frame as XLA's C interface has it.
+/// `frame` is null or a call frame as defined by XLA's C interface.
 pub unsafe extern "C" fn enter<E: Entry>(frame: *mut abi::CallFrame) -> *mut abi::Error {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees that the frame is null or valid (`# Safety` above).
     match catch(|| unsafe { run::<E>(frame) }) {
         Ok(Ok(())) => null_mut(),
         // SAFETY: as above.
@@ -92,25 +93,29 @@ pub unsafe extern "C" fn enter<E: Entry>(frame: *mut abi::CallFrame) -> *mut abi
     }
 }
 
-/// Tells a frame's host of an error.
+/// Reports an error to a frame's host.
 ///
 /// # Safety
-/// As for the frame of [`enter`].
+/// As for [`enter`].
 #[cold]
 #[inline(never)]
 unsafe fn refuse(frame: *const abi::CallFrame, name: &str, error: Error) -> *mut abi::Error {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees that the frame is null or valid (`# Safety` above).
     match unsafe { host_of(frame) } {
         Some(host) => fail(&host, name, error),
-        None => nobody_to_tell(name, &error),
+        None => print_error(name, &error),
     }
 }
 
-/// The host that a frame names; `None` if the frame is too small for that, or misaligned.
+/// Returns the frame's host; `None` if the frame is null, misaligned, or too small to have one.
+///
+/// # Safety
+/// As for [`enter`].
 #[inline(always)]
 pub(crate) unsafe fn host_of(frame: *const abi::CallFrame) -> Option<Host> {
     const END: usize = std::mem::offset_of!(abi::CallFrame, stage);
-    // SAFETY: if not null, `struct_size` comes first, and the size covers the two members.
+    // SAFETY: a usable pointer is to a frame, whose first member is `struct_size`; the size covers the two
+    // members.
     unsafe {
         if unusable(frame) != 0 || (*frame).struct_size < END {
             None
@@ -122,36 +127,38 @@ pub(crate) unsafe fn host_of(frame: *const abi::CallFrame) -> Option<Host> {
 
 #[inline(always)]
 unsafe fn run<E: Entry>(frame: *mut abi::CallFrame) -> Boxed {
-    let mut views = Lines::<E::Views>::uninit();
-    // SAFETY: the caller's promise.
+    let mut views = CacheAligned::<E::Views>::uninit();
+    // SAFETY: the caller, `enter`, guarantees that the frame is null or valid; `views` has space for all
+    // views.
     let known = unsafe { Known::of::<E>(frame, views.start().cast()) };
     let mut entered = Entered { frame, handler: E::NAME, known, leaves: true, kept: null() };
     if !entered.is_known() {
-        let facts = const { &Facts { name: E::NAME, stage: E::STAGE, traits: E::TRAITS, state: E::STATE } };
-        // SAFETY: the caller's promise.
-        if !unsafe { is_plain_call(frame, E::STAGE) || is_call(frame, facts)? } {
+        let info =
+            const { &EntryInfo { name: E::NAME, stage: E::STAGE, traits: E::TRAITS, state: E::STATE } };
+        // SAFETY: the caller, `enter`, guarantees that the frame is null or valid.
+        if !unsafe { is_plain_call(frame, E::STAGE) || is_call(frame, info)? } {
             return Ok(());
         }
     }
     if const { !E::KEEPS } {
         return E::call(entered);
     }
-    // On the way out of a panic, it waits for what is kept.
+    // If a panic drops the guard, it waits for all kept buffers.
     let guard = Guard::new(E::NAME, &entered.decoder().host()?);
     entered.kept = &raw const guard;
     let returned = E::call(entered);
-    // SAFETY: the call's frame.
+    // SAFETY: the frame of this call.
     unsafe { guard.finish(frame, returned) }
 }
 
-/// Memory that begins where a cache line begins. (Aligning a function's frame takes longer.)
-struct Lines<T>(MaybeUninit<(T, [u64; 7])>);
+/// Memory that begins at the start of a cache line. (Aligning a function's stack frame takes longer.)
+struct CacheAligned<T>(MaybeUninit<(T, [u64; 7])>);
 
-impl<T> Lines<T> {
+impl<T> CacheAligned<T> {
     #[inline(always)]
-    fn uninit() -> Lines<T> {
+    fn uninit() -> CacheAligned<T> {
         const { assert!(align_of::<T>() <= 8) };
-        Lines(MaybeUninit::uninit())
+        CacheAligned(MaybeUninit::uninit())
     }
 
     #[inline(always)]
@@ -160,56 +167,57 @@ impl<T> Lines<T> {
     }
 }
 
-/// True if [`is_call`] would say so at once. Not inlined, so that calls of which something is known have little to do before they
-/// can return.
+/// Returns true if [`is_call`] would return true without further work. Not inlined, so that calls with known
+/// frames have little to do before they return.
 ///
 /// # Safety
-/// As there.
+/// As for [`is_call`].
 #[inline(never)]
 unsafe fn is_plain_call(frame: *const abi::CallFrame, stage: abi::Stage) -> bool {
-    // SAFETY: the caller's promise; the size covers the members.
+    // SAFETY: the caller guarantees that the frame is null or valid (`# Safety` above); the size covers the
+    // members.
     unsafe {
         host_of(frame).is_some()
             && (*frame).struct_size >= abi::CallFrame::STRUCT_SIZE
             && (*frame).extension_start.is_null()
             && (*frame).stage == stage
             && are_tables(&(*frame).args, &(*frame).rets, &(*frame).attrs)
-            && panics::are_noted()
+            && panics::is_hook_installed()
     }
 }
 
-/// True if a frame is one to be decoded, for the handler's stage, with tables that can be read; false if it asked for
-/// metadata, which it has then.
+/// Returns true if the frame is a call of the handler's stage whose tables can be read. Returns false if it
+/// requests metadata, which is then filled in.
 ///
 /// # Safety
-/// `frame` is null or a call frame as XLA's C interface has it.
+/// `frame` is null or a call frame as defined by XLA's C interface.
 #[inline(never)]
-pub(crate) unsafe fn is_call(frame: *mut abi::CallFrame, facts: &Facts) -> Boxed<bool> {
-    // SAFETY: the caller's promise.
+pub(crate) unsafe fn is_call(frame: *mut abi::CallFrame, info: &EntryInfo) -> Boxed<bool> {
+    // SAFETY: the caller guarantees that the frame is null or valid (`# Safety` above).
     let Some(host) = (unsafe { host_of(frame) }) else {
-        return Err(malformed(facts.name, "it has no host"));
+        return Err(malformed(info.name, "it has no host"));
     };
-    panics::note();
-    // SAFETY: the frame is there.
+    panics::install_hook();
+    // SAFETY: the frame has a host, so it is valid.
     let (struct_size, extensions) = unsafe { ((*frame).struct_size, (*frame).extension_start) };
     if !extensions.is_null() {
-        // SAFETY: the frame's list of extensions.
-        if let Some(metadata) = unsafe { metadata_extension(facts.name, extensions) }? {
-            // SAFETY: an extension of this type has metadata.
-            unsafe { write_metadata(facts, metadata, host) }?;
+        // SAFETY: the frame's list of extensions, which is valid as the frame is.
+        if let Some(metadata) = unsafe { metadata_extension(info.name, extensions) }? {
+            // SAFETY: an extension of this type is a metadata extension.
+            unsafe { write_metadata(info, metadata, host) }?;
             return Ok(false);
         }
     }
     if struct_size < abi::CallFrame::STRUCT_SIZE {
-        return Err(malformed(facts.name, "its struct_size is too small"));
+        return Err(malformed(info.name, "its struct_size is too small"));
     }
-    // SAFETY: the size covers the member.
+    // SAFETY: `struct_size` covers the member.
     let stage = unsafe { (*frame).stage };
-    if stage != facts.stage {
-        return Err(wrong_stage(facts.name, facts.stage, stage));
+    if stage != info.stage {
+        return Err(wrong_stage(info.name, info.stage, stage));
     }
-    // SAFETY: the size covers the members.
-    unsafe { check_tables(facts.name, &(*frame).args, &(*frame).rets, &(*frame).attrs) }?;
+    // SAFETY: `struct_size` covers the members.
+    unsafe { check_tables(info.name, &(*frame).args, &(*frame).rets, &(*frame).attrs) }?;
     Ok(true)
 }
 
@@ -222,7 +230,7 @@ unsafe fn metadata_extension(
         if !extension.is_aligned() {
             return Err(malformed(name, "the pointer to an extension is misaligned"));
         }
-        // SAFETY: null, or the head of an extension.
+        // SAFETY: null, or the header of an extension.
         let Some(head) = (unsafe { extension.as_ref() }) else { return Ok(None) };
         if head.struct_size < abi::ExtensionBase::STRUCT_SIZE {
             return Ok(None);
@@ -236,27 +244,27 @@ unsafe fn metadata_extension(
 }
 
 #[cold]
-unsafe fn write_metadata(facts: &Facts, extension: *mut abi::MetadataExtension, host: Host) -> Boxed {
-    // SAFETY: the head was read; the size must cover the rest, which is looked at only then.
+unsafe fn write_metadata(info: &EntryInfo, extension: *mut abi::MetadataExtension, host: Host) -> Boxed {
+    // SAFETY: the header was read. Its size is checked to cover the rest before the rest is read.
     let metadata = unsafe {
         if (*extension).extension_base.struct_size < abi::MetadataExtension::STRUCT_SIZE {
-            return Err(malformed(facts.name, "the metadata extension is too small"));
+            return Err(malformed(info.name, "the metadata extension is too small"));
         }
         (*extension).metadata
     };
     if !metadata.is_aligned() {
-        return Err(malformed(facts.name, "the pointer to the metadata is misaligned"));
+        return Err(malformed(info.name, "the pointer to the metadata is misaligned"));
     }
-    // SAFETY: `struct_size` comes first.
+    // SAFETY: `struct_size` is the first member, and the pointer is neither null nor misaligned.
     if metadata.is_null() || unsafe { (*metadata).struct_size } < abi::Metadata::STRUCT_SIZE {
-        return Err(malformed(facts.name, "the metadata's struct_size is too small"));
+        return Err(malformed(info.name, "the metadata's struct_size is too small"));
     }
-    let state = facts.state.map(|type_id| type_id(&host)).transpose()?;
-    // SAFETY: the size covers the first members. Hosts allocate the last one too, although their
-    // `struct_size` leaves it out.
+    let state = info.state.map(|type_id| type_id(&host)).transpose()?;
+    // SAFETY: the size covers the first members. Hosts also allocate the last one, although their
+    // `struct_size` does not cover it.
     unsafe {
-        (*metadata).api_version = NEEDS;
-        (*metadata).traits = facts.traits;
+        (*metadata).api_version = MIN_API_VERSION;
+        (*metadata).traits = info.traits;
         if host.at_least(2) || state.is_some() {
             (*metadata).state_type_id = state.unwrap_or(abi::TypeId::UNKNOWN);
         }
@@ -273,7 +281,7 @@ fn wrong_stage(name: &str, expected: abi::Stage, found: abi::Stage) -> Box<Error
 
 #[cold]
 pub(crate) fn fail(host: &Host, name: &str, error: Error) -> *mut abi::Error {
-    // XLA does not say whose error it is.
+    // XLA does not report which handler an error came from.
     let named = error.message().strip_prefix(name).is_some_and(|rest| rest.starts_with(": "));
     host.error(&if named { error } else { error.context(name) })
 }
@@ -284,9 +292,9 @@ pub(crate) fn panicked(name: &str, payload: Payload) -> Error {
     Panic::caught(payload).into_error().context(name)
 }
 
-/// A frame without a host cannot be answered, not even with an error.
+/// Prints an error to standard error. A frame without a host cannot be answered, not even with an error.
 #[cold]
-pub(crate) fn nobody_to_tell(name: &str, error: &Error) -> *mut abi::Error {
+pub(crate) fn print_error(name: &str, error: &Error) -> *mut abi::Error {
     let message = error.message().strip_prefix(name).and_then(|rest| rest.strip_prefix(": "));
     let message = message.unwrap_or(error.message());
     eprintln!(

@@ -1,8 +1,9 @@
-//! Caught panics: [`catch`] is the only caller of `std::panic::catch_unwind` (`clippy.toml` disallows others).
+//! Catches panics: [`catch`] is the only caller of `std::panic::catch_unwind` (`clippy.toml` disallows
+//! others).
 //!
-//! `std::panic::panic_any` accepts any value, also one whose destructor panics. Where a caught payload is dropped at the
-//! end of an `extern "C"` function, such a destructor aborts the process; in the middle of a function, it skips what
-//! the function still has to do.
+//! `std::panic::panic_any` accepts any value, including one whose destructor panics. If a caught payload is
+//! dropped at the end of an `extern "C"` function, such a destructor aborts the process; in the middle of a
+//! function, it skips the rest of the function.
 //!
 //! **Invariants.** Dropping a [`Payload`] never unwinds, and neither does [`discard`].
 
@@ -23,13 +24,14 @@ pub fn catch<R>(work: impl FnOnce() -> R) -> Result<R, Payload> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|payload| Payload(Some(payload)))
 }
 
-/// Drops a value whose destructor may panic. The panic ends here, after the process's panic hook has reported it.
+/// Drops a value whose destructor may panic. The panic ends here, after the process's panic hook has reported
+/// it.
 pub fn discard<T>(value: T) {
     drop(catch(|| drop(value)));
 }
 
 impl Payload {
-    /// The text that `panic!` formatted; `None` for other values.
+    /// Returns the text that `panic!` formatted; `None` for other values.
     pub fn message(&self) -> Option<&str> {
         let payload = self.0.as_ref()?;
         let text = payload.downcast_ref::<&str>().copied();
@@ -67,7 +69,7 @@ mod tests {
 
     use super::*;
 
-    /// Panics in its destructor with another one of itself.
+    /// Panics in its destructor, with another value of the same type as payload.
     struct Endless<'a>(&'a AtomicUsize);
 
     impl Drop for Endless<'_> {

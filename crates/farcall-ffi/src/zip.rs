@@ -1,10 +1,11 @@
-//! Several iterators as one.
+//! Iterates over several iterators at once.
 
-/// Iterates over several things at once: `for (x, &scale, y) in zip!(x.rows(), scales.iter(), y.rows_mut())`.
+/// Iterates over several iterators of equal length at once:
+/// `for (x, &scale, y) in zip!(x.rows(), scales.iter(), y.rows_mut())`.
 ///
 /// ```
 /// # use farcall_ffi::prelude::*;
-/// /// `y = a·x + b`
+/// /// Computes `y = a·x + b`.
 /// #[handler(name = "affine")]
 /// fn affine(x: &Buffer<f32>, a: &Buffer<f32>, b: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
 ///     zip!(x.iter(), a.iter(), b.iter(), y.iter_mut()).for_each(|(x, a, b, y)| *y = a * x + b);
@@ -13,7 +14,7 @@
 /// ```
 ///
 /// # Panics
-/// If there are more of one than of another.
+/// If the lengths of the iterators differ.
 #[macro_export]
 macro_rules! zip {
     (@flat $pattern:pat => ($($item:ident)*);) => { |$pattern| ($($item,)*) };
@@ -27,10 +28,10 @@ macro_rules! zip {
     }};
 }
 
-/// Pairs, of as many as there are of both.
+/// Pairs the items of two iterators of equal length.
 ///
 /// # Panics
-/// If there are more of one than of the other.
+/// If the lengths of the iterators differ.
 #[track_caller]
 pub fn zip_two<A, B>(first: A, second: B) -> std::iter::Zip<A, B::IntoIter>
 where

@@ -1,8 +1,8 @@
 //! Compares the mirror of XLA's C interface with the real headers, as the system's compiler sees them.
 //!
-//! `FARCALL_XLA_INCLUDE` lists include directories that hold `xla/ffi/api/c_api.h`, one per version,
-//! separated by `:`. A C++ program generated from [`abi::LAYOUTS`] prints what the header says; the
-//! test compares line by line.
+//! `FARCALL_XLA_INCLUDE` is a list of include directories with `xla/ffi/api/c_api.h`, one per version,
+//! separated by `:`. A C++ program generated from [`abi::LAYOUTS`] prints the layouts of the header's
+//! structs; the test compares its output line by line.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -28,12 +28,12 @@ fn mirror_matches_the_headers() {
     }
 }
 
-/// The structs that the header of this minor version has, in the layout given here.
+/// Returns the structs in the header of this minor version, with their layouts in the mirror.
 fn layouts(minor: i32) -> impl Iterator<Item = &'static StructLayout> {
     abi::LAYOUTS.iter().filter(move |l| (l.versions.0..=l.versions.1).contains(&minor))
 }
 
-/// Names that 0.5 gave to what was there before.
+/// Returns a struct's C name, with the renames of version 0.5.
 fn c_name(layout: &StructLayout, minor: i32) -> String {
     match layout.c_name {
         "XLA_FFI_Extension_Base" if minor >= 5 => "XLA_FFI_InternalExtension".into(),
@@ -42,13 +42,13 @@ fn c_name(layout: &StructLayout, minor: i32) -> String {
     }
 }
 
-/// The members that the header of this minor version has: its function table ends earlier up to 0.4.
+/// Returns the members in the header of this minor version; up to 0.4, the function table ends earlier.
 fn fields(layout: &'static StructLayout, minor: i32) -> impl Iterator<Item = &'static FieldLayout> {
     let end = if minor < 5 && layout.name == "Api" { abi::Api::STRUCT_SIZE_V3 } else { layout.size };
     layout.fields.iter().filter(move |field| field.offset < end)
 }
 
-/// The C member that a field mirrors.
+/// Returns the C member that a field mirrors.
 fn c_field(layout: &StructLayout, field: &str, minor: i32) -> String {
     match field.trim_start_matches("r#") {
         "error_get_details" if minor < 5 => "XLA_FFI_Error_GetMessage".into(),
@@ -59,7 +59,8 @@ fn c_field(layout: &StructLayout, field: &str, minor: i32) -> String {
     }
 }
 
-/// `thread_pool_num_threads` is `XLA_FFI_ThreadPool_NumThreads`: the object in camel case, then the verb.
+/// Converts a function's name to C: `thread_pool_num_threads` is `XLA_FFI_ThreadPool_NumThreads`, the object
+/// in camel case, then the verb.
 fn c_slot(slot: &str) -> String {
     const OBJECTS: [&str; 12] = [
         "error",
@@ -82,12 +83,12 @@ fn c_slot(slot: &str) -> String {
     format!("XLA_FFI_{}_{}", camel(object), camel(&slot[object.len() + 1..]))
 }
 
-/// Structs whose name the C header also uses for a `…_STRUCT_SIZE` constant.
+/// Returns true for structs that have a constant `…_STRUCT_SIZE` in the C header.
 fn has_struct_size(layout: &StructLayout) -> bool {
     !matches!(layout.name, "ByteSpan" | "Scalar" | "Array" | "TypeId" | "HandlerBundle" | "HandlerBundleV4")
 }
 
-/// Enumerators of the mirror that this version's header has.
+/// Returns the enumerators of the mirror that are in this version's header.
 fn enumerators(minor: i32) -> Vec<(String, u32)> {
     let all = [
         abi::ExtensionType::C_VALUES,

@@ -1,4 +1,4 @@
-//! Handlers through their C entries: good calls, wrong calls, malformed frames, panics, state.
+//! Calls handlers through their C entries: valid calls, wrong calls, malformed frames, panics, state.
 
 mod outcome;
 
@@ -32,9 +32,9 @@ fn good_calls() {
     assert_eq!(y, [3.0, 5.0, 7.0, 9.0]);
 }
 
-/// Makes a call with a frame that was changed.
+/// Makes a call with a changed frame.
 fn changed(call: Call<'_>, change: impl FnOnce(&mut abi::CallFrame)) -> Result<()> {
-    // SAFETY: after the changes of these tests, the entry reads only memory of the test and of the frame.
+    // SAFETY: after the changes of these tests, the entry only reads memory of the test and of the frame.
     unsafe { call.run_changed(change) }
 }
 
@@ -285,7 +285,7 @@ fn dispatch_by_dtype() {
     );
 }
 
-/// Every kind of attribute, in an order that is not that of the names.
+/// Takes every kind of attribute, not in the order of their names.
 #[handler(name = "attributes")]
 #[expect(clippy::too_many_arguments, reason = "one of each")]
 fn attributes(
@@ -402,7 +402,7 @@ fn variadic() {
     check(result, expect!["INVALID_ARGUMENT: sums: results y and more share memory"]);
 }
 
-/// `sums[i] = xs[i] + ys[i]`, `differences[i] = xs[i] - ys[i]`, for the `n` entries of each.
+/// Computes `sums[i] = xs[i] + ys[i]` and `differences[i] = xs[i] - ys[i]`, for the `n` entries of each.
 #[handler(name = "pairs")]
 #[rustfmt::skip]
 fn pairs(
@@ -442,7 +442,7 @@ fn several_variadic_parameters_share_what_is_there() {
     );
 }
 
-/// Lists before other parameters.
+/// Takes lists before other parameters.
 #[handler(name = "last")]
 #[rustfmt::skip]
 fn last(
@@ -464,7 +464,7 @@ fn variadic_parameters_may_come_first() {
     assert_eq!((sums, count), ([[111.0], [122.0]], [2.0]));
 }
 
-/// Optional parameters before lists.
+/// Takes an optional parameter before lists.
 #[handler(name = "maybe")]
 fn maybe(
     a: Option<&Buffer<f32>>,
@@ -650,7 +650,7 @@ fn the_library_describes_itself() {
     use farcall_ffi::descriptor::Library;
     use std::fmt::Write as _;
 
-    // SAFETY: a library's function.
+    // SAFETY: the function is exported by `library!`.
     let library = unsafe { Library::read(farcall_library_v1()) }.unwrap();
     let mut text = format!("{} {}\n", library.name(), library.version());
     for op in library.ops() {

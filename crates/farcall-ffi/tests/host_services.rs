@@ -1,5 +1,5 @@
-//! What a handler can ask of its host: later completion, scratch memory, user data, options, state for a
-//! run.
+//! Services that a handler requests from its host: later completion, scratch memory, user data, options,
+//! state of a run.
 
 mod outcome;
 
@@ -14,7 +14,7 @@ use outcome::check;
 
 // ---- Completion after the handler's return ---------------------------------------------------
 
-/// Doubles on the pool. `fault` says what goes wrong, and when.
+/// Doubles on the pool. `fault` is the kind of failure to cause, and its time.
 #[handler(name = "later")]
 fn later(x: Kept<Buffer<f32>>, mut y: KeptMut<AnyBuffer>, fault: &str, host: &Context) -> Result<()> {
     let fault = fault.to_owned();
@@ -64,7 +64,7 @@ fn a_call_is_over_when_its_buffers_are_dropped() {
     }
 }
 
-/// The buffers are dropped before the handler returns: there is no future.
+/// Drops its buffers before it returns, so there is no future.
 #[handler(name = "at_once")]
 fn at_once(x: Kept<Buffer<f32>>, mut y: KeptMut<Buffer<f32>>, fail: bool) -> Result<()> {
     y.copy_from_slice(&x);
@@ -109,7 +109,7 @@ fn reverse(x: &Buffer<i64>, y: &mut Buffer<i64>, host: &Context) -> Result<()> {
     Ok(())
 }
 
-/// The test's host reports memory that is not given back.
+/// Relies on the test host, which reports memory that is not freed.
 #[test]
 fn scratch_is_given_back() {
     let mut y = [0i64; 3];
@@ -121,7 +121,7 @@ fn scratch_is_given_back() {
 
 struct Seed(u64);
 
-// SAFETY: no other type of this process has the name.
+// SAFETY: no other type of this process has this name.
 unsafe impl UserData for Seed {
     const NAME: &'static str = "host_services.Seed";
 }

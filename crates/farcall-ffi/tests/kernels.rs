@@ -1,9 +1,9 @@
-//! What kernels for batches and for several element types are written with.
+//! Tests what kernels for batches and for several element types use: `matrices`, `last_dims`, `Float`.
 
 use farcall_ffi::prelude::*;
 use farcall_ffi::testing::Call;
 
-/// `y[b] = Σ x[b, i, j]·(1 + i)`, and how many matrices there were.
+/// Computes `y[b] = Σ x[b, i, j]·(1 + i)`, and the number of matrices.
 #[handler(name = "weighted")]
 #[signature((x: T[*, m, n]) -> (y: T[*], count: s32[]) where T: f32 | f64; *: sum)]
 fn weighted<T: Float>(x: &Buffer<T>, y: &mut Buffer<T>, count: &mut Buffer<i32, 0>) -> Result<()> {
@@ -56,7 +56,7 @@ fn no_elements_and_too_few_dimensions() {
     assert_eq!(error.message(), "weighted: expected at least 2 dimensions, found f64[2]");
 }
 
-/// Types of half a width: the sum, and the result, in their accumulator type.
+/// Computes the sums and results of half-width types in their accumulator type.
 #[cfg(feature = "half")]
 #[handler(name = "mean")]
 #[signature((x: T[*, n]) -> (y: acc(T)[*]) where T: f16 | bf16 | f32; n >= 1)]

@@ -1,4 +1,4 @@
-//! Frames with a memo: what a handler leaves there, when it uses that, and when it must not.
+//! Tests frames with a memo: when a handler stores its arguments, when it uses them, and when it must not.
 
 use std::cell::Cell;
 
@@ -54,23 +54,23 @@ fn window(window: Window, n: &mut Buffer<i64, 1>) -> Result<()> {
     Ok(())
 }
 
-/// Memory for arguments, and a memo of it.
-struct Kept {
+/// A memo and its memory for arguments.
+struct AttachedMemo {
     memo: FrameMemo,
     _room: Box<[u128]>,
 }
 
-impl Kept {
+impl AttachedMemo {
     /// Adds a memo to a frame.
-    fn attach(frame: &mut CallFrame, room_size: usize) -> Box<Kept> {
+    fn attach(frame: &mut CallFrame, room_size: usize) -> Box<AttachedMemo> {
         let mut room: Box<[u128]> = vec![u128::MAX; room_size.div_ceil(16).max(1)].into();
         let memo = FrameMemo::new(frame, room.as_mut_ptr().cast(), room_size);
-        let mut kept = Box::new(Kept { memo, _room: room });
+        let mut kept = Box::new(AttachedMemo { memo, _room: room });
         frame.args.extension_start = (&raw mut kept.memo).cast();
         kept
     }
 
-    fn is_noted(&self) -> bool {
+    fn is_filled(&self) -> bool {
         !self.memo.entry.is_null()
     }
 }
@@ -85,20 +85,20 @@ fn buffer(buffers: *const *mut std::ffi::c_void, i: usize) -> &'static mut abi::
     unsafe { &mut *(*buffers.add(i)).cast() }
 }
 
-/// Makes a call with a frame that was changed.
+/// Makes a call with a changed frame.
 fn changed(call: Call<'_>, change: impl FnOnce(&mut CallFrame)) -> Result<()> {
-    // SAFETY: after the changes of these tests, the entry reads only memory of the test and of the frame.
+    // SAFETY: after the changes of these tests, the entry only reads memory of the test and of the frame.
     unsafe { call.run_changed(change) }
 }
 
-/// A call of `scale`, of two numbers by 3, with a frame that is changed before.
+/// Calls `scale` on two numbers and the factor 3, with a frame that is changed before.
 fn scaled(change: impl FnOnce(&mut CallFrame)) -> Result<()> {
     let (x, mut y) = ([1f32, 2.0], [0f32; 2]);
     let call = Call::to::<scale>().operand(&x, &[2]).result(&mut y, &[2]).attr("by", 3f32);
     changed(call, change)
 }
 
-const ROOM: usize = FrameMemo::room_for(4, 4);
+const MEMO_BYTES: usize = FrameMemo::room_for(4, 4);
 
 #[test]
 fn a_frame_that_does_not_change_is_decoded_once() {
@@ -106,16 +106,17 @@ fn a_frame_that_does_not_change_is_decoded_once() {
     let elements = x.as_ptr().cast_mut();
     let calls = Call::to::<scale>().operand(&x, &[2]).result(&mut y, &[2]).attr("by", 3f32).attr("unit", "m");
     changed(calls, |frame| {
-        let kept = Kept::attach(frame, ROOM);
+        let kept = AttachedMemo::attach(frame, MEMO_BYTES);
         for input in [5f32, 7.0] {
-            // SAFETY: the operand's memory, which no call is using.
+            // SAFETY: the operand's memory, which no call uses now.
             unsafe { elements.write(input) };
             call(enter::<scale>, frame);
-            assert!(kept.is_noted());
+            assert!(kept.is_filled());
             // SAFETY: the result's first element.
             assert_eq!(unsafe { *buffer(frame.rets.rets, 0).data.cast::<f32>() }, 3.0 * input);
         }
-        // The entry trusts the host: it looks at nothing in the frame, not even at the missing operand.
+        // The entry trusts the host, and reads nothing in the frame, so it does not notice the missing
+        // operand.
         frame.args.size = 0;
         call(enter::<scale>, frame);
         frame.args.size = 1;
@@ -125,18 +126,18 @@ fn a_frame_that_does_not_change_is_decoded_once() {
 }
 
 #[test]
-fn what_has_changed_is_checked() {
+fn changed_frames_are_checked() {
     let message = |change: fn(&mut CallFrame)| {
         let kept = Cell::new(None);
         let outcome = scaled(|frame| {
-            let mut memo = Kept::attach(frame, ROOM);
+            let mut memo = AttachedMemo::attach(frame, MEMO_BYTES);
             call(enter::<scale>, frame);
             change(frame);
             memo.memo.entry = std::ptr::null();
             kept.set(Some(memo));
         });
-        let noted = kept.take().is_some_and(|kept| kept.is_noted());
-        (outcome.err().map(|error| error.message().to_owned()), noted)
+        let filled = kept.take().is_some_and(|kept| kept.is_filled());
+        (outcome.err().map(|error| error.message().to_owned()), filled)
     };
     assert_eq!(message(|_| {}), (None, true));
     let refused = |message: &str| (Some(message.to_owned()), false);
@@ -159,28 +160,28 @@ fn what_has_changed_is_checked() {
 #[test]
 fn a_memo_is_of_one_frame_and_one_handler() {
     scaled(|frame| {
-        let mut kept = Kept::attach(frame, ROOM);
-        // Another handler's arguments are of other types.
+        let mut kept = AttachedMemo::attach(frame, MEMO_BYTES);
+        // Another handler's arguments have other types.
         kept.memo.entry = enter::<count> as Handler as *const _;
         call(enter::<scale>, frame);
         assert_eq!(kept.memo.entry, enter::<scale> as Handler as *const _);
-        // A handler that passes on a frame that it has changed passes on a copy.
+        // A handler that passes on a changed frame passes on a copy.
         let mut other = [0f32; 2];
         let mut result = abi::Buffer { data: other.as_mut_ptr().cast(), ..*buffer(frame.rets.rets, 0) };
         let mut results = [(&raw mut result).cast()];
-        // SAFETY: a struct of pointers and numbers.
+        // SAFETY: the struct only has pointers and numbers.
         let mut copy = unsafe { std::ptr::read(frame) };
         copy.rets.rets = results.as_mut_ptr();
         call(enter::<scale>, &mut copy);
         assert_eq!(other, [3.0, 6.0]);
-        // One that is not whole, or misaligned, or something else.
+        // Memos that are too small, of another type, or misaligned are ignored.
         for change in [(|memo| memo.base.struct_size -= 8) as fn(&mut FrameMemo), |memo| {
             memo.base.r#type = abi::ExtensionType(7)
         }] {
-            kept = Kept::attach(frame, ROOM);
+            kept = AttachedMemo::attach(frame, MEMO_BYTES);
             change(&mut kept.memo);
             call(enter::<scale>, frame);
-            assert!(!kept.is_noted());
+            assert!(!kept.is_filled());
         }
         frame.args.extension_start = frame.args.extension_start.wrapping_byte_add(4);
         call(enter::<scale>, frame);
@@ -190,16 +191,16 @@ fn a_memo_is_of_one_frame_and_one_handler() {
 }
 
 #[test]
-fn without_room_every_call_is_decoded() {
+fn without_enough_memory_every_call_is_decoded() {
     scaled(|frame| {
         for size in [0, 64] {
-            let mut kept = Kept::attach(frame, size);
+            let mut kept = AttachedMemo::attach(frame, size);
             call(enter::<scale>, frame);
-            assert!(!kept.is_noted());
+            assert!(!kept.is_filled());
             kept.memo.room = kept.memo.room.wrapping_byte_add(1);
-            kept.memo.room_size = ROOM;
+            kept.memo.room_size = MEMO_BYTES;
             call(enter::<scale>, frame);
-            assert!(!kept.is_noted());
+            assert!(!kept.is_filled());
         }
         frame.args.extension_start = std::ptr::null_mut();
     })
@@ -207,14 +208,14 @@ fn without_room_every_call_is_decoded() {
 }
 
 #[test]
-fn there_is_room_for_operands_that_are_not_given() {
+fn memory_suffices_for_missing_optional_operands() {
     let (x, mut y) = ([1f32, 2.0], [0f32; 2]);
     let calls = Call::to::<optional>().operand(&x, &[2]).result(&mut y, &[2]);
     changed(calls, |frame| {
-        let kept = Kept::attach(frame, FrameMemo::room_for(2, 0));
+        let kept = AttachedMemo::attach(frame, FrameMemo::room_for(2, 0));
         for _ in 0..2 {
             call(enter::<optional>, frame);
-            assert!(kept.is_noted());
+            assert!(kept.is_filled());
         }
         frame.args.extension_start = std::ptr::null_mut();
     })
@@ -223,14 +224,14 @@ fn there_is_room_for_operands_that_are_not_given() {
 }
 
 #[test]
-fn what_belongs_to_a_call_is_of_that_call() {
+fn contexts_and_copied_operands_are_renewed_in_each_call() {
     let (x, mut y) = ([1f32, 2.0], [0f32; 2]);
     let calls = Call::to::<add_one>().operand(&x, &[2]).result(&mut y, &[2]);
     changed(calls, |frame| {
-        let kept = Kept::attach(frame, ROOM);
+        let kept = AttachedMemo::attach(frame, MEMO_BYTES);
         for _ in 0..3 {
             call(enter::<add_one>, frame);
-            assert!(kept.is_noted());
+            assert!(kept.is_filled());
             // The operand is copied in each call.
             // SAFETY: the result's first element.
             assert_eq!(unsafe { *buffer(frame.rets.rets, 0).data.cast::<f32>() }, 2.0);
@@ -241,23 +242,23 @@ fn what_belongs_to_a_call_is_of_that_call() {
 }
 
 #[test]
-fn arguments_that_are_used_up_are_read_again() {
+fn arguments_that_do_not_last_are_read_again() {
     let (x, mut n) = ([1f32, 2.0], [0i64]);
-    let none_is_left = |handler: Handler| {
+    let is_never_filled = |handler: Handler| {
         move |frame: &mut CallFrame| {
-            let kept = Kept::attach(frame, ROOM);
+            let kept = AttachedMemo::attach(frame, MEMO_BYTES);
             for _ in 0..2 {
                 call(handler, frame);
-                assert!(!kept.is_noted());
+                assert!(!kept.is_filled());
             }
             frame.args.extension_start = std::ptr::null_mut();
         }
     };
     let calls = Call::to::<count>().operand(&x, &[2]).operand(&x, &[2]).result(&mut n, &[1]);
-    changed(calls, none_is_left(enter::<count>)).unwrap();
+    changed(calls, is_never_filled(enter::<count>)).unwrap();
     assert_eq!(n, [2]);
     let dict = farcall_ffi::AttrValue::dict([("size", farcall_ffi::AttrValue::from(5i64))]);
     let calls = Call::to::<window>().result(&mut n, &[1]).attr("window", dict);
-    changed(calls, none_is_left(enter::<window>)).unwrap();
+    changed(calls, is_never_filled(enter::<window>)).unwrap();
     assert_eq!(n, [5]);
 }

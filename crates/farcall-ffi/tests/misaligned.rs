@@ -1,5 +1,5 @@
-//! Every pointer that a call frame leads to, misaligned: an error that names it, in debug builds as well,
-//! where a misaligned access would end the process.
+//! Misaligns every pointer that is reachable from a call frame. Each is an error that names the pointer, in
+//! debug builds as well, where a misaligned access would abort the process.
 
 use expect_test::{Expect, expect};
 use farcall_ffi::AttrValue;
@@ -26,9 +26,9 @@ fn by<T>(pointer: *mut T, bytes: usize) -> *mut T {
     pointer.wrapping_byte_add(bytes)
 }
 
-/// Makes a call with a frame that was changed.
+/// Makes a call with a changed frame.
 fn changed(call: Call<'_>, change: impl FnOnce(&mut CallFrame)) -> Result<()> {
-    // SAFETY: after the changes of these tests, the entry reads only memory of the test and of the frame.
+    // SAFETY: after the changes of these tests, the entry only reads memory of the test and of the frame.
     unsafe { call.run_changed(change) }
 }
 
@@ -44,7 +44,7 @@ fn check(change: fn(&mut CallFrame), expected: Expect) {
     expected.assert_eq(&run(change).map_or_else(|error| error.message().to_owned(), |()| "ok".to_owned()));
 }
 
-/// The dictionary among the attributes.
+/// Returns the dictionary among the attributes.
 fn dict(frame: &mut CallFrame) -> &mut abi::Attrs {
     // SAFETY: the second attribute is a dictionary.
     unsafe { &mut *(*frame.attrs.attrs.add(1)).cast() }
@@ -175,17 +175,17 @@ fn the_frame_its_extensions_and_the_host() {
         |f| f.extension_start = std::ptr::without_provenance_mut(9),
         expect!["subject: malformed call frame: the pointer to an extension is misaligned"],
     );
-    // A host, or a frame, that cannot be read: there is nobody to tell, but for the standard error stream.
+    // If a host or a frame cannot be read, the error is only printed to standard error.
     check(|f| f.api = f.api.wrapping_byte_add(1), expect!["ok"]);
     check(
         |f| {
-            let mut room = [0u64; 64];
-            let odd: *mut CallFrame = by(room.as_mut_ptr(), 1).cast();
+            let mut memory = [0u64; 64];
+            let odd: *mut CallFrame = by(memory.as_mut_ptr(), 1).cast();
             let source: *const CallFrame = f;
-            // SAFETY: the room is larger; a frame's bytes, which are not used as a frame here.
+            // SAFETY: the memory is large enough, and the copied bytes are not used as a frame here.
             unsafe { odd.cast::<u8>().copy_from_nonoverlapping(source.cast(), size_of::<CallFrame>()) };
-            // SAFETY: a frame, but for its address.
-            assert!(unsafe { enter::<subject>(odd) }.is_null(), "there is nobody to tell");
+            // SAFETY: a frame that is valid except for its address.
+            assert!(unsafe { enter::<subject>(odd) }.is_null(), "an error cannot be returned");
         },
         expect!["ok"],
     );

@@ -1,11 +1,11 @@
-//! Buffers as views of `ndarray`.
+//! Tests buffers as views of `ndarray`.
 #![cfg(feature = "ndarray")]
 
 use farcall_ffi::ndarray::Axis;
 use farcall_ffi::prelude::*;
 use farcall_ffi::testing::Call;
 
-/// The sums of windows of three rows, transposed; and the sum of everything.
+/// Computes the sums of windows of three rows, transposed, and the sum of everything.
 #[handler(name = "windows")]
 fn windows(x: &Buffer<f32, 2>, y: &mut Buffer<f32, 2>, all: &mut Buffer<f32, 0>) -> Result<()> {
     let x = x.view();
@@ -27,7 +27,7 @@ fn strides_and_axes() {
     assert_eq!((y, all), ([6.0, 12.0, 18.0, 9.0, 15.0, 21.0], [45.0]));
 }
 
-/// Of any rank.
+/// Reverses all axes of a buffer of any rank.
 #[handler(name = "reversed")]
 fn reversed(x: &Buffer<i32>, y: &mut Buffer<i32>) -> Result<()> {
     let mut x = x.view();

@@ -1,4 +1,4 @@
-//! Buffers in parts, on the threads of a pool.
+//! Tests parts of buffers on the threads of a pool.
 
 mod outcome;
 
@@ -9,7 +9,7 @@ use farcall_ffi::prelude::*;
 use farcall_ffi::testing::Call;
 use outcome::check;
 
-/// y = x / sum of its row, and the number of the row.
+/// Computes y = x / sum of its row, and the index of each row.
 #[handler(name = "shares")]
 fn shares(x: &Buffer<f32>, y: &mut Buffer<f32>, of: &mut Buffer<u64>, host: &Context) -> Result<()> {
     y.par_rows_mut().zip(x.par_rows()).zip(of.par_chunks_mut(1)).enumerate().for_each(
@@ -46,7 +46,7 @@ fn different_numbers_of_parts() {
     );
 }
 
-/// Each row reversed by way of scratch memory; refuses rows that begin with a negative number.
+/// Reverses each row with the help of scratch memory; rejects rows that begin with a negative number.
 #[handler(name = "reversed")]
 fn reversed(y: &mut InOut<Buffer<i32>>, host: &Context) -> Result<()> {
     let n = y.last_dims::<1>()?[0];
@@ -82,7 +82,7 @@ fn scratch_and_errors() {
     );
 }
 
-/// A loop in a loop in a loop.
+/// Runs three nested loops.
 #[handler(name = "nested")]
 fn nested(y: &mut Buffer<u64, 3>, host: &Context) -> Result<()> {
     let ([_, rows, columns], pool, done) = (y.shape(), host.pool(), AtomicUsize::new(0));

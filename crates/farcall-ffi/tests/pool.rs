@@ -1,5 +1,5 @@
-//! Work on the host's pool: hosts whose pool has one thread, which the handler is running on, and panics on other
-//! threads than the handler's.
+//! Tests work on the host's pool: hosts whose pool has one thread, which runs the handler, and panics on other
+//! threads.
 
 mod outcome;
 
@@ -19,12 +19,12 @@ use outcome::check;
 // ---- A pool of one thread -----------------------------------------------------------------------
 
 thread_local! {
-    /// What this thread, a pool's only one, is going to do when the handler has returned.
+    /// Tasks of this thread, a pool's only one, to be run after the handler has returned.
     static QUEUE: RefCell<Vec<(abi::Task, *mut c_void)>> = const { RefCell::new(Vec::new()) };
 }
 
 unsafe extern "C" fn schedule(args: *mut abi::ThreadPoolScheduleArgs) -> *mut abi::Error {
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller passes valid arguments.
     let (task, data) = unsafe { ((*args).task, (*args).data) };
     QUEUE.with_borrow_mut(|queue| queue.extend(task.map(|task| (task, data))));
     std::ptr::null_mut()
@@ -43,31 +43,31 @@ fn run_on_only_thread(call: Call<'_>, futures: bool) -> Result<()> {
         frame.api = &raw const **table.insert(api);
     });
     for (task, data) in QUEUE.take() {
-        // SAFETY: a task that was scheduled, once.
+        // SAFETY: a scheduled task is run once, with its data.
         unsafe { task(data) };
     }
     outcome
 }
 
-/// What `work` gives; fails where that takes too long.
+/// Returns the result of `work`; fails if it takes too long.
 fn in_time<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let (send, receive) = channel();
     std::thread::spawn(move || send.send(work()).expect("somebody waits"));
     receive.recv_timeout(Duration::from_secs(20)).expect("it does not take that long")
 }
 
-static TASKS: AtomicUsize = AtomicUsize::new(0);
+static TASKS_RUN: AtomicUsize = AtomicUsize::new(0);
 
-/// Tasks that keep a buffer, and one that does not.
+/// Spawns a task that keeps buffers, and one that does not.
 #[handler(name = "in_tasks")]
 fn in_tasks(mut y: KeptMut<Buffer<i32>>, x: Kept<Buffer<i32>>, fault: &str, host: &Context) -> Result<()> {
     let fault = fault.to_owned();
     let at_once = fault == "at once";
     host.spawn(|| {
-        TASKS.fetch_add(1, Ordering::Relaxed);
+        TASKS_RUN.fetch_add(1, Ordering::Relaxed);
     })?;
     host.spawn(move || {
-        TASKS.fetch_add(1, Ordering::Relaxed);
+        TASKS_RUN.fetch_add(1, Ordering::Relaxed);
         assert!(fault != "task", "x is {x:?}");
         y.copy_from_slice(&x);
     })?;
@@ -82,7 +82,7 @@ fn a_handler_on_the_only_thread_does_not_wait_for_it() {
             let mut y = [0, 0];
             let call = Call::to::<in_tasks>().operand(&[3, 4], &[2]).result(&mut y, &[2]);
             let outcome = run_on_only_thread(call.attr("fault", fault), fault == "at once");
-            (outcome, y, TASKS.swap(0, Ordering::Relaxed))
+            (outcome, y, TASKS_RUN.swap(0, Ordering::Relaxed))
         })
     };
     assert_eq!(call(""), (Ok(()), [3, 4], 2), "each task is done once");
@@ -92,7 +92,7 @@ fn a_handler_on_the_only_thread_does_not_wait_for_it() {
         expect!["INTERNAL: in_tasks: panicked at crates/farcall-ffi/tests/pool.rs:71:9: x is s32[2]"],
     );
     assert_eq!(tasks, 2);
-    // With a future nobody would wait, but a panic does; what was not begun is dropped then.
+    // Because of the panic, the handler waits despite futures, and drops the tasks that have not started.
     let (outcome, y, tasks) = call("at once");
     check(
         outcome,
@@ -101,7 +101,7 @@ fn a_handler_on_the_only_thread_does_not_wait_for_it() {
     assert_eq!((y, tasks), ([0, 0], 0));
 }
 
-/// A loop on the only thread.
+/// Runs a loop on the only thread.
 #[handler(name = "sums")]
 fn sums(y: &mut Buffer<u64, 0>, host: &Context) -> Result<()> {
     let sum = AtomicUsize::new(0);
@@ -121,7 +121,7 @@ fn a_loop_on_the_only_thread_is_done_there() {
 
 // ---- Panics on other threads --------------------------------------------------------------------
 
-/// Two parts on two threads; the one that is not the handler's panics.
+/// Runs two parts on two threads; the part on the other thread than the handler's panics.
 #[handler(name = "parts")]
 fn parts(host: &Context) -> Result<()> {
     let (both, handlers) = (Barrier::new(2), std::thread::current().id());
@@ -169,8 +169,8 @@ fn a_panic_in_a_task_says_where() {
     );
 }
 
-/// Makes a call with a frame that was changed.
+/// Makes a call with a changed frame.
 fn changed(call: Call<'_>, change: impl FnOnce(&mut abi::CallFrame)) -> Result<()> {
-    // SAFETY: after the changes of these tests, the entry reads only memory of the test and of the frame.
+    // SAFETY: after the changes of these tests, the entry only reads memory of the test and of the frame.
     unsafe { call.run_changed(change) }
 }

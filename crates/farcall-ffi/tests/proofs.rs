@@ -1,5 +1,5 @@
-//! Frames that look like one that was checked: whatever changes between two calls, the handler sees what it would see if
-//! nothing had been proved, and calls that it would refuse then are refused.
+//! Tests calls with frames that match a proof. Whatever changes between two calls, the handler sees what it
+//! would see without proofs, and calls that would be refused without proofs are refused.
 
 #![expect(clippy::too_many_arguments, reason = "the subject")]
 
@@ -12,9 +12,9 @@ use farcall_ffi::abi::{self, CallFrame, Handler};
 use farcall_ffi::prelude::*;
 use farcall_ffi::testing::Call;
 
-/// Makes a call with a frame that was changed.
+/// Makes a call with a changed frame.
 fn changed(call: Call<'_>, change: impl FnOnce(&mut CallFrame)) -> Result<()> {
-    // SAFETY: after the changes of these tests, the entry reads only memory of the test and of the frame.
+    // SAFETY: after the changes of these tests, the entry only reads memory of the test and of the frame.
     unsafe { call.run_changed(change) }
 }
 
@@ -53,7 +53,8 @@ fn look_at_one(x: &Buffer<f32>) -> Result<()> {
     Ok(())
 }
 
-/// The same, for another test: tests run at once, and proofs take each other's place.
+/// Does the same as `look_at_one`, for another test: tests run in parallel, and would replace each other's
+/// proofs.
 #[handler(name = "look_at_dimensions")]
 fn look_at_dimensions(x: &Buffer<f32>) -> Result<()> {
     look_at_one(x)
@@ -67,7 +68,7 @@ fn scaled(x: &Buffer<f32>, by: f32, y: &mut Buffer<f32>) -> Result<()> {
     Ok(())
 }
 
-/// Handlers of so many operands and results.
+/// Defines handlers with different numbers of operands and results.
 macro_rules! looks {
     ($($name:ident($($x:ident),*; $($y:ident),*);)*) => {$(
         #[handler(name = "looks")]
@@ -89,7 +90,7 @@ looks! {
     look_9_0(a, b, c, d, e, f, g, h, i;);
 }
 
-/// Says of which type it was called.
+/// Records the element size of the instance that was called.
 #[handler(name = "look_at_type")]
 #[signature((x: T[*]) -> (y: T[*]) where T: f64 | f32)]
 fn look_at_type<T: Element>(x: &Buffer<T>, y: &mut Buffer<T>) -> Result<()> {
@@ -97,14 +98,14 @@ fn look_at_type<T: Element>(x: &Buffer<T>, y: &mut Buffer<T>) -> Result<()> {
     Ok(())
 }
 
-/// What a call makes a handler see; none if the call is refused.
+/// Calls a handler, and returns the buffers that it saw; `None` if the call is refused.
 fn seen(handler: Handler, frame: &mut CallFrame) -> Option<Seen> {
     SEEN.take();
-    // SAFETY: a handler and a frame for it, unless the frame says that it is wrong.
+    // SAFETY: a handler and a frame for it, except where the frame's contents say otherwise.
     unsafe { handler(frame) }.is_null().then(|| SEEN.take())
 }
 
-/// The same if nothing is proved: a frame whose operands have an extension that no handler knows.
+/// Calls a handler without proofs, by adding an unknown extension to the operands.
 fn seen_anew(handler: Handler, frame: &mut CallFrame) -> Option<Seen> {
     let mut unknown = abi::ExtensionBase {
         struct_size: size_of::<abi::ExtensionBase>(),
@@ -123,12 +124,13 @@ fn operand(frame: &mut CallFrame, i: usize) -> &mut abi::Buffer {
 }
 
 fn result(frame: &mut CallFrame, i: usize) -> &mut abi::Buffer {
-    // SAFETY: as above.
+    // SAFETY: the frame has this result, and nothing else uses it now.
     unsafe { &mut *(*frame.rets.rets.add(i)).cast() }
 }
 
-/// What a handler sees if a buffer says it is smaller than it is: nothing, unless it is known what the buffers are.
-fn seen_small(handler: Handler, frame: &mut CallFrame, place: Place) -> Option<Seen> {
+/// Calls a handler with a buffer whose `struct_size` is 0. The call is refused, unless the frame matches a
+/// proof.
+fn seen_undersized(handler: Handler, frame: &mut CallFrame, place: Location) -> Option<Seen> {
     // SAFETY: a buffer of the frame.
     let size = unsafe { std::mem::take(&mut (*place.buffer).struct_size) };
     let seen = seen(handler, frame);
@@ -137,37 +139,37 @@ fn seen_small(handler: Handler, frame: &mut CallFrame, place: Place) -> Option<S
     seen
 }
 
-fn is_proved(handler: Handler, frame: &mut CallFrame, place: Place) -> bool {
-    seen_small(handler, frame, place).is_some()
+fn is_proved(handler: Handler, frame: &mut CallFrame, place: Location) -> bool {
+    seen_undersized(handler, frame, place).is_some()
 }
 
-/// The same after a call.
+/// Calls a handler, and returns true if the frame then matches a proof.
 fn are_proved(handler: Handler, frame: &mut CallFrame) -> bool {
     assert!(seen(handler, frame).is_some());
     let first: *mut abi::Buffer = operand(frame, 0);
-    is_proved(handler, frame, Place { buffer: first, dims: null_mut() })
+    is_proved(handler, frame, Location { buffer: first, dims: null_mut() })
 }
 
-const MEMORY: usize = 8192;
+const MEMORY_BYTES: usize = 8192;
 
-/// Where a buffer is, and its dimensions, whatever the frame says.
+/// Addresses of a buffer and of its dimensions, independent of the frame's contents.
 #[derive(Clone, Copy)]
-struct Place {
+struct Location {
     buffer: *mut abi::Buffer,
     dims: *mut i64,
 }
 
-/// Runs a test with a frame of a handler. Its dimensions have room for eight of each buffer, and its elements are in one
-/// memory. Unless they have one shape, ranks differ, and the second buffer is empty.
+/// Runs a test with a frame of a handler. Each buffer has space for eight dimensions, and all elements are in
+/// one allocation. Unless `one_shape`, ranks differ, and the second buffer is empty.
 fn with_frame<H: Op>(
     operands: usize,
     results: usize,
     one_shape: bool,
-    test: impl FnOnce(&mut CallFrame, *mut u8, &[Place]),
+    test: impl FnOnce(&mut CallFrame, *mut u8, &[Location]),
 ) {
     let x = [0i64; 6];
     let mut y = vec![[0i64; 6]; results];
-    let mut memory = vec![0u64; MEMORY / 8];
+    let mut memory = vec![0u64; MEMORY_BYTES / 8];
     let mut dims = vec![[2i64, 3, 1, 1, 1, 1, 1, 1]; operands + results];
     let mut call = Call::to::<H>();
     for _ in 0..operands {
@@ -188,15 +190,15 @@ fn with_frame<H: Op>(
                 buffer.rank = [2, 3, 0, 1, 4][i % 5];
                 dims[0] = if i == 1 { 0 } else { 2 };
             }
-            places.push(Place { buffer, dims: dims.as_mut_ptr() });
+            places.push(Location { buffer, dims: dims.as_mut_ptr() });
         }
         test(frame, start, &places);
     });
     drop(outcome);
 }
 
-/// The same for `look`, which asks for element types.
-fn with_typed_frame(test: impl FnOnce(&mut CallFrame, *mut u8, &[Place])) {
+/// Runs a test with a frame of `look`, which requires element types.
+fn with_typed_frame(test: impl FnOnce(&mut CallFrame, *mut u8, &[Location])) {
     with_frame::<look>(3, 2, true, |frame, memory, places| {
         for (place, dtype) in places.iter().zip([DType::F32, DType::F64, DType::S64, DType::F32, DType::U8]) {
             // SAFETY: a buffer of the frame.
@@ -206,7 +208,7 @@ fn with_typed_frame(test: impl FnOnce(&mut CallFrame, *mut u8, &[Place])) {
     });
 }
 
-/// Numbers that look random.
+/// A pseudo-random number generator.
 struct Random(u64);
 
 impl Random {
@@ -216,7 +218,7 @@ impl Random {
     }
 }
 
-/// True if this processor has the vectors.
+/// Returns true if this processor has the vector instructions that proofs need.
 fn has_proofs() -> bool {
     #[cfg(target_arch = "x86_64")]
     {
@@ -229,21 +231,21 @@ fn has_proofs() -> bool {
 }
 
 #[test]
-fn frames_that_stay_are_proved() {
+fn unchanged_frames_are_proved() {
     with_typed_frame(|frame, _, _| assert_eq!(are_proved(enter::<look>, frame), has_proofs()));
 }
 
-/// Changes one thing of a frame, and says how to undo it.
+/// Makes one random change to a frame, and returns a function that undoes it.
 fn change(
     frame: &mut CallFrame,
     operands: usize,
     memory: *mut u8,
-    places: &[Place],
+    places: &[Location],
     random: &mut Random,
 ) -> Box<dyn FnOnce(&mut CallFrame)> {
     let i = random.below(places.len());
-    let Place { buffer: at, dims } = places[i];
-    // SAFETY: a buffer of the frame, for as long as that is there.
+    let Location { buffer: at, dims } = places[i];
+    // SAFETY: a buffer of the frame, valid as long as the frame.
     let buffer = unsafe { &mut *at };
     let undo = |old: abi::Buffer| -> Box<dyn FnOnce(&mut CallFrame)> {
         // SAFETY: as above.
@@ -256,18 +258,18 @@ fn change(
             buffer.data = match random.below(8) {
                 0 => null_mut(),
                 1 => memory.wrapping_add(1 + random.below(7)).cast(),
-                2 => memory.wrapping_add(8 * random.below(MEMORY / 8 - 16)).cast(),
+                2 => memory.wrapping_add(8 * random.below(MEMORY_BYTES / 8 - 16)).cast(),
                 3 => memory.wrapping_add(256 * random.below(places.len())).cast(),
                 4 => std::ptr::without_provenance_mut(usize::MAX - 7),
                 5 => std::ptr::without_provenance_mut(isize::MAX as usize - 7),
-                _ => memory.wrapping_add(MEMORY - 1024 + 8 * random.below(100)).cast(),
+                _ => memory.wrapping_add(MEMORY_BYTES - 1024 + 8 * random.below(100)).cast(),
             };
             undo
         }
         4 | 5 => {
             let dim = dims.wrapping_add(random.below(3));
             let values = [0, 1, 2, 3, 4, -1, 1 << 40, i64::MAX, i64::MIN];
-            // SAFETY: one of eight dimensions.
+            // SAFETY: `dim` points to one of eight dimensions.
             let old = unsafe { dim.replace(values[random.below(values.len())]) };
             // SAFETY: as above.
             Box::new(move |_| unsafe { dim.write(old) })
@@ -289,7 +291,7 @@ fn change(
                 1 => dims.wrapping_byte_add(4),
                 _ => dims.wrapping_add(1),
             };
-            // There are seven from there on.
+            // Seven dimensions are left from there.
             undo
         }
         9 => {
@@ -298,7 +300,7 @@ fn change(
             } else {
                 frame.rets.types.cast::<u32>().wrapping_add(i - operands)
             };
-            // SAFETY: the type of a buffer.
+            // SAFETY: `kind` points to the type of a buffer.
             let old = unsafe { kind.replace(random.below(4) as u32) };
             // SAFETY: as above.
             Box::new(move |_| unsafe { kind.write(old) })
@@ -311,7 +313,7 @@ fn change(
             };
             let values = [null_mut(), at.wrapping_byte_add(4), places[random.below(places.len())].buffer];
             let value: *mut c_void = values[random.below(3)].cast();
-            // SAFETY: the pointer to a buffer.
+            // SAFETY: `place` points to an entry of a table of buffers.
             let old = unsafe { place.replace(value) };
             // SAFETY: as above.
             Box::new(move |_| unsafe { place.write(old) })
@@ -330,13 +332,13 @@ fn change(
     }
 }
 
-/// Changes a frame in many ways. The handler sees what it would see if nothing was proved.
+/// Changes a frame in many ways, and checks that the handler sees the same buffers as without proofs.
 fn change_often(
     handler: Handler,
     frame: &mut CallFrame,
     operands: usize,
     memory: *mut u8,
-    places: &[Place],
+    places: &[Location],
     rounds: usize,
 ) {
     let mut random = Random(rounds as u64 + places.len() as u64);
@@ -349,18 +351,18 @@ fn change_often(
             (0..changes).map(|_| change(frame, operands, memory, places, &mut random)).collect();
         let (again, anew) = (seen(handler, frame), seen_anew(handler, frame));
         assert_eq!(again, anew, "round {round}");
-        // What is refused leaves nothing behind.
+        // A refused call leaves nothing behind.
         assert_eq!(seen(handler, frame), anew, "round {round}, once more");
         *(if anew.is_some() { &mut taken } else { &mut refused }) += 1;
         undo.into_iter().rev().for_each(|undo| undo(frame));
     }
     assert!(refused > rounds / 4 && taken > rounds / 20, "{refused} refused, {taken} taken");
-    // Not where a frame has taken the place of the one without changes.
+    // Some frames are not proved, because a changed frame has taken the site.
     assert!(!has_proofs() || proved > rounds / 4, "{proved} proved");
 }
 
 #[test]
-fn whatever_changes_the_handler_sees_it_as_if_nothing_was_proved() {
+fn changed_frames_are_seen_as_without_proofs() {
     with_typed_frame(|frame, memory, places| change_often(enter::<look>, frame, 3, memory, places, 10_000));
     fn any<H: Op>(operands: usize, results: usize) {
         for one_shape in [true, false] {
@@ -386,11 +388,11 @@ fn other_stages_and_extensions_of_the_frame_are_seen() {
         assert_eq!(seen(enter::<look>, frame), None);
         frame.stage = abi::Stage::EXECUTE;
         frame.struct_size = 16;
-        // Without a host, there is nobody to tell.
+        // A frame without a host cannot be answered, so the call only prints an error.
         seen(enter::<look>, frame);
         assert!(SEEN.take().is_empty());
         frame.struct_size = CallFrame::STRUCT_SIZE;
-        // A question for metadata is no call.
+        // A request for metadata is not a call.
         let mut metadata = abi::Metadata {
             struct_size: size_of::<abi::Metadata>(),
             api_version: abi::ApiVersion::new(0, 0),
@@ -425,7 +427,7 @@ fn attributes_are_read_in_every_call() {
         assert_eq!((run(frame), run(frame)), (Some(3.0), Some(3.0)));
         // SAFETY: the one attribute is a scalar.
         let scalar = unsafe { &*(*frame.attrs.attrs).cast::<abi::Scalar>() };
-        // SAFETY: of this type.
+        // SAFETY: the attribute has this type.
         unsafe { scalar.value.cast::<f32>().write(5.0) };
         assert_eq!(run(frame), Some(5.0));
         frame.attrs.size = 0;
@@ -469,8 +471,8 @@ fn a_generic_handler_is_called_for_the_type_that_is_there() {
         for _ in 0..3 {
             set([DType::F32; 2]);
             assert_eq!((size_of_elements(frame), size_of_elements(frame)), (Some(4), Some(4)));
-            if let Some(seen) = seen_small(handler, frame, places[0]) {
-                assert_eq!(seen[0].1, 4, "what is known of the frame says of what type it is");
+            if let Some(seen) = seen_undersized(handler, frame, places[0]) {
+                assert_eq!(seen[0].1, 4, "the proof determines the element type");
             }
             set([DType::F64; 2]);
             assert_eq!((size_of_elements(frame), size_of_elements(frame)), (Some(8), Some(8)));
@@ -483,7 +485,7 @@ fn a_generic_handler_is_called_for_the_type_that_is_there() {
 }
 
 #[test]
-fn attributes_that_nobody_asked_for_are_refused() {
+fn unknown_attributes_are_refused() {
     with_frame::<look_1_1>(1, 1, true, |frame, _, _| {
         let handler = enter::<look_1_1>;
         assert!(seen(handler, frame).is_some() && seen(handler, frame).is_some());
@@ -502,7 +504,7 @@ fn attributes_that_nobody_asked_for_are_refused() {
     });
 }
 
-/// Frames of many places, and on many threads: each call sees its own.
+/// Checks that each call sees its own frame, with frames at many addresses and on many threads.
 #[test]
 fn many_frames_at_once() {
     std::thread::scope(|threads| {

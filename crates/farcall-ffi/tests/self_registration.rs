@@ -1,5 +1,5 @@
-//! A library registers itself with the hosts of its process: with several of different versions, found
-//! though they were loaded locally, each with type ids of its own.
+//! Tests that a library registers itself with the hosts of its process: with several hosts of different
+//! versions, each with its own type ids, which are found although they were loaded locally.
 //!
 //! The hosts are built from the headers of every version in `FARCALL_XLA_INCLUDE`; see `abi_layout.rs`.
 #![cfg(target_os = "linux")]
@@ -25,7 +25,7 @@ fn registers_with_every_host_of_the_process() {
     let early: Vec<Library> =
         dirs.iter().enumerate().map(|(i, dir)| host(dir, &format!("early{i}"), i % 2 == 1)).collect();
 
-    // SAFETY: the library of `examples/registering.rs`.
+    // SAFETY: the library of `examples/registering.rs`, whose initializer only registers its targets.
     let library = unsafe { Library::new(path) }.expect("built by cargo test");
     let described = |n: i32| match n {
         0 => String::new(),
@@ -39,24 +39,24 @@ fn registers_with_every_host_of_the_process() {
         assert_eq!(notes(host), described(minor(dir) * 100 + 1), "{}", dir.display());
     }
 
-    // A host that comes later is found when the library is asked to look again.
+    // A host that is loaded later is found when the library's registration function is called again.
     let late = host(&dirs[0], "late", true);
     assert_eq!(notes(&late), "");
-    // SAFETY: `library!` exports it.
+    // SAFETY: `library!` exports a function of this type.
     let register =
         unsafe { library.get::<unsafe extern "C" fn() -> usize>(b"farcall_register_v1") }.expect("exported");
-    // SAFETY: it takes nothing.
+    // SAFETY: the function takes no arguments.
     let registered = unsafe { register() };
     assert_eq!(registered, 3 * (dirs.len() + 1));
     assert_eq!(notes(&late), described(minor(&dirs[0]) * 100 + 1));
 
-    // The state of one host is not taken for that of another.
+    // The states of different hosts are independent.
     let (instantiate, execute) = handlers(&library);
     let mut results = String::new();
     for (i, host) in early.iter().chain([&late]).enumerate() {
-        // SAFETY: host.cc defines it.
+        // SAFETY: host.cc defines a function of this type.
         let run = unsafe { host.get::<unsafe extern "C" fn(Handler, Handler, i64) -> i64>(b"host_run") };
-        // SAFETY: two handlers of the library.
+        // SAFETY: the arguments are two handlers of the library.
         let result = unsafe { run.expect("host.cc defines it")(instantiate, execute, i as i64 * 7) };
         assert_eq!(result, i as i64 * 7, "{}", notes(host));
         let _infallible = write!(results, "{result} ");
@@ -65,19 +65,19 @@ fn registers_with_every_host_of_the_process() {
         expect!["0 7 14 21 "].assert_eq(&results);
     }
 
-    // Whoever closes the library, the hosts have its functions.
+    // After the library is closed, the hosts still have its functions.
     drop(library);
     assert_eq!(notes(&late), "");
-    // SAFETY: a handler whose library was closed, but has to be there.
+    // SAFETY: the handler's library was closed, but must have stayed loaded.
     assert!(unsafe { execute(std::ptr::null_mut()) }.is_null());
 }
 
-/// Without a host nothing happens, and nothing is printed.
+/// Without a host, nothing happens, and nothing is printed.
 #[test]
 fn is_silent_where_there_is_no_host() {
     const CHILD: &str = "FARCALL_TEST_LOAD_ONLY";
     if let Some(path) = std::env::var_os(CHILD) {
-        // SAFETY: the library of `examples/registering.rs`.
+        // SAFETY: the library of `examples/registering.rs`, whose initializer only registers its targets.
         drop(unsafe { Library::new(path) }.expect("built by cargo test"));
         return;
     }
@@ -89,7 +89,7 @@ fn is_silent_where_there_is_no_host() {
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }
 
-/// The example, which `cargo test` builds beside the tests.
+/// Path of the example, which `cargo test` builds beside the tests.
 fn library() -> PathBuf {
     let test = std::env::current_exe().expect("there is one");
     let profile = test.ancestors().nth(2).expect("tests lie in a profile's folder");
@@ -98,9 +98,9 @@ fn library() -> PathBuf {
     path
 }
 
-/// The functions of the op `start`.
+/// Returns the functions of the op `start`.
 fn handlers(library: &Library) -> (Handler, Handler) {
-    // SAFETY: `library!` exports it, and the library stays.
+    // SAFETY: `library!` exports the function, and the library stays loaded.
     let library = unsafe {
         let describe = library.get::<LibraryFn>(descriptor::SYMBOL.as_bytes()).expect("exported");
         descriptor::Library::read(describe())
@@ -110,7 +110,7 @@ fn handlers(library: &Library) -> (Handler, Handler) {
 }
 
 fn notes(host: &Library) -> String {
-    // SAFETY: host.cc defines it; it returns a null-terminated string.
+    // SAFETY: host.cc defines the function, which returns a null-terminated string.
     unsafe {
         let notes =
             host.get::<unsafe extern "C" fn() -> *const c_char>(b"host_notes").expect("host.cc defines it");
@@ -118,7 +118,7 @@ fn notes(host: &Library) -> String {
     }
 }
 
-/// Builds a host and loads it, out of sight of other libraries.
+/// Builds a host and loads it with local scope, so that other libraries do not see its symbols.
 fn host(include: &Path, name: &str, cpp_symbol: bool) -> Library {
     let output = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("libhost_{name}.so"));
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/host/host.cc");
@@ -130,11 +130,11 @@ fn host(include: &Path, name: &str, cpp_symbol: bool) -> Library {
         command.arg("-DCPP_SYMBOL");
     }
     assert!(command.status().expect("a C++ compiler").success(), "host.cc with {}", include.display());
-    // SAFETY: a library without initializers that matter.
+    // SAFETY: the library's initializers have no requirements.
     unsafe { Library::new(output) }.expect("it was just built")
 }
 
-/// The version of the interface that a header has, 0.`minor`.
+/// Returns the minor version of the interface, 0.`minor`, in a header.
 fn minor(include: &Path) -> i32 {
     let header = std::fs::read_to_string(include.join("xla/ffi/api/c_api.h")).expect("the header is there");
     let line = header.lines().find(|line| line.contains("#define XLA_FFI_API_MINOR"));

@@ -1,8 +1,9 @@
 /* Lowerings of libraries that are not written with farcall-ffi.
  *
- * A block is a part of a program that has a tag, options, inputs, outputs and a default body: a stablehlo.composite, as
- * jax.lax.composite makes it. While a program is compiled, farcall asks the lowerings for the tag of each block what
- * becomes of it: a custom call takes its place, or the lowering skips it for a reason.
+ * A block is a part of a program with a tag, options, inputs, outputs and a default body: a
+ * stablehlo.composite, as made by jax.lax.composite. While farcall compiles a program, it calls the lowerings
+ * for the tag of each block. A lowering replaces the block with a custom call, or skips the block and gives a
+ * reason.
  *
  * A library exports its lowerings as a table, which farcall reads when it loads the library:
  *
@@ -24,13 +25,14 @@
  *     return &table;
  *   }
  *
- * The targets that they call are registered as always: through XLA_FFI_GetApi, or by the names of their symbols.
+ * The targets that lowerings call are registered as usual: through XLA_FFI_GetApi, or by the names of their
+ * symbols.
  *
- * Rules. A lowering calls one of skip, call and fail before it returns. Neither side uses what it was passed after the
- * function that it was passed to has returned. The answer must depend on the question alone. Any thread may ask, several
- * at once. All texts are UTF-8, without a null character at the end. struct_size is the size of the struct as its writer
- * knows it; members are only added at the end, so a library works with every later farcall. Members that are zero mean
- * "not given".
+ * Rules. A lowering calls one of skip, call and fail before it returns. Neither side keeps pointers that it
+ * received after the function that received them has returned. The answer must only depend on the question. A
+ * lowering may be called from any thread, and from several threads at once. All texts are UTF-8, without a
+ * terminating null character. struct_size is the size of the struct as its writer knows it; members are only
+ * added at the end, so a library works with every later farcall. Members that are zero mean "not given".
  */
 #ifndef FARCALL_LOWERING_H_
 #define FARCALL_LOWERING_H_
@@ -43,13 +45,13 @@
 extern "C" {
 #endif
 
-/* A text, or other bytes; also XLA_FFI_ByteSpan. */
+/* A text or other bytes; has the layout of XLA_FFI_ByteSpan. */
 typedef struct {
   const char *ptr;
   size_t len;
 } farcall_span;
 
-/* Element types; the numbers are those of XLA_FFI_DataType, which has more. */
+/* Element types: a subset of XLA_FFI_DataType, with the same numbers. */
 enum {
   FARCALL_PRED = 1,
   FARCALL_S8 = 2,
@@ -82,14 +84,15 @@ typedef struct {
   farcall_span text;
 } farcall_named_text;
 
-/* The operand or result of this number has another element type. */
+/* Another element type of the operand or result with this index. */
 typedef struct {
   size_t index;
   int32_t dtype;
   uint32_t reserved;
 } farcall_numbered_type;
 
-/* How the operand or result of this number lies in memory: its dimensions from the fastest to the slowest. */
+/* Layout in memory of the operand or result with this index: its dimensions, from the fastest-varying to the
+ * slowest. */
 typedef struct {
   size_t index;
   const int64_t *minor_to_major;
@@ -102,13 +105,13 @@ typedef struct {
   size_t operand;
 } farcall_alias;
 
-/* A custom call in the place of a block. Operands and results that are not mentioned have the block's types, and lie
- * row-major. A call of a target that is not registered for the platform counts as skipping the block. */
+/* A custom call that replaces a block. Operands and results that are not mentioned have the block's types and
+ * a row-major layout. If the target is not registered for the platform, the block is skipped. */
 typedef struct {
   size_t struct_size;
   farcall_span target;
   const void *values; /* attributes as XLA_FFI_Attrs *, or null */
-  const farcall_named_text *attributes; /* further ones, as text in MLIR's syntax: "42 : i64" */
+  const farcall_named_text *attributes; /* further attributes, as text in MLIR's syntax: "42 : i64" */
   size_t attribute_count;
   const farcall_numbered_type *operand_types; /* operands that are converted */
   size_t operand_type_count;
@@ -120,19 +123,19 @@ typedef struct {
   size_t result_layout_count;
   const farcall_alias *aliases;
   size_t alias_count;
-  uint32_t has_side_effect; /* not 0: it does something besides computing its results */
+  uint32_t has_side_effect; /* nonzero if the call has effects besides its results */
   uint32_t reserved;        /* 0 */
 } farcall_lower_call;
 
-/* A block, and how to say what becomes of it. */
+/* A block to be lowered, and the functions to answer with. */
 typedef struct {
   size_t struct_size;
   farcall_span tag;
-  int64_t version;            /* of the tag's meaning */
-  const void *values;         /* the options that the C interface has a form for, as XLA_FFI_Attrs * */
+  int64_t version;            /* version of the tag's meaning */
+  const void *values;         /* options that XLA's C interface can represent, as XLA_FFI_Attrs * */
   const farcall_named_text *options; /* all options, as text in MLIR's syntax, text_stride bytes apart */
   size_t option_count;
-  const farcall_named_text *client_options; /* the engine's own, as "denormals" and "ieee" */
+  const farcall_named_text *client_options; /* options of the engine, such as "denormals" and "ieee" */
   size_t client_option_count;
   size_t text_stride;
   const farcall_template *operands; /* tensor_stride bytes apart */
@@ -140,11 +143,11 @@ typedef struct {
   const farcall_template *results;
   size_t result_count;
   size_t tensor_stride;
-  farcall_span platform; /* that the program is compiled for: "Host", "CUDA" */
+  farcall_span platform; /* the program is compiled for this platform: "Host", "CUDA" */
   farcall_span engine;   /* "farcall" */
   farcall_span engine_version;
   void *host; /* first argument of the functions below */
-  void (*fail)(void *host, farcall_span message); /* the program cannot be compiled */
+  void (*fail)(void *host, farcall_span message); /* compilation fails with this message */
   void (*skip)(void *host, farcall_span reason);
   void (*call)(void *host, const farcall_lower_call *call);
 } farcall_lower_question;
@@ -152,7 +155,7 @@ typedef struct {
 /* A lowering of a library. */
 typedef struct {
   farcall_span tag;
-  farcall_span platform; /* empty: it is asked for programs for any platform */
+  farcall_span platform; /* platform of the programs to be lowered; empty for any */
   void (*lower)(farcall_lower_question *question);
 } farcall_lowering;
 
@@ -164,10 +167,10 @@ typedef struct {
   size_t lowering_stride;
 } farcall_lowering_table;
 
-/* What the library exports. The table stays as long as the library is loaded. */
+/* The function that the library exports. The table stays valid as long as the library is loaded. */
 const farcall_lowering_table *farcall_lowerings_v1(void);
 
-/* A text that ends with a null character. */
+/* Converts a null-terminated text. */
 static inline farcall_span farcall_text(const char *text) {
   farcall_span span;
   span.ptr = text;
@@ -187,7 +190,7 @@ static inline const farcall_template *farcall_result(const farcall_lower_questio
   return (const farcall_template *)((const char *)question->results + i * question->tensor_stride);
 }
 
-/* The text of an option of the block; its ptr is null if there is none. */
+/* Returns the text of an option of the block; ptr is null if the block has no such option. */
 static inline farcall_span farcall_option(const farcall_lower_question *question, const char *name) {
   farcall_span none = {0, 0};
   size_t i;

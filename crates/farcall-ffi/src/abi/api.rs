@@ -1,6 +1,6 @@
-//! The host's table of functions, and the arguments of each.
+//! The host's function table, and the arguments of each function.
 //!
-//! A function takes one pointer to its arguments and returns null or an error, unless noted.
+//! Unless noted otherwise, a function takes one pointer to its arguments, and returns null or an error.
 
 use std::ffi::{c_char, c_void};
 
@@ -13,9 +13,9 @@ use super::{
 api_struct! {
     /// Arguments of [`Api::error_create`].
     ErrorCreateArgs = "XLA_FFI_Error_Create_Args" {
-        /// Null-terminated.
+        /// Null-terminated text.
         message: *const c_char,
-        /// Code.
+        /// Error code.
         errc: ErrorCode,
     } ends at errc: ErrorCode;
 }
@@ -25,9 +25,9 @@ api_struct! {
     ErrorGetDetailsArgs = "XLA_FFI_Error_GetDetails_Args" since 5 {
         /// Error to read.
         error: *mut Error,
-        /// Out: null-terminated, lives as long as the error.
+        /// Out: null-terminated text, valid as long as the error.
         message: *const c_char,
-        /// Out: its code.
+        /// Out: error code.
         errc: ErrorCode,
     } ends at errc: ErrorCode;
 }
@@ -37,7 +37,7 @@ api_struct! {
     ErrorGetMessageArgs = "XLA_FFI_Error_GetMessage_Args" until 4 {
         /// Error to read.
         error: *mut Error,
-        /// Out: null-terminated, lives as long as the error.
+        /// Out: null-terminated text, valid as long as the error.
         message: *const c_char,
     } ends at message: *const c_char;
 }
@@ -55,7 +55,7 @@ api_struct! {
     StreamGetArgs = "XLA_FFI_Stream_Get_Args" {
         /// The context of the call frame.
         ctx: *mut InvokeContext,
-        /// Out.
+        /// Out: the stream.
         stream: *mut c_void,
     } ends at stream: *mut c_void;
 }
@@ -65,9 +65,9 @@ api_struct! {
     TypeRegisterArgs = "XLA_FFI_Type_Register_Args" {
         /// Name of the type.
         name: ByteSpan,
-        /// In and out.
+        /// In and out: number of the type.
         type_id: *mut TypeId,
-        /// Beyond `STRUCT_SIZE` in the header, but hosts read it.
+        /// Description of the type. Beyond `STRUCT_SIZE` in the header, but hosts read it.
         type_info: *const TypeInfo,
     } ends at type_id: *mut TypeId;
 }
@@ -77,9 +77,9 @@ api_struct! {
     InvokeContextGetArgs = "XLA_FFI_ExecutionContext_Get_Args" until 4 {
         /// The context of the call frame.
         ctx: *mut InvokeContext,
-        /// Type that is asked for.
+        /// Requested type.
         type_id: *mut TypeId,
-        /// Out.
+        /// Out: the user data.
         data: *mut c_void,
     } ends at data: *mut c_void;
 }
@@ -91,9 +91,9 @@ api_struct! {
         ctx: *mut InvokeContext,
         /// Stage that makes the state.
         stage: Stage,
-        /// Its type.
+        /// Type of the state.
         type_id: *mut TypeId,
-        /// The object, which the host then owns.
+        /// The state, of which the host takes ownership.
         state: *mut c_void,
     } ends at state: *mut c_void;
 }
@@ -105,7 +105,7 @@ api_struct! {
         ctx: *mut InvokeContext,
         /// Type of the state.
         type_id: *mut TypeId,
-        /// The object, which the host then owns.
+        /// The state, of which the host takes ownership.
         state: *mut c_void,
     } ends at state: *mut c_void;
 }
@@ -117,9 +117,9 @@ api_struct! {
         ctx: *mut InvokeContext,
         /// Stage that made the state.
         stage: Stage,
-        /// Its type.
+        /// Type of the state.
         type_id: *mut TypeId,
-        /// Out.
+        /// Out: the state.
         state: *mut c_void,
     } ends at state: *mut c_void;
 }
@@ -131,7 +131,7 @@ api_struct! {
         ctx: *mut InvokeContext,
         /// Type of the state.
         type_id: *mut TypeId,
-        /// Out.
+        /// Out: the state.
         state: *mut c_void,
     } ends at state: *mut c_void;
 }
@@ -141,11 +141,11 @@ api_struct! {
     DeviceMemoryAllocateArgs = "XLA_FFI_DeviceMemory_Allocate_Args" {
         /// The context of the call frame.
         ctx: *mut InvokeContext,
-        /// Bytes.
+        /// Size in bytes.
         size: usize,
-        /// Bytes, a power of two.
+        /// Alignment in bytes, a power of two.
         alignment: usize,
-        /// Out.
+        /// Out: the memory.
         data: *mut c_void,
     } ends at data: *mut c_void;
 }
@@ -155,9 +155,9 @@ api_struct! {
     DeviceMemoryFreeArgs = "XLA_FFI_DeviceMemory_Free_Args" {
         /// The context of the call frame.
         ctx: *mut InvokeContext,
-        /// Bytes, as allocated.
+        /// Size in bytes, as allocated.
         size: usize,
-        /// The memory.
+        /// Memory to free.
         data: *mut c_void,
     } ends at data: *mut c_void;
 }
@@ -169,7 +169,7 @@ api_struct! {
         ctx: *mut InvokeContext,
         /// Function to call.
         task: Option<Task>,
-        /// Its argument.
+        /// Argument of the function.
         data: *mut c_void,
     } ends at data: *mut c_void;
 }
@@ -179,7 +179,7 @@ api_struct! {
     ThreadPoolNumThreadsArgs = "XLA_FFI_ThreadPool_NumThreads_Args" {
         /// The context of the call frame.
         ctx: *mut InvokeContext,
-        /// Where to write the number.
+        /// Pointer to the number, which the function writes.
         num_threads: *mut i64,
     } ends at num_threads: *mut i64;
 }
@@ -187,7 +187,7 @@ api_struct! {
 api_struct! {
     /// Arguments of [`Api::future_create`].
     FutureCreateArgs = "XLA_FFI_Future_Create_Args" {
-        /// Out, although beyond `STRUCT_SIZE` in the header.
+        /// Out: the future. Beyond `STRUCT_SIZE` in the header.
         future: *mut Future,
     } ends at extension_start: *mut ExtensionBase;
 }
@@ -205,7 +205,7 @@ api_struct! {
     FutureSetErrorArgs = "XLA_FFI_Future_SetError_Args" {
         /// Future to complete.
         future: *mut Future,
-        /// Why it failed.
+        /// Reason of the failure.
         error: *mut Error,
     } ends at error: *mut Error;
 }
@@ -215,7 +215,7 @@ api_struct! {
     RunIdGetArgs = "XLA_FFI_RunId_Get_Args" {
         /// The context of the call frame.
         ctx: *mut InvokeContext,
-        /// Out.
+        /// Out: number of the run.
         run_id: i64,
     } ends at run_id: i64;
 }
@@ -225,7 +225,7 @@ api_struct! {
     DeviceOrdinalGetArgs = "XLA_FFI_DeviceOrdinal_Get_Args" {
         /// The context of the call frame.
         ctx: *mut InvokeContext,
-        /// Out.
+        /// Out: number of the device.
         device_ordinal: i32,
     } ends at device_ordinal: i32;
 }
@@ -237,7 +237,7 @@ api_struct! {
         ctx: *mut InvokeContext,
         /// Number of the extension.
         extension_type: i64,
-        /// Out; null if there is none.
+        /// Out: the extension; null if the context has no such extension.
         extension: *const Extension,
     } ends at extension: *const Extension;
 }
@@ -247,7 +247,7 @@ api_struct! {
     CustomOptionsGetArgs = "XLA_FFI_CustomOptions_Get_Args" since 5 {
         /// The context of the call frame.
         ctx: *mut InvokeContext,
-        /// Out.
+        /// Out: the options, a dictionary.
         attrs: *const Attrs,
     } ends at attrs: *const Attrs;
 }
@@ -255,65 +255,68 @@ api_struct! {
 abi_struct! {
     /// The host's functions.
     ///
-    /// A table is as long as its `struct_size` says: read it through a pointer, and only what
-    /// [`Api::offers`], never by reference to the whole struct unless the host is known to be 0.5.
+    /// A table is as long as its `struct_size` says. Read it through a pointer, and only the members that
+    /// [`Api::offers`] accepts. Never make a reference to the whole struct unless the host is known to be
+    /// 0.5.
     Api = "XLA_FFI_Api" {
-        /// Size of the table that this host has.
+        /// Size of this host's table.
         struct_size: usize,
         /// Extensions, or null.
         extension_start: *mut ExtensionBase,
-        /// Version that the host speaks.
+        /// Version of the interface that the host implements.
         api_version: ApiVersion,
         /// Private to the host.
         internal_api: *const InternalApi,
         /// Makes an error; null only if the host is out of memory.
         error_create: Option<unsafe extern "C" fn(args: *mut ErrorCreateArgs) -> *mut Error>,
-        /// Reads an error. Up to 0.4 this is `Error_GetMessage`, which ends at `message`: check the version before reading `errc`.
+        /// Reads an error. Up to 0.4, this is `Error_GetMessage`, whose arguments end at `message`: check the
+        /// version before reading `errc`.
         error_get_details: Option<unsafe extern "C" fn(args: *mut ErrorGetDetailsArgs)>,
         /// Frees an error.
         error_destroy: Option<unsafe extern "C" fn(args: *mut ErrorDestroyArgs)>,
         /// Registers a target. Hosts up to 0.4 take [`HandlerRegisterArgsV4`](super::HandlerRegisterArgsV4).
         handler_register: Option<unsafe extern "C" fn(args: *mut HandlerRegisterArgs) -> *mut Error>,
-        /// The platform's stream, such as a `CUstream`.
+        /// Returns the platform's stream, such as a `CUstream`.
         stream_get: Option<unsafe extern "C" fn(args: *mut StreamGetArgs) -> *mut Error>,
-        /// Registers a user type: an id of [`TypeId::UNKNOWN`] is replaced by a new one, another is checked.
+        /// Registers a user type. Replaces an id of [`TypeId::UNKNOWN`] with a new one, and checks any other
+        /// id.
         type_register: Option<unsafe extern "C" fn(args: *mut TypeRegisterArgs) -> *mut Error>,
-        /// User data of a type.
+        /// Returns user data of a type.
         invoke_context_get: Option<unsafe extern "C" fn(args: *mut InvokeContextGetArgs) -> *mut Error>,
-        /// Hands the host this call site's state. Hosts up to 0.2 take [`StateSetArgsV2`].
+        /// Gives the host this call site's state. Hosts up to 0.2 take [`StateSetArgsV2`].
         state_set: Option<unsafe extern "C" fn(args: *mut StateSetArgs) -> *mut Error>,
-        /// This call site's state. Hosts up to 0.2 take [`StateGetArgsV2`].
+        /// Returns this call site's state. Hosts up to 0.2 take [`StateGetArgsV2`].
         state_get: Option<unsafe extern "C" fn(args: *mut StateGetArgs) -> *mut Error>,
         /// Allocates scratch memory on the device.
         device_memory_allocate: Option<unsafe extern "C" fn(args: *mut DeviceMemoryAllocateArgs) -> *mut Error>,
         /// Frees scratch memory.
         device_memory_free: Option<unsafe extern "C" fn(args: *mut DeviceMemoryFreeArgs) -> *mut Error>,
-        /// Runs a task on the host's pool, or right here.
+        /// Runs a task on the host's pool, or immediately on this thread.
         thread_pool_schedule: Option<unsafe extern "C" fn(args: *mut ThreadPoolScheduleArgs) -> *mut Error>,
-        /// Number of threads of the host's pool.
+        /// Returns the number of threads of the host's pool.
         thread_pool_num_threads: Option<unsafe extern "C" fn(args: *mut ThreadPoolNumThreadsArgs) -> *mut Error>,
         /// Makes a future that is not complete.
         future_create: Option<unsafe extern "C" fn(args: *mut FutureCreateArgs) -> *mut Error>,
         /// Completes a future.
         future_set_available: Option<unsafe extern "C" fn(args: *mut FutureSetAvailableArgs) -> *mut Error>,
-        /// Completes a future with an error, which the host then owns.
+        /// Completes a future with an error, of which the host takes ownership.
         future_set_error: Option<unsafe extern "C" fn(args: *mut FutureSetErrorArgs) -> *mut Error>,
-        /// Number of the logical run that this call is part of.
+        /// Returns the number of the logical run that this call is part of.
         run_id_get: Option<unsafe extern "C" fn(args: *mut RunIdGetArgs) -> *mut Error>,
-        /// Which device the call runs on.
+        /// Returns the number of the device that the call runs on.
         device_ordinal_get: Option<unsafe extern "C" fn(args: *mut DeviceOrdinalGetArgs) -> *mut Error>,
-        /// An extension of the invoke context (since 0.5).
+        /// Returns an extension of the invoke context (since 0.5).
         invoke_context_find_extension: Option<unsafe extern "C" fn(args: *mut InvokeContextFindExtensionArgs) -> *mut Error>,
-        /// Options of this run, a dictionary (since 0.5).
+        /// Returns options of this run, a dictionary (since 0.5).
         custom_options_get: Option<unsafe extern "C" fn(args: *mut CustomOptionsGetArgs) -> *mut Error>,
     } ends at custom_options_get: Option<unsafe extern "C" fn(args: *mut CustomOptionsGetArgs) -> *mut Error>;
 }
 
 impl Api {
-    /// `STRUCT_SIZE` of the table from 0.2 to 0.3; the two functions that follow came with 0.5.
+    /// `STRUCT_SIZE` of the table from 0.2 to 0.3; the two functions after it were added in 0.5.
     pub const STRUCT_SIZE_V3: usize = std::mem::offset_of!(Api, invoke_context_find_extension);
 
-    /// True if a table of `struct_size` bytes has the function (or other member, of the size of a
+    /// Returns true if a table of `struct_size` bytes has the function (or another member of the size of a
     /// pointer) at `offset`.
     ///
     /// ```

@@ -22,7 +22,7 @@ macro_rules! open_enum {
                 pub const $variant: $name = $name($value);
             )*
 
-            /// Every value that the C header names, as (C name, value).
+            /// All values that the C header names, as (C name, value).
             #[doc(hidden)]
             pub const C_VALUES: &[(&str, u32)] = &[$((concat!($prefix, stringify!($variant)), $value),)*];
         }
@@ -39,7 +39,8 @@ macro_rules! open_enum {
 }
 
 open_enum! {
-    /// `XLA_FFI_Extension_Type`: what an [`ExtensionBase`](super::ExtensionBase) is the head of.
+    /// `XLA_FFI_Extension_Type`: the kind of struct that an [`ExtensionBase`](super::ExtensionBase) is the
+    /// header of.
     ExtensionType = "XLA_FFI_Extension_" {
         /// A [`MetadataExtension`](super::MetadataExtension).
         METADATA = 1,
@@ -79,21 +80,21 @@ open_enum! {
 open_enum! {
     /// `XLA_FFI_ExecutionStage`.
     Stage = "XLA_FFI_ExecutionStage_" {
-        /// Once per call site, when the program is compiled.
+        /// Called once per call site, when the program is compiled.
         INSTANTIATE = 0,
-        /// Before each run, to ask for resources.
+        /// Called before each run, to request resources.
         PREPARE = 1,
-        /// Before each run, with the resources.
+        /// Called before each run, when the resources are available.
         INITIALIZE = 2,
-        /// The call itself.
+        /// Called for the call itself.
         EXECUTE = 3,
-        /// Recording into a command buffer (since 0.5).
+        /// Called to record the call into a command buffer (since 0.5).
         RECORD = 4,
     }
 }
 
 impl Stage {
-    /// The word for it in messages: `execute`; `unknown stage` for a value that has none.
+    /// Name of the stage in messages: `execute`; `unknown stage` for an unknown value.
     pub const fn name(self) -> &'static str {
         match self {
             Stage::INSTANTIATE => "instantiate",
@@ -111,43 +112,43 @@ open_enum! {
     ErrorCode = "XLA_FFI_Error_Code_" {
         /// Not an error.
         OK = 0,
-        /// The caller gave up.
+        /// The caller cancelled the operation.
         CANCELLED = 1,
-        /// An error of which nothing is known.
+        /// An unknown error.
         UNKNOWN = 2,
-        /// Wrong whatever the state of the system.
+        /// An argument is wrong whatever the state of the system.
         INVALID_ARGUMENT = 3,
-        /// Took too long.
+        /// The operation took too long.
         DEADLINE_EXCEEDED = 4,
-        /// Something named does not exist.
+        /// A named entity does not exist.
         NOT_FOUND = 5,
-        /// Something to be created exists.
+        /// The entity to be created already exists.
         ALREADY_EXISTS = 6,
-        /// Not allowed.
+        /// The caller lacks permission.
         PERMISSION_DENIED = 7,
         /// Out of memory, quota, ….
         RESOURCE_EXHAUSTED = 8,
         /// The system is in the wrong state.
         FAILED_PRECONDITION = 9,
-        /// Stopped midway, as by a conflict.
+        /// The operation stopped midway, for example because of a conflict.
         ABORTED = 10,
-        /// Past the valid range.
+        /// A value is past the valid range.
         OUT_OF_RANGE = 11,
-        /// Not supported.
+        /// The operation is not supported.
         UNIMPLEMENTED = 12,
         /// A bug.
         INTERNAL = 13,
-        /// Not now; try again.
+        /// Temporarily unavailable; try again.
         UNAVAILABLE = 14,
-        /// Data lost or corrupt.
+        /// Data were lost or corrupted.
         DATA_LOSS = 15,
-        /// Who is asking?
+        /// The caller is not authenticated.
         UNAUTHENTICATED = 16,
     }
 }
 
 impl ErrorCode {
-    /// True for the codes that the interface defines.
+    /// Returns true for the codes that the interface defines.
     pub const fn is_known(self) -> bool {
         self.0 <= 16
     }
@@ -200,13 +201,13 @@ impl From<DType> for DataType {
 }
 
 impl DataType {
-    /// `f6E2M3FN`, which XLA has no number for. Private to farcall, far above XLA's numbers; only
+    /// `f6E2M3FN`, for which XLA has no number. This number is private to farcall, far above XLA's; only
     /// handlers that were built with farcall understand it.
     pub const FARCALL_F6E2M3FN: DataType = DataType(0x4643_0001);
     /// `f6E3M2FN`; see [`DataType::FARCALL_F6E2M3FN`].
     pub const FARCALL_F6E3M2FN: DataType = DataType(0x4643_0002);
 
-    /// The number of an element type; `From`, for constants.
+    /// Returns the number of an element type; a `const` form of `From`.
     pub const fn from_dtype(dtype: DType) -> DataType {
         match dtype {
             DType::Pred => DataType::PRED,
@@ -242,8 +243,8 @@ impl DataType {
         }
     }
 
-    /// The element type with this number; `None` for `INVALID`, `TOKEN`, the one-bit integers and
-    /// numbers that this version does not know.
+    /// Returns the element type with this number; `None` for `INVALID`, `TOKEN`, the one-bit integers and
+    /// unknown numbers.
     pub const fn dtype(self) -> Option<DType> {
         /// Element types by XLA's number.
         const BY_NUMBER: [Option<DType>; 34] = {
@@ -267,7 +268,7 @@ impl DataType {
     }
 }
 
-/// Short name of the element type (`f32`), `token`, or `dtype 99` for an unknown number.
+/// Writes the short name of the element type (`f32`), `token`, or `dtype 99` for an unknown number.
 impl fmt::Display for DataType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.dtype(), *self) {

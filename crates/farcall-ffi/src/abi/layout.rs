@@ -1,20 +1,20 @@
-//! How the mirror's structs are declared, and a description of each for the layout test.
+//! Macros that declare the mirror's structs, and a description of each struct for the layout test.
 
-/// A mirrored struct, as the test compares it with a C header.
+/// Layout of a mirrored struct, which the test compares with a C header.
 #[derive(Debug)]
 pub struct StructLayout {
-    /// Name here.
+    /// Name in Rust.
     pub name: &'static str,
     /// Name in the C header.
     pub c_name: &'static str,
-    /// Minor versions whose header has this layout, first and last. (The table of functions, [`Api`],
-    /// is a prefix of its layout up to 0.4: see [`Api::STRUCT_SIZE_V3`].)
+    /// First and last minor version whose header has this layout. (Up to 0.4, the function table [`Api`] is a
+    /// prefix of its layout: see [`Api::STRUCT_SIZE_V3`].)
     pub versions: (i32, i32),
     /// `size_of`.
     pub size: usize,
     /// `align_of`.
     pub align: usize,
-    /// `STRUCT_SIZE`, the end of the member that the header names as the last one.
+    /// `STRUCT_SIZE`: the end of the member that the header names as the last one.
     pub struct_size: usize,
     /// Members in order.
     pub fields: &'static [FieldLayout],
@@ -23,7 +23,7 @@ pub struct StructLayout {
 /// A member of a [`StructLayout`].
 #[derive(Debug)]
 pub struct FieldLayout {
-    /// Name, the same here and in C.
+    /// Name, which is the same in Rust and in C.
     pub name: &'static str,
     /// `offset_of`.
     pub offset: usize,
@@ -33,7 +33,7 @@ pub struct FieldLayout {
 
 /// Declares a `repr(C)` struct, its `STRUCT_SIZE` and its `LAYOUT`.
 ///
-/// `since N`/`until N` say from or up to which minor version the C header has this layout.
+/// `since N` and `until N` are the first and last minor version whose C header has this layout.
 macro_rules! abi_struct {
     (
         $(#[$meta:meta])*
@@ -51,8 +51,8 @@ macro_rules! abi_struct {
         }
 
         impl $name {
-            /// What a writer puts into `struct_size`: the end of the member that the C header names
-            /// as the last one.
+            /// Value of `struct_size` in a struct of this layout: the end of the member that the C header
+            /// names as the last one.
             pub const STRUCT_SIZE: usize =
                 std::mem::offset_of!($name, $last) + std::mem::size_of::<$last_ty>();
 
@@ -74,7 +74,7 @@ macro_rules! abi_struct {
     };
 }
 
-/// An [`abi_struct`] that starts with `struct_size` and `extension_start`, as most do.
+/// Declares an [`abi_struct`] that starts with `struct_size` and `extension_start`, as most structs do.
 macro_rules! api_struct {
     (
         $(#[$meta:meta])*
@@ -97,7 +97,7 @@ macro_rules! api_struct {
 
 pub(super) use {abi_struct, api_struct};
 
-/// The range of minor versions from the macro's optional bounds.
+/// Returns the range of minor versions for the macro's optional bounds.
 pub(super) const fn versions(since: &[i32], until: &[i32]) -> (i32, i32) {
     (if since.is_empty() { 0 } else { since[0] }, if until.is_empty() { i32::MAX } else { until[0] })
 }

@@ -1,19 +1,20 @@
 //! Mirror of XLA's FFI C interface, `xla/ffi/api/c_api.h`, versions 0.1 to 0.5.
 //!
-//! Both sides use it: handlers (the rest of this crate) read the call frame that a host built, and the engine builds
-//! call frames for handlers from any compiler. The code here only reads what a struct says about itself.
+//! Both sides use it: handlers (the rest of this crate) read the call frame that a host built, and the engine
+//! builds call frames for handlers from any compiler. The code here only reads members that a struct's own
+//! size covers.
 //!
-//! A Rust name is the C name without `XLA_FFI_` and underscores: [`CallFrame`] is
-//! `XLA_FFI_CallFrame`, [`HandlerRegisterArgs`] is `XLA_FFI_Handler_Register_Args`. Where two
-//! versions disagree about a layout, the newest has the plain name and the older one a suffix:
-//! [`HandlerBundleV4`] is the bundle up to 0.4, [`StateSetArgsV2`] the arguments up to 0.2.
+//! A Rust name is the C name without `XLA_FFI_` and underscores: [`CallFrame`] is `XLA_FFI_CallFrame`,
+//! [`HandlerRegisterArgs`] is `XLA_FFI_Handler_Register_Args`. Where two versions disagree about a layout,
+//! the newest has the plain name and the older one a suffix: [`HandlerBundleV4`] is the bundle up to 0.4,
+//! [`StateSetArgsV2`] the arguments up to 0.2.
 //!
 //! # Versions
 //!
-//! Every struct of the interface starts with its size. A reader looks at a member only if it lies
-//! within the size that the *writer* gave (see [`Api::offers`]). That size is the type's `STRUCT_SIZE`, which is not
-//! `size_of`: it ends at the member that the C header names as the last one, and for [`CallFrame`] and [`Metadata`]
-//! that is not the actual last one.
+//! Every struct of the interface starts with its size. A reader only accesses a member that lies within the
+//! size that the *writer* gave (see [`Api::offers`]). That size is the type's `STRUCT_SIZE`, not `size_of`:
+//! it ends at the member that the C header names as the last one, which for [`CallFrame`] and [`Metadata`] is
+//! not the actual last one.
 //!
 //! Changes of the layout:
 //!
@@ -24,8 +25,8 @@
 //!
 //! # Invariants
 //!
-//! - An enumeration that the other side writes is an open newtype over `u32` ([`DataType`],
-//!   [`AttrType`], …), never a Rust `enum`: an unknown value must not be undefined behaviour.
+//! - An enumeration that the other side writes is an open newtype over `u32` ([`DataType`], [`AttrType`], …),
+//!   never a Rust `enum`: an unknown value must not be undefined behaviour.
 //! - No struct implements `Default`: a zero `struct_size` is never right.
 //! - [`LAYOUTS`] lists every struct; a test compares it with the C headers.
 
@@ -46,7 +47,7 @@ pub const API_MAJOR: i32 = 0;
 /// Newest minor version that this module mirrors.
 pub const API_MINOR: i32 = 5;
 
-/// Opaque `XLA_FFI_Error`, owned by whoever receives it and freed with [`Api::error_destroy`].
+/// Opaque `XLA_FFI_Error`, owned by its receiver and freed with [`Api::error_destroy`].
 #[repr(C)]
 #[derive(Debug)]
 pub struct Error {
@@ -54,7 +55,7 @@ pub struct Error {
     _marker: Opaque,
 }
 
-/// Opaque `XLA_FFI_InvokeContext` (up to 0.4 `XLA_FFI_ExecutionContext`): what the host knows of one call.
+/// Opaque `XLA_FFI_InvokeContext` (up to 0.4 `XLA_FFI_ExecutionContext`): the host's data about one call.
 #[repr(C)]
 #[derive(Debug)]
 pub struct InvokeContext {
@@ -81,7 +82,7 @@ pub struct InternalApi {
 /// Keeps opaque types from being `Send`, `Sync` or `Unpin`.
 type Opaque = std::marker::PhantomData<(*mut u8, std::marker::PhantomPinned)>;
 
-/// `XLA_FFI_Handler`: entry point of a handler. Returns null for success, else an error that the
+/// `XLA_FFI_Handler`: entry point of a handler. Returns null on success, and otherwise an error that the
 /// caller owns.
 pub type Handler = unsafe extern "C" fn(call_frame: *mut CallFrame) -> *mut Error;
 
@@ -102,9 +103,9 @@ pub mod handler_traits {
 abi_struct! {
     /// First member of every struct's list of extensions (`XLA_FFI_InternalExtension` since 0.5).
     ExtensionBase = "XLA_FFI_Extension_Base" {
-        /// Size of the whole extension, not of this head.
+        /// Size of the whole extension, not only of this header.
         struct_size: usize,
-        /// What kind it is, hence which struct this is the head of.
+        /// Kind of extension, which determines the struct that this header belongs to.
         r#type: ExtensionType,
         /// Next extension, or null.
         next: *mut ExtensionBase,
@@ -124,11 +125,11 @@ abi_struct! {
 }
 
 abi_struct! {
-    /// Head of an extension of the invoke context (since 0.5).
+    /// Header of an extension of the invoke context (since 0.5).
     Extension = "XLA_FFI_Extension" since 5 {
         /// Size of the whole extension.
         struct_size: usize,
-        /// Which extension this is.
+        /// Kind and version of the extension.
         id: ExtensionId,
         /// Next extension, or null.
         next: *const Extension,
@@ -138,15 +139,15 @@ abi_struct! {
 api_struct! {
     /// A version of the interface.
     ApiVersion = "XLA_FFI_Api_Version" {
-        /// Breaking changes.
+        /// Changes with incompatible changes of the interface.
         major_version: c_int,
-        /// Compatible additions, in theory.
+        /// Changes with additions, which are compatible in theory.
         minor_version: c_int,
     } ends at minor_version: c_int;
 }
 
 impl ApiVersion {
-    /// Version `major.minor`, with the right `struct_size` and no extension.
+    /// Returns version `major.minor`, with the right `struct_size` and no extension.
     pub const fn new(major: i32, minor: i32) -> ApiVersion {
         ApiVersion {
             struct_size: ApiVersion::STRUCT_SIZE,
@@ -156,7 +157,7 @@ impl ApiVersion {
         }
     }
 
-    /// True if this version is `major.minor` or a later one.
+    /// Returns true if this version is `major.minor` or a later one.
     pub const fn at_least(&self, major: i32, minor: i32) -> bool {
         self.major_version > major || (self.major_version == major && self.minor_version >= minor)
     }
@@ -176,20 +177,20 @@ abi_struct! {
 }
 
 impl ByteSpan {
-    /// A span over `bytes`, which must outlive every use of it.
+    /// Returns a span over `bytes`, which must outlive every use of the span.
     pub const fn new(bytes: &[u8]) -> ByteSpan {
         ByteSpan { ptr: bytes.as_ptr().cast(), len: bytes.len() }
     }
 
-    /// The bytes; empty when `ptr` is null, whatever `len` says, and when no memory is that long.
+    /// Returns the bytes; empty if `ptr` is null, whatever `len` is, or if `len` exceeds `isize::MAX`.
     ///
     /// # Safety
-    /// Unless null, `ptr` points to `len` bytes that stay and do not change during `'a`.
+    /// Unless null, `ptr` points to `len` bytes that stay valid and unchanged during `'a`.
     pub const unsafe fn as_bytes<'a>(&self) -> &'a [u8] {
         if self.ptr.is_null() || self.len > isize::MAX as usize {
             return &[];
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: `ptr` is not null, and the caller guarantees `len` valid bytes (`# Safety` above).
         unsafe { std::slice::from_raw_parts(self.ptr.cast(), self.len) }
     }
 }
@@ -199,7 +200,7 @@ api_struct! {
     Buffer = "XLA_FFI_Buffer" {
         /// Element type.
         dtype: DataType,
-        /// First element; may be null if the buffer has none.
+        /// First element; may be null if the buffer has no elements.
         data: *mut c_void,
         /// Number of dimensions.
         rank: i64,
@@ -213,7 +214,7 @@ abi_struct! {
     Scalar = "XLA_FFI_Scalar" {
         /// Type of the value.
         dtype: DataType,
-        /// The value; aligned by the writer's goodwill only.
+        /// Pointer to the value. Nothing guarantees that it is aligned.
         value: *mut c_void,
     } ends at value: *mut c_void;
 }
@@ -225,7 +226,7 @@ abi_struct! {
         dtype: DataType,
         /// Number of elements.
         size: usize,
-        /// First element; may be null if there is none.
+        /// First element; may be null if there are no elements.
         data: *mut c_void,
     } ends at data: *mut c_void;
 }
@@ -239,19 +240,19 @@ api_struct! {
         size: i64,
         /// `size` kinds.
         types: *mut ArgType,
-        /// `size` pointers, each to what the kind says: [`ArgType::BUFFER`] is a [`Buffer`].
+        /// `size` pointers, to values of these kinds: an [`ArgType::BUFFER`] is a [`Buffer`].
         args: *mut *mut c_void,
     } ends at args: *mut *mut c_void;
 }
 
 api_struct! {
-    /// Results of a call: memory for the handler to write.
+    /// Results of a call: memory that the handler writes.
     Rets = "XLA_FFI_Rets" {
         /// Number of results.
         size: i64,
         /// `size` kinds.
         types: *mut RetType,
-        /// `size` pointers, each to what the kind says: [`RetType::BUFFER`] is a [`Buffer`].
+        /// `size` pointers, to values of these kinds: a [`RetType::BUFFER`] is a [`Buffer`].
         rets: *mut *mut c_void,
     } ends at rets: *mut *mut c_void;
 }
@@ -263,25 +264,25 @@ api_struct! {
         size: i64,
         /// `size` kinds.
         types: *mut AttrType,
-        /// `size` names, ascending.
+        /// `size` names, in ascending order.
         names: *mut *mut ByteSpan,
-        /// `size` pointers, each to what the kind says: [`Scalar`], [`Array`], [`Attrs`] or [`ByteSpan`].
+        /// `size` pointers, to values of these kinds: [`Scalar`], [`Array`], [`Attrs`] or [`ByteSpan`].
         attrs: *mut *mut c_void,
     } ends at attrs: *mut *mut c_void;
 }
 
 api_struct! {
-    /// Everything a handler is called with.
+    /// Argument of a handler: everything about one call.
     ///
-    /// `STRUCT_SIZE` ends at `attrs` in every version so far, and handlers compiled from XLA's C++
-    /// headers demand exactly that number, although `future` follows. A host writes
-    /// `CallFrame::STRUCT_SIZE` and allocates the whole struct.
+    /// `STRUCT_SIZE` ends at `attrs` in every version so far, and handlers compiled from XLA's C++ headers
+    /// require exactly that number, although `future` follows. A host writes `CallFrame::STRUCT_SIZE` and
+    /// allocates the whole struct.
     CallFrame = "XLA_FFI_CallFrame" {
-        /// Functions of the host.
+        /// The host's functions.
         api: *const Api,
-        /// Passed back to them.
+        /// First argument of the host's functions.
         ctx: *mut InvokeContext,
-        /// Stage this call is for.
+        /// Stage of the call.
         stage: Stage,
         /// Operands.
         args: Args,
@@ -300,15 +301,15 @@ abi_struct! {
     /// A target's functions by stage (since 0.5).
     #[derive(Clone, Copy)]
     HandlerBundle = "XLA_FFI_Handler_Bundle" since 5 {
-        /// Once per call site, when the program is compiled; may leave state.
+        /// Called once per call site, when the program is compiled; may create state.
         instantiate: Option<Handler>,
-        /// Before each run, to ask for resources.
+        /// Called before each run, to request resources.
         prepare: Option<Handler>,
-        /// Before each run, with the resources.
+        /// Called before each run, when the resources are available.
         initialize: Option<Handler>,
-        /// The call itself. Required.
+        /// Called for the call itself. Required.
         execute: Option<Handler>,
-        /// Records the call into a command buffer.
+        /// Called to record the call into a command buffer.
         record: Option<Handler>,
     } ends at record: Option<Handler>;
 }
@@ -344,7 +345,7 @@ api_struct! {
         platform: ByteSpan,
         /// Functions by stage.
         bundle: HandlerBundle,
-        /// Traits that the registration adds to those of the metadata.
+        /// Traits that the registration adds to the traits in the metadata.
         traits: HandlerTraits,
     } ends at traits: HandlerTraits;
 }
@@ -364,16 +365,16 @@ api_struct! {
 }
 
 impl HandlerRegisterArgs {
-    /// Reads the arguments of a caller of any version, told apart by `struct_size`; `None` if the
-    /// pointer is null or the size is that of no version. `extension_start` is not carried over.
+    /// Reads the arguments of a caller of any version, which `struct_size` determines. Returns `None` if the
+    /// pointer is null or no version has this size. `extension_start` is not copied.
     ///
     /// # Safety
-    /// `args` is null, or points to as many bytes as the `struct_size` at its start says.
+    /// `args` is null, or points to as many bytes as its first member, `struct_size`, says.
     pub unsafe fn read(args: *const HandlerRegisterArgs) -> Option<HandlerRegisterArgs> {
         if args.is_null() {
             return None;
         }
-        // SAFETY: not null, so `struct_size` at least is there.
+        // SAFETY: the pointer is not null, so it is valid for `struct_size` at least.
         let struct_size = unsafe { (&raw const (*args).struct_size).read() };
         let (name, platform, bundle, traits) = if struct_size >= HandlerRegisterArgs::STRUCT_SIZE {
             // SAFETY: the size covers all four members.
@@ -406,7 +407,7 @@ impl TypeId {
 }
 
 api_struct! {
-    /// What a host must know of a user type.
+    /// Description of a user type for a host.
     TypeInfo = "XLA_FFI_TypeInfo" {
         /// Destroys an object of the type.
         deleter: Option<unsafe extern "C" fn(object: *mut c_void)>,
@@ -416,14 +417,14 @@ api_struct! {
 // ---- Metadata ------------------------------------------------------------------------------
 
 abi_struct! {
-    /// What a handler says of itself.
+    /// Description of a handler, which the handler writes.
     ///
-    /// `STRUCT_SIZE` ends at `traits`, but handlers compiled from XLA's C++ headers write
-    /// `state_type_id` all the same: allocate the whole struct.
+    /// `STRUCT_SIZE` ends at `traits`, but handlers compiled from XLA's C++ headers write `state_type_id`
+    /// nevertheless: allocate the whole struct.
     Metadata = "XLA_FFI_Metadata" {
         /// Set by the host to `Metadata::STRUCT_SIZE`.
         struct_size: usize,
-        /// Version that the handler speaks.
+        /// Version of the interface that the handler uses.
         api_version: ApiVersion,
         /// Bits of [`handler_traits`].
         traits: HandlerTraits,
@@ -433,11 +434,11 @@ abi_struct! {
 }
 
 abi_struct! {
-    /// Extension of a call frame that asks a handler for its [`Metadata`] instead of its work.
+    /// Extension of a call frame that requests a handler's [`Metadata`] instead of a call.
     MetadataExtension = "XLA_FFI_Metadata_Extension" {
-        /// With [`ExtensionType::METADATA`].
+        /// Header, of type [`ExtensionType::METADATA`].
         extension_base: ExtensionBase,
-        /// Where the handler writes.
+        /// Struct that the handler fills in.
         metadata: *mut Metadata,
     } ends at metadata: *mut Metadata;
 }

@@ -1,28 +1,34 @@
-//! From a call frame to a handler's arguments.
+//! Decodes a call frame into a handler's arguments.
 //!
-//! The macro expands to a sequence of calls into this module. A frame of which nothing is known is [`read`]: [`begin`] counts
-//! its buffers, then comes [`positional`] for each parameter in order, [`named`] for each in the order of their names (a
-//! frame's attributes are sorted, so that one pass finds them all), [`finish`], [`may_overlap`] for each pair, and
-//! [`remember`]. What a parameter is read into is its *slot*; if it is one buffer, its *view*, of which the call has an array.
-//! Then [`zero`] is called for each if the handler asks for that, and [`take`] for each argument.
+//! The macros expand to a sequence of calls into this module. [`read`] handles a frame about which nothing is
+//! known: [`begin`] counts its buffers, [`positional`] reads the parameters in order, [`named`] reads the
+//! attributes in order of their names (a frame's attributes are sorted, so one pass finds them all), then
+//! come [`finish`], [`may_overlap`] for each pair of parameters, and [`remember`]. Each parameter is decoded
+//! into its *slot*. A parameter that is always one buffer has a *view* instead, and a call has an array of
+//! such views. Afterwards [`zero`] is called for each result if the handler asks for zeroed results, and
+//! [`take`] for each argument.
 //!
-//! Of a later frame, something may be [`Known`]:
-//! - Where the host keeps a [memo](crate::memo) of the frame, and nothing has changed, slots and views are there. [`renew`] is
-//!   all that is left to do.
-//! - Where the frame looks like one that was read earlier (`proof`), the views are known: those of operands are in the proof,
-//!   those of results on the stack. [`attributes`] checks the tables of attributes, [`beside_proof`] reads contexts and states,
-//!   then come [`named`] and [`finish`]. Nothing else of the frame is checked, counted or read again.
+//! For a later frame, some of this may already be [`Known`]:
+//! - If the host keeps a [memo](crate::memo) of the frame and nothing has changed, slots and views are
+//!   already filled in. Only [`renew`] is called.
+//! - If the frame matches one that was checked earlier (see `proof`), the views are known: the operands'
+//!   views are in the proof, the results' views on the stack. [`attributes`] checks the attribute tables,
+//!   [`beside_proof`] reads contexts and states, and [`named`] and [`finish`] read the attributes. Nothing
+//!   else in the frame is checked, counted or read again.
 //!
-//! All of it is inlined but the first reading, so that types, names and counts are constants. Nothing allocates, unless there
-//! is an error, a proof is kept, or the handler takes a variable number of buffers, or residuals that the host does not ask for.
+//! Everything is inlined except the full read, so that types, names and counts are constants. Nothing
+//! allocates unless there is an error, a proof is added, or the handler takes a variable number of buffers or
+//! residuals that the host does not request.
 //!
-//! **Speed.** A parameter is read into its slot or its view, and never moved. Cold functions take values instead of `&self`,
-//! so that what describes the call stays in registers. `benches/decode.rs` measures it.
+//! **Speed.** A parameter is decoded straight into its slot or view and never moved. Cold functions take
+//! values instead of `&self`, so that the description of the call stays in registers. `benches/decode.rs`
+//! measures decoding.
 //!
-//! **Invariants.** A [`Decoder`] is made from a frame whose struct sizes cover every member that is read; it does not outlive
-//! the call. What it hands out lives in the trampoline's frame, in the memo, or in a proof, where nothing is written. No result
-//! that is handed out shares memory with anything else that is.
-#![expect(clippy::missing_errors_doc, reason = "called by what the macros expand to, and by nobody else")]
+//! **Invariants.** A [`Decoder`] is only made from a frame whose struct sizes cover every member that is
+//! read, and it does not outlive the call. The decoded values live in the trampoline's stack frame, in the
+//! memo, or in a proof, which is never written to. No result that is handed out shares memory with any other
+//! argument.
+#![expect(clippy::missing_errors_doc, reason = "only called by the expansion of the macros")]
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -66,124 +72,129 @@ use spec::Side;
 pub trait Param<'a>: Sized {
     const SPEC: Spec;
 
-    /// What the trampoline keeps while the handler runs.
+    /// Decoded form of the parameter, kept by the trampoline while the handler runs.
     type Slot;
 
-    /// A slot before anything was read.
+    /// Initial slot, before anything was read.
     const EMPTY: Self::Slot;
 
     /// Reads the parameter from the frame.
     fn decode(decoder: &mut Decoder, name: &'static str, slot: &mut Self::Slot, view: ViewAt) -> Boxed;
 
-    /// Makes what an earlier call read from the same frame, and what `lasts`, that of this call.
+    /// Updates a slot that an earlier call decoded from the same frame and that `lasts`, so that it is valid
+    /// for this call.
     #[inline(always)]
     fn renew(_: &mut Decoder, _: &'static str, _: &mut Self::Slot) -> Boxed {
         Ok(())
     }
 
-    /// The argument, from what was read. If it `lasts`, the slot is as it was afterwards.
+    /// Makes the argument from the decoded slot. If the parameter `lasts`, the slot is left unchanged.
     fn take(slot: &'a mut Self::Slot, view: ViewAt) -> Self;
 
-    /// The memory that the argument will give access to.
+    /// Memory that the argument gives access to.
     #[inline(always)]
     fn memory(_: &Self::Slot, _: ViewAt) -> Memory<'_> {
-        Memory::NONE
+        Memory::EMPTY
     }
 
-    /// Addresses of the one buffer of `memory`; both 0 if there is none.
+    /// Start and end addresses of the only buffer of `memory`; both are 0 if it has no buffer.
     #[inline(always)]
     fn span(_: &Self::Slot, _: ViewAt) -> (usize, usize) {
         (0, 0)
     }
 }
 
-/// Where the view of a parameter is that [is one buffer](Spec::is_one_buffer); anywhere for others.
+/// Pointer to the view of a parameter that [is one buffer](Spec::is_one_buffer); arbitrary for other
+/// parameters.
 #[derive(Clone, Copy)]
 #[doc(hidden)]
 pub struct ViewAt(*mut View);
 
 impl ViewAt {
-    /// Of a parameter that is something else.
-    pub(crate) const NONE: ViewAt = ViewAt(std::ptr::null_mut());
+    /// Placeholder for parameters that are not one buffer.
+    pub(crate) const NULL: ViewAt = ViewAt(std::ptr::null_mut());
 
-    /// To write the view.
+    /// Returns the view's memory, to be initialized.
     ///
     /// # Safety
-    /// The parameter is one buffer, there is memory for its view, which nothing else looks at before it is written, and which
-    /// stays.
+    /// The parameter is one buffer, and the pointer is to memory for its view. The memory stays valid for
+    /// `'a`, and nothing else accesses it until the view is written.
     #[inline(always)]
     pub(crate) unsafe fn unread<'a>(self) -> &'a mut MaybeUninit<View> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that the memory is valid and not aliased (`# Safety` above).
         unsafe { &mut *self.0.cast() }
     }
 
-    /// The view that was read.
+    /// Returns the view, which must have been read.
     ///
     /// # Safety
-    /// The parameter is one buffer, whose view is there, and stays.
+    /// The parameter is one buffer, whose view was written and stays valid for `'a`.
     #[inline(always)]
     pub(crate) unsafe fn view<'a>(self) -> &'a View {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that the view is initialized and valid (`# Safety` above).
         unsafe { &*self.0 }
     }
 
-    /// The same, for the argument alone.
+    /// Returns the view for exclusive use, from which the argument is made.
     ///
     /// # Safety
-    /// As for [`view`](ViewAt::view), of a result; nothing else looks at the view.
+    /// As for [`view`](ViewAt::view); the parameter is a result, and nothing else accesses the view.
     #[inline(always)]
     pub(crate) unsafe fn view_mut<'a>(self) -> &'a mut View {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that the view is initialized, valid and not aliased (`# Safety`
+        // above).
         unsafe { &mut *self.0 }
     }
 }
 
-/// A call whose frame is there, and whose tables can be read: what an [`Entry`] is called with.
+/// A call with a valid frame whose tables can be read; the argument of [`Entry::call`].
 #[derive(Clone, Copy)]
 #[doc(hidden)]
 pub struct Entered {
     pub(crate) frame: *const abi::CallFrame,
     pub(crate) handler: &'static str,
     pub(crate) known: Known,
-    /// What is read may be left for later calls.
+    /// True if the decoded arguments may be remembered for later calls.
     pub(crate) leaves: bool,
-    /// Null unless parameters may be kept after the handler has returned: then it outlives what is decoded.
+    /// Null unless parameters may be kept after the handler has returned; otherwise valid for longer than the
+    /// decoded values.
     pub(crate) kept: *const Guard,
 }
 
-/// What is known of a frame before it is read.
+/// Knowledge about a frame before it is read.
 #[derive(Clone, Copy)]
 pub(crate) struct Known {
-    what: What,
-    /// Memory for the views of parameters that are one buffer: those of operands, then those of results. They have been written
-    /// unless nothing is known; with a proof, those of operands only if they are the ones that `operands` leads to.
+    level: Level,
+    /// Memory for the views of parameters that are one buffer: first the operands' views, then the results'.
+    /// If nothing is known, they are not initialized. With a proof, the operands' views are initialized only
+    /// if `operands` points to them.
     views: *mut View,
-    /// The first view of an operand. It is the same address, unless the views are those of a proof.
+    /// First operand view. Equal to `views`, unless the views of a proof are used.
     operands: *const View,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum What {
+enum Level {
     Nothing,
-    /// The handler's arguments: the host remembers them.
+    /// The handler's arguments, which are in the host's memo.
     Arguments,
-    /// The buffers: the frame is the one of a proof, addresses of elements aside.
+    /// The buffers: the frame matches a proof, except perhaps for the addresses of elements.
     Buffers,
 }
 
 impl Known {
     pub(crate) const fn nothing(views: *mut View) -> Known {
-        Known { what: What::Nothing, views, operands: views }
+        Known { level: Level::Nothing, views, operands: views }
     }
 
-    /// What is known of a frame by its host's memo, or by what proved right earlier.
+    /// Looks up a frame in the host's memo and in the proofs of earlier calls.
     ///
     /// # Safety
-    /// `frame` is null or a call frame as XLA's C interface has it.
+    /// `frame` is null or a call frame as defined by XLA's C interface.
     #[inline(always)]
     pub(crate) unsafe fn of<E: Entry>(frame: *const abi::CallFrame, views: *mut View) -> Known {
         let nothing = Known::nothing(views);
-        // SAFETY: `struct_size` comes first, and covers the members.
+        // SAFETY: the pointer is usable, `struct_size` is the first member, and the size covers the others.
         let is_readable = unsafe {
             unusable(frame) == 0
                 && (*frame).struct_size >= abi::CallFrame::STRUCT_SIZE
@@ -192,61 +203,62 @@ impl Known {
         if !is_readable {
             return nothing;
         }
-        // SAFETY: the size covers the member.
+        // SAFETY: `struct_size` was just checked to cover the member.
         let memo_extension = unsafe { (*frame).args.extension_start };
         if const { E::LASTS } && !memo_extension.is_null() {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees that the frame is valid (`# Safety` above), and its size was
+            // checked.
             let memo = unsafe { FrameMemo::of(frame) };
-            // SAFETY: null, or a memo.
+            // SAFETY: `FrameMemo::of` returns null or a valid memo.
             match unsafe { memo.as_ref() } {
-                // What the handler left begins with the views.
+                // The memo's contents begin with the views.
                 Some(memo) if memo.entry == entry::<E>() => {
                     let views = memo.room.cast();
-                    Known { what: What::Arguments, views, operands: views }
+                    Known { level: Level::Arguments, views, operands: views }
                 }
                 _ => nothing,
             }
         } else {
-            // SAFETY: the frame's size, and its stage, are right; the caller's promise.
+            // SAFETY: the frame's size and stage were checked above, and the caller guarantees the rest.
             let operands = E::proofs().map_or(null(), |proofs| unsafe { E::compare(proofs, frame, views) });
-            if operands.is_null() { nothing } else { Known { what: What::Buffers, views, operands } }
+            if operands.is_null() { nothing } else { Known { level: Level::Buffers, views, operands } }
         }
     }
 }
 
-/// What stands for a handler where a host keeps its arguments.
+/// Address that identifies a handler in a host's memo.
 #[inline(always)]
 fn entry<E: Entry>() -> *const c_void {
     enter::<E> as abi::Handler as *const c_void
 }
 
-/// What a handler leaves in the host's memory.
+/// Layout of the arguments that a handler stores in the host's memo.
 #[repr(C)]
-struct Left<V, S> {
+struct MemoContents<V, S> {
     views: V,
     slots: S,
 }
 
 impl Entered {
-    /// True if the frame need not be checked.
+    /// Returns true if the frame need not be checked.
     #[inline(always)]
     pub fn is_known(&self) -> bool {
-        self.known.what != What::Nothing
+        self.known.level != Level::Nothing
     }
 
-    /// True if the host remembers the handler's arguments.
+    /// Returns true if the host's memo has the handler's arguments.
     #[inline(always)]
     pub fn is_remembered(&self) -> bool {
-        self.known.what == What::Arguments
+        self.known.level == Level::Arguments
     }
 
-    /// True if it is known what the buffers are.
+    /// Returns true if the buffers match a proof.
     #[inline(always)]
     pub fn is_proved(&self) -> bool {
-        self.known.what == What::Buffers
+        self.known.level == Level::Buffers
     }
 
-    /// The view of a parameter that is one buffer.
+    /// Returns the view of a parameter that is one buffer, by its role and index.
     #[inline(always)]
     pub fn view(&self, (role, i): (Role, usize)) -> ViewAt {
         match role {
@@ -255,25 +267,26 @@ impl Entered {
         }
     }
 
-    /// To read the frame.
+    /// Returns a decoder of the frame.
     #[inline(always)]
     pub fn decoder(&self) -> Decoder {
-        // SAFETY: it was checked, and stays during the call.
+        // SAFETY: `is_call` or `Known::of` checked the frame, which stays valid during the call.
         let mut decoder = unsafe { Decoder::new(self.frame, self.handler) };
         decoder.kept = self.kept;
         decoder
     }
 
-    /// The slots of all parameters, as an earlier call with the same frame left them, and nothing has changed since. (They
-    /// are what the function makes, which is not called.)
+    /// Returns the slots of all parameters as an earlier call with the same, unchanged frame left them. The
+    /// function argument is never called; it only determines the type of the slots.
     ///
     /// # Safety
-    /// The host remembers the arguments; the types are those that the handler left.
+    /// The host remembers the arguments ([`is_remembered`](Entered::is_remembered)), and `V` and `S` are the
+    /// types with which the handler stored them.
     #[inline(always)]
     pub unsafe fn slots<'s, V, S>(&self, _: &impl Fn() -> S) -> &'s mut S {
-        // SAFETY: the handler left them in the room, of which there was enough (`remember`), and which is its own during the
-        // call.
-        unsafe { &mut (*self.known.views.cast::<Left<V, S>>()).slots }
+        // SAFETY: the handler stored them in the memo's memory, after checking that it is large enough
+        // (`remember`). The handler has exclusive use of that memory during the call.
+        unsafe { &mut (*self.known.views.cast::<MemoContents<V, S>>()).slots }
     }
 }
 
@@ -287,7 +300,8 @@ pub struct Decoder {
     attrs: *const abi::Attrs,
     next_attr: usize,
     taken_attrs: usize,
-    /// Null unless parameters may be kept after the handler has returned: then it outlives the decoder.
+    /// Null unless parameters may be kept after the handler has returned; otherwise valid for longer than the
+    /// decoder.
     kept: *const Guard,
 }
 
@@ -296,21 +310,21 @@ pub struct Decoder {
 pub(crate) struct Buffers {
     what: &'static str,
     size: usize,
-    /// `ArgType` or `RetType`: the one number that both define is 1, a buffer.
+    /// `ArgType` or `RetType`; both enums only define 1, a buffer.
     types: *const u32,
     buffers: *const *mut c_void,
     next: usize,
-    /// How many of them each parameter takes that takes several.
+    /// Number of buffers for each parameter that takes several.
     each: usize,
 }
 
 impl Decoder {
     /// # Safety
-    /// `frame` is valid, and was checked, its tables as well. All that it leads to stays, and does not
-    /// change, until the decoder and all that it handed out are gone.
+    /// `frame` is valid, and it and its tables were checked. Everything reachable from it stays valid and
+    /// unchanged until the decoder and all values it handed out are gone.
     #[inline(always)]
     pub(crate) unsafe fn new(frame: *const abi::CallFrame, handler: &'static str) -> Decoder {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that the frame is valid (`# Safety` above).
         let (args, rets, attrs) = unsafe { (&(*frame).args, &(*frame).rets, &(*frame).attrs) };
         let operands = Buffers {
             what: "operand",
@@ -331,29 +345,30 @@ impl Decoder {
         Decoder { handler, frame, operands, results, attrs, next_attr: 0, taken_attrs: 0, kept: null() }
     }
 
-    /// The call's host.
+    /// Returns the call's host.
     pub(crate) fn host(&self) -> Boxed<Host> {
-        // SAFETY: the frame is valid.
+        // SAFETY: the frame is valid, as the caller of `new` guarantees.
         unsafe { host_of(self.frame) }.ok_or_else(|| malformed(self.handler, "it has no host"))
     }
 
-    /// The call as its kept buffers share it; `None` unless parameters may be kept.
+    /// Returns the guard that kept buffers share; `None` unless parameters may be kept.
     pub(crate) fn kept(&self) -> Option<&Guard> {
-        // SAFETY: null, or it outlives the decoder.
+        // SAFETY: null, or a guard that outlives the decoder.
         unsafe { self.kept.as_ref() }
     }
 
-    /// Operands, results and attributes, for handlers without parameters.
+    /// Returns operands, results and attributes, for handlers whose parameters are not known at compile time.
     pub(crate) fn tables(self) -> (Buffers, Buffers, *const abi::Attrs) {
         (self.operands, self.results, self.attrs)
     }
 
     fn attrs(&self) -> &Dict {
-        // SAFETY: checked before the decoder was made, or by `attributes`; `repr(transparent)`.
+        // SAFETY: checked before the decoder was made, or by `attributes`; `Dict` is `repr(transparent)`.
         unsafe { &*self.attrs.cast::<Dict>() }
     }
 
-    /// The next attribute if it has this name. Attributes before it are unknown.
+    /// Returns the next attribute if it has this name. All attributes skipped before it are unknown to the
+    /// handler.
     #[inline(always)]
     fn attr(&mut self, name: &'static str) -> Option<Attr<'_>> {
         let i = self.next_attr;
@@ -365,7 +380,7 @@ impl Decoder {
         None
     }
 
-    /// Steps over attributes that sort before `name`; true if there was one.
+    /// Skips attributes that sort before `name`, which are unknown; returns true if there were any.
     #[inline(always)]
     fn skip_unknown(&mut self, name: &'static str) -> bool {
         let next = next_known(self.attrs(), self.next_attr, name);
@@ -375,24 +390,24 @@ impl Decoder {
     }
 }
 
-/// True if the tables of a frame can be read.
+/// Returns true if the tables of a frame can be read.
 #[inline(always)]
 pub(crate) fn are_tables(args: &abi::Args, rets: &abi::Rets, attrs: &abi::Attrs) -> bool {
     args.struct_size >= abi::Args::STRUCT_SIZE
         && rets.struct_size >= abi::Rets::STRUCT_SIZE
         && is_table(args.size, args.types, args.args)
         && is_table(rets.size, rets.types, rets.rets)
-        // SAFETY: `attrs` stays.
+        // SAFETY: `attrs` is a reference, and stays valid during this function.
         && unsafe { Dict::check(attrs) }.is_ok()
 }
 
-/// True if a table of buffers can be read. One without members may be anywhere.
+/// Returns true if a table of buffers can be read. The pointers of an empty table may be anything.
 #[inline(always)]
 fn is_table<T>(size: i64, types: *const T, buffers: *const *mut c_void) -> bool {
     size == 0 || (size > 0 && (unusable(types) | unusable(buffers)) == 0)
 }
 
-/// [`are_tables`], with an error that says what is wrong.
+/// Checks the same conditions as [`are_tables`], and returns an error that names the one that fails.
 pub(crate) fn check_tables(handler: &str, args: &abi::Args, rets: &abi::Rets, attrs: &abi::Attrs) -> Boxed {
     let too_small = args.struct_size < abi::Args::STRUCT_SIZE
         || rets.struct_size < abi::Rets::STRUCT_SIZE
@@ -406,7 +421,7 @@ pub(crate) fn check_tables(handler: &str, args: &abi::Args, rets: &abi::Rets, at
     if !is_table(rets.size, rets.types, rets.rets) {
         return Err(unusable_table(handler, rets.types.is_aligned(), rets.rets.is_aligned(), Side::Results));
     }
-    // SAFETY: `attrs` stays.
+    // SAFETY: `attrs` is a reference, and stays valid during this function.
     unsafe { check_attrs(handler, attrs) }
 }
 
@@ -414,11 +429,11 @@ pub(crate) fn check_tables(handler: &str, args: &abi::Args, rets: &abi::Rets, at
 /// As for [`Dict::check`].
 #[inline(always)]
 unsafe fn check_attrs(handler: &str, attrs: *const abi::Attrs) -> Boxed {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees what `Dict::check` requires (`# Safety` above).
     unsafe { Dict::check(attrs) }.map(|_| ()).map_err(|what| malformed(handler, what))
 }
 
-/// The error for tables of operands or results, one of which is misaligned or null, or whose size is negative.
+/// Makes the error for a table of operands or results with a null or misaligned pointer, or a negative size.
 #[cold]
 #[inline(never)]
 fn unusable_table(handler: &str, types_aligned: bool, buffers_aligned: bool, side: Side) -> Box<Error> {
@@ -433,7 +448,7 @@ fn unusable_table(handler: &str, types_aligned: bool, buffers_aligned: bool, sid
     malformed(handler, what)
 }
 
-/// The first attribute from `next` on that does not sort before `name`.
+/// Returns the index of the first attribute, from `next` on, that does not sort before `name`.
 #[cold]
 #[inline(never)]
 fn next_known(attrs: &Dict, mut next: usize, name: &str) -> usize {
@@ -444,35 +459,36 @@ fn next_known(attrs: &Dict, mut next: usize, name: &str) -> usize {
 }
 
 impl Buffers {
-    /// How many there are.
+    /// Number of buffers.
     pub(crate) fn len(&self) -> usize {
         self.size
     }
 
-    /// Steps over the next buffer.
+    /// Skips the next buffer.
     pub(crate) fn skip(&mut self) {
         self.next += 1;
     }
 
-    /// The element type of a buffer; none if it is not there, or is not a buffer.
+    /// Returns the element type of a buffer, or `None` if index `i` is out of range or not a valid buffer.
     #[inline(always)]
     pub(crate) fn dtype(&self, i: usize) -> Option<abi::DataType> {
         if i >= self.size {
             return None;
         }
-        // SAFETY: `i < size`.
+        // SAFETY: `i < size`, and the tables have `size` members.
         let (kind, buffer) = unsafe { (*self.types.add(i), *self.buffers.add(i)) };
         let buffer: *const abi::Buffer = buffer.cast_const().cast();
-        // SAFETY: if it is a buffer, not null and aligned, `struct_size` comes first, and says what else there is.
+        // SAFETY: a pointer of kind `BUFFER` that is neither null nor misaligned is to an `abi::Buffer`. Its
+        // `struct_size` is the first member and determines which other members exist.
         let is_whole = kind == abi::ArgType::BUFFER.0
             && unusable(buffer) == 0
             && unsafe { (*buffer).struct_size } >= abi::Buffer::STRUCT_SIZE;
-        // SAFETY: as above.
+        // SAFETY: `struct_size` covers the member.
         is_whole.then(|| unsafe { (*buffer).dtype })
     }
 
-    /// How many there are without tokens at the end, of all buffers but the first `least`. By value: see
-    /// the module's docs on speed.
+    /// Returns the number of buffers without trailing tokens, but at least `least`. Takes `self` by value;
+    /// see the module's docs on speed.
     #[cold]
     #[inline(never)]
     fn without_tokens(self, least: usize) -> usize {
@@ -483,8 +499,8 @@ impl Buffers {
         size
     }
 
-    /// Reads the next buffer as what `B` asks for; without an error, there is a view then. The buffer is there, as the caller
-    /// knows.
+    /// Reads the next buffer as a `B`; on success, the view is initialized. The caller has checked that there
+    /// is a next buffer.
     #[inline(always)]
     pub(crate) fn next<B: FromView + ?Sized>(
         &mut self,
@@ -494,24 +510,25 @@ impl Buffers {
     ) -> Boxed {
         let i = self.next;
         self.next += 1;
-        // SAFETY: `i < size`, as the counts were checked by `begin`, or by the caller.
+        // SAFETY: `i < size`, since `begin` or the caller checked the counts.
         let (kind, buffer) = unsafe { (*self.types.add(i), *self.buffers.add(i)) };
         let buffer: *const abi::Buffer = buffer.cast_const().cast();
         let other = kind != abi::ArgType::BUFFER.0;
-        // SAFETY: a buffer, not null and aligned.
+        // SAFETY: a buffer whose pointer is neither null nor misaligned.
         if other || unusable(buffer) != 0 || unsafe { !View::read::<B>(view, buffer) } {
             let buffer = if other { std::ptr::null() } else { buffer };
-            // SAFETY: null, or a buffer.
+            // SAFETY: null, or a valid buffer.
             return Err(unsafe { wrong_buffer((handler, self.what, i, name), buffer, B::DTYPE, B::RANK) });
         }
         Ok(())
     }
 }
 
-/// The error for an operand or result that is not what the parameter asks for; null: not a buffer.
+/// Makes the error for an operand or result that does not match its parameter. A null `buffer` means that the
+/// entry is not a buffer.
 ///
 /// # Safety
-/// Unless null, the buffer is as [`View::read`] asks for.
+/// `buffer` is null or satisfies the requirements of [`View::read`].
 #[cold]
 #[inline(never)]
 unsafe fn wrong_buffer(
@@ -523,14 +540,14 @@ unsafe fn wrong_buffer(
     let message = if buffer.is_null() {
         "not a buffer".to_owned()
     } else {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that the buffer is valid (`# Safety` above).
         unsafe { buffer::what_is_wrong(buffer, dtype, rank) }
     };
     Box::new(Error::invalid_argument(format!("{handler}: {what} {i} ({name}): {message}")))
 }
 
-/// Checks the number of operands and results against the parameters; if not `exact`, more may be there.
-/// Tokens at the end that no parameter is for are left out: they order calls, and hold nothing.
+/// Checks the number of operands and results against the parameters. Unless `exact`, there may be more.
+/// Trailing tokens without a parameter are ignored: they order calls and hold no data.
 #[inline(always)]
 pub fn begin<const N: usize>(
     decoder: &mut Decoder,
@@ -567,7 +584,7 @@ fn count<const N: usize>(
             }
             buffers.each = entries / lists;
         }
-        // If all handlers of this kind take the same number, it is not checked again.
+        // If this handler always takes the same number of buffers, the number is not read again.
         if least != most {
             buffers.size = found;
         }
@@ -575,13 +592,13 @@ fn count<const N: usize>(
     Ok(())
 }
 
-/// How many buffers of one side parameters take.
+/// Numbers of buffers of one side that the parameters take.
 struct Arity {
-    /// By parameters that need one.
+    /// Buffers of required parameters.
     least: usize,
-    /// By parameters that take one if it is there; these come before what others take several of.
+    /// Buffers of optional parameters, which precede the lists.
     optional: usize,
-    /// Parameters that take several, each as many as the others.
+    /// Parameters that take a list of buffers; all lists have the same length.
     lists: usize,
 }
 
@@ -636,31 +653,32 @@ fn wrong_count<const N: usize>(
     Box::new(Error::invalid_argument(format!("{handler}: expected {expected}{list}, found {found}")))
 }
 
-/// Reads a frame of which nothing is known. Not inlined, so that calls of which something is known have little to do before
-/// they can return.
+/// Reads a frame about which nothing is known. Not inlined, so that calls with known frames have little to do
+/// before they return.
 #[inline(never)]
 pub fn read<S>(slots: &mut S, read: impl FnOnce(&mut S) -> Boxed) -> Boxed {
     read(slots)
 }
 
-/// Leaves what was read for later calls: all arguments, if the frame's host keeps them, or else a proof of what the frame
-/// looks like.
+/// Remembers a checked frame for later calls: stores all arguments in the host's memo if the frame has one,
+/// and adds a proof of the frame otherwise.
 #[inline(always)]
 pub fn remember<E: Entry, S>(entered: Entered, slots: &S) {
-    // Calls of which something is known do not ask for panics to be noted.
-    if !entered.leaves || !panics::are_noted() {
+    // Known frames skip `panics::install_hook`, so a frame is only remembered once the hook is installed.
+    if !entered.leaves || !panics::is_hook_installed() {
         return;
     }
-    // SAFETY: the call's frame.
+    // SAFETY: the frame of this call, which is valid.
     let memo_extension = unsafe { (*entered.frame).args.extension_start };
     if const { E::LASTS } && !memo_extension.is_null() {
-        // SAFETY: the call's frame.
+        // SAFETY: the frame of this call, which is valid.
         let Some(memo) = (unsafe { FrameMemo::of(entered.frame).as_mut() }) else { return };
-        let room: *mut Left<E::Views, S> = memo.room.cast();
-        let fits = const { align_of::<Left<E::Views, S>>() <= FrameMemo::ALIGNMENT }
-            && memo.room_size >= size_of::<Left<E::Views, S>>();
+        let room: *mut MemoContents<E::Views, S> = memo.room.cast();
+        let fits = const { align_of::<MemoContents<E::Views, S>>() <= FrameMemo::ALIGNMENT }
+            && memo.room_size >= size_of::<MemoContents<E::Views, S>>();
         if fits && unusable(room) == 0 {
-            // SAFETY: room for them. They last, so that this is a copy of all that they are.
+            // SAFETY: the memo's memory is large enough and aligned. All slots last (`E::LASTS`), so a
+            // bytewise copy is complete.
             unsafe {
                 std::ptr::copy_nonoverlapping(entered.known.views.cast(), &raw mut (*room).views, 1);
                 std::ptr::copy_nonoverlapping(slots, &raw mut (*room).slots, 1);
@@ -668,12 +686,12 @@ pub fn remember<E: Entry, S>(entered: Entered, slots: &S) {
             memo.entry = entry::<E>();
         }
     } else if let Some(proofs) = E::proofs() {
-        // SAFETY: all checks have passed.
+        // SAFETY: all checks of the frame have passed.
         unsafe { proofs.add(entered.frame, E::SHAPE) };
     }
 }
 
-/// Makes a slot that the host remembered that of this call.
+/// Updates a remembered slot for this call.
 #[inline(always)]
 pub fn renew<'a, P: Param<'a>>(
     decoder: &mut Decoder,
@@ -684,12 +702,13 @@ pub fn renew<'a, P: Param<'a>>(
     P::renew(decoder, name, slot)
 }
 
-/// True if an operand is of this element type, or not there, or not a buffer (which is reported when it is read). [`begin`] has
-/// checked the number of operands, unless something is known of them.
+/// Returns true if an operand has this element type. Also true if the operand is missing or not a buffer,
+/// which is reported when the operand is read. [`begin`] has checked the number of operands, unless the frame
+/// is known.
 #[inline(always)]
 pub fn operand_is(entered: &Entered, decoder: &Decoder, i: usize, dtype: DType) -> bool {
     if entered.is_proved() {
-        // SAFETY: all operands have views, in the order of the frame, and it is known what they are.
+        // SAFETY: the frame matches a proof, so every operand has an initialized view, in the frame's order.
         return unsafe { entered.view((Role::Operand, i)).view() }.dtype() == dtype;
     }
     match decoder.operands.dtype(i) {
@@ -698,8 +717,8 @@ pub fn operand_is(entered: &Entered, decoder: &Decoder, i: usize, dtype: DType) 
     }
 }
 
-/// The error of a generic handler for element types that it is not for: for each operand that determines
-/// one, its name and the types that it can have.
+/// Makes the error of a generic handler that has no instance for the element types. `operands` lists each
+/// operand that determines an element type, with its name and its possible types.
 #[cold]
 #[inline(never)]
 pub fn no_instance(decoder: &Decoder, operands: &[(usize, &'static str, &[DType])]) -> Boxed {
@@ -715,13 +734,13 @@ pub fn no_instance(decoder: &Decoder, operands: &[(usize, &'static str, &[DType]
     Err(Box::new(Error::invalid_argument(format!("{}: {message}", decoder.handler))))
 }
 
-/// A parameter's slot, before it is read.
+/// Returns a parameter's initial slot.
 #[inline(always)]
 pub fn slot<'a, P: Param<'a>>() -> P::Slot {
     P::EMPTY
 }
 
-/// Reads a parameter unless it is an attribute.
+/// Reads a parameter, unless it is an attribute.
 #[inline(always)]
 pub fn positional<'a, P: Param<'a>>(
     decoder: &mut Decoder,
@@ -732,7 +751,8 @@ pub fn positional<'a, P: Param<'a>>(
     if const { P::SPEC.is_named() } { Ok(()) } else { P::decode(decoder, name, slot, view) }
 }
 
-/// In a frame with a proof: reads what the proof says nothing of and is no attribute (contexts, states).
+/// Reads a parameter of a frame that matches a proof, if it is neither a buffer nor an attribute (a context
+/// or a state).
 #[inline(always)]
 pub fn beside_proof<'a, P: Param<'a>>(
     decoder: &mut Decoder,
@@ -747,7 +767,7 @@ pub fn beside_proof<'a, P: Param<'a>>(
     }
 }
 
-/// Reads a parameter if it is an attribute.
+/// Reads a parameter, if it is an attribute.
 #[inline(always)]
 pub fn named<'a, P: Param<'a>>(
     decoder: &mut Decoder,
@@ -758,18 +778,18 @@ pub fn named<'a, P: Param<'a>>(
     if const { P::SPEC.is_named() } { P::decode(decoder, name, slot, view) } else { Ok(()) }
 }
 
-/// Checks the tables of attributes of a frame of which only the buffers are known, unless the handler takes none.
+/// Checks the attribute tables of a frame that matches a proof, unless the handler takes no attributes.
 #[inline(always)]
 pub fn attributes<const N: usize>(decoder: &Decoder, specs: &[Spec; N]) -> Boxed {
     let mut takes_any = false;
     for spec in specs {
         takes_any |= matches!(spec.role, Role::Attribute | Role::AllAttributes);
     }
-    // SAFETY: the frame stays, and covers them.
+    // SAFETY: the frame stays valid during the call, and its size covers the attributes.
     if takes_any { unsafe { check_attrs(decoder.handler, decoder.attrs) } } else { Ok(()) }
 }
 
-/// Checks that no attribute is left, unless the handler takes them all.
+/// Checks that every attribute was read, unless the handler takes all attributes.
 #[inline(always)]
 pub fn finish<const N: usize>(decoder: &Decoder, specs: &[Spec; N], names: &[&'static str; N]) -> Boxed {
     let mut takes_all = false;
@@ -794,8 +814,8 @@ fn unknown_attr<const N: usize>(
     specs: &[Spec; N],
     names: &[&'static str; N],
 ) -> Box<Error> {
-    // Those of a handler that takes none have not been checked, if it is known what the buffers are.
-    // SAFETY: the frame stays, and covers them.
+    // If the frame matches a proof and the handler takes no attributes, the tables were not checked before.
+    // SAFETY: the frame stays valid during the call, and its size covers the attributes.
     let checked = unsafe { Dict::check(attrs) }.and_then(|attrs| attrs.check_names().map(|()| attrs));
     let attrs = match checked {
         Ok(attrs) => attrs,
@@ -816,25 +836,26 @@ fn unknown_attr<const N: usize>(
     )))
 }
 
-/// The memory of a parameter that was read.
+/// Returns the memory of a parameter that was read.
 #[inline(always)]
 pub fn memory<'s, 'a, P: Param<'a>>(slot: &'s P::Slot, view: ViewAt) -> Memory<'s> {
     P::memory(slot, view)
 }
 
-/// Fills results with zeros, for a handler that adds to them. What is an operand as well stays.
+/// Fills results with zeros, for a handler that accumulates into them. Operands that are updated in place are
+/// left unchanged.
 #[inline(always)]
 pub fn zero<'a, P: Param<'a>>(slot: &P::Slot, view: ViewAt) {
     if const { matches!(P::SPEC.role, Role::Result | Role::RestResults) } {
         for result in P::memory(slot, view).writes {
-            // SAFETY: `decode` checked the view, and `no_overlap` saw to it that nothing else has its memory. The argument
-            // is taken later.
+            // SAFETY: `decode` checked the view, and `no_overlap` checked that no other argument shares its
+            // memory. The argument is only made afterwards, by `take`.
             unsafe { result.zero() }
         }
     }
 }
 
-/// The argument of a parameter that was read.
+/// Makes the argument of a parameter that was read.
 #[inline(always)]
 pub fn take<'a, P: Param<'a>>(slot: &'a mut P::Slot, view: ViewAt) -> P {
     P::take(slot, view)

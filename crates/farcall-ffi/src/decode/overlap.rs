@@ -1,10 +1,10 @@
-//! Which arguments share memory.
+//! Checks which arguments share memory.
 
 use super::{Decoder, Param, ViewAt};
 use crate::buffer::{self, View};
 use crate::error::{Boxed, Error};
 
-/// Buffers that an argument reads, and buffers that it writes.
+/// Views of the buffers that an argument reads and of the buffers that it writes.
 #[derive(Clone, Copy)]
 #[doc(hidden)]
 pub struct Memory<'s> {
@@ -13,11 +13,11 @@ pub struct Memory<'s> {
 }
 
 impl Memory<'_> {
-    pub(super) const NONE: Memory<'static> = Memory { reads: &[], writes: &[] };
+    pub(super) const EMPTY: Memory<'static> = Memory { reads: &[], writes: &[] };
 }
 
-/// Negative if [`no_overlap`] must look at two parameters: at least one is written, and their memory has
-/// an address in common, or is more than one buffer.
+/// Returns a negative number if [`no_overlap`] must check two parameters: at least one is written, and their
+/// memory has an address in common or may be more than one buffer.
 #[inline(always)]
 pub fn may_overlap<'a, P: Param<'a>, Q: Param<'a>>(
     (p, p_view): (&P::Slot, ViewAt),
@@ -32,13 +32,14 @@ pub fn may_overlap<'a, P: Param<'a>, Q: Param<'a>>(
     }
 }
 
-/// Negative if [`no_overlap`] must check the parameter separately, because it writes several buffers.
+/// Returns a negative number if [`no_overlap`] must check a parameter for overlap with itself, because it
+/// writes several buffers.
 #[inline(always)]
 pub fn may_overlap_itself<'a, P: Param<'a>>() -> isize {
     const { if P::SPEC.writes() && P::SPEC.has_many() { -1 } else { 0 } }
 }
 
-/// Checks that nothing that is written shares memory with anything else.
+/// Checks that no written buffer shares memory with any other buffer.
 #[inline(always)]
 pub fn no_overlap<const N: usize>(
     decoder: &Decoder,

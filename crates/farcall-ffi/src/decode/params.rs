@@ -1,4 +1,4 @@
-//! The types that a handler's parameters can have: how each is read, and which memory it gives access to.
+//! The types of a handler's parameters: how each is decoded, and which memory it gives access to.
 
 use super::{Buffers, Decoder, Memory, Param, Role, Spec, ViewAt, malformed};
 use crate::abi;
@@ -11,10 +11,10 @@ use crate::kept::{self, Guard, Kept, KeptMut};
 use crate::state::{self, Initialized, Prepared, State};
 use std::marker::PhantomData;
 
-const READ: &str = "a parameter is taken once, after it was read";
+const TAKEN_ONCE: &str = "a parameter is taken once, after it was read";
 
-/// Buffers as parameters. (A generic implementation for every `FromView` would overlap the one for
-/// every `FromAttr`, as far as the compiler can tell.)
+/// Implements parameters that are buffers. (As far as the compiler can tell, a generic implementation for
+/// every `FromView` would overlap the one for every `FromAttr`.)
 macro_rules! buffer_parameters {
     ($([$($($generic:tt)+)?] $buffer:ty;)+) => {$(
         impl<'a $(, $($generic)+)?> Param<'a> for &'a $buffer {
@@ -24,13 +24,15 @@ macro_rules! buffer_parameters {
 
             #[inline(always)]
             fn decode(decoder: &mut Decoder, name: &'static str, (): &mut (), view: ViewAt) -> Boxed {
-                // SAFETY: it is one buffer.
+                // SAFETY: the role is `Operand`, and the parameter is neither optional nor kept, so it is one
+                // buffer.
                 decoder.operands.next::<$buffer>(decoder.handler, name, unsafe { view.unread() })
             }
 
             #[inline(always)]
             fn take((): &'a mut (), view: ViewAt) -> &'a $buffer {
-                // SAFETY: `decode` checked the view against the type; `no_overlap` saw to it that nobody writes.
+                // SAFETY: `decode` checked the view against the type; `no_overlap` checked that no argument
+                // writes to its memory.
                 unsafe { <$buffer>::from_view(view.view()) }
             }
 
@@ -52,13 +54,15 @@ macro_rules! buffer_parameters {
 
             #[inline(always)]
             fn decode(decoder: &mut Decoder, name: &'static str, (): &mut (), view: ViewAt) -> Boxed {
-                // SAFETY: it is one buffer.
+                // SAFETY: the role is `Result`, and the parameter is neither optional nor kept, so it is one
+                // buffer.
                 decoder.results.next::<$buffer>(decoder.handler, name, unsafe { view.unread() })
             }
 
             #[inline(always)]
             fn take((): &'a mut (), view: ViewAt) -> &'a mut $buffer {
-                // SAFETY: `decode` checked the view against the type; `no_overlap` saw to it that it is the only one.
+                // SAFETY: `decode` checked the view against the type; `no_overlap` checked that no other
+                // argument has its memory.
                 unsafe { <$buffer>::from_view_mut(view.view_mut()) }
             }
 
@@ -140,14 +144,14 @@ buffer_parameters! {
     [] AnyBuffer;
 }
 
-/// The view of a parameter that is one buffer.
+/// Returns the view of a parameter that is one buffer.
 #[inline(always)]
 fn viewed<'a>(view: ViewAt) -> &'a View {
-    // SAFETY: it is looked at after the parameter was read.
+    // SAFETY: `memory` and `span` are only called after the parameter was decoded.
     unsafe { view.view() }
 }
 
-/// Operand and result of an `InOut`; only the result's memory is handed out.
+/// Operand and result of an `InOut`. The argument only gives access to the result's memory.
 #[doc(hidden)]
 pub struct InOutSlot {
     operand: View,
@@ -180,8 +184,8 @@ impl<'a, B: FromView + ?Sized> Param<'a> for &'a mut InOut<B> {
     fn take(slot: &'a mut InOutSlot, _: ViewAt) -> &'a mut InOut<B> {
         let InOutSlot { operand, result } = slot;
         if !operand.same_memory(result) {
-            // SAFETY: same type, and `no_overlap` saw to it that the result overlaps nothing that is
-            // read, this operand included.
+            // SAFETY: both have the same type, and `no_overlap` checked that the result overlaps no operand,
+            // this one included.
             unsafe { result.copy_from(operand) }
         }
         // SAFETY: as for a result.
@@ -199,28 +203,29 @@ impl<'a, B: FromView + ?Sized> Param<'a> for &'a mut InOut<B> {
 }
 
 /// The operands that no other parameter takes, as a last parameter `&RestOperands`, or
-/// `&RestOperands<Buffer<T>>` if all are of one type. Several such parameters take the same number each, one after the other.
+/// `&RestOperands<Buffer<T>>` if all have one type. If there are several such parameters, each takes the same
+/// number of operands, in order.
 #[derive(Debug)]
 pub struct RestOperands<B: ?Sized = AnyBuffer>(Vec<View>, PhantomData<B>);
 
 impl<B: FromView + ?Sized> RestOperands<B> {
-    /// Number of them.
+    /// Number of operands.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// True if there is none.
+    /// Returns true if the list is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Operand `i` among them.
+    /// Returns operand `i` of the list.
     pub fn get(&self, i: usize) -> Option<&B> {
-        // SAFETY: `decode` checked the views; `no_overlap` saw to it that nobody writes.
+        // SAFETY: `decode` checked the views; `no_overlap` checked that no argument writes to their memory.
         self.0.get(i).map(|view| unsafe { B::from_view(view) })
     }
 
-    /// All of them, in order.
+    /// Iterates over the operands, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &B> {
         // SAFETY: as in `get`.
         self.0.iter().map(|view| unsafe { B::from_view(view) })
@@ -246,28 +251,30 @@ impl<'a, B: FromView + ?Sized> Param<'a> for &'a RestOperands<B> {
 }
 
 /// The results that no other parameter takes, as a last parameter `&mut RestResults`, or
-/// `&mut RestResults<Buffer<T>>` if all are of one type. Several such parameters take the same number each, one after the other.
+/// `&mut RestResults<Buffer<T>>` if all have one type. If there are several such parameters, each takes the
+/// same number of results, in order.
 #[derive(Debug)]
 pub struct RestResults<B: ?Sized = AnyBuffer>(Vec<View>, PhantomData<B>);
 
 impl<B: FromView + ?Sized> RestResults<B> {
-    /// Number of them.
+    /// Number of results.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// True if there is none.
+    /// Returns true if the list is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Result `i` among them.
+    /// Returns result `i` of the list.
     pub fn get_mut(&mut self, i: usize) -> Option<&mut B> {
-        // SAFETY: `decode` checked the views; `no_overlap` saw to it that each is the only one.
+        // SAFETY: `decode` checked the views; `no_overlap` checked that no other argument or result has their
+        // memory.
         self.0.get_mut(i).map(|view| unsafe { B::from_view_mut(view) })
     }
 
-    /// All of them, in order.
+    /// Iterates over the results, in order.
     pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = &mut B> {
         // SAFETY: as in `get_mut`.
         self.0.iter_mut().map(|view| unsafe { B::from_view_mut(view) })
@@ -298,7 +305,7 @@ fn rest<B: FromView + ?Sized>(
     name: &'static str,
     views: &mut Vec<View>,
 ) -> Boxed {
-    // One by one: the frame may claim any number.
+    // The vector grows one by one, because the frame may claim any number of buffers.
     for _ in 0..buffers.each {
         let mut view = View::EMPTY;
         buffers.next::<B>(handler, name, view.unread())?;
@@ -322,7 +329,7 @@ impl<'a, T: FromAttr<'a>> Param<'a> for T {
 
     #[inline(always)]
     fn take(slot: &'a mut Option<T>, _: ViewAt) -> T {
-        T::LASTS.take(slot).expect(READ)
+        T::LASTS.take(slot).expect(TAKEN_ONCE)
     }
 }
 
@@ -343,7 +350,7 @@ impl<'a, T: FromAttr<'a>> Param<'a> for Option<T> {
     }
 }
 
-/// Reads an attribute if it is there.
+/// Reads an attribute, if it exists; returns true if it does.
 #[inline(always)]
 fn find_attr<'a, T: FromAttr<'a>>(
     decoder: &mut Decoder,
@@ -363,10 +370,12 @@ fn find_attr<'a, T: FromAttr<'a>>(
     Ok(true)
 }
 
-/// An attribute lives as long as the frame, which outlives every argument; the decoder only borrows it.
+/// Extends an attribute's lifetime to the frame's. The decoder only borrows it, but the frame outlives every
+/// argument.
 #[inline(always)]
 fn forget_lifetime<'a>(attr: Attr<'_>) -> Attr<'a> {
-    // SAFETY: the frame's data stay until what the decoder handed out is gone (see `Decoder::new`).
+    // SAFETY: the caller of `Decoder::new` guarantees that the frame's data stay valid until all decoded
+    // values are gone.
     unsafe { attr.with_lifetime() }
 }
 
@@ -395,7 +404,8 @@ impl<'a> Param<'a> for &'a Attrs {
     const EMPTY: Option<&'a Attrs> = None;
 
     fn decode(decoder: &mut Decoder, _: &'static str, slot: &mut Option<&'a Attrs>, _: ViewAt) -> Boxed {
-        // SAFETY: it was checked, and lives as long as the frame; `repr(transparent)`.
+        // SAFETY: checked before the decoder was made, and valid as long as the frame; `Dict` is
+        // `repr(transparent)`.
         let attrs = unsafe { &*decoder.attrs.cast::<Dict>() };
         attrs.check_names().map_err(|what| malformed(decoder.handler, what))?;
         *slot = Some(Attrs::from_dict(attrs));
@@ -403,12 +413,13 @@ impl<'a> Param<'a> for &'a Attrs {
     }
 
     fn take(slot: &'a mut Option<&'a Attrs>, _: ViewAt) -> &'a Attrs {
-        slot.expect(READ)
+        slot.expect(TAKEN_ONCE)
     }
 }
 
 impl<'a> Param<'a> for &'a Context {
-    // It is made again for each call. It has no tasks in a handler whose arguments last, so that there is nothing to drop.
+    // Made anew for each call (`renew`). In a handler whose arguments last, a context has no tasks, so there
+    // is nothing to drop.
     const SPEC: Spec = Spec { lasts: true, ..Spec::of(Role::Context) };
     type Slot = Option<Context>;
     const EMPTY: Option<Context> = None;
@@ -421,15 +432,15 @@ impl<'a> Param<'a> for &'a Context {
 
     #[inline(always)]
     fn renew(decoder: &mut Decoder, name: &'static str, slot: &mut Option<Context>) -> Boxed {
-        Self::decode(decoder, name, slot, ViewAt::NONE)
+        Self::decode(decoder, name, slot, ViewAt::NULL)
     }
 
     fn take(slot: &'a mut Option<Context>, _: ViewAt) -> &'a Context {
-        slot.as_ref().expect(READ)
+        slot.as_ref().expect(TAKEN_ONCE)
     }
 }
 
-/// What the stages of a call site left behind, as parameters.
+/// Implements parameters for the states that earlier stages of a call site made.
 macro_rules! state_parameters {
     ($($state:ident of $stage:ident)*) => {$(
         impl<'a, T: Send + Sync + 'static> Param<'a> for &'a $state<T> {
@@ -439,19 +450,20 @@ macro_rules! state_parameters {
 
             #[inline(always)]
             fn renew(decoder: &mut Decoder, name: &'static str, slot: &mut Option<&'a $state<T>>) -> Boxed {
-                Self::decode(decoder, name, slot, ViewAt::NONE)
+                Self::decode(decoder, name, slot, ViewAt::NULL)
             }
 
             fn decode(decoder: &mut Decoder, _: &'static str, slot: &mut Option<&'a $state<T>>, _: ViewAt) -> Boxed {
                 let state = state::get(&decoder.host()?, abi::Stage::$stage);
                 let state = state.map_err(|e| Box::new(e.context(decoder.handler)))?;
-                // SAFETY: the host holds the state, of type `T`, at least until the call is over.
+                // SAFETY: the host holds the state, which has type `T` (`state::get`), at least until the
+                // call is over.
                 *slot = Some(unsafe { $state::from_raw(state) });
                 Ok(())
             }
 
             fn take(slot: &'a mut Option<&'a $state<T>>, _: ViewAt) -> &'a $state<T> {
-                slot.expect(READ)
+                slot.expect(TAKEN_ONCE)
             }
         }
     )*};

@@ -1,7 +1,7 @@
-//! The op whose function also returns residuals, called where nobody wants them: they get memory for the time of the
-//! call.
+//! Calls a forward op without its residuals, by allocating memory for them during the call.
 //!
-//! The function has one entry of its own, that of the forward op. The op's entry hands it the same call with more results.
+//! A function that returns residuals has only one entry, which belongs to the forward op. The op's entry
+//! calls the forward op with the same frame plus one result per residual.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -18,45 +18,46 @@ use crate::error::{Boxed, Error};
 use crate::pointer::unusable;
 use crate::trampoline::Entry;
 
-/// A residual as the signature declares it. Its size depends only on required operands, results, and
+/// A residual as declared in the signature. Its size depends only on required operands, results, and
 /// attributes.
 #[derive(Debug)]
 pub struct Residual {
-    /// Its name.
+    /// Name of the residual.
     pub name: &'static str,
-    /// The operand that determines its element type.
+    /// Index of the operand that determines the element type.
     pub like: usize,
-    /// For each element type of that operand, that of the residual. One entry if it does not depend on it.
+    /// Pairs of that operand's element type and the residual's. Has one entry if all are mapped to the same
+    /// type.
     pub types: &'static [(DType, DType)],
-    /// Its dimensions.
+    /// Dimensions.
     pub dims: &'static [Extent],
 }
 
 /// One or several dimensions of a residual.
 #[derive(Debug)]
 pub enum Extent {
-    /// The batch dimensions: all of a tensor but so many at its end.
+    /// The batch dimensions of a tensor: all but the given number of trailing dimensions.
     Batch(Place, usize),
-    /// The value of an expression, with its text.
+    /// The value of an expression, and the expression's text.
     Size(&'static [Term], &'static str),
 }
 
-/// A term of an expression: operands stand before their operators.
+/// A term of an expression in postfix notation.
 #[derive(Clone, Copy, Debug)]
 pub enum Term {
-    /// A number.
+    /// A constant.
     Number(i64),
-    /// The dimension of a tensor that so many, itself among them, end with.
+    /// A dimension of a tensor, counted from the end: 1 is the last one.
     Like(Place, usize),
     /// An integer attribute, and its default.
     Attribute(&'static str, Option<i64>),
-    /// An operator of two values.
+    /// A binary operator.
     Binary(BinaryOp),
-    /// A function, with its number of arguments.
+    /// A function and its number of arguments.
     Call(Function, usize),
 }
 
-/// A tensor of a call, by its number.
+/// A tensor of a call, by its index.
 #[derive(Clone, Copy, Debug)]
 pub enum Place {
     /// An operand.
@@ -65,11 +66,11 @@ pub enum Place {
     Result(usize),
 }
 
-/// Calls the forward op `F` with the results of a call, `results` in number, and memory for residuals.
+/// Calls the forward op `F` with the call's `results` results, and with memory for its residuals.
 pub fn with_residuals<F: Entry>(entered: Entered, results: usize, residuals: &'static [Residual]) -> Boxed {
     let (handler, decoder) = (entered.handler, entered.decoder());
     let host = decoder.host()?;
-    // SAFETY: the frame stays during the call, and covers its attributes.
+    // SAFETY: the frame stays valid during the call, and its size covers the attributes.
     unsafe { check_attrs(handler, decoder.attrs) }?;
     let found = decoder.results.without_tokens(results);
     if found != results {
@@ -96,16 +97,17 @@ pub fn with_residuals<F: Entry>(entered: Entered, results: usize, residuals: &'s
         described.push((buffer, memory, dims));
     }
     let given = 0..results;
-    // SAFETY: there are so many.
+    // SAFETY: `i` is below the number of results, which was just checked.
     let (mut types, mut pointers): (Vec<u32>, Vec<*mut c_void>) =
         given.map(|i| unsafe { (*decoder.results.types.add(i), *decoder.results.buffers.add(i)) }).unzip();
     let all = results + residuals.len();
     types.resize(all, RetType::BUFFER.0);
     pointers.extend(described.iter_mut().map(|(buffer, ..)| (&raw mut *buffer).cast::<c_void>()));
-    // Without operands that tell what a residual is, the call fails, and it is these that the error is about.
+    // If an operand that determines a residual is missing or malformed, the call fails with an error about
+    // that operand.
     pointers.resize(all, null_mut());
     let given = entered.frame;
-    // SAFETY: the call's frame, whose size covers all but the future.
+    // SAFETY: the frame of this call, whose size covers all members but the future.
     let frame = unsafe {
         abi::CallFrame {
             args: abi::Args { ..(*given).args },
@@ -121,7 +123,7 @@ pub fn with_residuals<F: Entry>(entered: Entered, results: usize, residuals: &'s
         }
     };
     let mut views = MaybeUninit::<F::Views>::uninit();
-    // Nothing of this call is there in the next one, so it leaves nothing behind.
+    // The tables are local to this call, so nothing may be remembered for the next one.
     F::call(Entered {
         frame: &raw const frame,
         known: Known::nothing(views.as_mut_ptr().cast()),
@@ -131,7 +133,8 @@ pub fn with_residuals<F: Entry>(entered: Entered, results: usize, residuals: &'s
 }
 
 impl Decoder {
-    /// Element type and dimensions of a residual; none if what they depend on cannot be read.
+    /// Returns element type and dimensions of a residual, or `None` if a tensor or attribute they depend on
+    /// cannot be read.
     fn describe(&self, residual: &Residual) -> Boxed<Option<(DType, Vec<i64>)>> {
         let dtype = match *residual.types {
             [(_, dtype)] => Some(dtype),
@@ -167,7 +170,7 @@ impl Decoder {
         Ok(Some((dtype, dims)))
     }
 
-    /// Evaluates an expression; `None` if an operand or attribute that it depends on cannot be read.
+    /// Evaluates an expression; `None` if an operand or attribute it depends on cannot be read.
     fn size(&self, terms: &[Term]) -> Boxed<Option<Result<i64, SizeError>>> {
         let mut values: Vec<i64> = Vec::new();
         for term in terms {
@@ -177,7 +180,7 @@ impl Decoder {
                     Some((_, [size, ..])) => Ok(*size),
                     _ => return Ok(None),
                 },
-                // The function's parameter reports an attribute of a wrong type.
+                // The function's own parameter reports an attribute of a wrong type.
                 Term::Attribute(name, default) => match self.attrs().get_opt::<Integer>(name) {
                     Ok(Some(Integer(value))) => i64::try_from(value).map_err(|_| SizeError::Overflow),
                     Ok(None) if let Some(default) = default => Ok(default),
@@ -200,7 +203,7 @@ impl Decoder {
         Ok(values.pop().map(Ok))
     }
 
-    /// Splits the dimensions of a tensor before the last `at_end` ones; `None` if there is no tensor.
+    /// Splits a tensor's dimensions before the last `at_end` ones; `None` if the tensor is missing.
     fn split(&self, place: Place, at_end: usize) -> Boxed<Option<(&[i64], &[i64])>> {
         let Some(all) = self.dims(place) else { return Ok(None) };
         match all.len().checked_sub(at_end) {
@@ -209,20 +212,20 @@ impl Decoder {
         }
     }
 
-    /// The dimensions of a tensor, if it is one.
+    /// Returns the dimensions of a tensor; `None` if it is not a valid buffer.
     fn dims(&self, place: Place) -> Option<&[i64]> {
         let (buffers, i) = match place {
             Place::Operand(i) => (&self.operands, i),
             Place::Result(i) => (&self.results, i),
         };
-        // A buffer, whole and aligned.
+        // Returns early unless this is a complete and aligned buffer.
         buffers.dtype(i)?;
-        // SAFETY: as `dtype` has seen.
+        // SAFETY: `dtype` checked that this is a complete and aligned buffer.
         let buffer = unsafe { &*(*buffers.buffers.add(i)).cast_const().cast::<abi::Buffer>() };
         match usize::try_from(buffer.rank).ok()? {
             0 => Some(&[]),
             _ if unusable(buffer.dims) != 0 => None,
-            // SAFETY: it has `rank` dimensions, which stay during the call.
+            // SAFETY: the buffer has `rank` dimensions, which stay valid during the call.
             rank => Some(unsafe { std::slice::from_raw_parts(buffer.dims, rank) }),
         }
     }

@@ -1,9 +1,9 @@
-//! What the types of parameters say, known when a handler is compiled.
+//! Compile-time descriptions of parameters, derived from their types.
 
 use crate::abi;
 use crate::buffer::{ANY_RANK, FromView};
 
-/// What a parameter is. The numbers are those of [`crate::descriptor::ParamDescriptor`].
+/// Role of a parameter. The numbers are used in [`crate::descriptor::ParamDescriptor`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum Role {
@@ -11,21 +11,21 @@ pub enum Role {
     Operand = 1,
     /// A buffer that is written.
     Result = 2,
-    /// An operand and a result that are one.
+    /// An operand and a result that share memory.
     InOut = 3,
     /// All operands that no other parameter takes.
     RestOperands = 4,
     /// All results that no other parameter takes.
     RestResults = 5,
-    /// A constant, by name.
+    /// An attribute, found by name.
     Attribute = 6,
-    /// Every constant.
+    /// All attributes.
     AllAttributes = 7,
-    /// Something of the host or of the call site.
+    /// A service of the host, or state of the call site.
     Context = 8,
 }
 
-/// One of the two lists of buffers that a frame has.
+/// One of the two lists of buffers in a frame.
 #[derive(Clone, Copy, Debug)]
 #[repr(usize)]
 pub(super) enum Side {
@@ -34,7 +34,7 @@ pub(super) enum Side {
 }
 
 impl Side {
-    /// Roles that take its buffers; the last one takes all that are left.
+    /// Roles that take buffers of this side: required or optional, in-out, and all remaining ones.
     pub(super) const fn roles(self) -> [Role; 3] {
         match self {
             Side::Operands => [Role::Operand, Role::InOut, Role::RestOperands],
@@ -42,7 +42,7 @@ impl Side {
         }
     }
 
-    /// What messages call one of its buffers.
+    /// Name of a buffer of this side, for messages.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Side::Operands => "operand",
@@ -51,21 +51,21 @@ impl Side {
     }
 }
 
-/// What a parameter's type says about it.
+/// Description of a parameter, derived from its type.
 #[derive(Clone, Copy, Debug)]
 #[doc(hidden)]
 pub struct Spec {
     pub role: Role,
     pub optional: bool,
-    /// Number of the element type, or 0 for any.
+    /// Number of the element type; 0 for any.
     pub dtype: abi::DataType,
     /// Number of dimensions, or `ANY_RANK`.
     pub rank: usize,
-    /// For an attribute, what it expects.
+    /// Expected kind of attribute, for messages; empty unless the parameter is an attribute.
     pub attribute: &'static str,
-    /// True if the argument may outlive the handler's return.
+    /// True if the argument may be kept after the handler has returned.
     pub keeps: bool,
-    /// True if what was read is what a later call reads from a frame that has not changed.
+    /// True if the decoded value stays valid for later calls, as long as the frame does not change.
     pub lasts: bool,
 }
 
@@ -102,18 +102,19 @@ impl Spec {
         matches!(self.role, Role::Result | Role::InOut | Role::RestResults)
     }
 
-    /// True if it is always one buffer, so that its view has a place among those of the call.
+    /// Returns true if the parameter is always exactly one buffer, so that its view is in the call's array of
+    /// views.
     pub(super) const fn is_one_buffer(&self) -> bool {
         matches!(self.role, Role::Operand | Role::Result) && !self.optional && !self.keeps
     }
 
-    /// True if its memory may be more than one buffer.
+    /// Returns true if the parameter's memory may be more than one buffer.
     pub(super) const fn has_many(&self) -> bool {
         matches!(self.role, Role::InOut | Role::RestOperands | Role::RestResults)
     }
 }
 
-/// True if any argument may outlive the handler's return.
+/// Returns true if any argument may be kept after the handler has returned.
 pub const fn keeps<const N: usize>(specs: &[Spec; N]) -> bool {
     let mut i = 0;
     while i < N {
@@ -125,7 +126,8 @@ pub const fn keeps<const N: usize>(specs: &[Spec; N]) -> bool {
     false
 }
 
-/// The parameters of a generic handler, from those for each of its types: what differs is left open.
+/// Returns the parameters common to all instances of a generic handler. Element types that differ between
+/// instances are left open.
 pub const fn common<const N: usize>(instances: &[[Spec; N]]) -> [Spec; N] {
     let mut specs = instances[0];
     let mut i = 1;
@@ -142,7 +144,7 @@ pub const fn common<const N: usize>(instances: &[[Spec; N]]) -> [Spec; N] {
     specs
 }
 
-/// True if what was read from a frame is what a later call reads, unless the frame changes.
+/// Returns true if all decoded values stay valid for later calls, as long as the frame does not change.
 pub const fn lasts<const N: usize>(specs: &[Spec; N]) -> bool {
     let mut i = 0;
     while i < N {
@@ -154,13 +156,14 @@ pub const fn lasts<const N: usize>(specs: &[Spec; N]) -> bool {
     true
 }
 
-/// How many parameters are one buffer.
+/// Numbers of parameters that are one buffer.
 #[derive(Clone, Copy, Debug)]
 #[doc(hidden)]
 pub struct Shape {
     pub operands: usize,
     pub results: usize,
-    /// No other parameter has memory, so that these are all buffers of the frame. False with `InOut`, `Option`, `Rest…`, `Kept…`.
+    /// True if no other parameter has memory, so that these are all buffers of the frame. False with `InOut`,
+    /// `Option`, `Rest…`, `Kept…`.
     pub is_all: bool,
 }
 
@@ -188,14 +191,14 @@ impl Shape {
         }
     }
 
-    /// Number of their views.
+    /// Number of views.
     pub const fn views(self) -> usize {
         self.operands + self.results
     }
 }
 
-/// Where the view of parameter `i` is, if it is one buffer (anywhere otherwise): those of operands come first, in the order of
-/// the frame.
+/// Returns the position of parameter `i` in the array of views, if it is one buffer, and an arbitrary
+/// position otherwise. Operands come first; each side is in the frame's order.
 pub const fn view_of<const N: usize>(specs: &[Spec; N], i: usize) -> (Role, usize) {
     let (mut before, mut k) = (0, 0);
     while k < i {

@@ -1,14 +1,15 @@
-//! The structs through which a host asks a library's lowering about a block, and the lowering answers.
-//! `include/farcall/lowering.h` has the same for C.
+//! Structs through which a host calls a library's lowering for a block, and the lowering answers.
+//! `include/farcall/lowering.h` declares them for C.
 //!
-//! A lowering is a function of type [`LowerFn`]. It is called with a [`LowerQuestion`], and answers by calling one of
-//! the functions in it before it returns; one that calls none has not answered. Neither side uses what it was passed
-//! after the function that it was passed to has returned.
+//! A lowering is a function of type [`LowerFn`]. It is called with a [`LowerQuestion`], and answers by
+//! calling one of the functions in that struct before it returns. A lowering that calls no function has not
+//! answered. Neither side keeps pointers that it received after the function that received them has returned.
 //!
-//! Libraries that `farcall-ffi` builds list lowerings with their ops ([`OpDescriptor`](crate::descriptor::OpDescriptor)).
-//! Others export the function [`SYMBOL`].
+//! Libraries that are built with `farcall-ffi` list lowerings with their ops
+//! ([`OpDescriptor`](crate::descriptor::OpDescriptor)). Other libraries export the function [`SYMBOL`].
 //!
-//! Members are added at the end. A lowering that needs a member that `struct_size` does not cover does not answer.
+//! Members are only added at the end. A lowering that needs a member that `struct_size` does not cover does
+//! not answer.
 
 use std::ffi::c_void;
 
@@ -20,7 +21,8 @@ pub type LowerFn = unsafe extern "C" fn(question: *mut c_void);
 /// Name of the function that a library without a descriptor exports, of type [`LoweringsFn`].
 pub const SYMBOL: &str = "farcall_lowerings_v1";
 
-/// Type of the exported function: the library's lowerings, which stay as long as it is loaded.
+/// Type of the exported function. Returns the library's lowerings, which stay valid as long as the library is
+/// loaded.
 pub type LoweringsFn = unsafe extern "C" fn() -> *const LoweringTable;
 
 /// The lowerings of a library.
@@ -33,7 +35,7 @@ pub struct LoweringTable {
     pub lowerings: *const LoweringEntry,
     /// Number of lowerings.
     pub lowering_count: usize,
-    /// Bytes from one lowering to the next.
+    /// Distance between lowerings in bytes.
     pub lowering_stride: usize,
 }
 
@@ -41,35 +43,35 @@ pub struct LoweringTable {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct LoweringEntry {
-    /// Tag of the blocks that it is asked about.
+    /// Tag of the blocks that the lowering is called for.
     pub tag: ByteSpan,
-    /// Platform of the programs that it is asked for; empty for any.
+    /// Platform of the programs that the lowering is called for; empty for any.
     pub platform: ByteSpan,
     /// The function.
     pub lower: Option<LowerFn>,
 }
 
-/// A block, and how to say what becomes of it.
+/// A block to be lowered, and the functions to answer with.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct LowerQuestion {
     /// Size of this struct as the host knows it.
     pub struct_size: usize,
-    /// What the block stands for.
+    /// Tag of the block.
     pub tag: ByteSpan,
     /// Version of the tag's meaning.
     pub version: i64,
-    /// Those options of the block that the C interface has a form for.
+    /// Options of the block that can be represented in the C interface.
     pub values: *const Attrs,
-    /// All options of the block as text in MLIR's syntax: `option_count` of them, `text_stride` bytes apart.
+    /// All options of the block as text in MLIR's syntax: `option_count` texts, `text_stride` bytes apart.
     pub options: *const NamedText,
     /// Number of options.
     pub option_count: usize,
-    /// The client's own options: `client_option_count` of them, `text_stride` bytes apart.
+    /// Options of the client: `client_option_count` texts, `text_stride` bytes apart.
     pub client_options: *const NamedText,
     /// Number of the client's options.
     pub client_option_count: usize,
-    /// Bytes from one option to the next.
+    /// Distance between options in bytes.
     pub text_stride: usize,
     /// `operand_count` operands, `tensor_stride` bytes apart.
     pub operands: *const Template,
@@ -79,21 +81,21 @@ pub struct LowerQuestion {
     pub results: *const Template,
     /// Number of results.
     pub result_count: usize,
-    /// Bytes from one operand or result to the next.
+    /// Distance between operands, and between results, in bytes.
     pub tensor_stride: usize,
-    /// The platform that the program is compiled for: `Host`, `CUDA`.
+    /// Platform that the program is compiled for: `Host`, `CUDA`.
     pub platform: ByteSpan,
-    /// Name of the engine that compiles it.
+    /// Name of the engine that compiles the program.
     pub engine: ByteSpan,
     /// Version of the engine.
     pub engine_version: ByteSpan,
     /// First argument of the functions below.
     pub host: *mut c_void,
-    /// Says why there is no answer, in UTF-8: the program is not compiled.
+    /// Reports an error, in UTF-8, which fails the compilation.
     pub fail: Option<unsafe extern "C" fn(host: *mut c_void, message: ByteSpan)>,
-    /// Leaves the block to others, for this reason, in UTF-8.
+    /// Skips the block, with a reason in UTF-8.
     pub skip: Option<unsafe extern "C" fn(host: *mut c_void, reason: ByteSpan)>,
-    /// Puts a custom call in the place of the block.
+    /// Replaces the block with a custom call.
     pub call: Option<unsafe extern "C" fn(host: *mut c_void, call: *const LowerCall)>,
 }
 
@@ -101,17 +103,17 @@ pub struct LowerQuestion {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct NamedText {
-    /// The name.
+    /// Name.
     pub name: ByteSpan,
-    /// The text.
+    /// Text.
     pub text: ByteSpan,
 }
 
-/// The type of an operand or a result.
+/// Type of an operand or a result.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Template {
-    /// Its element type.
+    /// Element type.
     pub dtype: DataType,
     /// Reserved; 0.
     pub reserved: u32,
@@ -121,8 +123,8 @@ pub struct Template {
     pub dims: *const i64,
 }
 
-/// A custom call in the place of a block. Operands and results that are not mentioned have the block's types, and lie
-/// row-major.
+/// A custom call that replaces a block. Operands and results that are not mentioned have the block's types
+/// and a row-major layout.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct LowerCall {
@@ -134,53 +136,53 @@ pub struct LowerCall {
     pub values: *const Attrs,
     /// Further attributes, as text in MLIR's syntax.
     pub attributes: *const NamedText,
-    /// Number of these.
+    /// Number of `attributes`.
     pub attribute_count: usize,
     /// Operands that the target takes with another element type.
     pub operand_types: *const NumberedType,
-    /// Number of these.
+    /// Number of `operand_types`.
     pub operand_type_count: usize,
-    /// Results that the target gives with another element type.
+    /// Results that the target returns with another element type.
     pub result_types: *const NumberedType,
-    /// Number of these.
+    /// Number of `result_types`.
     pub result_type_count: usize,
     /// Layouts of operands.
     pub operand_layouts: *const NumberedLayout,
-    /// Number of these.
+    /// Number of `operand_layouts`.
     pub operand_layout_count: usize,
     /// Layouts of results.
     pub result_layouts: *const NumberedLayout,
-    /// Number of these.
+    /// Number of `result_layouts`.
     pub result_layout_count: usize,
     /// Results that share memory with operands.
     pub aliases: *const Alias,
-    /// Number of these.
+    /// Number of `aliases`.
     pub alias_count: usize,
-    /// Not 0 if the call does something besides computing its results.
+    /// Nonzero if the call has effects besides its results.
     pub has_side_effect: u32,
     /// Reserved; 0.
     pub reserved: u32,
 }
 
-/// The element type of the operand or result of this number.
+/// Element type of an operand or a result.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct NumberedType {
-    /// Which one.
+    /// Index of the operand or result.
     pub index: usize,
-    /// Its element type.
+    /// Element type.
     pub dtype: DataType,
     /// Reserved; 0.
     pub reserved: u32,
 }
 
-/// The layout of the operand or result of this number.
+/// Layout of an operand or a result.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct NumberedLayout {
-    /// Which one.
+    /// Index of the operand or result.
     pub index: usize,
-    /// Its dimensions, from the fastest in memory to the slowest.
+    /// Dimensions, from the fastest-varying in memory to the slowest.
     pub minor_to_major: *const i64,
     /// Number of dimensions.
     pub rank: usize,
@@ -190,46 +192,46 @@ pub struct NumberedLayout {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Alias {
-    /// Which result.
+    /// Index of the result.
     pub result: usize,
-    /// Which operand.
+    /// Index of the operand.
     pub operand: usize,
 }
 
-/// A lowering of a table, read.
+/// A checked [`LoweringEntry`].
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'a> {
-    /// Tag of the blocks that it is asked about.
+    /// Tag of the blocks that the lowering is called for.
     pub tag: &'a str,
-    /// Platform of the programs that it is asked for; empty for any.
+    /// Platform of the programs that the lowering is called for; empty for any.
     pub platform: &'a str,
     /// The function.
     pub lower: LowerFn,
 }
 
-/// The lowerings of a library's table.
+/// Reads and checks the lowerings of a library's table.
 ///
 /// # Errors
-/// What is wrong with the table.
+/// A description of the problem, if the table is malformed.
 ///
 /// # Safety
-/// `lowerings` is null or came from a library's [`SYMBOL`], which stays loaded during `'a`.
+/// `lowerings` is null or was returned by the [`SYMBOL`] of a library that stays loaded during `'a`.
 pub unsafe fn entries<'a>(lowerings: *const LoweringTable) -> Result<Vec<Entry<'a>>, &'static str> {
     if lowerings.is_null() || !lowerings.is_aligned() {
         return Err("it is null or misaligned");
     }
-    // SAFETY: not null and aligned; the size comes first.
+    // SAFETY: the pointer is neither null nor misaligned, and the size is the first member.
     if unsafe { (*lowerings).struct_size } < size_of::<LoweringTable>() {
         return Err("its struct_size is too small");
     }
     // SAFETY: the size covers all members.
     let LoweringTable { lowerings, lowering_count, lowering_stride, .. } = unsafe { lowerings.read() };
-    // SAFETY: the caller's promise.
+    // SAFETY: the table is one of a library, as the caller guarantees (`# Safety` above).
     let entries = unsafe { table(lowerings, lowering_count, lowering_stride) };
     let entries: Vec<LoweringEntry> = entries.ok_or("its entries are null or misaligned, or too many")?;
     let read = |entry: LoweringEntry| {
         let LoweringEntry { tag, platform, lower } = entry;
-        // SAFETY: the caller's promise: texts of the library.
+        // SAFETY: texts of the library, which stays loaded, as the caller guarantees (`# Safety` above).
         let text = |span: ByteSpan| std::str::from_utf8(unsafe { span.as_bytes() });
         let text = |span| text(span).map_err(|_| "a tag or platform is not UTF-8");
         let lower = lower.ok_or("a lowering has no function")?;
@@ -241,11 +243,11 @@ pub unsafe fn entries<'a>(lowerings: *const LoweringTable) -> Result<Vec<Entry<'
     entries.into_iter().map(read).collect()
 }
 
-/// The members of a table that the other side made; none if it cannot be one.
+/// Copies the members of a foreign table; `None` if it is malformed.
 ///
 /// # Safety
-/// Unless it is null or misaligned, or the stride too small or misaligned, `first` leads to `count` members, `stride`
-/// bytes apart.
+/// `first` points to `count` members, `stride` bytes apart, unless `first` is null or misaligned, or `stride`
+/// is too small or misaligned.
 pub unsafe fn table<T: Copy>(first: *const T, count: usize, stride: usize) -> Option<Vec<T>> {
     if count == 0 {
         return Some(Vec::new());
@@ -255,6 +257,6 @@ pub unsafe fn table<T: Copy>(first: *const T, count: usize, stride: usize) -> Op
     if first.is_null() || !first.is_aligned() || !strides || size.is_none() {
         return None;
     }
-    // SAFETY: the caller's promise; the checks above.
+    // SAFETY: pointer and stride were checked, and the caller guarantees the members (`# Safety` above).
     Some((0..count).map(|i| unsafe { first.byte_add(i * stride).read() }).collect())
 }

@@ -1,12 +1,13 @@
-//! Lowerings: what becomes of a block when a program is compiled.
+//! Lowerings: replacing blocks with custom calls when a program is compiled.
 //!
-//! A *block* is a part of a program that has a tag, options, inputs and outputs, and a default body that computes the
-//! outputs: a `stablehlo.composite`, as `jax.lax.composite` makes it. A *lowering* for a tag is asked about each block
-//! with that tag. It answers with a custom call that takes the block's place, or skips the block for a reason.
+//! A *block* is a part of a program with a tag, options, inputs and outputs, and a default body that computes
+//! the outputs: a `stablehlo.composite`, as made by `jax.lax.composite`. A *lowering* for a tag is called for
+//! each block with that tag. It answers with a custom call that replaces the block, or skips the block and
+//! gives a reason.
 //!
-//! A library says which of its handlers lowers a tag with `#[lowers]` below `#[handler]`. Without a function, the
-//! handler is called if the block fits its signature: operands by position, options as the attributes of their names,
-//! results of the types that follow.
+//! A library declares that a handler lowers a tag with `#[lowers]` below `#[handler]`. Without a lowering
+//! function, the handler is called if the block fits its signature: operands by position, options as the
+//! attributes of the same names, and results of the types that the signature derives.
 //!
 //! ```
 //! use farcall_ffi::prelude::*;
@@ -20,7 +21,7 @@
 //!     Ok(())
 //! }
 //!
-//! /// Integers are converted.
+//! /// Converts integers.
 //! fn lower_halve(block: &Block<'_>) -> Result<Lowered> {
 //!     let [x] = block.operands() else { return Ok(Lowered::Skip("it takes one operand".into())) };
 //!     Ok(match x.dtype {
@@ -31,10 +32,11 @@
 //! }
 //! ```
 //!
-//! Lowerings are called while a program is compiled, and never while it runs. Their answers must depend on what they
-//! are asked alone. An application writes lowerings of the same form (`farcall::Registry::register_lowering`).
+//! Lowerings are called while a program is compiled, and never while it runs. Their answers must only depend
+//! on their arguments. Applications can also write lowerings in this form
+//! (`farcall::Registry::register_lowering`).
 //!
-//! **Invariants.** What a host passes is checked like a call frame. A panic becomes an error.
+//! **Invariants.** Arguments from a host are checked like a call frame. A panic becomes an error.
 
 use std::ffi::c_void;
 
@@ -52,7 +54,7 @@ pub mod abi;
 
 use abi::{Alias, LowerCall, LowerQuestion, NamedText, NumberedLayout, NumberedType, Template, table};
 
-/// A block that a lowering is asked about: a composite, with static shapes.
+/// A block to be lowered: a composite with static shapes.
 #[derive(Clone, Debug)]
 pub struct Block<'a> {
     tag: &'a str,
@@ -64,7 +66,7 @@ pub struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// A block, for hosts and tests.
+    /// Makes a block, for hosts and tests.
     pub fn new(
         (tag, version): (&'a str, i64),
         options: Options<'a>,
@@ -75,12 +77,12 @@ impl<'a> Block<'a> {
         Block { tag, version, options, operands, results, client }
     }
 
-    /// What the block stands for: the name of the composite.
+    /// Tag of the block: the name of the composite.
     pub fn tag(&self) -> &'a str {
         self.tag
     }
 
-    /// Version of the tag's meaning, as the program has it.
+    /// Version of the tag's meaning, from the program.
     pub fn version(&self) -> i64 {
         self.version
     }
@@ -95,24 +97,25 @@ impl<'a> Block<'a> {
         &self.results
     }
 
-    /// What the program is compiled for, and by whom.
+    /// Target and compiler of the program.
     pub fn client(&self) -> &Client<'a> {
         &self.client
     }
 
-    /// The option of this name, of exactly this type. JAX passes Python's numbers as `f64` and `i64`; as attributes of a
-    /// call, they become what the target's signature declares.
+    /// Returns the option of this name, which must have exactly this type. JAX passes Python's numbers as
+    /// `f64` and `i64`; options that become attributes of a call are converted to the types in the target's
+    /// signature.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT`, naming the option, if there is none or it is of another type.
+    /// `INVALID_ARGUMENT`, naming the option, if it is missing or has another type.
     pub fn option<T: FromAttr<'a>>(&self, name: &str) -> Result<T> {
         self.options.values.get(name)
     }
 
-    /// An option that may be missing.
+    /// Returns an option that may be missing.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT`, naming the option, if it is of another type.
+    /// `INVALID_ARGUMENT`, naming the option, if it has another type.
     pub fn option_opt<T: FromAttr<'a>>(&self, name: &str) -> Result<Option<T>> {
         self.options.values.get_opt(name)
     }
@@ -123,7 +126,7 @@ impl<'a> Block<'a> {
     }
 }
 
-/// The options of a block: the attributes of the composite.
+/// Options of a block: the attributes of the composite.
 #[derive(Clone, Debug)]
 pub struct Options<'a> {
     values: &'a Attrs,
@@ -131,28 +134,28 @@ pub struct Options<'a> {
 }
 
 impl<'a> Options<'a> {
-    /// Options, with the text of each in MLIR's syntax; for hosts and tests.
+    /// Makes options, with the text of each in MLIR's syntax; for hosts and tests.
     pub fn new(values: &'a Encoded, texts: Vec<(&'a str, &'a str)>) -> Options<'a> {
         Options { values: values.attrs(), texts }
     }
 
-    /// Those that are numbers, strings, arrays of numbers or dictionaries of these.
+    /// Options that are numbers, strings, arrays of numbers or dictionaries of these.
     pub fn values(&self) -> &'a Attrs {
         self.values
     }
 
-    /// Name and text of each: `("eps", "1.000000e-05 : f32")`.
+    /// Names and texts of all options: `("eps", "1.000000e-05 : f32")`.
     pub fn texts(&self) -> &[(&'a str, &'a str)] {
         &self.texts
     }
 
-    /// The text of the one of this name.
+    /// Text of the option of this name.
     pub fn text(&self, name: &str) -> Option<&'a str> {
         self.texts.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
     }
 }
 
-/// What a program is compiled for, and by whom.
+/// The platform that a program is compiled for, and the engine that compiles it.
 #[derive(Clone, Debug)]
 pub struct Client<'a> {
     platform: &'a str,
@@ -162,7 +165,7 @@ pub struct Client<'a> {
 }
 
 impl<'a> Client<'a> {
-    /// A client, for hosts and tests.
+    /// Makes a client, for hosts and tests.
     pub fn new(
         platform: &'a str,
         (engine, version): (&'a str, &'a str),
@@ -171,7 +174,7 @@ impl<'a> Client<'a> {
         Client { platform, engine, version, options }
     }
 
-    /// The platform of the device, by its canonical name: `Host`, `CUDA`.
+    /// Canonical name of the device's platform: `Host`, `CUDA`.
     pub fn platform(&self) -> &'a str {
         self.platform
     }
@@ -186,28 +189,28 @@ impl<'a> Client<'a> {
         self.version
     }
 
-    /// An option of the engine: `denormals`, `semantics`.
+    /// Value of an option of the engine: `denormals`, `semantics`.
     pub fn option(&self, name: &str) -> Option<&'a str> {
         self.options.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
     }
 
-    /// All options of the engine, with their names.
+    /// Names and values of all options of the engine.
     pub fn options(&self) -> &[(&'a str, &'a str)] {
         &self.options
     }
 }
 
-/// What becomes of a block.
+/// Answer of a lowering.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Lowered {
-    /// It is left to the next lowering for its tag, or to its default body, for this reason.
+    /// The block is left to the next lowering for its tag, or to its default body, for this reason.
     Skip(String),
-    /// A custom call takes its place.
+    /// A custom call replaces the block.
     Call(TargetCall),
 }
 
 impl Lowered {
-    /// Leaves the block to others; `reason` says why, for people.
+    /// Skips the block; `reason` explains why, for people.
     pub fn skip(reason: impl Into<String>) -> Lowered {
         Lowered::Skip(reason.into())
     }
@@ -219,12 +222,13 @@ impl From<TargetCall> for Lowered {
     }
 }
 
-/// A custom call in the place of a block. It takes the block's operands and gives its results, of the block's types and
-/// row-major, except where something else is said. Attributes that the target declares, and that are not said, are the
-/// block's options of their names, else their defaults.
+/// A custom call that replaces a block. By default, it takes the block's operands and returns its results,
+/// with the block's types and row-major layouts. Attributes that the target declares and the call does not
+/// set are the block's options of the same names, or else the defaults.
 ///
-/// A call of a target that is not registered for the platform, or that does not fit the target's signature, is the same
-/// as skipping the block. One that can never be right (an operand that does not exist, say) is an error.
+/// If the target is not registered for the platform, or the call does not fit the target's signature, the
+/// block is skipped. A call that can never be valid (because it mentions an operand that does not exist, for
+/// example) is an error.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct TargetCall {
@@ -234,15 +238,15 @@ pub struct TargetCall {
     pub attrs: Vec<(String, CallAttr)>,
     /// Operands that are converted to another element type.
     pub operand_types: Vec<(usize, DType)>,
-    /// Results that the target gives in another element type, and that are converted to the block's.
+    /// Results that the target returns with another element type, and that are converted to the block's.
     pub result_types: Vec<(usize, DType)>,
-    /// Layouts of operands: dimensions from the fastest in memory to the slowest.
+    /// Layouts of operands: dimensions from the fastest-varying in memory to the slowest.
     pub operand_layouts: Vec<(usize, Vec<usize>)>,
     /// Layouts of results.
     pub result_layouts: Vec<(usize, Vec<usize>)>,
     /// Results that share memory with operands, as (result, operand).
     pub aliases: Vec<(usize, usize)>,
-    /// The call does something besides computing its results: it must happen, once, in the order of the program.
+    /// The call has effects besides its results: it must happen, once, in the order of the program.
     pub has_side_effect: bool,
 }
 
@@ -256,7 +260,7 @@ pub enum CallAttr {
 }
 
 impl TargetCall {
-    /// A call of a target, of which nothing else is said.
+    /// Makes a call of a target with all defaults.
     pub fn new(target: impl Into<String>) -> TargetCall {
         TargetCall {
             target: target.into(),
@@ -277,28 +281,28 @@ impl TargetCall {
         self
     }
 
-    /// Passes an attribute that is given as text in MLIR's syntax: `42 : i64`, `dense<[1, 2]> : tensor<2xi32>`.
+    /// Passes an attribute as text in MLIR's syntax: `42 : i64`, `dense<[1, 2]> : tensor<2xi32>`.
     #[must_use]
     pub fn attr_text(mut self, name: impl Into<String>, text: impl Into<String>) -> TargetCall {
         self.attrs.push((name.into(), CallAttr::Text(text.into())));
         self
     }
 
-    /// Converts the elements of an operand.
+    /// Converts an operand to another element type before the call.
     #[must_use]
     pub fn operand_type(mut self, index: usize, dtype: DType) -> TargetCall {
         self.operand_types.push((index, dtype));
         self
     }
 
-    /// Says which element type the target gives a result in; it is converted to the block's.
+    /// Sets the element type with which the target returns a result. The result is converted to the block's.
     #[must_use]
     pub fn result_type(mut self, index: usize, dtype: DType) -> TargetCall {
         self.result_types.push((index, dtype));
         self
     }
 
-    /// Says how an operand lies in memory: its dimensions from the fastest to the slowest.
+    /// Sets the layout of an operand in memory: its dimensions from the fastest-varying to the slowest.
     #[must_use]
     pub fn operand_layout(
         mut self,
@@ -309,7 +313,7 @@ impl TargetCall {
         self
     }
 
-    /// Says how a result lies in memory.
+    /// Sets the layout of a result in memory: its dimensions from the fastest-varying to the slowest.
     #[must_use]
     pub fn result_layout(
         mut self,
@@ -320,14 +324,15 @@ impl TargetCall {
         self
     }
 
-    /// Says that the call does something besides computing its results. (A target that declares so need not be told.)
+    /// Marks the call as having effects besides its results. (Unnecessary for a target whose signature
+    /// declares them.)
     #[must_use]
     pub fn side_effect(mut self) -> TargetCall {
         self.has_side_effect = true;
         self
     }
 
-    /// Puts a result into the memory of an operand.
+    /// Puts a result in the memory of an operand.
     #[must_use]
     pub fn alias(mut self, result: usize, operand: usize) -> TargetCall {
         self.aliases.push((result, operand));
@@ -337,23 +342,23 @@ impl TargetCall {
 
 // ---- Called by a host ----------------------------------------------------------------------
 
-/// A lowering, as the macro names it.
+/// A lowering, as the macros name it.
 #[doc(hidden)]
 pub trait LowerRule {
     fn lower(block: &Block<'_>) -> Result<Lowered>;
 }
 
-/// A lowering's address in the C interface.
+/// Entry point of a lowering in the C interface.
 ///
 /// # Safety
-/// `question` is null or a [`LowerQuestion`].
+/// `question` is null or points to a valid [`LowerQuestion`].
 #[doc(hidden)]
 pub unsafe extern "C" fn lower_rule<R: LowerRule>(question: *mut c_void) {
     let question = question.cast::<LowerQuestion>();
     if question.is_null() || !question.is_aligned() {
         return;
     }
-    // SAFETY: not null and aligned; the size comes first.
+    // SAFETY: the pointer is neither null nor misaligned, and the size is the first member.
     if unsafe { (*question).struct_size } < size_of::<LowerQuestion>() {
         return;
     }
@@ -361,10 +366,10 @@ pub unsafe extern "C" fn lower_rule<R: LowerRule>(question: *mut c_void) {
     let question = unsafe { question.read() };
     let (Some(skip), Some(call)) = (question.skip, question.call) else { return };
     answer(question.host, question.fail, "the lowering", || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the question is valid, as the caller guarantees (`# Safety` above).
         let block = unsafe { Block::read(&question) }?;
         match R::lower(&block)? {
-            // SAFETY: a function of the host, for its own argument.
+            // SAFETY: the host passed this function together with its argument.
             Lowered::Skip(reason) => unsafe { skip(question.host, ByteSpan::new(reason.as_bytes())) },
             // SAFETY: as above.
             Lowered::Call(made) => made.tell(|made| unsafe { call(question.host, made) })?,
@@ -374,32 +379,34 @@ pub unsafe extern "C" fn lower_rule<R: LowerRule>(question: *mut c_void) {
 }
 
 impl<'a> Block<'a> {
+    /// Reads and checks a question.
+    ///
     /// # Safety
-    /// All that the question leads to stays during `'a`, and is what its counts say.
+    /// Everything reachable from `question` stays valid during `'a`, and the lengths of its tables are right.
     unsafe fn read(question: &LowerQuestion) -> Result<Block<'a>> {
         let malformed =
             |what: &str| Error::invalid_argument(format!("the host's question is malformed: {what}"));
         if question.values.is_null() || !question.values.is_aligned() {
             return Err(malformed("there are no options"));
         }
-        // SAFETY: not null and aligned; stays.
+        // SAFETY: the pointer is neither null nor misaligned, and the options stay valid.
         let values =
             unsafe { Dict::check(question.values) }.and_then(|dict| dict.check_names().map(|()| dict));
         let values = Attrs::from_dict(values.map_err(malformed)?);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that texts stay valid (`# Safety` above).
         let text = |span: ByteSpan| std::str::from_utf8(unsafe { span.as_bytes() });
         let text = |span| text(span).map_err(|_| malformed("a text that is not UTF-8"));
         let texts = |first, count| {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees that the tables have these lengths (`# Safety` above).
             let all = unsafe { table::<NamedText>(first, count, question.text_stride) };
             let all = all.ok_or_else(|| malformed("a table of options"))?;
             all.iter().map(|one| Ok((text(one.name)?, text(one.text)?))).collect::<Result<Vec<_>>>()
         };
         let templates = |first, count| {
-            // SAFETY: the caller's promise.
+            // SAFETY: as above.
             let all = unsafe { table::<Template>(first, count, question.tensor_stride) };
             let all = all.ok_or_else(|| malformed("a table of operands or results"))?;
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees that dimensions stay valid (`# Safety` above).
             all.iter().map(|one| unsafe { one.read() }.map_err(malformed)).collect::<Result<Vec<_>>>()
         };
         let engine = (text(question.engine)?, text(question.engine_version)?);
@@ -416,8 +423,10 @@ impl<'a> Block<'a> {
 }
 
 impl Template {
+    /// Reads and checks the type of an operand or result.
+    ///
     /// # Safety
-    /// The dimensions stay during `'a`, and are as many as `rank` says.
+    /// Unless null or misaligned, `dims` points to `rank` sizes that stay valid during `'a`.
     unsafe fn read<'a>(&self) -> std::result::Result<OperandType<'a>, &'static str> {
         let dtype = self.dtype.dtype().ok_or("the element type of an operand or result")?;
         let dims = match self.rank {
@@ -428,7 +437,7 @@ impl Template {
             {
                 return Err("the dimensions of an operand or result");
             }
-            // SAFETY: not null and aligned; `rank` sizes that stay.
+            // SAFETY: the pointer is neither null nor misaligned, and is to `rank` sizes that stay valid.
             rank => unsafe { std::slice::from_raw_parts(self.dims, rank) },
         };
         Ok(OperandType { dtype, dims })
@@ -436,7 +445,7 @@ impl Template {
 }
 
 impl TargetCall {
-    /// Hands the call over in the form of the C interface.
+    /// Passes the call, in the form of the C interface, to a function.
     fn tell(&self, say: impl FnOnce(*const LowerCall)) -> Result<()> {
         let mut values = farcall_sig::Attrs::new();
         let mut texts = Vec::new();

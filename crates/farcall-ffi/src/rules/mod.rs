@@ -1,4 +1,4 @@
-//! Rules for what a signature cannot express: shape functions and batching functions.
+//! Rules that a signature cannot express: shape functions and batching functions.
 //!
 //! ```
 //! use farcall_ffi::prelude::*;
@@ -20,20 +20,20 @@
 //!     Ok(x.dims.to_vec())
 //! }
 //!
-//! /// One call: the mapped axis stays in front.
+//! /// Makes one call, in which the mapped axis stays in front.
 //! fn flip_batch(call: &BatchCall<'_>) -> Result<Batch> {
 //!     Ok(Batch::once([Some(0)], [0]).attr("axis", call.attr::<i64>("axis")? + 1))
 //! }
 //! ```
 //!
-//! A shape function returns the dimensions of every result written `[..]`, except those that alias an operand.
-//! Element types come from the signature, against which the call has been checked before. A batching function is
-//! called if at least one operand of a call has a mapped axis.
+//! A shape function returns the dimensions of every result declared as `[..]`, except those that alias an
+//! operand. Element types come from the signature, against which the call has been checked before. A batching
+//! function is called if at least one operand of a call has a mapped axis.
 //!
-//! Rules are called whenever a program is traced or compiled, and never while it runs. Their answers must depend on
-//! their arguments alone.
+//! Rules are called whenever a program is traced or compiled, and never while it runs. Their answers must
+//! only depend on their arguments.
 //!
-//! **Invariants.** What a host passes is checked like a call frame. A panic becomes an error.
+//! **Invariants.** Arguments from a host are checked like a call frame. A panic becomes an error.
 
 use std::ffi::c_void;
 use std::ops::{Deref, Range};
@@ -53,32 +53,32 @@ pub mod abi;
 
 use abi::{RuleCall, RuleOnce, RuleOperand};
 
-/// A call whose result shapes are asked for.
+/// A call whose result shapes are to be computed.
 #[derive(Debug)]
 pub struct ShapeCall<'a> {
     names: &'static [&'static str],
-    /// How many of the last names are variadic.
+    /// Number of trailing names that are variadic.
     variadic: usize,
     operands: Vec<OperandType<'a>>,
     attrs: &'a Attrs,
 }
 
 impl<'a> ShapeCall<'a> {
-    /// The types of all operands of the call.
+    /// Types of all operands of the call.
     pub fn operands(&self) -> &[OperandType<'a>] {
         &self.operands
     }
 
-    /// The type of the operand of this name: its dtype and dimensions.
+    /// Returns the type of the operand of this name: its dtype and dimensions.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` if the signature has no such operand, or the call was not given it.
+    /// `INVALID_ARGUMENT` if the signature has no such operand, or the call does not pass it.
     pub fn operand(&self, name: &str) -> Result<OperandType<'a>> {
         let missing = || Error::invalid_argument(format!("{name} is not given"));
         self.operand_opt(name)?.ok_or_else(missing)
     }
 
-    /// The type of an operand that may be missing.
+    /// Returns the type of an operand that may be missing.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if the signature has no such operand.
@@ -87,7 +87,7 @@ impl<'a> ShapeCall<'a> {
         Ok(self.operands.get(self.entries(at).start).copied())
     }
 
-    /// The types of the variadic operands of this name.
+    /// Returns the types of the variadic operands of this name.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if the signature has no such operands.
@@ -99,7 +99,7 @@ impl<'a> ShapeCall<'a> {
         Ok(self.operands.get(self.entries(at)).unwrap_or_default())
     }
 
-    /// Which operands of the call the one of this name is.
+    /// Returns the range of the call's operands for the name at this position.
     fn entries(&self, at: usize) -> Range<usize> {
         let single = self.names.len() - self.variadic;
         match at.checked_sub(single) {
@@ -111,18 +111,18 @@ impl<'a> ShapeCall<'a> {
         }
     }
 
-    /// The attribute of this name, which may come from the signature's default.
+    /// Returns the attribute of this name, which may be the signature's default.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` if the signature has none of this name and type.
+    /// `INVALID_ARGUMENT` if the signature has no attribute of this name and type.
     pub fn attr<T: FromAttr<'a>>(&self, name: &str) -> Result<T> {
         self.attrs.get(name)
     }
 
-    /// An attribute that may be missing.
+    /// Returns an attribute that may be missing.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` if it is of another type.
+    /// `INVALID_ARGUMENT` if the attribute has another type.
     pub fn attr_opt<T: FromAttr<'a>>(&self, name: &str) -> Result<Option<T>> {
         self.attrs.get_opt(name)
     }
@@ -138,7 +138,7 @@ impl<'a> ShapeCall<'a> {
     }
 }
 
-/// A call that is vmapped. The types of its operands are those of one entry, without the mapped axis.
+/// A call under `vmap`. The types of its operands exclude the mapped axis.
 #[derive(Debug)]
 pub struct BatchCall<'a> {
     call: ShapeCall<'a>,
@@ -147,12 +147,12 @@ pub struct BatchCall<'a> {
 }
 
 impl BatchCall<'_> {
-    /// For each operand of the call, whether it has the mapped axis; at least one has.
+    /// Flags, for each operand of the call, that say whether it has the mapped axis; at least one does.
     pub fn batched(&self) -> &[bool] {
         &self.batched
     }
 
-    /// Whether the operand of this name is given and has the mapped axis.
+    /// Returns true if the operand of this name is passed and has the mapped axis.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if the signature has no such operand.
@@ -174,7 +174,7 @@ impl<'a> Deref for BatchCall<'a> {
     }
 }
 
-/// How a call is vmapped.
+/// A call's implementation under `vmap`.
 #[derive(Clone, Debug)]
 pub struct Batch(Answer);
 
@@ -185,14 +185,16 @@ enum Answer {
 }
 
 impl Batch {
-    /// One call for each index of the axis; `reason` says why, for people.
+    /// Makes one call for each index of the axis; `reason` explains why, for people.
     pub fn each(reason: impl Into<String>) -> Batch {
         Batch(Answer::Each(reason.into()))
     }
 
-    /// One call. For each operand, which dimension the mapped axis becomes; operands that do not have the axis are
-    /// broadcast along it, or left as they are where it is `None`. For each result, which of its dimensions the
-    /// axis is. Dimensions are counted with the axis.
+    /// Makes one call for all indices.
+    ///
+    /// `operands` has, for each operand, the dimension at which the operand has the mapped axis. Operands
+    /// without the axis are broadcast along it, or passed unchanged if the entry is `None`. `results` has,
+    /// for each result, the dimension that is the axis. Dimensions are counted with the axis.
     pub fn once(
         operands: impl IntoIterator<Item = Option<usize>>,
         results: impl IntoIterator<Item = usize>,
@@ -201,7 +203,7 @@ impl Batch {
         Batch(Answer::Once { operands, results, attrs: farcall_sig::Attrs::new() })
     }
 
-    /// Changes an attribute of the one call. It must be of exactly the declared type.
+    /// Changes an attribute of the one call. The value must have exactly the declared type.
     #[must_use]
     pub fn attr(mut self, name: &str, value: impl Into<AttrValue>) -> Batch {
         if let Answer::Once { attrs, .. } = &mut self.0 {
@@ -211,7 +213,7 @@ impl Batch {
     }
 }
 
-/// What a shape function returns: the dimensions of one result, or of several.
+/// Return value of a shape function: the dimensions of one result, or of several.
 #[diagnostic::on_unimplemented(
     message = "a shape function does not return `Result<{Self}>`",
     label = "not the dimensions of results",
@@ -219,7 +221,7 @@ impl Batch {
             `Result<Vec<Vec<i64>>>` for several"
 )]
 pub trait Shapes {
-    /// The dimensions of each result.
+    /// Returns the dimensions of each result.
     fn into_shapes(self) -> Vec<Vec<i64>>;
 }
 
@@ -243,12 +245,12 @@ impl<const N: usize> Shapes for [Vec<i64>; N] {
 
 // ---- Called by a host ----------------------------------------------------------------------
 
-/// A rule, as the macro names it.
+/// A rule, as the macros name it.
 #[doc(hidden)]
 pub trait Rule {
     /// Names of the signature's operands.
     const OPERANDS: &'static [&'static str];
-    /// How many of the last ones are variadic: of the same number of entries.
+    /// Number of trailing operands that are variadic, all with the same number of entries.
     const VARIADIC: usize;
 }
 
@@ -264,44 +266,44 @@ pub trait BatchRule: Rule {
     fn batch(call: &BatchCall<'_>) -> Result<Batch>;
 }
 
-/// A shape function's address in the C interface.
+/// Entry point of a shape function in the C interface.
 ///
 /// # Safety
-/// `call` is null or a [`RuleCall`].
+/// `call` is null or points to a valid [`RuleCall`].
 #[doc(hidden)]
 pub unsafe extern "C" fn shape_rule<R: ShapeRule>(call: *mut c_void) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees a null or valid pointer (`# Safety` above).
     let Some(question) = (unsafe { question(call) }) else { return };
     let Some(say) = question.shape else { return };
     answer(question.host, question.fail, "the shape function", || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the call is valid, as the caller guarantees (`# Safety` above).
         let call = unsafe { ShapeCall::read::<R>(&question) }?;
         for dims in R::shapes(&call)? {
-            // SAFETY: a function of the host, for its own argument.
+            // SAFETY: the host passed this function together with its argument.
             unsafe { say(question.host, dims.as_ptr(), dims.len()) };
         }
         Ok(())
     });
 }
 
-/// A batching function's address in the C interface.
+/// Entry point of a batching function in the C interface.
 ///
 /// # Safety
-/// `call` is null or a [`RuleCall`].
+/// `call` is null or points to a valid [`RuleCall`].
 #[doc(hidden)]
 pub unsafe extern "C" fn batch_rule<R: BatchRule>(call: *mut c_void) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees a null or valid pointer (`# Safety` above).
     let Some(question) = (unsafe { question(call) }) else { return };
     let (Some(each), Some(once)) = (question.each, question.once) else { return };
     answer(question.host, question.fail, "the batching function", || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the call is valid, as the caller guarantees (`# Safety` above).
         let call = unsafe { ShapeCall::read::<R>(&question) }?;
-        // SAFETY: `read` has checked the operands.
+        // SAFETY: `read` has checked the table of operands.
         let batched = (0..question.operand_count).map(|i| unsafe { operand(&question, i) }.batched != 0);
         let call = BatchCall { batched: batched.collect(), call, axis_size: question.axis_size };
         match R::batch(&call)?.0 {
             Answer::Each(reason) => {
-                // SAFETY: a function of the host, for its own argument.
+                // SAFETY: the host passed this function together with its argument.
                 unsafe { each(question.host, span(&reason)) };
             }
             Answer::Once { operands, results, attrs: changed } => {
@@ -326,13 +328,13 @@ pub unsafe extern "C" fn batch_rule<R: BatchRule>(call: *mut c_void) {
     });
 }
 
-/// The question, if it is one.
+/// Reads the call; `None` if the pointer is null or misaligned, or the struct too small.
 ///
 /// # Safety
-/// `call` is null or a [`RuleCall`].
+/// `call` is null or points to a valid [`RuleCall`].
 unsafe fn question(call: *mut c_void) -> Option<RuleCall> {
     let call = call.cast::<RuleCall>();
-    // SAFETY: not null and aligned; the size comes first.
+    // SAFETY: the pointer is neither null nor misaligned, and the size is the first member.
     if call.is_null() || !call.is_aligned() || unsafe { (*call).struct_size } < size_of::<RuleCall>() {
         return None;
     }
@@ -340,12 +342,12 @@ unsafe fn question(call: *mut c_void) -> Option<RuleCall> {
     Some(unsafe { call.read() })
 }
 
-/// How a rule tells its host why it has no answer.
+/// Function through which a rule reports an error to its host.
 pub(crate) type Fail = Option<unsafe extern "C" fn(host: *mut c_void, message: c::ByteSpan)>;
 
-/// Runs a rule; its error or panic is told to the host.
+/// Runs a rule, and reports its error or panic to the host.
 pub(crate) fn answer(host: *mut c_void, fail: Fail, name: &'static str, rule: impl FnOnce() -> Result<()>) {
-    panics::note();
+    panics::install_hook();
     let error = match catch(rule) {
         Ok(Ok(())) => return,
         Ok(Err(error)) => error,
@@ -358,8 +360,10 @@ pub(crate) fn answer(host: *mut c_void, fail: Fail, name: &'static str, rule: im
 }
 
 impl<'a> ShapeCall<'a> {
+    /// Reads and checks the operands and attributes of a call.
+    ///
     /// # Safety
-    /// All that the question leads to stays during `'a`, and is what its counts say.
+    /// Everything reachable from `question` stays valid during `'a`, and the lengths of its tables are right.
     unsafe fn read<R: Rule>(question: &RuleCall) -> Result<ShapeCall<'a>> {
         let malformed =
             |what: &str| Error::invalid_argument(format!("the host's question is malformed: {what}"));
@@ -385,12 +389,12 @@ impl<'a> ShapeCall<'a> {
                 {
                     return Err(malformed("the dimensions of an operand"));
                 }
-                // SAFETY: not null and aligned; `rank` sizes that stay.
+                // SAFETY: the pointer is neither null nor misaligned, and is to `rank` sizes that stay valid.
                 _ => unsafe { std::slice::from_raw_parts(dims, rank) },
             };
             types.push(OperandType { dtype, dims });
         }
-        // SAFETY: not null and aligned; stays.
+        // SAFETY: the pointer is neither null nor misaligned, and the attributes stay valid.
         let attrs = unsafe { Dict::check(attrs) }.and_then(|dict| dict.check_names().map(|()| dict));
         let attrs = Attrs::from_dict(attrs.map_err(malformed)?);
         let entries = types.len().checked_sub(R::OPERANDS.len() - R::VARIADIC);
@@ -401,10 +405,12 @@ impl<'a> ShapeCall<'a> {
     }
 }
 
+/// Reads operand `i`.
+///
 /// # Safety
 /// The question's table has more than `i` operands.
 unsafe fn operand(question: &RuleCall, i: usize) -> RuleOperand {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees that the table has this operand (`# Safety` above).
     unsafe { question.operands.byte_add(i * question.operand_stride).read() }
 }
 
@@ -414,13 +420,14 @@ fn span(text: &str) -> c::ByteSpan {
 
 // ---- For hosts -----------------------------------------------------------------------------
 
-/// Attributes that a rule gave.
+/// Reads attributes that a rule returned.
 ///
 /// # Errors
-/// What is wrong with them.
+/// A description of the problem, if the attributes are malformed or have values that a rule cannot return.
 ///
 /// # Safety
-/// `attrs` is null, or points to as many bytes as its `struct_size` says, and all that it leads to is there.
+/// `attrs` is null, or points to as many bytes as its `struct_size` says, and everything reachable from it is
+/// valid.
 pub unsafe fn read_attrs(attrs: *const c::Attrs) -> Result<farcall_sig::Attrs, String> {
     if attrs.is_null() {
         return Ok(farcall_sig::Attrs::new());
@@ -428,7 +435,8 @@ pub unsafe fn read_attrs(attrs: *const c::Attrs) -> Result<farcall_sig::Attrs, S
     if !attrs.is_aligned() {
         return Err("its attributes are misaligned".into());
     }
-    // SAFETY: not null and aligned; the caller's promise.
+    // SAFETY: the pointer is neither null nor misaligned, and the caller guarantees the rest (`# Safety`
+    // above).
     let dict = unsafe { Dict::check(attrs) }?;
     dict.check_names()?;
     let value = |(name, attr): (std::borrow::Cow<'_, str>, crate::attr::Attr<'_>)| match attr.to_value() {

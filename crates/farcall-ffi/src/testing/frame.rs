@@ -1,4 +1,4 @@
-//! Call frames in memory.
+//! Builds the operands and results of call frames in memory.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -7,7 +7,7 @@ use super::Tensor;
 use crate::abi;
 use crate::arena::Arena;
 
-/// The operands of a call.
+/// Builds the operands of a call.
 pub(super) fn args(arena: &mut Arena, tensors: &[Tensor]) -> abi::Args {
     let buffers: Vec<_> = tensors.iter().map(|tensor| buffer(arena, tensor)).collect();
     abi::Args {
@@ -19,7 +19,7 @@ pub(super) fn args(arena: &mut Arena, tensors: &[Tensor]) -> abi::Args {
     }
 }
 
-/// The results of a call.
+/// Builds the results of a call.
 pub(super) fn rets(arena: &mut Arena, tensors: &[Tensor]) -> abi::Rets {
     let buffers: Vec<_> = tensors.iter().map(|tensor| buffer(arena, tensor)).collect();
     abi::Rets {

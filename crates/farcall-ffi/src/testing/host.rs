@@ -30,17 +30,17 @@ struct State {
     type_id: AtomicI64,
 }
 
-/// What a call frame's context points to.
-struct Running<'a> {
+/// Data of a running call, which the call frame's context points to.
+struct RunningCall<'a> {
     instance: &'a Instance,
-    /// Objects by the names of their types.
+    /// Objects with the names of their types.
     user_data: &'a [(&'static str, *mut c_void)],
     options: Option<abi::Attrs>,
-    /// Bytes of scratch memory that were not given back.
+    /// Bytes of scratch memory that were not freed.
     scratch: AtomicUsize,
 }
 
-/// A call's future: its outcome, once it is known.
+/// A call's future: its outcome, once known.
 #[derive(Default)]
 struct Future {
     outcome: Mutex<Option<Result<()>>>,
@@ -67,7 +67,7 @@ impl State {
         let delete = types.get(&type_id).and_then(|known| known.deleter);
         drop(types);
         if let Some(delete) = delete.filter(|_| !object.is_null()) {
-            // SAFETY: the type's own deleter, once.
+            // SAFETY: the deleter belongs to the object's type, and is called once.
             unsafe { delete(object) }
         }
     }
@@ -88,7 +88,7 @@ pub(super) fn call(
     change: impl FnOnce(&mut abi::CallFrame),
 ) -> Result<()> {
     let mut arena = Arena::default();
-    let running = Running {
+    let running = RunningCall {
         instance,
         user_data: &call.user_data,
         options: call.options.as_ref().map(|options| encode_attrs(&mut arena, options)).transpose()?,
@@ -110,12 +110,12 @@ pub(super) fn call(
         if frame.future.is_null() {
             return Ok(());
         }
-        // SAFETY: a future of this host.
+        // SAFETY: the future was made by `future_create`, which left a share for the call.
         let future = unsafe { Arc::from_raw(frame.future.cast_const().cast::<Future>()) };
-        // What a handler keeps, it keeps without the frame.
+        // Kept buffers must not depend on the frame, so the contents of the frame are destroyed.
         for buffers in [(frame.args.size, frame.args.args), (frame.rets.size, frame.rets.rets)] {
             for i in 0..buffers.0 as usize {
-                // SAFETY: the frame's buffers, in its arena.
+                // SAFETY: the frame's buffers are in its arena, which is still alive.
                 unsafe { (*(*buffers.1.add(i)).cast::<abi::Buffer>()).dims = null_mut() }
             }
         }
@@ -134,7 +134,7 @@ pub(super) fn call(
     }
 }
 
-/// Asks an entry for its metadata.
+/// Requests the metadata of an entry.
 pub(super) fn metadata(entry: Option<abi::Handler>, minor: i32) -> Result<Metadata> {
     let mut metadata = abi::Metadata {
         struct_size: abi::Metadata::STRUCT_SIZE,
@@ -173,16 +173,16 @@ pub(super) fn metadata(entry: Option<abi::Handler>, minor: i32) -> Result<Metada
 
 fn enter(entry: Option<abi::Handler>, frame: &mut abi::CallFrame) -> Result<()> {
     let entry = entry.ok_or_else(|| Error::unimplemented("the handler has no such stage"))?;
-    // SAFETY: an entry, with a call frame.
+    // SAFETY: a handler's entry, with a call frame.
     let error = unsafe { entry(frame) };
     if error.is_null() {
         return Ok(());
     }
-    // SAFETY: `error_create` below made it, and it is ours.
+    // SAFETY: `error_create` made the error, and this function owns it.
     Err(*unsafe { Box::from_raw(error.cast::<HostError>()) }.0)
 }
 
-/// What an opaque error is, here.
+/// Representation of this host's opaque errors.
 struct HostError(Box<Error>, CString);
 
 fn new_error(error: Error) -> *mut abi::Error {
@@ -190,7 +190,7 @@ fn new_error(error: Error) -> *mut abi::Error {
     Box::into_raw(Box::new(HostError(Box::new(error), text))).cast()
 }
 
-/// Types by their numbers.
+/// Registered types by number.
 static TYPES: LazyLock<Mutex<HashMap<i64, Type>>> = LazyLock::new(Mutex::default);
 
 /// A registered type.
@@ -200,14 +200,14 @@ struct Type {
     deleter: Option<unsafe extern "C" fn(*mut c_void)>,
 }
 
-/// Tables that outlive every call: handlers remember a host by the address of its table.
+/// Function tables, which outlive every call because handlers identify a host by the address of its table.
 struct Tables([Api; abi::API_MINOR as usize + 1]);
 // SAFETY: the tables are constant.
 unsafe impl Send for Tables {}
 // SAFETY: as above.
 unsafe impl Sync for Tables {}
 
-/// The function table of a host that speaks 0.`minor`.
+/// Returns the function table of a host of version 0.`minor`.
 fn api(minor: i32) -> &'static Api {
     static TABLES: OnceLock<Tables> = OnceLock::new();
     let tables = TABLES.get_or_init(|| Tables(std::array::from_fn(|minor| table(minor as i32))));
@@ -244,13 +244,13 @@ fn table(minor: i32) -> Api {
 }
 
 unsafe extern "C" fn error_create(args: *mut abi::ErrorCreateArgs) -> *mut abi::Error {
-    // SAFETY: the caller's arguments; the message is null-terminated.
+    // SAFETY: the caller passes valid arguments, and the message is null-terminated.
     let (code, message) = unsafe { ((*args).errc, CStr::from_ptr((*args).message)) };
     new_error(Error::new(ErrorCode::from(code), message.to_string_lossy()))
 }
 
 unsafe extern "C" fn error_get_details(args: *mut abi::ErrorGetDetailsArgs) {
-    // SAFETY: the caller's arguments, within their size; the error is one of ours.
+    // SAFETY: the caller passes arguments that are valid for their size, with an error of this host.
     unsafe {
         let error = (*args).error.cast::<HostError>();
         (*args).message = (*error).1.as_ptr();
@@ -261,16 +261,16 @@ unsafe extern "C" fn error_get_details(args: *mut abi::ErrorGetDetailsArgs) {
 }
 
 unsafe extern "C" fn error_destroy(args: *mut abi::ErrorDestroyArgs) {
-    // SAFETY: the error is one of ours, and the caller's to destroy.
+    // SAFETY: the error is one of this host, and the caller gives up its ownership.
     drop(unsafe { Box::from_raw((*args).error.cast::<HostError>()) });
 }
 
 unsafe extern "C" fn type_register(args: *mut abi::TypeRegisterArgs) -> *mut abi::Error {
     static NEXT: AtomicI64 = AtomicI64::new(1000);
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller passes valid arguments.
     let (name, id, info) = unsafe { ((*args).name.as_bytes(), &mut *(*args).type_id, &*(*args).type_info) };
     if *id != abi::TypeId::UNKNOWN {
-        return new_error(Error::unimplemented("types with a number of their own"));
+        return new_error(Error::unimplemented("types with a preassigned number are not supported"));
     }
     let mut types = TYPES.lock().unwrap_or_else(PoisonError::into_inner);
     let known = types.iter().find(|(_, known)| known.name == name).map(|(id, _)| *id);
@@ -283,15 +283,15 @@ unsafe extern "C" fn type_register(args: *mut abi::TypeRegisterArgs) -> *mut abi
 }
 
 unsafe extern "C" fn invoke_context_get(args: *mut abi::InvokeContextGetArgs) -> *mut abi::Error {
-    // SAFETY: the caller's arguments; the context is a running call.
-    let (running, type_id) = unsafe { (&*(*args).ctx.cast::<Running<'_>>(), *(*args).type_id) };
+    // SAFETY: the caller passes valid arguments; the context is a running call.
+    let (running, type_id) = unsafe { (&*(*args).ctx.cast::<RunningCall<'_>>(), *(*args).type_id) };
     let types = TYPES.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(wanted) = types.get(&type_id.type_id) else {
         return new_error(Error::not_found(format!("no type {}", type_id.type_id)));
     };
     match running.user_data.iter().find(|(name, _)| name.as_bytes() == wanted.name) {
         Some((_, object)) => {
-            // SAFETY: the caller's arguments.
+            // SAFETY: the caller passes valid arguments.
             unsafe { (*args).data = *object };
             null_mut()
         }
@@ -303,18 +303,18 @@ unsafe extern "C" fn invoke_context_get(args: *mut abi::InvokeContextGetArgs) ->
 }
 
 unsafe extern "C" fn custom_options_get(args: *mut abi::CustomOptionsGetArgs) -> *mut abi::Error {
-    // SAFETY: the caller's arguments; the context is a running call.
+    // SAFETY: the caller passes valid arguments; the context is a running call.
     unsafe {
-        let running = &*(*args).ctx.cast::<Running<'_>>();
+        let running = &*(*args).ctx.cast::<RunningCall<'_>>();
         (*args).attrs = running.options.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
     }
     null_mut()
 }
 
 unsafe extern "C" fn device_memory_allocate(args: *mut abi::DeviceMemoryAllocateArgs) -> *mut abi::Error {
-    // SAFETY: the caller's arguments; the context is a running call.
+    // SAFETY: the caller passes valid arguments; the context is a running call.
     let (running, size, alignment) =
-        unsafe { (&*(*args).ctx.cast::<Running<'_>>(), (*args).size, (*args).alignment) };
+        unsafe { (&*(*args).ctx.cast::<RunningCall<'_>>(), (*args).size, (*args).alignment) };
     let Ok(layout) = Layout::from_size_align(size.max(1), alignment.max(ALIGNMENT)) else {
         return new_error(Error::resource_exhausted("scratch memory of an impossible size"));
     };
@@ -325,45 +325,49 @@ unsafe extern "C" fn device_memory_allocate(args: *mut abi::DeviceMemoryAllocate
 }
 
 unsafe extern "C" fn device_memory_free(args: *mut abi::DeviceMemoryFreeArgs) -> *mut abi::Error {
-    // SAFETY: the caller's arguments; the context is a running call.
-    let (running, size) = unsafe { (&*(*args).ctx.cast::<Running<'_>>(), (*args).size) };
+    // SAFETY: the caller passes valid arguments; the context is a running call.
+    let (running, size) = unsafe { (&*(*args).ctx.cast::<RunningCall<'_>>(), (*args).size) };
     if let Ok(layout) = Layout::from_size_align(size.max(1), ALIGNMENT) {
-        // SAFETY: of `device_memory_allocate`, which is asked for no more than this alignment here.
+        // SAFETY: the memory is from `device_memory_allocate`, which tests never ask for a larger alignment.
         unsafe { std::alloc::dealloc((*args).data.cast(), layout) };
     }
     running.scratch.fetch_sub(size, Ordering::AcqRel);
     null_mut()
 }
 
-/// Of all scratch memory, as its alignment is not known when it is given back.
+/// Minimum alignment of scratch memory in bytes. Freeing assumes it, because the arguments do not contain the
+/// alignment.
 const ALIGNMENT: usize = 64;
 
 unsafe extern "C" fn future_create(args: *mut abi::FutureCreateArgs) -> *mut abi::Error {
     let future: Arc<Future> = Arc::default();
-    // One share for who completes it, one for the call.
+    // One share for the handler, which completes the future, and one for the call.
     let _call = Arc::into_raw(Arc::clone(&future));
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller passes valid arguments.
     unsafe { (*args).future = Arc::into_raw(future).cast_mut().cast() };
     null_mut()
 }
 
 unsafe extern "C" fn future_set_available(args: *mut abi::FutureSetAvailableArgs) -> *mut abi::Error {
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller passes valid arguments, with a future that is not complete.
     unsafe { complete((*args).future, Ok(())) }
 }
 
 unsafe extern "C" fn future_set_error(args: *mut abi::FutureSetErrorArgs) -> *mut abi::Error {
-    // SAFETY: the caller's arguments; the error is one of ours, and the host's from here on.
+    // SAFETY: the caller passes valid arguments, with a future that is not complete. The error is one of this
+    // host, which takes ownership of it.
     unsafe {
         let error = Box::from_raw((*args).error.cast::<HostError>());
         complete((*args).future, Err(*error.0))
     }
 }
 
+/// Completes a future.
+///
 /// # Safety
-/// A future that is not complete yet.
+/// The future is one of this host and not complete yet.
 unsafe fn complete(future: *mut abi::Future, outcome: Result<()>) -> *mut abi::Error {
-    // SAFETY: the share of who completes it.
+    // SAFETY: this is the share of the handler, which completes a future once.
     let future = unsafe { Arc::from_raw(future.cast_const().cast::<Future>()) };
     *future.outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
     future.known.notify_all();
@@ -371,7 +375,7 @@ unsafe fn complete(future: *mut abi::Future, outcome: Result<()>) -> *mut abi::E
 }
 
 unsafe extern "C" fn state_set(args: *mut abi::StateSetArgs) -> *mut abi::Error {
-    // SAFETY: the caller's arguments, within their size.
+    // SAFETY: the caller passes arguments that are valid for their size.
     unsafe {
         if (*args).struct_size != abi::StateSetArgs::STRUCT_SIZE {
             return wrong_size("state_set", (*args).struct_size, abi::StateSetArgs::STRUCT_SIZE);
@@ -382,7 +386,7 @@ unsafe extern "C" fn state_set(args: *mut abi::StateSetArgs) -> *mut abi::Error 
 
 unsafe extern "C" fn state_set_v2(args: *mut abi::StateSetArgs) -> *mut abi::Error {
     let args = args.cast::<abi::StateSetArgsV2>();
-    // SAFETY: a caller that knows this host's version gives the older arguments.
+    // SAFETY: a caller that knows this host's version passes the older arguments.
     unsafe {
         if (*args).struct_size != abi::StateSetArgsV2::STRUCT_SIZE {
             return wrong_size("state_set", (*args).struct_size, abi::StateSetArgsV2::STRUCT_SIZE);
@@ -392,7 +396,7 @@ unsafe extern "C" fn state_set_v2(args: *mut abi::StateSetArgs) -> *mut abi::Err
 }
 
 unsafe extern "C" fn state_get(args: *mut abi::StateGetArgs) -> *mut abi::Error {
-    // SAFETY: the caller's arguments, within their size.
+    // SAFETY: the caller passes arguments that are valid for their size.
     unsafe {
         if (*args).struct_size != abi::StateGetArgs::STRUCT_SIZE {
             return wrong_size("state_get", (*args).struct_size, abi::StateGetArgs::STRUCT_SIZE);
@@ -403,7 +407,7 @@ unsafe extern "C" fn state_get(args: *mut abi::StateGetArgs) -> *mut abi::Error 
 
 unsafe extern "C" fn state_get_v2(args: *mut abi::StateGetArgs) -> *mut abi::Error {
     let args = args.cast::<abi::StateGetArgsV2>();
-    // SAFETY: a caller that knows this host's version gives the older arguments.
+    // SAFETY: a caller that knows this host's version passes the older arguments.
     unsafe {
         if (*args).struct_size != abi::StateGetArgsV2::STRUCT_SIZE {
             return wrong_size("state_get", (*args).struct_size, abi::StateGetArgsV2::STRUCT_SIZE);
@@ -422,8 +426,8 @@ unsafe fn set(
     type_id: *const abi::TypeId,
     object: *mut c_void,
 ) -> *mut abi::Error {
-    // SAFETY: the context is a running call, the type's number is there.
-    let (running, type_id) = unsafe { (&*ctx.cast::<Running<'_>>(), *type_id) };
+    // SAFETY: the context is a running call, and the pointer to the type's number is valid.
+    let (running, type_id) = unsafe { (&*ctx.cast::<RunningCall<'_>>(), *type_id) };
     let Some(state) = running.instance.states.get(stage.0 as usize) else {
         return new_error(Error::invalid_argument(format!("no state of the stage {}", stage.name())));
     };
@@ -439,8 +443,8 @@ unsafe fn get(
     type_id: *const abi::TypeId,
     object: *mut *mut c_void,
 ) -> *mut abi::Error {
-    // SAFETY: the context is a running call, the type's number is there.
-    let (running, type_id) = unsafe { (&*ctx.cast::<Running<'_>>(), *type_id) };
+    // SAFETY: the context is a running call, and the pointer to the type's number is valid.
+    let (running, type_id) = unsafe { (&*ctx.cast::<RunningCall<'_>>(), *type_id) };
     let Some(state) = running.instance.states.get(stage.0 as usize) else {
         return new_error(Error::invalid_argument(format!("no state of the stage {}", stage.name())));
     };
@@ -448,35 +452,35 @@ unsafe fn get(
     if found != type_id.type_id {
         return new_error(Error::not_found(format!("state has type {found}, not {}", type_id.type_id)));
     }
-    // SAFETY: the caller's result.
+    // SAFETY: `object` is a member of the caller's arguments.
     unsafe { *object = state.object.load(Ordering::Acquire) };
     null_mut()
 }
 
 unsafe extern "C" fn thread_pool_schedule(args: *mut abi::ThreadPoolScheduleArgs) -> *mut abi::Error {
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller passes valid arguments.
     let (task, data) = unsafe { ((*args).task, AtomicPtr::new((*args).data)) };
     if let Some(task) = task {
-        // SAFETY: the caller's task, with its data, once.
+        // SAFETY: the caller's task is called once, with its data.
         std::thread::spawn(move || unsafe { task(data.into_inner()) });
     }
     null_mut()
 }
 
 unsafe extern "C" fn thread_pool_num_threads(args: *mut abi::ThreadPoolNumThreadsArgs) -> *mut abi::Error {
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller passes valid arguments.
     unsafe { *(*args).num_threads = 4 };
     null_mut()
 }
 
 unsafe extern "C" fn run_id_get(args: *mut abi::RunIdGetArgs) -> *mut abi::Error {
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller passes valid arguments.
     unsafe { (*args).run_id = 1 };
     null_mut()
 }
 
 unsafe extern "C" fn device_ordinal_get(args: *mut abi::DeviceOrdinalGetArgs) -> *mut abi::Error {
-    // SAFETY: the caller's arguments.
+    // SAFETY: the caller passes valid arguments.
     unsafe { (*args).device_ordinal = 0 };
     null_mut()
 }

@@ -1,5 +1,5 @@
-//! Calls a handler in a unit test, without a host: builds the call frame, plays the host's part, and
-//! returns the handler's result.
+//! Calls a handler in a unit test, without a host: builds the call frame, plays the host's part, and returns
+//! the handler's result.
 //!
 //! ```
 //! use farcall_ffi::prelude::*;
@@ -18,11 +18,11 @@
 //! assert_eq!(y, [3.0, 6.0]);
 //! ```
 //!
-//! The frame goes through the entry point that a host calls, so the test covers decoding, the check for shared memory
-//! and the handling of panics.
+//! The frame goes through the entry point that a host calls, so the test covers decoding, the check for
+//! shared memory and the handling of panics.
 //!
-//! **Invariants.** Everything that a frame points to lives in its `Arena`, or is borrowed for the lifetime of the
-//! [`Call`].
+//! **Invariants.** Everything that a frame points to lives in its `Arena`, or is borrowed for the lifetime of
+//! the [`Call`].
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -49,13 +49,13 @@ pub struct Call<'a> {
     attrs: Attrs,
     instance: Option<&'a Instance>,
     minor: i32,
-    /// Objects by the names of their types.
+    /// Objects with the names of their types.
     user_data: Vec<(&'static str, *mut c_void)>,
     options: Option<Attrs>,
     buffers: PhantomData<&'a mut [u8]>,
 }
 
-/// A buffer of the call.
+/// An operand or a result of the call.
 #[derive(Debug)]
 struct Tensor {
     dtype: abi::DataType,
@@ -63,11 +63,12 @@ struct Tensor {
     dims: Vec<i64>,
 }
 
-/// The forward op of a handler that declares residuals, which returns these, too: `Call::to::<Forward<rms_norm>>()`.
+/// The forward op of a handler that declares residuals; it also returns the residuals:
+/// `Call::to::<Forward<rms_norm>>()`.
 pub type Forward<H> = <H as crate::__private::HasForward>::Forward;
 
 impl<'a> Call<'a> {
-    /// A call to a handler: `Call::to::<rms_norm>()`.
+    /// Prepares a call of a handler: `Call::to::<rms_norm>()`.
     pub fn to<H: crate::__private::Op>() -> Call<'a> {
         Call {
             op: H::DESCRIPTOR,
@@ -85,7 +86,7 @@ impl<'a> Call<'a> {
     /// Adds an operand.
     ///
     /// # Panics
-    /// If `dims` does not fit the number of elements.
+    /// If `dims` does not match the number of elements.
     #[must_use]
     pub fn operand<T: Element>(mut self, elements: &'a [T], dims: &[usize]) -> Self {
         self.operands.push(Tensor::new(elements.as_ptr().cast_mut(), elements.len(), dims));
@@ -95,7 +96,7 @@ impl<'a> Call<'a> {
     /// Adds a result, which the handler writes.
     ///
     /// # Panics
-    /// If `dims` does not fit the number of elements.
+    /// If `dims` does not match the number of elements.
     #[must_use]
     pub fn result<T: Element>(mut self, elements: &'a mut [T], dims: &[usize]) -> Self {
         self.results.push(Tensor::new(elements.as_mut_ptr(), elements.len(), dims));
@@ -105,7 +106,7 @@ impl<'a> Call<'a> {
     /// Adds an operand and a result that share their memory.
     ///
     /// # Panics
-    /// If `dims` does not fit the number of elements.
+    /// If `dims` does not match the number of elements.
     #[must_use]
     pub fn in_place<T: Element>(mut self, elements: &'a mut [T], dims: &[usize]) -> Self {
         let data = elements.as_mut_ptr();
@@ -121,7 +122,7 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// Hands user data to the run.
+    /// Passes user data to the run.
     #[must_use]
     pub fn user_data<T: UserData>(mut self, data: &'a T) -> Self {
         self.user_data.push((T::NAME, std::ptr::from_ref(data).cast_mut().cast()));
@@ -135,7 +136,7 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// Makes the call at a call site that was instantiated before.
+    /// Makes the call at an instantiated call site.
     #[must_use]
     pub fn at(mut self, instance: &'a Instance) -> Self {
         self.minor = instance.minor();
@@ -143,7 +144,7 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// Lets the host speak version 0.`minor` of the interface; 0.5 unless given.
+    /// Sets the host's version of the interface to 0.`minor`; the default is 0.5.
     #[must_use]
     pub fn host_version(mut self, minor: i32) -> Self {
         self.minor = minor;
@@ -154,19 +155,19 @@ impl<'a> Call<'a> {
     /// handler, and waits until the call is over.
     ///
     /// # Errors
-    /// What the handler returned, or what was wrong with the call.
+    /// The handler's error, or an error about the call itself.
     pub fn run(self) -> Result<()> {
-        // SAFETY: the frame is as it was made.
+        // SAFETY: the frame is not changed, and `call` makes valid frames.
         unsafe { self.run_changed(|_| {}) }
     }
 
-    /// Makes the call with a frame that was changed, to see how the handler's entry takes it.
+    /// Makes the call with a changed frame, to test how the handler's entry reacts.
     ///
     /// # Errors
-    /// As [`run`](Self::run).
+    /// As for [`run`](Self::run).
     ///
     /// # Safety
-    /// The memory that the handler's entry reads through the changed frame is valid: the entry trusts sizes,
+    /// The memory that the handler's entry reads through the changed frame is valid. The entry trusts sizes,
     /// and pointers that are neither null nor misaligned.
     #[doc(hidden)]
     pub unsafe fn run_changed(self, change: impl FnOnce(&mut abi::CallFrame)) -> Result<()> {
@@ -188,11 +189,11 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// Instantiates the call site: runs the handler's `instantiate` function, if it has one, with the
-    /// attributes alone. The state is dropped with what is returned.
+    /// Instantiates the call site: runs the handler's `instantiate` function, if it has one, with only the
+    /// attributes. Dropping the returned instance drops the state.
     ///
     /// # Errors
-    /// What the function returned, or what was wrong with the call.
+    /// The function's error, or an error about the call itself.
     pub fn instantiate(mut self) -> Result<Instance> {
         self.operands.clear();
         self.results.clear();
@@ -204,16 +205,16 @@ impl<'a> Call<'a> {
         Ok(instance)
     }
 
-    /// What the handler says of itself to a host of this version.
+    /// Returns the metadata that the handler reports to a host of this version.
     ///
     /// # Errors
-    /// What was wrong with the question.
+    /// The error with which the handler answers the request.
     pub fn metadata(self) -> Result<Metadata> {
         host::metadata(self.op.raw().bundle.execute, self.minor)
     }
 }
 
-/// The error for a handler whose call site was not instantiated.
+/// Makes the error for a handler whose call site was not instantiated.
 fn without_state(error: &Error) -> Error {
     Error::not_found(format!(
         "{}; the handler's `instantiate` function has not run: `let site = Call::to::<…>().attr(…).instantiate()?` makes a \
@@ -222,14 +223,14 @@ fn without_state(error: &Error) -> Error {
     ))
 }
 
-/// What a handler says of itself.
+/// Metadata of a handler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Metadata {
-    /// Version of the interface that it needs.
+    /// Version of the interface that the handler needs.
     pub api_version: (i32, i32),
     /// Bits of [`abi::handler_traits`].
     pub traits: abi::HandlerTraits,
-    /// Number of the type of the state that it makes, or 0.
+    /// Type number of the state that the handler makes, or 0.
     pub state_type_id: i64,
 }
 

@@ -1,10 +1,10 @@
-"""A library of handlers registers itself with TensorFlow, which exports the C++ symbol. By hand:
+"""Tests that a library registers itself with TensorFlow, which exports the C++ symbol. Run by hand:
 
     pip download --no-deps --only-binary=:all: tensorflow-cpu && unzip tensorflow_cpu-*.whl 'tensorflow/lib*'
     cargo build -p jax-ffi-ops
     LD_LIBRARY_PATH=tensorflow python3 tensorflow.py tensorflow/libtensorflow_cc.so.2 target/debug/libjax_ffi_ops.so
 
-Ends with "ok". No package has to be installed: the host is one shared library, loaded out of sight of others.
+Ends with "ok". No package has to be installed: the host is one shared library, loaded with local scope.
 """
 
 import ctypes
@@ -22,7 +22,7 @@ if "TWICE" not in os.environ:
     registered = loaded.farcall_register_v1()
     assert registered > 0, "no host was found"
     print(f"{registered} targets, registered when the library was loaded, are known when registered again")
-    # A copy has other functions under the same names: the host, which knows the first ones, refuses it.
+    # A copy of the library has different functions under the same names, which the host rejects as duplicates.
     second = subprocess.run(
         [sys.executable, __file__, host, library], env={**os.environ, "TWICE": "1"}, capture_output=True, text=True
     )

@@ -1,5 +1,5 @@
-// A host of XLA's FFI, built from the header of any version: it notes what is registered with it, and
-// keeps the state of one call site. -DCPP_SYMBOL exports the C++ function instead of the C one.
+// A host of XLA's FFI, built from the header of any version. It records the targets that are registered, and
+// keeps the state of one call site. -DCPP_SYMBOL exports the C++ function instead of the C function.
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -44,7 +44,7 @@ XLA_FFI_Error* TypeRegister(XLA_FFI_Type_Register_Args* args) {
 
 const XLA_FFI_Api* Table();
 
-// Asks a handler for its metadata, as XLA does when a target is registered.
+// Requests a handler's metadata, as XLA does when a target is registered.
 std::string Metadata(XLA_FFI_Handler* handler) {
   XLA_FFI_Metadata metadata = {};
   metadata.struct_size = XLA_FFI_Metadata_STRUCT_SIZE;
@@ -122,7 +122,7 @@ const XLA_FFI_Api* GetXlaFfiApi() { return Table(); }
 extern "C" const XLA_FFI_Api* XLA_FFI_GetApi() { return Table(); }
 #endif
 
-// What was registered since the last time.
+// Returns the registrations and errors since the last call.
 extern "C" const char* host_notes() {
   static std::string last;
   last = std::move(notes);
@@ -130,8 +130,8 @@ extern "C" const char* host_notes() {
   return last.c_str();
 }
 
-// Instantiates a call site of `start` with the attribute, executes it, and returns the result; -1 and a
-// note if either fails.
+// Instantiates a call site of `start` with the attribute `start`, executes it, and returns the result. If
+// either fails, returns -1 and records the error.
 extern "C" int64_t host_run(XLA_FFI_Handler* instantiate, XLA_FFI_Handler* execute, int64_t start) {
   XLA_FFI_Scalar scalar = {XLA_FFI_DataType_S64, &start};
   XLA_FFI_ByteSpan name = {"start", 5};

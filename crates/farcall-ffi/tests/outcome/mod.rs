@@ -1,4 +1,4 @@
-//! What tests of calls expect.
+//! Checks the outcome of calls in tests.
 
 use expect_test::Expect;
 use farcall_ffi::Result;

@@ -18,7 +18,7 @@ def pytest_report_header():
 
 @pytest.fixture(scope="session", autouse=True)
 def library():
-    """The library, with its targets registered by the dictionary that it makes."""
+    """Returns the library, after registering the targets in the dictionary that it exports."""
     if not LIBRARY:
         pytest.exit("set FARCALL_JAX_FFI_LIB to the path of libjax_ffi_ops.so", returncode=2)
     library = ctypes.PyDLL(LIBRARY)

@@ -13,7 +13,7 @@ DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
 
 @pytest.fixture(autouse=True)
 def wide():
-    """64-bit types, for the time of a test."""
+    """Enables 64-bit types during a test."""
     before = jax.config.jax_enable_x64
     jax.config.update("jax_enable_x64", True)
     yield
@@ -54,7 +54,7 @@ def numbers(shape, dtype):
 
 
 def tolerance(dtype):
-    """Of the sum in the mean, in the precision of `dtype`."""
+    """Returns tolerances for the rounding of the sum in the mean, in the precision of `dtype`."""
     bound = 1e-5 if np.finfo(dtype).dtype == np.float32 else 1e-12
     return {"rtol": bound, "atol": bound}
 

@@ -1,4 +1,4 @@
-"""What a handler asks of jaxlib: later completion, threads, scratch memory; structs and enums."""
+"""Services that handlers request from jaxlib: later completion, threads, scratch memory; structs and enums."""
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ def sort_rows(x, **order):
 def test_completion_after_the_return():
     x = jnp.arange(100_000, dtype=np.float32)
     np.testing.assert_array_equal(double_later(x), 2 * x)
-    # What depends on a result waits for it.
+    # Operations that depend on a result wait for it.
     chain = jax.jit(lambda x: double_later(double_later(double_later(x) + 1) + 1) + 1)
     for _ in range(20):
         np.testing.assert_array_equal(chain(x), 8 * x + 7)

@@ -80,7 +80,7 @@ def test_counter_under_jit():
     assert count(0)[1] == 1
     assert count(1)[1] == 2  # a cached program
     count.clear_cache()
-    assert count(0)[1] == 3  # the state is the process's
+    assert count(0)[1] == 3  # the state outlives the cached program
 
 
 def test_aliasing():
@@ -110,7 +110,7 @@ def test_state_belongs_to_a_call_site():
     assert [int(x) for x in two()] == [10, 100]
     assert [int(x) for x in two()] == [11, 101]
     again = jax.jit(lambda: count(10))
-    assert again() == 10  # another program, another state
+    assert again() == 10  # a different program has its own state
     assert [int(x) for x in two()] == [12, 102]
 
 
@@ -136,7 +136,7 @@ def test_registrations(library):
     assert list(registrations["rms_norm"]) == ["execute"]
     assert list(registrations["call_count"]) == ["instantiate", "execute"]
     assert library.farcall_registrations_v1(b"CUDA") == {}
-    for _ in range(1000):  # a reference too many or too few ends in a crash
+    for _ in range(1000):  # a wrong reference count would end in a crash
         library.farcall_registrations_v1(None)
 
 

@@ -1,16 +1,16 @@
-//! What AVX2 has for comparing frames. Masked loads read what the mask says, and nothing else.
+//! Compares frames with AVX2. Masked loads only access the lanes of their mask.
 
 use std::arch::x86_64::*;
 
 use super::compare::{Comparison, Instructions, buffer, compare_frame, write_views};
-use super::{MOST_BUFFERS, Proof};
+use super::{MAX_BUFFERS, Proof};
 use crate::abi;
 use crate::buffer::View;
 
-/// [`super::Proofs::compare`], with a proof.
+/// Implements [`super::Proofs::compare`] for a given proof.
 ///
 /// # Safety
-/// As there; the processor has these instructions.
+/// As for [`super::Proofs::compare`]; the processor has AVX2.
 #[target_feature(enable = "avx2")]
 #[inline(never)]
 pub(super) unsafe fn compare<const OPERANDS: usize, const RESULTS: usize>(
@@ -18,10 +18,11 @@ pub(super) unsafe fn compare<const OPERANDS: usize, const RESULTS: usize>(
     frame: *const abi::CallFrame,
     views: *mut View,
 ) -> *const View {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees this (`# Safety` above).
     match unsafe { compare_frame::<Avx2, OPERANDS, RESULTS>(proof, frame, views) } {
         Comparison::Same => proof.views.as_ptr(),
-        // SAFETY: the buffers are as they were, and there are as many views.
+        // SAFETY: only addresses of elements differ, so the buffers match the proof; there is space for the
+        // views.
         Comparison::Moved => unsafe { move_views::<OPERANDS, RESULTS>(proof, views) },
         Comparison::Other => std::ptr::null(),
     }
@@ -32,14 +33,16 @@ struct Avx2;
 impl Instructions for Avx2 {
     #[inline(always)]
     unsafe fn or_differs(differs: __m256i, a: __m256i, b: __m256i) -> __m256i {
-        // SAFETY: the processor has these instructions.
+        // SAFETY: the caller guarantees that the processor has AVX2 (trait's `# Safety`).
         unsafe { _mm256_or_si256(differs, _mm256_xor_si256(a, b)) }
     }
 
     #[inline(always)]
     unsafe fn masked_load_i64(mask: u8, from: *const i64) -> __m256i {
-        // Where a word is read, its lane has the sign. The mask is in every byte: what is shifted is its highest one.
-        // SAFETY: the caller's promise.
+        // A lane is loaded if its sign bit is set. The mask is broadcast to every byte, and its bit for the
+        // lane is shifted to the sign bit of the highest byte.
+        // SAFETY: the caller guarantees that the processor has AVX2 and that the masked integers are readable
+        // (trait's `# Safety`).
         unsafe {
             let signs = _mm256_sllv_epi64(_mm256_set1_epi8(mask as i8), _mm256_setr_epi64x(7, 6, 5, 4));
             _mm256_maskload_epi64(from, signs)
@@ -48,7 +51,7 @@ impl Instructions for Avx2 {
 
     #[inline(always)]
     unsafe fn masked_load_i32(mask: u8, from: *const i32) -> __m128i {
-        // SAFETY: the caller's promise.
+        // SAFETY: as for `masked_load_i64`.
         unsafe {
             let signs = _mm_sllv_epi32(_mm_set1_epi8(mask as i8), _mm_setr_epi32(7, 6, 5, 4));
             _mm_maskload_epi32(from, signs)
@@ -56,27 +59,29 @@ impl Instructions for Avx2 {
     }
 }
 
-/// Lanes of a vector, and vectors of all operands or all results.
+/// Number of lanes of a vector, and of vectors for all operands or all results.
 const LANES: usize = 4;
-const VECTORS: usize = MOST_BUFFERS / LANES;
+const VECTORS: usize = MAX_BUFFERS / LANES;
 
-/// The views, made what the addresses of the elements say; null if anything is wrong with these.
+/// Writes views with the frame's addresses of elements, and returns them; returns null if an address is
+/// invalid or a result overlaps another buffer.
 ///
 /// # Safety
-/// The processor has these instructions; the buffers are those of the proof, and there is room for as many views.
+/// The processor has AVX2. The frame's buffers match the proof, and `views` has space for their views.
 #[target_feature(enable = "avx2")]
 #[inline(never)]
 unsafe fn move_views<const OPERANDS: usize, const RESULTS: usize>(
     proof: &Proof,
     views: *mut View,
 ) -> *const View {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees that the processor has AVX2 and that these are the proof's buffers
+    // (`# Safety` above).
     let (operands, results) = unsafe { (spans::<OPERANDS>(proof, 0), spans::<RESULTS>(proof, 1)) };
     let mut wrong = _mm256_or_si256(operands.wrong, results.wrong);
     let lanes = _mm256_setr_epi64x(0, 1, 2, 3);
     for i in 0..RESULTS {
         let [start, end] = [results.start, results.end].map(|all| broadcast(all[i / LANES], i % LANES));
-        // As `buffer::overlap` has it.
+        // Same computation as in `buffer::overlap`.
         let overlapping = |other: &Spans, v: usize| {
             let (a, b) = (_mm256_sub_epi64(start, other.end[v]), _mm256_sub_epi64(other.start[v], end));
             _mm256_and_si256(a, b)
@@ -85,21 +90,21 @@ unsafe fn move_views<const OPERANDS: usize, const RESULTS: usize>(
             wrong = _mm256_or_si256(wrong, overlapping(&operands, v));
         }
         for v in 0..=i / LANES {
-            // With those before it.
+            // A result is compared with the results before it.
             let before = _mm256_cmpgt_epi64(_mm256_set1_epi64x(i as i64 - (v * LANES) as i64), lanes);
             wrong = _mm256_or_si256(wrong, _mm256_and_si256(overlapping(&results, v), before));
         }
     }
-    // The signs say what is wrong.
+    // The sign bits say whether anything is wrong.
     if _mm256_movemask_pd(_mm256_castsi256_pd(wrong)) != 0 {
         return std::ptr::null();
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the addresses were just checked; the caller guarantees the rest (`# Safety` above).
     unsafe { write_views::<OPERANDS, RESULTS>(proof, views) };
     views
 }
 
-/// A lane, in all lanes.
+/// Broadcasts one lane to all lanes.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn broadcast(x: __m256i, lane: usize) -> __m256i {
@@ -111,17 +116,18 @@ fn broadcast(x: __m256i, lane: usize) -> __m256i {
     }
 }
 
-/// Addresses of elements, where they begin and where they end. Where there is no buffer, they are those of one without
-/// elements.
+/// Start and end addresses of the elements of each buffer. Unused lanes look like a buffer without elements.
 struct Spans {
     start: [__m256i; VECTORS],
     end: [__m256i; VECTORS],
-    /// Negative where one is no address of such elements.
+    /// Negative in lanes with an address that is not valid for the buffer's elements.
     wrong: __m256i,
 }
 
+/// Loads the spans of all operands (`side` 0) or results (`side` 1).
+///
 /// # Safety
-/// The processor has these instructions; there are so many buffers.
+/// The processor has AVX2, and the proof has `N` buffers on this side.
 #[target_feature(enable = "avx2")]
 #[inline]
 unsafe fn spans<const N: usize>(proof: &Proof, side: usize) -> Spans {
@@ -129,20 +135,20 @@ unsafe fn spans<const N: usize>(proof: &Proof, side: usize) -> Spans {
     let mut spans = Spans { start: [zero; VECTORS], end: [zero; VECTORS], wrong: zero };
     for v in 0..const { N.div_ceil(LANES) } {
         let data = |lane: usize| match v * LANES + lane {
-            // SAFETY: a buffer.
+            // SAFETY: `i < N`, so this is a valid buffer.
             i if i < N => unsafe { (*buffer(proof, side, i)).data }.addr() as i64,
             _ => 0,
         };
         let data = _mm256_setr_epi64x(data(0), data(1), data(2), data(3));
-        // SAFETY: words of the proof.
+        // SAFETY: the loads are within the proof's arrays.
         let [sizes, misaligned] = [&proof.sizes, &proof.misaligned]
             .map(|all| unsafe { _mm256_loadu_si256(all[side].as_ptr().add(v * LANES).cast()) });
-        // Without elements, nobody's address, which is the alignment.
+        // A buffer without elements gets a dangling address, equal to the alignment.
         let one = _mm256_set1_epi64x(1);
         let is_empty = _mm256_cmpeq_epi64(sizes, zero);
         let start = _mm256_blendv_epi8(data, _mm256_add_epi64(misaligned, one), is_empty);
         let end = _mm256_add_epi64(start, sizes);
-        // Null, or beyond what a program has; or not aligned.
+        // Null or above the highest address of a process; misaligned.
         let beyond = _mm256_or_si256(_mm256_sub_epi64(start, one), end);
         let unaligned = _mm256_sub_epi64(zero, _mm256_and_si256(start, misaligned));
         spans.wrong = _mm256_or_si256(spans.wrong, _mm256_or_si256(beyond, unaligned));

@@ -1,108 +1,113 @@
-//! Comparing frames in vectors, in the instructions that the processor has.
+//! Compares frames with proofs, generic over the vector instructions.
 
 use std::arch::asm;
 use std::arch::x86_64::*;
 use std::ffi::c_void;
 
-use super::{BUFFER, FRAME, MOST_BUFFERS, MOST_DIMS, Proof};
+use super::{BUFFER_WORD, FRAME_WORDS, MAX_BUFFERS, MAX_DIMS, Proof};
 use crate::abi;
 use crate::buffer::View;
 
-// Vectors have so many lanes, and masks so many bits.
-const _: () = assert!(MOST_BUFFERS == 8 && MOST_DIMS == 4);
+// The lanes of vectors and the bits of masks below.
+const _: () = assert!(MAX_BUFFERS == 8 && MAX_DIMS == 4);
 
 const BUFFER_TYPE: i32 = abi::ArgType::BUFFER.0 as i32;
 
-/// What the instructions of a processor do, of those with AVX2. To be inlined into functions that are compiled for them.
+/// Operations that AVX2 and AVX-512 implement differently. The implementations must be inlined into functions
+/// that are compiled for these instructions.
 pub(super) trait Instructions {
-    /// `differs | (a ^ b)`.
+    /// Returns `differs | (a ^ b)`.
     ///
     /// # Safety
-    /// The processor has these instructions.
+    /// The processor has the instructions.
     unsafe fn or_differs(differs: __m256i, a: __m256i, b: __m256i) -> __m256i;
 
-    /// Those of four integers whose bit is set, and 0 for the others, which are not accessed: nothing need be there.
+    /// Loads the integers, of four, whose mask bit is set. Other lanes are 0, and their memory is not
+    /// accessed, so it need not exist.
     ///
     /// # Safety
-    /// As above; the integers that are read are there.
+    /// The processor has the instructions, and the integers whose mask bit is set are valid for reads.
     unsafe fn masked_load_i64(mask: u8, from: *const i64) -> __m256i;
 
-    /// The same for 32 bits.
+    /// Loads the 32-bit integers, of four, whose mask bit is set, like
+    /// [`masked_load_i64`](Instructions::masked_load_i64).
     ///
     /// # Safety
-    /// As above.
+    /// As for [`masked_load_i64`](Instructions::masked_load_i64).
     unsafe fn masked_load_i32(mask: u8, from: *const i32) -> __m128i;
 }
 
-/// What a frame is, seen from a proof.
+/// Result of comparing a frame with a proof.
 pub(super) enum Comparison {
-    /// The one of the proof.
+    /// The frame matches the proof.
     Same,
-    /// The same, with elements at other addresses, which are yet to be checked.
+    /// Only addresses of elements differ, and the new ones are not checked yet.
     Moved,
+    /// Anything else differs.
     Other,
 }
 
-/// What a frame is. If it is the one of the proof, what the checks would make of its results is in `views`, after room for
-/// that of the operands.
+/// Compares a frame with a proof. Unless the frame differs in more than addresses of elements, the proof's
+/// views of the results are written to `views`, after space for the operands' views.
 ///
 /// # Safety
-/// The processor has these instructions. The proof is one of a frame of so many operands and results, with the same stage. The
-/// frame covers its attributes. There is room for as many views.
+/// The processor has the instructions. The proof describes a frame with `OPERANDS` operands and `RESULTS`
+/// results, and of the same stage. The frame covers its attributes. `views` has space for
+/// `OPERANDS + RESULTS` views.
 #[inline(always)]
 pub(super) unsafe fn compare_frame<I: Instructions, const OPERANDS: usize, const RESULTS: usize>(
     proof: &Proof,
     frame: *const abi::CallFrame,
     views: *mut View,
 ) -> Comparison {
-    // SAFETY: the processor has these instructions.
+    // SAFETY: the caller guarantees that the processor has the instructions (`# Safety` above).
     let zero = unsafe { _mm256_setzero_si256() };
-    // SAFETY: as above.
+    // SAFETY: as above; the load is within `known`.
     let or_differs = |differs, words, known: &[u64; 4]| unsafe {
         I::or_differs(differs, words, _mm256_loadu_si256(known.as_ptr().cast()))
     };
     let mut differs = zero;
-    for (known, from) in proof.frame.iter().zip(FRAME) {
-        // SAFETY: words of the frame.
+    for (known, from) in proof.frame.iter().zip(FRAME_WORDS) {
+        // SAFETY: the frame covers these words.
         let words = unsafe { _mm256_loadu_si256(frame.cast::<i64>().add(from).cast()) };
         differs = or_differs(differs, words, known);
     }
-    // SAFETY: the frame covers them.
+    // SAFETY: the caller guarantees that the frame covers these members (`# Safety` above).
     let (extensions, args, rets) = unsafe { ((*frame).extension_start, &(*frame).args, &(*frame).rets) };
     // SAFETY: the processor has the instructions.
     if unsafe { any(differs) } || !extensions.is_null() {
-        return differs_from_it();
+        return other_frame();
     }
-    // The tables are where those of a frame were that was right.
-    // SAFETY: tables of so many buffers.
+    // The addresses of the tables match, so the tables can be read.
+    // SAFETY: the proof's frame was checked, so the tables have `OPERANDS` and `RESULTS` entries.
     let differs = unsafe {
         table_differs::<I, OPERANDS>(args.types.cast(), args.args, &proof.tables[0])
             | table_differs::<I, RESULTS>(rets.types.cast(), rets.rets, &proof.tables[1])
     };
     if differs {
-        return differs_from_it();
+        return other_frame();
     }
-    // The buffers are where they were.
+    // The addresses of the buffers match, so the buffers can be read.
     let all = const { OPERANDS + RESULTS };
     let mut differs = zero;
     for i in 0..all {
-        // SAFETY: so many buffers.
+        // SAFETY: `i` is below the number of buffers.
         let words = unsafe { words_of(any_buffer::<OPERANDS>(proof, i)) };
         differs = or_differs(differs, words, &proof.buffers[i]);
     }
-    // Which of the words is not padding; which is the address of the elements.
-    // SAFETY: the processor has these instructions.
+    // Masks of the words without padding, and of the word with the address of the elements.
+    // SAFETY: the processor has the instructions.
     let (stays, moved) = unsafe {
         let (words, data) = (_mm256_setr_epi64x(0xffff_ffff, -1, -1, -1), _mm256_setr_epi64x(0, -1, 0, 0));
         let stays = _mm256_testz_si256(differs, _mm256_andnot_si256(data, words)) == 1;
         (stays, _mm256_testz_si256(differs, data) == 0)
     };
     if !stays {
-        return differs_from_it();
+        return other_frame();
     }
-    // Their dimensions are where they were.
+    // The addresses of the dimensions match, so the dimensions can be read.
     let mut differs = zero;
-    // SAFETY: so many dimensions.
+    // SAFETY: each buffer has the dimensions of its mask, at the address in the proof.
     let dims = |i: usize, mask: u8| unsafe { I::masked_load_i64(mask, proof.dims_at[i]) };
     if all > 1 && proof.has_one_shape {
         for i in 0..all {
@@ -113,81 +118,85 @@ pub(super) unsafe fn compare_frame<I: Instructions, const OPERANDS: usize, const
             differs = or_differs(differs, dims(i, proof.dims_masks[i]), &proof.dims[i]);
         }
     }
-    // In most calls, this is what is wanted: it does not wait for the comparison.
+    // Most calls need these views. Writing them here does not wait for the result of the comparison.
     for i in OPERANDS..all {
-        // SAFETY: so many views.
+        // SAFETY: the caller guarantees space for all views (`# Safety` above).
         unsafe { *views.add(i) = proof.views[i] };
     }
-    // SAFETY: as above.
+    // SAFETY: the processor has the instructions.
     if unsafe { any(differs) } {
-        return differs_from_it();
+        return other_frame();
     }
     if moved { Comparison::Moved } else { Comparison::Same }
 }
 
-/// What [`compare_frame`] returns for another frame.
+/// Returns [`Comparison::Other`], on a cold path.
 #[cold]
-fn differs_from_it() -> Comparison {
+fn other_frame() -> Comparison {
     Comparison::Other
 }
 
-/// An operand or a result of the proof.
+/// Returns an operand (`side` 0) or a result (`side` 1) of the proof.
 #[inline(always)]
 pub(super) fn buffer(proof: &Proof, side: usize, i: usize) -> *const abi::Buffer {
     std::ptr::with_exposed_provenance(proof.tables[side][i] as usize)
 }
 
-/// One of all operands, then all results.
+/// Returns a buffer by its index among all operands, then all results.
 #[inline(always)]
 fn any_buffer<const OPERANDS: usize>(proof: &Proof, i: usize) -> *const abi::Buffer {
     if i < OPERANDS { buffer(proof, 0, i) } else { buffer(proof, 1, i - OPERANDS) }
 }
 
-/// The part of a buffer that is compared.
+/// Loads the compared words of a buffer.
 ///
 /// # Safety
-/// There is a buffer, and the processor has AVX.
+/// `buffer` is valid, and the processor has AVX.
 #[target_feature(enable = "avx")]
 #[inline]
 unsafe fn words_of(buffer: *const abi::Buffer) -> __m256i {
     let words: __m256i;
-    // SAFETY: the caller's promise. In Rust, padding cannot be loaded; it is not looked at.
+    // SAFETY: the caller guarantees that the buffer is valid for reads (`# Safety` above). The load includes
+    // padding, which Rust code must not read; hence assembly. Callers mask the padding.
     unsafe {
         asm!(
             "vmovdqu {words}, [{buffer} + {from}]",
             words = out(ymm_reg) words,
             buffer = in(reg) buffer,
-            from = const 8 * BUFFER,
+            from = const 8 * BUFFER_WORD,
             options(pure, readonly, nostack, preserves_flags),
         );
     }
     words
 }
 
+/// Returns true if any bit is set.
+///
 /// # Safety
 /// The processor has AVX.
 #[inline(always)]
 unsafe fn any(differs: __m256i) -> bool {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees that the processor has AVX (`# Safety` above).
     unsafe { _mm256_testz_si256(differs, differs) == 0 }
 }
 
-/// False if a table has the same buffers.
+/// Returns false if a table has the same buffers as the proof's.
 ///
 /// # Safety
-/// It has so many, and the processor has the instructions.
+/// The table has `N` entries, and the processor has the instructions.
 #[inline(always)]
 unsafe fn table_differs<I: Instructions, const N: usize>(
     types: *const i32,
     table: *const *mut c_void,
-    known: &[u64; MOST_BUFFERS],
+    known: &[u64; MAX_BUFFERS],
 ) -> bool {
     if const { N <= 2 } {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that the table has `N` entries (`# Safety` above).
         return !(0..N)
             .all(|i| unsafe { *types.add(i) == BUFFER_TYPE && (*table.add(i)).addr() as u64 == known[i] });
     }
-    // SAFETY: the caller's promise, and words of the proof.
+    // SAFETY: as above, and the caller guarantees that the processor has the instructions; `known` has 8
+    // words.
     unsafe {
         let (mut other_types, mut others) = (_mm_setzero_si128(), _mm256_setzero_si256());
         for i in (0..N).step_by(4) {
@@ -204,10 +213,11 @@ unsafe fn table_differs<I: Instructions, const N: usize>(
     }
 }
 
-/// Makes views what the addresses of the elements say.
+/// Writes the views of all buffers, with the frame's addresses of elements.
 ///
 /// # Safety
-/// The buffers are those of the proof, the views, too; the addresses are right.
+/// The frame's buffers match the proof, and their addresses of elements are valid. `views` has space for all
+/// buffers.
 #[inline(always)]
 pub(super) unsafe fn write_views<const OPERANDS: usize, const RESULTS: usize>(
     proof: &Proof,
@@ -215,7 +225,7 @@ pub(super) unsafe fn write_views<const OPERANDS: usize, const RESULTS: usize>(
 ) {
     for i in 0..OPERANDS + RESULTS {
         let known = proof.views[i];
-        // SAFETY: so many buffers, and views.
+        // SAFETY: `i` is below the number of buffers, and of views.
         unsafe {
             let data = (*any_buffer::<OPERANDS>(proof, i)).data.cast();
             *views.add(i) = if known.size() == 0 { known } else { known.moved_to(data) };

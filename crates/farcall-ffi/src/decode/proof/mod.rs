@@ -1,27 +1,30 @@
-//! Call frames that look like one that was checked: of a handler's next call, only what differs is checked.
+//! Proofs: records of checked call frames, with which later frames of the same call site need not be checked
+//! in full.
 //!
-//! A host calls a handler from the same place in a program again and again, with frames that differ in the addresses of the
-//! elements or not at all. The first of these is checked, and what the checks looked at is copied to a [`Proof`]. A later
-//! frame is compared with it: every pointer before what it leads to is read, and every word that says what a buffer is. If
-//! they are the same, the buffers are what they were. If only addresses of elements differ, these alone are checked, in each
-//! such call: null, alignment, and which of them overlap. A frame that differs in anything else is checked as a whole.
-//! Attributes, and what else a handler takes, are read in every call.
+//! A host calls a handler from the same place in a program again and again, with frames that differ only in
+//! the addresses of elements, or not at all. The first of these frames is checked, and everything that the
+//! checks looked at is copied to a [`Proof`]. A later frame is compared with the proof: every pointer is
+//! compared before it is dereferenced, and so is every word that describes a buffer. If all are equal, the
+//! buffers are unchanged. If only addresses of elements differ, only those addresses are checked (null,
+//! alignment, overlap), in each such call. A frame with any other difference is checked in full. Attributes,
+//! contexts and states are read in every call.
 //!
-//! There are no proofs of frames with extensions, with more than [`MOST_BUFFERS`] operands or results or more than
-//! [`MOST_DIMS`] dimensions, and none for handlers that take buffers as anything but `&Buffer`, `&AnyBuffer` and the same with
-//! `&mut`.
+//! There are no proofs for frames with extensions, with more than [`MAX_BUFFERS`] operands or results, or
+//! with buffers of more than [`MAX_DIMS`] dimensions. Handlers with buffer parameters other than `&Buffer`,
+//! `&AnyBuffer` and their `&mut` forms have no proofs either.
 //!
-//! **What is assumed.** Sizes of structs need not be compared: a struct at the same address, in the same table, is taken to be
-//! as large as it was. Nor is the host's table of functions, which is checked when one is needed. (For hosts that promise more,
-//! see [`crate::memo`].)
+//! **Assumptions.** Struct sizes are not compared: a struct at the same address, in the same table, is
+//! assumed to be as large as before. The host's function table is not compared either; it is checked when a
+//! function is needed. (For hosts that guarantee more, see [`crate::memo`].)
 //!
-//! Comparing pays where it is done in vectors (`compare`), of AVX2 or AVX-512. Word by word, it takes longer than the checks:
-//! elsewhere there are no proofs.
+//! Comparing only pays with vectors (`compare`), of AVX2 or AVX-512. Word by word, comparing takes longer
+//! than checking, so other processors have no proofs.
 //!
-//! **Invariants.** There are proofs only where the processor has the vectors. A proof does not change, and is never freed:
-//! another thread may be reading it, and arguments are views in it. A handler has one for each of [`SITES`] places, found by
-//! the addresses of a frame's tables, and replaces so few that all of them together take little memory. A proof is of a frame
-//! of the handler's stage, with the handler's number of buffers and no extensions.
+//! **Invariants.** Proofs exist only if the processor has the vector instructions. A proof does not change
+//! and is never freed: another thread may be reading it, and arguments refer to its views. A handler has one
+//! proof for each of [`SITES_PER_HANDLER`] sites, which are found by the addresses of a frame's tables. It
+//! replaces so few proofs that they take little memory in total. A proof describes a frame of the handler's
+//! stage, with the handler's number of buffers and no extensions.
 
 use std::ffi::c_void;
 use std::mem::offset_of;
@@ -39,20 +42,22 @@ mod avx512;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod compare;
 
-/// Most operands, and most results, of a frame with a proof: lanes of a vector of AVX-512, bits of a `u8`.
-const MOST_BUFFERS: usize = 8;
+/// Maximum number of operands, and of results, of a frame with a proof: lanes of an AVX-512 vector, bits of a
+/// `u8`.
+const MAX_BUFFERS: usize = 8;
 
-/// Most dimensions of a buffer of such a frame: lanes of a vector of 256 bits.
-const MOST_DIMS: usize = 4;
+/// Maximum number of dimensions of a buffer in such a frame: lanes of a 256-bit vector.
+const MAX_DIMS: usize = 4;
 
-/// Places for proofs of one handler: the addresses of a frame's tables say which is its own.
-const SITES: usize = 8;
+/// Number of sites (slots for a proof) of one handler. The addresses of a frame's tables determine its site.
+const SITES_PER_HANDLER: usize = 8;
 
-/// Calls in vain, of frames whose place has the proof of another one, after which one is replaced.
-const PATIENCE: u32 = 256;
+/// Number of misses of a handler before a proof is replaced. A miss is a call whose site holds the proof of a
+/// different frame.
+const MISSES_BEFORE_REPLACEMENT: u32 = 256;
 
-/// Proofs of one handler that are replaced, at most: the replaced ones stay.
-const REPLACED: u32 = 64;
+/// Maximum number of replacements per handler, since replaced proofs are never freed.
+const MAX_REPLACEMENTS: u32 = 64;
 
 /// The proofs of one handler.
 #[doc(hidden)]
@@ -62,67 +67,69 @@ pub struct Proofs {
     counters: Counters,
 }
 
-/// Read in every call: apart from what is written.
+/// Read in every call, and therefore in different cache lines than the counters, which are written to.
 #[repr(align(64))]
 #[derive(Debug)]
-struct Sites([AtomicPtr<Proof>; SITES]);
+struct Sites([AtomicPtr<Proof>; SITES_PER_HANDLER]);
 
 #[repr(align(64))]
 #[derive(Debug)]
 struct Counters {
-    /// Calls in vain since a proof was replaced.
+    /// Misses since the last replacement.
     misses: AtomicU32,
-    /// How often one was.
+    /// Number of replaced proofs.
     replaced: AtomicU32,
 }
 
 impl Proofs {
-    /// None yet.
+    /// Creates an empty set of proofs.
     pub const fn none() -> Proofs {
         Proofs {
-            sites: Sites([const { AtomicPtr::new(std::ptr::null_mut()) }; SITES]),
+            sites: Sites([const { AtomicPtr::new(std::ptr::null_mut()) }; SITES_PER_HANDLER]),
             counters: Counters { misses: AtomicU32::new(0), replaced: AtomicU32::new(0) },
         }
     }
 
-    /// Where the proof of a frame is, by the addresses of its tables: these stay where a host keeps the frame, and the frame
-    /// itself is often on the stack.
+    /// Returns the site of a frame, by the addresses of its tables. The tables stay in place if a host keeps
+    /// the frame, whereas the frame itself is often on the stack.
     ///
     /// # Safety
     /// The frame covers its operands and results.
     #[inline(always)]
     unsafe fn site(&self, frame: *const abi::CallFrame) -> &AtomicPtr<Proof> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that the frame covers its operands and results (`# Safety` above).
         let (args, rets) = unsafe { ((*frame).args.args.addr(), (*frame).rets.rets.addr()) };
-        // Both may be in one piece of memory, and are aligned.
-        &self.sites.0[args.wrapping_add(rets.wrapping_mul(2)) / 16 % SITES]
+        // Both tables may lie in the same allocation, hence the factor; their addresses are aligned, hence
+        // the division.
+        &self.sites.0[args.wrapping_add(rets.wrapping_mul(2)) / 16 % SITES_PER_HANDLER]
     }
 
-    /// What the checks would make of a frame's operands, if it is the one of a proof, or has its elements at other addresses
-    /// that are right; null if it is not. What they would make of its results is in `views` then, after room for that of
-    /// the operands.
+    /// Compares a frame with the proof in its site. Returns the views of the frame's operands if the frame
+    /// matches, or if only addresses of elements differ and the new ones are valid; returns null otherwise.
+    /// On a match, the views of the results are written to `views`, after space for the operands' views.
     ///
     /// # Safety
-    /// The proofs are of a handler of so many operands and results. The frame is for its stage, and covers its attributes.
-    /// There is room for as many views.
+    /// The proofs belong to a handler with `OPERANDS` operands and `RESULTS` results. The frame is for the
+    /// handler's stage, and its size covers the attributes. `views` has space for `OPERANDS + RESULTS` views.
     #[inline(always)]
     pub unsafe fn compare<const OPERANDS: usize, const RESULTS: usize>(
         &self,
         frame: *const abi::CallFrame,
         views: *mut View,
     ) -> *const View {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that the frame covers its operands and results (`# Safety` above).
         let proof = unsafe { self.site(frame) }.load(Ordering::Acquire);
-        // SAFETY: a proof, which stays.
+        // SAFETY: null, or a proof, which is never freed.
         let Some(proof) = (unsafe { proof.as_ref() }) else { return std::ptr::null() };
         match proof.vectors {
-            // SAFETY: a proof, so that the processor has the vectors; the caller's promise.
+            // SAFETY: the proof was made on a processor with these vectors; the caller guarantees the rest
+            // (`# Safety` above).
             #[cfg(all(target_arch = "x86_64", not(miri)))]
             Vectors::Avx512 => unsafe { avx512::compare::<OPERANDS, RESULTS>(proof, frame, views) },
-            // SAFETY: as above.
+            // SAFETY: as for AVX-512.
             #[cfg(all(target_arch = "x86_64", not(miri)))]
             Vectors::Avx2 => unsafe { avx2::compare::<OPERANDS, RESULTS>(proof, frame, views) },
-            // There are no such proofs.
+            // No proof is made for other vectors.
             _ => {
                 let _ = (frame, views);
                 std::ptr::null()
@@ -130,14 +137,14 @@ impl Proofs {
         }
     }
 
-    /// Adds the proof of a frame, if it is of a kind that has one.
+    /// Adds the proof of a frame, if the frame can have one.
     ///
     /// # Safety
-    /// All checks of the frame have passed, for a handler with these proofs and of this shape.
+    /// All checks of the frame have passed, for a handler with these proofs and this shape.
     #[inline(always)]
     pub(super) unsafe fn add(&self, frame: *const abi::CallFrame, shape: Shape) {
         if let Some(vectors) = vectors() {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees that the frame was checked (`# Safety` above).
             unsafe { self.add_new(frame, shape, vectors) }
         }
     }
@@ -145,24 +152,24 @@ impl Proofs {
     #[cold]
     #[inline(never)]
     unsafe fn add_new(&self, frame: *const abi::CallFrame, shape: Shape, vectors: Vectors) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller, `add`, requires a checked frame.
         let site = unsafe { self.site(frame) };
         let old = site.load(Ordering::Acquire);
         let Counters { misses, replaced } = &self.counters;
         if !old.is_null() {
             let missed = misses.load(Ordering::Relaxed).saturating_add(1);
             misses.store(missed, Ordering::Relaxed);
-            if missed < PATIENCE || replaced.load(Ordering::Relaxed) >= REPLACED {
+            if missed < MISSES_BEFORE_REPLACEMENT || replaced.load(Ordering::Relaxed) >= MAX_REPLACEMENTS {
                 return;
             }
             misses.store(0, Ordering::Relaxed);
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller, `add`, requires a checked frame, with this shape.
         let Some(mut proof) = (unsafe { Proof::of(frame, shape, vectors) }) else { return };
-        proof.before = old;
+        proof.replaced = old;
         let proof = Box::into_raw(Box::new(proof));
         if site.compare_exchange(old, proof, Ordering::AcqRel, Ordering::Relaxed).is_err() {
-            // SAFETY: nobody else has seen it.
+            // SAFETY: the proof was not published, so this is its only pointer.
             drop(unsafe { Box::from_raw(proof) });
         } else if !old.is_null() {
             replaced.fetch_add(1, Ordering::Relaxed);
@@ -171,56 +178,58 @@ impl Proofs {
 }
 
 impl Shape {
-    /// True if frames of a handler can have proofs.
+    /// Returns true if frames of a handler can have proofs.
     pub const fn has_proofs(self) -> bool {
         cfg!(all(target_arch = "x86_64", not(miri)))
             && self.is_all
             && self.views() > 0
-            && self.operands <= MOST_BUFFERS
-            && self.results <= MOST_BUFFERS
+            && self.operands <= MAX_BUFFERS
+            && self.results <= MAX_BUFFERS
     }
 
-    /// Numbers of operands and results to compare frames for: 0 where frames have no proofs.
+    /// Returns the numbers of operands and results for [`Proofs::compare`]; both are 0 if frames have no
+    /// proofs.
     pub const fn compared(self) -> (usize, usize) {
         if self.has_proofs() { (self.operands, self.results) } else { (0, 0) }
     }
 }
 
-/// What the checks of a frame looked at. Lists of buffers have all operands, then all results.
+/// Everything that the checks of a frame looked at. Arrays of `2 * MAX_BUFFERS` have all operands, then all
+/// results.
 #[repr(C, align(64))]
 #[derive(Debug)]
 struct Proof {
-    /// Of each buffer the part that [`BUFFER`] says; padding is 0.
-    buffers: [[u64; 4]; 2 * MOST_BUFFERS],
-    /// The dimensions of each.
-    dims: [[u64; MOST_DIMS]; 2 * MOST_BUFFERS],
-    /// What the checks made of each buffer.
-    views: [View; 2 * MOST_BUFFERS],
-    /// The frame, in the parts that [`FRAME`] says.
+    /// Compared words of each buffer ([`BUFFER_WORD`]), with zeros for padding.
+    buffers: [[u64; 4]; 2 * MAX_BUFFERS],
+    /// Dimensions of each buffer.
+    dims: [[u64; MAX_DIMS]; 2 * MAX_BUFFERS],
+    /// Checked view of each buffer.
+    views: [View; 2 * MAX_BUFFERS],
+    /// Compared words of the frame ([`FRAME_WORDS`]).
     frame: [[u64; 4]; 2],
-    /// The tables of operands and of results: addresses of buffers.
-    tables: [[u64; MOST_BUFFERS]; 2],
-    /// Where the dimensions of each buffer are: anywhere if there is none.
-    dims_at: [*const i64; 2 * MOST_BUFFERS],
-    /// Bits of the dimensions that there are.
-    dims_masks: [u8; 2 * MOST_BUFFERS],
-    /// All buffers have the dimensions of the first one.
+    /// Tables of operands and of results: addresses of buffers.
+    tables: [[u64; MAX_BUFFERS]; 2],
+    /// Address of each buffer's dimensions; [`STAND_IN_DIMS`] if it has no dimensions.
+    dims_at: [*const i64; 2 * MAX_BUFFERS],
+    /// Masks of the dimensions that each buffer has.
+    dims_masks: [u8; 2 * MAX_BUFFERS],
+    /// True if all buffers have the dimensions of the first one.
     has_one_shape: bool,
-    /// What it is compared in.
+    /// Vectors to compare with.
     vectors: Vectors,
-    /// Bytes of the elements.
-    sizes: [[u64; MOST_BUFFERS]; 2],
-    /// The bits of an address of elements that must be 0.
-    misaligned: [[u64; MOST_BUFFERS]; 2],
-    /// Bits of the buffers with elements.
+    /// Size of each buffer's elements in bytes.
+    sizes: [[u64; MAX_BUFFERS]; 2],
+    /// Bits of the address of a buffer's elements that must be 0.
+    misaligned: [[u64; MAX_BUFFERS]; 2],
+    /// Masks of the buffers that have elements.
     nonempty: [u8; 2],
-    /// The proof whose place it took, so that it is not lost.
-    before: *mut Proof,
+    /// The proof that this one replaced. Keeps the replaced proof reachable.
+    replaced: *mut Proof,
 }
 
-/// Parts of an [`abi::CallFrame`] that are compared, each of four words, from where on: the tables of operands and results, how
-/// many there are, and what lies between.
-const FRAME: [usize; 2] = {
+/// Word offsets of the two compared parts of an [`abi::CallFrame`], of four words each: the tables of
+/// operands and results, their sizes, and the words in between.
+const FRAME_WORDS: [usize; 2] = {
     let args = offset_of!(abi::CallFrame, args.size) / 8;
     let rets = offset_of!(abi::CallFrame, rets.rets) / 8;
     assert!(
@@ -230,9 +239,9 @@ const FRAME: [usize; 2] = {
     [args, rets - 3]
 };
 
-/// The part of an [`abi::Buffer`] that is compared, of four words, from where on: element type, address of the elements, rank,
-/// address of the dimensions.
-const BUFFER: usize = {
+/// Word offset of the compared part of an [`abi::Buffer`], of four words: element type, address of the
+/// elements, rank, address of the dimensions.
+const BUFFER_WORD: usize = {
     let dtype = offset_of!(abi::Buffer, dtype) / 8;
     assert!(
         offset_of!(abi::Buffer, data) / 8 == dtype + 1
@@ -242,16 +251,17 @@ const BUFFER: usize = {
     dtype
 };
 
-/// Where dimensions are that are not there: to read none of them from where nothing is takes as long as a fault.
-static NOWHERE: i64 = 0;
+/// Stand-in dimensions for rank-0 buffers and unused lanes: a fully masked load from an unmapped page takes
+/// as long as a fault.
+static STAND_IN_DIMS: i64 = 0;
 
 impl Proof {
-    /// The proof of a frame that was checked, if it is of a kind that has one.
+    /// Makes the proof of a checked frame, if the frame can have one.
     ///
     /// # Safety
     /// As for [`Proofs::add`].
     unsafe fn of(frame: *const abi::CallFrame, shape: Shape, vectors: Vectors) -> Option<Proof> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that the frame was checked (`# Safety` above).
         let (args, rets) = unsafe { (&(*frame).args, &(*frame).rets) };
         // SAFETY: as above.
         let extensions = unsafe { (*frame).extension_start };
@@ -260,33 +270,33 @@ impl Proof {
             return None;
         }
         let tables = [(Side::Operands, args.args), (Side::Results, rets.rets)];
-        // SAFETY: buffers, as the checks have seen.
+        // SAFETY: the checks found that the tables have this many entries, which are valid buffers.
         let has_too_many_dims = |(side, table): (Side, *mut *mut c_void)| unsafe {
-            (0..shape.of_side(side)).any(|i| (*(*table.add(i)).cast::<abi::Buffer>()).rank > MOST_DIMS as i64)
+            (0..shape.of_side(side)).any(|i| (*(*table.add(i)).cast::<abi::Buffer>()).rank > MAX_DIMS as i64)
         };
         if tables.into_iter().any(has_too_many_dims) {
             return None;
         }
         let mut proof = Proof {
-            buffers: [[0; 4]; 2 * MOST_BUFFERS],
-            dims: [[0; MOST_DIMS]; 2 * MOST_BUFFERS],
-            views: [View::EMPTY; 2 * MOST_BUFFERS],
-            // SAFETY: words of the frame.
-            frame: FRAME.map(|from| unsafe { *frame.cast::<u64>().add(from).cast() }),
-            tables: [[0; MOST_BUFFERS]; 2],
-            dims_at: [&raw const NOWHERE; 2 * MOST_BUFFERS],
-            dims_masks: [0; 2 * MOST_BUFFERS],
+            buffers: [[0; 4]; 2 * MAX_BUFFERS],
+            dims: [[0; MAX_DIMS]; 2 * MAX_BUFFERS],
+            views: [View::EMPTY; 2 * MAX_BUFFERS],
+            // SAFETY: the frame was checked to cover these words.
+            frame: FRAME_WORDS.map(|from| unsafe { *frame.cast::<u64>().add(from).cast() }),
+            tables: [[0; MAX_BUFFERS]; 2],
+            dims_at: [&raw const STAND_IN_DIMS; 2 * MAX_BUFFERS],
+            dims_masks: [0; 2 * MAX_BUFFERS],
             has_one_shape: true,
             vectors,
-            sizes: [[0; MOST_BUFFERS]; 2],
-            misaligned: [[0; MOST_BUFFERS]; 2],
+            sizes: [[0; MAX_BUFFERS]; 2],
+            misaligned: [[0; MAX_BUFFERS]; 2],
             nonempty: [0; 2],
-            before: std::ptr::null_mut(),
+            replaced: std::ptr::null_mut(),
         };
         let mut all = 0;
         for (side, table) in tables {
             for i in 0..shape.of_side(side) {
-                // SAFETY: a buffer, as the checks have seen.
+                // SAFETY: the checks found a valid buffer here.
                 let buffer: *const abi::Buffer = unsafe { *table.add(i) }.cast_const().cast();
                 let mut view = View::EMPTY;
                 // SAFETY: as above.
@@ -319,7 +329,7 @@ impl Proof {
     }
 }
 
-/// The vectors of this processor that `compare` is written for, if it has any.
+/// Returns the processor's vectors that `compare` supports, if it has any.
 #[inline(always)]
 fn vectors() -> Option<Vectors> {
     match widest() {

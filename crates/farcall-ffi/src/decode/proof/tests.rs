@@ -1,16 +1,17 @@
-//! All instructions that the processor has find what the checks would make of a frame, word by word.
+//! Compares frames with each instruction set of this processor, and checks the outcome against the checks of
+//! a full read.
 
 use std::ffi::c_void;
 
 use super::*;
 use crate::abi::{ArgType, Args, Buffer, CallFrame, RetType, Rets};
 
-/// Operands, and as many results.
+/// Number of operands, and of results.
 const COUNT: usize = 4;
 
 type Compare = unsafe fn(&Proof, *const CallFrame, *mut View) -> *const View;
 
-/// What is compared in which vectors, of those that this processor has.
+/// Returns the comparison functions for this processor's vectors.
 fn all() -> Vec<(Vectors, Compare)> {
     let mut all: Vec<(Vectors, Compare)> = Vec::new();
     if !matches!(widest(), Vectors::Plain) {
@@ -22,7 +23,7 @@ fn all() -> Vec<(Vectors, Compare)> {
     all
 }
 
-/// Numbers that look random.
+/// A pseudo-random number generator.
 struct Random(u64);
 
 impl Random {
@@ -32,10 +33,10 @@ impl Random {
     }
 }
 
-/// Buffers apart from one another, of these dimensions.
+/// Buffers with these dimensions, in disjoint memory.
 struct Program {
     memory: Vec<u64>,
-    dims: Vec<[i64; MOST_DIMS]>,
+    dims: Vec<[i64; MAX_DIMS]>,
     buffers: Vec<Buffer>,
 }
 
@@ -63,8 +64,8 @@ impl Program {
         program
     }
 
-    /// Changes something of a buffer, its address more often than not; undone by putting back what is returned.
-    fn change(&mut self, i: usize, random: &mut Random) -> (Buffer, [i64; MOST_DIMS]) {
+    /// Changes something in a buffer, most often its address. Returns the previous state, to undo the change.
+    fn change(&mut self, i: usize, random: &mut Random) -> (Buffer, [i64; MAX_DIMS]) {
         let all = self.memory.as_mut_ptr().cast::<u8>();
         let (buffer, dims) = (&mut self.buffers[i], &mut self.dims[i]);
         let before = (Buffer { ..*buffer }, *dims);
@@ -73,15 +74,16 @@ impl Program {
             1 => buffer.data = buffer.data.wrapping_byte_add(1 + random.below(7)),
             2 => buffer.data = std::ptr::without_provenance_mut(usize::MAX - 7),
             3 => buffer.data = std::ptr::without_provenance_mut(isize::MAX as usize - 7),
-            4 => dims[random.below(MOST_DIMS)] = [0, 1, 2, -1, i64::MAX][random.below(5)],
-            5 => buffer.rank = random.below(MOST_DIMS + 1) as i64,
+            4 => dims[random.below(MAX_DIMS)] = [0, 1, 2, -1, i64::MAX][random.below(5)],
+            5 => buffer.rank = random.below(MAX_DIMS + 1) as i64,
             6 => buffer.dtype = abi::DataType::from_dtype(crate::DType::S32),
             _ => buffer.data = all.wrapping_add(8 * random.below(64 * 2 * COUNT - 8)).cast(),
         }
         before
     }
 
-    /// What the checks make of it, seen from a program that was like this; `None` if they or a comparison would refuse it.
+    /// Returns the views that the checks make, or `None` if the checks reject the buffers or they differ from
+    /// `before` in more than addresses.
     fn views(&self, before: &Program) -> Option<Vec<View>> {
         let mut views: Vec<View> = Vec::new();
         for (i, (now, then)) in self.buffers.iter().zip(&before.buffers).enumerate() {
@@ -89,7 +91,7 @@ impl Program {
             let same = (now.dtype.0, now.rank) == (then.dtype.0, then.rank)
                 && self.dims[i][..rank] == before.dims[i][..rank];
             let mut view = View::EMPTY;
-            // SAFETY: a buffer with as many dimensions.
+            // SAFETY: a valid buffer with `rank` dimensions.
             if !same || !unsafe { View::read::<AnyBuffer>(view.unread(), now) } {
                 return None;
             }
@@ -107,7 +109,7 @@ fn with_frame<R>(program: &Program, f: impl FnOnce(&CallFrame) -> R) -> R {
     let mut pointers: Vec<*mut c_void> = program.buffers.iter().map(pointer).collect();
     let (mut args, mut rets) = ([ArgType::BUFFER; COUNT], [RetType::BUFFER; COUNT]);
     let (first, second) = pointers.split_at_mut(COUNT);
-    // SAFETY: numbers, and pointers that may be null.
+    // SAFETY: all members are numbers or pointers that may be null.
     let (no_args, no_rets, nothing): (Args, Rets, CallFrame) = unsafe { std::mem::zeroed() };
     let frame = CallFrame {
         args: Args { size: COUNT as i64, types: args.as_mut_ptr(), args: first.as_mut_ptr(), ..no_args },
@@ -122,7 +124,7 @@ fn all_instructions_find_what_the_checks_find() {
     let shape = Shape { operands: COUNT, results: COUNT, is_all: true };
     let mut random = Random(7);
     let mut moved = 0;
-    for rank_of in [|_| MOST_DIMS, |i| i % (MOST_DIMS + 1), |_| 0] {
+    for rank_of in [|_| MAX_DIMS, |i| i % (MAX_DIMS + 1), |_| 0] {
         let mut program = Program::new(rank_of);
         let before = Program {
             memory: Vec::new(),
@@ -130,7 +132,7 @@ fn all_instructions_find_what_the_checks_find() {
             buffers: Program::new(rank_of).buffers,
         };
         for (vectors, compare) in all() {
-            // SAFETY: buffers in memory, and so many.
+            // SAFETY: the buffers are valid, and their number matches the shape.
             let proof =
                 with_frame(&program, |frame| unsafe { Proof::of(frame, shape, vectors) }).expect("a proof");
             for _ in 0..3000 {
@@ -140,9 +142,10 @@ fn all_instructions_find_what_the_checks_find() {
                 let mut views = [View::EMPTY; 2 * COUNT];
                 // SAFETY: as above, and the processor has the vectors.
                 let found = with_frame(&program, |frame| unsafe {
-                    // The tables are somewhere else in every frame.
+                    // Each frame has its tables at other addresses.
                     let mut proof = std::ptr::read(&raw const proof);
-                    proof.frame = FRAME.map(|from| *std::ptr::from_ref(frame).cast::<u64>().add(from).cast());
+                    proof.frame =
+                        FRAME_WORDS.map(|from| *std::ptr::from_ref(frame).cast::<u64>().add(from).cast());
                     compare(&proof, frame, views.as_mut_ptr())
                 });
                 assert_eq!(found.is_null(), wanted.is_none(), "{vectors:?}: buffer {i}");

@@ -1,7 +1,7 @@
-//! Ops of a crate that has `farcall-ffi` through another name, as one would whose SDK re-exports it: every macro, with
-//! `crate = …`.
+//! Ops of a crate that depends on `farcall-ffi` under another name, as an SDK's users do if the SDK
+//! re-exports it: every macro, with `crate = …`.
 
-/// What an SDK is that brings more than `farcall-ffi`.
+/// An SDK that re-exports `farcall-ffi`.
 pub mod sdk {
     pub use renamed as ffi;
 }
@@ -9,7 +9,7 @@ pub mod sdk {
 use sdk::ffi::descriptor::OpDescriptor;
 use sdk::ffi::prelude::*;
 
-/// y = scale · x, where x is of any dimensions.
+/// y = scale · x, where x has any dimensions.
 #[handler(name = "scale", crate = crate::sdk::ffi)]
 #[signature((x: T[..], scale: f32) -> (y: T[..]) where T: f32 | f64)]
 #[vjp(backward = scale_bwd)]
@@ -38,7 +38,7 @@ fn in_front(_: &BatchCall<'_>) -> Result<Batch> {
     Ok(Batch::once([Some(0)], [0]))
 }
 
-/// Where a counter begins and how it goes on.
+/// Start of a counter, and how it continues.
 #[derive(FromAttr, Debug)]
 #[attr(crate = sdk::ffi)]
 pub struct Steps {
@@ -64,18 +64,18 @@ pub enum Direction {
 pub enum Size {
     /// Every number.
     One = 1,
-    /// Every other one.
+    /// Every second number.
     Two = 2,
 }
 
-/// What a call site of `counter` keeps.
+/// State of a call site of `counter`.
 #[derive(Debug)]
 pub struct Counter {
     next: std::sync::atomic::AtomicI64,
     step: i64,
 }
 
-/// The state of a call site of `counter`.
+/// Makes the state of a call site of `counter`.
 #[stage(instantiate, crate = sdk::ffi)]
 pub fn counter_new(steps: Steps) -> Result<Counter> {
     let size = steps.size.unwrap_or(Size::One) as i64;
@@ -90,7 +90,7 @@ pub fn counter(state: &State<Counter>, y: &mut Buffer<i64>) -> Result<()> {
     Ok(())
 }
 
-/// A table.
+/// Table of the differentiable op and its derivative.
 pub const OPS: &[&OpDescriptor] = sdk::ffi::ops![scale, scale_bwd];
 
 sdk::ffi::library!("renamed_ops", [..OPS, counter as renamed_counter]);
