@@ -1,58 +1,58 @@
-//! Reads numbers and bytes of one part of a file.
+//! Cursor for reading numbers and bytes of one part of a file.
 
 use super::{Error, Reading};
 use crate::memory;
 
-/// The byte that padding consists of.
+/// Byte that padding consists of.
 const PADDING: u8 = 0xcb;
 
-/// What is left to read of a part of a file.
+/// The unread rest of a part of a file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor<'a> {
     /// The whole file, up to the end of the part.
     data: &'a [u8],
     pos: usize,
-    /// What the part is called in messages.
+    /// Name of the part in messages.
     part: &'static str,
 }
 
 impl<'a> Cursor<'a> {
-    /// The bytes of `data` from `start` to `end`, which lie in it.
+    /// Creates a cursor over `data` from byte `start` to byte `end`, which must be within `data`.
     pub(crate) fn new(data: &'a [u8], start: usize, end: usize, part: &'static str) -> Cursor<'a> {
         Cursor { data: &data[..end], pos: start.min(end), part }
     }
 
-    /// The byte that comes next.
+    /// Position of the next byte.
     pub(crate) fn pos(&self) -> usize {
         self.pos
     }
 
-    /// Bytes that are left.
+    /// Number of remaining bytes.
     pub(crate) fn left(&self) -> usize {
         self.data.len() - self.pos
     }
 
-    /// True if nothing is left.
+    /// True if no bytes remain.
     pub(crate) fn is_empty(&self) -> bool {
         self.left() == 0
     }
 
-    /// An error here.
+    /// Returns an error at the current position.
     pub(crate) fn error(&self, code: &'static str, message: impl Into<String>) -> Error {
         Error { code, at: self.pos, part: self.part, message: message.into() }
     }
 
-    /// What is here makes no sense.
+    /// Returns an error for malformed data at the current position.
     pub(crate) fn damaged<T>(&self, message: impl Into<String>) -> Reading<T> {
         Err(self.error("bytecode", message))
     }
 
-    /// An error if something is left.
+    /// Returns an error unless all bytes have been read.
     pub(crate) fn end(&self) -> Reading<()> {
         if self.is_empty() { Ok(()) } else { self.damaged(format!("{} bytes are left over", self.left())) }
     }
 
-    /// So many bytes.
+    /// Reads `n` bytes.
     pub(crate) fn take(&mut self, n: usize) -> Reading<&'a [u8]> {
         if n > self.left() {
             return self.damaged(format!("{n} bytes are expected, but {} are left", self.left()));
@@ -62,19 +62,20 @@ impl<'a> Cursor<'a> {
         Ok(taken)
     }
 
-    /// So many bytes, to be read by themselves.
+    /// Splits off a part of `n` bytes with its own cursor.
     pub(crate) fn part(&mut self, n: usize, part: &'static str) -> Reading<Cursor<'a>> {
         let start = self.pos;
         self.take(n)?;
         Ok(Cursor::new(self.data, start, start + n, part))
     }
 
-    /// One byte.
+    /// Reads one byte.
     pub(crate) fn byte(&mut self) -> Reading<u8> {
         Ok(self.take(1)?[0])
     }
 
-    /// A number of one to nine bytes; zeros at the low end of the first one say how many follow.
+    /// Reads a number, which takes one to nine bytes. The trailing zero bits of the first byte give the
+    /// number of bytes that follow.
     pub(crate) fn number(&mut self) -> Reading<u64> {
         let first = self.byte()?;
         let more = first.trailing_zeros() as usize;
@@ -88,41 +89,41 @@ impl<'a> Cursor<'a> {
         Ok(u64::from_le_bytes(bytes) >> (more + 1))
     }
 
-    /// A number with a sign, which is its lowest bit.
+    /// Reads a signed number, whose sign is the lowest bit.
     pub(crate) fn signed(&mut self) -> Reading<i64> {
         let number = self.number()?;
         Ok((number >> 1).cast_signed() ^ -(number & 1).cast_signed())
     }
 
-    /// A number that fits memory.
+    /// Reads a number that fits `usize`.
     pub(crate) fn size(&mut self) -> Reading<usize> {
         let before = *self;
         let n = self.number()?;
         usize::try_from(n).or_else(|_| before.damaged(format!("{n} is too large")))
     }
 
-    /// A number, and the flag in its lowest bit.
+    /// Reads a number with a flag in its lowest bit.
     pub(crate) fn flagged(&mut self) -> Reading<(usize, bool)> {
         let n = self.size()?;
         Ok((n >> 1, n & 1 != 0))
     }
 
-    /// How many things follow, each of at least one byte.
+    /// Reads the number of items that follow, each of which takes at least one byte.
     pub(crate) fn count(&mut self) -> Reading<usize> {
         let before = *self;
         let n = self.size()?;
         if n > self.left() {
-            return before.damaged(format!("{n} things do not fit into {} bytes", self.left()));
+            return before.damaged(format!("{n} items do not fit into {} bytes", self.left()));
         }
         Ok(n)
     }
 
-    /// An empty vector for as many things as [`Cursor::count`] said.
+    /// Returns an empty vector with capacity for `n` items, as counted by [`Cursor::count`].
     pub(crate) fn room<T>(&self, n: usize) -> Reading<Vec<T>> {
         memory::reserved(n).map_err(|e| Error::memory(self.pos, self.part, e))
     }
 
-    /// How many things there are, and these.
+    /// Reads a list: the number of items, and the items.
     pub(crate) fn list<T>(&mut self, mut one: impl FnMut(&mut Self) -> Reading<T>) -> Reading<Vec<T>> {
         let n = self.count()?;
         let mut out = self.room(n)?;
@@ -132,19 +133,19 @@ impl<'a> Cursor<'a> {
         Ok(out)
     }
 
-    /// The position of one of `n` things.
+    /// Reads an index into a table of `n` items.
     pub(crate) fn index(&mut self, n: usize, what: &str) -> Reading<usize> {
         let before = *self;
         let i = self.size()?;
         before.check_index(i, n, what)
     }
 
-    /// An error if there is no such thing.
+    /// Returns an error unless `i` is less than `n`.
     pub(crate) fn check_index(&self, i: usize, n: usize, what: &str) -> Reading<usize> {
         if i < n { Ok(i) } else { self.damaged(format!("there is no {what} {i}, only {n}")) }
     }
 
-    /// Skips padding up to a multiple of a power of two.
+    /// Skips padding up to a multiple of `alignment`, which must be a power of two.
     pub(crate) fn align(&mut self, alignment: u64) -> Reading<()> {
         if !alignment.is_power_of_two() {
             return self.damaged(format!("{alignment} is not an alignment"));
@@ -158,7 +159,7 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// A text that a zero byte ends.
+    /// Reads a text that ends with a zero byte.
     pub(crate) fn terminated(&mut self) -> Reading<&'a [u8]> {
         let rest = &self.data[self.pos..];
         let Some(n) = rest.iter().position(|b| *b == 0) else {
@@ -207,7 +208,7 @@ mod tests {
     #[test]
     fn counts_are_compared_with_what_is_left() {
         let e = all(&[0x07, 0x01, 0x01], |c| c.list(Cursor::number)).unwrap_err();
-        assert_eq!((e.at, e.message.as_str()), (0, "3 things do not fit into 2 bytes"));
+        assert_eq!((e.at, e.message.as_str()), (0, "3 items do not fit into 2 bytes"));
         assert_eq!(all(&[0x05, 0x01, 0x03], |c| c.list(Cursor::number)), Ok(vec![0, 1]));
     }
 

@@ -1,27 +1,27 @@
-//! The tables of a file.
+//! Reads the tables of a file.
 
 use super::{Cursor, Error, MAGIC, NEWEST, Reading};
 
-/// What a file holds.
+/// The tables of a file, and its operations.
 #[derive(Debug)]
 pub(crate) struct File<'a> {
     data: &'a [u8],
     /// Version of the container.
     pub(crate) version: u64,
-    /// Who wrote it.
+    /// Name and version of the writer.
     pub(crate) producer: &'a str,
     strings: Vec<&'a [u8]>,
     dialects: Vec<&'a str>,
     ops: Vec<OpName<'a>>,
-    /// The attributes, locations included.
+    /// Attributes, including locations.
     pub(crate) attrs: Vec<Entry>,
-    /// The types.
+    /// Types.
     pub(crate) types: Vec<Entry>,
     /// Start and length of the properties of operations.
     properties: Vec<(u32, u32)>,
-    /// What attributes refer to by number.
+    /// Resources that attributes refer to by number.
     pub(crate) resources: Vec<Resource<'a>>,
-    /// The operations.
+    /// Operations.
     pub(crate) ir: Cursor<'a>,
 }
 
@@ -29,26 +29,26 @@ pub(crate) struct File<'a> {
 #[derive(Debug)]
 struct OpName<'a> {
     dialect: u32,
-    /// Without the dialect.
+    /// Name without the dialect.
     name: &'a str,
 }
 
-/// An attribute or a type as bytes.
+/// The bytes of an attribute or a type.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     dialect: u32,
     start: u32,
     len: u32,
-    /// False if it is text.
+    /// True for the dialect's own encoding, false for text.
     pub(crate) custom: bool,
 }
 
-/// Bytes that attributes share.
+/// A resource: bytes that attributes may share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Resource<'a> {
-    /// Its name.
+    /// Name of the resource.
     pub(crate) key: &'a [u8],
-    /// Its contents, if it is a blob.
+    /// Contents, if the resource is a blob.
     pub(crate) blob: Option<&'a [u8]>,
 }
 
@@ -62,7 +62,7 @@ const RESOURCE_OFFSETS: usize = 6;
 const VERSIONS: usize = 7;
 const PROPERTIES: usize = 8;
 
-/// What sections are called in messages, by their numbers.
+/// Names of the sections in messages, by section number.
 const SECTIONS: [&str; 9] = [
     "string section",
     "dialect section",
@@ -75,14 +75,14 @@ const SECTIONS: [&str; 9] = [
     "property section",
 ];
 
-/// Largest file: places in it are 32-bit, as in a [`Source`](crate::Source).
+/// Maximum length of a file in bytes. Positions have 32 bits, as in a [`Source`](crate::Source).
 const MAX_LEN: usize = u32::MAX as usize - 1;
 
-/// The kind of a resource that is a blob.
+/// Kind of a resource that is a blob.
 const BLOB: u8 = 0;
 
 impl<'a> File<'a> {
-    /// Reads everything but attributes, types and operations.
+    /// Reads all tables. Attributes, types and operations are not decoded.
     pub(crate) fn open(data: &'a [u8]) -> Reading<File<'a>> {
         let mut head = Cursor::new(data, 0, data.len(), "header");
         if data.len() > MAX_LEN {
@@ -137,13 +137,16 @@ impl<'a> File<'a> {
         match (sections[RESOURCES], sections[RESOURCE_OFFSETS]) {
             (Some(resources), Some(offsets)) => file.read_resources(resources, offsets)?,
             (None, None) => {}
-            _ => return head.damaged("resources without their offsets, or the reverse"),
+            _ => {
+                return head
+                    .damaged("the file has a resource section or a resource offset section, but not both");
+            }
         }
         file.read_entries(required(ATTRS)?, required(OFFSETS)?)?;
         Ok(file)
     }
 
-    /// A string by its number, which is read.
+    /// Reads the number of a string, and returns the string.
     pub(crate) fn string(&self, cursor: &mut Cursor<'a>) -> Reading<&'a [u8]> {
         Ok(self.strings[cursor.index(self.strings.len(), "string")?])
     }
@@ -152,29 +155,29 @@ impl<'a> File<'a> {
         as_name(cursor, self.strings[cursor.check_index(i, self.strings.len(), "string")?])
     }
 
-    /// Dialect and name of an operation.
+    /// Dialect and name of operation name number `i`.
     pub(crate) fn op(&self, i: usize) -> (&'a str, &'a str) {
         let op = &self.ops[i];
         (self.dialects[op.dialect as usize], op.name)
     }
 
-    /// How many operations have names.
+    /// Number of operation names.
     pub(super) fn op_count(&self) -> usize {
         self.ops.len()
     }
 
-    /// How many operations have properties.
+    /// Number of property sets.
     pub(super) fn property_count(&self) -> usize {
         self.properties.len()
     }
 
-    /// The properties with this number.
+    /// Property set number `i`.
     pub(crate) fn properties(&self, i: usize) -> Cursor<'a> {
         let (start, len) = self.properties[i];
         Cursor::new(self.data, start as usize, (start + len) as usize, SECTIONS[PROPERTIES])
     }
 
-    /// The dialect of an attribute or a type.
+    /// Dialect of an attribute or a type.
     pub(crate) fn dialect(&self, entry: &Entry) -> &'a str {
         self.dialects[entry.dialect as usize]
     }
@@ -183,7 +186,7 @@ impl<'a> File<'a> {
         let n = section.count()?;
         self.dialects = section.room(n)?;
         for _ in 0..n {
-            // Versions of dialects have been there since version 1.
+            // Dialects have versions since version 1.
             let before = section;
             let (name, versioned) =
                 if self.version == 0 { (section.size()?, false) } else { section.flagged()? };
@@ -203,7 +206,7 @@ impl<'a> File<'a> {
             let dialect = section.index(self.dialects.len(), "dialect")? as u32;
             for _ in 0..section.count()? {
                 let before = section;
-                // Since version 5, a flag says whether the writer knew the operation.
+                // Since version 5, a flag tells if the writer knew the operation.
                 let name = if self.version >= 5 { section.flagged()?.0 } else { section.size()? };
                 let name = self.name_at(name, &before)?;
                 self.ops.push(OpName { dialect, name });
@@ -226,7 +229,7 @@ impl<'a> File<'a> {
     }
 
     fn read_resources(&mut self, mut data: Cursor<'a>, mut offsets: Cursor<'a>) -> Reading<()> {
-        // Those of tools that are not dialects come first; nothing refers to them.
+        // Resources of tools rather than dialects come first. Attributes do not refer to them.
         for _ in 0..offsets.count()? {
             self.string(&mut offsets)?;
             for _ in 0..offsets.count()? {
@@ -248,7 +251,7 @@ impl<'a> File<'a> {
         let len = offsets.size()?;
         let kind = offsets.byte()?;
         let mut value = data.part(len, SECTIONS[RESOURCES])?;
-        // One that is empty is only declared.
+        // An empty resource is only declared.
         if kind != BLOB || value.is_empty() {
             return Ok(Resource { key, blob: None });
         }
@@ -261,7 +264,8 @@ impl<'a> File<'a> {
     }
 
     fn read_entries(&mut self, mut data: Cursor<'a>, mut offsets: Cursor<'a>) -> Reading<()> {
-        // Together they cannot be more than the bytes that follow.
+        // The sum of both counts is at most the number of remaining bytes, since each entry takes at least
+        // one.
         let (attrs, types) = (offsets.count()?, offsets.count()?);
         self.attrs = self.entries(attrs, &mut data, &mut offsets)?;
         self.types = self.entries(types, &mut data, &mut offsets)?;
@@ -275,7 +279,8 @@ impl<'a> File<'a> {
             let before = *offsets;
             let group = offsets.count()?;
             if group > n - out.len() {
-                return before.damaged(format!("a group of {group} where {} are left", n - out.len()));
+                let left = n - out.len();
+                return before.damaged(format!("a group of {group} entries, but only {left} are left"));
             }
             for _ in 0..group {
                 let (len, custom) = offsets.flagged()?;
@@ -289,7 +294,7 @@ impl<'a> File<'a> {
 }
 
 impl Entry {
-    /// Its bytes.
+    /// Cursor over the entry's bytes.
     pub(crate) fn cursor<'a>(&self, file: &File<'a>) -> Cursor<'a> {
         Cursor::new(file.data, self.start as usize, (self.start + self.len) as usize, SECTIONS[ATTRS])
     }
@@ -299,7 +304,7 @@ fn as_name<'a>(cursor: &Cursor<'a>, string: &'a [u8]) -> Reading<&'a str> {
     std::str::from_utf8(string).or_else(|_| cursor.damaged("a name that is not UTF-8"))
 }
 
-/// The number and the contents of a section.
+/// Reads the number and the contents of a section.
 pub(super) fn section<'a>(from: &mut Cursor<'a>) -> Reading<(usize, Cursor<'a>)> {
     let before = *from;
     let tag = from.byte()?;
@@ -316,7 +321,7 @@ pub(super) fn section<'a>(from: &mut Cursor<'a>) -> Reading<(usize, Cursor<'a>)>
     Ok((id, data))
 }
 
-/// Lengths from the last to the first string, then the strings.
+/// Reads the strings: their lengths from the last string to the first, followed by the strings.
 fn strings<'a>(mut section: Cursor<'a>, data: &'a [u8]) -> Reading<Vec<&'a [u8]>> {
     let n = section.count()?;
     let mut out: Vec<&[u8]> = section.room(n)?;
@@ -324,7 +329,7 @@ fn strings<'a>(mut section: Cursor<'a>, data: &'a [u8]) -> Reading<Vec<&'a [u8]>
     for _ in 0..n {
         let before = section;
         let len = section.size()?;
-        // The zero byte at its end counts.
+        // The length includes the terminating zero byte.
         if len == 0 || len > end - section.pos().min(end) {
             return before.damaged(format!("a string of {len} bytes does not fit"));
         }

@@ -1,20 +1,20 @@
-//! Operations, one after the other.
+//! Reads operations, one after the other.
 
 use smallvec::SmallVec;
 
 use super::file::{self, File};
 use super::{Cursor, Reading};
 
-/// What comes next of the operations.
+/// Cursor over operations.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ir<'a> {
     pub(crate) at: Cursor<'a>,
 }
 
-/// Everything of an operation but its regions. Numbers are positions in the tables of the file.
+/// An operation without its regions. Numbers are positions in the tables of the file.
 #[derive(Debug)]
 pub(crate) struct Head {
-    /// Where it begins in the file.
+    /// Byte of the file at which the operation begins.
     pub(crate) at: usize,
     pub(crate) name: usize,
     pub(crate) location: usize,
@@ -22,23 +22,23 @@ pub(crate) struct Head {
     pub(crate) properties: Option<usize>,
     /// Types of the results.
     pub(crate) results: SmallVec<[usize; 2]>,
-    /// Numbers of values.
+    /// Numbers of the operands' values.
     pub(crate) operands: SmallVec<[usize; 4]>,
-    /// Blocks that it may go on with.
+    /// Number of successor blocks.
     pub(crate) successors: usize,
     pub(crate) regions: usize,
-    /// True if its regions see no values of those around them, which are numbered from 0 then.
+    /// True if the regions cannot use values from outside. Their values are then numbered from 0.
     pub(crate) isolated: bool,
 }
 
-/// An argument of a block: numbers of its type and its location.
+/// An argument of a block: positions of its type and its location.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arg {
     pub(crate) ty: usize,
     pub(crate) location: Option<usize>,
 }
 
-// What an operation has.
+// Bits that tell which fields an operation has.
 const ATTRS: u8 = 1;
 const RESULTS: u8 = 2;
 const OPERANDS: u8 = 4;
@@ -48,22 +48,23 @@ const USE_LISTS: u8 = 32;
 const PROPERTIES: u8 = 64;
 
 impl<'a> Ir<'a> {
-    /// The operations of a file, which are one block.
+    /// Returns a cursor over the operations of a file, which form one block.
     pub(crate) fn new(file: &File<'a>) -> Ir<'a> {
         Ir { at: file.ir }
     }
 
-    /// Numbers of blocks and of the values that they define, those of nested regions left out.
+    /// Reads the header of a region: the number of blocks, and the number of values that they define, without
+    /// nested regions.
     pub(crate) fn region(&mut self) -> Reading<(usize, usize)> {
         let blocks = self.at.count()?;
         if blocks == 0 {
             return Ok((0, 0));
         }
-        // Every value has a type, at least.
+        // Each value has a type of at least one byte, so the count is bounded by the remaining bytes.
         Ok((blocks, self.at.count()?))
     }
 
-    /// The number of operations of a block, and its arguments.
+    /// Reads the header of a block: the number of operations, and the arguments.
     pub(crate) fn block(&mut self, file: &File<'a>) -> Reading<(usize, SmallVec<[Arg; 4]>)> {
         let before = self.at;
         let (ops, has_args) = self.at.flagged()?;
@@ -73,7 +74,7 @@ impl<'a> Ir<'a> {
         let mut args = SmallVec::new();
         if has_args {
             for _ in 0..self.at.count()? {
-                // Unknown locations are left out since version 4.
+                // Since version 4, unknown locations are left out.
                 let before = self.at;
                 let (ty, located) =
                     if file.version >= 4 { self.at.flagged()? } else { (self.at.size()?, true) };
@@ -89,7 +90,7 @@ impl<'a> Ir<'a> {
         Ok((ops, args))
     }
 
-    /// An operation up to its regions.
+    /// Reads an operation up to its regions.
     pub(crate) fn op(&mut self, file: &File<'a>) -> Reading<Head> {
         let at = self.at.pos();
         let name = self.at.index(file.op_count(), "operation name")?;
@@ -135,7 +136,8 @@ impl<'a> Ir<'a> {
         Ok(Head { at, name, location, attrs, properties, results, operands, successors, regions, isolated })
     }
 
-    /// The regions of an operation whose regions are isolated, which are a section since version 2.
+    /// Returns a cursor over isolated regions, which are stored in a separate section since version 2. `None`
+    /// in older files.
     pub(crate) fn isolated(&mut self, file: &File<'a>) -> Reading<Option<Ir<'a>>> {
         if file.version < 2 {
             return Ok(None);
@@ -147,7 +149,7 @@ impl<'a> Ir<'a> {
         }
     }
 
-    /// In which order values know their uses: of no concern here.
+    /// Skips use-list orders, which do not matter here.
     fn use_lists(&mut self, values: usize) -> Reading<()> {
         let lists = if values > 1 { self.at.count()? } else { 1 };
         for _ in 0..lists {

@@ -1,9 +1,9 @@
-//! Writing files: tables that grow while operations are written, and the file that they become.
+//! Writes files: tables that grow while operations are written, and the file made from them.
 //!
-//! Files have version 1 of the container, which every reader knows: attributes of operations are dictionaries, and
-//! regions stand where their operation does.
+//! Files have version 1 of the container, which every reader knows: attributes of operations are
+//! dictionaries, and regions directly follow their operation.
 //!
-//! Elements of constants stay where they are until the file is written: tables only refer to them.
+//! Tables only refer to the elements of constants, which are copied when the file is written.
 
 use std::collections::HashMap;
 
@@ -11,23 +11,24 @@ use super::{MAGIC, file};
 use crate::literal::Literal;
 use crate::memory::{self, OutOfMemory};
 
-/// The version that is written.
+/// Version of the container that is written.
 const VERSION: u64 = 1;
 
-/// Bytes of the largest attribute that is compared with others: two large constants are rarely the same.
-const COMPARED: usize = 1 << 10;
+/// Maximum size in bytes of an attribute that is deduplicated: large constants are rarely equal.
+const MAX_DEDUPLICATED_BYTES: usize = 1 << 10;
 
-/// Bytes of a file.
+/// Buffer for the bytes of a file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bytes(pub(crate) Vec<u8>);
 
 impl Bytes {
-    /// One byte.
+    /// Writes one byte.
     pub(crate) fn byte(&mut self, byte: u8) {
         self.0.push(byte);
     }
 
-    /// A number, in as few bytes as hold it: zeros at the low end of the first one say how many follow.
+    /// Writes a number in as few bytes as possible. The trailing zero bits of the first byte give the number
+    /// of bytes that follow.
     pub(crate) fn number(&mut self, n: u64) {
         let bits = (64 - n.leading_zeros() as usize).max(1);
         let len = bits.div_ceil(7);
@@ -40,22 +41,22 @@ impl Bytes {
         }
     }
 
-    /// A number of memory.
+    /// Writes a `usize`.
     pub(crate) fn size(&mut self, n: usize) {
         self.number(n as u64);
     }
 
-    /// A number with a sign, which becomes its lowest bit.
+    /// Writes a signed number, whose sign becomes the lowest bit.
     pub(crate) fn signed(&mut self, n: i64) {
         self.number((n << 1 ^ n >> 63).cast_unsigned());
     }
 
-    /// A number with a flag as its lowest bit.
+    /// Writes a number with a flag in its lowest bit.
     pub(crate) fn flagged(&mut self, n: usize, flag: bool) {
         self.number((n as u64) << 1 | u64::from(flag));
     }
 
-    /// How many things there are, and these.
+    /// Writes a list: the number of items, and the items.
     pub(crate) fn list<T>(
         &mut self,
         items: impl ExactSizeIterator<Item = T>,
@@ -70,28 +71,28 @@ impl Bytes {
         self.0.extend(&content.0);
     }
 
-    /// A section up to its content, which has so many bytes.
+    /// Writes the header of a section of `len` bytes.
     fn section_of(&mut self, id: usize, len: usize) {
         self.byte(id as u8);
         self.size(len);
     }
 }
 
-/// The elements of a constant as a file has them, which are made of it when the file is written.
+/// The elements of a constant, encoded when the file is written.
 #[derive(Debug)]
 pub(crate) struct Elements {
     pub(crate) literal: Literal,
-    /// Bytes that [`Elements::write`] adds.
+    /// Number of bytes that [`Elements::write`] appends.
     pub(crate) len: usize,
     pub(crate) write: fn(&Literal, &mut Vec<u8>),
 }
 
-/// An attribute, or a type.
+/// An attribute or a type.
 #[derive(Debug)]
 struct Entry {
-    /// Dialect, whether the encoding is its own (or text), and the bytes.
+    /// Dialect, true for the dialect's own encoding (false for text), and the bytes.
     key: (usize, bool, Vec<u8>),
-    /// What follows the bytes.
+    /// Elements that follow the bytes.
     elements: Option<Elements>,
 }
 
@@ -101,7 +102,7 @@ impl Entry {
     }
 }
 
-/// Attributes, or types: numbered by their bytes.
+/// Attributes or types. Equal ones have the same number.
 #[derive(Debug, Default)]
 struct Entries {
     list: Vec<Entry>,
@@ -112,7 +113,7 @@ impl Entries {
     fn add(&mut self, key: (usize, bool, Vec<u8>), elements: Option<Elements>) -> usize {
         let mut entry = Entry { key, elements };
         let number = self.list.len();
-        if entry.len() <= COMPARED {
+        if entry.len() <= MAX_DEDUPLICATED_BYTES {
             if let Some(Elements { literal, write, .. }) = entry.elements.take() {
                 write(&literal, &mut entry.key.2);
             }
@@ -125,12 +126,12 @@ impl Entries {
         number
     }
 
-    /// Bytes of all of them.
+    /// Total size of the entries in bytes.
     fn len(&self) -> usize {
         self.list.iter().map(Entry::len).sum()
     }
 
-    /// The bytes one after the other.
+    /// Writes the entries one after the other.
     fn write(&self, out: &mut Bytes) {
         for Entry { key, elements } in &self.list {
             out.0.extend(&key.2);
@@ -142,7 +143,7 @@ impl Entries {
         }
     }
 
-    /// Their lengths, in groups of one dialect.
+    /// Writes the lengths of the entries, grouped by dialect.
     fn write_offsets(&self, offsets: &mut Bytes) {
         for group in self.list.chunk_by(|a, b| a.key.0 == b.key.0) {
             offsets.size(group[0].key.0);
@@ -156,9 +157,9 @@ impl Entries {
 pub(crate) struct Tables {
     strings: Vec<Vec<u8>>,
     numbers: HashMap<Vec<u8>, usize>,
-    /// Numbers of their names.
+    /// Dialects, as numbers of their names.
     dialects: Vec<usize>,
-    /// Dialect, and number of the name.
+    /// Operation names, as dialect and number of the name.
     ops: Vec<(usize, usize)>,
     op_numbers: HashMap<(usize, usize), usize>,
     attrs: Entries,
@@ -166,7 +167,7 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    /// The number of a string.
+    /// Returns the number of a string.
     pub(crate) fn string(&mut self, text: &[u8]) -> usize {
         if let Some(number) = self.numbers.get(text) {
             return *number;
@@ -185,7 +186,7 @@ impl Tables {
         })
     }
 
-    /// The number of an operation's name.
+    /// Returns the number of an operation's name.
     pub(crate) fn op(&mut self, dialect: &str, name: &str) -> usize {
         let op = (self.dialect(dialect), self.string(name.as_bytes()));
         let next = self.ops.len();
@@ -195,34 +196,35 @@ impl Tables {
         })
     }
 
-    /// The number of an attribute in a dialect's encoding.
+    /// Returns the number of an attribute in the dialect's own encoding.
     pub(crate) fn attr(&mut self, dialect: &str, bytes: Bytes) -> usize {
         let dialect = self.dialect(dialect);
         self.attrs.add((dialect, true, bytes.0), None)
     }
 
-    /// The number of an attribute in a dialect's encoding, at whose end are the elements of a constant.
+    /// Returns the number of an attribute in the dialect's own encoding that ends with the elements of a
+    /// constant.
     pub(crate) fn attr_of_elements(&mut self, dialect: &str, bytes: Bytes, elements: Elements) -> usize {
         let dialect = self.dialect(dialect);
         self.attrs.add((dialect, true, bytes.0), Some(elements))
     }
 
-    /// The number of an attribute that is text.
+    /// Returns the number of an attribute that is text.
     pub(crate) fn attr_text(&mut self, dialect: &str, text: &str) -> usize {
         let dialect = self.dialect(dialect);
         self.attrs.add((dialect, false, [text.as_bytes(), &[0]].concat()), None)
     }
 
-    /// The number of a type in a dialect's encoding.
+    /// Returns the number of a type in the dialect's own encoding.
     pub(crate) fn ty(&mut self, dialect: &str, bytes: Bytes) -> usize {
         let dialect = self.dialect(dialect);
         self.types.add((dialect, true, bytes.0), None)
     }
 
-    /// The file, with these operations.
+    /// Builds the file with these operations.
     ///
     /// # Errors
-    /// If there is no memory for it.
+    /// If there is not enough memory.
     pub(crate) fn finish(&self, producer: &str, ir: &Bytes) -> Result<Vec<u8>, OutOfMemory> {
         let mut strings = Bytes::default();
         strings.size(self.strings.len());
@@ -260,13 +262,13 @@ impl Tables {
     }
 }
 
-// What an operation has.
+// Bits that tell which fields an operation has.
 const ATTRS: u8 = 1;
 const RESULTS: u8 = 2;
 const OPERANDS: u8 = 4;
 const REGIONS: u8 = 16;
 
-/// An operation up to its regions: numbers in the tables, and of values.
+/// An operation up to its regions. Numbers are positions in the tables.
 #[derive(Debug)]
 pub(crate) struct OpHead<'a> {
     pub(crate) name: usize,
@@ -274,15 +276,15 @@ pub(crate) struct OpHead<'a> {
     pub(crate) attrs: usize,
     /// Types of the results.
     pub(crate) results: &'a [usize],
-    /// Numbers of values.
+    /// Numbers of the operands' values.
     pub(crate) operands: &'a [usize],
     pub(crate) regions: usize,
-    /// True if its regions see no values of those around them.
+    /// True if the regions cannot use values from outside.
     pub(crate) isolated: bool,
 }
 
 impl Bytes {
-    /// An operation; its regions follow.
+    /// Writes an operation. Its regions must follow.
     pub(crate) fn op(&mut self, op: &OpHead<'_>) {
         let has = |part: u8, there: bool| if there { part } else { 0 };
         self.size(op.name);
@@ -300,15 +302,15 @@ impl Bytes {
         }
     }
 
-    /// A region of one block, up to its operations: how many these are, how many values the region defines, and types and
-    /// locations of its arguments.
+    /// Writes a region of one block up to its operations. `ops` is the number of operations, `values` the
+    /// number of values that the region defines, and `args` are the types and locations of its arguments.
     pub(crate) fn region(&mut self, ops: usize, values: usize, args: &[(usize, usize)]) {
         self.size(1);
         self.size(values);
         self.block(ops, args);
     }
 
-    /// A block up to its operations.
+    /// Writes a block up to its operations.
     pub(crate) fn block(&mut self, ops: usize, args: &[(usize, usize)]) {
         self.flagged(ops, !args.is_empty());
         if !args.is_empty() {

@@ -1,8 +1,8 @@
-//! FlatBuffers: tables, vectors and texts at places that other tables give, each checked before it is read.
+//! FlatBuffers reader: tables, vectors and strings, each bounds-checked before it is read.
 //!
 //! The format is documented at <https://flatbuffers.dev/internals/>.
 
-/// What is wrong, and at which byte.
+/// Error message, and the byte of the file it is about.
 #[derive(Debug)]
 pub(super) struct Error {
     pub(super) at: usize,
@@ -15,23 +15,23 @@ pub(super) type Reading<T> = Result<T, Error>;
 #[derive(Clone, Copy)]
 pub(super) struct Bytes<'a>(pub(super) &'a [u8]);
 
-/// A table: some of the fields of its kind.
+/// A table. Its vtable lists the fields of the schema that are present.
 #[derive(Clone, Copy)]
 pub(super) struct Table<'a> {
     bytes: Bytes<'a>,
-    /// Where it begins.
+    /// Byte at which the table begins.
     pub(super) at: usize,
-    /// Where the places of its fields are, and how many these are.
-    places: (usize, usize),
-    /// Bytes of its fields.
+    /// First byte of the vtable's field offsets, and their number.
+    vtable: (usize, usize),
+    /// Size of the table's data in bytes.
     len: usize,
 }
 
-/// A list of numbers, tables or texts.
+/// A vector of numbers, tables or strings.
 #[derive(Clone, Copy)]
 pub(super) struct List<'a> {
     bytes: Bytes<'a>,
-    /// Where the first one is.
+    /// Byte at which the first element begins.
     at: usize,
     pub(super) len: usize,
 }
@@ -65,7 +65,7 @@ impl<'a> Bytes<'a> {
         self.array(at).map(u16::from_le_bytes)
     }
 
-    /// The place that an offset at a place leads to.
+    /// Returns the target of the offset stored at `at`.
     fn follow(self, at: usize) -> Reading<usize> {
         let offset = self.u32(at)? as usize;
         match at.checked_add(offset).filter(|to| offset > 0 && *to < self.0.len()) {
@@ -74,25 +74,25 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// The table that everything begins with.
+    /// Returns the root table of the file.
     pub(super) fn root(self) -> Reading<Table<'a>> {
         self.table(self.follow(0)?)
     }
 
     fn table(self, at: usize) -> Reading<Table<'a>> {
         let back = i32::from_le_bytes(self.array(at)?);
-        let places = i64::try_from(at).ok().and_then(|at| usize::try_from(at - i64::from(back)).ok());
-        let Some(places) = places else { return error(at, "a table without places of its fields") };
-        let (size, len) = (usize::from(self.u16(places)?), usize::from(self.u16(places + 2)?));
+        let vtable = i64::try_from(at).ok().and_then(|at| usize::try_from(at - i64::from(back)).ok());
+        let Some(vtable) = vtable else { return error(at, "a table without a vtable") };
+        let (size, len) = (usize::from(self.u16(vtable)?), usize::from(self.u16(vtable + 2)?));
         if size < 4 || size % 2 != 0 || len < 4 {
-            return error(places, "the places of a table's fields make no sense");
+            return error(vtable, "a vtable with an invalid size");
         }
-        self.slice(places, size)?;
+        self.slice(vtable, size)?;
         self.slice(at, len)?;
-        Ok(Table { bytes: self, at, places: (places + 4, (size - 4) / 2), len })
+        Ok(Table { bytes: self, at, vtable: (vtable + 4, (size - 4) / 2), len })
     }
 
-    /// A list of things of so many bytes.
+    /// Reads the header of a vector whose elements have `size` bytes.
     fn list(self, at: usize, size: usize) -> Reading<List<'a>> {
         let len = self.u32(at)? as usize;
         let bytes = len.checked_mul(size);
@@ -109,12 +109,13 @@ impl<'a> Bytes<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// Where field number `i` of `size` bytes is, if it is present.
+    /// Returns the byte at which field number `i`, of `size` bytes, begins. `None` if the table does not have
+    /// the field.
     fn field(&self, i: usize, size: usize) -> Reading<Option<usize>> {
-        if i >= self.places.1 {
+        if i >= self.vtable.1 {
             return Ok(None);
         }
-        match usize::from(self.bytes.u16(self.places.0 + 2 * i)?) {
+        match usize::from(self.bytes.u16(self.vtable.0 + 2 * i)?) {
             0 => Ok(None),
             place if place + size <= self.len => Ok(Some(self.at + place)),
             place => error(self.at, format!("field {i} is at {place}, but the table has {} bytes", self.len)),
@@ -143,7 +144,8 @@ impl<'a> Table<'a> {
         self.bytes.table(self.bytes.follow(at)?).map(Some)
     }
 
-    /// A list of things of `size` bytes; empty if absent.
+    /// Returns field number `i`, a vector of elements of `size` bytes. The vector is empty if the field is
+    /// absent.
     pub(super) fn list(&self, i: usize, size: usize) -> Reading<List<'a>> {
         match self.field(i, 4)? {
             Some(at) => self.bytes.list(self.bytes.follow(at)?, size),
@@ -151,7 +153,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// A list of bytes.
+    /// Returns field number `i`, a vector of bytes, and the byte of the file at which the vector begins.
     pub(super) fn bytes(&self, i: usize) -> Reading<(&'a [u8], usize)> {
         let list = self.list(i, 1)?;
         Ok((self.bytes.slice(list.at, list.len)?, list.at))
@@ -177,7 +179,7 @@ impl<'a> List<'a> {
 }
 
 impl Table<'_> {
-    /// An error about this table.
+    /// Returns an error at this table.
     pub(super) fn wrong<T>(&self, message: impl Into<String>) -> Reading<T> {
         error(self.at, message)
     }

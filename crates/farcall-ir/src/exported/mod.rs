@@ -1,9 +1,9 @@
-//! Functions that JAX has exported: what `Exported.serialize()` of `jax.export` writes.
+//! Functions exported by JAX: the files that `Exported.serialize()` of `jax.export` writes.
 //!
-//! Such a file is a [portable artifact](crate::vhlo) and what a caller has to know about it: the trees of arguments
-//! and results, their types with symbolic sizes, the platforms that it was lowered for, and which of its arguments the
-//! program takes at all. It is a FlatBuffer of a schema that JAX publishes (`jax/_src/export/serialization.fbs`);
-//! [`Exported::read`] takes every version of it up to 12.
+//! Such a file holds a [portable artifact](crate::vhlo) and the information that callers need: the trees of
+//! arguments and results, the types with symbolic sizes, the platforms that the function was lowered for, and
+//! the arguments that the program uses. The file is a FlatBuffer of a schema that JAX publishes
+//! (`jax/_src/export/serialization.fbs`). [`Exported::read`] accepts every schema version up to 12.
 //!
 //! ```no_run
 //! use farcall_ir::exported::{Exported, is_exported};
@@ -16,8 +16,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! **Invariants.** Bytes are not trusted. What is made of a file is counted, whoever refers to it and however often, so
-//! that time and memory stay in proportion to it; trees and derivatives nest at most [`MAX_DEPTH`] deep.
+//! **Invariants.** Bytes are not trusted. The reader counts every object that it creates, including repeated
+//! references to one table, so time and memory stay proportional to the file. Trees and derivatives nest at
+//! most [`MAX_DEPTH`] deep.
 
 mod flat;
 mod program;
@@ -30,60 +31,62 @@ use farcall_sig::DType;
 
 pub(crate) use program::specialize;
 
-/// How deep trees, and derivatives of derivatives, may nest.
+/// Maximum nesting depth of trees, and of derivatives of derivatives.
 pub const MAX_DEPTH: usize = 128;
 
-/// The newest version of the schema that is known. Newer files are read as far as this version goes.
+/// Newest schema version that the reader knows. Of newer files, only the fields of this version are read.
 pub const NEWEST: u16 = 12;
 
-/// The versions of the calling convention that are known.
+/// Versions of the calling convention that the reader knows.
 pub const CALLING_CONVENTIONS: std::ops::RangeInclusive<u16> = 9..=10;
 
-/// A function that has been exported.
+/// An exported function.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Exported<'a> {
-    /// Version of the schema, as the file says; most writers before 12 left it out.
+    /// Schema version that the file states. Most writers before version 12 left it out.
     pub serialization_version: u16,
-    /// The version of JAX that wrote the file, if it says so.
+    /// Version of JAX that wrote the file, if stated.
     pub jax_version: Option<String>,
-    /// Name of the function in Python.
+    /// Name of the Python function.
     pub function_name: String,
-    /// How positional and keyword arguments are a flat list: a pair of a tuple and a dictionary.
+    /// Tree of the arguments: a pair of the tuple of positional arguments and the dictionary of keyword
+    /// arguments.
     pub in_tree: Tree,
-    /// How the result is a flat list.
+    /// Tree of the result.
     pub out_tree: Tree,
     /// Types of the flat arguments.
     pub in_avals: Vec<Aval>,
     /// Types of the flat results.
     pub out_avals: Vec<Aval>,
-    /// The kinds of devices that it was lowered for. If there are several, the module's first argument says which it
-    /// runs on, by the position in this list.
+    /// Platforms that the function was lowered for. If there are several, the module's first argument is the
+    /// index of the current platform in this list.
     pub platforms: Vec<String>,
-    /// How many devices it was lowered for.
+    /// Number of devices that the function was lowered for.
     pub devices: u32,
-    /// Effects that happen in order. For each, the module has a token as an argument and as a result.
+    /// Ordered effects. For each, the module takes a token as an argument and returns a token.
     pub ordered_effects: Vec<String>,
-    /// Other effects.
+    /// Unordered effects.
     pub unordered_effects: Vec<String>,
-    /// Checks that whoever exported it waived.
+    /// Checks that the exporter waived.
     pub disabled_checks: Vec<DisabledCheck>,
-    /// How the module's arguments follow from those of the function.
+    /// Version of the calling convention, which relates the module's arguments to the function's arguments.
     pub calling_convention: u16,
-    /// The flat arguments that the module takes. Others are not used.
+    /// Indices of the flat arguments that the module takes. The other arguments are unused.
     pub kept_vars: Vec<usize>,
-    /// If the module refers to constants of the process that wrote it.
+    /// True if the module refers to constants of the process that wrote it.
     pub uses_global_constants: bool,
-    /// Shardings of the flat arguments, where they have one.
+    /// Shardings of the flat arguments; `None` for arguments without one.
     pub in_shardings: Vec<Option<Sharding>>,
-    /// Shardings of the flat results, where they have one.
+    /// Shardings of the flat results; `None` for results without one.
     pub out_shardings: Vec<Option<Sharding>>,
-    /// The portable artifact, and at which byte of the file it begins.
+    /// The portable artifact, and the byte of the file at which it begins.
     pub artifact: (&'a [u8], usize),
-    /// The derivative: it takes arguments and cotangents of the results, and returns cotangents of the arguments.
+    /// The derivative (VJP): a function from the arguments and the cotangents of the results to the
+    /// cotangents of the arguments.
     pub vjp: Option<Box<Exported<'a>>>,
 }
 
-/// How values in Python are a flat list of arrays.
+/// A pytree: the structure by which Python values are flattened into a list of arrays.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Tree {
     /// An array.
@@ -94,92 +97,94 @@ pub enum Tree {
     Tuple(Vec<Tree>),
     /// A list.
     List(Vec<Tree>),
-    /// A dictionary, in the order of its keys.
+    /// A dictionary, in key order.
     Dict(Vec<(String, Tree)>),
-    /// A type that the program registered: its name, what it stores beside its children, and these.
+    /// A node of a type that the user registered with JAX.
     Custom {
-        /// The name it is registered under.
+        /// Name that the type is registered under.
         name: String,
-        /// What its own code wrote.
+        /// Auxiliary data, as serialized by the type's own code.
         data: Vec<u8>,
-        /// The values in it.
+        /// Children of the node.
         children: Vec<Tree>,
     },
 }
 
-/// The type of an array.
+/// Type of an array.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Aval {
-    /// Sizes: numbers, or expressions of variables such as `2*b + 1`.
+    /// Dimension sizes: numbers, or expressions of variables such as `2*b + 1`.
     pub shape: Vec<String>,
-    /// Type of the elements.
+    /// Element type.
     pub dtype: AvalDType,
-    /// Where it is.
+    /// Memory space.
     pub memory: Memory,
 }
 
-/// The element type of an array in JAX.
+/// Element type of an array in JAX.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum AvalDType {
-    /// One that programs have.
+    /// An element type that programs have, too.
     Plain(DType),
-    /// `float0`: the tangent of an integer, which programs have as `i1`.
+    /// `float0`, the tangent of an integer. Programs store it as `i1`.
     Float0,
-    /// Keys of random numbers of an implementation (`fry`, `rbg`, `unsafe_rbg`), which programs have as more numbers.
+    /// Random keys of an implementation (`fry`, `rbg`, `unsafe_rbg`). Programs store each key as several
+    /// integers, in additional dimensions.
     Key(&'static str),
 }
 
-/// The memory of an array.
+/// Memory space of an array.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Memory {
-    /// The file does not say.
+    /// Not stated in the file.
     #[default]
     Unspecified,
-    /// That of the device.
+    /// Device memory.
     Device,
-    /// That of the host.
+    /// Host memory.
     Host,
-    /// Wherever.
+    /// Any memory space.
     Any,
 }
 
-/// How an array is split among devices.
+/// Sharding of an array among devices.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Sharding {
-    /// In the encoding that XLA has, until version 8.
+    /// XLA's encoding of an HLO sharding; written up to schema version 8.
     Hlo(Vec<u8>),
-    /// By the names of axes of a mesh.
+    /// Named sharding: dimensions are split along the axes of a mesh.
     Named {
-        /// Name and size of the mesh's axes.
+        /// Name and size of each mesh axis.
         mesh: Vec<(String, u32)>,
         /// The axes that split each dimension.
         spec: Vec<Vec<String>>,
-        /// The memory, if it is a certain one.
+        /// Memory kind, if the sharding requires one.
         memory_kind: Option<String>,
     },
 }
 
-/// A check of whoever calls an exported function.
+/// A check that callers of an exported function make unless the exporter waived it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum DisabledCheck {
-    /// That the platform is one that it was lowered for.
+    /// The current platform is among the platforms of the function.
     Platform,
-    /// That a custom call is one that JAX keeps compatible.
+    /// The target of a custom call is one that JAX keeps compatible.
     CustomCall(String),
-    /// Not used any more.
+    /// No longer used.
     ShapeAssertions,
 }
 
-/// True for the bytes of an exported function, told by the layout of its first table.
+/// True if `bytes` are an exported function, judging by the fields of the root table.
 pub fn is_exported(bytes: &[u8]) -> bool {
     read::looks_right(bytes)
 }
 
 impl<'a> Exported<'a> {
-    /// Reads a file, which errors call `name`. The program in it is not looked at yet: see [`Exported::module`].
+    /// Reads a file, which errors call `name`. Does not decode the program; see [`Exported::module`].
     ///
     /// # Errors
-    /// What is wrong, and at which byte: also, which parts do not fit together. Code: `exported`.
+    /// Code `exported`: malformed bytes, with the byte concerned, or parts of the file that contradict each
+    /// other.
     pub fn read(bytes: &'a [u8], name: &str) -> Result<Exported<'a>, ProgramError> {
         read::exported(bytes).map_err(|e| {
             let of = if name.is_empty() { String::new() } else { format!(" of {name}") };
@@ -188,11 +193,12 @@ impl<'a> Exported<'a> {
         })
     }
 
-    /// The program. Errors give places in the artifact, which begins at byte `artifact.1` of the file.
+    /// Decodes the program. Errors give positions in the artifact, which begins at byte `artifact.1` of the
+    /// file.
     ///
     /// # Errors
-    /// As [`vhlo::read`]; if the calling convention is not known (code `unsupported`); and if the program takes or returns
-    /// another number of values than the function and its calling convention say (code `exported`).
+    /// As [`vhlo::read`]. Code `unsupported` if the calling convention is not known. Code `exported` if the
+    /// number of parameters or results differs from that implied by the function and its calling convention.
     pub fn module(&self, name: &str) -> Result<Module, ProgramError> {
         if !CALLING_CONVENTIONS.contains(&self.calling_convention) {
             let (known, found) = (CALLING_CONVENTIONS, self.calling_convention);
@@ -217,7 +223,7 @@ impl<'a> Exported<'a> {
 }
 
 impl Tree {
-    /// How many arrays there are.
+    /// Number of arrays in the tree.
     pub fn leaves(&self) -> usize {
         match self {
             Tree::Leaf => 1,

@@ -1,4 +1,5 @@
-//! The program of an exported function, as its callers see it: for one platform, with the function's own arguments.
+//! The program of an exported function as callers see it: for one platform, with the function's own
+//! arguments.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,8 +16,8 @@ use crate::scalar::Scalar;
 use crate::types::Type;
 
 impl Exported<'_> {
-    /// Checks the parts of a file against each other: the trees have as many arrays as there are types, and the program
-    /// takes some of the arguments, in order.
+    /// Checks that the parts of the file agree: each tree has as many arrays as there are types, and the list
+    /// of used arguments is strictly increasing and within the number of arguments.
     pub(super) fn parts_agree(&self) -> Result<(), String> {
         let arguments = self.in_avals.len();
         let is_call = matches!(&self.in_tree, Tree::Tuple(pair)
@@ -34,7 +35,7 @@ impl Exported<'_> {
         }
         if let Some(pair) = self.kept_vars.windows(2).find(|pair| pair[0] >= pair[1]) {
             return Err(format!(
-                "argument {} stands before {} in the list of those that the program takes",
+                "argument {} precedes {} in the list of arguments that the program takes",
                 pair[0], pair[1]
             ));
         }
@@ -46,8 +47,9 @@ impl Exported<'_> {
         }
     }
 
-    /// Checks that the program has the parameters and results that the rest of the file speaks of: the number of the
-    /// platform if there are several, a token for each ordered effect, and the arguments that it takes; tokens and results.
+    /// Checks the numbers of the program's parameters and results. The parameters are the platform index (if
+    /// there are several platforms), one token for each ordered effect, and the used arguments. The results
+    /// are the tokens and the function's results.
     pub(super) fn program_agrees(&self, module: &Module) -> Result<(), String> {
         let Some(main) = module.entry() else {
             return Err("the program of an exported function has no entry".to_owned());
@@ -71,11 +73,12 @@ impl Exported<'_> {
         Ok(())
     }
 
-    /// The program as it is for a platform (`cpu`, `cuda`): a program for several takes the number of the platform as its
-    /// first argument, which this one does not.
+    /// Returns the program for one platform (`cpu`, `cuda`). A program for several platforms takes the
+    /// platform index as its first argument; the returned program does not.
     ///
     /// # Errors
-    /// As [`Exported::module`]; `platform` if the function was exported for others, and that check was not waived.
+    /// As [`Exported::module`]. Code `platform` if the function was exported for other platforms and that
+    /// check was not waived.
     pub fn module_for(&self, name: &str, platform: &str) -> Result<Module, ProgramError> {
         let mut module = self.module(name)?;
         let waived = self.disabled_checks.contains(&DisabledCheck::Platform);
@@ -83,11 +86,13 @@ impl Exported<'_> {
         Ok(module)
     }
 
-    /// What the function takes and gives. `module` is the function's, which has the names of arguments.
+    /// Returns the arguments and results of the function. `module` is the function's program, which has the
+    /// names of the arguments.
     pub fn interface(&self, module: &Module) -> Interface {
         let main = module.entry();
         let params = main.map_or(&[][..], Func::params);
-        // Arguments are the last parameters, behind the platform (which `module_for` takes away) and tokens.
+        // The arguments are the last parameters. Tokens, and the platform index unless `module_for` removed
+        // it, come before.
         let first = params.len().saturating_sub(self.kept_vars.len());
         let paths = self.in_tree.paths();
         let inputs: HashMap<usize, usize> =
@@ -119,12 +124,13 @@ impl Exported<'_> {
     }
 }
 
-/// Specializes the program of a function that was exported for `platforms` to one platform. A program for several takes the
-/// number of the platform as its first argument, which becomes a constant. If `waived`, the first of `platforms` serves all
-/// others.
+/// Specializes the program of a function that was exported for `platforms` to one platform. A program for
+/// several platforms takes the platform index as its first argument, which becomes a constant. If `waived`,
+/// every other platform uses the program of the first of `platforms`.
 ///
 /// # Errors
-/// `platform` if the function was exported for others; `exported` if the program takes no number.
+/// Code `platform` if the function was exported for other platforms. Code `exported` if the program does not
+/// take a platform index.
 pub(crate) fn specialize(
     module: &mut Module,
     function: &str,
@@ -140,10 +146,10 @@ pub(crate) fn specialize(
     if platforms.len() > 1 { fix_first_param(module, index) } else { Ok(()) }
 }
 
-/// The type of an array, which is `ty` in the program.
+/// Returns the type of an array whose type in the program is `ty`.
 fn symbolic(aval: &Aval, ty: Option<&Type>) -> SymbolicType {
     let tensor = ty.and_then(Type::tensor).map(SymbolicType::of);
-    // Some element types of JAX are others in programs, with further dimensions.
+    // Some element types of JAX have another element type and more dimensions in programs.
     let dtype = match (&tensor, aval.dtype) {
         (Some(tensor), _) => tensor.dtype,
         (None, AvalDType::Plain(dtype)) => dtype,
@@ -161,13 +167,13 @@ fn symbolic(aval: &Aval, ty: Option<&Type>) -> SymbolicType {
     SymbolicType { dtype, sizes: sizes.collect() }
 }
 
-/// The names of parameters: their own, or those of the parameters of a function that they are passed on to. JAX wraps
-/// programs with symbolic shapes into a function whose parameters have no names.
+/// Returns the names of parameters: a parameter's own name, or the name of the callee's parameter that it is
+/// passed to. JAX wraps programs with symbolic shapes in a function whose parameters are unnamed.
 fn names_of<'m>(module: &'m Module, main: &'m Func) -> HashMap<ValueId, &'m str> {
     let params = main.params().iter().enumerate();
     let own = params.filter_map(|(i, param)| Some((*param, main.param_name(i)?)));
     let mut names: HashMap<ValueId, &str> = own.collect();
-    // Parameters, and what they are converted to.
+    // Maps each parameter, and each conversion of a parameter, to the parameter.
     let mut origins: HashMap<ValueId, ValueId> = main.params().iter().map(|p| (*p, *p)).collect();
     for inst in main.body().insts() {
         match inst.op() {
@@ -192,7 +198,8 @@ fn names_of<'m>(module: &'m Module, main: &'m Func) -> HashMap<ValueId, &'m str>
     names
 }
 
-/// Gives the parameters of the entry the names of arguments, so that plans and artifacts made of the program have them.
+/// Names the parameters of the entry after the function's arguments, so that plans and artifacts made from
+/// the program have these names.
 pub(super) fn name_params(module: &mut Module) {
     let Some((id, main)) = module.entry().and_then(|main| Some((module.func_id(&main.name)?, main))) else {
         return;
@@ -203,7 +210,7 @@ pub(super) fn name_params(module: &mut Module) {
     module.func_mut(id).param_names = named;
 }
 
-/// Makes the first parameter of the entry, an integer, a constant.
+/// Replaces the first parameter of the entry, an integer, by a constant.
 fn fix_first_param(module: &mut Module, value: usize) -> Result<(), ProgramError> {
     let wrong = |message: &str| {
         Err(ProgramError::new(&module.source, Diagnostic::global("exported", message.to_owned())))
@@ -212,13 +219,13 @@ fn fix_first_param(module: &mut Module, value: usize) -> Result<(), ProgramError
         return wrong("the program of an exported function has no entry");
     };
     let Some((first, rest)) = main.params().split_first() else {
-        return wrong("a program for several platforms takes none as an argument");
+        return wrong("a program for several platforms must take the platform index as its first argument");
     };
     let ty = match main.ty(*first) {
         Type::Tensor(ty) if ty.rank() == 0 && ty.dtype.is_integer() => ty.clone(),
         _ => {
             return wrong(
-                "the first argument of a program for several platforms is the number of one, a scalar integer",
+                "the first argument of a program for several platforms must be the platform index, a scalar integer",
             );
         }
     };
@@ -242,9 +249,9 @@ fn fix_first_param(module: &mut Module, value: usize) -> Result<(), ProgramError
 }
 
 impl Tree {
-    /// Where each array is, as an expression of Python: `args[0]['w']`, `kwargs['x']` in a tree of arguments, which is a
-    /// pair of a tuple and a dictionary, and `[0]['w']` in another one. Those that are too long, or too many, are numbers:
-    /// `arg7`.
+    /// Returns the path of each array as a Python expression. In a tree of arguments, which is a pair of a
+    /// tuple and a dictionary, paths look like `args[0]['w']` and `kwargs['x']`; in any other tree, like
+    /// `[0]['w']`. Arrays whose paths are too long or too numerous are numbered instead: `arg7`.
     pub fn paths(&self) -> Vec<String> {
         let mut paths = Paths { at: String::new(), found: Vec::new(), left: NamesLeft::new() };
         match self {
@@ -262,7 +269,7 @@ impl Tree {
 }
 
 struct Paths {
-    /// Where the walk is.
+    /// Path of the current node.
     at: String,
     found: Vec<String>,
     left: NamesLeft,

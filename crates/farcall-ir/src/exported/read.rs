@@ -1,4 +1,4 @@
-//! From tables to [`Exported`].
+//! Conversion of FlatBuffers tables to [`Exported`].
 
 use farcall_sig::DType;
 
@@ -35,16 +35,17 @@ const IN_SHARDING_INDICES: usize = 24;
 const OUT_SHARDING_INDICES: usize = 25;
 const JAX_VERSION: usize = 26;
 
-/// Things that may be made of each byte of a file: arguments of one type are that many times four bytes.
+/// Number of objects that each byte of a file may yield. An argument whose type is an index takes only four
+/// bytes.
 const ITEMS_PER_BYTE: usize = 2;
 
-/// Things that may be made of any file.
+/// Number of objects that any file may yield, however short.
 const MIN_ITEMS: usize = 1 << 16;
 
-/// Bytes of a text that count as a thing.
+/// Bytes of text that count as one object.
 const BYTES_PER_ITEM: usize = 8;
 
-/// Element types by number.
+/// Element types by their number in the schema.
 const DTYPES: [AvalDType; 30] = {
     use AvalDType::{Float0, Key, Plain};
     use DType::*;
@@ -82,7 +83,7 @@ const DTYPES: [AvalDType; 30] = {
     ]
 };
 
-/// True if the first table has a program and the fields around it.
+/// True if the root table has a program and the required fields around it.
 pub(super) fn looks_right(bytes: &[u8]) -> bool {
     let Ok(root) = Bytes(bytes).root() else { return false };
     let module = || {
@@ -90,7 +91,7 @@ pub(super) fn looks_right(bytes: &[u8]) -> bool {
             root.text(NAME)?.is_some() && root.table(IN_TREE)?.is_some() && root.u16(CONVENTION)? > 0;
         Ok::<_, Error>(fields && bytecode::is_bytecode(root.bytes(MODULE)?.0))
     };
-    // Fields beyond the end: the beginning of such a file, from a pipe or cut short.
+    // An offset leads beyond the end: accept the beginning of such a file, from a pipe or cut short.
     module().unwrap_or_else(|_| root.u16(CONVENTION).is_ok_and(|convention| convention > 0))
 }
 
@@ -99,9 +100,9 @@ pub(super) fn exported(bytes: &[u8]) -> Reading<Exported<'_>> {
     reader.exported(Bytes(bytes).root()?, 0)
 }
 
-/// Counts what is read: tables may be referred to more than once.
+/// Reader with a budget. Tables may be referenced more than once, so every use is charged.
 struct Reader {
-    /// How much more may be read, in things and in lots of [`BYTES_PER_ITEM`] bytes of texts.
+    /// Remaining budget in objects, each of which may be [`BYTES_PER_ITEM`] bytes of text.
     left: usize,
 }
 
@@ -257,7 +258,8 @@ impl Reader {
         Ok(out)
     }
 
-    /// By their numbers among all that differ, since version 10, or one after the other.
+    /// Reads types by their indices into the list of unique types (since version 10), or else from a plain
+    /// list.
     fn indexed_avals(
         &mut self,
         table: &Table<'_>,
@@ -327,7 +329,7 @@ impl Reader {
         Ok(out)
     }
 
-    /// Sizes and names of axes.
+    /// Reads the names and sizes of a mesh's axes.
     fn mesh(&mut self, table: &Table<'_>) -> Reading<Vec<(String, u32)>> {
         self.charge(1, table)?;
         let (sizes, names) = (table.list(0, 4)?, self.texts(table, 1)?);
@@ -364,7 +366,8 @@ impl Reader {
         Ok(Sharding::Named { mesh, spec, memory_kind: self.text(table, 2)? })
     }
 
-    /// By their numbers among all that differ, since version 10, or one after the other.
+    /// Reads shardings by their indices into the list of unique shardings (since version 10), or else from a
+    /// plain list.
     fn shardings(
         &mut self,
         table: &Table<'_>,

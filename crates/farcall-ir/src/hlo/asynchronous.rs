@@ -1,12 +1,12 @@
-//! Asynchronous instructions: a start returns its operands, its result and a context, and the done returns
-//! the result. Here the start computes the result.
+//! Lowers asynchronous instructions. In HLO, the start returns its operands, its result and a context, and
+//! the done returns the result. Here, the start computes the result.
 
 use std::rc::Rc;
 use std::sync::Arc;
 
 use farcall_sig::DType;
 
-use super::given::Given;
+use super::given::AttrReader;
 use super::groups;
 use super::lower::{At, Lowered, Lowering, wrong};
 use super::shape::Shape;
@@ -16,7 +16,7 @@ use super::value::{Shaped, Val, element};
 use crate::op::{Channel, Endpoint, Op, Transfer};
 use crate::types::TensorType;
 
-/// A part of an asynchronous instruction.
+/// The phase of an asynchronous instruction.
 #[derive(Clone, Copy)]
 enum Phase {
     Start,
@@ -24,25 +24,27 @@ enum Phase {
     Done,
 }
 
-/// The instruction that an opcode is a part of: `add` of `add-start`, `async` of `async-done`.
+/// Splits an opcode into the asynchronous instruction and its phase: `add` of `add-start`, `async` of
+/// `async-done`.
 fn phase(opcode: &str) -> Option<(&str, Phase)> {
     let suffixes = [("-start", Phase::Start), ("-update", Phase::Update), ("-done", Phase::Done)];
     let found = suffixes.into_iter().find_map(|(suffix, phase)| Some((opcode.strip_suffix(suffix)?, phase)));
     found.filter(|(base, _)| *base == "async" || table::is_opcode(base))
 }
 
-/// True for an all-reduce of one operand whose start has the operand and the result, as in other collectives.
+/// True for an all-reduce of one operand whose start returns the operand and the result, as other collectives
+/// do.
 fn is_pair(shape: &Shape, at: &At<'_, '_>) -> bool {
     at.operands.len() == 1 && shape.parts().is_some_and(|parts| parts.len() == 2)
 }
 
 impl<'s> Lowering<'_, 's> {
-    /// An asynchronous instruction; `None` for any other opcode.
+    /// Lowers an asynchronous instruction; `None` for any other opcode.
     pub(super) fn asynchronous(
         &mut self,
         opcode: &'s str,
         shape: &Arc<Shape>,
-        g: &mut Given<'_, 's>,
+        g: &mut AttrReader<'_, 's>,
         args: &[Val],
         at: &mut At<'_, 's>,
     ) -> Option<Lowered<Val>> {
@@ -68,7 +70,7 @@ impl<'s> Lowering<'_, 's> {
         &mut self,
         base: &'s str,
         shape: &Arc<Shape>,
-        g: &mut Given<'_, 's>,
+        g: &mut AttrReader<'_, 's>,
         args: &[Val],
         at: &mut At<'_, 's>,
     ) -> Lowered<Val> {
@@ -86,7 +88,7 @@ impl<'s> Lowering<'_, 's> {
             self.fusion(&result, g, at)?
         } else {
             let inst = Instruction { opcode: base, shape: Some(Arc::clone(&result)), ..at.inst.clone() };
-            let mut inner = Given {
+            let mut inner = AttrReader {
                 attrs: std::mem::take(&mut g.attrs),
                 opcode: base,
                 span: g.span,
@@ -124,10 +126,10 @@ impl<'s> Lowering<'_, 's> {
         self.check(&val, shape, at.inst.shape_span).map(|()| val)
     }
 
-    /// `send` and `recv`, which give a context besides.
-    fn transfer(&mut self, shape: &Shape, g: &mut Given<'_, 's>, at: &At<'_, 's>) -> Lowered<Val> {
+    /// Lowers `send` and `recv`, which also return a context.
+    fn transfer(&mut self, shape: &Shape, g: &mut AttrReader<'_, 's>, at: &At<'_, 's>) -> Lowered<Val> {
         let is_host = g.flag("is_host_transfer")?;
-        // Number 0 stands for no channel.
+        // Number 0 means no channel.
         let mut channel = groups::read_channel(g)?.unwrap_or(Channel { handle: 0, kind: 1 });
         let opcode = at.inst.opcode;
         let part = |i: usize| match at.operands {
@@ -147,7 +149,7 @@ impl<'s> Lowering<'_, 's> {
             channel.kind = if opcode == "send" { 2 } else { 3 };
         }
         let end = Endpoint { channel, is_host, pairs: None };
-        // XLA ignores the type that the text gives to a send.
+        // XLA ignores the type that the text gives to a `send`.
         let sent: [Shape; 3];
         let (data, context, token) = match (shape.parts(), at.operands) {
             (Some([data, context, token]), _) => (data, context, token),
@@ -157,7 +159,7 @@ impl<'s> Lowering<'_, 's> {
                 (&sent[0], &sent[1], &sent[2])
             }
             _ => {
-                let message = format!("{opcode} gives a tuple of three");
+                let message = format!("{opcode} returns a tuple of three");
                 return wrong("type-mismatch", at.inst.shape_span, message);
             }
         };

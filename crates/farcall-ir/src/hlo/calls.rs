@@ -1,7 +1,7 @@
-//! Custom calls: everything that `custom-call` says about its target.
+//! Custom calls: reads and writes the attributes of `custom-call`.
 
 use super::cursor::{Cursor, Expected, Read, quoted};
-use super::given::{Given, Out, braced};
+use super::given::{AttrReader, AttrWriter, braced};
 use super::shape::{self, Shape};
 use crate::attr::{Attr, Dict};
 use crate::diag::Span;
@@ -9,7 +9,7 @@ use crate::module::{FuncId, Inst};
 use crate::op::{Binary, CallConfig, CustomCall, Op, OutputAlias, Unary};
 use crate::types::Type;
 
-/// Versions of the interface, by number.
+/// Names of the API versions, by number.
 const VERSIONS: [&str; 5] = [
     "API_VERSION_UNSPECIFIED",
     "API_VERSION_ORIGINAL",
@@ -17,14 +17,14 @@ const VERSIONS: [&str; 5] = [
     "API_VERSION_STATUS_RETURNING_UNIFIED",
     "API_VERSION_TYPED_FFI",
 ];
-/// The version whose configuration is a dictionary.
-const TYPED: i32 = 4;
+/// API version of the typed FFI, whose configuration is a dictionary.
+const TYPED_FFI: i32 = 4;
 
-/// Computations that a call names: names and places.
+/// Names of the computations that a call uses, with their positions.
 pub(super) type Called<'s> = Vec<(&'s str, Span)>;
 
-/// Reads a call. `called` gets the computations, which the call itself cannot number.
-pub(super) fn read<'s>(g: &mut Given<'_, 's>, called: &mut Called<'s>) -> Read<CustomCall> {
+/// Reads a call. The names of its computations are added to `called`; the caller resolves them.
+pub(super) fn read<'s>(g: &mut AttrReader<'_, 's>, called: &mut Called<'s>) -> Read<CustomCall> {
     let target = match g.read("custom_call_target", Cursor::string)? {
         Some(target) => String::from_utf8_lossy(&target).into_owned(),
         None => return g.fail("custom-call has no attribute `custom_call_target`"),
@@ -47,14 +47,14 @@ pub(super) fn read<'s>(g: &mut Given<'_, 's>, called: &mut Called<'s>) -> Read<C
     if let Some(parts) = g.shape.and_then(Shape::parts)
         && parts.len() == 1
     {
-        // The only result is not a part of a tuple here.
+        // Here, a single result is not wrapped in a tuple.
         for alias in &mut call.aliases {
             if alias.output_tuple_indices.first() == Some(&0) {
                 alias.output_tuple_indices.remove(0);
             }
         }
     }
-    // Attributes that XLA's own passes keep with calls of convolutions; handlers do not receive them.
+    // XLA's own passes keep these attributes on calls of convolutions. Handlers do not receive them.
     for key in ["window", "dim_labels", "feature_group_count", "batch_group_count"] {
         g.take(key);
     }
@@ -79,9 +79,10 @@ fn version(c: &mut Cursor<'_>) -> Read<i32> {
     }
 }
 
-/// A string, or a dictionary: attributes of MLIR for the typed interface, else JSON, which is kept as its text.
+/// Reads a configuration: a string or a dictionary. For the typed FFI, the dictionary has MLIR attributes;
+/// otherwise it is JSON and stays text.
 fn read_config(mut value: Cursor<'_>, version: Option<i32>) -> Read<CallConfig> {
-    let typed = version == Some(TYPED);
+    let typed = version == Some(TYPED_FFI);
     if value.peek() == Some(b'"') {
         let text = value.string()?;
         value.finish()?;
@@ -111,7 +112,7 @@ fn read_config(mut value: Cursor<'_>, version: Option<i32>) -> Read<CallConfig> 
     }
 }
 
-/// `{0}: (1, {})`, with `may-alias` or not: of a call, or of the entry.
+/// Parses `{0}: (1, {})`, with or without `may-alias`, as in calls and in the header's entry aliases.
 pub(super) fn alias(c: &mut Cursor<'_>) -> Read<OutputAlias> {
     let output_tuple_indices = c.usizes()?;
     c.expect(b':')?;
@@ -126,7 +127,12 @@ pub(super) fn alias(c: &mut Cursor<'_>) -> Read<OutputAlias> {
 }
 
 /// Writes the attributes of a call.
-pub(super) fn write(call: &CustomCall, inst: Inst<'_>, name: &dyn Fn(FuncId) -> String, out: &mut Out) {
+pub(super) fn write(
+    call: &CustomCall,
+    inst: Inst<'_>,
+    name: &dyn Fn(FuncId) -> String,
+    out: &mut AttrWriter,
+) {
     out.put("custom_call_target", quoted(call.target.as_bytes()));
     if let Some(layouts) = &call.operand_layouts {
         let func = inst.func();
@@ -150,12 +156,12 @@ pub(super) fn write(call: &CustomCall, inst: Inst<'_>, name: &dyn Fn(FuncId) -> 
         let aliases: Vec<String> = call.aliases.iter().map(alias).collect();
         out.put("output_to_operand_aliasing", format_args!("{{{}}}", aliases.join(", ")));
     }
-    // A dictionary without a version is that of a typed target.
+    // A dictionary without a version belongs to a typed target.
     let version = match (call.api_version, &call.config) {
-        (None, CallConfig::Dict(_)) => Some(TYPED),
+        (None, CallConfig::Dict(_)) => Some(TYPED_FFI),
         (version, _) => version,
     };
-    // XLA's parser does not know the name of version 0, which PyTorch/XLA writes; a call without a version
+    // XLA's parser does not know the name of version 0, which PyTorch/XLA writes. A call without a version
     // uses the original interface.
     let named = version.filter(|v| *v != 0);
     if let Some(name) = named.and_then(|v| VERSIONS.get(usize::try_from(v).ok()?)) {
@@ -164,24 +170,24 @@ pub(super) fn write(call: &CustomCall, inst: Inst<'_>, name: &dyn Fn(FuncId) -> 
     match &call.config {
         CallConfig::Absent => {}
         CallConfig::Text(text) => out.put("backend_config", quoted(text)),
-        CallConfig::Dict(dict) if version == Some(TYPED) => out.put("backend_config", Dict(dict)),
-        // Only the typed interface has dictionaries; for others it is their text.
+        CallConfig::Dict(dict) if version == Some(TYPED_FFI) => out.put("backend_config", Dict(dict)),
+        // Only the typed FFI has dictionaries; other versions get the dictionary's text.
         CallConfig::Dict(dict) => out.put("backend_config", quoted(Dict(dict).to_string().as_bytes())),
     }
 }
 
-/// A layout that fits its type.
+/// The layout, if it has the rank of the type.
 pub(super) fn layout_of<'l>(ty: &Type, layout: &'l [usize]) -> Option<&'l [usize]> {
     Some(layout).filter(|layout| ty.tensor().is_some_and(|t| t.rank() == layout.len()))
 }
 
-/// The layouts of the results, as far as the call says them.
+/// Layout of result `i`, if the call states it.
 pub(super) fn result_layout(call: &CustomCall, i: usize) -> Option<&[usize]> {
     call.result_layouts.as_ref().and_then(|layouts| layouts.get(i)).map(Vec::as_slice)
 }
 
-/// The operation that a call stands for: a function of CHLO, which [`write_stand_in`] has written, or the largest
-/// elements, as XLA writes them for its CPU.
+/// Returns the operation that a call represents: a function of CHLO, as written by [`write_stand_in`], or
+/// `TopK`, as XLA writes it for its CPU backend.
 pub(super) fn operation(call: &CustomCall, shape: &Shape) -> Option<Op> {
     let is_bare = call.config == CallConfig::Absent && !call.has_side_effect;
     if call.target == "TopK" && is_bare && call.called_computations.len() <= 1 {
@@ -195,7 +201,7 @@ pub(super) fn operation(call: &CustomCall, shape: &Shape) -> Option<Op> {
     unary().or_else(binary).filter(|_| call.config == CallConfig::Absent)
 }
 
-/// The attributes of a call that [`operation`] knows.
-pub(super) fn write_stand_in(name: &str, out: &mut Out) {
+/// Writes the attributes of a call that [`operation`] converts back to the operation `name`.
+pub(super) fn write_stand_in(name: &str, out: &mut AttrWriter) {
     out.put("custom_call_target", quoted(name.as_bytes()));
 }

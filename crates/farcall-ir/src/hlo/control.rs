@@ -1,7 +1,7 @@
-//! Calls, loops, branches and fusions.
+//! Lowers calls, loops, branches and fusions.
 
 use super::cursor::{Cursor, Read};
-use super::given::Given;
+use super::given::AttrReader;
 use super::header::FRONTEND;
 use super::lower::{At, Lowered, Lowering, declared, wrong};
 use super::shape::Shape;
@@ -14,7 +14,7 @@ impl<'s> Lowering<'_, 's> {
     pub(super) fn call_of(
         &mut self,
         shape: &Shape,
-        g: &mut Given<'_, 's>,
+        g: &mut AttrReader<'_, 's>,
         at: &mut At<'_, 's>,
     ) -> Lowered<Val> {
         let computation = self.named(g, "to_apply")?;
@@ -31,7 +31,7 @@ impl<'s> Lowering<'_, 's> {
         self.push(at.op(op, values), shape, at.region)
     }
 
-    /// The operands are what the parameters of the computation are.
+    /// Checks the operands against the parameters of the computation.
     fn check_args(&self, computation: usize, operands: &[Shaped], at: &At<'_, 's>) -> Lowered<()> {
         let params = self.params(computation)?;
         if params.len() != operands.len() {
@@ -53,7 +53,7 @@ impl<'s> Lowering<'_, 's> {
     pub(super) fn while_loop(
         &mut self,
         shape: &Shape,
-        g: &mut Given<'_, 's>,
+        g: &mut AttrReader<'_, 's>,
         at: &At<'_, 's>,
     ) -> Lowered<Val> {
         let (condition, body) = (self.named(g, "condition")?, self.named(g, "body")?);
@@ -64,11 +64,11 @@ impl<'s> Lowering<'_, 's> {
         self.push(at.op(Op::While, values).with_regions(regions), shape, at.region)
     }
 
-    /// A branch has one operand, which is its parameter.
+    /// Lowers a conditional. Each branch has one operand, which is the parameter of the branch.
     pub(super) fn conditional(
         &mut self,
         shape: &Shape,
-        g: &mut Given<'_, 's>,
+        g: &mut AttrReader<'_, 's>,
         at: &At<'_, 's>,
     ) -> Lowered<Val> {
         let names = branches(g)?;
@@ -76,7 +76,7 @@ impl<'s> Lowering<'_, 's> {
             return wrong(
                 "operands",
                 at.inst.op_span,
-                "conditional has an operand that says which branch runs",
+                "conditional takes an operand that selects the branch",
             );
         };
         if branches.len() != names.len() {
@@ -92,7 +92,7 @@ impl<'s> Lowering<'_, 's> {
         for ((name, span), operand) in names.into_iter().zip(branches) {
             let computation = self.computation(name, span)?;
             let args = std::slice::from_ref(operand);
-            // A branch without a parameter takes nothing.
+            // A branch without a parameter ignores its operand.
             let args = if self.params(computation)?.is_empty() { &[] } else { args };
             self.check_args(computation, args, at)?;
             regions.push(self.branch(computation, &values(args), at.inst.op_span)?);
@@ -101,8 +101,13 @@ impl<'s> Lowering<'_, 's> {
         self.push(at.op(op, [*index]).with_regions(regions), shape, at.region)
     }
 
-    /// The instructions of the computation.
-    pub(super) fn fusion(&mut self, shape: &Shape, g: &mut Given<'_, 's>, at: &At<'_, 's>) -> Lowered<Val> {
+    /// Lowers a fusion by inlining its computation.
+    pub(super) fn fusion(
+        &mut self,
+        shape: &Shape,
+        g: &mut AttrReader<'_, 's>,
+        at: &At<'_, 's>,
+    ) -> Lowered<Val> {
         let computation = self.named(g, "calls")?;
         self.check_args(computation, at.operands, at)?;
         let value = self.inlined(computation, &values(at.operands), at.region, at.inst.op_span)?;
@@ -110,8 +115,8 @@ impl<'s> Lowering<'_, 's> {
     }
 }
 
-/// The names of the branches of a conditional.
-pub(super) fn branches<'s>(g: &mut Given<'_, 's>) -> Read<Vec<(&'s str, Span)>> {
+/// Reads the names of a conditional's branches.
+pub(super) fn branches<'s>(g: &mut AttrReader<'_, 's>) -> Read<Vec<(&'s str, Span)>> {
     match g.take("branch_computations") {
         Some(mut value) => value.braced(Cursor::name),
         None => {
@@ -125,10 +130,10 @@ fn values(operands: &[Shaped]) -> Vec<Val> {
     operands.iter().map(|operand| operand.val.clone()).collect()
 }
 
-/// Attributes of the frontend that describe a composite: name, attributes, version.
+/// Frontend attributes that describe a composite: name, attributes, version.
 pub(super) const COMPOSITE: [&str; 3] = ["composite.name", "composite.attributes", "composite.version"];
 
-/// Takes out what the attributes of the frontend say about a composite.
+/// Removes and returns the description of a composite in the frontend attributes.
 fn take_composite(attrs: &mut AttrDict) -> Option<(String, AttrDict, i64)> {
     let Some(Attr::Dict(dict)) = attrs.get_mut(FRONTEND) else { return None };
     let [name, inner, version] = COMPOSITE.map(|key| dict.get(key).and_then(Attr::as_str).map(str::to_owned));

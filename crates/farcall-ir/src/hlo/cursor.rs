@@ -1,10 +1,10 @@
-//! A position in HLO text, and what is read at it: words, numbers, strings, pieces between brackets.
+//! A cursor over HLO text, which reads words, numbers, strings and bracketed text.
 //!
-//! HLO has no keywords: what a word means depends on where it stands, so there is no list of tokens.
+//! HLO has no keywords. The meaning of a word depends on its position, so a token type would be of no use.
 
 use crate::diag::Span;
 
-/// A part of the text, and a position in it.
+/// A range of the text and a position in it.
 #[derive(Clone, Copy)]
 pub(super) struct Cursor<'s> {
     text: &'s str,
@@ -12,12 +12,12 @@ pub(super) struct Cursor<'s> {
     end: usize,
 }
 
-/// What was expected, and where.
+/// A syntax error: the expected item and the position.
 #[derive(Debug)]
 pub(super) struct Expected {
     pub(super) span: Span,
     pub(super) message: String,
-    /// A bracket or string does not end: nothing behind it can be told apart.
+    /// True if a bracket or string is never closed, so the text after it cannot be interpreted.
     pub(super) is_open: bool,
 }
 
@@ -33,18 +33,18 @@ impl Expected {
     }
 }
 
-/// A byte that a word may go on with.
+/// True for a byte that may continue a word.
 fn is_word(b: u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-')
 }
 
 impl<'s> Cursor<'s> {
-    /// The bytes of `text` from `start` to `end`.
+    /// Creates a cursor over the bytes of `text` from `start` to `end`.
     pub(super) fn new(text: &'s str, start: usize, end: usize) -> Cursor<'s> {
         Cursor { text, pos: start, end }
     }
 
-    /// The same text between other places.
+    /// Returns a cursor over another range of the text.
     pub(super) fn part(self, start: usize, end: usize) -> Cursor<'s> {
         Cursor { pos: start, end, ..self }
     }
@@ -53,27 +53,27 @@ impl<'s> Cursor<'s> {
         &self.text.as_bytes()[..self.end]
     }
 
-    /// The position.
+    /// The current position.
     pub(super) fn pos(self) -> usize {
         self.pos
     }
 
-    /// What is left.
+    /// The remaining text.
     pub(super) fn rest(self) -> &'s str {
         &self.text[self.pos..self.end]
     }
 
-    /// The text between two places.
+    /// The text between two positions.
     pub(super) fn slice(self, start: usize, end: usize) -> &'s str {
         &self.text[start..end]
     }
 
-    /// Goes on from another byte.
+    /// Continues from another byte.
     pub(super) fn jump(&mut self, pos: usize) {
         self.pos = pos;
     }
 
-    /// White space and comments (`/*index=5*/`, `// …`).
+    /// Skips white space and comments (`/*index=5*/`, `// …`).
     pub(super) fn skip(&mut self) {
         let bytes = self.bytes();
         while let Some(b) = bytes.get(self.pos) {
@@ -92,7 +92,7 @@ impl<'s> Cursor<'s> {
         }
     }
 
-    /// The next byte that is neither white space nor comment; it stays the next one.
+    /// Skips white space and comments, and returns the next byte without taking it.
     pub(super) fn peek(&mut self) -> Option<u8> {
         self.skip();
         self.here()
@@ -113,7 +113,7 @@ impl<'s> Cursor<'s> {
         found
     }
 
-    /// Takes these characters, if they come next.
+    /// Takes `s` if it comes next.
     pub(super) fn eat_str(&mut self, s: &str) -> bool {
         self.skip();
         let found = self.rest().starts_with(s);
@@ -125,7 +125,7 @@ impl<'s> Cursor<'s> {
         if self.eat(b) { Ok(()) } else { self.wrong(&format!("`{}`", char::from(b))) }
     }
 
-    /// What comes next, for a message: a word, a string, or one character.
+    /// The next word or character, for a message.
     fn next_piece(&mut self) -> Span {
         self.skip();
         let mut ahead = *self;
@@ -136,7 +136,7 @@ impl<'s> Cursor<'s> {
         Span::new(self.pos, self.pos + width)
     }
 
-    /// The error that something else was expected here.
+    /// Returns the error that `expected` was expected here.
     pub(super) fn wrong<T>(&mut self, expected: &str) -> Read<T> {
         let span = self.next_piece();
         let found = match &self.text[span.start as usize..span.end as usize] {
@@ -146,7 +146,7 @@ impl<'s> Cursor<'s> {
         Err(Expected::new(span, format!("expected {expected}, found {found}")))
     }
 
-    /// `get-tuple-element`, `add.1`, `_x`
+    /// Parses a word such as `get-tuple-element`, `add.1` or `_x`.
     pub(super) fn word(&mut self) -> Read<&'s str> {
         self.skip();
         let bytes = self.bytes();
@@ -155,7 +155,7 @@ impl<'s> Cursor<'s> {
             return Err(Expected::new(Span::new(start, start), "expected a name"));
         }
         let mut end = bytes[start..].iter().position(|b| !is_word(*b)).map_or(self.end, |n| start + n);
-        // The dash of an arrow.
+        // Leave out the dash of an arrow.
         if bytes.get(end) == Some(&b'>') && bytes[end - 1] == b'-' {
             end -= 1;
         }
@@ -163,7 +163,8 @@ impl<'s> Cursor<'s> {
         Ok(&self.text[start..end])
     }
 
-    /// A name of a value or computation, with or without `%`. After `%`, a name may begin with a digit.
+    /// Parses the name of a value or computation, with or without `%`. After `%`, a name may begin with a
+    /// digit.
     pub(super) fn name(&mut self) -> Read<(&'s str, Span)> {
         self.skip();
         let start = self.pos;
@@ -182,7 +183,7 @@ impl<'s> Cursor<'s> {
         Ok((&self.text[start + 1..end], Span::new(start, end)))
     }
 
-    /// `-12`
+    /// Parses an integer such as `-12`.
     pub(super) fn int(&mut self) -> Read<i64> {
         self.skip();
         let bytes = self.bytes();
@@ -207,7 +208,7 @@ impl<'s> Cursor<'s> {
         usize::try_from(value).map_err(|_| Expected::new(span, format!("{value} is negative")))
     }
 
-    /// `"…"`: the bytes that it stands for.
+    /// Parses `"…"` and resolves its escapes.
     pub(super) fn string(&mut self) -> Read<Vec<u8>> {
         if self.peek() != Some(b'"') {
             return self.wrong("a string");
@@ -217,7 +218,7 @@ impl<'s> Cursor<'s> {
         Ok(unescape(&self.text[start + 1..self.pos - 1]))
     }
 
-    /// Goes behind a string, which begins here.
+    /// Skips the string that begins here.
     fn skip_string(&mut self) -> Read<()> {
         let (bytes, start) = (self.bytes(), self.pos);
         let mut pos = start + 1;
@@ -234,10 +235,10 @@ impl<'s> Cursor<'s> {
         }
     }
 
-    /// Goes behind the bracket that closes the one here.
+    /// Skips to the position after the bracket that closes the one here.
     pub(super) fn skip_balanced(&mut self) -> Read<()> {
         let (bytes, start) = (self.bytes(), self.pos);
-        // The brackets that are open, and which would close them.
+        // Open brackets: their positions, and the brackets that close them.
         let mut open: Vec<(usize, u8)> = Vec::new();
         while let Some(b) = bytes.get(self.pos) {
             match b {
@@ -273,7 +274,8 @@ impl<'s> Cursor<'s> {
         Err(Expected::open(start, format!("this `{open}` is never closed")))
     }
 
-    /// The value of an attribute, as it stands: up to a comma or white space that is not between brackets.
+    /// Takes the value of an attribute without interpreting it, up to a comma or white space outside of
+    /// brackets.
     pub(super) fn value(&mut self) -> Read<Cursor<'s>> {
         self.skip();
         let start = self.pos;
@@ -298,27 +300,27 @@ impl<'s> Cursor<'s> {
         Ok(self.part(start, self.pos))
     }
 
-    /// The whole of what is left, as a place.
+    /// The span of the remaining text.
     pub(super) fn span(self) -> Span {
         Span::new(self.pos, self.end)
     }
 
-    /// `{1, 2}`
+    /// Parses `{1, 2}`.
     pub(super) fn ints(&mut self) -> Read<Vec<i64>> {
         self.braced(Cursor::int)
     }
 
-    /// `{1, 2}` without negative numbers.
+    /// Parses `{1, 2}`, without negative numbers.
     pub(super) fn usizes(&mut self) -> Read<Vec<usize>> {
         self.braced(Cursor::usize)
     }
 
-    /// `{a, b}`
+    /// Parses `{a, b}`.
     pub(super) fn braced<T>(&mut self, item: impl FnMut(&mut Cursor<'s>) -> Read<T>) -> Read<Vec<T>> {
         self.list(b'{', b'}', item)
     }
 
-    /// Items between brackets, with commas.
+    /// Parses items between brackets, separated by commas.
     pub(super) fn list<T>(
         &mut self,
         open: u8,
@@ -341,13 +343,13 @@ impl<'s> Cursor<'s> {
         }
     }
 
-    /// An error if something is left.
+    /// Returns an error unless all text has been taken.
     pub(super) fn finish(&mut self) -> Read<()> {
         if self.at_end() { Ok(()) } else { self.wrong("nothing more") }
     }
 }
 
-/// What a string's text (without quotes) stands for, with the escapes of C. A backslash before anything else is itself.
+/// Resolves C escapes in a string's text (without quotes). An unknown escape keeps its backslash.
 fn unescape(text: &str) -> Vec<u8> {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
@@ -371,14 +373,14 @@ fn unescape(text: &str) -> Vec<u8> {
     out
 }
 
-/// A byte written with at most so many digits, and how many there were.
-fn number(bytes: &[u8], radix: u32, most: usize) -> Option<(u8, usize)> {
-    let digits = bytes.iter().take(most).map_while(|b| char::from(*b).to_digit(radix));
+/// Reads a byte written with at most `max_digits` digits; returns it and the number of digits.
+fn number(bytes: &[u8], radix: u32, max_digits: usize) -> Option<(u8, usize)> {
+    let digits = bytes.iter().take(max_digits).map_while(|b| char::from(*b).to_digit(radix));
     let (value, count) = digits.fold((0u32, 0), |(value, n), d| (value * radix + d, n + 1));
     u8::try_from(value).ok().filter(|_| count > 0).map(|value| (value, count))
 }
 
-/// A string in quotes, escaped so that [`Cursor::string`] and XLA read it.
+/// Quotes a string with escapes that both [`Cursor::string`] and XLA read.
 pub(super) fn quoted(bytes: &[u8]) -> String {
     let mut out = String::from("\"");
     for b in bytes {
@@ -389,7 +391,7 @@ pub(super) fn quoted(bytes: &[u8]) -> String {
             b'\t' => out.push_str("\\t"),
             b'\r' => out.push_str("\\r"),
             b' '..=b'~' => out.push(char::from(*b)),
-            // Three digits, so that a digit behind it is no part of it.
+            // Always three digits, so that a following digit is not read as part of the escape.
             _ => out.push_str(&format!("\\{b:03o}")),
         }
     }

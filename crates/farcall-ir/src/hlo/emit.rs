@@ -1,8 +1,8 @@
-//! Instructions as HLO text, operation by operation.
+//! Prints instructions as HLO text, operation by operation.
 
 use super::calls;
 use super::control::COMPOSITE;
-use super::given::Out;
+use super::given::AttrWriter;
 use super::header::FRONTEND;
 use super::hooks;
 use super::print::{Body, NoHlo, Printed, Printer, context, put_all, put_frontend};
@@ -13,13 +13,14 @@ use crate::module::{Inst, ValueId};
 use crate::op::{Composite, CustomCall, Op, Transfer, Unary};
 use crate::types::TensorType;
 
-/// Of gathers and scatters that the passes have made.
-const WRAPS: &str = "HLO adds nothing to negative indices";
+/// Message for gathers and scatters that passes have changed to wrap negative indices.
+const NO_WRAP: &str = "HLO gathers and scatters cannot wrap negative indices";
 
 impl<'m> Printer<'m> {
-    /// One instruction, with what it needs before it.
+    /// Prints one instruction, preceded by the instructions that it requires.
     pub(super) fn instruction(&mut self, body: &mut Body, inst: Inst<'m>) -> Printed<()> {
-        // What a loop captures is carried along, as what it uses from around it; `chlo.scan` becomes such a loop.
+        // The captures of a loop are carried along, like the other values that it uses from outside.
+        // `chlo.scan` becomes such a loop.
         if !inst.captures().is_empty() && *inst.op() != Op::While {
             return self.fail(inst.span(), "the middle form has no HLO text: its regions capture operands");
         }
@@ -29,31 +30,31 @@ impl<'m> Printer<'m> {
             Op::If | Op::Case => self.conditional(body, inst),
             Op::While => self.while_loop(body, inst),
             Op::Call { callee } => {
-                let mut out = Out::default();
+                let mut out = AttrWriter::default();
                 out.put("to_apply", self.callee(*callee));
                 self.plain(body, inst, "call", out)
             }
             Op::Composite(op) => self.composite(body, inst, op),
             Op::CustomCall(call) => self.custom_call(body, inst, call),
             Op::Transfer(op) => self.transfer(body, inst, op),
-            Op::Tuple => self.plain(body, inst, "tuple", Out::default()),
-            Op::Copy => self.plain(body, inst, "copy", Out::default()),
+            Op::Tuple => self.plain(body, inst, "tuple", AttrWriter::default()),
+            Op::Copy => self.plain(body, inst, "copy", AttrWriter::default()),
             Op::GetTupleElement { index } => {
-                let mut out = Out::default();
+                let mut out = AttrWriter::default();
                 out.put("index", index);
                 self.plain(body, inst, "get-tuple-element", out)
             }
-            Op::CreateToken => self.plain(body, inst, "after-all", Out::default()),
+            Op::CreateToken => self.plain(body, inst, "after-all", AttrWriter::default()),
             Op::AsyncStart => self.async_start(body, inst),
             Op::AsyncDone => self.async_done(body, inst),
             Op::TopK { k } => {
-                let mut out = Out::default();
+                let mut out = AttrWriter::default();
                 out.put("k", k);
                 out.put("largest", true);
                 self.plain(body, inst, "topk", out)
             }
             Op::Rng(distribution) => {
-                let mut out = Out::default();
+                let mut out = AttrWriter::default();
                 out.put("distribution", format_args!("rng_{}", distribution.name().to_ascii_lowercase()));
                 let bounds =
                     self.operands(body, &inst.operands()[..2.min(inst.operands().len())], inst.span())?;
@@ -64,7 +65,7 @@ impl<'m> Printer<'m> {
             Op::Select | Op::Clamp => self.same_shapes(body, inst),
             Op::Unary(Unary::Square) => {
                 let x = self.operand(body, inst.operands()[0], inst.span())?;
-                self.define_inst(body, inst, "multiply", &[x.clone(), x], Out::default())
+                self.define_inst(body, inst, "multiply", &[x.clone(), x], AttrWriter::default())
             }
             Op::Unary(Unary::Atan) => self.atan(body, inst),
             op => match table::of_op(op) {
@@ -74,15 +75,15 @@ impl<'m> Printer<'m> {
         }
     }
 
-    /// An instruction whose operands and results are its values, one by one.
-    fn plain(&mut self, body: &mut Body, inst: Inst<'m>, opcode: &str, out: Out) -> Printed<()> {
+    /// Prints an instruction whose operands and results correspond one to one to the operation's.
+    fn plain(&mut self, body: &mut Body, inst: Inst<'m>, opcode: &str, out: AttrWriter) -> Printed<()> {
         let operands = self.operands(body, inst.operands(), inst.span())?;
         self.define_inst(body, inst, opcode, &operands, out)
     }
 
-    /// An instruction that a row of the table describes.
+    /// Prints an instruction by its table row.
     fn row(&mut self, body: &mut Body, inst: Inst<'m>, row: &Row) -> Printed<()> {
-        let mut out = Out::default();
+        let mut out = AttrWriter::default();
         match (&row.form, inst.op()) {
             (_, Op::Convolution(op)) => {
                 let kernel = inst.operands().get(1).and_then(|v| self.func.tensor(*v)?.static_sizes());
@@ -104,9 +105,9 @@ impl<'m> Printer<'m> {
             (_, Op::CollectiveBroadcast(op)) if op.dynamic_root => {
                 return self.fail(inst.span(), "HLO's collective-broadcast has no dynamic root");
             }
-            (_, Op::Gather(op)) if !op.wrap.is_empty() => return self.fail(inst.span(), WRAPS),
-            (_, Op::Scatter(op)) if !op.wrap.is_empty() => return self.fail(inst.span(), WRAPS),
-            (Form::Parts(parts), op) => out.parts(op, parts, self.module),
+            (_, Op::Gather(op)) if !op.wrap.is_empty() => return self.fail(inst.span(), NO_WRAP),
+            (_, Op::Scatter(op)) if !op.wrap.is_empty() => return self.fail(inst.span(), NO_WRAP),
+            (Form::Attrs(syntax), op) => out.attrs(op, syntax, self.module),
             (Form::Hook(hook), op) => (hook.write)(op, &mut out),
         }
         for (key, region) in row.regions.iter().zip(inst.regions()) {
@@ -116,11 +117,12 @@ impl<'m> Printer<'m> {
         self.plain(body, inst, row.opcode, out)
     }
 
-    /// A function of CHLO is written as a call of its name; the reader takes it for what it is.
+    /// Prints an operation without an HLO opcode. A CHLO function becomes a custom call of its name, which
+    /// the reader converts back.
     fn without_opcode(&mut self, body: &mut Body, inst: Inst<'m>) -> Printed<()> {
         match inst.op() {
             Op::Unary(_) | Op::Binary(_) => {
-                let mut out = Out::default();
+                let mut out = AttrWriter::default();
                 calls::write_stand_in(inst.op().name(), &mut out);
                 self.plain(body, inst, "custom-call", out)
             }
@@ -130,7 +132,7 @@ impl<'m> Printer<'m> {
 
     // --- elementwise
 
-    /// HLO has the functions of two numbers: `atan2(x, 1)`.
+    /// Prints `atan` as `atan2(x, 1)`, because HLO only has the function of two numbers.
     fn atan(&mut self, body: &mut Body, inst: Inst<'m>) -> Printed<()> {
         let Some(ty) = self.func.tensor(inst.operands()[0]).filter(|t| t.dtype.is_float()).cloned() else {
             return self.without_opcode(body, inst);
@@ -139,10 +141,10 @@ impl<'m> Printer<'m> {
         let one = self.emit(body, &scalar, "constant", &["1".to_owned()], "");
         let one = self.broadcast(body, one, &ty);
         let x = self.operand(body, inst.operands()[0], inst.span())?;
-        self.define_inst(body, inst, "atan2", &[x, one], Out::default())
+        self.define_inst(body, inst, "atan2", &[x, one], AttrWriter::default())
     }
 
-    /// Scalars among the operands of `select` and `clamp` are repeated: HLO wants one shape.
+    /// Prints `select` and `clamp`. Scalar operands are broadcast, because HLO requires equal shapes.
     fn same_shapes(&mut self, body: &mut Body, inst: Inst<'m>) -> Printed<()> {
         let mut operands = self.operands(body, inst.operands(), inst.span())?;
         let result = inst.results().first().and_then(|v| self.func.tensor(*v)).cloned();
@@ -156,10 +158,11 @@ impl<'m> Printer<'m> {
             }
         }
         let opcode = if *inst.op() == Op::Select { "select" } else { "clamp" };
-        self.define_inst(body, inst, opcode, &operands, Out::default())
+        self.define_inst(body, inst, opcode, &operands, AttrWriter::default())
     }
 
-    /// HLO does not repeat dimensions of size 1: they are taken out first.
+    /// Prints a broadcast. HLO's `broadcast` does not expand dimensions of size 1, so a reshape removes them
+    /// first.
     fn broadcast_in_dim(&mut self, body: &mut Body, inst: Inst<'m>, dims: &[usize]) -> Printed<()> {
         let mut operand = self.operand(body, inst.operands()[0], inst.span())?;
         let mut kept = dims.to_vec();
@@ -174,23 +177,23 @@ impl<'m> Printer<'m> {
                 kept = keep.iter().map(|i| dims[*i]).collect();
             }
         }
-        let mut out = Out::default();
+        let mut out = AttrWriter::default();
         out.list("dimensions", &kept);
         self.define_inst(body, inst, "broadcast", &[operand], out)
     }
 
-    /// Several values go through the barrier as a tuple.
+    /// Prints a barrier. Several values pass through it as a tuple.
     fn barrier(&mut self, body: &mut Body, inst: Inst<'m>) -> Printed<()> {
         let operand = match inst.operands() {
             [one] => self.operand(body, *one, inst.span())?,
             many => self.tuple(body, many, inst.span(), "")?,
         };
-        self.define_inst(body, inst, "opt-barrier", &[operand], Out::default())
+        self.define_inst(body, inst, "opt-barrier", &[operand], AttrWriter::default())
     }
 
     // --- control
 
-    /// A branch takes the values that it uses: one, or a tuple.
+    /// Prints a conditional. Each branch takes the values that it captures: a single value, or a tuple.
     fn conditional(&mut self, body: &mut Body, inst: Inst<'m>) -> Printed<()> {
         let mut operands = vec![self.operand(body, inst.operands()[0], inst.span())?];
         let mut names = Vec::new();
@@ -199,7 +202,7 @@ impl<'m> Printer<'m> {
             names.push(self.closed(region, &captured, false, inst.span())?);
             operands.push(self.tuple(body, &captured, inst.span(), "")?);
         }
-        let mut out = Out::default();
+        let mut out = AttrWriter::default();
         match (inst.op(), names.as_slice()) {
             (Op::If, [yes, no]) => {
                 out.put("true_computation", yes);
@@ -210,7 +213,7 @@ impl<'m> Printer<'m> {
         self.define_inst(body, inst, "conditional", &operands, out)
     }
 
-    /// What a loop uses from around it is carried along.
+    /// Prints a loop, which also carries the values that it captures.
     fn while_loop(&mut self, body: &mut Body, inst: Inst<'m>) -> Printed<()> {
         let captured = self.captured(inst.regions());
         let mut names = Vec::new();
@@ -220,7 +223,7 @@ impl<'m> Printer<'m> {
         let values: Vec<ValueId> = inst.operands().iter().chain(&captured).copied().collect();
         let shapes = values.iter().map(|v| self.shape(*v, inst.span())).collect::<Printed<Vec<_>>>()?;
         let operand = self.tuple(body, &values, inst.span(), "")?;
-        let mut out = Out::default();
+        let mut out = AttrWriter::default();
         out.put("condition", names.first().map_or("_", String::as_str));
         out.put("body", names.get(1).map_or("_", String::as_str));
         self.finish_loop(body, inst, shapes, &operand, out);
@@ -233,7 +236,7 @@ impl<'m> Printer<'m> {
         inst: Inst<'m>,
         shapes: Vec<Shape>,
         operand: &str,
-        mut out: Out,
+        mut out: AttrWriter,
     ) {
         super::print::put_all(inst, &mut out);
         let shape = Shape::Tuple(shapes.clone().into());
@@ -242,7 +245,7 @@ impl<'m> Printer<'m> {
     }
 
     fn composite(&mut self, body: &mut Body, inst: Inst<'m>, op: &Composite) -> Printed<()> {
-        let mut out = Out::default();
+        let mut out = AttrWriter::default();
         out.put("to_apply", self.callee(op.decomposition));
         out.put("is_composite", true);
         let mut dict = match inst.attrs().get(FRONTEND) {
@@ -259,7 +262,7 @@ impl<'m> Printer<'m> {
         Ok(())
     }
 
-    /// The instructions of the region, here: nothing goes on beside others.
+    /// Prints the instructions of the region in place: HLO text does not run them concurrently.
     fn async_start(&mut self, body: &mut Body, inst: Inst<'m>) -> Printed<()> {
         let Some(region) = inst.region(0) else { return Err(NoHlo) };
         for (arg, operand) in region.args().iter().zip(inst.operands()) {
@@ -289,7 +292,7 @@ impl<'m> Printer<'m> {
     // --- calls and transfers
 
     fn custom_call(&mut self, body: &mut Body, inst: Inst<'m>, call: &CustomCall) -> Printed<()> {
-        let mut out = Out::default();
+        let mut out = AttrWriter::default();
         calls::write(call, inst, &|id| self.callee(id), &mut out);
         super::print::put_all(inst, &mut out);
         let operands = self.operands(body, inst.operands(), inst.span())?;
@@ -318,7 +321,7 @@ impl<'m> Printer<'m> {
             [one] => one.clone(),
             _ => Shape::Tuple(shapes.clone().into()),
         };
-        let mut out = Out::default();
+        let mut out = AttrWriter::default();
         let opcode = match op {
             Transfer::Infeed { .. } => "infeed",
             Transfer::Outfeed { .. } => "outfeed",

@@ -1,9 +1,9 @@
-//! Instructions without an operation in StableHLO, or with another form there: simpler operations define
-//! them, as XLA does.
+//! Lowers instructions that have no operation in StableHLO, or another form there, to simpler operations, as
+//! XLA does.
 
 use farcall_sig::{DType, DTypeClass};
 
-use super::given::Given;
+use super::given::AttrReader;
 use super::hooks;
 use super::lower::{At, Lowered, Lowering, wrong};
 use super::shape::Shape;
@@ -14,12 +14,18 @@ use crate::op::{Binary, Compare, Direction, Op, Scan, Unary};
 use crate::scalar::Scalar;
 use crate::types::TensorType;
 
-/// A tensor with its type.
+/// A tensor value and its type.
 type Tensor = (ValueId, TensorType);
 
 impl<'s> Lowering<'_, 's> {
-    /// `chlo.scan` is the same: inputs and then initial values, outputs and then the last values carried.
-    pub(super) fn scan(&mut self, shape: &Shape, g: &mut Given<'_, 's>, at: &At<'_, 's>) -> Lowered<Val> {
+    /// Lowers `scan` to `chlo.scan`, which has the same conventions: inputs before initial values, outputs
+    /// before final carries.
+    pub(super) fn scan(
+        &mut self,
+        shape: &Shape,
+        g: &mut AttrReader<'_, 's>,
+        at: &At<'_, 's>,
+    ) -> Lowered<Val> {
         let [dim] = g.usizes("dimensions")?[..] else {
             return wrong("attribute", at.inst.op_span, "scan: `dimensions` has one number");
         };
@@ -39,12 +45,12 @@ impl<'s> Lowering<'_, 's> {
         self.push(at.op(Op::Scan(op), values).with_regions(vec![region]), shape, at.region)
     }
 
-    /// A product of operands that are multiplied by their scales, each of which is one for a block of
-    /// elements. A scalar stands for a missing scale.
+    /// Lowers a product of scaled operands. Each element of a scale applies to a block of elements; a scalar
+    /// takes the place of a missing scale.
     pub(super) fn scaled_dot(
         &mut self,
         shape: &Shape,
-        g: &mut Given<'_, 's>,
+        g: &mut AttrReader<'_, 's>,
         at: &At<'_, 's>,
     ) -> Lowered<Val> {
         let op = hooks::read_dot(g)?;
@@ -62,7 +68,7 @@ impl<'s> Lowering<'_, 's> {
         Ok(Val::One(self.converted((product, ty), result.dtype, at).0))
     }
 
-    /// An operand of a product times its scale.
+    /// Multiplies an operand of a product by its scale.
     fn scaled(&mut self, operand: Tensor, scale: Tensor, at: &At<'_, 's>) -> Lowered<Tensor> {
         if scale.1.rank() == 0 {
             return Ok(operand);
@@ -76,10 +82,10 @@ impl<'s> Lowering<'_, 's> {
             return wrong("unsupported", at.inst.op_span, "scaled-dot has operands of static dimensions");
         };
         if sizes.len() != blocks.len() || !sizes.iter().zip(blocks).all(fits) {
-            let message = "the dimensions of a scale of scaled-dot divide those of its operand";
+            let message = "each dimension of a scale of scaled-dot must divide the operand's dimension";
             return wrong("operands", at.inst.op_span, message);
         }
-        // Each dimension becomes blocks and the elements in them.
+        // Each dimension becomes two: the blocks, and the elements in a block.
         let pairs: Vec<usize> =
             sizes.iter().zip(blocks).flat_map(|(n, blocks)| [*blocks, n / blocks]).collect();
         let dims = (0..blocks.len()).map(|d| 2 * d).collect();
@@ -113,7 +119,8 @@ impl<'s> Lowering<'_, 's> {
         }
     }
 
-    /// Rounds floats to integers, up where the fraction is above a random number: XLA has this for signed integers.
+    /// Lowers rounding of floats to integers that rounds up where the fraction exceeds a random number. XLA
+    /// has it for signed integers.
     pub(super) fn stochastic_convert(&mut self, shape: &Shape, at: &At<'_, 's>) -> Lowered<Val> {
         let [(operand, from), (random, random_ty)] = self.operand_tensors(at)?;
         let to =
@@ -148,7 +155,7 @@ impl<'s> Lowering<'_, 's> {
         let size = step!(Op::Unary(Unary::Abs), [operand], from);
         let whole = step!(Op::Unary(Unary::Floor), [size], from);
         let fraction = step!(Op::Binary(Binary::Subtract), [size, whole], from);
-        // 2 to the power of 16 is not representable in f16.
+        // 2^16 is not representable in f16.
         let wide = if from.dtype == DType::F16 { DType::F32 } else { from.dtype };
         let (fraction, wide) = self.converted((fraction, from.clone()), wide, at);
         let scale = splat!(wide, Scalar::Float(2f64.powi(random_ty.dtype.bits().cast_signed())));
@@ -171,7 +178,8 @@ impl<'s> Lowering<'_, 's> {
         Ok(Val::One(result))
     }
 
-    /// The operand, and the size of each dimension of the result: StableHLO has them in one tensor.
+    /// Lowers a reshape whose operands after the first are the sizes of the result's dimensions. StableHLO
+    /// has the sizes in one tensor.
     pub(super) fn dynamic_reshape(&mut self, shape: &Shape, at: &At<'_, 's>) -> Lowered<Val> {
         let values = self.flat_operands(at)?;
         let sizes: Option<Vec<TensorType>> = values

@@ -1,5 +1,4 @@
-//! What the text says about one instruction, attribute by attribute, for the functions that make operations of it; and
-//! what those that write operations put attributes into.
+//! Reading and writing the attributes of one instruction.
 
 use std::cell::Cell;
 use std::fmt::{Display, Write};
@@ -7,7 +6,7 @@ use std::fmt::{Display, Write};
 use super::cursor::{Cursor, Expected, Read};
 use super::shape::{self, Shape};
 use super::syntax::Attribute;
-use super::table::Part;
+use super::table::AttrSyntax;
 use crate::attr::{Attr, AttrDict};
 use crate::attributes::{self, Fields, Symbols};
 use crate::diag::Span;
@@ -15,31 +14,31 @@ use crate::module::{FuncId, Module};
 use crate::op::Op;
 use crate::types::TensorType;
 
-/// A pair of functions that read and write what a list of [`Part`]s cannot say.
+/// Functions that read and write attributes that no list of [`AttrSyntax`] can express.
 pub(super) struct Hook {
-    pub(super) read: fn(&mut Given<'_, '_>) -> Read<Op>,
-    pub(super) write: fn(&Op, &mut Out),
+    pub(super) read: fn(&mut AttrReader<'_, '_>) -> Read<Op>,
+    pub(super) write: fn(&Op, &mut AttrWriter),
 }
 
-/// An instruction that is being read.
-pub(super) struct Given<'a, 's> {
-    /// Attributes that nobody has taken.
+/// The attributes of an instruction that have not been read yet, with the instruction's context.
+pub(super) struct AttrReader<'a, 's> {
+    /// Attributes that have not been taken.
     pub(super) attrs: Vec<Attribute<'s>>,
     /// The opcode, for messages.
     pub(super) opcode: &'s str,
     pub(super) span: Span,
-    /// Types of the operands, tuples as their parts; `None` for what is no tensor.
+    /// Types of the operands; `None` for operands that are not tensors.
     pub(super) operands: &'a [Option<TensorType>],
-    /// The shape of the result, if the text has one.
+    /// The shape of the result, if the text states it.
     pub(super) shape: Option<&'a Shape>,
-    /// Numbers of devices that groups may still be written out as.
+    /// Budget for the device numbers that all groups of the text may expand to.
     pub(super) devices: &'a Cell<usize>,
-    /// How many replicas and partitions there are.
+    /// Numbers of replicas and partitions.
     pub(super) participants: [usize; 2],
 }
 
-impl<'s> Given<'_, 's> {
-    /// Takes an attribute out.
+impl<'s> AttrReader<'_, 's> {
+    /// Removes and returns an attribute.
     pub(super) fn take(&mut self, key: &str) -> Option<Cursor<'s>> {
         let i = self.attrs.iter().position(|a| a.key == key)?;
         Some(self.attrs.remove(i).value)
@@ -52,12 +51,12 @@ impl<'s> Given<'_, 's> {
         }
     }
 
-    /// An error of the instruction as a whole.
+    /// Returns an error about the whole instruction.
     pub(super) fn fail<T>(&self, message: impl Into<String>) -> Read<T> {
         Err(Expected::new(self.span, message))
     }
 
-    /// Takes an attribute that is all `f` reads.
+    /// Takes an attribute whose whole value `f` reads.
     pub(super) fn read<T>(
         &mut self,
         key: &str,
@@ -69,7 +68,7 @@ impl<'s> Given<'_, 's> {
         Ok(Some(out))
     }
 
-    /// `{1,2}`; empty if absent.
+    /// Reads `{1,2}`; empty if absent.
     pub(super) fn usizes(&mut self, key: &str) -> Read<Vec<usize>> {
         Ok(self.read(key, Cursor::usizes)?.unwrap_or_default())
     }
@@ -78,22 +77,22 @@ impl<'s> Given<'_, 's> {
         Ok(self.read(key, Cursor::usize)?.unwrap_or(default))
     }
 
-    /// `true`; false if absent.
+    /// Reads `true`; false if absent.
     pub(super) fn flag(&mut self, key: &str) -> Read<bool> {
         Ok(self.read(key, flag)?.unwrap_or(false))
     }
 
-    /// `"text"`; empty if absent.
+    /// Reads `"text"`; empty if absent.
     pub(super) fn text(&mut self, key: &str) -> Read<String> {
         let bytes = self.read(key, Cursor::string)?.unwrap_or_default();
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// The operation of this name, whose attributes are these parts.
-    pub(super) fn op(&mut self, name: &str, parts: &[Part]) -> Read<Op> {
+    /// Reads the operation `name`, whose attributes have this syntax.
+    pub(super) fn op(&mut self, name: &str, syntax: &[AttrSyntax]) -> Read<Op> {
         let mut attrs = AttrDict::new();
-        for part in parts {
-            if let Some((key, attr)) = self.part(part)? {
+        for attr in syntax {
+            if let Some((key, attr)) = self.attr(attr)? {
                 attrs.insert(key.to_owned(), attr);
             }
         }
@@ -103,8 +102,8 @@ impl<'s> Given<'_, 's> {
         match attributes::read(name, &mut fields) {
             Some(Ok(op)) => Ok(op),
             Some(Err(message)) => {
-                // In the names of HLO.
-                let theirs = |key: &str| parts.iter().find(|p| p.attr() == key).map(Part::key);
+                // Use HLO's name of the attribute in the message.
+                let theirs = |key: &str| syntax.iter().find(|s| s.attr() == key).map(AttrSyntax::key);
                 let named = message.split('`').nth(1).and_then(|key| Some((key, theirs(key)?)));
                 let message = match named {
                     Some((key, theirs)) => message.replace(&format!("`{key}`"), &format!("`{theirs}`")),
@@ -116,13 +115,13 @@ impl<'s> Given<'_, 's> {
         }
     }
 
-    fn part(&mut self, part: &Part) -> Read<Option<(&'static str, Attr)>> {
-        let key = part.key();
-        let attr = match part {
-            Part::Ints(..) => self.read(key, Cursor::ints)?.map(|v| Attr::i64_array(&v)),
-            Part::Int(..) => self.read(key, Cursor::int)?.map(Attr::i64),
-            Part::Flag(..) => self.read(key, flag)?.map(Attr::Bool),
-            Part::One(..) => match self.read(key, |c| Ok((c.span(), c.ints()?)))? {
+    fn attr(&mut self, syntax: &AttrSyntax) -> Read<Option<(&'static str, Attr)>> {
+        let key = syntax.key();
+        let attr = match syntax {
+            AttrSyntax::Ints(..) => self.read(key, Cursor::ints)?.map(|v| Attr::i64_array(&v)),
+            AttrSyntax::Int(..) => self.read(key, Cursor::int)?.map(Attr::i64),
+            AttrSyntax::Flag(..) => self.read(key, flag)?.map(Attr::Bool),
+            AttrSyntax::One(..) => match self.read(key, |c| Ok((c.span(), c.ints()?)))? {
                 None => None,
                 Some((_, one)) if one.len() == 1 => Some(Attr::i64(one[0])),
                 Some((span, other)) => {
@@ -130,16 +129,16 @@ impl<'s> Given<'_, 's> {
                     return Err(Expected::new(span, message));
                 }
             },
-            Part::Word(_, _, prefix) => self.read(key, Cursor::word)?.map(|word| {
+            AttrSyntax::Word(_, _, prefix) => self.read(key, Cursor::word)?.map(|word| {
                 let word = word.strip_prefix(prefix).unwrap_or(word);
                 Attr::string(if prefix.is_empty() { word.to_owned() } else { word.to_ascii_uppercase() })
             }),
         };
-        Ok(attr.map(|attr| (part.attr(), attr)))
+        Ok(attr.map(|attr| (syntax.attr(), attr)))
     }
 }
 
-/// Operations made of parts name no functions.
+/// Resolver for operations that refer to no functions.
 struct NoFunctions;
 
 impl Symbols for NoFunctions {
@@ -148,7 +147,7 @@ impl Symbols for NoFunctions {
     }
 }
 
-/// `true`, `false`, `1` or `0`
+/// Parses `true`, `false`, `1` or `0`.
 pub(super) fn flag(c: &mut Cursor<'_>) -> Read<bool> {
     for (text, value) in [("true", true), ("false", false), ("1", true), ("0", false)] {
         if c.eat_str(text) {
@@ -158,23 +157,23 @@ pub(super) fn flag(c: &mut Cursor<'_>) -> Read<bool> {
     c.wrong("`true` or `false`")
 }
 
-/// Attributes as they are written.
+/// Attributes as text.
 #[derive(Default)]
-pub(super) struct Out(pub(super) String);
+pub(super) struct AttrWriter(pub(super) String);
 
-impl Out {
-    /// `, key=value`
+impl AttrWriter {
+    /// Writes `, key=value`.
     pub(super) fn put(&mut self, key: &str, value: impl Display) {
         let done = write!(self.0, ", {key}={value}");
         debug_assert!(done.is_ok(), "a string takes everything");
     }
 
-    /// `, key={1,2}`
+    /// Writes `, key={1,2}`.
     pub(super) fn list<T: Display>(&mut self, key: &str, items: &[T]) {
         self.put(key, braced(items));
     }
 
-    /// The same, unless there are none.
+    /// Writes `, key={1,2}` unless the list is empty.
     pub(super) fn list_if<T: Display>(&mut self, key: &str, items: &[T]) {
         if !items.is_empty() {
             self.list(key, items);
@@ -187,18 +186,18 @@ impl Out {
         }
     }
 
-    /// The attributes of an operation as its parts.
-    pub(super) fn parts(&mut self, op: &Op, parts: &[Part], module: &Module) {
+    /// Writes the attributes of an operation that have this syntax.
+    pub(super) fn attrs(&mut self, op: &Op, syntax: &[AttrSyntax], module: &Module) {
         let attrs = attributes::write(op, module);
-        for part in parts {
-            let Some(attr) = attrs.get(part.attr()) else { continue };
-            let key = part.key();
-            match part {
-                Part::Ints(..) => self.list(key, &attr.as_i64_list().unwrap_or_default()),
-                Part::One(..) => self.list(key, &[attr.as_i64().unwrap_or(0)]),
-                Part::Int(..) => self.put(key, attr.as_i64().unwrap_or(0)),
-                Part::Flag(..) => self.flag(key, attr.as_bool().unwrap_or(false)),
-                Part::Word(_, _, prefix) => {
+        for syntax in syntax {
+            let Some(attr) = attrs.get(syntax.attr()) else { continue };
+            let key = syntax.key();
+            match syntax {
+                AttrSyntax::Ints(..) => self.list(key, &attr.as_i64_list().unwrap_or_default()),
+                AttrSyntax::One(..) => self.list(key, &[attr.as_i64().unwrap_or(0)]),
+                AttrSyntax::Int(..) => self.put(key, attr.as_i64().unwrap_or(0)),
+                AttrSyntax::Flag(..) => self.flag(key, attr.as_bool().unwrap_or(false)),
+                AttrSyntax::Word(_, _, prefix) => {
                     let Attr::Dialect(word) = attr else { continue };
                     if prefix.is_empty() {
                         self.put(key, &word.text);
@@ -211,7 +210,7 @@ impl Out {
     }
 }
 
-/// `{1,2}`
+/// Formats `{1,2}`.
 pub(super) fn braced<T: Display>(items: &[T]) -> String {
     let mut out = String::from("{");
     let done = shape::list(&mut out, items, ",");

@@ -1,4 +1,5 @@
-//! The header: numbers of devices, meshes, aliases; and attributes for the frontend, which carry shardings of `sdy`.
+//! The header of a module: device counts, meshes, aliases and frontend attributes, which contain shardings of
+//! `sdy`.
 
 use farcall_sig::DType;
 
@@ -12,31 +13,31 @@ use crate::diag::{Diagnostic, Diagnostics};
 use crate::module::{Func, Module, NamedMesh};
 use crate::sharding::Mesh;
 
-/// The sharding of a value, in XLA's terms.
+/// Attribute for the sharding of a value in XLA's format.
 pub(super) const SHARDING: &str = "mhlo.sharding";
-/// The sharding of a value by axes of a mesh.
+/// Attribute for the sharding of a value by mesh axes.
 pub(super) const SDY: &str = "sdy.sharding";
-/// Attributes for the frontend.
+/// Attribute for frontend attributes.
 pub(super) const FRONTEND: &str = "mhlo.frontend_attributes";
-/// What the frontend's attributes call the sharding.
+/// Key of the `sdy` sharding in the frontend attributes.
 pub(super) const XLA_SDY: &str = "xla.sdy.sharding";
-/// What they call the meshes of the module.
+/// Key of the module's meshes in the frontend attributes.
 pub(super) const XLA_MESHES: &str = "xla.sdy.meshes";
-/// The result that may have the memory of a parameter.
+/// Attribute of a parameter: the result that may share its memory.
 pub(super) const ALIASING: &str = "tf.aliasing_output";
-/// A parameter whose memory may be reused.
+/// Attribute of a parameter whose memory may be reused.
 pub(super) const DONOR: &str = "jax.buffer_donor";
 
-/// Attributes of the header, by their names in modules.
+/// Attributes of the header: their names in HLO and in modules.
 pub(super) const COUNTS: [(&str, &str); 2] =
     [("replica_count", "mhlo.num_replicas"), ("num_partitions", "mhlo.num_partitions")];
 
-/// How many replicas and partitions there are.
+/// Returns the numbers of replicas and partitions.
 pub(super) fn participants(text: &Text<'_>) -> [usize; 2] {
     COUNTS.map(|(key, _)| attribute(&text.attrs, key).and_then(|mut n| n.usize().ok()).unwrap_or(1))
 }
 
-/// Puts what the header says, and what the entry says about its parameters, into the module.
+/// Transfers the attributes of the header and of the entry's parameters to the module.
 pub(super) fn apply(
     module: &mut Module,
     text: &Text<'_>,
@@ -82,12 +83,12 @@ pub(super) fn apply(
     }
 }
 
-/// `1 : i32`
+/// Returns the attribute `1 : i32`.
 fn int(n: i32) -> Attr {
     Attr::Int(i128::from(n), IntKind::Typed(DType::S32))
 }
 
-/// `{a="b",xla.sdy.sharding="…"}`: a dictionary of strings, and the sharding by itself.
+/// Parses `{a="b",xla.sdy.sharding="…"}`: a dictionary of strings. The sharding becomes a separate attribute.
 pub(super) fn frontend(mut c: Cursor<'_>, out: &mut AttrDict) -> Read<()> {
     let entries = c.braced(|c| {
         let key = match c.peek() {
@@ -118,7 +119,7 @@ pub(super) fn frontend(mut c: Cursor<'_>, out: &mut AttrDict) -> Read<()> {
     Ok(())
 }
 
-/// `{mesh = #sdy.mesh<["x"=2]>}`, which becomes the meshes of the module.
+/// Parses `{mesh = #sdy.mesh<["x"=2]>}` into the meshes of the module.
 fn take_meshes(attrs: &mut AttrDict, module: &mut Module) {
     let Some(Attr::Dict(dict)) = attrs.get_mut(FRONTEND) else { return };
     let meshes = dict.get(XLA_MESHES).and_then(Attr::as_str).and_then(|text| text.parse().ok());
@@ -138,25 +139,27 @@ fn take_meshes(attrs: &mut AttrDict, module: &mut Module) {
     }
 }
 
-/// A parameter or result: where its parts begin among all, and where each of them begins among these.
-struct Place<'t> {
+/// A parameter or result in the flat list of tensors and tokens.
+struct Flattened<'t> {
+    /// Index of its first tensor or token.
     first: usize,
     shape: &'t Shape,
+    /// Offset of each element of a tuple from `first`.
     parts: Vec<usize>,
 }
 
-impl<'t> Place<'t> {
-    fn new(first: usize, shape: &'t Shape) -> Place<'t> {
+impl<'t> Flattened<'t> {
+    fn new(first: usize, shape: &'t Shape) -> Flattened<'t> {
         let mut next = 0;
         let parts = shape.parts().unwrap_or_default().iter().map(|part| {
             next += part.leaves().len();
             next - part.leaves().len()
         });
-        Place { first, shape, parts: parts.collect() }
+        Flattened { first, shape, parts: parts.collect() }
     }
 
-    /// The number of the part at a path, if it is one tensor. Those in tuples in the tuple have no aliases here, which
-    /// only advise.
+    /// Index of the tensor at a path. `None` for tensors in nested tuples: their aliases, which are only
+    /// hints, are dropped.
     fn leaf(&self, path: &[usize]) -> Option<usize> {
         match (self.shape.parts(), path) {
             (Some(parts), [i]) if parts.get(*i)?.parts().is_none() => Some(self.first + self.parts[*i]),
@@ -167,29 +170,29 @@ impl<'t> Place<'t> {
 }
 
 /// The parameters, by number.
-fn places<'t>(computation: &'t Computation<'_>) -> Vec<Place<'t>> {
+fn flattened_params<'t>(computation: &'t Computation<'_>) -> Vec<Flattened<'t>> {
     let params = computation.insts.iter().filter(|i| i.opcode == "parameter");
     let mut params: Vec<(usize, &Shape)> =
         params.filter_map(|i| Some((parameter_number(i).ok()?, i.shape.as_deref()?))).collect();
     params.sort_by_key(|(number, _)| *number);
     let mut first = 0;
-    let place = |(_, shape): (usize, &'t Shape)| {
+    let flattened = |(_, shape): (usize, &'t Shape)| {
         first += shape.leaves().len();
-        Place::new(first - shape.leaves().len(), shape)
+        Flattened::new(first - shape.leaves().len(), shape)
     };
-    params.into_iter().map(place).collect()
+    params.into_iter().map(flattened).collect()
 }
 
-/// Shardings that parameters have.
+/// Transfers the shardings and frontend attributes of the parameters.
 fn params(func: &mut Func, computation: &Computation<'_>) -> Read<()> {
-    let places = places(computation);
+    let places = flattened_params(computation);
     for inst in computation.insts.iter().filter(|i| i.opcode == "parameter") {
         let mut attrs = AttrDict::new();
         if let Some(value) = attribute(&inst.attrs, "frontend_attributes") {
             frontend(value, &mut attrs)?;
         }
         let sharding = attribute(&inst.attrs, "sharding");
-        let Some(Place { first, shape, .. }) = places.get(parameter_number(inst)?) else { continue };
+        let Some(Flattened { first, shape, .. }) = places.get(parameter_number(inst)?) else { continue };
         let count = shape.leaves().len();
         let each = sharding.and_then(|value| split(value, shape, count));
         for i in 0..count {
@@ -205,7 +208,8 @@ fn params(func: &mut Func, computation: &Computation<'_>) -> Read<()> {
     Ok(())
 }
 
-/// The sharding of each part: `{{replicated}, {maximal device=0}}`, or one of the only one.
+/// Splits a sharding into one for each part of the tuple: `{{replicated}, {maximal device=0}}`. For a single
+/// tensor, returns the whole.
 fn split<'s>(value: Cursor<'s>, shape: &Shape, count: usize) -> Option<Vec<&'s str>> {
     if shape.parts().is_none() {
         return Some(vec![value.rest()]);
@@ -215,7 +219,7 @@ fn split<'s>(value: Cursor<'s>, shape: &Shape, count: usize) -> Option<Vec<&'s s
     (each.len() == count).then_some(each)
 }
 
-/// Shardings of the results: those of the tuple that is the root.
+/// Transfers the shardings of the results, if the root is a tuple.
 fn results(func: &mut Func, computation: &Computation<'_>, shape: Option<&Shape>) {
     let root = computation.insts.get(computation.root);
     let (Some(root), Some(shape)) = (root, shape.filter(|shape| shape.parts().is_some())) else { return };
@@ -226,9 +230,9 @@ fn results(func: &mut Func, computation: &Computation<'_>, shape: Option<&Shape>
     }
 }
 
-/// `{ {0}: (1, {}, may-alias) }`
+/// Parses `{ {0}: (1, {}, may-alias) }`.
 fn aliases(mut c: Cursor<'_>, func: &mut Func, entry: &Computation<'_>, root: Option<&Shape>) -> Read<()> {
-    let (places, root) = (places(entry), root.map(|root| Place::new(0, root)));
+    let (places, root) = (flattened_params(entry), root.map(|root| Flattened::new(0, root)));
     let found = c.braced(calls::alias)?;
     c.finish()?;
     for alias in found {
@@ -246,9 +250,9 @@ fn aliases(mut c: Cursor<'_>, func: &mut Func, entry: &Computation<'_>, root: Op
     Ok(())
 }
 
-/// `{ (0, {}) }`
+/// Parses `{ (0, {}) }`.
 fn donors(mut c: Cursor<'_>, func: &mut Func, entry: &Computation<'_>) -> Read<()> {
-    let places = places(entry);
+    let places = flattened_params(entry);
     let found = c.braced(|c| {
         c.expect(b'(')?;
         let param = c.usize()?;

@@ -1,15 +1,15 @@
-//! Attributes with a syntax of their own: slices, padding, windows, dimensions of products, convolutions, gathers
-//! and scatters.
+//! Attributes with custom syntax: slices, padding, windows, and the dimensions of products, convolutions,
+//! gathers and scatters.
 
 use super::cursor::{Cursor, Expected, Read};
-use super::given::{Given, Hook, Out};
+use super::given::{AttrReader, AttrWriter, Hook};
 use crate::attr::Attr;
 use crate::op::{
     BatchNorm, Convolution, ConvolutionDims, Derived, DotGeneral, Gather, Op, Pad, Precision, RaggedDot,
     ReduceWindow, Scatter, SelectAndScatter, Slice, Transfer,
 };
 
-/// A hook for one variant of [`Op`]: `write` gets what is in it.
+/// Defines a hook for one variant of [`Op`]; `write` gets the variant's contents.
 macro_rules! hook {
     ($(#[$doc:meta])* $name:ident, $pattern:pat => $inner:expr, $read:expr, $write:expr) => {
         $(#[$doc])*
@@ -25,9 +25,9 @@ macro_rules! hook {
 }
 pub(super) use hook;
 
-hook!(BROADCAST, Op::BroadcastInDim { dims } => dims, read_broadcast, |dims: &Vec<usize>, out: &mut Out| out.list("dimensions", dims));
-hook!(RESHAPE, Op::Reshape => (), read_reshape, |(), _: &mut Out| ());
-hook!(MAP, Op::Map { dims } => dims, read_map, |dims: &Vec<usize>, out: &mut Out| out.list("dimensions", dims));
+hook!(BROADCAST, Op::BroadcastInDim { dims } => dims, read_broadcast, |dims: &Vec<usize>, out: &mut AttrWriter| out.list("dimensions", dims));
+hook!(RESHAPE, Op::Reshape => (), read_reshape, |(), _: &mut AttrWriter| ());
+hook!(MAP, Op::Map { dims } => dims, read_map, |dims: &Vec<usize>, out: &mut AttrWriter| out.list("dimensions", dims));
 hook!(SLICE, Op::Slice(op) => op, read_slice, write_slice);
 hook!(PAD, Op::Pad(op) => op, read_pad, write_pad);
 hook!(GATHER, Op::Gather(op) => op, read_gather, write_gather);
@@ -63,7 +63,7 @@ pub(super) static INFEED: Hook = Hook {
 /// `outfeed_config="…"`
 pub(super) static OUTFEED: Hook = Hook {
     read: |g| {
-        // The shape of what goes out is that of the operand.
+        // The shape is redundant, because the operand has the same shape.
         g.take("outfeed_shape");
         Ok(Op::Transfer(Box::new(Transfer::Outfeed { config: g.text("outfeed_config")? })))
     },
@@ -79,8 +79,8 @@ pub(super) static OUTFEED: Hook = Hook {
 
 // --- shapes
 
-/// `dimensions={0,2}`, which a scalar may omit.
-fn read_broadcast(g: &mut Given<'_, '_>) -> Read<Op> {
+/// Reads `dimensions={0,2}`, which is optional for a scalar.
+fn read_broadcast(g: &mut AttrReader<'_, '_>) -> Read<Op> {
     let is_scalar = matches!(g.operands, [Some(ty)] if ty.rank() == 0);
     match g.read("dimensions", Cursor::usizes)? {
         Some(dims) => Ok(Op::BroadcastInDim { dims }),
@@ -90,13 +90,13 @@ fn read_broadcast(g: &mut Given<'_, '_>) -> Read<Op> {
 }
 
 /// Ignores the inferred dimension: the result's type has all sizes.
-fn read_reshape(g: &mut Given<'_, '_>) -> Read<Op> {
+fn read_reshape(g: &mut AttrReader<'_, '_>) -> Read<Op> {
     g.read("inferred_dimension", Cursor::int)?;
     Ok(Op::Reshape)
 }
 
-/// `dimensions={0,1}`, which XLA ignores: a map is over all dimensions.
-fn read_map(g: &mut Given<'_, '_>) -> Read<Op> {
+/// Ignores `dimensions={0,1}`, as XLA does: a map is over all dimensions.
+fn read_map(g: &mut AttrReader<'_, '_>) -> Read<Op> {
     let rank = g.operands.iter().flatten().next().map_or(0, |ty| ty.rank());
     g.read("dimensions", Cursor::usizes)?;
     Ok(Op::Map { dims: (0..rank).collect() })
@@ -104,8 +104,8 @@ fn read_map(g: &mut Given<'_, '_>) -> Read<Op> {
 
 // --- slices and padding
 
-/// `slice={[0:4:2], [1:3]}`
-fn read_slice(g: &mut Given<'_, '_>) -> Read<Op> {
+/// Reads `slice={[0:4:2], [1:3]}`.
+fn read_slice(g: &mut AttrReader<'_, '_>) -> Read<Op> {
     let mut slice = Slice { start: Vec::new(), limit: Vec::new(), strides: Vec::new() };
     let read = g.read("slice", |c| {
         c.braced(|c| {
@@ -123,7 +123,7 @@ fn read_slice(g: &mut Given<'_, '_>) -> Read<Op> {
     }
 }
 
-fn write_slice(op: &Slice, out: &mut Out) {
+fn write_slice(op: &Slice, out: &mut AttrWriter) {
     let dims = op.start.iter().zip(&op.limit).zip(&op.strides);
     let dims: Vec<String> = dims
         .map(|((start, limit), stride)| match stride {
@@ -134,15 +134,16 @@ fn write_slice(op: &Slice, out: &mut Out) {
     out.put("slice", format_args!("{{{}}}", dims.join(", ")));
 }
 
-/// `padding=0_1x2_3_1`: low, high, and between elements if not 0, for each dimension.
-fn read_pad(g: &mut Given<'_, '_>) -> Read<Op> {
+/// Reads `padding=0_1x2_3_1`: for each dimension, the low and high padding, and the interior padding if it is
+/// not 0.
+fn read_pad(g: &mut AttrReader<'_, '_>) -> Read<Op> {
     let mut pad = Pad { low: Vec::new(), high: Vec::new(), interior: Vec::new() };
     let rank = g.operands.first().and_then(Option::as_ref).map_or(0, |t| t.rank());
     if rank == 0 && !g.attrs.iter().any(|a| a.key == "padding") {
         return Ok(Op::Pad(pad));
     }
     let mut value = g.required("padding")?;
-    by(&mut value, |c| {
+    separated(&mut value, |c| {
         pad.low.push(c.int()?);
         c.expect(b'_')?;
         pad.high.push(c.int()?);
@@ -153,7 +154,7 @@ fn read_pad(g: &mut Given<'_, '_>) -> Read<Op> {
     Ok(Op::Pad(pad))
 }
 
-fn write_pad(op: &Pad, out: &mut Out) {
+fn write_pad(op: &Pad, out: &mut AttrWriter) {
     let dims = op.low.iter().zip(&op.high).zip(&op.interior);
     let dims: Vec<String> = dims
         .map(|((low, high), interior)| match interior {
@@ -166,8 +167,8 @@ fn write_pad(op: &Pad, out: &mut Out) {
     }
 }
 
-/// Items with `x` between them.
-fn by<'s, T>(c: &mut Cursor<'s>, mut item: impl FnMut(&mut Cursor<'s>) -> Read<T>) -> Read<Vec<T>> {
+/// Parses items separated by `x`.
+fn separated<'s, T>(c: &mut Cursor<'s>, mut item: impl FnMut(&mut Cursor<'s>) -> Read<T>) -> Read<Vec<T>> {
     let mut out = vec![item(c)?];
     while c.eat(b'x') {
         out.push(item(c)?);
@@ -189,7 +190,7 @@ struct Window {
 }
 
 impl Window {
-    fn read(g: &mut Given<'_, '_>) -> Read<Window> {
+    fn read(g: &mut AttrReader<'_, '_>) -> Read<Window> {
         let Some(mut c) = g.take("window") else { return Ok(Window::default()) };
         let whole = c.span();
         let mut window = Window::default();
@@ -200,7 +201,7 @@ impl Window {
             let Ok(key) = c.word() else { return c.wrong("`size`, `stride`, `pad`, … or `}`") };
             let key_span = crate::diag::Span::new(at, c.pos());
             c.expect(b'=')?;
-            let sizes = |c: &mut Cursor<'_>| by(c, Cursor::usize);
+            let sizes = |c: &mut Cursor<'_>| separated(c, Cursor::usize);
             match key {
                 "size" => window.size = sizes(&mut c)?,
                 "stride" => window.stride = Some(sizes(&mut c)?),
@@ -208,7 +209,7 @@ impl Window {
                 "rhs_dilate" => window.rhs_dilate = Some(sizes(&mut c)?),
                 "rhs_reversal" => window.rhs_reversal = Some(sizes(&mut c)?),
                 "pad" => {
-                    window.pad = Some(by(&mut c, |c| {
+                    window.pad = Some(separated(&mut c, |c| {
                         let low = c.int()?;
                         c.expect(b'_')?;
                         Ok((low, c.int()?))
@@ -248,7 +249,7 @@ impl Window {
         self.rhs_reversal.iter().flatten().any(|r| *r != 0)
     }
 
-    fn write(&self, out: &mut Out) {
+    fn write(&self, out: &mut AttrWriter) {
         let pad = self.padding();
         let pad = pad.iter().any(|p| *p != (0, 0)).then(|| {
             let pad: Vec<String> = pad.iter().map(|(low, high)| format!("{low}_{high}")).collect();
@@ -260,7 +261,7 @@ impl Window {
             list.map(|list| format!("{key}={}", list.join("x")))
         };
         let parts: Vec<String> = [
-            // All of them, whatever they are.
+            // Sizes are always written: no size equals this default.
             part("size", self.size.clone(), usize::MAX),
             part("stride", self.sizes(&self.stride), 1),
             pad,
@@ -277,7 +278,7 @@ impl Window {
     }
 }
 
-fn read_reduce_window(g: &mut Given<'_, '_>) -> Read<Op> {
+fn read_reduce_window(g: &mut AttrReader<'_, '_>) -> Read<Op> {
     // The order of elements in a window (`rhs_reversal`) does not matter: reducers are associative and commutative.
     let window = Window::read(g)?;
     Ok(Op::ReduceWindow(Box::new(ReduceWindow {
@@ -289,7 +290,7 @@ fn read_reduce_window(g: &mut Given<'_, '_>) -> Read<Op> {
     })))
 }
 
-fn write_reduce_window(op: &ReduceWindow, out: &mut Out) {
+fn write_reduce_window(op: &ReduceWindow, out: &mut AttrWriter) {
     let window = Window {
         size: op.window.clone(),
         stride: Some(op.strides.clone()),
@@ -301,7 +302,7 @@ fn write_reduce_window(op: &ReduceWindow, out: &mut Out) {
     window.write(out);
 }
 
-fn read_select_and_scatter(g: &mut Given<'_, '_>) -> Read<Op> {
+fn read_select_and_scatter(g: &mut AttrReader<'_, '_>) -> Read<Op> {
     let window = Window::read(g)?;
     let dilated = |list: &Option<Vec<usize>>| list.iter().flatten().any(|n| *n != 1);
     if window.is_reversed() || dilated(&window.lhs_dilate) || dilated(&window.rhs_dilate) {
@@ -314,7 +315,7 @@ fn read_select_and_scatter(g: &mut Given<'_, '_>) -> Read<Op> {
     }))
 }
 
-fn write_select_and_scatter(op: &SelectAndScatter, out: &mut Out) {
+fn write_select_and_scatter(op: &SelectAndScatter, out: &mut AttrWriter) {
     let window = Window {
         size: op.window.clone(),
         stride: Some(op.strides.clone()),
@@ -326,8 +327,8 @@ fn write_select_and_scatter(op: &SelectAndScatter, out: &mut Out) {
 
 // --- products
 
-/// `operand_precision={highest,default}`
-fn read_precision(g: &mut Given<'_, '_>) -> Read<Vec<Precision>> {
+/// Reads `operand_precision={highest,default}`.
+fn read_precision(g: &mut AttrReader<'_, '_>) -> Read<Vec<Precision>> {
     let one = |c: &mut Cursor<'_>| {
         c.skip();
         let at = c.pos();
@@ -339,12 +340,13 @@ fn read_precision(g: &mut Given<'_, '_>) -> Read<Vec<Precision>> {
     Ok(g.read("operand_precision", |c| c.braced(one))?.unwrap_or_default())
 }
 
-fn write_precision(precision: &[Precision], out: &mut Out) {
+fn write_precision(precision: &[Precision], out: &mut AttrWriter) {
     let names: Vec<String> = precision.iter().map(|p| p.name().to_ascii_lowercase()).collect();
     out.list_if("operand_precision", &names);
 }
 
-/// Algorithms: name, type of the operands, type of the sum, number of products, whether sums may be less exact.
+/// Algorithms: name, type of the operands, type of the accumulator, number of products, and true if
+/// accumulation may be less exact.
 const ALGORITHMS: [(&str, &str, &str, u32, bool); 13] = [
     ("dot_any_f8_any_f8_f32", "f8E5M2", "f32", 1, false),
     ("dot_any_f8_any_f8_f32_fast_accum", "f8E5M2", "f32", 1, true),
@@ -371,7 +373,7 @@ fn algorithm(row: &(&str, &str, &str, u32, bool)) -> Option<Attr> {
     text.parse().ok()
 }
 
-fn read_algorithm(g: &mut Given<'_, '_>) -> Read<Option<Attr>> {
+fn read_algorithm(g: &mut AttrReader<'_, '_>) -> Read<Option<Attr>> {
     let Some(value) = g.take("algorithm") else { return Ok(None) };
     match value.rest() {
         "dot_unset" => Ok(None),
@@ -382,7 +384,7 @@ fn read_algorithm(g: &mut Given<'_, '_>) -> Read<Option<Attr>> {
     }
 }
 
-pub(super) fn read_dot(g: &mut Given<'_, '_>) -> Read<Op> {
+pub(super) fn read_dot(g: &mut AttrReader<'_, '_>) -> Read<Op> {
     Ok(Op::DotGeneral(Box::new(DotGeneral {
         lhs_batch: g.usizes("lhs_batch_dims")?,
         rhs_batch: g.usizes("rhs_batch_dims")?,
@@ -393,7 +395,7 @@ pub(super) fn read_dot(g: &mut Given<'_, '_>) -> Read<Op> {
     })))
 }
 
-fn write_dot(op: &DotGeneral, out: &mut Out) {
+fn write_dot(op: &DotGeneral, out: &mut AttrWriter) {
     out.list_if("lhs_batch_dims", &op.lhs_batch);
     out.list_if("lhs_contracting_dims", &op.lhs_contract);
     out.list_if("rhs_batch_dims", &op.rhs_batch);
@@ -404,13 +406,13 @@ fn write_dot(op: &DotGeneral, out: &mut Out) {
     }
 }
 
-/// HLO's name of the algorithm that a product asks for.
+/// Returns HLO's name of the product's algorithm.
 pub(super) fn algorithm_name(op: &DotGeneral) -> Option<&'static str> {
     let row = ALGORITHMS.iter().find(|row| op.algorithm.is_some() && algorithm(row) == op.algorithm);
     row.map(|(name, ..)| *name)
 }
 
-fn read_ragged_dot(g: &mut Given<'_, '_>) -> Read<Op> {
+fn read_ragged_dot(g: &mut AttrReader<'_, '_>) -> Read<Op> {
     Ok(Op::Derived(Derived::RaggedDot(Box::new(RaggedDot {
         lhs_batch: g.usizes("lhs_batch_dims")?,
         rhs_batch: g.usizes("rhs_batch_dims")?,
@@ -422,7 +424,7 @@ fn read_ragged_dot(g: &mut Given<'_, '_>) -> Read<Op> {
     }))))
 }
 
-fn write_ragged_dot(op: &RaggedDot, out: &mut Out) {
+fn write_ragged_dot(op: &RaggedDot, out: &mut AttrWriter) {
     out.list_if("lhs_batch_dims", &op.lhs_batch);
     out.list_if("lhs_contracting_dims", &op.lhs_contract);
     out.list_if("rhs_batch_dims", &op.rhs_batch);
@@ -434,10 +436,10 @@ fn write_ragged_dot(op: &RaggedDot, out: &mut Out) {
 
 // --- convolutions
 
-fn read_convolution(g: &mut Given<'_, '_>) -> Read<Op> {
+fn read_convolution(g: &mut AttrReader<'_, '_>) -> Read<Op> {
     let labels = g.required("dim_labels")?;
     let Some(dims) = dims_of_labels(labels.rest()) else {
-        let message = "the labels of dimensions are like b01f_01io->b01f";
+        let message = "expected labels of dimensions such as b01f_01io->b01f";
         return Err(Expected::new(labels.span(), message));
     };
     // Which operand has a sparse layout on other hardware: the values are those of the dense product.
@@ -450,13 +452,13 @@ fn read_convolution(g: &mut Given<'_, '_>) -> Read<Op> {
             window.size.len()
         ));
     }
-    // The sizes are those of the kernel's dimensions, too.
+    // The window sizes must equal the sizes of the kernel's dimensions.
     let kernel = g.operands.get(1).and_then(Option::as_ref);
     for (size, dim) in window.size.iter().zip(&dims.kernel_spatial) {
         let found = kernel.and_then(|k| k.get_dim(*dim));
         if found.is_some_and(|d| !d.may_be(*size)) {
             return g.fail(format!(
-                "convolution: the window has size {size} where dimension {dim} of the kernel has another"
+                "convolution: the window has size {size}, but dimension {dim} of the kernel has another size"
             ));
         }
     }
@@ -475,12 +477,12 @@ fn read_convolution(g: &mut Given<'_, '_>) -> Read<Op> {
 }
 
 /// Writes a convolution whose window sizes are not known; see [`write_convolution_of`].
-fn write_convolution(op: &Convolution, out: &mut Out) {
+fn write_convolution(op: &Convolution, out: &mut AttrWriter) {
     write_convolution_of(op, &[], out);
 }
 
-/// The attributes of a convolution with a kernel of these sizes.
-pub(super) fn write_convolution_of(op: &Convolution, kernel: &[usize], out: &mut Out) {
+/// Writes the attributes of a convolution with a kernel of these sizes.
+pub(super) fn write_convolution_of(op: &Convolution, kernel: &[usize], out: &mut AttrWriter) {
     let window = Window {
         size: op.dims.kernel_spatial.iter().map(|d| kernel.get(*d).copied().unwrap_or(0)).collect(),
         stride: Some(op.strides.clone()),
@@ -507,7 +509,7 @@ pub(super) fn write_convolution_of(op: &Convolution, kernel: &[usize], out: &mut
     write_precision(&op.precision, out);
 }
 
-/// `b01f`
+/// Formats labels such as `b01f`.
 fn labels(named: [(usize, char); 2], spatial: &[usize]) -> String {
     let name = |i: usize| {
         let spatial = || spatial.iter().position(|d| *d == i).map(|n| n.to_string());
@@ -517,7 +519,7 @@ fn labels(named: [(usize, char); 2], spatial: &[usize]) -> String {
     (0..spatial.len() + 2).map(name).collect()
 }
 
-/// `b01f_01io->b01f`
+/// Parses `b01f_01io->b01f`.
 fn dims_of_labels(text: &str) -> Option<ConvolutionDims> {
     let (operands, output) = text.split_once("->")?;
     let (input, kernel) = operands.split_once('_')?;
@@ -540,9 +542,10 @@ fn dims_of_labels(text: &str) -> Option<ConvolutionDims> {
     })
 }
 
-/// The positions of two letters, and of the spatial dimensions in their order: every position is one of them.
+/// Returns the positions of two letters and of the spatial dimensions, in order. Every position must be one
+/// of these.
 fn side(text: &str, names: [char; 2]) -> Option<([usize; 2], Vec<usize>)> {
-    // Spatial dimensions are digits, so there are ten at most.
+    // Spatial dimensions are single digits, so at most ten.
     if text.len() < 2 || text.len() > 12 || !text.is_ascii() {
         return None;
     }
@@ -554,7 +557,7 @@ fn side(text: &str, names: [char; 2]) -> Option<([usize; 2], Vec<usize>)> {
 
 // --- gather and scatter
 
-fn read_gather(g: &mut Given<'_, '_>) -> Read<Op> {
+fn read_gather(g: &mut AttrReader<'_, '_>) -> Read<Op> {
     Ok(Op::Gather(Box::new(Gather {
         offset_dims: g.usizes("offset_dims")?,
         collapsed_slice_dims: g.usizes("collapsed_slice_dims")?,
@@ -568,7 +571,7 @@ fn read_gather(g: &mut Given<'_, '_>) -> Read<Op> {
     })))
 }
 
-fn write_gather(op: &Gather, out: &mut Out) {
+fn write_gather(op: &Gather, out: &mut AttrWriter) {
     out.list("offset_dims", &op.offset_dims);
     out.list("collapsed_slice_dims", &op.collapsed_slice_dims);
     out.list("start_index_map", &op.start_index_map);
@@ -579,7 +582,7 @@ fn write_gather(op: &Gather, out: &mut Out) {
     out.flag("indices_are_sorted", op.indices_are_sorted);
 }
 
-fn read_scatter(g: &mut Given<'_, '_>) -> Read<Op> {
+fn read_scatter(g: &mut AttrReader<'_, '_>) -> Read<Op> {
     Ok(Op::Scatter(Box::new(Scatter {
         update_window_dims: g.usizes("update_window_dims")?,
         inserted_window_dims: g.usizes("inserted_window_dims")?,
@@ -593,7 +596,7 @@ fn read_scatter(g: &mut Given<'_, '_>) -> Read<Op> {
     })))
 }
 
-fn write_scatter(op: &Scatter, out: &mut Out) {
+fn write_scatter(op: &Scatter, out: &mut AttrWriter) {
     out.list("update_window_dims", &op.update_window_dims);
     out.list("inserted_window_dims", &op.inserted_window_dims);
     out.list("scatter_dims_to_operand_dims", &op.scatter_dims_to_operand_dims);
@@ -606,7 +609,7 @@ fn write_scatter(op: &Scatter, out: &mut Out) {
 
 // --- batch normalization
 
-fn read_batch_norm(g: &mut Given<'_, '_>) -> Read<BatchNorm> {
+fn read_batch_norm(g: &mut AttrReader<'_, '_>) -> Read<BatchNorm> {
     let epsilon = g.required("epsilon")?;
     let Ok(value) = epsilon.rest().parse::<f32>() else {
         return Err(Expected::new(epsilon.span(), "expected a number"));
@@ -618,7 +621,7 @@ fn read_batch_norm(g: &mut Given<'_, '_>) -> Read<BatchNorm> {
     Ok(BatchNorm { epsilon_bits: value.to_bits(), feature })
 }
 
-fn write_batch_norm(op: BatchNorm, out: &mut Out) {
+fn write_batch_norm(op: BatchNorm, out: &mut AttrWriter) {
     out.put("epsilon", op.epsilon());
     out.put("feature_index", op.feature);
 }

@@ -1,11 +1,11 @@
-//! Types of results that the text leaves out: they follow from the operands.
+//! Infers result types that the text leaves out from the operands.
 
 use std::sync::Arc;
 
 use farcall_sig::DType;
 
 use super::control;
-use super::given::Given;
+use super::given::AttrReader;
 use super::lower::{At, Lowered, Lowering, Stop, declared, wrong};
 use super::shape::{self, Shape};
 use super::table;
@@ -16,8 +16,8 @@ use crate::op::{Derived, Op};
 use crate::types::{Dim, TensorType};
 
 impl<'s> Lowering<'_, 's> {
-    /// The shape of an instruction's result; `None` if only the operation determines it.
-    pub(super) fn implied(&self, g: &Given<'_, 's>, at: &At<'_, 's>) -> Lowered<Option<Arc<Shape>>> {
+    /// Returns the shape of an instruction's result; `None` if only the operation determines it.
+    pub(super) fn implied(&self, g: &AttrReader<'_, 's>, at: &At<'_, 's>) -> Lowered<Option<Arc<Shape>>> {
         let opcode = at.inst.opcode;
         let attribute = |key: &str| {
             let found = g.attrs.iter().find(|a| a.key == key).map(|a| a.value);
@@ -42,11 +42,11 @@ impl<'s> Lowering<'_, 's> {
             "after-all" => Arc::new(Shape::Token),
             "partition-id" | "replica-id" => scalar(DType::U32),
             "call" => {
-                let computation = self.named(&mut Given { attrs: g.attrs.clone(), ..*g }, "to_apply")?;
+                let computation = self.named(&mut AttrReader { attrs: g.attrs.clone(), ..*g }, "to_apply")?;
                 self.result_shape(computation, at.inst.op_span)?
             }
             "conditional" => {
-                let mut g = Given { attrs: g.attrs.clone(), ..*g };
+                let mut g = AttrReader { attrs: g.attrs.clone(), ..*g };
                 match control::branches(&mut g)?.first() {
                     Some((name, span)) => self.result_shape(self.computation(name, *span)?, *span)?,
                     None => return wrong("operands", at.inst.op_span, "conditional has no branches"),
@@ -69,7 +69,7 @@ impl<'s> Lowering<'_, 's> {
                 tuple([values, indices].map(|ty| Shape::Tensor(ty, None)))
             }
             "scan" => {
-                let computation = self.named(&mut Given { attrs: g.attrs.clone(), ..*g }, "to_apply")?;
+                let computation = self.named(&mut AttrReader { attrs: g.attrs.clone(), ..*g }, "to_apply")?;
                 let returned = self.result_shape(computation, at.inst.op_span)?;
                 let [dim] = attribute("dimensions")?.usizes()?[..] else {
                     return wrong("attribute", at.inst.op_span, "scan: `dimensions` has one number");
@@ -111,8 +111,8 @@ impl<'s> Lowering<'_, 's> {
         }
     }
 
-    /// An instruction whose results have the types that follow from its operands, attributes and regions. `element`:
-    /// the element type, where the operation leaves that free.
+    /// Appends an instruction whose result types follow from its operands, attributes and regions. `element`
+    /// is the element type where the operation leaves it open.
     pub(super) fn inferred(
         &mut self,
         new: NewInst,
@@ -148,7 +148,7 @@ fn tuple(parts: impl IntoIterator<Item = Shape>) -> Arc<Shape> {
     Arc::new(Shape::Tuple(parts.into_iter().collect()))
 }
 
-/// The result of a scan whose computation returns this shape: output slices are concatenated.
+/// Returns the result of a scan whose computation returns this shape: output slices are stacked along `dim`.
 fn scanned(returned: &Shape, input: &Shape, dim: usize, carries: usize) -> Arc<Shape> {
     let size = input.tensor().and_then(|ty| ty.get_dim(dim)).unwrap_or(Dim::UNBOUNDED);
     let stacked = |slice: &Shape| match slice {
@@ -170,8 +170,8 @@ fn scanned(returned: &Shape, input: &Shape, dim: usize, carries: usize) -> Arc<S
     }
 }
 
-/// The element type of a result that an operation leaves open; of a product, the type of the more precise
-/// operand.
+/// Returns the element type of a result where the operation leaves it open. A product has the type of its
+/// more precise operand.
 pub(super) fn element_type(op: &Op, operands: &[Option<TensorType>]) -> Option<DType> {
     match (op, operands) {
         (

@@ -1,4 +1,4 @@
-//! Constants: `{ {1, 2}, {3, 4} }`, `(1, -0)`, `nan(0x400001)`.
+//! Reads and prints constants: `{ {1, 2}, {3, 4} }`, `(1, -0)`, `nan(0x400001)`.
 
 use std::fmt::Write;
 
@@ -11,10 +11,10 @@ use crate::op::Op;
 use crate::scalar::Scalar;
 use crate::types::TensorType;
 
-/// The placeholder that XLA prints for a large number of elements.
+/// Placeholder that XLA prints for a large number of elements.
 pub(super) const ELIDED: &str = "{...}";
 
-/// The operation that makes the constant between the parentheses.
+/// Reads a constant between parentheses as an operation.
 pub(super) fn constant(c: Cursor<'_>, ty: &TensorType) -> Read<Op> {
     if c.rest().trim() == ELIDED && ty.is_static() {
         return Ok(Op::Elided(ty.clone()));
@@ -22,7 +22,7 @@ pub(super) fn constant(c: Cursor<'_>, ty: &TensorType) -> Read<Op> {
     read(c, ty).map(Op::Constant)
 }
 
-/// The elements between the parentheses, of this type.
+/// Reads the elements of a constant between parentheses.
 pub(super) fn read(mut c: Cursor<'_>, ty: &TensorType) -> Read<Literal> {
     let whole = c.span();
     let Some(dims) = ty.static_sizes() else {
@@ -39,10 +39,10 @@ pub(super) fn read(mut c: Cursor<'_>, ty: &TensorType) -> Read<Literal> {
     Literal::from_bytes(ty.dtype, dims, &data).map_err(|e| Expected::new(whole, e.to_string()))
 }
 
-/// Nested lists of elements, in one loop however deep they are. Like XLA, which takes commas for white space, this
-/// needs none.
+/// Reads nested lists of elements in one loop, however deep they are. Commas are optional, because XLA treats
+/// them as white space.
 fn lists(c: &mut Cursor<'_>, ty: &TensorType, dims: &[usize], out: &mut Vec<u8>) -> Read<()> {
-    // The number of items so far in each open list.
+    // Number of items read so far of each open list.
     let mut open: Vec<usize> = Vec::new();
     loop {
         while c.eat(b',') {}
@@ -96,7 +96,7 @@ fn element(c: &mut Cursor<'_>, dtype: DType, out: &mut Vec<u8>) -> Read<()> {
     number(c, dtype, out)
 }
 
-/// One number, or one part of a complex one.
+/// Reads one number, or one part of a complex number.
 fn number(c: &mut Cursor<'_>, dtype: DType, out: &mut Vec<u8>) -> Read<()> {
     c.skip();
     let start = c.pos();
@@ -138,7 +138,7 @@ fn hexadecimal(c: &mut Cursor<'_>) -> Result<u64, ()> {
     u64::from_str_radix(c.slice(start, start + len), 16).map_err(|_| ())
 }
 
-/// Writes the bytes of a number; false if the type has none of this text.
+/// Writes the bytes of a number; false if the text is not a value of the type.
 fn write(text: &str, payload: Option<u64>, dtype: DType, out: &mut [u8; 8]) -> bool {
     let value = match dtype.class() {
         DTypeClass::Bool => match text {
@@ -152,7 +152,7 @@ fn write(text: &str, payload: Option<u64>, dtype: DType, out: &mut [u8; 8]) -> b
         DTypeClass::Signed | DTypeClass::Unsigned => {
             let range = dtype.integer_range().unwrap_or((0, 0));
             match text.parse::<i128>() {
-                // XLA reads a negative number as the 64 bits that it is.
+                // XLA reads a negative number as its 64 bits.
                 Ok(v @ ..0) if dtype == DType::U64 && i64::try_from(v).is_ok() => Scalar::Unsigned(v as u64),
                 Ok(v) if v < range.0 || v > range.1 => return false,
                 Ok(v) if dtype.is_signed_integer() => Scalar::Signed(v as i64),
@@ -169,7 +169,7 @@ fn write(text: &str, payload: Option<u64>, dtype: DType, out: &mut [u8; 8]) -> b
         },
     };
     value.write(dtype, out);
-    // A number that is too large for the type is none of it.
+    // A finite number that rounds to infinity is not a value of the type.
     !matches!((value, value.round_to(dtype)), (Scalar::Float(v), Scalar::Float(kept)) if v.is_finite() && !kept.is_finite())
 }
 
@@ -182,13 +182,13 @@ fn float(text: &str, dtype: DType) -> Option<f64> {
     let ok = digits == "inf" || digits.starts_with(|c: char| c.is_ascii_digit() || c == '.');
     match dtype {
         _ if !ok => None,
-        // Rounded once.
+        // Parse as `f32` directly, so that the value is rounded only once.
         DType::F32 => text.parse::<f32>().ok().map(f64::from).filter(|v| v.is_finite() || digits == "inf"),
         _ => text.parse::<f64>().ok().filter(|v| v.is_finite() || digits == "inf"),
     }
 }
 
-/// `1.8p3` behind `0x`.
+/// Parses `1.8p3`, after `0x`.
 fn hexadecimal_float(text: &str) -> Option<f64> {
     let (mantissa, exponent) = text.split_once(['p', 'P']).unwrap_or((text, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
@@ -201,7 +201,7 @@ fn hexadecimal_float(text: &str) -> Option<f64> {
     Some(libm::scalbn(digits as f64, exponent))
 }
 
-/// Bits of the mantissa, for types whose NaNs have a payload.
+/// Number of mantissa bits, for types whose NaNs have a payload.
 fn mantissa(dtype: DType) -> Option<u32> {
     match dtype {
         DType::F64 => Some(52),
@@ -215,7 +215,7 @@ fn mantissa(dtype: DType) -> Option<u32> {
 fn write_nan(negative: bool, payload: Option<u64>, dtype: DType, out: &mut [u8; 8]) -> bool {
     let Some(mantissa) = mantissa(dtype) else {
         Scalar::Float(f64::NAN).write(dtype, out);
-        // A type without NaNs has written something else.
+        // A type without NaNs has written another value.
         return payload.is_none() && Scalar::from_bytes(dtype, out).as_f64().is_nan();
     };
     let payload = payload.unwrap_or(1 << (mantissa - 1));
@@ -228,7 +228,7 @@ fn write_nan(negative: bool, payload: Option<u64>, dtype: DType, out: &mut [u8; 
     true
 }
 
-/// The text of a constant.
+/// Prints a constant.
 pub(super) fn print(literal: &Literal) -> String {
     let mut out = String::new();
     let dims = literal.dims();
@@ -237,12 +237,12 @@ pub(super) fn print(literal: &Literal) -> String {
         return out;
     }
     if literal.is_empty() {
-        // The lists down to the dimension of size 0; as few as there may be of them.
+        // Print the lists only down to the dimension of size 0.
         empty(&mut out, dims);
         return out;
     }
     for i in 0..literal.len() {
-        // How many lists begin (or end) at this element: those whose number of elements divides it.
+        // Number of lists that begin (or end) at element `i`: those whose element count divides `i`.
         let whole = |i: usize| {
             let mut size = 1;
             let ends = dims.iter().rev().take_while(|d| {
@@ -261,7 +261,7 @@ pub(super) fn print(literal: &Literal) -> String {
     out
 }
 
-/// `{ {}, {} }`
+/// Prints `{ {}, {} }`.
 fn empty(out: &mut String, dims: &[usize]) {
     out.push('{');
     if let [size, rest @ ..] = dims
@@ -298,7 +298,8 @@ fn put_number(out: &mut String, dtype: DType, bytes: &[u8]) {
         Scalar::Float(v) if v.is_nan() => put_nan(out, dtype, bytes),
         Scalar::Float(v) if v.is_infinite() => write!(out, "{v}"),
         Scalar::Float(v) if dtype == DType::F64 => write!(out, "{v:?}"),
-        // Exact in `f32`, whose shortest decimal has no nearer neighbour in a narrower type.
+        // The value is exact in `f32`, and its shortest `f32` decimal is nearest to the same value in
+        // narrower types.
         Scalar::Float(v) => write!(out, "{:?}", v as f32),
         Scalar::Complex(_) => Ok(()),
     };

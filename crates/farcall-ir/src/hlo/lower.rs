@@ -1,9 +1,10 @@
-//! From the structure of a text to a module.
+//! Lowers the structure of a text to a module.
 //!
-//! Tuples are taken apart: a value of a tuple is the values of its parts, so that loops, calls and results have one
-//! value for each. A computation becomes a function if it is called, and a region if an instruction applies it (a
-//! reducer, the body of a loop, a branch). One that several instructions apply is copied if it is short, else the
-//! other regions call it: the module stays in proportion to the text.
+//! Tuples are flattened: a tuple becomes the values of its parts, so loops, calls and results have one value
+//! for each part. A computation becomes a function if it is called, and a region if an instruction applies it
+//! (a reducer, the body of a loop, a branch). If several instructions apply a computation, a short one is
+//! copied into each region; otherwise, all regions but the first call it. So the module's size stays
+//! proportional to the text.
 
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::cursor::{Cursor, Expected, Read};
-use super::given::Given;
+use super::given::AttrReader;
 use super::implied;
 use super::shape::Shape;
 use super::stack;
@@ -26,50 +27,50 @@ use crate::module::{Func, FuncId, Loc, Module, NewInst, RegionId, ValueId};
 use crate::op::Op;
 use crate::text::MAX_NESTING;
 
-/// Bytes of a computation that is copied wherever it is applied.
-const SHORT: usize = 2048;
+/// Maximum length in bytes of a computation that is copied to each instruction that applies it.
+const MAX_COPIED_BYTES: usize = 2048;
 
-/// Numbers of devices that the groups of a text may be written out as, together.
+/// Maximum number of device numbers that all groups of a text expand to.
 pub(super) const MAX_DEVICES: usize = 1 << 22;
 
-/// Suggestions for a mistyped name are looked for among at most so many.
+/// Maximum number of names that are searched for suggestions for a mistyped name.
 const MAX_CANDIDATES: usize = 2000;
 
 pub(super) struct Lowering<'t, 's> {
     pub(super) text: &'t Text<'s>,
-    /// Constants to which the text refers by number.
+    /// Constants that the text refers to by number.
     pub(super) constants: &'t [Literal],
     pub(super) diagnostics: &'t mut Diagnostics,
-    /// Computations by name.
+    /// Indices of computations by name.
     names: FxHashMap<&'s str, usize>,
-    /// The functions that computations are.
+    /// Function ids by computation.
     funcs: FxHashMap<usize, FuncId>,
-    /// Computations that become functions, in the order of their numbers.
+    /// Computations that become functions, in the order of their ids.
     order: Vec<usize>,
-    /// The parameters of the computations that have been asked for them.
+    /// Parameters of computations, computed on the first use.
     params: Vec<OnceCell<Rc<[&'t Instruction<'s>]>>>,
-    /// Computations that have become a region.
+    /// True for computations that have been inlined as a region.
     used: Vec<bool>,
-    /// Computations that have become a region, in the order of their first use.
+    /// Computations that have been inlined as a region, in the order of their first use.
     first_uses: Vec<usize>,
-    /// Result shapes that the text omits, of the computations whose instructions have been looked at.
+    /// Inferred result shapes of computations whose result has no shape in the text.
     results: Vec<Option<Arc<Shape>>>,
-    /// Computations that are being lowered, one within the other.
+    /// Stack of the computations that are being lowered.
     active: Vec<usize>,
-    /// The function that is being made.
+    /// The function that is being built.
     pub(super) func: Func,
     pub(super) devices: Cell<usize>,
-    /// How many replicas and partitions the header has.
+    /// Numbers of replicas and partitions in the header.
     participants: [usize; 2],
-    /// Parts of tuples that may still be taken apart.
+    /// Budget for flattened tuple parts.
     pub(super) parts: usize,
 }
 
-/// What stops one instruction.
+/// Reason why an instruction cannot be lowered.
 pub(super) enum Stop {
-    /// Something to report.
+    /// An error to report.
     Wrong(Diagnostic),
-    /// It has been reported.
+    /// The error has been reported.
     Known,
 }
 
@@ -85,7 +86,7 @@ pub(super) fn wrong<T>(code: &'static str, at: Span, message: impl Into<String>)
     Err(Stop::Wrong(Diagnostic::new(code, at, message)))
 }
 
-/// The module of a text.
+/// Lowers a text to a module.
 pub(super) fn module(
     source: &Arc<Source>,
     text: &Text<'_>,
@@ -115,7 +116,7 @@ pub(super) fn module(
             diagnostics.push(Diagnostic::global("empty", "the program has no computations"));
             return module;
         }
-        // As XLA has it.
+        // Without `ENTRY`, XLA takes the last computation.
         ([], n) => n - 1,
     };
     let mut lowering = Lowering {
@@ -153,7 +154,7 @@ pub(super) fn module(
     module
 }
 
-/// The entry is called `main`, as in programs that JAX lowers.
+/// Names the entry `main`, as in programs that JAX lowers.
 fn name_entry(module: &mut Module) {
     let mut names: std::collections::HashSet<String> =
         module.funcs().iter().skip(1).map(|f| f.name.clone()).collect();
@@ -175,7 +176,7 @@ fn name_entry(module: &mut Module) {
 impl<'t, 's> Lowering<'t, 's> {
     // --- functions and regions
 
-    /// The number of the function that a computation is.
+    /// Returns the id of the function for a computation.
     pub(super) fn callee(&mut self, computation: usize) -> FuncId {
         let next = FuncId::new(self.order.len());
         let id = *self.funcs.entry(computation).or_insert(next);
@@ -185,7 +186,7 @@ impl<'t, 's> Lowering<'t, 's> {
         id
     }
 
-    /// A computation by its name.
+    /// Looks up a computation by name.
     pub(super) fn computation(&self, name: &str, at: Span) -> Lowered<usize> {
         if let Some(i) = self.names.get(name) {
             return Ok(*i);
@@ -198,11 +199,11 @@ impl<'t, 's> Lowering<'t, 's> {
         Err(Stop::Wrong(d))
     }
 
-    /// The computation that an attribute names.
-    pub(super) fn named(&self, g: &mut Given<'_, 's>, key: &str) -> Lowered<usize> {
+    /// Looks up the computation that an attribute names.
+    pub(super) fn named(&self, g: &mut AttrReader<'_, 's>, key: &str) -> Lowered<usize> {
         let mut value = g.required(key)?;
         if value.peek() == Some(b'{') {
-            // The text of a computation that stands here is its name.
+            // An inline computation is named by its text.
             return self.computation(value.rest(), value.span());
         }
         let (name, span) = value.name()?;
@@ -231,8 +232,8 @@ impl<'t, 's> Lowering<'t, 's> {
         func
     }
 
-    /// Finds the shapes of the computations whose results have none in the text, in the order of the text: such a
-    /// computation is lowered into a function that is dropped.
+    /// Infers the result shapes of computations whose text omits them, in the order of the text. Such a
+    /// computation is lowered into a temporary function, which is dropped.
     fn imply_results(&mut self) {
         let text = self.text;
         for (i, computation) in text.computations.iter().enumerate() {
@@ -257,7 +258,7 @@ impl<'t, 's> Lowering<'t, 's> {
         }
     }
 
-    /// The shape of a computation's result.
+    /// Returns the shape of a computation's result.
     pub(super) fn result_shape(&self, i: usize, at: Span) -> Lowered<Arc<Shape>> {
         let computation = &self.text.computations[i];
         match (computation.insts.get(computation.root), &self.results[i]) {
@@ -273,7 +274,7 @@ impl<'t, 's> Lowering<'t, 's> {
         }
     }
 
-    /// The return of a region.
+    /// Appends the return of a region.
     fn finish(&mut self, root: Val, computation: &Computation<'s>, region: RegionId) {
         let span = computation.insts.get(computation.root).map_or(computation.span, |i| i.span);
         let mut returned = Vec::new();
@@ -289,7 +290,7 @@ impl<'t, 's> Lowering<'t, 's> {
         }
     }
 
-    /// A region with an argument for each part of each parameter of a computation.
+    /// Creates a region for a computation, with an argument for each part of each parameter.
     pub(super) fn region(&mut self, i: usize, at: Span) -> Lowered<RegionId> {
         let region = self.func.new_region();
         if self.is_copied(i) {
@@ -308,7 +309,7 @@ impl<'t, 's> Lowering<'t, 's> {
         Ok(region)
     }
 
-    /// A region without arguments, for a computation of values that are known: a branch.
+    /// Creates a region without arguments for a branch, whose computation takes known values.
     pub(super) fn branch(&mut self, i: usize, args: &[Val], at: Span) -> Lowered<RegionId> {
         let region = self.func.new_region();
         let root = self.inlined(i, args, region, at)?;
@@ -316,7 +317,7 @@ impl<'t, 's> Lowering<'t, 's> {
         Ok(region)
     }
 
-    /// The instructions of a computation at the end of a region, or a call of it; its result.
+    /// Appends the instructions of a computation, or a call of it, to a region, and returns the result.
     pub(super) fn inlined(&mut self, i: usize, args: &[Val], region: RegionId, at: Span) -> Lowered<Val> {
         if !self.is_copied(i) {
             return self.call(i, args, region, at);
@@ -327,7 +328,7 @@ impl<'t, 's> Lowering<'t, 's> {
         root.map(|root| root.val).ok_or(Stop::Known)
     }
 
-    /// True if a computation becomes a part of the function here; it counts as that.
+    /// True if a computation is inlined here rather than called. Marks the computation as used.
     fn is_copied(&mut self, i: usize) -> bool {
         let computation = &self.text.computations[i];
         let first = !std::mem::replace(&mut self.used[i], true);
@@ -339,17 +340,17 @@ impl<'t, 's> Lowering<'t, 's> {
             matches!(opcode, "while" | "conditional" | "fusion" | "async" | "scan")
                 || table::of_opcode(opcode).is_some_and(|row| !row.regions.is_empty())
         };
-        // Before the instructions, of which there are few then.
-        first || (computation.len <= SHORT && !computation.insts.iter().any(applies))
+        // The length is tested first, so that only few instructions are searched.
+        first || (computation.len <= MAX_COPIED_BYTES && !computation.insts.iter().any(applies))
     }
 
-    /// Begins a computation within another.
+    /// Enters a computation within another.
     fn enter(&mut self, i: usize, at: Span) -> Lowered<()> {
         if self.active.contains(&i) {
             let message = format!("computation {} applies itself", self.text.computations[i].name);
             return wrong("recursion", at, message);
         }
-        // A region counts twice, as in StableHLO text.
+        // A region counts as two levels, as in StableHLO text.
         if self.active.len() >= MAX_NESTING as usize / 2 {
             return wrong("nesting", at, format!("computations nest at most {} deep", MAX_NESTING / 2));
         }
@@ -361,7 +362,7 @@ impl<'t, 's> Lowering<'t, 's> {
         self.active.pop();
     }
 
-    /// The parameters of a computation, by number.
+    /// Returns the parameters of a computation, by number.
     pub(super) fn params(&self, i: usize) -> Lowered<Rc<[&'t Instruction<'s>]>> {
         if let Some(known) = self.params[i].get() {
             return Ok(Rc::clone(known));
@@ -394,7 +395,7 @@ impl<'t, 's> Lowering<'t, 's> {
         Ok(Rc::clone(self.params[i].get_or_init(|| found)))
     }
 
-    /// New arguments of a region for the parameters of a computation.
+    /// Adds arguments to a region for the parameters of a computation.
     fn region_args(&mut self, i: usize, region: RegionId, at: Span) -> Lowered<Vec<Val>> {
         let mut args = Vec::new();
         for param in self.params(i)?.iter() {
@@ -407,7 +408,7 @@ impl<'t, 's> Lowering<'t, 's> {
         Ok(args)
     }
 
-    /// A computation of the arguments of a region.
+    /// Appends the instructions of a computation to a region, applied to new arguments of the region.
     fn applied(&mut self, i: usize, region: RegionId) -> Option<Val> {
         let at = self.text.computations[i].span;
         match self.region_args(i, region, at) {
@@ -419,7 +420,7 @@ impl<'t, 's> Lowering<'t, 's> {
         }
     }
 
-    /// The instructions of a computation, at the end of a region; its result, if that is known.
+    /// Appends the instructions of a computation to a region; returns its result, if known.
     fn body(&mut self, i: usize, args: &[Val], region: RegionId) -> Option<Shaped> {
         let text = self.text;
         let computation = &text.computations[i];
@@ -448,7 +449,7 @@ impl<'t, 's> Lowering<'t, 's> {
         scope.values.into_iter().nth(computation.root)
     }
 
-    /// A call of a computation.
+    /// Appends a call of a computation.
     pub(super) fn call(&mut self, i: usize, args: &[Val], region: RegionId, at: Span) -> Lowered<Val> {
         let shape = self.result_shape(i, at)?;
         let callee = self.callee(i);
@@ -498,7 +499,7 @@ impl<'t, 's> Lowering<'t, 's> {
         let operands = self.operands(inst, scope)?;
         let devices = Cell::new(self.devices.get());
         let types = tensors(&self.func, &operands);
-        let mut g = Given {
+        let mut g = AttrReader {
             attrs: inst.attrs.clone(),
             opcode: inst.opcode,
             span: inst.op_span,
@@ -513,7 +514,7 @@ impl<'t, 's> Lowering<'t, 's> {
         self.devices.set(devices.get());
         let surplus = g.attrs.iter().find(|a| !IGNORED.contains(&a.key));
         let value = match (value, surplus) {
-            // The attribute that is missing may be there, mistyped. Others have not been read yet.
+            // A missing attribute may be present but mistyped. Other attributes have not been read yet.
             (Err(Stop::Wrong(d)), Some(attr))
                 if d.code == "attribute" && is_mistyped(&d.message, attr.key) =>
             {
@@ -531,11 +532,11 @@ impl<'t, 's> Lowering<'t, 's> {
         }
     }
 
-    /// The value of an instruction that has this shape, or the one that follows from its operands.
+    /// Lowers an instruction whose result has this shape, or the shape that follows from its operands.
     pub(super) fn value(
         &mut self,
         shape: Option<Arc<Shape>>,
-        g: &mut Given<'_, 's>,
+        g: &mut AttrReader<'_, 's>,
         args: &[Val],
         mut at: At<'_, 's>,
     ) -> Lowered<Shaped> {
@@ -565,16 +566,16 @@ impl<'t, 's> Lowering<'t, 's> {
         Stop::Wrong(if near.is_empty() { d } else { d.note(format!("did you mean {near}?")) })
     }
 
-    /// An instruction that is one operation.
+    /// Lowers an instruction that is a single operation.
     pub(super) fn operation(
         &mut self,
         row: &Row,
         shape: Option<Arc<Shape>>,
-        g: &mut Given<'_, 's>,
+        g: &mut AttrReader<'_, 's>,
         at: At<'_, 's>,
     ) -> Lowered<Shaped> {
         let op = match &row.form {
-            Form::Parts(parts) => g.op(row.op, parts)?,
+            Form::Attrs(syntax) => g.op(row.op, syntax)?,
             Form::Hook(hook) => (hook.read)(g)?,
         };
         let mut regions = Vec::new();
@@ -592,7 +593,7 @@ impl<'t, 's> Lowering<'t, 's> {
         }
     }
 
-    /// The tensors and tokens of all operands.
+    /// The tensors and tokens of all operands, flattened.
     pub(super) fn flat_operands(&mut self, at: &At<'_, 's>) -> Lowered<Vec<ValueId>> {
         let mut values = Vec::new();
         for operand in at.operands {
@@ -601,8 +602,8 @@ impl<'t, 's> Lowering<'t, 's> {
         Ok(values)
     }
 
-    /// What every instruction may say: sharding, attributes for the frontend, where it comes from.
-    fn extras(&self, g: &mut Given<'_, 's>) -> Lowered<(AttrDict, Option<Arc<Loc>>)> {
+    /// Reads the attributes that every instruction may have: sharding, frontend attributes, source location.
+    fn extras(&self, g: &mut AttrReader<'_, 's>) -> Lowered<(AttrDict, Option<Arc<Loc>>)> {
         let mut attrs = AttrDict::new();
         if let Some(value) = g.take("sharding") {
             attrs.insert(super::header::SHARDING.to_owned(), Attr::string(value.rest()));
@@ -618,12 +619,12 @@ impl<'t, 's> Lowering<'t, 's> {
     }
 }
 
-/// True if a message is about an attribute whose name is like this one.
+/// True if the message is about an attribute whose name is similar to `key`.
 fn is_mistyped(message: &str, key: &str) -> bool {
     message.split('`').nth(1).is_some_and(|missing| !farcall_sig::nearest::nearest(key, [missing]).is_empty())
 }
 
-/// Attributes that advise XLA, or say what follows from others.
+/// Attributes that are hints for XLA, or that follow from others.
 static IGNORED: &[&str] = &[
     "backend_config",
     "channel_id",
@@ -653,7 +654,8 @@ static IGNORED: &[&str] = &[
     "statistics",
 ];
 
-/// An instruction that is being lowered: where it stands, and what it says besides its operation.
+/// An instruction that is being lowered: the region to append to, and the attributes that do not belong to
+/// its operation.
 pub(super) struct At<'i, 's> {
     pub(super) inst: &'i Instruction<'s>,
     pub(super) region: RegionId,
@@ -663,21 +665,21 @@ pub(super) struct At<'i, 's> {
 }
 
 impl At<'_, '_> {
-    /// The instruction for an operation.
+    /// Creates an instruction for an operation, with the common attributes and the location.
     pub(super) fn op(&self, op: Op, operands: impl IntoIterator<Item = ValueId>) -> NewInst {
         let new = NewInst::new(op, operands).at(self.inst.op_span, self.loc.clone());
         NewInst { attrs: self.attrs.clone(), ..new }
     }
 }
 
-/// The shape that an instruction has in the text.
+/// Returns the shape of an instruction in the text.
 pub(super) fn declared<'i>(inst: &'i Instruction<'_>) -> Read<&'i Arc<Shape>> {
     let opcode = inst.opcode;
     let message = || format!("{opcode} needs the type of its result before it, as in `f32[2] {opcode}(…)`");
     inst.shape.as_ref().ok_or_else(|| Expected::new(inst.op_span, message()))
 }
 
-/// The number of a parameter.
+/// Parses the number of a parameter.
 pub(super) fn parameter_number(inst: &Instruction<'_>) -> Read<usize> {
     let mut c = inst.args;
     let number = c.usize()?;
@@ -685,7 +687,7 @@ pub(super) fn parameter_number(inst: &Instruction<'_>) -> Read<usize> {
     Ok(number)
 }
 
-/// Attributes of the header by name.
+/// Looks up an attribute by name.
 pub(super) fn attribute<'s>(attrs: &[Attribute<'s>], key: &str) -> Option<Cursor<'s>> {
     attrs.iter().find(|a| a.key == key).map(|a| a.value)
 }

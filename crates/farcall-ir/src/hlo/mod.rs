@@ -1,4 +1,4 @@
-//! HLO text, in and out.
+//! Parser and printer for HLO text.
 //!
 //! ```text
 //! cursor ─▶ syntax (shape, literal, stack) ─▶ lower (special, …) ─▶ header ─▶ Module
@@ -8,20 +8,22 @@
 //! ```
 //!
 //! - `cursor`: words, numbers and strings at a position; `shape`, `literal`: types and constants.
-//! - `syntax`: computations and instructions as they stand; `lower`: the module that they mean; `value`: what
-//!   instructions give; `implied`: types that the text leaves out.
-//! - `print`: computations of functions and regions; `emit`: one instruction.
-//! - `proto`: XLA's binary form, which becomes text.
-//! - `table`: the opcodes, for reader and printer alike; `hooks`, `groups`, `calls`: attributes with a syntax of
-//!   their own.
+//! - `syntax`: computations and instructions, without their meaning; `lower`: conversion to a module;
+//!   `value`: values of instructions; `implied`: inference of types that the text leaves out.
+//! - `print`: computations of functions and regions; `emit`: single instructions.
+//! - `proto`: XLA's binary form, which is converted to text.
+//! - `table`: the opcodes, for reader and printer alike; `hooks`, `groups`, `calls`: attributes with custom
+//!   syntax.
 //!
-//! HLO has tuples where StableHLO has several values, and computations where it has regions. A tuple is taken apart
-//! when it is read, and put together when it is written. A short computation that several instructions apply is copied
-//! into each, and others are called. Fusions and asynchronous instructions become the instructions in them, and a
-//! `bitcast` what the layouts of both shapes make it, so that programs which XLA has optimized can be read, too. Layouts
-//! are kept where custom calls ask for them; elsewhere they are XLA's business. The entry is called `main`.
+//! HLO has tuples where StableHLO has several values, and computations where StableHLO has regions. The
+//! reader flattens tuples, and the printer builds them again. A short computation that several instructions
+//! apply is copied into each instruction; a longer one is called. Fusions and asynchronous instructions are
+//! replaced by the instructions in them, and a `bitcast` by the operations that its layouts imply, so
+//! programs that XLA has optimized can be read, too. Layouts are kept where custom calls require them;
+//! elsewhere they do not affect results and are dropped. The entry is named `main`.
 //!
-//! **Invariants.** No input makes the reader panic or overflow the stack, and memory stays in proportion to the text.
+//! **Invariants.** No input makes the reader panic or overflow the stack, and memory stays proportional to
+//! the text.
 
 mod asynchronous;
 mod calls;
@@ -55,13 +57,13 @@ use crate::module::{Inst, Module};
 use crate::normalize;
 use crate::op::{CustomCall, Derived, Op};
 
-/// True if a text is HLO text: its first word is `HloModule`.
+/// True if the text is HLO text: its first word is `HloModule`.
 pub fn is_hlo(text: &str) -> bool {
     let mut c = cursor::Cursor::new(text, 0, text.len());
     c.eat_str("HloModule")
 }
 
-/// Reads a program in HLO text.
+/// Parses a program in HLO text.
 ///
 /// ```
 /// use farcall_ir::{Source, hlo};
@@ -80,14 +82,14 @@ pub fn is_hlo(text: &str) -> bool {
 /// ```
 ///
 /// # Errors
-/// Every error that was found, in the order of the text. Codes: `parse` (grammar), `attribute`, `unknown-op`,
-/// `unsupported`, `undefined-value`, `unknown-function`, `redefinition`, `type-mismatch`, `operands`, `index`,
-/// `parameter`, `recursion`, `nesting`, `tuple`, `empty`.
+/// Every error found, in the order of the text. Codes: `parse` (grammar), `attribute`, `unknown-op`,
+/// `unsupported`, `undefined-value`, `unknown-function`, `redefinition`, `type-mismatch`, `operands`,
+/// `index`, `parameter`, `recursion`, `nesting`, `tuple`, `empty`.
 pub fn parse(source: &Arc<Source>) -> Result<Module, ProgramError> {
     parse_with(source, &[])
 }
 
-/// Parses a text whose constants are elsewhere: `constant(#3)` is the fourth constant.
+/// Parses a text whose constants are stored separately: `constant(#3)` is the fourth constant.
 fn parse_with(source: &Arc<Source>, constants: &[Literal]) -> Result<Module, ProgramError> {
     crate::stack::with_room(|| parsed(source, constants))
 }
@@ -100,7 +102,7 @@ fn parsed(source: &Arc<Source>, constants: &[Literal]) -> Result<Module, Program
     }
     let text = syntax::read(source.text(), &mut diagnostics);
     let mut found = None;
-    // What opcodes mean is looked at even if there are errors: there may be others.
+    // Lower the program even if there are syntax errors, to find further errors.
     if !text.computations.is_empty() || diagnostics.is_empty() {
         found = Some(lower::module(source, &text, constants, &mut diagnostics));
     }
@@ -110,10 +112,11 @@ fn parsed(source: &Arc<Source>, constants: &[Literal]) -> Result<Module, Program
     }
 }
 
-/// Writes a verified module as HLO text that [`parse`] and XLA read. Functions that the entry does not lead to are left
-/// out. Operations that HLO lacks are written by simpler ones where [`crate::expand`] has them, and functions of CHLO
-/// as custom calls of their names, which only [`parse`] takes for what they are. Values have their own names
-/// ([`Func::name_of`](crate::Func::name_of)), as far as HLO can write them and they are different.
+/// Prints a verified module as HLO text that [`parse`] and XLA read. Functions that the entry does not use
+/// are left out. Operations that HLO lacks are expanded into simpler ones where [`crate::expand`] can.
+/// Functions of CHLO become custom calls of their names, which only [`parse`] converts back. Values keep
+/// their own names ([`Func::name_of`](crate::Func::name_of)), which are adjusted if HLO cannot write them or
+/// another value has the same name.
 ///
 /// ```
 /// use farcall_ir::{Source, hlo};
@@ -124,8 +127,8 @@ fn parsed(source: &Arc<Source>, constants: &[Literal]) -> Result<Module, Program
 /// ```
 ///
 /// # Errors
-/// Every instruction that has no equivalent in HLO (code `no-hlo`): those on dynamic shapes and quantized tensors, for
-/// example. A program without an entry (`entry`).
+/// Code `no-hlo`: every instruction that has no equivalent in HLO, for example on dynamic shapes and
+/// quantized tensors. Code `entry`: a program without an entry.
 pub fn print(module: &Module) -> Result<String, ProgramError> {
     crate::stack::with_room(|| printed(module))
 }
@@ -151,13 +154,13 @@ fn needs_preparation(func: &crate::module::Func) -> bool {
     found
 }
 
-/// Calls that XLA does not know as calls.
+/// True for calls that XLA does not know as calls.
 fn is_rewritten(call: &CustomCall) -> bool {
     let is_known = normalize::is_placement(call) || normalize::is_decomposition(call);
     !is_known || call.target.starts_with("sdy.")
 }
 
-/// Operations that HLO lacks. A loop over slices must use nothing from around it.
+/// True for operations that HLO lacks. A scan is expanded only if its region captures nothing.
 fn is_expanded(inst: Inst<'_>) -> bool {
     match inst.op() {
         Op::Scan(_) => inst.free_values().is_empty(),

@@ -1,8 +1,8 @@
-//! From modules to HLO text.
+//! Prints modules as HLO text.
 //!
-//! A region becomes a computation. Values from around it that it uses are operands: of the tuple that a branch takes,
-//! of the tuple that a loop carries. A computation that is applied to elements can have none, except constants,
-//! which are repeated in it.
+//! A region becomes a computation. Values that the region captures become operands: elements of the tuple
+//! that a branch takes or that a loop carries. A computation that is applied to elements cannot capture
+//! values, except constants, which are repeated in it.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use farcall_sig::DType;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::cursor::quoted;
-use super::given::Out;
+use super::given::AttrWriter;
 use super::header::{ALIASING, COUNTS, DONOR, FRONTEND, SDY, SHARDING, XLA_MESHES, XLA_SDY};
 use super::shape::{self, Shape};
 use super::{literal, stack};
@@ -22,34 +22,34 @@ use crate::op::Op;
 use crate::quote::Name;
 use crate::types::{TensorType, Type};
 
-/// Dimensions of constants that are written as lists in lists, at most.
-const MAX_RANK: usize = 64;
+/// Maximum rank of a constant that is printed as nested lists.
+const MAX_CONSTANT_RANK: usize = 64;
 
-/// Elements of a constant of one value that are written out; more are a broadcast.
-const MAX_SPLAT: usize = 1 << 16;
+/// Maximum number of elements of a splat that are printed one by one; larger splats become a broadcast.
+const MAX_SPLAT_ELEMENTS: usize = 1 << 16;
 
-/// What stops one instruction: it has been reported.
+/// Error: an instruction cannot be printed. It has been reported.
 pub(super) struct NoHlo;
 
 pub(super) type Printed<T> = Result<T, NoHlo>;
 
-/// A computation that is being written.
+/// A computation that is being printed.
 #[derive(Default)]
 pub(super) struct Body {
     lines: Vec<String>,
-    /// The name of each value, and its line.
+    /// Name of each value, and the index of its line.
     pub(super) values: FxHashMap<ValueId, (String, usize)>,
-    /// What futures have become.
+    /// Results of asynchronous instructions, by their futures.
     pub(super) futures: FxHashMap<ValueId, Vec<ValueId>>,
 }
 
 impl Body {
-    /// A value is what the last line gives.
+    /// Binds a value to the result of the last line.
     pub(super) fn define_last(&mut self, value: ValueId, name: String) {
         self.values.insert(value, (name, self.lines.len() - 1));
     }
 
-    /// A value that another one is.
+    /// Gives `value` the same name as `of`.
     pub(super) fn alias(&mut self, value: ValueId, of: ValueId) {
         if let Some(found) = self.values.get(&of).cloned() {
             self.values.insert(value, found);
@@ -64,19 +64,19 @@ pub(super) struct Printer<'m> {
     /// Names of the functions.
     names: FxHashMap<FuncId, String>,
     taken: HashSet<String>,
-    /// The names that values have of their own, and those of them that have been written.
+    /// Own names of values, and the own names printed so far.
     reserved: HashSet<String>,
     named: HashSet<String>,
     count: usize,
-    /// Constants that are only the shapes of random numbers, which are those of the results in HLO.
+    /// Constants that only give the shapes of random numbers. HLO takes these shapes from the results.
     shapes: FxHashSet<ValueId>,
     diagnostics: Diagnostics,
 }
 
-/// The module as text; it must have been prepared.
+/// Prints a module, which must have been prepared.
 pub(super) fn module(module: &Module) -> Result<String, ProgramError> {
     let fail = |message: &str| ProgramError::new(&module.source, Diagnostic::global("entry", message));
-    let entry = module.entry().ok_or_else(|| fail("HLO text is of one program, and this has no entry"))?;
+    let entry = module.entry().ok_or_else(|| fail("HLO text needs an entry, but this module has none"))?;
     let entry = module.func_id(&entry.name).ok_or_else(|| fail("the entry has no name"))?;
     let mut p = Printer {
         module,
@@ -98,7 +98,7 @@ pub(super) fn module(module: &Module) -> Result<String, ProgramError> {
     if p.diagnostics.is_empty() { Ok(p.out) } else { Err(p.diagnostics.into_error(&module.source)) }
 }
 
-/// The functions that one leads to, each behind those that it names, itself last.
+/// The functions that the entry uses, each after the functions that it refers to; the entry comes last.
 fn callees_first(module: &Module, entry: FuncId) -> Vec<FuncId> {
     let mut out = Vec::new();
     let mut seen = FxHashSet::default();
@@ -118,7 +118,7 @@ fn callees_first(module: &Module, entry: FuncId) -> Vec<FuncId> {
     out
 }
 
-/// A name as HLO has it.
+/// Replaces characters that HLO names cannot have.
 fn plain(name: &str) -> String {
     let ok = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
     let mut out: String = name.chars().map(|c| if ok(c) { c } else { '_' }).collect();
@@ -128,13 +128,13 @@ fn plain(name: &str) -> String {
     out
 }
 
-/// The names that values have of their own.
+/// The own names of all values.
 fn own_names(module: &Module) -> HashSet<String> {
     let names = module.funcs().iter().flat_map(|f| f.values().filter_map(|v| f.name_of(v)));
     names.map(|name| format!("%{}", plain(name))).collect()
 }
 
-/// Values that are used as the shapes of random numbers, and for nothing else.
+/// Values that only give the shapes of random numbers.
 fn random_shapes(func: &Func) -> FxHashSet<ValueId> {
     let (mut shapes, mut others) = (FxHashSet::<ValueId>::default(), FxHashSet::<ValueId>::default());
     func.walk(&mut |inst| match (inst.op(), inst.operands()) {
@@ -148,7 +148,7 @@ fn random_shapes(func: &Func) -> FxHashSet<ValueId> {
     shapes
 }
 
-/// The values from around a region that it uses, in the order of their first use.
+/// The values that a region captures, in the order of their first use.
 fn free_values(region: Region<'_>) -> Vec<ValueId> {
     fn inner(
         r: Region<'_>,
@@ -177,7 +177,7 @@ impl<'m> Printer<'m> {
 
     fn header(&mut self, entry: FuncId) {
         let func = &self.module[entry];
-        let mut out = Out::default();
+        let mut out = AttrWriter::default();
         for (key, name) in COUNTS {
             let count = self.module.attrs.get(name).and_then(Attr::as_i64).filter(|n| *n > 0);
             if let Some(n) = count {
@@ -206,7 +206,7 @@ impl<'m> Printer<'m> {
             shapes
         };
         let params = shapes(&mut func.params().iter().map(|p| func.ty(*p)));
-        // Types that HLO lacks are reported where they are defined.
+        // Types that HLO lacks are reported at their definitions.
         if let (Some(params), Some(results)) = (params, shapes(&mut func.results().iter())) {
             let params = Shape::Tuple(params.into());
             let results = match results.as_slice() {
@@ -231,7 +231,7 @@ impl<'m> Printer<'m> {
 
     // --- functions and regions
 
-    /// A name for a computation, unlike all others.
+    /// Returns an unused name for a computation.
     fn computation_name(&mut self, wanted: &str) -> String {
         let wanted = format!("%{}", plain(wanted));
         let mut name = wanted.clone();
@@ -249,7 +249,7 @@ impl<'m> Printer<'m> {
         self.shapes = random_shapes(func);
         let mut body = Body::default();
         for (i, param) in func.params().iter().enumerate() {
-            let mut out = Out::default();
+            let mut out = AttrWriter::default();
             if let Some(attrs) = func.param_attrs().get(i).filter(|_| is_entry) {
                 put_extras(attrs, &mut out);
             }
@@ -260,7 +260,7 @@ impl<'m> Printer<'m> {
         if self.instructions(&mut body, func.body()).is_err() {
             return;
         }
-        let mut sharding = Out::default();
+        let mut sharding = AttrWriter::default();
         let shardings: Option<Vec<&str>> =
             func.result_attrs().iter().map(|attrs| attrs.get(SHARDING)?.as_str()).collect();
         if let Some(all) = shardings.filter(|all| is_entry && all.len() > 1) {
@@ -272,7 +272,7 @@ impl<'m> Printer<'m> {
         }
     }
 
-    /// Ends a computation.
+    /// Finishes a computation.
     fn close(&mut self, body: Body, name: &str, is_entry: bool) {
         let entry = if is_entry { "ENTRY " } else { "" };
         self.out.push_str(&format!("{entry}{name} {{\n"));
@@ -284,7 +284,7 @@ impl<'m> Printer<'m> {
         self.out.push_str("}\n\n");
     }
 
-    /// Marks the result of a computation: a value, or a tuple of them.
+    /// Marks the root of a computation: a value, or a tuple of values.
     fn root(&mut self, body: &mut Body, values: &[ValueId], at: Span, attrs: &str) -> Printed<()> {
         let line = match values {
             [one] => match body.values.get(one) {
@@ -308,7 +308,7 @@ impl<'m> Printer<'m> {
         Ok(())
     }
 
-    /// The computation of a region that is applied to elements; its name.
+    /// Prints the computation of a region that is applied to elements, and returns its name.
     pub(super) fn applied(&mut self, region: Region<'m>, at: Span) -> Printed<String> {
         let name = self.computation_name("region");
         let mut body = Body::default();
@@ -321,7 +321,7 @@ impl<'m> Printer<'m> {
                 _ => {
                     return self.fail(
                         at,
-                        "the region uses a value from around it, which a computation of HLO that is applied to elements cannot",
+                        "the region captures a value, which HLO does not allow in a region applied to elements",
                     );
                 }
             }
@@ -332,8 +332,8 @@ impl<'m> Printer<'m> {
         Ok(name)
     }
 
-    /// The computation of a region whose only parameter is a tuple: of the region's arguments and of values from
-    /// around it, which it gives on if `carries`.
+    /// Prints the computation of a region as a computation whose only parameter is a tuple of the region's
+    /// arguments and the captured values. If `carries`, it also returns the captured values.
     pub(super) fn closed(
         &mut self,
         region: Region<'m>,
@@ -353,7 +353,7 @@ impl<'m> Printer<'m> {
         if carries {
             returned.extend(region.captured_args());
             returned.extend(captured);
-            // A loop carries a tuple, also of one value.
+            // A loop carries a tuple even if there is only one value.
             self.tuple(&mut body, &returned, at, "")?;
             let last = body.lines.len() - 1;
             body.lines[last].insert_str(0, "ROOT ");
@@ -364,7 +364,7 @@ impl<'m> Printer<'m> {
         Ok(name)
     }
 
-    /// The values from around an instruction's regions that these use.
+    /// The values that an instruction's regions capture.
     pub(super) fn captured(&self, regions: impl Iterator<Item = Region<'m>>) -> Vec<ValueId> {
         let mut seen = FxHashSet::default();
         let all = regions.flat_map(free_values);
@@ -374,7 +374,7 @@ impl<'m> Printer<'m> {
     fn instructions(&mut self, body: &mut Body, region: Region<'m>) -> Printed<()> {
         let mut ok = Ok(());
         for inst in region.insts() {
-            // Others may lack a form in HLO, too.
+            // Continue after an error, to report other instructions that have no HLO form.
             if *inst.op() != Op::Return
                 && let Err(NoHlo) = self.instruction(body, inst)
             {
@@ -397,7 +397,7 @@ impl<'m> Printer<'m> {
         Err(NoHlo)
     }
 
-    /// A name for a value, unlike all others.
+    /// Returns an unused name for a value.
     pub(super) fn name(&mut self, word: &str) -> String {
         loop {
             self.count += 1;
@@ -408,7 +408,8 @@ impl<'m> Printer<'m> {
         }
     }
 
-    /// The value's own name, unless another value has taken it, else one made of `word`.
+    /// Returns the value's own name, unless another value has taken it; otherwise an unused name that begins
+    /// with `word`.
     fn name_of(&mut self, value: ValueId, word: &str) -> String {
         let Some(own) = self.func.name_of(value).map(plain) else { return self.name(word) };
         let name = format!("%{own}");
@@ -423,12 +424,12 @@ impl<'m> Printer<'m> {
         }
     }
 
-    /// `name = shape call, attributes`
+    /// Appends `name = shape call, attributes`.
     pub(super) fn line(&mut self, body: &mut Body, name: &str, shape: &Shape, call: &str, attrs: &str) {
         body.lines.push(format!("{name} = {shape} {call}{attrs}"));
     }
 
-    /// An instruction of its own; its name.
+    /// Appends an additional instruction, and returns its name.
     pub(super) fn emit(
         &mut self,
         body: &mut Body,
@@ -442,7 +443,7 @@ impl<'m> Printer<'m> {
         name
     }
 
-    /// An instruction of its own that gives a value.
+    /// Appends an instruction that defines a value.
     fn emit_value(
         &mut self,
         body: &mut Body,
@@ -469,7 +470,7 @@ impl<'m> Printer<'m> {
         Ok(self.emit(body, &Shape::Tuple(shapes.into()), "tuple", &operands, attrs))
     }
 
-    /// The elements of a tuple are these values.
+    /// Defines `values` as the elements of a tuple.
     pub(super) fn elements(&mut self, body: &mut Body, tuple: &str, values: &[ValueId], shapes: &[Shape]) {
         for (i, (value, shape)) in values.iter().zip(shapes).enumerate() {
             let index = format!(", index={i}");
@@ -494,7 +495,7 @@ impl<'m> Printer<'m> {
         values.iter().map(|v| self.operand(body, *v, at)).collect()
     }
 
-    /// An instruction that gives these results: one value, or a tuple, which is taken apart.
+    /// Appends an instruction with these results: one value, or a tuple, which is split into its elements.
     pub(super) fn define(
         &mut self,
         body: &mut Body,
@@ -516,14 +517,14 @@ impl<'m> Printer<'m> {
         }
     }
 
-    /// The same, with the results of an instruction and what it says besides.
+    /// Appends an instruction with the results and the common attributes of `inst`.
     pub(super) fn define_inst(
         &mut self,
         body: &mut Body,
         inst: Inst<'m>,
         opcode: &str,
         operands: &[String],
-        mut attrs: Out,
+        mut attrs: AttrWriter,
     ) -> Printed<()> {
         let shapes =
             inst.results().iter().map(|v| self.shape(*v, inst.span())).collect::<Printed<Vec<_>>>()?;
@@ -537,7 +538,7 @@ impl<'m> Printer<'m> {
         self.names.get(&id).cloned().unwrap_or_else(|| "_".to_owned())
     }
 
-    /// A tensor of one element, in all dimensions.
+    /// Broadcasts a scalar to a tensor type.
     pub(super) fn broadcast(&mut self, body: &mut Body, name: String, to: &TensorType) -> String {
         if to.rank() == 0 {
             return name;
@@ -549,18 +550,18 @@ impl<'m> Printer<'m> {
         if self.shapes.contains(&inst.results()[0]) {
             return Ok(());
         }
-        let mut attrs = Out::default();
+        let mut attrs = AttrWriter::default();
         put_all(inst, &mut attrs);
         let shape = Shape::Tensor(literal.ty(), None);
-        // Lists without elements are as many as the sizes before the 0 say.
+        // Number of lists without elements: the product of the sizes before the first 0.
         let lists = literal.dims().iter().take_while(|d| **d > 0).fold(1usize, |n, d| n.saturating_mul(*d));
         let uniform = literal.is_empty() || literal.is_splat();
-        let deep = literal.dims().len() > MAX_RANK;
+        let deep = literal.dims().len() > MAX_CONSTANT_RANK;
         if deep && !uniform {
-            return self
-                .fail(inst.span(), format!("a constant of more than {MAX_RANK} dimensions is not written"));
+            let message = format!("a constant of more than {MAX_CONSTANT_RANK} dimensions is not written");
+            return self.fail(inst.span(), message);
         }
-        let large = uniform && (deep || lists > MAX_SPLAT);
+        let large = uniform && (deep || lists > MAX_SPLAT_ELEMENTS);
         let result = inst.results()[0];
         if large {
             let element = match literal.is_empty() {
@@ -577,9 +578,9 @@ impl<'m> Printer<'m> {
         Ok(())
     }
 
-    /// A constant whose elements were left out.
+    /// Prints a constant whose elements were left out.
     pub(super) fn elided(&mut self, body: &mut Body, inst: Inst<'m>, ty: &TensorType) -> Printed<()> {
-        let mut attrs = Out::default();
+        let mut attrs = AttrWriter::default();
         put_all(inst, &mut attrs);
         let shape = Shape::Tensor(ty.clone(), None);
         self.emit_value(body, inst.results()[0], &shape, "constant", &[literal::ELIDED.to_owned()], &attrs.0);
@@ -587,19 +588,19 @@ impl<'m> Printer<'m> {
     }
 }
 
-/// Everything that an instruction says besides its operation.
-pub(super) fn put_all(inst: Inst<'_>, out: &mut Out) {
+/// Writes the attributes that any instruction may have.
+pub(super) fn put_all(inst: Inst<'_>, out: &mut AttrWriter) {
     put_extras(inst.attrs(), out);
     put_metadata(inst, out);
 }
 
-/// `u32[]`, the context of transfers.
+/// `u32[]`, the context of a transfer.
 pub(super) fn context() -> Shape {
     Shape::Tensor(TensorType::scalar(DType::U32), None)
 }
 
-/// Sharding, and attributes for the frontend.
-fn put_extras(attrs: &AttrDict, out: &mut Out) {
+/// Writes the sharding and the frontend attributes.
+fn put_extras(attrs: &AttrDict, out: &mut AttrWriter) {
     if let Some(text) = attrs.get(SHARDING).and_then(Attr::as_str).filter(|t| t.starts_with('{')) {
         out.put("sharding", text);
     }
@@ -613,7 +614,7 @@ fn put_extras(attrs: &AttrDict, out: &mut Out) {
     put_frontend(&dict, out);
 }
 
-pub(super) fn put_frontend(dict: &AttrDict, out: &mut Out) {
+pub(super) fn put_frontend(dict: &AttrDict, out: &mut AttrWriter) {
     if dict.is_empty() {
         return;
     }
@@ -633,7 +634,7 @@ pub(super) fn put_frontend(dict: &AttrDict, out: &mut Out) {
     out.put("frontend_attributes", format_args!("{{{}}}", entries.join(",")));
 }
 
-fn put_metadata(inst: Inst<'_>, out: &mut Out) {
+fn put_metadata(inst: Inst<'_>, out: &mut AttrWriter) {
     if let Some(metadata) = inst.loc().and_then(|loc| stack::of_loc(loc)) {
         out.put("metadata", metadata);
     }

@@ -1,11 +1,11 @@
-//! Collectives of several operands, which StableHLO has with one, and collectives that StableHLO writes in
-//! another way.
+//! Collectives of several operands, which StableHLO does not have, and collectives with another form in
+//! StableHLO.
 
 use std::sync::Arc;
 
 use farcall_sig::DType;
 
-use super::given::Given;
+use super::given::AttrReader;
 use super::groups;
 use super::lower::{At, Lowered, Lowering, wrong};
 use super::shape::Shape;
@@ -17,11 +17,12 @@ use crate::op::{AllToAll, CallConfig, CustomCall, Op, Slice};
 use crate::types::TensorType;
 
 impl<'s> Lowering<'_, 's> {
-    /// A collective of several operands as one of each; `None` for one operand.
+    /// Lowers a collective of several operands to one collective for each operand; `None` for a single
+    /// operand.
     pub(super) fn each(
         &mut self,
         shape: &Shape,
-        g: &mut Given<'_, 's>,
+        g: &mut AttrReader<'_, 's>,
         at: &At<'_, 's>,
     ) -> Option<Lowered<Val>> {
         if g.attrs.iter().any(|a| a.key == "slice_sizes") {
@@ -35,7 +36,7 @@ impl<'s> Lowering<'_, 's> {
         for (operand, part) in at.operands.iter().zip(parts) {
             let operands = std::slice::from_ref(operand);
             let types = tensors(&self.func, operands);
-            let mut given = Given { attrs: attrs.clone(), operands: &types, shape: Some(part), ..*g };
+            let mut given = AttrReader { attrs: attrs.clone(), operands: &types, shape: Some(part), ..*g };
             let one = At { attrs: at.attrs.clone(), loc: at.loc.clone(), operands, ..*at };
             match self.operation(row, Some(Arc::new(part.clone())), &mut given, one) {
                 Ok(value) => values.push(value.val),
@@ -46,12 +47,12 @@ impl<'s> Lowering<'_, 's> {
         Some(Ok(Val::Tuple(values.into())))
     }
 
-    /// An all-to-all of one operand for each participant, as an all-to-all of the stacked operands; `None`
-    /// for one that splits its operand along a dimension.
+    /// Lowers an all-to-all of one operand for each participant to an all-to-all of the stacked operands;
+    /// `None` if it splits its operand along a dimension.
     pub(super) fn all_to_all(
         &mut self,
         shape: &Shape,
-        g: &mut Given<'_, 's>,
+        g: &mut AttrReader<'_, 's>,
         at: &At<'_, 's>,
     ) -> Option<Lowered<Val>> {
         if g.attrs.iter().any(|a| a.key == "dimensions") {
@@ -60,7 +61,12 @@ impl<'s> Lowering<'_, 's> {
         Some(self.stacked_all_to_all(shape, g, at))
     }
 
-    fn stacked_all_to_all(&mut self, shape: &Shape, g: &mut Given<'_, 's>, at: &At<'_, 's>) -> Lowered<Val> {
+    fn stacked_all_to_all(
+        &mut self,
+        shape: &Shape,
+        g: &mut AttrReader<'_, 's>,
+        at: &At<'_, 's>,
+    ) -> Lowered<Val> {
         let groups = groups::read_groups(g)?;
         let types: Option<Vec<&TensorType>> = g.operands.iter().map(Option::as_ref).collect();
         let types = types.filter(|t| t.iter().all(|ty| *ty == t[0] && ty.is_static()));
@@ -91,20 +97,19 @@ impl<'s> Lowering<'_, 's> {
         self.check(&value, shape, at.inst.shape_span).map(|()| value)
     }
 
-    /// The call that StableHLO has for `ragged-all-to-all`.
+    /// Lowers `ragged-all-to-all` to StableHLO's custom call for it.
     pub(super) fn ragged_all_to_all(
         &mut self,
         shape: &Shape,
-        g: &mut Given<'_, 's>,
+        g: &mut AttrReader<'_, 's>,
         at: &At<'_, 's>,
     ) -> Lowered<Val> {
         g.take("dimensions");
         let mut groups = groups::read_groups(g)?;
         if groups.ids.is_empty() {
-            // Everyone takes part: all replicas, or all partitions if there is a channel.
-            let everyone =
-                g.participants[usize::from(groups.channel.is_some())].min(super::lower::MAX_DEVICES);
-            let ids: Vec<i64> = (0..everyone).map(|i| i64::try_from(i).unwrap_or(i64::MAX)).collect();
+            // Without groups, all replicas take part, or all partitions if there is a channel.
+            let all = g.participants[usize::from(groups.channel.is_some())].min(super::lower::MAX_DEVICES);
+            let ids: Vec<i64> = (0..all).map(|i| i64::try_from(i).unwrap_or(i64::MAX)).collect();
             groups.ids = Literal::from_slice(DType::S64, [1, ids.len()], &ids);
         }
         let mut call = CustomCall::new("ragged_all_to_all".to_owned());
@@ -118,11 +123,12 @@ impl<'s> Lowering<'_, 's> {
         self.push(at.op(Op::CustomCall(Box::new(call)), values), shape, at.region)
     }
 
-    /// A slice or an update whose start indices are a vector, not a scalar for each dimension; `None` for others.
+    /// Lowers a dynamic slice or update whose start indices are a vector rather than a scalar for each
+    /// dimension; `None` for others.
     pub(super) fn indexed_by_vector(
         &mut self,
         shape: &Shape,
-        g: &mut Given<'_, 's>,
+        g: &mut AttrReader<'_, 's>,
         at: &At<'_, 's>,
     ) -> Option<Lowered<Val>> {
         let before = if at.inst.opcode == "dynamic-slice" { 1 } else { 2 };
@@ -144,7 +150,7 @@ impl<'s> Lowering<'_, 's> {
     }
 }
 
-/// The slice with one index of the first dimension.
+/// The slice of index `i` of the first dimension.
 fn rows_of(ty: &TensorType, i: usize) -> Slice {
     let mut start = vec![0; ty.rank()];
     let mut limit = ty.sizes().to_vec();

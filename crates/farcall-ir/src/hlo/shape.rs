@@ -10,10 +10,10 @@ use crate::diag::Span;
 use crate::text::MAX_NESTING;
 use crate::types::{Dim, TensorType, Type};
 
-/// What an instruction gives.
+/// Shape of an instruction's result.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Shape {
-    /// A tensor; the order of its dimensions in memory from minor to major, if the text says it.
+    /// A tensor, and its layout if the text states it: the dimensions from minor to major.
     Tensor(TensorType, Option<Vec<usize>>),
     Token,
     Tuple(Arc<[Shape]>),
@@ -27,7 +27,7 @@ impl Shape {
         }
     }
 
-    /// The parts of a tuple.
+    /// The elements of a tuple.
     pub(super) fn parts(&self) -> Option<&[Shape]> {
         match self {
             Shape::Tuple(parts) => Some(parts),
@@ -35,7 +35,7 @@ impl Shape {
         }
     }
 
-    /// The types of all tensors and tokens in it, in order.
+    /// The types of all tensors and tokens, in order.
     pub(super) fn leaves(&self) -> Vec<Type> {
         fn inner(shape: &Shape, out: &mut Vec<Type>) {
             match shape {
@@ -48,7 +48,7 @@ impl Shape {
         out
     }
 
-    /// The type of values of this shape, tuples as tuples.
+    /// The type of values of this shape; tuples stay tuples.
     pub(super) fn ty(&self) -> Type {
         match self {
             Shape::Tensor(ty, _) => Type::Tensor(ty.clone()),
@@ -57,7 +57,7 @@ impl Shape {
         }
     }
 
-    /// The order of dimensions in memory, from minor to major; empty for what is no tensor.
+    /// The layout: the dimensions from minor to major. Empty unless this is a tensor.
     pub(super) fn layout(&self) -> Vec<usize> {
         match self {
             Shape::Tensor(ty, None) => (0..ty.rank()).rev().collect(),
@@ -67,12 +67,12 @@ impl Shape {
     }
 }
 
-/// A shape at the cursor.
+/// Parses a shape.
 pub(super) fn read(c: &mut Cursor<'_>) -> Read<Shape> {
     nested(c, 0)
 }
 
-/// A shape of what a custom call is given: its layout is an order of dimensions and nothing else.
+/// Parses the shape of a custom call's operand. Its layout must be just an order of dimensions.
 pub(super) fn read_untiled(c: &mut Cursor<'_>) -> Read<Shape> {
     c.skip();
     let start = c.pos();
@@ -97,7 +97,7 @@ fn nested(c: &mut Cursor<'_>, depth: u32) -> Read<Shape> {
     let Ok(name) = c.word() else { return c.wrong("a shape such as `f32[2,3]`") };
     let span = Span::new(start, c.pos());
     if name == "b" && c.here() == Some(b'(') {
-        // A buffer: memory that instructions change in place. Here, each change is a new tensor.
+        // A buffer is memory that instructions change in place. Here, each change creates a new tensor.
         c.expect(b'(')?;
         let shape = nested(c, depth + 1)?;
         c.expect(b')')?;
@@ -133,7 +133,7 @@ fn nested(c: &mut Cursor<'_>, depth: u32) -> Read<Shape> {
     Ok(Shape::Tensor(ty, layout))
 }
 
-/// `4`, `<=4`, `?`
+/// Parses `4`, `<=4` or `?`.
 fn dim(c: &mut Cursor<'_>) -> Read<Dim> {
     if c.eat(b'?') {
         return Ok(Dim::UNBOUNDED);
@@ -144,9 +144,9 @@ fn dim(c: &mut Cursor<'_>) -> Read<Dim> {
     Ok(Dim::Static(c.usize()?))
 }
 
-/// `{1,0}`, `{1,0:T(8,128)}`, or nothing. Tiles and memory spaces are not kept.
+/// Parses `{1,0}`, `{1,0:T(8,128)}`, or nothing. Tiles and memory spaces are dropped.
 fn layout(c: &mut Cursor<'_>) -> Read<Option<Vec<usize>>> {
-    // Behind white space, the instructions of a computation may begin, too: with a name.
+    // After white space, `{` may also begin the instructions of a computation. These start with a name.
     let mut ahead = *c;
     let is_next = c.here() == Some(b'{');
     if !ahead.eat(b'{') || !(is_next || ahead.peek().is_some_and(|b| b.is_ascii_digit() || b == b':')) {
@@ -170,7 +170,7 @@ fn layout(c: &mut Cursor<'_>) -> Read<Option<Vec<usize>>> {
     Ok(Some(order))
 }
 
-/// A type as HLO writes it; `None` for one that HLO does not have.
+/// Converts a type to a shape; `None` if HLO does not have the type.
 pub(super) fn of(ty: &Type, layout: Option<&[usize]>) -> Option<Shape> {
     match ty {
         Type::Tensor(t) if t.quant.is_none() => Some(Shape::Tensor(t.clone(), layout.map(<[usize]>::to_vec))),
@@ -182,7 +182,7 @@ pub(super) fn of(ty: &Type, layout: Option<&[usize]>) -> Option<Shape> {
     }
 }
 
-/// With layouts, row-major where none is given.
+/// Writes shapes with their layouts; the default is row-major.
 impl Display for Shape {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {

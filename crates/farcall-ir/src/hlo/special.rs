@@ -1,4 +1,4 @@
-//! Instructions that are not one operation each: parameters, constants, tuples, copies, custom calls.
+//! Lowers instructions that are not a single operation: parameters, constants, tuples, copies, custom calls.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use farcall_sig::DType;
 
 use super::calls;
 use super::cursor::Cursor;
-use super::given::Given;
+use super::given::AttrReader;
 use super::literal;
 use super::lower::{At, Lowered, Lowering, parameter_number, wrong};
 use super::shape::Shape;
@@ -18,11 +18,12 @@ use crate::scalar::Scalar;
 use crate::types::{TensorType, Type};
 
 impl<'s> Lowering<'_, 's> {
-    /// An instruction that is not one operation of the table; `None` if it is, and for an unknown opcode.
+    /// Lowers an instruction that is not a single operation of the table; `None` for any other or unknown
+    /// opcode.
     pub(super) fn special(
         &mut self,
         shape: &Arc<Shape>,
-        g: &mut Given<'_, 's>,
+        g: &mut AttrReader<'_, 's>,
         args: &[Val],
         at: &mut At<'_, 's>,
     ) -> Option<Lowered<Val>> {
@@ -60,7 +61,7 @@ impl<'s> Lowering<'_, 's> {
         self.check(&value, shape, at.inst.shape_span).map(|()| value)
     }
 
-    /// A constant, or a tuple of constants in parentheses.
+    /// Lowers a constant, or a tuple of constants in parentheses.
     fn constant(&mut self, mut text: Cursor<'s>, shape: &Shape, at: &At<'_, 's>) -> Lowered<Val> {
         match shape {
             Shape::Tensor(..) if text.eat(b'#') => {
@@ -96,7 +97,8 @@ impl<'s> Lowering<'_, 's> {
         }
     }
 
-    /// A tensor for which the text has one number without braces. XLA makes this its first element and all others 0.
+    /// Lowers a constant tensor with a single number without braces. As in XLA, it is the first element, and
+    /// all others are 0.
     fn first_element(&mut self, text: Cursor<'s>, ty: &TensorType, at: &At<'_, 's>) -> Lowered<Val> {
         let scalar = TensorType::scalar(ty.dtype);
         let number = literal::read(text, &scalar)?;
@@ -116,7 +118,12 @@ impl<'s> Lowering<'_, 's> {
         Ok(Val::One(self.func.inst(id).results()[0]))
     }
 
-    fn get_tuple_element(&mut self, shape: &Shape, g: &mut Given<'_, 's>, at: &At<'_, 's>) -> Lowered<Val> {
+    fn get_tuple_element(
+        &mut self,
+        shape: &Shape,
+        g: &mut AttrReader<'_, 's>,
+        at: &At<'_, 's>,
+    ) -> Lowered<Val> {
         let mut value = g.required("index")?;
         let span = value.span();
         let index = value.usize()?;
@@ -128,7 +135,7 @@ impl<'s> Lowering<'_, 's> {
         self.check(&part, shape, at.inst.shape_span).map(|()| part)
     }
 
-    /// The first operand.
+    /// Lowers an instruction that returns its first operand.
     fn identity(&mut self, shape: &Shape, at: &At<'_, 's>) -> Lowered<Val> {
         let Some(operand) = at.operands.first() else {
             return wrong("operands", at.inst.op_span, format!("{} has an operand", at.inst.opcode));
@@ -137,8 +144,9 @@ impl<'s> Lowering<'_, 's> {
         self.check(&value, shape, at.inst.shape_span).map(|()| value)
     }
 
-    /// The same bytes as another shape. Elements are in the order of their places in memory, which layouts say.
-    fn bitcast(&mut self, result: &Shape, g: &Given<'_, 's>, at: &At<'_, 's>) -> Lowered<Val> {
+    /// Lowers a reinterpretation of the same bytes as another shape. The layouts determine the order of
+    /// elements in memory.
+    fn bitcast(&mut self, result: &Shape, g: &AttrReader<'_, 's>, at: &At<'_, 's>) -> Lowered<Val> {
         let ([Shaped { val: Val::One(from), shape }], Some(Some(ty)), Some(to)) =
             (at.operands, g.operands.first(), result.tensor())
         else {
@@ -151,10 +159,10 @@ impl<'s> Lowering<'_, 's> {
         let sizes = [size(ty, bits[0]), size(to, bits[1])];
         if sizes[0].is_none() || sizes[0] != sizes[1] {
             let message =
-                format!("bitcast keeps the bytes of its operand, but {shape} and {result} differ in size");
+                format!("bitcast must keep the size in bytes, but {shape} and {result} differ in size");
             return wrong("type-mismatch", at.inst.shape_span, message);
         }
-        // From major to minor.
+        // Dimensions from major to minor.
         let order = |shape: &Shape| -> Vec<usize> { shape.layout().into_iter().rev().collect() };
         let (before, after) = (order(shape), order(result));
         let permuted = |ty: &TensorType, order: &[usize]| ty.with_dims(order.iter().map(|d| ty.dim(*d)));
@@ -173,7 +181,7 @@ impl<'s> Lowering<'_, 's> {
         };
         let in_memory = permuted(g.operands[0].as_ref().unwrap_or(to), &before);
         step(self, Op::Transpose { permutation: before }, in_memory.clone());
-        // An element becomes several, or several become one: the last dimension counts them.
+        // One element becomes several, or several become one; the last dimension counts them.
         let mut sizes = in_memory.sizes().to_vec();
         if bits[0] > bits[1] {
             sizes.push(bits[0] / bits[1]);
@@ -192,8 +200,8 @@ impl<'s> Lowering<'_, 's> {
 
     // --- random numbers and the largest elements
 
-    /// The shape, which is that of the result, is an operand here.
-    fn rng(&mut self, shape: &Shape, g: &mut Given<'_, 's>, at: &At<'_, 's>) -> Lowered<Val> {
+    /// Lowers `rng`. The shape of the result becomes an operand.
+    fn rng(&mut self, shape: &Shape, g: &mut AttrReader<'_, 's>, at: &At<'_, 's>) -> Lowered<Val> {
         let mut value = g.required("distribution")?;
         let all = [RngDistribution::Uniform, RngDistribution::Normal];
         let word = value.word()?;
@@ -209,7 +217,7 @@ impl<'s> Lowering<'_, 's> {
             return wrong("unsupported", at.inst.shape_span, "rng gives a tensor of static dimensions");
         };
         let mut values = self.flat_operands(at)?;
-        // Old texts have the shape as an operand.
+        // Old texts have the shape as an operand, too.
         values.truncate(2);
         let dims: Vec<i64> = sizes.iter().map(|d| i64::try_from(*d).unwrap_or(i64::MAX)).collect();
         let dims = Literal::from_slice(DType::S64, [dims.len()], &dims);
@@ -218,9 +226,9 @@ impl<'s> Lowering<'_, 's> {
         self.push(at.op(Op::Rng(distribution), values), shape, at.region)
     }
 
-    /// The smallest elements are the largest of what comes in the other order.
-    fn top_k(&mut self, shape: &Shape, g: &mut Given<'_, 's>, at: &At<'_, 's>) -> Lowered<Val> {
-        // Every `top_k` here is stable: of equal elements, the first ones are taken.
+    /// Lowers `topk`. The smallest elements are found as the largest elements in the inverse order.
+    fn top_k(&mut self, shape: &Shape, g: &mut AttrReader<'_, 's>, at: &At<'_, 's>) -> Lowered<Val> {
+        // Here, `top_k` is always stable: of equal elements, the first ones are taken.
         g.take("is_stable");
         let k = g.required("k")?.usize()?;
         let largest = g.read("largest", super::given::flag)?.unwrap_or(true);
@@ -244,7 +252,7 @@ impl<'s> Lowering<'_, 's> {
 
     // --- custom calls
 
-    fn custom_call(&mut self, shape: &Shape, g: &mut Given<'_, 's>, at: &At<'_, 's>) -> Lowered<Val> {
+    fn custom_call(&mut self, shape: &Shape, g: &mut AttrReader<'_, 's>, at: &At<'_, 's>) -> Lowered<Val> {
         let mut called = Vec::new();
         let mut call = calls::read(g, &mut called)?;
         let mut values = Vec::new();
@@ -261,7 +269,8 @@ impl<'s> Lowering<'_, 's> {
             call.called_computations.push(callee);
         }
         let op = Op::CustomCall(Box::new(call));
-        // A tuple of results is taken apart, tuples in it are not: the call says which memory they share by their place.
+        // Only the outer tuple of results is flattened. Nested tuples stay tuples, because the call's aliases
+        // refer to results by their positions.
         let shapes = match shape {
             Shape::Tuple(parts) => parts.to_vec(),
             one => vec![one.clone()],

@@ -1,5 +1,6 @@
-//! The tables of places in Python programs behind the header (`FileNames`, `FunctionNames`, `FileLocations`,
-//! `StackFrames`), to which `stack_frame_id` in metadata refers; and metadata as locations.
+//! Source locations: the tables after the header (`FileNames`, `FunctionNames`, `FileLocations`,
+//! `StackFrames`), to which `stack_frame_id` in metadata refers, and the conversion between metadata and
+//! locations.
 
 use std::sync::Arc;
 
@@ -8,18 +9,18 @@ use rustc_hash::FxHashMap;
 use super::cursor::{Cursor, Read, quoted};
 use crate::module::Loc;
 
-/// The tables, by number.
+/// The tables. Each maps numbers to entries.
 #[derive(Default)]
 pub(super) struct Frames {
     files: FxHashMap<i64, Arc<str>>,
-    /// File, line and column.
+    /// File, line and column of each location.
     places: FxHashMap<i64, [i64; 3]>,
-    /// The place of a frame.
+    /// Location of each frame.
     frames: FxHashMap<i64, i64>,
 }
 
 impl Frames {
-    /// The tables at the cursor, if there are any.
+    /// Parses the tables at the cursor, if any.
     pub(super) fn read(c: &mut Cursor<'_>) -> Read<Self> {
         let mut out = Frames::default();
         loop {
@@ -62,7 +63,7 @@ fn place(file: Arc<str>, line: i64, column: i64) -> Option<Loc> {
     Some(Loc::File { file, line: number(line)?, column: number(column)? })
 }
 
-/// `{a=1 b=2}`: the numbers of these keys, 0 for those that are absent.
+/// Parses `{a=1 b=2}`: returns the numbers of these keys, 0 for absent ones.
 fn fields<const N: usize>(c: &mut Cursor<'_>, keys: [&str; N]) -> Read<[i64; N]> {
     let mut out = [0; N];
     c.expect(b'{')?;
@@ -78,7 +79,7 @@ fn fields<const N: usize>(c: &mut Cursor<'_>, keys: [&str; N]) -> Read<[i64; N]>
     Ok(out)
 }
 
-/// `{op_name="jit(f)/add" source_file="f.py" source_line=3}` as a location; what else it says is not kept.
+/// Converts `{op_name="jit(f)/add" source_file="f.py" source_line=3}` to a location. Other keys are dropped.
 pub(super) fn metadata(mut c: Cursor<'_>, frames: &Frames) -> Read<Option<Arc<Loc>>> {
     let (mut name, mut file, mut line, mut column, mut at) = (None, None, 0, 0, None);
     c.expect(b'{')?;
@@ -102,7 +103,7 @@ pub(super) fn metadata(mut c: Cursor<'_>, frames: &Frames) -> Read<Option<Arc<Lo
     })
 }
 
-/// The metadata that says a location: the outermost name, and the first place in a file.
+/// Converts a location to metadata: the outermost name, and the first file position.
 pub(super) fn of_loc(loc: &Loc) -> Option<String> {
     let mut parts = Vec::new();
     let mut next = Some(loc);

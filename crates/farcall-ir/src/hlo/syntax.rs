@@ -1,7 +1,7 @@
-//! The structure of HLO text: a header, computations, instructions with operands and attributes. What opcodes and
-//! attributes mean is not looked at here.
+//! Parses the structure of HLO text: a header, and computations of instructions with operands and attributes.
+//! The meaning of opcodes and attributes is not considered here.
 //!
-//! An instruction that is not understood is reported and left out, and reading goes on behind it.
+//! An instruction that cannot be parsed is reported and left out; parsing continues after it.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::diag::{Diagnostic, Diagnostics, Span};
 use crate::interrupt::{Interrupted, Pace};
 use crate::text::MAX_NESTING;
 
-/// A text as it stands.
+/// A parsed text.
 #[derive(Default)]
 pub(super) struct Text<'s> {
     pub(super) name: &'s str,
@@ -28,27 +28,28 @@ pub(super) struct Computation<'s> {
     pub(super) span: Span,
     pub(super) is_entry: bool,
     pub(super) insts: Vec<Instruction<'s>>,
-    /// The instruction that is the result: that of `ROOT`, else the last one.
+    /// Index of the result: the instruction marked `ROOT`, or else the last one.
     pub(super) root: usize,
-    /// Bytes of its text.
+    /// Length of the text in bytes.
     pub(super) len: usize,
-    /// Something in it was not understood: messages about what it lacks would be wrong.
+    /// True if a part could not be parsed. Errors about missing things in the computation would then be
+    /// misleading.
     pub(super) is_broken: bool,
 }
 
 /// `name = shape opcode(operands), attributes`
 #[derive(Clone)]
 pub(super) struct Instruction<'s> {
-    /// The name; empty for an instruction that is written as an operand.
+    /// The name; empty for an instruction that is nested as an operand.
     pub(super) name: &'s str,
     pub(super) span: Span,
     /// The type of the result; `None` if it follows from the operands.
     pub(super) shape: Option<Arc<Shape>>,
-    /// The position of the type, or of the opcode if there is no type.
+    /// The position of the type, or of the opcode if the type is left out.
     pub(super) shape_span: Span,
     pub(super) opcode: &'s str,
     pub(super) op_span: Span,
-    /// What stands between the parentheses.
+    /// The text between the parentheses.
     pub(super) args: Cursor<'s>,
     pub(super) operands: Vec<Operand<'s>>,
     pub(super) attrs: Vec<Attribute<'s>>,
@@ -57,9 +58,9 @@ pub(super) struct Instruction<'s> {
 /// An operand of an instruction.
 #[derive(Clone)]
 pub(super) enum Operand<'s> {
-    /// `name`, or `name#0#1`: an element of the tuple that is an element of `name`.
+    /// `name`, or `name#0#1`: element 1 of the tuple that is element 0 of `name`.
     Named { name: &'s str, span: Span, path: Vec<usize> },
-    /// The instruction with this number in the computation, which is written in place of a name.
+    /// The instruction with this index in the computation, which is nested in place of a name.
     Nested(usize),
 }
 
@@ -71,7 +72,7 @@ pub(super) struct Attribute<'s> {
     pub(super) value: Cursor<'s>,
 }
 
-/// Reads a whole text.
+/// Parses a whole text.
 pub(super) fn read<'s>(text: &'s str, diagnostics: &mut Diagnostics) -> Text<'s> {
     let mut reader = Reader {
         c: Cursor::new(text, 0, text.len()),
@@ -95,9 +96,9 @@ struct Reader<'s, 'd> {
     c: Cursor<'s>,
     out: Text<'s>,
     diagnostics: &'d mut Diagnostics,
-    /// The texts of computations that stand in place of their names.
+    /// Texts of the inline computations that have been read.
     inlined: HashSet<&'s str>,
-    /// Nesting depth of such computations at the current position.
+    /// Nesting depth of inline computations at the current position.
     depth: u32,
     pace: Pace,
 }
@@ -108,7 +109,7 @@ impl<'s> Reader<'s, '_> {
             return self.c.wrong("`HloModule`");
         }
         self.out.name = self.c.name()?.0;
-        // As in `HloModule name:`.
+        // Accept `HloModule name:`.
         self.c.eat(b':');
         if self.c.eat(b',') {
             self.out.attrs = attributes(&mut self.c)?;
@@ -120,7 +121,7 @@ impl<'s> Reader<'s, '_> {
         Ok(())
     }
 
-    /// `ENTRY %name (p: f32[]) -> f32[] { … }`
+    /// Parses `ENTRY %name (p: f32[]) -> f32[] { … }`.
     fn computation(&mut self) -> Read<()> {
         let (mut name, mut span) = match self.c.name() {
             Ok(found) => found,
@@ -134,7 +135,7 @@ impl<'s> Reader<'s, '_> {
             is_entry = true;
         }
         if self.c.peek() == Some(b'(') {
-            // The instructions say the same.
+            // The signature repeats the types of the instructions.
             self.c.skip_balanced()?;
             if !self.c.eat_str("->") {
                 return self.c.wrong("`->`");
@@ -143,20 +144,20 @@ impl<'s> Reader<'s, '_> {
         }
         self.c.expect(b'{')?;
         self.body(name, span, is_entry)?;
-        // Attributes of the computation, such as the name of its thread.
+        // Attributes of the computation, such as the name of its thread, are dropped.
         if self.c.eat(b',') {
             attributes(&mut self.c)?;
         }
         Ok(())
     }
 
-    /// The instructions of a computation, behind `{`.
+    /// Parses the instructions of a computation, after `{`.
     fn body(&mut self, name: &'s str, span: Span, is_entry: bool) -> Read<()> {
         let mut computation =
             Computation { name, span, is_entry, insts: Vec::new(), root: 0, len: 0, is_broken: false };
         let mut root = None;
         if let Err(e) = self.instructions(&mut computation, &mut root) {
-            // What was read of it is looked at, too.
+            // The instructions read so far are checked, too.
             computation.is_broken = true;
             self.out.computations.push(computation);
             return Err(e);
@@ -172,7 +173,7 @@ impl<'s> Reader<'s, '_> {
         Ok(())
     }
 
-    /// Everything up to `}`, which is taken.
+    /// Parses instructions up to `}`, which is taken.
     fn instructions(&mut self, computation: &mut Computation<'s>, root: &mut Option<usize>) -> Read<()> {
         while !self.c.eat(b'}') {
             if self.c.at_end() {
@@ -196,7 +197,7 @@ impl<'s> Reader<'s, '_> {
         Ok(())
     }
 
-    /// Goes behind the line on which an instruction that begins at `start` ends.
+    /// Skips the instruction that begins at `start`, up to the end of its last line.
     fn skip_line(&mut self, start: Cursor<'s>) -> Read<()> {
         self.c = start;
         let mut comma = false;
@@ -204,7 +205,7 @@ impl<'s> Reader<'s, '_> {
             match b {
                 b'(' | b'[' | b'{' => match self.c.skip_balanced() {
                     Err(e) if e.is_open => return Err(e),
-                    // On to the end of the line where brackets do not fit.
+                    // If brackets do not match, continue to the end of the line.
                     Ok(()) | Err(_) => {}
                 },
                 b'"' => drop(self.c.string()?),
@@ -243,7 +244,7 @@ impl<'s> Reader<'s, '_> {
         Ok(())
     }
 
-    /// A computation that stands in place of its name, as in `to_apply={ … }`. It is called by its text.
+    /// Parses an inline computation, as in `to_apply={ … }`. It is named by its text.
     fn inline(&mut self, value: Cursor<'s>) -> Read<()> {
         if !self.inlined.insert(value.rest()) {
             return Ok(());
@@ -266,7 +267,7 @@ impl<'s> Reader<'s, '_> {
 static COMPUTATIONS: &[&str] =
     &["to_apply", "calls", "condition", "body", "select", "scatter", "true_computation", "false_computation"];
 
-/// True for the instructions of a computation in braces: names alone are a list of computations.
+/// True for an inline computation in braces. Names alone are a list of computations.
 fn begins_computation(mut c: Cursor<'_>) -> bool {
     c.eat(b'{')
         && match c.name() {
@@ -276,8 +277,8 @@ fn begins_computation(mut c: Cursor<'_>) -> bool {
         }
 }
 
-/// `shape opcode(operands)`: an instruction without name and attributes, `depth` deep in others. Those among its
-/// operands are put into `out`.
+/// Parses `shape opcode(operands)`: an instruction without name and attributes, at nesting depth `depth`.
+/// Instructions that are nested as operands are added to `out`.
 fn result<'s>(c: &mut Cursor<'s>, out: &mut Vec<Instruction<'s>>, depth: u32) -> Read<Instruction<'s>> {
     c.skip();
     let start = c.pos();
@@ -301,7 +302,7 @@ fn result<'s>(c: &mut Cursor<'s>, out: &mut Vec<Instruction<'s>>, depth: u32) ->
     Ok(Instruction { name: "", span, shape, shape_span, opcode, op_span, args, operands, attrs: Vec::new() })
 }
 
-/// True if operands stand between the parentheses, not a number or the elements of a constant.
+/// True if the parentheses contain operands rather than a number or the elements of a constant.
 fn takes_names(opcode: &str) -> bool {
     !matches!(opcode, "parameter" | "constant")
 }
@@ -318,7 +319,7 @@ fn begins_shape(mut c: Cursor<'_>) -> bool {
     }
 }
 
-/// `%a, f32[2]{0} %b, c#1, add(d, e)`
+/// Parses `%a, f32[2]{0} %b, c#1, add(d, e)`.
 fn operands<'s>(mut c: Cursor<'s>, out: &mut Vec<Instruction<'s>>, depth: u32) -> Read<Vec<Operand<'s>>> {
     let mut found = Vec::new();
     if c.at_end() {
@@ -338,12 +339,12 @@ fn operands<'s>(mut c: Cursor<'s>, out: &mut Vec<Instruction<'s>>, depth: u32) -
     }
 }
 
-/// The position after a shape that has no name and the comma that follows it.
+/// Returns the position after a shape without a name and the comma that follows.
 fn lone_shape(mut c: Cursor<'_>) -> Option<Cursor<'_>> {
     (begins_shape(c) && shape::read(&mut c).is_ok() && c.eat(b',')).then_some(c)
 }
 
-/// A name or an instruction, with or without a shape.
+/// Parses a name or an instruction, with or without a shape.
 fn operand<'s>(c: &mut Cursor<'s>, out: &mut Vec<Instruction<'s>>, depth: u32) -> Read<Operand<'s>> {
     let start = *c;
     if begins_shape(*c) {
@@ -367,7 +368,7 @@ fn operand<'s>(c: &mut Cursor<'s>, out: &mut Vec<Instruction<'s>>, depth: u32) -
     Ok(Operand::Named { name, span, path })
 }
 
-/// `s32[2]{0} {1, 2}`: a constant, its type before it.
+/// Parses `s32[2]{0} {1, 2}`: a constant after its type.
 fn literal<'s>(c: &mut Cursor<'s>) -> Read<Cursor<'s>> {
     c.skip();
     let start = c.pos();
@@ -378,7 +379,7 @@ fn literal<'s>(c: &mut Cursor<'s>) -> Read<Cursor<'s>> {
     Ok(c.part(start, c.pos()))
 }
 
-/// `key=value, key=value`
+/// Parses `key=value, key=value`.
 fn attributes<'s>(c: &mut Cursor<'s>) -> Read<Vec<Attribute<'s>>> {
     let mut out = Vec::new();
     loop {

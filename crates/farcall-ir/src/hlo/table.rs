@@ -1,9 +1,9 @@
-//! The table of instructions: for each opcode the operation that it is, and how its attributes are written.
+//! The table of opcodes: the operation of each opcode, and the syntax of its attributes.
 //!
-//! The reader and the printer interpret the same rows. Most rows are lists of [`Part`]s, which name an attribute in
-//! HLO and in [`crate::attributes`]; what a list cannot say is a [`Hook`], a pair of functions. Instructions that are
-//! not one operation each (tuples, calls, loops, branches, constants) have their own code in `lower`, `control` and
-//! `print`.
+//! The reader and the printer interpret the same rows. Most rows are lists of [`AttrSyntax`], which map an
+//! HLO attribute to an attribute of [`crate::attributes`]. Syntax that such a list cannot express is a
+//! [`Hook`], a pair of functions. Instructions that are not a single operation (tuples, calls, loops,
+//! branches, constants) are handled by code in `lower`, `control` and `print`.
 
 use std::sync::LazyLock;
 
@@ -13,83 +13,83 @@ use super::given::Hook;
 use super::{groups, hooks};
 use crate::op::{Binary, Op, Unary};
 
-/// An opcode.
+/// One opcode.
 pub(super) struct Row {
     pub(super) opcode: &'static str,
     /// Name of the operation.
     pub(super) op: &'static str,
     pub(super) form: Form,
-    /// Attributes that name the computations of its regions.
+    /// Attributes that name the computations of the operation's regions.
     pub(super) regions: &'static [&'static str],
 }
 
-/// How attributes are written.
+/// Syntax of an opcode's attributes.
 pub(super) enum Form {
-    Parts(&'static [Part]),
+    Attrs(&'static [AttrSyntax]),
     Hook(&'static Hook),
 }
 
-/// An attribute: its name in HLO, its name in [`crate::attributes`].
-pub(super) enum Part {
+/// Syntax of one attribute. The fields are its name in HLO and its name in [`crate::attributes`].
+pub(super) enum AttrSyntax {
     /// `{1,2}`
     Ints(&'static str, &'static str),
-    /// `{1}`, one number.
+    /// `{1}`, a single number.
     One(&'static str, &'static str),
     /// `1`
     Int(&'static str, &'static str),
     /// `true`; false if absent.
     Flag(&'static str, &'static str),
-    /// `LT`, or with a prefix `rng_default`; may be absent.
+    /// `LT`, or with a prefix `rng_default`. Optional.
     Word(&'static str, &'static str, &'static str),
 }
 
-impl Part {
-    /// The name in HLO.
+impl AttrSyntax {
+    /// Name of the attribute in HLO.
     pub(super) fn key(&self) -> &'static str {
         match self {
-            Part::Ints(key, _)
-            | Part::One(key, _)
-            | Part::Int(key, _)
-            | Part::Flag(key, _)
-            | Part::Word(key, _, _) => key,
+            AttrSyntax::Ints(key, _)
+            | AttrSyntax::One(key, _)
+            | AttrSyntax::Int(key, _)
+            | AttrSyntax::Flag(key, _)
+            | AttrSyntax::Word(key, _, _) => key,
         }
     }
 }
 
-impl Part {
-    /// The name in [`crate::attributes`].
+impl AttrSyntax {
+    /// Name of the attribute in [`crate::attributes`].
     pub(super) fn attr(&self) -> &'static str {
         match self {
-            Part::Ints(_, attr)
-            | Part::One(_, attr)
-            | Part::Int(_, attr)
-            | Part::Flag(_, attr)
-            | Part::Word(_, attr, _) => attr,
+            AttrSyntax::Ints(_, attr)
+            | AttrSyntax::One(_, attr)
+            | AttrSyntax::Int(_, attr)
+            | AttrSyntax::Flag(_, attr)
+            | AttrSyntax::Word(_, attr, _) => attr,
         }
     }
 }
 
-/// The row of an opcode.
+/// Looks up the row of an opcode.
 pub(super) fn of_opcode(opcode: &str) -> Option<&'static Row> {
     TABLE.by_opcode.get(opcode).copied()
 }
 
-/// The row that an operation is written by.
+/// Looks up the row with which an operation is printed.
 pub(super) fn of_op(op: &Op) -> Option<&'static Row> {
     TABLE.by_op.get(op.name()).copied()
 }
 
-/// Every opcode that is read, for suggestions.
+/// All opcodes that can be read, for suggestions.
 pub(super) fn opcodes() -> impl Iterator<Item = &'static str> {
     TABLE.by_opcode.keys().copied().chain(STRUCTURE.iter().copied())
 }
 
-/// True for an opcode that is read.
+/// True for an opcode that can be read.
 pub(super) fn is_opcode(opcode: &str) -> bool {
     TABLE.by_opcode.contains_key(opcode) || STRUCTURE.contains(&opcode)
 }
 
-/// Opcodes that are not one operation each. Of each opcode there may be a start and a done, too.
+/// Opcodes that are not a single operation. Any opcode may also have the suffixes `-start` and `-done`.
 static STRUCTURE: &[&str] = &[
     "add-dependency",
     "async-done",
@@ -135,7 +135,7 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
     });
     let rows = || FUNCTIONS.iter().chain(ROWS);
     let mut by_opcode = FxHashMap::default();
-    // The first one of an opcode: `tan` belongs to both dialects.
+    // The first row of an opcode wins: `tan` exists in both dialects.
     rows().for_each(|row| _ = by_opcode.entry(row.opcode).or_insert(row));
     Table { by_opcode, by_op: rows().map(|row| (row.op, row)).collect() }
 });
@@ -154,21 +154,21 @@ const CHLO: [&str; 10] = [
     "chlo.tan",
 ];
 
-/// A function of elements is called the same, with dashes.
+/// Returns the row of an elementwise function. Its opcode is the operation's name with dashes.
 fn function(name: &'static str) -> Option<Row> {
     let short = match name.strip_prefix("stablehlo.") {
         Some(short) => short,
         None if CHLO.contains(&name) => name.strip_prefix("chlo.")?,
         None => return None,
     };
-    // Once for each function, and there are few.
+    // Leaked once for each of a few functions.
     let opcode =
         if short.contains('_') { Box::leak(short.replace('_', "-").into_boxed_str()) } else { short };
-    Some(Row { opcode, op: name, form: Form::Parts(&[]), regions: &[] })
+    Some(Row { opcode, op: name, form: Form::Attrs(&[]), regions: &[] })
 }
 
-const fn row(opcode: &'static str, op: &'static str, parts: &'static [Part]) -> Row {
-    Row { opcode, op, form: Form::Parts(parts), regions: &[] }
+const fn row(opcode: &'static str, op: &'static str, attrs: &'static [AttrSyntax]) -> Row {
+    Row { opcode, op, form: Form::Attrs(attrs), regions: &[] }
 }
 
 const fn hook(opcode: &'static str, op: &'static str, hook: &'static Hook) -> Row {
@@ -183,7 +183,7 @@ impl Row {
     }
 }
 
-use Part::{Flag, Int, Ints, One, Word};
+use AttrSyntax::{Flag, Int, Ints, One, Word};
 
 static ROWS: &[Row] = &[
     // elementwise

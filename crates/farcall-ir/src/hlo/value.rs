@@ -1,4 +1,4 @@
-//! Values of instructions, and operations on them. A tuple is kept as its parts.
+//! Values of instructions. A tuple is stored as its elements.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,26 +13,26 @@ use crate::module::{Func, NewInst, RegionId, ValueId};
 use crate::op::Op;
 use crate::types::{TensorType, Type};
 
-/// The value of a name.
+/// The value of an instruction.
 #[derive(Clone)]
 pub(super) enum Val {
     One(ValueId),
     Tuple(Rc<[Val]>),
-    /// The context of an asynchronous instruction: numbers of this shape that no result depends on.
+    /// The context of an asynchronous instruction: values of this shape, on which no result depends.
     Context(Arc<Shape>),
-    /// An error has been reported.
+    /// The instruction had an error, which has been reported.
     Unknown,
 }
 
-/// The instructions of a computation so far: their values, with the shapes that the text gives them or that follow, and
-/// their numbers by name.
+/// The instructions of a computation so far: their values, with stated or inferred shapes, and their indices
+/// by name.
 #[derive(Default)]
 pub(super) struct Scope<'s> {
     pub(super) values: Vec<Shaped>,
     pub(super) names: FxHashMap<&'s str, usize>,
 }
 
-/// A value and its shape, with layouts.
+/// A value and its shape, including layouts.
 #[derive(Clone)]
 pub(super) struct Shaped {
     pub(super) val: Val,
@@ -40,7 +40,7 @@ pub(super) struct Shaped {
 }
 
 impl<'s> Lowering<'_, 's> {
-    /// Counts parts of tuples.
+    /// Charges the budget for flattened tuple parts.
     pub(super) fn spend(&mut self, n: usize, at: Span) -> Lowered<()> {
         match self.parts.checked_sub(n) {
             Some(left) => {
@@ -51,7 +51,7 @@ impl<'s> Lowering<'_, 's> {
         }
     }
 
-    /// The tensors and tokens of a value, in order, for an instruction at the end of a region.
+    /// Flattens a value into its tensors and tokens, for an instruction at the end of a region.
     pub(super) fn leaves(
         &mut self,
         value: &Val,
@@ -82,7 +82,7 @@ impl<'s> Lowering<'_, 's> {
         }
     }
 
-    /// A value of this type that no result depends on.
+    /// Creates a value of this type for a context, on which no result depends.
     fn context(&mut self, ty: Type, region: RegionId, at: Span) -> Lowered<ValueId> {
         let op = match &ty {
             Type::Token => Op::CreateToken,
@@ -101,7 +101,7 @@ impl<'s> Lowering<'_, 's> {
         Ok(self.one(op, [], ty, region, at))
     }
 
-    /// Adds an instruction with results of this shape; returns its value.
+    /// Appends an instruction with results of this shape, and returns its value.
     pub(super) fn push(&mut self, new: NewInst, shape: &Shape, region: RegionId) -> Lowered<Val> {
         let types = shape.leaves();
         self.spend(types.len(), new.span)?;
@@ -110,7 +110,7 @@ impl<'s> Lowering<'_, 's> {
         Ok(build(shape, &mut results.into_iter()))
     }
 
-    /// An operation with one result.
+    /// Appends an operation with one result.
     pub(super) fn one(
         &mut self,
         op: Op,
@@ -123,7 +123,7 @@ impl<'s> Lowering<'_, 's> {
         self.func.inst(id).results()[0]
     }
 
-    /// Reports an error if a value does not have a shape.
+    /// Checks that a value has this shape.
     pub(super) fn check(&self, value: &Val, shape: &Shape, at: Span) -> Lowered<()> {
         match (value, shape) {
             (Val::Unknown, _) => Err(Stop::Known),
@@ -146,7 +146,7 @@ impl<'s> Lowering<'_, 's> {
         }
     }
 
-    /// Returns a value as one: a tuple is put together.
+    /// Returns the value as a single value; a tuple is built from its elements.
     pub(super) fn packed(&mut self, value: &Val, at: &At<'_, 's>) -> Lowered<ValueId> {
         let Val::Tuple(parts) = value else {
             let mut one = Vec::new();
@@ -154,13 +154,13 @@ impl<'s> Lowering<'_, 's> {
             return one.first().copied().ok_or(Stop::Known);
         };
         let parts = parts.iter().map(|part| self.packed(part, at)).collect::<Lowered<Vec<_>>>()?;
-        // Each part counts, however often a tuple is an operand.
+        // Charge each element again, however often the tuple is an operand.
         self.leaves(value, at.region, at.inst.op_span, &mut Vec::new())?;
         let ty = Type::Tuple(parts.iter().map(|v| self.func.ty(*v).clone()).collect());
         Ok(self.one(Op::Tuple, parts, ty, at.region, at.inst.op_span))
     }
 
-    /// A value that is a tuple, taken apart.
+    /// Splits a value that may be a tuple into its elements.
     pub(super) fn unpacked(&mut self, value: ValueId, shape: &Shape, at: &At<'_, 's>) -> Val {
         let Shape::Tuple(parts) = shape else { return Val::One(value) };
         let parts = parts.iter().enumerate().map(|(index, part)| {
@@ -172,7 +172,7 @@ impl<'s> Lowering<'_, 's> {
     }
 }
 
-/// A value that has been lowered.
+/// Returns the value unless an error has been reported for it.
 pub(super) fn known(value: Option<&Shaped>) -> Lowered<Shaped> {
     match value {
         Some(Shaped { val: Val::Unknown, .. }) | None => Err(Stop::Known),
@@ -180,7 +180,7 @@ pub(super) fn known(value: Option<&Shaped>) -> Lowered<Shaped> {
     }
 }
 
-/// An element of a tuple.
+/// Returns an element of a tuple.
 pub(super) fn element(tuple: &Shaped, index: usize, at: Span) -> Lowered<Shaped> {
     let (Val::Tuple(parts), Some(shapes)) = (&tuple.val, tuple.shape.parts()) else {
         return wrong("type-mismatch", at, format!("only a tuple has elements, but this is {}", tuple.shape));
@@ -191,7 +191,7 @@ pub(super) fn element(tuple: &Shaped, index: usize, at: Span) -> Lowered<Shaped>
     }
 }
 
-/// The types of operands; `None` for a value that is not a tensor.
+/// The types of operands; `None` for values that are not tensors.
 pub(super) fn tensors(func: &Func, operands: &[Shaped]) -> Vec<Option<TensorType>> {
     let tensor = |operand: &Shaped| match &operand.val {
         Val::One(id) => func.tensor(*id).cloned(),
@@ -200,7 +200,7 @@ pub(super) fn tensors(func: &Func, operands: &[Shaped]) -> Vec<Option<TensorType
     operands.iter().map(tensor).collect()
 }
 
-/// The value of a shape, of the tensors and tokens in it.
+/// Builds the value of a shape from its tensors and tokens.
 pub(super) fn build(shape: &Shape, leaves: &mut dyn Iterator<Item = ValueId>) -> Val {
     match shape {
         Shape::Tuple(parts) => Val::Tuple(parts.iter().map(|part| build(part, leaves)).collect()),

@@ -1,38 +1,38 @@
-//! The dialect `check`, in which the programs of the StableHLO suite state what they expect. A check is an ordinary
-//! custom call whose target takes two tensors, and tolerances in a dictionary.
+//! The dialect `check`, with which the programs of the StableHLO suite state expected values. A check becomes
+//! an ordinary custom call whose target takes two tensors, with tolerances in a dictionary.
 
-use super::Meaning;
+use super::Replacement;
 use crate::attr::{Attr, AttrDict};
 use crate::literal::Literal;
 use crate::module::{Inst, InstId, Rewriter};
 use crate::op::{CallConfig, CustomCall, Op};
 
-/// Checks, and those with a constant.
+/// Targets of checks, and of the same checks with a constant.
 const TARGETS: [(&str, &str); 3] = [
     ("check.expect_eq", "check.expect_eq_const"),
     ("check.expect_almost_eq", "check.expect_almost_eq_const"),
     ("check.expect_close", "check.expect_close_const"),
 ];
 
-/// Attributes that say how close values must be.
+/// Attributes that state tolerances.
 const PARAMETERS: [&str; 3] = ["tolerance", "max_ulp_difference", "min_ulp_difference"];
 
-/// The attribute that is the second operand of a check with a constant.
+/// Attribute that contains the second operand of a check with a constant.
 const VALUE: &str = "value";
 
-/// A check as its target takes it.
+/// A check in the form that its target takes.
 pub(super) struct Check {
     target: &'static str,
     /// The second operand, if the call has it as an attribute.
     value: Option<Literal>,
 }
 
-/// True for the name of a check with a constant.
+/// True for the target of a check with a constant.
 pub(crate) fn has_constant(target: &str) -> bool {
     TARGETS.iter().any(|(_, constant)| *constant == target)
 }
 
-/// The constant of a check that has one.
+/// The constant of a check, if it has one.
 pub(crate) fn constant(attrs: &AttrDict) -> Option<&Literal> {
     match attrs.get(VALUE) {
         Some(Attr::Dense(literal)) => Some(literal),
@@ -40,12 +40,12 @@ pub(crate) fn constant(attrs: &AttrDict) -> Option<&Literal> {
     }
 }
 
-pub(super) fn meaning(inst: Inst<'_>, call: &CustomCall) -> Option<Meaning> {
+pub(super) fn replacement(inst: Inst<'_>, call: &CustomCall) -> Option<Replacement> {
     let name = call.target.as_str();
     let (target, _) = TARGETS.into_iter().find(|(plain, constant)| *plain == name || *constant == name)?;
     let value = if has_constant(name) { Some(constant(inst.attrs())?.clone()) } else { None };
     let finds = value.is_some() || PARAMETERS.iter().any(|key| inst.attrs().contains_key(key));
-    finds.then_some(Meaning::Check(Check { target, value }))
+    finds.then_some(Replacement::Check(Check { target, value }))
 }
 
 impl Check {

@@ -1,10 +1,10 @@
-//! Matrix decompositions that XLA expands for TPUs: `Qr`, `ProductOfElementaryHouseholderReflectors` and `Eigh`, of real
-//! matrices. Each is a program in StableHLO text (`algorithms/`), for a batch of matrices of one size, which is put in
-//! the call's place.
+//! Matrix decompositions of real matrices that XLA expands for TPUs: `Qr`,
+//! `ProductOfElementaryHouseholderReflectors` and `Eigh`. Each call is replaced by a StableHLO program
+//! (`algorithms/`) for a batch of matrices of one size.
 
 use farcall_sig::DType;
 
-use super::Meaning;
+use super::Replacement;
 use crate::diag::{Source, Span};
 use crate::ids::FuncId;
 use crate::module::{Func, Inst, InstId, NewInst, Rewriter};
@@ -12,7 +12,7 @@ use crate::op::{CallConfig, CustomCall, Op};
 use crate::text;
 use crate::types::{TensorType, Type};
 
-/// A program for one call, and the types that it works on: matrices and vectors of a batch with one dimension.
+/// A program for one call, and the types of the call's operands and results.
 pub(super) struct Decomposition {
     program: String,
     operands: Vec<TensorType>,
@@ -23,12 +23,12 @@ const QR: &str = include_str!("algorithms/qr.mlir");
 const HOUSEHOLDER: &str = include_str!("algorithms/householder.mlir");
 const EIGH: &str = include_str!("algorithms/eigh.mlir");
 
-/// True for calls of decompositions, which XLA knows, too.
+/// True for calls of decompositions, which XLA knows as calls, too.
 pub(crate) fn is_decomposition(call: &CustomCall) -> bool {
     matches!(call.target.as_str(), "Qr" | "ProductOfElementaryHouseholderReflectors" | "Eigh")
 }
 
-pub(super) fn meaning(inst: Inst<'_>, call: &CustomCall) -> Option<Meaning> {
+pub(super) fn replacement(inst: Inst<'_>, call: &CustomCall) -> Option<Replacement> {
     let func = inst.func();
     let types = |values: &[_]| -> Option<Vec<TensorType>> {
         values
@@ -67,7 +67,7 @@ pub(super) fn meaning(inst: Inst<'_>, call: &CustomCall) -> Option<Meaning> {
     }
     let count = count(batch);
     let reflectors = operands.get(1).and_then(|taus| taus.sizes().last()).copied().unwrap_or(shortest);
-    // `lower,sort,max_iter,tol`
+    // The format is `lower,sort,max_iter,tol`.
     let config = match &call.config {
         CallConfig::Text(config) => String::from_utf8_lossy(config).into_owned(),
         CallConfig::Absent | CallConfig::Dict(_) => String::new(),
@@ -88,17 +88,17 @@ pub(super) fn meaning(inst: Inst<'_>, call: &CustomCall) -> Option<Meaning> {
     ]
     .into_iter()
     .fold(template.to_owned(), |text, (key, value)| text.replace(key, &value));
-    Some(Meaning::Decomposed(Decomposition { program, operands, results }))
+    Some(Replacement::Decomposed(Decomposition { program, operands, results }))
 }
 
-/// The type with all dimensions of the batch, which is before `rank` others, as one.
+/// Merges the batch dimensions of a type into one. The last `rank` dimensions belong to a matrix or vector.
 fn flat(ty: &TensorType, rank: usize) -> TensorType {
     let (batch, rest) = ty.sizes().split_at(ty.rank() - rank);
     ty.with_sizes([&[count(batch)], rest].concat())
 }
 
 impl Decomposition {
-    /// Puts the program in the place of the call.
+    /// Replaces the call by the program.
     pub(super) fn apply(self, r: &mut Rewriter<'_>, call: InstId) {
         let Some(callee) = self.callee(r.func().inst(call).span()) else { return };
         let matrices = self.operands[0].rank();
@@ -120,7 +120,7 @@ impl Decomposition {
         r.inline(made, &callee);
     }
 
-    /// The program's function, all of which stands where the call does.
+    /// Parses the program's function, whose instructions get the position of the call.
     fn callee(&self, at: Span) -> Option<Func> {
         let module = text::parse(&Source::new("algorithm", self.program.clone()));
         debug_assert!(module.is_ok(), "{module:?}");
@@ -132,7 +132,7 @@ impl Decomposition {
     }
 }
 
-/// Number of matrices in a batch. A type without elements may have sizes whose product overflows.
+/// Number of matrices in a batch. If the type has no elements, the product of the other sizes may overflow.
 fn count(batch: &[usize]) -> usize {
     if batch.contains(&0) { 0 } else { batch.iter().product() }
 }

@@ -1,14 +1,14 @@
-//! Operations of the dialect `mhlo`, which JAX exports as calls named like them.
+//! Operations of the dialect `mhlo`, which JAX exports as calls of the same name.
 
-use super::{Meaning, sorted};
+use super::{Replacement, sorted};
 use crate::attr::{Attr, AttrDict};
 use crate::module::Inst;
 use crate::op::{CustomCall, Op, Unary};
 
-/// Attributes that say what the operation is.
+/// Attribute that contains the attributes of the operation.
 const ATTRIBUTES: &str = "mhlo.attributes";
 
-pub(super) fn meaning(inst: Inst<'_>, call: &CustomCall) -> Option<Meaning> {
+pub(super) fn replacement(inst: Inst<'_>, call: &CustomCall) -> Option<Replacement> {
     let name = call.target.strip_prefix("mhlo.")?;
     if inst.operands().len() != 1 {
         return None;
@@ -32,5 +32,5 @@ pub(super) fn meaning(inst: Inst<'_>, call: &CustomCall) -> Option<Meaning> {
         }
         _ => return None,
     };
-    Some(Meaning::Said(op, &[ATTRIBUTES, "mhlo.version"]))
+    Some(Replacement::FromAttrs(op, &[ATTRIBUTES, "mhlo.version"]))
 }

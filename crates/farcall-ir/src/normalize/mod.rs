@@ -1,30 +1,41 @@
-//! Replaces calls that are operations in disguise by what they mean.
+//! Replaces custom calls that stand for an operation by that operation.
 //!
-//! JAX, XLA and the StableHLO suite write some operations as custom calls, which mean the same wherever they
-//! run, so that no registry needs targets for them:
+//! JAX, XLA and the StableHLO suite write some operations as custom calls. Such calls have the same meaning
+//! wherever they run, so no registry needs targets for them. The replacements are:
 //!
-//! | call | means |
-//! | --- | --- |
-//! | `Sharding`, `SPMDFullToShardShape`, `SPMDShardToFullShape`, `LayoutConstraint`, `annotate_device_placement`, `MoveToHost`, `MoveToDevice`, `PinToDevice`, `PinToDeviceSram`, `xla.sdy.FuncResultSharding`, `xla.sdy.GlobalToLocalShape`, `xla.sdy.LocalToGlobalShape`, `sdy.sharding_constraint`, `sdy.reshard`, `sdy.propagation_barrier` | its operand: a program here runs on one device, and layouts are ours to choose (`placement`) |
-//! | `sdy.sharding_group`, whose values are to be split alike | nothing (`placement`) |
-//! | `mhlo.topk` of the largest; `mhlo.erf`, … without attributes | `chlo.top_k`; `chlo.erf`, … (`mhlo`) |
-//! | `mhlo.topk` of the smallest | a sort of the operand and of places, of which the first are taken (`sorted`) |
-//! | `AllocateBuffer`, elements of which nothing is said | a constant of zeros (`scaffolding`) |
-//! | `stablehlo.shape_refinement_operand_wrapper` of a value and its shape | the value (`scaffolding`) |
-//! | `control_dep`, by which JAX orders two values | nothing: what a program does here has an order already (`scaffolding`) |
-//! | `ApproxTopK` and `TopK` with a comparator | a sort by the comparator, of which the first are taken: the exact answer (`sorted`) |
-//! | `ragged_all_to_all` of one participant | copies of rows, each a gather and a select (`ragged`) |
-//! | `Qr`, `ProductOfElementaryHouseholderReflectors`, `Eigh` of real matrices (programs exported for TPUs) | their algorithms: Householder's reflections, Jacobi's rotations (`decomposed`) |
-//! | `check.expect_eq_const`, … | a constant, and the call without `_const`; tolerances become the call's dictionary (`check`) |
+//! - The operand, for `Sharding`, `SPMDFullToShardShape`, `SPMDShardToFullShape`, `LayoutConstraint`,
+//!   `annotate_device_placement`, `MoveToHost`, `MoveToDevice`, `PinToDevice`, `PinToDeviceSram`,
+//!   `xla.sdy.FuncResultSharding`, `xla.sdy.GlobalToLocalShape`, `xla.sdy.LocalToGlobalShape`,
+//!   `sdy.sharding_constraint`, `sdy.reshard` and `sdy.propagation_barrier`. A program here runs on one
+//!   device, and the engine chooses layouts (`placement`).
+//! - Nothing, for `sdy.sharding_group`, whose values are to be sharded alike (`placement`).
+//! - `chlo.top_k` for `mhlo.topk` of the largest elements, and `chlo.erf`, … for `mhlo.erf`, … without
+//!   attributes (`mhlo`).
+//! - A sort of the operand together with the elements' indices, followed by slices of the first elements, for
+//!   `mhlo.topk` of the smallest elements (`sorted`).
+//! - A constant of zeros, for `AllocateBuffer`, whose elements are unspecified (`scaffolding`).
+//! - The value, for `stablehlo.shape_refinement_operand_wrapper` of a value and its shape (`scaffolding`).
+//! - Nothing, for `control_dep`, by which JAX orders two values: execution here is ordered already
+//!   (`scaffolding`).
+//! - A sort by the comparator, followed by slices of the first elements, for `ApproxTopK` and `TopK` with a
+//!   comparator. The answer is exact (`sorted`).
+//! - Copies of rows, each a gather and a select, for `ragged_all_to_all` of one participant (`ragged`).
+//! - The algorithm (Householder reflections, Jacobi rotations), for `Qr`,
+//!   `ProductOfElementaryHouseholderReflectors` and `Eigh` of real matrices, as in programs exported for TPUs
+//!   (`decomposed`).
+//! - A constant and the call without `_const`, for `check.expect_eq_const`, …; tolerances move to the call's
+//!   dictionary (`check`).
 //!
-//! Such a call in a different form (with several values, or another shape) is left unchanged.
+//! A call in any other form (with several values, or another shape) is left unchanged.
 //!
-//! Readers do not normalize: they report what the text says. The verifier checks both the calls and what they mean.
-//! Everything that gives a program a meaning normalizes it first, so that callers need not:
-//! [`eval`](crate::eval::eval), [`refine`](crate::refine::refine) and [`middle::build`](crate::middle::build). To
-//! find the custom calls for which a program needs targets, look at [`normalized`].
+//! Readers do not normalize: they preserve the text. The verifier checks both the calls and their
+//! replacements. Everything that executes or transforms a program normalizes it first, so callers need not do
+//! so: [`eval`](crate::eval::eval), [`refine`](crate::refine::refine) and
+//! [`middle::build`](crate::middle::build). To find the custom calls for which a program needs targets, look
+//! at [`normalized`].
 //!
-//! A family is one file, with a function `meaning` that returns what a call stands for, if it belongs to the family.
+//! Each family is one file with a function `replacement`, which returns the replacement of a call that
+//! belongs to the family.
 
 mod check;
 mod decomposed;
@@ -44,100 +55,101 @@ use crate::module::{Func, Inst, InstId, Module, Rewriter};
 use crate::op::{CustomCall, Op};
 use crate::stack;
 
-/// What a custom call stands for.
-enum Meaning {
+/// The replacement of a custom call.
+enum Replacement {
     /// An operation on the same operands.
     Op(Op),
     /// An operation on the first operand.
     First(Op),
-    /// An operation on the same operands; these attributes said which, and go.
-    Said(Op, &'static [&'static str]),
-    /// Nothing at all.
-    Nothing,
+    /// An operation on the same operands. These attributes determined the operation and are removed.
+    FromAttrs(Op, &'static [&'static str]),
+    /// Nothing: the call is erased.
+    Erased,
     /// The first elements of tensors that are sorted together.
     Sorted(sorted::Sorted),
     /// Copies of rows from one tensor into another.
     Ragged(ragged::Copies),
-    /// A check, as its target takes it.
+    /// A check in the form that its target takes.
     Check(check::Check),
-    /// A decomposition of matrices.
+    /// A matrix decomposition.
     Decomposed(decomposed::Decomposition),
 }
 
-/// What a call means, if it stands for something else.
-fn meaning(inst: Inst<'_>) -> Option<Meaning> {
+/// Returns the replacement of an instruction; `None` unless it is a call that stands for an operation.
+fn replacement(inst: Inst<'_>) -> Option<Replacement> {
     let Op::CustomCall(call) = inst.op() else { return None };
     let call: &CustomCall = call;
-    placement::meaning(inst, call)
-        .or_else(|| mhlo::meaning(inst, call))
-        .or_else(|| scaffolding::meaning(inst, call))
-        .or_else(|| sorted::meaning(inst, call))
-        .or_else(|| ragged::meaning(inst, call))
-        .or_else(|| check::meaning(inst, call))
-        .or_else(|| decomposed::meaning(inst, call))
+    placement::replacement(inst, call)
+        .or_else(|| mhlo::replacement(inst, call))
+        .or_else(|| scaffolding::replacement(inst, call))
+        .or_else(|| sorted::replacement(inst, call))
+        .or_else(|| ragged::replacement(inst, call))
+        .or_else(|| check::replacement(inst, call))
+        .or_else(|| decomposed::replacement(inst, call))
 }
 
-/// Rewrites every call that stands for something else. A verified module stays one: the verifier looks at what
-/// calls mean, too.
+/// Replaces every call that stands for an operation. A verified module stays valid, because the verifier
+/// checks replacements, too.
 pub fn run(module: &mut Module) {
     run_where(module, &|_| true);
 }
 
-/// The same for the calls that are chosen.
+/// Replaces the calls for which `chosen` holds.
 pub(crate) fn run_where(module: &mut Module, chosen: &dyn Fn(&CustomCall) -> bool) {
     stack::with_room(|| run_here(module, chosen))
 }
 
 fn run_here(module: &mut Module, chosen: &dyn Fn(&CustomCall) -> bool) {
-    let meaning = |inst: Inst<'_>| match inst.op() {
-        Op::CustomCall(call) if chosen(call) => meaning(inst),
+    let replacement = |inst: Inst<'_>| match inst.op() {
+        Op::CustomCall(call) if chosen(call) => replacement(inst),
         _ => None,
     };
     for id in module.func_ids() {
         let mut found = Vec::new();
-        module[id].walk(&mut |inst| found.extend(meaning(inst).map(|meaning| (inst.id(), meaning))));
+        module[id]
+            .walk(&mut |inst| found.extend(replacement(inst).map(|replacement| (inst.id(), replacement))));
         if found.is_empty() {
             continue;
         }
         let mut rewriter = Rewriter::new(module.func_mut(id));
-        for (inst, meaning) in found {
-            apply(&mut rewriter, inst, meaning);
+        for (inst, replacement) in found {
+            apply(&mut rewriter, inst, replacement);
         }
     }
 }
 
-fn apply(r: &mut Rewriter<'_>, inst: InstId, meaning: Meaning) {
-    match meaning {
-        Meaning::Op(op) => r.set_op(inst, op),
-        Meaning::First(op) => {
+fn apply(r: &mut Rewriter<'_>, inst: InstId, replacement: Replacement) {
+    match replacement {
+        Replacement::Op(op) => r.set_op(inst, op),
+        Replacement::First(op) => {
             let first = r.func().inst(inst).operands()[..1].to_vec();
             r.set_operands(inst, first);
             r.set_op(inst, op);
         }
-        Meaning::Said(op, spent) => {
+        Replacement::FromAttrs(op, spent) => {
             for key in spent {
                 r.attrs_mut(inst).remove(key);
             }
             r.set_op(inst, op);
         }
-        Meaning::Nothing => r.erase(inst),
-        Meaning::Sorted(sorted) => sorted.apply(r, inst),
-        Meaning::Ragged(copies) => copies.apply(r, inst),
-        Meaning::Check(check) => check.apply(r, inst),
-        Meaning::Decomposed(decomposition) => decomposition.apply(r, inst),
+        Replacement::Erased => r.erase(inst),
+        Replacement::Sorted(sorted) => sorted.apply(r, inst),
+        Replacement::Ragged(copies) => copies.apply(r, inst),
+        Replacement::Check(check) => check.apply(r, inst),
+        Replacement::Decomposed(decomposition) => decomposition.apply(r, inst),
     }
 }
 
-/// True if a call of the module stands for something else: [`run`] has something to do.
+/// True if the module has a call that [`run`] replaces.
 pub fn is_needed(module: &Module) -> bool {
     let mut found = false;
     for func in module.funcs() {
-        func.walk(&mut |inst| found = found || meaning(inst).is_some());
+        func.walk(&mut |inst| found = found || replacement(inst).is_some());
     }
     found
 }
 
-/// The module with every call as what it means; itself, if they are that already.
+/// Returns the module with all replacements made; borrowed if nothing is replaced.
 pub fn normalized(module: &Module) -> Cow<'_, Module> {
     if !is_needed(module) {
         return Cow::Borrowed(module);
@@ -147,7 +159,8 @@ pub fn normalized(module: &Module) -> Cow<'_, Module> {
     Cow::Owned(module)
 }
 
-/// What a function of a module is in what [`normalized`] made of it: the one of the same name.
+/// The function of [`normalized`] that corresponds to a function of the original module, which has the same
+/// name.
 pub(crate) fn counterpart<'m>(func: &'m Func, normalized: &'m Module) -> &'m Func {
     normalized.func(&func.name).unwrap_or(func)
 }

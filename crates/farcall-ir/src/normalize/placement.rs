@@ -1,12 +1,12 @@
-//! Placement of values: how they are split among devices, and the order of their elements in memory. On one device,
-//! placement does not change a value.
+//! Placement of values: sharding among devices, and the order of elements in memory. On one device, placement
+//! does not change a value.
 
-use super::Meaning;
+use super::Replacement;
 use crate::module::Inst;
 use crate::op::{CustomCall, Op};
 use crate::types::Type;
 
-/// Calls that return their operand, on a single device.
+/// Calls that return their operand on a single device.
 const IDENTITIES: [&str; 12] = [
     "GlobalToLocalShape",
     "LocalToGlobalShape",
@@ -22,16 +22,17 @@ const IDENTITIES: [&str; 12] = [
     "xla.sdy.FuncResultSharding",
 ];
 
-/// Calls between what all devices have together and what one has: the same, if there is one.
+/// Calls that convert between global values and the part on one device. On a single device, both are the
+/// same.
 const SHAPES: [&str; 2] = ["xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape"];
 
-/// True for calls that say where values are, whatever their form.
+/// True for calls that state placement, in any form.
 pub(crate) fn is_placement(call: &CustomCall) -> bool {
     let target = call.target.as_str();
     IDENTITIES.contains(&target) || SHAPES.contains(&target) || target.starts_with("sdy.")
 }
 
-pub(super) fn meaning(inst: Inst<'_>, call: &CustomCall) -> Option<Meaning> {
+pub(super) fn replacement(inst: Inst<'_>, call: &CustomCall) -> Option<Replacement> {
     let func = inst.func();
     let target = call.target.as_str();
     let same = || {
@@ -39,23 +40,25 @@ pub(super) fn meaning(inst: Inst<'_>, call: &CustomCall) -> Option<Meaning> {
         types(inst.operands()) == types(inst.results())
     };
     match (inst.operands(), inst.results()) {
-        ([_], [to]) if IDENTITIES.contains(&target) && same() => Some(Meaning::Op(identity(func.ty(*to)))),
+        ([_], [to]) if IDENTITIES.contains(&target) && same() => {
+            Some(Replacement::Op(identity(func.ty(*to))))
+        }
         ([_], [to]) if matches!(target, "sdy.sharding_constraint" | "sdy.reshard") && same() => {
-            Some(Meaning::Said(identity(func.ty(*to)), &["sharding"]))
+            Some(Replacement::FromAttrs(identity(func.ty(*to)), &["sharding"]))
         }
         ([_], [to]) if target == "sdy.propagation_barrier" && same() => {
-            Some(Meaning::Said(identity(func.ty(*to)), &["allowed_direction"]))
+            Some(Replacement::FromAttrs(identity(func.ty(*to)), &["allowed_direction"]))
         }
         (_, [_, _, ..]) if IDENTITIES.contains(&target) && same() => {
-            Some(Meaning::Op(Op::OptimizationBarrier))
+            Some(Replacement::Op(Op::OptimizationBarrier))
         }
-        _ if SHAPES.contains(&target) && same() => Some(Meaning::Op(Op::OptimizationBarrier)),
-        (_, []) if target == "sdy.sharding_group" => Some(Meaning::Nothing),
+        _ if SHAPES.contains(&target) && same() => Some(Replacement::Op(Op::OptimizationBarrier)),
+        (_, []) if target == "sdy.sharding_group" => Some(Replacement::Erased),
         _ => None,
     }
 }
 
-/// The operation that gives a value of this type back.
+/// The operation that returns a value of this type unchanged.
 pub(super) fn identity(ty: &Type) -> Op {
     match ty {
         Type::Tensor(t) if t.is_static() => Op::Reshape,

@@ -1,26 +1,29 @@
-//! `ragged_all_to_all`: every participant sends rows of an operand to every other, as many as it says, where they
-//! overwrite rows of an output. A single participant copies rows.
+//! `ragged_all_to_all`: every participant sends rows of an operand to every other participant, where they
+//! overwrite rows of an output. The sender chooses the number of rows. With a single participant, this copies
+//! rows.
 
 use farcall_sig::DType;
 
-use super::Meaning;
+use super::Replacement;
 use crate::attr::Attr;
 use crate::module::{Inst, InstId, Rewriter, ValueId};
 use crate::op::{Binary, CallConfig, Compare, CustomCall, Direction, Gather, Op, Slice};
 use crate::types::TensorType;
 
-/// Copies of several rows that become instructions, at most.
-const MOST: usize = 64;
+/// Maximum number of copies that are expanded into instructions.
+const MAX_COPIES: usize = 64;
 
-/// Copies of rows: the first of the operand, their number, and the first of the output.
+/// Copies of rows. For each copy, operands of the call give the first row in the operand, the number of rows,
+/// and the first row in the output.
 pub(super) struct Copies {
     operand: TensorType,
     output: TensorType,
     offsets: TensorType,
 }
 
-/// Operand, output, and for each participant: input_offsets, send_sizes, output_offsets, recv_sizes.
-pub(super) fn meaning(inst: Inst<'_>, call: &CustomCall) -> Option<Meaning> {
+/// The operands are operand, output, and for each participant: input_offsets, send_sizes, output_offsets,
+/// recv_sizes.
+pub(super) fn replacement(inst: Inst<'_>, call: &CustomCall) -> Option<Replacement> {
     if call.target != "ragged_all_to_all" {
         return None;
     }
@@ -38,17 +41,17 @@ pub(super) fn meaning(inst: Inst<'_>, call: &CustomCall) -> Option<Meaning> {
         && *rows > 0
         && Some(output) == ty(result)
         && offsets.dtype.is_integer()
-        && matches!(offsets.sizes(), [1..=MOST])
+        && matches!(offsets.sizes(), [1..=MAX_COPIES])
         && [sizes, to, received].iter().all(|t| *t == offsets);
     (is_alone && fits).then(|| {
         let [operand, output, offsets] = [operand, output, *offsets].map(TensorType::clone);
-        Meaning::Ragged(Copies { operand, output, offsets })
+        Replacement::Ragged(Copies { operand, output, offsets })
     })
 }
 
 impl Copies {
-    /// Makes, for each copy, the instructions that take rows of the operand where the copy writes, and else of the
-    /// output. Rows behind the output's last are not written.
+    /// Replaces the call. For each copy, instructions select rows of the operand where the copy writes, and
+    /// otherwise rows of the output. Rows beyond the end of the output are not written.
     pub(super) fn apply(self, r: &mut Rewriter<'_>, call: InstId) {
         let (mut result, operands) = match r.func().inst(call).operands() {
             [_, output, ..] => (*output, r.func().inst(call).operands().to_vec()),
@@ -58,7 +61,7 @@ impl Copies {
         let place = r.value_before(call, Op::Iota { dim: 0 }, [], rows.clone());
         let wide = TensorType::new(DType::S64, [1]);
         for copy in 0..self.offsets.sizes()[0] {
-            // A number of this copy, for all rows of the output.
+            // Returns element `copy` of an operand, broadcast to all rows of the output.
             let number = |r: &mut Rewriter<'_>, of: usize| {
                 let slice = Op::Slice(Slice { start: vec![copy], limit: vec![copy + 1], strides: vec![1] });
                 let one = r.value_before(call, slice, [operands[of]], self.offsets.with_sizes([1]));
@@ -93,7 +96,7 @@ impl Copies {
         r.replace(call, &[result]);
     }
 
-    /// The gathering of whole rows.
+    /// A gather of whole rows.
     fn rows(&self) -> Gather {
         let mut slice_sizes = self.operand.sizes().to_vec();
         slice_sizes[0] = 1;

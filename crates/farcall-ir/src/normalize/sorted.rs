@@ -1,31 +1,32 @@
-//! The first elements of sorted tensors: `ApproxTopK`, which returns most of them (here, all of them), XLA's `TopK`, and
-//! `mhlo.topk` of the smallest.
+//! The first elements of sorted tensors: `ApproxTopK`, which returns most of the first elements (here, all of
+//! them), XLA's `TopK`, and `mhlo.topk` of the smallest elements.
 
 use farcall_sig::DType;
 
-use super::Meaning;
+use super::Replacement;
 use crate::module::{FuncId, Inst, InstId, NewInst, Rewriter, ValueId};
 use crate::op::{CallConfig, Compare, CompareKind, CustomCall, Direction, Op, Slice};
 use crate::types::{TensorType, Type};
 
-/// How tensors are sorted, before the first elements are taken.
+/// A sort of which only the first elements are used.
 pub(super) struct Sorted {
     dim: usize,
-    first: First,
+    order: Order,
 }
 
-/// Which elements come first.
-enum First {
-    /// The first ones in the order of a comparator.
+/// The order of a sort.
+enum Order {
+    /// By this comparator.
     Comparator(FuncId),
-    /// The first ones of the only operand in the order of a comparator. Their indices are sorted with them.
+    /// By this comparator of the only operand. Indices along the dimension are sorted with the elements.
     Indexed(FuncId),
-    /// The smallest of the only operand, floats in total order. Their indices are sorted with them.
+    /// Ascending by the only operand; floats in total order. Indices along the dimension are sorted with the
+    /// elements.
     Smallest,
 }
 
-/// As many operands as initial values, which are not needed where there are enough elements.
-pub(super) fn meaning(inst: Inst<'_>, call: &CustomCall) -> Option<Meaning> {
+/// The second half of the operands are initial values, which are unused if there are enough elements.
+pub(super) fn replacement(inst: Inst<'_>, call: &CustomCall) -> Option<Replacement> {
     let func = inst.func();
     if call.target == "TopK" {
         return top_k(inst, call);
@@ -51,24 +52,26 @@ pub(super) fn meaning(inst: Inst<'_>, call: &CustomCall) -> Option<Meaning> {
         _ => false,
     };
     let all = inst.operands().iter().zip(inst.results()).all(fits);
-    all.then_some(Meaning::Sorted(Sorted { dim, first: First::Comparator(*comparator) }))
+    all.then_some(Replacement::Sorted(Sorted { dim, order: Order::Comparator(*comparator) }))
 }
 
-/// XLA's `TopK`: the first elements of each line along the last dimension, and their indices.
-fn top_k(inst: Inst<'_>, call: &CustomCall) -> Option<Meaning> {
+/// Replaces XLA's `TopK`, which returns the first elements of each line along the last dimension, with their
+/// indices.
+fn top_k(inst: Inst<'_>, call: &CustomCall) -> Option<Replacement> {
     let [comparator] = call.called_computations.as_slice() else { return None };
     let k = *inst.func().ty(*inst.results().first()?).tensor()?.static_sizes()?.last()?;
-    indexed(inst, k, First::Indexed(*comparator))
+    indexed(inst, k, Order::Indexed(*comparator))
 }
 
-/// The `k` smallest elements of each line along the last dimension, and their places, as `chlo.top_k` has the largest:
-/// equal ones in the order of the operand.
-pub(super) fn smallest(inst: Inst<'_>, k: usize) -> Option<Meaning> {
-    indexed(inst, k, First::Smallest)
+/// Returns the `k` smallest elements of each line along the last dimension, with their indices, in the form
+/// that `chlo.top_k` has for the largest. Equal elements keep the order of the operand.
+pub(super) fn smallest(inst: Inst<'_>, k: usize) -> Option<Replacement> {
+    indexed(inst, k, Order::Smallest)
 }
 
-/// The first `k` elements of each line along the last dimension, and their indices, if operand and results are such.
-fn indexed(inst: Inst<'_>, k: usize, first: First) -> Option<Meaning> {
+/// Returns the first `k` elements of each line along the last dimension, with their indices. `None` if the types
+/// of operand and results do not allow it.
+fn indexed(inst: Inst<'_>, k: usize, order: Order) -> Option<Replacement> {
     let ty = |v: &ValueId| inst.func().ty(*v).tensor();
     let ([x], [values, places]) = (inst.operands(), inst.results()) else { return None };
     let (x, values, places) = (ty(x)?, ty(values)?, ty(places)?);
@@ -77,19 +80,19 @@ fn indexed(inst: Inst<'_>, k: usize, first: First) -> Option<Meaning> {
     let is_sorted = x.quant.is_none() && !x.dtype.is_complex() && k <= *length;
     let fits =
         is_sorted && *values == wanted && *places == TensorType::new(DType::S32, wanted.sizes().to_vec());
-    fits.then_some(Meaning::Sorted(Sorted { dim: outer.len(), first }))
+    fits.then_some(Replacement::Sorted(Sorted { dim: outer.len(), order }))
 }
 
 impl Sorted {
-    /// Makes the instructions that sort and take the first.
+    /// Replaces the call by instructions that sort and slice.
     pub(super) fn apply(self, r: &mut Rewriter<'_>, call: InstId) {
         let view = r.func().inst(call);
         let (span, loc) = (view.span(), view.loc().cloned());
         let new = |op: Op, operands: Vec<ValueId>| NewInst::new(op, operands).at(span, loc.clone());
         let wanted: Vec<Type> = view.results().iter().map(|v| r.func().ty(*v).clone()).collect();
-        let operands = match self.first {
-            First::Comparator(_) => view.operands()[..wanted.len()].to_vec(),
-            First::Indexed(_) | First::Smallest => {
+        let operands = match self.order {
+            Order::Comparator(_) => view.operands()[..wanted.len()].to_vec(),
+            Order::Indexed(_) | Order::Smallest => {
                 let x = view.operands()[0];
                 let sizes = r.func().ty(x).tensor().map(|t| t.sizes().to_vec()).unwrap_or_default();
                 let places = TensorType::new(DType::S32, sizes);
@@ -101,7 +104,7 @@ impl Sorted {
             Type::Tensor(t) => Type::Tensor(t.with_sizes([])),
             other => other.clone(),
         };
-        // The comparator has two elements of each tensor in turn, as that of a sort.
+        // The arguments are two elements of each tensor in turn, as in the comparator of a sort.
         let body = r.new_region(|func, body| {
             let args: Vec<ValueId> = types
                 .iter()
@@ -109,9 +112,9 @@ impl Sorted {
                 .map(|ty| func.add_arg(body, ty))
                 .collect();
             let before = Type::Tensor(TensorType::new(DType::Pred, []));
-            let (op, args) = match self.first {
-                First::Comparator(callee) | First::Indexed(callee) => (Op::Call { callee }, args),
-                First::Smallest => (less(&types[0]), args[..2].to_vec()),
+            let (op, args) = match self.order {
+                Order::Comparator(callee) | Order::Indexed(callee) => (Op::Call { callee }, args),
+                Order::Smallest => (less(&types[0]), args[..2].to_vec()),
             };
             let compare = func.push(body, new(op, args), [before]);
             let before = func.inst(compare).results().to_vec();
@@ -134,7 +137,7 @@ impl Sorted {
     }
 }
 
-/// The comparison of elements of a tensor by which smaller ones come first.
+/// The comparison that orders elements of a tensor ascending.
 fn less(ty: &Type) -> Op {
     let is_float = ty.tensor().is_some_and(|t| t.dtype.is_float());
     Op::Compare(Compare { direction: Direction::Lt, kind: is_float.then_some(CompareKind::TotalOrder) })

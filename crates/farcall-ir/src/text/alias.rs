@@ -1,8 +1,8 @@
 //! Aliases (`#map = …`, `!t = …`, `#loc1 = loc(…)`) and locations.
 //!
-//! An alias may be used before its definition, as MLIR prints locations. Definitions begin a line, so they are found
-//! and read before everything else. A use counts with the size and depth of what it stands for, so a few lines of
-//! aliases of aliases cannot exhaust the memory or the stack.
+//! An alias may be used before its definition, as MLIR prints locations. Definitions begin a line, so they
+//! are found and read before everything else. Each use is charged with the size and depth of the aliased
+//! value, so a few lines of nested aliases cannot exhaust memory or the stack.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,37 +15,37 @@ use crate::diag::Span;
 use crate::module::Loc;
 use crate::types::Type;
 
-/// What is known of a program's aliases.
+/// The aliases of a program.
 #[derive(Default)]
 pub(super) struct Aliases<'s> {
-    /// Where definitions that have not been read yet begin.
+    /// Positions of definitions that have not been read yet, by name.
     pending: HashMap<&'s str, usize>,
-    /// Where a definition that begins at a byte ends.
+    /// End of each definition that has been read, by the byte at which it begins.
     ends: HashMap<usize, usize>,
     known: HashMap<&'s str, Alias>,
-    /// Nodes that uses of aliases have added so far.
+    /// Number of nodes that uses of aliases have added so far.
     expanded: u64,
 }
 
 #[derive(Clone)]
 struct Alias {
-    value: Meaning,
+    value: AliasValue,
     nodes: u64,
     depth: u32,
 }
 
 #[derive(Clone)]
-enum Meaning {
+enum AliasValue {
     Attr(Attr),
     Type(Type),
     Loc(SharedLoc),
 }
 
-/// A location and how deeply it is nested.
+/// A location and its nesting depth.
 type SharedLoc = (Arc<Loc>, u32);
 
 impl<'s> Parser<'s> {
-    /// Reads all definitions of the text, in its order.
+    /// Reads all definitions in the text, in order.
     pub(super) fn read_aliases(&mut self) -> Parsed<()> {
         let bytes = self.bytes();
         let mut found = Vec::new();
@@ -75,7 +75,8 @@ impl<'s> Parser<'s> {
         Ok(())
     }
 
-    /// A definition where a top-level item may stand: read already, unless it does not begin a line.
+    /// Parses a definition in the position of a top-level item. The definition has been read already, unless
+    /// it does not begin a line.
     pub(super) fn alias_definition(&mut self) -> Parsed<()> {
         let t = self.peek();
         match self.aliases.ends.get(&t.start) {
@@ -108,17 +109,17 @@ impl<'s> Parser<'s> {
             let value = if name.starts_with('!') {
                 // Older programs write `!t = type tensor<…>`.
                 p.eat_word("type");
-                Meaning::Type(p.ty()?)
+                AliasValue::Type(p.ty()?)
             } else if p.at_word("loc") {
-                Meaning::Loc(p.loc()?)
+                AliasValue::Loc(p.loc()?)
             } else {
-                Meaning::Attr(p.attr()?)
+                AliasValue::Attr(p.attr()?)
             };
             Ok((value, p.pos()))
         })?;
         let alias = match value {
-            // Shared, and cut at a depth of its own.
-            Meaning::Loc(_) => Alias { value, nodes: 0, depth: 0 },
+            // Locations are shared and have their own depth limit, so their uses cost nothing.
+            AliasValue::Loc(_) => Alias { value, nodes: 0, depth: 0 },
             _ => Alias { value, nodes: self.nodes - nodes, depth: self.deepest - depth },
         };
         self.deepest = self.deepest.max(deepest);
@@ -127,7 +128,7 @@ impl<'s> Parser<'s> {
         Ok(())
     }
 
-    fn alias(&mut self, t: Token) -> Parsed<Meaning> {
+    fn alias(&mut self, t: Token) -> Parsed<AliasValue> {
         let name = self.str_of(t);
         if let Some(at) = self.aliases.pending.get(name).copied() {
             self.enter()?;
@@ -151,24 +152,24 @@ impl<'s> Parser<'s> {
         Ok(alias.value)
     }
 
-    /// `#name`, which has been taken, as an attribute.
+    /// Returns the attribute of `#name`, which has been taken.
     pub(super) fn attr_alias(&mut self, t: Token) -> Parsed<Attr> {
         match self.alias(t)? {
-            Meaning::Attr(a) => Ok(a),
-            Meaning::Loc(_) => Ok(Attr::dialect("builtin.loc", "unknown")),
-            Meaning::Type(ty) => Ok(Attr::Type(ty)),
+            AliasValue::Attr(a) => Ok(a),
+            AliasValue::Loc(_) => Ok(Attr::dialect("builtin.loc", "unknown")),
+            AliasValue::Type(ty) => Ok(Attr::Type(ty)),
         }
     }
 
-    /// `!name`, which has been taken, as a type.
+    /// Returns the type of `!name`, which has been taken.
     pub(super) fn type_alias(&mut self, t: Token) -> Parsed<Type> {
         match self.alias(t)? {
-            Meaning::Type(ty) => Ok(ty),
+            AliasValue::Type(ty) => Ok(ty),
             _ => self.fail("undefined-alias", span(t), format!("{} is not a type", self.str_of(t))),
         }
     }
 
-    /// `loc(…)`, if that comes next.
+    /// Parses `loc(…)` if it comes next.
     pub(super) fn trailing_loc(&mut self) -> Parsed<Option<Arc<Loc>>> {
         if self.at_word("loc") { Ok(Some(self.loc()?.0)) } else { Ok(None) }
     }
@@ -189,8 +190,8 @@ impl<'s> Parser<'s> {
             (Tok::Hash, _) => {
                 self.bump();
                 match self.alias(t)? {
-                    Meaning::Loc(loc) => loc,
-                    // `#dialect.loc<…>` and the like say nothing that is understood here.
+                    AliasValue::Loc(loc) => loc,
+                    // Other location attributes (`#dialect.loc<…>`) are not interpreted.
                     _ => (Arc::new(Loc::Unknown), 0),
                 }
             }
@@ -207,7 +208,7 @@ impl<'s> Parser<'s> {
                 let caller = self.loc_body()?;
                 self.expect(b')')?;
                 let depth = callee.1.max(caller.1) + 1;
-                // The end of a very long stack is left out.
+                // Drop the outer end of a very long call stack.
                 if depth > MAX_LOC_DEPTH {
                     callee
                 } else {
@@ -239,7 +240,7 @@ impl<'s> Parser<'s> {
         Ok(loc)
     }
 
-    /// `"file":1:2`, `"file":1:2 to 3:4`, `"name"` or `"name"(child)`
+    /// Parses `"file":1:2`, `"file":1:2 to 3:4`, `"name"` or `"name"(child)`.
     fn named_loc(&mut self) -> Parsed<SharedLoc> {
         let bytes = self.string_bytes()?;
         let text = String::from_utf8_lossy(&bytes).into();

@@ -1,4 +1,4 @@
-//! Attributes, in dictionaries and after keywords.
+//! Parses attributes, in dictionaries and after keywords.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::scalar::Scalar;
 use crate::sharding::Sharding;
 use crate::types::Type;
 
-/// Attributes of MHLO that StableHLO has, too.
+/// Attributes of MHLO that StableHLO has under the same name.
 const IN_STABLEHLO: [&str; 16] = [
     "channel_handle",
     "comparison_direction",
@@ -34,7 +34,7 @@ const IN_STABLEHLO: [&str; 16] = [
     "transpose",
 ];
 
-/// The attribute `#name<body>`, if it is a sharding.
+/// Parses the attribute `#name<body>` if it is a sharding.
 pub(super) fn sharding_attr(name: &str, body: &str) -> Option<Attr> {
     match name {
         "sdy.sharding" => Some(Attr::Sharding(Sharding::read(body)?.into())),
@@ -109,7 +109,7 @@ impl<'s> Parser<'s> {
         Ok(attr)
     }
 
-    /// `{key = value, "key" = value, key}`
+    /// Parses `{key = value, "key" = value, key}`.
     pub(super) fn dict(&mut self) -> Parsed<AttrDict> {
         let mut out = AttrDict::new();
         self.expect(b'{')?;
@@ -117,7 +117,7 @@ impl<'s> Parser<'s> {
         Ok(out)
     }
 
-    /// `{…}`, if that comes next, into `out`.
+    /// Parses `{…}` into `out` if it comes next.
     pub(super) fn optional_dict(&mut self, out: &mut AttrDict) -> Parsed<()> {
         if self.eat(b'{') { self.entries(b'}', out) } else { Ok(()) }
     }
@@ -138,7 +138,9 @@ impl<'s> Parser<'s> {
             added.push((key, value, span(t)));
             Ok(())
         })?;
-        // Of each name, the first one. Added one by one, many would move one another.
+        // The sort is stable, so the first of several equal names comes first and is kept. The attributes are
+        // added in bulk, because inserting many into a sorted list one by one would move its entries each
+        // time.
         added.sort_by(|a, b| a.0.cmp(&b.0));
         for i in 0..added.len() {
             let (key, _, at) = &added[i];
@@ -151,7 +153,7 @@ impl<'s> Parser<'s> {
         Ok(())
     }
 
-    /// Adds an attribute, unless there is one of its name.
+    /// Adds an attribute, unless one of this name exists, which is reported.
     pub(super) fn insert(&mut self, out: &mut AttrDict, key: String, value: Attr, at: Span) {
         if out.contains_key(&key) {
             self.is_twice(&key, at);
@@ -164,7 +166,7 @@ impl<'s> Parser<'s> {
         self.report(Diagnostic::new("redefinition", at, format!("attribute `{key}` is given twice")));
     }
 
-    /// `5`, `-5 : i32`, `1.5 : f32`, `0x7F800000 : f32`, `5 : index`
+    /// Parses `5`, `-5 : i32`, `1.5 : f32`, `0x7F800000 : f32`, `5 : index`.
     fn number(&mut self) -> Parsed<Attr> {
         let start = self.peek();
         let negative = self.eat(b'-');
@@ -190,7 +192,8 @@ impl<'s> Parser<'s> {
         match dtype.class() {
             DTypeClass::Float => match super::dense::float_of_bits(value, dtype) {
                 Some(value) if self.str_of(t).starts_with("0x") && !negative => {
-                    // As it is after a trip through the type: a NaN keeps what that keeps.
+                    // The value is decoded from the type's bits, so a NaN keeps its payload as far as the
+                    // decoding does.
                     Ok(Attr::float(value, dtype))
                 }
                 _ => self.fail("parse", place, "a float is written with a point, or as hexadecimal bits"),
@@ -209,7 +212,7 @@ impl<'s> Parser<'s> {
         self.fail("parse", span(at), "a number with a point has a floating point type")
     }
 
-    /// An integer attribute; for `i1`, a boolean.
+    /// Returns an integer attribute, or a boolean for `i1`.
     fn int_attr(&mut self, value: i128, dtype: DType, at: Span) -> Parsed<Attr> {
         match super::dense::int_in_range(value, dtype) {
             Some(Scalar::Bool(b)) => Ok(Attr::Bool(b)),
@@ -219,7 +222,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// A float without a type: a default of `f64`.
+    /// Parses a float without a type, for attributes that are `f64` by default.
     pub(super) fn bare_float(&mut self) -> Parsed<f64> {
         let negative = self.eat(b'-');
         let t = self.peek();
@@ -230,7 +233,7 @@ impl<'s> Parser<'s> {
         self.decimal(t, negative)
     }
 
-    /// `#alias`, `#dialect.name<…>`, `#dialect<name …>`
+    /// Parses `#alias`, `#dialect.name<…>` or `#dialect<name …>`.
     fn dialect_attr(&mut self) -> Parsed<Attr> {
         let t = self.bump();
         let name = &self.str_of(t)[1..];
@@ -246,7 +249,7 @@ impl<'s> Parser<'s> {
         }
         let mut body = self.balanced()?;
         let mut name = name.to_owned();
-        // MHLO was printed with the short form in quotes for a time: `#mhlo<"precision DEFAULT">`.
+        // For a time, MHLO was printed with the short form in quotes: `#mhlo<"precision DEFAULT">`.
         if let Some(unquoted) =
             body.strip_prefix('"').and_then(|b| b.strip_suffix('"')).filter(|b| !b.contains('"'))
             && name == "mhlo"
@@ -254,7 +257,7 @@ impl<'s> Parser<'s> {
             body = unquoted;
         }
         if !name.contains('.') {
-            // The short form says the name inside.
+            // In the short form, the name is inside the brackets.
             let end = body.find(|c: char| !(c.is_ascii_alphanumeric() || "_$.".contains(c)));
             let inner = &body[..end.unwrap_or(body.len())];
             if is_bare(inner) {
@@ -276,7 +279,8 @@ impl<'s> Parser<'s> {
         Ok(Attr::Dialect(Arc::new(DialectAttr { name, text: body.to_owned(), params })))
     }
 
-    /// The parameters of a dialect attribute, if its text is a list of them; else nothing.
+    /// Parses the parameters of a dialect attribute if its text is a list of parameters; otherwise returns an
+    /// empty dictionary.
     fn params(&mut self, body: &'s str) -> AttrDict {
         let start = body.as_ptr() as usize - self.text.as_ptr() as usize;
         let reported = self.diagnostics.len();
@@ -296,7 +300,7 @@ impl<'s> Parser<'s> {
         read.unwrap_or_default()
     }
 
-    /// A parameter: an attribute, or a word such as `tf32` or `DEFAULT`.
+    /// Parses a parameter: an attribute, or a word such as `tf32` or `DEFAULT`.
     fn param(&mut self) -> Parsed<Attr> {
         let t = self.peek();
         let keyword = t.tok == Tok::Word
@@ -312,7 +316,8 @@ impl<'s> Parser<'s> {
         self.attr()
     }
 
-    /// `opaque<"elided_large_const", "0xDEADBEEF"> : type`, which MLIR wrote before 2023 instead of many elements.
+    /// Parses `opaque<"elided_large_const", "0xDEADBEEF"> : type`, which MLIR wrote before 2023 in place of
+    /// many elements.
     fn opaque(&mut self) -> Parsed<Attr> {
         let word = self.bump();
         let body = self.balanced()?;
@@ -327,7 +332,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// `array<i64: 1, 2>`
+    /// Parses `array<i64: 1, 2>`.
     fn dense_array(&mut self) -> Parsed<Attr> {
         self.bump();
         self.expect(b'<')?;

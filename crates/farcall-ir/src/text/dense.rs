@@ -1,8 +1,8 @@
-//! `dense<…>`: constants, read straight into the bytes of a literal.
+//! Parses `dense<…>` constants directly into the bytes of a literal.
 //!
-//! The type comes after the elements, but is read first; then one loop reads the elements, however deeply their lists
-//! are nested. Only splats can request much memory with little text, and they hold their one element until the
-//! program runs.
+//! The type comes after the elements but is read first. Then one loop reads the elements, however deeply
+//! their lists nest. Only splats can describe much memory in little text, and they store a single element
+//! until the program runs.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,11 +18,11 @@ use crate::literal::Literal;
 use crate::scalar::Scalar;
 use crate::types::TensorType;
 
-/// An error in an element: where, and what.
-type Mistake = (Span, String);
+/// An error in an element: its position and message.
+type ElementError = (Span, String);
 
 impl<'s> Parser<'s> {
-    /// `dense<…> : type`
+    /// Parses `dense<…> : type`.
     pub(super) fn dense(&mut self) -> Parsed<Attr> {
         let word = self.expect_word("dense")?;
         let open = self.expect(b'<')?;
@@ -40,7 +40,8 @@ impl<'s> Parser<'s> {
         })
     }
 
-    /// The type of a dense constant: element type, dimensions, whether the elements are `index`.
+    /// Parses the type of a dense constant. Returns the element type, the dimensions, and true if the
+    /// elements are `index`.
     fn dense_type(&mut self) -> Parsed<(DType, Arc<[usize]>, bool)> {
         let at = self.peek();
         let tensor = if at.tok == Tok::Bang {
@@ -59,7 +60,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// The parts of a constant's type, which starts at `start`.
+    /// Splits the type of a constant, which starts at `start`, into its parts.
     fn static_type(
         &mut self,
         ty: TensorType,
@@ -75,7 +76,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// Where the `>` stands that closes the `dense<` before `pos`.
+    /// Returns the position of the `>` that closes the `dense<` before `start`.
     fn end_of_dense(&mut self, start: usize) -> Parsed<usize> {
         let bytes = self.bytes();
         let mut pos = start;
@@ -111,7 +112,7 @@ impl<'s> Parser<'s> {
             Some(b'"') => {
                 let text = self.slice(pos, end).trim().trim_matches('"');
                 let Some(raw) = decode_hex(text) else {
-                    let message = "a string of elements is `0x` and pairs of hexadecimal digits";
+                    let message = "a string of elements must be `0x` and pairs of hexadecimal digits";
                     return self.fail("parse", Span::new(pos, end), message);
                 };
                 return self.literal_of_raw(&raw, &ty, Span::new(pos, end));
@@ -134,7 +135,7 @@ impl<'s> Parser<'s> {
         self.literal_of(dtype, Arc::clone(dims), &data, place)
     }
 
-    /// A tensor of one element everywhere.
+    /// Returns a tensor whose elements all equal `element`.
     fn splat(&mut self, element: &[u8], ty: &TensorType, place: Span) -> Parsed<Literal> {
         let mut whole = [0; 16];
         whole[..element.len()].copy_from_slice(element);
@@ -160,8 +161,8 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// Elements as MLIR keeps them in memory: one after the other, or a single one for all. Types
-    /// narrower than a byte take a byte each, or are packed, lowest bits first.
+    /// Reads elements in MLIR's memory format: one after the other, or a single element for all. Elements
+    /// narrower than a byte take a byte each or are packed, lowest bits first.
     fn literal_of_raw(&mut self, raw: &[u8], ty: &TensorType, place: Span) -> Parsed<Literal> {
         let (Some(n), Some(bytes)) = (ty.elements(), ty.bytes()) else {
             return self.fail("constant-size", place, format!("{ty} is too large"));
@@ -176,7 +177,7 @@ impl<'s> Parser<'s> {
             return self.literal_of(ty.dtype, ty.sizes(), raw, place);
         }
         let narrow = bits < 8;
-        // One byte for up to eight booleans: packed, unless it means one value for all.
+        // One byte for up to eight booleans is packed, unless it is one value for all elements (0 or 0xff).
         let packed = narrow
             && raw.len() != bytes
             && raw.len() == n.saturating_mul(bits).div_ceil(8)
@@ -198,7 +199,7 @@ impl<'s> Parser<'s> {
         self.fail("parse", place, format!("{ty} holds {bytes} bytes of elements, not {}", raw.len()))
     }
 
-    /// One element, at the current position.
+    /// Parses one element at the current position.
     pub(super) fn element(&mut self, dtype: DType, out: &mut Vec<u8>) -> Parsed<()> {
         let bytes = self.bytes();
         match read_element(bytes, skip_space(bytes, self.pos()), dtype, out) {
@@ -210,8 +211,8 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// `dense_resource<name> : tensor<…>`: elements in `{-# dialect_resources: … #-}`, or a constant without
-    /// elements if the printer left them out.
+    /// Parses `dense_resource<name> : tensor<…>`. The elements are in `{-# dialect_resources: … #-}`; if the
+    /// printer left them out, the result is a constant without elements.
     pub(super) fn dense_resource(&mut self) -> Parsed<Attr> {
         self.expect_word("dense_resource")?;
         let body = self.peek();
@@ -226,7 +227,7 @@ impl<'s> Parser<'s> {
             }
             return Ok(Attr::Elided(TensorType::new(dtype, dims)));
         };
-        // Four bytes of alignment come first.
+        // The first four bytes give the alignment.
         let raw = decode_hex(blob).filter(|b| b.len() >= 4);
         let Some(raw) = raw else {
             return self.fail(
@@ -243,7 +244,7 @@ impl<'s> Parser<'s> {
         })
     }
 
-    /// The string of a resource, wherever the text defines it.
+    /// Returns the string of a resource, wherever the text defines it.
     fn resource(&mut self, name: &str) -> Option<&'s str> {
         if self.resources.is_none() {
             self.resources = Some(self.read_resources());
@@ -251,7 +252,7 @@ impl<'s> Parser<'s> {
         self.resources.as_ref().and_then(|r| r.get(name).copied())
     }
 
-    /// `{-# dialect_resources: {dialect: {name: "…", …}, …} #-}`: what stands two braces deep.
+    /// Reads `{-# dialect_resources: {dialect: {name: "…", …}, …} #-}`: the entries two braces deep.
     fn read_resources(&mut self) -> HashMap<&'s str, &'s str> {
         let mut out = HashMap::new();
         let Some(start) = self.text.rfind("{-#") else { return out };
@@ -277,7 +278,7 @@ impl<'s> Parser<'s> {
     }
 }
 
-/// Reads nested lists of elements. Their shape must be `dims`.
+/// Parses nested lists of elements, whose shape must be `dims`.
 fn read_list(
     text: &str,
     start: usize,
@@ -285,9 +286,9 @@ fn read_list(
     dtype: DType,
     dims: &[usize],
     out: &mut Vec<u8>,
-) -> Result<(), Mistake> {
+) -> Result<(), ElementError> {
     let bytes = &text.as_bytes()[..end];
-    // How many items each list has that is open now.
+    // Number of items read so far of each open list.
     let mut open: Vec<usize> = Vec::with_capacity(dims.len());
     let mut pos = start;
     let one = |pos: usize| Span::new(pos, pos + 1);
@@ -315,7 +316,7 @@ fn read_list(
             }
             None => return Err((Span::new(end, end + 1), "the lists are not closed".to_owned())),
         }
-        // Behind an item, or at the end of an empty list.
+        // After an item, or at the end of an empty list.
         loop {
             if !closed && let Some(n) = open.last_mut() {
                 *n += 1;
@@ -351,8 +352,8 @@ fn read_list(
     }
 }
 
-/// Reads the element at `pos` and returns where it ends.
-fn read_element(bytes: &[u8], pos: usize, dtype: DType, out: &mut Vec<u8>) -> Result<usize, Mistake> {
+/// Parses the element at `pos` and returns its end.
+fn read_element(bytes: &[u8], pos: usize, dtype: DType, out: &mut Vec<u8>) -> Result<usize, ElementError> {
     match dtype.class() {
         DTypeClass::Float => read_float(bytes, pos, dtype, out),
         DTypeClass::Complex => {
@@ -367,8 +368,8 @@ fn read_element(bytes: &[u8], pos: usize, dtype: DType, out: &mut Vec<u8>) -> Re
     }
 }
 
-/// Takes `c` and the space around it.
-fn punct(bytes: &[u8], pos: usize, c: u8) -> Result<usize, Mistake> {
+/// Takes `c` and the white space around it.
+fn punct(bytes: &[u8], pos: usize, c: u8) -> Result<usize, ElementError> {
     let pos = skip_space(bytes, pos);
     if bytes.get(pos) == Some(&c) {
         return Ok(skip_space(bytes, pos + 1));
@@ -377,7 +378,7 @@ fn punct(bytes: &[u8], pos: usize, c: u8) -> Result<usize, Mistake> {
     Err((Span::new(pos, pos + 1), message))
 }
 
-fn read_int(bytes: &[u8], start: usize, dtype: DType, out: &mut Vec<u8>) -> Result<usize, Mistake> {
+fn read_int(bytes: &[u8], start: usize, dtype: DType, out: &mut Vec<u8>) -> Result<usize, ElementError> {
     if dtype.is_bool() {
         for (word, value) in [(&b"true"[..], 1), (b"false", 0)] {
             if bytes[start..].starts_with(word) {
@@ -417,7 +418,7 @@ fn read_int(bytes: &[u8], start: usize, dtype: DType, out: &mut Vec<u8>) -> Resu
     Ok(pos)
 }
 
-fn read_float(bytes: &[u8], start: usize, dtype: DType, out: &mut Vec<u8>) -> Result<usize, Mistake> {
+fn read_float(bytes: &[u8], start: usize, dtype: DType, out: &mut Vec<u8>) -> Result<usize, ElementError> {
     let mut pos = start;
     if bytes.get(pos) == Some(&b'-') {
         pos += 1;
@@ -478,8 +479,8 @@ fn read_float(bytes: &[u8], start: usize, dtype: DType, out: &mut Vec<u8>) -> Re
     Ok(pos)
 }
 
-/// The integer as an element of a type, if it fits: a number without sign may use all bits of a
-/// signed type, as in MLIR.
+/// Returns the integer as an element of `dtype` if it fits. As in MLIR, a number without a sign may use all
+/// bits of a signed type.
 pub(super) fn int_in_range(value: i128, dtype: DType) -> Option<Scalar> {
     let bits = dtype.bits();
     let (low, high) = match dtype.class() {
@@ -497,13 +498,13 @@ pub(super) fn int_in_range(value: i128, dtype: DType) -> Option<Scalar> {
     })
 }
 
-/// The float whose bits these are.
+/// Returns the float with these bits.
 pub(super) fn float_of_bits(bits: i128, dtype: DType) -> Option<f64> {
     let bits = u64::try_from(bits).ok().filter(|b| dtype.bits() == 64 || b >> dtype.bits() == 0)?;
     Some(Scalar::from_bytes(dtype, &bits.to_le_bytes()).as_f64())
 }
 
-/// The bytes of `0x…`.
+/// Decodes `0x…` into bytes.
 fn decode_hex(text: &str) -> Option<Vec<u8>> {
     let digits = text.strip_prefix("0x")?.as_bytes();
     if digits.len() % 2 != 0 {

@@ -1,4 +1,4 @@
-//! Shapes as vectors of extents, in operations of StableHLO.
+//! Operations on shapes, as StableHLO operations on vectors of extents.
 
 use farcall_sig::DType;
 
@@ -10,17 +10,17 @@ use crate::op::{Binary, Compare, CustomCall, Direction, Op, Slice};
 use crate::scalar::Scalar;
 use crate::types::{TensorType, Type};
 
-/// Adds instructions at the end of a region, for one operation of the text.
+/// Appends the instructions for one operation of the text to a region.
 pub(super) struct Emitter<'f> {
     func: &'f mut Func,
     region: RegionId,
     at: Span,
 }
 
-/// Extents are `i64`.
-const EXTENT: DType = DType::S64;
+/// Element type of extents.
+const EXTENT_DTYPE: DType = DType::S64;
 
-/// Maximum rank of a shape: operations on shapes are written out for each extent.
+/// Maximum rank of a shape. Operations on shapes become instructions for each extent.
 const MAX_EXTENTS: usize = 1024;
 
 impl<'f> Emitter<'f> {
@@ -40,23 +40,23 @@ impl<'f> Emitter<'f> {
     }
 
     pub(super) fn integer(&mut self, value: i64) -> ValueId {
-        self.constant(Literal::scalar(EXTENT, Scalar::Signed(value)))
+        self.constant(Literal::scalar(EXTENT_DTYPE, Scalar::Signed(value)))
     }
 
     fn integers(&mut self, values: &[i64]) -> ValueId {
-        self.constant(Literal::from_slice(EXTENT, [values.len()], values))
+        self.constant(Literal::from_slice(EXTENT_DTYPE, [values.len()], values))
     }
 
     fn boolean(&mut self, value: bool) -> ValueId {
         self.constant(Literal::scalar(DType::Pred, Scalar::Bool(value)))
     }
 
-    /// The type of an operand.
+    /// The tensor type of an operand.
     pub(super) fn tensor(&self, value: ValueId) -> Result<TensorType, String> {
         self.func.tensor(value).cloned().ok_or_else(|| "an operand is not a tensor".to_owned())
     }
 
-    /// The elements of a constant.
+    /// The elements of a constant; `None` for other values.
     fn known(&self, value: ValueId) -> Option<&Literal> {
         match self.func.defining_inst(value)?.op() {
             Op::Constant(literal) => Some(literal),
@@ -64,7 +64,7 @@ impl<'f> Emitter<'f> {
         }
     }
 
-    /// Converts a value to a tensor type that may leave other sizes open.
+    /// Converts a value to a tensor type with other dynamic dimensions.
     pub(super) fn of_type(&mut self, value: ValueId, ty: TensorType) -> ValueId {
         match self.func.tensor(value) {
             Some(from) if *from != ty && from.dtype == ty.dtype && from.rank() == ty.rank() => {
@@ -74,7 +74,7 @@ impl<'f> Emitter<'f> {
         }
     }
 
-    /// The number of extents of a shape.
+    /// Number of extents of a shape.
     fn len(&self, shape: ValueId) -> Result<usize, String> {
         let ty = self.tensor(shape)?;
         match ty.static_sizes() {
@@ -86,7 +86,7 @@ impl<'f> Emitter<'f> {
         }
     }
 
-    /// The size of a dimension.
+    /// The size of dimension `index`, which must be a constant.
     pub(super) fn dim(&mut self, x: ValueId, index: ValueId) -> Result<ValueId, String> {
         let index = self.known(index).and_then(|l| l.iter().next()).map(Scalar::as_i64);
         let Some(dim) = index.and_then(|i| usize::try_from(i).ok()) else {
@@ -102,7 +102,7 @@ impl<'f> Emitter<'f> {
             return Ok(self.integer(i64::try_from(size).unwrap_or(i64::MAX)));
         }
         let size = self.op(Op::GetDimensionSize { dim }, &[x], TensorType::scalar(DType::S32));
-        Ok(self.op(Op::Convert, &[size], TensorType::scalar(EXTENT)))
+        Ok(self.op(Op::Convert, &[size], TensorType::scalar(EXTENT_DTYPE)))
     }
 
     /// The shape of a tensor.
@@ -116,7 +116,7 @@ impl<'f> Emitter<'f> {
         self.vector(&sizes, None)
     }
 
-    /// A tensor with these elements: of a type, or a vector.
+    /// Builds a tensor from its elements. The type is `ty`, or else a vector.
     pub(super) fn vector(&mut self, elements: &[ValueId], ty: Option<TensorType>) -> Result<ValueId, String> {
         let is_open = |ty: &TensorType| ty.rank() == 1 && ty.dims().any(|d| d.size().is_none());
         let ty = ty.filter(|ty| elements.is_empty() || !is_open(ty));
@@ -126,7 +126,7 @@ impl<'f> Emitter<'f> {
             return Err(format!("{} elements for {ty}", elements.len()));
         }
         let Some(first) = elements.first() else {
-            let ty = ty.unwrap_or_else(|| TensorType::new(EXTENT, [0]));
+            let ty = ty.unwrap_or_else(|| TensorType::new(EXTENT_DTYPE, [0]));
             return Ok(self.constant(Literal::zeros(ty.dtype, ty.sizes())));
         };
         let one = self.tensor(*first)?.with_sizes([1]);
@@ -141,7 +141,7 @@ impl<'f> Emitter<'f> {
         })
     }
 
-    /// One element of a tensor, as a tensor of rank 0.
+    /// Extracts one element of a tensor, as a tensor of rank 0.
     pub(super) fn extract(&mut self, x: ValueId, indices: &[ValueId]) -> Result<ValueId, String> {
         let ty = self.tensor(x)?;
         if indices.len() != ty.rank() {
@@ -156,7 +156,7 @@ impl<'f> Emitter<'f> {
         Ok(self.op(Op::Reshape, &[slice], ty.with_sizes([])))
     }
 
-    /// The elements of a vector, as tensors of rank 0.
+    /// Splits a vector into its elements, as tensors of rank 0.
     fn elements(&mut self, vector: ValueId) -> Result<Vec<ValueId>, String> {
         let ty = self.tensor(vector)?;
         let n = ty.static_sizes().and_then(|s| s.first()).copied().unwrap_or(0);
@@ -168,7 +168,7 @@ impl<'f> Emitter<'f> {
         Ok((0..n).map(element).collect())
     }
 
-    /// The product of the extents.
+    /// The product of a shape's extents.
     pub(super) fn num_elements(&mut self, shape: ValueId) -> Result<ValueId, String> {
         self.len(shape)?;
         let extents = self.elements(shape)?;
@@ -178,7 +178,7 @@ impl<'f> Emitter<'f> {
         Ok(product.unwrap_or_else(|| self.integer(1)))
     }
 
-    /// The extents of several shapes, one after the other.
+    /// Concatenates shapes.
     pub(super) fn concat(&mut self, shapes: &[ValueId]) -> Result<ValueId, String> {
         let mut n = 0;
         for shape in shapes {
@@ -189,7 +189,7 @@ impl<'f> Emitter<'f> {
         Ok(self.op(Op::Concatenate { dim: 0 }, shapes, ty))
     }
 
-    /// The shapes with as many extents as the longest: ones come before the others.
+    /// Pads shapes with leading ones to the rank of the longest.
     fn aligned(&mut self, shapes: &[ValueId]) -> Result<Vec<ValueId>, String> {
         let lens = shapes.iter().map(|s| self.len(*s)).collect::<Result<Vec<_>, _>>()?;
         let longest = lens.iter().copied().max().unwrap_or(0);
@@ -214,7 +214,7 @@ impl<'f> Emitter<'f> {
         self.compare(Direction::Eq, extents, ones)
     }
 
-    /// The common shape of broadcasting: an extent of 1 gives way to the other shape's extent.
+    /// The common shape of a broadcast: an extent of 1 is replaced by the other shape's extent.
     pub(super) fn broadcast(&mut self, shapes: &[ValueId]) -> Result<ValueId, String> {
         let aligned = self.aligned(shapes)?;
         let Some((first, others)) = aligned.split_first() else {
@@ -227,12 +227,13 @@ impl<'f> Emitter<'f> {
         })
     }
 
-    /// True if several shapes can be broadcast to one.
+    /// True if the shapes have a common broadcast shape.
     pub(super) fn are_broadcastable(&mut self, shapes: &[ValueId]) -> Result<ValueId, String> {
         let aligned = self.aligned(shapes)?;
         let mut conditions = Vec::new();
         let Some((first, others)) = aligned.split_first() else { return self.all(&conditions) };
-        // A shape fits all before it if it fits what they have in common.
+        // A shape is compatible with all previous shapes if it is compatible with their common broadcast
+        // shape.
         let mut common = *first;
         for b in others {
             let equal = self.compare(Direction::Eq, common, *b)?;
@@ -247,7 +248,7 @@ impl<'f> Emitter<'f> {
         self.all(&conditions)
     }
 
-    /// True if several shapes are equal.
+    /// True if all shapes are equal.
     pub(super) fn are_equal(&mut self, shapes: &[ValueId]) -> Result<ValueId, String> {
         let mut conditions = Vec::new();
         for pair in shapes.windows(2) {
@@ -268,7 +269,7 @@ impl<'f> Emitter<'f> {
         Ok(all.unwrap_or_else(|| self.boolean(true)))
     }
 
-    /// Adds a condition that is decided when the sizes are known; returns it.
+    /// Adds a runtime assertion, which is decided once the sizes are known. Returns the condition.
     pub(super) fn assert(&mut self, condition: ValueId, message: &str) -> Result<ValueId, String> {
         let call = CustomCall { has_side_effect: true, ..CustomCall::new("shape_assertion") };
         let mut new = NewInst::new(Op::CustomCall(Box::new(call)), [condition]).at(self.at, None);

@@ -1,9 +1,9 @@
-//! Operations of other dialects with a meaning in StableHLO.
+//! Operations of other dialects that have an equivalent in StableHLO.
 //!
-//! MHLO is StableHLO under another name ([`mhlo`]). Operations that frameworks write beside StableHLO
-//! (`arith`, `tensor`, `shape`) become operations of StableHLO while they are read ([`lookup`]): a value of
-//! type `index` or `f32` is a tensor of rank 0, `index` is `i64`, and a shape is a vector of extents. Unknown
-//! operations are errors that name them.
+//! MHLO is StableHLO under another name ([`mhlo`]). Operations that frameworks use beside StableHLO (`arith`,
+//! `tensor`, `shape`) are converted to StableHLO operations while they are read ([`lookup`]): a value of type
+//! `index` or `f32` becomes a tensor of rank 0, `index` becomes `i64`, and a shape becomes a vector of
+//! extents. Unknown operations are errors that name them.
 
 use farcall_sig::DType;
 use smallvec::SmallVec;
@@ -22,10 +22,10 @@ use crate::op::{Binary, Op, Unary};
 use crate::scalar::Scalar;
 use crate::types::{TensorType, Type, TypeList};
 
-/// The entry of an operation of MHLO, which has the same operands and attributes in StableHLO or CHLO, and an attribute
-/// that its name implies.
+/// Looks up an operation of MHLO. It has the same operands and attributes as the StableHLO or CHLO operation
+/// that is returned, plus the attribute that its name implies.
 pub(super) fn mhlo(name: &str) -> Option<(&'static Syntax, Implied)> {
-    // The oldest programs have hyphens.
+    // The oldest programs use hyphens.
     let base = name.strip_prefix("mhlo.")?.replace('-', "_");
     let rng = |kind| Some((table::lookup("stablehlo.rng")?, Some(("rng_distribution", kind))));
     match base.as_str() {
@@ -40,19 +40,19 @@ pub(super) fn mhlo(name: &str) -> Option<(&'static Syntax, Implied)> {
     }
 }
 
-/// An attribute, and its text.
+/// An implied attribute: its name and text.
 pub(super) type Implied = Option<(&'static str, &'static str)>;
 
 /// An operation of another dialect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Foreign {
-    /// An attribute as a value.
+    /// A constant from an attribute.
     Constant,
-    /// Another type of the same elements.
+    /// A conversion to another type.
     Convert,
     /// The operand itself.
-    Same,
-    /// A function of two values of one type.
+    Identity,
+    /// An elementwise operation on two values of one type.
     Binary(Binary),
     Negate,
     Dim,
@@ -62,17 +62,17 @@ pub(super) enum Foreign {
     Broadcast,
     NumElements,
     Concat,
-    /// A condition that must hold.
+    /// An assertion that shapes can be broadcast.
     Broadcastable,
     Equal,
     Require,
-    /// Conditions that all hold.
+    /// The conjunction of conditions.
     All,
-    /// A region that runs if a condition holds.
+    /// A region that runs if a condition holds. It is inlined.
     Assuming,
 }
 
-/// The meaning of an operation of another dialect, by its name.
+/// Looks up an operation of another dialect by name.
 pub(super) fn lookup(name: &str) -> Option<Foreign> {
     use Foreign::*;
     Some(match name {
@@ -91,7 +91,7 @@ pub(super) fn lookup(name: &str) -> Option<Foreign> {
         | "shape.index_to_size"
         | "shape.size_to_index"
         | "shape.value_as_shape"
-        | "mhlo.add_dependency" => Same,
+        | "mhlo.add_dependency" => Identity,
         "arith.addi" | "arith.addf" | "shape.add" => Binary(self::Binary::Add),
         "arith.subi" | "arith.subf" => Binary(self::Binary::Subtract),
         "arith.muli" | "arith.mulf" | "shape.mul" => Binary(self::Binary::Multiply),
@@ -118,18 +118,19 @@ pub(super) fn lookup(name: &str) -> Option<Foreign> {
     })
 }
 
-/// An operation that was read.
-struct Found {
+/// The parsed operands, attributes and types of an operation.
+struct ForeignDraft {
     operands: SmallVec<[ValueId; 4]>,
     attrs: AttrDict,
-    /// The last type in the text: the result's, if there are several.
+    /// The last type in the text. If there are several types, it is the result type.
     last: Option<Type>,
-    /// Values that its region yields.
+    /// Values that the operation's region yields.
     yielded: Option<SmallVec<[ValueId; 4]>>,
 }
 
 impl<'s> Parser<'s> {
-    /// An operation of another dialect, behind its name, as operations of StableHLO at the end of a region.
+    /// Parses an operation of another dialect after its name, and appends equivalent StableHLO operations to
+    /// a region.
     pub(super) fn foreign(
         &mut self,
         op: Foreign,
@@ -145,7 +146,7 @@ impl<'s> Parser<'s> {
         };
         self.trailing_loc()?;
         let mut values = Vec::new();
-        // Unknown operands have been reported.
+        // Errors such as unknown operands have been reported; do not report consequential ones.
         if self.diagnostics.len() == reported {
             match self.foreign_values(op, found, out, at) {
                 Ok(made) => values = made,
@@ -164,8 +165,8 @@ impl<'s> Parser<'s> {
         Ok(())
     }
 
-    /// `(%a, %b, atol 1.0e-04) : t` or `(%a, dense<…> : t) : t`: checks as IREE writes them. The default
-    /// absolute tolerance is the one of StableHLO's checks.
+    /// Parses `(%a, %b, atol 1.0e-04) : t` or `(%a, dense<…> : t) : t`: checks as IREE writes them. The
+    /// default absolute tolerance is the same as in StableHLO's checks.
     pub(super) fn check_in_parentheses(&mut self, draft: &mut Draft) -> Parsed<()> {
         self.expect(b'(')?;
         draft.operands = self.operands()?;
@@ -191,8 +192,8 @@ impl<'s> Parser<'s> {
         Ok(())
     }
 
-    /// `%a, %b {…} : t, t -> t`
-    fn foreign_pretty(&mut self, op: Foreign, out: RegionId) -> Parsed<Found> {
+    /// Parses `%a, %b {…} : t, t -> t`.
+    fn foreign_pretty(&mut self, op: Foreign, out: RegionId) -> Parsed<ForeignDraft> {
         let mut attrs = AttrDict::new();
         self.optional_dict(&mut attrs)?;
         let mut operands = self.operands()?;
@@ -241,11 +242,11 @@ impl<'s> Parser<'s> {
             Foreign::Assuming => Some(self.assumed(out)?),
             _ => None,
         };
-        Ok(Found { operands: ids(&operands), attrs, last, yielded })
+        Ok(ForeignDraft { operands: ids(&operands), attrs, last, yielded })
     }
 
-    /// `(%a, %b) <{…}> ({…}) {…} : (t, t) -> t`
-    fn foreign_generic(&mut self, op: Foreign, out: RegionId) -> Parsed<Found> {
+    /// Parses `(%a, %b) <{…}> ({…}) {…} : (t, t) -> t`.
+    fn foreign_generic(&mut self, op: Foreign, out: RegionId) -> Parsed<ForeignDraft> {
         let mut attrs = AttrDict::new();
         self.expect(b'(')?;
         let operands = self.operands()?;
@@ -264,10 +265,11 @@ impl<'s> Parser<'s> {
         self.expect(b':')?;
         let [_, results] = self.function_type_lists()?;
         let last = results.into_iter().last();
-        Ok(Found { operands: ids(&operands), attrs, last, yielded })
+        Ok(ForeignDraft { operands: ids(&operands), attrs, last, yielded })
     }
 
-    /// `{ … shape.assuming_yield %a, %b : t, t }`: instructions at the end of the region around it, and the yielded values.
+    /// Parses `{ … shape.assuming_yield %a, %b : t, t }`. Appends the instructions to the enclosing region,
+    /// and returns the yielded values.
     fn assumed(&mut self, out: RegionId) -> Parsed<SmallVec<[ValueId; 4]>> {
         const YIELD: &str = "shape.assuming_yield";
         self.enter()?;
@@ -307,15 +309,15 @@ impl<'s> Parser<'s> {
         Ok(yielded)
     }
 
-    /// Computes the values of an operation; each instruction is added to the region.
+    /// Computes the results of an operation, with instructions appended to the region.
     fn foreign_values(
         &mut self,
         op: Foreign,
-        found: Found,
+        found: ForeignDraft,
         out: RegionId,
         at: Span,
     ) -> Result<Vec<ValueId>, String> {
-        let Found { operands, mut attrs, last, yielded } = found;
+        let ForeignDraft { operands, mut attrs, last, yielded } = found;
         let value =
             attrs.remove("value").or_else(|| attrs.remove("shape")).or_else(|| attrs.remove("passing"));
         let result = last.as_ref().and_then(tensor_type);
@@ -327,17 +329,19 @@ impl<'s> Parser<'s> {
             Foreign::Convert => {
                 let (x, ty) = (next()?, result.clone().ok_or("it has no type")?);
                 let from = e.tensor(x)?;
-                // A boolean is one bit here.
+                // `i1` is a one-bit integer in `arith` and a boolean in StableHLO, so conversions from `i1`
+                // differ.
                 if from.dtype.is_bool() && ty.dtype != from.dtype {
                     return Err("not supported on booleans".to_owned());
                 }
                 e.op(Op::Convert, &[x], ty)
             }
-            Foreign::Same => next()?,
+            Foreign::Identity => next()?,
             Foreign::Binary(op) => {
                 let (a, b) = (next()?, next()?);
                 let ty = e.tensor(a)?;
-                // The other operations are about one bit there, and about truth here.
+                // All other operations on `i1` differ between one-bit integers (`arith`) and booleans
+                // (StableHLO).
                 let is_same = matches!(op, Binary::And | Binary::Or | Binary::Xor | Binary::Multiply);
                 if ty.dtype.is_bool() && !is_same {
                     return Err("not supported on booleans".to_owned());
@@ -388,7 +392,7 @@ impl<'s> Parser<'s> {
             Foreign::All => e.all(&operands)?,
             Foreign::Assuming => return Ok(yielded.unwrap_or_default().to_vec()),
         };
-        // Later operations say the type that this one declares.
+        // Later operations expect the result type that is declared here.
         Ok(vec![match result {
             Some(ty) if !matches!(op, Foreign::Extract | Foreign::Dim) => e.of_type(made, ty),
             _ => made,
@@ -400,7 +404,7 @@ fn ids(operands: &Operands) -> SmallVec<[ValueId; 4]> {
     operands.iter().map(|o| o.id).collect()
 }
 
-/// The type of tensors that stand for values of a type.
+/// The tensor type that represents values of a type.
 fn tensor_type(ty: &Type) -> Option<TensorType> {
     match ty {
         Type::Tensor(ty) => Some(ty.clone()),
@@ -412,7 +416,7 @@ fn tensor_type(ty: &Type) -> Option<TensorType> {
     }
 }
 
-/// The constant that an attribute is.
+/// Converts an attribute to a constant.
 fn constant(e: &mut Emitter<'_>, value: Attr) -> Result<ValueId, String> {
     use crate::attr::IntKind;
     let scalar = |dtype, scalar| Literal::scalar(dtype, scalar);
@@ -434,7 +438,8 @@ fn constant(e: &mut Emitter<'_>, value: Attr) -> Result<ValueId, String> {
     Ok(e.constant(literal))
 }
 
-/// True if a pretty form is the generic one without quotes, as MHLO was printed for a time: `mhlo.convert(%0) : (t) -> t`.
+/// True if a pretty form is the generic form without quotes, as MHLO was printed for a time:
+/// `mhlo.convert(%0) : (t) -> t`.
 pub(super) fn is_in_parentheses(p: &mut Parser<'_>) -> bool {
     let open = p.peek();
     open.tok == Tok::Punct(b'(') && next_token(p.bytes(), open.end).tok == Tok::Percent

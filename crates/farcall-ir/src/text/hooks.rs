@@ -1,5 +1,5 @@
-//! Pieces of pretty forms that the syntax table cannot express: each is a pair of functions, one that reads it and
-//! one that prints it.
+//! Pieces of pretty forms that the syntax table cannot express. Each is a pair of functions: a parser and a
+//! printer.
 
 use super::attr::sharding_attr;
 use super::inst::Draft;
@@ -19,11 +19,11 @@ use crate::types::{TensorType, Type};
 use farcall_sig::DType;
 use farcall_sig::nearest::nearest;
 
-/// A piece of syntax with its own code.
+/// A piece of syntax with a custom parser and printer.
 pub(super) struct Hook {
     pub(super) parse: for<'s> fn(&mut Parser<'s>, &mut Draft) -> Parsed<()>,
     pub(super) print: for<'a> fn(&mut Printer<'a>, &mut View<'a>) -> Result<(), NotPretty>,
-    /// Stands right behind the operation's name, without a space.
+    /// True if the piece follows the operation's name without a space.
     pub(super) tight: bool,
 }
 
@@ -65,7 +65,7 @@ fn print_sharding<'a>(p: &mut Printer<'a>, view: &mut View<'a>) -> Result<(), No
 /// `FORWARD`: attribute `allowed_direction = 1 : i32`.
 pub(super) static DIRECTION: Hook = Hook { parse: parse_direction, print: print_direction, tight: false };
 
-/// The directions in which shardings spread, by their numbers.
+/// Directions of sharding propagation, by number.
 const DIRECTIONS: [&str; 4] = ["NONE", "FORWARD", "BACKWARD", "BOTH"];
 
 fn parse_direction(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
@@ -89,8 +89,8 @@ fn print_direction<'a>(p: &mut Printer<'a>, view: &mut View<'a>) -> Result<(), N
 
 // --- constant
 
-/// `dense<…> : t`, `{a = 1 : i64} dense<…> : t`, or `() <{value = dense<…> : t}> : () -> t` where the
-/// result's type is not that of the elements.
+/// `dense<…> : t`, `{a = 1 : i64} dense<…> : t`, or `() <{value = dense<…> : t}> : () -> t` if the result's
+/// type differs from the type of the elements.
 pub(super) static CONSTANT: Hook = Hook { parse: parse_constant, print: print_constant, tight: false };
 
 fn parse_constant(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
@@ -131,7 +131,7 @@ fn print_constant<'a>(p: &mut Printer<'a>, view: &mut View<'a>) -> Result<(), No
     Ok(())
 }
 
-/// The type of a constant.
+/// The tensor type of a constant attribute.
 fn constant_type(value: &Attr) -> Option<TensorType> {
     match value {
         Attr::Dense(literal) => Some(literal.ty()),
@@ -208,8 +208,8 @@ fn print_float_format<'a>(p: &mut Printer<'a>, view: &mut View<'a>) -> Result<()
 
 // --- dot_general
 
-/// `batching_dims = [0] x [0], contracting_dims = [2] x [1], precision = [DEFAULT, DEFAULT],
-/// algorithm = <…>`, the parts but for `contracting_dims` optional.
+/// `batching_dims = [0] x [0], contracting_dims = [2] x [1], precision = [DEFAULT, DEFAULT], algorithm =
+/// <…>`; all but `contracting_dims` are optional.
 pub(super) static DOT_DIMS: Hook = Hook { parse: parse_dot_dims, print: print_dot_dims, tight: false };
 
 fn parse_dot_dims(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
@@ -274,7 +274,7 @@ fn print_dot_dims<'a>(p: &mut Printer<'a>, view: &mut View<'a>) -> Result<(), No
 
 // --- dot
 
-/// `, precision = [HIGH, DEFAULT]`, if there is one.
+/// `, precision = [HIGH, DEFAULT]`; optional.
 pub(super) static PRECISION: Hook = Hook { parse: parse_precision, print: print_precision, tight: false };
 
 fn parse_precision(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
@@ -335,8 +335,8 @@ fn print_convolution_dims<'a>(p: &mut Printer<'a>, view: &mut View<'a>) -> Resul
     }
 }
 
-/// `stride = [2, 2], pad = [[1, 1], [1, 1]], lhs_dilate = [1, 1], rhs_dilate = [1, 1], reverse =
-/// [false, false]`, all optional.
+/// `stride = [2, 2], pad = [[1, 1], [1, 1]], lhs_dilate = [1, 1], rhs_dilate = [1, 1], reverse = [false,
+/// false]`; all optional.
 pub(super) static WINDOW: Hook = Hook { parse: parse_window, print: print_window, tight: false };
 
 fn parse_window(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
@@ -347,7 +347,7 @@ fn parse_window(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
             "stride" => ("window_strides", Attr::i64_array(&p.integers()?)),
             "lhs_dilate" => ("lhs_dilation", Attr::i64_array(&p.integers()?)),
             "rhs_dilate" => ("rhs_dilation", Attr::i64_array(&p.integers()?)),
-            // `[true, false]`, or numbers in older programs.
+            // `[true, false]`; older programs have numbers.
             "reverse" => {
                 let bits = p.attr()?;
                 let bools = bits
@@ -556,8 +556,8 @@ fn print_scan<'a>(p: &mut Printer<'a>, view: &mut View<'a>) -> Result<(), NotPre
 
 // --- reduce
 
-/// `(%0 init: %1), (%2 init: %3) across dimensions = [0] {…} : … reducer(%a: t, %b: t) (%c: t, %d: t)
-/// { … }`, or `(%0 init: %1) applies stablehlo.add across dimensions = [0] {…} : …`
+/// `(%0 init: %1), (%2 init: %3) across dimensions = [0] {…} : … reducer(%a: t, %b: t) (%c: t, %d: t) { … }`,
+/// or `(%0 init: %1) applies stablehlo.add across dimensions = [0] {…} : …`
 pub(super) static REDUCE: Hook = Hook { parse: parse_reduce, print: print_reduce, tight: true };
 
 fn parse_reduce(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
@@ -610,8 +610,8 @@ fn parse_reduce(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
     Ok(())
 }
 
-/// `reducer(%a: t, %b: t) (%c: t, %d: t) { … }`: pairs of arguments, while the region has the first
-/// of all pairs before the second.
+/// Parses `reducer(%a: t, %b: t) (%c: t, %d: t) { … }`. The text has pairs of arguments, but the region takes
+/// the first arguments of all pairs before the second ones.
 fn parse_reducer(p: &mut Parser<'_>, draft: &mut Draft) -> Parsed<()> {
     p.expect_word("reducer")?;
     let (mut args, mut second) = (Vec::new(), Vec::new());
@@ -672,8 +672,8 @@ fn print_reduce<'a>(p: &mut Printer<'a>, view: &mut View<'a>) -> Result<(), NotP
     Ok(())
 }
 
-/// The operation that a reducer applies to its two arguments, if it does nothing else and has the
-/// types that the short form implies.
+/// Returns the operation that a reducer applies to its two arguments, if the short form can express the
+/// reducer: it does nothing else, and all types are as implied by the short form.
 fn applied(p: &Printer<'_>, inst: Inst<'_>, region: Region<'_>) -> Option<&'static str> {
     let Reducer { inst: apply, swapped: false } = reducer::of(region)? else { return None };
     let init = inst.operands().get(1).filter(|_| inst.operands().len() == 2)?;
@@ -683,13 +683,13 @@ fn applied(p: &Printer<'_>, inst: Inst<'_>, region: Region<'_>) -> Option<&'stat
         && apply.attrs().is_empty()
         && region.terminator()?.attrs().is_empty()
         && region.args().iter().chain(apply.results()).all(|v| p.func[*v] == scalar);
-    // The values must have the numbers that the short form gives them.
+    // The short form numbers the values in this order.
     let in_order = region.args().iter().chain(apply.results()).map(|v| v.index()).is_sorted();
     (plain && in_order).then(|| apply.op().name())
 }
 
 impl Parser<'_> {
-    /// `[HIGH, DEFAULT]`
+    /// Parses `[HIGH, DEFAULT]`.
     fn precisions(&mut self) -> Parsed<Attr> {
         let mut items = Vec::new();
         self.expect(b'[')?;
@@ -701,7 +701,7 @@ impl Parser<'_> {
         Ok(Attr::Array(items))
     }
 
-    /// `<…>` of a dot algorithm.
+    /// Parses the `<…>` of a dot algorithm.
     fn algorithm(&mut self) -> Parsed<Attr> {
         let text = self.balanced()?;
         match format!("#stablehlo.dot_algorithm<{text}>").parse::<Attr>() {

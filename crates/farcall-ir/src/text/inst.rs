@@ -1,7 +1,7 @@
-//! Instructions: the generic form, and the pretty forms of the syntax table.
+//! Parses instructions: the generic form, and the pretty forms of the syntax table.
 //!
-//! Both forms fill in a [`Draft`], from which one function makes the instruction. An operation that is not in the
-//! table is reported, and parsing continues after it.
+//! Both forms fill in a [`Draft`], from which one function creates the instruction. An operation that is not
+//! in the table is reported, and parsing continues after it.
 
 use super::foreign::{self, Foreign, Implied};
 use super::lexer::{Tok, next_token};
@@ -9,7 +9,7 @@ use super::mesh;
 use super::parser::{Parsed, Parser, hinted, span};
 use super::print::CAPTURES;
 use super::scope::{Operands, ResultName};
-use super::table::{self, Part, Syntax, Types};
+use super::table::{self, Directive, Syntax, Types};
 use super::types::is_value_type;
 use crate::attr::{Attr, AttrDict, IntKind};
 use crate::attributes::{self, Fields};
@@ -20,7 +20,7 @@ use crate::types::{Type, TypeList};
 use farcall_sig::DType;
 use smallvec::smallvec;
 
-/// Operations that are about one device among several.
+/// Operations that compute on one device's part of a distributed tensor.
 const PER_DEVICE: [&str; 8] = [
     "sdy.manual_computation",
     "sdy.return",
@@ -32,26 +32,26 @@ const PER_DEVICE: [&str; 8] = [
     "sdy.collective_permute",
 ];
 
-/// The meaning of an operation's name.
-enum Known {
-    /// An operation of StableHLO, or of MHLO, which is one.
+/// The operation that a name refers to.
+enum KnownOp {
+    /// An operation of StableHLO, or its equivalent in MHLO.
     Syntax(&'static Syntax, Implied),
     /// An operation of another dialect.
     Foreign(Foreign),
 }
 
-impl Known {
-    fn of(name: &str) -> Option<Known> {
-        let own = table::lookup(name).map(|syntax| Known::Syntax(syntax, None));
-        own.or_else(|| foreign::mhlo(name).map(|(syntax, implied)| Known::Syntax(syntax, implied)))
-            .or_else(|| foreign::lookup(name).map(Known::Foreign))
+impl KnownOp {
+    fn of(name: &str) -> Option<KnownOp> {
+        let own = table::lookup(name).map(|syntax| KnownOp::Syntax(syntax, None));
+        own.or_else(|| foreign::mhlo(name).map(|(syntax, implied)| KnownOp::Syntax(syntax, implied)))
+            .or_else(|| foreign::lookup(name).map(KnownOp::Foreign))
     }
 }
 
-/// An instruction that is being read.
+/// The parsed pieces of an instruction.
 #[derive(Default)]
 pub(super) struct Draft {
-    /// Where the operation's name stands.
+    /// Position of the operation's name.
     pub(super) span: Span,
     pub(super) operands: Operands,
     pub(super) attrs: AttrDict,
@@ -60,20 +60,20 @@ pub(super) struct Draft {
 }
 
 impl<'s> Parser<'s> {
-    /// One instruction, its location included.
+    /// Parses one instruction, including its location.
     pub(super) fn inst(&mut self, out: RegionId) -> Parsed<()> {
         let names = self.result_names()?;
         let t = self.peek();
         match t.tok {
             Tok::Str => {
                 let name = self.string()?;
-                match Known::of(&name) {
-                    Some(Known::Syntax(syntax, implied)) => {
+                match KnownOp::of(&name) {
+                    Some(KnownOp::Syntax(syntax, implied)) => {
                         let mut draft = self.generic(span(t))?;
                         self.imply(implied, &mut draft);
                         self.finish(syntax, draft, &names, out)
                     }
-                    Some(Known::Foreign(op)) => self.foreign(op, t, &names, out),
+                    Some(KnownOp::Foreign(op)) => self.foreign(op, t, &names, out),
                     None => {
                         self.unknown_op(&name, span(t));
                         let draft = self.generic(span(t))?;
@@ -90,8 +90,8 @@ impl<'s> Parser<'s> {
                     "call" | "std.call" => "func.call",
                     other => other,
                 };
-                match Known::of(name) {
-                    Some(Known::Syntax(syntax, implied)) => {
+                match KnownOp::of(name) {
+                    Some(KnownOp::Syntax(syntax, implied)) => {
                         let mut draft = Draft { span: span(t), ..Draft::default() };
                         if syntax.form.is_empty() {
                             return self.only_generic(syntax, t);
@@ -101,12 +101,12 @@ impl<'s> Parser<'s> {
                         } else if syntax.takes_operands_first() && foreign::is_in_parentheses(self) {
                             draft = self.generic(span(t))?;
                         } else {
-                            self.parts(syntax.form, &mut draft)?;
+                            self.directives(syntax.form, &mut draft)?;
                         }
                         self.imply(implied, &mut draft);
                         self.finish(syntax, draft, &names, out)
                     }
-                    Some(Known::Foreign(op)) => self.foreign(op, t, &names, out),
+                    Some(KnownOp::Foreign(op)) => self.foreign(op, t, &names, out),
                     None => {
                         self.unknown_op(name, span(t));
                         self.skip_inst();
@@ -121,7 +121,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// Adds the attribute that the name of an operation implies.
+    /// Adds the attribute that the operation's name implies.
     fn imply(&mut self, implied: Implied, draft: &mut Draft) {
         if let Some((key, word)) = implied {
             self.insert(&mut draft.attrs, key.to_owned(), Attr::string(word), draft.span);
@@ -139,9 +139,7 @@ impl<'s> Parser<'s> {
         }
         if PER_DEVICE.contains(&name) {
             let d = Diagnostic::new("unsupported", at, format!("{name} is not supported"));
-            self.report(
-                d.note("a computation that each device of a mesh does with its part needs several devices"),
-            );
+            self.report(d.note("a computation on each device's part of a tensor needs several devices"));
             return;
         }
         let near = farcall_sig::nearest::nearest(name, table::names());
@@ -152,8 +150,8 @@ impl<'s> Parser<'s> {
         self.report(d);
     }
 
-    /// Goes on behind a pretty form that is not known: at a line that looks like an instruction, or
-    /// at the bracket that closes the region.
+    /// Skips an unknown operation in a pretty form: continues at a line that looks like an instruction, or at
+    /// the bracket that closes the region.
     fn skip_inst(&mut self) {
         let mut depth = 0u32;
         loop {
@@ -183,7 +181,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// `(%a, %b) <{…}> ({…}, {…}) {…} : (t, t) -> t`, behind the name.
+    /// Parses `(%a, %b) <{…}> ({…}, {…}) {…} : (t, t) -> t`, after the name.
     pub(super) fn generic(&mut self, at: Span) -> Parsed<Draft> {
         let mut draft = Draft { span: at, ..Draft::default() };
         self.expect(b'(')?;
@@ -218,40 +216,40 @@ impl<'s> Parser<'s> {
 
     // --- pretty forms
 
-    pub(super) fn parts(&mut self, parts: &[Part], draft: &mut Draft) -> Parsed<()> {
-        for part in parts {
-            match part {
-                Part::Hook(hook) => (hook.parse)(self, draft)?,
-                Part::Types(types) => self.types(*types, draft)?,
-                Part::Optional(parts) => {
-                    let present = match parts.first() {
-                        Some(Part::Lit(lit)) => self.at_literal(lit),
+    pub(super) fn directives(&mut self, directives: &[Directive], draft: &mut Draft) -> Parsed<()> {
+        for directive in directives {
+            match directive {
+                Directive::Hook(hook) => (hook.parse)(self, draft)?,
+                Directive::Types(types) => self.types(*types, draft)?,
+                Directive::Optional(directives) => {
+                    let present = match directives.first() {
+                        Some(Directive::Lit(lit)) => self.at_literal(lit),
                         _ => false,
                     };
                     if present {
-                        self.parts(parts, draft)?;
+                        self.directives(directives, draft)?;
                     }
                 }
-                simple => self.simple_part(simple, draft)?,
+                simple => self.simple_directive(simple, draft)?,
             }
         }
         Ok(())
     }
 
-    fn simple_part(&mut self, part: &Part, draft: &mut Draft) -> Parsed<()> {
+    fn simple_directive(&mut self, directive: &Directive, draft: &mut Draft) -> Parsed<()> {
         let t = self.peek();
-        let (key, value) = match part {
-            Part::Lit(lit) => return self.literal(lit),
-            Part::Operand => {
+        let (key, value) = match directive {
+            Directive::Lit(lit) => return self.literal(lit),
+            Directive::Operand => {
                 let operand = self.operand()?;
                 draft.operands.push(operand);
                 return Ok(());
             }
-            Part::Operands => {
+            Directive::Operands => {
                 if self.at_literal("()") {
                     return self.literal("()");
                 }
-                // The results of the next instruction.
+                // No operands: this is a result of the next instruction.
                 if t.tok == Tok::Percent && next_token(self.bytes(), t.end).tok == Tok::Punct(b'=') {
                     return Ok(());
                 }
@@ -259,17 +257,17 @@ impl<'s> Parser<'s> {
                 draft.operands.extend(operands);
                 return Ok(());
             }
-            Part::Dict | Part::PrefixDict => return self.optional_dict(&mut draft.attrs),
-            Part::Ints(key) => {
+            Directive::Dict | Directive::PrefixDict => return self.optional_dict(&mut draft.attrs),
+            Directive::Ints(key) => {
                 // Older programs have a constant here.
                 let value = if self.at(b'[') { Attr::i64_array(&self.integers()?) } else { self.attr()? };
                 (key, value)
             }
-            Part::Int(key, dtype) => {
+            Directive::Int(key, dtype) => {
                 let v = self.integer64()?;
                 (key, Attr::Int(i128::from(v), IntKind::Typed(*dtype)))
             }
-            Part::Flag(key) => {
+            Directive::Flag(key) => {
                 let word = self.word("`true` or `false`")?;
                 match self.str_of(word) {
                     "true" => (key, Attr::Bool(true)),
@@ -277,16 +275,16 @@ impl<'s> Parser<'s> {
                     _ => return self.fail("parse", span(word), "expected `true` or `false`"),
                 }
             }
-            Part::Float(key) => (key, Attr::float(self.bare_float()?, DType::F64)),
-            Part::Keyword(key, kind) => {
+            Directive::Float(key) => (key, Attr::float(self.bare_float()?, DType::F64)),
+            Directive::Keyword(key, kind) => {
                 let word = self.word("a keyword")?;
                 (key, Attr::dialect(&format!("stablehlo.{kind}"), self.str_of(word)))
             }
-            Part::Symbol(key) => (key, Attr::Symbol(self.symbol()?.into())),
-            Part::Target(key) => (key, Attr::string(self.symbol()?)),
-            Part::Text(key) => (key, Attr::String(self.string_bytes()?.into())),
-            Part::Value(key) => (key, self.attr()?),
-            Part::Optional(_) | Part::Types(_) | Part::Hook(_) => return Ok(()),
+            Directive::Symbol(key) => (key, Attr::Symbol(self.symbol()?.into())),
+            Directive::Target(key) => (key, Attr::string(self.symbol()?)),
+            Directive::Text(key) => (key, Attr::String(self.string_bytes()?.into())),
+            Directive::Value(key) => (key, self.attr()?),
+            Directive::Optional(_) | Directive::Types(_) | Directive::Hook(_) => return Ok(()),
         };
         self.insert(&mut draft.attrs, (*key).to_owned(), value, span(t));
         Ok(())
@@ -294,7 +292,7 @@ impl<'s> Parser<'s> {
 
     fn types(&mut self, types: Types, draft: &mut Draft) -> Parsed<()> {
         match types {
-            // These say nothing where there is nothing to say.
+            // Without operands, these forms omit the colon.
             Types::Pairs | Types::Operands if draft.operands.is_empty() && !self.at(b':') => return Ok(()),
             _ => self.expect(b':')?,
         };
@@ -303,7 +301,7 @@ impl<'s> Parser<'s> {
             Types::Function | Types::Same | Types::Select | Types::Complex if function => {
                 return self.function_types(draft);
             }
-            // Lenient: some versions write one type where it is that of everything.
+            // Lenient: some versions write a single type if all operands and the result have that type.
             Types::Function | Types::Same => {
                 let ty = self.value_type()?;
                 self.all_operands_are(draft, &ty);
@@ -374,7 +372,7 @@ impl<'s> Parser<'s> {
         Ok(())
     }
 
-    /// `t, t`
+    /// Parses `t, t`.
     pub(super) fn type_list(&mut self) -> Parsed<TypeList> {
         let mut out: TypeList = smallvec![self.value_type()?];
         while self.eat(b',') {
@@ -383,7 +381,7 @@ impl<'s> Parser<'s> {
         Ok(out)
     }
 
-    /// `(t, t) -> t`
+    /// Parses `(t, t) -> t`.
     pub(super) fn function_types(&mut self, draft: &mut Draft) -> Parsed<()> {
         let at = self.peek();
         let [params, results] = self.function_type_lists()?;
@@ -402,7 +400,7 @@ impl<'s> Parser<'s> {
         Ok(())
     }
 
-    /// Checks the types that the text says the operands have.
+    /// Checks the operands against the types in the text.
     pub(super) fn operands_are(&mut self, draft: &Draft, types: &[Type]) {
         if draft.operands.len() != types.len() {
             let message =
@@ -422,7 +420,7 @@ impl<'s> Parser<'s> {
 
     // --- from draft to instruction
 
-    /// Makes the instruction, defines its results, takes its location.
+    /// Creates the instruction, defines its results, and parses its location.
     fn finish(
         &mut self,
         syntax: &'static Syntax,
@@ -440,7 +438,7 @@ impl<'s> Parser<'s> {
         let op = self.op_of(syntax, &mut draft);
         let results = self.define_results(&draft.results, names, draft.span);
         let loc = self.trailing_loc()?;
-        // An error has been reported if there is no operation: the module will not be used.
+        // `None` means that an error has been reported: the module will not be used.
         if let Some(op) = op {
             self.symbols.note_uses(op.callees(), draft.span);
             let operands: ValueIds = draft.operands.iter().map(|o| o.id).collect();
@@ -452,7 +450,8 @@ impl<'s> Parser<'s> {
         Ok(())
     }
 
-    /// How many operands, from the end, are captured by the regions, as an attribute of the middle form says.
+    /// Returns the number of operands, from the end, that the regions capture; the middle form states it in
+    /// an attribute.
     fn captures(
         &mut self,
         attrs: &mut AttrDict,
@@ -477,12 +476,13 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// The operation that a draft's attributes make. They are taken out of it.
+    /// Converts a draft's attributes, which are removed from the draft, to an operation.
     pub(super) fn op_of(&mut self, syntax: &'static Syntax, draft: &mut Draft) -> Option<Op> {
         if std::ptr::eq(syntax, &table::MHLO_TOP_K)
             && draft.attrs.remove("largest").is_some_and(|largest| largest == Attr::Bool(false))
         {
-            // The smallest elements: only the call that XLA makes of the operation can say that.
+            // `largest = false` selects the smallest elements. Only the custom call that XLA makes of the
+            // operation can express that.
             let said = draft.attrs.remove("k").map(|k| ("k".to_owned(), k));
             let said = said.into_iter().chain([("largest".to_owned(), Attr::Bool(false))]).collect();
             draft.attrs.insert("mhlo.attributes".to_owned(), Attr::Dict(said));
@@ -510,12 +510,12 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// New values for an operation's results, bound to their names.
+    /// Creates values for an operation's results and binds them to their names.
     pub(super) fn define_results(&mut self, types: &[Type], names: &[ResultName<'s>], at: Span) -> ValueIds {
         let mut values = ValueIds::new();
         types.iter().for_each(|ty| values.push(self.func.new_value(ty.clone())));
         let named: usize = names.iter().fold(0, |n, name| n.saturating_add(name.count));
-        // An operation may have results without names.
+        // The results of an operation may be unnamed.
         if named != values.len() && !names.is_empty() {
             let place = names.iter().fold(names[0].span, |s, n| s.to(n.span));
             let message = format!("{} for {}", count(named, "name"), count(values.len(), "result"));
@@ -535,7 +535,7 @@ impl<'s> Parser<'s> {
     }
 }
 
-/// `1 operand`, `2 operands`
+/// Formats `1 operand`, `2 operands`.
 fn count(n: usize, what: &str) -> String {
     if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }

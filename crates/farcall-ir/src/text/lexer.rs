@@ -1,11 +1,11 @@
-//! Tokens of MLIR text, one at a time.
+//! Lexer for MLIR text, one token at a time.
 //!
-//! The lexer holds only a position: the parser peeks at the next token, takes it, or continues from another byte
-//! (dimension lists and dense constants are read directly from the bytes).
+//! The lexer holds only a position. The parser peeks at the next token, takes it, or continues from another
+//! byte (dimension lists and dense constants are read directly from the bytes).
 
 use crate::quote::{is_word, is_word_start};
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Tok {
     /// The end of the text.
@@ -16,7 +16,7 @@ pub(super) enum Tok {
     Int,
     /// `1.0`, `2.5e-3`
     Float,
-    /// `"…"` with its quotes.
+    /// `"…"`, including the quotes.
     Str,
     /// `@name` or `@"name"`
     At,
@@ -44,7 +44,7 @@ pub(super) enum Tok {
     Bad,
 }
 
-/// A token and its bytes.
+/// A token and its range of bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Token {
     pub(super) tok: Tok,
@@ -52,7 +52,7 @@ pub(super) struct Token {
     pub(super) end: usize,
 }
 
-/// The first byte at or after `pos` that is neither white space nor part of a comment.
+/// Returns the first position at or after `pos` that is neither white space nor part of a comment.
 pub(super) fn skip_space(bytes: &[u8], mut pos: usize) -> usize {
     while let Some(b) = bytes.get(pos) {
         match b {
@@ -66,7 +66,7 @@ pub(super) fn skip_space(bytes: &[u8], mut pos: usize) -> usize {
     pos
 }
 
-/// The token at or after `pos`.
+/// Returns the token at or after `pos`.
 pub(super) fn next_token(bytes: &[u8], pos: usize) -> Token {
     let start = skip_space(bytes, pos);
     let Some(&first) = bytes.get(start) else {
@@ -106,14 +106,14 @@ pub(super) fn next_token(bytes: &[u8], pos: usize) -> Token {
         b'(' | b')' | b'[' | b']' | b'{' | b'}' | b'<' | b'>' | b',' | b':' | b'=' | b'-' | b'+' | b'*'
         | b'?' | b'/' | b'|' => token(Tok::Punct(first), start + 1),
         _ => {
-            // One whole character, so that spans stay on character boundaries.
+            // Take a whole character, so that spans stay on character boundaries.
             let end = run(bytes, start + 1, |b| b & 0xc0 == 0x80);
             token(Tok::Bad, end)
         }
     }
 }
 
-/// The first byte at or after `from` that is not `ok`.
+/// Returns the first position at or after `from` whose byte is not `ok`.
 fn run(bytes: &[u8], from: usize, ok: impl Fn(u8) -> bool) -> usize {
     bytes[from..].iter().position(|b| !ok(*b)).map_or(bytes.len(), |n| from + n)
 }
@@ -155,7 +155,7 @@ fn number(bytes: &[u8], start: usize) -> Token {
     Token { tok: Tok::Float, start, end }
 }
 
-/// `quote` is where the opening quote stands.
+/// Lexes a string. `quote` is the position of the opening quote.
 fn string(bytes: &[u8], start: usize, quote: usize) -> Token {
     let tok = if start == quote { Tok::Str } else { Tok::At };
     let mut i = quote + 1;
@@ -170,7 +170,7 @@ fn string(bytes: &[u8], start: usize, quote: usize) -> Token {
     Token { tok: Tok::Unterminated, start, end: i.min(bytes.len()) }
 }
 
-/// The bytes that a string's text (without quotes) stands for; `None` for a broken escape.
+/// Resolves the escapes of a string's text (without quotes). `None` for an invalid escape.
 pub(super) fn unescape(text: &str) -> Option<Vec<u8>> {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
@@ -184,7 +184,7 @@ pub(super) fn unescape(text: &str) -> Option<Vec<u8>> {
         let hex = |b: u8| char::from(b).to_digit(16);
         match *bytes.get(i + 1)? {
             c @ (b'"' | b'\\') => out.push(c),
-            // `\n`, `\t` are not hexadecimal digits.
+            // `n` and `t` are not hexadecimal digits, so `\n` and `\t` are unambiguous.
             b'n' => out.push(b'\n'),
             b't' => out.push(b'\t'),
             high => {

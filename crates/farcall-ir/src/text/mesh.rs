@@ -1,8 +1,9 @@
-//! Groups of processes that are named by axes of a mesh, as lists of their numbers.
+//! Resolves replica groups that are given by mesh axes into lists of device numbers.
 //!
-//! `#stablehlo.replica_group_mesh_axes<mesh = @mesh, axes = [#stablehlo.axis_ref<name = "x">]>` are groups of
-//! devices that differ only in their coordinate along `x`. The mesh is given inline, or by an operation `sdy.mesh`
-//! before the function. Either is read as `dense<[[0, 2], [1, 3]]>`, which is what a collective takes.
+//! `#stablehlo.replica_group_mesh_axes<mesh = @mesh, axes = [#stablehlo.axis_ref<name = "x">]>` describes
+//! groups of devices that differ only in their coordinate along `x`. The mesh is given inline, or by an
+//! operation `sdy.mesh` before the function. In both cases, the groups become `dense<[[0, 2], [1, 3]]>`, the
+//! form that collectives take.
 
 use farcall_sig::DType;
 
@@ -10,10 +11,10 @@ use crate::attr::{Attr, AttrDict};
 use crate::literal::Literal;
 use crate::sharding::{AxisRef, Mesh, is_plain};
 
-/// Most devices that a mesh may have.
+/// Maximum number of devices of a mesh.
 const MAX_DEVICES: usize = 1 << 20;
 
-/// The mesh of an attribute `stablehlo.mesh = {axes = [{name = "x", size = 2 : i64}]}`.
+/// Reads the mesh of an attribute `stablehlo.mesh = {axes = [{name = "x", size = 2 : i64}]}`.
 pub(super) fn mesh_of_dict(attr: &Attr) -> Option<Mesh> {
     let Attr::Dict(dict) = attr else { return None };
     let Attr::Array(axes) = dict.get("axes")? else { return None };
@@ -32,10 +33,10 @@ pub(super) fn mesh_of_dict(attr: &Attr) -> Option<Mesh> {
     Some(Mesh { axes, device_ids })
 }
 
-/// Replaces groups that are named by axes. `mesh` knows the meshes of the module by name.
+/// Replaces groups that are given by axes. `mesh` returns the module's mesh of a name.
 ///
 /// # Errors
-/// A sentence that says what is wrong.
+/// A sentence that describes the problem.
 pub(crate) fn resolve(attrs: &mut AttrDict, mesh: impl Fn(&str) -> Option<Mesh>) -> Result<(), String> {
     const KEY: &str = "replica_groups";
     let Some(Attr::Dialect(groups)) = attrs.get(KEY) else { return Ok(()) };
@@ -64,7 +65,7 @@ pub(crate) fn resolve(attrs: &mut AttrDict, mesh: impl Fn(&str) -> Option<Mesh>)
     Ok(())
 }
 
-/// The axis of `#stablehlo.axis_ref<name = "x", sub_axis_info = (1)2>`.
+/// Parses `#stablehlo.axis_ref<name = "x", sub_axis_info = (1)2>`.
 fn axis(text: &str) -> Option<AxisRef> {
     let name = quoted(text, "name")?;
     let part = match text.split_once("sub_axis_info") {
@@ -77,7 +78,7 @@ fn axis(text: &str) -> Option<AxisRef> {
     Some(AxisRef { name, part })
 }
 
-/// The mesh of `axes = [… name = "x", size = 2 …]`, and `device_ids` behind.
+/// Parses a mesh: `axes = [… name = "x", size = 2 …]`, followed by optional `device_ids`.
 fn read(text: &str) -> Option<Mesh> {
     let start = text.find('[')?;
     let list = inner(&text[start..])?;
@@ -99,19 +100,17 @@ fn read(text: &str) -> Option<Mesh> {
     Some(Mesh { axes, device_ids: ids })
 }
 
-/// Groups of devices that differ only along these axes, each in the order of the list.
+/// Returns the groups of devices that differ only along the axes `refs`. The members of a group are in the
+/// order of the list.
 fn groups_of(mesh: &Mesh, refs: &[AxisRef]) -> Result<Literal, String> {
     let count = mesh.axes.iter().try_fold(1usize, |n, (_, size)| n.checked_mul(*size));
     let count = count.filter(|n| (1..=MAX_DEVICES).contains(n));
     let count = count.ok_or_else(|| format!("a mesh has 1 to {MAX_DEVICES} devices"))?;
     if !mesh.device_ids.is_empty() && mesh.device_ids.len() != count {
-        return Err(format!(
-            "the mesh has {count} devices, but {} numbers of devices",
-            mesh.device_ids.len()
-        ));
+        return Err(format!("the mesh has {count} devices, but {} device numbers", mesh.device_ids.len()));
     }
-    // Every axis as a product of the parts that are referred to.
-    let mut factors: Vec<(usize, usize)> = Vec::new(); // size, distance of neighbours
+    // Each axis as a product of the parts that `refs` mention.
+    let mut factors: Vec<(usize, usize)> = Vec::new(); // (size, distance between neighbours)
     let mut named: Vec<Vec<usize>> = vec![Vec::new(); refs.len()];
     let mut distance = count;
     for (name, size) in &mesh.axes {
@@ -125,7 +124,7 @@ fn groups_of(mesh: &Mesh, refs: &[AxisRef]) -> Result<Literal, String> {
         for pair in cuts.windows(2) {
             let (from, to) = (pair[0], pair[1]);
             if from == 0 || to % from != 0 || size % to != 0 {
-                return Err(format!("axis {name:?} of size {size} cannot be divided so"));
+                return Err(format!("axis {name:?} of size {size} cannot be divided into these parts"));
             }
             for (i, _) in mine().filter(|(_, r)| (range(r).0..range(r).1).contains(&from)) {
                 named[i].push(factors.len());
@@ -156,13 +155,13 @@ fn groups_of(mesh: &Mesh, refs: &[AxisRef]) -> Result<Literal, String> {
     Ok(Literal::from_slice(DType::S64, [rows.len(), columns.len()], &ids))
 }
 
-/// `key = value` pairs that are not inside of brackets.
+/// Splits `key = value` pairs at commas that are not inside brackets.
 fn parts(text: &str) -> Vec<(&str, &str)> {
     let pairs = parts_of_list(text).into_iter().filter_map(|part| part.split_once('='));
     pairs.map(|(key, value)| (key.trim(), value.trim())).collect()
 }
 
-/// What stands between commas that are not inside of brackets or quotes.
+/// Splits a text at commas that are not inside brackets or quotes.
 fn parts_of_list(text: &str) -> Vec<&str> {
     let (mut depth, mut quote, mut start, mut out) = (0i32, false, 0, Vec::new());
     for (i, c) in text.char_indices() {
@@ -183,7 +182,7 @@ fn parts_of_list(text: &str) -> Vec<&str> {
     out
 }
 
-/// What stands between the `[` with which a text begins and the `]` that closes it.
+/// Returns the text between the `[` at the beginning and its closing `]`.
 fn inner(text: &str) -> Option<&str> {
     let mut depth = 0i32;
     for (i, c) in text.char_indices() {
@@ -199,14 +198,14 @@ fn inner(text: &str) -> Option<&str> {
     None
 }
 
-/// The string behind `key =`.
+/// Returns the string after `key =`.
 fn quoted(text: &str, key: &str) -> Option<String> {
     let (_, rest) = text.split_once(key)?;
     let rest = rest.trim_start().strip_prefix('=')?.trim_start().strip_prefix('"')?;
     Some(rest.split_once('"')?.0.to_owned())
 }
 
-/// The integers of a text.
+/// Returns all integers in a text.
 fn numbers(text: &str) -> Vec<i64> {
     text.split(|c: char| !c.is_ascii_digit()).filter_map(|n| n.parse().ok()).collect()
 }

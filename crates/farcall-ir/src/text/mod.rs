@@ -1,25 +1,25 @@
-//! StableHLO text, in and out.
+//! Parser and printer for StableHLO text.
 //!
 //! ```text
 //! lexer ─▶ parser (types, attr, dense, alias) ─▶ program ─▶ region ─▶ inst ─▶ attributes ─▶ Module
 //!                                                            table ──┤
-//! text ◀───────────────────────────── show ◀── names ◀── print ◀─────┴─ attributes ◀────── Module
+//! text ◀─────────────────────────────────────────── print ◀── names ◀┴─ attributes ◀────── Module
 //! ```
 //!
-//! - `table`: the syntax of every operation, interpreted by `inst` and `print`; `hooks`: pieces
-//!   of syntax with their own code.
-//! - [`attributes`](crate::attributes): operations from attribute dictionaries and back.
-//! - `foreign`: operations of other dialects (MHLO, `arith`, `tensor`, `shape`) as operations of StableHLO; `extents`:
-//!   shapes as vectors. `parts`: several modules in one text.
+//! - `table`: the syntax of every operation, interpreted by `inst` and `print`; `hooks`: pieces of syntax
+//!   with their own code.
+//! - [`attributes`](crate::attributes): conversion between operations and attribute dictionaries.
+//! - `foreign`: operations of other dialects (MHLO, `arith`, `tensor`, `shape`) as operations of StableHLO;
+//!   `extents`: shapes as vectors. `parts`: several modules in one text.
 //! - `operation`: single operations, with attributes and nothing else.
 //!
-//! ARCHITECTURE.md lists what a new operation needs; here, it is an entry of `table`.
+//! ARCHITECTURE.md lists the steps for a new operation. In this module, it needs an entry in `table`.
 //!
-//! **Invariants.** `parse(print(m)) == m` for every module that was parsed. No input makes the parser
-//! panic or overflow the stack: brackets, regions and aliases nest at most [`MAX_NESTING`] deep, and
-//! everything that repeats without a limit is read in a loop. Memory stays in proportion to the text,
-//! up to [`MAX_ALIAS_NODES`] attributes behind aliases. A region's values are defined before the results of the
-//! instruction that it belongs to.
+//! **Invariants.** `parse(print(m)) == m` for every module that was parsed. No input makes the parser panic
+//! or overflow the stack: brackets, regions and aliases nest at most [`MAX_NESTING`] deep, and everything
+//! that repeats without a limit is read in a loop. Memory stays proportional to the text, plus up to
+//! [`MAX_ALIAS_NODES`] attributes behind aliases. The values of a region are defined before the results of
+//! the instruction that owns the region.
 
 mod alias;
 mod attr;
@@ -55,19 +55,19 @@ pub(crate) use mesh::resolve as resolve_groups;
 use parser::{Parsed, Parser};
 pub(crate) use print::CAPTURES;
 
-/// How deeply regions, types, attributes and aliases may nest, together; a region counts twice.
+/// Maximum nesting depth of regions, types, attributes and aliases combined. A region counts as two levels.
 pub const MAX_NESTING: u32 = 256;
 
-/// Attributes and types that the uses of aliases may stand for together.
+/// Maximum number of attributes and types that all uses of aliases expand to.
 pub const MAX_ALIAS_NODES: u64 = 1 << 22;
 
-/// How deeply a location may nest; what is deeper (the outer end of a long call stack) is left out.
+/// Maximum nesting depth of a location. Deeper locations (the outer end of a long call stack) are left out.
 pub const MAX_LOC_DEPTH: u32 = 128;
 
-/// Suggestions for a mistyped name are looked for among at most so many.
+/// Maximum number of names that are searched for suggestions for a mistyped name.
 const MAX_CANDIDATES: usize = 2000;
 
-/// Reads a program: a module, or functions without one.
+/// Parses a program: a module, or functions outside of a module.
 ///
 /// ```
 /// use farcall_ir::{Source, text};
@@ -85,10 +85,9 @@ const MAX_CANDIDATES: usize = 2000;
 /// ```
 ///
 /// # Errors
-/// Every error that was found, in the order of the text. Codes: `parse` (grammar), `unknown-op`,
-/// `undefined-value`, `undefined-alias`, `redefinition`, `type`, `type-mismatch`, `result-count`,
-/// `attribute`, `terminator`, `unknown-function`, `no-body`, `resource`, `constant-size`, `nesting`,
-/// `empty`.
+/// Every error found, in the order of the text. Codes: `parse` (grammar), `unknown-op`, `undefined-value`,
+/// `undefined-alias`, `redefinition`, `type`, `type-mismatch`, `result-count`, `attribute`, `terminator`,
+/// `unknown-function`, `no-body`, `resource`, `constant-size`, `nesting`, `empty`.
 pub fn parse(source: &Arc<Source>) -> Result<Module, ProgramError> {
     stack::with_room(|| parsed(source))
 }
@@ -106,8 +105,8 @@ fn parsed(source: &Arc<Source>) -> Result<Module, ProgramError> {
     Err(p.diagnostics.into_error(source))
 }
 
-/// Writes a module as text that [`parse`] reads as an equal module: pretty forms where they exist, as
-/// JAX prints them. Locations are left out.
+/// Prints a module as text that [`parse`] reads back as an equal module. Uses pretty forms where they exist,
+/// as JAX does. Locations are left out.
 ///
 /// ```
 /// use farcall_ir::{Source, text};
@@ -120,7 +119,7 @@ pub fn print(module: &Module) -> String {
     stack::with_room(|| print::module(module, false))
 }
 
-/// The same in MLIR's generic form, which needs no knowledge of the operations to read.
+/// Prints a module in MLIR's generic form, which can be read without knowledge of the operations.
 ///
 /// ```
 /// use farcall_ir::{Source, text};
@@ -135,7 +134,7 @@ pub fn print_generic(module: &Module) -> String {
     stack::with_room(|| print::module(module, true))
 }
 
-/// The programs of a text that lines `// -----` split, each with the number of lines before it (see
+/// Splits a text at lines `// -----` into programs, each with the number of lines before it (see
 /// [`Source::part`]).
 pub fn split_programs(text: &str) -> Vec<(usize, &str)> {
     let mut out = Vec::new();
@@ -152,7 +151,7 @@ pub fn split_programs(text: &str) -> Vec<(usize, &str)> {
     out
 }
 
-/// Reads a type: `tensor<4xf32>`. The error says what is wrong with the text, and where.
+/// Parses a type: `tensor<4xf32>`. Errors give the problem and its position in the text.
 impl FromStr for Type {
     type Err = ProgramError;
 
@@ -161,7 +160,8 @@ impl FromStr for Type {
     }
 }
 
-/// Reads an attribute: `dense<[1, 2]> : tensor<2xi32>`. The error says what is wrong with the text, and where.
+/// Parses an attribute: `dense<[1, 2]> : tensor<2xi32>`. Errors give the problem and its position in the
+/// text.
 impl FromStr for Attr {
     type Err = ProgramError;
 
@@ -170,28 +170,29 @@ impl FromStr for Attr {
     }
 }
 
-/// Writes an operation by itself, without operands and results: its name and attributes, as in
-/// `stablehlo.iota {iota_dimension = 0 : i64}`. Functions that it mentions have no name.
+/// Prints an operation by itself, without operands and results: its name and attributes, as in
+/// `stablehlo.iota {iota_dimension = 0 : i64}`. Functions that the operation refers to are printed without
+/// names.
 pub fn print_op(op: &Op) -> String {
     operation::print(op)
 }
 
-/// Reads what [`print_op`] writes. Defaults of attributes may follow from the types of the operands.
+/// Parses the output of [`print_op`]. Default values of attributes may follow from the types of the operands.
 ///
 /// # Errors
-/// What is wrong with the text, and where; operations that mention functions are refused.
+/// Problems with the text, with their positions. Operations that refer to functions are rejected.
 pub fn parse_op(text: &str, operands: &[Type]) -> Result<Op, ProgramError> {
     whole("<operation>", text, |p| p.lone_op(operands))
 }
 
-/// The names of all operations that [`parse`] knows, with their dialects, sorted.
+/// Names of all operations that [`parse`] knows, with their dialects, sorted.
 pub fn op_names() -> Vec<&'static str> {
     let mut names: Vec<&str> = table::names().collect();
     names.sort_unstable();
     names
 }
 
-/// Writes a dictionary: `{a = 1 : i64, b}`.
+/// Prints a dictionary: `{a = 1 : i64, b}`.
 pub fn show_dict(attrs: &AttrDict) -> String {
     Dict(attrs).to_string()
 }

@@ -1,7 +1,7 @@
-//! Names for values that are printed: their own ([`Func::name_of`]), else those that MLIR chooses.
+//! Names for printed values: their own ([`Func::name_of`]), or else the names that MLIR would choose.
 //!
-//! A region's values are numbered after all values of the block that it stands in, and regions that
-//! stand side by side use the same numbers again.
+//! The values of a region are numbered after all values of the enclosing block. Sibling regions reuse the
+//! same numbers.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -11,7 +11,7 @@ use rustc_hash::FxHashSet;
 use crate::module::{Func, Region, ValueId};
 use crate::op::Op;
 
-/// The name of every value of a function.
+/// The names of all values of a function.
 pub(super) struct Names<'f>(Vec<ValueName<'f>>);
 
 /// `%3`, `%3#1`, `%arg0`, `%cst_2`
@@ -19,17 +19,17 @@ pub(super) struct Names<'f>(Vec<ValueName<'f>>);
 pub(super) struct ValueName<'f> {
     word: &'f str,
     number: Option<u32>,
-    /// Which of several results.
+    /// Index among the results of one instruction, if there are several.
     result: Option<u32>,
 }
 
 impl<'f> Names<'f> {
-    /// The name to use a value by.
+    /// The name by which a value is used.
     pub(super) fn of(&self, v: ValueId) -> ValueName<'f> {
         self.0[v.index()]
     }
 
-    /// The name that an instruction's results are defined under; `v` is the first of them.
+    /// The name under which an instruction's results are defined; `v` is the first result.
     pub(super) fn group(&self, v: ValueId) -> ValueName<'f> {
         ValueName { result: None, ..self.of(v) }
     }
@@ -47,19 +47,19 @@ impl Display for ValueName<'_> {
     }
 }
 
-/// Words that values are called; the second of a kind gets a number.
+/// Words that automatic names begin with. The second and later uses of a word get a number.
 const WORDS: [&str; 3] = ["c", "cst", "iterArg"];
 
-/// What is free where a region begins.
+/// The next unused numbers and words at the beginning of a region.
 #[derive(Clone, Copy, Default)]
-struct Free {
+struct Unused {
     number: u32,
     arg: u32,
     suffix: u32,
     used: [bool; WORDS.len()],
 }
 
-impl Free {
+impl Unused {
     fn word(&mut self, which: usize) -> ValueName<'static> {
         let word = WORDS[which];
         if !std::mem::replace(&mut self.used[which], true) {
@@ -80,13 +80,14 @@ impl Free {
     }
 }
 
-/// The values of a function whose own names MLIR can write, which are no automatic names, and which no other value has.
-struct Given<'f> {
+/// Values whose own names can be printed: valid in MLIR's grammar, unlike automatic names, and unique in the
+/// function.
+struct OwnNames<'f> {
     func: &'f Func,
     taken: FxHashSet<&'f str>,
 }
 
-impl<'f> Given<'f> {
+impl<'f> OwnNames<'f> {
     fn name(&mut self, value: ValueId) -> Option<ValueName<'f>> {
         let word = self.func.name_of(value).filter(|name| is_own(name))?;
         self.taken.insert(word).then_some(ValueName { word, number: None, result: None })
@@ -98,7 +99,7 @@ fn is_real(dtype: DType) -> bool {
     matches!(dtype.class(), DTypeClass::Float | DTypeClass::Complex)
 }
 
-/// A name of MLIR's grammar unlike all that [`number`] chooses.
+/// True for a name that MLIR's grammar allows and that [`number`] never chooses.
 fn is_own(name: &str) -> bool {
     let is_word = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_$.-".contains(&b));
@@ -111,11 +112,11 @@ fn is_own(name: &str) -> bool {
 pub(super) fn number(func: &Func) -> Names<'_> {
     let unnamed = ValueName { word: "unnamed", number: None, result: None };
     let mut names = vec![unnamed; func.value_count()];
-    let mut given = Given { func, taken: FxHashSet::default() };
-    let mut todo: Vec<(Region<'_>, bool, Free)> = vec![(func.body(), false, Free::default())];
+    let mut given = OwnNames { func, taken: FxHashSet::default() };
+    let mut todo: Vec<(Region<'_>, bool, Unused)> = vec![(func.body(), false, Unused::default())];
     while let Some((region, is_loop, mut free)) = todo.pop() {
         for arg in region.args() {
-            let automatic = |free: &mut Free| if is_loop { free.word(2) } else { free.arg() };
+            let automatic = |free: &mut Unused| if is_loop { free.word(2) } else { free.arg() };
             names[arg.index()] = given.name(*arg).unwrap_or_else(|| automatic(&mut free));
         }
         for inst in region.insts() {

@@ -18,7 +18,7 @@ pub(super) fn print(op: &Op) -> String {
 }
 
 impl Parser<'_> {
-    /// `stablehlo.iota {iota_dimension = 0 : i64}`
+    /// Parses `stablehlo.iota {iota_dimension = 0 : i64}`.
     pub(super) fn lone_op(&mut self, operands: &[Type]) -> Parsed<Op> {
         let t = self.peek();
         if t.tok != Tok::Word {
@@ -33,7 +33,7 @@ impl Parser<'_> {
         let operands = values.into_iter().map(|id| Operand { id, known: true, span: at }).collect();
         let mut draft = Draft { span: at, operands, ..Draft::default() };
         self.optional_dict(&mut draft.attrs)?;
-        // What is wrong with its attributes has been reported.
+        // Errors in the attributes have been reported.
         let op = self.op_of(syntax, &mut draft);
         if let Some(name) = draft.attrs.keys().next().filter(|_| op.is_some()) {
             return self.fail("attribute", at, format!("{} has no attribute `{name}`", syntax.name));

@@ -1,8 +1,8 @@
-//! The parser's state, and the functions that every part of the grammar is written with: peeking at tokens, taking
-//! them, reporting what was expected instead.
+//! State of the parser, and the functions on which every part of the grammar is built: peeking at tokens,
+//! taking tokens, and reporting unexpected ones.
 //!
-//! A function that finds an error records a diagnostic and returns [`Stop`]. Where the parser can continue (an
-//! unknown operation, an undefined value, a wrong type), it records the error and continues.
+//! A function that finds an error records a diagnostic and returns [`Stop`]. Where the parser can continue
+//! (an unknown operation, an undefined value, a wrong type), it records the error and continues.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ use crate::module::Func;
 use crate::sharding::Mesh;
 use crate::types::TensorType;
 
-/// Reading cannot go on from here; a diagnostic says why.
+/// Parsing cannot continue; a diagnostic has been recorded.
 #[derive(Debug)]
 pub(super) struct Stop;
 
@@ -33,19 +33,19 @@ pub(super) struct Parser<'s> {
     pos: usize,
     peeked: Option<Token>,
     pace: Pace,
-    /// How many brackets, regions and aliases enclose the current position.
+    /// Number of brackets, regions and aliases that enclose the current position.
     pub(super) depth: u32,
-    /// The largest depth so far, to know how deep an alias's definition is.
+    /// Maximum depth so far, from which the depth of an alias's definition is computed.
     pub(super) deepest: u32,
-    /// Attributes and types read so far, those that stand behind aliases included.
+    /// Number of attributes and types read so far, including those expanded from aliases.
     pub(super) nodes: u64,
     pub(super) diagnostics: Diagnostics,
     pub(super) aliases: Aliases<'s>,
-    /// The strings of `{-# dialect_resources: … #-}` by name, once one was asked for.
+    /// Strings of `{-# dialect_resources: … #-}` by name. Read on the first use.
     pub(super) resources: Option<HashMap<&'s str, &'s str>>,
-    /// Tensor types by their text: a program repeats few of them very often.
+    /// Tensor types by their text: programs have few distinct tensor types, each used often.
     pub(super) tensor_types: FxHashMap<&'s str, TensorType>,
-    /// The function whose body is being read.
+    /// The function whose body is being parsed.
     pub(super) func: Func,
     pub(super) scope: Scope<'s>,
     pub(super) symbols: Symbols,
@@ -77,7 +77,7 @@ impl<'s> Parser<'s> {
 
     // --- tokens
 
-    /// The next token, which stays the next one.
+    /// Returns the next token without taking it.
     pub(super) fn peek(&mut self) -> Token {
         match self.peeked {
             Some(t) => t,
@@ -95,24 +95,24 @@ impl<'s> Parser<'s> {
         self.pos = t.end;
         self.peeked = None;
         if self.pace.is_due() {
-            // The whole text has been read.
+            // The run was interrupted: act as if the whole text had been read.
             self.pos = self.end;
         }
         t
     }
 
-    /// Where the next token is looked for: just behind the last one taken.
+    /// Position just after the last token taken, where the search for the next token begins.
     pub(super) fn pos(&self) -> usize {
         self.pos
     }
 
-    /// Goes on from another byte.
+    /// Continues from another byte.
     pub(super) fn jump(&mut self, pos: usize) {
         self.pos = pos;
         self.peeked = None;
     }
 
-    /// Reads with `f` from `start`, no further than `end`, then comes back.
+    /// Calls `f` at `start`, with `end` as the end of the text, then restores the position.
     pub(super) fn within<T>(&mut self, start: usize, end: usize, f: impl FnOnce(&mut Self) -> T) -> T {
         let saved = (self.end, self.pos, self.peeked, self.depth);
         self.end = end;
@@ -136,7 +136,7 @@ impl<'s> Parser<'s> {
         self.slice(t.start, t.end)
     }
 
-    /// The text between two bytes, less what is not a whole character there.
+    /// The text between two bytes, without partial characters at both ends.
     pub(super) fn slice(&self, start: usize, end: usize) -> &'s str {
         let start = self.text.ceil_char_boundary(start);
         &self.text[start..self.text.floor_char_boundary(end).max(start)]
@@ -146,7 +146,7 @@ impl<'s> Parser<'s> {
         self.peek().tok == Tok::Punct(c)
     }
 
-    /// Takes the next token if it is `c`.
+    /// Takes the next token if it is `c`, and returns true if so.
     pub(super) fn eat(&mut self, c: u8) -> bool {
         let yes = self.at(c);
         if yes {
@@ -188,8 +188,8 @@ impl<'s> Parser<'s> {
         self.expected("`->`")
     }
 
-    /// Takes the words and punctuation of `literal`, which white space separates where two tokens
-    /// would otherwise be one.
+    /// Takes the tokens of `literal`, in which white space separates tokens that would otherwise be read as
+    /// one.
     pub(super) fn literal(&mut self, literal: &str) -> Parsed<()> {
         let bytes = literal.as_bytes();
         let mut pos = 0;
@@ -208,7 +208,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// True if the next tokens are those of `literal`; they stay.
+    /// True if the tokens of `literal` come next. Takes none.
     pub(super) fn at_literal(&mut self, literal: &str) -> bool {
         let bytes = literal.as_bytes();
         let (mut want_pos, mut pos) = (0, self.pos);
@@ -227,7 +227,7 @@ impl<'s> Parser<'s> {
 
     // --- small pieces of grammar
 
-    /// `item, item, …` up to `close`, which is taken. The opening bracket has been taken.
+    /// Parses `item, item, …` up to `close`, which is taken. The opening bracket has been taken already.
     pub(super) fn list_until(
         &mut self,
         close: u8,
@@ -247,7 +247,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// The bytes of a string token.
+    /// Takes a string token and returns its bytes.
     pub(super) fn string_bytes(&mut self) -> Parsed<Vec<u8>> {
         let t = self.peek();
         if t.tok != Tok::Str {
@@ -257,14 +257,14 @@ impl<'s> Parser<'s> {
         self.unescape(t, t.start)
     }
 
-    /// A string token that is UTF-8.
+    /// Takes a string token, which must be UTF-8.
     pub(super) fn string(&mut self) -> Parsed<String> {
         let t = self.peek();
         let bytes = self.string_bytes()?;
         self.utf8(t, bytes)
     }
 
-    /// `@name` without the `@`.
+    /// Parses `@name` and returns it without the `@`.
     pub(super) fn symbol(&mut self) -> Parsed<String> {
         let t = self.peek();
         if t.tok != Tok::At {
@@ -283,7 +283,7 @@ impl<'s> Parser<'s> {
         self.utf8(t, bytes)
     }
 
-    /// `quote` is where the opening quote stands.
+    /// Resolves the escapes of a string. `quote` is the position of the opening quote.
     fn unescape(&mut self, t: Token, quote: usize) -> Parsed<Vec<u8>> {
         match unescape(self.slice(quote + 1, t.end - 1)) {
             Some(bytes) => Ok(bytes),
@@ -302,7 +302,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// An integer without sign.
+    /// Parses an integer without a sign.
     pub(super) fn unsigned(&mut self, what: &str) -> Parsed<usize> {
         let t = self.peek();
         if t.tok != Tok::Int {
@@ -315,7 +315,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// `-5`, `0x1F`: an integer of at most 128 bits, and where it stands.
+    /// Parses `-5` or `0x1F`, an integer of at most 128 bits, and returns its position, too.
     pub(super) fn integer(&mut self) -> Parsed<(i128, Span)> {
         let start = self.peek();
         let negative = self.eat(b'-');
@@ -336,7 +336,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// `[1, -2]`
+    /// Parses `[1, -2]`.
     pub(super) fn integers(&mut self) -> Parsed<Vec<i64>> {
         let mut out = Vec::new();
         self.expect(b'[')?;
@@ -351,7 +351,7 @@ impl<'s> Parser<'s> {
         Ok(out)
     }
 
-    /// The decimal number of an [`Tok::Int`] or [`Tok::Float`] token.
+    /// The value of an [`Tok::Int`] or [`Tok::Float`] token as a decimal number.
     pub(super) fn decimal(&mut self, t: Token, negative: bool) -> Parsed<f64> {
         match self.str_of(t).parse::<f64>() {
             Ok(v) => Ok(if negative { -v } else { v }),
@@ -359,7 +359,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// An element type by its StableHLO spelling.
+    /// Parses an element type in StableHLO's spelling.
     pub(super) fn dtype(&mut self) -> Parsed<DType> {
         let t = self.word("an element type")?;
         let text = self.str_of(t);
@@ -384,7 +384,7 @@ impl<'s> Parser<'s> {
 
     // --- nesting
 
-    /// One level deeper; a diagnostic where that is too deep. Pairs with [`Parser::leave`].
+    /// Enters a nesting level; fails if that is too deep. Pairs with [`Parser::leave`].
     pub(super) fn enter(&mut self) -> Parsed<()> {
         self.depth += 1;
         self.deepest = self.deepest.max(self.depth);
@@ -401,7 +401,7 @@ impl<'s> Parser<'s> {
 
     // --- errors
 
-    /// True if no more errors are recorded, so that no message need be made.
+    /// True if further errors are only counted, so callers need not format messages.
     pub(super) fn is_full(&self) -> bool {
         self.diagnostics.is_full()
     }
@@ -415,13 +415,13 @@ impl<'s> Parser<'s> {
         self.stop(Diagnostic::new(code, at, message))
     }
 
-    /// Records the error after which the parser cannot continue.
+    /// Records an error after which the parser cannot continue.
     pub(super) fn stop<T>(&mut self, d: Diagnostic) -> Parsed<T> {
         self.diagnostics.push_last(d);
         Err(Stop)
     }
 
-    /// Fails at the next token: `what` was expected there.
+    /// Fails at the next token, where `what` was expected.
     pub(super) fn expected<T>(&mut self, what: &str) -> Parsed<T> {
         let t = self.peek();
         let found = match t.tok {
@@ -442,12 +442,12 @@ pub(super) fn span(t: Token) -> Span {
     Span::new(t.start, t.end)
 }
 
-/// An error with the names that may have been meant, if there are some.
+/// Adds the names that may have been meant to an error, if there are any.
 pub(super) fn hinted(d: Diagnostic, near: &[&str]) -> Diagnostic {
     if near.is_empty() { d } else { d.note(format!("did you mean {}?", or_list(near))) }
 }
 
-/// `a`, `b` or `c`
+/// Formats a list such as `a`, `b` or `c`.
 fn or_list(names: &[&str]) -> String {
     let quoted: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
     match quoted.split_last() {

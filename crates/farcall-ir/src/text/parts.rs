@@ -1,7 +1,8 @@
-//! Several modules in one text, which become one.
+//! Merges the modules of a text into one module.
 //!
-//! MLIR wraps the modules of a text in one, so one stands for all here, too. Functions keep their names where these are
-//! different; others get the name of their module as a prefix: `@first.main`, or `@module1.main` without one.
+//! MLIR wraps the modules of a text in one outer module; this reader merges them into one module. Functions
+//! keep their names if they are unique. Other functions get the name of their module as a prefix:
+//! `@first.main`, or `@module1.main` if the module has no name.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use crate::diag::{Diagnostic, Source};
 use crate::module::{FuncId, Module};
 
-/// The modules of a text so far, inner modules first.
+/// The modules read so far, inner modules first.
 pub(super) struct Parts {
     source: Arc<Source>,
     modules: Vec<Module>,
@@ -28,8 +29,8 @@ impl Parts {
         self.modules.push(module);
     }
 
-    /// One module with all functions and meshes. The attributes are the common ones of the modules with
-    /// functions, and the attributes of modules that only hold other modules.
+    /// Merges the modules into one with all functions and meshes. It has the attributes shared by all modules
+    /// with functions, and the attributes of modules that only contain other modules.
     pub(super) fn join(self) -> Result<Module, Diagnostic> {
         let (mut parts, around): (Vec<Module>, Vec<Module>) =
             self.modules.into_iter().partition(|m| !m.funcs().is_empty());

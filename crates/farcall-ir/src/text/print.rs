@@ -1,6 +1,6 @@
-//! From modules to text, in the pretty forms of the syntax table where they can say everything, else
-//! in the generic form. Values without names of their own are named as MLIR names them: numbers, `%arg0`,
-//! `%c`, `%cst`, `%iterArg`. Locations are not printed.
+//! Printer for modules. Uses the pretty forms of the syntax table where they can express the whole
+//! instruction, otherwise the generic form. Values without a name get the names that MLIR would choose:
+//! numbers, `%arg0`, `%c`, `%cst`, `%iterArg`. Locations are not printed.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use farcall_sig::DType;
 
 use super::names::{Names, number};
-use super::table::{self, Part, Syntax, Types};
+use super::table::{self, Directive, Syntax, Types};
 use crate::attr::{Attr, AttrDict, Dict, IntKind};
 use crate::attributes;
 use crate::module::{Func, Inst, Module, Region, ValueId};
@@ -16,10 +16,10 @@ use crate::op::Op;
 use crate::quote::{Name, Quoted};
 use crate::types::{FuncType, Type};
 
-/// The attribute by which the middle form says how many operands are captured (see [`Inst::captures`]).
+/// Attribute with which the middle form states the number of captured operands (see [`Inst::captures`]).
 pub(crate) const CAPTURES: &str = "farcall.captures";
 
-/// The module as text that [`super::parse`] reads as an equal module.
+/// Prints a module as text that [`super::parse`] reads back as an equal module.
 pub(super) fn module(m: &Module, generic: bool) -> String {
     if generic {
         return generic_module(m);
@@ -44,7 +44,7 @@ pub(super) fn module(m: &Module, generic: bool) -> String {
     out
 }
 
-/// The module, its meshes, functions and instructions in MLIR's generic form.
+/// Prints the module, its meshes, functions and instructions in MLIR's generic form.
 fn generic_module(m: &Module) -> String {
     let mut out = String::from("\"builtin.module\"()");
     if let Some(name) = &m.name {
@@ -75,7 +75,8 @@ fn generic_module(m: &Module) -> String {
     out
 }
 
-/// The entry of the operation that a custom call was read from, if that has another name.
+/// Returns the table entry of the operation that a custom call was read from, if the operation has another
+/// name.
 fn own_syntax(inst: Inst<'_>) -> Option<&'static Syntax> {
     match inst.op() {
         Op::CustomCall(call) => Syntax::of_call(call),
@@ -83,7 +84,7 @@ fn own_syntax(inst: Inst<'_>) -> Option<&'static Syntax> {
     }
 }
 
-/// Writing to a string does not fail.
+/// Appends formatted text. Writing to a `String` cannot fail.
 fn put(out: &mut String, text: std::fmt::Arguments<'_>) {
     let _ = out.write_fmt(text);
 }
@@ -94,22 +95,22 @@ pub(super) struct Printer<'a> {
     pub(super) func: &'a Func,
     names: Names<'a>,
     indent: usize,
-    /// Only the generic form.
+    /// Use only the generic form.
     generic: bool,
 }
 
-/// An instruction that is being printed: what has not been written yet.
+/// The parts of an instruction that have not been printed yet.
 pub(super) struct View<'a> {
     pub(super) inst: Inst<'a>,
-    /// Operands that are left.
+    /// Remaining operands.
     pub(super) operands: &'a [ValueId],
-    /// Attributes that are left.
+    /// Remaining attributes.
     pub(super) attrs: AttrDict,
-    /// A hook wrote the regions.
+    /// True if a hook printed the regions.
     pub(super) regions_done: bool,
 }
 
-/// The pretty form cannot say this instruction.
+/// Error: the pretty form cannot express this instruction.
 pub(super) struct NotPretty;
 
 type Printed = Result<(), NotPretty>;
@@ -151,7 +152,7 @@ impl<'a> Printer<'a> {
         self.out.push('\n');
     }
 
-    /// `"func.func"() <{…}> ({ … }) : () -> ()`
+    /// Prints `"func.func"() <{…}> ({ … }) : () -> ()`.
     fn generic_func(&mut self) {
         let f = self.func;
         let params: Vec<Type> = f.params().iter().map(|p| f[*p].clone()).collect();
@@ -188,7 +189,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// `{`, instructions, `}`, without the region's arguments.
+    /// Prints `{`, the instructions and `}`, without the region's arguments.
     pub(super) fn braces(&mut self, region: Region<'a>) {
         self.out.push('{');
         self.body(region);
@@ -205,7 +206,7 @@ impl<'a> Printer<'a> {
         self.out.push('}');
     }
 
-    /// `{`, a label with the arguments, instructions, `}`.
+    /// Prints `{`, a label with the arguments, the instructions and `}`.
     pub(super) fn labelled(&mut self, region: Region<'a>) {
         self.out.push('{');
         if !region.args().is_empty() {
@@ -235,7 +236,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// The name of the operation: the dialect of functions is left out where MLIR does.
+    /// The name of the operation, without the dialect `func` where MLIR omits it.
     fn name_of(&self, inst: Inst<'_>, pretty: bool) -> &'static str {
         match (inst.op(), self.indent, pretty) {
             (Op::Return, 2, true) => "return",
@@ -245,7 +246,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// The attributes that are part of the operation.
+    /// The attributes that belong to the operation itself.
     fn attrs_of(&self, inst: Inst<'_>) -> AttrDict {
         if own_syntax(inst).is_some() { AttrDict::new() } else { attributes::write(inst.op(), self.module) }
     }
@@ -258,7 +259,8 @@ impl<'a> Printer<'a> {
         let full = if name == "return" { "func.return" } else { inst.op().name() };
         let form = table::lookup(full).map_or(&[][..], |s| s.form);
         let form = if let Some(own) = own_syntax(inst) { own.form } else { form };
-        let silent = !form.iter().any(|part| matches!(part, Part::Types(_) | Part::Hook(_)));
+        let silent =
+            !form.iter().any(|directive| matches!(directive, Directive::Types(_) | Directive::Hook(_)));
         if form.is_empty() || (silent && !inst.results().is_empty()) {
             return Err(NotPretty);
         }
@@ -267,64 +269,64 @@ impl<'a> Printer<'a> {
         let mut view = View { inst, operands: inst.operands(), attrs, regions_done: false };
         self.out.push_str(name);
         let form = match form {
-            [Part::PrefixDict, rest @ ..] => {
+            [Directive::PrefixDict, rest @ ..] => {
                 self.rest_dict(&mut view);
                 rest
             }
             _ => form,
         };
         let tight = match form.first() {
-            Some(Part::Lit(l)) => l.starts_with('('),
-            Some(Part::Dict | Part::Types(_)) => true,
-            Some(Part::Hook(h)) => h.tight,
+            Some(Directive::Lit(l)) => l.starts_with('('),
+            Some(Directive::Dict | Directive::Types(_)) => true,
+            Some(Directive::Hook(h)) => h.tight,
             _ => false,
         };
-        // Without operands there may be nothing behind the name. A return ends its block; elsewhere the
-        // next line would be read as operands.
-        let bare = matches!(form.first(), Some(Part::Operands)) && inst.operands().is_empty();
+        // Without operands, the rest of the line may be empty. A return ends its block, but after any other
+        // operation the next line would be read as operands.
+        let bare = matches!(form.first(), Some(Directive::Operands)) && inst.operands().is_empty();
         if bare && inst.results().is_empty() {
             self.out.push_str(if *inst.op() == Op::Return { "" } else { "()" });
         } else if !tight {
             self.out.push(' ');
         }
-        self.parts(form, &mut view)?;
+        self.directives(form, &mut view)?;
         let all = view.operands.is_empty()
             && view.attrs.is_empty()
             && (view.regions_done || inst.region_ids().is_empty());
         if all { Ok(()) } else { Err(NotPretty) }
     }
 
-    pub(super) fn parts(&mut self, parts: &[Part], view: &mut View<'a>) -> Printed {
-        for part in parts {
-            self.part(part, view)?;
+    pub(super) fn directives(&mut self, directives: &[Directive], view: &mut View<'a>) -> Printed {
+        for directive in directives {
+            self.directive(directive, view)?;
         }
         Ok(())
     }
 
-    fn part(&mut self, part: &Part, view: &mut View<'a>) -> Printed {
-        match part {
-            Part::Lit(text) => self.out.push_str(text),
-            Part::Operand => {
+    fn directive(&mut self, directive: &Directive, view: &mut View<'a>) -> Printed {
+        match directive {
+            Directive::Lit(text) => self.out.push_str(text),
+            Directive::Operand => {
                 let operand = view.next_operand()?;
                 self.value(operand);
             }
-            Part::Operands => {
+            Directive::Operands => {
                 let operands = std::mem::take(&mut view.operands);
                 self.values(operands);
             }
-            Part::Ints(key) => {
+            Directive::Ints(key) => {
                 let ints = view.take(key)?.as_i64_list().ok_or(NotPretty)?;
                 self.put(format_args!("{ints:?}"));
             }
-            Part::Int(key, dtype) => match view.take(key)? {
+            Directive::Int(key, dtype) => match view.take(key)? {
                 Attr::Int(v, IntKind::Typed(of)) if of == *dtype => self.put(format_args!("{v}")),
                 _ => return Err(NotPretty),
             },
-            Part::Flag(key) => {
+            Directive::Flag(key) => {
                 let v = view.take(key)?.as_bool().ok_or(NotPretty)?;
                 self.put(format_args!("{v}"));
             }
-            Part::Float(key) => {
+            Directive::Float(key) => {
                 let attr = view.take(key)?;
                 let finite = attr.as_f64().is_some_and(f64::is_finite);
                 if !finite || !matches!(attr, Attr::Float(_, DType::F64)) {
@@ -333,38 +335,38 @@ impl<'a> Printer<'a> {
                 let text = attr.to_string();
                 self.out.push_str(text.split(" : ").next().unwrap_or(&text));
             }
-            Part::Keyword(key, _) => match view.take(key)? {
+            Directive::Keyword(key, _) => match view.take(key)? {
                 Attr::Dialect(d) => self.out.push_str(&d.text),
                 _ => return Err(NotPretty),
             },
-            Part::Symbol(key) | Part::Value(key) => {
+            Directive::Symbol(key) | Directive::Value(key) => {
                 let attr = view.take(key)?;
                 self.put(format_args!("{attr}"));
             }
-            Part::Target(key) => {
+            Directive::Target(key) => {
                 let attr = view.take(key)?;
                 let name = attr.as_str().ok_or(NotPretty)?;
                 self.put(format_args!("@{}", Name(name)));
             }
-            Part::Text(key) => {
+            Directive::Text(key) => {
                 let attr = view.take(key)?;
                 let text = attr.as_str().ok_or(NotPretty)?;
                 self.put(format_args!("{}", Quoted(text.as_bytes())));
             }
-            Part::Dict | Part::PrefixDict => self.rest_dict(view),
-            Part::Optional(parts) => {
-                let key = parts.iter().find_map(Part::key);
+            Directive::Dict | Directive::PrefixDict => self.rest_dict(view),
+            Directive::Optional(directives) => {
+                let key = directives.iter().find_map(Directive::key);
                 if key.is_some_and(|k| view.attrs.contains_key(k)) {
-                    return self.parts(parts, view);
+                    return self.directives(directives, view);
                 }
             }
-            Part::Types(types) => return self.types(*types, view),
-            Part::Hook(hook) => return (hook.print)(self, view),
+            Directive::Types(types) => return self.types(*types, view),
+            Directive::Hook(hook) => return (hook.print)(self, view),
         }
         Ok(())
     }
 
-    /// The attributes that are left, in braces.
+    /// Prints the remaining attributes in braces.
     pub(super) fn rest_dict(&mut self, view: &mut View<'a>) {
         let rest = std::mem::take(&mut view.attrs);
         self.optional_dict(&rest);
@@ -498,19 +500,19 @@ impl View<'_> {
     }
 }
 
-impl Part {
-    /// The attribute that a part writes.
+impl Directive {
+    /// The attribute that a directive prints.
     fn key(&self) -> Option<&'static str> {
         match self {
-            Part::Ints(k)
-            | Part::Int(k, _)
-            | Part::Flag(k)
-            | Part::Float(k)
-            | Part::Keyword(k, _)
-            | Part::Symbol(k)
-            | Part::Target(k)
-            | Part::Text(k)
-            | Part::Value(k) => Some(k),
+            Directive::Ints(k)
+            | Directive::Int(k, _)
+            | Directive::Flag(k)
+            | Directive::Float(k)
+            | Directive::Keyword(k, _)
+            | Directive::Symbol(k)
+            | Directive::Target(k)
+            | Directive::Text(k)
+            | Directive::Value(k) => Some(k),
             _ => None,
         }
     }

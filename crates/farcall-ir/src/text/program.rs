@@ -1,4 +1,4 @@
-//! Modules and functions.
+//! Parses modules and functions.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::sharding::Mesh;
 use crate::types::Type;
 
 impl<'s> Parser<'s> {
-    /// A whole text: modules, functions outside of modules, or both.
+    /// Parses a whole text: modules, functions outside of modules, or both.
     pub(super) fn program(&mut self, source: &Arc<Source>) -> Parsed<Module> {
         self.read_aliases()?;
         let mut parts = Parts::new(source);
@@ -32,7 +32,8 @@ impl<'s> Parser<'s> {
         Ok(module)
     }
 
-    /// A module behind its keyword. Calls stay inside the module; it knows the meshes of the modules around it.
+    /// Parses a module after its keyword. Calls resolve only within the module, but the meshes of enclosing
+    /// modules are visible.
     fn module(&mut self, parts: &mut Parts, generic: bool) -> Parsed<()> {
         self.enter()?;
         let around = (std::mem::take(&mut self.symbols), self.meshes.clone());
@@ -48,7 +49,7 @@ impl<'s> Parser<'s> {
         Ok(())
     }
 
-    /// `@name attributes {…} { … }`
+    /// Parses `@name attributes {…} { … }`.
     fn pretty_module(&mut self, module: &mut Module, parts: &mut Parts) -> Parsed<()> {
         if self.peek().tok == Tok::At {
             module.name = Some(self.symbol()?);
@@ -62,7 +63,7 @@ impl<'s> Parser<'s> {
         Ok(())
     }
 
-    /// `() <{…}> ({ … }) {…} : () -> ()`
+    /// Parses `() <{…}> ({ … }) {…} : () -> ()`.
     fn generic_module(&mut self, module: &mut Module, parts: &mut Parts) -> Parsed<()> {
         self.literal("()")?;
         self.properties(&mut module.attrs)?;
@@ -83,7 +84,7 @@ impl<'s> Parser<'s> {
         Ok(())
     }
 
-    /// `<{…}>`, if that comes next.
+    /// Parses `<{…}>` if it comes next.
     fn properties(&mut self, out: &mut AttrDict) -> Parsed<()> {
         if self.eat(b'<') {
             self.optional_dict(out)?;
@@ -96,7 +97,7 @@ impl<'s> Parser<'s> {
         attrs.remove(key).and_then(|a| a.as_str().map(str::to_owned))
     }
 
-    /// Items up to `}`, which is taken.
+    /// Parses items up to `}`, which is taken.
     fn items(&mut self, module: &mut Module, parts: &mut Parts) -> Parsed<()> {
         loop {
             let t = self.peek();
@@ -111,7 +112,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// A function, a module, an alias, resources, or something that can be skipped.
+    /// Parses a function, a module, an alias, resources, or an unknown item that can be skipped.
     fn item(&mut self, module: &mut Module, parts: &mut Parts) -> Parsed<()> {
         let t = self.peek();
         let text = self.str_of(t);
@@ -154,7 +155,7 @@ impl<'s> Parser<'s> {
             Tok::Word | Tok::Str => {
                 let name = text.trim_matches('"').to_owned();
                 let near = farcall_sig::nearest::nearest(&name, ["func.func", "module"]);
-                // Not the name of an operation at all: say what can stand here.
+                // Not an operation name at all: report the expected keywords.
                 let is_op = name.contains('.');
                 let (code, message) = if is_op {
                     ("unknown-op", format!("unknown operation {name} outside of a function"))
@@ -173,7 +174,8 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// `{…} @name = #sdy.mesh<["x"=2]> {…}`: the attributes stand in one place, and `#sdy.mesh` may be left out.
+    /// Parses `{…} @name = #sdy.mesh<["x"=2]> {…}`. The attributes come in one of the two places, and
+    /// `#sdy.mesh` is optional.
     fn pretty_mesh(&mut self, module: &mut Module) -> Parsed<()> {
         let mut attrs = AttrDict::new();
         self.optional_dict(&mut attrs)?;
@@ -189,8 +191,8 @@ impl<'s> Parser<'s> {
         self.define_mesh(module, name, mesh, attrs, span(at))
     }
 
-    /// `() <{mesh = #sdy.mesh<["x"=2]>, sym_name = "name"}> {…} : () -> ()`; older programs have the axes in an
-    /// attribute `stablehlo.mesh`.
+    /// Parses `() <{mesh = #sdy.mesh<["x"=2]>, sym_name = "name"}> {…} : () -> ()`. Older programs have the
+    /// axes in an attribute `stablehlo.mesh`.
     fn generic_mesh(&mut self, module: &mut Module) -> Parsed<()> {
         let at = self.peek();
         let mut attrs = AttrDict::new();
@@ -218,7 +220,7 @@ impl<'s> Parser<'s> {
         at: Span,
     ) -> Parsed<()> {
         let Some(mesh) = mesh else {
-            let message = format!("a mesh is written <[\"axis\"=2, …]>, and so is not that of @{name}");
+            let message = format!("mesh @{name} is malformed; expected a mesh such as <[\"axis\"=2, …]>");
             return self.fail("attribute", at, message);
         };
         if self.meshes.insert(name.clone(), mesh.clone()).is_some() {
@@ -228,7 +230,7 @@ impl<'s> Parser<'s> {
         Ok(())
     }
 
-    /// Goes on behind an item: where a line begins with another one, or at the `}` that closes the
+    /// Skips an unknown item: continues at a line that begins another item, or at the `}` that closes the
     /// module.
     fn skip_item(&mut self) {
         let mut depth = 0u32;
@@ -253,8 +255,8 @@ impl<'s> Parser<'s> {
 
     // --- functions
 
-    /// `private @name(%arg0: t {…}, …) -> (t {…}) attributes {…} { … }`. `None` for a declaration without a
-    /// body, which is an error only if something calls it.
+    /// Parses `private @name(%arg0: t {…}, …) -> (t {…}) attributes {…} { … }`. Returns `None` for a
+    /// declaration without a body, which is an error only if it is called.
     fn pretty_func(&mut self) -> Parsed<Option<Func>> {
         let visibility = self.peek();
         let mut public = true;
@@ -307,8 +309,8 @@ impl<'s> Parser<'s> {
         Ok(Some(func))
     }
 
-    /// Compares the types between the parentheses of a function whose parameters have their names from the label of
-    /// its body, `^bb0(%a: t):`, with those of the label.
+    /// Checks the parameter types of a function whose body names the parameters, in the label `^bb0(%a: t):`.
+    /// The types in the parentheses must equal the types in the label.
     fn labelled_params(&mut self, func: &Func, said: &[Type]) {
         let found: Vec<&Type> = func.params().iter().map(|p| &func[*p]).collect();
         if !found.iter().copied().eq(said) {
@@ -325,7 +327,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// `t`, `t {…}`, or `(t {…}, t)`
+    /// Parses `t`, `t {…}`, or `(t {…}, t)`.
     fn func_results(&mut self) -> Parsed<()> {
         if !self.eat(b'(') {
             let ty = self.value_type()?;
@@ -347,7 +349,7 @@ impl<'s> Parser<'s> {
         Ok(std::mem::replace(&mut self.func, Func::new("", Span::default())))
     }
 
-    /// `() <{function_type = …, sym_name = …}> ({ ^bb0(…): … }) : () -> ()`
+    /// Parses `() <{function_type = …, sym_name = …}> ({ ^bb0(…): … }) : () -> ()`.
     fn generic_func(&mut self, at: Span) -> Parsed<Func> {
         self.func = Func::new("", at);
         self.scope.clear();
@@ -386,7 +388,7 @@ impl<'s> Parser<'s> {
         Ok(func)
     }
 
-    /// A list of `n` dictionaries; empty ones if absent.
+    /// Removes the attribute `key`, a list of `n` dictionaries. If absent, all are empty.
     fn dicts(&mut self, attrs: &mut AttrDict, key: &str, n: usize, at: Span) -> Vec<AttrDict> {
         let items = match attrs.remove(key) {
             None => return vec![AttrDict::new(); n],
@@ -407,10 +409,11 @@ impl<'s> Parser<'s> {
         dicts
     }
 
-    /// Every function that is called exists, once; calls get its number in the module.
+    /// Checks that every called function exists exactly once, and replaces the callees of calls by the
+    /// functions' ids in the module.
     fn resolve_symbols(&mut self, module: &mut Module) {
         let mut names = HashSet::new();
-        // The numbers of the module, by those that the names have here.
+        // Ids in the module, by the parser's ids of the names.
         let mut numbers: HashMap<FuncId, FuncId> = HashMap::new();
         for (id, func) in module.func_ids().zip(module.funcs()) {
             numbers.entry(self.symbols.id(&func.name)).or_insert(id);
@@ -419,7 +422,7 @@ impl<'s> Parser<'s> {
                 self.report(Diagnostic::new("redefinition", func.span, message));
             }
         }
-        // A program of declarations only.
+        // The program has only declarations.
         if module.funcs().is_empty()
             && let Some((name, at)) = self.symbols.first_declared()
         {
@@ -456,7 +459,7 @@ impl<'s> Parser<'s> {
     }
 }
 
-/// The mesh of `#sdy.mesh<["x"=2]>`.
+/// Reads the mesh of `#sdy.mesh<["x"=2]>`.
 fn mesh_of_attr(attr: &Attr) -> Option<Mesh> {
     match attr {
         Attr::Dialect(d) if d.name == "sdy.mesh" => Mesh::read(&d.text),

@@ -1,4 +1,4 @@
-//! Regions: a block of instructions in braces.
+//! Parses regions: a block of instructions in braces.
 
 use super::lexer::Tok;
 use super::parser::{Parsed, Parser, span};
@@ -6,7 +6,7 @@ use crate::diag::{Diagnostic, Span};
 use crate::module::{Func, RegionId};
 use crate::types::Type;
 
-/// An argument of a region: its name, type and place.
+/// An argument of a region: name, type and position.
 #[derive(Clone)]
 pub(super) struct Arg<'s> {
     pub(super) name: &'s str,
@@ -15,7 +15,7 @@ pub(super) struct Arg<'s> {
 }
 
 impl<'s> Parser<'s> {
-    /// `{ … }`. Without `args`, the block may begin with a label that names its own:
+    /// Parses `{ … }`. If `args` is empty, the block may begin with a label that declares the arguments:
     /// `^bb0(%a: t):`.
     pub(super) fn region(&mut self, args: &[Arg<'s>]) -> Parsed<RegionId> {
         let region = self.func.new_region();
@@ -23,9 +23,10 @@ impl<'s> Parser<'s> {
         Ok(region)
     }
 
-    /// The same, into a region that is empty.
+    /// Parses `{ … }` into an empty region; see [`Parser::region`].
     pub(super) fn region_into(&mut self, region: RegionId, args: &[Arg<'s>]) -> Parsed<()> {
-        // Twice: everything that walks regions later needs more stack for one than a bracket needs here.
+        // A region counts as two levels: code that walks regions later needs more stack per region than the
+        // parser needs per bracket.
         self.enter()?;
         self.enter()?;
         let mark = self.scope.open();
@@ -47,7 +48,7 @@ impl<'s> Parser<'s> {
         Ok(())
     }
 
-    /// Arguments of a region, bound to their names.
+    /// Adds arguments to a region and binds them to their names.
     fn define_args(&mut self, region: RegionId, args: &[Arg<'s>]) {
         for arg in args {
             let id = self.func.add_arg(region, arg.ty.clone());
@@ -55,7 +56,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// `^bb0(%a: t loc(…), %b: t):`
+    /// Parses `^bb0(%a: t loc(…), %b: t):`.
     fn block_label(&mut self, region: RegionId) -> Parsed<()> {
         self.bump();
         let (mut args, mut names) = (Vec::new(), Vec::new());
@@ -76,7 +77,7 @@ impl<'s> Parser<'s> {
         Ok(())
     }
 
-    /// `%a: t`
+    /// Parses `%a: t`.
     pub(super) fn arg(&mut self) -> Parsed<Arg<'s>> {
         let t = self.peek();
         if t.tok != Tok::Percent {
@@ -88,7 +89,7 @@ impl<'s> Parser<'s> {
         Ok(Arg { name: self.str_of(t), ty, span: span(t) })
     }
 
-    /// Instructions up to `}`, which is taken.
+    /// Parses instructions up to `}`, which is taken.
     pub(super) fn block(&mut self, region: RegionId) -> Parsed<()> {
         loop {
             let t = self.peek();
@@ -96,7 +97,7 @@ impl<'s> Parser<'s> {
                 Tok::Punct(b'}') => {
                     self.bump();
                     let returns = self.func.region(region).terminator().is_some();
-                    // An instruction that was not understood may have been the return.
+                    // After an error, the return may be an instruction that was skipped.
                     if !returns && self.diagnostics.is_empty() {
                         let message = "a region ends with a return, but this one does not";
                         self.report(Diagnostic::new("terminator", span(t), message));

@@ -1,4 +1,4 @@
-//! Names of values: `%x`, `%0#1`. A region's names are forgotten where it ends.
+//! Names of values: `%x`, `%0#1`. The names of a region go out of scope at its end.
 
 use std::collections::HashMap;
 
@@ -11,20 +11,21 @@ use crate::diag::{Diagnostic, Span};
 use crate::module::ValueId;
 use crate::types::Type;
 
-/// What the names that are visible now stand for.
+/// The bindings of the visible names.
 #[derive(Default)]
 pub(super) struct Scope<'s> {
-    values: HashMap<&'s str, Bound>,
-    /// Those whose name is a number, by that number: a compiler names most values so.
-    numbered: Vec<Option<Bound>>,
-    /// Names in the order of their definition, so that a region's can be removed again.
+    values: HashMap<&'s str, Binding>,
+    /// Bindings of names that are numbers, indexed by the number: most values in generated programs have such
+    /// names.
+    numbered: Vec<Option<Binding>>,
+    /// Names in the order of definition, so that a region's names can be removed.
     order: Vec<&'s str>,
 }
 
-enum Bound {
+enum Binding {
     One(ValueId),
     Many(Box<[ValueId]>),
-    /// Defined by something that was not understood; uses are not errors.
+    /// Defined by an operation that was not understood. Uses are not errors.
     Unknown,
 }
 
@@ -32,12 +33,12 @@ enum Bound {
 #[derive(Clone, Copy)]
 pub(super) struct Operand {
     pub(super) id: ValueId,
-    /// False if nothing is known about the value, because its definition was not understood.
+    /// False if the value's type is unknown because its definition was not understood.
     pub(super) known: bool,
     pub(super) span: Span,
 }
 
-/// Uses of values in order.
+/// Uses of values, in order.
 pub(super) type Operands = SmallVec<[Operand; 4]>;
 
 /// `%name` or `%name:2` to the left of `=`.
@@ -48,24 +49,24 @@ pub(super) struct ResultName<'s> {
     pub(super) span: Span,
 }
 
-/// Numbers that may be left out between two names, for a name to be kept by its number.
+/// Maximum gap between consecutive numeric names that are still stored by number.
 const MAX_GAP: usize = 8;
 
 impl<'s> Scope<'s> {
-    /// Forgets everything: a new function begins.
+    /// Removes all names, at the beginning of a function.
     pub(super) fn clear(&mut self) {
         self.values.clear();
         self.numbered.clear();
         self.order.clear();
     }
 
-    fn get(&self, name: &str) -> Option<&Bound> {
+    fn get(&self, name: &str) -> Option<&Binding> {
         let numbered = number(name).and_then(|n| self.numbered.get(n)?.as_ref());
         numbered.or_else(|| if self.values.is_empty() { None } else { self.values.get(name) })
     }
 
-    /// Lets a name stand for something; gives what it stood for.
-    fn insert(&mut self, name: &'s str, bound: Bound) -> Option<Bound> {
+    /// Binds a name and returns its previous binding.
+    fn insert(&mut self, name: &'s str, bound: Binding) -> Option<Binding> {
         let old = match number(name) {
             Some(n) if n < self.numbered.len() + MAX_GAP && !self.values.contains_key(name) => {
                 if n >= self.numbered.len() {
@@ -81,12 +82,12 @@ impl<'s> Scope<'s> {
         old
     }
 
-    /// How many names are visible; see [`Scope::close`].
+    /// Opens a scope; returns the mark for [`Scope::close`].
     pub(super) fn open(&self) -> usize {
         self.order.len()
     }
 
-    /// Forgets the names defined since [`Scope::open`] returned `mark`.
+    /// Removes the names defined since [`Scope::open`] returned `mark`.
     pub(super) fn close(&mut self, mark: usize) {
         for name in self.order.drain(mark..) {
             match number(name).and_then(|n| self.numbered.get_mut(n)?.take()) {
@@ -99,7 +100,7 @@ impl<'s> Scope<'s> {
     }
 }
 
-/// The number that a name is (`%12`), as it is usually written.
+/// The number of a numeric name such as `%12`, in canonical spelling.
 fn number(name: &str) -> Option<usize> {
     match name.as_bytes() {
         [b'%', b'0'] => Some(0),
@@ -111,19 +112,19 @@ fn number(name: &str) -> Option<usize> {
 }
 
 impl<'s> Parser<'s> {
-    /// Binds `%name` to values (none: to something unknown).
+    /// Binds `%name` to values. Without values, the name is bound to an unknown value.
     pub(super) fn define(&mut self, name: &'s str, at: Span, values: &[ValueId]) {
         let bound = match values {
-            [] => Bound::Unknown,
-            [one] => Bound::One(*one),
-            many => Bound::Many(many.into()),
+            [] => Binding::Unknown,
+            [one] => Binding::One(*one),
+            many => Binding::Many(many.into()),
         };
         if self.scope.insert(name, bound).is_some() {
             self.report(Diagnostic::new("redefinition", at, format!("{name} is already defined")));
         }
     }
 
-    /// `%name` or `%name#1`
+    /// Parses `%name` or `%name#1`.
     pub(super) fn operand(&mut self) -> Parsed<Operand> {
         let t = self.peek();
         if t.tok != Tok::Percent {
@@ -142,14 +143,14 @@ impl<'s> Parser<'s> {
             }
         }
         let found = match (self.scope.get(name), index) {
-            (Some(Bound::One(id)), None | Some(0)) => Some(*id),
-            (Some(Bound::Many(ids)), Some(i)) if i < ids.len() => Some(ids[i]),
-            (Some(Bound::One(_)), Some(_)) => {
+            (Some(Binding::One(id)), None | Some(0)) => Some(*id),
+            (Some(Binding::Many(ids)), Some(i)) if i < ids.len() => Some(ids[i]),
+            (Some(Binding::One(_)), Some(_)) => {
                 let message = format!("{name} is one value, so that it has no result {}", index.unwrap_or(0));
                 self.report(Diagnostic::new("undefined-value", place, message));
                 None
             }
-            (Some(Bound::Many(ids)), i) => {
+            (Some(Binding::Many(ids)), i) => {
                 let n = ids.len();
                 let message = match i {
                     Some(i) => format!("{name} is {n} values, so that it has no result {i}"),
@@ -158,11 +159,11 @@ impl<'s> Parser<'s> {
                 self.report(Diagnostic::new("undefined-value", place, message));
                 None
             }
-            (Some(Bound::Unknown), _) => None,
+            (Some(Binding::Unknown), _) => None,
             (None, _) => {
                 self.report(self.undefined(name, place));
-                // Once is enough.
-                self.scope.insert(name, Bound::Unknown);
+                // Report each name only once.
+                self.scope.insert(name, Binding::Unknown);
                 None
             }
         };
@@ -174,7 +175,7 @@ impl<'s> Parser<'s> {
 
     fn undefined(&self, name: &str, at: Span) -> Diagnostic {
         let d = Diagnostic::new("undefined-value", at, format!("{name} is not defined here"));
-        // A number is a slip of another kind than a word.
+        // Similar names do not help with a mistyped number.
         let number = name[1..].starts_with(|c: char| c.is_ascii_digit());
         if number || self.is_full() || self.scope.values.len() > MAX_CANDIDATES {
             return d;
@@ -183,7 +184,7 @@ impl<'s> Parser<'s> {
         hinted(d, &near)
     }
 
-    /// `%a, %b`, possibly none. A comma that something else follows is left alone.
+    /// Parses `%a, %b`, possibly empty. Does not take a comma unless another value follows.
     pub(super) fn operands(&mut self) -> Parsed<Operands> {
         let mut out = Operands::new();
         if self.peek().tok != Tok::Percent {
@@ -202,7 +203,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// `%a, %b:2 =`, or nothing.
+    /// Parses `%a, %b:2 =`, or nothing.
     pub(super) fn result_names(&mut self) -> Parsed<SmallVec<[ResultName<'s>; 1]>> {
         let mut out = SmallVec::new();
         if self.peek().tok != Tok::Percent {
@@ -230,7 +231,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// Reports if the text says another type for an operand than it has.
+    /// Reports an operand whose type differs from the type in the text.
     pub(super) fn check_type(&mut self, operand: Operand, said: &Type) {
         if !operand.known || self.func[operand.id] == *said {
             return;

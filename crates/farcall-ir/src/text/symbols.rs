@@ -1,5 +1,5 @@
-//! Names of functions. A function gets a number when its name is first read, in its definition or in a call. Once the
-//! text has been read, these numbers are mapped to those of the module.
+//! Names of functions. A function gets an id when its name is first read, in its definition or in a call.
+//! After the whole text has been read, these ids are mapped to the module's ids.
 
 use std::collections::HashMap;
 
@@ -7,14 +7,14 @@ use crate::attributes;
 use crate::diag::Span;
 use crate::module::FuncId;
 
-/// The functions that a text has named so far.
+/// The functions named so far.
 #[derive(Default)]
 pub(super) struct Symbols {
     by_name: HashMap<String, FuncId>,
     names: Vec<String>,
-    /// Uses of names that must exist, and where they are.
+    /// Uses of functions that must exist, with their positions.
     uses: Vec<(FuncId, Span)>,
-    /// Functions that are declared without a body, and where.
+    /// Functions that are declared without a body, with their positions.
     declared: Vec<(FuncId, Span)>,
 }
 
@@ -25,7 +25,7 @@ impl attributes::Symbols for Symbols {
 }
 
 impl Symbols {
-    /// The number of a name.
+    /// The id of a name.
     pub(super) fn id(&mut self, name: &str) -> FuncId {
         if let Some(id) = self.by_name.get(name) {
             return *id;
@@ -36,33 +36,33 @@ impl Symbols {
         id
     }
 
-    /// The name with a number.
+    /// The name of an id.
     pub(super) fn name(&self, id: FuncId) -> &str {
         &self.names[id.index()]
     }
 
-    /// Notes a declaration without a body.
+    /// Records a declaration without a body.
     pub(super) fn declare(&mut self, name: &str, at: Span) {
         let id = self.id(name);
         self.declared.push((id, at));
     }
 
-    /// The place of a declaration without a body.
+    /// Position of a declaration without a body.
     pub(super) fn declared(&self, id: FuncId) -> Option<Span> {
         self.declared.iter().find(|(declared, _)| *declared == id).map(|(_, at)| *at)
     }
 
-    /// The first declaration without a body: its name and place.
+    /// Name and position of the first declaration without a body.
     pub(super) fn first_declared(&self) -> Option<(&str, Span)> {
         self.declared.first().map(|(id, at)| (self.name(*id), *at))
     }
 
-    /// Notes that functions are used at a place.
+    /// Records uses of functions at a position.
     pub(super) fn note_uses(&mut self, ids: &[FuncId], at: Span) {
         self.uses.extend(ids.iter().map(|id| (*id, at)));
     }
 
-    /// The uses noted so far, in the order of the text; forgets them.
+    /// Removes and returns the recorded uses, in the order of the text.
     pub(super) fn take_uses(&mut self) -> Vec<(FuncId, Span)> {
         std::mem::take(&mut self.uses)
     }

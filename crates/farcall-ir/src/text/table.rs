@@ -1,9 +1,10 @@
 //! The syntax table: one entry for each operation.
 //!
-//! An entry has the operation's name and its pretty form, as a list of [`Part`]s; [`crate::attributes`] makes the
-//! operation from its attributes. The parser ([`super::inst`]) and the printer ([`super::print`]) both interpret the
-//! list, so that each reads what the other writes. An entry without parts has only MLIR's generic form. What a list
-//! cannot express is a [`Hook`]: a pair of functions, in [`super::hooks`].
+//! An entry has the operation's name and its pretty form, a list of [`Directive`]s; [`crate::attributes`]
+//! creates the operation from its attributes. Both the parser ([`super::inst`]) and the printer
+//! ([`super::print`]) interpret the list, so each reads the output of the other. An entry without directives
+//! has only MLIR's generic form. Syntax that a list cannot express is a [`Hook`]: a pair of functions, in
+//! [`super::hooks`].
 
 use std::sync::LazyLock;
 
@@ -14,41 +15,43 @@ use farcall_sig::DType;
 use super::hooks::{self, Hook};
 use crate::op::{Binary, Broadcasted, CustomCall, Unary};
 
-/// How an operation is written and read.
+/// Syntax of an operation.
 pub(super) struct Syntax {
-    /// Name with dialect.
+    /// Name, including the dialect.
     pub(super) name: &'static str,
-    /// What stands behind the name in the pretty form.
-    pub(super) form: &'static [Part],
-    /// What is read.
+    /// Pretty form, after the name.
+    pub(super) form: &'static [Directive],
+    /// Representation of the operation once read.
     pub(super) read: Read,
 }
 
-/// What is read.
+/// Representation of an operation once read.
 pub(super) enum Read {
-    /// The operation that [`crate::attributes`] makes of its attributes.
+    /// The operation that [`crate::attributes`] creates from its attributes.
     Op,
-    /// An operation of another dialect: a custom call of that name, whose attributes are the instruction's.
+    /// An operation of another dialect: a custom call with the operation's name as its target. The attributes
+    /// stay on the instruction.
     Call { has_side_effect: bool },
 }
 
-/// A piece of a pretty form.
-pub(super) enum Part {
-    /// These tokens; printed exactly so.
+/// One element of a pretty form. Field `&'static str` is the name of an attribute, except in
+/// [`Directive::Lit`].
+pub(super) enum Directive {
+    /// These tokens, printed exactly like this.
     Lit(&'static str),
     /// `%a`
     Operand,
-    /// `%a, %b`: all that are left, possibly none, which may be written `()`.
+    /// `%a, %b`: all remaining operands; optionally `()` if none remain.
     Operands,
     /// `[1, 2]`: attribute `array<i64: 1, 2>`.
     Ints(&'static str),
-    /// `5`: an integer attribute of a type.
+    /// `5`: an integer attribute of this type.
     Int(&'static str, DType),
     /// `true`
     Flag(&'static str),
     /// `0.1`: an `f64` attribute.
     Float(&'static str),
-    /// `FFT`: attribute `#stablehlo<kind FFT>`; name of the attribute, name of its kind.
+    /// `FFT`: attribute `#stablehlo<kind FFT>`. The fields are the name of the attribute and its kind.
     Keyword(&'static str, &'static str),
     /// `@f`: a symbol attribute.
     Symbol(&'static str),
@@ -58,50 +61,49 @@ pub(super) enum Part {
     Text(&'static str),
     /// An attribute with its type.
     Value(&'static str),
-    /// `{a = 1 : i64}`, if attributes are left.
+    /// `{a = 1 : i64}`, if attributes remain.
     Dict,
-    /// `{a = 1 : i64}` before the operands: the first part of a form.
+    /// `{a = 1 : i64}` before the operands; always the first directive of a form.
     PrefixDict,
-    /// These parts, which begin with a [`Part::Lit`], if their first attribute is there.
-    Optional(&'static [Part]),
+    /// Directives that apply if their first attribute is present. They begin with a [`Directive::Lit`].
+    Optional(&'static [Directive]),
     /// The types of operands and results.
     Types(Types),
-    /// Something else.
+    /// Syntax with its own code.
     Hook(&'static Hook),
 }
 
-/// How a pretty form writes the types of operands and results.
+/// Syntax for the types of operands and results.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Types {
-    /// `: (t, t) -> t`; read as [`Types::Same`] too.
+    /// `: (t, t) -> t`; the syntax of [`Types::Same`] is accepted, too.
     Function,
-    /// `: t` for all operands and the result, else [`Types::Function`].
+    /// `: t` if all operands and the result have this type, otherwise [`Types::Function`].
     Same,
-    /// `: t` for the only result; there are no operands.
+    /// `: t` for the only result, without operands.
     Result,
-    /// `: t, t` for the operands, and the results of the same types; nothing if there are none.
+    /// `: t, t` for the operands and the results, which have the same types; empty without operands.
     Pairs,
-    /// `: t, t` for the operands; no results; nothing if there are no operands.
+    /// `: t, t` for the operands, without results; empty without operands.
     Operands,
-    /// `: t` for all operands; no results.
+    /// `: t` for all operands, without results.
     SameOperands,
     /// `: t, t -> t` or `: t -> (t, t)`
     Bare,
-    /// `: p, t`: the predicate's type, and that of both values and the result; else
-    /// [`Types::Function`].
+    /// `: p, t` for the predicate, and for both values and the result; otherwise [`Types::Function`].
     Select,
-    /// `: t` for the complex result of two real operands, else [`Types::Function`].
+    /// `: t` for the complex result of two real operands, otherwise [`Types::Function`].
     Complex,
-    /// `: tuple<t, t>`: the result's type, whose parts the operands are.
+    /// `: tuple<t, t>` for the result, whose elements have the types of the operands.
     Tuple,
 }
 
-/// The entry of an operation, by its full name.
+/// Looks up an operation by its full name.
 pub(super) fn lookup(name: &str) -> Option<&'static Syntax> {
     TABLE.get(name).copied()
 }
 
-/// The names of all operations.
+/// Names of all operations.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     TABLE.keys().copied()
 }
@@ -132,29 +134,29 @@ static TABLE: LazyLock<FxHashMap<&'static str, &'static Syntax>> = LazyLock::new
     ELEMENTWISE.iter().chain(OPS).chain(CALLS).map(|s| (s.name, s)).collect()
 });
 
-use Part::{
+use Directive::{
     Dict, Flag, Float, Hook as H, Int, Ints, Keyword, Lit, Operand, Operands, Optional, PrefixDict, Symbol,
     Target, Text, Value,
 };
 use Types::{Bare, Function, Pairs, Result as ResultType, Same, Select, Tuple};
 
-const FUNCTION: Part = Part::Types(Function);
-const SAME: Part = Part::Types(Same);
+const FUNCTION: Directive = Directive::Types(Function);
+const SAME_TYPE: Directive = Directive::Types(Same);
 
-const UNARY: &[Part] = &[Operand, Dict, SAME];
-const BINARY: &[Part] = &[Operand, Lit(", "), Operand, Dict, SAME];
-const COMPLEX: &[Part] = &[Operand, Lit(", "), Operand, Dict, Part::Types(Types::Complex)];
-const CHLO_UNARY: &[Part] = &[Operand, Dict, Part::Types(Bare)];
-const CHLO_BINARY: &[Part] = &[Operand, Lit(", "), Operand, Dict, Part::Types(Bare)];
-const BROADCASTING: &[Part] = &[Operand, Lit(", "), Operand, Dict, FUNCTION];
+const UNARY: &[Directive] = &[Operand, Dict, SAME_TYPE];
+const BINARY: &[Directive] = &[Operand, Lit(", "), Operand, Dict, SAME_TYPE];
+const COMPLEX: &[Directive] = &[Operand, Lit(", "), Operand, Dict, Directive::Types(Types::Complex)];
+const CHLO_UNARY: &[Directive] = &[Operand, Dict, Directive::Types(Bare)];
+const CHLO_BINARY: &[Directive] = &[Operand, Lit(", "), Operand, Dict, Directive::Types(Bare)];
+const BROADCASTING: &[Directive] = &[Operand, Lit(", "), Operand, Dict, FUNCTION];
 /// `%a, %b : (t, t) -> t`
-const CALL_LIKE: &[Part] = &[Operands, Dict, FUNCTION];
+const CALL_LIKE: &[Directive] = &[Operands, Dict, FUNCTION];
 /// `%a : (t) -> t`
-const ONE: &[Part] = &[Operand, Dict, FUNCTION];
+const ONE_OPERAND: &[Directive] = &[Operand, Dict, FUNCTION];
 /// Only the generic form.
-const GENERIC: &[Part] = &[];
+const GENERIC: &[Directive] = &[];
 
-const fn op(name: &'static str, form: &'static [Part]) -> Syntax {
+const fn op(name: &'static str, form: &'static [Directive]) -> Syntax {
     Syntax { name, form, read: Read::Op }
 }
 
@@ -173,19 +175,28 @@ static OPS: &[Syntax] = &[
             FUNCTION,
         ],
     ),
-    op("stablehlo.select", &[Operand, Lit(", "), Operand, Lit(", "), Operand, Dict, Part::Types(Select)]),
-    op("stablehlo.clamp", &[Operand, Lit(", "), Operand, Lit(", "), Operand, Dict, SAME]),
+    op(
+        "stablehlo.select",
+        &[Operand, Lit(", "), Operand, Lit(", "), Operand, Dict, Directive::Types(Select)],
+    ),
+    op("stablehlo.clamp", &[Operand, Lit(", "), Operand, Lit(", "), Operand, Dict, SAME_TYPE]),
     op("stablehlo.convert", UNARY),
-    op("stablehlo.bitcast_convert", ONE),
+    op("stablehlo.bitcast_convert", ONE_OPERAND),
     op("mhlo.copy", UNARY),
     op("mhlo.fusion", GENERIC),
-    op("stablehlo.reduce_precision", &[Operand, Lit(", format = "), H(&hooks::FLOAT_FORMAT), Dict, SAME]),
-    op("stablehlo.uniform_quantize", ONE),
-    op("stablehlo.uniform_dequantize", ONE),
+    op(
+        "stablehlo.reduce_precision",
+        &[Operand, Lit(", format = "), H(&hooks::FLOAT_FORMAT), Dict, SAME_TYPE],
+    ),
+    op("stablehlo.uniform_quantize", ONE_OPERAND),
+    op("stablehlo.uniform_dequantize", ONE_OPERAND),
     // data
     op("stablehlo.constant", &[H(&hooks::CONSTANT)]),
     op("chlo.constant", &[H(&hooks::CONSTANT)]),
-    op("stablehlo.iota", &[Lit("dim = "), Int("iota_dimension", DType::S64), Dict, Part::Types(ResultType)]),
+    op(
+        "stablehlo.iota",
+        &[Lit("dim = "), Int("iota_dimension", DType::S64), Dict, Directive::Types(ResultType)],
+    ),
     op(
         "stablehlo.dynamic_iota",
         &[Operand, Lit(", dim = "), Int("iota_dimension", DType::S64), Dict, FUNCTION],
@@ -198,7 +209,7 @@ static OPS: &[Syntax] = &[
         "stablehlo.dynamic_broadcast_in_dim",
         &[Operand, Lit(", "), Operand, Lit(", dims = "), Ints("broadcast_dimensions"), Dict, FUNCTION],
     ),
-    op("stablehlo.reshape", ONE),
+    op("stablehlo.reshape", ONE_OPERAND),
     op("stablehlo.dynamic_reshape", CALL_LIKE),
     op("stablehlo.transpose", &[Operand, Lit(", dims = "), Ints("permutation"), Dict, FUNCTION]),
     op("stablehlo.slice", &[Operand, Lit(" "), H(&hooks::SLICE), Dict, FUNCTION]),
@@ -220,7 +231,7 @@ static OPS: &[Syntax] = &[
         ],
     ),
     op("stablehlo.dynamic_pad", CALL_LIKE),
-    op("stablehlo.reverse", &[Operand, Lit(", dims = "), Ints("dimensions"), Dict, SAME]),
+    op("stablehlo.reverse", &[Operand, Lit(", dims = "), Ints("dimensions"), Dict, SAME_TYPE]),
     op(
         "stablehlo.get_dimension_size",
         &[Operand, Lit(", dim = "), Int("dimension", DType::S64), Dict, FUNCTION],
@@ -253,11 +264,11 @@ static OPS: &[Syntax] = &[
             Operand,
             Lit(", k = "),
             Int("k", DType::S64),
-            // What comes first among equals is decided here, and the attribute is kept as it is.
+            // The order of equal elements is defined here in any case; the attribute is only preserved.
             Optional(&[Lit(", is_stable = "), Flag("is_stable")]),
             Lit(")"),
             Dict,
-            Part::Types(Bare),
+            Directive::Types(Bare),
         ],
     ),
     // contraction
@@ -281,7 +292,7 @@ static OPS: &[Syntax] = &[
     ),
     op("stablehlo.dynamic_conv", GENERIC),
     // linalg
-    op("stablehlo.cholesky", &[Operand, Optional(&[Lit(", lower = "), Flag("lower")]), Dict, SAME]),
+    op("stablehlo.cholesky", &[Operand, Optional(&[Lit(", lower = "), Flag("lower")]), Dict, SAME_TYPE]),
     op("stablehlo.triangular_solve", GENERIC),
     op(
         "stablehlo.fft",
@@ -316,13 +327,13 @@ static OPS: &[Syntax] = &[
     op("stablehlo.while", &[H(&hooks::WHILE)]),
     op("func.call", &[Symbol("callee"), Lit("("), Operands, Lit(")"), Dict, FUNCTION]),
     op("stablehlo.composite", &[Text("name"), Lit(" "), Operands, Dict, FUNCTION]),
-    op("stablehlo.return", &[Operands, Dict, Part::Types(Types::Operands)]),
-    // MLIR writes the attributes of these two first. Attributes behind the operands are read, too.
-    op("func.return", &[PrefixDict, Operands, Dict, Part::Types(Types::Operands)]),
-    op("stablehlo.optimization_barrier", &[PrefixDict, Operands, Dict, Part::Types(Pairs)]),
-    op("stablehlo.after_all", &[Operands, Dict, SAME]),
-    op("stablehlo.create_token", &[Dict, Part::Types(ResultType)]),
-    op("stablehlo.tuple", &[Operands, Dict, Part::Types(Tuple)]),
+    op("stablehlo.return", &[Operands, Dict, Directive::Types(Types::Operands)]),
+    // MLIR prints the attributes of these two first. Attributes after the operands are accepted, too.
+    op("func.return", &[PrefixDict, Operands, Dict, Directive::Types(Types::Operands)]),
+    op("stablehlo.optimization_barrier", &[PrefixDict, Operands, Dict, Directive::Types(Pairs)]),
+    op("stablehlo.after_all", &[Operands, Dict, SAME_TYPE]),
+    op("stablehlo.create_token", &[Dict, Directive::Types(ResultType)]),
+    op("stablehlo.tuple", &[Operands, Dict, Directive::Types(Tuple)]),
     op(
         "stablehlo.get_tuple_element",
         &[Operand, Lit("["), Int("index", DType::S32), Lit("]"), Dict, FUNCTION],
@@ -333,8 +344,8 @@ static OPS: &[Syntax] = &[
     op("stablehlo.outfeed", GENERIC),
     op("stablehlo.send", GENERIC),
     op("stablehlo.recv", GENERIC),
-    op("stablehlo.partition_id", &[Dict, Part::Types(ResultType)]),
-    op("stablehlo.replica_id", &[Dict, Part::Types(ResultType)]),
+    op("stablehlo.partition_id", &[Dict, Directive::Types(ResultType)]),
+    op("stablehlo.replica_id", &[Dict, Directive::Types(ResultType)]),
     // collective
     op("stablehlo.all_gather", GENERIC),
     op("stablehlo.all_reduce", GENERIC),
@@ -364,7 +375,7 @@ static OPS: &[Syntax] = &[
     op("stablehlo.custom_call", &[Target("call_target_name"), Lit("("), Operands, Lit(")"), Dict, FUNCTION]),
 ];
 
-/// The `top_k` of MHLO.
+/// MHLO's `top_k`, which has an attribute `largest`.
 pub(super) static MHLO_TOP_K: Syntax = op(
     "chlo.top_k",
     &[
@@ -375,12 +386,12 @@ pub(super) static MHLO_TOP_K: Syntax = op(
         Optional(&[Lit(", largest = "), Flag("largest")]),
         Lit(")"),
         Dict,
-        Part::Types(Bare),
+        Directive::Types(Bare),
     ],
 );
 
-/// Operations of other dialects, which describe a program rather than compute.
-/// [`crate::normalize`] knows what they mean.
+/// Operations of other dialects that describe a program rather than compute. [`crate::normalize`] interprets
+/// them.
 static CALLS: &[Syntax] = &[
     call("check.expect_eq", CHECK, true),
     call("check.expect_eq_const", CHECK_CONST, true),
@@ -388,57 +399,67 @@ static CALLS: &[Syntax] = &[
     call("check.expect_almost_eq_const", CHECK_CONST, true),
     call("check.expect_close", CHECK_CLOSE, true),
     call("check.expect_close_const", CHECK_CONST, true),
-    call("sdy.sharding_constraint", &[Operand, Lit(" "), H(&hooks::SHARDING), Dict, SAME], false),
-    call("sdy.reshard", &[Operand, Lit(" "), H(&hooks::SHARDING), Dict, SAME], false),
+    call("sdy.sharding_constraint", &[Operand, Lit(" "), H(&hooks::SHARDING), Dict, SAME_TYPE], false),
+    call("sdy.reshard", &[Operand, Lit(" "), H(&hooks::SHARDING), Dict, SAME_TYPE], false),
     call(
         "sdy.propagation_barrier",
-        &[Operand, Lit(" allowed_direction="), H(&hooks::DIRECTION), Dict, SAME],
+        &[Operand, Lit(" allowed_direction="), H(&hooks::DIRECTION), Dict, SAME_TYPE],
         false,
     ),
     call(
         "sdy.sharding_group",
-        &[Operand, Lit(" group_id="), Int("group_id", DType::S64), Dict, Part::Types(Types::SameOperands)],
+        &[
+            Operand,
+            Lit(" group_id="),
+            Int("group_id", DType::S64),
+            Dict,
+            Directive::Types(Types::SameOperands),
+        ],
         true,
     ),
-    // What StableHLO's interpreter adds, for its own tests.
+    // Operations that StableHLO's interpreter adds for its own tests.
     call("interpreter.run_parallel", GENERIC, true),
-    call("interpreter.print", &[Operand, Dict, Part::Types(Types::SameOperands)], true),
-    call("interpreter.probe", &[Operand, Lit(", probe_id = "), Part::Text("probe_id"), Dict, SAME], true),
+    call("interpreter.print", &[Operand, Dict, Directive::Types(Types::SameOperands)], true),
+    call(
+        "interpreter.probe",
+        &[Operand, Lit(", probe_id = "), Directive::Text("probe_id"), Dict, SAME_TYPE],
+        true,
+    ),
 ];
 
-const fn call(name: &'static str, form: &'static [Part], has_side_effect: bool) -> Syntax {
+const fn call(name: &'static str, form: &'static [Directive], has_side_effect: bool) -> Syntax {
     Syntax { name, form, read: Read::Call { has_side_effect } }
 }
 
 /// The forms of the `check` dialect.
-const CHECK: &[Part] = &[
+const CHECK: &[Directive] = &[
     Operand,
     Lit(", "),
     Operand,
     Optional(&[Lit(", tolerance = "), Float("tolerance")]),
     Dict,
-    Part::Types(Types::SameOperands),
+    Directive::Types(Types::SameOperands),
 ];
-const CHECK_CONST: &[Part] =
+const CHECK_CONST: &[Directive] =
     &[Operand, Lit(", "), Value("value"), Optional(&[Lit(", tolerance = "), Float("tolerance")]), Dict];
-const CHECK_CLOSE: &[Part] = &[
+const CHECK_CLOSE: &[Directive] = &[
     Operand,
     Lit(", "),
     Operand,
     Optional(&[Lit(", max_ulp_difference = "), Int("max_ulp_difference", DType::S64)]),
     Optional(&[Lit(", min_ulp_difference = "), Int("min_ulp_difference", DType::S64)]),
     Dict,
-    Part::Types(Types::Operands),
+    Directive::Types(Types::Operands),
 ];
 
 impl Syntax {
-    /// True if operands come first in the pretty form.
+    /// True if the pretty form begins with operands.
     pub(super) fn takes_operands_first(&self) -> bool {
-        let first = self.form.iter().find(|part| !matches!(part, PrefixDict));
+        let first = self.form.iter().find(|directive| !matches!(directive, PrefixDict));
         matches!(first, Some(Operand | Operands))
     }
 
-    /// The call that an operation of another dialect is read as.
+    /// The custom call that represents an operation of another dialect.
     pub(super) fn call(&self) -> Option<CustomCall> {
         match self.read {
             Read::Call { has_side_effect } => {
@@ -448,7 +469,7 @@ impl Syntax {
         }
     }
 
-    /// The entry of the operation that a call is read from, if it has its own.
+    /// The entry of the operation that a custom call was read from; `None` for other custom calls.
     pub(super) fn of_call(call: &CustomCall) -> Option<&'static Syntax> {
         lookup(&call.target).filter(|syntax| syntax.call().is_some_and(|c| c == *call))
     }
@@ -462,7 +483,7 @@ mod tests {
     use crate::attributes;
     use crate::op::info;
 
-    /// What is read as another operation than its name says.
+    /// Names that are read as another operation.
     const OTHER_NAMES: [&str; 2] = ["func.return", "chlo.constant"];
 
     #[test]
@@ -480,7 +501,8 @@ mod tests {
         assert_same(&read.collect(), &attributes::names().collect());
     }
 
-    /// Says what only one of two sets has: there are hundreds of names.
+    /// Asserts that two sets are equal. Reports only the differences, because the sets have hundreds of
+    /// names.
     #[track_caller]
     fn assert_same(left: &BTreeSet<&str>, right: &BTreeSet<&str>) {
         let only =
@@ -494,6 +516,7 @@ mod tests {
         assert_same(&["a", "b"].into(), &["b", "c", "d"].into());
     }
 
-    /// Unary and binary functions; all but one of these have a form that broadcasts.
+    /// Number of unary, binary and broadcasting forms. All binary operations but one have a broadcasting
+    /// form.
     const ELEMENTWISE_COUNT: usize = Unary::ALL.len() + 2 * Binary::ALL.len() - 1;
 }

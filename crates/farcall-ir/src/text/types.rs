@@ -1,4 +1,4 @@
-//! Types: `tensor<4x?xf32>`, `tuple<…>`, `(…) -> …`, `!stablehlo.token`, `!quant.uniform<…>`.
+//! Parses types: `tensor<4x?xf32>`, `tuple<…>`, `(…) -> …`, `!stablehlo.token`, `!quant.uniform<…>`.
 
 use std::sync::Arc;
 
@@ -8,16 +8,16 @@ use super::lexer::{Tok, skip_space};
 use super::parser::{Parsed, Parser, span};
 use crate::types::{Dim, FuncType, Quantization, TensorType, Type, TypeList, default_storage_range};
 
-/// The type `tensor<…>`: a tensor, or dimensions of `index` elements.
+/// A type `tensor<…>`: a tensor type, or the dimensions of a tensor of `index`.
 pub(super) enum Tensor {
     Of(TensorType),
     OfIndex(Vec<Dim>),
 }
 
-/// Longest text of a tensor type that is looked up before it is read.
-const CACHED_TYPE: usize = 80;
-/// Most tensor types that are known at once: few enough that texts with one hash do little harm.
-const MOST_CACHED: usize = 1024;
+/// Maximum length in bytes of a tensor type's text that is looked up in the cache.
+const MAX_CACHED_TYPE_BYTES: usize = 80;
+/// Maximum number of tensor types in the cache: few enough that colliding hashes do little harm.
+const MAX_CACHED_TYPES: usize = 1024;
 
 impl<'s> Parser<'s> {
     /// True if the next token can begin a type.
@@ -46,7 +46,7 @@ impl<'s> Parser<'s> {
             Tok::Word => match self.str_of(t) {
                 "tensor" => match self.tensor()? {
                     Tensor::Of(ty) => Type::Tensor(ty),
-                    // Numbers of type `index` are of 64 bits.
+                    // `index` is a 64-bit integer here.
                     Tensor::OfIndex(dims) => Type::Tensor(TensorType::from_dims(DType::S64, dims)),
                 },
                 "tuple" => {
@@ -82,7 +82,7 @@ impl<'s> Parser<'s> {
         Ok(ty)
     }
 
-    /// The type of a value: a tensor, a token or a tuple of such.
+    /// Parses the type of a value: a tensor, a token, a future, or a tuple of these.
     pub(super) fn value_type(&mut self) -> Parsed<Type> {
         let t = self.peek();
         let ty = self.ty()?;
@@ -93,13 +93,13 @@ impl<'s> Parser<'s> {
         self.fail("type", at, format!("a value is a tensor, a token or a tuple, never of type {ty}"))
     }
 
-    /// `(t, t) -> t` or `(t) -> (t, t)`
+    /// Parses `(t, t) -> t` or `(t) -> (t, t)`.
     fn function_type(&mut self) -> Parsed<FuncType> {
         let [params, results] = self.function_type_lists()?.map(TypeList::into_vec);
         Ok(FuncType { params, results })
     }
 
-    /// The same: the types that are taken, and those that are returned.
+    /// Parses a function type into its parameter types and result types.
     pub(super) fn function_type_lists(&mut self) -> Parsed<[TypeList; 2]> {
         let mut params = TypeList::new();
         self.expect(b'(')?;
@@ -120,10 +120,10 @@ impl<'s> Parser<'s> {
         Ok([params, results])
     }
 
-    /// `tensor<…>`
+    /// Parses `tensor<…>`.
     pub(super) fn tensor(&mut self) -> Parsed<Tensor> {
         let word = self.expect_word("tensor")?;
-        // The usual case, without commas and aliases in it, is looked up by its text.
+        // Usually the type has no commas and aliases, and its text can be looked up in the cache.
         let key = simple_angle(self.bytes(), word.end).map(|end| self.slice(word.end, end));
         if let Some(key) = key
             && let Some(ty) = self.tensor_types.get(key)
@@ -134,7 +134,7 @@ impl<'s> Parser<'s> {
         }
         let tensor = self.tensor_body()?;
         if let (Some(key), Tensor::Of(ty)) = (key, &tensor) {
-            if self.tensor_types.len() == MOST_CACHED {
+            if self.tensor_types.len() == MAX_CACHED_TYPES {
                 self.tensor_types.clear();
             }
             self.tensor_types.insert(key, ty.clone());
@@ -167,7 +167,7 @@ impl<'s> Parser<'s> {
         Ok(Tensor::Of(TensorType::from_dims(dtype, dims).with_quant(quant)))
     }
 
-    /// `4x?x` straight from the bytes: a token would take the `x` for the start of a word.
+    /// Parses `4x?x` directly from the bytes, because the lexer would read the `x` as the start of a word.
     fn dimensions(&mut self) -> Parsed<Vec<Dim>> {
         let bytes = self.bytes();
         let mut dims = Vec::new();
@@ -205,7 +205,7 @@ impl<'s> Parser<'s> {
         Ok(dims)
     }
 
-    /// A quantized element type, or an alias of an element type.
+    /// Parses a quantized element type, or an alias of an element type.
     fn element_type(&mut self) -> Parsed<(DType, Option<Arc<Quantization>>)> {
         let t = self.peek();
         let name = self.str_of(t);
@@ -216,7 +216,7 @@ impl<'s> Parser<'s> {
         }
         match self.ty()? {
             Type::Scalar(d) => Ok((d, None)),
-            // An alias of a quantized type is kept as text.
+            // An alias of a quantized type is stored as text.
             Type::Opaque(text) if text.starts_with("!quant.uniform<") => {
                 let quantized = format!("tensor<{text}>").parse::<Type>();
                 match quantized {
@@ -228,7 +228,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// `<i8<-127:127>:f32:1, {0.1:3, 0.2}>`
+    /// Parses `<i8<-127:127>:f32:1, {0.1:3, 0.2}>`.
     fn quantization(&mut self) -> Parsed<(DType, Quantization)> {
         self.expect(b'<')?;
         let t = self.word("the storage type")?;
@@ -273,7 +273,7 @@ impl<'s> Parser<'s> {
         Ok((storage, Quantization { expressed, storage_min, storage_max, axis, scales, zero_points }))
     }
 
-    /// `0.1` or `0.1:-30`
+    /// Parses `0.1` or `0.1:-30`.
     fn scale(&mut self, scales: &mut Vec<u64>, zero_points: &mut Vec<i64>) -> Parsed<()> {
         let negative = self.eat(b'-');
         let t = self.peek();
@@ -298,7 +298,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// `#stablehlo.bounds<3, ?>`, or the older `#mhlo.type_extensions<bounds = [3, ?]>`.
+    /// Parses `#stablehlo.bounds<3, ?>`, or the older `#mhlo.type_extensions<bounds = [3, ?]>`.
     fn bounds(&mut self, dims: &mut [Dim]) -> Parsed<()> {
         let t = self.peek();
         let name = if t.tok == Tok::Hash { self.str_of(t) } else { "" };
@@ -336,7 +336,7 @@ impl<'s> Parser<'s> {
         Ok(())
     }
 
-    /// `!stablehlo.token`, `!alias`, or a type of another dialect as text.
+    /// Parses `!stablehlo.token`, `!alias`, or a type of another dialect, which is kept as text.
     fn dialect_type(&mut self) -> Parsed<Type> {
         let t = self.bump();
         let name = self.str_of(t);
@@ -359,7 +359,7 @@ impl<'s> Parser<'s> {
         Ok(Type::Opaque(name.into()))
     }
 
-    /// `<tensor<f32>, tensor<i32>>`, behind the name.
+    /// Parses `<tensor<f32>, tensor<i32>>`, after the name.
     fn future(&mut self, t: super::lexer::Token) -> Parsed<Type> {
         let mut parts = Vec::new();
         self.expect(b'<')?;
@@ -375,7 +375,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// The text between `<` and the `>` that closes it, both taken, without outer white space.
+    /// Takes `<…>` with balanced brackets, and returns the text inside without surrounding white space.
     pub(super) fn balanced(&mut self) -> Parsed<&'s str> {
         let open = self.expect(b'<')?;
         let bytes = self.bytes();
@@ -414,7 +414,7 @@ impl<'s> Parser<'s> {
     }
 }
 
-/// A tensor, a token, a future, or a tuple of such.
+/// True for a tensor, a token, a future, or a tuple of these.
 pub(super) fn is_value_type(ty: &Type) -> bool {
     match ty {
         Type::Tensor(_) | Type::Token | Type::Future(_) => true,
@@ -423,20 +423,20 @@ pub(super) fn is_value_type(ty: &Type) -> bool {
     }
 }
 
-/// `i37`, `ui128`, `si8`: an integer type of any width.
+/// True for integer types of any width: `i37`, `ui128`, `si8`.
 fn is_integer_type(word: &str) -> bool {
     let bits = word.strip_prefix(['s', 'u']).unwrap_or(word).strip_prefix('i');
     bits.is_some_and(|b| !b.is_empty() && b.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// Where `<…>` right at `pos` ends, if it is short and holds only what a static or dynamic tensor of
-/// a plain element type does.
+/// Returns the end of the `<…>` at `pos`, if the text is short and could be a tensor with a plain element
+/// type, without commas or aliases.
 fn simple_angle(bytes: &[u8], pos: usize) -> Option<usize> {
     if bytes.get(pos) != Some(&b'<') {
         return None;
     }
     let mut depth = 0;
-    for (i, b) in bytes.iter().enumerate().skip(pos).take(CACHED_TYPE) {
+    for (i, b) in bytes.iter().enumerate().skip(pos).take(MAX_CACHED_TYPE_BYTES) {
         match b {
             b'<' => depth += 1,
             b'>' => {

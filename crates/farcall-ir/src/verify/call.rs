@@ -1,6 +1,6 @@
-//! Custom calls: layouts, aliases and configuration must fit the types.
+//! Checks custom calls: layouts, aliases and configuration must fit the types.
 //!
-//! The specification numbers no constraints for them, so the codes are our own.
+//! The specification has no numbered constraints for these, so the codes are our own.
 
 use crate::infer::Cx;
 use crate::normalize;
@@ -23,7 +23,7 @@ pub(super) fn custom_call(cx: &mut Cx<'_>, op: &CustomCall) {
     for alias in &op.aliases {
         output_alias(cx, op, alias);
     }
-    // Version 4 is that of typed targets, which take a dictionary; 2 and 3 are of untyped ones.
+    // Version 4 belongs to typed targets, which take a dictionary; versions 2 and 3 belong to untyped ones.
     match (op.api_version, &op.config) {
         (Some(version), _) if !(0..=4).contains(&version) => {
             cx.fail("custom-call-version", format!("api_version must be in [0, 4], found {version}"));
@@ -41,7 +41,7 @@ pub(super) fn custom_call(cx: &mut Cx<'_>, op: &CustomCall) {
     }
 }
 
-/// Calls that stand for something else (see [`crate::normalize`]), where that needs more than a call does.
+/// Checks calls that stand for an operation (see [`crate::normalize`]), where that has further requirements.
 fn disguised(cx: &mut Cx<'_>, op: &CustomCall) {
     if normalize::has_constant(&op.target) {
         let found = normalize::constant(cx.inst.attrs()).is_some();
@@ -66,12 +66,12 @@ fn list(types: &[Type]) -> String {
     format!("({})", types.join(", "))
 }
 
-/// The types of the operands, as the program has them.
+/// The types of the operands in the original program.
 fn operands(cx: &Cx<'_>, op: &CustomCall) -> TypeList {
     op.types.as_ref().map_or_else(|| cx.types(cx.inst.own_operands()), |types| TypeList::from(&*types.params))
 }
 
-/// The types of the results, as the program has them.
+/// The types of the results in the original program.
 fn results(cx: &Cx<'_>, op: &CustomCall) -> TypeList {
     op.types.as_ref().map_or_else(|| cx.types(cx.inst.results()), |types| TypeList::from(&*types.results))
 }
@@ -79,7 +79,7 @@ fn results(cx: &Cx<'_>, op: &CustomCall) -> TypeList {
 fn layouts(cx: &mut Cx<'_>, op: &CustomCall) {
     let given = (op.operand_layouts.is_some(), op.result_layouts.is_some());
     if !cx.check(given.0 == given.1, "custom-call-layout", || {
-        "operand_layouts and result_layouts must be given both or not at all".to_owned()
+        "operand_layouts and result_layouts must both be given or both be left out".to_owned()
     }) {
         return;
     }
@@ -89,7 +89,7 @@ fn layouts(cx: &mut Cx<'_>, op: &CustomCall) {
     }
     if let Some(layouts) = &op.result_layouts {
         let types = match results(cx, op).as_slice() {
-            // The layouts of a single tuple are those of its elements.
+            // The layouts of a single tuple are the layouts of its elements.
             [Type::Tuple(parts)] => parts.to_vec(),
             types => types.to_vec(),
         };
@@ -152,7 +152,7 @@ fn output_alias(cx: &mut Cx<'_>, op: &CustomCall, alias: &OutputAlias) {
     });
 }
 
-/// The part of a tuple that a path leads to.
+/// Returns the part of a tuple at a path.
 fn part<'t>(ty: &'t Type, path: &[usize]) -> Option<&'t Type> {
     path.iter().try_fold(ty, |ty, i| match ty {
         Type::Tuple(parts) => parts.get(*i),

@@ -1,4 +1,4 @@
-//! Functions, and the call graph.
+//! Checks functions and the call graph.
 
 use std::collections::HashSet;
 
@@ -6,21 +6,20 @@ use crate::diag::{Diagnostic, Span};
 use crate::module::{Func, Module};
 use crate::op::Op;
 
-/// Longest chain of calls that a program may have, the first function included. Later stages recurse
-/// over calls.
+/// Maximum length of a chain of calls, including the first function. Later stages recurse over calls.
 pub const MAX_CALL_DEPTH: usize = 1_000;
 
-/// Most instructions that a function may be when its calls are inlined, unless the text has more. Functions that call each
-/// other twice double with each.
+/// Maximum number of instructions of a function with all calls inlined, unless the text itself has more.
+/// Inlining a chain of functions that call the next one twice doubles the size with each function.
 pub const MAX_INLINED: u64 = 1 << 20;
 
-/// A mention of a function by another.
+/// A reference from one function to another.
 struct Edge {
     callee: usize,
     span: Span,
 }
 
-/// Names, callees that do not exist, recursion, and chains that are too long.
+/// Checks names, missing callees, recursion, and the length of call chains.
 pub(super) fn check(module: &Module) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     let mut names: HashSet<&str> = HashSet::new();
@@ -53,15 +52,15 @@ fn callees(module: &Module, func: &Func, diagnostics: &mut Vec<Diagnostic>) -> V
     edges
 }
 
-/// How far the walk over the calls of a function is.
+/// State of the walk over the calls of a function.
 struct Frame {
     func: usize,
     next: usize,
 }
 
-/// Walks the call graph, depth first and without recursion of its own.
+/// Walks the call graph depth-first, with an explicit stack.
 fn depths(module: &Module, edges: &[Vec<Edge>], diagnostics: &mut Vec<Diagnostic>) {
-    // The longest chain that starts at a function; none if that is not known yet.
+    // Length of the longest chain that starts at a function; `None` until it is known.
     let mut depth: Vec<Option<usize>> = vec![None; edges.len()];
     let mut active = vec![false; edges.len()];
     let (mut cycles, mut too_deep) = (Vec::new(), Vec::new());
@@ -78,7 +77,7 @@ fn depths(module: &Module, edges: &[Vec<Edge>], diagnostics: &mut Vec<Diagnostic
                 depth[func] = Some(longest + 1);
                 active[func] = false;
                 stack.pop();
-                // Longer chains through this one are not reported again.
+                // Longer chains through this function are not reported again.
                 if longest == MAX_CALL_DEPTH {
                     let name = &module.funcs()[func].name;
                     let message = format!(
@@ -98,7 +97,7 @@ fn depths(module: &Module, edges: &[Vec<Edge>], diagnostics: &mut Vec<Diagnostic
                     stack[start..].iter().map(|f| format!("@{}", module.funcs()[f.func].name)).collect();
                 let message = match cycle.as_slice() {
                     [one] => format!("{one} calls itself"),
-                    [first, ..] if cycle.len() <= SHOWN => {
+                    [first, ..] if cycle.len() <= MAX_LISTED_FUNCTIONS => {
                         format!("functions call each other: {} → {first}", cycle.join(" → "))
                     }
                     _ => format!("{} functions call each other, {} among them", cycle.len(), cycle[0]),
@@ -113,12 +112,12 @@ fn depths(module: &Module, edges: &[Vec<Edge>], diagnostics: &mut Vec<Diagnostic
     if cycles.is_empty() && too_deep.is_empty() {
         diagnostics.extend(too_large(module, edges, &depth));
     }
-    // A chain that runs in circles has no depth.
+    // Depth is undefined if there is a cycle.
     diagnostics.extend(if cycles.is_empty() { too_deep } else { cycles });
 }
 
-/// A function that is more than [`MAX_INLINED`] instructions with all that it calls, the first one on the way up. `depth`
-/// is that of the longest chain of calls from each function.
+/// Returns an error for the first function, callees first, with more than [`MAX_INLINED`] instructions once
+/// all calls are inlined. `depth` is the length of the longest chain of calls from each function.
 fn too_large(module: &Module, edges: &[Vec<Edge>], depth: &[Option<usize>]) -> Option<Diagnostic> {
     let own: Vec<u64> = module
         .funcs()
@@ -129,7 +128,7 @@ fn too_large(module: &Module, edges: &[Vec<Edge>], depth: &[Option<usize>]) -> O
             count
         })
         .collect();
-    // A long text may say that much itself.
+    // A long text may have more instructions itself.
     let limit = MAX_INLINED.max(own.iter().sum());
     let mut order: Vec<usize> = (0..edges.len()).collect();
     order.sort_by_key(|f| depth[*f]);
@@ -155,5 +154,5 @@ fn too_large(module: &Module, edges: &[Vec<Edge>], depth: &[Option<usize>]) -> O
     }
 }
 
-/// Functions of a cycle that a message lists.
-const SHOWN: usize = 8;
+/// Maximum number of functions of a cycle that a message lists.
+const MAX_LISTED_FUNCTIONS: usize = 8;

@@ -1,4 +1,4 @@
-//! Results of collectives.
+//! Checks the results of collectives.
 
 use super::results::{Codes, check};
 use crate::infer::Cx;

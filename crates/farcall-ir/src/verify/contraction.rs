@@ -1,4 +1,4 @@
-//! Results of products and convolutions.
+//! Checks the results of products and convolutions.
 
 use super::results::{Codes, check};
 use crate::infer::Cx;
@@ -77,13 +77,13 @@ pub(super) fn convolution(cx: &mut Cx<'_>, types: &[Type], op: &Convolution, dyn
     quantized(cx, codes, result);
 }
 
-/// Element types of a product: the constraint on plain ones, on which are quantized, on storage, on
-/// expressed types, on granularity, and on weights-only quantization.
+/// Checks the element types of a product. The codes name the constraints on plain types, on the set of
+/// quantized types, on storage types, on expressed types, on granularity, and on weights-only quantization.
 fn quantized(cx: &mut Cx<'_>, codes: [&'static str; 6], result: &TensorType) {
     let [plain, which, storage, expressed, granularity, hybrid] = codes;
     let (lhs, rhs) = (cx.t(0), cx.t(1));
     if [lhs, rhs, result].iter().all(|t| t.quant.is_none()) {
-        // dot_general_c13, convolution_c27. The result may be wider, or a float of other precision.
+        // dot_general_c13, convolution_c27. The result may be wider, or a float of another precision.
         cx.check(result.dtype.is_complex() == lhs.dtype.is_complex(), plain, || {
             format!("the result's element type must fit the operands', {lhs}, found {result}")
         });

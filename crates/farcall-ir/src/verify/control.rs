@@ -1,4 +1,4 @@
-//! Results of control flow; calls.
+//! Checks calls, and the results of control flow.
 
 use super::results::{Codes, check};
 use crate::infer::Cx;
@@ -51,7 +51,7 @@ pub(super) fn async_done(cx: &mut Cx<'_>, types: &[Type]) {
 
 pub(super) fn transfer(cx: &mut Cx<'_>, op: &Transfer, types: &[Type]) {
     match op {
-        // What comes in is of the types that are declared.
+        // Received values have the declared types.
         Transfer::Infeed { .. } | Transfer::Recv(_) => {}
         Transfer::Outfeed { .. } | Transfer::Send(_) if cx.form => {}
         // outfeed_o1
@@ -65,7 +65,7 @@ pub(super) fn device_id(cx: &mut Cx<'_>, types: &[Type], code: &'static str) {
     check(cx, types, Codes::one(code));
 }
 
-/// A missing callee is reported with the call graph.
+/// Checks a call. The call graph check reports a missing callee.
 pub(super) fn call(cx: &mut Cx<'_>, module: &Module, callee: FuncId) {
     let Some(callee) = module.get(callee) else { return };
     signature(cx, callee, ["call-arity", "call-type"], ["call-arity", "call-type"]);
@@ -76,14 +76,14 @@ pub(super) fn composite(cx: &mut Cx<'_>, module: &Module, op: &Composite) {
     cx.check(is_namespaced(&op.name), "composite_c1", || {
         format!("the name must be a namespace and a name, as in \"my.op\", found {:?}", op.name)
     });
-    // composite_c2 is reported with the call graph.
+    // The call graph check reports composite_c2.
     let Some(callee) = module.get(op.decomposition) else { return };
     // composite_c3, composite_c4
     signature(cx, callee, ["composite_c3"; 2], ["composite_c4"; 2]);
 }
 
-/// Operands and results must have exactly the types that the function declares. The codes are those
-/// for the number and the types.
+/// Checks that operands and results have exactly the types that the function declares. The codes are those
+/// for the number and for the types.
 fn signature(cx: &mut Cx<'_>, callee: &Func, operands: [&'static str; 2], results: [&'static str; 2]) {
     let params: Vec<Type> = callee.params().iter().map(|v| callee.ty(*v).clone()).collect();
     let sides = [
@@ -104,7 +104,7 @@ fn signature(cx: &mut Cx<'_>, callee: &Func, operands: [&'static str; 2], result
     }
 }
 
-/// `letters.letters`, with any number of parts.
+/// True for `letters.letters`, with two or more parts.
 fn is_namespaced(name: &str) -> bool {
     let mut parts = name.split('.');
     let first = parts.next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Results of constants and of movement of elements.
+//! Checks the results of constants and of data movement.
 
 use super::quantization;
 use super::results::{Codes, check};

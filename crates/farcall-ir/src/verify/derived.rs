@@ -1,4 +1,4 @@
-//! Results of operations that are defined by simpler ones.
+//! Checks the results of operations that are defined by simpler ones.
 
 use super::results::{Codes, check, check_each};
 use crate::infer::Cx;

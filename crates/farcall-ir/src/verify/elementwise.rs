@@ -1,4 +1,4 @@
-//! Results of elementwise operations.
+//! Checks the results of elementwise operations.
 
 use super::results::{Codes, check};
 use crate::infer::Cx;
@@ -9,7 +9,7 @@ use crate::types::Type;
 pub(super) fn unary(cx: &mut Cx<'_>, op: Unary, types: &[Type]) {
     let info = op.info();
     let codes = info.codes;
-    // abs_c1 and so on: shapes. abs_c2, imag_c2, real_c2: element types where they have a number.
+    // abs_c1, …: shapes. abs_c2, imag_c2, real_c2: element types, for operations that have this constraint.
     let element = if info.result == ResultRule::Real { codes.c2 } else { codes.c1 };
     check(cx, types, Codes::two(codes.c1, element));
 }
@@ -22,7 +22,7 @@ pub(super) fn binary(cx: &mut Cx<'_>, op: Binary, types: &[Type]) {
         Binary::Complex => {
             check(cx, types, Codes::two(codes.c2, codes.c3));
         }
-        // and_c1 and so on
+        // and_c1, …
         _ => {
             check(cx, types, Codes::one(codes.c1));
         }
@@ -38,17 +38,14 @@ fn add(cx: &mut Cx<'_>, types: &[Type]) {
         check(cx, types, Codes::one("add_c1"));
         return;
     }
-    // The shape; element types have constraints of their own.
+    // Check only the shape: element types have separate constraints.
     let shape = types.first().and_then(Type::tensor);
     let shape = shape.map(|t| result.with_dims_of(t));
     check(cx, &shape.map(Type::from).into_iter().collect::<Vec<_>>(), Codes::one("add_c1"));
     let (Some(l), Some(r), Some(q)) = (&lhs.quant, &rhs.quant, &result.quant) else {
-        // add_c2. That of the operands was reported.
+        // add_c2. Mismatched operands have been reported.
         if lhs.quant.is_some() == rhs.quant.is_some() {
-            cx.fail(
-                "add_c2",
-                format!("operands and result must be quantized or none of them, found {result}"),
-            );
+            cx.fail("add_c2", format!("operands and result must all be quantized or none, found {result}"));
         }
         return;
     };

@@ -1,4 +1,4 @@
-//! Results of operations whose indices are data.
+//! Checks the results of operations whose indices are data.
 
 use super::results::{Codes, check};
 use crate::infer::Cx;

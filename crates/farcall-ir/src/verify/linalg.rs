@@ -1,4 +1,4 @@
-//! Results of linear algebra and Fourier transforms.
+//! Checks the results of linear algebra and Fourier transforms.
 
 use super::results::{Codes, check};
 use crate::infer::Cx;

@@ -1,35 +1,37 @@
-//! The verifier: a module that passes is one that every later stage may rely on.
+//! The verifier. Later stages may rely on the guarantees of a verified module.
 //!
-//! It finds *every* violation (and reports the first [`Diagnostics::MAX`]), each with the specification's name for
-//! the constraint (`reduce_c4`) or, if the specification has none, one of the codes below.
+//! The verifier finds *every* violation (and reports the first [`Diagnostics::MAX`]). Each has the
+//! specification's name of the constraint (`reduce_c4`) or, if the specification has none, one of the codes
+//! below.
 //!
 //! Guarantees of a verified module:
 //!
-//! - Functions have different names (`duplicate-function`); calls, composites and custom calls name
-//!   functions that exist (`unknown-function`); a call passes and takes the types that the function
-//!   has (`call-arity`, `call-type`; `composite_c3`, `composite_c4`). No function calls itself,
-//!   directly or through others (`recursive-call`), no chain of calls is longer than
-//!   [`MAX_CALL_DEPTH`] (`call-depth`), and no function is more than [`MAX_INLINED`] instructions with
-//!   all that it calls (`inlined-size`).
-//! - Every value belongs to its function (`unknown-value`), is defined once (`redefinition`) and
-//!   before it is used, in the region of the use or one around it (`undefined-value`). It is a tensor,
-//!   a token or a tuple of those (`value-type`), and its quantization is
-//!   consistent (`quantized_type_c…`).
-//! - Every region ends with a return and has none before the end (`missing-terminator`,
+//! - Functions have different names (`duplicate-function`). Calls, composites and custom calls refer to
+//!   functions that exist (`unknown-function`), and the types at a call match the function's types
+//!   (`call-arity`, `call-type`; `composite_c3`, `composite_c4`). No function calls itself, directly or
+//!   through others (`recursive-call`), no chain of calls is longer than [`MAX_CALL_DEPTH`] (`call-depth`),
+//!   and no function has more than [`MAX_INLINED`] instructions once all calls are inlined (`inlined-size`).
+//! - Every value belongs to its function (`unknown-value`), is defined once (`redefinition`), and is defined
+//!   before its uses, in the region of the use or an enclosing one (`undefined-value`). A value is a tensor,
+//!   a token, a future, or a tuple of these (`value-type`), and its quantization is consistent
+//!   (`quantized_type_c…`).
+//! - Every region ends with a return and has no return before the end (`missing-terminator`,
 //!   `early-terminator`). A function returns its result types (`return-arity`, `return-type`).
 //! - Every instruction has the operands, results and regions of its operation (`operand-count`,
-//!   `operand-kind`, `result-count`, `result-kind`, `region-count`), and satisfies the constraints of
-//!   the specification. A custom call's layouts, aliases, computations and configuration fit its
-//!   types (`custom-call-layout`, `custom-call-alias`, `custom-call-config`). So does what a call means that
-//!   is an operation in disguise ([`crate::normalize`]; `check-value`, `sharding-constraint`).
+//!   `operand-kind`, `result-count`, `result-kind`, `region-count`), satisfies the constraints of the
+//!   specification, and captures no operands, which only the middle form allows (`captures`). The layouts,
+//!   aliases, computations and configuration of a custom call fit its types (`custom-call-layout`,
+//!   `custom-call-alias`, `custom-call-config`, `custom-call-types`, `custom-call-version`). If a custom call
+//!   stands for an operation ([`crate::normalize`]), the replacement is valid, too (`check-value`,
+//!   `sharding-constraint`).
 //!
-//! It is as strict as StableHLO's own verifier: dynamic dimensions are compatible with every size,
-//! reducers may accumulate in wider types, quantized results may have scales of their own. The
-//! evaluator and the engine need static shapes besides, which [`require_static`] checks and
-//! [`crate::refine`] provides.
+//! The verifier is as strict as StableHLO's own: dynamic dimensions are compatible with every size, reducers
+//! may accumulate in wider types, and quantized results may have scales other than their operands. The
+//! evaluator and the engine also need static shapes, which [`require_static`] checks and [`crate::refine`]
+//! provides.
 //!
-//! Constraints among inputs are checked by [`crate::infer`]; the files named after families check
-//! results against what was inferred.
+//! Constraints among inputs are checked by [`crate::infer`]. The files named after op families compare
+//! results with the inferred types.
 
 mod call;
 mod callgraph;
@@ -61,7 +63,7 @@ use crate::normalize;
 use crate::op::Op;
 use crate::stack;
 
-/// Checks a module; see the module's documentation for what that covers.
+/// Checks a module; the module documentation lists the guarantees.
 ///
 /// # Errors
 /// Every violation found, in the order of the source.
@@ -69,8 +71,8 @@ pub fn verify(module: &Module) -> Result<(), ProgramError> {
     verified(Cow::Borrowed(module)).map(drop)
 }
 
-/// The same; returns what the module means, as [`normalize::normalized`] does, which has been checked, too. A module that is
-/// owned is not copied for that.
+/// Checks a module and its replacements, and returns the result of [`normalize::normalized`]. An owned module
+/// is not copied.
 ///
 /// # Errors
 /// As [`verify`].
@@ -95,7 +97,7 @@ pub fn verified(module: Cow<'_, Module>) -> Result<Cow<'_, Module>, ProgramError
     Ok(Cow::Owned(meant))
 }
 
-/// The same, but not of what it means, for a program or, if `form`, one in the [middle form](crate::middle).
+/// Checks a module, but not its replacements. If `form`, the module is in the [middle form](crate::middle).
 pub(crate) fn verify_either(module: &Module, form: bool) -> Result<(), ProgramError> {
     stack::with_room(|| checked(module, form))
 }
@@ -107,7 +109,7 @@ fn checked(module: &Module, form: bool) -> Result<(), ProgramError> {
         let found = structure::check(func);
         let sound = found.is_empty();
         diagnostics.extend(found);
-        // Types of values are read freely from here on.
+        // The checks of instructions read the types of values without further checks.
         if sound {
             let constants = Constants::of(func);
             region(module, &constants, form, func.body(), &mut diagnostics);
@@ -116,7 +118,7 @@ fn checked(module: &Module, form: bool) -> Result<(), ProgramError> {
     report(module, diagnostics)
 }
 
-/// Nothing, or all diagnostics in the order of the source.
+/// Returns all diagnostics in the order of the source, if there are any.
 fn report(module: &Module, diagnostics: Diagnostics) -> Result<(), ProgramError> {
     if diagnostics.is_empty() { Ok(()) } else { Err(diagnostics.into_error(&module.source)) }
 }
@@ -136,7 +138,7 @@ fn region<'a>(
     }
 }
 
-/// Everything that is wrong with one instruction, but not with those in its regions.
+/// Checks one instruction, without the instructions in its regions.
 fn instruction<'a>(
     module: &Module,
     constants: &'a Constants<'a>,
@@ -212,7 +214,7 @@ fn instruction<'a>(
         Op::While => control::while_loop(cx, &types),
         Op::Call { callee } => control::call(cx, module, *callee),
         Op::Composite(op) => control::composite(cx, module, op),
-        // Its operands belong to what encloses it.
+        // The operands of a return are checked with the enclosing function or instruction.
         Op::Return => {}
         Op::OptimizationBarrier => control::optimization_barrier(cx, &types),
         Op::AfterAll => control::token(cx, &types, "after_all_o1"),

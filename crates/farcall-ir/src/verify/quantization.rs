@@ -1,12 +1,12 @@
-//! Quantized types: which are valid, and how an operation that moves elements may change them.
+//! Checks quantized types, and their changes by operations that move elements.
 
 use farcall_sig::DType;
 
 use crate::infer::Cx;
 use crate::types::{Dim, Quantization, TensorType, default_storage_range};
 
-/// What is wrong with a quantized tensor type, if anything: the constraint and a message. The message
-/// does not print the type, whose lists may not fit together.
+/// Returns the violated constraint and a message for an invalid quantized tensor type. The message does not
+/// print the type, because its lists may have different lengths.
 pub(super) fn invalid(ty: &TensorType) -> Option<(&'static str, String)> {
     let q = ty.quant.as_ref()?;
     // quantized_type_c1, quantized_type_c2
@@ -44,7 +44,7 @@ pub(super) fn invalid(ty: &TensorType) -> Option<(&'static str, String)> {
         .then(|| ("quantized_type_c13", format!("{scales} scales for a dimension of size {size}")))
 }
 
-/// Tensors with one scale must have the same scale and zero point.
+/// Checks that two tensors with per-tensor quantization have the same scale and zero point.
 pub(super) fn same_scale(cx: &mut Cx<'_>, code: &'static str, operand: &TensorType, result: &TensorType) {
     let (Some(a), Some(b)) = (&operand.quant, &result.quant) else { return };
     if a.axis.is_none() && b.axis.is_none() {
@@ -52,7 +52,7 @@ pub(super) fn same_scale(cx: &mut Cx<'_>, code: &'static str, operand: &TensorTy
     }
 }
 
-/// Tensors with scales along a dimension must have the same scales and zero points.
+/// Checks that two tensors with per-axis quantization have the same scales and zero points.
 pub(super) fn same_scales(cx: &mut Cx<'_>, code: &'static str, operand: &TensorType, result: &TensorType) {
     let (Some(a), Some(b)) = (&operand.quant, &result.quant) else { return };
     if a.axis.is_some() && b.axis.is_some() {
@@ -72,7 +72,8 @@ fn same_parameters(
     });
 }
 
-/// A reshape must keep the quantized dimension: its size, and the number of elements before and after.
+/// Checks that a reshape keeps the quantized dimension: its size, and the number of elements before and after
+/// it.
 pub(super) fn reshape_axis(cx: &mut Cx<'_>, code: &'static str, operand: &TensorType, result: &TensorType) {
     let axis = |t: &TensorType| t.quant.as_ref().and_then(|q| q.axis);
     let (Some(from), Some(to)) = (axis(operand), axis(result)) else { return };
@@ -86,7 +87,8 @@ pub(super) fn reshape_axis(cx: &mut Cx<'_>, code: &'static str, operand: &Tensor
     });
 }
 
-/// A broadcast must move the quantized dimension as the others, and repeat a single scale.
+/// Checks that a broadcast moves the quantized dimension like the other dimensions, and repeats a single
+/// scale.
 pub(super) fn broadcast_axis(
     cx: &mut Cx<'_>,
     code: &'static str,

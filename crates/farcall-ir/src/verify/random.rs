@@ -1,4 +1,4 @@
-//! Results of random number generators.
+//! Checks the results of random number generators.
 
 use super::results::{Codes, check};
 use crate::infer::Cx;

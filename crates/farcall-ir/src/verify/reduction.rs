@@ -1,4 +1,4 @@
-//! Results of reductions, windows and sorting.
+//! Checks the results of reductions, windows and sorting.
 
 use super::results::{Codes, check};
 use crate::infer::Cx;

@@ -12,7 +12,7 @@ pub(super) struct Codes {
 }
 
 impl Codes {
-    /// The same constraint for everything.
+    /// One constraint for number, shape and element type.
     pub(super) const fn one(code: &'static str) -> Codes {
         Codes { count: code, shape: code, element: code }
     }
@@ -23,14 +23,14 @@ impl Codes {
     }
 }
 
-/// The declared types must be compatible with the inferred ones, of which there are as many. Each shape has a
-/// constraint of its own.
+/// Checks that the declared types are compatible with the inferred ones and as many. Each shape has a
+/// separate constraint.
 pub(super) fn check_each(cx: &mut Cx<'_>, inferred: &[Type], element: &'static str, shapes: &[&'static str]) {
     let codes = |i: usize| Codes::two(shapes.get(i).copied().unwrap_or(element), element);
     compare(cx, inferred, &codes);
 }
 
-/// The declared types must be compatible with the inferred ones. True if all are.
+/// Checks that the declared types are compatible with the inferred ones. Returns true if all are.
 pub(super) fn check(cx: &mut Cx<'_>, inferred: &[Type], codes: Codes) -> bool {
     compare(cx, inferred, &|_| codes)
 }

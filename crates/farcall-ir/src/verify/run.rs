@@ -1,4 +1,4 @@
-//! What a valid program also needs in order to run: an entry, and static shapes.
+//! Requirements for running a valid program: an entry, and static shapes.
 
 use farcall_sig::nearest::nearest;
 
@@ -10,10 +10,9 @@ use crate::types::{TensorType, Type};
 /// Maximum number of functions in an error that lists them.
 const MAX_LISTED: usize = 20;
 
-/// The function that a run starts with: `name`, or without one [`Module::entry`].
+/// Returns the function that a run starts with: `name`, or by default [`Module::entry`].
 ///
-/// # Errors
-/// `no-entry`: there is no such function, or none of several stands out.
+/// # Errors Code `no-entry`: the function does not exist, or none of several functions is the default.
 pub fn entry<'a>(module: &'a Module, name: Option<&str>) -> Result<&'a Func, ProgramError> {
     let found = match name {
         Some(name) => module.func(name),
@@ -33,7 +32,7 @@ pub fn entry<'a>(module: &'a Module, name: Option<&str>) -> Result<&'a Func, Pro
                 Diagnostic::global("no-entry", "the program has no functions")
             }
             None => {
-                // If there are public functions, only these are meant to be called.
+                // If there are public functions, private ones are not meant to be called.
                 let public: Vec<&str> =
                     module.funcs().iter().filter(|f| f.public).map(|f| f.name.as_str()).collect();
                 let names = if public.is_empty() { names().collect() } else { public };
@@ -50,8 +49,8 @@ pub fn entry<'a>(module: &'a Module, name: Option<&str>) -> Result<&'a Func, Pro
     })
 }
 
-/// Checks that every value of a verified module has a static shape, and a size that memory could
-/// hold. What runs programs calls this before it starts.
+/// Checks that every value of a verified module has a static shape, and a size that fits in memory. The
+/// evaluator and the engine call this before a run.
 ///
 /// # Errors
 /// `dynamic-shape` or `tensor-too-large` for each instruction or function that has such a value.
@@ -88,15 +87,15 @@ fn value(ty: &Type, span: Span, what: impl Fn() -> String + Copy, diagnostics: &
     }
 }
 
-/// Most bytes that an allocation can have.
-const MAX_BYTES: usize = isize::MAX as usize;
+/// Maximum size of an allocation in bytes.
+const MAX_TENSOR_BYTES: usize = isize::MAX as usize;
 
 fn tensor(ty: &TensorType, span: Span, what: impl Fn() -> String) -> Option<Diagnostic> {
     if !ty.is_static() {
         let message = format!("{}, {ty}, has a dynamic dimension; only static shapes can be run", what());
         return Some(Diagnostic::new("dynamic-shape", span, message));
     }
-    let fits = ty.bytes().is_some_and(|bytes| bytes <= MAX_BYTES);
+    let fits = ty.bytes().is_some_and(|bytes| bytes <= MAX_TENSOR_BYTES);
     (!fits).then(|| {
         let message = format!("{}, {ty}, is larger than memory can be", what());
         Diagnostic::new("tensor-too-large", span, message)

@@ -1,4 +1,4 @@
-//! The structure of functions: values and their definitions, types of values, returns, attributes.
+//! Checks the structure of functions: values and their definitions, types of values, returns, attributes.
 
 use crate::diag::{Diagnostic, Span};
 use crate::module::{Func, Inst, Region, ValueId};
@@ -6,18 +6,18 @@ use crate::op::Op;
 use crate::types::{TensorType, Type};
 use crate::verify::quantization;
 
-/// What is wrong with the structure of a function. If anything is, types of values cannot be relied
-/// upon, and its instructions are not looked at any further.
+/// Checks the structure of a function. If there are errors, the types of values are unreliable, and the
+/// instructions are not checked further.
 pub(super) fn check(func: &Func) -> Vec<Diagnostic> {
     let mut walk = Walk { func, state: vec![State::Absent; func.value_count()], diagnostics: Vec::new() };
     walk.function();
     walk.diagnostics
 }
 
-/// Whether a value can be used at the place that the walk has reached.
+/// State of a value at the current position of the walk.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Not defined so far.
+    /// Not defined yet.
     Absent,
     /// Defined, and in scope.
     Visible,
@@ -58,7 +58,7 @@ impl Walk<'_> {
         }
     }
 
-    /// `span` is that of what the region belongs to.
+    /// `span` is the position of the region's owner.
     fn region(&mut self, region: Region<'_>, span: Span, body: bool) {
         for arg in region.args() {
             self.define(*arg, span);
@@ -73,7 +73,7 @@ impl Walk<'_> {
                 );
             }
         }
-        // That of a nested region is reported with its instruction.
+        // The operation's own checks report a missing return in a nested region.
         if body && region.terminator().is_none() {
             let message = format!("@{} must end with a return", self.func.name);
             self.fail("missing-terminator", span, message);

@@ -1,4 +1,4 @@
-//! VHLO's attributes, as StableHLO text has them.
+//! Decodes VHLO's attributes into the attributes of StableHLO text.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -12,18 +12,19 @@ use crate::attr::{Attr, AttrDict, DialectAttr, IntKind};
 use crate::bytecode::{Cursor, Reading};
 use crate::scalar::Scalar;
 
-/// An enumeration: the kind of attribute that it is in StableHLO, and its words by number.
-pub(super) struct Words {
+/// An enumeration: its code in VHLO, the kind of attribute that represents it in StableHLO, and its words by
+/// number.
+pub(super) struct Enumeration {
     pub(super) code: u64,
     pub(super) kind: &'static str,
     pub(super) words: &'static [&'static str],
 }
 
-pub(super) const fn words(code: u64, kind: &'static str, words: &'static [&'static str]) -> Words {
-    Words { code, kind, words }
+pub(super) const fn words(code: u64, kind: &'static str, words: &'static [&'static str]) -> Enumeration {
+    Enumeration { code, kind, words }
 }
 
-pub(super) static ENUMS: &[Words] = &[
+pub(super) static ENUMS: &[Enumeration] = &[
     words(3, "comparison_direction", &["EQ", "NE", "GE", "GT", "LE", "LT"]),
     words(4, "comparison_type", &["NOTYPE", "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"]),
     words(7, "fft_type", &["FFT", "IFFT", "RFFT", "IRFFT"]),
@@ -52,10 +53,10 @@ const MESH_GROUPS: u64 = 23;
 const MESH_AXIS: u64 = 24;
 const MESH: u64 = 25;
 
-/// The newest version of the interface of custom calls.
+/// Newest API version of custom calls.
 const MAX_API_VERSION: u64 = 4;
 
-/// An attribute of VHLO, as it is encoded.
+/// Decodes an attribute of VHLO.
 pub(super) fn read<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
     let before = *from;
     let code = from.number()?;
@@ -102,8 +103,8 @@ pub(super) fn read<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Read
     }
 }
 
-/// A value of an enumeration.
-pub(super) fn word(kind: &Words, from: &mut Cursor<'_>, before: &Cursor<'_>) -> Reading<Attr> {
+/// Decodes a value of an enumeration.
+pub(super) fn word(kind: &Enumeration, from: &mut Cursor<'_>, before: &Cursor<'_>) -> Reading<Attr> {
     let value = from.size()?;
     match kind.words.get(value) {
         Some(word) if !word.is_empty() => Ok(keyword(kind.kind, word)),
@@ -112,13 +113,13 @@ pub(super) fn word(kind: &Words, from: &mut Cursor<'_>, before: &Cursor<'_>) -> 
     }
 }
 
-/// `#stablehlo<kind WORD>`, as text has it.
+/// Returns `#stablehlo<kind WORD>` as text has it.
 fn keyword(kind: &str, word: &str) -> Attr {
     let params = AttrDict::from([(word.to_owned(), Attr::Unit)]);
     Attr::Dialect(Arc::new(DialectAttr { name: format!("stablehlo.{kind}"), text: word.to_owned(), params }))
 }
 
-/// An attribute that is written as text.
+/// Decodes an attribute that is stored as text.
 pub(super) fn of_text<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
     let before = *from;
     let Ok(text) = std::str::from_utf8(from.terminated()?) else {
@@ -134,7 +135,7 @@ pub(super) fn of_text<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> R
     }
 }
 
-/// How deeply an attribute nests, and what a use of it costs.
+/// Returns the nesting depth of an attribute and the number of nodes that a use of it costs.
 fn measure(attr: &Attr) -> (u32, usize) {
     let list = |items: &mut dyn Iterator<Item = &Attr>| {
         items.fold((1, 1), |(depth, nodes): (u32, usize), item| {
@@ -148,16 +149,16 @@ fn measure(attr: &Attr) -> (u32, usize) {
         Attr::Dialect(d) => list(&mut d.params.values()),
         Attr::Type(ty) => types::measure(ty),
         Attr::Dense(l) | Attr::DenseArray(l) | Attr::DenseIndex(l) => {
-            (1, 1 + l.byte_len().min(dense::SMALL) / super::BYTES_PER_NODE)
+            (1, 1 + l.byte_len().min(dense::MAX_EXPANDED_BYTES) / super::BYTES_PER_NODE)
         }
         _ => (1, 1),
     }
 }
 
-/// More bytes than the text of an attribute has.
+/// Upper bound of the length of an attribute's text in bytes.
 pub(super) fn text_bytes(attr: &Attr) -> usize {
-    const SHORT: usize = 64;
-    SHORT
+    const BYTES_PER_NODE: usize = 64;
+    BYTES_PER_NODE
         + match attr {
             Attr::Array(items) => items.iter().map(text_bytes).sum(),
             Attr::Dict(entries) => entries.iter().map(|(key, value)| 4 * key.len() + text_bytes(value)).sum(),
@@ -165,12 +166,14 @@ pub(super) fn text_bytes(attr: &Attr) -> usize {
             Attr::Dialect(d) => d.text.len() + d.params.values().map(text_bytes).sum::<usize>(),
             Attr::String(text) => 4 * text.len(),
             Attr::Symbol(name) => 4 * name.len(),
-            Attr::Dense(l) | Attr::DenseArray(l) | Attr::DenseIndex(l) => l.len().saturating_mul(SHORT),
+            Attr::Dense(l) | Attr::DenseArray(l) | Attr::DenseIndex(l) => {
+                l.len().saturating_mul(BYTES_PER_NODE)
+            }
             _ => 0,
         }
 }
 
-/// The attribute `#name<text>`.
+/// Returns the attribute `#name<text>`.
 pub(super) fn written(name: &str, text: impl Display, at: &Cursor<'_>) -> Reading<Attr> {
     let text = text.to_string();
     if text.is_empty() {
@@ -180,7 +183,7 @@ pub(super) fn written(name: &str, text: impl Display, at: &Cursor<'_>) -> Readin
     text.parse::<Attr>().or_else(|e| at.damaged(format!("{text}: {}", first_message(&e))))
 }
 
-/// Names and values, each name once.
+/// Decodes names and values. Each name must be unique.
 pub(super) fn dictionary<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
     let (mut all, mut places) = (Vec::new(), Vec::new());
     for _ in 0..from.count()? {
@@ -195,7 +198,7 @@ pub(super) fn dictionary<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -
     })
 }
 
-/// A type, and bits of it.
+/// Decodes a type and the bits of a float of that type.
 pub(super) fn float<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
     let before = *from;
     let dtype = table.element(from)?;
@@ -206,7 +209,7 @@ pub(super) fn float<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Rea
     Ok(Attr::float(Scalar::from_bytes(dtype, &bits.to_le_bytes()).as_f64(), dtype))
 }
 
-/// A type, and a number of it.
+/// Decodes a type and an integer of that type.
 pub(super) fn integer<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
     let before = *from;
     match table.ty(from)? {
@@ -224,7 +227,7 @@ pub(super) fn integer<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> R
     }
 }
 
-/// A number of so many bits: one byte, or a number with a sign.
+/// Decodes the bits of an element of this width: one byte, or a signed number.
 fn bits(width: u32, from: &mut Cursor<'_>) -> Reading<u64> {
     if width <= 8 { Ok(u64::from(from.byte()?)) } else { Ok(from.signed()?.cast_unsigned()) }
 }
@@ -240,7 +243,7 @@ pub(super) fn alias(from: &mut Cursor<'_>) -> Reading<Attr> {
     written("stablehlo.output_operand_alias", text, &before)
 }
 
-/// Absolute and relative tolerance, units in the last place, and the mode.
+/// Decodes absolute and relative tolerance, units in the last place, and the mode.
 pub(super) fn result_accuracy<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
     let before = *from;
     let number = |from: &mut Cursor<'a>| Ok(f64::from_bits(from.signed()?.cast_unsigned()));
@@ -280,7 +283,7 @@ fn axis_ref<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Att
     written("stablehlo.axis_ref", format!("name = {name}{part}"), &before)
 }
 
-/// Groups that are named by axes of a mesh, which is itself named or given.
+/// Decodes replica groups that are given by mesh axes. The mesh is a name or an attribute.
 fn mesh_groups<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
     let before = *from;
     let mesh = match table.attr(from)? {

@@ -1,4 +1,4 @@
-//! MLIR's own attributes, types and locations.
+//! Decodes MLIR's own attributes, types and locations.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ const SPARSE: u64 = 20;
 const DISTINCT: u64 = 21;
 const FILE_RANGE: u64 = 22;
 
-/// An attribute of the dialect `builtin`, as it is encoded.
+/// Decodes an attribute of the dialect `builtin`.
 pub(super) fn attr<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
     let before = *from;
     let code = from.number()?;
@@ -96,7 +96,7 @@ pub(super) fn attr<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Read
         }
         DENSE => dense::read(table, from),
         DENSE_STRINGS | SPARSE | DISTINCT => Err(before
-            .error("unsupported", "an attribute of strings, of sparse elements, or one that is distinct")),
+            .error("unsupported", "an attribute of strings or sparse elements, or a distinct attribute")),
         _ => {
             Err(before
                 .error("unsupported", format!("MLIR has no attribute with code {code} that is known here")))
@@ -104,7 +104,7 @@ pub(super) fn attr<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Read
     }
 }
 
-/// A location, which is `outer` locations deep in others, and how deep it is itself.
+/// Decodes a location that is nested in `outer` locations. Returns its own depth, too.
 pub(super) fn location<'a>(
     table: &mut Table<'_, 'a>,
     from: &mut Cursor<'a>,
@@ -152,7 +152,7 @@ pub(super) fn location<'a>(
     Ok((depth + 1, Some(Arc::new(loc))))
 }
 
-/// A string, with signs in the place of what is not UTF-8.
+/// Decodes a string; bytes that are not UTF-8 become replacement characters.
 fn text<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Arc<str>> {
     let before = *from;
     match table.attr(from)? {
@@ -168,7 +168,7 @@ fn small(from: &mut Cursor<'_>) -> Reading<u32> {
     Ok(u32::try_from(from.number()?).unwrap_or(u32::MAX))
 }
 
-/// The codes of types that are elements, but integers.
+/// Returns the element type of a code; `None` for integers and other types.
 fn float(code: u64) -> Option<Ty> {
     use DType::*;
     Some(match code {
@@ -192,7 +192,7 @@ fn float(code: u64) -> Option<Ty> {
     })
 }
 
-/// A type of the dialect `builtin`, as it is encoded.
+/// Decodes a type of the dialect `builtin`.
 pub(super) fn ty<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Ty> {
     let before = *from;
     let code = from.number()?;

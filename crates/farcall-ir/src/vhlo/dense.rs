@@ -1,4 +1,4 @@
-//! Constants: elements as MLIR keeps them.
+//! Decodes constants, whose elements are in MLIR's memory format.
 
 use farcall_sig::DType;
 
@@ -11,7 +11,7 @@ use crate::memory;
 use crate::scalar::Scalar;
 use crate::types::{Dim, TensorType, Type};
 
-/// A type, the number of bytes, and these.
+/// Decodes a type, the number of bytes, and the bytes.
 pub(super) fn read<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
     let before = *from;
     let ty = table.ty(from)?;
@@ -20,7 +20,7 @@ pub(super) fn read<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Read
     of_raw(table, ty, raw, &before)
 }
 
-/// The constant of a type with these elements.
+/// Returns the constant of a type with these elements.
 pub(super) fn of_raw<'a>(table: &mut Table<'_, 'a>, ty: Ty, raw: &[u8], at: &Cursor<'a>) -> Reading<Attr> {
     let (dtype, dims, index) = match ty {
         Ty::Whole(Type::Tensor(t)) => (t.dtype, t.dims().collect(), false),
@@ -32,16 +32,16 @@ pub(super) fn of_raw<'a>(table: &mut Table<'_, 'a>, ty: Ty, raw: &[u8], at: &Cur
         return Err(at.error("type", format!("a constant of type {}", TensorType::from_dims(dtype, dims))));
     };
     let literal = literal(TensorType::new(dtype, sizes), raw, at)?;
-    // A small one has all its elements, whatever stands for them in the artifact.
-    table.copied(literal.byte_len().min(SMALL).saturating_add(8 * literal.dims().len()), at)?;
+    // A small constant is stored in full, even if the artifact has only one element.
+    table.copied(literal.byte_len().min(MAX_EXPANDED_BYTES).saturating_add(8 * literal.dims().len()), at)?;
     Ok(if index { Attr::DenseIndex(literal) } else { Attr::Dense(literal) })
 }
 
-/// Bytes of a constant that are written out even if all elements are the same.
-pub(super) const SMALL: usize = 1 << 14;
+/// Maximum size in bytes of a constant whose elements are stored in full even if all are equal.
+pub(super) const MAX_EXPANDED_BYTES: usize = 1 << 14;
 
-/// The elements one after the other, or a single one for all. Booleans are packed, lowest bits first, or take a byte
-/// each, as other narrow types do.
+/// Reads elements: one after the other, or a single one for all. Booleans are packed, lowest bits first, or
+/// take a byte each, as other types narrower than a byte do.
 fn literal(ty: TensorType, raw: &[u8], at: &Cursor<'_>) -> Reading<Literal> {
     let (Some(n), Some(bytes)) = (ty.elements(), ty.bytes()) else {
         return Err(at.error("type", format!("{ty} is too large for a constant")));
@@ -78,7 +78,7 @@ fn room(n: usize, at: &Cursor<'_>) -> Reading<Vec<u8>> {
     memory::reserved(n).map_err(|e| Error::memory(at.pos(), "constants", e))
 }
 
-/// An element of a type narrower than a byte as literals have it.
+/// Converts an element of a type narrower than a byte to the form of literals.
 fn normal(dtype: DType, byte: u8) -> u8 {
     let mut out = [0];
     Scalar::from_bytes(dtype, &[byte]).write(dtype, &mut out);

@@ -1,8 +1,8 @@
-//! VHLO's operations.
+//! The table of VHLO's operations.
 
 use super::Version;
 
-/// The names of an operation's properties, in the order in which they are encoded, if the operation is known.
+/// Names of an operation's properties, in the order of their encoding; `None` for an unknown operation.
 pub(super) fn properties(name: &str) -> Option<&'static [&'static str]> {
     OPS.binary_search_by_key(&name, |(name, _)| name).ok().map(|i| OPS[i].1)
 }
@@ -14,7 +14,7 @@ pub(super) fn versions(base_name: &str) -> impl Iterator<Item = (&'static str, &
     near.filter(move |(name, _)| base(name) == base_name).copied()
 }
 
-/// The version of StableHLO that has a version of an operation first.
+/// First version of StableHLO that has this version of an operation.
 pub(super) fn since(name: &str) -> Version {
     SINCE.iter().find(|(_, names)| names.contains(&name)).map_or((0, 9, 0), |(since, _)| *since)
 }
@@ -39,7 +39,7 @@ static SINCE: &[(Version, &[&str])] = &[
     ((1, 20, 0), &["collective_broadcast_v2"]),
 ];
 
-/// An operation's name without its version, if it has one.
+/// Removes the version from an operation's name.
 pub(super) fn base(name: &str) -> &str {
     match name.rsplit_once("_v") {
         Some((base, version)) if !version.is_empty() && version.bytes().all(|b| b.is_ascii_digit()) => base,
@@ -47,8 +47,8 @@ pub(super) fn base(name: &str) -> &str {
     }
 }
 
-/// Every operation of every version up to [`super::NEWEST`], in the order of the names, with its attributes in the
-/// order of theirs. All of them are always present.
+/// Every operation of every version up to [`super::NEWEST`], sorted by name, with its attributes, sorted by
+/// name. All attributes are always present.
 #[rustfmt::skip]
 static OPS: &[(&str, &[&str])] = &[
     ("abs_v1", &[]),

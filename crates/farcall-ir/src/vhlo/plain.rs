@@ -1,7 +1,7 @@
-//! StableHLO in plain MLIR bytecode (`.mlirbc`): its own attributes and types, and the properties of its operations, which
-//! have no versions. This is the encoding of StableHLO 1.0 and later.
+//! Decodes StableHLO in plain MLIR bytecode (`.mlirbc`): the dialect's own attributes and types, and the
+//! properties of its operations, which have no versions. This is the encoding of StableHLO 1.0 and later.
 
-use super::attr::{self, Words, words, written};
+use super::attr::{self, Enumeration, words, written};
 use super::table::Table;
 use super::types::{BOUNDS, Ty, bounds_text};
 use crate::attr::Attr;
@@ -9,7 +9,7 @@ use crate::bytecode::{Cursor, Reading};
 use crate::types::Type;
 
 /// Enumerations, by their codes.
-static ENUMS: &[Words] = &[
+static ENUMS: &[Enumeration] = &[
     words(2, "comparison_direction", &["EQ", "NE", "GE", "GT", "LE", "LT"]),
     words(3, "comparison_type", &["NOTYPE", "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"]),
     words(6, "fft_type", &["FFT", "IFFT", "RFFT", "IRFFT"]),
@@ -30,7 +30,7 @@ const ALIAS: u64 = 14;
 const DOT_ALGORITHM: u64 = 15;
 const RESULT_ACCURACY: u64 = 17;
 
-/// A parameter of an attribute: its kind, with its name in text.
+/// A parameter of an attribute: its kind, and its name in text.
 enum Param {
     Number(&'static str),
     List(&'static str),
@@ -40,7 +40,8 @@ enum Param {
 
 use Param::{Flag, List, Number};
 
-/// Attributes that are parameters one behind the other: name, and parameters in the order of their encoding.
+/// Attributes that consist of a list of parameters: the name, and the parameters in the order of their
+/// encoding.
 fn parameters(code: u64) -> Option<(&'static str, &'static [Param])> {
     Some(match code {
         CHANNEL => ("stablehlo.channel_handle", &[Number("handle"), Number("type")]),
@@ -91,7 +92,7 @@ fn parameters(code: u64) -> Option<(&'static str, &'static [Param])> {
     })
 }
 
-/// An attribute of the dialect `stablehlo`.
+/// Decodes an attribute of the dialect `stablehlo`.
 pub(super) fn attr<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
     let before = *from;
     let code = from.number()?;
@@ -120,7 +121,8 @@ pub(super) fn attr<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Read
     }
 }
 
-/// `[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]`, from three pairs of named dimensions with their spatial ones.
+/// Decodes `[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]` from three pairs of named dimensions, each with its
+/// spatial dimensions.
 fn convolution(from: &mut Cursor<'_>, before: &Cursor<'_>) -> Reading<Attr> {
     let mut sides = Vec::new();
     for names in [["b", "f"], ["i", "o"], ["b", "f"]] {
@@ -139,7 +141,7 @@ fn convolution(from: &mut Cursor<'_>, before: &Cursor<'_>) -> Reading<Attr> {
     written("stablehlo.conv", format!("{}x{}->{}", sides[0], sides[1], sides[2]), before)
 }
 
-/// A type of the dialect `stablehlo`.
+/// Decodes a type of the dialect `stablehlo`.
 pub(super) fn ty(from: &mut Cursor<'_>) -> Reading<Ty> {
     let before = *from;
     match from.number()? {
@@ -151,8 +153,8 @@ pub(super) fn ty(from: &mut Cursor<'_>) -> Reading<Ty> {
     }
 }
 
-/// The names of an operation's `count` properties in their order. A `?` ends the names of optional
-/// properties; older versions lack some at the end. `None` for an operation whose properties are not known.
+/// Names of an operation's `count` properties, in order. Names of optional properties end with `?`; older
+/// versions lack some of the last ones. `None` for an operation whose properties are not known.
 pub(super) fn properties(dialect: &str, name: &str, count: usize) -> Option<&'static [&'static str]> {
     Some(match (dialect, name) {
         ("builtin", "module") => &["sym_name?", "sym_visibility?"],

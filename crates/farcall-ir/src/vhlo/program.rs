@@ -1,4 +1,4 @@
-//! Modules, functions, regions and instructions.
+//! Reads modules, functions, regions and instructions.
 
 use std::sync::Arc;
 
@@ -19,16 +19,16 @@ use crate::sharding::Mesh;
 use crate::text::{self, MAX_NESTING};
 use crate::types::Type;
 
-/// Bytes that a region takes, about.
+/// Approximate memory of a region in bytes.
 const REGION_BYTES: usize = 64;
 
-/// Regions in regions. One counts twice, as in text.
-const MAX_REGIONS: usize = MAX_NESTING as usize / 2;
+/// Maximum nesting depth of regions. A region counts as two levels, as in text.
+const MAX_REGION_DEPTH: usize = MAX_NESTING as usize / 2;
 
-/// Longest name of an operation that may be known.
-const MAX_NAME: usize = 64;
+/// Maximum length in bytes of the name of a known operation.
+const MAX_NAME_BYTES: usize = 64;
 
-/// Reads the program of an artifact.
+/// Reader for the program of an artifact.
 pub(super) struct Reader<'f, 'a> {
     file: &'f File<'a>,
     name: &'f str,
@@ -36,42 +36,43 @@ pub(super) struct Reader<'f, 'a> {
     symbols: Symbols,
     diagnostics: Diagnostics,
     module: Module,
-    /// Positions of the module's meshes by name.
+    /// Positions of the module's meshes, by name.
     meshes: FxHashMap<String, usize>,
     func: Func,
-    /// The values that operations may refer to, for each group of regions that are isolated from those around them.
+    /// Stack of scopes: one for each enclosing operation whose regions are isolated from the values outside.
     scopes: Vec<Scope>,
-    /// How many regions the current operation is in.
+    /// Number of regions that enclose the current operation.
     depth: usize,
 }
 
-/// The regions that are open, from the outside. Values are numbered through them.
+/// The enclosing regions of one scope, outermost first. Values are numbered consecutively across these
+/// regions.
 #[derive(Default)]
-struct Scope(Vec<Values>);
+struct Scope(Vec<RegionValues>);
 
 /// The values of a region.
-struct Values {
-    /// The number of the first one.
+struct RegionValues {
+    /// Number of the first value.
     first: usize,
-    /// How many the region says that it has. Those of regions in it are numbered behind these.
+    /// Number of values that the region declares. The values of nested regions are numbered after these.
     count: usize,
-    /// Those that have their number so far; none if not defined yet.
+    /// Values that have been numbered so far; `None` until they are defined.
     known: Vec<Option<ValueId>>,
 }
 
-/// An instruction whose regions are being read.
+/// An instruction whose regions have not been read yet.
 struct Pending<'a> {
     at: Cursor<'a>,
     head: Head,
     attrs: AttrDict,
     operands: ValueIds,
     loc: Option<Arc<Loc>>,
-    /// The number of the first result.
+    /// Number of the first result.
     first: usize,
 }
 
-/// What a reader does with an operation of a block.
-type Each<'f, 'a> = fn(&mut Reader<'f, 'a>, &mut Ir<'a>, RegionId) -> Reading<()>;
+/// Function that reads one operation of a block.
+type ReadOp<'f, 'a> = fn(&mut Reader<'f, 'a>, &mut Ir<'a>, RegionId) -> Reading<()>;
 
 impl<'f, 'a> Reader<'f, 'a> {
     pub(super) fn new(file: &'f File<'a>, name: &'f str, len: usize) -> Reading<Reader<'f, 'a>> {
@@ -102,7 +103,7 @@ impl<'f, 'a> Reader<'f, 'a> {
         Err(error)
     }
 
-    /// What could be read, and what is wrong with the rest.
+    /// Reads as much as possible. Returns the module and the errors.
     pub(super) fn parts(mut self) -> (Module, Diagnostics) {
         if let Err(e) = self.artifact() {
             self.diagnostics.push_last(e.diagnostic(self.name));
@@ -115,7 +116,7 @@ impl<'f, 'a> Reader<'f, 'a> {
         (self.module, self.diagnostics)
     }
 
-    /// One block with one module.
+    /// Reads the artifact: one block with one module.
     fn artifact(&mut self) -> Reading<()> {
         let mut ir = Ir::new(self.file);
         if let Some(version @ (2.., ..)) = producer_version(self.file.producer) {
@@ -142,9 +143,9 @@ impl<'f, 'a> Reader<'f, 'a> {
         ir.at.end()
     }
 
-    // --- what a module has
+    // --- items of a module
 
-    /// A function or a mesh.
+    /// Reads a function or a mesh.
     fn item(&mut self, ir: &mut Ir<'a>, _: RegionId) -> Reading<()> {
         let before = ir.at;
         let head = ir.op(self.file)?;
@@ -153,7 +154,7 @@ impl<'f, 'a> Reader<'f, 'a> {
             ("sdy", "mesh") => self.mesh(&head, ir, &before),
             (dialect, name) => {
                 self.unknown_op(&format!("{dialect}.{name}"), " outside of a function", head.at);
-                // Its regions have to be read to get behind them.
+                // The operation's regions must be read to get past them.
                 self.func = Func::new("", Span::default());
                 let first = self.scope().reserve(head.results.len(), &before)?;
                 self.define(&head, first, &before)?;
@@ -196,7 +197,7 @@ impl<'f, 'a> Reader<'f, 'a> {
         Ok(())
     }
 
-    /// A list of `n` dictionaries; empty ones if absent.
+    /// Removes the attribute `key`, a list of `n` dictionaries. If absent, all are empty.
     fn dicts(&mut self, attrs: &mut AttrDict, key: &str, n: usize, at: usize) -> Vec<AttrDict> {
         let items = match attrs.remove(key) {
             None => Vec::new(),
@@ -238,9 +239,9 @@ impl<'f, 'a> Reader<'f, 'a> {
 
     // --- regions
 
-    /// The regions of an operation, which begin here.
-    fn regions(&mut self, head: &Head, ir: &mut Ir<'a>, each: Each<'f, 'a>) -> Reading<Vec<RegionId>> {
-        // They are made before it is seen whether they are there.
+    /// Reads the regions of an operation, which begin at the current position.
+    fn regions(&mut self, head: &Head, ir: &mut Ir<'a>, each: ReadOp<'f, 'a>) -> Reading<Vec<RegionId>> {
+        // Charge the regions first: they are created before their presence is checked.
         self.table.copied(head.regions.saturating_mul(REGION_BYTES), &ir.at)?;
         let regions: Vec<RegionId> = (0..head.regions).map(|_| self.func.new_region()).collect();
         self.regions_into(head, ir, &regions, each)?;
@@ -252,13 +253,13 @@ impl<'f, 'a> Reader<'f, 'a> {
         head: &Head,
         ir: &mut Ir<'a>,
         into: &[RegionId],
-        each: Each<'f, 'a>,
+        each: ReadOp<'f, 'a>,
     ) -> Reading<()> {
         if into.is_empty() {
             return Ok(());
         }
-        if self.depth >= MAX_REGIONS {
-            return Err(ir.at.error("nesting", format!("regions nest more than {MAX_REGIONS} deep")));
+        if self.depth >= MAX_REGION_DEPTH {
+            return Err(ir.at.error("nesting", format!("regions nest more than {MAX_REGION_DEPTH} deep")));
         }
         self.depth += 1;
         if head.isolated {
@@ -284,7 +285,7 @@ impl<'f, 'a> Reader<'f, 'a> {
         Ok(())
     }
 
-    fn region(&mut self, ir: &mut Ir<'a>, into: RegionId, each: Each<'f, 'a>) -> Reading<()> {
+    fn region(&mut self, ir: &mut Ir<'a>, into: RegionId, each: ReadOp<'f, 'a>) -> Reading<()> {
         let before = ir.at;
         let (blocks, values) = ir.region()?;
         if blocks == 0 {
@@ -307,9 +308,7 @@ impl<'f, 'a> Reader<'f, 'a> {
         }
         for _ in 0..ops {
             if self.diagnostics.is_full() {
-                return Err(ir
-                    .at
-                    .error("bytecode", "more is wrong before this than is reported; the rest is not read"));
+                return Err(ir.at.error("bytecode", "too many errors; the rest of the artifact is not read"));
             }
             each(self, ir, into)?;
         }
@@ -327,14 +326,14 @@ impl<'f, 'a> Reader<'f, 'a> {
 
     // --- instructions
 
-    /// One instruction, its regions included. (Regions are read on the stack: little else is there.)
+    /// Reads one instruction, including its regions. Regions are read recursively, with small stack frames.
     fn inst(&mut self, ir: &mut Ir<'a>, out: RegionId) -> Reading<()> {
         let pending = self.begin(ir)?;
         let regions = self.regions(&pending.head, ir, Reader::inst)?;
         self.finish(pending, regions, out)
     }
 
-    /// An instruction up to its regions.
+    /// Reads an instruction up to its regions.
     fn begin(&mut self, ir: &mut Ir<'a>) -> Reading<Box<Pending<'a>>> {
         let at = ir.at;
         let head = ir.op(self.file)?;
@@ -344,12 +343,12 @@ impl<'f, 'a> Reader<'f, 'a> {
             operands.push(self.scope().get(*operand, &at)?);
         }
         let loc = self.table.location(head.location, &at)?;
-        // The results have their numbers before the values of the regions, and are defined behind these.
+        // The results are numbered before the values of the regions, but defined after them.
         let first = self.scope().reserve(head.results.len(), &at)?;
         Ok(Box::new(Pending { at, head, attrs, operands, loc, first }))
     }
 
-    /// An instruction with its regions.
+    /// Appends an instruction whose regions have been read.
     fn finish(&mut self, pending: Box<Pending<'a>>, regions: Vec<RegionId>, out: RegionId) -> Reading<()> {
         let Pending { at, head, mut attrs, operands, loc, first } = *pending;
         let (dialect, name) = self.file.op(head.name);
@@ -357,7 +356,7 @@ impl<'f, 'a> Reader<'f, 'a> {
             return self.cast(&head, &operands, first, &at);
         }
         let op = if head.successors > 0 {
-            self.report("unsupported", head.at, format!("{dialect}.{name} goes on with other blocks"));
+            self.report("unsupported", head.at, format!("{dialect}.{name} has successor blocks"));
             None
         } else {
             self.op(&mut attrs, &operands, &head, &at)?
@@ -369,7 +368,7 @@ impl<'f, 'a> Reader<'f, 'a> {
         if attrs.contains_key(text::CAPTURES) {
             self.report("attribute", head.at, format!("attribute `{}` has no meaning here", text::CAPTURES));
         }
-        // An error has been reported if there is no operation: the module will not be used.
+        // `None` means that an error has been reported: the module will not be used.
         if let Some(op) = op {
             self.symbols.note_uses(op.callees(), head.at);
             let inst = NewInst { op, operands, regions, captures: 0, attrs, span: Span::default(), loc };
@@ -378,7 +377,7 @@ impl<'f, 'a> Reader<'f, 'a> {
         Ok(())
     }
 
-    /// Between a type of VHLO and that of another dialect: here, they are the same.
+    /// Reads a cast between a type of VHLO and a type of another dialect. Here, both are the same type.
     fn cast(&mut self, head: &Head, operands: &[ValueId], first: usize, at: &Cursor<'a>) -> Reading<()> {
         let mut same = operands.len() == head.results.len();
         for (i, (ty, operand)) in head.results.iter().zip(operands).enumerate() {
@@ -386,13 +385,13 @@ impl<'f, 'a> Reader<'f, 'a> {
             self.scope().set(first + i, *operand);
         }
         if !same {
-            self.report("type-mismatch", head.at, "a cast between types that are not the same");
+            self.report("type-mismatch", head.at, "a cast between different types");
             self.define(head, first, at)?;
         }
         Ok(())
     }
 
-    /// The operation of a name. Its attributes are taken out of the dictionary.
+    /// Returns the operation of a name. Its attributes are removed from the dictionary.
     fn op(
         &mut self,
         attrs: &mut AttrDict,
@@ -410,14 +409,14 @@ impl<'f, 'a> Reader<'f, 'a> {
             }
             ("vhlo", "call" | "return") if ops::properties(name).is_some() => format!("func.{base}"),
             ("vhlo", _) if ops::properties(name).is_some() => format!("stablehlo.{base}"),
-            ("stablehlo" | "chlo" | "func", _) if base.len() < MAX_NAME => format!("{dialect}.{base}"),
+            ("stablehlo" | "chlo" | "func", _) if base.len() < MAX_NAME_BYTES => format!("{dialect}.{base}"),
             _ => {
                 self.unknown_op(&format!("{dialect}.{name}"), "", head.at);
                 return Ok(None);
             }
         };
         if base != "constant" {
-            // Lists of numbers are copied.
+            // Charge for lists of numbers, which are copied.
             let bytes = attrs.values().map(list_bytes).sum();
             self.table.copied(bytes, at)?;
         }
@@ -441,7 +440,7 @@ impl<'f, 'a> Reader<'f, 'a> {
         Ok(None)
     }
 
-    /// New values for the results of an operation, whose numbers begin with `first`.
+    /// Creates values for the results of an operation, numbered from `first`.
     fn define(&mut self, head: &Head, first: usize, at: &Cursor<'a>) -> Reading<ValueIds> {
         let mut out = ValueIds::new();
         for (i, ty) in head.results.iter().enumerate() {
@@ -453,7 +452,7 @@ impl<'f, 'a> Reader<'f, 'a> {
         Ok(out)
     }
 
-    /// The type of a value. What is not one is reported.
+    /// Returns the type of a value. Reports a type that values cannot have.
     fn value_type(&mut self, i: usize, at: &Cursor<'a>) -> Reading<Type> {
         match self.table.value_type(i, at)? {
             Ok(ty) => Ok(ty),
@@ -467,7 +466,7 @@ impl<'f, 'a> Reader<'f, 'a> {
         }
     }
 
-    /// Attributes and properties of an operation.
+    /// Reads the attributes and properties of an operation.
     fn attrs(&mut self, head: &Head, at: &Cursor<'a>) -> Reading<AttrDict> {
         let mut out = match head.attrs {
             None => AttrDict::new(),
@@ -479,19 +478,19 @@ impl<'f, 'a> Reader<'f, 'a> {
         if let Some(properties) = head.properties {
             self.properties(head, properties, &mut out)?;
         }
-        // Names are copied, and compared.
+        // Charge for names, which are copied and compared.
         let bytes = out.values().map(text_bytes).sum();
         self.table.copied(bytes, at)?;
         Ok(out)
     }
 
-    /// The properties of an operation, by the names of its attributes.
+    /// Reads the properties of an operation into attributes of the same names.
     fn properties(&mut self, head: &Head, properties: usize, out: &mut AttrDict) -> Reading<()> {
         let mut from = self.file.properties(properties);
         let names = match self.file.op(head.name) {
             ("vhlo", name) => match ops::properties(name) {
                 Some(names) => names,
-                // The operation is reported.
+                // [`Reader::op`] reports the unknown operation.
                 None => return Ok(()),
             },
             (dialect, name) => match plain::properties(dialect, name, count(from)?) {
@@ -543,14 +542,14 @@ impl<'f, 'a> Reader<'f, 'a> {
 impl Scope {
     fn open(&mut self, count: usize) {
         let first = self.0.last().map_or(0, |outer| outer.first + outer.count);
-        self.0.push(Values { first, count, known: Vec::new() });
+        self.0.push(RegionValues { first, count, known: Vec::new() });
     }
 
     fn close(&mut self) {
         self.0.pop();
     }
 
-    /// The number of the first of `n` values that come next.
+    /// Numbers the next `n` values, and returns the first number.
     fn reserve(&mut self, n: usize, at: &Cursor<'_>) -> Reading<usize> {
         match self.0.last_mut() {
             Some(region) if n <= region.count - region.known.len() => {
@@ -559,11 +558,11 @@ impl Scope {
                 Ok(first)
             }
             _ if n == 0 => Ok(0),
-            _ => at.damaged("a region has more values than it says"),
+            _ => at.damaged("a region has more values than it declares"),
         }
     }
 
-    /// Defines a value of the innermost region that has its number.
+    /// Defines a value of the innermost region, which has been numbered.
     fn set(&mut self, i: usize, value: ValueId) {
         if let Some(region) = self.0.last_mut() {
             region.known[i - region.first] = Some(value);
@@ -580,7 +579,7 @@ impl Scope {
     }
 }
 
-/// The number of properties of an operation: each is a number.
+/// Number of properties of an operation, each of which is a number.
 fn count(mut from: Cursor<'_>) -> Reading<usize> {
     let mut n = 0;
     while !from.is_empty() {
@@ -590,7 +589,7 @@ fn count(mut from: Cursor<'_>) -> Reading<usize> {
     Ok(n)
 }
 
-/// Bytes of names in an attribute.
+/// Length of the names in an attribute in bytes.
 fn text_bytes(attr: &Attr) -> usize {
     match attr {
         Attr::String(text) => text.len(),
@@ -601,7 +600,7 @@ fn text_bytes(attr: &Attr) -> usize {
     }
 }
 
-/// Bytes of an attribute's list of numbers.
+/// Size of the lists of numbers in an attribute in bytes.
 fn list_bytes(attr: &Attr) -> usize {
     match attr {
         Attr::Dense(l) | Attr::DenseArray(l) | Attr::DenseIndex(l) if !l.is_splat() => l.byte_len(),
@@ -614,15 +613,16 @@ fn take_name(attrs: &mut AttrDict, key: &str) -> Option<String> {
     attrs.remove(key).and_then(|a| a.as_str().map(str::to_owned))
 }
 
-/// The version of `StableHLO_v1.2.3`.
+/// Parses the version of a producer such as `StableHLO_v1.2.3`.
 fn producer_version(producer: &str) -> Option<(u32, u32, u32)> {
     let mut parts = producer.strip_prefix("StableHLO_v")?.split('.').map(|part| part.parse().ok());
     Some((parts.next()??, parts.next()??, parts.next()??))
 }
 
-/// What to say about errors in an artifact of a version that is not known.
+/// Note for errors in an artifact of a version that is not known.
 fn newer(producer: &str) -> Option<String> {
     let version = producer_version(producer).filter(|v| *v > NEWEST)?;
     let text = |(a, b, c): (u32, u32, u32)| format!("{a}.{b}.{c}");
-    Some(format!("it is of StableHLO {}; {} is the newest that is known here", text(version), text(NEWEST)))
+    let (found, newest) = (text(version), text(NEWEST));
+    Some(format!("the artifact is from StableHLO {found}; the newest known version is {newest}"))
 }

@@ -1,4 +1,4 @@
-//! Shardy's attributes, of the dialect `sdy`, as their text has them.
+//! Decodes Shardy's attributes, of the dialect `sdy`, into their text.
 
 use std::fmt::Write;
 
@@ -21,7 +21,7 @@ const RULE: u64 = 10;
 const SHARDING_WITH_UNREDUCED: u64 = 15;
 const PER_VALUE_WITH_UNREDUCED: u64 = 16;
 
-// What parts of shardings are called here: text never has them by themselves.
+// Internal names for the parts of shardings, which never appear by themselves in text.
 const AXIS_PART: &str = "sdy.mesh_axis";
 const SUB_AXIS_PART: &str = "sdy.sub_axis_info";
 const AXIS_REF_PART: &str = "sdy.axis_ref";
@@ -30,7 +30,7 @@ const SHARDING_NAME: &str = "sdy.sharding";
 const DIMENSION_MAPPING_PART: &str = "sdy.dim_mapping";
 const TENSOR_MAPPING_PART: &str = "sdy.tensor_mapping";
 
-/// An attribute of Shardy, as it is encoded.
+/// Decodes an attribute of Shardy.
 pub(super) fn read<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
     let before = *from;
     match from.number()? {
@@ -77,7 +77,7 @@ pub(super) fn read<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Read
     }
 }
 
-/// A mesh, what splits the dimensions, and further axes.
+/// Decodes a sharding: a mesh, the shardings of the dimensions, and further axes.
 fn sharding<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>, has_unreduced: bool) -> Reading<Attr> {
     let before = *from;
     let mesh = match table.attr(from)? {
@@ -96,8 +96,8 @@ fn sharding<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>, has_unreduced:
     written(SHARDING_NAME, text, &before)
 }
 
-/// A rule of propagation: sizes of factors, of which factors the dimensions of operands and results consist, and
-/// which factors are special.
+/// Decodes a propagation rule: the sizes of factors, the factors of each dimension of operands and results,
+/// and the factors with special roles.
 fn rule<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
     let before = *from;
     let sizes = from.list(Cursor::signed)?;
@@ -122,7 +122,7 @@ fn rule<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Attr> {
     written("sdy.op_sharding_rule", text, &before)
 }
 
-/// The letter of a factor.
+/// Decodes a factor into its letter.
 fn factor(from: &mut Cursor<'_>) -> Reading<String> {
     let before = *from;
     match u64::try_from(from.signed()?) {
@@ -131,7 +131,7 @@ fn factor(from: &mut Cursor<'_>) -> Reading<String> {
     }
 }
 
-/// `i`, `j`, … `z`, `z_1`, `z_2`, …
+/// Name of a factor: `i`, `j`, … `z`, `z_1`, `z_2`, …
 fn factor_name(i: u64) -> String {
     match i {
         0..=17 => char::from(b'i' + i as u8).to_string(),
@@ -139,12 +139,12 @@ fn factor_name(i: u64) -> String {
     }
 }
 
-/// The texts of parts of one kind.
+/// Decodes a list of parts of one kind, and joins their texts.
 fn parts<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>, kind: &str) -> Reading<String> {
     Ok(from.list(|from| part(table, from, kind))?.join(", "))
 }
 
-/// The text of a part.
+/// Decodes a part of a kind into its text.
 fn part<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>, kind: &str) -> Reading<String> {
     let before = *from;
     let attr = table.attr(from)?;
@@ -171,7 +171,7 @@ fn text_of<'a>(table: &mut Table<'_, 'a>, attr: &Attr, kind: &str, at: &Cursor<'
     Ok(text)
 }
 
-/// The name of an axis, which needs no escapes.
+/// Decodes the name of an axis, which must need no escapes.
 fn axis_name<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<&'a str> {
     let before = *from;
     let name = table.file.string(from)?;

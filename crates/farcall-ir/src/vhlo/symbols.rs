@@ -6,11 +6,11 @@ use crate::attributes;
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::module::{FuncId, Module};
 
-/// The functions that an artifact has named so far. Their numbers here are not those of the module.
+/// The functions named so far. Their ids here differ from those in the module.
 #[derive(Default)]
 pub(super) struct Symbols {
     by_name: HashMap<String, FuncId>,
-    /// Uses, and at which byte they are.
+    /// Uses of functions, with the byte at which each is.
     uses: Vec<(FuncId, usize)>,
 }
 
@@ -25,12 +25,13 @@ impl attributes::Symbols for Symbols {
 }
 
 impl Symbols {
-    /// Notes that functions are used at a byte.
+    /// Records uses of functions at a byte.
     pub(super) fn note_uses(&mut self, ids: &[FuncId], at: usize) {
         self.uses.extend(ids.iter().map(|id| (*id, at)));
     }
 
-    /// Every function that is used exists, once; uses get its number in the module.
+    /// Checks that every function that is used exists exactly once, and replaces the callees by the
+    /// functions' ids in the module.
     pub(super) fn resolve(self, module: &mut Module, diagnostics: &mut Diagnostics) {
         let mut defined = HashSet::new();
         let mut numbers: HashMap<FuncId, FuncId> = HashMap::new();

@@ -1,4 +1,4 @@
-//! The attributes, types and locations of an artifact, each decoded when it is first used and kept.
+//! The attributes, types and locations of an artifact. Each is decoded on its first use and kept.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -17,53 +17,54 @@ use crate::module::Loc;
 use crate::text::MAX_LOC_DEPTH;
 use crate::types::Type;
 
-/// What has been decoded.
+/// Decoded attributes, types and locations, with the budgets for their uses.
 pub(super) struct Table<'f, 'a> {
     pub(super) file: &'f File<'a>,
-    attrs: Vec<Slot<Attr>>,
-    types: Vec<Slot<Ty>>,
-    /// How deep a location is, and itself; none if it is unknown.
+    attrs: Vec<Lazy<Attr>>,
+    types: Vec<Lazy<Ty>>,
+    /// Depth and value of each decoded location; the value of an unknown location is `None`.
     locs: FxHashMap<usize, (u32, Option<Arc<Loc>>)>,
-    /// How deep the attribute or type that is being decoded is in others.
+    /// Nesting depth of the attribute or type that is being decoded.
     depth: u32,
-    /// How deep the deepest is that has been used since the current one was begun.
+    /// Maximum depth of the attributes and types used since the current one was begun.
     deepest: u32,
-    /// The strings that are attributes or names.
+    /// Strings used as attributes or names, by their address in the file.
     strings: FxHashMap<usize, Arc<[u8]>>,
-    /// Uses so far, and how many there may be.
+    /// Number of uses so far, and the maximum number.
     spent: usize,
     budget: usize,
-    /// Bytes that may still be copied.
+    /// Number of bytes that may still be copied.
     copies_left: usize,
 }
 
+/// An attribute or a type that is decoded on its first use.
 #[derive(Clone)]
-enum Slot<T> {
+enum Lazy<T> {
     Bytes,
-    /// Being decoded.
-    Begun,
+    /// Being decoded; a use in this state is a cycle.
+    InProgress,
     Decoded(Rc<Decoded<T>>),
 }
 
 struct Decoded<T> {
     value: T,
-    /// How deep it nests.
+    /// Nesting depth.
     depth: u32,
-    /// What a use of it costs.
+    /// Number of nodes that each use costs.
     nodes: usize,
 }
 
 impl<'f, 'a> Table<'f, 'a> {
     pub(super) fn new(file: &'f File<'a>, len: usize) -> Reading<Table<'f, 'a>> {
-        fn slots<T: Clone>(n: usize, file: &File<'_>) -> Reading<Vec<Slot<T>>> {
-            let mut slots = file.ir.room(n)?;
-            slots.resize(n, Slot::Bytes);
-            Ok(slots)
+        fn lazy<T: Clone>(n: usize, file: &File<'_>) -> Reading<Vec<Lazy<T>>> {
+            let mut entries = file.ir.room(n)?;
+            entries.resize(n, Lazy::Bytes);
+            Ok(entries)
         }
         Ok(Table {
             file,
-            attrs: slots(file.attrs.len(), file)?,
-            types: slots(file.types.len(), file)?,
+            attrs: lazy(file.attrs.len(), file)?,
+            types: lazy(file.types.len(), file)?,
             locs: FxHashMap::default(),
             depth: 0,
             deepest: 0,
@@ -74,23 +75,23 @@ impl<'f, 'a> Table<'f, 'a> {
         })
     }
 
-    /// The attribute of a number, which is read.
+    /// Reads the number of an attribute, and decodes the attribute.
     pub(super) fn attr(&mut self, from: &mut Cursor<'a>) -> Reading<Attr> {
         let before = *from;
         let i = from.index(self.attrs.len(), "attribute")?;
         self.attr_at(i, &before)
     }
 
-    /// Attribute number `i`, which is used here.
+    /// Decodes attribute number `i`, which is used at `here`.
     pub(super) fn attr_at(&mut self, i: usize, here: &Cursor<'a>) -> Reading<Attr> {
-        match std::mem::replace(&mut self.attrs[i], Slot::Begun) {
-            Slot::Begun => here.damaged(format!("attribute {i} contains itself")),
-            Slot::Decoded(known) => {
-                self.attrs[i] = Slot::Decoded(Rc::clone(&known));
+        match std::mem::replace(&mut self.attrs[i], Lazy::InProgress) {
+            Lazy::InProgress => here.damaged(format!("attribute {i} contains itself")),
+            Lazy::Decoded(known) => {
+                self.attrs[i] = Lazy::Decoded(Rc::clone(&known));
                 self.used(known.depth, known.nodes, here)?;
                 Ok(known.value.clone())
             }
-            Slot::Bytes => {
+            Lazy::Bytes => {
                 let entry = self.file.attrs[i];
                 let mut from = entry.cursor(self.file);
                 let (value, depth, nodes) = self.nested(here, |table| {
@@ -106,29 +107,29 @@ impl<'f, 'a> Table<'f, 'a> {
                     from.end()?;
                     Ok(value)
                 })?;
-                self.attrs[i] = Slot::Decoded(Rc::new(Decoded { value: value.clone(), depth, nodes }));
+                self.attrs[i] = Lazy::Decoded(Rc::new(Decoded { value: value.clone(), depth, nodes }));
                 Ok(value)
             }
         }
     }
 
-    /// The type of a number, which is read.
+    /// Reads the number of a type, and decodes the type.
     pub(super) fn ty(&mut self, from: &mut Cursor<'a>) -> Reading<Ty> {
         let before = *from;
         let i = from.index(self.types.len(), "type")?;
         self.ty_at(i, &before)
     }
 
-    /// Type number `i`, which is used here.
+    /// Decodes type number `i`, which is used at `here`.
     pub(super) fn ty_at(&mut self, i: usize, here: &Cursor<'a>) -> Reading<Ty> {
-        match std::mem::replace(&mut self.types[i], Slot::Begun) {
-            Slot::Begun => here.damaged(format!("type {i} contains itself")),
-            Slot::Decoded(known) => {
-                self.types[i] = Slot::Decoded(Rc::clone(&known));
+        match std::mem::replace(&mut self.types[i], Lazy::InProgress) {
+            Lazy::InProgress => here.damaged(format!("type {i} contains itself")),
+            Lazy::Decoded(known) => {
+                self.types[i] = Lazy::Decoded(Rc::clone(&known));
                 self.used(known.depth, known.nodes, here)?;
                 Ok(known.value.clone())
             }
-            Slot::Bytes => {
+            Lazy::Bytes => {
                 let entry = self.file.types[i];
                 let mut from = entry.cursor(self.file);
                 let (value, depth, nodes) = self.nested(here, |table| {
@@ -143,18 +144,18 @@ impl<'f, 'a> Table<'f, 'a> {
                     from.end()?;
                     Ok(value)
                 })?;
-                self.types[i] = Slot::Decoded(Rc::new(Decoded { value: value.clone(), depth, nodes }));
+                self.types[i] = Lazy::Decoded(Rc::new(Decoded { value: value.clone(), depth, nodes }));
                 Ok(value)
             }
         }
     }
 
-    /// The type of a value by its number, which is used here; if it is not the type of a value, that.
+    /// Decodes type number `i`. Returns the type as the inner error if values cannot have it.
     pub(super) fn value_type(&mut self, i: usize, here: &Cursor<'a>) -> Reading<Result<Type, Type>> {
         Ok(self.ty_at(i, here)?.into_value())
     }
 
-    /// An element type, which is read.
+    /// Reads the number of an element type, and decodes the type.
     pub(super) fn element(&mut self, from: &mut Cursor<'a>) -> Reading<DType> {
         let before = *from;
         match self.ty(from)? {
@@ -163,7 +164,7 @@ impl<'f, 'a> Table<'f, 'a> {
         }
     }
 
-    /// A name: a string of UTF-8.
+    /// Reads a name, a string of UTF-8.
     pub(super) fn name(&mut self, from: &mut Cursor<'a>) -> Reading<String> {
         let before = *from;
         let name = self.attr(from)?;
@@ -176,20 +177,20 @@ impl<'f, 'a> Table<'f, 'a> {
         }
     }
 
-    /// A string by its number, which is read.
+    /// Reads the number of a string, and returns the string as an attribute.
     pub(super) fn string(&mut self, from: &mut Cursor<'a>) -> Reading<Attr> {
         let string = self.file.string(from)?;
-        // Each is one place of the file, and shared by those who name it.
+        // A string is stored once in the file, and all its uses share one copy.
         let known = self.strings.entry(string.as_ptr() as usize).or_insert_with(|| string.into());
         Ok(Attr::String(Arc::clone(known)))
     }
 
-    /// Where an operation comes from, by the number of the attribute that says so.
+    /// Decodes the location of an operation, which is attribute number `i`.
     pub(super) fn location(&mut self, i: usize, here: &Cursor<'a>) -> Reading<Option<Arc<Loc>>> {
         Ok(self.loc(i, 0, here)?.1)
     }
 
-    /// A location that is `outer` locations deep in others. What is too deep is left out.
+    /// Decodes a location that is nested in `outer` locations. Locations that nest too deep are left out.
     pub(super) fn loc(
         &mut self,
         i: usize,
@@ -218,7 +219,8 @@ impl<'f, 'a> Table<'f, 'a> {
         Ok(known)
     }
 
-    /// Decodes something that is used here: what it is, how deep it nests, and what a use of it costs.
+    /// Decodes an attribute or type that is used at `here`. Returns the value, its nesting depth, and the
+    /// number of nodes that each use costs.
     fn nested<T>(
         &mut self,
         here: &Cursor<'a>,
@@ -234,7 +236,7 @@ impl<'f, 'a> Table<'f, 'a> {
         Ok((value, depth, self.spent - before))
     }
 
-    /// Counts a use of something that nests so deep.
+    /// Charges a use of an attribute or type with this depth and number of nodes.
     fn used(&mut self, depth: u32, nodes: usize, here: &Cursor<'a>) -> Reading<()> {
         self.deepest = self.deepest.max(depth);
         if self.depth + depth > MAX_NESTING {
@@ -243,23 +245,23 @@ impl<'f, 'a> Table<'f, 'a> {
         self.charge(nodes, here)
     }
 
-    /// Counts something that nests so deep and is not in the table.
+    /// Charges an attribute or type that is not in the table.
     pub(super) fn measured(&mut self, depth: u32, nodes: usize, here: &Cursor<'a>) -> Reading<()> {
         self.used(depth, nodes, here)
     }
 
-    /// The text of an attribute that becomes part of another.
+    /// Returns the text of an attribute that becomes part of another attribute.
     pub(super) fn show(&mut self, attr: &Attr, here: &Cursor<'a>) -> Reading<String> {
         self.copied(attr::text_bytes(attr), here)?;
         Ok(attr.to_string())
     }
 
-    /// Counts a name that every use copies.
+    /// Charges a name that each use copies.
     pub(super) fn named(&mut self, bytes: usize, here: &Cursor<'a>) -> Reading<()> {
         self.charge(bytes / BYTES_PER_NODE, here)
     }
 
-    /// A type as an attribute has it. Some are written out as text for each use.
+    /// Converts a type to the form it has in attributes. Some types are written out as text at each use.
     pub(super) fn written(&mut self, ty: Ty, here: &Cursor<'a>) -> Reading<Type> {
         let ty = ty.into_attr();
         if let Type::Opaque(text) = &ty {
@@ -268,7 +270,7 @@ impl<'f, 'a> Table<'f, 'a> {
         Ok(ty)
     }
 
-    /// Counts bytes that are copied now.
+    /// Charges bytes that are copied.
     pub(super) fn copied(&mut self, bytes: usize, here: &Cursor<'a>) -> Reading<()> {
         match self.copies_left.checked_sub(bytes) {
             Some(left) => {
@@ -276,8 +278,7 @@ impl<'f, 'a> Table<'f, 'a> {
                 Ok(())
             }
             None => {
-                Err(here
-                    .error("nesting", "names, lists and elements are used more often than an artifact may"))
+                Err(here.error("nesting", "the artifact copies too many bytes of names, lists and elements"))
             }
         }
     }
@@ -293,5 +294,5 @@ impl<'f, 'a> Table<'f, 'a> {
 }
 
 fn unsupported(from: &Cursor<'_>, what: &str, dialect: &str) -> crate::bytecode::Error {
-    from.error("unsupported", format!("{what} of dialect {dialect} in an encoding of its own"))
+    from.error("unsupported", format!("{what} of dialect {dialect} in a custom encoding"))
 }

@@ -1,5 +1,5 @@
-//! StableHLO's own artifacts, one of each version, with the functions of their texts. They have operations and types
-//! that are not known here, so that functions are compared one by one.
+//! Compares StableHLO's own artifacts, one of each version, with the functions of their texts. They contain
+//! operations and types that are not known here, so the functions are compared one by one.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::diag::Source;
 use crate::module::{Func, Module};
 use crate::{text, verify};
 
-/// The functions of a text that are read by themselves, by name.
+/// Parses the functions of a text one by one, and returns those without errors, by name.
 fn functions(text: &str) -> BTreeMap<String, Func> {
     let starts: Vec<usize> = text.match_indices("\nfunc.func").map(|(i, _)| i).collect();
     let ends = starts.iter().skip(1).copied().chain([text.len()]);

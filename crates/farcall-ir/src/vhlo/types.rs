@@ -10,28 +10,28 @@ use crate::attr::Attr;
 use crate::bytecode::{Cursor, Reading};
 use crate::types::{Dim, FuncType, Quantization, TensorType, Type};
 
-/// A type, or what types are made of.
+/// A type, or a part of types.
 #[derive(Clone, Debug)]
 pub(super) enum Ty {
-    /// A type that the representation has.
+    /// A type that the module representation has.
     Whole(Type),
-    /// A type of elements.
+    /// An element type.
     Element(DType),
-    /// A type of quantized elements.
+    /// A quantized element type.
     Quantized(DType, Arc<Quantization>),
     /// `index`
     Index,
-    /// `tensor<…xindex>`, of these dimensions: the type of constants only.
+    /// `tensor<…xindex>` with these dimensions; only the type of constants.
     OfIndex(Vec<Dim>),
-    /// Only in attributes.
+    /// A type that only attributes may have.
     Other(&'static str),
 }
 
-/// What a size is that is not known.
+/// Encoding of a dynamic size.
 pub(super) const DYNAMIC: i64 = i64::MIN;
 
 impl Ty {
-    /// The type of a value, or what it is instead.
+    /// Returns the type of a value. If values cannot have this type, the error is the type.
     pub(super) fn into_value(self) -> Result<Type, Type> {
         match self {
             Ty::Whole(ty) if is_value_type(&ty) => Ok(ty),
@@ -39,7 +39,7 @@ impl Ty {
         }
     }
 
-    /// As an attribute has it.
+    /// Converts the type to the form it has in attributes.
     pub(super) fn into_attr(self) -> Type {
         match self {
             Ty::Whole(ty) => ty,
@@ -65,7 +65,7 @@ impl fmt::Display for Ty {
     }
 }
 
-/// What is wrong with a value of this type.
+/// Message for a value of this type.
 pub(super) fn not_a_value(ty: &Type) -> String {
     format!("a value is a tensor, a token or a tuple, never of type {ty}")
 }
@@ -78,7 +78,7 @@ fn is_value_type(ty: &Type) -> bool {
     }
 }
 
-/// A type that is written as text.
+/// Decodes a type that is stored as text.
 pub(super) fn of_text(from: &mut Cursor<'_>) -> Reading<Ty> {
     let before = *from;
     let Ok(text) = std::str::from_utf8(from.terminated()?) else {
@@ -91,12 +91,12 @@ pub(super) fn of_text(from: &mut Cursor<'_>) -> Reading<Ty> {
     }
 }
 
-/// What the first error says.
+/// The message of the first error.
 pub(super) fn first_message(e: &crate::diag::ProgramError) -> String {
     e.diagnostics.first().map_or_else(String::new, |d| crate::diag::shortened(&d.message).into_owned())
 }
 
-/// The codes of types without parameters.
+/// Returns the type of a code, for types without parameters.
 fn plain(code: u64) -> Option<Ty> {
     use DType::*;
     Some(match code {
@@ -137,12 +137,12 @@ fn plain(code: u64) -> Option<Ty> {
     })
 }
 
-/// The code of the type without parameters that this is true for.
+/// Returns the code of the type without parameters for which `is` holds.
 pub(super) fn code(is: impl Fn(&Ty) -> bool) -> Option<u64> {
     (0..=NEWEST_PLAIN).find(|code| plain(*code).is_some_and(|ty| is(&ty)))
 }
 
-/// The largest code of a type without parameters.
+/// Largest code of a type without parameters.
 const NEWEST_PLAIN: u64 = 40;
 
 pub(super) const COMPLEX: u64 = 1;
@@ -156,7 +156,7 @@ pub(super) const QUANTIZED_PER_AXIS: u64 = 30;
 const BUFFER: u64 = 41;
 pub(super) const FUTURE: u64 = 42;
 
-/// A type of VHLO, as it is encoded.
+/// Decodes a type of VHLO.
 pub(super) fn read<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Ty> {
     let before = *from;
     let code = from.number()?;
@@ -183,7 +183,7 @@ pub(super) fn read<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Read
     }
 }
 
-/// `complex<t>`
+/// Decodes `complex<t>`.
 pub(super) fn complex<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Ty> {
     let before = *from;
     match table.element(from)? {
@@ -193,7 +193,7 @@ pub(super) fn complex<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> R
     }
 }
 
-/// `(…) -> …`
+/// Decodes `(…) -> …`.
 pub(super) fn function<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Ty> {
     let mut list = |from: &mut Cursor<'a>| {
         from.list(|from| {
@@ -206,7 +206,7 @@ pub(super) fn function<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> 
     Ok(Ty::Whole(Type::Function(Arc::new(FuncType { params, results }))))
 }
 
-/// A list of types of values.
+/// Decodes a list of types that values can have.
 pub(super) fn value_types<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<Vec<Type>> {
     from.list(|from| {
         let before = *from;
@@ -215,7 +215,7 @@ pub(super) fn value_types<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) 
     })
 }
 
-/// Bounds, sizes, and the type of the elements.
+/// Decodes bounds, sizes, and the element type.
 pub(super) fn tensor<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>, encoded: bool) -> Reading<Ty> {
     let before = *from;
     let encoding = if encoded { Some(table.attr(from)?) } else { None };
@@ -236,7 +236,7 @@ pub(super) fn tensor<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>, encod
             }
         },
     };
-    // A bound of a size that is known says nothing.
+    // The bound of a static size is redundant.
     let dim = |(size, bound): (Option<usize>, _)| size.map_or(Dim::Dynamic { bound }, Dim::Static);
     let dims: Vec<Dim> = sizes.into_iter().zip(bounds).map(dim).collect();
     let before = *from;
@@ -250,10 +250,10 @@ pub(super) fn tensor<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>, encod
     }
 }
 
-/// The name under which bounds are passed from attributes to types.
+/// Name of the attribute that passes bounds to types.
 pub(super) const BOUNDS: &str = "stablehlo.bounds";
 
-/// `#stablehlo.bounds<3, ?>`, as [`super::attr`] or text makes it.
+/// Parses `#stablehlo.bounds<3, ?>`, as created by [`super::attr`] or by text.
 fn bounds(attr: &Attr) -> Option<Vec<Option<usize>>> {
     let Attr::Dialect(d) = attr else { return None };
     if d.name != BOUNDS {
@@ -268,16 +268,16 @@ fn bounds(attr: &Attr) -> Option<Vec<Option<usize>>> {
         .collect()
 }
 
-/// The text of bounds; negative ones are unknown.
+/// Formats bounds; negative ones are unknown.
 pub(super) fn bounds_text(bounds: &[i64]) -> String {
     let parts = bounds.iter().map(|b| if *b < 0 { "?".to_owned() } else { b.to_string() });
     parts.collect::<Vec<_>>().join(", ")
 }
 
-/// The flag of a quantized type whose stored integers have a sign.
+/// Flag of a quantized type whose stored integers are signed.
 pub(super) const SIGNED: u64 = 1;
 
-/// Flags, stored and expressed type.
+/// Decodes the flags, the storage type and the expressed type.
 fn quantized_start<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> Reading<(DType, DType)> {
     let flags = from.number()?;
     let before = *from;
@@ -322,7 +322,7 @@ fn quantized_per_axis<'a>(table: &mut Table<'_, 'a>, from: &mut Cursor<'a>) -> R
     Ok(Ty::Quantized(storage, Arc::new(quant)))
 }
 
-/// How deeply a type nests, and of how many types it consists.
+/// Returns the nesting depth of a type, and the number of types that it consists of.
 pub(super) fn measure(ty: &Type) -> (u32, usize) {
     let list = |types: &mut dyn Iterator<Item = &Type>| {
         types.fold((1, 1), |(depth, nodes): (u32, usize), ty| {

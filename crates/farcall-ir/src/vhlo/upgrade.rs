@@ -1,7 +1,7 @@
-//! VHLO's attributes as StableHLO's: what it has as several attributes and StableHLO as one, what it has under another
-//! name, and defaults, which it always writes out.
+//! Converts VHLO's attributes to StableHLO's: joins attributes that StableHLO has as one, renames others, and
+//! removes defaults, which VHLO always writes.
 //!
-//! What older versions of an operation lack has its default in [`crate::attributes`].
+//! Attributes that older versions of an operation lack get their default in [`crate::attributes`].
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use crate::attr::{Attr, AttrDict, DialectAttr};
 
 type Upgraded = Result<(), String>;
 
-/// Turns the attributes of VHLO's operation `base` into those of StableHLO's.
+/// Converts the attributes of VHLO's operation `base` to StableHLO's attributes.
 ///
 /// # Errors
-/// A sentence that says what is wrong with an attribute.
+/// A sentence that describes a problem with an attribute.
 pub(super) fn upgrade(base: &str, attrs: &mut AttrDict) -> Upgraded {
     for (_, key, default) in DEFAULTS.iter().filter(|(op, ..)| op.is_empty() || *op == base) {
         if attrs.get(key).is_some_and(|attr| default.is(attr)) {
@@ -26,7 +26,7 @@ pub(super) fn upgrade(base: &str, attrs: &mut AttrDict) -> Upgraded {
         "dot_general" => dot_general(attrs),
         "convolution" => join(attrs, "dimension_numbers", "conv", CONVOLUTION, convolution_text),
         "dynamic_conv" => {
-            // Until 0.19, beside the operand that says the same.
+            // Until 0.19, the attribute duplicated the operand.
             attrs.remove("padding");
             join(attrs, "dimension_numbers", "conv", CONVOLUTION, convolution_text)
         }
@@ -62,51 +62,51 @@ pub(super) fn upgrade(base: &str, attrs: &mut AttrDict) -> Upgraded {
     }
 }
 
-/// A value that is as good as none.
-enum Default {
+/// The default value of an attribute.
+enum DefaultValue {
     Int(i64),
     Empty,
-    /// A list of nothing but this word.
-    All(&'static str),
+    /// A list whose items all are this word.
+    AllWords(&'static str),
     /// This word.
     Word(&'static str),
 }
 
-/// Operation (any if empty), attribute, and its default. (Those that [`crate::attributes`] takes for defaults as
-/// they are written are not here.)
-static DEFAULTS: &[(&str, &str, Default)] = &[
-    ("", "channel_id", Default::Int(0)),
-    ("", "precision_config", Default::All("DEFAULT")),
-    ("compare", "compare_type", Default::Word("NOTYPE")),
-    ("custom_call", "api_version", Default::Int(1)),
-    ("custom_call", "backend_config", Default::Empty),
-    ("custom_call", "called_computations", Default::Empty),
-    ("custom_call", "output_operand_aliases", Default::Empty),
-    ("custom_call", "result_tilings", Default::Empty),
-    ("dynamic_broadcast_in_dim", "known_expanding_dimensions", Default::Empty),
-    ("dynamic_broadcast_in_dim", "known_nonexpanding_dimensions", Default::Empty),
-    ("infeed", "layout", Default::Empty),
-    ("recv", "source_target_pairs", Default::Empty),
-    ("send", "source_target_pairs", Default::Empty),
-    ("sort", "dimension", Default::Int(-1)),
+/// Operation (any if empty), attribute, and default value. Defaults that [`crate::attributes`] recognizes in
+/// VHLO's form are not listed.
+static DEFAULTS: &[(&str, &str, DefaultValue)] = &[
+    ("", "channel_id", DefaultValue::Int(0)),
+    ("", "precision_config", DefaultValue::AllWords("DEFAULT")),
+    ("compare", "compare_type", DefaultValue::Word("NOTYPE")),
+    ("custom_call", "api_version", DefaultValue::Int(1)),
+    ("custom_call", "backend_config", DefaultValue::Empty),
+    ("custom_call", "called_computations", DefaultValue::Empty),
+    ("custom_call", "output_operand_aliases", DefaultValue::Empty),
+    ("custom_call", "result_tilings", DefaultValue::Empty),
+    ("dynamic_broadcast_in_dim", "known_expanding_dimensions", DefaultValue::Empty),
+    ("dynamic_broadcast_in_dim", "known_nonexpanding_dimensions", DefaultValue::Empty),
+    ("infeed", "layout", DefaultValue::Empty),
+    ("recv", "source_target_pairs", DefaultValue::Empty),
+    ("send", "source_target_pairs", DefaultValue::Empty),
+    ("sort", "dimension", DefaultValue::Int(-1)),
 ];
 
-impl Default {
+impl DefaultValue {
     fn is(&self, attr: &Attr) -> bool {
         match self {
-            Default::Int(v) => attr.as_i64() == Some(*v),
-            Default::Empty => match attr {
+            DefaultValue::Int(v) => attr.as_i64() == Some(*v),
+            DefaultValue::Empty => match attr {
                 Attr::Array(items) => items.is_empty(),
                 Attr::Dict(entries) => entries.is_empty(),
                 Attr::String(text) => text.is_empty(),
                 Attr::Dense(l) | Attr::DenseArray(l) | Attr::DenseIndex(l) => l.is_empty(),
                 _ => false,
             },
-            Default::All(word) => match attr {
+            DefaultValue::AllWords(word) => match attr {
                 Attr::Array(items) => items.iter().all(|item| is_word(item, word)),
                 _ => false,
             },
-            Default::Word(word) => is_word(attr, word),
+            DefaultValue::Word(word) => is_word(attr, word),
         }
     }
 }
@@ -117,7 +117,7 @@ fn is_word(attr: &Attr, word: &str) -> bool {
 
 fn number(attrs: &mut AttrDict, key: &str) -> Result<i64, String> {
     match attrs.remove(key) {
-        // Also as a default of 0, which has been taken out.
+        // Absent, or a default of 0 that has been removed.
         None => Ok(0),
         Some(attr) => attr.as_i64().ok_or_else(|| format!("attribute `{key}` is an integer, not {attr}")),
     }
@@ -133,7 +133,7 @@ fn numbers(attrs: &mut AttrDict, key: &str) -> Result<Vec<i64>, String> {
     }
 }
 
-/// A name, which VHLO has as a string.
+/// Converts a name, which is a string in VHLO, to a symbol.
 fn symbol(attrs: &mut AttrDict, key: &str) -> Upgraded {
     if let Some(attr) = attrs.get_mut(key) {
         *attr = to_symbol(key, attr)?;
@@ -152,7 +152,7 @@ fn to_symbol(key: &str, attr: &Attr) -> Result<Attr, String> {
 }
 
 fn custom_call(attrs: &mut AttrDict) -> Upgraded {
-    let none = |key: &str| attrs.get(key).is_none_or(|attr| Default::Empty.is(attr));
+    let none = |key: &str| attrs.get(key).is_none_or(|attr| DefaultValue::Empty.is(attr));
     if none("operand_layouts") && none("result_layouts") {
         attrs.remove("operand_layouts");
         attrs.remove("result_layouts");
@@ -165,7 +165,7 @@ fn custom_call(attrs: &mut AttrDict) -> Upgraded {
     Ok(())
 }
 
-/// A list of StableHLO's own kind.
+/// Converts a list to StableHLO's kind of list.
 fn array(attrs: &mut AttrDict, key: &str) {
     if let Some(attr) = attrs.get_mut(key)
         && let Attr::Dense(literal) = attr
@@ -218,7 +218,7 @@ pub(super) const CONVOLUTION: &[&str] = &[
     "output_spatial_dimensions",
 ];
 
-/// Attributes that are parameters of one attribute in StableHLO.
+/// Joins attributes that are parameters of a single attribute in StableHLO.
 fn join(
     attrs: &mut AttrDict,
     key: &str,
@@ -234,7 +234,7 @@ fn join(
     Ok(())
 }
 
-/// `[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]`, from the numbers of the dimensions.
+/// Formats `[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]` from the numbers of the dimensions.
 fn convolution_text(params: &mut AttrDict) -> Result<String, String> {
     let mut side = |one: &str, (first, second, spatial): (&str, &str, &str)| {
         let mut places = numbers(params, spatial)?
@@ -262,7 +262,7 @@ fn convolution_text(params: &mut AttrDict) -> Result<String, String> {
     Ok(format!("[{lhs}]x[{rhs}]->[{out}]"))
 }
 
-/// The parameters of `#stablehlo.dot_algorithm`, in the order of its text.
+/// Parameters of `#stablehlo.dot_algorithm`, in the order of its text.
 pub(super) const ALGORITHM: &[&str] = &[
     "lhs_precision_type",
     "rhs_precision_type",

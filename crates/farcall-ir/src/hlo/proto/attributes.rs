@@ -1,12 +1,12 @@
-//! Attributes of instructions and of the header, as XLA prints them.
+//! Writes attributes of instructions and of the header as XLA prints them.
 
 use super::literal::{list, shape};
 use super::wire::{Error, Message, Read};
 use crate::hlo::cursor::quoted;
-use crate::hlo::given::{Out, braced};
+use crate::hlo::given::{AttrWriter, braced};
 
-/// Writes the header of a module: aliases, donors and attributes for the frontend.
-pub(super) fn header(module: &Message<'_>, out: &mut Out) -> Read<()> {
+/// Writes the attributes of the header: aliases, donors and frontend attributes.
+pub(super) fn header(module: &Message<'_>, out: &mut AttrWriter) -> Read<()> {
     if let Some(aliases) = module.message(8)? {
         let mut each = Vec::new();
         for alias in aliases.messages(1)? {
@@ -26,15 +26,15 @@ pub(super) fn header(module: &Message<'_>, out: &mut Out) -> Read<()> {
     frontend(module.message(19)?, out)
 }
 
-/// Writes the attributes of an instruction. `called`: the computations that it names.
-pub(super) fn write(inst: &Message<'_>, opcode: &str, called: &[String], out: &mut Out) -> Read<()> {
+/// Writes the attributes of an instruction. `called` are the computations that it refers to.
+pub(super) fn write(inst: &Message<'_>, opcode: &str, called: &[String], out: &mut AttrWriter) -> Read<()> {
     match opcode {
         "iota" => out.put("iota_dimension", inst.ints(14)?.first().copied().unwrap_or(0)),
         "broadcast" | "transpose" | "reverse" | "reduce" | "concatenate" | "sort" | "map" | "all-gather"
         | "all-gather-start" | "all-to-all" | "reduce-scatter" | "get-dimension-size"
         | "set-dimension-size" | "scan" => {
             let dims = inst.ints(14)?;
-            // An all-to-all of one operand for each participant has none.
+            // An all-to-all of one operand for each participant has no dimensions.
             if opcode != "all-to-all" || !dims.is_empty() {
                 out.list("dimensions", &dims);
             }
@@ -42,7 +42,7 @@ pub(super) fn write(inst: &Message<'_>, opcode: &str, called: &[String], out: &m
         "get-tuple-element" => out.put("index", inst.int(13)),
         "compare" => {
             out.put("direction", inst.text(63));
-            // The others follow from the operands' type, so that texts leave them out.
+            // Other comparison types follow from the operands' type, so XLA leaves them out of the text.
             if inst.text(72) == "TOTALORDER" {
                 out.put("type", "TOTALORDER");
             }
@@ -129,7 +129,7 @@ pub(super) fn write(inst: &Message<'_>, opcode: &str, called: &[String], out: &m
     common(inst, opcode, out)
 }
 
-/// The name of an enumerator.
+/// Returns the name of an enumerator.
 fn enumerator<'n>(message: &Message<'_>, field: u32, names: &[&'n str]) -> Read<&'n str> {
     let number = message.int(field);
     match usize::try_from(number).ok().and_then(|n| names.get(n)) {
@@ -138,7 +138,7 @@ fn enumerator<'n>(message: &Message<'_>, field: u32, names: &[&'n str]) -> Read<
     }
 }
 
-fn precision(inst: &Message<'_>, out: &mut Out) -> Read<()> {
+fn precision(inst: &Message<'_>, out: &mut AttrWriter) -> Read<()> {
     let Some(config) = inst.message(51)? else { return Ok(()) };
     let operands = config.ints(1)?;
     if operands.iter().any(|p| *p != 0) {
@@ -168,7 +168,7 @@ fn precision(inst: &Message<'_>, out: &mut Out) -> Read<()> {
     Ok(())
 }
 
-fn dot(dims: Option<Message<'_>>, out: &mut Out) -> Read<()> {
+fn dot(dims: Option<Message<'_>>, out: &mut AttrWriter) -> Read<()> {
     let Some(dims) = dims else { return Ok(()) };
     out.list_if("lhs_batch_dims", &dims.ints(3)?);
     out.list_if("lhs_contracting_dims", &dims.ints(1)?);
@@ -177,7 +177,7 @@ fn dot(dims: Option<Message<'_>>, out: &mut Out) -> Read<()> {
     Ok(())
 }
 
-fn window(inst: &Message<'_>, out: &mut Out) -> Read<()> {
+fn window(inst: &Message<'_>, out: &mut AttrWriter) -> Read<()> {
     let dims = inst.message(15)?.map_or(Ok(Vec::new()), |window| window.messages(1))?;
     if dims.is_empty() {
         return Ok(());
@@ -196,7 +196,7 @@ fn window(inst: &Message<'_>, out: &mut Out) -> Read<()> {
     Ok(())
 }
 
-fn convolution(inst: &Message<'_>, out: &mut Out) -> Read<()> {
+fn convolution(inst: &Message<'_>, out: &mut AttrWriter) -> Read<()> {
     window(inst, out)?;
     let Some(dims) = inst.message(16)? else {
         return Err(Error::new(inst.at, "convolution without its dimensions"));
@@ -222,7 +222,7 @@ fn convolution(inst: &Message<'_>, out: &mut Out) -> Read<()> {
     Ok(())
 }
 
-fn indices(inst: &Message<'_>, opcode: &str, out: &mut Out) -> Read<()> {
+fn indices(inst: &Message<'_>, opcode: &str, out: &mut AttrWriter) -> Read<()> {
     let (field, keys) = match opcode {
         "gather" => (
             33,
@@ -260,8 +260,8 @@ fn indices(inst: &Message<'_>, opcode: &str, out: &mut Out) -> Read<()> {
     Ok(())
 }
 
-/// Groups of devices, pairs and channels.
-fn collective(inst: &Message<'_>, opcode: &str, out: &mut Out) -> Read<()> {
+/// Writes groups of devices, pairs and channels.
+fn collective(inst: &Message<'_>, opcode: &str, out: &mut AttrWriter) -> Read<()> {
     if inst.int(26) > 0 {
         out.put("channel_id", inst.int(26));
     }
@@ -289,7 +289,7 @@ fn collective(inst: &Message<'_>, opcode: &str, out: &mut Out) -> Read<()> {
     Ok(())
 }
 
-fn custom_call(inst: &Message<'_>, out: &mut Out) -> Read<()> {
+fn custom_call(inst: &Message<'_>, out: &mut AttrWriter) -> Read<()> {
     out.put("custom_call_target", quoted(inst.bytes(28)));
     if inst.bool(56) {
         let shapes = inst.messages(57)?.iter().map(shape).collect::<Read<Vec<_>>>()?;
@@ -330,8 +330,8 @@ fn custom_call(inst: &Message<'_>, out: &mut Out) -> Read<()> {
     Ok(())
 }
 
-/// The computations that an instruction names.
-fn computations(opcode: &str, called: &[String], out: &mut Out) {
+/// Writes the computations that an instruction refers to.
+fn computations(opcode: &str, called: &[String], out: &mut AttrWriter) {
     match (opcode, called) {
         (_, []) => {}
         ("while", [body, condition]) => {
@@ -349,9 +349,9 @@ fn computations(opcode: &str, called: &[String], out: &mut Out) {
     }
 }
 
-/// Writes the attributes of any instruction: precision, sharding, attributes for the frontend, source
+/// Writes the attributes that any instruction may have: precision, sharding, frontend attributes, source
 /// location.
-fn common(inst: &Message<'_>, opcode: &str, out: &mut Out) -> Read<()> {
+fn common(inst: &Message<'_>, opcode: &str, out: &mut AttrWriter) -> Read<()> {
     if matches!(opcode, "dot" | "ragged-dot" | "scaled-dot" | "convolution") {
         precision(inst, out)?;
     }
@@ -385,8 +385,8 @@ fn common(inst: &Message<'_>, opcode: &str, out: &mut Out) -> Read<()> {
     Ok(())
 }
 
-/// `{a="b"}`, in the order of the names.
-fn frontend(attributes: Option<Message<'_>>, out: &mut Out) -> Read<()> {
+/// Writes frontend attributes, `{a="b"}`, sorted by name.
+fn frontend(attributes: Option<Message<'_>>, out: &mut AttrWriter) -> Read<()> {
     let entries = attributes.map_or(Ok(Vec::new()), |attributes| attributes.messages(1))?;
     let mut entries: Vec<(String, String)> =
         entries.iter().map(|entry| (entry.text(1).into_owned(), quoted(entry.bytes(2)))).collect();
@@ -400,7 +400,7 @@ fn frontend(attributes: Option<Message<'_>>, out: &mut Out) -> Read<()> {
     Ok(())
 }
 
-/// `{devices=[2,1]<=[2]}`; `None` for a sharding without this form.
+/// Formats a sharding as `{devices=[2,1]<=[2]}`; `None` for a sharding without such a form.
 fn sharding(split: &Message<'_>) -> Read<Option<String>> {
     if split.has(14) {
         return Ok(None);

@@ -1,18 +1,18 @@
-//! Types, shapes and constants.
+//! Reads types, shapes and constants.
 
 use farcall_sig::DType;
 
 use super::wire::{Error, Message, Read};
 use crate::literal::Literal;
 
-/// Maximum depth of tuples in tuples.
+/// Maximum nesting depth of tuples.
 const MAX_NESTING: u32 = 256;
 
 const TUPLE: i64 = 13;
 const TOKEN: i64 = 17;
 const BUFFER: i64 = 34;
 
-/// Element types: XLA's number, and the field of a literal that has its elements.
+/// Element types: XLA's number, the type, and the field of a literal that contains the elements.
 static ELEMENTS: [(i64, DType, u32); 30] = [
     (1, DType::Pred, 2),
     (26, DType::S2, 26),
@@ -54,7 +54,7 @@ fn element(shape: &Message<'_>) -> Read<(DType, u32)> {
     }
 }
 
-/// A shape as text.
+/// Prints a shape.
 pub(super) fn shape(message: &Message<'_>) -> Read<String> {
     nested(message, 0)
 }
@@ -71,7 +71,7 @@ fn nested(message: &Message<'_>, depth: u32) -> Read<String> {
         }
         BUFFER => match message.messages(4)?.first() {
             Some(part) => Ok(format!("b({})", nested(part, depth + 1)?)),
-            None => Err(Error::new(message.at, "a buffer has a type")),
+            None => Err(Error::new(message.at, "a buffer without a type")),
         },
         TOKEN => Ok("token[]".to_owned()),
         _ => tensor(message),
@@ -101,12 +101,12 @@ fn tensor(message: &Message<'_>) -> Read<String> {
     Ok(out)
 }
 
-/// Numbers with commas.
+/// Formats numbers separated by commas.
 pub(super) fn list(numbers: &[i64]) -> String {
     numbers.iter().map(i64::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// A constant as text: `#3` is the fourth of the literals, to which it is added.
+/// Adds a constant to the literals and returns its text: `#3` is the fourth literal.
 pub(super) fn constant(message: &Message<'_>, out: &mut Vec<Literal>) -> Read<String> {
     constants(message, out, 0)
 }
@@ -127,7 +127,7 @@ fn constants(message: &Message<'_>, out: &mut Vec<Literal>, depth: u32) -> Read<
 fn dense(message: &Message<'_>, shape: &Message<'_>) -> Read<Literal> {
     let (dtype, field) = element(shape)?;
     let sizes: Result<Vec<usize>, _> = shape.ints(3)?.into_iter().map(usize::try_from).collect();
-    let Ok(sizes) = sizes else { return Err(Error::new(shape.at, "a constant has static dimensions")) };
+    let Ok(sizes) = sizes else { return Err(Error::new(shape.at, "a constant must have static dimensions")) };
     let numbers = |width: usize| -> Read<Vec<u8>> {
         Ok(message.ints(field)?.iter().flat_map(|n| n.to_le_bytes()[..width].to_vec()).collect())
     };
@@ -139,7 +139,7 @@ fn dense(message: &Message<'_>, shape: &Message<'_>) -> Read<Literal> {
         DType::F64 | DType::C128 => message.fixed(field, 8).into_owned(),
         _ => message.bytes(field).to_vec(),
     };
-    // The elements are in the order of the layout.
+    // The elements are stored in the order of the layout.
     let order = match shape.message(5)? {
         Some(layout) => layout.ints(1)?,
         None => Vec::new(),
@@ -148,7 +148,7 @@ fn dense(message: &Message<'_>, shape: &Message<'_>) -> Read<Literal> {
     Literal::from_bytes(dtype, sizes, &bytes).map_err(|e| Error::new(message.at, format!("a constant: {e}")))
 }
 
-/// Reorders elements to row-major order, from an order of dimensions that is minor to major.
+/// Reorders elements to row-major order. `order` lists the dimensions from minor to major.
 fn row_major(bytes: Vec<u8>, width: usize, sizes: &[usize], order: &[i64]) -> Vec<u8> {
     let rank = sizes.len();
     let order: Vec<usize> = order.iter().filter_map(|d| usize::try_from(*d).ok()).collect();

@@ -1,5 +1,5 @@
-//! XLA's `HloModuleProto`: the binary form of HLO, as `--xla_dump_hlo_as_proto`, PyTorch and TensorFlow write it, by
-//! itself or in an `HloProto`.
+//! XLA's `HloModuleProto`, the binary form of HLO. `--xla_dump_hlo_as_proto`, PyTorch and TensorFlow write
+//! it, by itself or in an `HloProto`.
 //!
 //! ```text
 //! bytes ─▶ wire ─▶ write (attributes) ─▶ HLO text, with constants beside it ─▶ parse ─▶ Module
@@ -9,8 +9,8 @@
 //! - `wire`: messages and their fields; `write`: computations and instructions; `attributes`: attributes of
 //!   instructions and of the header; `literal`: constants.
 //!
-//! A module is written as the text that XLA prints for it, and read from that: both forms mean the same. Elements of
-//! constants stay out of the text. Messages show its lines.
+//! A module is converted to the text that XLA would print for it, and the text is parsed, because both forms
+//! are equivalent. The elements of constants are not part of the text. Error messages show lines of the text.
 
 mod attributes;
 mod literal;
@@ -20,14 +20,14 @@ mod write;
 use crate::diag::{Diagnostic, ProgramError, Source};
 use crate::module::Module;
 
-/// True for the bytes of an `HloModuleProto` or `HloProto`: the first field is a name, or a module that begins with
-/// one, and the name of the entry follows.
+/// True if `bytes` are an `HloModuleProto` or an `HloProto`. The first field must be a name that the name of
+/// the entry follows, or a module that begins with these.
 pub fn is_module(bytes: &[u8]) -> bool {
     let inner = || bytes.first().filter(|tag| **tag == NAME).and_then(|_| wire::length(&bytes[1..]));
     begins_module(bytes) || inner().is_some_and(|(_, width)| begins_module(&bytes[1 + width..]))
 }
 
-/// The tags of the first two fields of a module: its name and its entry's name, both strings.
+/// Tags of the first two fields of a module, both strings: its name and the name of its entry.
 const NAME: u8 = 1 << 3 | 2;
 const ENTRY_NAME: u8 = 2 << 3 | 2;
 
@@ -39,14 +39,14 @@ fn begins_module(bytes: &[u8]) -> bool {
     is_name && rest.get(width + length) == Some(&ENTRY_NAME)
 }
 
-/// Reads an `HloModuleProto`, by itself or in an `HloProto`. `name` is the file's name, for messages.
+/// Reads an `HloModuleProto`, by itself or in an `HloProto`. `name` is the file name for messages.
 ///
 /// # Errors
-/// `proto` for a truncated file or one with other content; the errors of [`super::parse`], which show lines
-/// of the module's HLO text.
+/// Code `proto` for a truncated file or other content. The errors of [`super::parse`], which show lines of
+/// the module's HLO text.
 pub fn read(bytes: &[u8], name: &str) -> Result<Module, ProgramError> {
     let written = write::module(bytes).map_err(|e| {
-        let message = format!("{name} is no HloModuleProto that can be read: {e}");
+        let message = format!("cannot read {name} as an HloModuleProto: {e}");
         ProgramError::new(&Source::none(), Diagnostic::global("proto", message))
     })?;
     let source = Source::new(format!("{name} as HLO text"), written.text);

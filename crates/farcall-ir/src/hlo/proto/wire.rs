@@ -1,4 +1,4 @@
-//! Protocol buffers as they are written: messages of numbered fields.
+//! Protocol buffers on the wire: messages of numbered fields.
 
 use std::borrow::Cow;
 
@@ -26,7 +26,7 @@ impl std::fmt::Display for Error {
 /// A message: its fields, in the order of the file.
 pub(super) struct Message<'b> {
     fields: Vec<(u32, Value<'b>)>,
-    /// Offset of its first byte in the file.
+    /// Byte of the file at which the message begins.
     pub(super) at: usize,
 }
 
@@ -34,17 +34,17 @@ pub(super) struct Message<'b> {
 enum Value<'b> {
     /// An integer, a boolean, an enumerator, or the bits of a float.
     Number(u64),
-    /// A string, a message, or numbers one behind the other; the first byte's place in the file.
+    /// A string, a message, or packed numbers, and the byte of the file at which it begins.
     Bytes(&'b [u8], usize),
 }
 
-/// Reads the length at the beginning of some bytes; returns it with its own width.
+/// Reads a length prefix; returns the length and the number of bytes of the prefix.
 pub(super) fn length(bytes: &[u8]) -> Option<(usize, usize)> {
     let (value, width) = varint(bytes)?;
     Some((usize::try_from(value).ok()?, width))
 }
 
-/// Reads a number, seven bits a byte and the lowest first; the last byte's eighth bit is 0.
+/// Reads a varint: seven bits a byte, lowest bits first. The eighth bit is 0 in the last byte.
 fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
     let mut value = 0u64;
     for (i, byte) in bytes.iter().take(10).enumerate() {
@@ -57,13 +57,13 @@ fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
 }
 
 impl<'b> Message<'b> {
-    /// The fields of a message that begins at byte `at` of the file.
+    /// Parses the fields of a message that begins at byte `at` of the file.
     pub(super) fn parse(bytes: &'b [u8], at: usize) -> Read<Message<'b>> {
         let mut fields = Vec::new();
         let mut pos = 0;
         while pos < bytes.len() {
             let start = at + pos;
-            let cut = || Error::new(start, "the file is truncated, or no protocol buffer");
+            let cut = || Error::new(start, "the file is truncated, or not a protocol buffer");
             let (tag, width) = varint(&bytes[pos..]).ok_or_else(cut)?;
             pos += width;
             let field = u32::try_from(tag >> 3).map_err(|_| cut())?;
@@ -98,12 +98,12 @@ impl<'b> Message<'b> {
         self.fields.iter().filter(move |(n, _)| *n == field).map(|(_, value)| *value)
     }
 
-    /// True if the message has a field.
+    /// True if the message has the field.
     pub(super) fn has(&self, field: u32) -> bool {
         self.all(field).next().is_some()
     }
 
-    /// A number; 0 if it is absent.
+    /// A number; 0 if absent.
     pub(super) fn int(&self, field: u32) -> i64 {
         match self.all(field).next_back() {
             Some(Value::Number(n)) => n.cast_signed(),
@@ -115,12 +115,12 @@ impl<'b> Message<'b> {
         self.int(field) != 0
     }
 
-    /// The bits of a number of 32 bits.
+    /// The bits of a 32-bit number.
     pub(super) fn bits32(&self, field: u32) -> u32 {
         self.int(field) as u32
     }
 
-    /// The bytes of a string; none if it is absent.
+    /// The bytes of a string; empty if absent.
     pub(super) fn bytes(&self, field: u32) -> &'b [u8] {
         match self.all(field).next_back() {
             Some(Value::Bytes(bytes, _)) => bytes,
@@ -128,12 +128,12 @@ impl<'b> Message<'b> {
         }
     }
 
-    /// A string.
+    /// A string; empty if absent.
     pub(super) fn text(&self, field: u32) -> Cow<'b, str> {
         String::from_utf8_lossy(self.bytes(field))
     }
 
-    /// The strings of a field.
+    /// All strings of a repeated field.
     pub(super) fn texts(&self, field: u32) -> Vec<Cow<'b, str>> {
         let text = |value| match value {
             Value::Bytes(bytes, _) => String::from_utf8_lossy(bytes),
@@ -142,7 +142,7 @@ impl<'b> Message<'b> {
         self.all(field).map(text).collect()
     }
 
-    /// The numbers of a field, one by one or one behind the other.
+    /// All numbers of a repeated field, packed or not.
     pub(super) fn ints(&self, field: u32) -> Read<Vec<i64>> {
         let mut out = Vec::new();
         for value in self.all(field) {
@@ -161,7 +161,7 @@ impl<'b> Message<'b> {
         Ok(out)
     }
 
-    /// The bytes of numbers of a fixed width, one by one or one behind the other.
+    /// The bytes of all fixed-width numbers of a repeated field, packed or not.
     pub(super) fn fixed(&self, field: u32, width: usize) -> Cow<'b, [u8]> {
         let mut parts = self.all(field);
         if let (Some(Value::Bytes(bytes, _)), None) = (parts.next(), parts.next()) {
@@ -177,7 +177,7 @@ impl<'b> Message<'b> {
         Cow::Owned(out)
     }
 
-    /// A message.
+    /// A message, if present.
     pub(super) fn message(&self, field: u32) -> Read<Option<Message<'b>>> {
         match self.all(field).next_back() {
             Some(Value::Bytes(bytes, at)) => Message::parse(bytes, at).map(Some),
@@ -185,11 +185,11 @@ impl<'b> Message<'b> {
         }
     }
 
-    /// The messages of a field.
+    /// All messages of a repeated field.
     pub(super) fn messages(&self, field: u32) -> Read<Vec<Message<'b>>> {
         let parse = |value| match value {
             Value::Bytes(bytes, at) => Message::parse(bytes, at),
-            Value::Number(_) => Err(Error::new(self.at, format!("field {field} is no message"))),
+            Value::Number(_) => Err(Error::new(self.at, format!("field {field} is not a message"))),
         };
         self.all(field).map(parse).collect()
     }

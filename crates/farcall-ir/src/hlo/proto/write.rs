@@ -1,4 +1,4 @@
-//! A module as HLO text: computations, instructions with their operands.
+//! Prints a proto module as HLO text: computations, and instructions with their operands.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use super::attributes;
 use super::literal;
 use super::wire::{Error, Message, Read};
 use crate::hlo::cursor::quoted;
-use crate::hlo::given::Out;
+use crate::hlo::given::AttrWriter;
 use crate::literal::Literal;
 
 /// A module as text, with its constants.
@@ -19,10 +19,10 @@ pub(super) struct Written {
     pub(super) literals: Vec<Literal>,
 }
 
-/// Writes the text of an `HloModuleProto`, by itself or in an `HloProto`.
+/// Prints the text of an `HloModuleProto`, by itself or in an `HloProto`.
 pub(super) fn module(bytes: &[u8]) -> Read<Written> {
     let top = Message::parse(bytes, 0)?;
-    // A module has the name or the number of its entry; an `HloProto` neither.
+    // A module has the name or the id of its entry. An `HloProto` has neither.
     let inner = if top.has(2) || top.has(6) { None } else { top.message(1)? };
     let module = inner.unwrap_or(top);
     let mut writer = Writer { text: String::new(), literals: Vec::new(), computations: FxHashMap::default() };
@@ -34,20 +34,21 @@ pub(super) fn module(bytes: &[u8]) -> Read<Written> {
 pub(super) struct Writer {
     text: String,
     literals: Vec<Literal>,
-    /// Names of computations by their number.
+    /// Names of computations by id.
     computations: FxHashMap<u32, String>,
 }
 
-/// The number of an instruction or computation in its module or computation. The upper half of an
-/// instruction's number may be its computation's number.
+/// Returns the id of an instruction or computation, which is unique in its computation or module. The upper
+/// half of an instruction's 64-bit id may be the id of its computation.
 fn number(id: i64) -> u32 {
     id as u32
 }
 
-/// Maximum length of a name in bytes: a name is written wherever its instruction is an operand, so longer ones are replaced.
+/// Maximum length of a name in bytes. Longer names are replaced, because a name is repeated wherever its
+/// instruction is an operand.
 const MAX_NAME_LEN: usize = 256;
 
-/// `%name`, if the text can have that name.
+/// Returns `%name` if the name is valid in HLO text, otherwise a generated name.
 fn name(message: &Message<'_>, id: i64) -> String {
     let name = message.text(1);
     let is_word = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-');
@@ -60,7 +61,7 @@ fn name(message: &Message<'_>, id: i64) -> String {
 
 impl Writer {
     fn module(&mut self, module: &Message<'_>) -> Read<()> {
-        let mut header = Out::default();
+        let mut header = AttrWriter::default();
         attributes::header(module, &mut header)?;
         self.text = format!("HloModule m{}\n", header.0);
         if let Some(frames) = module.message(17)? {
@@ -78,7 +79,7 @@ impl Writer {
         Ok(())
     }
 
-    /// The places in Python programs to which instructions refer.
+    /// Prints the tables of source locations that instructions refer to.
     fn frames(&mut self, frames: &Message<'_>) -> Read<()> {
         for (title, field) in [("FileNames", 1), ("FunctionNames", 2)] {
             let _ = writeln!(self.text, "\n{title}");
@@ -146,7 +147,7 @@ impl Writer {
             None => Err(Error::new(inst.at, format!("{opcode}: there is no computation {id}"))),
         };
         let called = inst.ints(38)?.iter().map(called).collect::<Read<Vec<_>>>()?;
-        let mut out = Out::default();
+        let mut out = AttrWriter::default();
         attributes::write(inst, &opcode, &called, &mut out)?;
         let (own, shape) = (name(inst, inst.int(35)), literal::shape(&shape)?);
         Ok(format!("{own} = {shape} {opcode}({operands}){}", out.0))

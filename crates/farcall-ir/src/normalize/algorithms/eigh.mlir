@@ -1,5 +1,5 @@
-// Eigenvectors and eigenvalues of a batch of real symmetric matrices, by Jacobi's rotations. The matrix is the lower
-// triangle of the operand ($triangle = GE), or the upper one (LE).
+// Eigenvectors and eigenvalues of a batch of real symmetric matrices, by Jacobi rotations. A matrix is given by
+// the lower triangle of the operand ($triangle = GE) or by the upper triangle (LE).
 func.func private @eigh(%a: tensor<$bx$nx$nx$t>) -> (tensor<$bx$nx$nx$t>, tensor<$bx$nx$t>) {
   %zero = stablehlo.constant dense<0> : tensor<i32>
   %one = stablehlo.constant dense<1> : tensor<i32>
@@ -97,7 +97,7 @@ func.func private @eigh(%a: tensor<$bx$nx$nx$t>) -> (tensor<$bx$nx$nx$t>, tensor
       %new_vector_q = stablehlo.add %vector_ps, %vector_qc : tensor<$bx$nx1x$t>
       %w1 = stablehlo.dynamic_update_slice %w, %new_vector_p, %zero, %zero, %p : (tensor<$bx$nx$nx$t>, tensor<$bx$nx1x$t>, tensor<i32>, tensor<i32>, tensor<i32>) -> tensor<$bx$nx$nx$t>
       %w2 = stablehlo.dynamic_update_slice %w1, %new_vector_q, %zero, %zero, %q : (tensor<$bx$nx$nx$t>, tensor<$bx$nx1x$t>, tensor<i32>, tensor<i32>, tensor<i32>) -> tensor<$bx$nx$nx$t>
-      // The pairs of each p in turn: q from p + 1 on. The last pair leaves q at the end.
+      // Next pair: q counts up from p + 1, then p advances. After the last pair, q stays at the end.
       %q1 = stablehlo.add %q, %one : tensor<i32>
       %is_last = stablehlo.compare GE, %q1, %end : (tensor<i32>, tensor<i32>) -> tensor<i1>
       %p1 = stablehlo.add %p, %one : tensor<i32>

@@ -1,5 +1,5 @@
-// The first columns of the product of reflectors, as LAPACK's `orgqr` makes them: the reflectors are below the diagonals
-// of a batch of real matrices.
+// The first columns of the product of Householder reflectors, as computed by LAPACK's `orgqr`. The operand is a
+// batch of real matrices with the reflectors below their diagonals.
 func.func private @householder(%a: tensor<$bx$mx$nx$t>, %taus: tensor<$bx$kx$t>) -> tensor<$bx$mx$nx$t> {
   %zero = stablehlo.constant dense<0> : tensor<i32>
   %one = stablehlo.constant dense<1> : tensor<i32>

@@ -1,5 +1,6 @@
-// Householder's QR factorization of a batch of real matrices, as LAPACK's `geqrf`: R is on and above the diagonal of the
-// first result, and the reflectors, whose first element is 1, are below. The second result has their scales.
+// Householder's QR factorization of a batch of real matrices, as computed by LAPACK's `geqrf`. The first result
+// has R on and above the diagonal, and below it the reflectors, whose first element is 1. The second result has
+// the scales of the reflectors.
 func.func private @qr(%a: tensor<$bx$mx$nx$t>) -> (tensor<$bx$mx$nx$t>, tensor<$bx$kx$t>) {
   %zero = stablehlo.constant dense<0> : tensor<i32>
   %one = stablehlo.constant dense<1> : tensor<i32>
@@ -26,7 +27,7 @@ func.func private @qr(%a: tensor<$bx$mx$nx$t>) -> (tensor<$bx$mx$nx$t>, tensor<$
     %at = stablehlo.select %is_at, %column, %noughts : tensor<$bx$mxi1>, tensor<$bx$mx$t>
     %alpha = stablehlo.reduce(%at init: %nought) applies stablehlo.add across dimensions = [1] : (tensor<$bx$mx$t>, tensor<$t>) -> tensor<$bx$t>
     %below = stablehlo.select %is_below, %column, %noughts : tensor<$bx$mxi1>, tensor<$bx$mx$t>
-    // Divided by the largest element, so that no square overflows.
+    // Divide by the largest element, so that no square overflows.
     %sizes = stablehlo.abs %column : tensor<$bx$mx$t>
     %is_above = stablehlo.compare LT, %rows, %place : (tensor<$bx$mxi32>, tensor<$bx$mxi32>) -> tensor<$bx$mxi1>
     %from = stablehlo.select %is_above, %noughts, %sizes : tensor<$bx$mxi1>, tensor<$bx$mx$t>

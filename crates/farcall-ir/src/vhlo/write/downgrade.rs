@@ -1,4 +1,4 @@
-//! StableHLO's attributes as VHLO's: the reverse of [`super::super::upgrade`].
+//! Converts StableHLO's attributes to VHLO's: the reverse of [`super::super::upgrade`].
 
 use farcall_sig::DType;
 
@@ -9,16 +9,17 @@ use crate::attr::{Attr, AttrDict, DialectAttr, IntKind};
 use crate::literal::Literal;
 use crate::module::Inst;
 
-/// A version of the operation `base`, the oldest version of StableHLO that has it, and all its attributes.
+/// Returns the oldest version of the operation `base` that can express the instruction, the first version of
+/// StableHLO that has it, and all its attributes.
 ///
 /// # Errors
-/// A sentence that says what artifacts lack.
+/// A sentence that states what artifacts lack.
 pub(super) fn downgraded(
     base: &str,
     mut attrs: AttrDict,
     inst: Inst<'_>,
 ) -> Result<(&'static str, Version, AttrDict), String> {
-    // Only here: says nothing that the results do not.
+    // An attribute of this engine only, and redundant: it follows from the results.
     attrs.remove("farcall.types");
     match base {
         "dot_general" => {
@@ -34,7 +35,7 @@ pub(super) fn downgraded(
     for (key, attr) in attrs.iter_mut() {
         spell(key, attr);
     }
-    // What is as good as absent in a version that has it does not keep an older one from being taken.
+    // An attribute with its default value must not rule out an older version without the attribute.
     for key in [
         "operand_batching_dims",
         "start_indices_batching_dims",
@@ -60,7 +61,7 @@ pub(super) fn downgraded(
     Err(if refused.is_empty() { "artifacts have no such operation".to_owned() } else { refused })
 }
 
-/// The attributes with those that a version has by default.
+/// Completes the attributes with the defaults of a version.
 fn complete(
     base: &str,
     name: &str,
@@ -75,9 +76,9 @@ fn complete(
         _ => true,
     };
     if !fits {
-        return Err(format!("artifacts have {base} with fewer operands, results or regions only"));
+        return Err(format!("artifacts have {base} only with fewer operands, results or regions"));
     }
-    // What only this engine knows would change what the operation means elsewhere.
+    // Reject attributes that only this engine knows: without them, the operation would mean something else.
     let is_foreign = |key: &str| key.contains('.') && !key.starts_with("farcall.");
     if let Some(key) = attrs.keys().find(|key| !keys.contains(&key.as_str()) && !is_foreign(key)) {
         return Err(format!("artifacts have no attribute `{key}`"));
@@ -102,12 +103,12 @@ fn is_empty(attr: &Attr) -> bool {
     }
 }
 
-/// A list of `i64`.
+/// Returns a list of `i64`.
 fn list(values: &[i64]) -> Attr {
     Attr::Dense(Literal::from_slice(DType::S64, [values.len()], values))
 }
 
-/// The kind of attribute that VHLO has.
+/// Converts an attribute to the kind that VHLO has.
 fn spell(key: &str, attr: &mut Attr) {
     match attr {
         Attr::Unit => *attr = Attr::Bool(true),
@@ -123,7 +124,7 @@ fn spell(key: &str, attr: &mut Attr) {
     }
 }
 
-/// The parameters of an attribute, whether or not its text has been taken apart.
+/// Returns the parameters of an attribute. Parses its text if that has not been done.
 pub(super) fn params(d: &DialectAttr) -> Result<AttrDict, String> {
     if !d.params.is_empty() || d.text.is_empty() {
         return Ok(d.params.clone());
@@ -135,7 +136,7 @@ pub(super) fn params(d: &DialectAttr) -> Result<AttrDict, String> {
     }
 }
 
-/// An attribute that VHLO has as several.
+/// Splits an attribute into several attributes of VHLO.
 fn split(attrs: &mut AttrDict, key: &str, parts: &[&str]) -> Result<(), String> {
     let Some(attr) = attrs.remove(key) else { return Ok(()) };
     let Attr::Dialect(d) = &attr else { return Err(format!("attribute `{key}` is {attr}")) };
@@ -155,7 +156,7 @@ fn split(attrs: &mut AttrDict, key: &str, parts: &[&str]) -> Result<(), String> 
     }
 }
 
-/// The numbers of the dimensions in `[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]`.
+/// Splits `[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]` into the numbers of the dimensions.
 fn convolution(attrs: &mut AttrDict) -> Result<(), String> {
     let Some(attr) = attrs.remove("dimension_numbers") else { return Ok(()) };
     let Attr::Dialect(d) = &attr else { return Err(format!("attribute `dimension_numbers` is {attr}")) };
@@ -163,7 +164,7 @@ fn convolution(attrs: &mut AttrDict) -> Result<(), String> {
     let (inputs, output) = d.text.split_once("->").ok_or_else(wrong)?;
     let (lhs, rhs) = inputs.split_once("]x[").ok_or_else(wrong)?;
     let sides = [(lhs, ["b", "f"]), (rhs, ["i", "o"]), (output, ["b", "f"])];
-    // Three names for each side: those of the letters, and that of the numbers.
+    // Each side has three names: one for each of the two letters, and one for the digits.
     for ((side, letters), keys) in sides.into_iter().zip(CONVOLUTION.chunks(3)) {
         let marks: Vec<&str> = side.trim_matches(['[', ']', ' ']).split(',').map(str::trim).collect();
         let place = |mark: &str| marks.iter().position(|m| *m == mark).map(|at| at as i64).ok_or_else(wrong);
@@ -176,7 +177,7 @@ fn convolution(attrs: &mut AttrDict) -> Result<(), String> {
     Ok(())
 }
 
-/// The number of a channel, and for `send` and `recv` its kind.
+/// Splits a channel into its number, and for `send` and `recv` its kind.
 fn channel(attrs: &mut AttrDict, base: &str) -> Result<(), String> {
     let Some(Attr::Dialect(d)) = attrs.remove("channel_handle") else { return Ok(()) };
     let params = params(&d)?;
@@ -188,7 +189,7 @@ fn channel(attrs: &mut AttrDict, base: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// What an attribute is in VHLO where StableHLO leaves it out.
+/// Returns VHLO's value for an attribute that StableHLO leaves out.
 fn default(base: &str, key: &str, attrs: &AttrDict) -> Option<Attr> {
     let rank = |key: &str| attrs.get(key).and_then(Attr::as_i64_list).map(|l| l.len());
     let window = || match base {

@@ -1,4 +1,4 @@
-//! Attributes and types as VHLO encodes them.
+//! Encodes attributes and types in VHLO.
 
 use farcall_sig::DType;
 
@@ -18,10 +18,10 @@ use crate::literal::Literal;
 use crate::scalar::Scalar;
 use crate::types::{Dim, Quantization, TensorType, Type};
 
-/// What is written of attributes and types so far.
+/// Encoder with the tables of attributes and types encoded so far.
 pub(super) struct Encoder {
     pub(super) tables: Tables,
-    /// The oldest version of StableHLO that has all of it.
+    /// Oldest version of StableHLO that can read everything encoded so far.
     pub(super) version: Version,
 }
 
@@ -32,7 +32,7 @@ impl Encoder {
         Encoder { tables: Tables::default(), version: oldest }
     }
 
-    /// Something is used that this version has first.
+    /// Records the use of a feature that StableHLO has since `version`.
     pub(super) fn needs(&mut self, version: Version) {
         self.version = self.version.max(version);
     }
@@ -72,7 +72,7 @@ impl Encoder {
         })
     }
 
-    /// The attributes of an operation of VHLO.
+    /// Encodes the attributes of an operation of VHLO.
     pub(super) fn dictionary(&mut self, attrs: &AttrDict) -> Encoded {
         let mut entries = Vec::with_capacity(attrs.len());
         for (key, value) in attrs {
@@ -82,7 +82,7 @@ impl Encoder {
         Ok(self.entries(&entries))
     }
 
-    /// The attributes of an operation of another dialect, as text has them.
+    /// Encodes the attributes of an operation of another dialect as text.
     pub(super) fn builtin_dictionary(&mut self, attrs: &AttrDict) -> usize {
         let mut entries = Vec::with_capacity(attrs.len());
         for (key, value) in attrs {
@@ -95,7 +95,7 @@ impl Encoder {
         self.entries(&entries)
     }
 
-    /// An attribute as text.
+    /// Encodes an attribute as text.
     fn text(&mut self, attr: &Attr) -> usize {
         let dialect = match attr {
             Attr::Dialect(d) => d.name.split_once('.').map_or("builtin", |(dialect, _)| dialect),
@@ -187,7 +187,8 @@ impl Encoder {
         })
     }
 
-    /// The elements of a constant: one, if all are the same, else all; booleans packed, lowest bits first.
+    /// Encodes the elements of a constant: a single element if all are equal, otherwise all. Booleans are
+    /// packed, lowest bits first.
     fn dense(&mut self, ty: usize, literal: &Literal) -> usize {
         let (size, pred) = (literal.dtype().size(), literal.dtype() == DType::Pred);
         let (len, write): (usize, fn(&Literal, &mut Vec<u8>)) = match literal.one_element() {
@@ -209,7 +210,7 @@ impl Encoder {
         let kind = d.name.strip_prefix("stablehlo.");
         if let Some(e) = ENUMS.iter().find(|e| Some(e.kind) == kind) {
             let word = e.words.iter().position(|w| *w == d.text);
-            let word = word.ok_or_else(|| format!("{} is not one that artifacts have", d.text))?;
+            let word = word.ok_or_else(|| format!("artifacts have no {} `{}`", e.kind, d.text))?;
             return Ok(self.vhlo(e.code, |out| out.size(word)));
         }
         match d.name.as_str() {
@@ -258,7 +259,7 @@ impl Encoder {
         self.tables.ty("vhlo", bytes)
     }
 
-    /// The type of a value.
+    /// Encodes the type of a value.
     pub(super) fn ty(&mut self, ty: &Type) -> Encoded {
         let list = |encoder: &mut Encoder, types: &[Type]| {
             types.iter().map(|ty| encoder.ty(ty)).collect::<Result<Vec<_>, String>>()
@@ -285,7 +286,7 @@ impl Encoder {
         })
     }
 
-    /// A type without parts, or one that is an attribute.
+    /// Encodes a type without parameters, or a type that only attributes have.
     fn plain_type(&mut self, ty: &Type) -> Encoded {
         match ty {
             Type::Scalar(dtype) => self.element(*dtype),
@@ -302,7 +303,7 @@ impl Encoder {
         }
     }
 
-    /// A type of elements.
+    /// Encodes an element type.
     fn element(&mut self, dtype: DType) -> Encoded {
         let part = match dtype {
             DType::C64 => Some(DType::F32),
@@ -354,7 +355,7 @@ impl Encoder {
 
     fn quantized(&mut self, storage: DType, quant: &Quantization) -> Encoded {
         let signed = storage.is_signed_integer();
-        // The type says how wide it is, the flag whether it has a sign.
+        // The type states the width, and a flag the signedness.
         let same_width = |dtype: &&DType| dtype.is_signed_integer() && dtype.bits() == storage.bits();
         let stored = DType::ALL.iter().find(same_width).copied().unwrap_or(storage);
         let (stored, expressed) = (self.element(stored)?, self.element(quant.expressed)?);
@@ -385,13 +386,13 @@ impl Encoder {
     }
 }
 
-/// The number of a type: one byte, or a number with a sign.
+/// Writes a type and the bits of an element: one byte, or a signed number.
 fn number(out: &mut Bytes, ty: usize, width: u32, bits: u64) {
     out.size(ty);
     if width <= 8 { out.byte(bits as u8) } else { out.signed(bits.cast_signed()) }
 }
 
-/// Some elements of a constant, without the bits that their types do not have.
+/// Writes elements of a constant, without the unused bits of narrow types.
 fn write_elements(literal: &Literal, bytes: &[u8], out: &mut Vec<u8>) {
     match literal.dtype().bits() {
         bits @ 0..8 => out.extend(bytes.iter().map(|byte| byte & (0xff >> (8 - bits)))),
@@ -399,13 +400,13 @@ fn write_elements(literal: &Literal, bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Booleans, eight in a byte.
+/// Writes booleans, eight in a byte.
 fn write_packed(literal: &Literal, out: &mut Vec<u8>) {
     let pack = |bits: &[u8]| bits.iter().rev().fold(0, |byte, bit| byte << 1 | u8::from(*bit != 0));
     out.extend(literal.bytes().chunks(8).map(pack));
 }
 
-/// The parameters of an attribute that is written as text.
+/// Returns the parameters of an attribute, which may be stored as text.
 fn parsed(d: &DialectAttr) -> Result<AttrDict, String> {
     super::downgrade::params(d)
 }

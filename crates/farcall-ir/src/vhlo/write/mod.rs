@@ -1,11 +1,7 @@
-//! Modules as portable artifacts.
+//! Writes modules as portable artifacts.
 //!
-//! Of each operation, the oldest version is written that says the same, so that an artifact is read by every StableHLO
-//! since [`Artifact::version`].
-//!
-//! ```text
-//! Module ─ functions, regions ─▶ downgrade: StableHLO's attributes as VHLO's ─▶ encode: tables ─▶ bytecode::Tables
-//! ```
+//! For each operation, the oldest version that can express it is written, so every StableHLO since
+//! [`Artifact::version`] can read the artifact.
 
 mod downgrade;
 mod encode;
@@ -25,25 +21,25 @@ use crate::types::{FuncType, Type};
 use downgrade::downgraded;
 use encode::Encoder;
 
-/// The oldest version that artifacts are written for. (1.0.0 is the first one that StableHLO promises to read.)
+/// Oldest version that artifacts are written for. StableHLO promises compatibility from 1.0.0 on.
 const OLDEST: Version = (1, 0, 0);
 
 /// A portable artifact.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Artifact {
-    /// The file.
+    /// Contents of the file.
     pub bytes: Vec<u8>,
-    /// The oldest version of StableHLO that reads it.
+    /// Oldest version of StableHLO that can read the artifact.
     pub version: Version,
 }
 
-/// Writes a verified module as a portable artifact. Names of parameters are kept, other locations are not.
+/// Writes a verified module as a portable artifact. Keeps the names of parameters, but no other locations.
 /// Operations of CHLO are expanded to operations of StableHLO.
 ///
 /// # Errors
-/// `unsupported`, at each instruction that artifacts have no form for: operations of other dialects (CHLO on dynamic shapes,
-/// some functions of complex numbers), and attributes of StableHLO that VHLO does not know. `memory` if there is no room
-/// for the file.
+/// Code `unsupported`, at each instruction that artifacts have no form for: operations of other dialects
+/// (CHLO on dynamic shapes, some functions of complex numbers), and attributes of StableHLO that VHLO does
+/// not know. Code `memory` if there is not enough memory for the file.
 pub fn write(module: &Module) -> Result<Artifact, ProgramError> {
     stack::with_room(|| written(with_chlo_expanded(module).as_ref().unwrap_or(module)))
 }
@@ -68,7 +64,8 @@ fn written(module: &Module) -> Result<Artifact, ProgramError> {
     }
 }
 
-/// The module without operations of CHLO, if it has any that StableHLO defines.
+/// Returns the module with operations of CHLO expanded where StableHLO can express them; `None` if it has
+/// none.
 fn with_chlo_expanded(module: &Module) -> Option<Module> {
     let mut found = false;
     for func in module.funcs() {
@@ -87,7 +84,7 @@ struct Writer<'m> {
     module: &'m Module,
     encoder: Encoder,
     ir: Bytes,
-    /// Numbers of the values of the function that is written.
+    /// Numbers of the values of the current function.
     values: HashMap<ValueId, usize>,
     diagnostics: Diagnostics,
 }
@@ -148,7 +145,7 @@ impl<'m> Writer<'m> {
         self.region(func, Func::BODY, 0);
     }
 
-    /// A region whose values have numbers from `first` on.
+    /// Writes a region whose values are numbered from `first`.
     fn region(&mut self, func: &'m Func, id: RegionId, first: usize) {
         let region = func.region(id);
         let mut next = first;
@@ -187,14 +184,14 @@ impl<'m> Writer<'m> {
         }
     }
 
-    /// An instruction up to its regions.
+    /// Writes an instruction up to its regions.
     fn inst(&mut self, inst: Inst<'m>) -> Result<(), String> {
         let full = inst.op().name();
         let base = match full.split_once('.') {
             Some(("stablehlo" | "func", base)) => base,
             Some(("chlo", _)) => {
-                return Err("artifacts have operations of StableHLO only, and here these define this one for static shapes \
-                            and real numbers"
+                return Err("artifacts have operations of StableHLO only, which can express this one for static shapes and \
+                            real numbers only"
                     .to_owned());
             }
             _ => return Err("artifacts have operations of StableHLO only".to_owned()),
