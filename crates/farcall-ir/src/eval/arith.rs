@@ -1,14 +1,14 @@
 //! Arithmetic on single elements.
 //!
-//! The functions take exact values of an element type and return a value that has not been rounded to it yet (nor
-//! integers truncated to its width). `None` means that the operation is not defined for the type.
+//! The functions take exact values of an element type. Results are not yet rounded to the type, nor are
+//! integers truncated to its width. `None` means that the operation is not defined for the type.
 
 use super::{complex, special};
 use crate::op::{Binary, Compare, CompareKind, Direction, Unary};
 use crate::scalar::Scalar;
 use farcall_sig::{DType, DTypeClass};
 
-/// A unary operation on an element of `dtype`.
+/// Applies a unary operation to an element of `dtype`.
 pub(super) fn unary(op: Unary, dtype: DType, x: Scalar) -> Option<Scalar> {
     match x {
         Scalar::Bool(x) => (op == Unary::Not).then_some(Scalar::Bool(!x)),
@@ -19,7 +19,7 @@ pub(super) fn unary(op: Unary, dtype: DType, x: Scalar) -> Option<Scalar> {
     }
 }
 
-/// An integer operation; unsigned operands come reinterpreted.
+/// Applies an integer operation; unsigned operands are reinterpreted.
 fn unary_integer(op: Unary, dtype: DType, x: i64) -> Option<i64> {
     let bits = dtype.bits();
     let mask = u64::MAX >> (64 - bits);
@@ -64,7 +64,7 @@ fn unary_float(op: Unary, dtype: DType, x: f64) -> Option<Scalar> {
         Unary::Tan | Unary::ChloTan => libm::tan(x),
         Unary::Tanh => libm::tanh(x),
         Unary::Acos => libm::acos(x),
-        // Below -1, some versions of the library give a number.
+        // For arguments below -1, some versions of `libm` return a number.
         Unary::Acosh if x < 1.0 => f64::NAN,
         Unary::Acosh => libm::acosh(x),
         Unary::Asin => libm::asin(x),
@@ -89,7 +89,7 @@ fn unary_float(op: Unary, dtype: DType, x: f64) -> Option<Scalar> {
     }))
 }
 
-/// A binary operation on elements of `dtype`.
+/// Applies a binary operation to elements of `dtype`.
 pub(super) fn binary(op: Binary, dtype: DType, a: Scalar, b: Scalar) -> Option<Scalar> {
     match (a, b) {
         (Scalar::Bool(a), Scalar::Bool(b)) => binary_bool(op, a, b).map(Scalar::Bool),
@@ -147,7 +147,7 @@ fn binary_unsigned(op: Binary, dtype: DType, a: u64, b: u64) -> Option<u64> {
         Binary::Power => power_wrapping(a, b),
         Binary::Remainder => a.checked_rem(b).unwrap_or(a),
         Binary::ShiftRightArithmetic => {
-            // The highest bit counts as a sign, as for the signed type of the same width.
+            // The highest bit counts as a sign, as in the signed type of the same width.
             let unused = 64 - dtype.bits();
             (((a << unused) as i64 >> unused) >> shift.unwrap_or(63)) as u64
         }
@@ -157,7 +157,7 @@ fn binary_unsigned(op: Binary, dtype: DType, a: u64, b: u64) -> Option<u64> {
     })
 }
 
-/// A negative exponent gives 0, unless the base is 1 or -1.
+/// Integer power. A negative exponent gives 0, unless the base is 1 or -1.
 fn power_signed(base: i64, exponent: i64) -> i64 {
     match (base, exponent) {
         (_, 0..) => power_wrapping(base as u64, exponent as u64) as i64,
@@ -205,7 +205,7 @@ fn binary_float(op: Binary, dtype: DType, a: f64, b: f64) -> Option<Scalar> {
     }))
 }
 
-/// The greater one; NaN if one of them is, and +0 is greater than -0 (IEEE 754-2019).
+/// The larger number; NaN if either is NaN, and +0 is larger than -0 (IEEE 754-2019).
 fn maximum(a: f64, b: f64) -> f64 {
     if a.is_nan() || b.is_nan() {
         a + b
@@ -216,7 +216,7 @@ fn maximum(a: f64, b: f64) -> f64 {
     }
 }
 
-/// A comparison of elements of one type.
+/// Compares elements of one type.
 pub(super) fn compare(c: &Compare, a: Scalar, b: Scalar) -> Option<bool> {
     use std::cmp::Ordering;
     let order = match (a, b) {
@@ -251,8 +251,8 @@ pub(super) fn clamp(dtype: DType, low: Scalar, x: Scalar, high: Scalar) -> Optio
     binary(Binary::Minimum, dtype, binary(Binary::Maximum, dtype, low, x)?, high)
 }
 
-/// A value as another type: floats are truncated toward zero and saturated to integers (NaN is 0),
-/// anything but zero is true, complex numbers lose their imaginary part to any other type.
+/// Converts a value to another type: floats are truncated toward zero and saturated to integers (NaN becomes
+/// 0), nonzero values become true, and complex numbers lose their imaginary part in any other type.
 pub(super) fn convert(x: Scalar, to: DType) -> Scalar {
     match (to.class(), x) {
         (DTypeClass::Bool, Scalar::Complex(z)) => Scalar::Bool(z.re != 0.0),
@@ -276,8 +276,8 @@ pub(super) fn convert(x: Scalar, to: DType) -> Scalar {
     }
 }
 
-/// An integer in 53 bits: if it does not fit, the last bit is set, so that a second rounding to
-/// fewer bits comes out as if it were the only one.
+/// Converts an integer to 53 bits. If it does not fit, the last bit is set, so that a second rounding to
+/// fewer bits equals a single rounding.
 fn to_odd(x: u64) -> f64 {
     let extra = 11u32.saturating_sub(x.leading_zeros());
     let lost = x & ((1 << extra) - 1);
@@ -290,7 +290,7 @@ mod tests {
     use super::*;
     use crate::op::Traits;
 
-    /// Elements of each kind, with those that are peculiar.
+    /// Elements of each class, including special values.
     fn samples() -> Vec<(DType, Vec<Scalar>)> {
         let signed = [0, 1, -1, 3, -7, 127, -128].map(Scalar::Signed);
         let unsigned = [0, 1, 3, 127, 128, 255].map(Scalar::Unsigned);
@@ -304,7 +304,7 @@ mod tests {
         ]
     }
 
-    /// The same value, NaN included.
+    /// Returns true if the values are equal, with NaN equal to itself.
     fn same(a: Option<Scalar>, b: Option<Scalar>, dtype: DType) -> bool {
         let text = |x: Option<Scalar>| format!("{:?}", x.map(|x| x.round_to(dtype)));
         text(a) == text(b)

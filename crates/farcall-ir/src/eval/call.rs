@@ -1,4 +1,4 @@
-//! Custom calls: run by the host.
+//! Custom calls, which the host runs.
 
 use super::machine::Machine;
 use super::{CallSite, EvalError, Value, check_values};

@@ -1,4 +1,4 @@
-//! Collectives with one participant, which receives what it sends, in the type of the result.
+//! Collectives with a single participant, which receives its own data, in the type of the result.
 
 use super::index::{known_sizes, zeros};
 use super::machine::Machine;
@@ -9,7 +9,7 @@ use crate::op::CollectiveBroadcast;
 use crate::op::collective::{Grid, Role};
 use crate::scalar::Scalar;
 
-/// The grid that the program is written for.
+/// The device grid that the program is written for.
 pub(super) fn grid(m: &Machine<'_>) -> Grid {
     Grid::of(&m.module.attrs)
 }
@@ -22,7 +22,8 @@ pub(super) fn gathered(
     role: Role,
 ) -> Result<Vec<Value>, EvalError> {
     match role {
-        // Nobody else can be in its group either, or the numbers would not be all there are.
+        // A process outside of all groups is alone: groups cover all processes, so it shares a group with no
+        // other process.
         Role::Alone | Role::Outside => converted(m, inst, xs),
         Role::OneOf(n) => Err(several(n)),
     }
@@ -39,7 +40,7 @@ pub(super) fn rooted(
     exchanged(m, inst, &xs[..roots], op.groups.exchange_role(grid(m)))
 }
 
-/// `all_to_all`, `collective_broadcast` and `collective_permute`: zeros for who is sent nothing.
+/// `all_to_all`, `collective_broadcast` and `collective_permute`: a device that receives nothing gets zeros.
 pub(super) fn exchanged(
     m: &Machine<'_>,
     inst: Inst<'_>,
@@ -52,7 +53,7 @@ pub(super) fn exchanged(
             .map(|i| {
                 let ty = m.result_type(inst, i)?;
                 let mut out = zeros(ty.dtype, known_sizes(&ty)?)?;
-                // What stands for the number zero.
+                // Quantized tensors represent zero by their zero point.
                 if let Some(q) = &ty.quant {
                     let zero = Scalar::Signed(q.zero_points.first().copied().unwrap_or(0));
                     (0..out.len()).for_each(|i| out.set(i, zero));
@@ -64,7 +65,7 @@ pub(super) fn exchanged(
     }
 }
 
-/// The operands in the types of the results, which reductions may widen.
+/// Converts the operands to the result types, which may be wider for reductions.
 fn converted(m: &Machine<'_>, inst: Inst<'_>, xs: &[Value]) -> Result<Vec<Value>, EvalError> {
     (0..xs.len())
         .map(|i| {

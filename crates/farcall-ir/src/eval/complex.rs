@@ -1,9 +1,8 @@
 //! Functions of complex numbers, in double precision.
 //!
-//! Infinities, NaNs and signed zeros follow C99's Annex G where XLA does. Formulas avoid cancellation
-//! and overflow: the sources are Kahan, "Branch Cuts for Complex Elementary Functions" (1987), and
-//! Hull, Fairgrieve, Tang, "Implementing the Complex Arcsine and Arccosine Functions Using Exception
-//! Handling" (1997).
+//! Infinities, NaNs and signed zeros follow C99's Annex G where XLA does. The formulas avoid cancellation and
+//! overflow. Sources: Kahan, "Branch Cuts for Complex Elementary Functions" (1987), and Hull, Fairgrieve,
+//! Tang, "Implementing the Complex Arcsine and Arccosine Functions Using Exception Handling" (1997).
 
 use crate::op::{Binary, Unary};
 use crate::scalar::Scalar;
@@ -12,7 +11,8 @@ use std::f64::consts::{FRAC_PI_2, LN_2, PI};
 
 type C = Complex<f64>;
 
-/// A unary operation; `None` if it has no complex operand. The result is real for `abs`, `real`, `imag` and `is_finite`.
+/// Applies a unary operation; `None` if the operation has no complex operands. The result is real for `abs`,
+/// `real` and `imag`, and boolean for `is_finite`.
 pub fn unary(op: Unary, z: C) -> Option<Scalar> {
     Some(Scalar::Complex(match op {
         Unary::Abs => return Some(Scalar::Float(libm::hypot(z.re, z.im))),
@@ -63,7 +63,7 @@ pub fn unary(op: Unary, z: C) -> Option<Scalar> {
     }))
 }
 
-/// A binary operation; `None` if it has no complex operands.
+/// Applies a binary operation; `None` if the operation has no complex operands.
 pub fn binary(op: Binary, a: C, b: C) -> Option<C> {
     Some(match op {
         Binary::Add => a + b,
@@ -92,14 +92,14 @@ fn polar(radius: f64, angle: f64) -> C {
     C::new(radius * libm::cos(angle), radius * libm::sin(angle))
 }
 
-/// As written: no special treatment of infinities.
+/// Multiplies by the textbook formula, without special treatment of infinities.
 fn multiply(a: C, b: C) -> C {
     C::new(a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re)
 }
 
-/// With the special cases of C99, G.5.1.
+/// Divides with the special cases of C99, G.5.1.
 fn divide(a: C, b: C) -> C {
-    // A power of two brings the denominator near 1.
+    // Scaling by a power of two brings the denominator near 1.
     let largest = b.re.abs().max(b.im.abs());
     let exponent = if largest.is_finite() && largest > 0.0 { libm::ilogb(largest) } else { 0 };
     let (c, d) = (libm::scalbn(b.re, -exponent), libm::scalbn(b.im, -exponent));
@@ -138,7 +138,7 @@ fn sign(z: C) -> C {
     C::new(z.re / radius, z.im / radius)
 }
 
-/// `e^x (cos y + i sin y)`, where `e^x` may be too large while a product with it is not.
+/// `e^x (cos y + i sin y)`, where `e^x` may overflow although a product with it does not.
 fn exp(z: C) -> C {
     scaled(1.0, z.re, z.im)
 }
@@ -164,7 +164,7 @@ fn scaled(factor: f64, x: f64, y: f64) -> C {
     C::new(product(libm::cos(y)), product(libm::sin(y)))
 }
 
-/// `1 / (1 + e^-z)`, or the same fraction times `e^z`, whichever does not overflow.
+/// `1 / (1 + e^-z)`, or the same fraction expanded by `e^z` where `e^-z` would overflow.
 fn logistic(z: C) -> C {
     if z.re < -700.0 {
         let e = exp(z);
@@ -190,7 +190,7 @@ fn norm_minus_one(x: f64, y: f64) -> f64 {
     };
     let (a, b) = if x.abs() >= y.abs() { (x, y) } else { (y, x) };
     let ((ah, al), (bh, bl)) = (square(a), square(b));
-    // ah - 1 is exact near 1; the sum with bh may round.
+    // `ah - 1` is exact near 1; the sum with `bh` may round.
     let first = ah - 1.0;
     let lost_first = (ah - (first + 1.0)) - 0.0;
     let sum = first + bh;
@@ -229,7 +229,7 @@ fn log_1p(z: C) -> C {
     if x.abs() > 4.0 || y.abs() > 4.0 {
         return C::new(log_abs(1.0 + x, y), angle);
     }
-    // |1 + z|² - 1 = x (2 + x) + y², with the products' errors carried along.
+    // `|1 + z|² - 1 = x (2 + x) + y²`, with the rounding errors of the products added back.
     let t = 2.0 + x;
     let t_lost = x - (t - 2.0);
     let (p, q) = (x * t, y * y);
@@ -264,7 +264,7 @@ fn sqrt(z: C) -> C {
     if y.is_nan() {
         return C::new(y, y);
     }
-    // Powers of four keep the hypotenuse in range.
+    // Scaling by powers of four keeps the hypotenuse in range.
     let largest = x.abs().max(y.abs());
     let half = if largest > 1e300 {
         2
@@ -310,7 +310,7 @@ fn cosh(z: C) -> C {
     C::new(times(libm::cosh(x), libm::cos(y)), times(libm::sinh(x), libm::sin(y)))
 }
 
-/// A product in which an exact zero wins over an infinity.
+/// Multiplies; an exact zero times an infinity is zero.
 fn times(a: f64, b: f64) -> f64 {
     if (a == 0.0 && b.is_infinite()) || (b == 0.0 && a.is_infinite()) {
         return 0f64.copysign(a) * 1f64.copysign(b);
@@ -341,7 +341,7 @@ fn tanh(z: C) -> C {
     C::new(beta * rho * s / denominator, t / denominator)
 }
 
-/// `acosh` by way of `acos`: a rotation by a quarter turn, to the right half plane.
+/// `acosh` by way of `acos`: a quarter turn into the right half plane.
 fn acosh(z: C) -> C {
     let w = acos(z);
     if w.re.is_nan() && w.im.is_nan() {
@@ -356,11 +356,11 @@ fn acosh(z: C) -> C {
     C::new(w.im.abs(), w.re.copysign(z.im))
 }
 
-/// What arcsine and arccosine of `x + iy` (`x`, `y` not negative) have in common.
+/// Common parts of the arcsine and arccosine of `x + iy` (`x`, `y` not negative).
 struct Arc {
     /// `|Im asin|`: `log(a + sqrt(a² - 1))`, `a = (r + s) / 2`.
     log: f64,
-    /// `Re asin`, `asin(b)`, `b = x / a`.
+    /// `Re asin`: `asin(b)`, `b = x / a`.
     asin: f64,
     /// `Re acos`.
     acos: f64,
@@ -370,12 +370,12 @@ struct Arc {
 fn arc(x: f64, y: f64) -> Arc {
     let large = 1e150;
     if x > large || y > large {
-        // |z| so large that 1 does not count.
+        // `|z|` is so large that adding 1 has no effect.
         let log = log_abs(x, y) + LN_2;
         return Arc { log, asin: libm::atan2(x, y), acos: libm::atan2(y, x) };
     }
     if y < 1e-150 {
-        // On the real axis, for all that matters.
+        // `y` is so small that the argument is treated as real.
         if x < 1.0 {
             return Arc { log: y / ((1.0 - x) * (1.0 + x)).sqrt(), asin: libm::asin(x), acos: libm::acos(x) };
         }
@@ -420,7 +420,7 @@ fn asin_acos_kernel(z: C) -> C {
         return C::new(f64::NAN, f64::NAN);
     }
     let arc = arc(x, y);
-    // The other side of the triangle with the angle and x.
+    // The third side of the triangle with this angle and the side `x`.
     let re = match x {
         0.0 => libm::hypot(1.0, y),
         _ if arc.asin < 1.0 => x / libm::tan(arc.asin),
@@ -448,7 +448,7 @@ fn asinh(z: C) -> C {
     if x.abs() < 1e-150 && y.abs() < 1e-150 {
         return z;
     }
-    // asinh(z) = i asin(-i z): the roles of the parts change.
+    // `asinh(z) = i asin(-i z)`: the real and imaginary parts change roles.
     let arc = arc(y.abs(), x.abs());
     C::new(arc.log.copysign(x), arc.asin.copysign(y))
 }
@@ -493,7 +493,7 @@ fn atanh(z: C) -> C {
         return sides(0.0, FRAC_PI_2);
     }
     if x > 1e150 || y > 1e150 {
-        // Re(1 / z), without overflow.
+        // `Re(1 / z)`, without overflow.
         let scale = x.max(y);
         let (u, v) = (x / scale, y / scale);
         return sides(u / (u * u + v * v) / scale, FRAC_PI_2);
@@ -509,7 +509,7 @@ fn atanh(z: C) -> C {
     sides(re, im)
 }
 
-/// `exp(b log a)`, with zero bases and exponents as XLA has them.
+/// `exp(b log a)`, with XLA's results for zero bases and exponents.
 fn power(a: C, b: C) -> C {
     if b.re == 0.0 && b.im == 0.0 {
         return C::new(1.0, 0.0);

@@ -1,8 +1,8 @@
 //! Products and convolutions.
 //!
-//! Products are summed in `f64`, complex `f64` or wrapping `i64` (which holds every integer type modulo
-//! its width) and rounded to the result's type once; short sums of `f32` are computed in `f32` ([`SHORT`]).
-//! `precision` and `algorithm` would allow less exact results; they are ignored.
+//! Products are summed in `f64`, complex `f64` or wrapping `i64` (which holds every integer type modulo its
+//! width) and rounded once to the result's type; short sums of `f32` are computed in `f32`
+//! ([`MAX_SHORT_SUM_TERMS`]). `precision` and `algorithm` would allow less exact results and are ignored.
 
 use std::num::Wrapping;
 
@@ -11,7 +11,7 @@ use num_complex::Complex;
 
 use super::index::{for_each, position, strides, zeros};
 use super::machine::Machine;
-use super::number::{Number, SHORT, load, store};
+use super::number::{MAX_SHORT_SUM_TERMS, Number, load, store};
 use super::space::{other_dims, pick, same_sizes};
 use super::windows::windows;
 use super::{Denormals, EvalError, Value, one, tensor};
@@ -52,7 +52,7 @@ pub(super) fn dynamic_convolution(
     convolution(m, inst, xs, &Convolution { padding, ..c.clone() })
 }
 
-/// The product, with the dimensions: batching, free ones of lhs, free ones of rhs.
+/// The product. Its dimensions are the batch dimensions, the free ones of lhs, then the free ones of rhs.
 fn dot(
     lhs: &Literal,
     rhs: &Literal,
@@ -70,11 +70,11 @@ fn dot(
     let columns = pick(rhs.dims(), &rhs_free);
     let sizes = [&batch, &rows, &columns, &contract].map(|dims| dims.iter().product::<usize>());
 
-    // Both as matrices: lhs [batch, rows, contracted], rhs [batch, contracted, columns].
-    let lhs_order = places(lhs.dims(), &[&d.lhs_batch, &lhs_free, &d.lhs_contract]);
-    let rhs_order = places(rhs.dims(), &[&d.rhs_batch, &d.rhs_contract, &rhs_free]);
+    // Both operands as matrices: lhs [batch, rows, contracted], rhs [batch, contracted, columns].
+    let lhs_order = permuted_positions(lhs.dims(), &[&d.lhs_batch, &lhs_free, &d.lhs_contract]);
+    let rhs_order = permuted_positions(rhs.dims(), &[&d.rhs_batch, &d.rhs_contract, &rhs_free]);
     let out = zeros(dtype, &[batch, rows, columns].concat())?;
-    let short = sizes[3] <= SHORT;
+    let short = sizes[3] <= MAX_SHORT_SUM_TERMS;
     let product = match field([lhs.dtype(), rhs.dtype(), dtype]) {
         Field::Integers => product::<Wrapping<i64>>,
         Field::Reals if short && dtype == DType::F32 => product::<f32>,
@@ -86,7 +86,7 @@ fn dot(
     Ok(product([lhs, rhs], [&lhs_order, &rhs_order], sizes, out, denormals))
 }
 
-/// The product of two tensors whose elements are taken in these orders.
+/// Multiplies two tensors whose elements are read in these orders.
 fn product<N: Number>(
     [lhs, rhs]: [&Literal; 2],
     [lhs_order, rhs_order]: [&[usize]; 2],
@@ -100,7 +100,7 @@ fn product<N: Number>(
     store(&multiply(&lhs, &rhs, sizes), out, denormals)
 }
 
-/// Products of `batch` matrices [rows, contracted] and [contracted, columns].
+/// Multiplies `batch` matrices [rows, contracted] and [contracted, columns].
 fn multiply<N: Number>(a: &[N], b: &[N], [batch, rows, columns, contracted]: [usize; 4]) -> Vec<N> {
     let (mut out, mut pace) = (vec![N::ZERO; batch * rows * columns], Pace::default());
     if columns == 0 || contracted == 0 {
@@ -121,18 +121,18 @@ fn multiply<N: Number>(a: &[N], b: &[N], [batch, rows, columns, contracted]: [us
     out
 }
 
-/// The numbers of a tensor's elements when its dimensions are put in another order.
-fn places(dims: &[usize], order: &[&[usize]]) -> Vec<usize> {
+/// Positions of a tensor's elements after its dimensions are permuted.
+fn permuted_positions(dims: &[usize], order: &[&[usize]]) -> Vec<usize> {
     let order = order.concat();
     let all_strides = strides(dims);
     let (dims, strides) = (pick(dims, &order), pick(&all_strides, &order));
-    let mut places = Vec::with_capacity(dims.iter().product());
-    for_each(&dims, |index| places.push(position(index, &strides)));
-    places
+    let mut positions = Vec::with_capacity(dims.iter().product());
+    for_each(&dims, |index| positions.push(position(index, &strides)));
+    positions
 }
 
-/// The convolution. Feature groups split features of lhs and kernels of rhs; batch groups split the
-/// batch of lhs and kernels of rhs. Group `g`'s kernels see group `g`'s part of lhs alone.
+/// The convolution. Feature groups split the features of lhs and the kernels of rhs; batch groups split the
+/// batch of lhs and the kernels of rhs. The kernels of group `g` only see group `g`'s part of lhs.
 fn convolved(
     lhs: &Literal,
     rhs: &Literal,
@@ -144,7 +144,7 @@ fn convolved(
     let out = zeros(dtype, &plan.result_dims)?;
     Ok(match field([lhs.dtype(), rhs.dtype(), dtype]) {
         Field::Integers => plan.run::<Wrapping<i64>>(lhs, rhs, out, denormals),
-        Field::Reals if plan.terms() <= SHORT && dtype == DType::F32 => {
+        Field::Reals if plan.terms() <= MAX_SHORT_SUM_TERMS && dtype == DType::F32 => {
             plan.run::<f32>(lhs, rhs, out, denormals)
         }
         Field::Reals => plan.run::<f64>(lhs, rhs, out, denormals),
@@ -200,7 +200,7 @@ impl<'a> ConvolutionPlan<'a> {
         })
     }
 
-    /// Most products that a result is a sum of.
+    /// Maximum number of products summed in an element of the result.
     fn terms(&self) -> usize {
         let n = &self.c.dims;
         let window = pick(&self.rhs_dims, &n.kernel_spatial);
@@ -254,8 +254,8 @@ impl<'a> ConvolutionPlan<'a> {
         out
     }
 
-    /// Offsets into lhs and rhs of the elements that meet in the window at a spatial index of the result. In
-    /// the padding, lhs has a zero, which is multiplied by infinities of rhs, too, unless
+    /// Offsets into lhs and rhs of the elements multiplied in the window at a spatial index of the result. In
+    /// the padding, lhs is zero, and is multiplied even by infinities of rhs, unless
     /// [`Convolution::skips_padding`]. Holes of dilation are skipped.
     fn taps(&self, index: &[usize]) -> Vec<(Option<usize>, usize)> {
         let (c, n) = (self.c, &self.c.dims);
@@ -291,7 +291,7 @@ impl<'a> ConvolutionPlan<'a> {
     }
 }
 
-/// The numbers in which products are summed.
+/// The number system in which products are summed.
 enum Field {
     Integers,
     Reals,
@@ -367,7 +367,7 @@ mod tests {
             dot(&x, &ones, &d, DType::F32, Denormals::Ieee).unwrap().get(0)
         };
         assert_eq!(sum(3), Scalar::Float(0.0));
-        assert_eq!(sum(SHORT + 1), Scalar::Float(SHORT as f64 - 1.0));
+        assert_eq!(sum(MAX_SHORT_SUM_TERMS + 1), Scalar::Float(MAX_SHORT_SUM_TERMS as f64 - 1.0));
         let truth = Literal::splat(DType::Pred, [3], Scalar::Bool(true));
         assert_eq!(dot(&truth, &truth, &d, DType::Pred, Denormals::Ieee).unwrap().get(0), Scalar::Bool(true));
         let none = dot(
@@ -390,7 +390,7 @@ mod tests {
         assert_eq!(product(Denormals::Flush), 0.0);
     }
 
-    /// One image [b, 0, f], kernels [0, i, o].
+    /// Dimensions of the image [b, 0, f] and the kernels [0, i, o].
     fn conv() -> Convolution {
         Convolution {
             strides: vec![1],
@@ -427,7 +427,7 @@ mod tests {
         assert_eq!(reversed.as_slice::<i64>(), [4, 7, 10]);
         let padded = Convolution { padding: vec![(1, 1)], strides: vec![2], ..conv() };
         assert_eq!(run(&[1, 4, 1], &[2, 1, 1], &padded).as_slice::<i64>(), [2, 8, 4]);
-        // 1 0 2 0 3 under windows 1 _ 2.
+        // The elements 1 0 2 0 3 under windows 1 _ 2.
         let dilated = Convolution { lhs_dilation: vec![2], rhs_dilation: vec![2], ..conv() };
         assert_eq!(run(&[1, 3, 1], &[2, 1, 1], &dilated).as_slice::<i64>(), [5, 0, 8]);
         let cut = Convolution { padding: vec![(-1, -1)], ..conv() };

@@ -1,41 +1,41 @@
-//! Control flow: which region or function runs next.
+//! Control flow: selects the region or function that runs next.
 
-use super::machine::{After, Machine, Step};
+use super::machine::{Continuation, Machine, Step};
 use super::{EvalError, Value, tensor};
 use crate::module::{FuncId, Inst, Region};
 use crate::scalar::Scalar;
 
-/// `if`: the first region if the predicate is true, else the second.
+/// `if`: runs the first region if the predicate is true, otherwise the second.
 pub(super) fn if_<'m>(inst: Inst<'m>, xs: &[Value]) -> Result<Step<'m>, EvalError> {
     branch(inst, usize::from(!is_true(xs)))
 }
 
-/// `case`: the region with this number, or the last one if there is none.
+/// `case`: runs the region with this number, or the last region if the number is out of range.
 pub(super) fn case<'m>(inst: Inst<'m>, xs: &[Value]) -> Result<Step<'m>, EvalError> {
     let index = tensor(xs, 0)?.iter().next().unwrap_or(Scalar::Signed(-1));
     branch(inst, inst.chosen(index))
 }
 
 fn branch(inst: Inst<'_>, i: usize) -> Result<Step<'_>, EvalError> {
-    Ok(Step::Enter { region: region(inst, i)?, args: Vec::new(), after: After::Bind(inst) })
+    Ok(Step::Enter { region: region(inst, i)?, args: Vec::new(), after: Continuation::Bind(inst) })
 }
 
-/// `fusion`: what its region does.
+/// `fusion`: runs its region.
 pub(super) fn fusion<'m>(inst: Inst<'m>, args: Vec<Value>) -> Result<Step<'m>, EvalError> {
-    Ok(Step::Enter { region: region(inst, 0)?, args, after: After::Bind(inst) })
+    Ok(Step::Enter { region: region(inst, 0)?, args, after: Continuation::Bind(inst) })
 }
 
-/// `while`: asks the condition about a state.
+/// `while`: runs the condition on a state.
 pub(super) fn while_(inst: Inst<'_>, state: Vec<Value>) -> Result<Step<'_>, EvalError> {
-    Ok(Step::Enter { region: region(inst, 0)?, args: state.clone(), after: After::Test(inst, state) })
+    Ok(Step::Enter { region: region(inst, 0)?, args: state.clone(), after: Continuation::Test(inst, state) })
 }
 
-/// The body of a `while`, once the condition has said yes.
+/// Runs the body of a `while` after its condition was true.
 pub(super) fn iterate(inst: Inst<'_>, state: Vec<Value>) -> Result<Step<'_>, EvalError> {
-    Ok(Step::Enter { region: region(inst, 1)?, args: state, after: After::Again(inst) })
+    Ok(Step::Enter { region: region(inst, 1)?, args: state, after: Continuation::Again(inst) })
 }
 
-/// `func.call`, and the function that a `composite` stands for.
+/// Calls the function of a `func.call` or the decomposition of a `composite`.
 pub(super) fn call<'m>(
     m: &Machine<'m>,
     inst: Inst<'m>,
@@ -56,7 +56,7 @@ pub(super) fn get_tuple_element(xs: &[Value], index: usize) -> Result<Vec<Value>
     }
 }
 
-/// `async_start`: what its region does, at once. The values are what the future will be.
+/// `async_start`: runs its region immediately. The values are the contents of the future.
 pub(super) fn async_start<'m>(
     m: &mut Machine<'m>,
     inst: Inst<'m>,
@@ -75,13 +75,13 @@ pub(super) fn async_done(xs: &[Value]) -> Result<Vec<Value>, EvalError> {
     }
 }
 
-/// `partition_id` and `replica_id`: there is one device, number 0.
+/// `partition_id` and `replica_id`: programs run on a single device, number 0.
 pub(super) fn only_device(m: &Machine<'_>, inst: Inst<'_>) -> Result<Vec<Value>, EvalError> {
     let ty = m.result_type(inst, 0)?;
     super::one(crate::Literal::zeros(ty.dtype, []))
 }
 
-/// True if the first value is a tensor whose first element is true.
+/// Returns true if the first value is a tensor whose first element is true.
 pub(super) fn is_true(values: &[Value]) -> bool {
     matches!(values.first(), Some(Value::Tensor(l)) if l.iter().next().is_some_and(|s| s.as_bool()))
 }

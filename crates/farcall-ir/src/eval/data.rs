@@ -33,7 +33,7 @@ pub(super) fn dynamic_iota(
     one(counting(ty.dtype, &shape_operand(xs, 0)?, dim)?)
 }
 
-/// A tensor whose elements are their index along `dim`.
+/// A tensor whose elements are their indices along `dim`.
 fn counting(dtype: DType, dims: &[usize], dim: usize) -> Result<Literal, EvalError> {
     let mut out = zeros(dtype, dims)?;
     let mut i = 0;
@@ -59,7 +59,7 @@ pub(super) fn dynamic_broadcast_in_dim(xs: &[Value], dims: &[usize]) -> Result<V
     one(broadcast(tensor(xs, 0)?, &shape_operand(xs, 1)?, dims)?)
 }
 
-/// Operand dimension `i` becomes dimension `dims[i]`, repeated if its size is 1.
+/// Broadcasts a tensor: operand dimension `i` becomes dimension `dims[i]`, repeated if its size is 1.
 fn broadcast(x: &Literal, shape: &[usize], dims: &[usize]) -> Result<Literal, EvalError> {
     if dims.len() != x.dims().len() {
         return Err(EvalError::new("one result dimension per operand dimension is needed"));
@@ -115,7 +115,7 @@ pub(super) fn slice(xs: &[Value], s: &Slice) -> Result<Vec<Value>, EvalError> {
     one(sliced(tensor(xs, 0)?, &s.start, &s.limit, &s.strides)?)
 }
 
-/// Elements `start[d]`, `start[d] + steps[d]`, … below `limit[d]`.
+/// Selects elements `start[d]`, `start[d] + steps[d]`, … below `limit[d]`.
 pub(super) fn sliced(
     x: &Literal,
     start: &[usize],
@@ -163,7 +163,7 @@ pub(super) fn concatenate(xs: &[Value], dim: usize) -> Result<Vec<Value>, EvalEr
     if out.is_empty() {
         return one(out);
     }
-    // Along the dimensions before `dim`, each operand gives one run of bytes in turn.
+    // For each index of the dimensions before `dim`, each operand contributes one contiguous run of bytes.
     let outer: usize = dims[..dim].iter().product();
     let element = first.dtype().size();
     let run = |x: &Literal| x.dims()[dim..].iter().product::<usize>() * element;
@@ -190,7 +190,7 @@ pub(super) fn dynamic_pad(xs: &[Value]) -> Result<Vec<Value>, EvalError> {
     one(padded(tensor(xs, 0)?, tensor(xs, 1)?, &list(2)?, &list(3)?, &list(4)?)?)
 }
 
-/// Element `i` of a dimension goes to `low + i * (interior + 1)`, if that exists.
+/// Pads a tensor: element `i` of a dimension moves to `low + i * (interior + 1)`, if that exists.
 fn padded(
     x: &Literal,
     value: &Literal,
@@ -252,12 +252,13 @@ pub(super) fn get_dimension_size(xs: &[Value], dim: usize) -> Result<Vec<Value>,
     one(Literal::scalar(DType::S32, Scalar::Signed(size as i64)))
 }
 
-/// The shape that operand number `i` holds.
+/// The shape that operand number `i` contains.
 pub(super) fn shape_operand(xs: &[Value], i: usize) -> Result<Vec<usize>, EvalError> {
     let sizes = tensor(xs, i)?.iter().map(|s| usize::try_from(s.as_i64()));
     sizes.collect::<Result<_, _>>().map_err(|_| EvalError::new("a size is negative"))
 }
-/// `set_dimension_size`: the first elements along a dimension.
+
+/// `set_dimension_size`: keeps the first elements along a dimension.
 pub(super) fn set_dimension_size(
     m: &Machine<'_>,
     inst: Inst<'_>,

@@ -1,4 +1,4 @@
-//! Operations that are defined by simpler ones, which are evaluated instead.
+//! Derived operations, evaluated by the simpler operations that define them.
 
 use super::machine::Machine;
 use super::{EvalError, Value, tensor};

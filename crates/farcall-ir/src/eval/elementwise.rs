@@ -1,4 +1,4 @@
-//! Operations on corresponding elements: one operation of [`super::arith`] for every element.
+//! Elementwise operations: one operation of [`super::arith`] for every element.
 
 use super::arith;
 use super::index::zeros;
@@ -64,8 +64,8 @@ pub(super) fn convert(m: &Machine<'_>, inst: Inst<'_>, xs: &[Value]) -> Result<V
     map(to, [x], |[x]| Some(convert_element(m.denormals, from, to, x)))
 }
 
-/// `bitcast_convert`: the same bits under another type. If the widths differ, the last dimension
-/// holds the parts of a wide element, those of low significance first.
+/// `bitcast_convert`: the same bits as another type. If the widths differ, the last dimension holds the parts
+/// of a wide element, from low to high significance.
 pub(super) fn bitcast_convert(
     m: &Machine<'_>,
     inst: Inst<'_>,
@@ -85,14 +85,15 @@ pub(super) fn bitcast_convert(
     let mut out = zeros(to, &dims)?;
     let total = x.len() * old;
     let (source, target) = (x.bytes(), out.bytes_mut());
-    // Bit by bit if an element is not whole bytes; narrow elements have a byte each in memory.
+    // Bit by bit, since an element may not be a whole number of bytes; narrow elements take a byte each in
+    // memory.
     let (old_step, new_step) = (from.size() * 8, to.size() * 8);
     for bit in Pace::until_due(0..total) {
         let at = bit / old * old_step + bit % old;
         let to = bit / new * new_step + bit % new;
         target[to / 8] |= (source[at / 8] >> (at % 8) & 1) << (to % 8);
     }
-    // Signed elements are kept sign-extended.
+    // Signed elements are stored sign-extended.
     if to.bits() < 8 && to.is_signed_integer() {
         let unused = 8 - to.bits();
         target.iter_mut().for_each(|b| *b = ((*b << unused) as i8 >> unused) as u8);
@@ -100,8 +101,8 @@ pub(super) fn bitcast_convert(
     one(out)
 }
 
-/// `reduce_precision`: rounds to a format with these bits; too large values become infinite, those
-/// below its smallest normal number zero.
+/// `reduce_precision`: rounds to a format with these numbers of bits. Values that are too large become
+/// infinite; values below the smallest normal number of the format become zero.
 pub(super) fn reduce_precision(xs: &[Value], exponent: u32, mantissa: u32) -> Result<Vec<Value>, EvalError> {
     let x = tensor(xs, 0)?;
     let dtype = x.dtype();
@@ -147,7 +148,7 @@ fn map<const N: usize>(
     one(out)
 }
 
-/// A scalar as a tensor of the shape of another; tensors as they are.
+/// Broadcasts a scalar to the shape of another tensor; other tensors are returned unchanged.
 fn spread(x: &Literal, like: &Literal) -> Result<Literal, EvalError> {
     if x.dims().is_empty() && !like.dims().is_empty() {
         return super::index::strided(x, like.dims(), 0, &vec![0; like.dims().len()]);
@@ -155,7 +156,7 @@ fn spread(x: &Literal, like: &Literal) -> Result<Literal, EvalError> {
     Ok(x.clone())
 }
 
-/// A unary operation on one element of `from`; the result is to be rounded to `to`.
+/// Applies a unary operation to an element of `from`; the caller rounds the result to `to`.
 pub(super) fn unary_element(
     denormals: Denormals,
     op: Unary,
@@ -171,7 +172,7 @@ pub(super) fn unary_element(
     Some(flush(denormals, to, arith::unary(op, from, flush(denormals, from, x))?.round_to(to)))
 }
 
-/// A binary operation on elements of `from`; the result is to be rounded to `to`.
+/// Applies a binary operation to elements of `from`; the caller rounds the result to `to`.
 pub(super) fn binary_element(
     denormals: Denormals,
     op: Binary,
@@ -187,7 +188,7 @@ pub(super) fn binary_element(
     Some(flush(denormals, to, arith::binary(op, from, a, b)?.round_to(to)))
 }
 
-/// A comparison of elements of `dtype`.
+/// Compares elements of `dtype`.
 pub(super) fn compare_element(
     denormals: Denormals,
     c: &Compare,
@@ -195,13 +196,13 @@ pub(super) fn compare_element(
     a: Scalar,
     b: Scalar,
 ) -> Option<Scalar> {
-    // The total order is one of bits, as integers are.
+    // The total order compares bits, like integers, so nothing is flushed.
     let bits = c.kind == Some(CompareKind::TotalOrder);
     let [a, b] = [a, b].map(|x| if bits { x } else { flush(denormals, dtype, x) });
     arith::compare(c, a, b).map(Scalar::Bool)
 }
 
-/// `clamp` of an element of `dtype`.
+/// Applies `clamp` to an element of `dtype`.
 pub(super) fn clamp_element(
     denormals: Denormals,
     dtype: DType,
@@ -213,9 +214,9 @@ pub(super) fn clamp_element(
     arith::clamp(dtype, low, x, high)
 }
 
-/// An element of `from` as `to`, to be rounded to it.
+/// Converts an element of `from` to `to`; the caller rounds the result.
 pub(super) fn convert_element(denormals: Denormals, from: DType, to: DType, x: Scalar) -> Scalar {
-    // Of the powers of two, the smallest one is a subnormal `f32`; it is moved as bits.
+    // The smallest power of two is a subnormal `f32`; powers of two are moved as bits.
     let powers = from == DType::F8E8M0FNU || to == DType::F8E8M0FNU;
     if from == to {
         return x;
@@ -227,7 +228,7 @@ pub(super) fn convert_element(denormals: Denormals, from: DType, to: DType, x: S
     flush(denormals, to, arith::convert(flush(denormals, from, x), to).round_to(to))
 }
 
-/// Makes the NaNs of a conversion's operand quiet; formats of eight bits have one NaN for each sign.
+/// Quiets NaNs in a conversion's operand; eight-bit formats have one NaN for each sign.
 fn quieted(x: Scalar, to: DType) -> Scalar {
     let quiet = |x: f64| match x.is_nan() && to.bits() <= 8 {
         true => f64::NAN.copysign(x),
@@ -240,8 +241,8 @@ fn quieted(x: Scalar, to: DType) -> Scalar {
     }
 }
 
-/// On the bits of the operand's type, as XLA does it: first the mantissa is rounded to nearest even,
-/// then what the exponent cannot hold becomes infinity or zero.
+/// Works on the bits of the operand's type, like XLA: the mantissa is first rounded to nearest even, then
+/// values outside of the exponent's range become infinity or zero.
 pub(super) fn reduce_precision_element(
     dtype: DType,
     x: Scalar,

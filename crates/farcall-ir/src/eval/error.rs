@@ -1,4 +1,4 @@
-//! Why evaluating a program failed.
+//! Errors of the evaluator.
 
 use std::error::Error;
 use std::fmt;
@@ -10,19 +10,19 @@ use crate::iterations::TooMany;
 use crate::memory::OutOfMemory;
 use crate::module::{Inst, Module};
 
-/// Why a program could not be evaluated.
+/// The reason why a program could not be evaluated.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{}{}{message}", .place.as_ref().map(|p| format!("{p}: ")).unwrap_or_default(), .op.map(|op| format!("{op}: ")).unwrap_or_default())]
 pub struct EvalError {
-    /// What went wrong.
+    /// Description of the error.
     pub message: String,
-    /// The same, for a caller that decides by it.
+    /// The kind of error, for callers that distinguish them.
     pub cause: Cause,
-    /// Name of the operation, if one is at fault.
+    /// Name of the operation that failed, if any.
     pub op: Option<&'static str>,
-    /// Where it stands in the source.
+    /// Location of the operation in the source.
     pub span: Option<Span>,
-    /// `file:line:column` of that place.
+    /// The location as `file:line:column`.
     pub place: Option<String>,
 }
 
@@ -30,11 +30,11 @@ pub struct EvalError {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Cause {
-    /// The program or its inputs: an operation is not defined for what it got.
+    /// The program or its inputs: an operation is not defined for its operands.
     Operation,
-    /// There is not that much memory.
+    /// Not enough memory.
     Memory(OutOfMemory),
-    /// Loops went round too often.
+    /// Loops exceeded the limit on iterations.
     Iterations(TooMany),
     /// An [interrupt](crate::interrupt) ended the evaluation.
     Interrupted,
@@ -42,13 +42,13 @@ pub enum Cause {
     Host(HostError),
 }
 
-/// An error of a [`Host`](super::Host): whatever its own error type is, or a sentence.
+/// An error of a [`Host`](super::Host): any error type, or a message.
 ///
 /// ```
 /// use farcall_ir::eval::HostError;
 ///
-/// let error: HostError = "nobody is there".into();
-/// assert_eq!(error.to_string(), "nobody is there");
+/// let error: HostError = "no such device".into();
+/// assert_eq!(error.to_string(), "no such device");
 /// let error = HostError::from("x".parse::<i32>().unwrap_err());
 /// assert!(error.downcast_ref::<std::num::ParseIntError>().is_some());
 /// ```
@@ -56,7 +56,7 @@ pub enum Cause {
 pub struct HostError(Arc<dyn Error + Send + Sync>);
 
 impl HostError {
-    /// The error, if it is of this type.
+    /// The underlying error, if it has this type.
     pub fn downcast_ref<E: Error + 'static>(&self) -> Option<&E> {
         self.0.downcast_ref()
     }
@@ -68,7 +68,7 @@ impl fmt::Display for HostError {
     }
 }
 
-/// (So `HostError` is no `Error` itself.)
+/// This conversion prevents `HostError` from implementing `Error`.
 impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for HostError {
     fn from(error: E) -> HostError {
         HostError(error.into().into())
@@ -76,23 +76,23 @@ impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for HostError {
 }
 
 impl EvalError {
-    /// An error that does not know its operation yet.
+    /// An error without an operation, which [`at`](EvalError::at) adds.
     pub(crate) fn new(message: impl Into<String>) -> EvalError {
         EvalError { message: message.into(), cause: Cause::Operation, op: None, span: None, place: None }
     }
 
-    /// That of a host that was asked for `what`.
+    /// The error of a host that was asked for `what`.
     pub(super) fn host(what: &str, error: HostError) -> EvalError {
         EvalError { cause: Cause::Host(error.clone()), ..EvalError::new(format!("{what}{error}")) }
     }
 
-    /// The same as a diagnostic at a place of the program, if that is known.
+    /// The error as a diagnostic, if its location is known.
     pub fn diagnostic(&self) -> Option<Diagnostic> {
         let nowhere = EvalError { place: None, ..self.clone() };
         self.span.map(|span| Diagnostic::new("run", span, nowhere.to_string()))
     }
 
-    /// Names the operation, unless one inside of it was named already.
+    /// Adds the operation, unless an operation inside of it has been added already.
     pub(super) fn at(mut self, module: &Module, inst: Inst<'_>) -> EvalError {
         if self.op.is_none() {
             self.op = Some(inst.op().name());

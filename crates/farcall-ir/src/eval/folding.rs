@@ -1,7 +1,7 @@
 //! Reductions: `reduce`, the second half of `select_and_scatter`, `map`. Windows are [`super::windows`].
 //!
-//! A region is a function of scalars ([`Body`]). This module does not round between steps: a region rounds its
-//! results to their types, and a body that represents a sum of floats may return more digits than the type has (see
+//! A region is a function of scalars ([`Body`]). This module does not round between steps: a region rounds
+//! its results to their types, and a body for a sum of floats may return more digits than the type has (see
 //! [`super::reduction`]). The final value is rounded when it is stored.
 
 use farcall_sig::DType;
@@ -12,10 +12,10 @@ use super::space::{other_dims, pick, same_dims};
 use crate::literal::Literal;
 use crate::scalar::Scalar;
 
-/// A region applied to scalars: arguments, and where to put what it returns.
+/// A region applied to scalars: takes the arguments, and the vector for the returned values.
 pub(super) type Body<'a> = &'a mut dyn FnMut(&[Scalar], &mut Vec<Scalar>) -> Result<(), EvalError>;
 
-/// `reduce` over `dims`: combines elements in row-major order, starting with the init values.
+/// `reduce` over `dims`: combines elements in row-major order, starting with the initial values.
 ///
 /// `body` takes the accumulators, then the elements. Results have the element types `dtypes`.
 pub(super) fn fold(
@@ -29,7 +29,7 @@ pub(super) fn fold(
     let Some(first) = inputs.first() else { return Ok(Vec::new()) };
     let kept = other_dims(first.dims().len(), &[dims]);
     let result_dims = pick(first.dims(), &kept);
-    // Where an element of the input goes: the coordinates of reduced dimensions do not count.
+    // Strides from an input element to its result; reduced dimensions have stride 0.
     let mut result_strides = vec![0; first.dims().len()];
     for (d, stride) in kept.iter().zip(strides(&result_dims)) {
         result_strides[*d] = stride;
@@ -53,8 +53,8 @@ pub(super) fn fold(
     unzip(&accumulators, &result_dims, dtypes)
 }
 
-/// The second half of `select_and_scatter`: combines each source value with what is where it goes, the
-/// init value at first.
+/// The second half of `select_and_scatter`: combines each source value with the current value at its
+/// destination, which starts as the initial value.
 pub(super) fn scatter(
     dims: &[usize],
     source: &Literal,
@@ -73,7 +73,7 @@ pub(super) fn scatter(
     Ok(Literal::try_from_fn(dtype, dims, |i| sums[i])?)
 }
 
-/// `map`: `body` applied to the elements of the inputs at each index.
+/// `map`: applies `body` to the elements of the inputs at each index.
 pub(super) fn map(inputs: &[Literal], dtypes: &[DType], body: Body<'_>) -> Result<Vec<Literal>, EvalError> {
     same_dims("dimensions of the inputs", inputs)?;
     let Some(first) = inputs.first() else { return Ok(Vec::new()) };
@@ -88,12 +88,12 @@ pub(super) fn map(inputs: &[Literal], dtypes: &[DType], body: Body<'_>) -> Resul
     unzip(&values, first.dims(), dtypes)
 }
 
-/// What a region with one `pred` result says.
+/// The result of a region that returns one `pred`.
 pub(super) fn truth(returned: &[Scalar]) -> bool {
     returned.first().is_some_and(|s| s.as_bool())
 }
 
-/// Tuples that lie one after the other, as one tensor per member.
+/// Splits consecutive tuples into one tensor per member.
 pub(super) fn unzip(tuples: &[Scalar], dims: &[usize], dtypes: &[DType]) -> Result<Vec<Literal>, EvalError> {
     let n = dtypes.len();
     let each = dtypes.iter().enumerate();
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn several_inputs_are_reduced_together() {
-        // Largest element and its place.
+        // Computes the largest element and its position.
         let body: Body<'_> = &mut |args, out| {
             let keep = args[0].as_i64() >= args[2].as_i64();
             *out = if keep { args[..2].to_vec() } else { args[2..].to_vec() };

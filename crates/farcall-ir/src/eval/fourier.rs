@@ -1,8 +1,9 @@
 //! Discrete Fourier transforms of any length, in `f64`.
 //!
-//! Cooley and Tukey's recursion over the prime factors of the length. Roots of unity come from one
-//! table, so that errors do not build up along a line. Where a part of a root is 0, nothing is multiplied by it, not even an
-//! infinity. The engine transforms lines with NaN and infinities by this module, so that both agree on these.
+//! Cooley and Tukey's recursion over the prime factors of the length. The roots of unity come from one table,
+//! so that errors do not accumulate along a line. Nothing is multiplied by a zero part of a root, not even an
+//! infinity. The engine uses this module for lines with NaNs or infinities, so that its results for them
+//! equal the evaluator's.
 
 use std::f64::consts::FRAC_PI_4;
 
@@ -10,16 +11,16 @@ use num_complex::Complex;
 
 use crate::interrupt::{self, Pace};
 
-/// Transforms lines of one length.
+/// A transform for lines of one length.
 #[derive(Debug)]
 pub struct Fourier {
-    /// `exp(-2πi k / n)`, with the other sign for the inverse.
+    /// `exp(-2πi k / n)`; for the inverse, `exp(2πi k / n)`.
     roots: Vec<Complex<f64>>,
     inverse: bool,
 }
 
 impl Fourier {
-    /// A transform of lines of `n` elements. The inverse divides by `n`.
+    /// Creates a transform for lines of `n` elements. The inverse divides by `n`.
     pub fn new(n: usize, inverse: bool) -> Fourier {
         let root = |k| {
             let (cos, sin) = on_circle(8 * k, n);
@@ -28,7 +29,7 @@ impl Fourier {
         Fourier { roots: (0..n).map(root).collect(), inverse }
     }
 
-    /// The transform of a line of `n` elements.
+    /// Transforms a line of `n` elements.
     pub(super) fn run(&self, line: &[Complex<f64>]) -> Vec<Complex<f64>> {
         let mut out = self.sums(line);
         if self.inverse {
@@ -40,7 +41,7 @@ impl Fourier {
     /// Transforms a line; the inverse is not divided by the length.
     ///
     /// # Panics
-    /// If the line has another number of elements.
+    /// If the line has a different number of elements.
     pub fn sums(&self, line: &[Complex<f64>]) -> Vec<Complex<f64>> {
         let n = self.roots.len();
         assert_eq!(line.len(), n, "the elements of a line");
@@ -54,8 +55,8 @@ impl Fourier {
         self.part(line, 0, 1, n)
     }
 
-    /// The transform of the `n` elements `line[first]`, `line[first + step]`, …, where `n * step` is the
-    /// length of the line.
+    /// Transforms the `n` elements `line[first]`, `line[first + step]`, …, where `n * step` is the length of
+    /// the line.
     fn part(&self, line: &[Complex<f64>], first: usize, step: usize, n: usize) -> Vec<Complex<f64>> {
         if n == 1 {
             return vec![line[first]];
@@ -73,20 +74,20 @@ impl Fourier {
         };
         let (mut out, mut pace) = (Vec::with_capacity(n), Pace::default());
         out.extend((0..n).take_while(|_| !pace.is_due_after(p)).map(sum));
-        // Zeros stand for elements that an interrupt left out.
+        // Zeros replace the elements that an interrupt left out.
         out.resize(n, zero);
         out
     }
 }
 
-/// The product with a root.
+/// Multiplies by a root; zero parts of the root give zero.
 fn times(x: Complex<f64>, root: Complex<f64>) -> Complex<f64> {
     let part = |x: f64, root: f64| if root == 0.0 { 0.0 } else { x * root };
     Complex::new(part(x.re, root.re) - part(x.im, root.im), part(x.re, root.im) + part(x.im, root.re))
 }
 
-/// Cosine and sine of `a / 8n` turns, for `a` up to `8n`. Symmetry keeps angles within an eighth of a
-/// turn, so that the roots are as symmetric as they should be.
+/// Cosine and sine of `a / 8n` turns, for `a` up to `8n`. Symmetry reduces angles to an eighth of a turn, so
+/// that the roots are exactly symmetric.
 fn on_circle(a: usize, n: usize) -> (f64, f64) {
     if a > 4 * n {
         let (cos, sin) = on_circle(8 * n - a, n);
@@ -103,8 +104,8 @@ fn on_circle(a: usize, n: usize) -> (f64, f64) {
     }
 }
 
-/// Largest prime factor of a length for which NaN and infinities are followed through the sums: they take as many steps
-/// for each element as the factor says.
+/// Maximum prime factor of lengths for which NaNs and infinities are propagated through the sums, which take
+/// as many steps per element as the factor.
 const MAX_SUMMED_FACTOR: usize = 256;
 
 fn largest_prime_factor(mut n: usize) -> usize {

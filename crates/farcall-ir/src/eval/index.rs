@@ -1,4 +1,4 @@
-//! Row-major positions of elements, and tensors made by moving them.
+//! Row-major positions of elements, and tensors constructed by moving elements.
 
 use super::EvalError;
 use crate::interrupt::Pace;
@@ -6,7 +6,7 @@ use crate::literal::Literal;
 use crate::types::TensorType;
 use farcall_sig::DType;
 
-/// Elements between neighbours along each dimension.
+/// Row-major strides of each dimension, in elements.
 pub(super) fn strides(dims: &[usize]) -> Vec<usize> {
     let mut out = vec![1usize; dims.len()];
     for d in (1..dims.len()).rev() {
@@ -15,12 +15,12 @@ pub(super) fn strides(dims: &[usize]) -> Vec<usize> {
     out
 }
 
-/// The position of an index.
+/// The position of an element with this index.
 pub(super) fn position(index: &[usize], strides: &[usize]) -> usize {
     index.iter().zip(strides).map(|(i, s)| i * s).sum()
 }
 
-/// Calls `f` for every index of a shape, in row-major order; for fewer if an interrupt is due.
+/// Calls `f` for every index of a shape, in row-major order; stops early if an interrupt is due.
 pub(super) fn for_each(dims: &[usize], mut f: impl FnMut(&[usize])) {
     let _ = try_for_each(dims, |index| {
         f(index);
@@ -28,7 +28,7 @@ pub(super) fn for_each(dims: &[usize], mut f: impl FnMut(&[usize])) {
     });
 }
 
-/// Calls `f` for every index of a shape, in row-major order, up to the first error.
+/// Calls `f` for every index of a shape, in row-major order, until the first error.
 pub(super) fn try_for_each(
     dims: &[usize],
     mut f: impl FnMut(&[usize]) -> Result<(), EvalError>,
@@ -46,21 +46,21 @@ pub(super) fn try_for_each(
     }
 }
 
-/// The sizes of a declared type; an error where the program leaves one open.
+/// The sizes of a declared type; an error if a dimension is dynamic.
 pub(super) fn known_sizes(ty: &TensorType) -> Result<&[usize], EvalError> {
     ty.static_sizes().ok_or_else(|| EvalError::new(format!("the shape of {ty} is not known")))
 }
 
-/// A tensor of zeros; an error if it is too large to make.
+/// A tensor of zeros; an error if it does not fit into memory.
 pub(super) fn zeros(dtype: DType, dims: &[usize]) -> Result<Literal, EvalError> {
     Literal::try_zeros(dtype, dims)
         .map_err(|e| EvalError::new(format!("a {} is too large: {e}", TensorType::new(dtype, dims))))
 }
 
-/// A tensor whose element at `index` is the element of `source` at position
-/// `offset + Σ index[d] * strides[d]`.
+/// A tensor whose element at `index` is the element of `source` at position `offset + Σ index[d] *
+/// strides[d]`.
 ///
-/// Every such position must exist.
+/// All of these positions must exist.
 pub(super) fn strided(
     source: &Literal,
     dims: &[usize],

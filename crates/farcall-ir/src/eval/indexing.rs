@@ -1,6 +1,6 @@
 //! Operations whose indices are data: gather, scatter, dynamic slices.
 //!
-//! The names of the index arithmetic are the specification's, so that both can be read side by side.
+//! The index arithmetic uses the specification's names, so that the two can be compared.
 
 use super::folding::Body;
 use super::index::{for_each, position, strides, try_for_each};
@@ -61,7 +61,7 @@ pub(super) fn scatter<'m>(
     Ok(results.into_iter().map(Value::Tensor).collect())
 }
 
-/// Slices of the operand with the sizes that `g` gives. Starts are clamped, so that every slice lies
+/// Gathers slices of the operand with the slice sizes of `g`. Starts are clamped, so that every slice lies
 /// within the operand.
 fn gathered(operand: &Literal, start_indices: &Literal, g: &Gather) -> Result<Literal, EvalError> {
     let starts = Starts::new(start_indices, g.index_vector_dim, &g.wrap);
@@ -74,7 +74,8 @@ fn gathered(operand: &Literal, start_indices: &Literal, g: &Gather) -> Result<Li
     ];
     same_sizes("sizes of batching dimensions", &batching, &start_batching)?;
 
-    // The result's dimensions: those of the slices at `offset_dims`, those of the indices elsewhere.
+    // The result has the dimensions of the slices at `offset_dims`, and the dimensions of the indices
+    // elsewhere.
     let rank = starts.batch_dims.len() + g.offset_dims.len();
     let batch_dims = other_dims(rank, &[&g.offset_dims]);
     let mut dims = vec![0; rank];
@@ -105,10 +106,10 @@ fn gathered(operand: &Literal, start_indices: &Literal, g: &Gather) -> Result<Li
     })
 }
 
-/// Any number of tensors with updates applied to all at once, in row-major order of their indices.
+/// Applies updates to any number of tensors at once, in row-major order of their indices.
 ///
-/// A window that does not lie within the tensor as a whole is skipped; by the specification, only its
-/// elements outside are. `body` takes the current elements, then those of the updates.
+/// A window that is not entirely inside of the tensor is skipped; by the specification, only its elements
+/// outside are skipped. `body` takes the current elements, followed by the elements of the updates.
 fn scattered(
     inputs: &[Literal],
     scatter_indices: &Literal,
@@ -129,7 +130,7 @@ fn scattered(
     same_sizes("sizes of scattered dimensions", &scattered_sizes, &starts.batch_dims)?;
     let windowed = other_dims(input.dims().len(), &[&s.inserted_window_dims, &s.input_batching_dims]);
 
-    // Elements of a window along each dimension of the inputs.
+    // Size of a window along each dimension of the inputs.
     let mut window = vec![1; input.dims().len()];
     for (d_input, d_update) in windowed.iter().zip(&s.update_window_dims) {
         window[*d_input] = update.dims()[*d_update];
@@ -178,7 +179,7 @@ fn scattered(
     Ok(results)
 }
 
-/// The slice of these sizes that begins at the start indices, clamped so that it lies within the operand.
+/// Slices the operand at the start indices, which are clamped so that the slice lies within the operand.
 fn slice_at(operand: &Literal, start_indices: &[Literal], sizes: &[usize]) -> Result<Literal, EvalError> {
     check_fits("slice", sizes, operand.dims())?;
     let start = clamped_starts(operand, start_indices, sizes);
@@ -187,8 +188,8 @@ fn slice_at(operand: &Literal, start_indices: &[Literal], sizes: &[usize]) -> Re
     take(operand, sizes, |index| first + position(index, &operand_strides))
 }
 
-/// The operand with the update written over a slice of its size. Starts are clamped, so that it lies within
-/// the operand.
+/// Writes the update over a slice of the operand. Starts are clamped, so that the slice lies within the
+/// operand.
 fn update_at(operand: &Literal, update: &Literal, start_indices: &[Literal]) -> Result<Literal, EvalError> {
     check_fits("update", update.dims(), operand.dims())?;
     let start = clamped_starts(operand, start_indices, update.dims());
@@ -208,8 +209,8 @@ fn update_at(operand: &Literal, update: &Literal, start_indices: &[Literal]) -> 
     Ok(out)
 }
 
-/// The slice with this start, limit and stride in each dimension. Nothing is clamped: a slice that leaves
-/// the operand is an error.
+/// Slices the operand with this start, limit and stride in each dimension. Nothing is clamped: a slice
+/// outside of the operand is an error.
 fn slice_between(
     operand: &Literal,
     start_indices: &Literal,
@@ -238,8 +239,8 @@ fn slice_between(
     take(operand, &dims, |index| first + position(index, &step))
 }
 
-/// Index vectors that lie along one dimension of a tensor; a tensor of scalars holds vectors of one
-/// element, along the dimension after its last.
+/// Index vectors along one dimension of a tensor. A tensor of scalars holds vectors of one element, along the
+/// dimension after its last.
 struct Starts<'a> {
     tensor: &'a Literal,
     /// Sizes of the other dimensions.
@@ -248,7 +249,7 @@ struct Starts<'a> {
     batch_strides: Vec<usize>,
     index_vector_dim: usize,
     vector_stride: usize,
-    /// What is added to negative entries, if anything.
+    /// Sizes that are added to negative entries; empty if indices do not wrap.
     wrap: &'a [usize],
 }
 
@@ -264,7 +265,7 @@ impl<'a> Starts<'a> {
         Starts { tensor, batch_dims, batch_strides, index_vector_dim, vector_stride, wrap }
     }
 
-    /// An error unless the index vectors have `n` entries.
+    /// Checks that the index vectors have `n` entries.
     fn check_vectors(&self, n: usize) -> Result<(), EvalError> {
         let found = self.tensor.dims().get(self.index_vector_dim).copied().unwrap_or(1);
         same_sizes("sizes of index vectors", &[found], &[n])
@@ -285,7 +286,7 @@ impl<'a> Starts<'a> {
     }
 }
 
-/// An error unless a part of these sizes lies within a tensor of the dimensions `dims`.
+/// Checks that a part of these sizes fits into a tensor with the dimensions `dims`.
 fn check_fits(what: &str, sizes: &[usize], dims: &[usize]) -> Result<(), EvalError> {
     if sizes.len() == dims.len() && sizes.iter().zip(dims).all(|(size, dim)| size <= dim) {
         return Ok(());
@@ -298,7 +299,7 @@ fn clamped_starts(operand: &Literal, start_indices: &[Literal], sizes: &[usize])
     each.map(|((start, size), dim)| clamp_start(coordinate(start.get(0)), *size, *dim)).collect()
 }
 
-/// The elements of a rank 1 tensor that must not be negative.
+/// The elements of a rank 1 tensor as sizes, which must not be negative.
 fn sizes(what: &str, tensor: &Literal) -> Result<Vec<usize>, EvalError> {
     let values = tensor.iter().map(coordinate);
     values

@@ -14,8 +14,8 @@ use crate::literal::Literal;
 use crate::module::Inst;
 use crate::op::{FftKind, TriangularSolve, TriangularTranspose};
 
-/// `cholesky`: a. The other triangle of the result is zero. For a matrix that is not positive definite,
-/// the whole result is NaN.
+/// `cholesky`: a. The other triangle of the result is zero. If the matrix is not positive definite, the whole
+/// result is NaN.
 pub(super) fn cholesky(
     m: &Machine<'_>,
     _inst: Inst<'_>,
@@ -64,7 +64,7 @@ pub(super) fn triangular_solve(
     })
 }
 
-/// `fft`: operand. The last dimensions are transformed, as many as `length` has entries.
+/// `fft`: operand. Transforms the last dimensions, one for each entry of `length`.
 pub(super) fn fft(
     m: &Machine<'_>,
     inst: Inst<'_>,
@@ -97,8 +97,8 @@ fn transformed(
 
     let inverse = matches!(kind, FftKind::Ifft | FftKind::Irfft);
     let mut lines = Lines { values: load(operand, denormals), dims: operand.dims().to_vec() };
-    // Of a real tensor's transform half of the last dimension is kept, as the rest mirrors it: that
-    // dimension is done first forwards and last backwards.
+    // The transform of a real tensor keeps only half of the last dimension, since the rest mirrors it. That
+    // dimension is transformed first in the forward direction, and last in the inverse.
     if kind == FftKind::Rfft {
         let fourier = Fourier::new(n, inverse);
         lines.map(last, half, |line| fourier.run(line));
@@ -156,15 +156,15 @@ fn square(a: &Literal) -> Result<usize, EvalError> {
     }
 }
 
-/// Matrices of `size` elements that lie one after the other.
+/// Iterates over consecutive matrices of `size` elements.
 fn matrices<N>(values: &mut [N], size: usize) -> impl Iterator<Item = &mut [N]> {
     values.chunks_exact_mut(size.max(1))
 }
 
-/// `a = l lᴴ`, column by column, from the lower triangle of `a` alone (or `a = uᴴ u` from the upper one:
-/// `u = lᴴ`).
+/// Computes `a = l lᴴ`, column by column, from the lower triangle of `a` only (or `a = uᴴ u` from the upper
+/// triangle, with `u = lᴴ`).
 fn factor<N: Divisible>(a: &mut [N], n: usize, lower: bool) {
-    // Element (i, j) of the lower triangle, as if it were that one.
+    // Element (i, j) of the lower triangle, or its counterpart in the upper triangle.
     let at = |i: usize, j: usize| if lower { i * n + j } else { j * n + i };
     let side = |x: N| if lower { x } else { x.conj() };
     let mut l = vec![N::ZERO; n * n];
@@ -195,7 +195,7 @@ fn factor<N: Divisible>(a: &mut [N], n: usize, lower: bool) {
     }
 }
 
-/// Replaces b by the x with `op(a) x = b`, or with `x op(a) = b`, which is `op(a)ᵀ xᵀ = bᵀ`.
+/// Replaces `b` by the solution `x` of `op(a) x = b`, or of `x op(a) = b`, which is `op(a)ᵀ xᵀ = bᵀ`.
 fn solve<N: Divisible>(a: &[N], b: &mut [N], n: usize, s: &TriangularSolve) {
     if n == 0 {
         return;
@@ -268,7 +268,7 @@ mod tests {
             })
         }) {
             let s = TriangularSolve { left_side, lower, unit_diagonal, transpose_a };
-            // The matrix as the operation reads it.
+            // The matrix that the operation reads.
             let read = |i: usize, j: usize| match i.cmp(&j) {
                 std::cmp::Ordering::Equal if unit_diagonal => Complex::new(1.0, 0.0),
                 std::cmp::Ordering::Equal => a[i * n + j],

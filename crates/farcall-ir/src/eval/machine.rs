@@ -1,9 +1,7 @@
-//! The machine that runs instructions: an environment of values, and a stack of the regions that
-//! are being run.
+//! The machine that runs instructions: an environment of values, and a stack of active regions.
 //!
-//! Every activation of a function owns a window of the environment, indexed by [`ValueId`]; regions
-//! share the window of their function. Calls, branches and loops push a [`Frame`] instead of
-//! recursing.
+//! Every activation of a function owns a window of the environment, indexed by [`ValueId`]; regions share the
+//! window of their function. Calls, branches and loops push a [`Frame`] instead of recursing.
 
 use super::{Denormals, EvalError, Host, Numerics, Semantics, Value, check_values, control, quantize, step};
 use crate::interrupt::{self, Interrupted};
@@ -11,49 +9,50 @@ use crate::iterations::Budget;
 use crate::module::{Func, FuncId, Inst, Module, Region, ValueId};
 use crate::types::TensorType;
 
-/// Calls that may be active at a time. The verifier admits no deeper chain.
+/// Maximum number of active calls. The verifier accepts no deeper chain.
 const MAX_CALLS: usize = 1_000;
 
-/// Depth of operations that apply a region to elements within each other's regions.
+/// Maximum nesting depth of operations that apply a region to elements.
 const MAX_APPLICATIONS: usize = 64;
 
-/// What the evaluation of one instruction asks for.
+/// Outcome of evaluating one instruction.
 pub(super) enum Step<'m> {
-    /// Its results.
+    /// The results of the instruction.
     Values(Vec<Value>),
     /// The values that the current region returns.
     Return(Vec<Value>),
-    /// A region to run first.
-    Enter { region: Region<'m>, args: Vec<Value>, after: After<'m> },
-    /// A function to run first, for the results of the instruction.
+    /// A region has to run first.
+    Enter { region: Region<'m>, args: Vec<Value>, after: Continuation<'m> },
+    /// A function has to run first; it computes the results of the instruction.
     Call { func: &'m Func, args: Vec<Value>, inst: Inst<'m> },
 }
 
-/// What happens when a region returns.
-pub(super) enum After<'m> {
-    /// The values go to whoever asked the machine.
+/// Continuation after a region returns.
+pub(super) enum Continuation<'m> {
+    /// The values are the result of the machine.
     Finish,
-    /// They are the results of this instruction.
+    /// The values are the results of this instruction.
     Bind(Inst<'m>),
-    /// They are the results of this call: the function's window is dropped, and the caller's counts.
+    /// The values are the results of this call: the function's window is dropped, and the caller's window
+    /// becomes current.
     Leave { inst: Inst<'m>, func: &'m Func, base: usize },
-    /// They are the condition of this loop, whose state this is.
+    /// The values are the condition of this loop, with its current state.
     Test(Inst<'m>, Vec<Value>),
-    /// They are the next state of this loop.
+    /// The values are the next state of this loop.
     Again(Inst<'m>),
 }
 
-/// A region that is being run.
+/// An active region.
 struct Frame<'m> {
-    /// The instruction that comes next.
+    /// The next instruction.
     next: Option<Inst<'m>>,
-    after: After<'m>,
+    after: Continuation<'m>,
 }
 
 /// The state of an evaluation.
 pub(super) struct Machine<'m> {
     pub(super) module: &'m Module,
-    /// The function whose instruction is being evaluated.
+    /// The function of the current instruction.
     pub(super) func: &'m Func,
     pub(super) host: &'m dyn Host,
     pub(super) denormals: Denormals,
@@ -64,7 +63,7 @@ pub(super) struct Machine<'m> {
     base: usize,
     calls: usize,
     applications: usize,
-    /// Quantized operands were replaced by what they stand for.
+    /// True while quantized operands are replaced by their expressed values.
     expressed: bool,
     iterations: Budget,
 }
@@ -93,24 +92,24 @@ impl<'m> Machine<'m> {
         }
     }
 
-    /// What arithmetic it does.
+    /// Numerics of the evaluation.
     pub(super) fn numerics(&self) -> Numerics {
         Numerics { denormals: self.denormals, semantics: self.semantics }
     }
 
-    /// Runs a region of the current function: what it returns.
+    /// Runs a region of the current function and returns its values.
     pub(super) fn run(&mut self, region: Region<'m>, args: Vec<Value>) -> Result<Vec<Value>, EvalError> {
-        self.drive(Step::Enter { region, args, after: After::Finish })
+        self.drive(Step::Enter { region, args, after: Continuation::Finish })
     }
 
-    /// Runs an instruction of the current function on operands: its results.
+    /// Runs an instruction of the current function on operands and returns its results.
     pub(super) fn run_inst(
         &mut self,
         inst: Inst<'m>,
         mut operands: Vec<Value>,
     ) -> Result<Vec<Value>, EvalError> {
         if !inst.region_ids().is_empty() {
-            // A region may read an operand of its own instruction.
+            // A region may read an operand of the instruction that contains it.
             self.bind(inst.operands(), operands.clone());
         }
         operands.truncate(inst.own_operands().len());
@@ -118,7 +117,7 @@ impl<'m> Machine<'m> {
         self.drive(first)
     }
 
-    /// Applies a region of the instruction that is being evaluated to arguments.
+    /// Applies a region of the current instruction to arguments.
     ///
     /// For regions that are applied to many elements, [`super::region::Applied`] is faster.
     pub(super) fn call_region(
@@ -138,13 +137,13 @@ impl<'m> Machine<'m> {
         values
     }
 
-    /// One iteration more of a loop that an operation is.
+    /// Counts an iteration of an operation that contains a loop.
     pub(super) fn iterate(&mut self) -> Result<(), EvalError> {
         Ok(self.iterations.spend()?)
     }
 
-    /// The type of result number `i` of an instruction. While quantized arithmetic runs in the
-    /// expressed type, that takes the place of a quantized one.
+    /// The type of result number `i` of an instruction. While quantized arithmetic runs in the expressed
+    /// type, a quantized type is replaced by its expressed type.
     pub(super) fn result_type(&self, inst: Inst<'_>, i: usize) -> Result<TensorType, EvalError> {
         let ty = inst.results().get(i).and_then(|r| self.func.tensor(*r));
         let ty = ty.ok_or_else(|| EvalError::new(format!("result {i} is not a tensor")))?;
@@ -160,7 +159,7 @@ impl<'m> Machine<'m> {
         ty.ok_or_else(|| EvalError::new(format!("operand {i} is not a tensor")))
     }
 
-    /// A function that is called.
+    /// The function that a call refers to.
     pub(super) fn callee(&self, id: FuncId) -> Result<&'m Func, EvalError> {
         let missing = || EvalError::new(format!("the module has no function number {}", id.index()));
         self.module.get(id).ok_or_else(missing)
@@ -176,9 +175,9 @@ impl<'m> Machine<'m> {
         found.ok_or_else(|| EvalError::new(format!("value {} is used before it is computed", id.index())))
     }
 
-    /// Runs until the values that the first step asks for are there.
+    /// Runs until the values of the first step are available.
     ///
-    /// Leaves function and window as it found them, even if it fails.
+    /// Restores the current function and window, even after an error.
     fn drive(&mut self, first: Step<'m>) -> Result<Vec<Value>, EvalError> {
         let (func, base, calls, height) = (self.func, self.base, self.calls, self.env.len());
         let out = self.drive_frames(first);
@@ -203,23 +202,23 @@ impl<'m> Machine<'m> {
                     todo = self.advance(&mut frames)?;
                     continue;
                 }
-                Step::Return(values) => match frames.pop().map_or(After::Finish, |f| f.after) {
-                    After::Finish => return Ok(values),
-                    After::Bind(inst) => (inst, values),
-                    After::Leave { inst, func, base } => {
+                Step::Return(values) => match frames.pop().map_or(Continuation::Finish, |f| f.after) {
+                    Continuation::Finish => return Ok(values),
+                    Continuation::Bind(inst) => (inst, values),
+                    Continuation::Leave { inst, func, base } => {
                         self.env.truncate(self.base);
                         (self.func, self.base) = (func, base);
                         self.calls -= 1;
                         (inst, values)
                     }
-                    After::Test(inst, state) if control::is_true(&values) => {
+                    Continuation::Test(inst, state) if control::is_true(&values) => {
                         interrupt::check()?;
                         self.iterations.spend().map_err(|e| EvalError::from(e).at(self.module, inst))?;
                         todo = control::iterate(inst, state)?;
                         continue;
                     }
-                    After::Test(inst, state) => (inst, state),
-                    After::Again(inst) => {
+                    Continuation::Test(inst, state) => (inst, state),
+                    Continuation::Again(inst) => {
                         todo = control::while_(inst, values)?;
                         continue;
                     }
@@ -234,7 +233,7 @@ impl<'m> Machine<'m> {
         }
     }
 
-    /// Runs instructions of the innermost region up to one that enters or leaves a region.
+    /// Runs instructions of the innermost region until one enters or leaves a region.
     fn advance(&mut self, frames: &mut [Frame<'m>]) -> Result<Step<'m>, EvalError> {
         let frame = frames.last_mut().ok_or_else(|| EvalError::new("no region is being run"))?;
         loop {
@@ -253,7 +252,7 @@ impl<'m> Machine<'m> {
         }
     }
 
-    /// One instruction; values that it gives at once are checked against the types of its results.
+    /// Evaluates one instruction; immediate results are checked against the result types.
     fn checked_step(&mut self, inst: Inst<'m>, operands: Vec<Value>) -> Result<Step<'m>, EvalError> {
         let result = if quantize::is_arithmetic(inst.op()) && quantize::touches(self.func, inst) {
             self.step_expressed(inst, operands)
@@ -292,7 +291,7 @@ impl<'m> Machine<'m> {
         frames: &mut Vec<Frame<'m>>,
         region: Region<'m>,
         args: Vec<Value>,
-        after: After<'m>,
+        after: Continuation<'m>,
     ) -> Result<(), EvalError> {
         if region.own_args().len() != args.len() {
             return Err(EvalError::new(format!(
@@ -325,8 +324,8 @@ impl<'m> Machine<'m> {
         check_values("parameter", func, func.params(), &args)
             .map_err(|m| EvalError::new(format!("@{}: {m}", func.name)).at(self.module, inst))?;
         self.calls += 1;
-        let after = After::Leave { inst, func: self.func, base: self.base };
-        // The caller's window may not be there yet. Only the first window begins at 0.
+        let after = Continuation::Leave { inst, func: self.func, base: self.base };
+        // The caller's window may not exist yet. Only the first window begins at 0.
         self.base = self.env.len().max(self.base + self.func.value_count()).max(1);
         self.func = func;
         self.bind(func.body().args(), args);

@@ -1,26 +1,27 @@
-//! The reference evaluator: any verified module, one operation at a time, readable against the
-//! StableHLO specification. It is the oracle that everything faster is tested against.
+//! The reference evaluator: runs any verified module, one operation at a time, in code that can be read
+//! against the StableHLO specification. Faster implementations are tested against it.
 //!
 //! ```text
 //! eval ──▶ Machine::drive ──▶ step (matches Op) ──▶ the operation's family: elementwise, data, …
 //!               ▲                                        │
-//!               └──────────── Step::Enter ◀──────────────┘ (a region or a function to run first)
+//!               └──────────── Step::Enter ◀──────────────┘ (a region or function that has to run first)
 //! ```
 //!
-//! **Numbers.** Floats narrower than `f64` are computed in `f64` and rounded once to their type,
-//! which makes `+ - * /` and `sqrt` correctly rounded. Integers wrap. Division by zero, shifts that
-//! are too far, conversions out of range and the like follow XLA:CPU.
+//! **Numbers.** Floats narrower than `f64` are computed in `f64` and rounded once to their type, which makes
+//! `+ - * /` and `sqrt` correctly rounded. Integers wrap. Division by zero, excessive shifts, out-of-range
+//! conversions and similar cases follow XLA:CPU.
 //!
-//! **Memory.** Memory whose size a program determines is requested before it is allocated ([`crate::memory`]):
-//! results by the code that makes them, other vectors by `scratch`, in one place for all operations.
+//! **Memory.** Memory whose size a program determines is requested before it is allocated
+//! ([`crate::memory`]). Each operation requests the memory of its results; `scratch` requests the temporary
+//! memory of all operations.
 //!
-//! **Interrupts.** Loops over elements stop early once [`crate::interrupt::is_due`] is true, and return
-//! anything. The machine checks after each operation, and discards the values.
+//! **Interrupts.** Loops over elements stop early once [`crate::interrupt::is_due`] is true, and may then
+//! return arbitrary values. The machine checks after each operation, and discards these values.
 //!
-//! **Invariants.** Calls, branches and loops live on a stack of the heap (module `machine`), so that a
-//! deep program cannot overflow the thread's stack; only operations that apply a region to elements
-//! (reductions, scatters, sorts) recurse, to a bounded depth. A module that was not verified may get
-//! an [`EvalError`], never a wrong shape.
+//! **Invariants.** Calls, branches and loops live on a heap-allocated stack (module `machine`), so that a
+//! deeply nested program cannot overflow the thread's stack. Only operations that apply a region to elements
+//! (reductions, scatters, sorts) recurse, to a bounded depth. An unverified module may cause an
+//! [`EvalError`], but never a wrong shape.
 
 mod arith;
 mod call;
@@ -69,44 +70,45 @@ use machine::{Machine, Step};
 pub use numerics::{Denormals, Numerics, Semantics};
 pub use values::{tensors, values};
 
-/// What a value is while a program is evaluated.
+/// The contents of a value during evaluation.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Value {
     /// A tensor.
     Tensor(Literal),
     /// A token.
     Token,
-    /// A tuple, or what a future will be.
+    /// A tuple, or the contents of a future.
     Tuple(Vec<Value>),
 }
 
 /// Runs custom calls for the evaluator, and exchanges values with the program.
 pub trait Host {
-    /// Runs one custom call: one value per result, of the result's type.
+    /// Runs one custom call and returns one value per result, of the result's type.
     ///
     /// # Errors
-    /// The host's own; the evaluator adds target and place to its message.
+    /// Any error of the host; the evaluator adds the target and the place in the program to its message.
     fn custom_call(&self, call: &CallSite<'_>, operands: &[Value]) -> Result<Vec<Value>, HostError>;
 
-    /// The next values that the program is fed with: `infeed`, one tensor of each type.
+    /// Returns the next values fed to the program (`infeed`), one tensor of each type.
     ///
     /// # Errors
-    /// The host's own, here and below; the evaluator adds operation and place to its message.
+    /// Any error of the host, here and in the methods below; the evaluator adds the operation and its place
+    /// to the message.
     fn infeed(&self, config: &str, types: &[TensorType]) -> Result<Vec<Literal>, HostError> {
         let _ = (config, types);
         Err("nothing feeds the program here".into())
     }
 
-    /// Takes the values that the program puts out: `outfeed`.
+    /// Accepts the values that the program emits (`outfeed`).
     ///
     /// # Errors
     /// As [`infeed`](Host::infeed).
     fn outfeed(&self, config: &str, values: Vec<Literal>) -> Result<(), HostError> {
         let _ = (config, values);
-        Err("nothing reads what the program puts out here".into())
+        Err("nothing reads the program's outfeed here".into())
     }
 
-    /// Takes the values that the program sends to the host on a channel: `send`.
+    /// Accepts the values that the program sends to the host on a channel (`send`).
     ///
     /// # Errors
     /// As [`infeed`](Host::infeed).
@@ -115,7 +117,8 @@ pub trait Host {
         Err(format!("nothing receives on channel {channel} here").into())
     }
 
-    /// The next values that the host sends to the program on a channel: `recv`, one tensor of each type.
+    /// Returns the next values that the host sends to the program on a channel (`recv`), one tensor of each
+    /// type.
     ///
     /// # Errors
     /// As [`infeed`](Host::infeed).
@@ -128,9 +131,9 @@ pub trait Host {
 /// A custom call that is about to run.
 #[derive(Clone, Copy, Debug)]
 pub struct CallSite<'a> {
-    /// Target, configuration, layouts.
+    /// Target, configuration and layouts.
     pub call: &'a CustomCall,
-    /// The instruction it belongs to.
+    /// The instruction of the call.
     pub inst: Inst<'a>,
     /// The function that holds the instruction.
     pub func: &'a Func,
@@ -146,7 +149,7 @@ impl<'a> CallSite<'a> {
     }
 }
 
-/// A host without targets: every custom call is an error that names its target.
+/// A host without targets: every custom call fails with an error that names its target.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoHost;
 
@@ -156,14 +159,14 @@ impl Host for NoHost {
     }
 }
 
-/// Runs a function: one value per result. Calls that are operations in disguise are these
-/// ([`normalize`]): the host does not see them.
+/// Runs a function and returns one value per result. Custom calls that stand for operations are evaluated as
+/// these operations ([`normalize`]) and never reach the host.
 ///
 /// Inputs are checked against the parameters (element type, dimensions).
 ///
 /// # Errors
-/// If inputs do not fit the parameters, if a custom call fails, or if the program asks for what cannot be computed (more
-/// memory than there is, a loop past its limit), with the place in the program.
+/// If inputs do not match the parameters, if a custom call fails, or if the program exceeds a resource limit
+/// (available memory, loop iterations). The error names the place in the program.
 pub fn eval(
     module: &Module,
     func: &Func,
@@ -180,8 +183,8 @@ pub fn eval(
     }
 }
 
-/// The same, for a module in which no call is an operation in disguise: one that [`normalize`] or the
-/// [middle form](crate::middle) has left. It is not looked through again.
+/// Runs a function like [`eval`], in a module that [`normalize`] or the [middle form](crate::middle) has
+/// produced: no custom call stands for an operation, so the module is not searched for them again.
 ///
 /// # Errors
 /// As [`eval`].
@@ -210,9 +213,9 @@ fn evaluated(
     machine.run(func.body(), inputs.to_vec())
 }
 
-/// Runs one instruction on the values of its operands: one value per result.
+/// Runs one instruction on the values of its operands and returns one value per result.
 ///
-/// `captured` gives the values that the instruction's regions take from around it; it is not asked
+/// `captured` returns the values that the instruction's regions use from enclosing regions. It is not called
 /// for the instruction's own operands.
 ///
 /// # Errors
@@ -243,7 +246,7 @@ fn evaluated_inst(
     Machine::new(module, func, host, numerics, captured).run_inst(inst, operands.to_vec())
 }
 
-/// One operation. The families answer with values, or with what has to run first.
+/// Evaluates one operation. Its family returns the results, or a region or function to run first.
 fn step<'m>(m: &mut Machine<'m>, inst: Inst<'m>, operands: Vec<Value>) -> Result<Step<'m>, EvalError> {
     let xs = operands.as_slice();
     memory::admit_scratch(scratch::bytes(m, inst, xs))?;
@@ -343,7 +346,7 @@ impl Value {
         }
     }
 
-    /// True if it can be a value of a type: element type and known dimensions agree, and bounds hold.
+    /// Returns true if the value can have a type: element types and known dimensions agree, and bounds hold.
     pub fn is_of(&self, ty: &Type) -> bool {
         match (self, ty) {
             (Value::Tensor(l), Type::Tensor(t)) => {
@@ -359,7 +362,7 @@ impl Value {
         }
     }
 
-    /// What it is, for messages.
+    /// The type of the value, for messages.
     fn describe(&self) -> String {
         match self {
             Value::Tensor(l) => l.ty().to_string(),
@@ -378,7 +381,7 @@ impl From<Literal> for Value {
     }
 }
 
-/// Checks number and types of values against those declared.
+/// Checks the number and types of values against the declared ones.
 fn check_values(what: &str, func: &Func, declared: &[ValueId], values: &[Value]) -> Result<(), String> {
     if declared.len() != values.len() {
         return Err(format!("{} {what}s expected, {} given", declared.len(), values.len()));
@@ -392,7 +395,7 @@ fn check_values(what: &str, func: &Func, declared: &[ValueId], values: &[Value])
     Ok(())
 }
 
-/// Makes room for all elements of the tensors in a value.
+/// Allocates all elements of the tensors in a value.
 fn expand(value: &Value) -> Result<(), OutOfMemory> {
     match value {
         Value::Tensor(l) => l.expand(),
@@ -401,7 +404,7 @@ fn expand(value: &Value) -> Result<(), OutOfMemory> {
     }
 }
 
-/// Operand number `i`, which is a tensor in a verified module.
+/// Operand number `i`, which must be a tensor in a verified module.
 fn tensor(operands: &[Value], i: usize) -> Result<&Literal, EvalError> {
     match operands.get(i) {
         Some(Value::Tensor(l)) => Ok(l),

@@ -1,7 +1,7 @@
-//! The numbers in which products, solvers and transforms compute: `f64`, complex `f64`, wrapping `i64`.
+//! The number types of products, solvers and transforms: `f64`, complex `f64`, wrapping `i64`.
 //!
-//! Tensors are converted once, before the inner loops, and rounded once, after them. Only short sums of
-//! `f32` are different, see [`SHORT`].
+//! Tensors are converted once before the inner loops, and rounded once after them. The exception are short
+//! sums of `f32`; see [`MAX_SHORT_SUM_TERMS`].
 
 use std::num::Wrapping;
 use std::ops::{Add, Div, Mul, Sub};
@@ -14,10 +14,10 @@ use crate::interrupt::Pace;
 use crate::literal::Literal;
 use crate::scalar::Scalar;
 
-/// Sums of at most so many terms are added up in their own type, each step rounded, as XLA does: the
-/// order of the terms hardly matters yet, and where they cancel, XLA's known answers hold the rounding
-/// errors too. Longer sums it takes apart in ways of its own, and the best answer is the sum in `f64`.
-pub(super) const SHORT: usize = 64;
+/// Maximum number of terms of a sum that is computed in its own type, rounding each step, as XLA does. For
+/// few terms, the order hardly matters, and if they cancel, XLA's known answers include the rounding errors.
+/// XLA splits longer sums in its own ways; for these, a sum in `f64` is the best answer.
+pub(super) const MAX_SHORT_SUM_TERMS: usize = 64;
 
 /// A ring of numbers.
 pub(super) trait Number: Copy + Add<Output = Self> + Mul<Output = Self> {
@@ -26,24 +26,24 @@ pub(super) trait Number: Copy + Add<Output = Self> + Mul<Output = Self> {
     fn to_scalar(self) -> Scalar;
 }
 
-/// Numbers that can be divided.
+/// Numbers that support division.
 pub(super) trait Divisible: Number + Sub<Output = Self> + Div<Output = Self> {
     fn conj(self) -> Self;
     fn re(self) -> f64;
     fn from_real(x: f64) -> Self;
 }
 
-/// The elements of a tensor.
+/// Loads the elements of a tensor as numbers.
 pub(super) fn load<N: Number>(tensor: &Literal, denormals: Denormals) -> Vec<N> {
     let dtype = tensor.dtype();
     let mut numbers = Vec::with_capacity(tensor.len());
     numbers.extend(Pace::until_due(tensor.iter()).map(|x| N::from_scalar(flush(denormals, dtype, x))));
-    // Zeros stand for elements that an interrupt left out.
+    // Zeros replace the elements that an interrupt left out.
     numbers.resize(tensor.len(), N::ZERO);
     numbers
 }
 
-/// The tensor `out` with these elements, rounded to its type.
+/// Stores numbers to the tensor `out`, rounded to its type.
 pub(super) fn store<N: Number>(values: &[N], mut out: Literal, denormals: Denormals) -> Literal {
     let dtype = out.dtype();
     for (element, value) in Pace::until_due(out.bytes_mut().chunks_exact_mut(dtype.size()).zip(values)) {
@@ -52,7 +52,7 @@ pub(super) fn store<N: Number>(values: &[N], mut out: Literal, denormals: Denorm
     out
 }
 
-/// The element, or a zero of its sign if it is subnormal and those count as zero.
+/// Flushes a subnormal number to a zero of the same sign, if the mode requires it.
 pub(super) fn flush(denormals: Denormals, dtype: DType, x: Scalar) -> Scalar {
     if denormals == Denormals::Ieee {
         return x;
@@ -70,7 +70,7 @@ pub(super) fn flush(denormals: Denormals, dtype: DType, x: Scalar) -> Scalar {
     }
 }
 
-/// Integers of any width: their low bits are those of the sum or product of the low bits.
+/// Integers of any width: the low bits of a sum or product only depend on the low bits of its operands.
 impl Number for Wrapping<i64> {
     const ZERO: Wrapping<i64> = Wrapping(0);
 

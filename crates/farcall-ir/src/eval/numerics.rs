@@ -5,48 +5,48 @@ use std::str::FromStr;
 
 use farcall_sig::UnknownName;
 
-/// What happens to subnormal numbers. Not `non_exhaustive`: it is
-/// matched exhaustively on purpose, so that the compiler names the places that a new variant concerns.
+/// Handling of subnormal numbers. Deliberately not `non_exhaustive`: matches are exhaustive, so that the
+/// compiler lists the places that a new variant affects.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Denormals {
-    /// They are numbers like any other (IEEE 754).
+    /// Subnormal numbers are ordinary numbers (IEEE 754).
     #[default]
     Ieee,
-    /// They count as zero, as operands and as results of arithmetic on `f32`, `f64`, `bf16` and the
-    /// complex types, as on a processor with FTZ and DAZ set. Moving them leaves them alone.
+    /// Subnormal numbers count as zero, as operands and as results of arithmetic on `f32`, `f64`, `bf16` and
+    /// the complex types, as on a processor with FTZ and DAZ set. Data movement does not change them.
     Flush,
 }
 
-/// Whose word counts where XLA and the StableHLO specification differ.
+/// The semantics to follow where XLA and the StableHLO specification disagree.
 ///
-/// `docs/semantics.md` lists every such place. Not `non_exhaustive`: it is
-/// matched exhaustively on purpose, so that the compiler names the places that a new variant concerns.
+/// `docs/semantics.md` lists every such place. Deliberately not `non_exhaustive`: matches are exhaustive, so
+/// that the compiler lists the places that a new variant affects.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Semantics {
-    /// XLA's: programs come from JAX, whose users know XLA's results.
+    /// XLA's semantics: programs come from JAX, whose users know XLA's results.
     #[default]
     Xla,
-    /// The specification's.
+    /// The specification's semantics.
     StableHlo,
 }
 
-/// How the evaluator and the engine compute.
+/// Numerical behaviour of the evaluator and the engine.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Numerics {
-    /// What happens to subnormal numbers.
+    /// Handling of subnormal numbers.
     pub denormals: Denormals,
-    /// Whose word counts.
+    /// The semantics to follow.
     pub semantics: Semantics,
 }
 
-/// Names of the variants, in the order of `ALL`, for options and files.
+/// Defines the names of the variants, in the order of `ALL`, for options and files.
 macro_rules! named {
     ($ty:ident, $what:literal: $($variant:ident => $name:literal),*) => {
         impl $ty {
-            /// All of them.
+            /// All variants.
             pub const ALL: [$ty; [$($name),*].len()] = [$($ty::$variant),*];
 
-            /// Its name: one of
+            /// Name of the variant: one of
             #[doc = concat!($(" `", $name, "`"),*)]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -55,7 +55,7 @@ macro_rules! named {
             }
         }
 
-        /// By the name.
+        /// Parses the name.
         impl FromStr for $ty {
             type Err = UnknownName;
 
@@ -65,7 +65,7 @@ macro_rules! named {
             }
         }
 
-        /// Its name.
+        /// Writes the name.
         impl fmt::Display for $ty {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.pad(self.name())

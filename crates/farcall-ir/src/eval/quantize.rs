@@ -1,6 +1,6 @@
-//! Quantized tensors: stored integers that stand for real numbers.
+//! Quantized tensors: stored integers that represent real numbers.
 //!
-//! Arithmetic on them is the specification's `dequantize_op_quantize`, in the expressed type.
+//! Arithmetic on quantized tensors is the specification's `dequantize_op_quantize`, in the expressed type.
 
 use super::index::zeros;
 use super::{EvalError, Value};
@@ -11,19 +11,19 @@ use crate::op::{Op, Traits};
 use crate::scalar::Scalar;
 use crate::types::{Quantization, TensorType};
 
-/// True for operations that are done on the real numbers that quantized operands stand for. Others
-/// move stored integers, or apply a region that holds the arithmetic.
+/// Returns true for operations computed on the real numbers that quantized operands represent. Other
+/// operations move stored integers, or apply a region that contains the arithmetic.
 pub(super) fn is_arithmetic(op: &Op) -> bool {
     op.info().is(Traits::ARITHMETIC)
 }
 
-/// True if an operand or a result of the instruction is quantized.
+/// Returns true if an operand or a result of the instruction is quantized.
 pub(super) fn touches(func: &Func, inst: Inst<'_>) -> bool {
     let mut values = inst.own_operands().iter().chain(inst.results());
     values.any(|id| func.tensor(*id).is_some_and(|t| t.quant.is_some()))
 }
 
-/// The operands of an instruction, quantized ones replaced by what they stand for.
+/// Dequantizes the quantized operands of an instruction.
 pub(super) fn express(func: &Func, inst: Inst<'_>, operands: Vec<Value>) -> Result<Vec<Value>, EvalError> {
     let express = |(id, value): (&ValueId, Value)| match (func.tensor(*id), value) {
         (Some(ty), Value::Tensor(l)) => Ok(Value::Tensor(dequantized(&l, ty)?)),
@@ -32,7 +32,7 @@ pub(super) fn express(func: &Func, inst: Inst<'_>, operands: Vec<Value>) -> Resu
     inst.own_operands().iter().zip(operands).map(express).collect()
 }
 
-/// The results of an instruction, quantized where their types are.
+/// Quantizes the results of an instruction that have quantized types.
 pub(super) fn store(func: &Func, inst: Inst<'_>, values: Vec<Value>) -> Result<Vec<Value>, EvalError> {
     let store = |(id, value): (&ValueId, Value)| match (func.tensor(*id), value) {
         (Some(ty), Value::Tensor(l)) => Ok(Value::Tensor(quantized(&l, ty)?)),
@@ -41,7 +41,8 @@ pub(super) fn store(func: &Func, inst: Inst<'_>, values: Vec<Value>) -> Result<V
     inst.results().iter().zip(values).map(store).collect()
 }
 
-/// A tensor of the expressed type: `(stored - zero point) * scale`. Any other tensor as it is.
+/// Dequantizes a tensor to the expressed type: `(stored - zero point) * scale`. Other tensors are returned
+/// unchanged.
 pub(super) fn dequantized(x: &Literal, ty: &TensorType) -> Result<Literal, EvalError> {
     let Some(q) = &ty.quant else { return Ok(x.clone()) };
     let parameter = parameters(x.dims(), q);
@@ -56,8 +57,8 @@ pub(super) fn dequantized(x: &Literal, ty: &TensorType) -> Result<Literal, EvalE
     Ok(expressed?)
 }
 
-/// A tensor of the stored type: `x / scale + zero point`, clamped and rounded. If `ty` is not
-/// quantized, the tensor as it is.
+/// Quantizes a tensor to the stored type: `x / scale + zero point`, clamped and rounded. If `ty` is not
+/// quantized, the tensor is returned unchanged.
 pub(super) fn quantized(x: &Literal, ty: &TensorType) -> Result<Literal, EvalError> {
     let Some(q) = &ty.quant else { return Ok(x.clone()) };
     if !x.dtype().is_float() {
@@ -77,7 +78,7 @@ pub(super) fn quantized(x: &Literal, ty: &TensorType) -> Result<Literal, EvalErr
     Ok(out)
 }
 
-/// Which scale and zero point belong to the element at a position.
+/// Returns the index of the scale and zero point for the element at a position.
 fn parameters(dims: &[usize], q: &Quantization) -> impl Fn(usize) -> usize + use<> {
     let (inner, size) = match q.axis {
         Some(axis) if axis < dims.len() => (dims[axis + 1..].iter().product::<usize>().max(1), dims[axis]),

@@ -1,5 +1,5 @@
-//! Random numbers: counter-based generators (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as
-//! easy as 1, 2, 3", SC 2011), with the layout of keys and counters of XLA, so that bits agree with it.
+//! Random numbers: counter-based generators (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as
+//! 1, 2, 3", SC 2011). Keys and counters have XLA's layout, so that the bits agree with XLA's.
 //!
 //! | algorithm | state | one block |
 //! |-----------|-------|-----------|
@@ -7,7 +7,7 @@
 //! | `PHILOX` | key, low counter\[, high counter (else the key)\] | 128-bit counter to four words, 10 rounds |
 //! | `DEFAULT` | as `PHILOX` | as `PHILOX`, which is XLA:CPU's choice |
 //!
-//! Elements narrower than 32 bits are the low bits of a word each.
+//! An element narrower than 32 bits is the low bits of a separate word.
 
 use farcall_sig::DType;
 
@@ -21,7 +21,7 @@ use crate::module::Inst;
 use crate::op::{RngAlgorithm, RngDistribution};
 use crate::scalar::Scalar;
 
-/// `rng_bit_generator`: state. Gives the new state, and random bits.
+/// `rng_bit_generator`: state. Returns the new state and random bits.
 pub(super) fn rng_bit_generator(
     m: &Machine<'_>,
     inst: Inst<'_>,
@@ -46,9 +46,9 @@ pub(super) fn rng_bit_generator(
 
 /// `rng`: a, b, shape.
 ///
-/// The bits are the implementation's to choose, and a run promises the same bits for the same inputs: all
-/// come from one fixed key, and each instruction of the text has counters of its own. So a call of a
-/// function, or an iteration of a loop, repeats what the one before it drew.
+/// The specification leaves the bits to the implementation, and farcall guarantees the same bits for the same
+/// inputs: all numbers come from one fixed key, and each instruction of the text has separate counters. A
+/// call of a function, or an iteration of a loop, therefore repeats the numbers of the previous one.
 pub(super) fn rng(
     m: &Machine<'_>,
     inst: Inst<'_>,
@@ -61,7 +61,7 @@ pub(super) fn rng(
         shape.collect::<Result<_, _>>().map_err(|_| EvalError::new("a dimension is negative"))?;
     let dtype = m.result_type(inst, 0)?.dtype;
     let mut out = zeros(dtype, &dims)?;
-    // The bits, whose number is known only now.
+    // The bits; their number is known only at this point.
     memory::admit_scratch(out.len().saturating_mul(2 * size_of::<u64>()))?;
     let number = inst.results().first().map_or(0, |r| r.index());
     let counter = (number as u128) << 64;
@@ -76,7 +76,9 @@ pub(super) fn rng(
             (RngDistribution::Uniform, true) => uniform_float(a.as_f64(), b.as_f64(), x, dtype),
             (RngDistribution::Uniform, false) => uniform_integer(a, b, x),
             (RngDistribution::Normal, false) => {
-                return Err(EvalError::new(format!("normally distributed numbers of type {dtype}")));
+                return Err(EvalError::new(format!(
+                    "the normal distribution is not defined for {dtype} elements"
+                )));
             }
         };
         out.set(i, value);
@@ -84,10 +86,10 @@ pub(super) fn rng(
     one(out)
 }
 
-/// The key of `rng`'s numbers.
+/// Key of the numbers of `rng`.
 const RNG_KEY: u64 = 0x6661_7263_616c_6c21;
 
-/// Bits for a tensor, and the state after them. `None` if the state has a wrong number of words.
+/// Generates bits for a tensor, and the new state. `None` if the state has the wrong number of words.
 fn generate(
     algorithm: RngAlgorithm,
     state: &[u64],
@@ -111,10 +113,11 @@ fn generate(
     }
 }
 
-/// Bits for a tensor, and the counter after them.
+/// Generates bits for a tensor, and the counter after them.
 ///
-/// A word of 64 bits is one block. For narrower types the two words of a block belong to neighbours
-/// along one dimension: the first even one, else the largest; of an odd one the last word is dropped.
+/// A 64-bit word is one block. For narrower types, the two words of a block belong to neighbours along one
+/// dimension: the first dimension of even size, or else the largest dimension. If its size is odd, the last
+/// word is dropped.
 fn threefry_bits(key: u64, counter: u64, dtype: DType, dims: &[usize]) -> (Vec<u64>, u64) {
     let block = |i: usize| threefry(key, counter.wrapping_add(i as u64)).map(u64::from);
     let elements: usize = dims.iter().product();
@@ -138,7 +141,7 @@ fn threefry_bits(key: u64, counter: u64, dtype: DType, dims: &[usize]) -> (Vec<u
     (bits, counter.wrapping_add(half.iter().product::<usize>() as u64))
 }
 
-/// Threefry: the two words that the counter becomes under the key.
+/// Threefry: encrypts the counter under the key to two words.
 #[inline(always)]
 pub fn threefry(key: u64, counter: u64) -> [u32; 2] {
     const ROTATIONS: [[u32; 4]; 2] = [[13, 15, 26, 6], [17, 29, 16, 24]];
@@ -158,8 +161,8 @@ pub fn threefry(key: u64, counter: u64) -> [u32; 2] {
     [x, y]
 }
 
-/// Bits for a tensor of so many elements, and the counter after them. Each block of four words gives
-/// four elements, or two of 64 bits.
+/// Generates bits for `elements` elements, and the counter after them. Each block of four words yields four
+/// elements, or two 64-bit elements.
 fn philox_bits(key: u64, counter: u128, dtype: DType, elements: usize) -> (Vec<u64>, u128) {
     let per_block = if dtype.bits() > 32 { 2 } else { 4 };
     let blocks = elements.div_ceil(per_block);
@@ -176,7 +179,7 @@ fn philox_bits(key: u64, counter: u128, dtype: DType, elements: usize) -> (Vec<u
     (bits, counter.wrapping_add(blocks as u128))
 }
 
-/// Philox: the four words that the counter becomes under the key.
+/// Philox: encrypts the counter under the key to four words.
 #[inline(always)]
 pub fn philox(key: u64, counter: u128) -> [u32; 4] {
     const WEYL: [u32; 2] = [0x9e37_79b9, 0xbb67_ae85];
@@ -193,7 +196,7 @@ pub fn philox(key: u64, counter: u128) -> [u32; 4] {
     x
 }
 
-/// Low and high half.
+/// Splits a word into its low and high half.
 #[inline(always)]
 fn halves(x: u64) -> [u32; 2] {
     [x as u32, (x >> 32) as u32]
@@ -210,19 +213,19 @@ fn write_bits(bits: u64, dtype: DType, element: &mut [u8]) {
     }
 }
 
-/// 53 random bits as a number in `[0, 1)`.
+/// Converts 53 random bits to a number in `[0, 1)`.
 fn unit(bits: u64) -> f64 {
     (bits >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// A number in `[a, b)`, once rounded to the type.
+/// A number in `[a, b)`, rounded once to the type.
 fn uniform_float(a: f64, b: f64, bits: u64, dtype: DType) -> Scalar {
     let x = Scalar::Float(a + unit(bits) * (b - a)).round_to(dtype);
-    // Rounding may reach b, which does not belong to the interval.
+    // Rounding may reach `b`, which is outside of the interval.
     if x.as_f64() < b { x } else { Scalar::Float(a) }
 }
 
-/// An integer in `[a, b)`; `a` if there is none. `pred` counts as 0 and 1.
+/// An integer in `[a, b)`; `a` if the interval is empty. `pred` counts as 0 and 1.
 fn uniform_integer(a: Scalar, b: Scalar, bits: u64) -> Scalar {
     let width = b.as_i64().wrapping_sub(a.as_i64()).cast_unsigned();
     let offset = if width == 0 { 0 } else { ((u128::from(bits) * u128::from(width)) >> 64) as i64 };
@@ -242,7 +245,7 @@ fn normal(x: u64, y: u64) -> f64 {
 mod tests {
     use super::*;
 
-    /// The answers that the authors of the generators publish with them.
+    /// The known answers that the generators' authors publish.
     #[test]
     fn known_answers() {
         assert_eq!(threefry(0, 0), [0x6b20_0159, 0x99ba_4efe]);
@@ -264,8 +267,8 @@ mod tests {
         assert_eq!(threefry_bits(7, 5, DType::U32, &[]), (vec![block(5)[0]], 6));
     }
 
-    /// What XLA:CPU (jaxlib 0.10.2) gives: the last word of the new state, and the elements as digits of a
-    /// number in base 31.
+    /// Checks against results of XLA:CPU (jaxlib 0.10.2): the last word of the new state, and the elements as
+    /// digits of a number in base 31.
     #[test]
     fn bits_are_those_of_xla() {
         let state = [0x1234_5678_9abc_def0, 0xffff_ffff_ffff_fffe];

@@ -1,6 +1,6 @@
 //! Reductions over dimensions and windows, `map`, sorting.
 //!
-//! Here regions become functions of scalars; [`super::folding`] and [`super::sorting`] apply them.
+//! This module turns regions into functions of scalars; [`super::folding`] and [`super::sorting`] apply them.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use farcall_sig::DType;
 use super::data::sliced;
 use super::folding::{self, Body};
 use super::machine::Machine;
-use super::number::{SHORT, flush};
+use super::number::{MAX_SHORT_SUM_TERMS, flush};
 use super::region::Applied;
 use super::space::tensors;
 use super::{EvalError, Value, sorting, tensor, windows};
@@ -20,7 +20,7 @@ use crate::op::{Binary, Op, ReduceWindow, SelectAndScatter};
 use crate::reducer;
 use crate::scalar::Scalar;
 
-/// `reduce`: inputs, as many init values.
+/// `reduce`: inputs, followed by as many initial values.
 pub(super) fn reduce<'m>(
     m: &mut Machine<'m>,
     inst: Inst<'m>,
@@ -35,7 +35,7 @@ pub(super) fn reduce<'m>(
     values(with_reducer(m, inst, terms, true, |body| folding::fold(inputs, inits, dims, &dtypes, body)))
 }
 
-/// `reduce_window`: inputs, as many init values.
+/// `reduce_window`: inputs, followed by as many initial values.
 pub(super) fn reduce_window<'m>(
     m: &mut Machine<'m>,
     inst: Inst<'m>,
@@ -52,7 +52,7 @@ pub(super) fn reduce_window<'m>(
     }))
 }
 
-/// `select_and_scatter`: operand, source, init value.
+/// `select_and_scatter`: operand, source, initial value.
 pub(super) fn select_and_scatter<'m>(
     m: &mut Machine<'m>,
     inst: Inst<'m>,
@@ -63,7 +63,7 @@ pub(super) fn select_and_scatter<'m>(
     let dtype = m.result_type(inst, 0)?.dtype;
     let mut select = applied(m, inst, 0)?;
     let mut scatter = applied(m, inst, 1)?;
-    // Each window picks its element before any value is scattered: both regions want the machine.
+    // All windows select their elements before any value is scattered, since both regions need the machine.
     let picked = windows::select(operand, source.dims(), window, &mut |args, out| select.call(m, args, out))?;
     let result = folding::scatter(operand.dims(), source, init, &picked, dtype, &mut |args, out| {
         scatter.call(m, args, out)
@@ -112,7 +112,7 @@ pub(super) fn top_k(
     values(Ok(vec![largest, places]))
 }
 
-/// Region number `i` of an instruction as a function of scalars.
+/// Prepares region number `i` of an instruction as a function of scalars.
 pub(super) fn applied<'m>(m: &Machine<'m>, inst: Inst<'m>, i: usize) -> Result<Applied<'m>, EvalError> {
     let region = inst.region(i).ok_or_else(|| EvalError::new(format!("region {i} is missing")))?;
     Applied::new(m, region)
@@ -120,11 +120,11 @@ pub(super) fn applied<'m>(m: &Machine<'m>, inst: Inst<'m>, i: usize) -> Result<A
 
 /// Runs `fold`, which combines `terms` elements for each result, with the instruction's region.
 ///
-/// If they are many, a region that adds or multiplies floats is replaced by the same in `f64`, which the
-/// fold rounds once at its end. The order of a reduction is the implementation's to choose, and so is
-/// what a program may expect of its last digits; added up one by one in `f32`, a million numbers would be
-/// further from their sum than what XLA's partial sums give. So would a dozen in `bf16`, which XLA adds up
-/// in `f32` if they are reduced (`widen`); those under a window it does round step by step.
+/// For many terms, a region that adds or multiplies floats is replaced by the same operation in `f64`, and
+/// the fold rounds once at its end. The specification leaves the order of a reduction, and thus the last
+/// digits of its result, to the implementation. A million `f32` numbers added one by one would be further
+/// from their sum than XLA's partial sums are. The same holds for a dozen `bf16` numbers, which XLA adds in
+/// `f32` for a reduction (`widen`); under a window, XLA rounds each step.
 fn with_reducer<'m, R>(
     m: &mut Machine<'m>,
     inst: Inst<'m>,
@@ -132,9 +132,9 @@ fn with_reducer<'m, R>(
     widen: bool,
     fold: impl FnOnce(Body<'_>) -> Result<R, EvalError>,
 ) -> Result<R, EvalError> {
-    let wide = inst.region(0).and_then(|r| wide(m, r));
+    let float_reducer = inst.region(0).and_then(|r| float_reducer(m, r));
     if let Some((operation, dtype)) =
-        wide.filter(|(_, dtype)| terms > SHORT || (widen && dtype.real().bits() < 32))
+        float_reducer.filter(|(_, dtype)| terms > MAX_SHORT_SUM_TERMS || (widen && dtype.real().bits() < 32))
     {
         let (denormals, mut pace) = (m.denormals, Pace::default());
         return fold(&mut |args, out| {
@@ -142,10 +142,10 @@ fn with_reducer<'m, R>(
             out.clear();
             let [a, b] = [args[0], args[1]].map(|x| flush(denormals, dtype, x));
             let value = match (operation, a, b) {
-                (Wide::Add, Scalar::Float(a), Scalar::Float(b)) => Scalar::Float(a + b),
-                (Wide::Multiply, Scalar::Float(a), Scalar::Float(b)) => Scalar::Float(a * b),
-                (Wide::Add, a, b) => Scalar::Complex(a.as_complex() + b.as_complex()),
-                (Wide::Multiply, a, b) => Scalar::Complex(a.as_complex() * b.as_complex()),
+                (FloatReducer::Add, Scalar::Float(a), Scalar::Float(b)) => Scalar::Float(a + b),
+                (FloatReducer::Multiply, Scalar::Float(a), Scalar::Float(b)) => Scalar::Float(a * b),
+                (FloatReducer::Add, a, b) => Scalar::Complex(a.as_complex() + b.as_complex()),
+                (FloatReducer::Multiply, a, b) => Scalar::Complex(a.as_complex() * b.as_complex()),
             };
             out.push(flush(denormals, dtype, value));
             Ok(())
@@ -155,19 +155,19 @@ fn with_reducer<'m, R>(
     fold(&mut |args, out| body.call(m, args, out))
 }
 
-/// What a region does that is nothing but one operation on two floats.
+/// The operation of a region that only adds or multiplies two floats.
 #[derive(Clone, Copy)]
-enum Wide {
+enum FloatReducer {
     Add,
     Multiply,
 }
 
-/// That operation, and the type of its operands.
-fn wide(m: &Machine<'_>, region: Region<'_>) -> Option<(Wide, DType)> {
+/// The operation and operand type of a region that only adds or multiplies two floats.
+fn float_reducer(m: &Machine<'_>, region: Region<'_>) -> Option<(FloatReducer, DType)> {
     let inst = reducer::of(region)?.inst;
     let operation = match inst.op() {
-        Op::Binary(Binary::Add) => Wide::Add,
-        Op::Binary(Binary::Multiply) => Wide::Multiply,
+        Op::Binary(Binary::Add) => FloatReducer::Add,
+        Op::Binary(Binary::Multiply) => FloatReducer::Multiply,
         _ => return None,
     };
     let dtype = m.func.tensor(*inst.own_operands().first()?)?.dtype;

@@ -1,7 +1,7 @@
 //! Regions that are applied to elements: reducers, comparators, the bodies of `map` and `scatter`.
 //!
-//! A region of elementwise operations on rank 0 tensors, and of calls of such functions, is translated once into a
-//! list of operations on [`Scalar`]s in numbered slots. Any other region runs on the machine.
+//! A region of elementwise operations on rank 0 tensors, and of calls of such functions, is translated once
+//! into a list of operations on [`Scalar`]s in numbered slots. Any other region runs on the machine.
 
 use std::collections::HashMap;
 
@@ -17,18 +17,17 @@ use crate::op::{Binary, Compare, Op, Unary};
 use crate::scalar::Scalar;
 use farcall_sig::DType;
 
-/// A region made ready to be applied to scalars many times.
+/// A region prepared to be applied to scalars many times.
 pub(super) struct Applied<'m> {
     region: Region<'m>,
-    /// Types of the arguments.
+    /// Element types of the arguments.
     dtypes: Vec<DType>,
     fast: Option<Translated<'m>>,
     pace: Pace,
 }
 
 impl<'m> Applied<'m> {
-    /// Makes ready a region of the instruction that is being evaluated. Its arguments and results
-    /// must be rank 0 tensors.
+    /// Prepares a region of the current instruction. Its arguments and results must be rank 0 tensors.
     pub(super) fn new(m: &Machine<'m>, region: Region<'m>) -> Result<Applied<'m>, EvalError> {
         let dtypes =
             region.own_args().iter().map(|id| m.func.tensor(*id).map(|t| t.dtype)).collect::<Option<_>>();
@@ -36,7 +35,7 @@ impl<'m> Applied<'m> {
         Ok(Applied { region, dtypes, fast: Translated::new(m, region), pace: Pace::default() })
     }
 
-    /// Applies the region: `out` becomes what it returns, rounded to the types of its results.
+    /// Applies the region. `out` receives the returned values, rounded to the types of the region's results.
     ///
     /// The arguments must be values of the types of the region's arguments.
     pub(super) fn call(
@@ -67,28 +66,29 @@ impl<'m> Applied<'m> {
     }
 }
 
-/// Depth of calls that are translated.
+/// Maximum depth of calls that are translated.
 const MAX_CALLS: usize = 8;
 
-/// Most operations that a region may have before no more calls are translated.
-const MAX_CODE: usize = 1_000;
+/// Maximum number of operations of a region before no more calls are translated.
+const MAX_INSTRUCTIONS: usize = 1_000;
 
-/// A region as operations on slots: arguments first, then captured values and results.
+/// A region as operations on slots. The arguments have the first slots, followed by captured values and
+/// results.
 struct Translated<'m> {
-    code: Vec<Code<'m>>,
+    instructions: Vec<Instruction<'m>>,
     slots: Vec<Scalar>,
     returned: Vec<usize>,
 }
 
-/// One operation: what it does, the slots it reads, the slot it writes.
-struct Code<'m> {
+/// One operation, the slots it reads, and the slot it writes.
+struct Instruction<'m> {
     action: Action<'m>,
     from: [usize; 3],
     to: usize,
     inst: Inst<'m>,
 }
 
-/// An operation on elements; types are those of the first operand and of the result.
+/// An operation on elements, with the types of its first operand and its result.
 enum Action<'m> {
     Unary(Unary, DType, DType),
     Binary(Binary, DType, DType),
@@ -97,16 +97,16 @@ enum Action<'m> {
     Clamp(DType),
     Convert(DType, DType),
     ReducePrecision(DType, u32, u32),
-    /// To a type of as many bits.
+    /// Reinterprets bits as a type of the same width.
     Bitcast(DType, DType),
     Copy,
 }
 
 impl<'m> Translated<'m> {
-    /// `None` if the region holds anything but elementwise operations on rank 0 tensors, and calls of
-    /// functions that hold nothing else.
+    /// Translates a region; `None` if it contains anything but elementwise operations on rank 0 tensors and
+    /// calls of functions that contain only such operations.
     fn new(m: &Machine<'m>, region: Region<'m>) -> Option<Translated<'m>> {
-        let mut new = Translated { code: Vec::new(), slots: Vec::new(), returned: Vec::new() };
+        let mut new = Translated { instructions: Vec::new(), slots: Vec::new(), returned: Vec::new() };
         let mut numbers = HashMap::new();
         for id in region.own_args() {
             numbers.insert(*id, new.slots.len());
@@ -125,7 +125,7 @@ impl<'m> Translated<'m> {
         Some(new)
     }
 
-    /// Appends a region of a function whose arguments have slots; gives the slots of what it returns.
+    /// Appends a region of a function whose arguments have slots; returns the slots of the returned values.
     fn region(
         &mut self,
         m: &Machine<'m>,
@@ -146,7 +146,7 @@ impl<'m> Translated<'m> {
             let from = from.collect::<Option<Vec<usize>>>()?;
             if let Op::Call { callee } = inst.op() {
                 let callee = m.callee(*callee).ok()?;
-                if depth == MAX_CALLS || self.code.len() > MAX_CODE {
+                if depth == MAX_CALLS || self.instructions.len() > MAX_INSTRUCTIONS {
                     return None;
                 }
                 let inner = callee.params().iter().copied().zip(from).collect();
@@ -160,7 +160,7 @@ impl<'m> Translated<'m> {
             let mut from = [0; 3];
             from.get_mut(..operands.len())?.copy_from_slice(&operands);
             numbers.insert(*result, self.slots.len());
-            self.code.push(Code { action, from, to: self.slots.len(), inst });
+            self.instructions.push(Instruction { action, from, to: self.slots.len(), inst });
             self.slots.push(Scalar::Bool(false));
         }
         if *last.op() != Op::Return {
@@ -169,7 +169,7 @@ impl<'m> Translated<'m> {
         last.operands().iter().map(|id| self.slot(m, func, depth, *id, &mut numbers)).collect()
     }
 
-    /// The slot of a value; one that is captured gets a slot that holds it.
+    /// The slot of a value; a captured value gets a new slot that holds it.
     fn slot(
         &mut self,
         m: &Machine<'m>,
@@ -181,7 +181,7 @@ impl<'m> Translated<'m> {
         if let Some(i) = numbers.get(&id) {
             return Some(*i);
         }
-        // Functions that are called capture nothing.
+        // Called functions capture nothing.
         if depth > 0 {
             return None;
         }
@@ -194,12 +194,13 @@ impl<'m> Translated<'m> {
 
     fn call(&mut self, m: &Machine<'m>, args: &[Scalar], out: &mut Vec<Scalar>) -> Result<(), EvalError> {
         self.slots[..args.len()].copy_from_slice(args);
-        for code in &self.code {
-            let [a, b, c] = code.from.map(|i| self.slots[i]);
-            let value = code.action.apply(m, a, b, c).ok_or_else(|| {
-                EvalError::new("it is not defined for the type of its operands").at(m.module, code.inst)
+        for instruction in &self.instructions {
+            let [a, b, c] = instruction.from.map(|i| self.slots[i]);
+            let value = instruction.action.apply(m, a, b, c).ok_or_else(|| {
+                EvalError::new("it is not defined for the type of its operands")
+                    .at(m.module, instruction.inst)
             })?;
-            self.slots[code.to] = value;
+            self.slots[instruction.to] = value;
         }
         out.clear();
         out.extend(self.returned.iter().map(|i| self.slots[*i]));
@@ -234,7 +235,7 @@ impl Action<'_> {
     }
 }
 
-/// What an instruction does to elements.
+/// The operation that an instruction applies to elements.
 fn action<'m>(func: &Func, inst: Inst<'m>, result: ValueId) -> Option<Action<'m>> {
     let from = element_type(func, *inst.own_operands().first()?)?;
     let to = element_type(func, result)?;
@@ -254,7 +255,7 @@ fn action<'m>(func: &Func, inst: Inst<'m>, result: ValueId) -> Option<Action<'m>
     })
 }
 
-/// Element type of a value that is a rank 0 tensor and not quantized.
+/// The element type of a value that is a rank 0 tensor and not quantized.
 fn element_type(func: &Func, id: ValueId) -> Option<DType> {
     func.tensor(id).filter(|t| t.rank() == 0 && t.quant.is_none()).map(|t| t.dtype)
 }

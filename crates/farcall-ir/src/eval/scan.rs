@@ -1,4 +1,4 @@
-//! `chlo.scan`: a region applied to one slice after the other.
+//! `chlo.scan`: applies a region to one slice after the other.
 
 use super::index::{known_sizes, zeros};
 use super::machine::Machine;
@@ -8,7 +8,7 @@ use crate::module::Inst;
 use crate::op::Scan;
 use crate::types::Dim;
 
-/// Inputs, then initial values: outputs, then the last values carried.
+/// Takes inputs, then initial values; returns outputs, then the final carried values.
 pub(super) fn scan<'m>(
     m: &mut Machine<'m>,
     inst: Inst<'m>,
@@ -48,12 +48,12 @@ pub(super) fn scan<'m>(
     Ok(outputs.into_iter().map(Value::Tensor).chain(carried).collect())
 }
 
-/// Bytes of what lies together in one slice along a dimension.
+/// Bytes of a contiguous run within one slice along a dimension.
 fn run(x: &Literal, dim: usize) -> usize {
     x.dims().iter().skip(dim + 1).product::<usize>() * x.dtype().size()
 }
 
-/// Slice number `at` along a dimension, which goes.
+/// Slice number `at` along a dimension, which is dropped.
 fn slice(x: &Literal, dim: usize, at: usize) -> Result<Literal, EvalError> {
     let mut dims = x.dims().to_vec();
     if dim >= dims.len() || at >= dims[dim] {
@@ -70,7 +70,7 @@ fn slice(x: &Literal, dim: usize, at: usize) -> Result<Literal, EvalError> {
     Ok(out)
 }
 
-/// Puts a slice where [`slice`] takes it from.
+/// Writes a slice to the position that [`slice`] reads.
 fn put(from: &Literal, out: &mut Literal, dim: usize, at: usize) -> Result<(), EvalError> {
     let mut dims = out.dims().to_vec();
     if dim >= dims.len() || at >= dims[dim] {

@@ -1,9 +1,9 @@
-//! Bounds the memory that an operation needs besides its results: the vectors of scalars, numbers and positions that
-//! the families work with.
+//! Bounds the temporary memory of an operation: the vectors of scalars, numbers and positions that the
+//! families work with.
 //!
-//! They are allocated like any vector. To keep a program from ending the process that way, this bound is requested
-//! before the operation starts. The bound fits any implementation that is linear in the elements it reads and writes;
-//! an operation that needs more must say so here.
+//! These vectors are allocated like any other, so a failed allocation would end the process. A bound of their
+//! size is therefore requested before the operation starts. The bound covers any implementation that is linear
+//! in the elements it reads and writes; an operation that needs more must add it here.
 
 use super::Value;
 use super::machine::Machine;
@@ -12,23 +12,23 @@ use crate::module::Inst;
 use crate::op::{Convolution, FftKind, Op};
 use crate::scalar::Scalar;
 
-/// Bytes of one element among others: a scalar, or two numbers (or a number and where it lies).
-const ELEMENT: usize = {
+/// Bytes of one element of temporary memory: a scalar, two numbers, or a number and its position.
+const ELEMENT_BYTES: usize = {
     assert!(size_of::<Scalar>() <= 32);
     32
 };
 
-/// A bound of the bytes that an instruction needs besides its results.
+/// Upper bound of the bytes that an instruction needs besides its results.
 pub(super) fn bytes(m: &Machine<'_>, inst: Inst<'_>, xs: &[Value]) -> usize {
     let operand = |i: usize| xs.get(i).and_then(Value::tensor).map_or(0, |l| l.len());
     let operands = || (0..xs.len()).fold(0usize, |n, i| n.saturating_add(operand(i)));
     let results = || {
         let each = inst.results().iter().filter_map(|r| m.func.tensor(*r));
-        // What is open now is checked by whoever finds it out.
+        // The code that determines dynamic sizes checks their memory itself.
         each.fold(0usize, |n, t| n.saturating_add(t.static_sizes().map_or(0, count)))
     };
     let elements = match inst.op() {
-        // Straight into the results.
+        // These operations write directly to their results.
         Op::Unary(_)
         | Op::Binary(_)
         | Op::Compare(_)
@@ -59,9 +59,9 @@ pub(super) fn bytes(m: &Machine<'_>, inst: Inst<'_>, xs: &[Value]) -> usize {
         | Op::DynamicUpdateSlice
         | Op::Gather(_)
         | Op::Scatter(_) => 0,
-        // Lists of sizes.
+        // Only lists of sizes.
         Op::DynamicPad | Op::RealDynamicSlice | Op::DynamicGather(_) => 0,
-        // Nothing of their own: what runs inside asks for itself.
+        // No temporary memory; nested instructions request their own.
         Op::If
         | Op::Case
         | Op::While
@@ -90,7 +90,7 @@ pub(super) fn bytes(m: &Machine<'_>, inst: Inst<'_>, xs: &[Value]) -> usize {
         | Op::CustomCall(_) => 0,
 
         Op::Reduce { .. } | Op::Map { .. } => results(),
-        // The tuples before and after a dimension is folded, and what lies under each window.
+        // The tuples before and after a dimension is folded, and the runs of each window.
         Op::ReduceWindow(_) => sum([results(), operands()]).saturating_mul(2),
         Op::SelectAndScatter(_) => sum([results(), operand(1).saturating_mul(2)]),
         // One slice at a time.
@@ -99,7 +99,7 @@ pub(super) fn bytes(m: &Machine<'_>, inst: Inst<'_>, xs: &[Value]) -> usize {
             let first = xs.first().and_then(Value::tensor);
             let line = first.and_then(|l| l.dims().get(*dim).copied()).unwrap_or(1).max(1);
             let lines = first.map_or(0, |l| l.len() / line);
-            // Whole lines, of which a part is taken.
+            // If only a part is kept, whole lines are sorted first.
             let whole = if part.is_some() { operands() } else { 0 };
             sum([line.saturating_mul(xs.len() + 1), lines, whole])
         }
@@ -111,20 +111,20 @@ pub(super) fn bytes(m: &Machine<'_>, inst: Inst<'_>, xs: &[Value]) -> usize {
         Op::Cholesky { .. } => operands().saturating_mul(2),
         Op::TriangularSolve(_) => operands(),
         Op::Fft { kind, .. } => {
-            // A real transform reads or gives half of what is between.
+            // The input or output of a real transform is half as long as the intermediate values.
             let whole = if *kind == FftKind::Fft || *kind == FftKind::Ifft { 3 } else { 4 };
             sum([operands(), results()]).saturating_mul(whole)
         }
         Op::RngBitGenerator(_) | Op::Rng(_) => results(),
     };
-    elements.saturating_mul(ELEMENT)
+    elements.saturating_mul(ELEMENT_BYTES)
 }
 
 fn sum<const N: usize>(parts: [usize; N]) -> usize {
     parts.iter().fold(0, |a, b| a.saturating_add(*b))
 }
 
-/// The places of a kernel, of which a list is made for each window.
+/// Number of positions of a kernel, which are listed for each window.
 fn taps(c: &Convolution, xs: &[Value]) -> usize {
     let kernel = xs.get(1).and_then(Value::tensor);
     let size = |d: &usize| kernel.and_then(|l| l.dims().get(*d).copied()).unwrap_or(1);

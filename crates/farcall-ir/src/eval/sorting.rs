@@ -13,10 +13,10 @@ use crate::literal::Literal;
 use crate::memory::count;
 use crate::scalar::Scalar;
 
-/// `sort` along `dim`, always stable. All inputs are permuted alike.
+/// `sort` along `dim`, always stable. All inputs are permuted in the same way.
 ///
-/// `body` takes the left and right element of the first input, then of the second, and so on, and says
-/// whether left comes first. One that contradicts itself (NaNs, `LE`) gives some permutation.
+/// `body` takes the left and right element of the first input, then of the second, and so on, and returns
+/// true if the left one comes first. An inconsistent comparator (NaNs, `LE`) yields some permutation.
 pub(super) fn sort(inputs: &[Literal], dim: usize, body: Body<'_>) -> Result<Vec<Literal>, EvalError> {
     same_dims("dimensions of the inputs", inputs)?;
     let Some(first) = inputs.first() else { return Ok(Vec::new()) };
@@ -58,9 +58,9 @@ pub(super) fn sort(inputs: &[Literal], dim: usize, body: Body<'_>) -> Result<Vec
 }
 
 /// `top_k`: the `k` largest elements of each line along the last dimension, largest first, and their
-/// places as `s32`. Equal elements come in the order of the operand.
+/// positions as `s32`. Equal elements keep the order of the operand.
 ///
-/// Floats are ordered as by `totalOrder`, as XLA has it: NaNs are largest (or, with a sign, smallest).
+/// Floats are ordered by `totalOrder`, as in XLA: NaNs are largest (or smallest, if their sign bit is set).
 pub(super) fn top_k(operand: &Literal, k: usize) -> Result<(Literal, Literal), EvalError> {
     let mut dims = operand.dims().to_vec();
     let length = dims.pop().unwrap_or(1);
@@ -87,8 +87,8 @@ pub(super) fn top_k(operand: &Literal, k: usize) -> Result<(Literal, Literal), E
     Ok((values, places))
 }
 
-/// The order of two elements of one type, IEEE 754's `totalOrder` for floats; complex numbers by real,
-/// then imaginary part.
+/// Order of two elements of one type: IEEE 754's `totalOrder` for floats; complex numbers by real, then
+/// imaginary part.
 fn total_order(a: Scalar, b: Scalar) -> Ordering {
     match (a, b) {
         (Scalar::Float(a), Scalar::Float(b)) => a.total_cmp(&b),
@@ -98,7 +98,7 @@ fn total_order(a: Scalar, b: Scalar) -> Ordering {
     }
 }
 
-/// A stable order of `0..n`. Unlike the standard library's sorts, which may panic, any `less` will do.
+/// Sorts `0..n` stably. Any `less` is allowed, unlike in the standard library, whose sorts may panic.
 fn merge_sort<E>(n: usize, mut less: impl FnMut(usize, usize) -> Result<bool, E>) -> Result<Vec<usize>, E> {
     let mut order: Vec<usize> = (0..n).collect();
     let mut merged = Vec::with_capacity(n);
@@ -110,7 +110,7 @@ fn merge_sort<E>(n: usize, mut less: impl FnMut(usize, usize) -> Result<bool, E>
             while let (Some((l, left_rest)), Some((r, right_rest))) =
                 (left.split_first(), right.split_first())
             {
-                // The right one goes first only if it is less: equal ones keep their order.
+                // The right element goes first only if it is less, so that equal elements keep their order.
                 if less(*r, *l)? {
                     merged.push(*r);
                     right = right_rest;

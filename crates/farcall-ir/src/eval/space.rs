@@ -1,4 +1,4 @@
-//! Selecting dimensions and starts: shared by gather, scatter, slices, products and reductions, beyond
+//! Selection of dimensions and starts for gather, scatter, slices, products and reductions, beyond
 //! [`super::index`].
 
 use farcall_sig::DType;
@@ -8,13 +8,13 @@ use super::{EvalError, Value, tensor};
 use crate::literal::Literal;
 use crate::scalar::Scalar;
 
-/// The operands, all of which are tensors in a verified module.
+/// The operands, which must all be tensors in a verified module.
 pub(super) fn tensors(operands: &[Value]) -> Result<Vec<Literal>, EvalError> {
     (0..operands.len()).map(|i| tensor(operands, i).cloned()).collect()
 }
 
 /// A tensor of the shape `dims` whose element at an index is the operand's element at the position
-/// `source(index)`; zero if there is none, as in a slice of no elements that is collapsed.
+/// `source(index)`; zero if the position does not exist, as for a collapsed slice of no elements.
 pub(super) fn take(
     operand: &Literal,
     dims: &[usize],
@@ -33,17 +33,17 @@ pub(super) fn take(
     Ok(out)
 }
 
-/// An error unless both lists of sizes are equal. Sizes that the program leaves open are known only now.
+/// Checks that two lists of sizes are equal. Dynamic sizes are known only during evaluation.
 pub(super) fn same_sizes(what: &str, a: &[usize], b: &[usize]) -> Result<(), EvalError> {
     if a == b { Ok(()) } else { Err(EvalError::new(format!("{what} differ: {a:?} and {b:?}"))) }
 }
 
-/// An error unless all tensors have the dimensions of the first one.
+/// Checks that all tensors have equal dimensions.
 pub(super) fn same_dims(what: &str, tensors: &[Literal]) -> Result<(), EvalError> {
     tensors.windows(2).try_for_each(|pair| same_sizes(what, pair[0].dims(), pair[1].dims()))
 }
 
-/// The tensor with its elements converted to another type of their class.
+/// Converts the elements of a tensor to another type of their class.
 pub(super) fn recast(tensor: &Literal, dtype: DType) -> Result<Literal, EvalError> {
     if tensor.dtype() == dtype {
         return Ok(tensor.clone());
@@ -51,7 +51,7 @@ pub(super) fn recast(tensor: &Literal, dtype: DType) -> Result<Literal, EvalErro
     Ok(Literal::try_from_fn(dtype, tensor.dims(), |i| tensor.get(i))?)
 }
 
-/// The value of an element that is an index. Wide enough for every integer type.
+/// Returns the value of an index element, in a type wide enough for every integer type.
 pub(super) fn coordinate(value: Scalar) -> i128 {
     match value {
         Scalar::Unsigned(x) => i128::from(x),
@@ -59,20 +59,20 @@ pub(super) fn coordinate(value: Scalar) -> i128 {
     }
 }
 
-/// The start nearest to `start` from which `size` elements lie within a dimension of `dim`.
+/// The start nearest to `start` for which `size` elements fit into a dimension of `dim`.
 pub(super) fn clamp_start(start: i128, size: usize, dim: usize) -> usize {
     let last = dim.saturating_sub(size);
     usize::try_from(start.max(0)).map_or(last, |s| s.min(last))
 }
 
-/// The dimensions below `rank` that none of the lists names.
+/// The dimensions below `rank` that no list contains.
 pub(super) fn other_dims(rank: usize, named: &[&[usize]]) -> Vec<usize> {
     (0..rank).filter(|d| named.iter().all(|list| !list.contains(d))).collect()
 }
 
-/// The entries of `values` at these places.
-pub(super) fn pick(values: &[usize], places: &[usize]) -> Vec<usize> {
-    places.iter().map(|p| values[*p]).collect()
+/// The entries of `values` at these positions.
+pub(super) fn pick(values: &[usize], positions: &[usize]) -> Vec<usize> {
+    positions.iter().map(|p| values[*p]).collect()
 }
 
 #[cfg(test)]

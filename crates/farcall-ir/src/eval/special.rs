@@ -1,7 +1,7 @@
 //! Functions of one or two real variables that the mathematics library lacks, in double precision.
 //!
-//! Slow and plain: series, recurrences, iterations to convergence, instead of tabulated
-//! approximations. Formulas are those of Abramowitz and Stegun unless another source is named.
+//! The implementations are slow and simple: series, recurrences and iterations to convergence instead of
+//! tabulated approximations. Formulas are from Abramowitz and Stegun unless another source is named.
 
 use crate::scalar::Scalar;
 use farcall_sig::DType;
@@ -34,11 +34,11 @@ pub fn digamma(x: f64) -> f64 {
         return f64::NAN;
     }
     if x < 0.5 {
-        // 6.3.7, with the angle reduced first: the cotangent has period 1.
+        // 6.3.7, with the angle reduced first, since the cotangent has period 1.
         let fraction = x - x.round();
         return digamma(1.0 - x) - PI / libm::tan(PI * fraction);
     }
-    // 6.3.5 up to where 6.3.18 converges.
+    // 6.3.5 until 6.3.18 converges.
     let (mut x, mut shift) = (x, 0.0);
     while x < 15.0 {
         shift += 1.0 / x;
@@ -79,7 +79,7 @@ pub fn zeta(s: f64, q: f64) -> f64 {
         return f64::INFINITY;
     }
     if q <= 0.0 {
-        // At a pole, as XLA.
+        // Poles follow XLA.
         if q == q.floor() {
             return if s % 2.0 == 0.0 { f64::INFINITY } else { f64::NAN };
         }
@@ -87,7 +87,7 @@ pub fn zeta(s: f64, q: f64) -> f64 {
             return f64::NAN;
         }
     }
-    // Euler and Maclaurin: the first terms one by one, the rest by an integral and corrections.
+    // Euler–Maclaurin summation: the first terms one by one, the rest by an integral and corrections.
     let (mut sum, mut a) = (libm::pow(q, -s), q);
     let mut k = 0;
     while k < 12 || a <= 12.0 {
@@ -106,7 +106,7 @@ pub fn zeta(s: f64, q: f64) -> f64 {
     sum += last * a / (s - 1.0) - 0.5 * last;
     let (mut factor, mut power) = (s, last / a);
     for (j, b) in BERNOULLI.iter().enumerate() {
-        // b / (2j + 2)! · s (s + 1) … (s + 2j) · a^(-s - 2j - 1); the factorial is inside `factor`.
+        // `b / (2j + 2)! · s (s + 1) … (s + 2j) · a^(-s - 2j - 1)`; `factor` includes the factorial.
         let term = b * factor * power / 2.0;
         sum += term;
         if (term / sum).abs() < f64::EPSILON * 0.1 {
@@ -119,7 +119,7 @@ pub fn zeta(s: f64, q: f64) -> f64 {
     sum
 }
 
-/// The number whose error function is `x`; infinite at ±1, NaN outside.
+/// The inverse error function; infinite at ±1, NaN outside.
 pub fn erf_inv(x: f64) -> f64 {
     let a = x.abs();
     if a.is_nan() || a > 1.0 {
@@ -131,7 +131,7 @@ pub fn erf_inv(x: f64) -> f64 {
     if a < 1e-8 {
         return x * PI.sqrt() / 2.0;
     }
-    // Winitzki's approximation, then Halley's method on erf, or on erfc where erf is near 1.
+    // Winitzki's approximation, then Halley's method on `erf`, or on `erfc` where `erf` is near 1.
     let l = libm::log1p(-a * a);
     let t = 2.0 / (PI * 0.147) + l / 2.0;
     let mut y = ((t * t - l / 0.147).sqrt() - t).sqrt();
@@ -148,14 +148,14 @@ pub fn erf_inv(x: f64) -> f64 {
     y.copysign(x)
 }
 
-/// e^(-|x|) I₁(x), the modified Bessel function of the first kind, scaled.
+/// `e^(-|x|) I₁(x)`: the modified Bessel function of the first kind, scaled.
 pub fn bessel_i1e(x: f64) -> f64 {
     let a = x.abs();
     if a.is_infinite() {
         return 0f64.copysign(x);
     }
     let value = if a <= 25.0 {
-        // 9.6.10; every term is positive.
+        // 9.6.10; all terms are positive.
         let (h, mut k) = (a * a / 4.0, 1.0);
         let (mut term, mut sum) = (a / 2.0, a / 2.0);
         while term > sum * f64::EPSILON * 0.01 {
@@ -173,27 +173,27 @@ pub fn bessel_i1e(x: f64) -> f64 {
             sum += term;
             k += 1.0;
         }
-        // As √(2πa), without overflow.
+        // `√(2πa)`, without overflow.
         sum / (4.0 * (PI / 8.0 * a).sqrt())
     };
     value.copysign(x)
 }
 
-/// 1 / (1 + e^-x), also where e^-x overflows and the result does not vanish.
+/// `1 / (1 + e^-x)`, accurate even where `e^-x` overflows and the result is not yet zero.
 pub fn logistic(x: f64) -> f64 {
     if x < -700.0 { libm::exp(x) } else { 1.0 / (1.0 + libm::exp(-x)) }
 }
 
-/// `cosh` as the CHLO dialect defines it for `f32`, in which each step is rounded: e^(x + log ½) + e^(-x + log ½).
+/// `cosh` as the CHLO dialect defines it for `f32`: `e^(x + log ½) + e^(-x + log ½)`, with each step rounded.
 ///
-/// Up to 24 units in the last place from the mathematical value for large `x`, as XLA and StableHLO's
-/// interpreter are; their known answers hold that error.
+/// For large `x`, the result differs from the mathematical value by up to 24 units in the last place, as in
+/// XLA and StableHLO's interpreter, whose known answers include that error.
 pub(super) fn cosh_f32(x: f64) -> f64 {
     let x = x as f32;
     f64::from(half_exp(x) + half_exp(-x))
 }
 
-/// `sinh` as the CHLO dialect defines it for `f32`; see [`cosh_f32`]. Near zero by `expm1`.
+/// `sinh` as the CHLO dialect defines it for `f32`; see [`cosh_f32`]. Uses `expm1` near zero.
 pub(super) fn sinh_f32(x: f64) -> f64 {
     let x = x as f32;
     if x.abs() < 1.0 {
@@ -203,12 +203,12 @@ pub(super) fn sinh_f32(x: f64) -> f64 {
     f64::from(half_exp(x) - half_exp(-x))
 }
 
-/// eˣ / 2, without overflow where the half has none.
+/// `eˣ / 2`; overflows only if the half does.
 fn half_exp(x: f32) -> f32 {
     libm::exp(f64::from(x - std::f32::consts::LN_2)) as f32
 }
 
-/// The neighbour of `from` in `dtype` on the way to `to`.
+/// The number of type `dtype` next to `from` in the direction of `to`.
 pub(super) fn next_after(dtype: DType, from: f64, to: f64) -> f64 {
     if from.is_nan() || to.is_nan() {
         return f64::NAN;

@@ -1,4 +1,4 @@
-//! Values that enter and leave the program while it runs: the host provides and takes them.
+//! Transfers: values that enter and leave the program while it runs, exchanged with the host.
 
 use super::machine::Machine;
 use super::{EvalError, Value, collective};

@@ -1,10 +1,11 @@
-//! Converts between the values of a program and the tensors of its caller: tokens hold nothing, tuples are flattened.
+//! Conversion between the values of a program and the tensors of its caller: tokens contain nothing, tuples
+//! are flattened.
 
 use super::Value;
 use crate::literal::Literal;
 use crate::types::Type;
 
-/// The tensors in values, in order.
+/// The tensors within values, in order.
 pub fn tensors(values: &[Value]) -> Vec<Literal> {
     fn visit(value: &Value, out: &mut Vec<Literal>) {
         match value {
@@ -18,8 +19,8 @@ pub fn tensors(values: &[Value]) -> Vec<Literal> {
     out
 }
 
-/// The values of these types that have these tensors in them; `None` if they are too few or too
-/// many. Types of tensors are not compared.
+/// Assembles values of these types from tensors; `None` if the number of tensors does not match. Tensor types
+/// are not compared.
 pub fn values<'t>(types: impl IntoIterator<Item = &'t Type>, tensors: Vec<Literal>) -> Option<Vec<Value>> {
     fn value(ty: &Type, tensors: &mut dyn Iterator<Item = Literal>) -> Option<Value> {
         match ty {

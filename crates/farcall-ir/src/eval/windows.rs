@@ -1,19 +1,19 @@
 //! Windows over tensors: `reduce_window`, and the first half of `select_and_scatter`.
 //!
 //! ```text
-//! window r along a dimension ──Axis::run──▶ the elements under it (a Run) ──fold──▶ one value
+//! window r along a dimension ──Axis::run──▶ the elements it covers (a Run) ──fold──▶ one value
 //! ```
 //!
-//! Short windows are folded element by element, in row-major order. In long ones, the dimensions are
-//! folded one after the other, and overlapping windows share their partial results, so the time is linear in the
-//! elements, independent of the size of the window. The specification requires the reducer of a `reduce_window` to be
-//! associative; a running reduction (`cumsum`) does not rely even on that.
+//! Short windows are folded element by element, in row-major order. For long windows, the dimensions are
+//! folded one after the other, and overlapping windows share their partial results. The time is then linear
+//! in the number of elements, independent of the size of the window. The specification requires the reducer
+//! of a `reduce_window` to be associative; a running reduction (`cumsum`) does not even rely on that.
 
 use farcall_sig::DType;
 
 use super::folding::{Body, truth, unzip};
 use super::index::{strides, try_for_each, zeros};
-use super::number::SHORT;
+use super::number::MAX_SHORT_SUM_TERMS;
 use super::space::same_dims;
 use super::{EvalError, Semantics};
 use crate::literal::Literal;
@@ -21,9 +21,11 @@ use crate::memory::{self, count};
 use crate::op::{ReduceWindow, SelectAndScatter};
 use crate::scalar::Scalar;
 
-/// `reduce_window`: each result combines what lies under one window, starting with the init values.
+/// `reduce_window`: each result combines the elements covered by one window, starting with the initial
+/// values.
 ///
-/// Padding and the holes of base dilation hold nothing; by the specification, the init values.
+/// Padding and the holes of base dilation contain no elements; by the specification, they contain the initial
+/// values.
 pub(super) fn fold_windows(
     inputs: &[Literal],
     init_values: &[Literal],
@@ -37,7 +39,7 @@ pub(super) fn fold_windows(
     let axes = axes(first.dims(), w);
     let result_dims: Vec<usize> = axes.iter().map(Axis::windows).collect();
     for dtype in dtypes {
-        zeros(*dtype, &result_dims)?; // an error if padding makes it too large
+        zeros(*dtype, &result_dims)?; // fails if padding makes the result too large
     }
     if result_dims.contains(&0) {
         return unzip(&[], &result_dims, dtypes);
@@ -45,11 +47,11 @@ pub(super) fn fold_windows(
     admit_runs(&result_dims)?;
     let init: Vec<Scalar> = init_values.iter().map(|v| v.get(0)).collect();
     let tuples = if semantics == Semantics::StableHlo {
-        fold_places(inputs, &init, &axes, &result_dims, body)?
+        fold_positions(inputs, &init, &axes, &result_dims, body)?
     } else {
         let runs: Vec<Vec<Run>> = axes.iter().map(Axis::runs).collect();
         let longest = runs.iter().map(|axis| axis.iter().map(|r| r.count).max().unwrap_or(0));
-        if longest.fold(1usize, usize::saturating_mul) <= SHORT {
+        if longest.fold(1usize, usize::saturating_mul) <= MAX_SHORT_SUM_TERMS {
             fold_elements(inputs, &init, &runs, body)?
         } else {
             fold_dimensions(inputs, &init, &runs, body)?
@@ -58,10 +60,10 @@ pub(super) fn fold_windows(
     unzip(&tuples, &result_dims, dtypes)
 }
 
-/// The first half of `select_and_scatter`: of each window of the operand, the position of the element that
-/// `select` keeps when it is asked about each one after the first, in row-major order.
+/// The first half of `select_and_scatter`: for each window of the operand, returns the position of the
+/// element that `select` keeps. `select` compares it with each later element, in row-major order.
 ///
-/// A window that lies in the padding as a whole has none.
+/// A window that lies entirely in the padding selects no element.
 pub(super) fn select(
     operand: &Literal,
     source_dims: &[usize],
@@ -104,8 +106,8 @@ pub(super) fn select(
     Ok(picked)
 }
 
-/// Folds every place of every window, those without an element as if they held the init values.
-fn fold_places(
+/// Folds every position of every window; positions without an element count as the initial values.
+fn fold_positions(
     inputs: &[Literal],
     init: &[Scalar],
     axes: &[Axis],
@@ -122,7 +124,7 @@ fn fold_places(
     })
 }
 
-/// Folds the elements under every window, one by one.
+/// Folds the elements covered by every window, one by one.
 fn fold_elements(
     inputs: &[Literal],
     init: &[Scalar],
@@ -136,10 +138,10 @@ fn fold_elements(
     })
 }
 
-/// A step of a fold: with the element that has this number, or with the init values.
+/// A step of a fold, with the element of this number, or with the initial values.
 type FoldStep<'a> = &'a mut dyn FnMut(Option<usize>) -> Result<(), EvalError>;
 
-/// Folds what `visit` finds under each window into the init values, in its order.
+/// Folds the elements that `visit` finds in each window into the initial values, in the order of `visit`.
 fn fold_each(
     inputs: &[Literal],
     init: &[Scalar],
@@ -167,13 +169,13 @@ fn fold_each(
     Ok(tuples)
 }
 
-/// Memory for what lies under each window along each dimension.
+/// Requests the memory for the runs of each window along each dimension.
 fn admit_runs(dims: &[usize]) -> Result<(), EvalError> {
     let each = dims.iter().map(|n| n.saturating_mul(size_of::<Run>()));
     Ok(memory::admit_scratch(each.fold(0, usize::saturating_add))?)
 }
 
-/// Folds one dimension after the other, the last one first: the order of the elements stays.
+/// Folds one dimension after the other, the last one first, which preserves the order of the elements.
 fn fold_dimensions(
     inputs: &[Literal],
     init: &[Scalar],
@@ -189,8 +191,8 @@ fn fold_dimensions(
             && runs[d].iter().enumerate().all(|(r, run)| run.first == r && run.count == 1)
     };
     let mut long: Vec<usize> = (0..dims.len()).filter(|d| !trivial(*d)).collect();
-    // Where one dimension grows from a fixed start, as in a running sum, the init values come first,
-    // and each result takes one step from the one before.
+    // If a single dimension grows from a fixed start, as in a running sum, the initial values come first, and
+    // each result takes one step from its predecessor.
     let mut seed = None;
     if let [d] = long[..]
         && runs[d].windows(2).all(|pair| pair[0].first == pair[1].first && pair[0].count <= pair[1].count)
@@ -201,14 +203,14 @@ fn fold_dimensions(
     while let Some(d) = long.pop() {
         let (inner, old) = (count(&dims[d + 1..]), dims[d]);
         let outer = count(&dims[..d]);
-        // Between two dimensions there may be more values than before the first and after the last.
+        // Intermediate results may have more values than the operand and the result.
         let between = outer.saturating_mul(runs[d].len()).saturating_mul(inner);
         memory::admit_scratch(between.saturating_mul(n * size_of::<Scalar>() + 1))?;
         let mut next = Cells::empty(n, between);
         for at in 0..outer * inner {
             let (o, i) = (at / inner.max(1), at % inner.max(1));
-            let from = Line { first: o * old * inner + i, stride: inner };
-            let to = Line { first: o * runs[d].len() * inner + i, stride: inner };
+            let from = CellLine { first: o * old * inner + i, stride: inner };
+            let to = CellLine { first: o * runs[d].len() * inner + i, stride: inner };
             folder.line(&cells, from, &runs[d], seed, &mut next, to)?;
         }
         dims[d] = runs[d].len();
@@ -223,7 +225,7 @@ fn fold_dimensions(
     Ok(cells.tuples)
 }
 
-/// Tuples that may be absent: what has been folded of each element or window so far.
+/// Tuples that may be absent: the partial results of each element or window.
 struct Cells {
     n: usize,
     tuples: Vec<Scalar>,
@@ -253,20 +255,20 @@ impl Cells {
     }
 }
 
-/// Cells along one dimension.
+/// A line of cells along one dimension.
 #[derive(Clone, Copy)]
-struct Line {
+struct CellLine {
     first: usize,
     stride: usize,
 }
 
-impl Line {
+impl CellLine {
     fn at(self, i: usize) -> usize {
         self.first + i * self.stride
     }
 }
 
-/// Applies the reducer.
+/// Scratch memory for applying the reducer.
 struct Folder<'a> {
     n: usize,
     body: Body<'a>,
@@ -275,7 +277,7 @@ struct Folder<'a> {
 }
 
 impl Folder<'_> {
-    /// What two tuples give; one alone is the result.
+    /// Combines two tuples; a single tuple is returned unchanged.
     fn combine<'s>(
         &'s mut self,
         a: Option<&[Scalar]>,
@@ -299,22 +301,23 @@ impl Folder<'_> {
 
     /// Folds the runs of one line of cells.
     ///
-    /// Runs of neighbours begin and end in order, so a queue of two halves serves them all: `front`
-    /// holds what is left of its half from each element on, `back` what was added since.
+    /// Consecutive runs begin and end in order, so a single queue of two halves serves all runs: `front`
+    /// holds the partial results from each element to the end of its half, `back` the combination of the
+    /// elements added since.
     fn line(
         &mut self,
         cells: &Cells,
-        from: Line,
+        from: CellLine,
         runs: &[Run],
         seed: Option<&[Scalar]>,
         out: &mut Cells,
-        to: Line,
+        to: CellLine,
     ) -> Result<(), EvalError> {
         if runs.iter().any(|run| run.step != 1) {
             return self.line_by_element(cells, from, runs, out, to);
         }
         let (mut begin, mut end) = (0, 0);
-        // The last entry of `front` is of the element `begin`.
+        // The last entry of `front` belongs to the element `begin`.
         let mut front = Cells::empty(self.n, 0);
         let mut back = Cells::empty(self.n, 1);
         back.set(0, seed);
@@ -357,14 +360,14 @@ impl Folder<'_> {
         Ok(())
     }
 
-    /// The same for runs with gaps.
+    /// Folds the runs of one line of cells if the runs have gaps.
     fn line_by_element(
         &mut self,
         cells: &Cells,
-        from: Line,
+        from: CellLine,
         runs: &[Run],
         out: &mut Cells,
-        to: Line,
+        to: CellLine,
     ) -> Result<(), EvalError> {
         for (r, run) in runs.iter().enumerate() {
             for e in run.elements() {
@@ -376,7 +379,7 @@ impl Folder<'_> {
     }
 }
 
-/// Elements along a dimension that lie under a window.
+/// The elements along a dimension that a window covers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Run {
     first: usize,
@@ -400,7 +403,7 @@ struct Axis {
     padding: (i64, i64),
 }
 
-/// The windows of a `reduce_window` along each dimension.
+/// Describes the windows of a `reduce_window` along each dimension.
 fn axes(dims: &[usize], w: &ReduceWindow) -> Vec<Axis> {
     let axis = |d: usize| Axis {
         size: dims[d],
@@ -414,22 +417,22 @@ fn axes(dims: &[usize], w: &ReduceWindow) -> Vec<Axis> {
 }
 
 impl Axis {
-    /// How many windows fit.
+    /// Number of windows that fit.
     fn windows(&self) -> usize {
         windows(self.size, self.window, self.stride, self.base_dilation, self.window_dilation, self.padding)
     }
 
-    /// What lies under each window.
+    /// The elements covered by each window.
     fn runs(&self) -> Vec<Run> {
         (0..self.windows()).map(|r| self.run(r)).collect()
     }
 
-    /// Where window `r` begins; element `e` lies at `e * base_dilation`.
+    /// Start of window `r`, in units where element `e` lies at `e * base_dilation`.
     fn start(&self, r: usize) -> i128 {
         r as i128 * self.stride as i128 - i128::from(self.padding.0)
     }
 
-    /// The element under place `w` of window `r`, unless padding or a hole is there.
+    /// The element at position `w` of window `r`, unless padding or a hole is there.
     fn element(&self, r: usize, w: usize) -> Option<usize> {
         let at = self.start(r) + w as i128 * self.window_dilation as i128;
         let dilation = self.base_dilation.max(1) as i128;
@@ -439,19 +442,19 @@ impl Axis {
         usize::try_from(at / dilation).ok().filter(|i| *i < self.size)
     }
 
-    /// The elements under window `r`.
+    /// The elements covered by window `r`.
     fn run(&self, r: usize) -> Run {
         let (start, base) = (self.start(r), self.base_dilation.max(1) as i128);
         let dilation = self.window_dilation.max(1) as i128;
         let clamp = |e: i128| usize::try_from(e.max(0)).map_or(self.size, |e| e.min(self.size));
-        // The elements at or after a place of the padded and dilated dimension.
+        // The first element at or after a position in the padded and dilated dimension.
         let after = |at: i128| clamp(at.div_euclid(base) + i128::from(at.rem_euclid(base) != 0));
         let end = start + (self.window as i128 - 1) * dilation + 1;
         let (first, last) = (after(start), after(end));
         if dilation == 1 || self.window <= 1 {
             return Run { first, step: 1, count: last.saturating_sub(first) };
         }
-        // Every element under the window is a whole number of steps from its start.
+        // Every covered element is a whole number of steps from the window's start.
         let step = (dilation / num_integer::gcd(base, dilation)) as usize;
         let under = |e: &usize| (*e as i128 * base - start) % dilation == 0;
         match (first..last).take(step).find(under) {
@@ -461,7 +464,7 @@ impl Axis {
     }
 }
 
-/// How many windows of a size fit in a dimension after dilation and padding; 0 if none does.
+/// Number of windows of a size that fit in a dimension after dilation and padding; 0 if none fits.
 pub(super) fn windows(
     size: usize,
     window: usize,
@@ -481,7 +484,7 @@ pub(super) fn windows(
     usize::try_from((padded - window) / stride.max(1) as i128 + 1).unwrap_or(0)
 }
 
-/// Calls `visit` with the number of each element under the window at `result_index`, in row-major order.
+/// Calls `visit` with the number of each element covered by the window at `result_index`, in row-major order.
 fn each_element(
     runs: &[Vec<Run>],
     input_strides: &[usize],
@@ -529,9 +532,9 @@ mod tests {
         for semantics in [xla, stablehlo] {
             assert_eq!(run(&x, &w, 0, semantics), s64(&[2, 2], &[0, 0, 3, 4]));
         }
-        // One for the start.
+        // The initial value counts once, at the start.
         assert_eq!(run(&x, &w, 1, xla), s64(&[2, 2], &[1, 1, 4, 5]));
-        // And one for each place in padding or a hole.
+        // By the specification, it also counts once for each position in padding or a hole.
         assert_eq!(run(&x, &w, 1, stablehlo), s64(&[2, 2], &[3, 3, 5, 6]));
         w.window[0] = 3;
         assert_eq!(run(&x, &w, 0, xla), s64(&[1, 2], &[5, 6]));
@@ -539,7 +542,7 @@ mod tests {
         assert_eq!(run(&x, &w, 0, xla), s64(&[0, 2], &[]));
     }
 
-    /// The same reducer, told from one that is folded element by element by its long windows.
+    /// Compares windows folded by dimensions, element by element, and by position, with the same reducer.
     #[test]
     fn long_windows_give_what_short_ones_give() {
         let values: Vec<i64> = (0..60).map(|i| (i * 37 + 11) % 23 - 9).collect();
@@ -567,7 +570,7 @@ mod tests {
             let runs: Vec<Vec<Run>> = axes.iter().map(Axis::runs).collect();
             let (inputs, init) = (std::slice::from_ref(&x), [Scalar::Signed(0)]);
             let expected =
-                fold_places(inputs, &init, &axes, &[runs[0].len(), runs[1].len()], &mut add).unwrap();
+                fold_positions(inputs, &init, &axes, &[runs[0].len(), runs[1].len()], &mut add).unwrap();
             assert_eq!(fold_elements(inputs, &init, &runs, &mut add).unwrap(), expected, "{w:?}");
             assert_eq!(fold_dimensions(inputs, &init, &runs, &mut add).unwrap(), expected, "{w:?}");
         }
@@ -584,7 +587,7 @@ mod tests {
             window_dilations: vec![1],
             padding: vec![(n as i64 - 1, 0)],
         };
-        // Neither associative nor commutative: the order of the steps shows.
+        // The reducer is neither associative nor commutative, so the order of the steps is visible.
         let mut steps = 0;
         let body: Body<'_> = &mut |args, out| {
             steps += 1;

@@ -1,9 +1,10 @@
-//! From a module to the middle form.
+//! Builds the middle form of a module.
 //!
-//! One walk over everything that the entry reaches. It inlines calls, inlines composites or replaces them by custom
-//! calls ([`Lower`](super::Lower)), flattens tuples, drops tokens and barriers, replaces an `if` or `case` whose predicate is a constant by its branch, and turns values that a
-//! region uses from outside into arguments of the region. The walk keeps its frames on the heap, so deep chains of
-//! calls cannot overflow the stack.
+//! One walk over everything that the entry reaches. The walk inlines calls, inlines composites or replaces
+//! them by custom calls ([`Lower`](super::Lower)), flattens tuples, drops tokens and barriers, replaces an
+//! `if` or `case` whose predicate is a constant by its branch, and turns values that a region uses from
+//! outside into arguments of the region. The walk keeps its frames on the heap, so deep chains of calls
+//! cannot overflow the stack.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -22,33 +23,35 @@ use crate::types::{FuncType, TensorType, Type};
 
 use super::lower::{CompositeCall, Inline, Lower};
 
-/// Most instructions that a program may become when its calls are inlined.
+/// Maximum number of instructions of a program after its calls are inlined.
 pub const MAX_INSTRUCTIONS: usize = 4_000_000;
 
-/// Deepest nesting of regions, counted through calls.
+/// Maximum nesting depth of regions, counted through calls.
 pub const MAX_NESTING: usize = 1_000;
 
-/// Elements of the largest constant that is made again in a region rather than captured, unless all of its
-/// elements are equal.
-const SMALL: usize = 64;
+/// Maximum number of elements of a constant that is duplicated in a region rather than captured, unless all
+/// of its elements are equal.
+const MAX_DUPLICATED_ELEMENTS: usize = 64;
 
-/// Calls that may be active at once; the verifier's limit on the depth of call chains lies below.
+/// Maximum number of active calls; the verifier's limit on the depth of call chains is lower.
 const MAX_CALL_DEPTH: usize = 1_100;
 
-/// Makes the middle form of the function `entry` of a verified, static module: a module whose only function
-/// is called like it. Composites are inlined.
+/// Builds the middle form of the function `entry` of a verified, static module: a module whose only function
+/// has the name of `entry`. Composites are inlined.
 ///
 /// # Errors
-/// `compile`: a parameter that cannot be passed. `compile-size`, `compile-depth`: the program is too large,
-/// or nested too deep, once its calls are inlined.
+/// - `compile`: a parameter cannot be passed.
+/// - `compile-size`, `compile-depth`: the program is too large, or nested too deeply, after its calls are
+///   inlined.
 pub fn build(module: &Module, entry: &Func) -> Result<Module, Diagnostic> {
     build_lowered(module, entry, &mut Inline)
 }
 
-/// The same, where `lower` decides for each composite whether it is inlined or a custom call takes its place.
+/// Builds the middle form like [`build`]; `lower` decides for each composite whether it is inlined or
+/// replaced by a custom call.
 ///
 /// # Errors
-/// As [`build`], and those of `lower`.
+/// The errors of [`build`] and of `lower`.
 pub fn build_lowered(module: &Module, entry: &Func, lower: &mut dyn Lower) -> Result<Module, Diagnostic> {
     stack::with_room(|| built(module, entry, lower))
 }
@@ -59,13 +62,13 @@ fn built(module: &Module, entry: &Func, lower: &mut dyn Lower) -> Result<Module,
     let module = &*normal;
     let mut func = Func::with_header_of(entry);
     func.reserve_as(entry);
-    let mut b = Build {
+    let mut b = FormBuilder {
         module,
         lower,
         func,
         activations: Vec::new(),
         frames: Vec::new(),
-        open: vec![Open::new(Func::BODY)],
+        open: vec![OpenRegion::new(Func::BODY)],
         made: 0,
     };
     let mut activation = Activation::new(entry);
@@ -77,7 +80,7 @@ fn built(module: &Module, entry: &Func, lower: &mut dyn Lower) -> Result<Module,
     b.frames.push(Frame { next: entry.body().first(), exit: Exit::Entry });
     b.drive()?;
     let mut func = b.func;
-    // Attributes of parameters and results are those of the entry, whose tuples are one each.
+    // Parameter and result attributes are copied from the entry, where a tuple is one parameter or result.
     func.infer_result_types();
     func.set_param_attrs(entry.param_attrs().iter().cloned());
     let mut form = Module::new(std::sync::Arc::clone(&module.source));
@@ -88,40 +91,40 @@ fn built(module: &Module, entry: &Func, lower: &mut dyn Lower) -> Result<Module,
     Ok(form)
 }
 
-/// What a value of the program is.
+/// The tensors that represent a value of the program.
 #[derive(Clone, Debug)]
-enum Part {
+enum Binding {
     Tensor(ValueId),
     Token,
-    Tuple(Vec<Part>),
+    Tuple(Vec<Binding>),
 }
 
-impl Part {
-    /// The tensors in it.
+impl Binding {
+    /// Collects the tensors of the value.
     fn leaves(&self, out: &mut ValueIds) {
         match self {
-            Part::Tensor(id) => out.push(*id),
-            Part::Token => {}
-            Part::Tuple(parts) => parts.iter().for_each(|p| p.leaves(out)),
+            Binding::Tensor(id) => out.push(*id),
+            Binding::Token => {}
+            Binding::Tuple(parts) => parts.iter().for_each(|p| p.leaves(out)),
         }
     }
 
-    /// A value of a type, of tensors that come in order.
-    fn of(ty: &Type, tensors: &mut impl Iterator<Item = ValueId>) -> Option<Part> {
+    /// Builds a value of a type from tensors in order.
+    fn of(ty: &Type, tensors: &mut impl Iterator<Item = ValueId>) -> Option<Binding> {
         Some(match ty {
-            Type::Tensor(_) => Part::Tensor(tensors.next()?),
+            Type::Tensor(_) => Binding::Tensor(tensors.next()?),
             Type::Tuple(parts) | Type::Future(parts) => {
-                Part::Tuple(parts.iter().map(|p| Part::of(p, tensors)).collect::<Option<_>>()?)
+                Binding::Tuple(parts.iter().map(|p| Binding::of(p, tensors)).collect::<Option<_>>()?)
             }
-            _ => Part::Token,
+            _ => Binding::Token,
         })
     }
 }
 
-/// A function that is being inlined, with what its values are.
+/// A function that is being inlined, with the bindings of its values.
 struct Activation<'m> {
     func: &'m Func,
-    env: Vec<Option<Part>>,
+    env: Vec<Option<Binding>>,
 }
 
 impl<'m> Activation<'m> {
@@ -136,49 +139,49 @@ struct Frame<'m> {
     exit: Exit<'m>,
 }
 
-/// What happens when a region of the program has been walked.
+/// Continuation after a region of the program has been walked.
 enum Exit<'m> {
     Entry,
-    /// Its values are the results of this call.
+    /// The returned values are the results of this call.
     Call(Inst<'m>),
-    /// It stands in the place of this choice, whose results its values are.
+    /// The region replaces this `if` or `case`, whose results are the returned values.
     OnlyBranch(Inst<'m>),
-    /// Its values are what this instruction promises.
+    /// The returned values are the contents of this instruction's future.
     Future(Inst<'m>),
-    /// It is a region of this instruction, behind those that are done.
+    /// The region belongs to this instruction; the regions before it are done.
     Region {
         inst: Inst<'m>,
         operands: ValueIds,
-        done: Vec<Open>,
+        done: Vec<OpenRegion>,
     },
 }
 
-/// A region that is being made, or has been.
-struct Open {
+/// A region that is being built or is finished.
+struct OpenRegion {
     region: RegionId,
-    /// Values from outside by what they are in here.
+    /// Maps values from outside to their copies or arguments in this region.
     inside: FxHashMap<ValueId, ValueId>,
-    /// Those that are arguments, in the order of their first use.
+    /// Captured values, in the order of their first use.
     captured: Vec<ValueId>,
 }
 
-impl Open {
-    fn new(region: RegionId) -> Open {
-        Open { region, inside: FxHashMap::default(), captured: Vec::new() }
+impl OpenRegion {
+    fn new(region: RegionId) -> OpenRegion {
+        OpenRegion { region, inside: FxHashMap::default(), captured: Vec::new() }
     }
 }
 
-struct Build<'m, 'l> {
+struct FormBuilder<'m, 'l> {
     module: &'m Module,
     lower: &'l mut dyn Lower,
     func: Func,
     activations: Vec<Activation<'m>>,
     frames: Vec<Frame<'m>>,
-    open: Vec<Open>,
+    open: Vec<OpenRegion>,
     made: usize,
 }
 
-impl<'m> Build<'m, '_> {
+impl<'m> FormBuilder<'m, '_> {
     /// Walks regions until the entry function returns.
     fn drive(&mut self) -> Result<(), Diagnostic> {
         while let Some(frame) = self.frames.last_mut() {
@@ -203,28 +206,25 @@ impl<'m> Build<'m, '_> {
             Op::Call { callee } => return self.call(inst, *callee, operands()?),
             Op::Composite(composite) => return self.composite(inst, composite),
             Op::OptimizationBarrier => operands()?,
-            Op::CreateToken | Op::AfterAll => vec![Part::Token],
-            Op::Tuple => vec![Part::Tuple(operands()?)],
+            Op::CreateToken | Op::AfterAll => vec![Binding::Token],
+            Op::Tuple => vec![Binding::Tuple(operands()?)],
             Op::GetTupleElement { index } => match operands()?.first() {
-                Some(Part::Tuple(parts)) if *index < parts.len() => vec![parts[*index].clone()],
+                Some(Binding::Tuple(parts)) if *index < parts.len() => vec![parts[*index].clone()],
                 _ => {
-                    return Err(internal(
-                        inst.span(),
-                        "get_tuple_element of something else than such a tuple",
-                    ));
+                    return Err(internal(inst.span(), "get_tuple_element needs a tuple with this index"));
                 }
             },
             Op::AsyncStart => return self.async_start(inst, operands()?),
             Op::AsyncDone => match operands()?.as_slice() {
-                [Part::Tuple(parts)] => parts.clone(),
-                _ => return Err(internal(inst.span(), "async_done of something else than a future")),
+                [Binding::Tuple(parts)] => parts.clone(),
+                _ => return Err(internal(inst.span(), "async_done needs a future")),
             },
             Op::GetDimensionSize { dim } => {
                 let ty = inst.operands().first().and_then(|v| self.program().tensor(*v));
                 let size = ty.and_then(|t| t.get_dim(*dim)?.size()).unwrap_or(0);
                 vec![self.number(i64::try_from(size).unwrap_or(i64::MAX), DType::S32, inst)?]
             }
-            // There is one device, number 0.
+            // Programs run on a single device, number 0.
             Op::PartitionId | Op::ReplicaId => vec![self.number(0, DType::U32, inst)?],
             Op::If | Op::Case if let Some(branch) = self.known_branch(inst) => {
                 self.frames.push(Frame { next: branch.first(), exit: Exit::OnlyBranch(inst) });
@@ -242,15 +242,15 @@ impl<'m> Build<'m, '_> {
         self.bind(inst.results(), results, inst.span())
     }
 
-    fn number(&mut self, n: i64, dtype: DType, at: Inst<'_>) -> Result<Part, Diagnostic> {
+    fn number(&mut self, n: i64, dtype: DType, at: Inst<'_>) -> Result<Binding, Diagnostic> {
         let literal = Literal::scalar(dtype, Scalar::Signed(n).round_to(dtype));
         let ty = literal.ty();
         let new = NewInst::new(Op::Constant(literal), []).at(at.span(), at.loc().cloned());
         let inst = self.push(new, [ty.into()])?;
-        Ok(Part::Tensor(self.func.inst(inst).results()[0]))
+        Ok(Binding::Tensor(self.func.inst(inst).results()[0]))
     }
 
-    fn call(&mut self, inst: Inst<'m>, callee: FuncId, operands: Vec<Part>) -> Result<(), Diagnostic> {
+    fn call(&mut self, inst: Inst<'m>, callee: FuncId, operands: Vec<Binding>) -> Result<(), Diagnostic> {
         let Some(func) = self.module.get(callee) else {
             return Err(internal(inst.span(), "a call of a function that does not exist"));
         };
@@ -264,7 +264,7 @@ impl<'m> Build<'m, '_> {
         Ok(())
     }
 
-    /// A custom call in the place of the composite, or what its decomposition computes.
+    /// Replaces a composite by a custom call, or inlines its decomposition.
     fn composite(&mut self, inst: Inst<'m>, composite: &Composite) -> Result<(), Diagnostic> {
         let Some(CompositeCall { call, operands, results }) = self.lower.lower(inst, composite)? else {
             let operands = self.get_all(inst.operands(), inst.span())?;
@@ -285,15 +285,15 @@ impl<'m> Build<'m, '_> {
         let new = NewInst::new(Op::CustomCall(Box::new(call)), values).at(inst.span(), inst.loc().cloned());
         let made = self.push(new, results.into_iter().map(Type::Tensor))?;
         let made = ValueIds::from_slice(self.func.inst(made).results());
-        let parts: Result<Vec<Part>, Diagnostic> = made
+        let parts: Result<Vec<Binding>, Diagnostic> = made
             .into_iter()
             .zip(given)
-            .map(|(value, ty)| Ok(Part::Tensor(self.converted(value, ty, inst)?)))
+            .map(|(value, ty)| Ok(Binding::Tensor(self.converted(value, ty, inst)?)))
             .collect();
         self.bind(inst.results(), parts?, inst.span())
     }
 
-    /// A value of the innermost region with its elements converted, unless it is of this type already.
+    /// Converts the elements of a value of the innermost region, unless it already has this type.
     fn converted(&mut self, value: ValueId, ty: TensorType, at: Inst<'_>) -> Result<ValueId, Diagnostic> {
         if self.func.tensor(value) == Some(&ty) {
             return Ok(value);
@@ -303,8 +303,8 @@ impl<'m> Build<'m, '_> {
         Ok(self.func.inst(inst).results()[0])
     }
 
-    /// The operation in the region, at once: a future is what it will be.
-    fn async_start(&mut self, inst: Inst<'m>, operands: Vec<Part>) -> Result<(), Diagnostic> {
+    /// Runs the operation of an `async_start` immediately; its future is bound to the results.
+    fn async_start(&mut self, inst: Inst<'m>, operands: Vec<Binding>) -> Result<(), Diagnostic> {
         let Some(body) = inst.region(0) else {
             return Err(internal(inst.span(), "async_start without a region"));
         };
@@ -315,11 +315,13 @@ impl<'m> Build<'m, '_> {
         Ok(())
     }
 
-    /// The branch that is taken, if a constant says so. What the others call need not be there: a program
-    /// that was exported for several platforms has a branch for each.
+    /// The branch of an `if` or `case` with a constant predicate. The other branches may call missing
+    /// functions: a program exported for several platforms has a branch for each.
     fn known_branch(&self, inst: Inst<'m>) -> Option<Region<'m>> {
         let env = &self.activations.last()?.env;
-        let Part::Tensor(index) = env.get(inst.operands().first()?.index())?.as_ref()? else { return None };
+        let Binding::Tensor(index) = env.get(inst.operands().first()?.index())?.as_ref()? else {
+            return None;
+        };
         let Op::Constant(index) = self.func.defining_inst(*index)?.op() else { return None };
         let index = index.iter().next()?;
         inst.region(inst.chosen(index))
@@ -332,7 +334,7 @@ impl<'m> Build<'m, '_> {
         inst: Inst<'m>,
         from: Region<'m>,
         operands: ValueIds,
-        done: Vec<Open>,
+        done: Vec<OpenRegion>,
     ) -> Result<(), Diagnostic> {
         if self.open.len() > MAX_NESTING {
             let message = format!("regions are nested deeper than {MAX_NESTING}");
@@ -340,16 +342,16 @@ impl<'m> Build<'m, '_> {
         }
         let region = self.func.new_region();
         let program = self.program();
-        let args: Result<Vec<Part>, Diagnostic> =
+        let args: Result<Vec<Binding>, Diagnostic> =
             from.args().iter().map(|a| self.arg(region, program.ty(*a), inst.span())).collect();
         self.bind(from.args(), args?, inst.span())?;
-        self.open.push(Open::new(region));
+        self.open.push(OpenRegion::new(region));
         self.frames.push(Frame { next: from.first(), exit: Exit::Region { inst, operands, done } });
         Ok(())
     }
 
     /// Ends the innermost frame, which returned `values`.
-    fn leave(&mut self, values: Vec<Part>, span: Span) -> Result<(), Diagnostic> {
+    fn leave(&mut self, values: Vec<Binding>, span: Span) -> Result<(), Diagnostic> {
         let Some(frame) = self.frames.pop() else { return Ok(()) };
         match frame.exit {
             Exit::Entry => self.push_return(&values, span),
@@ -358,7 +360,7 @@ impl<'m> Build<'m, '_> {
                 self.bind(inst.results(), values, inst.span())
             }
             Exit::OnlyBranch(inst) => self.bind(inst.results(), values, inst.span()),
-            Exit::Future(inst) => self.bind(inst.results(), vec![Part::Tuple(values)], inst.span()),
+            Exit::Future(inst) => self.bind(inst.results(), vec![Binding::Tuple(values)], inst.span()),
             Exit::Region { inst, operands, mut done } => {
                 self.push_return(&values, span)?;
                 done.extend(self.open.pop());
@@ -370,15 +372,15 @@ impl<'m> Build<'m, '_> {
         }
     }
 
-    fn push_return(&mut self, values: &[Part], span: Span) -> Result<(), Diagnostic> {
+    fn push_return(&mut self, values: &[Binding], span: Span) -> Result<(), Diagnostic> {
         let mut tensors = ValueIds::new();
         values.iter().for_each(|p| p.leaves(&mut tensors));
         let operands: ValueIds = tensors.into_iter().map(|v| self.here(v)).collect();
         self.push(NewInst::new(Op::Return, operands).at(span, None), []).map(drop)
     }
 
-    /// A value as the innermost region knows it: one from outside is captured by each region on the way, a
-    /// small constant is made again.
+    /// Returns a value as seen by the innermost region. A value from outside is captured by every region on
+    /// the way; a small constant is duplicated.
     fn here(&mut self, value: ValueId) -> ValueId {
         let region = match self.func.def(value) {
             ValueDef::Arg(region, _) => Some(region),
@@ -395,7 +397,7 @@ impl<'m> Build<'m, '_> {
             return *known;
         }
         if let Some(Op::Constant(literal)) = self.func.defining_inst(value).map(Inst::op)
-            && (literal.len() <= SMALL || literal.is_splat())
+            && (literal.len() <= MAX_DUPLICATED_ELEMENTS || literal.is_splat())
         {
             let new = NewInst::new(Op::Constant(literal.clone()), []);
             let ty = self.func.ty(value).clone();
@@ -415,8 +417,13 @@ impl<'m> Build<'m, '_> {
         self.open[innermost].inside[&value]
     }
 
-    /// Makes an instruction of regions that are done, and binds its results.
-    fn emit(&mut self, inst: Inst<'m>, mut operands: ValueIds, done: Vec<Open>) -> Result<(), Diagnostic> {
+    /// Adds an instruction whose regions are finished, and binds its results.
+    fn emit(
+        &mut self,
+        inst: Inst<'m>,
+        mut operands: ValueIds,
+        done: Vec<OpenRegion>,
+    ) -> Result<(), Diagnostic> {
         operands.iter_mut().for_each(|v| *v = self.here(*v));
         let captured = self.same_captures(&done);
         let captures = u32::try_from(captured.len()).unwrap_or(u32::MAX);
@@ -441,15 +448,15 @@ impl<'m> Build<'m, '_> {
         let env = &mut self.activations.last_mut().expect("a function is being inlined").env;
         let mut values = made.iter().copied();
         for result in inst.results() {
-            let part = Part::of(program.ty(*result), &mut values);
+            let part = Binding::of(program.ty(*result), &mut values);
             env[result.index()] =
                 Some(part.ok_or_else(|| internal(inst.span(), "a wrong number of results"))?);
         }
         Ok(())
     }
 
-    /// Lets every region of an instruction take what any of them captures; gives what that is.
-    fn same_captures(&mut self, done: &[Open]) -> ValueIds {
+    /// Makes every region of an instruction capture the union of the captured values, and returns this union.
+    fn same_captures(&mut self, done: &[OpenRegion]) -> ValueIds {
         let mut seen = FxHashSet::default();
         let captured: ValueIds =
             done.iter().flat_map(|d| &d.captured).copied().filter(|v| seen.insert(*v)).collect();
@@ -467,13 +474,13 @@ impl<'m> Build<'m, '_> {
         captured
     }
 
-    /// A custom call that remembers tokens and tuples among its operands and results.
+    /// A custom call that records the types of its operands and results if tokens or tuples are among them.
     fn typed(&self, inst: Inst<'_>, call: &CustomCall) -> CustomCall {
         let program = self.program();
         let types = |ids: &[ValueId]| ids.iter().map(|v| program.ty(*v).clone()).collect::<Vec<_>>();
         let (params, results) = (types(inst.operands()), types(inst.results()));
         let plain = params.iter().chain(&results).all(|t| matches!(t, Type::Tensor(_)));
-        // A call that was in the form already remembers what it had before.
+        // A call that was already in the middle form keeps its recorded types.
         let types = if plain { call.types.clone() } else { Some(FuncType { params, results }.into()) };
         CustomCall { types, called_computations: Vec::new(), ..call.clone() }
     }
@@ -491,15 +498,15 @@ impl<'m> Build<'m, '_> {
 
     // --- values
 
-    /// Arguments for the tensors in a type.
-    fn arg(&mut self, region: RegionId, ty: &Type, span: Span) -> Result<Part, Diagnostic> {
+    /// Adds arguments for the tensors in a type.
+    fn arg(&mut self, region: RegionId, ty: &Type, span: Span) -> Result<Binding, Diagnostic> {
         match ty {
-            Type::Tensor(_) => Ok(Part::Tensor(self.func.add_arg(region, ty.clone()))),
-            Type::Token => Ok(Part::Token),
+            Type::Tensor(_) => Ok(Binding::Tensor(self.func.add_arg(region, ty.clone()))),
+            Type::Token => Ok(Binding::Token),
             Type::Tuple(parts) | Type::Future(parts) => {
-                let parts: Result<Vec<Part>, Diagnostic> =
+                let parts: Result<Vec<Binding>, Diagnostic> =
                     parts.iter().map(|p| self.arg(region, p, span)).collect();
-                Ok(Part::Tuple(parts?))
+                Ok(Binding::Tuple(parts?))
             }
             other => {
                 let message = format!("a parameter of type {other} cannot be passed");
@@ -513,7 +520,7 @@ impl<'m> Build<'m, '_> {
         self.activations.last().expect("a function is being inlined").func
     }
 
-    /// The tensors in an instruction's operands.
+    /// Collects the tensors in an instruction's operands.
     fn leaves(&self, inst: Inst<'_>, out: &mut ValueIds) -> Result<(), Diagnostic> {
         let env = &self.activations.last().expect("a function is being inlined").env;
         for id in inst.operands() {
@@ -523,13 +530,13 @@ impl<'m> Build<'m, '_> {
         Ok(())
     }
 
-    fn get_all(&self, ids: &[ValueId], span: Span) -> Result<Vec<Part>, Diagnostic> {
+    fn get_all(&self, ids: &[ValueId], span: Span) -> Result<Vec<Binding>, Diagnostic> {
         let env = &self.activations.last().expect("a function is being inlined").env;
         let missing = || internal(span, "a value is used before it is defined");
         ids.iter().map(|id| env.get(id.index()).cloned().flatten().ok_or_else(missing)).collect()
     }
 
-    fn bind(&mut self, ids: &[ValueId], values: Vec<Part>, span: Span) -> Result<(), Diagnostic> {
+    fn bind(&mut self, ids: &[ValueId], values: Vec<Binding>, span: Span) -> Result<(), Diagnostic> {
         if ids.len() != values.len() {
             return Err(internal(span, &format!("{} values for {} names", values.len(), ids.len())));
         }
@@ -541,7 +548,7 @@ impl<'m> Build<'m, '_> {
     }
 }
 
-/// A program that the verifier should not have let through.
+/// The error for a program that the verifier should have rejected.
 fn internal(span: Span, what: &str) -> Diagnostic {
     Diagnostic::new("internal", span, format!("{what}; the verifier should have found this"))
 }

@@ -1,19 +1,19 @@
-//! Who decides what becomes of composites when the middle form is made.
+//! The interface that decides how composites are lowered when the middle form is built.
 
 use crate::diag::Diagnostic;
 use crate::module::Inst;
 use crate::op::{Composite, CustomCall};
 use crate::types::TensorType;
 
-/// Decides what becomes of composites. [`build_lowered`](super::build_lowered) asks about each one that the program
-/// reaches: an outer one before those in its decomposition, which are asked about only if it is inlined. One in a
-/// function that is called often is asked about for each call.
+/// Decides how composites are lowered. [`build_lowered`](super::build_lowered) calls it for each composite
+/// that the program reaches: first for an outer composite and, if that is inlined, for those in its
+/// decomposition. A composite in a function that is called several times is looked up for each call.
 pub trait Lower {
-    /// The custom call that takes the place of a composite, or `None` to inline its decomposition. `inst` is the
-    /// composite, whose operands and results have their static types.
+    /// Returns the custom call that replaces a composite, or `None` to inline its decomposition. `inst` is
+    /// the composite, whose operands and results have static types.
     ///
     /// # Errors
-    /// Why neither can be done.
+    /// A diagnostic if the composite can be neither replaced nor inlined.
     fn lower(&mut self, inst: Inst<'_>, composite: &Composite) -> Result<Option<CompositeCall>, Diagnostic>;
 }
 
@@ -27,14 +27,14 @@ impl Lower for Inline {
     }
 }
 
-/// A custom call in the place of a composite. Where its types differ from those of the composite, elements are
-/// converted.
+/// A custom call that replaces a composite. Elements are converted if the types of the call and the composite
+/// differ.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CompositeCall {
-    /// The call.
+    /// The custom call.
     pub call: CustomCall,
-    /// The types that it takes, one for each operand of the composite, which is a tensor of the same shape.
+    /// Types of the call's operands, one for each operand of the composite, with the same shape.
     pub operands: Vec<TensorType>,
-    /// The types that it returns, one for each result of the composite.
+    /// Types of the call's results, one for each result of the composite.
     pub results: Vec<TensorType>,
 }

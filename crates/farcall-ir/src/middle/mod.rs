@@ -1,30 +1,34 @@
-//! The middle form: a program as passes rewrite it, between the module that was read and the plan that runs.
+//! The middle form: the form of a program that passes rewrite, between the parsed module and the executable
+//! plan.
 //!
 //! ```text
 //! Module ──build──▶ middle form ──passes, one after the other──▶ middle form ──compiler──▶ Plan
 //! ```
 //!
-//! It is a [`Module`](crate::Module) of one function, in the same tables and with the same operations but those that only
-//! structure a program ([`Traits::STRUCTURE`](crate::op::Traits::STRUCTURE)), in which
+//! The middle form is a [`Module`](crate::Module) of one function. It uses the same tables and operations as
+//! other modules, except for operations that only structure a program
+//! ([`Traits::STRUCTURE`](crate::op::Traits::STRUCTURE)). In the form
 //!
-//! - calls that are operations in disguise have been replaced by these ([`normalize`](crate::normalize));
-//! - calls are inlined, and so are composites, unless a custom call takes their place ([`Lower`]); every shape is static;
-//! - values are tensors: tuples are flattened, tokens are gone (side effects happen in program order), and a custom
-//!   call that had either remembers the types of its operands and results
+//! - custom calls that stand for operations have been replaced by these operations
+//!   ([`normalize`](crate::normalize));
+//! - calls are inlined, and composites are inlined or replaced by a custom call ([`Lower`]);
+//! - every shape is static;
+//! - values are tensors: tuples are flattened, and tokens are gone (side effects happen in program order). A
+//!   custom call with tuples or tokens records the types of its operands and results
 //!   ([`CustomCall::types`](crate::op::CustomCall::types));
 //! - regions are closed: a value that a region uses from outside is an operand of its instruction, after the
 //!   operation's own operands, and an argument of every region, after the operation's own arguments
 //!   ([`Inst::captures`](crate::module::Inst::captures)). Small constants are duplicated instead.
 //!
-//! So a pass can look at one region at a time, and knows everything that goes into it. [`verify`] checks that a
-//! module is in the form. It is printed and read like any module; captures are the attribute `farcall.captures` of
-//! the generic form.
+//! A pass can therefore look at one region at a time, and sees all of its inputs. [`verify`] checks that a
+//! module is in the form. The form is printed and parsed like any module; captures are the attribute
+//! `farcall.captures` of the generic form.
 //!
-//! A pass is one file in [`passes`], with filetests: text in, text out. [`pipeline`] runs them.
+//! Each pass is one file in [`passes`], with filetests: text in, text out. [`pipeline`] runs them.
 //!
-//! The form also says where values lie, as the compiler decides it: [`Op::Copy`](crate::op::Op::Copy) is a value in
-//! memory of its own, `farcall.laid_out` a call whose operands and results lie in its layouts
-//! ([`passes::layouts`]), and the compiler's own passes add attributes for donated inputs and places.
+//! The form also records the compiler's decisions about memory: [`Op::Copy`](crate::op::Op::Copy) is a value
+//! in separate memory, `farcall.laid_out` marks a call whose operands and results have its layouts
+//! ([`passes::layouts`]), and the compiler's own passes add attributes for donated inputs and memory places.
 
 mod build;
 mod lower;

@@ -1,4 +1,4 @@
-//! Lists of passes, and running them in order.
+//! Lists of passes, and the function that runs them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,8 @@ use crate::interrupt;
 use crate::module::{FuncId, Module};
 use crate::stack;
 
-/// What the compiler runs before it chooses kernels, in order. ([`passes::layouts`] always follows.)
+/// The passes that the compiler runs before it chooses kernels, in order. ([`passes::layouts`] always
+/// follows.)
 static DEFAULT: &[&Pass] = &[
     &passes::expand::PASS,
     &passes::excess::PASS,
@@ -39,20 +40,20 @@ static DEFAULT: &[&Pass] = &[
     &passes::sink::PASS,
 ];
 
-/// Those that every program needs: without them it would be computed otherwise, or would not leave out what
-/// need not run.
+/// The passes that every program needs: without them, results would differ, or unneeded instructions would
+/// run.
 static NEEDED: &[&Pass] = &[&passes::expand::PASS, &passes::excess::PASS, &passes::dce::PASS];
 
-/// Lists with names.
+/// Named lists of passes.
 static LISTS: [(&str, &[&Pass]); 2] = [("default", DEFAULT), ("needed", NEEDED)];
 
-/// A list of passes. It is written `canonicalize,cse`, where `default` and `needed` stand for these lists, and `-cse` leaves
-/// out what comes before it of a pass: `default,-fuse`.
+/// A list of passes, written as `canonicalize,cse`. `default` and `needed` stand for these lists, and `-cse`
+/// removes all earlier occurrences of a pass: `default,-fuse`.
 #[derive(Clone)]
 pub struct Pipeline(Vec<&'static Pass>);
 
 impl Pipeline {
-    /// Only the passes that every program needs.
+    /// The list of the passes that every program needs.
     pub fn needed() -> Pipeline {
         Pipeline(NEEDED.to_vec())
     }
@@ -62,14 +63,14 @@ impl Pipeline {
         &self.0
     }
 
-    /// The same list without a pass. Those that every program needs stay.
+    /// Returns the list without a pass. Passes that every program needs stay.
     pub fn without(&self, name: &str) -> Pipeline {
         let needed = |p: &Pass| NEEDED.iter().any(|n| n.name == p.name);
         Pipeline(self.0.iter().copied().filter(|p| p.name != name || needed(p)).collect())
     }
 }
 
-/// What the compiler runs unless it is told otherwise.
+/// The passes that the compiler runs by default.
 impl Default for Pipeline {
     fn default() -> Pipeline {
         Pipeline(DEFAULT.to_vec())
@@ -97,14 +98,14 @@ impl fmt::Debug for Pipeline {
     }
 }
 
-/// A name in a list that is not a pass's.
+/// An unknown name in a list of passes.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("there is no pass {name:?}{}", near.first().map(|n| format!("; did you mean {n}?")).unwrap_or_default())]
 #[non_exhaustive]
 pub struct UnknownPass {
-    /// As written.
+    /// The name as written.
     pub name: String,
-    /// Names that are close to it.
+    /// Similar names of passes.
     pub near: Vec<String>,
 }
 
@@ -135,10 +136,11 @@ impl FromStr for Pipeline {
 }
 
 /// Runs passes over a module in the middle form. `after` is called with the name and the result of each pass.
-/// If an interrupt is due, the other passes are skipped.
+/// If an interrupt is due, the remaining passes are skipped.
 ///
 /// # Panics
-/// In debug builds, if a pass leaves the form, or one after `expand` makes an operation that simpler ones define.
+/// In debug builds, if the result of a pass is not in the middle form, or contains an operation that `expand`
+/// replaces after `expand` has run.
 pub fn run(module: &mut Module, list: &[&Pass], cx: &Context, after: &mut dyn FnMut(&'static str, &Module)) {
     stack::with_room(|| run_here(module, list, cx, after))
 }

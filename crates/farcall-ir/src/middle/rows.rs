@@ -1,12 +1,12 @@
-//! Tensors as rows: elements that lie together and are reduced to one, or made of one. What can be computed a row at a
-//! time, the pass `fuse` puts together, and kernels ask in the same way.
+//! Views of tensors as rows: contiguous elements that a reduction combines into one, or that a broadcast
+//! makes of one. The pass `fuse` and the kernels use the same views to compute tensors row by row.
 
 use crate::types::TensorType;
 
-/// Most elements of a row that is reduced at once.
+/// Maximum number of elements of a row that is reduced at once.
 pub const MOST: usize = 16_384;
 
-/// Elements of each row, if a reduction over these dimensions makes one element of each row.
+/// Number of elements of each row, if a reduction over these dimensions reduces each row to one element.
 pub fn reduced(x: &TensorType, dims: &[usize]) -> Option<usize> {
     x.elements()?;
     split(x, |d| !dims.contains(&d))
@@ -14,13 +14,14 @@ pub fn reduced(x: &TensorType, dims: &[usize]) -> Option<usize> {
         .filter(|columns| (2..=MOST).contains(columns))
 }
 
-/// Elements of the result, if a reduction over these dimensions combines rows with one another, or everything.
+/// Number of elements of the result, if a reduction over these dimensions combines elements across rows, or
+/// all elements.
 pub fn accumulated(x: &TensorType, dims: &[usize]) -> Option<usize> {
     x.elements()?;
     split(x, |d| dims.contains(&d)).filter(|[rows, _]| *rows > 1).map(|[_, columns]| columns)
 }
 
-/// Elements of each row, if a broadcast makes a row of each element.
+/// Number of elements of each row, if a broadcast makes a row of each element.
 pub fn repeated(from: &TensorType, to: &TensorType, dims: &[usize]) -> Option<usize> {
     let elements = from.elements()?;
     to.elements()?;
@@ -35,8 +36,8 @@ pub fn repeated(from: &TensorType, to: &TensorType, dims: &[usize]) -> Option<us
     (elements == rows && columns > 1).then_some(columns)
 }
 
-/// How many elements there are along the dimensions that are kept, and along the others, if the others are the inner
-/// ones. Dimensions of one element are either.
+/// Number of elements along the kept dimensions, and along the others, if the others are the inner
+/// dimensions. Dimensions of size 1 count as either.
 fn split(x: &TensorType, kept: impl Fn(usize) -> bool) -> Option<[usize; 2]> {
     let [mut rows, mut columns] = [1usize; 2];
     for (d, size) in x.sizes().iter().enumerate().filter(|(_, size)| **size != 1) {

@@ -8,7 +8,7 @@ use crate::types::Type;
 /// Checks that a module is valid and in the middle form.
 ///
 /// # Errors
-/// What [`crate::verify::verify`] finds, and what the form does not allow: `form-functions`,
+/// The errors of [`crate::verify::verify`], and violations of the middle form: `form-functions`,
 /// `form-operation`, `form-value`, `form-capture`, `form-open-region`.
 pub fn verify(module: &Module) -> Result<(), ProgramError> {
     crate::verify::verify_either(module, true)?;
@@ -63,7 +63,7 @@ impl Check<'_> {
         for region in inst.regions() {
             let args = region.captured_args().iter().map(|v| self.func.ty(*v));
             if !args.eq(inst.captures().iter().map(|v| self.func.ty(*v))) {
-                let message = format!("the last arguments of a region of {name} are not what it captures");
+                let message = format!("the last arguments of a region of {name} do not match its captures");
                 self.fail("form-capture", inst, message);
             }
         }

@@ -1,11 +1,11 @@
-//! Canonicalization: constants move to the right, operations that change nothing are dropped, and values that a
-//! loop's body passes on unchanged are captured instead of carried.
+//! Canonicalization: constants move to the right, operations that change nothing are dropped, and values that
+//! a loop body returns unchanged are captured instead of carried.
 
 use super::{Context, Pass, each_inst};
 use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
 use crate::op::{Binary, Compare, Op, Traits};
 
-/// Canonical forms.
+/// The canonicalization pass.
 pub static PASS: Pass = Pass {
     name: "canonicalize",
     about: "moves constants to the right, drops operations that change nothing",
@@ -23,7 +23,7 @@ fn run(func: &mut Func, _: &Context) {
     });
 }
 
-/// `c + x` is `x + c`, `c < x` is `x > c`.
+/// Rewrites `c + x` to `x + c`, and `c < x` to `x > c`.
 fn constants_right(r: &mut Rewriter<'_>, id: InstId) {
     let inst = r.func().inst(id);
     let [a, b] = inst.operands() else { return };
@@ -48,8 +48,8 @@ fn constants_right(r: &mut Rewriter<'_>, id: InstId) {
     }
 }
 
-/// True for the larger or smaller of complex numbers: of two that are equal but for the signs of zeros, it is one
-/// by its place.
+/// Returns true for the maximum or minimum of complex numbers: if the operands are equal except for signs of
+/// zeros, their order decides which one is returned.
 fn chooses_complex(inst: Inst<'_>) -> bool {
     let complex = |v: &ValueId| inst.func().tensor(*v).is_some_and(|t| t.dtype.is_complex());
     matches!(inst.op(), Op::Binary(Binary::Maximum | Binary::Minimum)) && inst.operands().iter().any(complex)
@@ -59,7 +59,7 @@ fn is_constant(inst: Inst<'_>, value: ValueId) -> bool {
     matches!(inst.func().defining_inst(value).map(Inst::op), Some(Op::Constant(_)))
 }
 
-/// The operand that the result of an instruction is, if it changes nothing.
+/// The operand that equals the result of an instruction which changes nothing.
 fn unchanged(inst: Inst<'_>) -> Option<ValueId> {
     let (Some(first), [result]) = (inst.operands().first().copied(), inst.results()) else { return None };
     let func = inst.func();
@@ -71,7 +71,7 @@ fn unchanged(inst: Inst<'_>) -> Option<ValueId> {
         Op::Convert | Op::BitcastConvert | Op::Reshape | Op::Copy => true,
         Op::BroadcastInDim { dims } => dims.iter().copied().eq(0..to.rank()),
         Op::Transpose { permutation } => permutation.iter().copied().eq(0..to.rank()),
-        // The same shape, so that all of it is there.
+        // The shapes are equal, so the slice covers the whole operand.
         Op::Slice(s) => s.start.iter().all(|i| *i == 0) && s.strides.iter().all(|n| *n == 1),
         Op::Pad(p) => p.low.iter().chain(&p.high).chain(&p.interior).all(|n| *n == 0),
         Op::Concatenate { .. } => inst.operands().len() == 1,
@@ -82,7 +82,7 @@ fn unchanged(inst: Inst<'_>) -> Option<ValueId> {
     same.then_some(first)
 }
 
-/// What the body of a loop returns as it came is the same all along, and captured.
+/// Turns carried values that the loop body returns unchanged into captures.
 fn carried_to_captured(r: &mut Rewriter<'_>, id: InstId) {
     let inst = r.func().inst(id);
     let (Some(_), Some(body)) = (inst.region(0), inst.region(1)) else { return };

@@ -1,4 +1,5 @@
-//! Common subexpressions: equal operations on equal operands in one region are replaced by the first of them.
+//! Common subexpression elimination: within a region, an operation is replaced by an earlier equal operation
+//! on equal operands.
 
 use std::hash::{Hash, Hasher};
 
@@ -10,17 +11,17 @@ use crate::module::{Func, Inst, InstId, RegionId, ValueId};
 use crate::op::{CustomCall, Op};
 use crate::types::Type;
 
-/// Common subexpressions.
+/// The common subexpression elimination pass.
 pub static PASS: Pass = Pass { name: "cse", about: "merges equal operations on equal operands", run };
 
 fn run(func: &mut Func, _: &Context) {
-    // Instructions of a region by their hash. Of several with one hash the last is kept: a miss costs an operation, no
-    // more.
+    // Instructions of a region by their hash. Of several instructions with the same hash, only the last is
+    // kept: a collision merely costs a missed merge.
     let mut seen: FxHashMap<(RegionId, u64), InstId> = FxHashMap::default();
     seen.reserve(func.inst_count());
     each_inst(func, |r, region, id| {
         let inst = r.func().inst(id);
-        if !serves_all(inst) {
+        if !is_mergeable(inst) {
             return;
         }
         let key = (region, hash(inst));
@@ -35,23 +36,23 @@ fn run(func: &mut Func, _: &Context) {
     });
 }
 
-/// Elements of the largest constant that is compared; plans hold equal ones once anyway.
-const MAX_CONSTANT: usize = 1024;
+/// Maximum number of elements of a constant that is compared; plans store equal constants once anyway.
+const MAX_CONSTANT_ELEMENTS: usize = 1024;
 
-/// True for instructions of which one is as good as two: a custom call is, if it has no side effect, and no place in an order
-/// of calls. Regions are not compared.
-fn serves_all(inst: Inst<'_>) -> bool {
+/// Returns true for instructions that can be merged with an equal one. Custom calls qualify if they have no
+/// side effects and are not ordered by tokens. Regions are not compared.
+fn is_mergeable(inst: Inst<'_>) -> bool {
     let comparable = match inst.op() {
         Op::CustomCall(call) if is_ordered(call) => false,
-        // Constants of unknown elements may differ.
+        // Constants with unknown elements may differ.
         Op::Elided(_) => false,
-        Op::Constant(literal) => literal.is_splat() || literal.len() <= MAX_CONSTANT,
+        Op::Constant(literal) => literal.is_splat() || literal.len() <= MAX_CONSTANT_ELEMENTS,
         _ => inst.region_ids().is_empty() && !inst.results().is_empty(),
     };
     comparable && is_pure(inst)
 }
 
-/// True if a call takes or returns tokens, which the form does not have.
+/// Returns true if a call originally had tokens, which the middle form drops.
 fn is_ordered(call: &CustomCall) -> bool {
     let mut types: Vec<&Type> = call.types.iter().flat_map(|t| t.params.iter().chain(&t.results)).collect();
     while let Some(ty) = types.pop() {

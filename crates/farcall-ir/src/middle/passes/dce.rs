@@ -1,7 +1,8 @@
-//! Dead code: drops instructions whose results are unused, and unused carried values and captures.
+//! Dead code elimination: drops instructions whose results are unused, and unused carried values and
+//! captures.
 //!
-//! An empty tensor is a constant: a call whose other results are all dead is not made for its sake (JAX's
-//! decompositions of empty matrices rely on that).
+//! Empty tensors become constants, so a call whose other results are all dead is dropped. (JAX's
+//! decompositions of empty matrices rely on that.)
 
 use smallvec::SmallVec;
 
@@ -11,32 +12,32 @@ use crate::module::{Func, Inst, InstId, RegionId, Rewriter, ValueDef, ValueId, V
 use crate::op::Op;
 use crate::types::Type;
 
-/// Dead code.
+/// The dead code elimination pass.
 pub static PASS: Pass =
     Pass { name: "dce", about: "drops instructions, carried values and captures that are never read", run };
 
 fn run(func: &mut Func, _: &Context) {
     let (mut empty, mut effects) = (Vec::new(), Vec::new());
     func.walk(&mut |inst| {
-        if makes_no_elements(inst) {
+        if has_empty_result(inst) {
             empty.push(inst.id());
         }
         if *inst.op() != Op::Return && !own_purity(inst) {
             effects.push(inst.id());
         }
     });
-    without_elements(func, empty);
+    replace_empty_results(func, empty);
     let live = Live::of(func, &effects);
     sweep(func, Func::BODY, &live);
 }
 
-fn makes_no_elements(inst: Inst<'_>) -> bool {
+fn has_empty_result(inst: Inst<'_>) -> bool {
     let is_empty = |v: &ValueId| inst.func().tensor(*v).is_some_and(|t| t.elements() == Some(0));
     !matches!(inst.op(), Op::Constant(_) | Op::While) && inst.results().iter().any(is_empty)
 }
 
-/// A result without elements is a constant, so that nothing is computed for its sake.
-fn without_elements(func: &mut Func, found: Vec<InstId>) {
+/// Replaces results without elements by constants, so that they keep no instruction alive.
+fn replace_empty_results(func: &mut Func, found: Vec<InstId>) {
     if found.is_empty() {
         return;
     }
@@ -54,15 +55,16 @@ fn without_elements(func: &mut Func, found: Vec<InstId>) {
     }
 }
 
-/// The values that something alive reads.
+/// Live values and instructions.
 struct Live {
     values: Vec<bool>,
-    /// Instructions that stay for what they do, and those around them.
+    /// Live instructions: instructions with side effects or live results, and the instructions that contain
+    /// them.
     insts: Vec<bool>,
 }
 
 impl Live {
-    /// `effects`: instructions with side effects of their own.
+    /// Computes liveness; `effects` lists the instructions that themselves have side effects.
     fn of(func: &Func, effects: &[InstId]) -> Live {
         let mut live =
             Live { values: vec![false; func.value_count()], insts: vec![false; func.inst_count()] };
@@ -76,13 +78,13 @@ impl Live {
         live
     }
 
-    /// An instruction stays: what it needs in any case is read.
+    /// Marks an instruction as live, with the values that it always reads.
     fn keep(&mut self, inst: Inst<'_>, todo: &mut Vec<ValueId>) {
         if std::mem::replace(&mut self.insts[inst.id().index()], true) {
             return;
         }
         match inst.op() {
-            // Which results are computed follows from which are read.
+            // The results that are computed follow from the live values.
             Op::While => todo.extend(inst.region(0).and_then(|r| r.returned().first())),
             Op::If | Op::Case => todo.extend(inst.own_operands()),
             _ => {
@@ -95,7 +97,7 @@ impl Live {
         }
     }
 
-    /// What a value that is read is computed from.
+    /// Visits the values that a live value is computed from.
     fn reads_of(&mut self, func: &Func, value: ValueId, todo: &mut Vec<ValueId>) {
         match func.def(value) {
             ValueDef::Result(inst, i) => {
@@ -119,7 +121,7 @@ impl Live {
                 if i >= own {
                     todo.extend(owner.captures().get(i - own));
                 } else if *owner.op() == Op::While {
-                    // What a loop carries is also its result.
+                    // A carried value is also a result of the loop.
                     todo.extend(owner.results().get(i));
                 }
             }
@@ -157,7 +159,7 @@ fn sweep(func: &mut Func, region: RegionId, live: &Live) {
     }
 }
 
-/// Captures whose argument no region reads.
+/// Drops captures whose arguments are dead in every region.
 fn drop_captures(func: &mut Func, inst: InstId, live: &Live) {
     let view = func.inst(inst);
     let own = view.own_operands().len();
@@ -180,7 +182,7 @@ fn drop_captures(func: &mut Func, inst: InstId, live: &Live) {
     func.set_captures(inst, operands, captures);
 }
 
-/// Carried values that are never read.
+/// Drops dead carried values of a loop.
 fn drop_carried(func: &mut Func, inst: InstId, live: &Live) {
     let view = func.inst(inst);
     let keep: Vec<bool> = view
@@ -194,7 +196,7 @@ fn drop_carried(func: &mut Func, inst: InstId, live: &Live) {
     }
 }
 
-/// Results of branches that are never read.
+/// Drops dead results of branches.
 fn drop_chosen(func: &mut Func, inst: InstId, live: &Live) {
     let view = func.inst(inst);
     let keep: Vec<bool> = view.results().iter().map(|v| live.is_read(v)).collect();

@@ -1,29 +1,29 @@
-//! Double buffering: a loop that cannot change a large value in place does two iterations at once.
+//! Double buffering: a loop that cannot update a large value in place runs two iterations at once.
 //!
 //! ```text
 //! while: x = f(x)      y = f(x), copied to where x was        a copy in each iteration
 //!     ──▶ x = f(f(x))  y = f(x), then f(y) where x was        none
 //! ```
 //!
-//! `f` reads elements of `x` in other places than it writes them: a step of a stencil, a transpose. The number of iterations
-//! has to be known, and even.
+//! `f` reads elements of `x` in other positions than it writes, as a stencil step or a transpose does. The
+//! trip count has to be known and even.
 
 use rustc_hash::FxHashSet;
 
-use super::unroll::{is_plain, iterations};
+use super::unroll::{is_plain, trip_count};
 use super::{Context, Pass, regions_inside_out};
 use crate::module::{Func, Inst, InstId, Region, Rewriter, ValueId, ValueMap};
 use crate::op::Op;
 use crate::types::TensorType;
 
-/// Double buffering.
+/// The double buffering pass.
 pub static PASS: Pass =
-    Pass { name: "double", about: "does two iterations at once where that saves a copy in each", run };
+    Pass { name: "double", about: "runs two iterations at once to save a copy in each", run };
 
-/// Bytes from which on a copy is worth it.
-const LARGE: usize = 1 << 12;
-/// Values of a loop that are looked at, at most.
-const VALUES: usize = 8;
+/// Minimum size in bytes of a value whose copy is worth saving.
+const MIN_VALUE_BYTES: usize = 1 << 12;
+/// Maximum number of carried values examined in a loop.
+const MAX_VALUES: usize = 8;
 
 fn run(func: &mut Func, _: &Context) {
     let loops: Vec<InstId> = regions_inside_out(func)
@@ -40,19 +40,20 @@ fn run(func: &mut Func, _: &Context) {
     }
 }
 
-/// True if the loop can do two iterations at once, and copies less then.
+/// Returns true if the loop can run two iterations at once, and then copies less.
 fn gains(inst: Inst<'_>) -> bool {
     let Some(body) = inst.region(1) else { return false };
-    let large = |v: ValueId| inst.func().tensor(v).and_then(TensorType::bytes) >= Some(LARGE);
-    let mut values = body.own_args().iter().zip(body.returned()).filter(|(arg, _)| large(**arg)).take(VALUES);
-    iterations(inst).is_some_and(|count| count % 2 == 0)
+    let large = |v: ValueId| inst.func().tensor(v).and_then(TensorType::bytes) >= Some(MIN_VALUE_BYTES);
+    let mut values =
+        body.own_args().iter().zip(body.returned()).filter(|(arg, _)| large(**arg)).take(MAX_VALUES);
+    trip_count(inst).is_some_and(|count| count % 2 == 0)
         && is_plain(inst, 2)
-        && values.any(|(arg, next)| is_apart(body, *arg, *next))
+        && values.any(|(arg, next)| needs_copy(body, *arg, *next))
 }
 
-/// True if what comes next of a value cannot take its place: the last instruction that makes it (a fusion, later) reads
-/// elements of the value in other places.
-fn is_apart(body: Region<'_>, arg: ValueId, next: ValueId) -> bool {
+/// Returns true if the next value cannot be written in place: the last instruction that computes it (a
+/// fusion, later) reads elements of the old value in other positions.
+fn needs_copy(body: Region<'_>, arg: ValueId, next: ValueId) -> bool {
     let func = body.func();
     let made = |v: ValueId| func.defining_inst(v).filter(|i| i.parent().map(Region::id) == Some(body.id()));
     let Some(last) = made(next) else { return false };
@@ -66,7 +67,8 @@ fn is_apart(body: Region<'_>, arg: ValueId, next: ValueId) -> bool {
     let mut todo: Vec<Inst<'_>> = vec![last];
     while let Some(inst) = todo.pop() {
         for v in inst.operands() {
-            // What is moved is made before the fusion, but for slices that are put one after the other.
+            // Fusions do not compute the operands of operations that move elements, except for slices in a
+            // concatenation.
             let is_inside = |from: Inst<'_>| match inst.op() {
                 Op::Concatenate { .. } => matches!(from.op(), Op::Slice(_)),
                 op => !op.moves_elements() && is_on_elements(from.op()),
@@ -81,7 +83,7 @@ fn is_apart(body: Region<'_>, arg: ValueId, next: ValueId) -> bool {
     false
 }
 
-/// True for what reads other elements than those in the places that it writes, and is in no fusion.
+/// Returns true for unfused operations that read elements in other positions than they write.
 fn is_alone(op: &Op) -> bool {
     matches!(
         op,
@@ -94,7 +96,7 @@ fn is_alone(op: &Op) -> bool {
     )
 }
 
-/// True for what may be in one fusion with what takes it.
+/// Returns true for operations that may be fused with their users.
 fn is_on_elements(op: &Op) -> bool {
     matches!(
         op,
@@ -102,12 +104,12 @@ fn is_on_elements(op: &Op) -> bool {
     ) || op.moves_elements()
 }
 
-/// Puts another iteration behind that of the body.
+/// Appends another iteration to the body.
 fn double(r: &mut Rewriter<'_>, id: InstId) {
     let Some(body) = r.func().inst(id).region(1) else { return };
     let Some(end) = body.terminator().map(|inst| inst.id()) else { return };
     let returned = body.returned().to_vec();
-    // What changes from one iteration to the next; all else stays what it is.
+    // Maps values of the first iteration to values of the second; all other values are the same in both.
     let mut map: ValueMap = body.own_args().iter().copied().zip(returned.iter().copied()).collect();
     let insts = body.insts().filter(|i| !matches!(i.op(), Op::Constant(_) | Op::Return)).map(Inst::id);
     for inst in insts.collect::<Vec<InstId>>() {

@@ -1,10 +1,10 @@
-//! Excess precision: a `bf16` that arithmetic makes, and that is widened or summed and nothing else, keeps
-//! its digits.
+//! Excess precision: a `bf16` result of arithmetic that is only widened or summed keeps its additional
+//! digits.
 //!
-//! `convert(multiply(a, b))` to `f32`, which is how JAX sums products, becomes
-//! `multiply(convert(a), convert(b))`, and a sum over a product of `bf16`s likewise. XLA:CPU does the same: if
-//! we rounded here, we would be further from the mathematical value than it. A value that has other uses is
-//! rounded for all of them (numerator and denominator of a softmax have to agree), and so is one that the
+//! `convert(multiply(a, b))` to `f32`, the way JAX sums products, becomes `multiply(convert(a), convert(b))`,
+//! and a sum over products of `bf16`s is rewritten likewise. XLA:CPU does the same: if farcall rounded here,
+//! its results would be further from the mathematical value than XLA's. A value with other uses is rounded
+//! for every use (the numerator and the denominator of a softmax have to agree), and so is a value that the
 //! program itself rounds, with a `convert` or `reduce_precision`.
 
 use super::{Context, Pass, each_inst};
@@ -15,14 +15,14 @@ use crate::reducer;
 use crate::types::{TensorType, Type};
 use farcall_sig::DType;
 
-/// Excess precision.
+/// The excess precision pass.
 pub static PASS: Pass = Pass {
     name: "excess",
     about: "computes bf16 arithmetic that is widened at once in f32, as XLA does",
     run,
 };
 
-/// Operations in a row that are computed again in `f32`.
+/// Maximum length of a chain of operations that is recomputed in `f32`.
 const MAX_CHAIN: usize = 16;
 
 fn run(func: &mut Func, cx: &Context) {
@@ -58,7 +58,7 @@ fn widen(r: &mut Rewriter<'_>, region: RegionId, id: InstId) {
     }
 }
 
-/// True for a reduction of one operand by `add`.
+/// Returns true for a reduction of one operand by `add`.
 fn is_sum(inst: Inst<'_>) -> bool {
     let applied = inst.region(0).and_then(reducer::of).map(|r| r.inst.op());
     inst.own_operands().len() == 2
@@ -66,7 +66,7 @@ fn is_sum(inst: Inst<'_>) -> bool {
         && matches!(applied, Some(Op::Binary(Binary::Add)))
 }
 
-/// A `bf16` that arithmetic in this region makes, for one use.
+/// Returns true for a `bf16` result of arithmetic in this region with a single use.
 fn is_made_here(r: &Rewriter<'_>, region: RegionId, value: ValueId) -> bool {
     let func = r.func();
     func.tensor(value).is_some_and(|t| t.dtype == DType::BF16 && t.quant.is_none())
@@ -80,7 +80,7 @@ fn is_made_here(r: &Rewriter<'_>, region: RegionId, value: ValueId) -> bool {
         })
 }
 
-/// A value that arithmetic makes, in `f32` and before it was rounded; put before `at`.
+/// Computes a result of arithmetic in `f32`, without rounding it; the new instructions go before `at`.
 fn unrounded(r: &mut Rewriter<'_>, region: RegionId, value: ValueId, at: InstId, chain: usize) -> ValueId {
     let ty = r.func().tensor(value).cloned().unwrap_or_else(|| TensorType::scalar(DType::BF16));
     let wide = ty.with_dtype(DType::F32);
@@ -94,7 +94,7 @@ fn unrounded(r: &mut Rewriter<'_>, region: RegionId, value: ValueId, at: InstId,
     r.value_before(at, op, operands, wide)
 }
 
-/// A sum over unrounded terms, rounded once at the end.
+/// Sums unrounded terms, and rounds once at the end.
 fn sum(r: &mut Rewriter<'_>, region: RegionId, id: InstId, terms: ValueId, result: ValueId) {
     let terms = unrounded(r, region, terms, id, MAX_CHAIN);
     let init = r.func().inst(id).operands()[1];

@@ -1,10 +1,10 @@
-//! Replaces derived operations by the simpler ones that define them ([`crate::expand`]).
+//! Replaces derived operations by the simpler operations that define them ([`crate::expand`]).
 
 use super::{Context, Pass};
 use crate::expand;
 use crate::module::Func;
 
-/// Operations by what they are.
+/// The expansion pass.
 pub static PASS: Pass = Pass { name: "expand", about: "replaces operations that simpler ones define", run };
 
 fn run(func: &mut Func, _: &Context) {

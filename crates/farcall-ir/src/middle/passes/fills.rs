@@ -1,14 +1,17 @@
-//! What loops, scatters and updates write to begins as a copy of its initial value. If that is a constant with one number
-//! everywhere, it is filled with the number instead, and the program keeps no constant of that size. (If it is filled already,
-//! but somebody else takes it, too, it is filled again, which is less work than a copy, and mostly saves one.) So is a constant
-//! that only one instruction takes, which is in no loop: the memory that is filled serves others before and after.
+//! Fills the buffers that loops, scatters and updates write to, instead of copying constants into them.
+//!
+//! An instruction that updates a buffer in place starts with a copy of the initial value. If the initial
+//! value is a constant with one value everywhere, it is replaced by a broadcast of that value, and the
+//! program stores no constant of this size. (A broadcast with other users is duplicated, since filling costs
+//! less than a copy, and mostly saves one.) A constant with a single user outside of loops is replaced as
+//! well: its memory then serves other values before and after.
 //!
 //! ```text
 //! zeros = constant dense<0>;  while(sums = zeros) …
 //!     ──▶  while(sums = broadcast_in_dim(constant 0)) …
 //! ```
 //!
-//! It runs late: as constants, such values can be folded.
+//! The pass runs late, since constants can be folded and broadcasts cannot.
 
 use super::simplify::filled_before;
 use super::{Context, Pass, each_inst, erase_unused};
@@ -17,12 +20,13 @@ use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
 use crate::op::Op;
 use crate::types::TensorType;
 
-/// Numbers instead of constants.
+/// The pass that fills buffers.
 pub static PASS: Pass =
-    Pass { name: "fills", about: "fills what is written to with a number, not from a constant", run };
+    Pass { name: "fills", about: "fills buffers that are written to instead of copying constants", run };
 
-/// Bytes of constants that are kept: they take less than what it takes to run one more instruction.
-const KEPT: usize = 128;
+/// Minimum size in bytes of a constant that is replaced; smaller constants cost less than another
+/// instruction.
+const MIN_FILL_BYTES: usize = 128;
 
 fn run(func: &mut Func, _: &Context) {
     each_inst(func, |r, region, inst| {
@@ -39,8 +43,8 @@ fn run(func: &mut Func, _: &Context) {
     });
 }
 
-/// The operands that an instruction takes filled: those that it writes to, or to copies of them, and, if it runs once, those
-/// that nobody else takes.
+/// The operands of an instruction to fill: operands that it (or a copy) writes to and, if the instruction
+/// runs once, operands without other users.
 fn filled<'r>(r: &'r Rewriter<'_>, inst: InstId, is_once: bool) -> impl Iterator<Item = usize> + use<'r> {
     let inst = r.func().inst(inst);
     let (written, once) = match inst.op() {
@@ -54,13 +58,13 @@ fn filled<'r>(r: &'r Rewriter<'_>, inst: InstId, is_once: bool) -> impl Iterator
     (0..inst.own_operands().len()).filter(is_filled)
 }
 
-/// Makes operands of their numbers, before the instruction.
+/// Replaces operands by broadcasts of their values, before the instruction.
 fn fill(r: &mut Rewriter<'_>, inst: InstId, found: Vec<(usize, Literal, TensorType)>) {
     let mut operands = r.func().inst(inst).operands().to_vec();
     let mut replaced = Vec::with_capacity(found.len());
     for (operand, number, ty) in found {
         let all = filled_before(r, inst, number, ty);
-        // It is what the constant was in the source.
+        // The broadcast inherits the source location of the constant.
         let made = |value: ValueId| r.func().defining_inst(value).map(Inst::id);
         if let (Some(all), Some(constant)) = (made(all), made(operands[operand])) {
             r.set_place(all, constant);
@@ -73,10 +77,12 @@ fn fill(r: &mut Rewriter<'_>, inst: InstId, found: Vec<(usize, Literal, TensorTy
     });
 }
 
-/// The only number of a large constant, or of what is filled with one and not only for this, and its type.
+/// The single value and the type of a large splat constant, or of a broadcast with other users.
 fn number(r: &Rewriter<'_>, value: ValueId) -> Option<(Literal, TensorType)> {
     let func = r.func();
-    let ty = func.tensor(value).filter(|ty| ty.quant.is_none() && ty.bytes().is_some_and(|n| n >= KEPT))?;
+    let ty = func
+        .tensor(value)
+        .filter(|ty| ty.quant.is_none() && ty.bytes().is_some_and(|n| n >= MIN_FILL_BYTES))?;
     let made = func.defining_inst(value)?;
     let made = match made.op() {
         Op::BroadcastInDim { .. } if r.users(value).len() > 1 => func.defining_inst(made.operands()[0])?,

@@ -1,8 +1,8 @@
 //! Constant folding: operations on constants become constants, up to a size.
 //!
-//! Only operations whose results every kernel computes to the last bit are folded: movement of elements,
-//! selection, comparison, conversion, integers and booleans, and sums, differences and products of floats,
-//! which are rounded correctly. A function such as `tanh` is left to its kernel.
+//! Only operations that every kernel computes to the last bit are folded: data movement, selection,
+//! comparison, conversion, integers and booleans, and sums, differences and products of floats, which are
+//! correctly rounded. Functions such as `tanh` are left to their kernels.
 
 use smallvec::SmallVec;
 
@@ -26,12 +26,12 @@ fn run(func: &mut Func, cx: &Context) {
     });
 }
 
-/// The evaluator wants a module around an instruction; nothing that is folded calls anything.
+/// An empty module: the evaluator requires a module, but no folded instruction contains a call.
 pub(super) fn no_module() -> Module {
     Module::new(crate::diag::Source::none())
 }
 
-/// What a value is, if an instruction says so.
+/// The literal of a value that is a constant.
 pub(super) fn constant(func: &Func, value: ValueId) -> Option<&Literal> {
     match func.defining_inst(value)?.op() {
         Op::Constant(literal) => Some(literal),
@@ -39,7 +39,7 @@ pub(super) fn constant(func: &Func, value: ValueId) -> Option<&Literal> {
     }
 }
 
-/// What an instruction gives, if that is small and `known` says what its operands are.
+/// The results of an instruction, if they are small and `known` returns literals for all operands.
 pub(super) fn folded<'l>(
     nothing: &Module,
     inst: Inst<'_>,
@@ -63,14 +63,14 @@ pub(super) fn folded<'l>(
         return Some(vec![splat]);
     }
     let operands: Vec<Value> = operands.into_iter().map(|l| Value::Tensor(l.clone())).collect();
-    // What cannot be computed here fails where it runs.
+    // If evaluation fails, the instruction stays and fails at run time.
     let values = eval_inst(nothing, inst, &operands, &|_| None, &NoHost, cx.numerics).ok()?;
     let literals = tensors(&values);
     (literals.len() == inst.results().len()).then_some(literals)
 }
 
-/// What becomes of a constant whose elements are all equal where elements are only moved: the same, of another
-/// shape. (The evaluator would move each of them.)
+/// Folds movements of a splat constant: the result is a splat of another shape. (The evaluator would move
+/// each element.)
 fn moved_splat(inst: Inst<'_>, operands: &[&Literal]) -> Option<Literal> {
     let moves = matches!(
         inst.op(),
@@ -86,7 +86,7 @@ fn moved_splat(inst: Inst<'_>, operands: &[&Literal]) -> Option<Literal> {
     Literal::splat_of(ty.dtype, ty.shared_sizes(), element).ok()
 }
 
-/// True for operations that are computed to the last bit wherever they run.
+/// Returns true for operations with the same bits in every implementation.
 fn is_exact(inst: Inst<'_>) -> bool {
     let of = |v: Option<&ValueId>| v.and_then(|v| inst.func().tensor(*v));
     let discrete = |t: Option<&TensorType>| t.is_some_and(|t| t.dtype.is_integer() || t.dtype.is_bool());
@@ -113,7 +113,7 @@ fn is_exact(inst: Inst<'_>) -> bool {
         | Op::Reverse { .. }
         | Op::DynamicSlice { .. }
         | Op::DynamicUpdateSlice => true,
-        // An iota is as small as a constant of its own.
+        // An iota is as cheap as a constant would be.
         _ => false,
     }
 }

@@ -1,18 +1,18 @@
-//! Reductions by regions that no kernel knows, as loops of operations on tensors.
+//! Turns reductions by arbitrary regions into loops of operations on tensors.
 //!
 //! ```text
 //! reduce(x: [m, n], i) { r } over n   ──▶   y = i;  for each column: y = r(y, column)
-//! reduce_window(x, i) { r }           ──▶   y = i;  for each place in the window: y = r(y, x, shifted)
+//! reduce_window(x, i) { r }           ──▶   y = i;  for each position in the window: y = r(y, x, shifted)
 //! map(x, y) { r }                     ──▶   r(x, y)
 //! select_and_scatter(x, y, i) { r, s } ──▶  p = reduce_window(x, numbers) { r };  scatter(i, p, y) { s }
 //! ```
 //!
-//! `r` of tensors is what it is of their elements, and becomes fusions. Elements are taken in one after the other, as
-//! the evaluator does it and XLA:CPU does: programs may count on that, where a region is not associative (a sum of squares,
-//! say). Windows that begin with the first element and grow (`cumlogsumexp`) are one loop over the elements; other large
-//! windows are a loop over their places.
+//! `r` is applied to whole tensors elementwise, and becomes fusions. Elements are combined one after the
+//! other, as in the evaluator and XLA:CPU. Programs may rely on that order if a region is not associative (a
+//! sum of squares, for example). Windows that begin at the first element and grow (`cumlogsumexp`) are one
+//! loop over the elements; other large windows are a loop over the positions in the window.
 //!
-//! Sums and products of floats stay, which the evaluator carries in a wider type.
+//! Sums and products of floats are left alone, since the evaluator accumulates them in a wider type.
 
 mod selected;
 
@@ -31,15 +31,15 @@ use crate::scalar::Scalar;
 use crate::types::{TensorType, Type};
 use farcall_sig::DType;
 
-/// Regions that are applied to tensors.
+/// The pass for reductions by arbitrary regions.
 pub static PASS: Pass =
-    Pass { name: "folds", about: "reduces by any region, in loops of operations on tensors", run };
+    Pass { name: "folds", about: "turns reductions by arbitrary regions into loops over tensors", run };
 
 /// Maximum number of instructions in a region.
 const MAX_INSTRUCTIONS: usize = 256;
-/// Maximum number of places in a window that are written out.
+/// Maximum number of window positions that are unrolled.
 const MAX_WRITTEN_PLACES: usize = 64;
-/// Maximum number of places in a window.
+/// Maximum number of positions in a window.
 const MAX_PLACES: usize = 1 << 16;
 
 fn run(func: &mut Func, cx: &Context) {
@@ -67,7 +67,7 @@ fn run(func: &mut Func, cx: &Context) {
         let Some(applied) = Applied::of(inst, cx) else { return };
         let (op, operands) = (inst.op().clone(), inst.own_operands().to_vec());
         let fills = cx.numerics.semantics == Semantics::StableHlo;
-        let mut at = At { r, id, applied, fills };
+        let mut at = Lowering { r, id, applied, fills };
         let (xs, inits) = operands.split_at(operands.len() / 2);
         let values = match &op {
             Op::Reduce { dims } => Some(at.reduce(xs, inits, dims)),
@@ -80,14 +80,15 @@ fn run(func: &mut Func, cx: &Context) {
         }
     });
     if folded {
-        // There are no other ones.
+        // Programs have no other scans at this point.
         expand::run_where(func, &|inst| matches!(inst.op(), Op::Scan(_)));
     }
 }
 
 type Values = SmallVec<[ValueId; 2]>;
 
-/// True if something computes it as it is. Most reductions are by one operation, of which the host says so at once.
+/// Returns true if a kernel computes the instruction unchanged. Most reductions use a single operation, for
+/// which `reduces` answers without a search.
 fn has_kernel(inst: Inst<'_>, cx: &Context) -> bool {
     let by_one = || {
         let by = inst.region(0).and_then(reducer::of)?;
@@ -97,10 +98,10 @@ fn has_kernel(inst: Inst<'_>, cx: &Context) -> bool {
     (matches!(inst.op(), Op::Reduce { .. }) && by_one() == Some(true)) || (cx.computes)(inst)
 }
 
-/// A region that can be applied to tensors: operations on elements alone, of values that are numbers.
+/// A region that can be applied to tensors: only elementwise operations on scalars.
 struct Applied {
     region: RegionId,
-    /// What its last arguments are, which come from around it.
+    /// Values from outside that the region's last arguments stand for.
     captures: Vec<ValueId>,
 }
 
@@ -112,7 +113,8 @@ impl Applied {
             return None;
         }
         let number = |v: &ValueId| number(func, *v);
-        // Of no elements, there is nothing to take in; and what is not of the region's types would be converted.
+        // Tensors without elements need no loop, and elements of other types than the region's would have to
+        // be converted.
         let args = region.own_args().iter().map(|v| number(v).map(|ty| ty.dtype));
         let args: Vec<DType> = args.collect::<Option<_>>()?;
         let dtype = |v: &ValueId| {
@@ -124,7 +126,7 @@ impl Applied {
         let returned = region.returned().iter().map(|v| number(v).map(|ty| ty.dtype));
         let same = match inst.op() {
             Op::Map { .. } => operands == args,
-            // Values first in both.
+            // The values come first in both lists.
             _ => {
                 operands == args
                     && operands[..results.len()] == operands[results.len()..]
@@ -136,12 +138,12 @@ impl Applied {
     }
 }
 
-/// The type of a value that is a number.
+/// The type of a value that is a scalar.
 fn number(func: &Func, value: ValueId) -> Option<&TensorType> {
     func.tensor(value).filter(|ty| ty.rank() == 0 && ty.quant.is_none())
 }
 
-/// True if a region has operations on elements alone, of values that are numbers, and not too many.
+/// Returns true if a region consists of elementwise operations on scalars, and is not too large.
 fn is_foldable(region: Region<'_>, cx: &Context) -> bool {
     let number = |v: &ValueId| number(region.func(), *v);
     let fits = |inst: Inst<'_>| {
@@ -164,7 +166,7 @@ fn is_foldable(region: Region<'_>, cx: &Context) -> bool {
         && region.insts().all(fits)
 }
 
-/// True for sums and products of floats and complex numbers.
+/// Returns true for sums and products of floats and complex numbers.
 fn carries_sums(region: Region<'_>) -> bool {
     reducer::of(region).is_some_and(|by| {
         let sums = matches!(by.inst.op(), Op::Binary(Binary::Add | Binary::Multiply));
@@ -173,21 +175,21 @@ fn carries_sums(region: Region<'_>) -> bool {
     })
 }
 
-/// Before an instruction.
-struct At<'r, 'f> {
+/// State of the lowering of one instruction; new instructions go before it.
+struct Lowering<'r, 'f> {
     r: &'r mut Rewriter<'f>,
     id: InstId,
     applied: Applied,
-    /// Padding has initial values in it, and does not hold nothing.
+    /// Padding contains the initial value rather than no element.
     fills: bool,
 }
 
-impl At<'_, '_> {
+impl Lowering<'_, '_> {
     fn ty(&self, x: ValueId) -> TensorType {
         self.r.func().tensor(x).cloned().unwrap_or_else(|| TensorType::scalar(DType::Pred))
     }
 
-    /// A number, everywhere in a tensor of these sizes, before an instruction.
+    /// Broadcasts a scalar to a tensor of these sizes, before an instruction.
     fn everywhere(&mut self, here: InstId, number: ValueId, sizes: &[usize]) -> ValueId {
         if sizes.is_empty() {
             return number;
@@ -196,13 +198,14 @@ impl At<'_, '_> {
         self.r.value_before(here, Op::BroadcastInDim { dims: Vec::new() }, [number], ty)
     }
 
-    /// The region of tensors, which all have the same sizes, before an instruction where the captured numbers are known.
+    /// Applies the region to tensors of equal sizes, before an instruction where the captured scalars are
+    /// available.
     fn apply(&mut self, here: InstId, args: &[ValueId]) -> Values {
         let captures = self.applied.captures.clone();
         self.apply_with(here, args, &captures)
     }
 
-    /// The same where captured numbers are these.
+    /// Applies the region like `apply`, with different captured scalars.
     fn apply_with(&mut self, here: InstId, args: &[ValueId], captures: &[ValueId]) -> Values {
         let sizes = args.first().map_or(Vec::new(), |x| self.ty(*x).sizes().to_vec());
         let captured = captures.iter().map(|x| self.everywhere(here, *x, &sizes));
@@ -230,8 +233,8 @@ impl At<'_, '_> {
         returned
     }
 
-    /// A loop over the elements of a dimension, which takes them in from these values on: what they become at last, or, if
-    /// all are wanted, after each.
+    /// Adds a loop that combines the elements of a dimension, starting from `inits`. Returns the final values
+    /// or, if `all` are wanted, the values after each element.
     fn fold(&mut self, xs: &[ValueId], inits: &[ValueId], dim: usize, all: bool) -> Values {
         let mut kept = self.ty(xs[0]).sizes().to_vec();
         kept.remove(dim);
@@ -243,8 +246,9 @@ impl At<'_, '_> {
     }
 
     /// Adds a loop over the slices of tensors along a dimension, before this instruction. `step` computes the
-    /// next values: it adds instructions before a given one, from a slice of each tensor, the values, and
-    /// captured values. Returns the last values, or, if `all` are wanted, the values after each slice.
+    /// next values by adding instructions before a given one; its inputs are a slice of each tensor, the
+    /// values, and captured values. Returns the last values or, if `all` are wanted, the values after each
+    /// slice.
     fn scan(
         &mut self,
         xs: &[ValueId],
@@ -262,7 +266,7 @@ impl At<'_, '_> {
             sizes.remove(dim);
             self.ty(*x).with_sizes(sizes).into()
         };
-        // The region, with a return that becomes that of values when they are there.
+        // The region, with a return whose operands are set once the values exist.
         let types: Vec<Type> =
             xs.iter().map(slice).chain(inits.iter().chain(captures).map(|x| self.ty(*x).into())).collect();
         let (mut args, mut end) = (Vec::new(), self.id);
@@ -287,7 +291,7 @@ impl At<'_, '_> {
         self.r.func().inst(scan).results()[..carries].into()
     }
 
-    /// The dimensions that are reduced as one, which comes first.
+    /// Lowers a reduction, with the reduced dimensions joined into one leading dimension.
     fn reduce(&mut self, xs: &[ValueId], inits: &[ValueId], dims: &[usize]) -> Values {
         let results = self.r.func().inst(self.id).results().to_vec();
         let rank = self.ty(xs[0]).rank();
@@ -315,7 +319,8 @@ impl At<'_, '_> {
         shaped.collect()
     }
 
-    /// Windows that all begin with the first element of one dimension, or before, and end with the next one.
+    /// Lowers windows along one dimension that all begin at or before its first element, each one element
+    /// longer than the previous one.
     fn growing(&mut self, xs: &[ValueId], inits: &[ValueId], w: &ReduceWindow) -> Option<Values> {
         let sizes = self.ty(xs[0]).sizes().to_vec();
         let is_one = |d: &usize| w.window[*d] == 1 && w.padding[*d] == (0, 0);
@@ -327,7 +332,7 @@ impl At<'_, '_> {
         (alone && grows && !self.fills).then(|| self.fold(xs, inits, dim, true))
     }
 
-    /// One place of the window after the other.
+    /// Lowers windows, one position in the window after the other.
     fn windows(&mut self, xs: &[ValueId], inits: &[ValueId], w: &ReduceWindow) -> Option<Values> {
         let places = w.window.iter().try_fold(1usize, |n, size| n.checked_mul(*size))?;
         if places > MAX_PLACES {
@@ -337,7 +342,7 @@ impl At<'_, '_> {
         let sizes = self.ty(results[0]).sizes().to_vec();
         let mut padded = Values::from(xs);
         let is_padded = w.padding.iter().any(|p| *p != (0, 0)) || w.base_dilations.iter().any(|n| *n != 1);
-        // If padding holds nothing, its elements are left out.
+        // If padding contains no elements, its positions are left out.
         let leaves_out = is_padded && !self.fills;
         if is_padded {
             let padding = Padding::of(w, self.ty(xs[0]).sizes())?;
@@ -373,7 +378,7 @@ impl At<'_, '_> {
         }))
     }
 
-    /// Adds a loop over the places of a window; `starts` has the first element of each place.
+    /// Adds a loop over the positions in a window; `starts` holds the first element of each position.
     fn each_place(
         &mut self,
         starts: impl Iterator<Item = Vec<usize>>,
@@ -413,8 +418,8 @@ impl At<'_, '_> {
         })
     }
 
-    /// Applies the region to the values and the elements of one place of the window. If some are `left_out`,
-    /// the last tensor marks the elements that exist.
+    /// Applies the region to the values and the elements at one position in the window. If some elements are
+    /// `left_out`, the last tensor marks the elements that exist.
     fn take_in(
         &mut self,
         here: InstId,
@@ -444,22 +449,22 @@ impl At<'_, '_> {
         self.r.value_before(here, Op::Slice(slice.clone()), [x], to)
     }
 
-    /// With a value around and between the elements.
+    /// Pads a tensor with a value around and between its elements.
     fn padded(&mut self, x: ValueId, value: ValueId, padding: &Padding) -> ValueId {
         let ty = self.ty(x).with_sizes(padding.sizes.as_slice());
         self.r.value_before(self.id, Op::Pad(padding.op.clone()), [x, value], ty)
     }
 }
 
-/// The padding of windows' operands.
+/// Padding of the operands of a window reduction.
 struct Padding {
     op: Pad,
-    /// Sizes with it.
+    /// Sizes of the padded tensors.
     sizes: Vec<usize>,
 }
 
 impl Padding {
-    /// `None` for sizes that no tensor has.
+    /// Computes the padding; `None` if the sizes are too large for any tensor.
     fn of(w: &ReduceWindow, sizes: &[usize]) -> Option<Padding> {
         let interior = w.base_dilations.iter().map(|n| i64::try_from(*n).ok()?.checked_sub(1));
         let interior: Vec<i64> = interior.collect::<Option<_>>()?;

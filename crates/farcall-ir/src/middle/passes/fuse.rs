@@ -1,25 +1,27 @@
-//! Fusion: operations on corresponding elements that feed one another become one instruction.
+//! Fusion: connected elementwise operations become one instruction.
 //!
 //! ```text
 //! generation    0             1
 //!            a ─▶ b ─▶ dot ─▶ c ─▶ d        [a b] dot [c d]: a and d have as many elements, but
-//!             ╰───────────────────▲         a value between them is not made element by element
+//!             ╰───────────────────▲         the product between them is not elementwise
 //! ```
 //!
-//! Every instruction has a *generation*: one more than that of any operand that is made by a member of another
-//! fusion, and otherwise the highest of its operands. Members of one generation with as many elements can be computed
-//! at once: no path between two of them leaves the fusion. Members that only those of later generations take join the
-//! first of these. What is made from almost nothing (a constant with one
-//! element, a broadcast, an iota, a comparison of those) is made again in each fusion that takes it. So are slices of what
-//! is made elsewhere, several of them one after the other, and padding around it, which need only be read at other places.
+//! Every instruction has a *generation*: the maximum over its operands of the operand's generation, plus one
+//! for operands that come from a member of another fusion. Members of the same generation with the same
+//! number of elements can be computed together: no path between such members leaves the fusion. A member
+//! whose users all belong to later generations joins the earliest of these generations. Cheap values
+//! (one-element constants, broadcasts, iotas, comparisons of iotas and numbers) are duplicated into every
+//! fusion that uses them. So are slices, chains of slices and padding of values from outside the fusion,
+//! since they only change where elements are read.
 //!
-//! Small members of one generation are computed at once, also if they have nothing to do with one another; but not those that
-//! can run later, when somebody takes what they make.
+//! Small members of one generation are fused even if they are unrelated, unless a member can be postponed
+//! until just before its users.
 //!
-//! Reductions of rows ([`rows`]) are members, too, if all rows of a fusion are of one length: the fusion is computed
-//! by whole rows, and has elements of two levels, those of rows and one for each row. What is repeated for a row is on
-//! both sides, so a mean can be subtracted from what it is the mean of. A reduction of rows with one another, or of
-//! everything, is a member that no other one takes: its result is known when the fusion is done.
+//! Reductions of rows ([`rows`]) are members as well, if all rows in a fusion have the same length. Such a
+//! fusion is computed row by row and has elements at two levels: all elements of the rows, and one element
+//! for each row. A broadcast of one element per row connects the levels, so that a mean can be subtracted
+//! from the elements it is computed from. A reduction across rows, or of all elements, is a member that no
+//! other member uses: its result is known only when the fusion is done.
 
 mod why;
 
@@ -44,68 +46,70 @@ pub use why::{Border, Reason, Unfused, borders, unfused};
 pub static PASS: Pass =
     Pass { name: "fuse", about: "computes operations on corresponding elements together", run };
 
-/// Most members of a fusion: more than there are in the bits of a random number of JAX and what is made of them.
-const MOST: usize = 256;
-/// Most operations in a fusion, with those that are made again.
-pub const LONGEST: usize = 4 * MOST;
-/// Elements up to which operations that have nothing to do with one another are fused, too.
-const SMALL: usize = 4096;
-/// Bytes of a result from which on it is worth it that it is made late.
-const LATE: usize = 512;
+/// Maximum number of members of a fusion: more than JAX needs to compute the bits of a random number and
+/// their uses.
+const MAX_MEMBERS: usize = 256;
+/// Maximum number of operations in a fusion, duplicated operations included.
+pub const LONGEST: usize = 4 * MAX_MEMBERS;
+/// Maximum number of elements at which unrelated operations are fused, too.
+const MAX_UNRELATED_ELEMENTS: usize = 4096;
+/// Minimum size in bytes of a result for which postponing its computation pays.
+const MIN_POSTPONED_BYTES: usize = 512;
 
 fn run(func: &mut Func, cx: &Context) {
-    let mut notes = Notes::new(func);
-    let plan = Plan::new(func, cx, &mut notes);
+    let mut scratch = Scratch::new(func);
+    let plan = Plan::new(func, cx, &mut scratch);
     let mut r = Rewriter::new(func);
     for (region, groups) in &plan.regions {
-        plan.apply(&mut r, *region, groups.clone(), &mut notes);
+        plan.apply(&mut r, *region, groups.clone(), &mut scratch);
     }
 }
 
-/// What an instruction is to fusions.
+/// The role of an instruction in fusions.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// It can be a part of one over so many elements, at this level.
+    /// Can be a member of a fusion over this number of elements, at this level.
     Member(usize, Level),
-    /// It is made again wherever it is taken.
+    /// Is duplicated into every fusion that uses it.
     Cheap,
-    /// The same; it makes rows, in a fusion over so many elements, of one element for each.
+    /// Is duplicated like [`Role::Cheap`], and repeats one element per row in a fusion over this number of
+    /// elements.
     Repeat(usize),
-    /// It is not part of a fusion.
+    /// Cannot be part of a fusion.
     Other,
 }
 
-/// Which elements a member makes.
+/// The elements that a member computes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Level {
-    /// All of them.
+    /// All elements of the rows.
     Full,
-    /// One for each row.
+    /// One element for each row.
     Row,
-    /// One for each element of a row, or one in all, from all rows.
+    /// One element for each position in a row, or a single element, combined from all rows.
     Column,
 }
 
-/// The roles of the instructions of regions.
+/// Roles of the instructions of the regions added so far.
 pub(super) struct Roles {
     of: InstMap<Role>,
 }
 
-/// What the instructions of a region have to do with one another.
-struct Common {
-    /// Length of the rows in fusions over so many elements.
+/// Facts about a region that decide the roles of its instructions.
+struct RegionFacts {
+    /// Length of the rows in fusions over a given number of elements.
     rows: FxHashMap<usize, usize>,
-    /// What takes as long to read as to make.
+    /// Comparisons that take as long to read as to compute.
     masks: FxHashSet<InstId>,
 }
 
 impl Roles {
-    /// Those of no region of a function yet.
+    /// Creates an empty table; [`Roles::add`] fills in the roles.
     pub(super) fn new(func: &Func) -> Roles {
         Roles { of: InstMap::new(func) }
     }
 
-    /// Finds those of the instructions of a region.
+    /// Determines the roles of the instructions of a region.
     pub(super) fn add(&mut self, insts: &[Inst<'_>], cx: &Context) {
         let mut rows: FxHashMap<usize, usize> = FxHashMap::default();
         for inst in insts {
@@ -114,13 +118,13 @@ impl Roles {
                 *least = columns.min(*least);
             }
         }
-        let common = Common { masks: masks(insts, &rows, cx), rows };
+        let facts = RegionFacts { masks: masks(insts, &rows, cx), rows };
         for inst in insts {
-            self.of.insert(inst.id(), self.role(*inst, &common, cx));
+            self.of.insert(inst.id(), self.role(*inst, &facts, cx));
         }
     }
 
-    fn role(&self, inst: Inst<'_>, Common { rows: lengths, masks }: &Common, cx: &Context) -> Role {
+    fn role(&self, inst: Inst<'_>, RegionFacts { rows: lengths, masks }: &RegionFacts, cx: &Context) -> Role {
         if let Some(Reduction { n, columns, accumulates }) = reduction(inst, cx) {
             return match (columns.is_some() && columns == lengths.get(&n).copied(), accumulates) {
                 (true, _) => Role::Member(n, Level::Row),
@@ -131,7 +135,7 @@ impl Roles {
         let role = own_role(inst, cx);
         let Some(ty) = inst.results().first().and_then(|r| inst.func().tensor(*r)) else { return role };
         let made = |v: &ValueId| inst.func().defining_inst(*v).and_then(|i| self.of.get(i.id()));
-        // Of one element for each row.
+        // Set if an operand has one element for each row.
         let of_rows = inst.operands().iter().find_map(|v| match made(v) {
             Some(Role::Member(n, Level::Row)) => Some(n),
             _ => None,
@@ -148,7 +152,7 @@ impl Roles {
                     false => Role::Cheap,
                 }
             }
-            // Seen otherwise: together with what it is made by, if that is a member.
+            // A view is a member together with its operand; a view of another value is cheap.
             (Role::Member(n, _), Op::Reshape | Op::BitcastConvert, _)
                 if made(&inst.operands()[0]) != Some(role) =>
             {
@@ -164,7 +168,7 @@ impl Roles {
         self.of.get(inst).expect("an instruction of a region has a role")
     }
 
-    /// The role of an instruction of such a region.
+    /// The role of an instruction, if its region has been added.
     pub(super) fn get(&self, inst: InstId) -> Option<Role> {
         self.of.get(inst)
     }
@@ -181,13 +185,13 @@ impl Roles {
     }
 }
 
-/// A reduction that can be part of a fusion.
+/// A reduction that can be a member of a fusion.
 struct Reduction {
-    /// Elements of the operand.
+    /// Number of elements of the operand.
     n: usize,
-    /// Elements of a row, if it reduces rows.
+    /// Number of elements in a row, if the reduction reduces rows.
     columns: Option<usize>,
-    /// It combines rows with one another, or everything, from a constant on.
+    /// Combines elements across rows, or all elements, starting from a constant.
     accumulates: bool,
 }
 
@@ -208,11 +212,13 @@ fn reduction(inst: Inst<'_>, cx: &Context) -> Option<Reduction> {
     (columns.is_some() || accumulates).then_some(Reduction { n, columns, accumulates })
 }
 
-/// Comparisons of iotas and numbers that only operations on as many elements take, so that nobody needs them as a whole.
+/// Comparisons of iotas and numbers whose users all operate on the same number of elements, so that the whole
+/// mask need never be stored.
 fn masks(insts: &[Inst<'_>], rows: &FxHashMap<usize, usize>, cx: &Context) -> FxHashSet<InstId> {
     let elements = |inst: Inst<'_>| inst.func().tensor(*inst.results().first()?)?.elements();
     let of_rows = |m: usize| rows.iter().any(|(n, columns)| n / columns == m);
-    let compared = insts.iter().filter(|inst| matches!(inst.op(), Op::Compare(_)) && is_of_nothing(**inst));
+    let compared =
+        insts.iter().filter(|inst| matches!(inst.op(), Op::Compare(_)) && compares_iotas_and_numbers(**inst));
     let mut masks: FxHashSet<InstId> =
         compared.filter(|inst| elements(**inst).is_some_and(|m| !of_rows(m))).map(|inst| inst.id()).collect();
     if masks.is_empty() {
@@ -233,14 +239,14 @@ fn masks(insts: &[Inst<'_>], rows: &FxHashMap<usize, usize>, cx: &Context) -> Fx
     masks
 }
 
-/// True if all operands are iotas, or one number everywhere.
-fn is_of_nothing(inst: Inst<'_>) -> bool {
+/// Returns true if every operand is an iota or has one value everywhere.
+fn compares_iotas_and_numbers(inst: Inst<'_>) -> bool {
     let func = inst.func();
     let is_iota = |v: ValueId| func.defining_inst(v).is_some_and(|from| matches!(from.op(), Op::Iota { .. }));
     inst.operands().iter().all(|v| is_iota(*v) || simplify::number(func, *v).is_some())
 }
 
-/// The role of an instruction by itself.
+/// The role of an instruction, regardless of its operands' roles.
 fn own_role(inst: Inst<'_>, cx: &Context) -> Role {
     let ([result], true) = (inst.results(), inst.region_ids().is_empty()) else { return Role::Other };
     let func = inst.func();
@@ -253,7 +259,7 @@ fn own_role(inst: Inst<'_>, cx: &Context) -> Role {
     }
     match inst.op() {
         Op::Constant(literal) if literal.is_splat() || n == 1 => Role::Cheap,
-        // Of the element types that numbers have elsewhere.
+        // Only the element types for which kernels can compute iotas.
         Op::Iota { .. } if ty.dtype.is_integer() && ty.dtype.bits() >= 8 => Role::Cheap,
         Op::Iota { .. } if ty.dtype.is_float() && ty.dtype.bits() >= 16 => Role::Cheap,
         Op::BroadcastInDim { dims } if dims.is_sorted() && ty.rank() <= 8 => Role::Cheap,
@@ -264,7 +270,7 @@ fn own_role(inst: Inst<'_>, cx: &Context) -> Role {
     }
 }
 
-/// True if the result has the bits of the operand's elements in the same order.
+/// Returns true if the result has the same bits as the operand, in the same order.
 fn is_view(op: &Op, operands: &[&TensorType], ty: &TensorType) -> bool {
     let bits = |t: &TensorType| t.dtype.bits();
     match op {
@@ -274,20 +280,20 @@ fn is_view(op: &Op, operands: &[&TensorType], ty: &TensorType) -> bool {
     }
 }
 
-/// Parts of a concatenation that is a part of fusions, at most.
-const PARTS: usize = 16;
-/// Padding, on one side and between elements, that is a part of fusions, at most.
-const PADDING: u64 = 1 << 40;
+/// Maximum number of operands of a concatenation inside a fusion.
+const MAX_CONCATENATED: usize = 16;
+/// Maximum padding inside a fusion, on either side and between elements.
+const MAX_PADDING: u64 = 1 << 40;
 
-/// True for slices of what is there, and some of them one after the other (rotations, halves); and for what is there with
-/// padding.
+/// Returns true for slices, for concatenations of slices (rotations, halves), and for padding, of operands
+/// that are stored.
 fn is_moved(op: &Op, operands: &[&TensorType], ty: &TensorType) -> bool {
     let plain = |t: &&TensorType| t.elements().is_some_and(|n| n > 0) && (1..=8).contains(&t.rank());
     let (known, operands) = match op {
         Op::Slice(_) => (true, operands),
-        Op::Concatenate { .. } => (operands.len() <= PARTS, operands),
+        Op::Concatenate { .. } => (operands.len() <= MAX_CONCATENATED, operands),
         Op::Pad(pad) => {
-            let near = |n: &i64| n.unsigned_abs() <= PADDING;
+            let near = |n: &i64| n.unsigned_abs() <= MAX_PADDING;
             (pad.low.iter().chain(&pad.interior).all(near), &operands[..1])
         }
         _ => (false, operands),
@@ -295,46 +301,47 @@ fn is_moved(op: &Op, operands: &[&TensorType], ty: &TensorType) -> bool {
     known && ty.dtype.bits() >= 8 && operands.iter().chain([&ty]).all(plain)
 }
 
-/// What becomes one instruction.
+/// Instructions that become one fusion.
 struct Group {
-    /// In order.
+    /// The members, in program order.
     members: Vec<InstId>,
-    /// The same with what is made again before them.
+    /// The members together with the duplicated instructions before them.
     inside: Vec<InstId>,
 }
 
-/// What the regions of a function become.
+/// The groups to form in each region of a function.
 struct Plan {
     groups: Vec<Group>,
-    /// Those that have groups, and which.
+    /// Regions with groups, and the indices of their groups.
     regions: Vec<(RegionId, Range<usize>)>,
     /// The group of each member.
     of: InstMap<usize>,
     roles: Roles,
 }
 
-/// What a region has to do with when its members run.
-struct Times {
-    /// What is cheap, and made of what is there at any time.
+/// Facts about a region that decide which of its members can be postponed.
+struct Postponement {
+    /// Cheap instructions whose operands are available at any time.
     cheap: FxHashSet<InstId>,
-    /// What is returned has memory of its own, whenever it is made.
+    /// Returned values. Postponing them gains nothing, since they have separate memory whenever they are
+    /// computed.
     returned: FxHashSet<ValueId>,
 }
 
-impl Times {
-    fn new(region: Region<'_>, roles: &Roles) -> Times {
+impl Postponement {
+    fn new(region: Region<'_>, roles: &Roles) -> Postponement {
         let mut cheap: FxHashSet<InstId> = FxHashSet::default();
         for inst in region.insts().filter(|inst| roles.is_cheap(inst.id())) {
             if is_made_of(inst, |from| cheap.contains(&from)) {
                 cheap.insert(inst.id());
             }
         }
-        Times { cheap, returned: region.returned().iter().copied().collect() }
+        Postponement { cheap, returned: region.returned().iter().copied().collect() }
     }
 
-    /// True for members that are made of what is there at any time, so that nothing is lost if they run later (see
-    /// [`sink`]).
-    fn can_be_late(&self, func: &Func, members: &[InstId]) -> bool {
+    /// Returns true if all operands of the members are available at any time, so that running the members
+    /// later costs nothing (see [`sink`]).
+    fn can_be_postponed(&self, func: &Func, members: &[InstId]) -> bool {
         let own: FxHashSet<InstId> = members.iter().copied().collect();
         members
             .iter()
@@ -342,7 +349,7 @@ impl Times {
     }
 }
 
-/// True for what takes nothing but what is there at any time, and results of these.
+/// Returns true if every operand is available at any time or is a result of one of `these`.
 fn is_made_of(inst: Inst<'_>, these: impl Fn(InstId) -> bool) -> bool {
     let func = inst.func();
     let is_one = |v: ValueId| func.defining_inst(v).is_some_and(|from| these(from.id()));
@@ -350,13 +357,13 @@ fn is_made_of(inst: Inst<'_>, these: impl Fn(InstId) -> bool) -> bool {
 }
 
 impl Plan {
-    fn new(func: &Func, cx: &Context, notes: &mut Notes) -> Plan {
+    fn new(func: &Func, cx: &Context, scratch: &mut Scratch) -> Plan {
         let (roles, of) = (Roles::new(func), InstMap::new(func));
         let mut plan = Plan { groups: Vec::new(), regions: Vec::new(), of, roles };
         let mut generations = Generations::new(func);
         for region in running_regions(func) {
             let first = plan.groups.len();
-            plan.add_region(func.region(region), cx, &mut generations, notes);
+            plan.add_region(func.region(region), cx, &mut generations, scratch);
             if plan.groups.len() > first {
                 plan.regions.push((region, first..plan.groups.len()));
             }
@@ -369,13 +376,13 @@ impl Plan {
         region: Region<'_>,
         cx: &Context,
         generations: &mut Generations,
-        notes: &mut Notes,
+        scratch: &mut Scratch,
     ) {
         let insts: Vec<Inst<'_>> = region.insts().collect();
         self.roles.add(&insts, cx);
         generations.add(&insts, &self.roles);
 
-        // Members that are fused, by what they have in common, in the order of the program.
+        // Candidate members, grouped by generation and number of elements, in program order.
         let mut members: Vec<(u32, usize, usize)> = Vec::with_capacity(insts.len());
         for (place, inst) in insts.iter().enumerate() {
             if let Some(Role::Member(n, _)) = self.roles.get(inst.id()) {
@@ -383,45 +390,47 @@ impl Plan {
             }
         }
         members.sort_unstable();
-        let times = OnceCell::new();
+        let postponement = OnceCell::new();
         for alike in members.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
             let n = alike[0].1;
             let alike: Vec<InstId> = alike.iter().map(|(.., place)| insts[*place].id()).collect();
-            // Parts have nothing to do with one another, or have, cut in pieces, the order of the program: none needs a later one.
-            let parts = self.parts(region, alike, n, &times, notes);
-            for part in parts.iter().flat_map(|p| p.chunks(MOST)) {
+            // Parts are unrelated, or are consecutive pieces in program order: no part uses a later one.
+            let parts = self.parts(region, alike, n, &postponement, scratch);
+            for part in parts.iter().flat_map(|p| p.chunks(MAX_MEMBERS)) {
                 split(region.func(), part, &self.roles)
                     .into_iter()
-                    .for_each(|m| self.add(region.func(), m, notes));
+                    .for_each(|m| self.add(region.func(), m, scratch));
             }
         }
     }
 
-    /// What of members over `n` elements each is computed at once: what hangs together, or almost all if they are small.
-    /// `times` is made when it is needed, which it seldom is.
+    /// Splits members over `n` elements each into parts that are computed together: connected members, or
+    /// almost all members if they are small. `postponement` is initialized on demand, which is rare.
     fn parts(
         &self,
         region: Region<'_>,
         members: Vec<InstId>,
         n: usize,
-        times: &OnceCell<Times>,
-        notes: &mut Notes,
+        postponement: &OnceCell<Postponement>,
+        scratch: &mut Scratch,
     ) -> Vec<Vec<InstId>> {
         let func = region.func();
-        if n > SMALL {
-            return connected(func, &members, &self.roles, notes);
+        if n > MAX_UNRELATED_ELEMENTS {
+            return connected(func, &members, &self.roles, scratch);
         }
         let made = |id: InstId| func.inst(id).results()[0];
-        let is_large = |id: &InstId| func.tensor(made(*id)).and_then(TensorType::bytes) >= Some(LATE);
+        let is_large =
+            |id: &InstId| func.tensor(made(*id)).and_then(TensorType::bytes) >= Some(MIN_POSTPONED_BYTES);
         if members.len() < 2 || !members.iter().any(is_large) {
             return vec![members];
         }
-        let times = times.get_or_init(|| Times::new(region, &self.roles));
+        let postponement = postponement.get_or_init(|| Postponement::new(region, &self.roles));
         let (mut late, mut rest) = (Vec::new(), FxHashSet::default());
-        for part in connected(func, &members, &self.roles, notes) {
-            let is_kept =
-                part.last().is_some_and(|last| is_large(last) && !times.returned.contains(&made(*last)));
-            if is_kept && times.can_be_late(func, &part) {
+        for part in connected(func, &members, &self.roles, scratch) {
+            let is_kept = part
+                .last()
+                .is_some_and(|last| is_large(last) && !postponement.returned.contains(&made(*last)));
+            if is_kept && postponement.can_be_postponed(func, &part) {
                 late.push(part);
             } else {
                 rest.extend(part);
@@ -432,9 +441,9 @@ impl Plan {
         late
     }
 
-    /// Makes these members one group, unless nothing is gained: one operation alone gains only by a broadcast that need
-    /// not be made, or a constant that need not be stored.
-    fn add(&mut self, func: &Func, members: Vec<InstId>, notes: &mut Notes) {
+    /// Makes the members one group, unless that gains nothing. A single operation gains only by a broadcast
+    /// that need not be materialized, or a constant that need not be stored.
+    fn add(&mut self, func: &Func, members: Vec<InstId>, scratch: &mut Scratch) {
         let roles = &self.roles;
         let computes = |id: &&InstId| !matches!(func.inst(**id).op(), Op::Reshape | Op::BitcastConvert);
         let mut computing = members.iter().filter(computes);
@@ -445,40 +454,41 @@ impl Plan {
                 .any(|i| roles.is_cheap(i.id()) && !matches!(i.op(), Op::Constant(c) if c.len() == 1))
         };
         if more || first.is_some_and(takes_cheap) {
-            let inside = inside(func, &members, roles, &mut notes.set);
+            let inside = inside(func, &members, roles, &mut scratch.set);
             if inside.len() > LONGEST {
-                return self.halve(func, &members, notes);
+                return self.halve(func, &members, scratch);
             }
             members.iter().for_each(|m| self.of.insert(*m, self.groups.len()));
             self.groups.push(Group { members, inside });
         }
     }
 
-    /// Makes two groups of members that are too long for one; none of a single one.
-    fn halve(&mut self, func: &Func, members: &[InstId], notes: &mut Notes) {
+    /// Makes two groups of members that are too many for one group. A single member that is too long forms
+    /// none.
+    fn halve(&mut self, func: &Func, members: &[InstId], scratch: &mut Scratch) {
         let (first, second) = members.split_at(members.len() / 2);
         for half in [first, second].into_iter().filter(|_| !first.is_empty()) {
-            split(func, half, &self.roles).into_iter().for_each(|m| self.add(func, m, notes));
+            split(func, half, &self.roles).into_iter().for_each(|m| self.add(func, m, scratch));
         }
     }
 
-    /// Puts instructions that compute the groups of a region in the place of their members.
-    fn apply(&self, r: &mut Rewriter<'_>, region: RegionId, groups: Range<usize>, notes: &mut Notes) {
+    /// Replaces the members of a region's groups by fusions.
+    fn apply(&self, r: &mut Rewriter<'_>, region: RegionId, groups: Range<usize>, scratch: &mut Scratch) {
         let Some(end) = r.func().region(region).terminator().map(|t| t.id()) else { return };
-        for unit in self.order(r.func(), region, groups, notes) {
+        for unit in self.order(r.func(), region, groups, scratch) {
             match unit {
-                // Unless a group has taken it in.
+                // A group may have absorbed the instruction.
                 Unit::Inst(inst) if r.func().inst(inst).parent().is_some() => r.move_before(inst, end),
                 Unit::Inst(_) => {}
-                Unit::Group(g) => self.fuse(r, g, end, &mut notes.set),
+                Unit::Group(g) => self.fuse(r, g, end, &mut scratch.set),
             }
         }
     }
 
-    /// The instructions and groups of a region, each after what it takes; otherwise as they stand, a group where its
-    /// last member does.
-    fn order(&self, func: &Func, region: RegionId, groups: Range<usize>, notes: &mut Notes) -> Vec<Unit> {
-        let Notes { number, set } = notes;
+    /// Orders the instructions and groups of a region, each after its operands. Otherwise the program order
+    /// is kept; a group takes the position of its last member.
+    fn order(&self, func: &Func, region: RegionId, groups: Range<usize>, scratch: &mut Scratch) -> Vec<Unit> {
+        let Scratch { number, set } = scratch;
         let mut units: Vec<Unit> = groups.clone().map(Unit::Group).collect();
         let insts: Vec<Inst<'_>> =
             func.region(region).insts().filter(|i| !i.op().info().is(Traits::TERMINATOR)).collect();
@@ -492,7 +502,7 @@ impl Plan {
             };
             number.insert(inst.id(), unit);
         }
-        // By the numbers of units.
+        // Required predecessors of each unit, by unit number.
         let mut needs: Vec<SmallVec<[usize; 4]>> = vec![SmallVec::new(); units.len()];
         let mut by_position = Vec::with_capacity(units.len());
         let mut last_effect = None;
@@ -510,7 +520,7 @@ impl Plan {
                 }
                 Unit::Group(g) => {
                     let Group { members, inside } = &self.groups[g];
-                    // Once, for all members.
+                    // The operands of a group are collected once, at its first member.
                     if members.first() == Some(&inst.id()) {
                         set.fill(inside);
                         let outside = inside.iter().flat_map(|id| taken(*id)).filter(|i| !set.contains(*i));
@@ -530,7 +540,7 @@ impl Plan {
         topological(&by_position, &needs).into_iter().map(|unit| units[unit]).collect()
     }
 
-    /// True for what makes rows, if only this group takes it.
+    /// Returns true for a broadcast along rows that only this group uses.
     fn is_repeated_for(&self, g: usize, inside: &InstSet, r: &Rewriter<'_>, id: InstId) -> bool {
         matches!(self.roles.get(id), Some(Role::Repeat(_)))
             && inside.contains(id)
@@ -541,13 +551,13 @@ impl Plan {
                 .all(|v| r.users(*v).iter().all(|u| self.of.get(*u) == Some(g)))
     }
 
-    /// Makes the instruction of a group.
+    /// Creates the fusion of a group.
     fn fuse(&self, r: &mut Rewriter<'_>, g: usize, end: InstId, set: &mut InstSet) {
         let Group { members, inside } = &self.groups[g];
         let func = r.func();
         set.fill(inside);
         let mut operands: Vec<ValueId> = Vec::new();
-        // By operand: itself, and then the argument that it is inside.
+        // Maps each operand first to itself, then to the argument that represents it in the fusion.
         let mut map = ValueMap::default();
         for id in inside {
             for v in func.inst(*id).operands() {
@@ -583,7 +593,8 @@ impl Plan {
         for (old, new) in results.iter().zip(values) {
             r.replace_uses(*old, new);
         }
-        // What remains of the members takes nothing that is still used, from the last one on.
+        // The remaining members are unused once those after them are erased, so erase from the last to the
+        // first.
         for id in inside.iter().rev() {
             if self.of.get(*id).is_some() || self.is_repeated_for(g, set, r, *id) {
                 r.erase(*id);
@@ -592,8 +603,8 @@ impl Plan {
     }
 }
 
-/// Members of one list that are computed together. Those for each row need a reduction beside them; without one, they
-/// are a group of their own, which needs none of the others.
+/// Splits members into the lists that are computed together. Members with one element per row need a
+/// reduction in the same fusion; without a reduction, they form a separate group, which uses no other member.
 fn split(func: &Func, members: &[InstId], roles: &Roles) -> Vec<Vec<InstId>> {
     if members.iter().any(|m| reduces_rows(func, *m, roles)) {
         return vec![members.to_vec()];
@@ -607,13 +618,14 @@ fn reduces_rows(func: &Func, id: InstId, roles: &Roles) -> bool {
     roles.level(id) == Some(Level::Row) && matches!(func.inst(id).op(), Op::Reduce { .. })
 }
 
-/// Members, with what is made again before them: what has as many elements, or is the same one everywhere. They are in
-/// `set` then, and nothing else is.
+/// Returns the members together with the duplicated instructions before them, which have the same number of
+/// elements or the same value everywhere. On return, `set` holds exactly these instructions.
 fn inside(func: &Func, members: &[InstId], roles: &Roles, set: &mut InstSet) -> Vec<InstId> {
     let mut outside = FxHashSet::default();
     loop {
         let inside = gathered(func, members, roles, &outside, set);
-        // Slices are of operands: what they are of is made before the fusion, also for others that take it.
+        // Fusions slice only operands, so the source of a slice is computed before the fusion, where other
+        // users can share it.
         let known = outside.len();
         outside.extend(sliced(func, &inside, set));
         if outside.len() == known {
@@ -622,7 +634,7 @@ fn inside(func: &Func, members: &[InstId], roles: &Roles, set: &mut InstSet) -> 
     }
 }
 
-/// Those of these instructions of which others among them are slices, or which these put one after the other or pad.
+/// Instructions in `inside` that others in `inside` slice, concatenate or pad.
 fn sliced(func: &Func, inside: &[InstId], set: &InstSet) -> Vec<InstId> {
     let all = || inside.iter().map(|id| func.inst(*id));
     if !all().any(|inst| inst.op().moves_elements()) {
@@ -630,7 +642,7 @@ fn sliced(func: &Func, inside: &[InstId], set: &InstSet) -> Vec<InstId> {
     }
     let mut of = Vec::new();
     for inst in all().filter(|inst| inst.op().moves_elements()) {
-        // What padding consists of is made in the fusion.
+        // The padding value is computed in the fusion.
         let count = if let Op::Pad(_) = inst.op() { 1 } else { inst.operands().len() };
         let made = inst.operands()[..count].iter().filter_map(|v| func.defining_inst(*v));
         let slices_stay = matches!(inst.op(), Op::Concatenate { .. });
@@ -640,7 +652,7 @@ fn sliced(func: &Func, inside: &[InstId], set: &InstSet) -> Vec<InstId> {
     of
 }
 
-/// The same, but for these, which are operands.
+/// Computes [`inside`] with the instructions in `outside` as operands.
 fn gathered(
     func: &Func,
     members: &[InstId],
@@ -661,7 +673,8 @@ fn gathered(
     let mut stack = Vec::new();
     known.clear();
     for member in members {
-        // A broadcast of a constant: what is cheap may take what is.
+        // Cheap instructions may have cheap operands, such as a broadcast of a constant: walk the operands
+        // depth-first.
         stack.push((*member, false));
         while let Some((id, taken)) = stack.pop() {
             if known.contains(id) {
@@ -678,7 +691,7 @@ fn gathered(
                     && roles.is_cheap(from)
                     && !outside.contains(&from)
                     && match (func.inst(id).op(), func.inst(from).op()) {
-                        // Of operands, or of slices of them.
+                        // Only operands, or slices of operands, can be moved.
                         (Op::Slice(_), _) => false,
                         (Op::Pad(_), _) => operand == 1 && made(from) == Some(1),
                         (Op::Concatenate { .. }, op) => matches!(op, Op::Slice(_)),
@@ -698,7 +711,7 @@ fn gathered(
     list
 }
 
-/// True for what is made again and has one element everywhere.
+/// Returns true for a duplicated instruction whose elements are all equal.
 fn is_uniform(func: &Func, id: InstId) -> bool {
     let inst = func.inst(id);
     let one = |v: &ValueId| func.tensor(*v).and_then(TensorType::elements) == Some(1);
@@ -714,9 +727,9 @@ enum Unit {
     Group(usize),
 }
 
-/// The members that reach each other by operands, each part in order.
-fn connected(func: &Func, members: &[InstId], roles: &Roles, notes: &mut Notes) -> Vec<Vec<InstId>> {
-    let number = &mut notes.number;
+/// Partitions the members by reachability through operands; each part is in program order.
+fn connected(func: &Func, members: &[InstId], roles: &Roles, scratch: &mut Scratch) -> Vec<Vec<InstId>> {
+    let number = &mut scratch.number;
     members.iter().zip(0..).for_each(|(id, i)| number.insert(*id, i));
     let mut parent: Vec<usize> = (0..members.len()).collect();
     fn root(parent: &mut [usize], mut i: usize) -> usize {
@@ -732,7 +745,7 @@ fn connected(func: &Func, members: &[InstId], roles: &Roles, notes: &mut Notes) 
                 Some(Role::Repeat(_)) => func.defining_inst(d.operands()[0]),
                 _ => Some(d),
             });
-            // Others have numbers from elsewhere.
+            // Instructions that are not members may have stale numbers.
             let made = made.and_then(|d| number.get(d.id()).filter(|i| members.get(*i) == Some(&d.id())));
             if let Some(made) = made {
                 let (a, b) = (root(&mut parent, i), root(&mut parent, made));
@@ -748,42 +761,43 @@ fn connected(func: &Func, members: &[InstId], roles: &Roles, notes: &mut Notes) 
     parts
 }
 
-/// What is noted of instructions while a function is looked at.
-struct Notes {
+/// Scratch tables that are reused throughout a function.
+struct Scratch {
     number: InstMap<usize>,
     set: InstSet,
 }
 
-impl Notes {
-    fn new(func: &Func) -> Notes {
-        Notes { number: InstMap::new(func), set: InstSet::new(func) }
+impl Scratch {
+    fn new(func: &Func) -> Scratch {
+        Scratch { number: InstMap::new(func), set: InstSet::new(func) }
     }
 }
 
-/// The generations of the instructions of regions.
+/// Generations of the instructions of the regions added so far.
 pub(super) struct Generations {
     of: InstMap<u32>,
-    /// The lowest generation of those that take what each makes; `None` if not all of them are members with as many elements.
+    /// Lowest generation among the users of each instruction; `None` unless all users are members with the
+    /// same number of elements.
     takers: InstMap<Option<u32>>,
 }
 
 impl Generations {
-    /// Those of no region of a function yet.
+    /// Creates an empty table; [`Generations::add`] fills it in.
     pub(super) fn new(func: &Func) -> Generations {
         Generations { of: InstMap::new(func), takers: InstMap::new(func) }
     }
 
-    /// That of an instruction of such a region.
+    /// The generation of an instruction, if its region has been added.
     pub(super) fn get(&self, inst: InstId) -> Option<u32> {
         self.of.get(inst)
     }
 
-    /// The same; there is one.
+    /// The generation of an instruction whose region has been added.
     pub(super) fn of(&self, inst: InstId) -> u32 {
         self.of.get(inst).expect("an instruction of a region has a generation")
     }
 
-    /// Finds those of the instructions of a region.
+    /// Determines the generations of the instructions of a region.
     pub(super) fn add(&mut self, insts: &[Inst<'_>], roles: &Roles) {
         let mut effect = 0;
         for inst in insts {
@@ -794,8 +808,8 @@ impl Generations {
                 let Some(before) = self.of.get(from.id()) else { continue };
                 let leaves = match (roles.of(from.id()), own) {
                     (Role::Member(_, Level::Column), _) => true,
-                    // Only where it is repeated for a row, a value for each row meets those with all elements. (A scalar
-                    // that selects or clamps is not.)
+                    // A value for each row meets all elements only through a broadcast along the rows. (A
+                    // scalar that selects or clamps is not broadcast.)
                     (Role::Member(_, Level::Row), Role::Member(_, Level::Full)) => true,
                     (Role::Member(n, _), Role::Member(m, _) | Role::Repeat(m)) => n != m,
                     (Role::Repeat(n), Role::Member(m, level)) => n != m || level != Level::Full,
@@ -813,8 +827,8 @@ impl Generations {
         self.postpone(insts, roles);
     }
 
-    /// Members that only later ones with as many elements take are computed with the first of these: what they make need not
-    /// be stored.
+    /// Moves members whose users are all members of later generations, with the same number of elements, to
+    /// the earliest of these generations: their results need not be stored.
     fn postpone(&mut self, insts: &[Inst<'_>], roles: &Roles) {
         for inst in insts.iter().rev() {
             let own = roles.of(inst.id());
@@ -838,14 +852,14 @@ impl Generations {
     }
 }
 
-/// All units by number, each after those that it needs, otherwise in this order.
+/// Returns all units by number, each after its predecessors, and otherwise in the given order.
 fn topological(units: &[usize], needs: &[SmallVec<[usize; 4]>]) -> Vec<usize> {
     let mut out = Vec::with_capacity(units.len());
-    // Whether what each needs has been looked at, and whether it is in the list.
+    // For each unit: its predecessors have been pushed, and it has been emitted.
     let mut done: Vec<(bool, bool)> = vec![(false, false); needs.len()];
     let mut stack = Vec::new();
     for unit in units {
-        // What is needed comes first; a path is as long as the program, so it is walked without recursion.
+        // Predecessors come first. A path may be as long as the program, so the walk is not recursive.
         stack.push(*unit);
         while let Some(top) = stack.last().copied() {
             match done[top] {

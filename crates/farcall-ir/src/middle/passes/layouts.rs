@@ -1,13 +1,14 @@
 //! Layouts: operands and results of custom calls that are not row-major are transposed around the call.
 //!
-//! Every value of the form is row-major. A call that wants an operand in another layout gets a transposed copy of it,
-//! whose bytes lie in that order, reshaped to the type that the call declares; a result that comes in another layout
-//! is reshaped to the dimensions in the order of memory, and transposed back.
+//! Every value of the middle form is row-major. A call that expects an operand in another layout gets a
+//! transposed copy of the operand, whose bytes lie in the layout's order, reshaped to the type that the call
+//! declares. A result in another layout is reshaped to the dimensions in the order of memory, and transposed
+//! back.
 //!
-//! Where that transposes back what has just been transposed, neither is done.
+//! If two of these transposes cancel, neither is inserted.
 //!
-//! The call keeps its layouts, which its target may ask for. The attribute `farcall.laid_out` says that operands and
-//! results have been brought into them, so that nobody does it twice.
+//! The call keeps its layouts, which its target may query. The attribute `farcall.laid_out` marks a call
+//! whose operands and results have already been transposed, so that the pass does not transpose them twice.
 
 use super::{Context, Pass, erase_unused};
 use crate::attr::Attr;
@@ -15,11 +16,11 @@ use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
 use crate::op::{CustomCall, Op};
 use crate::types::{TensorType, Type};
 
-/// Layouts of custom calls.
+/// The pass for layouts of custom calls.
 pub static PASS: Pass =
-    Pass { name: "layouts", about: "transposes what custom calls take and return in other layouts", run };
+    Pass { name: "layouts", about: "transposes operands and results of calls with other layouts", run };
 
-/// The attribute of a call whose operands and results lie in its layouts.
+/// Attribute of a call whose operands and results have its layouts.
 const LAID_OUT: &str = "farcall.laid_out";
 
 fn run(func: &mut Func, _: &Context) {
@@ -45,7 +46,8 @@ fn run(func: &mut Func, _: &Context) {
     }
 }
 
-/// For each operand and result of a call that is not row-major: its dimensions in the order of memory, major to minor.
+/// For each operand and result of a call, the dimensions in the order of memory, major to minor; `None` if it
+/// is row-major.
 struct Layouts {
     operands: Vec<Option<Vec<usize>>>,
     results: Vec<Option<Vec<usize>>>,
@@ -69,7 +71,7 @@ impl Layouts {
     }
 }
 
-/// The order of the dimensions in a layout (minor to major); nothing if it is row-major.
+/// The order of the dimensions in a layout (which is minor to major); `None` if the layout is row-major.
 fn order(layout: &[usize], ty: &TensorType) -> Option<Vec<usize>> {
     let order: Vec<usize> = layout.iter().rev().copied().collect();
     let mut sorted = order.clone();
@@ -78,8 +80,8 @@ fn order(layout: &[usize], ty: &TensorType) -> Option<Vec<usize>> {
     (valid && !order.iter().copied().eq(0..ty.rank())).then_some(order)
 }
 
-/// The layout of each tensor in values of these types. Those in a tuple have none of their own, but for a
-/// single tuple, whose parts the layouts are of.
+/// The layout of each tensor in values of these types. Tensors in a tuple have no layouts, except for the
+/// parts of a single tuple with one layout for each part.
 fn leaf_layouts<'l>(types: &[Type], layouts: Option<&'l [Vec<usize>]>) -> Vec<Option<&'l Vec<usize>>> {
     let layout = |i: usize| layouts.and_then(|l| l.get(i));
     let mut out = Vec::new();
@@ -110,7 +112,7 @@ fn operands(r: &mut Rewriter<'_>, call: InstId, orders: &[Option<Vec<usize>>]) {
     given.into_iter().for_each(|x| erase_unused(r, x, is_moved));
 }
 
-/// Transposes the results of a call, where they are used, back.
+/// Transposes the used results of a call back.
 fn results(r: &mut Rewriter<'_>, call: InstId, orders: &[Option<Vec<usize>>]) {
     let results = r.func().inst(call).results().to_vec();
     for (y, order) in results.into_iter().zip(orders) {
@@ -122,7 +124,7 @@ fn results(r: &mut Rewriter<'_>, call: InstId, orders: &[Option<Vec<usize>>]) {
         let sizes: Vec<usize> = order.iter().map(|d| ty.sizes()[*d]).collect();
         let inverse: Vec<usize> =
             (0..order.len()).filter_map(|d| order.iter().position(|o| *o == d)).collect();
-        // One that takes it twice is a user twice.
+        // An instruction that uses the result twice is listed twice.
         let mut users = r.users(y).to_vec();
         users.sort_unstable();
         users.dedup();
@@ -145,12 +147,12 @@ fn results(r: &mut Rewriter<'_>, call: InstId, orders: &[Option<Vec<usize>>]) {
     }
 }
 
-/// True for what is transposed, or seen as another type.
+/// Returns true for transposes and for views of the same bytes as another type.
 fn is_moved(inst: Inst<'_>) -> bool {
     matches!(inst.op(), Op::Transpose { .. } | Op::Reshape | Op::BitcastConvert)
 }
 
-/// The elements as they are stored, if the value is quantized: they are moved all alike.
+/// The storage elements of a quantized value; quantization does not matter when elements are moved.
 fn stored(r: &mut Rewriter<'_>, before: InstId, x: ValueId, ty: &TensorType) -> ValueId {
     match &ty.quant {
         Some(_) => r.value_before(before, Op::BitcastConvert, [x], ty.with_dtype(ty.dtype)),
@@ -158,7 +160,7 @@ fn stored(r: &mut Rewriter<'_>, before: InstId, x: ValueId, ty: &TensorType) -> 
     }
 }
 
-/// The same bytes as a value of this type.
+/// Views the same bytes as a value of this type.
 fn seen_as(r: &mut Rewriter<'_>, before: InstId, x: ValueId, ty: &TensorType) -> ValueId {
     let plain = ty.with_dtype(ty.dtype);
     let shaped = match r.func().tensor(x) {
@@ -182,7 +184,7 @@ fn transposed(r: &mut Rewriter<'_>, before: InstId, x: ValueId, permutation: Vec
     r.value_before(before, Op::Transpose { permutation }, [x], ty.with_sizes(sizes))
 }
 
-/// True if transposing what an operation makes gives its operand.
+/// Returns true if `op` is a transpose that this permutation undoes.
 fn is_undone(op: &Op, permutation: &[usize]) -> bool {
     let Op::Transpose { permutation: first } = op else { return false };
     first.len() == permutation.len() && permutation.iter().enumerate().all(|(to, at)| first[*at] == to)

@@ -1,28 +1,29 @@
-//! Loop-invariant code motion: computations that do not change from iteration to iteration move before the loop.
+//! Loop-invariant code motion: computations that do not change between iterations move before the loop.
 //!
-//! A loop may run zero times, so only computations that cannot fail move: no calls, and only loops with
-//! a known trip count. Regions of operations that cannot fail cannot fail either, so reductions, windows, sorts and
-//! scatters move. ([`canonicalize`](super::canonicalize) turns values that a loop carries unchanged into captures.)
+//! A loop may run zero times, so only computations that cannot fail are moved: no calls, and only loops with
+//! a known trip count. An operation with regions cannot fail if the operations in its regions cannot, so
+//! reductions, windows, sorts and scatters move. ([`canonicalize`](super::canonicalize) turns values that a
+//! loop carries unchanged into captures.)
 //!
-//! Operations that make a large tensor from a small one (`broadcast_in_dim`, `iota`, `pad`) stay, to save memory, and
-//! because they are cheap where they are used. Instructions that move take copies of such operands. Values that are
-//! computed of nothing but constants and iotas move if they are small; large ones stay like those operations.
+//! Operations that make a large tensor from a small one (`broadcast_in_dim`, `iota`, `pad`) stay in the loop,
+//! to save memory, and because they are cheap where they are used. Instructions that move use copies of such
+//! operands. Values computed only from constants and iotas move if they are small; large values stay in the
+//! loop.
 
-use super::unroll::iterations;
+use super::unroll::trip_count;
 use super::{Context, Pass, is_pure, regions_inside_out};
 use crate::module::{Func, Inst, InstId, Region, Rewriter, ValueId, ValueMap};
 use crate::op::{Binary, Op, Traits};
 use rustc_hash::FxHashMap;
 
-/// Loop-invariant motion.
-pub static PASS: Pass =
-    Pass { name: "licm", about: "moves computations that do not change out of loops", run };
+/// The loop-invariant code motion pass.
+pub static PASS: Pass = Pass { name: "licm", about: "moves loop-invariant computations out of loops", run };
 
-/// Maximum size of a value that moves although it depends on constants and iotas alone.
+/// Maximum size in bytes of a moved value that depends only on constants and iotas.
 const MAX_CONSTANT_BYTES: usize = 64 << 10;
 
 fn run(func: &mut Func, _: &Context) {
-    // Inner loops first: what leaves one may leave the next.
+    // Inner loops first: instructions that leave one loop may leave the enclosing loop as well.
     for region in regions_inside_out(func) {
         let loops: Vec<InstId> =
             func.region(region).insts().filter(|i| *i.op() == Op::While).map(|i| i.id()).collect();
@@ -33,18 +34,18 @@ fn run(func: &mut Func, _: &Context) {
     }
 }
 
-/// Moves everything that depends on captured values alone, and cannot fail, out of the regions of an instruction. True if
-/// anything moves.
+/// Moves everything that depends only on captured values, and cannot fail, out of the regions of an
+/// instruction. Returns true if anything moves.
 pub(super) fn hoist_all(func: &mut Func, inst: InstId) -> bool {
     let is_constant = |inst: Inst<'_>| matches!(inst.op(), Op::Constant(_));
     hoist(func, inst, &Motion { moves: cannot_fail, is_cheap: is_constant, moves_constants: false })
 }
 
-/// Instructions that leave a region.
+/// Rules for the instructions that leave a region.
 struct Motion {
-    /// May move, if its operands are known.
+    /// Returns true if an instruction may move once its operands are known.
     moves: fn(Inst<'_>) -> bool,
-    /// Stays; instructions that move take a copy.
+    /// Returns true if an instruction stays, and moved instructions use a copy.
     is_cheap: fn(Inst<'_>) -> bool,
     /// Small values that depend on no value from outside of the region move as well.
     moves_constants: bool,
@@ -55,11 +56,11 @@ struct Motion {
 enum Known {
     /// This value, outside of the region or about to move there.
     Outside(ValueId),
-    /// The result of a cheap instruction, of which there can be a copy.
+    /// The result of a cheap instruction, which can be copied.
     Cheap,
 }
 
-/// Moves invariant instructions out of the regions of an instruction; true if there are any.
+/// Moves invariant instructions out of the regions of an instruction. Returns true if anything moves.
 fn hoist(func: &mut Func, owner: InstId, motion: &Motion) -> bool {
     let mut changed = false;
     for which in 0..func.inst(owner).region_ids().len() {
@@ -81,10 +82,10 @@ fn hoist(func: &mut Func, owner: InstId, motion: &Motion) -> bool {
             let gains = from_outside || (motion.moves_constants && is_small(inst));
             if gains && (motion.moves)(inst) {
                 moved.push(inst.id());
-                // For now they stand for themselves.
+                // Until the instructions move, the results map to themselves.
                 known.extend(inst.results().iter().map(|v| (*v, Known::Outside(*v))));
             } else if motion.moves_constants && inst.op().is_elementwise() && (motion.moves)(inst) {
-                // A large tensor that is computed of constants: what is computed of it may be small.
+                // A large tensor computed from constants; values computed from it may be small.
                 known.extend(inst.results().iter().map(|v| (*v, Known::Cheap)));
             }
         }
@@ -96,12 +97,12 @@ fn hoist(func: &mut Func, owner: InstId, motion: &Motion) -> bool {
     changed
 }
 
-/// True for instructions that may run even if the loop does not, and are worth moving.
+/// Returns true for instructions that may run even if the loop does not, and are worth moving.
 fn is_worth_moving(inst: Inst<'_>) -> bool {
     cannot_fail(inst) && !is_cheap(inst)
 }
 
-/// True for operations that are cheap where their results are used.
+/// Returns true for operations that are cheap where their results are used.
 fn is_cheap(inst: Inst<'_>) -> bool {
     matches!(
         inst.op(),
@@ -119,8 +120,8 @@ fn is_small(inst: Inst<'_>) -> bool {
     bytes.sum::<Option<usize>>().is_some_and(|bytes| bytes <= MAX_CONSTANT_BYTES)
 }
 
-/// True for instructions that may run any number of times without a difference and cannot end a run,
-/// including everything in them.
+/// Returns true for instructions that may run any number of times without an observable difference and cannot
+/// end a run, including all instructions in their regions.
 fn cannot_fail(inst: Inst<'_>) -> bool {
     is_pure(inst) && *inst.op() != Op::Return && has_no_failure(inst)
 }
@@ -128,14 +129,14 @@ fn cannot_fail(inst: Inst<'_>) -> bool {
 fn has_no_failure(inst: Inst<'_>) -> bool {
     let may_fail = match inst.op() {
         Op::CustomCall(_) => true,
-        Op::While => iterations(inst).is_none(),
+        Op::While => trip_count(inst).is_none(),
         _ => may_fail(inst),
     };
     !may_fail && inst.regions().all(|region: Region<'_>| region.insts().all(has_no_failure))
 }
 
-/// True for instructions that may end a run: operands that say another shape than is declared, and what nobody
-/// defines for every type that is allowed.
+/// Returns true for instructions that may end a run: operations whose operands may give a shape other than
+/// the declared one, and operations that are not implemented for every allowed type.
 pub(super) fn may_fail(inst: Inst<'_>) -> bool {
     let complex = |v: &ValueId| inst.func().tensor(*v).is_some_and(|t| t.dtype.is_complex());
     match inst.op() {
@@ -188,10 +189,10 @@ fn move_out(
     }
 }
 
-/// Copies the cheap instructions that make a value to before the owner of their region, except for earlier
+/// Copies the cheap instructions that compute a value to before the owner of their region, reusing earlier
 /// copies.
 fn copy_before(r: &mut Rewriter<'_>, owner: InstId, value: ValueId, outside: &mut ValueMap) {
-    // Chains may be long.
+    // Chains may be long, so the walk is not recursive.
     let mut open = vec![value];
     while let Some(value) = open.last().copied() {
         let made = r.func().defining_inst(value).filter(|_| !outside.contains_key(&value));

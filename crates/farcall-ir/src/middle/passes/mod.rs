@@ -1,7 +1,8 @@
-//! The passes of the middle form, one file each.
+//! Passes over the middle form, one file each.
 //!
-//! A pass rewrites a program in the form to one that computes the same bits in every result (except [`excess`], which
-//! adds precision). It has a [`Pass`] entry, which [`ALL`] lists, and filetests in `filetests/passes`.
+//! A pass rewrites a program in the middle form to one that computes the same bits in every result (except
+//! [`excess`], which adds precision). Each pass has a [`Pass`] entry, which [`ALL`] lists, and filetests in
+//! `filetests/passes`.
 
 pub mod canonicalize;
 pub mod cse;
@@ -39,34 +40,35 @@ use smallvec::SmallVec;
 /// A pass, as pipelines and `--dump` name it.
 #[derive(Debug)]
 pub struct Pass {
-    /// Its name: that of its file.
+    /// Name of the pass and of its file.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// Description of the pass, in one line.
     pub about: &'static str,
-    /// Runs it over the only function of a module.
+    /// Runs the pass over the only function of a module.
     pub run: fn(&mut Func, &Context),
 }
 
-/// What passes may want to know.
+/// Facts about the engine and the numerics that passes depend on.
 #[derive(Clone, Copy, Debug)]
 pub struct Context {
-    /// How the program computes.
+    /// Semantics of the program's arithmetic.
     pub numerics: Numerics,
-    /// Elements of the largest constant that [`fold`] makes.
+    /// Maximum number of elements of a constant that [`fold`] creates.
     pub fold_limit: usize,
-    /// Says which operations, on operands of these types, [`fuse`] may compute together: what has a kernel for tiles.
+    /// Returns true for operations, on operands and a result of these types, that [`fuse`] may put into a
+    /// fusion. They need a tile kernel.
     pub fuses: fn(&Op, &[&TensorType], &TensorType) -> bool,
-    /// Says which operations of two elements of a type can reduce the rows of what [`fuse`] computes together.
+    /// Returns true for operations on two elements of a type that can reduce the rows of a fusion.
     pub reduces: fn(&Op, DType) -> bool,
-    /// True for the fusions of [`products`] and [`moves`] that have a kernel, and for the reductions and
-    /// sorts that have one without being rewritten by [`folds`] and [`regions`].
+    /// Returns true for the fusions of [`products`] and [`moves`] that have a kernel, and for the reductions
+    /// and sorts that have one without being rewritten by [`folds`] and [`regions`].
     pub computes: fn(Inst<'_>) -> bool,
-    /// Called with the name of each rule of [`simplify`] that has been applied, for tests.
+    /// Called with the name of each applied rule of [`simplify`], for tests.
     pub on_rule: fn(&'static str),
 }
 
 impl Context {
-    /// For a way to compute, with the usual limits.
+    /// Creates a context with the usual limits, for an engine without fusions.
     pub fn new(numerics: impl Into<Numerics>) -> Context {
         Context {
             numerics: numerics.into(),
@@ -79,7 +81,7 @@ impl Context {
     }
 }
 
-/// Every pass.
+/// All passes.
 pub static ALL: &[&Pass] = &[
     &canonicalize::PASS,
     &cse::PASS,
@@ -108,13 +110,13 @@ pub static ALL: &[&Pass] = &[
     &wraps::PASS,
 ];
 
-/// The pass with a name.
+/// Returns the pass with a name.
 pub fn named(name: &str) -> Option<&'static Pass> {
     ALL.iter().copied().find(|p| p.name == name)
 }
 
-/// True if dropping, duplicating or moving an instruction cannot be observed: nothing in it has a side effect,
-/// and its results follow from its operands.
+/// Returns true if dropping, duplicating or moving an instruction cannot be observed: nothing in it has a
+/// side effect, and its results follow from its operands.
 pub(crate) fn is_pure(inst: Inst<'_>) -> bool {
     let mut pure = own_purity(inst);
     inst.regions().for_each(|r| r.walk(&mut |i| pure &= own_purity(i)));
@@ -128,8 +130,8 @@ fn own_purity(inst: Inst<'_>) -> bool {
     }
 }
 
-/// Visits each instruction with its region, in the order of [`regions_inside_out`]: those that stand in a region when its
-/// turn comes, and have not been erased since.
+/// Visits each instruction with its region, in the order of [`regions_inside_out`]. Visits only instructions
+/// that exist when the visit of their region begins, and have not been erased since.
 pub(crate) fn each_inst(func: &mut Func, mut visit: impl FnMut(&mut Rewriter<'_>, RegionId, InstId)) {
     let regions = regions_inside_out(func);
     let mut r = Rewriter::new(func);
@@ -145,8 +147,8 @@ pub(crate) fn each_inst(func: &mut Func, mut visit: impl FnMut(&mut Rewriter<'_>
     }
 }
 
-/// Takes out the instruction that makes a value, if nobody takes what it makes and it may go, and what only that took, on
-/// the same terms.
+/// Erases the instruction that computes a value, if the value is unused and `may_go` allows it. The
+/// instruction's operands are treated in the same way.
 pub(crate) fn erase_unused(r: &mut Rewriter<'_>, value: ValueId, may_go: impl Fn(Inst<'_>) -> bool) {
     let mut open = vec![value];
     while let Some(value) = open.pop() {
@@ -168,13 +170,13 @@ pub(crate) fn running_regions(func: &Func) -> Regions {
     regions
 }
 
-/// True for regions that kernels read: reducers, comparators.
+/// Returns true for regions that kernels interpret: reducers, comparators.
 pub(crate) fn is_applied_to_elements(func: &Func, region: RegionId) -> bool {
     let owner = func.region(region).owner();
     owner.is_some_and(|inst| !matches!(inst.op(), Op::While | Op::If | Op::Case))
 }
 
-/// The regions of a function, those of an instruction before the one that it stands in.
+/// The regions of a function; the regions of an instruction come before the region that contains it.
 pub(crate) fn regions_inside_out(func: &Func) -> Regions {
     fn visit(region: Region<'_>, out: &mut Regions) {
         for inst in region.insts() {
@@ -187,5 +189,5 @@ pub(crate) fn regions_inside_out(func: &Func) -> Regions {
     out
 }
 
-/// Regions of a function. Most have few, and most passes ask for them.
+/// Regions of a function. Most functions have few regions, and most passes list them.
 pub(crate) type Regions = SmallVec<[RegionId; 8]>;

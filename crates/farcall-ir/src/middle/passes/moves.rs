@@ -1,26 +1,26 @@
-//! Values that are repeated and seen in other shapes on the way to where they end: broadcasts and reshapes that one another
-//! take, and a concatenation that takes them, become one instruction, if the engine moves elements there at once. What is
-//! between need not be made.
+//! Fusion of data movement: connected broadcasts and reshapes, and a concatenation of their results, become
+//! one instruction if the engine moves the elements in one step. The intermediate values are never
+//! materialized.
 //!
 //! ```text
 //! twice = broadcast_in_dim(x);  both = concatenate(reshape(twice), y)
 //!     ──▶  both = fusion(x, y) { broadcast_in_dim, reshape, concatenate }
 //! ```
 //!
-//! It runs after [`fuse`], which has taken those that operations on elements take.
+//! The pass runs after [`fuse`], which has already fused the movements that elementwise operations use.
 
 use super::{Context, Pass, each_inst, fuse, is_applied_to_elements, products};
 use crate::module::{Func, InstId, RegionId, Rewriter};
 use crate::op::Op;
 
-/// Movements one after the other.
+/// The pass for chains of data movement.
 pub static PASS: Pass =
-    Pass { name: "moves", about: "moves elements at once that are repeated, reshaped and concatenated", run };
+    Pass { name: "moves", about: "fuses chains of broadcasts, reshapes and concatenations", run };
 
 fn run(func: &mut Func, cx: &Context) {
     each_inst(func, |r, region, inst| {
         let op = r.func().inst(inst).op();
-        // Of others, a copy is saved only if something is repeated that is repeated again.
+        // Without a concatenation, a fusion saves a copy only if a repeated value is repeated again.
         let least = if let Op::Concatenate { .. } = op { 1 } else { 2 };
         if !is_move(op) || is_applied_to_elements(r.func(), region) || is_moved_on(r, region, inst) {
             return;
@@ -37,7 +37,8 @@ fn is_move(op: &Op) -> bool {
     matches!(op, Op::BroadcastInDim { .. } | Op::Reshape | Op::Concatenate { .. })
 }
 
-/// True if nothing takes the result but another one of the region, which takes it along.
+/// Returns true if the only user of the result is another movement in the region, whose chain includes this
+/// instruction.
 fn is_moved_on(r: &Rewriter<'_>, region: RegionId, inst: InstId) -> bool {
     let inst = r.func().inst(inst);
     let ([only], false) = (inst.results(), matches!(inst.op(), Op::Concatenate { .. })) else { return false };
@@ -46,10 +47,11 @@ fn is_moved_on(r: &Rewriter<'_>, region: RegionId, inst: InstId) -> bool {
     is_move(user.op()) && user.parent().is_some_and(|p| p.id() == region)
 }
 
-/// The broadcasts and reshapes of a region that lead to an instruction alone, and that itself.
+/// The broadcasts and reshapes of a region whose results only lead to an instruction, followed by that
+/// instruction.
 fn chain(r: &Rewriter<'_>, region: RegionId, end: InstId) -> Vec<InstId> {
     let func = r.func();
-    // Backwards: each of them has one user, which stands before it in the list.
+    // The list is built backwards: each instruction has one user, which is already in the list.
     let mut chain = vec![end];
     let mut next = 0;
     while let Some(id) = chain.get(next).copied() {

@@ -1,11 +1,12 @@
-//! Products that add up nothing are elementwise, and fused as such.
+//! Outer products: products whose contracting dimensions have size 1 become elementwise multiplications,
+//! which can be fused.
 //!
 //! ```text
 //! dot(x: [m, 1], y: [1, n])   ──▶   broadcast(x) · broadcast(y) + 0: [m, n]
 //! ```
 //!
-//! The sum of one product begins with 0, so that it is never -0; hence the last term, where there is a -0. (It may be -0 if
-//! it is rounded afterwards, or flushed: such products stay.)
+//! A sum of one product starts with 0, so it is never -0; adding 0 turns a -0 of the multiplication into 0.
+//! (Products that are rounded or flushed afterwards may be -0, so they are left alone.)
 
 use super::simplify::{reshaped, splat_before};
 use super::{Context, Pass, each_inst};
@@ -16,14 +17,13 @@ use crate::scalar::Scalar;
 use crate::types::TensorType;
 use farcall_sig::DType;
 
-/// Outer products.
-pub static PASS: Pass =
-    Pass { name: "outer", about: "multiplies elements where products add up nothing", run };
+/// The outer product pass.
+pub static PASS: Pass = Pass { name: "outer", about: "computes products of a single term elementwise", run };
 
-/// Floats that are added up as they are.
-const WIDE: [DType; 2] = [DType::F32, DType::F64];
-/// Floats that are added up as one of those.
-const SHORT: [DType; 2] = [DType::F16, DType::BF16];
+/// Floats that are summed in their own type.
+const ACCUMULATED_FLOATS: [DType; 2] = [DType::F32, DType::F64];
+/// Floats that are summed in one of [`ACCUMULATED_FLOATS`].
+const WIDENED_FLOATS: [DType; 2] = [DType::F16, DType::BF16];
 
 fn run(func: &mut Func, cx: &Context) {
     let keeps_denormals = cx.numerics.denormals == Denormals::Ieee;
@@ -36,11 +36,11 @@ fn run(func: &mut Func, cx: &Context) {
     });
 }
 
-/// What is multiplied with what: a value, its type without dimensions that it has alone, and the numbers that the others
-/// have in the result.
+/// A factor: a value, its type without the contracting dimensions, and the index of each remaining dimension
+/// in the result.
 type Factor = (ValueId, TensorType, Vec<usize>);
 
-/// The type of an outer product, and its factors, if these need not be transposed.
+/// The type of an outer product and its factors, if no factor has to be transposed.
 fn factors(inst: Inst<'_>) -> Option<(TensorType, [Factor; 2])> {
     let (Op::DotGeneral(dot), &[x, y], &[result]) = (inst.op(), inst.operands(), inst.results()) else {
         return None;
@@ -52,7 +52,7 @@ fn factors(inst: Inst<'_>) -> Option<(TensorType, [Factor; 2])> {
     {
         return None;
     }
-    // Free dimensions follow those of the batch.
+    // The free dimensions follow the batch dimensions in the result.
     let mut next = dot.lhs_batch.len();
     let mut factor = |v: ValueId, ty: &TensorType, batch: &[usize], contracted: &[usize]| {
         let kept: Vec<usize> = (0..ty.rank()).filter(|d| !contracted.contains(d)).collect();
@@ -71,12 +71,13 @@ fn factors(inst: Inst<'_>) -> Option<(TensorType, [Factor; 2])> {
     Some((to.clone(), [x, y]))
 }
 
-/// True if products of elements of one type, as elements of the other, are what a sum of one would be.
+/// Returns true if a product of elements of type `from`, computed in type `to`, equals the sum of one such
+/// product.
 fn is_exact(from: DType, to: DType) -> bool {
     if from.is_integer() {
         return from == to || (to.is_integer() && from.bits() < to.bits());
     }
-    WIDE.contains(&to) && (from == to || SHORT.contains(&from))
+    ACCUMULATED_FLOATS.contains(&to) && (from == to || WIDENED_FLOATS.contains(&from))
 }
 
 fn multiply(r: &mut Rewriter<'_>, id: InstId, to: TensorType, factors: [Factor; 2]) {

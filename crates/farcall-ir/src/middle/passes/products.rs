@@ -1,10 +1,11 @@
-//! Products with what follows them: a product, the fusion of its result, and the products of what that makes become one
-//! instruction, if the engine computes them by blocks of rows. Their results then need not be made as a whole. What
-//! follows the last one may be a transpose, in whose order the product is written.
+//! Fusion of products with their users: a product, the fusion of its result, and the products of that
+//! fusion's results become one instruction if the engine computes it by blocks of rows. The intermediate
+//! results then are never materialized. The last product may be followed by a transpose, in whose order it is
+//! written.
 //!
 //! ```text
 //! scores = dot(q, k);  weights = fusion(scores);  out = dot(weights, v)
-//!     ──▶  out = fusion(q, k, v) { dot, what the fusion consists of, dot }
+//!     ──▶  out = fusion(q, k, v) { dot, the operations of the fusion, dot }
 //! ```
 
 use super::{Context, Pass, each_inst, is_applied_to_elements};
@@ -12,25 +13,25 @@ use crate::module::{Func, InstId, NewInst, RegionId, Rewriter, ValueId, ValueMap
 use crate::op::Op;
 use crate::types::Type;
 
-/// Products with what follows them.
+/// The product fusion pass.
 pub static PASS: Pass =
-    Pass { name: "products", about: "computes products and what follows them by blocks of rows", run };
+    Pass { name: "products", about: "fuses products with their users, by blocks of rows", run };
 
-/// Most products and fusions that become one.
-const MOST: usize = 8;
+/// Maximum number of products and fusions that become one instruction.
+const MAX_STEPS: usize = 8;
 
 fn run(func: &mut Func, cx: &Context) {
     each_inst(func, |r, region, inst| {
         let mut chain = chain(r, region, inst);
         while chain.len() > 1 && !join(r, &chain, cx) {
             chain.pop();
-            without_reshapes_behind(r, &mut chain);
+            drop_trailing_reshapes(r, &mut chain);
         }
     });
 }
 
-/// A product, and what follows it in a region: each takes results that nothing else takes. Shapes may change between
-/// them, and the last product may be transposed.
+/// A product and the chain of its users in a region, where each result has a single user. Reshapes may
+/// separate them, and the last product may be transposed.
 fn chain(r: &Rewriter<'_>, region: RegionId, product: InstId) -> Vec<InstId> {
     let op = |id: &InstId| r.func().inst(*id).op();
     let is_product = |op: &Op| matches!(op, Op::DotGeneral(_));
@@ -44,7 +45,7 @@ fn chain(r: &Rewriter<'_>, region: RegionId, product: InstId) -> Vec<InstId> {
         }
         let mut computing = chain.iter().rev().map(op).filter(|op| **op != Op::Reshape);
         let last = computing.next();
-        if last.is_some() && computing.count() + 1 == MOST {
+        if last.is_some() && computing.count() + 1 == MAX_STEPS {
             break;
         }
         match inst.op() {
@@ -66,17 +67,18 @@ fn chain(r: &Rewriter<'_>, region: RegionId, product: InstId) -> Vec<InstId> {
             _ => None,
         };
     }
-    without_reshapes_behind(r, &mut chain);
+    drop_trailing_reshapes(r, &mut chain);
     chain
 }
 
-fn without_reshapes_behind(r: &Rewriter<'_>, chain: &mut Vec<InstId>) {
+fn drop_trailing_reshapes(r: &Rewriter<'_>, chain: &mut Vec<InstId>) {
     while chain.last().is_some_and(|last| *r.func().inst(*last).op() == Op::Reshape) {
         chain.pop();
     }
 }
 
-/// Makes instructions of which the last one takes what the others make one, in its place, if the engine computes that.
+/// Joins a chain of instructions, each used only by later ones, into a fusion in place of the last one.
+/// Returns false and changes nothing if the engine does not compute such a fusion.
 pub(super) fn join(r: &mut Rewriter<'_>, chain: &[InstId], cx: &Context) -> bool {
     let func = r.func();
     let Some(last) = chain.last().map(|id| func.inst(*id)) else { return false };
@@ -105,7 +107,7 @@ pub(super) fn join(r: &mut Rewriter<'_>, chain: &[InstId], cx: &Context) -> bool
     true
 }
 
-/// Puts copies of instructions into a region, of those of fusions what they consist of.
+/// Copies the instructions of a chain, and the contents of its fusions, into a region.
 fn fill(func: &mut Func, region: RegionId, chain: &[InstId], operands: &[ValueId], results: &[ValueId]) {
     let mut map = ValueMap::default();
     for v in operands {

@@ -1,14 +1,14 @@
-//! Recomputation: what a later fusion can make again from what is stored anyway is not stored.
+//! Rematerialization: a later fusion recomputes cheap values from stored values instead of loading them.
 //!
 //! ```text
 //! x ─▶ [tanh ─▶ 1 + _ ─▶ _ · x] ─▶ dot … [ _ · (1 + tanh)]     before: tanh and 1 + tanh are stored
-//! x ─▶ [tanh ─▶ 1 + _ ─▶ _ · x] ─▶ dot … [1 + tanh ─▶ _ · _]   after: tanh is
+//! x ─▶ [tanh ─▶ 1 + _ ─▶ _ · x] ─▶ dot … [1 + tanh ─▶ _ · _]   after: only tanh is stored
 //! ```
 //!
-//! Programs with gradients are full of such values: those of the forward pass that the backward one takes. An operation on
-//! elements that are at hand takes less time than writing its result to memory and reading it again, and no memory. The pass
-//! copies such operations for the generations (see [`fuse`](super::fuse)) of those that take their results; that pass then finds
-//! the copies with these.
+//! Programs with gradients have many such values: values of the forward pass that the backward pass uses. An
+//! elementwise operation on available elements takes less time than writing its result to memory and reading
+//! it again, and needs no memory. The pass copies such operations into the generations (see
+//! [`fuse`](super::fuse)) of their users; fusion then puts the copies into the users' fusions.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -19,21 +19,21 @@ use crate::module::{Func, Inst, RegionId, Rewriter, ValueId};
 use crate::op::{Binary, Op, Unary};
 use crate::types::TensorType;
 
-/// Recomputation.
+/// The rematerialization pass.
 pub static PASS: Pass =
-    Pass { name: "recompute", about: "makes values again where that is less work than storing them", run };
+    Pass { name: "recompute", about: "recomputes values where that is cheaper than storing them", run };
 
-/// Bytes of a value from which on it is worth it: smaller ones stay in a cache.
-const LARGE: usize = 1 << 16;
-/// The same of a value that is made of constants, iotas and small values alone.
-const LARGE_OF_NOTHING: usize = 1 << 10;
-/// Operations that are copied for a value at most.
-const OPERATIONS: usize = 8;
-/// How many times its bytes the stored values have that it is made of, at most: they are read where it would be, and it is not
-/// written.
-const READ: usize = 2;
-/// How much smaller the operand of a broadcast is at least, to count for nothing.
-const SMALLER: usize = 8;
+/// Minimum size in bytes of a value that is recomputed from stored values; smaller values stay in a cache.
+const MIN_BYTES: usize = 1 << 16;
+/// Minimum size in bytes of a value that is recomputed from constants, iotas and small values alone.
+const MIN_LEAFLESS_BYTES: usize = 1 << 10;
+/// Maximum number of operations copied for a value.
+const MAX_OPERATIONS: usize = 8;
+/// Maximum ratio of the bytes of the stored values that a value is recomputed from to its own bytes. The
+/// stored values are read instead of the value, and the value is not written.
+const MAX_READ_FACTOR: usize = 2;
+/// Minimum ratio of a broadcast's elements to its operand's elements for the operand to count as free.
+const MIN_BROADCAST_FACTOR: usize = 8;
 
 fn run(func: &mut Func, cx: &Context) {
     let regions = running_regions(func);
@@ -43,8 +43,8 @@ fn run(func: &mut Func, cx: &Context) {
         if has_large(r.func(), region) {
             let (roles, generations) =
                 known.get_or_insert_with(|| (Roles::new(r.func()), Generations::new(r.func())));
-            let again = Again::new(&r, region, cx, roles, generations);
-            again.apply(&mut r);
+            let recomputation = Recomputation::new(&r, region, cx, roles, generations);
+            recomputation.apply(&mut r);
         }
     }
 }
@@ -55,10 +55,10 @@ fn has_large(func: &Func, region: RegionId) -> bool {
 
 fn is_large(inst: Inst<'_>) -> bool {
     let ty = inst.results().first().and_then(|v| inst.func().tensor(*v));
-    ty.and_then(TensorType::bytes).is_some_and(|bytes| bytes >= LARGE_OF_NOTHING)
+    ty.and_then(TensorType::bytes).is_some_and(|bytes| bytes >= MIN_LEAFLESS_BYTES)
 }
 
-/// Operations of which one takes less time than reading an element.
+/// Returns true for operations that take less time than reading an element.
 fn is_cheap(inst: Inst<'_>) -> bool {
     use Binary::{Add, And, Divide, Maximum, Minimum, Multiply, Or, Subtract, Xor};
     let is_float = || inst.func().tensor(inst.results()[0]).is_some_and(|ty| ty.dtype.is_float());
@@ -73,45 +73,46 @@ fn is_cheap(inst: Inst<'_>) -> bool {
     }
 }
 
-/// What is made again in a region.
-struct Again<'a> {
+/// The values to recompute in a region.
+struct Recomputation<'a> {
     roles: &'a Roles,
     generations: &'a Generations,
     /// Results of members that are stored in any case.
     stored: FxHashSet<ValueId>,
-    /// Results of members, and the later generations that take each.
+    /// Results of members to recompute, with the later generations that use each.
     values: Vec<(ValueId, SmallVec<[u32; 2]>)>,
 }
 
-impl<'a> Again<'a> {
+impl<'a> Recomputation<'a> {
     fn new(
         r: &Rewriter<'_>,
         region: RegionId,
         cx: &Context,
         roles: &'a mut Roles,
         generations: &'a mut Generations,
-    ) -> Again<'a> {
+    ) -> Recomputation<'a> {
         let insts: Vec<Inst<'_>> = r.func().region(region).insts().collect();
         roles.add(&insts, cx);
         generations.add(&insts, roles);
-        let mut again = Again { roles, generations, stored: FxHashSet::default(), values: Vec::new() };
+        let mut recomputation =
+            Recomputation { roles, generations, stored: FxHashSet::default(), values: Vec::new() };
         for inst in &insts {
-            let Some(Role::Member(n, Level::Full)) = again.roles.get(inst.id()) else { continue };
+            let Some(Role::Member(n, Level::Full)) = recomputation.roles.get(inst.id()) else { continue };
             let value = inst.results()[0];
-            match again.takers(r, *inst, n) {
+            match recomputation.later_users(r, *inst, n) {
                 Some(later) if later.is_empty() => {}
-                Some(later) if is_large(*inst) && again.can_be_made(r, *inst, n, &later) => {
-                    again.values.push((value, later));
+                Some(later) if is_large(*inst) && recomputation.can_be_made(r, *inst, n, &later) => {
+                    recomputation.values.push((value, later));
                 }
-                _ => _ = again.stored.insert(value),
+                _ => _ = recomputation.stored.insert(value),
             }
         }
-        again
+        recomputation
     }
 
-    /// The later generations that take a member's result, in order; `None` if somebody else takes it than a member over as many
-    /// elements.
-    fn takers(&self, r: &Rewriter<'_>, inst: Inst<'_>, n: usize) -> Option<SmallVec<[u32; 2]>> {
+    /// The later generations that use a member's result, in order; `None` if a user is not a member over the
+    /// same number of elements.
+    fn later_users(&self, r: &Rewriter<'_>, inst: Inst<'_>, n: usize) -> Option<SmallVec<[u32; 2]>> {
         let own = self.generations.of(inst.id());
         let mut later = SmallVec::new();
         for user in r.users(inst.results()[0]) {
@@ -126,23 +127,26 @@ impl<'a> Again<'a> {
         Some(later)
     }
 
-    /// True if a value can be made from few others that are stored, and still there in the last of these generations.
+    /// Returns true if a value can be recomputed from few stored values that still exist in the last of these
+    /// generations.
     fn can_be_made(&self, r: &Rewriter<'_>, inst: Inst<'_>, n: usize, later: &[u32]) -> bool {
         let func = r.func();
         let last = later.last().copied().unwrap_or(0);
         let mut leaves: SmallVec<[ValueId; 2]> = SmallVec::new();
         let bytes = |v: ValueId| func.tensor(v).and_then(TensorType::bytes).unwrap_or(usize::MAX);
         let made = bytes(inst.results()[0]);
-        let mut left = if made >= LARGE { made.saturating_mul(READ) } else { 0 };
+        let mut left = if made >= MIN_BYTES { made.saturating_mul(MAX_READ_FACTOR) } else { 0 };
         let (mut operations, mut open) = (0, vec![inst]);
         while let Some(inst) = open.pop() {
             operations += 1;
-            if operations > OPERATIONS || !is_cheap(inst) {
+            if operations > MAX_OPERATIONS || !is_cheap(inst) {
                 return false;
             }
             for v in inst.operands() {
                 let small = |v: ValueId| {
-                    func.tensor(v).and_then(TensorType::elements).is_some_and(|m| m <= n / SMALLER)
+                    func.tensor(v)
+                        .and_then(TensorType::elements)
+                        .is_some_and(|m| m <= n / MIN_BROADCAST_FACTOR)
                 };
                 match func.defining_inst(*v) {
                     Some(made) if self.is_inner(made, n) => open.push(made),
@@ -156,7 +160,7 @@ impl<'a> Again<'a> {
                     made => {
                         let Some(rest) = left.checked_sub(bytes(*v)) else { return false };
                         left = rest;
-                        // The program's own inputs are always there. What a loop carries may be written over.
+                        // Inputs of the program always exist. Values that a loop carries may be overwritten.
                         let lasts = made.is_none() && func.params().contains(v);
                         let taken = r.users(*v).iter().filter_map(|user| self.generations.get(*user));
                         if !lasts && taken.max().is_none_or(|g| g < last) {
@@ -170,20 +174,20 @@ impl<'a> Again<'a> {
         true
     }
 
-    /// True for what is copied together with what takes it.
+    /// Returns true for an instruction that is copied together with its user.
     fn is_inner(&self, made: Inst<'_>, n: usize) -> bool {
         self.roles.get(made.id()) == Some(Role::Member(n, Level::Full))
             && is_cheap(made)
             && !self.stored.contains(&made.results()[0])
     }
 
-    /// True for what stays in a fusion.
+    /// Returns true for a member whose result stays inside a fusion.
     fn is_unstored(&self, made: Inst<'_>) -> bool {
         matches!(self.roles.get(made.id()), Some(Role::Member(_, Level::Full)))
             && !self.stored.contains(&made.results()[0])
     }
 
-    /// Makes the copies, all of what stands there now, and gives them to those who take them.
+    /// Creates the copies, in place of the originals, and makes the later users use them.
     fn apply(&self, r: &mut Rewriter<'_>) {
         let mut copies = FxHashMap::default();
         for (value, later) in &self.values {
@@ -206,7 +210,8 @@ impl<'a> Again<'a> {
         }
     }
 
-    /// A copy of a value for a generation, with those of what is copied with it: [`OPERATIONS`] at most, so it may recurse.
+    /// Copies a value for a generation, together with the operations it needs: at most [`MAX_OPERATIONS`], so
+    /// the function may recurse.
     fn copy(
         &self,
         r: &mut Rewriter<'_>,

@@ -1,8 +1,9 @@
-//! Algebraic simplification: rules that replace an instruction by something simpler.
+//! Algebraic simplification: rules that replace an instruction by simpler ones.
 //!
-//! Every rule has a name, and a filetest with a program that it changes and one that it must not change. A rule keeps
-//! every bit: `x + 0` is `x` for integers, but not for floats, since `-0 + 0` is `0`. Arithmetic on floats that
-//! returns an operand unchanged is removed only where denormals are kept, since elsewhere it flushes them.
+//! Every rule has a name, and a filetest with one program that it changes and one that it must not change. A
+//! rule preserves every bit: `x + 0` is `x` for integers, but not for floats, since `-0 + 0` is `0`. Float
+//! arithmetic that returns an operand unchanged is removed only if denormals are kept, since otherwise the
+//! arithmetic flushes them.
 
 use super::{Context, Pass, each_inst};
 use crate::eval::Denormals;
@@ -14,39 +15,41 @@ use crate::scalar::Scalar;
 use crate::types::TensorType;
 use farcall_sig::DType;
 
-/// Algebraic simplification.
-pub static PASS: Pass = Pass { name: "simplify", about: "applies algebraic rules, each by its name", run };
+/// The algebraic simplification pass.
+pub static PASS: Pass = Pass { name: "simplify", about: "applies algebraic rewrite rules", run };
 
-/// What an instruction becomes.
-enum Simpler {
-    /// A value that is there.
+/// The replacement of an instruction.
+enum Replacement {
+    /// An existing value.
     Value(ValueId),
-    /// A constant of one number.
+    /// A constant with one value everywhere.
     Splat(Scalar),
-    /// Another operation on other operands.
+    /// A different operation on different operands.
     Op(Op, Vec<ValueId>),
-    /// A function of two elements, on one value everywhere and on the elements of another one in another shape.
+    /// A function of two elements, applied to one value everywhere and to a second value, reshaped to the
+    /// result.
     Each(Binary, [ValueId; 2]),
-    /// A value, multiplied by a number.
+    /// A value multiplied by a number.
     Scaled(ValueId, Scalar),
-    /// An operation on values in these shapes, whose result has this one.
+    /// An operation on the operands reshaped to these types, with a result of the last type that is reshaped
+    /// back.
     Reshaped(Op, Vec<(ValueId, TensorType)>, TensorType),
-    /// What this region of it returns.
+    /// The values returned by this region of the instruction.
     Region(usize),
 }
 
-/// A rule.
+/// A simplification rule.
 struct Rule {
-    /// As filetests name it.
+    /// Name of the rule in filetests.
     name: &'static str,
-    apply: fn(&At<'_>) -> Option<Simpler>,
+    apply: fn(&Site<'_>) -> Option<Replacement>,
 }
 
-const fn rule(name: &'static str, apply: fn(&At<'_>) -> Option<Simpler>) -> Rule {
+const fn rule(name: &'static str, apply: fn(&Site<'_>) -> Option<Replacement>) -> Rule {
     Rule { name, apply }
 }
 
-/// Tried in this order; the first that applies is taken, and the result is tried again.
+/// The rules, tried in this order. The first that applies is taken, and the result is simplified again.
 static RULES: &[Rule] = &[
     rule("add_zero", add_zero),
     rule("subtract_zero", subtract_zero),
@@ -77,12 +80,12 @@ static RULES: &[Rule] = &[
     rule("known_branch", known_branch),
 ];
 
-/// The names of the rules.
+/// Names of the rules.
 pub fn rules() -> impl Iterator<Item = &'static str> {
     RULES.iter().map(|r| r.name)
 }
 
-/// Times that an instruction is tried again.
+/// Maximum number of rules applied to an instruction in a run.
 const MAX_ROUNDS: usize = 8;
 
 fn run(func: &mut Func, cx: &Context) {
@@ -96,39 +99,39 @@ fn run(func: &mut Func, cx: &Context) {
 }
 
 fn simplify(r: &mut Rewriter<'_>, id: InstId, cx: &Context) -> bool {
-    let at = At { inst: r.func().inst(id), keeps_denormals: cx.numerics.denormals == Denormals::Ieee };
+    let at = Site { inst: r.func().inst(id), keeps_denormals: cx.numerics.denormals == Denormals::Ieee };
     let applied = RULES.iter().find_map(|rule| Some((rule.name, (rule.apply)(&at)?)));
-    let Some((name, simpler)) = applied else { return false };
-    match simpler {
-        Simpler::Value(value) => r.replace(id, &[value]),
-        Simpler::Splat(scalar) => {
+    let Some((name, replacement)) = applied else { return false };
+    match replacement {
+        Replacement::Value(value) => r.replace(id, &[value]),
+        Replacement::Splat(scalar) => {
             let Some(ty) = at.result().cloned() else { return false };
             let value = splat_before(r, id, scalar, ty);
             r.replace(id, &[value]);
         }
-        Simpler::Scaled(x, by) => {
+        Replacement::Scaled(x, by) => {
             let Some(ty) = at.result().cloned() else { return false };
             let by = splat_before(r, id, by, ty);
             r.set_op(id, Op::Binary(Binary::Multiply));
             r.set_operands(id, [x, by]);
         }
-        Simpler::Op(op, operands) if !at.inst.region_ids().is_empty() => {
+        Replacement::Op(op, operands) if !at.inst.region_ids().is_empty() => {
             let Some(ty) = at.result().cloned() else { return false };
             let value = r.value_before(id, op, operands, ty);
             r.replace(id, &[value]);
         }
-        Simpler::Op(op, operands) => {
+        Replacement::Op(op, operands) => {
             r.set_op(id, op);
             r.set_operands(id, operands);
         }
-        Simpler::Each(op, [one, x]) => {
+        Replacement::Each(op, [one, x]) => {
             let Some(ty) = at.result().cloned() else { return false };
             let one = r.value_before(id, Op::BroadcastInDim { dims: Vec::new() }, [one], ty.clone());
             let x = r.value_before(id, Op::Reshape, [x], ty.clone());
             let value = r.value_before(id, Op::Binary(op), [one, x], ty);
             r.replace(id, &[value]);
         }
-        Simpler::Reshaped(op, operands, ty) => {
+        Replacement::Reshaped(op, operands, ty) => {
             let (before, is_whole) = (at.inst.operands().to_vec(), at.result() == Some(&ty));
             let operands: Vec<ValueId> = operands.into_iter().map(|(x, ty)| reshaped(r, id, x, ty)).collect();
             if is_whole {
@@ -141,20 +144,20 @@ fn simplify(r: &mut Rewriter<'_>, id: InstId, cx: &Context) -> bool {
             }
             before.into_iter().for_each(|x| erase_reshape(r, x));
         }
-        Simpler::Region(which) => r.replace_by_region(id, which),
+        Replacement::Region(which) => r.replace_by_region(id, which),
     }
     (cx.on_rule)(name);
     true
 }
 
-/// A value in another shape, before an instruction. Values that are reshaped already are so once.
+/// Reshapes a value before an instruction. A reshape of a reshape becomes a single reshape.
 pub(super) fn reshaped(r: &mut Rewriter<'_>, id: InstId, x: ValueId, ty: TensorType) -> ValueId {
     let before = r.func().defining_inst(x).filter(|made| *made.op() == Op::Reshape);
     let x = before.and_then(|made| made.operands().first().copied()).unwrap_or(x);
     if r.func().tensor(x) == Some(&ty) { x } else { r.value_before(id, Op::Reshape, [x], ty) }
 }
 
-/// Takes out a reshape that nothing needs any more: rules ask for the only user of a value.
+/// Erases a reshape that has become unused, since rules check for the only user of a value.
 fn erase_reshape(r: &mut Rewriter<'_>, x: ValueId) {
     let made = r.func().defining_inst(x).filter(|made| *made.op() == Op::Reshape && made.parent().is_some());
     if let Some(id) = made.map(|made| made.id()).filter(|_| !r.is_used(x)) {
@@ -162,12 +165,12 @@ fn erase_reshape(r: &mut Rewriter<'_>, x: ValueId) {
     }
 }
 
-/// A constant of one number, before an instruction: everywhere in a value of this type.
+/// Adds a constant with one value everywhere before an instruction, with the given type.
 pub(super) fn splat_before(r: &mut Rewriter<'_>, id: InstId, scalar: Scalar, ty: TensorType) -> ValueId {
     filled_before(r, id, Literal::splat(ty.dtype, [], scalar), ty)
 }
 
-/// The same of a number that is a constant of one element.
+/// Adds a value before an instruction that equals a constant of one element everywhere.
 pub(super) fn filled_before(r: &mut Rewriter<'_>, id: InstId, number: Literal, ty: TensorType) -> ValueId {
     let number = r.value_before(id, Op::Constant(number), [], ty.with_sizes([]));
     match ty.rank() {
@@ -176,7 +179,7 @@ pub(super) fn filled_before(r: &mut Rewriter<'_>, id: InstId, number: Literal, t
     }
 }
 
-/// The number that a value has everywhere, if that is known. Broadcasts of constants count.
+/// The number that a value has everywhere, if that is known. Looks through broadcasts of constants.
 pub(super) fn number(func: &Func, value: ValueId) -> Option<Scalar> {
     let made = func.defining_inst(value)?;
     match made.op() {
@@ -186,18 +189,18 @@ pub(super) fn number(func: &Func, value: ValueId) -> Option<Scalar> {
     }
 }
 
-/// An instruction that rules look at.
-struct At<'f> {
+/// An instruction to which rules are applied.
+struct Site<'f> {
     inst: Inst<'f>,
     keeps_denormals: bool,
 }
 
-impl<'f> At<'f> {
+impl<'f> Site<'f> {
     fn op(&self) -> &'f Op {
         self.inst.op()
     }
 
-    /// The operands, if they are two.
+    /// The operands, if there are exactly two.
     fn pair(&self) -> Option<(ValueId, ValueId)> {
         match self.inst.operands() {
             [a, b] => Some((*a, *b)),
@@ -235,18 +238,18 @@ impl<'f> At<'f> {
             Some(Scalar::Signed(n)) => n as f64 == wanted,
             Some(Scalar::Unsigned(n)) => n as f64 == wanted,
             Some(Scalar::Bool(b)) => f64::from(u8::from(b)) == wanted,
-            // Zeros of both signs are different numbers here.
+            // Positive and negative zero are different numbers here.
             Some(Scalar::Float(x)) => x.to_bits() == wanted.to_bits(),
             _ => false,
         }
     }
 
-    /// True for integers and booleans.
+    /// Returns true for integers and booleans.
     fn is_discrete(&self, value: ValueId) -> bool {
         self.ty(value).is_some_and(|t| t.dtype.is_integer() || t.dtype.is_bool())
     }
 
-    /// True if arithmetic that gives this operand back keeps all of its bits.
+    /// Returns true if arithmetic that returns this operand preserves all of its bits.
     fn keeps_bits(&self, value: ValueId) -> bool {
         self.is_discrete(value)
             || (self.keeps_denormals && self.ty(value).is_some_and(|t| t.dtype.is_float()))
@@ -257,55 +260,56 @@ impl<'f> At<'f> {
     }
 }
 
-fn add_zero(at: &At<'_>) -> Option<Simpler> {
+fn add_zero(at: &Site<'_>) -> Option<Replacement> {
     let (x, zero) = at.is_binary(Binary::Add)?;
     let is_zero = if at.is_discrete(x) { at.is_number(zero, 0.0) } else { at.is_number(zero, -0.0) };
-    (at.keeps_bits(x) && is_zero).then_some(Simpler::Value(x))
+    (at.keeps_bits(x) && is_zero).then_some(Replacement::Value(x))
 }
 
-fn subtract_zero(at: &At<'_>) -> Option<Simpler> {
+fn subtract_zero(at: &Site<'_>) -> Option<Replacement> {
     let (x, zero) = at.is_binary(Binary::Subtract)?;
-    (at.keeps_bits(x) && at.is_number(zero, 0.0)).then_some(Simpler::Value(x))
+    (at.keeps_bits(x) && at.is_number(zero, 0.0)).then_some(Replacement::Value(x))
 }
 
-/// Not for floats: infinity and NaN.
-fn subtract_self(at: &At<'_>) -> Option<Simpler> {
+/// Not valid for floats, because of infinity and NaN.
+fn subtract_self(at: &Site<'_>) -> Option<Replacement> {
     let (a, b) = at.is_binary(Binary::Subtract)?;
-    (a == b && at.is_discrete(a)).then(|| Some(Simpler::Splat(Scalar::zero(at.ty(a)?.dtype))))?
+    (a == b && at.is_discrete(a)).then(|| Some(Replacement::Splat(Scalar::zero(at.ty(a)?.dtype))))?
 }
 
-fn multiply_one(at: &At<'_>) -> Option<Simpler> {
+fn multiply_one(at: &Site<'_>) -> Option<Replacement> {
     let (x, one) = at.is_binary(Binary::Multiply)?;
-    (at.keeps_bits(x) && at.is_number(one, 1.0)).then_some(Simpler::Value(x))
+    (at.keeps_bits(x) && at.is_number(one, 1.0)).then_some(Replacement::Value(x))
 }
 
-/// Not for floats: infinity, NaN, and the sign of zero.
-fn multiply_zero(at: &At<'_>) -> Option<Simpler> {
+/// Not valid for floats, because of infinity, NaN, and the sign of zero.
+fn multiply_zero(at: &Site<'_>) -> Option<Replacement> {
     let (x, zero) = at.is_binary(Binary::Multiply)?;
-    (at.is_discrete(x) && at.is_number(zero, 0.0)).then_some(Simpler::Value(zero))
+    (at.is_discrete(x) && at.is_number(zero, 0.0)).then_some(Replacement::Value(zero))
 }
 
-fn divide_one(at: &At<'_>) -> Option<Simpler> {
+fn divide_one(at: &Site<'_>) -> Option<Replacement> {
     let (x, one) = at.is_binary(Binary::Divide)?;
-    (at.keeps_bits(x) && at.is_number(one, 1.0)).then_some(Simpler::Value(x))
+    (at.keeps_bits(x) && at.is_number(one, 1.0)).then_some(Replacement::Value(x))
 }
 
-/// By a power of two, whose inverse is a number of every type here: multiplying by it gives the same bits, and is faster.
-fn divide_by_power(at: &At<'_>) -> Option<Simpler> {
-    const LARGEST: f64 = 16_384.0;
+/// Division by a power of two whose inverse is representable in all of these types. The multiplication by the
+/// inverse returns the same bits and is faster.
+fn divide_by_power(at: &Site<'_>) -> Option<Replacement> {
+    const MAX_DIVISOR: f64 = 16_384.0;
     let (x, by) = at.is_binary(Binary::Divide)?;
     let of_numbers = matches!(at.ty(x)?.dtype, DType::F16 | DType::BF16 | DType::F32 | DType::F64);
     let Scalar::Float(by) = at.number(by)? else { return None };
-    let is_power = by.to_bits() << 12 == 0 && (1.0 / LARGEST..=LARGEST).contains(&by.abs());
-    (of_numbers && is_power).then(|| Simpler::Scaled(x, Scalar::Float(1.0 / by)))
+    let is_power = by.to_bits() << 12 == 0 && (1.0 / MAX_DIVISOR..=MAX_DIVISOR).contains(&by.abs());
+    (of_numbers && is_power).then(|| Replacement::Scaled(x, Scalar::Float(1.0 / by)))
 }
 
-fn and_or_xor(at: &At<'_>) -> Option<Simpler> {
+fn and_or_xor(at: &Site<'_>) -> Option<Replacement> {
     let Op::Binary(op @ (Binary::And | Binary::Or | Binary::Xor)) = at.op() else { return None };
     let (x, y) = at.pair()?;
     let dtype = at.ty(x)?.dtype;
     if x == y && *op == Binary::Xor {
-        return Some(Simpler::Splat(Scalar::zero(dtype)));
+        return Some(Replacement::Splat(Scalar::zero(dtype)));
     }
     let zero = at.is_number(y, 0.0);
     let ones = match at.number(y) {
@@ -315,45 +319,46 @@ fn and_or_xor(at: &At<'_>) -> Option<Simpler> {
         _ => false,
     };
     match op {
-        Binary::And if ones => Some(Simpler::Value(x)),
-        Binary::And if zero => Some(Simpler::Value(y)),
-        Binary::Or if zero => Some(Simpler::Value(x)),
-        Binary::Or if ones => Some(Simpler::Value(y)),
-        Binary::Xor if zero => Some(Simpler::Value(x)),
+        Binary::And if ones => Some(Replacement::Value(x)),
+        Binary::And if zero => Some(Replacement::Value(y)),
+        Binary::Or if zero => Some(Replacement::Value(x)),
+        Binary::Or if ones => Some(Replacement::Value(y)),
+        Binary::Xor if zero => Some(Replacement::Value(x)),
         _ => None,
     }
 }
 
-/// `max(x, x)` and the like.
-fn idempotent(at: &At<'_>) -> Option<Simpler> {
+/// `max(x, x)` and similar operations.
+fn idempotent(at: &Site<'_>) -> Option<Replacement> {
     let (a, b) = at.pair()?;
     let law = matches!(at.op(), Op::Binary(_)) && at.op().info().is(Traits::IDEMPOTENT);
-    (law && a == b && at.keeps_bits(a)).then_some(Simpler::Value(a))
+    (law && a == b && at.keeps_bits(a)).then_some(Replacement::Value(a))
 }
 
 /// `-(-x)`, `!(!x)`, and a reversal of a reversal.
-fn double_inverse(at: &At<'_>) -> Option<Simpler> {
+fn double_inverse(at: &Site<'_>) -> Option<Replacement> {
     let x = at.first()?;
     let inner = at.made(x)?;
     let undone = match at.op() {
-        // That type has no negative numbers.
+        // `f8E8M0FNU` has no negative numbers.
         Op::Unary(Unary::Negate) => at.keeps_bits(x) && at.ty(x)?.dtype != DType::F8E8M0FNU,
         Op::Unary(Unary::Not) | Op::Reverse { .. } => true,
         _ => false,
     };
-    (undone && inner.op() == at.op()).then(|| inner.operands().first().copied().map(Simpler::Value))?
+    (undone && inner.op() == at.op()).then(|| inner.operands().first().copied().map(Replacement::Value))?
 }
 
-/// Not for floats: NaN is not equal to itself.
-fn compare_self(at: &At<'_>) -> Option<Simpler> {
+/// Not valid for floats: NaN is not equal to itself.
+fn compare_self(at: &Site<'_>) -> Option<Replacement> {
     let Op::Compare(compare) = at.op() else { return None };
     let (a, b) = at.pair()?;
     let holds = matches!(compare.direction, Direction::Eq | Direction::Ge | Direction::Le);
-    (a == b && at.is_discrete(a)).then_some(Simpler::Splat(Scalar::Bool(holds)))
+    (a == b && at.is_discrete(a)).then_some(Replacement::Splat(Scalar::Bool(holds)))
 }
 
-/// `!(a < b)` is `a >= b`. Not for floats, of which NaNs are neither, but for equality and the total order.
-fn not_of_compare(at: &At<'_>) -> Option<Simpler> {
+/// `!(a < b)` is `a >= b`. Not valid for floats, since comparisons with NaN are false, except for equality
+/// and the total order.
+fn not_of_compare(at: &Site<'_>) -> Option<Replacement> {
     let made = at.made(at.first()?)?;
     let (Op::Unary(Unary::Not), Op::Compare(compare)) = (at.op(), made.op()) else { return None };
     let a = *made.operands().first()?;
@@ -369,22 +374,23 @@ fn not_of_compare(at: &At<'_>) -> Option<Simpler> {
     let total = compare.kind == Some(CompareKind::TotalOrder);
     let always = at.ty(a).is_some() && (equality || total || at.is_discrete(a));
     let op = Op::Compare(Compare { direction, ..*compare });
-    always.then(|| Simpler::Op(op, made.operands().to_vec()))
+    always.then(|| Replacement::Op(op, made.operands().to_vec()))
 }
 
-fn select_constant(at: &At<'_>) -> Option<Simpler> {
+fn select_constant(at: &Site<'_>) -> Option<Replacement> {
     let ([pred, a, b], Op::Select) = (at.inst.operands(), at.op()) else { return None };
     let Scalar::Bool(chosen) = at.number(*pred)? else { return None };
-    Some(Simpler::Value(if chosen { *a } else { *b }))
+    Some(Replacement::Value(if chosen { *a } else { *b }))
 }
 
-fn select_same(at: &At<'_>) -> Option<Simpler> {
+fn select_same(at: &Site<'_>) -> Option<Replacement> {
     let ([_, a, b], Op::Select) = (at.inst.operands(), at.op()) else { return None };
-    (a == b).then_some(Simpler::Value(*a))
+    (a == b).then_some(Replacement::Value(*a))
 }
 
-/// The instruction that makes the first operand, if it does the same kind of thing. Nothing is quantized.
-fn inner<'f>(at: &At<'f>, same: impl Fn(&Op) -> bool) -> Option<(Inst<'f>, ValueId)> {
+/// The instruction that computes the first operand, if it has the same kind of operation. `None` for
+/// quantized tensors.
+fn inner<'f>(at: &Site<'f>, same: impl Fn(&Op) -> bool) -> Option<(Inst<'f>, ValueId)> {
     let made = at.made(at.first()?)?;
     if !same(at.op()) || !same(made.op()) {
         return None;
@@ -394,12 +400,12 @@ fn inner<'f>(at: &At<'f>, same: impl Fn(&Op) -> bool) -> Option<(Inst<'f>, Value
     Some((made, x))
 }
 
-fn reshape_of_reshape(at: &At<'_>) -> Option<Simpler> {
+fn reshape_of_reshape(at: &Site<'_>) -> Option<Replacement> {
     let (_, x) = inner(at, |op| *op == Op::Reshape)?;
-    Some(if at.ty(x) == at.result() { Simpler::Value(x) } else { Simpler::Op(Op::Reshape, vec![x]) })
+    Some(if at.ty(x) == at.result() { Replacement::Value(x) } else { Replacement::Op(Op::Reshape, vec![x]) })
 }
 
-fn transpose_of_transpose(at: &At<'_>) -> Option<Simpler> {
+fn transpose_of_transpose(at: &Site<'_>) -> Option<Replacement> {
     let (made, x) = inner(at, |op| matches!(op, Op::Transpose { .. }))?;
     let (Op::Transpose { permutation: outer }, Op::Transpose { permutation: first }) = (at.op(), made.op())
     else {
@@ -407,12 +413,12 @@ fn transpose_of_transpose(at: &At<'_>) -> Option<Simpler> {
     };
     let permutation: Vec<usize> = outer.iter().map(|d| first[*d]).collect();
     Some(match permutation.is_sorted() {
-        true => Simpler::Value(x),
-        false => Simpler::Op(Op::Transpose { permutation }, vec![x]),
+        true => Replacement::Value(x),
+        false => Replacement::Op(Op::Transpose { permutation }, vec![x]),
     })
 }
 
-/// A type without dimensions of size 1, and the numbers that the others have there.
+/// The type without dimensions of size 1, and the new index of each remaining dimension.
 fn without_ones(ty: &TensorType) -> (TensorType, Vec<Option<usize>>) {
     let mut sizes = Vec::with_capacity(ty.rank());
     let numbers = ty.sizes().iter().map(|size| {
@@ -425,8 +431,9 @@ fn without_ones(ty: &TensorType) -> (TensorType, Vec<Option<usize>>) {
     (ty.with_sizes(sizes), numbers)
 }
 
-/// A transpose of dimensions of size 1: the others are transposed, or stay in order.
-fn transpose_of_ones(at: &At<'_>) -> Option<Simpler> {
+/// A transpose of a tensor with dimensions of size 1: the remaining dimensions are transposed, or stay in
+/// order.
+fn transpose_of_ones(at: &Site<'_>) -> Option<Replacement> {
     let (Op::Transpose { permutation }, Some(x)) = (at.op(), at.first()) else { return None };
     let (from, numbers) = without_ones(at.ty(x)?);
     if from.rank() == numbers.len() {
@@ -435,13 +442,13 @@ fn transpose_of_ones(at: &At<'_>) -> Option<Simpler> {
     let (to, _) = without_ones(at.result()?);
     let permutation: Vec<usize> = permutation.iter().filter_map(|d| numbers[*d]).collect();
     Some(match permutation.is_sorted() {
-        true => Simpler::Op(Op::Reshape, vec![x]),
-        false => Simpler::Reshaped(Op::Transpose { permutation }, vec![(x, from)], to),
+        true => Replacement::Op(Op::Reshape, vec![x]),
+        false => Replacement::Reshaped(Op::Transpose { permutation }, vec![(x, from)], to),
     })
 }
 
-/// A product of operands with dimensions of size 1: without them, it is one that others recognize.
-fn product_of_ones(at: &At<'_>) -> Option<Simpler> {
+/// A product of operands with dimensions of size 1. Without them, other passes recognize the product.
+fn product_of_ones(at: &Site<'_>) -> Option<Replacement> {
     let (Op::DotGeneral(dot), Some((x, y))) = (at.op(), at.pair()) else { return None };
     let [(lhs, of_lhs), (rhs, of_rhs)] = [at.ty(x)?, at.ty(y)?].map(without_ones);
     if lhs.rank() == of_lhs.len() && rhs.rank() == of_rhs.len() {
@@ -456,30 +463,30 @@ fn product_of_ones(at: &At<'_>) -> Option<Simpler> {
         rhs_contract: dims(&dot.rhs_contract, &of_rhs),
         ..(**dot).clone()
     };
-    Some(Simpler::Reshaped(Op::DotGeneral(Box::new(dot)), vec![(x, lhs), (y, rhs)], to))
+    Some(Replacement::Reshaped(Op::DotGeneral(Box::new(dot)), vec![(x, lhs), (y, rhs)], to))
 }
 
-fn broadcast_of_broadcast(at: &At<'_>) -> Option<Simpler> {
+fn broadcast_of_broadcast(at: &Site<'_>) -> Option<Replacement> {
     let (made, x) = inner(at, |op| matches!(op, Op::BroadcastInDim { .. }))?;
     let (Op::BroadcastInDim { dims: outer }, Op::BroadcastInDim { dims: first }) = (at.op(), made.op())
     else {
         return None;
     };
     let dims = first.iter().map(|d| outer[*d]).collect();
-    Some(Simpler::Op(Op::BroadcastInDim { dims }, vec![x]))
+    Some(Replacement::Op(Op::BroadcastInDim { dims }, vec![x]))
 }
 
 /// A broadcast that only adds dimensions of size 1.
-fn broadcast_is_reshape(at: &At<'_>) -> Option<Simpler> {
+fn broadcast_is_reshape(at: &Site<'_>) -> Option<Replacement> {
     let (Op::BroadcastInDim { dims }, Some(x)) = (at.op(), at.first()) else { return None };
     let (from, to) = (at.ty(x)?, at.result()?);
-    // Of one element, it says the same of each.
+    // A broadcast of a single element is left alone: it shows that all elements are equal.
     let same = dims.is_sorted() && from.elements()? == to.elements()? && from.elements()? > 1;
-    same.then(|| Simpler::Op(Op::Reshape, vec![x]))
+    same.then(|| Replacement::Op(Op::Reshape, vec![x]))
 }
 
-/// A reduction along dimensions of size 1, from a number that changes nothing.
-fn reduce_one(at: &At<'_>) -> Option<Simpler> {
+/// A reduction along dimensions of size 1, starting from the neutral element.
+fn reduce_one(at: &Site<'_>) -> Option<Replacement> {
     let (Op::Reduce { dims }, [x, init]) = (at.op(), at.inst.operands()) else { return None };
     let (from, to) = (at.ty(*x)?, at.result()?);
     if !at.is_discrete(*x) || from.dtype != to.dtype || dims.iter().any(|d| from.sizes()[*d] != 1) {
@@ -493,11 +500,11 @@ fn reduce_one(at: &At<'_>) -> Option<Simpler> {
             | (Binary::Add | Binary::Or, Scalar::Signed(0) | Scalar::Unsigned(0))
             | (Binary::Multiply, Scalar::Signed(1) | Scalar::Unsigned(1))
     );
-    neutral.then(|| Simpler::Op(Op::Reshape, vec![*x]))
+    neutral.then(|| Replacement::Op(Op::Reshape, vec![*x]))
 }
 
-/// A reduction along dimensions of size 1, which combines each element with the initial value alone.
-fn reduce_by_one(at: &At<'_>) -> Option<Simpler> {
+/// A reduction along dimensions of size 1, which combines each element only with the initial value.
+fn reduce_by_one(at: &Site<'_>) -> Option<Replacement> {
     let (Op::Reduce { dims }, [x, init]) = (at.op(), at.inst.operands()) else { return None };
     let (from, of_init, to) = (at.ty(*x)?, at.ty(*init)?, at.result()?);
     let plain = [from, of_init, to].iter().all(|t| t.quant.is_none() && t.dtype == to.dtype);
@@ -510,7 +517,7 @@ fn reduce_by_one(at: &At<'_>) -> Option<Simpler> {
         let ty = at.inst.func().tensor(*v);
         ty.is_some_and(|t| t.rank() == 0 && t.dtype == to.dtype)
     });
-    // Those for which it does not matter which of them comes first.
+    // Operations that allow swapping the initial value and the element.
     let commutes = matches!(
         op,
         Binary::Add
@@ -521,17 +528,17 @@ fn reduce_by_one(at: &At<'_>) -> Option<Simpler> {
             | Binary::Or
             | Binary::Xor
     );
-    (same && commutes).then_some(Simpler::Each(*op, [*init, *x]))
+    (same && commutes).then_some(Replacement::Each(*op, [*init, *x]))
 }
 
-fn slice_of_slice(at: &At<'_>) -> Option<Simpler> {
+fn slice_of_slice(at: &Site<'_>) -> Option<Replacement> {
     let (made, x) = inner(at, |op| matches!(op, Op::Slice(_)))?;
     let (Op::Slice(second), Op::Slice(first)) = (at.op(), made.op()) else { return None };
-    Some(Simpler::Op(Op::Slice(first.then(second)), vec![x]))
+    Some(Replacement::Op(Op::Slice(first.then(second)), vec![x]))
 }
 
-/// A slice that lies within one of the parts.
-fn slice_of_concatenate(at: &At<'_>) -> Option<Simpler> {
+/// A slice that lies within one operand of a concatenation.
+fn slice_of_concatenate(at: &Site<'_>) -> Option<Replacement> {
     let Op::Slice(slice) = at.op() else { return None };
     let made = at.made(at.first()?)?;
     let Op::Concatenate { dim } = made.op() else { return None };
@@ -542,36 +549,36 @@ fn slice_of_concatenate(at: &At<'_>) -> Option<Simpler> {
             let mut slice = slice.clone();
             slice.start[*dim] -= begin;
             slice.limit[*dim] -= begin;
-            return Some(Simpler::Op(Op::Slice(slice), vec![*part]));
+            return Some(Replacement::Op(Op::Slice(slice), vec![*part]));
         }
         begin = end;
     }
     None
 }
 
-/// A conversion of integers by way of a type that holds them all.
-fn convert_of_convert(at: &At<'_>) -> Option<Simpler> {
+/// A conversion of integers through an intermediate type that represents all their values.
+fn convert_of_convert(at: &Site<'_>) -> Option<Replacement> {
     let (_, x) = inner(at, |op| *op == Op::Convert)?;
     let (from, by, to) = (at.ty(x)?, at.ty(at.first()?)?, at.result()?);
     let holds = |t: &TensorType| t.dtype.is_integer() || t.dtype.is_bool();
     let wider = by.dtype.bits() > from.dtype.bits()
         || (by.dtype.bits() == from.dtype.bits()
             && by.dtype.is_unsigned_integer() == from.dtype.is_unsigned_integer());
-    // An unsigned type does not hold what is negative.
+    // An unsigned type does not represent negative numbers.
     let signs = from.dtype.is_bool() || from.dtype.is_unsigned_integer() || !by.dtype.is_unsigned_integer();
     if !(holds(from) && by.dtype.is_integer() && wider && signs && (holds(to) || to.dtype.is_float())) {
         return None;
     }
-    // Types of less than a byte are converted by way of wider ones (`widen`).
+    // Types of less than a byte are converted through wider ones (`widen`).
     let is_part = |t: &TensorType| t.dtype.is_integer() && t.dtype.bits() < 8;
     if from != to && (is_part(from) || is_part(to)) {
         return None;
     }
-    Some(if from == to { Simpler::Value(x) } else { Simpler::Op(Op::Convert, vec![x]) })
+    Some(if from == to { Replacement::Value(x) } else { Replacement::Op(Op::Convert, vec![x]) })
 }
 
-/// A dynamic slice whose start is known, and clamped as it would be.
-fn known_start(at: &At<'_>) -> Option<Simpler> {
+/// A dynamic slice with a known start, which is clamped as at run time.
+fn known_start(at: &Site<'_>) -> Option<Replacement> {
     let Op::DynamicSlice { sizes } = at.op() else { return None };
     let (x, starts) = at.inst.operands().split_first()?;
     let dims = at.ty(*x)?.sizes();
@@ -584,13 +591,13 @@ fn known_start(at: &At<'_>) -> Option<Simpler> {
         start.push(index.min(dims[d] - sizes[d]));
     }
     let limit = start.iter().zip(sizes).map(|(s, n)| s + n).collect();
-    Some(Simpler::Op(Op::Slice(Slice { start, limit, strides: vec![1; sizes.len()] }), vec![*x]))
+    Some(Replacement::Op(Op::Slice(Slice { start, limit, strides: vec![1; sizes.len()] }), vec![*x]))
 }
 
-/// A choice whose predicate is known.
-fn known_branch(at: &At<'_>) -> Option<Simpler> {
+/// An `if` or `case` whose predicate is known.
+fn known_branch(at: &Site<'_>) -> Option<Replacement> {
     if !matches!(at.op(), Op::If | Op::Case) {
         return None;
     }
-    at.number(at.first()?).map(|index| Simpler::Region(at.inst.chosen(index)))
+    at.number(at.first()?).map(|index| Replacement::Region(at.inst.chosen(index)))
 }

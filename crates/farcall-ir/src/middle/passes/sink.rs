@@ -1,14 +1,14 @@
-//! What makes a large value from small ones stands just before what takes the value first, so that the value needs memory
-//! for as short as possible.
+//! Sinking: an instruction that makes a large value from small ones moves to just before the first user of
+//! the value, so that the value occupies memory for as short as possible.
 //!
 //! ```text
 //! zeros = broadcast(0);  a = …;  b = f(a);  c = scatter(zeros, b)
 //!     ──▶  a = …;  b = f(a);  zeros = broadcast(0);  c = scatter(zeros, b)
 //! ```
 //!
-//! An instruction moves if the memory of its results is more than that of the operands that have to stay longer for it.
-//! What only sees its operand as another type moves in any case.
-//! What is moved keeps its order, so the list stays one in which values come before those who take them.
+//! An instruction moves if its results take more memory than the operands whose live ranges grow. Views of an
+//! operand as another type always move. Moved instructions keep their relative order, so that every value is
+//! still defined before its users.
 
 use rustc_hash::FxHashMap;
 
@@ -17,18 +17,18 @@ use crate::module::{Func, Inst, InstId, RegionId, Rewriter, ValueDef, ValueId};
 use crate::op::Op;
 use crate::types::TensorType;
 
-/// Large values as late as possible.
+/// The sinking pass.
 pub static PASS: Pass =
-    Pass { name: "sink", about: "makes large values from small ones just before they are taken", run };
+    Pass { name: "sink", about: "moves the creation of large values to just before their users", run };
 
-/// Bytes of results from which on it is worth it.
-const LARGE: usize = 128;
+/// Minimum size in bytes of the results of an instruction that is moved.
+const MIN_SUNK_BYTES: usize = 128;
 
 fn run(func: &mut Func, _: &Context) {
     let regions = running_regions(func);
     let mut r = Rewriter::new(func);
     for region in regions {
-        if r.func().region(region).insts().any(|inst| made(inst) >= LARGE && movable(inst)) {
+        if r.func().region(region).insts().any(|inst| made(inst) >= MIN_SUNK_BYTES && movable(inst)) {
             sink(&mut r, region);
         }
     }
@@ -37,19 +37,20 @@ fn run(func: &mut Func, _: &Context) {
 fn sink(r: &mut Rewriter<'_>, region: RegionId) {
     let func = r.func();
     let insts: Vec<Inst<'_>> = func.region(region).insts().collect();
-    let place: FxHashMap<InstId, usize> = insts.iter().enumerate().map(|(i, inst)| (inst.id(), i)).collect();
-    // The instruction before which each is to stand, by its place: itself if it stays. Among those before the same one,
-    // the order remains.
+    let position: FxHashMap<InstId, usize> =
+        insts.iter().enumerate().map(|(i, inst)| (inst.id(), i)).collect();
+    // Position of the instruction before which each instruction goes; its own position if it stays.
+    // Instructions with the same anchor keep their order.
     let mut anchors: Vec<usize> = (0..insts.len()).collect();
-    // When a value is taken for the last time, by those that have been looked at.
+    // The latest use of each value among the instructions visited so far.
     let mut last: FxHashMap<ValueId, (usize, usize)> = FxHashMap::default();
     let mut moved = false;
     for (i, inst) in insts.iter().enumerate().rev() {
-        // A view is its operand.
+        // A view shares the memory of its operand.
         let is_view = matches!(inst.op(), Op::Reshape | Op::BitcastConvert);
-        if movable(*inst) && (is_view || made(*inst) >= LARGE) {
+        if movable(*inst) && (is_view || made(*inst) >= MIN_SUNK_BYTES) {
             let takers = inst.results().iter().flat_map(|v| r.users(*v));
-            let first = takers.filter_map(|user| place.get(user)).map(|at| (anchors[*at], *at)).min();
+            let first = takers.filter_map(|user| position.get(user)).map(|at| (anchors[*at], *at)).min();
             if let Some(first) = first.filter(|first| *first != (i + 1, i + 1)) {
                 let stays_longer = |v: &ValueId| {
                     !is_always_there(func, *v)
@@ -75,14 +76,14 @@ fn sink(r: &mut Rewriter<'_>, region: RegionId) {
     order.into_iter().for_each(|inst| r.move_before(inst, end));
 }
 
-/// True for what can run at another time: it has no effect, and no other code runs in it.
+/// Returns true for instructions that can run at another time: they have no effect, and run no other code.
 fn movable(inst: Inst<'_>) -> bool {
     let runs_code =
         matches!(inst.op(), Op::Return | Op::Constant(_) | Op::While | Op::If | Op::Case | Op::CustomCall(_));
     !runs_code && is_pure(inst)
 }
 
-/// Bytes of an instruction's results.
+/// Size of an instruction's results in bytes.
 fn made(inst: Inst<'_>) -> usize {
     inst.results().iter().map(|v| bytes(inst.func(), *v)).fold(0, usize::saturating_add)
 }
@@ -91,14 +92,16 @@ fn bytes(func: &Func, value: ValueId) -> usize {
     func.tensor(value).and_then(TensorType::bytes).unwrap_or(0)
 }
 
-/// True for what only one takes, and is made of nothing that needs memory: it moves with that.
+/// Returns true for a value with a single user whose operands need no memory: its definition moves together
+/// with the user.
 fn sinks_with(r: &Rewriter<'_>, value: ValueId) -> bool {
     let made = r.func().defining_inst(value).filter(|inst| movable(*inst));
     let of_nothing = |inst: Inst<'_>| inst.operands().iter().all(|v| is_always_there(r.func(), *v));
     r.users(value).len() == 1 && made.is_some_and(of_nothing)
 }
 
-/// True for values that have memory anyway: constants, and inputs that no result takes the place of.
+/// Returns true for values that occupy memory in any case: constants, and inputs that are not donated to
+/// results.
 pub(super) fn is_always_there(func: &Func, value: ValueId) -> bool {
     if let Some(made) = func.defining_inst(value) {
         return matches!(made.op(), Op::Constant(_));

@@ -1,14 +1,14 @@
-//! What only slices take is made as far as they take it.
+//! Slice propagation: a value of which only slices are used is computed only as far as they need it.
 //!
 //! ```text
 //! y = exp(x: [6, 9]);  top = slice(y, [0:1, 0:9])      ──▶  x' = slice(x, [0:1, 0:9]);  top = exp(x')
 //! s = sort(x: [100]);  last = slice(s, [90:100])       ──▶  last = sort(x), part [90, 100]
 //! ```
 //!
-//! The last position of what a model computes for all of them is such a slice; `jax.numpy.sort(x)[-10:]`,
-//! `argsort(x)[:10]` and `approx_max_k` are the other kind. (Not all of them are `chlo.top_k`, whose order has a place for
-//! NaNs.) Slices move up through operations on elements, and through what moves elements; an operation that adds up
-//! stays, since the order in which it adds may depend on its size.
+//! The last position of a sequence model's output is such a slice; so are `jax.numpy.sort(x)[-10:]`,
+//! `argsort(x)[:10]` and `approx_max_k`. (They are not all `chlo.top_k`, whose order defines a position for
+//! NaNs.) Slices move up through elementwise operations and through operations that move elements. An
+//! operation that sums elements stays, since the order of its additions may depend on its size.
 
 use rustc_hash::FxHashSet;
 
@@ -18,14 +18,16 @@ use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
 use crate::op::{Op, Slice};
 use crate::types::Type;
 
-/// Parts of what is sliced.
-pub static PASS: Pass = Pass { name: "slices", about: "makes no more of a value than slices take", run };
+/// The slice propagation pass.
+pub static PASS: Pass =
+    Pass { name: "slices", about: "computes only the parts of values that slices use", run };
 
-/// A part is made alone if the whole has this many times as many elements: operations that are apart from what takes all
-/// of them cannot be fused with that.
-const MADE: usize = 2;
-/// A part is sorted by itself if whole lines have this many times as many elements: more are as fast in order.
-const SORTED: usize = 8;
+/// Minimum ratio of a value's elements to the elements of a part that is computed alone. An operation that is
+/// separated from users of the whole value cannot be fused with them.
+const MIN_SHRINK_FACTOR: usize = 2;
+/// Minimum ratio of the length of a line to the length of its sorted part. Longer parts are as fast to sort
+/// with the whole line.
+const MIN_SORT_SHRINK_FACTOR: usize = 8;
 
 fn run(func: &mut Func, _: &Context) {
     let regions = running_regions(func);
@@ -47,7 +49,7 @@ fn run(func: &mut Func, _: &Context) {
     }
 }
 
-/// The operand of a slice, and what it takes.
+/// The operand of a slice, and the slice.
 fn slice_of(inst: Inst<'_>) -> Option<(ValueId, &Slice)> {
     match (inst.op(), inst.operands()) {
         (Op::Slice(slice), [x]) => Some((*x, slice)),
@@ -55,25 +57,26 @@ fn slice_of(inst: Inst<'_>) -> Option<(ValueId, &Slice)> {
     }
 }
 
-/// What a value is a slice of.
+/// The operand of the slice that defines a value.
 fn taken_of(r: &Rewriter<'_>, value: ValueId) -> Option<ValueId> {
     slice_of(r.func().defining_inst(value)?).map(|(x, _)| x)
 }
 
 /// A part of an instruction's results.
 struct Part {
-    /// Which.
+    /// The part of each result.
     slice: Slice,
-    /// What makes it.
+    /// The operation that computes the part.
     op: Op,
-    /// What that takes of each operand; `None` is all of it.
+    /// The slice that the operation needs of each operand; `None` for the whole operand.
     operands: Vec<Option<Slice>>,
 }
 
-/// The part of an instruction's results that is taken, if it can be made alone, for less.
+/// The part of an instruction's results that is used, if computing it alone is possible and cheaper.
 fn part(r: &Rewriter<'_>, inst: InstId) -> Option<Part> {
     let inst = r.func().inst(inst);
-    // Of those with several results, only sorts can be made in part; others may be of different sizes.
+    // Among the operations with several results, only sorts can be computed in part; other results may differ
+    // in size.
     if inst.results().len() > 1 && !matches!(inst.op(), Op::Sort { .. }) {
         return None;
     }
@@ -81,15 +84,16 @@ fn part(r: &Rewriter<'_>, inst: InstId) -> Option<Part> {
     let slice = taken(r, inst, from.sizes())?;
     if let Op::Sort { dim, is_stable, part: None } = *inst.op() {
         let (start, limit, length) = (*slice.start.get(dim)?, *slice.limit.get(dim)?, from.sizes()[dim]);
-        // The first of each line, or the last.
-        let end =
-            [0..limit, start..length].into_iter().find(|end| end.len().saturating_mul(SORTED) <= length)?;
+        // The first elements of each line, or the last.
+        let end = [0..limit, start..length]
+            .into_iter()
+            .find(|end| end.len().saturating_mul(MIN_SORT_SHRINK_FACTOR) <= length)?;
         let mut slice = Slice::all(from.sizes());
         (slice.start[dim], slice.limit[dim]) = (end.start, end.end);
         let op = Op::Sort { dim, is_stable, part: Some(end) };
         return Some(Part { slice, op, operands: vec![None; inst.operands().len()] });
     }
-    let made = slice.sizes().try_fold(MADE, usize::checked_mul)?;
+    let made = slice.sizes().try_fold(MIN_SHRINK_FACTOR, usize::checked_mul)?;
     if made > from.elements()? {
         return None;
     }
@@ -97,8 +101,8 @@ fn part(r: &Rewriter<'_>, inst: InstId) -> Option<Part> {
     Some(Part { slice, op, operands })
 }
 
-/// What slices take of an instruction's results, all of them together; `None` if anything else takes one, if they take
-/// nothing, or all.
+/// The smallest slice that contains all slices of an instruction's results. `None` if there are other users,
+/// if the slices are empty, or if they cover the whole results.
 fn taken(r: &Rewriter<'_>, inst: Inst<'_>, sizes: &[usize]) -> Option<Slice> {
     let mut all: Option<Slice> = None;
     for user in inst.results().iter().flat_map(|result| r.users(*result)) {
@@ -112,7 +116,7 @@ fn taken(r: &Rewriter<'_>, inst: Inst<'_>, sizes: &[usize]) -> Option<Slice> {
                     all.limit[d] = all.limit[d].max(slice.limit[d]);
                     all.strides[d] = 1;
                 }
-                // Many may take a part each.
+                // Many slices may cover the whole, each with a part.
                 if *all == Slice::all(sizes) {
                     return None;
                 }
@@ -122,8 +126,8 @@ fn taken(r: &Rewriter<'_>, inst: Inst<'_>, sizes: &[usize]) -> Option<Slice> {
     all.filter(|slice| slice.sizes().all(|n| n > 0))
 }
 
-/// The operation that makes a slice of an instruction's only result, and the slices of operands that it takes; `None` if
-/// there is none.
+/// The operation that computes a slice of an instruction's only result, and the slices of its operands;
+/// `None` if no operation does.
 fn sliced(func: &Func, inst: Inst<'_>, slice: &Slice) -> Option<(Op, Vec<Option<Slice>>)> {
     let plain = |v: &ValueId| func.tensor(*v).filter(|t| t.quant.is_none());
     let to = plain(inst.results().first()?)?;
@@ -135,7 +139,7 @@ fn sliced(func: &Func, inst: Inst<'_>, slice: &Slice) -> Option<(Op, Vec<Option<
     let (op, x) = (inst.op().clone(), inst.operands().first());
     let (op, operand) = match inst.op() {
         elementwise if elementwise.is_elementwise() => {
-            // A predicate and bounds may be one number for all.
+            // A predicate or bound may be a scalar.
             let each = |v: &ValueId| Some((plain(v)?.sizes() == to.sizes()).then(|| slice.clone()));
             return Some((op, inst.operands().iter().map(each).collect::<Option<_>>()?));
         }
@@ -168,7 +172,7 @@ fn sliced(func: &Func, inst: Inst<'_>, slice: &Slice) -> Option<(Op, Vec<Option<
     Some((op, vec![Some(operand)]))
 }
 
-/// Lets an instruction make only a part of its results, and those who take slices of them, slices of that.
+/// Makes an instruction compute only a part of its results, and adjusts the slices of the results.
 fn make_only(r: &mut Rewriter<'_>, id: InstId, part: &Part) {
     let inst = r.func().inst(id);
     let (results, operands) = (inst.results().to_vec(), inst.operands().to_vec());
@@ -210,8 +214,8 @@ fn make_only(r: &mut Rewriter<'_>, id: InstId, part: &Part) {
     }
 }
 
-/// A slice of a value, before an instruction: of the whole, the value; of one number everywhere, of an iota and of the
-/// broadcast of what the slice has all of, as much of that.
+/// Slices a value before an instruction. The slice of a splat constant, of an iota, or of a broadcast whose
+/// operand is needed whole becomes a smaller constant, iota or broadcast.
 fn slice_before(r: &mut Rewriter<'_>, id: InstId, x: ValueId, slice: &Slice) -> ValueId {
     let Some(ty) = r.func().tensor(x).cloned() else { return x };
     if *slice == Slice::all(ty.sizes()) {

@@ -1,18 +1,19 @@
-//! Transposes around products: a product reads its operands in any order of dimensions, so that a transposed operand
-//! need not be made, and a transposed result is the product of the operands in the other order.
+//! Transposes around products: a product can read its operands in any order of dimensions, so a transposed
+//! operand need not be materialized, and a transposed result is the product of the operands in the opposite
+//! order.
 //!
-//! Which products are added up in which order depends on the contracting dimensions alone, and these stay as they are. (In
-//! the engine, products with a vector are the exception: how a matrix lies decides about the order of a sum, and with it
-//! about the last bits.)
+//! The order in which products are summed depends only on the contracting dimensions, which do not change.
+//! (In the engine, matrix-vector products are the exception: the layout of the matrix decides about the order
+//! of a sum, and thus about the last bits.)
 
 use super::{Context, Pass, each_inst};
 use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
 use crate::op::{DotGeneral, Op};
 use crate::types::TensorType;
 
-/// Transposes around products.
+/// The pass for transposes around products.
 pub static PASS: Pass =
-    Pass { name: "transposes", about: "lets products read and write what is transposed", run };
+    Pass { name: "transposes", about: "lets products read and write transposed tensors", run };
 
 fn run(func: &mut Func, _: &Context) {
     each_inst(func, |r, _, id| {
@@ -32,7 +33,7 @@ fn run(func: &mut Func, _: &Context) {
     });
 }
 
-/// A product of which an operand is transposed, as one of what has not been transposed yet.
+/// A product with a transposed operand, rewritten to use the untransposed operand.
 fn transposed_operands(inst: Inst<'_>) -> Option<(Box<DotGeneral>, Vec<ValueId>)> {
     let (Op::DotGeneral(dot), &[x, y]) = (inst.op(), inst.operands()) else { return None };
     let mut dot = dot.clone();
@@ -41,7 +42,7 @@ fn transposed_operands(inst: Inst<'_>) -> Option<(Box<DotGeneral>, Vec<ValueId>)
     (lhs.is_some() || rhs.is_some()).then(|| (dot, vec![lhs.unwrap_or(x), rhs.unwrap_or(y)]))
 }
 
-/// What an operand is a transpose of, with these dimensions renumbered, if the others stay in order.
+/// The operand of the transpose that defines a value, if its free dimensions stay in order; renumbers `dims`.
 fn before_transpose(inst: Inst<'_>, operand: ValueId, dims: [&mut Vec<usize>; 2]) -> Option<ValueId> {
     let func = inst.func();
     let made = func.defining_inst(operand)?;
@@ -55,7 +56,7 @@ fn before_transpose(inst: Inst<'_>, operand: ValueId, dims: [&mut Vec<usize>; 2]
     Some(x)
 }
 
-/// A product of the operands in the other order, of this type, and how it is to be transposed.
+/// A product of the operands in the opposite order, its type, and the permutation that remains to be applied.
 struct Exchanged {
     dot: DotGeneral,
     operands: Vec<ValueId>,
@@ -63,15 +64,15 @@ struct Exchanged {
     permutation: Vec<usize>,
 }
 
-/// A transpose that moves the columns of a product that nothing else takes before its rows. What moves besides them,
-/// dimensions of the batch, is transposed still.
+/// Rewrites a transpose that moves the columns of a product, which has no other user, before its rows. If it
+/// moves batch dimensions as well, these still need a transpose.
 fn transposed_result(r: &Rewriter<'_>, id: InstId) -> Option<Exchanged> {
     let inst = r.func().inst(id);
     let (Op::Transpose { permutation }, &[product]) = (inst.op(), inst.operands()) else { return None };
     let made = r.func().defining_inst(product)?;
     let (Op::DotGeneral(dot), &[x, y]) = (made.op(), made.operands()) else { return None };
     let (x_type, ty) = (r.func().tensor(x)?, r.func().tensor(product)?);
-    // An algorithm may name types of the left and of the right operand.
+    // An algorithm may specify types of the left and right operands.
     let plain = [x, y, product].iter().all(|v| r.func().tensor(*v).is_some_and(|t| t.quant.is_none()));
     if r.users(product).len() != 1 || dot.algorithm.is_some() || !plain {
         return None;

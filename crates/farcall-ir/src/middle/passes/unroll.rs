@@ -1,9 +1,9 @@
-//! Loop unrolling: a short loop whose number of iterations is known becomes its body, as often as it runs.
+//! Loop unrolling: a short loop with a known trip count becomes copies of its body.
 //!
-//! What stands in the body can then be fused with what comes before and after: JAX writes the rounds of its random numbers
-//! as a loop over five of them. What is constant in an iteration (its number, and what follows from that) is folded while
-//! the body is copied. Only bodies of plain operations are unrolled, without loops, calls or anything that applies a
-//! region.
+//! The instructions of the body can then be fused with those before and after the loop: JAX writes the rounds
+//! of its random number generator as a loop of five iterations. Constants of an iteration (its number, and
+//! values that follow from it) are folded while the body is copied. Only bodies of plain operations are
+//! unrolled, without loops, calls or operations that apply a region.
 
 use rustc_hash::FxHashMap;
 
@@ -14,22 +14,24 @@ use crate::module::{Func, Inst, InstId, Module, Rewriter, ValueId, ValueMap};
 use crate::op::{Binary, Direction, Op, Traits};
 use crate::scalar::Scalar;
 
-/// Unrolling.
-pub static PASS: Pass = Pass { name: "unroll", about: "writes out loops of a few iterations", run };
+/// The loop unrolling pass.
+pub static PASS: Pass = Pass { name: "unroll", about: "unrolls loops of a few iterations", run };
 
-/// Most iterations, and most instructions that a loop becomes.
-const ITERATIONS: usize = 8;
-const INSTRUCTIONS: usize = 512;
+/// Maximum number of iterations of an unrolled loop.
+
+const MAX_ITERATIONS: usize = 8;
+/// Maximum number of instructions that a loop may become.
+const MAX_INSTRUCTIONS: usize = 512;
 
 fn run(func: &mut Func, cx: &Context) {
-    // Inner loops first: without them, the outer one may be short.
+    // Inner loops first: after they are unrolled, the outer loop may be short enough.
     for region in regions_inside_out(func) {
         let loops: Vec<InstId> =
             func.region(region).insts().filter(|i| *i.op() == Op::While).map(|i| i.id()).collect();
         let short: Vec<(InstId, usize)> = loops
             .into_iter()
-            .filter_map(|id| Some((id, usize::try_from(iterations(func.inst(id))?).ok()?)))
-            .filter(|(id, count)| *count <= ITERATIONS && is_plain(func.inst(*id), *count))
+            .filter_map(|id| Some((id, usize::try_from(trip_count(func.inst(id))?).ok()?)))
+            .filter(|(id, count)| *count <= MAX_ITERATIONS && is_plain(func.inst(*id), *count))
             .collect();
         if short.is_empty() {
             continue;
@@ -42,19 +44,19 @@ fn run(func: &mut Func, cx: &Context) {
     }
 }
 
-/// Writes out the loops of a region, in order.
+/// Unrolls the loops of a region, in order.
 struct Unroller<'r, 'f> {
     r: &'r mut Rewriter<'f>,
     cx: &'r Context,
     nothing: Module,
-    /// Values of the region that were folded.
+    /// Constants created in the region by folding.
     constants: FxHashMap<Literal, ValueId>,
 }
 
-/// What an iteration hands to the next one.
+/// A value carried from one iteration to the next.
 enum Carried {
     Value(ValueId),
-    /// Folded, and no instruction so far.
+    /// A folded value, for which no instruction exists yet.
     Constant(Literal),
 }
 
@@ -69,7 +71,7 @@ impl Unroller<'_, '_> {
             [constants, insts].map(|list| list.into_iter().map(Inst::id).collect());
         let (args, returned) = (body.own_args().to_vec(), body.returned().to_vec());
         let mut carried: Vec<Carried> = inst.own_operands().iter().copied().map(Carried::Value).collect();
-        // What the values of the body are in the iteration that is copied, but for those that are folded.
+        // Maps values of the body to values of the current iteration, except for folded values.
         let captured = body.captured_args().iter().copied();
         let mut map: ValueMap = captured.zip(inst.captures().iter().copied()).collect();
         for constant in constants {
@@ -100,7 +102,7 @@ impl Unroller<'_, '_> {
         self.r.replace(id, &results);
     }
 
-    /// Puts a copy of an instruction of the body before the loop, or what it gives into `known`.
+    /// Copies an instruction of the body to before the loop, or adds its folded results to `known`.
     fn copy(
         &mut self,
         inst: InstId,
@@ -124,7 +126,7 @@ impl Unroller<'_, '_> {
         self.r.copy_before(inst, next, map);
     }
 
-    /// A value of the region that is constant; `of` is the one of a body that it stands for.
+    /// Returns a constant value in the region; `of` is the value of the body that it represents.
     fn constant(&mut self, literal: Literal, of: ValueId, next: InstId) -> ValueId {
         let func = self.r.func();
         let ty = func.ty(of).clone();
@@ -137,7 +139,8 @@ impl Unroller<'_, '_> {
     }
 }
 
-/// True if the body is made of plain operations, few enough for so many copies.
+/// Returns true if the condition and the body consist of plain operations, few enough for this number of
+/// copies.
 pub(super) fn is_plain(inst: Inst<'_>, count: usize) -> bool {
     let plain = |i: Inst<'_>| {
         let calls = matches!(i.op(), Op::CustomCall(_) | Op::Call { .. });
@@ -146,12 +149,12 @@ pub(super) fn is_plain(inst: Inst<'_>, count: usize) -> bool {
     let (Some(condition), Some(body)) = (inst.region(0), inst.region(1)) else { return false };
     condition.insts().all(plain)
         && body.insts().all(plain)
-        && body.insts().count().saturating_mul(count) <= INSTRUCTIONS
+        && body.insts().count().saturating_mul(count) <= MAX_INSTRUCTIONS
 }
 
-/// How often a loop runs, if that is known, and at least once: it counts with a number that starts as a constant, to which
-/// the body adds a constant, and which is compared with one.
-pub(super) fn iterations(inst: Inst<'_>) -> Option<i128> {
+/// Trip count of a loop, if it is known and not zero. The loop must have an integer induction variable that
+/// starts at a constant, is incremented by a constant, and is compared with a constant.
+pub(super) fn trip_count(inst: Inst<'_>) -> Option<i128> {
     let (condition, body) = (inst.region(0)?, inst.region(1)?);
     let func = inst.func();
     let [verdict] = condition.returned() else { return None };
@@ -171,8 +174,8 @@ pub(super) fn iterations(inst: Inst<'_>) -> Option<i128> {
     }
     let [first, step, bound] = [inst.own_operands()[which], step, *bound].map(|v| integer(inst, v));
     let (first, step, bound) = (first?, step?, bound?);
-    let count = turns(c.direction, first, step, bound).filter(|count| *count > 0)?;
-    // Of a number that wraps around, nothing is known here.
+    let count = count_iterations(c.direction, first, step, bound).filter(|count| *count > 0)?;
+    // Trip counts are unknown if the induction variable wraps around.
     let limits = match dtype.is_signed_integer() {
         true => -(1i128 << (dtype.bits() - 1))..(1 << (dtype.bits() - 1)),
         false => 0..1i128 << dtype.bits(),
@@ -180,15 +183,15 @@ pub(super) fn iterations(inst: Inst<'_>) -> Option<i128> {
     limits.contains(&(first + count * step)).then_some(count)
 }
 
-/// How many numbers from the first one on compare so with a bound; `None` if there is no end of them.
-fn turns(direction: Direction, first: i128, step: i128, bound: i128) -> Option<i128> {
+/// Number of iterations before the comparison with the bound fails; `None` if it never fails.
+fn count_iterations(direction: Direction, first: i128, step: i128, bound: i128) -> Option<i128> {
     let distance = bound - first;
     match direction {
         Direction::Lt if distance <= 0 => Some(0),
         Direction::Lt => (step > 0).then(|| (distance + step - 1) / step),
-        Direction::Le => turns(Direction::Lt, first, step, bound + 1),
-        Direction::Gt => turns(Direction::Lt, -first, -step, -bound),
-        Direction::Ge => turns(Direction::Le, -first, -step, -bound),
+        Direction::Le => count_iterations(Direction::Lt, first, step, bound + 1),
+        Direction::Gt => count_iterations(Direction::Lt, -first, -step, -bound),
+        Direction::Ge => count_iterations(Direction::Le, -first, -step, -bound),
         Direction::Eq if distance != 0 => Some(0),
         Direction::Eq => (step != 0).then_some(1),
         Direction::Ne if distance == 0 => Some(0),
@@ -199,7 +202,7 @@ fn turns(direction: Direction, first: i128, step: i128, bound: i128) -> Option<i
     }
 }
 
-/// The value of an integer that is constant, or is captured by a loop and constant.
+/// The value of an integer constant, either directly or through a capture of the loop.
 fn integer(while_: Inst<'_>, value: ValueId) -> Option<i128> {
     let captured = while_.regions().find_map(|r| r.captured_args().iter().position(|a| *a == value));
     let literal = constant(while_.func(), captured.map_or(value, |i| while_.captures()[i]))?;
@@ -217,7 +220,7 @@ fn integer(while_: Inst<'_>, value: ValueId) -> Option<i128> {
 mod tests {
     use super::*;
 
-    /// Turns as they are counted one by one; `None` if they are many.
+    /// Counts the iterations one by one; `None` if there are too many.
     fn counted(direction: Direction, mut value: i128, step: i128, bound: i128) -> Option<i128> {
         for count in 0..100 {
             let holds = match direction {
@@ -242,7 +245,7 @@ mod tests {
             for first in -7..8 {
                 for bound in -7..8 {
                     for step in -4..5 {
-                        let found = turns(direction, first, step, bound);
+                        let found = count_iterations(direction, first, step, bound);
                         let wanted = counted(direction, first, step, bound);
                         assert_eq!(found, wanted, "{direction:?} from {first} by {step} to {bound}");
                     }

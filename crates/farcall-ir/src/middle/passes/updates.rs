@@ -1,12 +1,13 @@
-//! Scatters of one window to a known place, which become updates of that part.
+//! Scatters of a single window to a known position become updates of that part.
 //!
 //! ```text
 //! y = scatter(x, [1, 1], v: [6, 6]) { set }    ──▶  y = dynamic_update_slice(x, v, 1, 1)
 //! y = scatter(x, [1, 1], v: [6, 6]) { add }    ──▶  y = dynamic_update_slice(x, slice(x) + v, 1, 1)
 //! ```
 //!
-//! `x.at[1:-1, 1:-1].set(v)` in JAX is such a scatter. An update is a copy of lines, in place where it may be, and what it
-//! takes can be fused. A window that is not inside of the operand stays: a scatter leaves it out, an update moves it.
+//! `x.at[1:-1, 1:-1].set(v)` in JAX is such a scatter. An update copies lines, in place if possible, and its
+//! operands can be fused. Windows that are not inside of the operand are left alone: a scatter skips them, an
+//! update would shift them.
 
 use super::simplify::{number, reshaped, splat_before};
 use super::{Context, Pass, each_inst};
@@ -17,9 +18,9 @@ use crate::scalar::Scalar;
 use crate::types::TensorType;
 use farcall_sig::DType;
 
-/// Windows at known places.
+/// The pass for windows at known positions.
 pub static PASS: Pass =
-    Pass { name: "updates", about: "updates a part in place of a scatter of one window", run };
+    Pass { name: "updates", about: "turns scatters of one window into updates of a part", run };
 
 fn run(func: &mut Func, _: &Context) {
     each_inst(func, |r, _, id| {
@@ -44,11 +45,11 @@ fn run(func: &mut Func, _: &Context) {
     });
 }
 
-/// What a scatter makes of an element and its update.
+/// How a scatter combines an element and its update.
 enum Combine {
-    /// The update.
+    /// Replaces the element by the update.
     Set,
-    /// This of both; of the update first, if they are swapped.
+    /// Applies an operation to both; the update comes first if `true`.
     By(Op, bool),
 }
 
@@ -64,7 +65,7 @@ impl Combine {
     }
 }
 
-/// The part of its operand that a scatter updates, if it is one, and known.
+/// The part of its operand that a scatter updates, if it is a single known part.
 fn window(inst: Inst<'_>) -> Option<Slice> {
     let (Op::Scatter(scatter), &[x, indices, update]) = (inst.op(), inst.operands()) else { return None };
     let func = inst.func();
@@ -88,12 +89,12 @@ fn window(inst: Inst<'_>) -> Option<Slice> {
     });
     let limit = limits.collect::<Option<Vec<usize>>>()?;
     let window = Slice { start: starts, limit, strides: vec![1; x.rank()] };
-    // Index vectors without entries may be none, or many.
+    // Index vectors without entries may occur any number of times.
     let elements = window.sizes().try_fold(1, usize::checked_mul);
     (elements == update.elements()).then_some(window)
 }
 
-/// The only index vector, if it is known and not negative.
+/// The only index vector, if it is known and has no negative entries.
 fn vector(func: &Func, indices: ValueId, scatter: &Scatter) -> Option<Vec<usize>> {
     let entries = scatter.scatter_dims_to_operand_dims.len();
     if func.tensor(indices)?.elements() != Some(entries) {

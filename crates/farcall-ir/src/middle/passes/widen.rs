@@ -1,4 +1,4 @@
-//! Element types without kernels, computed in wider ones.
+//! Computes element types without kernels in wider types.
 //!
 //! ```text
 //! add(x, y) of i4          ──▶  convert(add(convert(x), convert(y)) of i8) to i4
@@ -6,11 +6,11 @@
 //! dot(x: bf16, w: i4)      ──▶  dot(x, convert(convert(w → i8) → bf16))
 //! ```
 //!
-//! Integers of fewer than eight bits are computed in eight, floats of at most eight bits in `f32`
-//! (`f8E8M0FNU`, whose powers of two reach further, in `f64`). The wider type holds every number of the
-//! narrow one, and each result is rounded or cut to the narrow type, so the numbers stay the same.
-//! Conversions become parts of the fusions around them. Operations that only move elements have kernels for
-//! every type and stay as they are.
+//! Integers of fewer than eight bits are computed in eight bits, and floats of at most eight bits in `f32`
+//! (`f8E8M0FNU`, whose powers of two have a larger range, in `f64`). The wider type represents every number
+//! of the narrow type, and each result is rounded or truncated to the narrow type, so the results do not
+//! change. The conversions become parts of the surrounding fusions. Operations that only move elements have
+//! kernels for every type and stay as they are.
 
 use farcall_sig::DType;
 use rustc_hash::FxHashMap;
@@ -25,11 +25,11 @@ use crate::reducer;
 use crate::scalar::Scalar;
 use crate::types::{TensorType, Type, TypeList};
 
-/// Wider types.
+/// The widening pass.
 pub static PASS: Pass =
     Pass { name: "widen", about: "computes element types without kernels in wider ones", run };
 
-/// Elements of the smallest window whose floats are summed in a wider type and rounded once.
+/// Minimum number of elements of a window whose floats are summed in a wider type and rounded once.
 const MIN_WIDE_WINDOW: usize = 65;
 
 fn run(func: &mut Func, cx: &Context) {
@@ -64,7 +64,7 @@ fn unsigned(bits: u32) -> Option<DType> {
     })
 }
 
-/// Number of bits of an integer that a float holds exactly.
+/// Number of bits of the largest integers that a float represents exactly.
 fn precision(float: DType) -> u32 {
     match float {
         DType::BF16 => 8,
@@ -75,7 +75,7 @@ fn precision(float: DType) -> u32 {
     }
 }
 
-/// The type that a conversion goes through next. Each step has a kernel, and all together round once.
+/// The next type that a conversion goes through. Each step has a kernel, and all steps together round once.
 fn step(from: DType, to: DType) -> DType {
     if from.is_complex() {
         return if to.is_complex() { to } else { from.real() };
@@ -103,7 +103,7 @@ fn step(from: DType, to: DType) -> DType {
 struct Widening<'r, 'f, 'c> {
     r: &'r mut Rewriter<'f>,
     cx: &'c Context,
-    /// Values of narrow types that exist in the wider type, too.
+    /// Wide copies of values with narrow types.
     wide: FxHashMap<ValueId, ValueId>,
 }
 
@@ -132,7 +132,7 @@ impl Widening<'_, '_, '_> {
                 let indices = inst.own_operands().len() / 2;
                 self.operands(id, |i| i == indices);
             }
-            // With the specification's semantics, the evaluator computes these.
+            // The evaluator computes these operations under the specification's semantics.
             Op::Scatter(_) | Op::ReduceWindow(_) if !xla => {}
             Op::Iota { .. }
             | Op::Scatter(_)
@@ -159,12 +159,13 @@ impl Widening<'_, '_, '_> {
         self.ty(value).map(|ty| ty.dtype)
     }
 
-    /// True if a value has a type without kernels.
+    /// Returns true if a value has a type without kernels.
     fn is_narrow(&self, value: ValueId) -> bool {
         self.dtype(value).and_then(wide).is_some()
     }
 
-    /// A value in the wider type, for use at an instruction; values of types with kernels as they are.
+    /// Returns the value in its wider type, for use at an instruction. A value whose type has kernels is
+    /// returned unchanged.
     fn widened(&mut self, here: InstId, value: ValueId) -> ValueId {
         let Some(to) = self.dtype(value).and_then(wide) else { return value };
         if let Some(known) = self.wide.get(&value) {
@@ -175,7 +176,7 @@ impl Widening<'_, '_, '_> {
         converted
     }
 
-    /// One conversion.
+    /// Adds a single conversion.
     fn cast(&mut self, here: InstId, value: ValueId, to: DType) -> ValueId {
         match self.ty(value).map(|ty| ty.with_dtype(to)) {
             Some(ty) => self.r.value_before(here, Op::Convert, [value], ty),
@@ -183,12 +184,12 @@ impl Widening<'_, '_, '_> {
         }
     }
 
-    /// A value of another type, converted in steps that have kernels.
+    /// Converts a value to another type in steps that have kernels.
     fn converted(&mut self, here: InstId, value: ValueId, to: DType) -> ValueId {
         let mut value = value;
         while let Some(from) = self.dtype(value).filter(|from| *from != to) {
             let next = step(from, to);
-            // A float that becomes an integer is clamped to the integer's bounds.
+            // A float that becomes an integer is clamped to the bounds of the integer type.
             let clamps = from.is_float() && next != to && next.is_integer();
             value = self.cast(here, value, next);
             if clamps && let Some(ty) = self.ty(value).cloned() {
@@ -217,7 +218,7 @@ impl Widening<'_, '_, '_> {
         self.r.replace(id, &[value]);
     }
 
-    /// Counts in the real part.
+    /// Computes a complex iota as a real iota and a conversion.
     fn complex_iota(&mut self, id: InstId) {
         let inst = self.r.func().inst(id);
         let (op, [result]) = (inst.op().clone(), inst.results()) else { return };
@@ -227,8 +228,8 @@ impl Widening<'_, '_, '_> {
         self.r.replace(id, &[value]);
     }
 
-    /// Takes the bits of elements apart, or puts them together, where either type has fewer than eight, by
-    /// shifts of unsigned integers.
+    /// Splits elements into narrower ones, or joins them into wider ones, by shifts of unsigned integers, if
+    /// either type has fewer than eight bits.
     fn bits(&mut self, id: InstId) {
         let inst = self.r.func().inst(id);
         let ([x], [y]) = (inst.operands(), inst.results()) else { return };
@@ -239,7 +240,7 @@ impl Widening<'_, '_, '_> {
         if f == t || f.min(t) >= 8 || from.dtype.is_bool() || to.dtype.is_bool() {
             return;
         }
-        // Shifts are of eight bits and more.
+        // Shifts have kernels for eight and more bits.
         let computed = wide(whole).unwrap_or(whole);
         let parts = if f > t { &to } else { &from }.with_dtype(computed);
         let dim = parts.rank() - 1;
@@ -289,7 +290,7 @@ impl Widening<'_, '_, '_> {
         self.r.func().inst(reduce).results()[0]
     }
 
-    /// Widens some operands of an instruction, by number.
+    /// Widens the operands of an instruction whose numbers are selected by `which`.
     fn operands(&mut self, id: InstId, which: impl Fn(usize) -> bool) {
         let operands = self.r.func().inst(id).operands().to_vec();
         let is_concerned = |(i, v): (usize, &ValueId)| which(i) && self.is_narrow(*v);
@@ -301,7 +302,7 @@ impl Widening<'_, '_, '_> {
         }
     }
 
-    /// Computes an operation on elements in the wider type.
+    /// Computes an elementwise operation in the wider type.
     fn elementwise(&mut self, id: InstId) {
         let inst = self.r.func().inst(id);
         let [result] = inst.results() else { return };
@@ -314,7 +315,7 @@ impl Widening<'_, '_, '_> {
             return;
         }
         let Some(dtype) = self.dtype(narrow) else { return };
-        // These depend on the number of bits, which the wider type has more of.
+        // Results of these operations depend on the number of bits, which is larger in the wider type.
         let bits = match op {
             Op::Unary(Unary::Popcnt | Unary::CountLeadingZeros) | Op::Binary(Binary::ShiftRightLogical) => {
                 Some(if dtype.bits() == 2 { DType::U2 } else { DType::U4 })
@@ -337,7 +338,7 @@ impl Widening<'_, '_, '_> {
         let unused = i64::from(8 - dtype.bits());
         let number = |w: &mut Self| splat_before(w.r, id, Scalar::Signed(unused), wide_ty.clone());
         if op == Op::Binary(Binary::MulHi) {
-            // The upper half of a product of eight bits, of which one factor has been moved up.
+            // The upper half of an eight-bit product, with one factor shifted to the top bits.
             let by = number(self);
             let shift = Op::Binary(Binary::ShiftLeft);
             widened[0] = self.r.value_before(id, shift, [widened[0], by], wide_ty.clone());
@@ -357,8 +358,8 @@ impl Widening<'_, '_, '_> {
         self.r.replace(id, &[value]);
     }
 
-    /// Computes an operation on tensors in the wider type: all operands, all results, and the arguments of
-    /// regions.
+    /// Computes an operation on tensors in the wider type, with all its operands, results, and region
+    /// arguments.
     fn whole(&mut self, id: InstId) {
         let inst = self.r.func().inst(id);
         let (own, operands) = (inst.own_operands().len(), inst.operands().to_vec());
@@ -389,8 +390,8 @@ impl Widening<'_, '_, '_> {
         }
     }
 
-    /// Gives arguments and results of a region that is applied to elements the wider type. `keeps`: a region
-    /// of one operation does not round its results.
+    /// Widens the arguments and results of a region that is applied to elements. If `keeps`, a region of a
+    /// single operation does not round its results.
     fn applied(&mut self, region: RegionId, keeps: bool) {
         let view = self.r.func().region(region);
         let args: SmallVec<[ValueId; 4]> = view.own_args().iter().copied().collect();
@@ -428,7 +429,7 @@ impl Widening<'_, '_, '_> {
         }
         insts.into_iter().filter(|id| *id != end).for_each(|id| inner.inst(id));
         inner.operands(end, |_| true);
-        // Unused conversions of arguments.
+        // Drop conversions of arguments that are unused.
         let made: Vec<Inst<'_>> = inner.r.func().region(region).insts().collect();
         let made: Vec<InstId> =
             made.iter().rev().filter(|i| *i.op() == Op::Convert).map(|i| i.id()).collect();
@@ -440,14 +441,14 @@ impl Widening<'_, '_, '_> {
         }
     }
 
-    /// Converts the factors of a product to types that have a kernel. `converts`: the kernel widens factors
-    /// itself.
+    /// Converts the factors of a product to types that have a kernel. `converts`: the kernel itself widens
+    /// the factors.
     fn contraction(&mut self, id: InstId, converts: bool) {
         let inst = self.r.func().inst(id);
         let ([x, y], [product]) = (inst.operands(), inst.results()) else { return };
         let (x, y, product, op) = (*x, *y, *product, inst.op().clone());
         let Some(ty) = self.ty(product).cloned() else { return };
-        // Truth values are counted; one is true if the count is not zero.
+        // Products of booleans are counted in integers; an element is true if its count is not zero.
         let of_bool = |dtype: DType, number: DType| if dtype.is_bool() { number } else { dtype };
         let factor = |dtype: DType| wide(dtype).unwrap_or(of_bool(dtype, DType::S8));
         let (Some(a), Some(b)) = (self.dtype(x).map(factor), self.dtype(y).map(factor)) else { return };
@@ -464,7 +465,8 @@ impl Widening<'_, '_, '_> {
     }
 }
 
-/// Types of factors and of a result that products have loops for, and that hold the products of these types.
+/// Returns types of the factors and the result for which products have kernels, and which represent the
+/// products of the given types.
 fn factors(a: DType, b: DType, to: DType, converts: bool) -> [DType; 3] {
     let is_half = |d: DType| matches!(d, DType::F16 | DType::BF16);
     let direct = a == b
@@ -494,7 +496,7 @@ fn factors(a: DType, b: DType, to: DType, converts: bool) -> [DType; 3] {
             (_, false) => DType::U64,
         }; 3];
     }
-    // A 16-bit float beside integers that it holds: the product reads half as much.
+    // A 16-bit float with integers that it represents exactly: the product reads half as many bytes.
     if let Some(half) = [a, b].into_iter().find(|d| is_half(*d))
         && [a, b].iter().all(|d| *d == half || (d.is_integer() && d.bits() <= precision(half)))
     {
@@ -504,19 +506,19 @@ fn factors(a: DType, b: DType, to: DType, converts: bool) -> [DType; 3] {
     [if all.iter().any(double) { DType::F64 } else { DType::F32 }; 3]
 }
 
-/// True if the results on numbers of a narrow type are numbers of that type.
+/// Returns true if the operation maps numbers of a narrow type to numbers of that type.
 fn is_exact(op: &Op) -> bool {
     matches!(op, Op::Binary(Binary::Maximum | Binary::Minimum) | Op::Clamp)
 }
 
-/// True for a scatter whose updates take the place of elements.
+/// Returns true for a scatter whose updates replace elements.
 fn moves_updates(inst: Inst<'_>) -> bool {
     let Some(region) = inst.region(0) else { return false };
     let half = region.own_args().len() / 2;
     region.returned() == &region.own_args()[half..] && region.exactly::<1>().is_some()
 }
 
-/// True for reductions that round floats once, when all are added up.
+/// Returns true for reductions that round floats only once, after the last addition.
 fn keeps_digits(inst: Inst<'_>) -> bool {
     match inst.op() {
         Op::Reduce { .. } => true,
@@ -525,8 +527,8 @@ fn keeps_digits(inst: Inst<'_>) -> bool {
     }
 }
 
-/// True for the only operation of a region whose results need not be rounded before they are its arguments
-/// again: the last bits of integers do not depend on the others.
+/// Returns true if the only operation of a region need not round its results before they become its arguments
+/// again: the low bits of integers do not depend on the high bits.
 fn keeps_in_region(inst: Inst<'_>, keeps: bool) -> bool {
     let dtype = inst.results().first().and_then(|v| inst.func().tensor(*v)).map(|ty| ty.dtype);
     let Op::Binary(op) = inst.op() else { return matches!(inst.op(), Op::Compare(_)) };

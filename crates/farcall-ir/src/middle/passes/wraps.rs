@@ -1,12 +1,13 @@
-//! Indices that count from the end where they are negative: what a program writes before a `gather` or a `scatter`, these
-//! do as they read them.
+//! Negative indices: the code that makes negative indices count from the end, before a `gather` or `scatter`,
+//! becomes part of the gather or scatter.
 //!
 //! ```text
 //! j = select(i < 0, i + n, i);  y = gather(x, j)      ──▶  y = gather(x, i), wrap [n]
 //! ```
 //!
-//! NumPy's indices are such, so JAX's programs are full of it. Wrapped indices are not stored, then. If something other
-//! than operations on elements takes them, they are made anyway, and gathers and scatters take them, too.
+//! NumPy's indices work like this, so JAX's programs contain such code everywhere. The wrapped indices are
+//! then not stored. If other operations than elementwise ones use them, they are computed anyway, and the
+//! gathers and scatters use them, too.
 
 use rustc_hash::FxHashMap;
 
@@ -16,23 +17,23 @@ use crate::module::{Func, Inst, InstId, Rewriter, ValueId};
 use crate::op::{Binary, Direction, Op};
 use crate::scalar::Scalar;
 
-/// Negative indices.
+/// The pass for negative indices.
 pub static PASS: Pass = Pass { name: "wraps", about: "lets gathers and scatters wrap negative indices", run };
 
-/// Operations between the wrapped indices and what takes them.
-const MOVES: usize = 4;
+/// Maximum number of movements between the wrapped indices and their user.
+const MAX_MOVES: usize = 4;
 
 fn run(func: &mut Func, _: &Context) {
     let regions = running_regions(func);
     let mut r = Rewriter::new(func);
     for region in regions {
-        let takers = r.func().region(region).insts().filter(|inst| vectors(inst.op()).is_some());
+        let takers = r.func().region(region).insts().filter(|inst| index_vectors(inst.op()).is_some());
         let takers: Vec<InstId> = takers.map(|inst| inst.id()).collect();
-        // Those that take the same indices follow one another.
+        // Several users of the same indices often follow in a row.
         let mut known: FxHashMap<(ValueId, usize), Option<Indices>> = FxHashMap::default();
         for id in takers {
             let inst = r.func().inst(id);
-            let Some((dim, entries)) = vectors(inst.op()) else { continue };
+            let Some((dim, entries)) = index_vectors(inst.op()) else { continue };
             let (place, value) = indices(inst);
             let before = known.entry((value, dim)).or_insert_with(|| all(&mut r, id, value, dim, entries));
             if let Some(before) = before {
@@ -42,11 +43,12 @@ fn run(func: &mut Func, _: &Context) {
     }
 }
 
-/// Indices that are not wrapped, and what is added to each entry that is negative.
+/// Unwrapped indices, and the size that is added to each entry if it is negative.
 type Indices = (ValueId, Vec<usize>);
 
-/// The dimension of the index vectors of an operation that takes them as they are, and the number of their entries.
-fn vectors(op: &Op) -> Option<(usize, usize)> {
+/// The dimension of the index vectors of an operation that does not wrap indices yet, and their number of
+/// entries.
+fn index_vectors(op: &Op) -> Option<(usize, usize)> {
     let (dim, map, wrap) = match op {
         Op::Gather(g) => (g.index_vector_dim, &g.start_index_map, &g.wrap),
         Op::Scatter(s) => (s.index_vector_dim, &s.scatter_dims_to_operand_dims, &s.wrap),
@@ -55,18 +57,18 @@ fn vectors(op: &Op) -> Option<(usize, usize)> {
     wrap.is_empty().then_some((dim, map.len()))
 }
 
-/// The operand of a gather or a scatter that has the indices.
+/// The operand number and the indices of a gather or scatter.
 fn indices(inst: Inst<'_>) -> (usize, ValueId) {
     let place = inst.own_operands().len() / 2;
     (place, inst.own_operands()[place])
 }
 
-/// Lets a gather or a scatter wrap these indices.
+/// Makes a gather or scatter wrap these indices.
 fn wrap(r: &mut Rewriter<'_>, id: InstId, place: usize, (indices, wrap): Indices) {
     let inst = r.func().inst(id);
     let (mut op, mut operands) = (inst.op().clone(), inst.operands().to_vec());
     match &mut op {
-        // Whether indices are sorted was said of those that are wrapped.
+        // The sortedness was stated for the wrapped indices.
         Op::Gather(g) => (g.wrap, g.indices_are_sorted) = (wrap, false),
         Op::Scatter(s) => (s.wrap, s.indices_are_sorted) = (wrap, false),
         _ => return,
@@ -76,7 +78,7 @@ fn wrap(r: &mut Rewriter<'_>, id: InstId, place: usize, (indices, wrap): Indices
     r.set_operands(id, operands);
 }
 
-/// What indices are before they are wrapped, all entries alike or each by itself.
+/// The indices before wrapping, where all entries are wrapped alike or each one separately.
 fn all(r: &mut Rewriter<'_>, id: InstId, indices: ValueId, dim: usize, entries: usize) -> Option<Indices> {
     let made = r.func().defining_inst(indices)?;
     if *made.op() != (Op::Concatenate { dim }) {
@@ -97,13 +99,13 @@ fn all(r: &mut Rewriter<'_>, id: InstId, indices: ValueId, dim: usize, entries: 
     Some((r.value_before(id, Op::Concatenate { dim }, before, ty), wrap))
 }
 
-/// What a value is before it is wrapped, in the same shape, and what is added to negative elements.
+/// The value before wrapping, in the same shape, and the size that is added to negative elements.
 fn before_wrapping(r: &mut Rewriter<'_>, id: InstId, value: ValueId) -> Option<(ValueId, usize)> {
     let (mut value, mut moves) = (value, Vec::new());
     let (mut before, size) = loop {
         let made = r.func().defining_inst(value)?;
         match made.op() {
-            Op::Reshape | Op::BroadcastInDim { .. } | Op::Transpose { .. } if moves.len() < MOVES => {
+            Op::Reshape | Op::BroadcastInDim { .. } | Op::Transpose { .. } if moves.len() < MAX_MOVES => {
                 moves.push((made.op().clone(), value));
                 value = made.operands()[0];
             }
@@ -121,7 +123,7 @@ fn before_wrapping(r: &mut Rewriter<'_>, id: InstId, value: ValueId) -> Option<(
     Some((before, size))
 }
 
-/// What a selection is of: indices, and what is added to those that are negative.
+/// The indices that a select wraps, and the size that it adds to negative ones.
 fn wrapped(select: Inst<'_>) -> Option<(ValueId, usize)> {
     let (func, &[pred, chosen, other]) = (select.func(), select.operands()) else { return None };
     let compared = func.defining_inst(pred)?;
@@ -146,8 +148,8 @@ fn wrapped(select: Inst<'_>) -> Option<(ValueId, usize)> {
     }
 }
 
-/// True if nothing takes a value but operations on elements, what moves elements, and gathers and scatters whose indices it
-/// is.
+/// Returns true if all users of a value are elementwise operations, movements of elements, or gathers and
+/// scatters that use it as indices only.
 fn is_for_elements(r: &Rewriter<'_>, value: ValueId) -> bool {
     r.users(value).iter().all(|user| {
         let user = r.func().inst(*user);

@@ -1,5 +1,5 @@
-//! `select_and_scatter` by regions that its kernel does not know: a window reduction to the place of the element that
-//! each window keeps, and a scatter to these places.
+//! Splits a `select_and_scatter` by regions without a kernel: a window reduction finds the index of the
+//! element that each window selects, and a scatter adds to these elements.
 
 use super::Values;
 use crate::literal::Literal;
@@ -9,8 +9,8 @@ use crate::scalar::Scalar;
 use crate::types::{TensorType, Type};
 use farcall_sig::DType;
 
-/// Replaces a `select_and_scatter` by a window reduction and a scatter; returns the reduction. `None`, with
-/// nothing changed, if the types would need conversions of elements.
+/// Replaces a `select_and_scatter` by a window reduction and a scatter, and returns the reduction. Returns
+/// `None` and changes nothing if the types would need conversions of elements.
 pub(super) fn take_apart(r: &mut Rewriter<'_>, id: InstId, s: &SelectAndScatter) -> Option<InstId> {
     let inst = r.func().inst(id);
     let ([x, source, init], [select, scatter]) = (inst.own_operands(), inst.region_ids()) else {
@@ -35,16 +35,16 @@ pub(super) fn take_apart(r: &mut Rewriter<'_>, id: InstId, s: &SelectAndScatter)
         return None;
     }
     let result = result.clone();
-    // Elements are numbered; no element is a negative number.
-    let places =
+    // Elements are numbered; a negative number stands for no element.
+    let index_ty =
         TensorType::new(if i32::try_from(elements).is_ok() { DType::S32 } else { DType::S64 }, [elements]);
-    let number = r.value_before(id, Op::Iota { dim: 0 }, [], places.clone());
-    let number = r.value_before(id, Op::Reshape, [number], places.with_sizes(ty.sizes()));
-    let nothing = Literal::splat(ty.dtype, [], Scalar::zero(ty.dtype));
-    let nothing = r.value_before(id, Op::Constant(nothing), [], ty.with_sizes([]));
-    let nowhere = Literal::splat(places.dtype, [], Scalar::Signed(-1));
-    let nowhere = r.value_before(id, Op::Constant(nowhere), [], places.with_sizes([]));
-    let picks = picks(r, id, select, [&ty, &places]);
+    let number = r.value_before(id, Op::Iota { dim: 0 }, [], index_ty.clone());
+    let number = r.value_before(id, Op::Reshape, [number], index_ty.with_sizes(ty.sizes()));
+    let no_element = Literal::splat(ty.dtype, [], Scalar::zero(ty.dtype));
+    let no_element = r.value_before(id, Op::Constant(no_element), [], ty.with_sizes([]));
+    let no_index = Literal::splat(index_ty.dtype, [], Scalar::Signed(-1));
+    let no_index = r.value_before(id, Op::Constant(no_index), [], index_ty.with_sizes([]));
+    let selector = selector(r, id, select, [&ty, &index_ty]);
     let rank = ty.rank();
     let windows = ReduceWindow {
         window: s.window.clone(),
@@ -57,12 +57,12 @@ pub(super) fn take_apart(r: &mut Rewriter<'_>, id: InstId, s: &SelectAndScatter)
         r,
         id,
         Op::ReduceWindow(windows.into()),
-        [x, number, nothing, nowhere],
-        (picks, &captures),
-        [of_source.with_dtype(ty.dtype), of_source.with_dtype(places.dtype)],
+        [x, number, no_element, no_index],
+        (selector, &captures),
+        [of_source.with_dtype(ty.dtype), of_source.with_dtype(index_ty.dtype)],
     );
     let kept = r.func().inst(found).results()[1];
-    let kept = r.value_before(id, Op::Reshape, [kept], places.with_sizes([updates]));
+    let kept = r.value_before(id, Op::Reshape, [kept], index_ty.with_sizes([updates]));
     let source = r.value_before(id, Op::Reshape, [source], of_source.with_sizes([updates]));
     let flat = result.with_sizes([elements]);
     let init = r.value_before(id, Op::BroadcastInDim { dims: Vec::new() }, [init], flat.clone());
@@ -87,7 +87,7 @@ pub(super) fn take_apart(r: &mut Rewriter<'_>, id: InstId, s: &SelectAndScatter)
     Some(found)
 }
 
-/// Puts an operation that applies a region before an instruction.
+/// Adds an operation that applies a region before an instruction.
 fn apply<const N: usize>(
     r: &mut Rewriter<'_>,
     id: InstId,
@@ -105,8 +105,9 @@ fn apply<const N: usize>(
     r.insert_before(id, new, results.map(Type::Tensor))
 }
 
-/// The region that keeps the element that `select` prefers, with its number. A negative number marks a missing element.
-fn picks(r: &mut Rewriter<'_>, id: InstId, select: RegionId, [x, places]: [&TensorType; 2]) -> RegionId {
+/// Builds the region that selects the element which `select` prefers, with its number. A negative number
+/// marks a missing element.
+fn selector(r: &mut Rewriter<'_>, id: InstId, select: RegionId, [x, index_ty]: [&TensorType; 2]) -> RegionId {
     let view = r.func().region(select);
     let (args, own) = (view.args().to_vec(), view.own_args().len());
     let insts: Vec<InstId> = view.insts().filter(|i| *i.op() != Op::Return).map(Inst::id).collect();
@@ -115,7 +116,7 @@ fn picks(r: &mut Rewriter<'_>, id: InstId, select: RegionId, [x, places]: [&Tens
     let mut given = Values::new();
     let mut captured = ValueMap::default();
     let region = r.new_region(|func, region| {
-        for ty in [x, places, x, places] {
+        for ty in [x, index_ty, x, index_ty] {
             given.push(func.add_arg(region, ty.with_sizes([]).into()));
         }
         for arg in &args[own..] {
@@ -124,18 +125,19 @@ fn picks(r: &mut Rewriter<'_>, id: InstId, select: RegionId, [x, places]: [&Tens
         }
         end = func.push(region, NewInst::new(Op::Return, []), []);
     });
-    let (element, number, pred) = (x.with_sizes([]), places.with_sizes([]), TensorType::scalar(DType::Pred));
+    let (element, number, pred) =
+        (x.with_sizes([]), index_ty.with_sizes([]), TensorType::scalar(DType::Pred));
     let mut map = captured;
     map.extend([(args[0], given[0]), (args[1], given[2])]);
     for inst in insts {
         r.copy_before(inst, end, &mut map);
     }
     let keeps = returned.first().and_then(|v| map.get(v)).copied().unwrap_or(given[0]);
-    let zero = Literal::splat(places.dtype, [], Scalar::Signed(0));
+    let zero = Literal::splat(index_ty.dtype, [], Scalar::Signed(0));
     let zero = r.value_before(end, Op::Constant(zero), [], number.clone());
-    let is_there = Op::Compare(Compare { direction: Direction::Ge, kind: None });
-    let first = r.value_before(end, is_there.clone(), [given[1], zero], pred.clone());
-    let second = r.value_before(end, is_there, [given[3], zero], pred.clone());
+    let exists = Op::Compare(Compare { direction: Direction::Ge, kind: None });
+    let first = r.value_before(end, exists.clone(), [given[1], zero], pred.clone());
+    let second = r.value_before(end, exists, [given[3], zero], pred.clone());
     let no_second = r.value_before(end, Op::Unary(Unary::Not), [second], pred.clone());
     let keeps = r.value_before(end, Op::Binary(Binary::Or), [no_second, keeps], pred.clone());
     let keeps = r.value_before(end, Op::Binary(Binary::And), [first, keeps], pred);

@@ -1,36 +1,36 @@
-//! Why operations on elements are in no fusion, and why fusions end where they do: asked of a program after the pass, for
-//! people.
+//! Explains, after the fusion pass, why elementwise operations are in no fusion and why fusions end where
+//! they do.
 //!
-//! It follows from the same roles as fusion itself, and changes nothing.
+//! The explanations use the same roles as fusion itself, and change nothing.
 
 use std::fmt;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{MOST, Role, own_role};
+use super::{MAX_MEMBERS, Role, own_role};
 use crate::middle::passes::{Context, is_pure, running_regions};
 use crate::module::{Func, Inst, InstId};
 use crate::op::Op;
 
-/// An operation on elements that is in no fusion.
+/// An elementwise operation that is in no fusion.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unfused {
-    /// Which.
+    /// The operation.
     pub inst: InstId,
-    /// Why.
+    /// Why it is in no fusion.
     pub reason: Reason,
-    /// The operation that the reason speaks of: a neighbor, or what stands between it and one.
+    /// The operation that the reason refers to: a neighbor, or an operation between it and a neighbor.
     pub beside: Option<InstId>,
 }
 
-/// A fusion and what it takes a value from, or gives one to.
+/// An edge between a fusion and the producer of an operand or the user of a result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Border {
-    /// What makes the value.
+    /// The producer of the value.
     pub from: InstId,
-    /// What takes it.
+    /// The user of the value.
     pub to: InstId,
-    /// Why they are not one fusion. In it, the operation is `to`, and its neighbor `from`.
+    /// Why the two are not one fusion. In the reason, the operation is `to`, and its neighbor `from`.
     pub reason: Reason,
 }
 
@@ -38,49 +38,50 @@ pub struct Border {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Reason {
-    /// It has a side effect.
+    /// The operation has a side effect.
     SideEffect,
-    /// It works on quantized tensors.
+    /// The operation works on quantized tensors.
     Quantized,
-    /// It has no elements.
+    /// The operation has no elements.
     Empty,
-    /// Fusions do not have the operation on these element types, or not in this form.
+    /// Fusions do not support the operation on these element types, or not in this form.
     NoTile {
         /// The operation.
         op: &'static str,
-        /// Element types of its operands.
+        /// Element types of the operands.
         dtypes: Vec<&'static str>,
     },
-    /// Neither what it takes nor what takes it is an operation on elements.
+    /// Neither a producer of its operands nor a user of its result is an elementwise operation.
     Alone,
-    /// Its neighbor has another number of elements.
+    /// The neighbor has a different number of elements.
     Elements {
-        /// Its own.
+        /// Number of elements of the operation.
         own: usize,
-        /// The neighbor's.
+        /// Number of elements of the neighbor.
         other: usize,
     },
-    /// It is made again in every fusion that takes it, but it has neither all elements of this one, nor one.
+    /// The operation is duplicated into every fusion that uses it, but its number of elements is neither one
+    /// nor that of the fusion.
     Sizes,
-    /// The neighbor is outside of the loop or branch that it is in, or inside of one that it is not in.
+    /// A loop or branch separates the operation from its neighbor.
     Region,
-    /// Another operation needs one of them and is needed by the other: what it makes is not made element by element.
+    /// An operation that is not elementwise lies on a path between the two.
     Between {
-        /// The operation.
+        /// The operation in between.
         op: &'static str,
     },
-    /// The neighbor has as many members as a fusion may have.
+    /// The neighbor has the maximum number of members of a fusion.
     Full,
-    /// What it takes is made by a later fusion than what the neighbor takes.
+    /// The operands are computed by a later fusion than the neighbor's operands.
     Later,
-    /// It is made again in every fusion that takes it; here, something else does.
+    /// The operation is duplicated into every fusion that uses it, but this user is not a fusion.
     Taken {
-        /// What takes it; none if it is a result of the program.
+        /// The user; `None` if the operation is a result of the program.
         by: Option<&'static str>,
     },
-    /// One of them does not make its results element by element.
+    /// One of the two is not elementwise.
     Whole {
-        /// The operation.
+        /// The operation that is not elementwise.
         op: &'static str,
     },
 }
@@ -89,45 +90,43 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reason::SideEffect => f.write_str("it has a side effect"),
-            Reason::Quantized => f.write_str("fusions have no quantized tensors"),
+            Reason::Quantized => f.write_str("fusions do not support quantized tensors"),
             Reason::Empty => f.write_str("it has no elements"),
             Reason::NoTile { op, dtypes } if dtypes.is_empty() => write!(f, "fusions do not have this {op}"),
             Reason::NoTile { op, dtypes } => write!(f, "fusions do not have {op} of {}", dtypes.join(", ")),
-            Reason::Alone => f.write_str("no operation on elements beside it"),
+            Reason::Alone => f.write_str("it has no elementwise neighbor"),
             Reason::Elements { own, other } => write!(f, "it has {own} elements, its neighbor {other}"),
-            Reason::Sizes => f.write_str("the fusion that takes it has another number of elements"),
-            Reason::Region => f.write_str("a loop or branch begins or ends between it and its neighbor"),
-            Reason::Between { op } => write!(f, "{op} stands between it and its neighbor"),
-            Reason::Full => write!(f, "its neighbor has {MOST} members, the most that a fusion may have"),
-            Reason::Later => f.write_str("what it takes is made after what its neighbor takes"),
-            Reason::Taken { by: Some(op) } => write!(f, "it is taken by {op}, which is in no fusion"),
-            Reason::Taken { by: None } => f.write_str("it is a result"),
-            Reason::Whole { op } => {
-                write!(f, "{op} is a step of its own: it does not work element by element")
-            }
+            Reason::Sizes => f.write_str("the fusion that uses it has a different number of elements"),
+            Reason::Region => f.write_str("a loop or branch separates it from its neighbor"),
+            Reason::Between { op } => write!(f, "{op} lies between it and its neighbor"),
+            Reason::Full => write!(f, "its neighbor has {MAX_MEMBERS} members, the maximum for a fusion"),
+            Reason::Later => f.write_str("its operands are computed after those of its neighbor"),
+            Reason::Taken { by: Some(op) } => write!(f, "its user {op} is in no fusion"),
+            Reason::Taken { by: None } => f.write_str("it is a result of the program"),
+            Reason::Whole { op } => write!(f, "{op} is a separate step: it is not elementwise"),
         }
     }
 }
 
-/// Instructions that are looked at to find what stands between two.
-const STEPS: usize = 4096;
+/// Maximum number of instructions visited to find one between two others.
+const MAX_VISITED: usize = 4096;
 
-/// Every operation on elements that is in no fusion of a program that the pass has run on, in order of their regions.
-/// Constants and reshapes, which nothing computes, are left out.
+/// Lists every elementwise operation that is in no fusion, after the pass has run, in the order of their
+/// regions. Constants and reshapes, which need no computation, are left out.
 pub fn unfused(func: &Func, cx: &Context) -> Vec<Unfused> {
-    let asking = Asking::new(func, cx);
-    asking.insts().filter(|inst| is_on_elements(inst.op())).map(|inst| asking.why(inst)).collect()
+    let explainer = Explainer::new(func, cx);
+    explainer.insts().filter(|inst| is_on_elements(inst.op())).map(|inst| explainer.why(inst)).collect()
 }
 
-/// Where the fusions of a program that the pass has run on end, in the order of what takes the values. What [`unfused`]
-/// tells of is left out, and so is what only rearranges a value.
+/// Lists where fusions end, after the pass has run, in the order of the users. Operations that [`unfused`]
+/// reports, and operations that only rearrange a value, are left out.
 pub fn borders(func: &Func, cx: &Context) -> Vec<Border> {
-    let asking = Asking::new(func, cx);
-    asking.insts().flat_map(|to| asking.borders(to)).collect()
+    let explainer = Explainer::new(func, cx);
+    explainer.insts().flat_map(|to| explainer.borders(to)).collect()
 }
 
-/// What makes the operands of an instruction.
-fn takes(inst: Inst<'_>) -> impl Iterator<Item = Inst<'_>> {
+/// The instructions that compute the operands of an instruction.
+fn producers(inst: Inst<'_>) -> impl Iterator<Item = Inst<'_>> {
     inst.operands().iter().filter_map(move |v| inst.func().defining_inst(*v))
 }
 
@@ -135,30 +134,30 @@ fn is_on_elements(op: &Op) -> bool {
     op.is_elementwise() || matches!(op, Op::BitcastConvert | Op::Iota { .. } | Op::BroadcastInDim { .. })
 }
 
-struct Asking<'a> {
+struct Explainer<'a> {
     func: &'a Func,
     cx: &'a Context,
     users: FxHashMap<InstId, Vec<InstId>>,
 }
 
-impl<'a> Asking<'a> {
-    fn new(func: &'a Func, cx: &'a Context) -> Asking<'a> {
-        let mut asking = Asking { func, cx, users: FxHashMap::default() };
-        for inst in asking.insts() {
-            for from in takes(inst) {
-                asking.users.entry(from.id()).or_default().push(inst.id());
+impl<'a> Explainer<'a> {
+    fn new(func: &'a Func, cx: &'a Context) -> Explainer<'a> {
+        let mut explainer = Explainer { func, cx, users: FxHashMap::default() };
+        for inst in explainer.insts() {
+            for from in producers(inst) {
+                explainer.users.entry(from.id()).or_default().push(inst.id());
             }
         }
-        asking
+        explainer
     }
 
-    /// Everything that runs.
+    /// All instructions of the regions that run.
     fn insts(&self) -> impl Iterator<Item = Inst<'a>> + use<'a> {
         let func = self.func;
         running_regions(func).into_iter().flat_map(move |region| func.region(region).insts())
     }
 
-    /// Those between an instruction and what it takes.
+    /// The borders between an instruction and the producers of its operands.
     fn borders(&self, to: Inst<'a>) -> Vec<Border> {
         let is_fusion = |inst: Inst<'_>| *inst.op() == Op::Fusion;
         let is_step = |inst: Inst<'_>| match own_role(inst, self.cx) {
@@ -170,7 +169,7 @@ impl<'a> Asking<'a> {
             return Vec::new();
         }
         let mut seen = FxHashSet::default();
-        let beside = takes(to).filter(|from| is_step(*from) && (is_fusion(*from) || is_fusion(to)));
+        let beside = producers(to).filter(|from| is_step(*from) && (is_fusion(*from) || is_fusion(to)));
         let beside = beside.filter(|from| seen.insert(from.id()));
         let border = |from: Inst<'a>| {
             let reason = match (self.elements(to), self.elements(from)) {
@@ -224,11 +223,11 @@ impl<'a> Asking<'a> {
     fn of_member(&self, inst: Inst<'_>, n: usize) -> (Reason, Option<InstId>) {
         let users = self.users.get(&inst.id()).into_iter().flatten().map(|id| self.func.inst(*id));
         let beside: Vec<(Inst<'_>, usize)> =
-            takes(inst).chain(users).filter_map(|other| Some((other, self.elements(other)?))).collect();
+            producers(inst).chain(users).filter_map(|other| Some((other, self.elements(other)?))).collect();
         self.of_neighbors((inst, n), &beside)
     }
 
-    /// The first reason that holds for a neighbor, those with as many elements first.
+    /// The first reason that applies to a neighbor; neighbors with as many elements come first.
     fn of_neighbors(
         &self,
         (inst, n): (Inst<'_>, usize),
@@ -240,7 +239,7 @@ impl<'a> Asking<'a> {
             if let Some(between) = self.between(inst, *other).or_else(|| self.between(*other, inst)) {
                 return (Reason::Between { op: name(between) }, Some(between.id()));
             }
-            let reason = if self.members(*other) >= MOST { Reason::Full } else { Reason::Later };
+            let reason = if self.members(*other) >= MAX_MEMBERS { Reason::Full } else { Reason::Later };
             return (reason, Some(other.id()));
         }
         match beside.first() {
@@ -250,7 +249,7 @@ impl<'a> Asking<'a> {
         }
     }
 
-    /// The number of elements of a fusion, or of what could be a member of one.
+    /// The number of elements of a fusion, or of an instruction that could be a member of one.
     fn elements(&self, inst: Inst<'_>) -> Option<usize> {
         match own_role(inst, self.cx) {
             Role::Member(n, _) if *inst.op() != Op::Reshape => Some(n),
@@ -259,22 +258,22 @@ impl<'a> Asking<'a> {
         }
     }
 
-    /// Members of a fusion.
+    /// Number of members of a fusion.
     fn members(&self, inst: Inst<'_>) -> usize {
         inst.regions().map(|r| r.insts().filter(|i| is_on_elements(i.op())).count()).sum()
     }
 
-    /// An instruction other than these two that takes what `from` makes, and that `to` needs.
+    /// An instruction on a path from `from` to `to`, other than the two.
     fn between<'f>(&'f self, from: Inst<'_>, to: Inst<'_>) -> Option<Inst<'f>> {
         let (mut waiting, mut seen) = (vec![to.id()], FxHashSet::default());
         while let Some(id) = waiting.pop() {
             let inst = self.func.inst(id);
-            for before in takes(inst) {
+            for before in producers(inst) {
                 if before.id() == from.id() {
                     if id != to.id() {
                         return Some(inst);
                     }
-                } else if seen.len() < STEPS && seen.insert(before.id()) {
+                } else if seen.len() < MAX_VISITED && seen.insert(before.id()) {
                     waiting.push(before.id());
                 }
             }
@@ -283,7 +282,7 @@ impl<'a> Asking<'a> {
     }
 }
 
-/// The name of an operation without `stablehlo`.
+/// The name of an operation without its dialect.
 fn name(inst: Inst<'_>) -> &'static str {
     let name = inst.op().name();
     name.strip_prefix("stablehlo.").or(name.strip_prefix("mhlo.")).unwrap_or(name)
@@ -299,7 +298,7 @@ mod tests {
     use crate::text;
     use crate::types::TensorType;
 
-    /// The names and reasons of what is in no fusion.
+    /// The names and reasons of the operations in no fusion.
     fn reasons(body: &str) -> Vec<String> {
         fused(body, |func, cx| {
             let said = |u: Unfused| format!("{}: {}", name(func.inst(u.inst)), u.reason);
@@ -307,7 +306,7 @@ mod tests {
         })
     }
 
-    /// What is said of a program that the pass has run on.
+    /// The explanations for a program after the pass has run.
     fn fused(body: &str, said: impl FnOnce(&Func, &Context) -> Vec<String>) -> Vec<String> {
         let program =
             format!("func.func @main(%x: tensor<8xf32>, %p: tensor<i1>) -> tensor<8xf32> {{\n{body}}}");
@@ -328,7 +327,7 @@ mod tests {
             %r = stablehlo.reverse %a, dims = [0] : tensor<8xf32>
             %b = stablehlo.add %a, %r : tensor<8xf32>
             return %b : tensor<8xf32>";
-        let stands = "reverse stands between it and its neighbor";
+        let stands = "reverse lies between it and its neighbor";
         assert_eq!(reasons(between), [format!("sine: {stands}"), format!("add: {stands}")]);
 
         let elements = "%q = stablehlo.not %p : tensor<i1>
@@ -342,8 +341,7 @@ mod tests {
         let lone = "%b = stablehlo.clamp %x, %x, %x : tensor<8xf32>
             %c = stablehlo.negate %b : tensor<8xf32>
             return %c : tensor<8xf32>";
-        let expected =
-            ["clamp: fusions do not have clamp of f32", "negate: no operation on elements beside it"];
+        let expected = ["clamp: fusions do not have clamp of f32", "negate: it has no elementwise neighbor"];
         assert_eq!(reasons(lone), expected);
 
         let region = "%a = stablehlo.sine %x : tensor<8xf32>
@@ -354,7 +352,7 @@ mod tests {
               stablehlo.return %x : tensor<8xf32>
             }) : (tensor<i1>) -> tensor<8xf32>
             return %b : tensor<8xf32>";
-        let border = "a loop or branch begins or ends between it and its neighbor";
+        let border = "a loop or branch separates it from its neighbor";
         assert_eq!(reasons(region), [format!("negate: {border}"), format!("sine: {border}")]);
     }
 
@@ -374,9 +372,9 @@ mod tests {
             said.sort();
             said
         };
-        let whole = "reverse is a step of its own: it does not work element by element";
+        let whole = "reverse is a separate step: it is not elementwise";
         let expected = [
-            "fusion, fusion, reverse stands between it and its neighbor".to_owned(),
+            "fusion, fusion, reverse lies between it and its neighbor".to_owned(),
             format!("fusion, reverse, {whole}"),
             format!("reverse, fusion, {whole}"),
         ];
@@ -386,11 +384,11 @@ mod tests {
     #[test]
     fn a_fusion_that_is_full_is_the_reason() {
         let mut chain = "%v0 = stablehlo.sine %x : tensor<8xf32>\n".to_owned();
-        for i in 0..MOST {
+        for i in 0..MAX_MEMBERS {
             chain += &format!("%v{} = stablehlo.sine %v{i} : tensor<8xf32>\n", i + 1);
         }
-        chain += &format!("return %v{MOST} : tensor<8xf32>");
-        let expected = format!("sine: its neighbor has {MOST} members, the most that a fusion may have");
+        chain += &format!("return %v{MAX_MEMBERS} : tensor<8xf32>");
+        let expected = format!("sine: its neighbor has {MAX_MEMBERS} members, the maximum for a fusion");
         assert_eq!(reasons(&chain), [expected]);
     }
 }

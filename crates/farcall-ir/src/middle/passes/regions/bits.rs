@@ -4,14 +4,14 @@
 //! reduce(x: f32) { (a, b) → f32(i32(a) ^ i32(b)) }   ──▶   f32(reduce(i32(x)) { (a, b) → a ^ b })
 //! ```
 //!
-//! where types stand for `bitcast_convert`. The remaining reducer may have a kernel.
+//! Here, types stand for `bitcast_convert`. The remaining reducer may have a kernel.
 
 use crate::module::{Func, Inst, InstId, NewInst, Region, RegionId, Rewriter, ValueId, ValueMap};
 use crate::op::Op;
 use crate::types::{TensorType, Type};
 use farcall_sig::DType;
 
-/// Reduces bit patterns where the region does nothing else with its arguments. Returns the new instruction,
+/// Reduces bit patterns if the region uses its arguments only as bit patterns. Returns the new instruction,
 /// or `id` if nothing changes.
 pub(super) fn run(r: &mut Rewriter<'_>, id: InstId) -> InstId {
     rewritten(r, id).unwrap_or(id)
@@ -20,7 +20,8 @@ pub(super) fn run(r: &mut Rewriter<'_>, id: InstId) -> InstId {
 fn rewritten(r: &mut Rewriter<'_>, id: InstId) -> Option<InstId> {
     let inst = r.func().inst(id);
     let count = inst.results().len();
-    // The first of the operands that are combined with the first `count` ones.
+    // Index of the operand that is combined with the first one; the `count` operands from there correspond to
+    // the first `count` operands.
     let second = match inst.op() {
         Op::Reduce { .. } | Op::ReduceWindow(_) => count,
         Op::Scatter(_) => count + 1,
@@ -33,7 +34,8 @@ fn rewritten(r: &mut Rewriter<'_>, id: InstId) -> Option<InstId> {
     }
     let bits: Vec<Option<DType>> =
         (0..count).map(|i| as_bits(r, region, [args[i], args[count + i]], returned[i])).collect();
-    // A result of another type than the region's is converted.
+    // If a result's type differs from the region's, its elements are converted, which bit patterns do not
+    // allow.
     let same = |i: usize| {
         let func = r.func();
         let all = [inst.operands()[i], inst.operands()[second + i], inst.results()[i], args[i], returned[i]];
@@ -52,7 +54,7 @@ fn rewritten(r: &mut Rewriter<'_>, id: InstId) -> Option<InstId> {
             operands[operand] = bitcast(r, id, operands[operand], *dtype);
         }
     }
-    // Conversions that only the return uses: the return takes their operands instead.
+    // Conversions that only the return uses; the new return uses their operands instead.
     let dropped: Vec<InstId> = (0..count)
         .filter(|i| bits[*i].is_some() && r.users(returned[*i]).len() == 1)
         .filter_map(|i| r.func().defining_inst(returned[i]).map(Inst::id))
@@ -82,14 +84,14 @@ fn rewritten(r: &mut Rewriter<'_>, id: InstId) -> Option<InstId> {
     Some(new)
 }
 
-/// The type of the bit patterns, if the region converts these arguments to bit patterns, does nothing else
-/// with them, and returns a bit pattern as well.
+/// The type of the bit patterns, if the region converts these arguments to bit patterns, does not use them
+/// otherwise, and returns a bit pattern as well.
 fn as_bits(r: &Rewriter<'_>, region: Region<'_>, args: [ValueId; 2], returned: ValueId) -> Option<DType> {
     let func = r.func();
     let made = func.defining_inst(returned)?;
     let source = *made.operands().first()?;
     let (ty, bits) = (func.tensor(returned)?, func.tensor(source)?);
-    // An argument may get another type itself.
+    // If the source is an argument, its type may change.
     let is_arg = region.own_args().contains(&source);
     if *made.op() != Op::BitcastConvert || is_arg || !is_reinterpreted(ty, bits) {
         return None;
@@ -115,8 +117,8 @@ fn bitcast(r: &mut Rewriter<'_>, id: InstId, x: ValueId, dtype: DType) -> ValueI
     r.value_before(id, Op::BitcastConvert, [x], ty)
 }
 
-/// Makes a copy of the region with arguments of the given types, without their conversions and without the
-/// dropped instructions.
+/// Copies the region with arguments of the given types, without their conversions and without the dropped
+/// instructions.
 fn new_region(r: &mut Rewriter<'_>, id: InstId, bits: &[Option<DType>], dropped: &[InstId]) -> RegionId {
     let view = r.func().inst(id).region(0);
     let count = bits.len();

@@ -8,10 +8,11 @@ use crate::op::{Compare, Direction, Op};
 use crate::scalar::Scalar;
 use farcall_sig::DType;
 
-/// Replaces the choices in regions that are applied to elements. True if there was a choice.
+/// Replaces the choices in regions that are applied to elements. Returns true if there were any.
 pub(super) fn run(func: &mut Func) -> bool {
     let mut changed = false;
-    // Branches depend on captured values alone: operations that cannot fail stand before the choice as well as in it.
+    // Branches only use captured values, so operations that cannot fail can move from a branch to before the
+    // choice.
     let mut choices: Vec<InstId> = Vec::new();
     for region in regions_inside_out(func) {
         if is_within_elements(func, region) {
@@ -36,7 +37,7 @@ pub(super) fn run(func: &mut Func) -> bool {
     changed
 }
 
-/// True for regions that are applied to elements, and for those nested in them.
+/// Returns true for regions that are applied to elements, and for regions nested in them.
 fn is_within_elements(func: &Func, region: RegionId) -> bool {
     let mut next = func.region(region).owner();
     while let Some(owner) = next {
@@ -48,7 +49,7 @@ fn is_within_elements(func: &Func, region: RegionId) -> bool {
     false
 }
 
-/// True if all branches are plain operations on numbers, and not too many.
+/// Returns true if all branches consist of plain operations on scalars, and are not too large.
 fn is_plain_choice(inst: Inst<'_>) -> bool {
     let body = |region: Region<'_>| region.insts().take_while(|i| *i.op() != Op::Return).all(is_plain);
     let count: usize = inst.regions().map(|region| region.insts().take(MAX_INSTRUCTIONS + 1).count()).sum();
@@ -80,7 +81,7 @@ fn choose(r: &mut Rewriter<'_>, id: InstId) {
     r.replace(id, &values);
 }
 
-/// Puts a copy of a branch before its instruction: the values that it returns.
+/// Copies a branch to before its instruction, and returns the values that the branch returns.
 fn inline(r: &mut Rewriter<'_>, id: InstId, region: RegionId, captures: &[ValueId]) -> Vec<ValueId> {
     let view = r.func().region(region);
     let mut map: ValueMap = view.captured_args().iter().copied().zip(captures.iter().copied()).collect();

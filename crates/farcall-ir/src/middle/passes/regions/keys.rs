@@ -1,13 +1,13 @@
-//! Sort keys: functions that a comparator applies to the elements of one side are computed once for each element, not for
-//! each comparison.
+//! Sort keys: functions that a comparator applies to the elements of one side are computed once per element,
+//! not once per comparison.
 //!
 //! ```text
 //! sort(x) { (a, b) → abs(a) < abs(b) }   ──▶   k = abs(x);  sort(x, k) { (a, b, j, k) → j < k }
 //! ```
 //!
-//! Both sides must use the same function of their elements. A comparator that computes several keys, such as the real
-//! and the imaginary part of a complex number, compares by several tensors. The remaining comparator only compares and
-//! chooses, which the kernel of sorts understands.
+//! Both sides must use the same function of their elements. A comparator that computes several keys, such as
+//! the real and the imaginary part of a complex number, compares several tensors. The remaining comparator
+//! only compares and selects, which the sort kernel supports.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -40,17 +40,17 @@ pub(super) fn run(r: &mut Rewriter<'_>, id: InstId, cx: &Context) {
 /// The point at which one-sided values become keys.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cut {
-    /// As late as possible: comparisons and choices stay in the comparator, since they define its order.
+    /// As late as possible: comparisons and selects stay in the comparator, since they define its order.
     Late,
-    /// As early as possible: the comparator compares keys only.
+    /// As early as possible: the comparator only compares keys.
     Early,
 }
 
-/// Elements that a value of the comparator depends on.
+/// The side of a comparison that a value of the comparator depends on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
     Neither,
-    /// 0: the first elements of each pair; 1: the second ones.
+    /// 0 for the first element of each pair, 1 for the second.
     One(usize),
     Both,
 }
@@ -65,17 +65,17 @@ impl Side {
     }
 }
 
-/// A function of the elements of one side: number of the expression in [`Comparator::expressions`].
+/// Index in [`Comparator::expressions`] of a function of the elements of one side.
 type ExpressionId = usize;
 
 #[derive(Clone, PartialEq, Eq)]
 struct Expression {
-    what: What,
+    kind: ExpressionKind,
     dtype: DType,
 }
 
 #[derive(Clone, PartialEq, Eq)]
-enum What {
+enum ExpressionKind {
     /// The element of an operand.
     Element(usize),
     /// A captured value.
@@ -85,22 +85,23 @@ enum What {
     Mixed,
 }
 
-/// A comparator made of plain operations on numbers.
+/// A comparator that consists of plain operations on scalars.
 struct Comparator {
     operands: Vec<ValueId>,
     captures: Vec<ValueId>,
     captured_args: Vec<ValueId>,
     insts: Vec<InstId>,
     returned: ValueId,
-    /// Dependence of each value on the sides, and its expression unless it depends on both.
+    /// Side that each value depends on, and its expression; the expression is `Mixed` if the value depends on
+    /// both sides.
     values: FxHashMap<ValueId, (Side, ExpressionId)>,
     expressions: Vec<Expression>,
 }
 
-/// A comparator that compares keys.
+/// A comparator in terms of keys.
 struct Keyed {
     keys: Vec<ExpressionId>,
-    /// Instructions that stay.
+    /// Instructions that stay in the comparator.
     kept: FxHashSet<InstId>,
     captures: bool,
 }
@@ -130,11 +131,11 @@ impl Comparator {
             let dtype = number(func, *arg)?.dtype;
             let operand = func.tensor(comparator.operands[i / 2])?;
             (operand.dtype == dtype && operand.quant.is_none()).then_some(())?;
-            let element = Expression { what: What::Element(i / 2), dtype };
+            let element = Expression { kind: ExpressionKind::Element(i / 2), dtype };
             comparator.define(*arg, Side::One(i % 2), element);
         }
         for (i, arg) in region.captured_args().iter().enumerate() {
-            let captured = Expression { what: What::Captured(i), dtype: number(func, *arg)?.dtype };
+            let captured = Expression { kind: ExpressionKind::Captured(i), dtype: number(func, *arg)?.dtype };
             comparator.define(*arg, Side::Neither, captured);
         }
         for inst in insts {
@@ -148,8 +149,8 @@ impl Comparator {
                 side = side.join(of);
                 operands.push(expression);
             }
-            let what = What::Computed(inst.op().clone(), operands);
-            let expression = Expression { what, dtype: number(func, result)?.dtype };
+            let kind = ExpressionKind::Computed(inst.op().clone(), operands);
+            let expression = Expression { kind, dtype: number(func, result)?.dtype };
             comparator.define(result, side, expression);
         }
         Some(comparator)
@@ -158,10 +159,10 @@ impl Comparator {
     fn define(&mut self, value: ValueId, side: Side, expression: Expression) {
         // Two values that depend on both sides may differ although their operands have equal expressions.
         let expression = match side {
-            Side::Both => Expression { what: What::Mixed, ..expression },
+            Side::Both => Expression { kind: ExpressionKind::Mixed, ..expression },
             _ => expression,
         };
-        // Comparators are short.
+        // A linear search suffices: comparators are short.
         let known = self.expressions.iter().position(|known| *known == expression);
         let id = known.unwrap_or(self.expressions.len());
         if known.is_none() {
@@ -170,14 +171,14 @@ impl Comparator {
         self.values.insert(value, (side, id));
     }
 
-    /// The comparator in terms of keys; `None` if it computes no key.
+    /// Expresses the comparator in terms of keys; `None` if it computes no key.
     fn keyed(&self, r: &Rewriter<'_>, cut: Cut) -> Option<Keyed> {
         let mut keyed = Keyed { keys: Vec::new(), kept: FxHashSet::default(), captures: false };
         let mut open = vec![self.returned];
         while let Some(value) = open.pop() {
             let (side, expression) = *self.values.get(&value)?;
-            let is_key = match (side, &self.expressions[expression].what) {
-                (Side::One(_), What::Computed(op, operands)) => match cut {
+            let is_key = match (side, &self.expressions[expression].kind) {
+                (Side::One(_), ExpressionKind::Computed(op, operands)) => match cut {
                     Cut::Early => true,
                     Cut::Late => !self.compares(op, operands),
                 },
@@ -196,11 +197,12 @@ impl Comparator {
                 None => keyed.captures = true,
             }
         }
-        let computed = |key: &ExpressionId| matches!(self.expressions[*key].what, What::Computed(..));
+        let computed =
+            |key: &ExpressionId| matches!(self.expressions[*key].kind, ExpressionKind::Computed(..));
         keyed.keys.iter().any(computed).then_some(keyed)
     }
 
-    /// True for comparisons, selects and logic.
+    /// Returns true for comparisons, selects and logic.
     fn compares(&self, op: &Op, operands: &[ExpressionId]) -> bool {
         let is_pred = |x: &ExpressionId| self.expressions[*x].dtype == DType::Pred;
         match op {
@@ -212,15 +214,15 @@ impl Comparator {
         }
     }
 
-    /// Puts a sort by keys before the sort: the results that both have come first.
+    /// Inserts a sort by keys before the sort; its first results correspond to the results of the sort.
     fn sort_by(&self, r: &mut Rewriter<'_>, id: InstId, keyed: &Keyed) -> InstId {
         let mut tensors = vec![None; self.expressions.len()];
         let mut operands = self.operands.clone();
-        // The number of the operand that each key is.
+        // The operand index of each key.
         let mut places: FxHashMap<ExpressionId, usize> = FxHashMap::default();
         for key in &keyed.keys {
-            let place = match self.expressions[*key].what {
-                What::Element(operand) => operand,
+            let place = match self.expressions[*key].kind {
+                ExpressionKind::Element(operand) => operand,
                 _ => {
                     operands.push(self.tensor(r, id, *key, &mut tensors));
                     operands.len() - 1
@@ -268,7 +270,7 @@ impl Comparator {
         r.insert_before(id, new, types)
     }
 
-    /// An expression of whole operands.
+    /// Evaluates an expression on whole operands.
     fn tensor(
         &self,
         r: &mut Rewriter<'_>,
@@ -279,19 +281,19 @@ impl Comparator {
         if let Some(value) = made[expression] {
             return value;
         }
-        let Expression { what, dtype } = &self.expressions[expression];
+        let Expression { kind, dtype } = &self.expressions[expression];
         let sizes = r.func().tensor(self.operands[0]).map_or(Vec::new(), |ty| ty.sizes().to_vec());
         let ty = TensorType::new(*dtype, sizes);
-        let value = match what {
-            What::Element(operand) => self.operands[*operand],
-            // No key depends on both sides.
-            What::Mixed => self.operands[0],
-            What::Captured(number) => {
+        let value = match kind {
+            ExpressionKind::Element(operand) => self.operands[*operand],
+            // A key never depends on both sides.
+            ExpressionKind::Mixed => self.operands[0],
+            ExpressionKind::Captured(number) => {
                 let op = Op::BroadcastInDim { dims: Vec::new() };
                 r.value_before(id, op, [self.captures[*number]], ty)
             }
-            What::Computed(Op::Constant(literal), _) => filled_before(r, id, literal.clone(), ty),
-            What::Computed(op, operands) => {
+            ExpressionKind::Computed(Op::Constant(literal), _) => filled_before(r, id, literal.clone(), ty),
+            ExpressionKind::Computed(op, operands) => {
                 let mut values: SmallVec<[ValueId; 3]> = SmallVec::new();
                 for operand in operands {
                     values.push(self.tensor(r, id, *operand, made));

@@ -1,12 +1,13 @@
-//! Regions that are applied to elements (reducers, comparators), in the form that kernels and loops have fast code for.
+//! Simplification of regions that are applied to elements (reducers, comparators) to forms with fast kernels
+//! and loops.
 //!
 //! - `branches`: `if` and `case` become selects.
-//! - Values that depend on nothing but captured values are computed once, before the operation ([`licm`]).
+//! - Values that depend only on captured values are computed once, before the operation ([`licm`]).
 //! - `bits`: a reducer of bit patterns reduces tensors of integers.
-//! - `keys`: a comparator that computes keys of its arguments compares tensors of keys.
+//! - `keys`: a comparator that computes keys from its arguments compares tensors of keys.
 //!
-//! A region of plain operations on numbers cannot fail, so computing all branches, or computing something before the
-//! operation, changes nothing that a program can observe.
+//! Plain operations on scalars cannot fail, so a program cannot observe that all branches are computed, or
+//! that something is computed before the operation.
 
 mod bits;
 mod branches;
@@ -18,7 +19,7 @@ use crate::module::{Func, Inst, InstId, ValueId};
 use crate::op::{Op, Traits};
 use crate::types::TensorType;
 
-/// Regions that are applied to elements.
+/// The pass for regions that are applied to elements.
 pub static PASS: Pass =
     Pass { name: "regions", about: "turns branches of reducers into selects, computes sort keys once", run };
 
@@ -51,7 +52,7 @@ fn run(func: &mut Func, cx: &Context) {
     });
 }
 
-/// True for operations with regions that are applied to elements of their operands.
+/// Returns true for operations with regions that are applied to elements of their operands.
 pub(super) fn applies_to_elements(inst: Inst<'_>) -> bool {
     matches!(
         inst.op(),
@@ -64,7 +65,7 @@ pub(super) fn applies_to_elements(inst: Inst<'_>) -> bool {
     )
 }
 
-/// True for operations without regions that cannot fail, on numbers.
+/// Returns true for operations on scalars that have no regions and cannot fail.
 fn is_plain(inst: Inst<'_>) -> bool {
     let is_number = |v: &ValueId| number(inst.func(), *v).is_some();
     inst.region_ids().is_empty()
