@@ -1,4 +1,4 @@
-//! Builds instructions, with inferred result types.
+//! Builder for instructions, with inferred result types.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::module::{Func, InstId, Loc, NewInst, RegionId, ValueId};
 use crate::op::Op;
 use crate::types::Type;
 
-/// Puts instructions into a function, one behind the other.
+/// Inserts instructions into a function, one after the other.
 ///
 /// ```
 /// use farcall_ir::builder::Builder;
@@ -27,51 +27,51 @@ use crate::types::Type;
 #[derive(Debug)]
 pub struct Builder<'f> {
     func: &'f mut Func,
-    place: Place,
+    position: Position,
     span: Span,
     loc: Option<Arc<Loc>>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum Position {
     End(RegionId),
     Before(InstId),
 }
 
 impl<'f> Builder<'f> {
-    /// A builder that puts instructions at the end of a region.
+    /// Creates a builder that inserts at the end of a region.
     pub fn at_end(func: &'f mut Func, region: RegionId) -> Builder<'f> {
-        Builder { func, place: Place::End(region), span: Span::default(), loc: None }
+        Builder { func, position: Position::End(region), span: Span::default(), loc: None }
     }
 
-    /// A builder that puts instructions before another one, whose place in the source they take.
+    /// Creates a builder that inserts before `inst` and gives new instructions its source location.
     pub fn before(func: &'f mut Func, inst: InstId) -> Builder<'f> {
         let (span, loc) = (func.inst(inst).span(), func.inst(inst).loc().cloned());
-        Builder { func, place: Place::Before(inst), span, loc }
+        Builder { func, position: Position::Before(inst), span, loc }
     }
 
-    /// The same, for instructions from a place of the source.
+    /// Sets the source location of the instructions that follow.
     pub fn from_source(self, span: Span, loc: Option<Arc<Loc>>) -> Builder<'f> {
         Builder { span, loc, ..self }
     }
 
-    /// A builder of the same function that puts instructions at the end of a region, for the same place of
-    /// the source.
+    /// Returns a builder that inserts at the end of another region of this function, with the same source
+    /// location.
     pub fn inside(&mut self, region: RegionId) -> Builder<'_> {
-        Builder { place: Place::End(region), span: self.span, loc: self.loc.clone(), func: self.func }
+        Builder { position: Position::End(region), span: self.span, loc: self.loc.clone(), func: self.func }
     }
 
-    /// The function as it is now.
+    /// The function built so far.
     pub fn built(&self) -> &Func {
         self.func
     }
 
-    /// The function, to be changed.
+    /// The function, for changes.
     pub fn func(&mut self) -> &mut Func {
         self.func
     }
 
-    /// An operation without regions and with one result.
+    /// Inserts an operation without regions and with one result, and returns the result.
     ///
     /// # Errors
     /// As for [`Builder::inst`].
@@ -85,8 +85,8 @@ impl<'f> Builder<'f> {
         Ok(self.func.inst(inst).results()[0])
     }
 
-    /// An operation without regions and with one result, whose type it leaves free (`convert`,
-    /// `reshape`, `iota`, …).
+    /// Inserts an operation without regions and with one result, whose type the operands do not determine
+    /// (`convert`, `reshape`, `iota`, …).
     ///
     /// # Errors
     /// As for [`Builder::inst_of`].
@@ -101,21 +101,20 @@ impl<'f> Builder<'f> {
         Ok(self.func.inst(inst).results()[0])
     }
 
-    /// An instruction whose results have the types that follow from its operands, attributes and
-    /// regions.
+    /// Inserts an instruction whose result types follow from its operands, attributes and regions.
     ///
     /// # Errors
-    /// Every constraint that it violates, and operations that leave a result's type free; the function
-    /// is as it was then.
+    /// Every violated constraint, and operations whose result types are not determined. The function is then
+    /// unchanged.
     pub fn inst(&mut self, new: NewInst) -> Result<InstId, Vec<Diagnostic>> {
         self.inst_of(new, [])
     }
 
-    /// An instruction whose results have these types, as far as it leaves them free, else those that
-    /// follow.
+    /// Inserts an instruction. Result types that are not determined by the operands, attributes and regions
+    /// are taken from `declared`.
     ///
     /// # Errors
-    /// Every constraint that it violates; the function is as it was then.
+    /// Every violated constraint. The function is then unchanged.
     pub fn inst_of(
         &mut self,
         new: NewInst,
@@ -135,7 +134,7 @@ impl<'f> Builder<'f> {
         Ok(id)
     }
 
-    /// An instruction with results of these types, which are not compared with what follows.
+    /// Inserts an instruction with these result types, without checking them by inference.
     pub(crate) fn unchecked(&mut self, new: NewInst, results: impl IntoIterator<Item = Type>) -> InstId {
         let id = self.func.new_inst(new.at(self.span, self.loc.clone()), results);
         self.put(id);
@@ -143,9 +142,9 @@ impl<'f> Builder<'f> {
     }
 
     fn put(&mut self, inst: InstId) {
-        match self.place {
-            Place::End(region) => self.func.append(region, inst),
-            Place::Before(next) => self.func.insert_before(inst, next),
+        match self.position {
+            Position::End(region) => self.func.append(region, inst),
+            Position::Before(next) => self.func.insert_before(inst, next),
         }
     }
 }

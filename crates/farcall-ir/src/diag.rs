@@ -1,8 +1,7 @@
-//! Errors in a program: a code, a place in the source, a message, notes.
+//! Errors in a program: a code, a place in the source, a message, and notes.
 //!
-//! Every stage that reads a program (parser, verifier, compiler) reports [`Diagnostic`]s; a
-//! [`ProgramError`] joins them with the source, so that its `Display` shows line, column, the
-//! source line and a caret for each.
+//! Every stage that reads a program (parser, verifier, compiler) reports [`Diagnostic`]s. A [`ProgramError`]
+//! combines them with the source; its `Display` shows line, column, the source line and a caret for each.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -23,31 +22,31 @@ pub struct Span {
 }
 
 impl Span {
-    /// The bytes from `start` to `end`.
+    /// The bytes from `start` up to, but not including, `end`.
     pub fn new(start: usize, end: usize) -> Span {
         let clamp = |x: usize| u32::try_from(x).unwrap_or(u32::MAX);
         Span { start: clamp(start), end: clamp(end) }
     }
 
-    /// The smallest span that covers both.
+    /// The smallest span that covers both spans.
     pub fn to(self, other: Span) -> Span {
         Span { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 }
 
-/// The text of a program and the name it is reported under.
+/// The text of a program, and the name that errors report it under.
 pub struct Source {
     name: String,
     text: String,
-    /// Found when somebody asks for a place, which most programs never do.
+    /// Computed on the first use: most programs never report a place.
     line_starts: OnceLock<Vec<u32>>,
-    /// Lines of the file before the text.
+    /// Number of lines of the file that precede the text.
     lines_before: usize,
-    /// The memory of the text, if it counts towards the limit.
+    /// Memory of the text, if it counts towards the memory limit.
     _charge: Charge,
 }
 
-/// Where lines begin follows from the text, whether it is known already or not.
+/// Equality ignores `line_starts`, which follows from the text and may not have been computed yet.
 impl PartialEq for Source {
     fn eq(&self, other: &Source) -> bool {
         (&self.name, &self.text, self.lines_before) == (&other.name, &other.text, other.lines_before)
@@ -56,7 +55,7 @@ impl PartialEq for Source {
 
 impl Eq for Source {}
 
-/// Without the text, which may be long: errors have their source with them.
+/// Leaves out the text, which may be long: errors contain their source.
 impl fmt::Debug for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Source").field("name", &self.name).field("bytes", &self.text.len()).finish()
@@ -64,20 +63,21 @@ impl fmt::Debug for Source {
 }
 
 impl Source {
-    /// Largest text that can be read, in bytes: places in a source are 32-bit.
+    /// Maximum length of a text in bytes. Positions in a source have 32 bits.
     pub const MAX_LEN: usize = u32::MAX as usize - 1;
 
-    /// A source called `name` (a path, or `<stdin>`), which holds `text`.
+    /// Creates a source called `name` (a path, or `<stdin>`) with this text.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Arc<Source> {
         Source::part(name, text, 0)
     }
 
-    /// A part of a source, without the byte order mark that some editors begin it with, which `lines_before` lines come before: line numbers are those of the whole.
+    /// Creates a source from part of a file, after `lines_before` lines. Line numbers refer to the whole
+    /// file. The byte order mark that some editors write at the beginning is removed.
     pub fn part(name: impl Into<String>, text: impl Into<String>, lines_before: usize) -> Arc<Source> {
         Source::of(name.into(), text.into(), lines_before, Charge::NONE)
     }
 
-    /// Makes a source whose text counts towards the memory limit.
+    /// Creates a source whose text counts towards the memory limit.
     pub fn charged(name: impl Into<String>, text: impl Into<String>, charge: Charge) -> Arc<Source> {
         Source::of(name.into(), text.into(), 0, charge)
     }
@@ -89,7 +89,7 @@ impl Source {
         Arc::new(Source { name, text, line_starts: OnceLock::new(), lines_before, _charge: charge })
     }
 
-    /// Where lines begin.
+    /// Positions at which lines begin.
     fn line_starts(&self) -> &[u32] {
         self.line_starts.get_or_init(|| {
             let newlines = self.text.bytes().enumerate().filter(|(_, b)| *b == b'\n');
@@ -98,7 +98,8 @@ impl Source {
         })
     }
 
-    /// The source of a program that was made, not read: without name and text. Messages give no place in it.
+    /// The source of a program that was built rather than read: name and text are empty. Messages give no
+    /// place in it.
     pub fn none() -> Arc<Source> {
         Source::new("", "")
     }
@@ -108,7 +109,7 @@ impl Source {
         self.name.is_empty() && self.text.is_empty()
     }
 
-    /// The name that messages use.
+    /// Name of the source in messages.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -118,12 +119,12 @@ impl Source {
         &self.text
     }
 
-    /// Lines of the file before the text.
+    /// Number of lines of the file that precede the text.
     pub fn lines_before(&self) -> usize {
         self.lines_before
     }
 
-    /// Line and column (both from 1, columns in characters) of a byte.
+    /// Line and column of a byte. Both count from 1; columns count characters.
     pub fn line_column(&self, byte: u32) -> (usize, usize) {
         let starts = self.line_starts();
         let line = starts.partition_point(|s| *s <= byte).max(1) - 1;
@@ -132,12 +133,12 @@ impl Source {
         (self.lines_before + line + 1, column + 1)
     }
 
-    /// The character boundary at or before a byte.
+    /// Returns the character boundary at or before a byte.
     fn floor(&self, byte: usize) -> usize {
         self.text.floor_char_boundary(byte)
     }
 
-    /// The characters of which a span has a byte: no span breaks one, whatever reader it comes from.
+    /// Widens a span to whole characters: readers may produce spans that begin or end within one.
     fn whole(&self, span: Span) -> (usize, usize) {
         let start = self.floor(span.start as usize);
         (start, self.text.ceil_char_boundary(span.end as usize).max(start))
@@ -149,7 +150,7 @@ impl Source {
         &self.text[start..end]
     }
 
-    /// `name:line:column` of the start of a span; empty if there is no source.
+    /// `name:line:column` of the start of a span; empty for [`Source::none`].
     pub fn place(&self, span: Span) -> String {
         if self.is_none() {
             return String::new();
@@ -158,8 +159,9 @@ impl Source {
         format!("{}:{line}:{column}", self.name)
     }
 
-    /// The part of the text around `span` that a message shows: its lines, but never more than
-    /// [`EXCERPT`] bytes before and after (a constant can fill megabytes of one line).
+    /// Returns the part of the text around `span` that a message shows: line number, text, and start of the
+    /// text. The text is the line of the span, with at most [`EXCERPT_BYTES`] bytes before and after its
+    /// start (a constant can fill megabytes of one line).
     fn excerpt(&self, span: Span) -> (usize, &str, usize) {
         let len = self.text.len();
         let (at, _) = self.whole(span);
@@ -167,29 +169,29 @@ impl Source {
         let line = starts.partition_point(|s| *s as usize <= at).max(1) - 1;
         let line_start = starts[line] as usize;
         let line_end = self.text[at..].find('\n').map_or(len, |n| at + n);
-        let start = self.floor(line_start.max(at.saturating_sub(EXCERPT)));
-        let end = self.floor(line_end.min(at + EXCERPT)).max(start);
+        let start = self.floor(line_start.max(at.saturating_sub(EXCERPT_BYTES)));
+        let end = self.floor(line_end.min(at + EXCERPT_BYTES)).max(start);
         (self.lines_before + line + 1, &self.text[start..end], start)
     }
 }
 
-/// Bytes of a source line shown to the left and to the right of an error.
-const EXCERPT: usize = 100;
+/// Bytes of a source line shown before and after the start of an error.
+const EXCERPT_BYTES: usize = 100;
 
 /// One error.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Diagnostic {
     /// A stable identifier, for example `parse` or the specification's constraint `reduce_c4`.
     pub code: &'static str,
-    /// Where, if the error has a place.
+    /// Position of the error, if it has one.
     pub span: Option<Span>,
-    /// What was expected, what was found.
+    /// Expected and found.
     pub message: String,
-    /// How to mend it, where that is known.
+    /// Suggested fixes, where one is known.
     pub notes: Vec<String>,
 }
 
-/// Code `interrupted`.
+/// Code: `interrupted`.
 impl From<Interrupted> for Diagnostic {
     fn from(error: Interrupted) -> Diagnostic {
         Diagnostic::global("interrupted", error.to_string())
@@ -197,7 +199,7 @@ impl From<Interrupted> for Diagnostic {
 }
 
 impl Diagnostic {
-    /// An error at a place.
+    /// An error at a position of the source.
     pub fn new(code: &'static str, span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic { code, span: Some(span), message: message.into(), notes: Vec::new() }
     }
@@ -207,13 +209,13 @@ impl Diagnostic {
         Diagnostic { code, span: None, message: message.into(), notes: Vec::new() }
     }
 
-    /// The same with a note added.
+    /// Returns the diagnostic with a note added.
     pub fn note(mut self, note: impl Into<String>) -> Diagnostic {
         self.notes.push(note.into());
         self
     }
 
-    /// The message with source line and caret. `color` adds terminal escapes.
+    /// Renders the message with source line and caret. `color` adds terminal escapes.
     pub fn render(&self, source: &Source, color: bool) -> String {
         let title = format!("[{}] {}", self.code, shortened(&self.message));
         let notes: Vec<_> = self.notes.iter().map(|note| shortened(note)).collect();
@@ -232,7 +234,7 @@ impl Diagnostic {
                 .annotation(AnnotationKind::Primary.span(from..to));
             group = Group::with_title(Level::ERROR.primary_title(title));
             if column == 1 + text[..from].chars().count() {
-                // The renderer finds the same place.
+                // The renderer computes the same column.
                 snippet = snippet.path(source.name().to_owned());
             } else {
                 group = group.element(annotate_snippets::Origin::path(origin));
@@ -247,21 +249,23 @@ impl Diagnostic {
     }
 }
 
-/// Longest message or note that is shown, in bytes: names and types in it may be as long as the program.
-const MESSAGE: usize = 8_000;
+/// Maximum length of a rendered message or note in bytes. Names and types in messages may be as long as the
+/// program.
+const MAX_MESSAGE_BYTES: usize = 8_000;
 
-/// A text; if it is long, its beginning, how much is left out, and its end, where tracebacks say what happened.
+/// Shortens a long text: keeps the beginning and the end, where tracebacks name the cause, and states the
+/// number of bytes left out.
 pub fn shortened(text: &str) -> Cow<'_, str> {
-    if text.len() <= MESSAGE {
+    if text.len() <= MAX_MESSAGE_BYTES {
         return Cow::Borrowed(text);
     }
-    let start = &text[..text.floor_char_boundary(MESSAGE * 3 / 4)];
-    let end = &text[text.ceil_char_boundary(text.len() - MESSAGE / 4)..];
+    let start = &text[..text.floor_char_boundary(MAX_MESSAGE_BYTES * 3 / 4)];
+    let end = &text[text.ceil_char_boundary(text.len() - MAX_MESSAGE_BYTES / 4)..];
     Cow::Owned(format!("{start}… ({} bytes left out) …{end}", text.len() - start.len() - end.len()))
 }
 
-/// Mistakes as they are found: the first [`Diagnostics::MAX`] are kept, the others counted. Whoever has made
-/// so many repeats one mistake.
+/// Collected errors. The first [`Diagnostics::MAX`] are kept; the rest are only counted. Past the limit,
+/// further errors are usually repeats.
 #[derive(Clone, Default, Debug)]
 pub struct Diagnostics {
     kept: Vec<Diagnostic>,
@@ -269,10 +273,10 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// Mistakes that are kept.
+    /// Maximum number of errors kept.
     pub const MAX: usize = 100;
 
-    /// Keeps or counts one more.
+    /// Keeps the error, or counts it if the limit is reached.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         if self.is_full() {
             self.omitted += 1;
@@ -281,7 +285,7 @@ impl Diagnostics {
         }
     }
 
-    /// Keeps one in any case: the one that nothing can be found after.
+    /// Keeps the error even if the limit is reached. For the error after which no further ones can be found.
     pub fn push_last(&mut self, diagnostic: Diagnostic) {
         if self.is_full() {
             self.kept.pop();
@@ -290,38 +294,39 @@ impl Diagnostics {
         self.kept.push(diagnostic);
     }
 
-    /// True if more are only counted: their words need not be found.
+    /// True if further errors are only counted. Callers then need not format their messages; see
+    /// [`Diagnostics::count`].
     pub fn is_full(&self) -> bool {
         self.kept.len() >= Diagnostics::MAX
     }
 
-    /// Counts one more without words for it.
+    /// Counts an error without a message.
     pub fn count(&mut self) {
         self.omitted += 1;
     }
 
-    /// True if nothing is wrong.
+    /// True if no errors were collected.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many there are.
+    /// Number of errors, counted ones included.
     pub fn len(&self) -> usize {
         self.kept.len() + self.omitted
     }
 
-    /// Forgets all but the first `n`.
+    /// Discards all but the first `n` errors.
     pub fn truncate(&mut self, n: usize) {
         self.kept.truncate(n);
         self.omitted = n - self.kept.len();
     }
 
-    /// Those that are kept, as they were found.
+    /// The kept errors, in the order in which they were found.
     pub fn kept(&self) -> &[Diagnostic] {
         &self.kept
     }
 
-    /// An error of these, in the order of the source.
+    /// Converts the errors into a [`ProgramError`], sorted by their position in the source.
     pub fn into_error(mut self, source: &Arc<Source>) -> ProgramError {
         self.kept.sort_by_key(|d| d.span.map_or(0, |s| s.start));
         ProgramError { source: Arc::clone(source), diagnostics: self.kept, omitted: self.omitted }
@@ -345,21 +350,21 @@ impl Extend<Diagnostic> for Diagnostics {
 /// A program that cannot be used, with the errors found in it.
 #[derive(Clone, Debug)]
 pub struct ProgramError {
-    /// The text in which the spans lie.
+    /// The source that the spans refer to.
     pub source: Arc<Source>,
-    /// At least one, in the order of the source.
+    /// At least one, sorted by position in the source.
     pub diagnostics: Vec<Diagnostic>,
-    /// How many more there are.
+    /// Number of further errors, which were only counted.
     pub omitted: usize,
 }
 
 impl ProgramError {
-    /// An error of one diagnostic.
+    /// Creates an error with one diagnostic.
     pub fn new(source: &Arc<Source>, diagnostic: Diagnostic) -> ProgramError {
         ProgramError { source: Arc::clone(source), diagnostics: vec![diagnostic], omitted: 0 }
     }
 
-    /// Every diagnostic, rendered, and how many more there are.
+    /// Renders every diagnostic, and the number of omitted ones.
     pub fn render(&self, color: bool) -> String {
         let mut parts: Vec<String> = self.diagnostics.iter().map(|d| d.render(&self.source, color)).collect();
         if self.omitted > 0 {
@@ -385,7 +390,7 @@ impl std::error::Error for ProgramError {}
 mod tests {
     use super::*;
 
-    /// Whatever the bytes of a span, a message about them is made.
+    /// Rendering must not panic, whatever bytes a span covers.
     #[test]
     fn no_span_breaks_a_character() {
         let text = "é🦀\n\u{301}x\tÄ\r\n🦀🦀".to_owned() + &"ü".repeat(300);

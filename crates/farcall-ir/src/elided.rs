@@ -1,7 +1,8 @@
-//! Constants whose elements a printer left out: `{...}` in HLO text, `dense_resource<__elided__>` in StableHLO text.
+//! Constants whose elements a printer left out: `{...}` in HLO text, `dense_resource<__elided__>` in
+//! StableHLO text.
 //!
-//! A reader makes [`Op::Elided`] of such a constant. The program can be verified, printed, rewritten and compiled; a run
-//! needs elements. [`fill`] chooses some, which is enough to measure times.
+//! A reader turns such a constant into [`Op::Elided`]. The program can be verified, printed, rewritten and
+//! compiled, but a run needs elements. [`fill`] chooses some, which is enough to measure times.
 
 use crate::diag::{Diagnostic, ProgramError};
 use crate::literal::Literal;
@@ -9,15 +10,15 @@ use crate::module::{InstId, Module};
 use crate::op::Op;
 use crate::types::TensorType;
 
-/// The name of the resource that MLIR writes instead of the elements.
+/// Name of the resource that MLIR writes in place of the elements.
 pub(crate) const ELIDED: &str = "__elided__";
 
-/// The error of a run that needs the elements.
+/// Message of the error when a run needs the elements.
 pub(crate) const RUN_MESSAGE: &str = "the elements of this constant were left out when the program was printed; \
                                       `farcall run --elided zeros` or `--elided rand` chooses some, to measure times";
 
-/// Returns the error of a run of these modules, which have the same source: at their first constant without
-/// elements, with the number of further ones. `None` if every constant has elements.
+/// Returns the error that running these modules would give: at the first constant without elements, with the
+/// number of further ones. `None` if every constant has elements. All modules have the same source.
 pub fn refused<'m>(modules: impl IntoIterator<Item = &'m Module>) -> Option<ProgramError> {
     let (mut first, mut others) = (None, 0usize);
     for module in modules {
@@ -41,7 +42,7 @@ pub fn refused<'m>(modules: impl IntoIterator<Item = &'m Module>) -> Option<Prog
     ))
 }
 
-/// Gives elements to every constant without elements; `elements` chooses them by the constant's type. Returns
+/// Gives elements to every constant that has none; `elements` chooses them by the constant's type. Returns
 /// the number of these constants.
 ///
 /// ```

@@ -1,6 +1,6 @@
 //! Ids of functions, and of regions, instructions and values in a function.
 
-/// Types for positions in tables.
+/// Defines types for indices into tables.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! ids {
@@ -10,16 +10,16 @@ macro_rules! ids {
         pub struct $name(u32);
 
         impl $name {
-            /// The id of number `index`.
+            /// The id with number `index`.
             ///
             /// # Panics
-            /// At 2³² and more.
+            /// If `index` is 2³² or more.
             pub const fn new(index: usize) -> $name {
                 assert!(index <= u32::MAX as usize, "fewer than 2^32 of a kind");
                 $name(index as u32)
             }
 
-            /// Position in its table.
+            /// Index into the table.
             pub fn index(self) -> usize {
                 self.0 as usize
             }
@@ -34,9 +34,9 @@ ids! {
     ValueId;
     /// An instruction of a function.
     InstId;
-    /// A region of a function: its body, or one that belongs to an instruction.
+    /// A region of a function: its body, or a region that belongs to an instruction.
     RegionId;
 }
 
-/// Values in order: operands, results. A few need no memory of their own.
+/// Values in order: operands, results. Up to four are stored inline, without an allocation.
 pub type ValueIds = smallvec::SmallVec<[ValueId; 4]>;

@@ -1,13 +1,13 @@
 //! Ends long work early: runs, evaluation, compilation, parsing.
 //!
 //! ```text
-//! Interrupt ──during──▶ a scope of this thread ──is_due──▶ loops stop, their values are anything ──▶ Err(Interrupted)
+//! Interrupt ──during──▶ a scope of this thread ──is_due──▶ loops stop (values are arbitrary) ─▶ Err(Interrupted)
 //!                          └──Scope::current, Scope::enter──▶ threads that help
 //! ```
 //!
-//! Code that may take long asks [`is_due`] about every ten milliseconds at least, and stops early once it is
-//! true. It need not report that: it may return any value of the right type, since [`during`] discards the
-//! work's result. Code that stores a value beyond the work (a cache, an open file) checks [`has_ended`]
+//! Code that may run for long asks [`is_due`] at least every ten milliseconds or so, and stops early once it
+//! is true. The code need not report that. It may return any value of the right type, since [`during`]
+//! discards the result. Code that stores a value beyond the work (a cache, an open file) checks [`has_ended`]
 //! first.
 //!
 //! Outside of a scope, [`is_due`] is a load from thread-local memory.
@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 
 /// A request to end work early: raised by any thread, or the answer of a callback.
 ///
-/// Runs ([`RunContext::with_interrupt`]) end with an error; other work is given to [`during`]. An executable whose run
-/// was interrupted can be run again.
+/// Runs ([`RunContext::with_interrupt`]) end with an error; other work is given to [`during`]. An executable
+/// whose run was interrupted can be run again.
 ///
 /// [`RunContext::with_interrupt`]: https://docs.rs/farcall/latest/farcall/custom_call/struct.RunContext.html
 pub struct Interrupt {
@@ -40,7 +40,7 @@ pub struct Interrupt {
 }
 
 /// Maximum number of checks between two readings of the clock; a reading costs as much as a few dozen checks.
-const MAX_PACE: u32 = 64;
+const MAX_CHECKS_PER_READING: u32 = 64;
 
 /// Intended time between two readings of the clock.
 const BETWEEN_READINGS: Duration = Duration::from_micros(200);
@@ -79,7 +79,7 @@ impl Interrupt {
         self.raised.store(false, Ordering::Relaxed);
     }
 
-    /// True if the work has to end. Usually a single load; it may call the callback.
+    /// Returns true if the work has to end. Usually a single load; it may call the callback.
     #[inline]
     pub fn is_due(&self) -> bool {
         self.raised.load(Ordering::Relaxed) || (self.may_ask() && self.read_clock())
@@ -90,7 +90,7 @@ impl Interrupt {
         self.left.store(0, Ordering::Relaxed);
     }
 
-    /// True if there is a callback and the clock has to be read.
+    /// Returns true if there is a callback and the clock has to be read.
     #[inline]
     fn may_ask(&self) -> bool {
         if self.ask.is_none() {
@@ -111,7 +111,7 @@ impl Interrupt {
         let now = u64::try_from(self.begin.elapsed().as_micros()).unwrap_or(u64::MAX);
         let since = Duration::from_micros(now.saturating_sub(self.read.swap(now, Ordering::Relaxed)));
         let pace = self.pace.load(Ordering::Relaxed);
-        let pace = if since > BETWEEN_READINGS { 1 } else { (2 * pace).min(MAX_PACE) };
+        let pace = if since > BETWEEN_READINGS { 1 } else { (2 * pace).min(MAX_CHECKS_PER_READING) };
         self.pace.store(pace, Ordering::Relaxed);
         self.left.store(pace - 1, Ordering::Relaxed);
         if Duration::from_micros(now.saturating_sub(self.asked.load(Ordering::Relaxed))) < Self::PERIOD {
@@ -139,23 +139,23 @@ impl fmt::Debug for Interrupt {
 #[error("the work was interrupted")]
 pub struct Interrupted;
 
-/// Work that an interrupt may end, on all of its threads.
+/// ScopeState that an interrupt may end, on all of its threads.
 #[derive(Clone, Debug)]
-pub struct Scope(Arc<Work>);
+pub struct Scope(Arc<ScopeState>);
 
 #[derive(Debug)]
-struct Work {
+struct ScopeState {
     interrupt: Arc<Interrupt>,
-    /// A check was true, so values may be missing.
+    /// Set once a check was true, so that values may be missing.
     ended: AtomicBool,
-    /// The work that this is a part of.
+    /// Scope of the enclosing work.
     outer: Option<Scope>,
 }
 
 /// The scope of a thread.
 struct Current {
     scope: Scope,
-    /// This thread began the work, and calls callbacks.
+    /// True on the thread that began the work, which calls the callbacks.
     asks: bool,
 }
 
@@ -191,7 +191,7 @@ impl Drop for Restore {
 #[expect(clippy::disallowed_methods, reason = "the only payload that is dropped here is `Interrupted`")]
 pub fn during<R>(interrupt: &Arc<Interrupt>, work: impl FnOnce() -> R) -> Result<R, Interrupted> {
     let outer = Scope::current();
-    let own = Work { interrupt: Arc::clone(interrupt), ended: AtomicBool::new(false), outer };
+    let own = ScopeState { interrupt: Arc::clone(interrupt), ended: AtomicBool::new(false), outer };
     let scope = Scope(Arc::new(own));
     let asks = CURRENT.with_borrow(|current| current.as_ref().is_none_or(|current| current.asks));
     let done = panic::catch_unwind(AssertUnwindSafe(|| scope.clone().entered(asks, work)));
@@ -202,7 +202,7 @@ pub fn during<R>(interrupt: &Arc<Interrupt>, work: impl FnOnce() -> R) -> Result
     }
 }
 
-/// True if the work of this thread has to end. Once it was true, [`during`] is an error.
+/// Returns true if the work of this thread has to end. Once it was true, [`during`] is an error.
 #[inline]
 pub fn is_due() -> bool {
     let mut to_ask = None;
@@ -212,7 +212,7 @@ pub fn is_due() -> bool {
     due || to_ask.is_some_and(ask)
 }
 
-/// True if a check of the current work was true, so that its values may be missing.
+/// Returns true if a check of the current work was true, so that its values may be missing.
 #[inline]
 pub fn has_ended() -> bool {
     CURRENT.with_borrow(|current| current.as_ref().is_some_and(|current| current.scope.has_ended()))
@@ -226,8 +226,8 @@ pub fn complete() -> Result<(), Interrupted> {
     if has_ended() { Err(Interrupted) } else { Ok(()) }
 }
 
-/// Leaves the work if it has to end: unwinds to [`during`]. For code that has no value to return and no unsafe code around
-/// it, such as passes over a program. Does nothing where panics abort.
+/// Leaves the work if it has to end, by unwinding to [`during`]. Meant for code that has no value to return
+/// and no unsafe code around it, such as passes over a program. Does nothing where panics abort.
 pub fn leave_if_due() {
     if cfg!(panic = "unwind") && is_due() {
         panic::resume_unwind(Box::new(Interrupted));
@@ -273,7 +273,7 @@ impl Scope {
         CURRENT.with_borrow(|current| current.as_ref().map(|current| current.scope.clone()))
     }
 
-    /// Does a part of the work, on a thread that helps. It calls no callbacks.
+    /// Does a part of the work on a helper thread, which calls no callbacks.
     pub fn enter<R>(self, part: impl FnOnce() -> R) -> R {
         self.entered(false, part)
     }
@@ -295,7 +295,8 @@ impl Scope {
         by_outer
     }
 
-    /// True if the work has to end, as far as that is known without a callback; `to_ask` is set if one is due.
+    /// Returns true if the work is known to have to end without calling a callback. Sets `to_ask` to a scope
+    /// whose callback is due.
     fn is_due(&self, asks: bool, to_ask: &mut Option<Scope>) -> bool {
         if self.has_ended() {
             return true;
@@ -315,22 +316,22 @@ impl Scope {
     }
 }
 
-/// Counts the steps of a loop, each of which takes less than a microsecond, and asks [`is_due`] at every
+/// Counts the steps of a loop, each shorter than a microsecond, and asks [`is_due`] at every
 /// [`Pace::STEPS`]th step.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pace(usize);
 
 impl Pace {
-    /// Steps between two questions.
+    /// Number of steps between two checks.
     pub const STEPS: usize = 1 << 12;
 
-    /// Counts a step. True if the work has to end.
+    /// Counts a step. Returns true if the work has to end.
     #[inline]
     pub fn is_due(&mut self) -> bool {
         self.is_due_after(1)
     }
 
-    /// Counts some steps. True if the work has to end.
+    /// Counts several steps. Returns true if the work has to end.
     #[inline]
     pub fn is_due_after(&mut self, steps: usize) -> bool {
         self.0 = self.0.saturating_add(steps);
@@ -351,7 +352,7 @@ impl Pace {
         }
     }
 
-    /// Counts a step. An error if the work has to end.
+    /// Counts a step. Returns an error if the work has to end.
     ///
     /// # Errors
     /// If [`Pace::is_due`].
@@ -360,7 +361,7 @@ impl Pace {
         if self.is_due() { Err(Interrupted) } else { Ok(()) }
     }
 
-    /// The items, up to one at which the work has to end.
+    /// Iterates over the items until the work has to end.
     pub fn until_due<I: IntoIterator>(items: I) -> impl Iterator<Item = I::Item> {
         let mut pace = Pace::default();
         items.into_iter().take_while(move |_| !pace.is_due())

@@ -4,18 +4,18 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
 
-/// Sets how many iterations all `while` loops of a run may take together, in this process. Without a limit, a run
-/// ends when its loops do.
+/// Sets the number of iterations that all `while` loops of a run may take together, in this process. Without
+/// a limit, a run ends when its loops do.
 pub fn set_limit(iterations: u64) {
     LIMIT.store(iterations, Relaxed);
 }
 
-/// The limit; `u64::MAX` if there is none.
+/// The limit; `u64::MAX` without a limit.
 pub fn limit() -> u64 {
     LIMIT.load(Relaxed)
 }
 
-/// A run whose loops did not end within the limit.
+/// The error of a run whose loops exceeded the limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("the loops of the run take more than {limit} iterations, which is the limit")]
 pub struct TooMany {
@@ -23,31 +23,31 @@ pub struct TooMany {
     pub limit: u64,
 }
 
-/// The iterations that are left to a run.
+/// The remaining iterations of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
     left: u64,
 }
 
 impl Budget {
-    /// As many as the limit says now.
+    /// Creates a budget with the current limit.
     pub fn new() -> Budget {
         Budget { left: limit() }
     }
 
-    /// One more iteration.
+    /// Spends one iteration.
     ///
     /// # Errors
-    /// If none is left.
+    /// If no iterations remain.
     #[inline]
     pub fn spend(&mut self) -> Result<(), TooMany> {
         self.spend_some(1).map(drop)
     }
 
-    /// As many more as are left, one at least and `most` at most; returns how many.
+    /// Spends as many iterations as remain, up to `most` and at least one; returns the number spent.
     ///
     /// # Errors
-    /// If none is left.
+    /// If no iterations remain.
     #[inline]
     pub fn spend_some(&mut self, most: u64) -> Result<u64, TooMany> {
         let some = self.left.min(most.max(1));
@@ -58,7 +58,7 @@ impl Budget {
         Ok(some)
     }
 
-    /// Iterations that were spent, but did not happen.
+    /// Returns iterations that were spent but did not take place.
     pub fn give_back(&mut self, iterations: u64) {
         self.left += iterations;
     }

@@ -1,4 +1,4 @@
-//! The program: StableHLO as data.
+//! The program representation: StableHLO as data.
 //!
 //! ```text
 //! HLO ───hlo::parse───┐
@@ -9,31 +9,31 @@
 //! ```
 //!
 //! - [`module`]: modules, functions, regions, instructions, values.
-//! - [`builder`]: builds instructions, with inferred result types.
-//! - [`op`]: the closed set of operations, one file per family. The dispatch functions of `infer`, `verify`, `eval`
-//!   and `attributes` match it exhaustively, and a family has the same file name in each.
+//! - [`builder`]: creates instructions, with inferred result types.
+//! - [`op`]: the closed set of operations, one file per family. The dispatch functions of `infer`, `verify`,
+//!   `eval` and `attributes` match it exhaustively, and most families have the same file name in each.
 //! - [`types`], [`literal`], [`attr`]: tensor types, constant tensors, attributes.
-//! - [`sharding`]: how programs say that values are split among devices.
+//! - [`sharding`]: how programs split values among devices.
 //! - [`attributes`]: converts attribute dictionaries to operations and back, for any format.
 //! - [`text`], [`hlo`]: StableHLO text and HLO text, in and out.
 //! - [`vhlo`]: portable StableHLO artifacts, in the container [`bytecode`].
 //! - [`exported`]: functions that `jax.export` wrote.
-//! - [`interface`]: the arguments by name, with sizes that have symbols.
-//! - [`read`]: a program in any of these formats.
+//! - [`interface`]: the arguments by name, with symbolic sizes.
+//! - [`read`]: reads a program in any of these formats.
 //! - [`verify`], [`infer`]: the specification's constraints, and the types of results.
 //! - [`expand`]: defines derived operations by simpler ones.
-//! - [`normalize`]: replaces calls that are operations in disguise by what they mean.
-//! - [`refine`]: makes programs with dynamic dimensions static, for inputs of known types.
+//! - [`normalize`]: replaces custom calls that stand for operations by these operations.
+//! - [`refine`]: specializes programs with dynamic dimensions to static ones, for inputs of known types.
 //! - [`middle`]: the form that passes rewrite on the way to a plan, and the passes.
-//! - [`elided`]: constants whose elements a printer left out.
-//! - [`eval`]: the reference evaluator, the oracle for everything faster.
+//! - [`elided`]: constants whose elements a printer omitted.
+//! - [`eval`]: the reference evaluator, against which faster implementations are tested.
 //! - [`interrupt`]: ends long work early.
-//! - [`stack`]: room on the thread's stack.
+//! - [`stack`]: extends the thread's stack for recursive code.
 //! - [`diag`]: errors in a program, with source line and caret.
 //!
-//! **Invariants.** No `unsafe`, no threads, no I/O except for asking how much memory there is ([`memory`]). The crate
-//! does not know the C ABI of custom calls, nor the engine: a custom call is a name, attributes, operands and
-//! results, and the evaluator asks its host to run it.
+//! **Invariants.** No `unsafe`, no threads, and no I/O except for querying the available memory ([`memory`]).
+//! The crate knows neither the C ABI of custom calls nor the engine: a custom call is a name, attributes,
+//! operands and results, and the evaluator lets its host run it.
 #![forbid(unsafe_code)]
 #![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 

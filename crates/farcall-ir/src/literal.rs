@@ -17,12 +17,12 @@ use crate::types::TensorType;
 
 /// A tensor with its elements, in row-major order. Cloning shares the elements.
 ///
-/// Elements lie in 64-bit words, so that they can be viewed as any native type
-/// ([`Literal::as_slice`]), and begin at a multiple of [`Literal::ALIGNMENT`] (unless they are somebody else's:
-/// [`Literal::borrowed`]). Types narrower than a byte take a byte each; `pred` is 0 or 1.
+/// The elements are stored in 64-bit words, so that they can be viewed as any native type
+/// ([`Literal::as_slice`]). They begin at a multiple of [`Literal::ALIGNMENT`], except when they are borrowed
+/// ([`Literal::borrowed`]). Element types narrower than a byte take a byte each; `pred` is 0 or 1.
 ///
-/// A large tensor of one value everywhere ([`Literal::splat`]) holds that value alone, until somebody asks
-/// for its bytes. Looking at elements, comparing and hashing never do.
+/// A large tensor with one value everywhere ([`Literal::splat`]) stores only that value until its bytes are
+/// requested. Reading elements, comparing and hashing never expand it.
 #[derive(Clone)]
 pub struct Literal {
     dtype: DType,
@@ -30,24 +30,24 @@ pub struct Literal {
     data: Data,
 }
 
-/// Where the elements are.
+/// Storage of the elements.
 #[derive(Clone)]
 enum Data {
-    /// At most [`SMALL`] bytes, and the number of words before the first element, which is aligned. (One
-    /// allocation: a vector's would be copied.)
+    /// Up to [`MAX_SMALL_BYTES`] bytes, and the number of words before the first element, which is aligned.
+    /// The words are one allocation; converting a vector to an `Arc` would copy them.
     Small(Arc<[u64]>, usize),
-    /// Any number of bytes.
+    /// Elements of any size.
     Large(Arc<Words>),
-    /// One element for all, of which there is at least one.
+    /// One value shared by all elements, of which there is at least one.
     Splat(Arc<Splat>),
-    /// Somebody else's; never written to.
-    Borrowed(Arc<Lent>),
+    /// Elements that another object owns; never written to.
+    Borrowed(Arc<BorrowedBytes>),
 }
 
-/// Tensors up to this size, in bytes, are allocated as any other small object.
-const SMALL: usize = 1 << 14;
+/// Maximum size, in bytes, of tensors that use ordinary allocations.
+const MAX_SMALL_BYTES: usize = 1 << 14;
 
-/// Elements whose number the program decides: allocating them may fail.
+/// Elements whose number the program determines: allocating them may fail.
 struct Words {
     words: Box<[u64]>,
     /// Words before the first element.
@@ -61,24 +61,24 @@ impl Drop for Words {
     }
 }
 
-struct Lent {
+struct BorrowedBytes {
     bytes: &'static [u8],
-    /// Who has them.
+    /// Owner of the bytes, kept alive with them.
     _owner: Arc<dyn Any + Send + Sync>,
 }
 
 struct Splat {
-    /// The element, then zeros.
+    /// One element, padded with zeros.
     element: [u8; 16],
-    /// All elements, once somebody asked for them.
+    /// All elements, once their bytes have been requested.
     expanded: OnceLock<Words>,
 }
 
-/// A Rust type whose memory is that of one element.
+/// A Rust type with the memory layout of one element.
 ///
 /// `pred` is viewed as `u8`, narrow integers and floats as the byte that holds them.
 pub trait Native: Pod {
-    /// True if elements of `dtype` can be viewed as this type.
+    /// Returns true if elements of `dtype` can be viewed as this type.
     fn views(dtype: DType) -> bool;
 }
 
@@ -114,11 +114,11 @@ impl Native for u8 {
     }
 }
 
-/// Why bytes are not a literal of a type.
+/// The reason why bytes do not form a literal of a type.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LiteralError {
-    /// The type has a dynamic dimension, or more bytes than memory has addresses.
+    /// The type has a dynamic dimension, or its size in bytes exceeds the address space.
     #[error("a constant needs a static shape of representable size, not {0}")]
     Size(TensorType),
     /// The elements do not fit into memory.
@@ -127,24 +127,24 @@ pub enum LiteralError {
     /// Too many or too few bytes.
     #[error("{ty} holds {expected} bytes of elements, not {found}")]
     Length {
-        /// The type asked for.
+        /// The requested type.
         ty: TensorType,
-        /// Bytes that it holds.
+        /// Number of bytes that the type holds.
         expected: usize,
-        /// Bytes that were given.
+        /// Number of bytes given.
         found: usize,
     },
     /// A boolean that is neither 0 nor 1.
     #[error("element {index} is {byte}, but a boolean is 0 or 1")]
     Boolean {
-        /// Number of the element, row-major.
+        /// Row-major index of the element.
         index: usize,
         /// The byte given for the element.
         byte: u8,
     },
 }
 
-/// Checks that the elements of a `pred` are booleans: code that reads them relies on it.
+/// Checks that the elements of a `pred` are 0 or 1, which code that reads them relies on.
 fn check_booleans(dtype: DType, bytes: &[u8]) -> Result<(), LiteralError> {
     match bytes.iter().position(|byte| *byte > 1) {
         Some(index) if dtype == DType::Pred => Err(LiteralError::Boolean { index, byte: bytes[index] }),
@@ -153,19 +153,19 @@ fn check_booleans(dtype: DType, bytes: &[u8]) -> Result<(), LiteralError> {
 }
 
 impl Literal {
-    /// The address of the first element is a multiple of this, in bytes: a cache line, what functions
-    /// on whole arrays like best.
+    /// Alignment of the first element in bytes: a cache line, the best alignment for functions on whole
+    /// arrays.
     pub const ALIGNMENT: usize = 64;
 
     /// A tensor of zeros.
     ///
     /// # Errors
-    /// If there is not that much memory.
+    /// If there is not enough memory.
     pub fn try_zeros(dtype: DType, dims: impl Into<Arc<[usize]>>) -> Result<Literal, OutOfMemory> {
         let dims = dims.into();
         let bytes = byte_len(dtype, &dims)?;
-        let data = if bytes <= SMALL {
-            let words: Arc<[u64]> = std::iter::repeat_n(0, bytes.div_ceil(8) + SPARE).collect();
+        let data = if bytes <= MAX_SMALL_BYTES {
+            let words: Arc<[u64]> = std::iter::repeat_n(0, bytes.div_ceil(8) + SPARE_WORDS).collect();
             let start = aligned_start(&words);
             Data::Small(words, start)
         } else {
@@ -177,20 +177,20 @@ impl Literal {
     /// A tensor of zeros.
     ///
     /// # Panics
-    /// If there is not that much memory; use [`Literal::try_zeros`] for untrusted shapes.
+    /// If there is not enough memory; use [`Literal::try_zeros`] for untrusted shapes.
     pub fn zeros(dtype: DType, dims: impl Into<Arc<[usize]>>) -> Literal {
         Literal::try_zeros(dtype, dims).unwrap_or_else(|e| panic!("{e}"))
     }
 
-    /// A tensor for somebody who writes all of its elements: they are zeros, or what another tensor had. Large ones
-    /// are had faster than [zeros](Literal::try_zeros).
+    /// A tensor whose elements the caller will all overwrite. They are zeros or the elements of an earlier
+    /// tensor. Large tensors are allocated faster than with [`Literal::try_zeros`].
     ///
     /// # Errors
-    /// If there is not that much memory.
+    /// If there is not enough memory.
     pub fn try_for_overwrite(dtype: DType, dims: impl Into<Arc<[usize]>>) -> Result<Literal, OutOfMemory> {
         let dims = dims.into();
         let bytes = byte_len(dtype, &dims)?;
-        if bytes <= SMALL {
+        if bytes <= MAX_SMALL_BYTES {
             return Literal::try_zeros(dtype, dims);
         }
         Ok(Literal { dtype, dims, data: Data::Large(Arc::new(Words::for_overwrite(bytes)?)) })
@@ -199,7 +199,7 @@ impl Literal {
     /// A tensor whose element number `i` (row-major) is `f(i)`, rounded to `dtype`.
     ///
     /// # Errors
-    /// If there is not that much memory.
+    /// If there is not enough memory.
     pub fn try_from_fn(
         dtype: DType,
         dims: impl Into<Arc<[usize]>>,
@@ -221,22 +221,23 @@ impl Literal {
         Literal::try_from_fn(dtype, dims, f).unwrap_or_else(|e| panic!("{e}"))
     }
 
-    /// A tensor of one value everywhere, rounded to `dtype`. It takes no memory for its other elements yet.
+    /// A tensor with one value everywhere, rounded to `dtype`. Large tensors store the value once until their
+    /// bytes are requested.
     ///
     /// # Panics
-    /// If its bytes cannot be counted; check [`TensorType::bytes`] for untrusted shapes.
+    /// If the size in bytes overflows; check [`TensorType::bytes`] for untrusted shapes.
     pub fn splat(dtype: DType, dims: impl Into<Arc<[usize]>>, value: Scalar) -> Literal {
         let mut element = [0; 16];
         value.write(dtype, &mut element[..dtype.size()]);
         Literal::splat_of(dtype, dims.into(), element).unwrap_or_else(|e| panic!("{e}"))
     }
 
-    /// A tensor whose elements are all `element`: bytes of one, then zeros.
+    /// A tensor whose elements all have the bytes of `element`, which is padded with zeros.
     ///
     /// # Errors
-    /// If its bytes cannot be counted, or if it is small and there is no memory for it.
+    /// If the size in bytes overflows, or if the tensor is small and does not fit into memory.
     pub fn splat_of(dtype: DType, dims: Arc<[usize]>, element: [u8; 16]) -> Result<Literal, OutOfMemory> {
-        if byte_len(dtype, &dims)? > SMALL {
+        if byte_len(dtype, &dims)? > MAX_SMALL_BYTES {
             let data = Data::Splat(Arc::new(Splat { element, expanded: OnceLock::new() }));
             return Ok(Literal { dtype, dims, data });
         }
@@ -253,7 +254,7 @@ impl Literal {
     /// A tensor with these elements.
     ///
     /// # Panics
-    /// If the number of elements is not that of `dims`, or `T` does not view `dtype`.
+    /// If the number of elements does not match `dims`, or `T` does not view `dtype`.
     pub fn from_slice<T: Native>(dtype: DType, dims: impl Into<Arc<[usize]>>, values: &[T]) -> Literal {
         assert!(T::views(dtype), "{} does not hold elements of {dtype}", std::any::type_name::<T>());
         let mut out = Literal::zeros(dtype, dims);
@@ -264,8 +265,8 @@ impl Literal {
     /// A tensor whose elements are these little-endian bytes, row-major.
     ///
     /// # Errors
-    /// If there are more or fewer bytes than such a tensor has, a boolean is neither 0 nor 1, or the tensor is too large for
-    /// memory.
+    /// If the number of bytes does not match the type, a boolean is neither 0 nor 1, or the tensor does not
+    /// fit into memory.
     pub fn from_bytes(
         dtype: DType,
         dims: impl Into<Arc<[usize]>>,
@@ -302,21 +303,22 @@ impl Literal {
         if self.is_empty() { 0 } else { self.dims.iter().product() }
     }
 
-    /// True if there are no elements.
+    /// Returns true if the tensor has no elements.
     pub fn is_empty(&self) -> bool {
         self.dims.contains(&0)
     }
 
-    /// Number of bytes that the elements take.
+    /// Size of the elements in bytes.
     pub fn byte_len(&self) -> usize {
         self.len() * self.dtype.size()
     }
 
-    /// A tensor of elements that are somebody else's, who is kept as long as they are needed. They are copied only to be
-    /// written to, or if they do not begin at a multiple of 16 bytes.
+    /// A tensor whose elements belong to `owner`, which lives as long as the tensor does. The elements are
+    /// copied only before a write, or if they do not begin at a multiple of 16 bytes.
     ///
     /// # Errors
-    /// If the bytes are more or fewer than the type holds, a boolean is neither 0 nor 1, or a copy does not fit into memory.
+    /// If the number of bytes does not match the type, a boolean is neither 0 nor 1, or a copy does not fit
+    /// into memory.
     pub fn borrowed(
         dtype: DType,
         dims: impl Into<Arc<[usize]>>,
@@ -333,21 +335,21 @@ impl Literal {
         if !bytes.as_ptr().addr().is_multiple_of(16) {
             return Literal::from_bytes(dtype, dims, bytes);
         }
-        Ok(Literal { dtype, dims, data: Data::Borrowed(Arc::new(Lent { bytes, _owner: owner })) })
+        Ok(Literal { dtype, dims, data: Data::Borrowed(Arc::new(BorrowedBytes { bytes, _owner: owner })) })
     }
 
     /// Makes the elements begin at a multiple of [`Literal::ALIGNMENT`].
     ///
     /// # Errors
-    /// If there is no memory for a copy.
+    /// If a copy does not fit into memory.
     pub fn align(&mut self) -> Result<(), OutOfMemory> {
         if self.is_aligned() { Ok(()) } else { self.unshare() }
     }
 
-    /// True if the elements begin at a multiple of [`Literal::ALIGNMENT`].
+    /// Returns true if the elements begin at a multiple of [`Literal::ALIGNMENT`].
     pub fn is_aligned(&self) -> bool {
         match &self.data {
-            Data::Borrowed(lent) => lent.bytes.as_ptr().addr().is_multiple_of(Literal::ALIGNMENT),
+            Data::Borrowed(borrowed) => borrowed.bytes.as_ptr().addr().is_multiple_of(Literal::ALIGNMENT),
             _ => true,
         }
     }
@@ -361,7 +363,7 @@ impl Literal {
         match &self.data {
             Data::Small(words, start) => &bytemuck::cast_slice(&words[*start..])[..n],
             Data::Large(words) => &words.bytes()[..n],
-            Data::Borrowed(lent) => lent.bytes,
+            Data::Borrowed(borrowed) => borrowed.bytes,
             Data::Splat(splat) => {
                 self.expand().unwrap_or_else(|e| panic!("{e}"));
                 &splat.expanded.get().expect("it was expanded").bytes()[..n]
@@ -369,10 +371,10 @@ impl Literal {
         }
     }
 
-    /// Writes the elements' bytes to memory of as many, without making room for those of a splat.
+    /// Writes the elements' bytes to `out` without expanding a splat.
     ///
     /// # Panics
-    /// If it is not [`Literal::byte_len`] long.
+    /// If `out` is not [`Literal::byte_len`] bytes long.
     pub fn write_to(&self, out: &mut [u8]) {
         assert_eq!(out.len(), self.byte_len(), "the bytes of {}", self.ty());
         match self.splat_element() {
@@ -381,25 +383,26 @@ impl Literal {
         }
     }
 
-    /// Makes room for the elements of a splat, so that [`Literal::bytes`] has them; all clones share it.
+    /// Allocates the elements of a splat, so that [`Literal::bytes`] can return them; all clones share the
+    /// allocation.
     ///
     /// # Errors
-    /// If there is not that much memory.
+    /// If there is not enough memory.
     pub fn expand(&self) -> Result<(), OutOfMemory> {
         if let Data::Splat(splat) = &self.data
             && splat.expanded.get().is_none()
         {
             let words = Words::filled(self.byte_len(), &splat.element[..self.dtype.size()])?;
-            // Another thread may have been faster.
+            // Another thread may have expanded the splat first.
             let _ = splat.expanded.set(words);
         }
         Ok(())
     }
 
-    /// Makes sure that nobody shares the elements: [`Literal::bytes_mut`] will not copy them.
+    /// Ensures that the elements are not shared, so that [`Literal::bytes_mut`] does not copy them.
     ///
     /// # Errors
-    /// If there is no memory for a copy.
+    /// If a copy does not fit into memory.
     pub fn unshare(&mut self) -> Result<(), OutOfMemory> {
         let bytes = self.byte_len();
         let shared = match &mut self.data {
@@ -413,7 +416,7 @@ impl Literal {
             }
         };
         if shared {
-            // The copy's elements may begin at another word.
+            // The copy's elements may begin at a different word.
             let mut copy = Literal::try_for_overwrite(self.dtype, Arc::clone(&self.dims))?;
             copy.bytes_mut().copy_from_slice(self.bytes());
             *self = copy;
@@ -421,10 +424,10 @@ impl Literal {
         Ok(())
     }
 
-    /// The elements' bytes to write to; copies them first if they are shared.
+    /// Mutable bytes of the elements; copies the elements first if they are shared.
     ///
     /// # Panics
-    /// If there is no memory for a copy; see [`Literal::unshare`].
+    /// If a copy does not fit into memory; see [`Literal::unshare`].
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         self.unshare().unwrap_or_else(|e| panic!("{e}"));
         let n = self.byte_len();
@@ -433,7 +436,7 @@ impl Literal {
             Data::Large(words) => Arc::get_mut(words).map(|w| &mut w.words[w.start..]),
             Data::Splat(_) | Data::Borrowed(..) => None,
         };
-        &mut bytemuck::cast_slice_mut(words.expect("what is shared was copied"))[..n]
+        &mut bytemuck::cast_slice_mut(words.expect("shared elements were copied"))[..n]
     }
 
     /// The elements as a native type.
@@ -450,7 +453,7 @@ impl Literal {
         bytemuck::cast_slice(self.bytes())
     }
 
-    /// The elements as a native type, to write to; copies them first if they are shared.
+    /// The elements as a mutable slice of a native type; copies the elements first if they are shared.
     ///
     /// # Panics
     /// If `T` does not view this literal's element type.
@@ -467,7 +470,7 @@ impl Literal {
     /// Element number `i` in row-major order.
     ///
     /// # Panics
-    /// If there is no such element.
+    /// If `i` is out of bounds.
     pub fn get(&self, i: usize) -> Scalar {
         Scalar::from_bytes(self.dtype, self.element(i))
     }
@@ -475,7 +478,7 @@ impl Literal {
     /// The bytes of element number `i`.
     ///
     /// # Panics
-    /// If there is no such element.
+    /// If `i` is out of bounds.
     pub fn element(&self, i: usize) -> &[u8] {
         if let Some(element) = self.splat_element() {
             assert!(i < self.len(), "element {i} of {}", self.len());
@@ -488,7 +491,7 @@ impl Literal {
     /// Sets element number `i`, rounded to the element type; copies the elements first if shared.
     ///
     /// # Panics
-    /// If there is no such element.
+    /// If `i` is out of bounds.
     pub fn set(&mut self, i: usize, value: Scalar) {
         let (size, dtype) = (self.dtype.size(), self.dtype);
         value.write(dtype, &mut self.bytes_mut()[i * size..(i + 1) * size]);
@@ -504,8 +507,8 @@ impl Literal {
         (0..self.len()).map(move |i| Scalar::from_bytes(dtype, &bytes[i * step..][..size]))
     }
 
-    /// The bytes of the one element that a splat holds; `None` for a literal that holds all of them, whatever
-    /// they are.
+    /// Bytes of the one element that a splat stores; `None` for a literal that stores all of its elements,
+    /// even if they are equal.
     fn splat_element(&self) -> Option<&[u8]> {
         match &self.data {
             Data::Splat(splat) => Some(&splat.element[..self.dtype.size()]),
@@ -513,7 +516,7 @@ impl Literal {
         }
     }
 
-    /// The same elements under other dimensions.
+    /// A tensor with the same elements and different dimensions.
     ///
     /// # Panics
     /// If the number of elements differs.
@@ -524,40 +527,40 @@ impl Literal {
         reshaped
     }
 
-    /// True if all elements are the same bits (and there is at least one).
+    /// Returns true if there is at least one element and all elements have the same bits.
     pub fn is_splat(&self) -> bool {
         self.one_element().is_some()
     }
 
-    /// The bytes of the element that all are equal to.
+    /// Bytes of the common value if all elements are equal.
     pub(crate) fn one_element(&self) -> Option<&[u8]> {
         if let Some(element) = self.splat_element() {
             return Some(element);
         }
         let (size, bytes) = (self.dtype.size(), self.bytes());
         let first = bytes.get(..size)?;
-        // Each element is the one before it.
+        // Every element equals its predecessor.
         (bytes[size..] == bytes[..bytes.len() - size]).then_some(first)
     }
 }
 
-/// Words that may have to be left out for the first element to be aligned: memory is as aligned as a word.
-const SPARE: usize = Literal::ALIGNMENT / size_of::<u64>() - 1;
+/// Maximum number of words skipped to align the first element: the allocator aligns only to a word.
+const SPARE_WORDS: usize = Literal::ALIGNMENT / size_of::<u64>() - 1;
 
 fn aligned_start(words: &[u64]) -> usize {
-    words.as_ptr().align_offset(Literal::ALIGNMENT).min(SPARE)
+    words.as_ptr().align_offset(Literal::ALIGNMENT).min(SPARE_WORDS)
 }
 
-/// Bytes of the elements.
+/// Size of the elements in bytes.
 fn byte_len(dtype: DType, dims: &[usize]) -> Result<usize, OutOfMemory> {
     let elements = dims.iter().try_fold(1usize, |n, d| n.checked_mul(*d));
-    // A size of zero makes up for others that overflow.
+    // A dimension of size zero makes the product zero even if the other sizes overflow.
     let elements = if dims.contains(&0) { Some(0) } else { elements };
     let bytes = elements.and_then(|n| n.checked_mul(dtype.size()));
     bytes.filter(|b| *b <= isize::MAX as usize - Literal::ALIGNMENT).ok_or_else(OutOfMemory::uncountable)
 }
 
-/// Writes copies of an element one after the other.
+/// Fills memory with copies of an element.
 fn fill(bytes: &mut [u8], element: &[u8]) {
     if bytes.is_empty() {
         return;
@@ -572,18 +575,18 @@ fn fill(bytes: &mut [u8], element: &[u8]) {
 }
 
 impl Words {
-    /// Zeroed pages: what is never written to takes no memory.
+    /// Zeroed pages: pages that are never written to take no memory.
     fn zeros(bytes: usize) -> Result<Words, OutOfMemory> {
         let charge = Charge::new(bytes)?;
-        let allocate = || bytemuck::allocation::try_zeroed_slice_box(bytes.div_ceil(8) + SPARE).ok();
+        let allocate = || bytemuck::allocation::try_zeroed_slice_box(bytes.div_ceil(8) + SPARE_WORDS).ok();
         let words = memory::or_release(allocate).ok_or(OutOfMemory::refused(bytes))?;
         let start = aligned_start(&words);
         Ok(Words { words, start, charge })
     }
 
-    /// With elements that are zeros, or what they were before.
+    /// Words whose elements are zeros or leftovers of an earlier tensor.
     fn for_overwrite(bytes: usize) -> Result<Words, OutOfMemory> {
-        match memory::take(bytes.div_ceil(8) + SPARE) {
+        match memory::take(bytes.div_ceil(8) + SPARE_WORDS) {
             Some((words, charge)) => Ok(Words { start: aligned_start(&words), words, charge }),
             None => Words::zeros(bytes),
         }
@@ -599,13 +602,13 @@ impl Words {
         Ok(words)
     }
 
-    /// The elements, and what is left of the last words.
+    /// The elements, followed by the unused end of the last words.
     fn bytes(&self) -> &[u8] {
         bytemuck::cast_slice(&self.words[self.start..])
     }
 }
 
-/// Of the same type, and with the same bits.
+/// Literals are equal if their types and bits are equal.
 impl PartialEq for Literal {
     fn eq(&self, other: &Literal) -> bool {
         if self.dtype != other.dtype || self.dims != other.dims {
@@ -624,7 +627,7 @@ impl Hash for Literal {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.dtype.hash(state);
         self.dims.hash(state);
-        // The same for a splat, whether all of its elements are there or one.
+        // A splat hashes the same whether it is expanded or not.
         self.one_element().unwrap_or_else(|| self.bytes()).hash(state);
     }
 }

@@ -1,23 +1,23 @@
-//! Floating point formats of at most eight bits: decoding, and encoding with rounding to nearest,
-//! ties to even.
+//! Floating-point formats of at most eight bits: decoding, and encoding with rounding to nearest, ties to
+//! even.
 //!
-//! The formats are those of the OCP 8-bit floating point and microscaling (MX) specifications and
-//! their variants `FNUZ` (finite, NaN at negative zero). A value that is too large becomes infinity
-//! where the format has one, else NaN, else (`f4`, `f6`) the largest finite value.
+//! The OCP 8-bit floating point and microscaling (MX) specifications define the formats. There are also
+//! `FNUZ` variants (finite, NaN at negative zero). A value that is too large becomes infinity if the format
+//! has one, otherwise NaN if the format has one, otherwise (`f4`, `f6`) the largest finite value.
 
 use farcall_sig::DType;
 
-/// How a format with a sign spends its codes.
+/// Encoding parameters of a format with a sign.
 #[derive(Clone, Copy, Debug)]
 pub struct Format {
-    /// Bits of the mantissa, without the leading one.
+    /// Bits of the mantissa, without the implicit leading one.
     pub mantissa_bits: u32,
-    /// What is added to exponents.
+    /// Exponent bias.
     pub bias: i32,
-    /// Largest code (without sign) of a finite value.
+    /// Largest code of a finite value, without the sign.
     pub max_finite: u8,
     special: Special,
-    /// The bit of the sign.
+    /// Mask of the sign bit.
     pub sign_bit: u8,
 }
 
@@ -25,16 +25,16 @@ pub struct Format {
 enum Special {
     /// Infinities and NaNs in the highest exponent.
     Ieee,
-    /// No infinity; all ones (without sign) is NaN.
+    /// No infinity; all ones (without the sign) is NaN.
     NanAllOnes,
-    /// No infinity, no negative zero; its code is NaN.
+    /// No infinity and no negative zero, whose code is NaN.
     NanNegativeZero,
     /// Neither infinity nor NaN.
     Finite,
 }
 
 impl Format {
-    /// The format of a float of at most eight bits that has a sign; `None` of other types.
+    /// Returns the format of a signed float type of at most eight bits; `None` for other types.
     pub fn of(dtype: DType) -> Option<Format> {
         use Special::{Finite, Ieee, NanAllOnes, NanNegativeZero};
         let (mantissa_bits, bias, max_finite, special, sign_bit) = match dtype {
@@ -54,7 +54,7 @@ impl Format {
     }
 }
 
-/// The value of a code. `dtype` must be a float of at most eight bits; others give NaN.
+/// Returns the value of a code. `dtype` must be a float type of at most eight bits; others give NaN.
 pub fn decode(dtype: DType, code: u8) -> f64 {
     if dtype == DType::F8E8M0FNU {
         return if code == 0xff { f64::NAN } else { exp2(i32::from(code) - 127) };
@@ -66,7 +66,7 @@ pub fn decode(dtype: DType, code: u8) -> f64 {
     if f.special == Special::NanNegativeZero && negative && magnitude == 0 {
         return f64::NAN;
     }
-    // The sign of a NaN counts where floats are ordered by their bits.
+    // Keep the sign of a NaN: it matters where floats are ordered by their bits.
     if magnitude > f.max_finite {
         let infinity = f.special == Special::Ieee && magnitude == f.max_finite + 1;
         return if infinity { f64::INFINITY } else { f64::NAN }.copysign(sign);
@@ -82,8 +82,8 @@ pub fn decode(dtype: DType, code: u8) -> f64 {
     sign * value
 }
 
-/// The code nearest to a value, ties to even. `dtype` must be a float of at most eight bits; others
-/// give 0.
+/// Returns the code nearest to a value, ties to even. `dtype` must be a float type of at most eight bits;
+/// others give 0.
 pub fn encode(dtype: DType, value: f64) -> u8 {
     if dtype == DType::F8E8M0FNU {
         return encode_power_of_two(value);
@@ -113,8 +113,8 @@ pub fn encode(dtype: DType, value: f64) -> u8 {
     if exponent > f.bias + 2 {
         return too_large;
     }
-    // In units of the last place, the value is an integer after rounding; the implicit leading bit
-    // carries into the exponent field by itself.
+    // In units of the last place, the value is an integer after rounding. The implicit leading bit carries
+    // into the exponent field by itself.
     let ulps = (magnitude / exp2(exponent - f.mantissa_bits as i32)).round_ties_even() as i32;
     let code = ((exponent - lowest) << f.mantissa_bits) + ulps;
     if code > i32::from(f.max_finite) {
@@ -126,8 +126,8 @@ pub fn encode(dtype: DType, value: f64) -> u8 {
     sign | code as u8
 }
 
-/// Power of two nearest to a value, the larger one halfway; zero and negative numbers have none (NaN),
-/// tiny ones clamp.
+/// Returns the code of the power of two nearest to a value; ties round up. Zero and negative numbers give
+/// NaN. Values below the smallest power of two give the smallest.
 fn encode_power_of_two(value: f64) -> u8 {
     if value.is_nan() || value <= 0.0 || value.is_infinite() {
         return 0xff;
@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(decode(DType::F6E2M3FN, encode(DType::F6E2M3FN, 1e9)), 7.5);
     }
 
-    /// As ml_dtypes and XLA round.
+    /// ml_dtypes and XLA round in the same way.
     #[test]
     fn powers_of_two() {
         let round = |x: f64| decode(DType::F8E8M0FNU, encode(DType::F8E8M0FNU, x));

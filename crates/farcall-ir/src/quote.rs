@@ -2,17 +2,17 @@
 
 use std::fmt::{self, Display, Formatter, Write};
 
-/// A byte that a word may begin with.
+/// True for a byte that may begin a word.
 pub(crate) fn is_word_start(b: u8) -> bool {
     b.is_ascii_alphabetic() || b == b'_'
 }
 
-/// A byte that a word may go on with.
+/// True for a byte that may continue a word.
 pub(crate) fn is_word(b: u8) -> bool {
     WORD[usize::from(b)]
 }
 
-/// By byte: most bytes of a program are asked for.
+/// [`is_word`] as a table: the lexer tests most bytes of a program.
 static WORD: [bool; 256] = {
     let mut table = [false; 256];
     let mut b = 0;
@@ -29,7 +29,7 @@ pub(crate) fn is_bare(name: &str) -> bool {
     name.bytes().next().is_some_and(is_word_start) && name.bytes().all(is_word)
 }
 
-/// A name, in quotes where it needs them.
+/// Formats a name, with quotes where it needs them.
 pub(crate) struct Name<'a>(pub(crate) &'a str);
 
 impl Display for Name<'_> {
@@ -38,7 +38,7 @@ impl Display for Name<'_> {
     }
 }
 
-/// A string in quotes, with everything escaped that is not printable ASCII.
+/// Formats a string in quotes; everything except printable ASCII is escaped.
 pub(crate) struct Quoted<'a>(pub(crate) &'a [u8]);
 
 impl Display for Quoted<'_> {

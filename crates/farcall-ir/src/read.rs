@@ -1,4 +1,4 @@
-//! Programs in any format that is read: what it is shows in its content.
+//! Reads programs in any supported format, which is detected from the content.
 
 use std::sync::Arc;
 
@@ -13,27 +13,27 @@ use crate::{bytecode, hlo, text, verify, vhlo};
 pub struct Program {
     /// The program.
     pub module: Module,
-    /// What its entry takes and gives, in the terms of whoever wrote it.
+    /// The arguments and results of the entry, as the program's author sees them.
     pub interface: Interface,
 }
 
 /// Parses text: HLO text, which begins with `HloModule`, or StableHLO text.
 ///
 /// # Errors
-/// Those of [`hlo::parse`] or [`text::parse`].
+/// The errors of [`hlo::parse`] or [`text::parse`].
 pub fn text(source: &Arc<Source>) -> Result<Module, ProgramError> {
     if hlo::is_hlo(source.text()) { hlo::parse(source) } else { text::parse(source) }
 }
 
-/// True for the bytes of a portable artifact, of a function that `jax.export` wrote, and of XLA's `HloModuleProto`.
+/// True if `bytes` are a portable artifact, a function that `jax.export` wrote, or XLA's `HloModuleProto`.
 pub fn is_artifact(bytes: &[u8]) -> bool {
     bytecode::is_bytecode(bytes) || exported::is_exported(bytes) || hlo::proto::is_module(bytes)
 }
 
-/// Reads a program in any format, as the file has it. `name` is that of the file, for messages.
+/// Reads a program in any format, unchanged. `name` is the file name for messages.
 ///
 /// # Errors
-/// The errors of [`text()`], [`vhlo::read`], [`Exported::read`] and [`hlo::proto::read`]; `encoding` for
+/// The errors of [`text()`], [`vhlo::read`], [`Exported::read`] and [`hlo::proto::read`]. Code `encoding` for
 /// bytes that are neither an artifact nor UTF-8.
 pub fn module(bytes: &[u8], name: &str) -> Result<Module, ProgramError> {
     if exported::is_exported(bytes) {
@@ -57,10 +57,11 @@ pub fn module(bytes: &[u8], name: &str) -> Result<Module, ProgramError> {
     }
 }
 
-/// Reads a program for one platform (`cpu`), with what it takes if the file says so: it does for an exported function.
+/// Reads a program for one platform (`cpu`). The interface is returned if the file states it, which exported
+/// functions do.
 ///
 /// # Errors
-/// Those of [`module`] and [`Exported::module_for`].
+/// The errors of [`module`] and [`Exported::module_for`].
 pub fn for_platform(
     bytes: &[u8],
     name: &str,
@@ -75,11 +76,12 @@ pub fn for_platform(
     Ok((module, Some(interface)))
 }
 
-/// Reads the program of a function that JAX exported for `platforms`, given only the program: text, or a
+/// Reads the program of a function that JAX exported for `platforms`, given only the program: text or a
 /// portable artifact.
 ///
 /// # Errors
-/// The errors of [`module`] and [`verify::entry`]; `platform` if the function was exported for others.
+/// The errors of [`module`] and [`verify::entry`]. Code `platform` if the function was exported for other
+/// platforms.
 pub fn exported_program(
     bytes: &[u8],
     name: &str,
@@ -92,10 +94,11 @@ pub fn exported_program(
     Ok(Program { module, interface })
 }
 
-/// Reads a program that is to be called: `entry` of it, or the function that [`verify::entry`] takes.
+/// Reads a program to call. The entry is the function named `entry`, or the one that [`verify::entry`]
+/// chooses.
 ///
 /// # Errors
-/// Those of [`for_platform`] and [`verify::entry`].
+/// The errors of [`for_platform`] and [`verify::entry`].
 pub fn program(
     bytes: &[u8],
     name: &str,

@@ -1,26 +1,28 @@
-//! Regions that apply one operation to their two arguments and do nothing else. Most programs reduce with these, and
-//! kernels are written for them.
+//! Regions that apply one operation to their two arguments and do nothing else. Most reductions in programs
+//! use such a region, and kernels are specialized for them.
 
 use crate::module::{Inst, Region};
 
 /// A region that applies one operation to its two arguments.
 #[derive(Clone, Copy, Debug)]
 pub struct Reducer<'a> {
-    /// The operation, on the arguments.
+    /// The operation.
     pub inst: Inst<'a>,
-    /// It takes the second argument first.
+    /// True if the operation takes the second argument first.
     pub swapped: bool,
 }
 
-/// What the region applies to its two arguments; `None` if it does anything else, or anything besides.
+/// Returns the operation that the region applies to its two arguments. `None` if the region does anything
+/// else.
 pub fn of(region: Region<'_>) -> Option<Reducer<'_>> {
     let [inst, _] = region.exactly()?;
     let swapped = order(region.args(), inst.operands(), inst.results(), region.returned())?;
     inst.region_ids().is_empty().then_some(Reducer { inst, swapped })
 }
 
-/// The same for any kind of region, by its values: the arguments, what its only instruction takes and gives, and what
-/// is returned. True if the instruction takes the second argument first.
+/// Recognizes such a region in any representation, from its values: the arguments, the operands and results
+/// of its only instruction, and the returned values. Returns true if the instruction takes the second
+/// argument first.
 pub fn order<V: PartialEq>(args: &[V], operands: &[V], results: &[V], returned: &[V]) -> Option<bool> {
     let ([a, b], [x, y], [_]) = (args, operands, results) else { return None };
     let swapped = [x, y] == [b, a];

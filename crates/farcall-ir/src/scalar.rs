@@ -6,9 +6,9 @@ use num_complex::Complex;
 
 use crate::minifloat;
 
-/// The value of one element: integers as 64 bits, floats as `f64`, which holds every narrower
-/// float exactly. The bits of a NaN stand for themselves: reading an element and writing it again changes none.
-/// (A conversion by the processor would make a signaling NaN quiet.)
+/// The value of one element: integers as 64 bits, floats as `f64`, which represents every narrower float
+/// exactly. NaNs keep their bits: reading and writing an element changes no bit. (A conversion by the
+/// processor would quiet a signaling NaN.)
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Scalar {
     /// An element of `pred`.
@@ -35,7 +35,7 @@ impl Scalar {
         }
     }
 
-    /// The element whose bytes these are, little-endian, exactly [`DType::size`] of them.
+    /// Reads an element from its little-endian bytes; bytes after the first [`DType::size`] are ignored.
     ///
     /// # Panics
     /// If `bytes` is shorter than one element.
@@ -76,8 +76,8 @@ impl Scalar {
         }
     }
 
-    /// Writes the element as `dtype`, little-endian: floats rounded to nearest even, integers cut to
-    /// the width. A scalar of another class is converted as by `as` (a complex one loses its
+    /// Writes the element as `dtype`, little-endian: floats are rounded to nearest even, integers are
+    /// truncated to the width. A scalar of another class is converted as by `as` (a complex number loses its
     /// imaginary part).
     ///
     /// # Panics
@@ -93,7 +93,7 @@ impl Scalar {
         match dtype {
             DType::Pred => out[0] = u8::from(self.as_bool()),
             DType::S2 | DType::S4 => {
-                // Kept sign-extended, so that the byte is also the value of an `i8`.
+                // Sign-extended, so that the byte is also the value as an `i8`.
                 let shift = 64 - dtype.bits();
                 out[0] = ((self.as_i64() << shift) >> shift) as u8;
             }
@@ -123,14 +123,14 @@ impl Scalar {
         }
     }
 
-    /// The value after a trip through `dtype`: rounded, or cut to its width.
+    /// Rounds the value to `dtype`, or truncates it to the width of `dtype`.
     pub fn round_to(self, dtype: DType) -> Scalar {
         let mut bytes = [0; 16];
         self.write(dtype, &mut bytes);
         Scalar::from_bytes(dtype, &bytes)
     }
 
-    /// True unless zero.
+    /// Returns true unless the value is zero.
     pub fn as_bool(self) -> bool {
         match self {
             Scalar::Bool(b) => b,
@@ -141,7 +141,7 @@ impl Scalar {
         }
     }
 
-    /// As a signed integer: floats truncated and saturated, unsigned values reinterpreted.
+    /// Converts to a signed integer: floats are truncated and saturated, unsigned values are reinterpreted.
     pub fn as_i64(self) -> i64 {
         match self {
             Scalar::Bool(b) => i64::from(b),
@@ -152,7 +152,7 @@ impl Scalar {
         }
     }
 
-    /// As an unsigned integer: floats truncated and saturated, signed values reinterpreted.
+    /// Converts to an unsigned integer: floats are truncated and saturated, signed values are reinterpreted.
     pub fn as_u64(self) -> u64 {
         match self {
             Scalar::Bool(b) => u64::from(b),
@@ -163,7 +163,7 @@ impl Scalar {
         }
     }
 
-    /// As a real number.
+    /// Converts to a real number.
     pub fn as_f64(self) -> f64 {
         match self {
             Scalar::Bool(b) => f64::from(u8::from(b)),
@@ -174,7 +174,7 @@ impl Scalar {
         }
     }
 
-    /// As a complex number.
+    /// Converts to a complex number.
     pub fn as_complex(self) -> Complex<f64> {
         match self {
             Scalar::Complex(z) => z,
@@ -183,7 +183,7 @@ impl Scalar {
     }
 }
 
-/// The NaNs of a format with less than 64 bits that has infinities as well.
+/// The NaN encoding of a format of less than 64 bits that also has infinities.
 #[derive(Clone, Copy)]
 struct NanFormat {
     bits: u32,
@@ -211,7 +211,7 @@ impl NanFormat {
         ((1 << (self.bits - 1 - self.mantissa_bits)) - 1) << self.mantissa_bits
     }
 
-    /// Reads the bytes, little-endian, as a NaN; `None` for any other value.
+    /// Reads little-endian bytes as a NaN; `None` for any other value.
     fn read(self, bytes: &[u8]) -> Option<f64> {
         let mut word = [0; 8];
         let size = (self.bits / u8::BITS) as usize;
@@ -221,7 +221,7 @@ impl NanFormat {
         (magnitude > self.exponent()).then(|| self.decode(code))
     }
 
-    /// A NaN of this format as `f64`, with the same sign and the same upper bits of the mantissa.
+    /// Converts a NaN of this format to `f64`, with the same sign and the same upper bits of the mantissa.
     fn decode(self, code: u64) -> f64 {
         let mantissa = code & ((1 << self.mantissa_bits) - 1);
         let sign = code >> (self.bits - 1) & 1;
@@ -229,7 +229,8 @@ impl NanFormat {
         f64::from_bits(sign << 63 | f64::INFINITY.to_bits() | mantissa)
     }
 
-    /// A NaN in this format. One whose upper bits of the mantissa are zeros becomes quiet: it would be an infinity.
+    /// Encodes a NaN in this format. A NaN whose upper mantissa bits are all zero becomes quiet, since it
+    /// would be an infinity.
     fn encode(self, nan: f64) -> u64 {
         let bits = nan.to_bits();
         let lost = NanFormat::F64_MANTISSA_BITS - self.mantissa_bits;
@@ -239,7 +240,7 @@ impl NanFormat {
     }
 }
 
-/// A part of a complex number as `f64`.
+/// Converts a part of a complex number to `f64`.
 fn widen(x: f32) -> f64 {
     if x.is_nan() { NanFormat::F32.decode(x.to_bits().into()) } else { x.into() }
 }
@@ -248,20 +249,20 @@ fn narrow(x: f64) -> f32 {
     if x.is_nan() { f32::from_bits(NanFormat::F32.encode(x) as u32) } else { x as f32 }
 }
 
-/// A number; a signaling NaN becomes quiet, as by any arithmetic.
+/// Quiets a signaling NaN, as any arithmetic does; other numbers are unchanged.
 pub(crate) fn quieted(x: f64) -> f64 {
     if x.is_nan() { f64::from_bits(x.to_bits() | 1 << (NanFormat::F64_MANTISSA_BITS - 1)) } else { x }
 }
 
-/// Rounds to `f32` so that a further rounding to at most 22 bits is as good as a single one: an
-/// inexact result gets an odd last bit. (`half` rounds an `f64` twice.)
+/// Rounds to `f32` so that further rounding to at most 22 bits equals a single rounding: an inexact result
+/// gets an odd last bit. (`half` rounds an `f64` twice.)
 ///
-/// Without branches, so that loops over it become vectors.
+/// The code has no branches, so that loops over it are vectorized.
 #[inline(always)]
 pub fn to_odd_f32(x: f64) -> f32 {
     let near = x as f32;
     let (back, bits) = (f64::from(near), near.to_bits());
-    // The other neighbour of `x`.
+    // The other `f32` neighbour of `x`.
     let other = if back.abs() > x.abs() { bits.wrapping_sub(1) } else { bits.wrapping_add(1) };
     let exact = back == x || x.is_nan();
     f32::from_bits(if exact || bits & 1 == 1 { bits } else { other })

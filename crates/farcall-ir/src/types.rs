@@ -11,15 +11,15 @@ use smallvec::SmallVec;
 pub enum Dim {
     /// Known from the program.
     Static(usize),
-    /// Not known before a run (`?` in StableHLO text).
+    /// Not known until the program runs (`?` in StableHLO text).
     Dynamic {
-        /// The largest that it can be, if the program says so (`#stablehlo.bounds<…>`).
+        /// Upper bound of the size, if the program states one (`#stablehlo.bounds<…>`).
         bound: Option<usize>,
     },
 }
 
 impl Dim {
-    /// A dynamic dimension of which nothing is known.
+    /// A dynamic dimension without a bound.
     pub const UNBOUNDED: Dim = Dim::Dynamic { bound: None };
 
     /// The size, if it is static.
@@ -38,61 +38,61 @@ impl Dim {
         }
     }
 
-    /// True if the size is not known.
+    /// True if the size is dynamic.
     pub fn is_dynamic(self) -> bool {
         self.size().is_none()
     }
 
-    /// False if the size is known to be another. Bounds do not count.
+    /// Returns false if the size is static and differs from `size`. Bounds are ignored.
     pub fn may_be(self, size: usize) -> bool {
         self.size().is_none_or(|known| known == size)
     }
 
-    /// True if a dimension of a tensor in a run may have this size: the static one, or one within the bound.
+    /// True if the dimension may have this size in a run: the static size, or one within the bound.
     pub fn admits(self, size: usize) -> bool {
         self.may_be(size) && self.bound().is_none_or(|bound| size <= bound)
     }
 
-    /// False if both sizes are known and differ. Bounds do not count.
+    /// Returns false if both sizes are static and differ. Bounds are ignored.
     pub fn may_equal(self, other: Dim) -> bool {
         other.size().is_none_or(|size| self.may_be(size))
     }
 
-    /// A size that follows from this one. A dynamic dimension stays dynamic, without its bound.
+    /// Applies `f` to a static size. A dynamic dimension stays dynamic, without its bound.
     pub fn map(self, f: impl FnOnce(usize) -> usize) -> Dim {
         self.size().map_or(Dim::UNBOUNDED, |size| Dim::Static(f(size)))
     }
 
-    /// This dimension, or the other if only that is static.
+    /// Returns this dimension, or `other` if only `other` is static.
     pub fn or(self, other: Dim) -> Dim {
         if self.is_dynamic() && !other.is_dynamic() { other } else { self }
     }
 }
 
-/// Some types, of which there is mostly one.
+/// A list of types, usually of length 1.
 pub(crate) type TypeList = SmallVec<[Type; 1]>;
 
-/// The type of a value. Not `non_exhaustive`: it is
-/// matched exhaustively on purpose, so that the compiler names the places that a new variant concerns.
+/// The type of a value. Deliberately not `non_exhaustive`: matches are exhaustive, so the compiler points out
+/// all code that a new variant affects.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Type {
     /// A tensor.
     Tensor(TensorType),
-    /// `!stablehlo.token`: orders side effects, holds no data.
+    /// `!stablehlo.token`: orders side effects and holds no data.
     Token,
     /// `tuple<…>`
     Tuple(Arc<[Type]>),
-    /// `!stablehlo.future<…>`: tensors that are being computed.
+    /// `!stablehlo.future<…>`: tensors that are still being computed.
     Future(Arc<[Type]>),
-    /// `(…) -> …`, only as an attribute.
+    /// `(…) -> …`; only in attributes.
     Function(Arc<FuncType>),
-    /// A scalar outside of a tensor (`i32`, `f32`), only as an attribute.
+    /// A scalar outside of a tensor (`i32`, `f32`); only in attributes.
     Scalar(DType),
-    /// A type of another dialect, kept as text, only as an attribute.
+    /// A type of another dialect, kept as text; only in attributes.
     Opaque(Arc<str>),
 }
 
-/// The types that a function takes and gives.
+/// The parameter and result types of a function.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct FuncType {
     /// One per parameter.
@@ -104,9 +104,9 @@ pub struct FuncType {
 /// A tensor's element type and dimensions, in logical (row-major) order.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct TensorType {
-    /// Type of the elements; for a quantized tensor the type they are stored as.
+    /// Element type; for a quantized tensor, the storage type.
     pub dtype: DType,
-    /// How stored integers stand for real numbers, if this is a quantized tensor.
+    /// Quantization parameters, if this is a quantized tensor.
     pub quant: Option<Arc<Quantization>>,
     dims: Dims,
 }
@@ -115,7 +115,7 @@ pub struct TensorType {
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Dims {
     Static(Arc<[usize]>),
-    /// At least one is dynamic, so equal dimensions are the same variant.
+    /// At least one dimension is dynamic, so equal dimensions always have the same variant.
     Dynamic(Arc<[Dim]>),
 }
 
@@ -134,65 +134,65 @@ impl FromIterator<Dim> for Dims {
 /// The stored type is [`TensorType::dtype`]. Scales are kept as the bits of an `f64`.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Quantization {
-    /// Type of the real numbers that stand behind the stored integers.
+    /// Type of the real numbers that the stored integers represent (the expressed type).
     pub expressed: DType,
     /// Smallest stored integer.
     pub storage_min: i64,
     /// Largest stored integer.
     pub storage_max: i64,
-    /// Dimension along which the parameters vary; none if the tensor has one scale.
+    /// Quantized dimension; `None` for per-tensor quantization.
     pub axis: Option<usize>,
-    /// Bits of the `f64` scales: one, or one per index along `axis`.
+    /// Bits of the `f64` scales: one, or one for each index along `axis`.
     pub scales: Vec<u64>,
-    /// As many as `scales`.
+    /// Zero points, as many as `scales`.
     pub zero_points: Vec<i64>,
 }
 
 impl Quantization {
-    /// Scale number `i` (0 for a tensor with one scale).
+    /// Scale number `i` (0 for per-tensor quantization).
     pub fn scale(&self, i: usize) -> f64 {
         f64::from_bits(self.scales[i])
     }
 }
 
 impl TensorType {
-    /// A tensor type with static dimensions that is not quantized.
+    /// Creates a tensor type with static dimensions, without quantization.
     pub fn new(dtype: DType, sizes: impl Into<Arc<[usize]>>) -> TensorType {
         TensorType { dtype, quant: None, dims: Dims::Static(sizes.into()) }
     }
 
-    /// A tensor type that is not quantized.
+    /// Creates a tensor type without quantization.
     pub fn from_dims(dtype: DType, dims: impl IntoIterator<Item = Dim>) -> TensorType {
         TensorType { dtype, quant: None, dims: dims.into_iter().collect() }
     }
 
-    /// A rank 0 tensor type.
+    /// Creates a tensor type of rank 0.
     pub fn scalar(dtype: DType) -> TensorType {
-        // As a rule, an empty list is in no memory of its own.
+        // An empty default `Arc` slice usually does not allocate.
         TensorType::new(dtype, Arc::default())
     }
 
-    /// The same with another element type (and no quantization).
+    /// Returns this type with another element type and without quantization.
     pub fn with_dtype(&self, dtype: DType) -> TensorType {
         TensorType { dtype, quant: None, dims: self.dims.clone() }
     }
 
-    /// The same with other quantization, or none.
+    /// Returns this type with the given quantization.
     pub fn with_quant(self, quant: Option<Arc<Quantization>>) -> TensorType {
         TensorType { quant, ..self }
     }
 
-    /// The same with other dimensions, all static.
+    /// Returns this type with other dimensions, all static.
     pub fn with_sizes(&self, sizes: impl Into<Arc<[usize]>>) -> TensorType {
         TensorType { dims: Dims::Static(sizes.into()), quant: self.quant.clone(), ..*self }
     }
 
-    /// The same with other dimensions.
+    /// Returns this type with other dimensions.
     pub fn with_dims(&self, dims: impl IntoIterator<Item = Dim>) -> TensorType {
         TensorType { dims: dims.into_iter().collect(), quant: self.quant.clone(), ..*self }
     }
 
-    /// The same with the dimensions of another type.
+    /// Returns this type with the dimensions of `other`.
     pub fn with_dims_of(&self, other: &TensorType) -> TensorType {
         TensorType { dims: other.dims.clone(), quant: self.quant.clone(), ..*self }
     }
@@ -213,7 +213,7 @@ impl TensorType {
     /// Dimension number `i`.
     ///
     /// # Panics
-    /// If there are not as many.
+    /// If `i` is not less than the rank.
     pub fn dim(&self, i: usize) -> Dim {
         match &self.dims {
             Dims::Static(sizes) => Dim::Static(sizes[i]),
@@ -221,7 +221,7 @@ impl TensorType {
         }
     }
 
-    /// Dimension number `i`, if there are as many.
+    /// Dimension number `i`, or `None` if `i` is not less than the rank.
     pub fn get_dim(&self, i: usize) -> Option<Dim> {
         (i < self.rank()).then(|| self.dim(i))
     }
@@ -239,7 +239,7 @@ impl TensorType {
         }
     }
 
-    /// The same as [`TensorType::sizes`], without a copy for who keeps them.
+    /// Returns [`TensorType::sizes`] as a shared slice, without a copy.
     ///
     /// # Panics
     /// If a dimension is dynamic.
@@ -251,10 +251,10 @@ impl TensorType {
         }
     }
 
-    /// The sizes of the dimensions, for code that is given static programs only.
+    /// The sizes of the dimensions, for code that only handles static programs.
     ///
     /// # Panics
-    /// If a dimension is dynamic. Where it may be, ask [`TensorType::static_sizes`] or [`TensorType::dims`].
+    /// If a dimension is dynamic. Use [`TensorType::static_sizes`] or [`TensorType::dims`] where one may be.
     #[track_caller]
     pub fn sizes(&self) -> &[usize] {
         match &self.dims {
@@ -272,14 +272,14 @@ impl TensorType {
         sizes.iter().try_fold(1usize, |n, d| n.checked_mul(*d))
     }
 
-    /// Bytes of the elements in memory, or `None` as for [`TensorType::elements`].
+    /// Size of the elements in memory in bytes, or `None` as for [`TensorType::elements`].
     pub fn bytes(&self) -> Option<usize> {
         self.elements()?.checked_mul(self.dtype.size())
     }
 }
 
 impl Type {
-    /// The tensor type, if it is one.
+    /// The tensor type, if this is a tensor.
     pub fn tensor(&self) -> Option<&TensorType> {
         match self {
             Type::Tensor(t) => Some(t),
@@ -289,7 +289,8 @@ impl Type {
 }
 
 impl Type {
-    /// The tensors in it, in order: itself, or those of a tuple or a future. A token has none.
+    /// Iterates over the tensor types in this type, in order: the type itself, or the elements of a tuple or
+    /// future. Tokens have none.
     pub fn tensors(&self) -> impl Iterator<Item = &TensorType> {
         let mut rest: smallvec::SmallVec<[&Type; 4]> = smallvec::smallvec![self];
         std::iter::from_fn(move || {
@@ -352,7 +353,7 @@ fn write_quantized(f: &mut fmt::Formatter<'_>, storage: DType, q: &Quantization)
         write!(f, "<{}:{}>", q.storage_min, q.storage_max)?;
     }
     write!(f, ":{}", q.expressed.mlir())?;
-    // A float has a point in MLIR, also before an exponent.
+    // MLIR's float syntax requires a decimal point, even before an exponent.
     let scale = |x: f64| match format!("{x:?}") {
         text if text.contains('.') => text,
         text => text.replacen('e', ".0e", 1),
@@ -369,11 +370,11 @@ fn write_quantized(f: &mut fmt::Formatter<'_>, storage: DType, q: &Quantization)
     }
 }
 
-/// The range of stored integers that a quantized type has when it names none.
+/// Storage range of a quantized type that does not state one.
 pub fn default_storage_range(storage: DType) -> (i64, i64) {
     let unused = 64 - storage.bits();
     if storage.is_unsigned_integer() {
-        // The largest numbers of 64 bits are left out.
+        // Values above `i64::MAX` do not fit and are cut off.
         (0, i64::try_from(u64::MAX >> unused).unwrap_or(i64::MAX))
     } else {
         (i64::MIN >> unused, i64::MAX >> unused)

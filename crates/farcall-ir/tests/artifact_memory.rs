@@ -1,15 +1,16 @@
-//! What writing an artifact takes of the memory of a process. The only test of its binary: nothing else allocates.
+//! Measures the memory of a process that writes an artifact. It is the only test of its binary, so nothing
+//! else allocates.
 
 use farcall_ir::{DType, FuncId, Literal, Module, Op, Source, Type, memory, text, vhlo};
 
-/// The most memory that this process has had, in bytes.
+/// Peak memory of this process in bytes.
 fn peak() -> Option<usize> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.trim().strip_suffix(" kB")?.parse::<usize>().ok()? * 1024)
 }
 
-/// A function that has a constant.
+/// A function that contains a constant.
 fn with_constant(literal: Literal) -> Module {
     let text = "func.func @main() {\n  %0 = stablehlo.constant dense<1> : tensor<i32>\n  return\n}";
     let mut module = text::parse(&Source::new("constant", text)).unwrap();
@@ -41,7 +42,7 @@ fn constants_are_written_once() {
     assert_eq!(read, module);
     drop((read, artifact));
 
-    // Without room for the file, that is an error.
+    // If the file does not fit into memory, writing fails with an error.
     memory::release();
     memory::set_limit(memory::taken() + LEN / 2);
     let error = vhlo::write(&module).unwrap_err();

@@ -1,5 +1,5 @@
-//! Artifacts and exported functions that no tool writes: what contains itself, nests without end, or says much with few
-//! bytes.
+//! Artifacts and exported functions that no tool writes: cyclic or unboundedly nested ones, and ones that
+//! expand from a few bytes.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use write::{
     numbers, op,
 };
 
-/// What is read, in reasonable time.
+/// Reads an artifact, in reasonable time.
 fn read(bytes: &[u8]) -> Result<Module, ProgramError> {
     let start = Instant::now();
     let read = vhlo::read(bytes, "hostile");
@@ -28,7 +28,7 @@ fn error(bytes: &[u8]) -> String {
     format!("[{}] {}", e.diagnostics[0].code, e.diagnostics[0].message)
 }
 
-/// An artifact whose function has one attribute of its own: the value of an entry `x` of a dictionary.
+/// An artifact whose function has one additional attribute: the value of an entry `x` of a dictionary.
 fn with_attr(mut artifact: Artifact, attr: u64) -> Vec<u8> {
     let x = artifact.string("x");
     let name = artifact.attr(BUILTIN, numbers(&[2, x]));
@@ -36,7 +36,7 @@ fn with_attr(mut artifact: Artifact, attr: u64) -> Vec<u8> {
     op(&mut artifact.body.0, RETURN, ATTRS);
     number(&mut artifact.body.0, dict);
     let bytes = artifact.body.0.clone();
-    // Two returns: the second is refused, once everything is read.
+    // The artifact has two returns: the second is rejected after everything has been read.
     assert!(!bytes.is_empty());
     artifact.bytes(1)
 }
@@ -91,14 +91,14 @@ fn attributes_and_types_do_not_contain_themselves() {
 
 #[test]
 fn nesting_is_bounded() {
-    // From the inside, so that every list is decoded before the one around it; and from the outside.
+    // From the inside, so that every list is decoded before the list that contains it; and from the outside.
     for inside_out in [true, false] {
         let mut artifact = Artifact::new();
         let lists: Vec<u64> = (0..5_000)
             .map(|i| artifact.attr(BUILTIN, numbers(&[0, 1, if i == 0 { 1 } else { i + 1 }])))
             .collect();
         let list = if inside_out {
-            // Each two levels are asked for by themselves.
+            // Each pair of levels is decoded separately.
             let all: Vec<u64> = [0, lists.len() as u64].into_iter().chain(lists).collect();
             artifact.attr(BUILTIN, numbers(&all))
         } else {
@@ -119,7 +119,7 @@ fn regions_nest_within_bounds() {
     assert!(error(&artifact.bytes(1)).starts_with("[nesting]"));
 }
 
-/// Regions that say that they have many values take no memory, nor time, for them.
+/// Regions that declare many values take neither memory nor time for them.
 #[test]
 fn values_that_are_not_there_cost_nothing() {
     let mut artifact = Artifact::new();
@@ -128,7 +128,7 @@ fn values_that_are_not_there_cost_nothing() {
         op(&mut artifact.body.0, IF, REGIONS);
         artifact.body.0.extend(numbers(&[1 << 1, 1, 100_000, 0]));
     }
-    // Near the end, there cannot be as many.
+    // Near the end, so many values cannot follow.
     assert!(error(&artifact.bytes(count)).contains("do not fit"));
 }
 
@@ -138,7 +138,7 @@ fn deep_locations_are_cut() {
     let mut last = 0;
     for _ in 0..100_000 {
         last = artifact.attr(BUILTIN, numbers(&[10, last, last]));
-        // Every one is the location of an operation, so that all are decoded, the inner ones first.
+        // Every location belongs to an operation, so that all are decoded, inner ones first.
         number(&mut artifact.body.0, RETURN);
         artifact.body.0.push(0);
         number(&mut artifact.body.0, last);
@@ -149,7 +149,7 @@ fn deep_locations_are_cut() {
 
 #[test]
 fn what_is_shared_is_not_copied_without_end() {
-    // Lists of two of the list before: 2^28 elements.
+    // Lists of two copies of the previous list: 2^28 elements.
     let mut artifact = Artifact::new();
     let mut list = artifact.attr(BUILTIN, numbers(&[7]));
     for _ in 0..28 {
@@ -158,7 +158,7 @@ fn what_is_shared_is_not_copied_without_end() {
     let message = error(&with_attr(artifact, list));
     assert!(message.starts_with("[nesting]") && message.contains("are used more than"), "{message}");
 
-    // The same with types.
+    // Tuples of two copies of the previous type.
     let mut artifact = Artifact::new();
     let mut ty = artifact.ty(numbers(&[22]));
     for _ in 0..28 {
@@ -169,7 +169,7 @@ fn what_is_shared_is_not_copied_without_end() {
     artifact.body.1 = 1;
     assert!(error(&artifact.bytes(1)).starts_with("[nesting]"));
 
-    // A long string, again and again.
+    // A long string, repeated many times.
     let mut artifact = Artifact::new();
     let long = artifact.string(vec![b'a'; 1_000_000]);
     let names: Vec<u64> = (0..200_000).map(|_| artifact.attr(BUILTIN, numbers(&[2, long]))).collect();
@@ -177,7 +177,7 @@ fn what_is_shared_is_not_copied_without_end() {
     let list = artifact.attr(BUILTIN, numbers(&all));
     assert!(error(&with_attr(artifact, list)).starts_with("[nesting]"));
 
-    // One element for many, and texts of texts.
+    // Splats of many elements, and texts that contain texts.
     let mut artifact = Artifact::new();
     let tensor = artifact.ty(numbers(&[20, 1, 2 * 4_000, 0]));
     let splats: Vec<u64> = (0..100_000)
@@ -201,7 +201,7 @@ fn what_is_shared_is_not_copied_without_end() {
     assert!(error(&with_attr(artifact, groups)).starts_with("[nesting]"));
 }
 
-/// One name for very many parameters: 100 GB of copies, or a reference each.
+/// One name for very many parameters: either 100 GB of copies, or one reference per parameter.
 #[test]
 fn names_of_parameters_are_shared() {
     const PARAMS: usize = 200_000;
@@ -246,11 +246,12 @@ fn constants_are_not_larger_than_memory() {
     }
 }
 
-/// A FlatBuffer that is being written. What a table refers to comes behind it.
+/// A FlatBuffer under construction. A table precedes the objects that it refers to.
 struct Flat(Vec<u8>);
 
 impl Flat {
-    /// A table with these fields, of four bytes each: where it is, and where they are.
+    /// Adds a table with these fields, of four bytes each; returns its position, and the positions of the
+    /// fields.
     fn table(&mut self, fields: &[u16]) -> (usize, Vec<usize>) {
         let count = fields.iter().max().map_or(0, |last| last + 1);
         let places = self.0.len();
@@ -274,7 +275,7 @@ impl Flat {
         self.set(from, (to - from) as u32);
     }
 
-    /// A list of so many offsets, or bytes: where it is.
+    /// Adds a list of `len` offsets or bytes; returns its position.
     fn list(&mut self, len: usize, bytes: &[u8]) -> usize {
         let at = self.0.len();
         self.0.extend((len as u32).to_le_bytes());
@@ -283,11 +284,13 @@ impl Flat {
     }
 }
 
-/// An exported function without results, whose arguments are as many arrays as `avals` says. Its trees are tables that
-/// `tree` writes and links to a place; `kept` are the arguments that the program takes.
+/// An exported function without results. `avals` is the number of arrays among its arguments, `tree` writes
+/// the tables of its trees and links them to a position, and `kept` lists the arguments that the program
+/// takes.
 fn exported(avals: usize, kept: &[u16], tree: impl Fn(&mut Flat, usize)) -> Vec<u8> {
     let mut flat = Flat(vec![0; 4]);
-    // Name, tree and types of arguments, tree of results, program, calling convention, arguments that it takes.
+    // Name, tree and types of the arguments, tree of the results, program, calling convention, kept
+    // arguments.
     let (root, fields) = flat.table(&[1, 2, 3, 4, 13, 14, 15]);
     flat.set(0, root as u32);
     flat.set(fields[5], 9);
@@ -308,7 +311,7 @@ fn exported(avals: usize, kept: &[u16], tree: impl Fn(&mut Flat, usize)) -> Vec<
     flat.0
 }
 
-/// A tuple or a dictionary of so many values: where the links to these are.
+/// Adds a tuple or a dictionary of `width` values; returns the positions of their links.
 fn node(flat: &mut Flat, from: &[usize], kind: u32, width: usize) -> Vec<usize> {
     let (node, parts) = flat.table(&[0, 1]);
     from.iter().for_each(|from| flat.link(*from, node));
@@ -321,8 +324,8 @@ fn node(flat: &mut Flat, from: &[usize], kind: u32, width: usize) -> Vec<usize> 
 const TUPLE_NODE: u32 = 2;
 const DICT_NODE: u32 = 4;
 
-/// A call's tree: a pair of a dictionary without entries and of so many tuples in tuples, each of `width` times the same
-/// tuple.
+/// The tree of a call: a pair of a tuple and a dictionary without entries. The tuple contains `depth` nested
+/// levels of tuples, each with `width` links to the same tuple.
 fn nested_tuples(flat: &mut Flat, from: usize, depth: usize, width: usize) {
     let pair = node(flat, &[from], TUPLE_NODE, 2);
     node(flat, &pair[1..], DICT_NODE, 0);
@@ -362,7 +365,7 @@ fn parts_of_exported_functions_fit_together() {
     assert_eq!(error(&exported(3, &[3], flat_call)), "the program takes argument 3, but there are 3");
     for kept in [[1, 0], [1, 1]] {
         let order =
-            format!("argument 1 stands before {} in the list of those that the program takes", kept[1]);
+            format!("argument 1 precedes {} in the list of arguments that the program takes", kept[1]);
         assert_eq!(error(&exported(3, &kept, flat_call)), order);
     }
     let pair = |flat: &mut Flat, from| {

@@ -1,5 +1,5 @@
-//! How long large artifacts take, on the clock and on a core: the two differ where others use the machine, too. Run with
-//! `cargo test --release -p farcall-ir --test artifact_speed -- --ignored --nocapture`.
+//! Measures the time for large artifacts, on the clock and on a core; the two differ if other processes use
+//! the machine. Run with `cargo test --release -p farcall-ir --test artifact_speed -- --ignored --nocapture`.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ mod write;
 use farcall_ir::{Op, vhlo};
 use write::{Artifact, CONSTANT, PROPERTIES, RESULTS, VHLO, number, numbers, op};
 
-/// A function of `ops` constants, each of `n` numbers of 32 bits, with its elements.
+/// A function of `ops` constants, each with `n` explicit 32-bit elements.
 fn constants(ops: u64, n: u64) -> Vec<u8> {
     let mut artifact = Artifact::new();
     let mut shape = numbers(&[20, 1, n * 2]);
@@ -29,7 +29,7 @@ fn constants(ops: u64, n: u64) -> Vec<u8> {
     artifact.bytes(ops)
 }
 
-/// How long this thread has been on a core; none if the system does not say.
+/// Time that this thread has spent on a core; `None` if the system does not report it.
 fn on_core() -> Option<Duration> {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     Some(Duration::from_nanos(stat.split(' ').next()?.parse().ok()?))

@@ -1,8 +1,9 @@
-//! Portable artifacts with the same program as text beside them: both are read as the same module. So are functions
-//! that JAX has exported.
+//! Portable artifacts beside texts of the same programs: both are read as the same module. Functions exported
+//! by JAX are read as well.
 //!
-//! The artifacts are those of the folder `artifacts` (whose `make.py` makes them), of the shared corpus, where it is, and
-//! of the folder that `FARCALL_ARTIFACTS` names: `NAME.mlirbc` or `NAME.mlir.bc` with `NAME.mlir`, and `NAME.bin`.
+//! The artifacts are in the folder `artifacts` (created by its `make.py`), in the shared corpus if it exists,
+//! and in the folder that `FARCALL_ARTIFACTS` names: `NAME.mlirbc` or `NAME.mlir.bc` with `NAME.mlir`, and
+//! `NAME.bin`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use farcall_ir::exported::{AvalDType, DisabledCheck, Exported, Tree, is_exported
 use farcall_ir::interface::Argument;
 use farcall_ir::{DType, Module, Source, bytecode, text, verify, vhlo};
 
-/// `shared` in a folder above this crate.
+/// The folder `shared` in a parent folder of this crate.
 fn shared() -> Option<PathBuf> {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .ancestors()
@@ -25,7 +26,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     entries.flatten().map(|entry| entry.path()).collect()
 }
 
-/// The files of the folder beside this file, and of the one that the environment names.
+/// The files in the folder `artifacts`, and in the folder that the environment names.
 fn folders() -> Vec<PathBuf> {
     let mut out = files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/artifacts"));
     if let Some(folder) = std::env::var_os("FARCALL_ARTIFACTS") {
@@ -34,7 +35,7 @@ fn folders() -> Vec<PathBuf> {
     out
 }
 
-/// Artifacts and the files of their texts.
+/// Artifacts, each with the file of its text.
 fn pairs() -> Vec<(PathBuf, PathBuf)> {
     let mut out = Vec::new();
     if let Some(shared) = shared() {
@@ -68,7 +69,7 @@ fn exports() -> Vec<PathBuf> {
     out
 }
 
-/// The first lines in which two texts differ.
+/// The first lines that differ between two texts.
 fn difference(found: &str, expected: &str) -> String {
     let lines = found.lines().zip(expected.lines()).filter(|(a, b)| a != b).take(3);
     let lines: Vec<String> = lines.map(|(a, b)| format!("  artifact: {a}\n  text:     {b}")).collect();
@@ -84,7 +85,7 @@ fn without_name(mut module: Module) -> Module {
 fn artifacts_and_texts_are_the_same_programs() {
     let pairs = pairs();
     if shared().is_none() {
-        eprintln!("without those of `shared`, which is not beside this checkout");
+        eprintln!("the artifacts of `shared` are skipped: the folder does not exist");
     }
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     let mut failures = Vec::new();
@@ -205,7 +206,7 @@ fn exported_functions_are_described() {
     assert_eq!(calls.out_tree, Tree::Tuple(vec![Tree::Leaf, Tree::None]));
     assert!(calls.vjp.is_none() && calls.ordered_effects.is_empty());
 
-    // The program itself has to agree.
+    // The program itself has to agree with its description.
     assert!(calls.module("calls.bin").is_ok());
     let error =
         |exported: Exported<'_>| exported.module("calls.bin").unwrap_err().diagnostics[0].message.clone();
@@ -280,7 +281,7 @@ fn exported_functions_have_an_interface() {
     assert_eq!(results, ["f32[3]"]);
 }
 
-/// Texts of programs: those beside the artifacts, those of the engine's tests, and the shared suite and corpus.
+/// Texts of programs: from the folder of artifacts, the engine's tests, and the shared suite and corpus.
 fn texts() -> Vec<PathBuf> {
     let filetests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../farcall/filetests");
     let mut out = folders();
@@ -295,8 +296,9 @@ fn texts() -> Vec<PathBuf> {
     out
 }
 
-/// The text of a module without attributes that say what their absence says, too, which artifacts always have, and without
-/// the kinds of channels of collective operations, which artifacts lack.
+/// The text of a module without two things that artifacts do not preserve: attributes that equal their
+/// defaults, which artifacts always contain, and the kinds of channels of collective operations, which
+/// artifacts lack.
 fn without_defaults(module: &Module) -> String {
     let precision = "precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]";
     let collective = |line: &str| !line.contains("stablehlo.send") && !line.contains("stablehlo.recv");
@@ -312,10 +314,10 @@ fn without_defaults(module: &Module) -> String {
     text
 }
 
-/// A module that was written once more, and read.
+/// Writes a module and reads it again.
 fn rewritten(module: &Module) -> Module {
-    let artifact = vhlo::write(module).expect("what was read is written");
-    vhlo::read(&artifact.bytes, "rewritten").expect("what was written is read")
+    let artifact = vhlo::write(module).expect("a module is written");
+    vhlo::read(&artifact.bytes, "rewritten").expect("an artifact is read")
 }
 
 #[test]
@@ -343,8 +345,8 @@ fn what_is_written_is_read_back() {
             match vhlo::read(&artifact.bytes, "written") {
                 Err(e) => failures.push(format!("{name}: {e}")),
                 Ok(read) => {
-                    // CHLO is expanded when it is written; its values are compared in `expand::chlo`. What is read has none,
-                    // and comes back as it is.
+                    // Writing expands CHLO operations, whose values are compared in `expand::chlo`. The
+                    // module that is read contains none, so another round trip preserves it.
                     let expected = match text::print_generic(&module).contains("\"chlo.") {
                         true => rewritten(&read),
                         false => module,

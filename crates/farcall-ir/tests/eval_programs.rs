@@ -1,4 +1,4 @@
-//! Small programs and what the evaluator makes of them.
+//! Small programs and their results in the evaluator.
 
 use std::cell::RefCell;
 use std::fmt::Write;
@@ -211,7 +211,7 @@ fn subnormal_numbers_count_or_not() {
     .assert_eq(&rounded(&run(&program, &[], Denormals::Flush)));
 }
 
-/// Floats with their digits cut to what an `f32` has.
+/// Floats with their digits rounded to the precision of an `f32`.
 fn rounded(text: &str) -> String {
     let short = |word: &str| match word.parse::<f64>() {
         Ok(x) if word.contains('e') => format!("{:e}", format!("{x:.3e}").parse::<f64>().unwrap()),
@@ -286,7 +286,7 @@ fn a_missing_host_names_target_and_place() {
     );
 }
 
-/// Records what it is called with, and doubles it.
+/// Records its operands, and doubles them.
 struct Doubling(RefCell<Vec<String>>);
 
 impl Host for Doubling {
@@ -356,7 +356,7 @@ fn wrong_inputs_are_errors() {
     assert_eq!(e.to_string(), "@main: parameter 0 is tensor<f32>, but a tensor<2xf32> was given");
 }
 
-/// Every function calls the next one, each from inside two branches.
+/// Each function calls the next one from within two branches.
 fn chain(length: usize) -> String {
     let mut text = String::new();
     for i in 0..length {
@@ -435,7 +435,7 @@ fn nested_applications_end_in_a_result_or_an_error() {
     assert!(nested(200).contains("apply regions within each other's regions"), "{}", nested(200));
 }
 
-/// A host that feeds numbers from 1 on and notes what goes out.
+/// A host that feeds the numbers from 1 and records the program's outputs.
 #[derive(Default)]
 struct Queues {
     next: RefCell<i64>,

@@ -1,7 +1,7 @@
 //! The StableHLO project's self-checking programs, run by the evaluator.
 //!
-//! They lie in `shared/stablehlo-suite` beside the checkout or in one of the folders above it; where
-//! they are absent, the test says so and checks nothing.
+//! The programs are in `shared/stablehlo-suite` beside the checkout or in a parent folder. If they are
+//! absent, the test prints a message and checks nothing.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -13,8 +13,8 @@ use farcall_ir::op::{CallConfig, Op, Traits};
 use farcall_ir::types::TensorType;
 use farcall_ir::{Attr, DType, Func, Literal, Module, Scalar, Source};
 
-/// Programs lowered from JAX. Those that do not pass were made with roundings in `f32` that
-/// cancellation shows, or with sums in another order; StableHLO's own interpreter does not run most of them either.
+/// Programs lowered from JAX. The exceptions were made with `f32` roundings that cancellation exposes, or
+/// with sums in a different order; StableHLO's own interpreter does not run most of these programs either.
 #[test]
 fn testdata_passes() {
     let other_roundings = [
@@ -42,9 +42,10 @@ fn interpreter_tests_pass() {
     sweep("stablehlo-suite/tests/interpret", &several_participants);
 }
 
-/// Runs every file of a folder, of which all but those named have to pass; prints why others do not.
+/// Runs every file of a folder. All files except `exceptions` have to pass; prints the reason for each
+/// failure.
 ///
-/// `FARCALL_SUITE_FILTER` in the environment restricts it to files whose path contains that text.
+/// If `FARCALL_SUITE_FILTER` is set in the environment, only files whose path contains it are run.
 fn sweep(folder: &str, exceptions: &[&str]) {
     let Some(folder) = shared(folder) else {
         eprintln!("skipped: there is no shared/{folder} above {}", env!("CARGO_MANIFEST_DIR"));
@@ -90,11 +91,11 @@ fn sweep(folder: &str, exceptions: &[&str]) {
     eprintln!("{passed} of {} files pass", files.len());
     if std::env::var_os("FARCALL_SUITE_FILTER").is_none() {
         let failing: Vec<String> = failures.iter().map(|(file, _)| file.display().to_string()).collect();
-        assert_eq!(failing, exceptions, "files that do not pass, and those that are known not to");
+        assert_eq!(failing, exceptions, "files that do not pass, and the known failures");
     }
 }
 
-/// A reason without the numbers and names that differ from file to file.
+/// The reason without the numbers and names that differ from file to file.
 fn kind_of(reason: &str) -> String {
     let reason = reason.split(".mlir:").last().unwrap_or(reason);
     let reason = reason.split(" differ:").next().unwrap_or(reason);
@@ -119,7 +120,7 @@ fn run_file(file: &Path) -> Result<(), String> {
 fn run_program(file: &Path, text: &str) -> Result<(), String> {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let module = farcall_ir::text::parse(&Source::new(name, text)).map_err(|e| e.to_string())?;
-    // Without an entry, every function is a program of its own.
+    // Without an entry, every function is a separate program.
     let entries = module.entry().map_or_else(|| module.funcs().iter().collect(), |entry| vec![entry]);
     for entry in entries {
         if !entry.params().is_empty() && !text.contains("check.") {
@@ -130,7 +131,7 @@ fn run_program(file: &Path, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The nearest `shared/<path>` in this folder or one above.
+/// The nearest `shared/<path>` in this folder or a parent folder.
 fn shared(path: &str) -> Option<PathBuf> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.ancestors().map(|a| a.join("shared").join(path)).find(|p| p.exists())
@@ -147,11 +148,10 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The targets with which the programs check themselves, and those of the interpreter, as StableHLO's own
-/// interpreter has them.
+/// The targets with which the programs check themselves, and the targets of StableHLO's own interpreter.
 #[derive(Default)]
 struct Checks {
-    /// What `infeed` gets next.
+    /// The next values for `infeed`.
     queue: Mutex<VecDeque<Vec<Literal>>>,
 }
 
@@ -170,8 +170,8 @@ impl Host for Checks {
     }
 }
 
-/// Runs the functions of a grid of processes, which is an attribute, one after another. Several may not notice each
-/// other: they cannot exchange values here.
+/// Runs the functions of a grid of processes, given by an attribute, one after the other. Several functions
+/// must not depend on each other, since they cannot exchange values here.
 fn run_parallel(call: &CallSite<'_>, operands: &[Value]) -> Result<Vec<Value>, String> {
     let attrs = call.inst.attrs();
     let run = |func: &Func, inputs: &[Value], host: &Checks| {
@@ -203,7 +203,7 @@ fn run_parallel(call: &CallSite<'_>, operands: &[Value]) -> Result<Vec<Value>, S
     Ok(results)
 }
 
-/// Collects the functions that an attribute names: one, or a list of such attributes.
+/// Collects the functions that an attribute names: one symbol, or a list of such attributes.
 fn named<'m>(module: &'m Module, attr: Option<&Attr>, to: &mut Vec<&'m Func>) -> Result<(), String> {
     match attr {
         None => {}
@@ -214,7 +214,7 @@ fn named<'m>(module: &'m Module, attr: Option<&Attr>, to: &mut Vec<&'m Func>) ->
     Ok(())
 }
 
-/// True if a function may compute something else where it is one of several participants.
+/// Returns true if the result of a function may depend on other participants.
 fn notices_others(func: &Func) -> bool {
     let mut found = false;
     func.walk(&mut |inst| {
@@ -225,7 +225,7 @@ fn notices_others(func: &Func) -> bool {
     found
 }
 
-/// Compares two tensors, in the way that the target says.
+/// Compares two tensors as the target specifies.
 fn check(call: &CallSite<'_>, operands: &[Value]) -> Result<Vec<Value>, String> {
     let [Value::Tensor(actual), Value::Tensor(expected)] = operands else {
         return Err("a check takes two tensors".to_owned());
@@ -266,21 +266,21 @@ fn parameter<'a>(call: &CallSite<'a>, name: &str) -> Option<&'a Attr> {
     }
 }
 
-/// Number of elements that are not the same, and the first of them.
+/// Number of elements that differ, and the index of the first.
 fn differs(a: &Literal, b: &Literal, same: impl Fn(Scalar, Scalar) -> bool) -> Option<(usize, usize)> {
     let mut wrong = (0..a.len()).filter(|i| !same(a.get(*i), b.get(*i)));
     let first = wrong.next()?;
     Some((wrong.count() + 1, first))
 }
 
-/// Compares real numbers, or the parts of complex ones.
+/// Compares real numbers, or both parts of complex numbers.
 fn parts(a: Scalar, b: Scalar, same: impl Fn(f64, f64) -> bool) -> bool {
     let (a, b) = (a.as_complex(), b.as_complex());
     same(a.re, b.re) && same(a.im, b.im)
 }
 
-/// Equal numbers, or NaNs. (StableHLO's interpreter has no NaN equal to another, and leaves out the
-/// programs that expect one.)
+/// Returns true for equal numbers, and for NaNs. (In StableHLO's interpreter, NaNs are never equal; it skips
+/// the programs that expect one.)
 fn equal(a: f64, b: f64) -> bool {
     a == b || (a.is_nan() && b.is_nan())
 }
@@ -289,7 +289,7 @@ fn almost(a: f64, b: f64, tolerance: f64) -> bool {
     equal(a, b) || (a.is_finite() && b.is_finite() && (a - b).abs() <= tolerance)
 }
 
-/// Distance in units in the last place of `dtype`; NaNs are all the same.
+/// Distance in units in the last place of `dtype`; all NaNs are equal.
 fn ulps(dtype: DType, a: f64, b: f64) -> u64 {
     let code = |x: f64| {
         let mut bytes = [0; 8];

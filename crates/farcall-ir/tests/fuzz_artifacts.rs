@@ -1,7 +1,9 @@
-//! The readers of artifacts and of exported functions on bytes that are almost right: a module or an error that says
-//! where, never a panic. What is read and valid prints as text that reads as the same.
+//! Fuzzes the readers of artifacts and exported functions with bytes that are almost valid: the result is a
+//! module or an error with a location, never a panic. Valid modules print as text that reads as the same
+//! module.
 //!
-//! Deterministic: a seed and a number of iterations (`FARCALL_FUZZ_SEED`, `FARCALL_FUZZ_ITERATIONS`) repeat a run.
+//! The runs are deterministic: a seed and an iteration count (`FARCALL_FUZZ_SEED`,
+//! `FARCALL_FUZZ_ITERATIONS`) reproduce them.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -14,7 +16,7 @@ use farcall_ir::exported::{Exported, is_exported};
 use farcall_ir::{Module, ProgramError, Source, text, verify, vhlo};
 use random::Random;
 
-/// Every artifact of the folder `artifacts`, and of the shared corpus, where it is.
+/// Every artifact in the folder `artifacts`, and in the shared corpus if it exists.
 fn seeds() -> Vec<Vec<u8>> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut folders = vec![here.join("tests/artifacts")];
@@ -29,7 +31,7 @@ fn seeds() -> Vec<Vec<u8>> {
     files.iter().filter_map(|file| std::fs::read(file).ok()).collect()
 }
 
-/// Bytes with a few changes.
+/// Returns one of the seeds with a few changes.
 fn mutated(random: &mut Random, seeds: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = seeds[random.below(seeds.len())].clone();
     for _ in 0..=random.below(4) {
@@ -40,7 +42,7 @@ fn mutated(random: &mut Random, seeds: &[Vec<u8>]) -> Vec<u8> {
         match random.below(10) {
             0 => bytes[at] ^= 1 << random.below(8),
             1 | 2 => bytes[at] = random.next() as u8,
-            // Small numbers are the positions of things.
+            // Small numbers are often indices.
             3 | 4 => bytes[at] = (random.below(40) * 2 + 1) as u8,
             5 => bytes[at] = bytes[at].wrapping_add(if random.one_in(2) { 2 } else { 254 }),
             6 => {
@@ -55,7 +57,7 @@ fn mutated(random: &mut Random, seeds: &[Vec<u8>]) -> Vec<u8> {
                 bytes.splice(at..at, new);
             }
             9 => {
-                // A number of nine bytes, in the place of others.
+                // A nine-byte number replaces other bytes.
                 let n = bytes.len().min(at + 9) - at;
                 bytes[at..at + n].copy_from_slice(&[0, 255, 255, 255, 255, 255, 255, 255, 127][..n]);
             }
@@ -91,7 +93,7 @@ fn judge(read: Result<Module, ProgramError>) -> bool {
     }
 }
 
-/// True if something was read.
+/// Returns true if a module was read.
 fn target(bytes: &[u8]) -> bool {
     if !is_exported(bytes) {
         let _ = Exported::read(bytes, "fuzz");
@@ -100,13 +102,13 @@ fn target(bytes: &[u8]) -> bool {
     match Exported::read(bytes, "fuzz") {
         Ok(exported) => {
             drop(format!("{exported:?}"));
-            // Whatever it says of its arguments, that can be asked.
+            // Queries must succeed whatever the file says about its arguments.
             let platform = exported.platforms.last().map_or("cpu", String::as_str);
             if let Ok(module) = exported.module_for("fuzz", platform) {
                 let interface = exported.interface(&module);
                 let names: Vec<&str> = interface.arguments.iter().map(|a| a.name.as_str()).collect();
                 let _ = (interface.bind(&names), interface.solve(&[]));
-                // What the file says of its arguments is so in its program.
+                // The file's description of the arguments matches its program.
                 let inputs: Vec<usize> = interface.inputs().iter().filter_map(|a| a.input).collect();
                 assert_eq!(inputs, (0..exported.kept_vars.len()).collect::<Vec<_>>());
                 assert_eq!(interface.arguments.len(), exported.in_tree.leaves());
@@ -133,7 +135,7 @@ fn artifacts() {
     let (seed, n) = (number("FARCALL_FUZZ_SEED", 1), number("FARCALL_FUZZ_ITERATIONS", 3_000));
     let (mut read, mut slowest) = (0, Duration::ZERO);
     for i in 0..n {
-        // Each iteration by itself, so that one can be repeated.
+        // Every iteration has a separate generator, so that it can be repeated.
         let mut random = Random::new((seed as u64) << 40 | i as u64);
         let bytes = mutated(&mut random, &seeds);
         let start = Instant::now();

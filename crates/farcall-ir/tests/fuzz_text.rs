@@ -1,8 +1,8 @@
-//! The readers of StableHLO text on texts that are almost programs: a module or a diagnostic, never a panic; what
-//! is read prints as text that reads as the same.
+//! Fuzzes the readers of StableHLO text with texts that are almost programs: the result is a module or a
+//! diagnostic, never a panic. Modules print as text that reads as the same module.
 //!
-//! Deterministic: a seed and a number of iterations (`FARCALL_FUZZ_SEED`, `FARCALL_FUZZ_ITERATIONS`) repeat a run. (What
-//! becomes of the modules is fuzzed in the engine's `fuzz_programs.rs`.)
+//! The runs are deterministic: a seed and an iteration count (`FARCALL_FUZZ_SEED`,
+//! `FARCALL_FUZZ_ITERATIONS`) reproduce them. (The engine's `fuzz_programs.rs` fuzzes the later stages.)
 
 #[path = "fuzz/mutate.rs"]
 mod mutate;
@@ -16,7 +16,7 @@ use farcall_ir::{Attr, Source, Type, hlo, text, verify};
 use mutate::Seeds;
 use random::Random;
 
-/// One text, for each of the readers.
+/// Tests the reader of StableHLO with one text.
 fn target(text: &str) -> bool {
     match text::parse(&Source::new("fuzz", text)) {
         Ok(module) => {
@@ -36,7 +36,7 @@ fn target(text: &str) -> bool {
     }
 }
 
-/// One HLO text. What it is printed as is read as a program that is printed as itself.
+/// Tests the reader of HLO with one text. A program that is printed and read again prints as the same text.
 fn hlo_target(text: &str) -> bool {
     let module = match hlo::parse(&Source::new("fuzz", text)) {
         Ok(module) => module,
@@ -64,7 +64,7 @@ fn hlo_target(text: &str) -> bool {
     true
 }
 
-/// A type or an attribute.
+/// Tests the readers of types and attributes.
 fn small_target(text: &str) {
     if let Ok(attr) = text.parse::<Attr>() {
         let printed = attr.to_string();
@@ -89,7 +89,7 @@ fn modules() {
 
 #[test]
 fn hlo_texts() {
-    // Those that are written by hand, and what others are in HLO.
+    // Hand-written programs, and other programs converted to HLO.
     let given = include_str!("hlo/forms.hlo").split("\n// -----\n").map(str::to_owned);
     let made = seeds::programs().into_iter().step_by(3).filter_map(|program| {
         let module = text::parse(&Source::new("seed", program)).ok()?;
@@ -131,7 +131,7 @@ fn run(default: usize, mut one: impl FnMut(&mut Random)) -> usize {
     };
     let (seed, iterations) = (number("FARCALL_FUZZ_SEED", 1), number("FARCALL_FUZZ_ITERATIONS", default));
     for i in 0..iterations {
-        // Each iteration by itself, so that one can be repeated.
+        // Every iteration has a separate generator, so that it can be repeated.
         one(&mut Random::new((seed as u64) << 40 | i as u64));
     }
     iterations

@@ -1,4 +1,4 @@
-//! HLO text: what is read, what is written, and what is reported.
+//! HLO text: reading, writing, and diagnostics.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ fn forms() -> impl Iterator<Item = &'static str> {
     include_str!("hlo/forms.hlo").split("\n// -----\n")
 }
 
-/// Programs written by hand are read, and so is what they are written as.
+/// Hand-written programs are read, and so is their printed form.
 #[test]
 fn forms_stay_the_same() {
     for program in forms() {
@@ -268,7 +268,7 @@ fn shardings_and_groups() {
     );
 }
 
-/// A bitcast is what the layouts make it, also of a copy that only changes the layout.
+/// A bitcast is defined by its layouts, even a bitcast of a copy that only changes the layout.
 #[test]
 fn layouts_say_what_a_bitcast_is() {
     check(
@@ -302,7 +302,7 @@ fn layouts_say_what_a_bitcast_is() {
     );
 }
 
-/// Elements may become several, or several one.
+/// Elements may be split into several, or several joined into one.
 #[test]
 fn a_bitcast_may_change_the_size_of_elements() {
     check(
@@ -349,7 +349,7 @@ fn a_bitcast_may_change_the_size_of_elements() {
     );
 }
 
-/// Without groups, all replicas take part, or all partitions.
+/// Without groups, all replicas or all partitions take part.
 #[test]
 fn everyone_takes_part_in_an_exchange_without_groups() {
     check(
@@ -381,7 +381,7 @@ fn everyone_takes_part_in_an_exchange_without_groups() {
     );
 }
 
-/// Shardings, attributes for the frontend and places of transfers are kept.
+/// Shardings, frontend attributes and transfer metadata are kept.
 #[test]
 fn transfers_keep_what_they_say_besides() {
     check(
@@ -426,7 +426,7 @@ fn transfers_keep_what_they_say_besides() {
     );
 }
 
-/// What StableHLO says in another way, or with values from around a region.
+/// Operations that StableHLO expresses differently, or with values from outside a region.
 #[test]
 fn stablehlo_becomes_hlo() {
     let program = "
@@ -530,7 +530,6 @@ func.func @main(%x: tensor<?xf32>, %d: tensor<1xi32>) -> tensor<?xf32> {
           |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"#]].assert_eq(&hlo::print(&module).unwrap_err().to_string());
 }
 
-/// The smallest elements are found by the largest.
 /// Evaluates a program without inputs; returns its results as text.
 fn values(program: &str) -> Vec<String> {
     let module = read(program);
@@ -543,7 +542,7 @@ fn values(program: &str) -> Vec<String> {
     results.iter().map(text).collect()
 }
 
-/// Programs that jaxlib gives these values, or that XLA's passes define.
+/// Programs with these values in jaxlib, or as defined by XLA's passes.
 #[test]
 fn values_of_forms_that_stablehlo_lacks() {
     // A number without braces is the first element.
@@ -561,7 +560,7 @@ fn values_of_forms_that_stablehlo_lacks() {
         ENTRY e { x = s32[3] constant({1, 2, 3}) z = s32[] constant(10)
         ROOT s = scan(x, z), dimensions={0}, num_carries=1, is_reverse=true, to_apply=f }";
     assert_eq!(values(program), ["16 15 13", "16"]);
-    // Fractions of 0.25 and 0.75, and a random number of a half.
+    // Fractions of 0.25 and 0.75, and a random number of one half.
     let program = "HloModule m\nENTRY e { x = f32[6] constant({1.25, 1.75, -1.75, -1.25, 300, -300})
         r = u16[6] constant({32768, 32768, 32768, 32768, 0, 0}) ROOT c = s8[6] stochastic-convert(x, r) }";
     assert_eq!(values(program), ["1 2 -2 -1 127 -128"]);
@@ -570,7 +569,7 @@ fn values_of_forms_that_stablehlo_lacks() {
         s = f8e8m0fnu[1,2] constant({{1, 4}}) t = f8e8m0fnu[2,1] constant({{2}, {1}})
         ROOT d = f32[1,1] scaled-dot(a, b, s, t), lhs_contracting_dims={1}, rhs_contracting_dims={0} }";
     assert_eq!(values(program), ["34"]);
-    // One participant exchanges with itself.
+    // One participant exchanges values with itself.
     let program = "HloModule m\nENTRY e { x = s32[2] constant({1, 2})
         a = (s32[2]) all-to-all(x), replica_groups={{0}}
         y = s32[4] constant({0, 0, 0, 0}) n = s64[1] constant({1}) m = s64[1] constant({2})
@@ -591,7 +590,8 @@ fn values_of_forms_that_stablehlo_lacks() {
     assert_eq!(values(program), ["2 4 6"]);
 }
 
-/// XLA's binary form means the same as the text: `module.pb` is the `HloModuleProto` that jaxlib makes of `module.hlo`.
+/// XLA's binary form is equivalent to the text: `module.pb` is the `HloModuleProto` that jaxlib creates from
+/// `module.hlo`.
 #[test]
 fn a_proto_is_read_as_its_text() {
     let (program, bytes) = (include_str!("hlo/module.hlo"), include_bytes!("hlo/module.pb"));
@@ -615,6 +615,7 @@ fn a_proto_is_read_as_its_text() {
     }
 }
 
+/// The smallest elements are found as the largest elements in the inverse order.
 #[test]
 fn the_smallest_elements() {
     for (ty, elements, found) in [("f32", "{3, -1, 2, nan}", "[-1, 2]"), ("u8", "{3, 0, 255, 1}", "[0, 1]")] {
@@ -797,14 +798,14 @@ fn other_errors() {
         error: [type-mismatch] the shape is s32[], but the value is f32[]
         error: [recursion] computation e applies itself
         error: [index] the tuple has 2 elements, none of index 2
-        error: [attribute] the groups do not have each of the devices once
+        error: [attribute] the groups must contain each device exactly once
         error: [parse] the computation has a second ROOT
         error: [recursion] computation e applies itself
-        error: [attribute] the groups do not have each of the devices once
-        error: [attribute] the groups do not have each of the devices once
+        error: [attribute] the groups must contain each device exactly once
+        error: [attribute] the groups must contain each device exactly once
         error: [attribute] expected a number that f64 holds, found `0x1p-2147483648`
         error: [operands] bitcast has one operand, a tensor
-        error: [type-mismatch] bitcast keeps the bytes of its operand, but f32[4]{0} and s32[2]{0} differ in size
+        error: [type-mismatch] bitcast must keep the size in bytes, but f32[4]{0} and s32[2]{0} differ in size
         error: [attribute] expected a number that f32 holds, found `1e40`
         error: [attribute] expected a number that f8e4m3fn holds, found `500`
         error: [attribute] expected a number that f32 holds, found `-1e300`
@@ -941,12 +942,12 @@ ENTRY e {
     );
 }
 
-/// Texts that ask for more than they are worth.
+/// Texts that request a disproportionate amount of work.
 #[test]
 fn hostile_texts_are_answered_soon() {
     let started = std::time::Instant::now();
     let many = |n: usize, line: &dyn Fn(usize) -> String| (0..n).map(line).collect::<String>();
-    // Regions within regions, each of which is applied twice.
+    // Nested regions, each of which is applied twice.
     let twice = |i: usize| {
         format!(
             "c{i} {{ p = f32[4] parameter(0) a = f32[4] fusion(p), calls=c{0} ROOT b = f32[4] fusion(a), calls=c{0} }}\n",
@@ -956,12 +957,12 @@ fn hostile_texts_are_answered_soon() {
     let doubling =
         format!("HloModule m\nc0 {{ ROOT p = f32[4] parameter(0) }}\n{}", many(200, &|i| twice(i + 1)));
     drop(hlo::parse(&Source::new("doubling", doubling)));
-    // A tuple that is an operand over and over.
+    // A tuple that is an operand many times.
     let parts = vec!["f32[]"; 10_000].join(",");
     let lines = many(20_000, &|i| format!("  a{i} = token[] after-all(t, t, t, t, t, t, t, t, t, t)\n"));
     let tuples = format!("HloModule m\nENTRY e {{\n  t = ({parts}) parameter(0)\n{lines}}}");
     assert!(error(&tuples).contains("too many parts"));
-    // Groups that a few characters ask for.
+    // Large groups requested by a few characters.
     let lines = many(1000, &|i| {
         format!("  a{i} = f32[] all-gather(x), replica_groups=[1000,1000]<=[1000000], dimensions={{0}}\n")
     });
@@ -975,13 +976,13 @@ fn hostile_texts_are_answered_soon() {
     let open = many(100_000, &|i| format!("  a{i} = f32[2] constant(\"x, y)\n"));
     drop(error(&format!("HloModule m\nENTRY e {{\n{open}")));
     drop(error(&format!("HloModule m\nENTRY e {{ x = {}", "(".repeat(1_000_000))));
-    // A literal of another size than the text has elements.
+    // A literal with more elements than the text has.
     assert!(
         error("HloModule m\nENTRY e { ROOT x = f32[1000000000000] constant({1}) }")
             .contains("list has 1 items")
     );
     drop(error("HloModule m\nENTRY e { ROOT x = f32[1000000000000,0] constant({1}) }"));
-    // A chain of calls within calls.
+    // A chain of nested calls.
     let deep = many(10_000, &|i| {
         format!("c{} {{ p = f32[] parameter(0) ROOT q = f32[] fusion(p), calls=c{i} }}\n", i + 1)
     });
@@ -991,7 +992,7 @@ fn hostile_texts_are_answered_soon() {
     assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
 }
 
-/// The programs of the corpus compute the same as HLO.
+/// The programs of the corpus compute the same results as HLO.
 #[test]
 fn programs_of_the_corpus_become_hlo() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -1008,7 +1009,7 @@ fn programs_of_the_corpus_become_hlo() {
         let module = text::parse(&Source::new("program.mlir", source)).unwrap_or_else(|e| panic!("{e}"));
         let printed = hlo::print(&module).unwrap_or_else(|e| panic!("{}: {e}", program.display()));
         let again = read(&printed);
-        // From then on, nothing changes.
+        // A second round trip changes nothing.
         let twice = hlo::print(&again).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(read(&twice), again, "{}", program.display());
     }

@@ -1,4 +1,4 @@
-//! Calls that are operations in disguise: what they become, and that what runs a program need not be told.
+//! Custom calls that stand for operations: their normalized form. Runtimes then never see these calls.
 
 use expect_test::{Expect, expect};
 use farcall_ir::eval::{self, Denormals, NoHost, Value};
@@ -8,8 +8,8 @@ fn parse(text: &str) -> Module {
     text::parse(&Source::new("t", text)).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// The functions of `program` as they are once it is normalized, which leaves a valid program, and nothing
-/// more to do.
+/// Checks the functions of `program` after normalization, which must leave a valid program that needs no
+/// further normalization.
 fn check(program: &str, expect: Expect) {
     let read = parse(program);
     verify::verify(&read).unwrap_or_else(|e| panic!("{e}"));
@@ -221,7 +221,8 @@ fn the_evaluator_normalizes_by_itself() {
     form.funcs()[0].walk(&mut |inst| assert!(!matches!(inst.op(), Op::CustomCall(_))));
 }
 
-/// Programs exported for TPUs: a factorization is right if its parts give the matrices again.
+/// Programs exported for TPUs: a factorization is correct if the product of its factors is the original
+/// matrix.
 #[test]
 fn decompositions_of_matrices() {
     let program = r#"

@@ -1,19 +1,20 @@
 //! The passes of the middle form, on programs as text: `filetests/passes/*.mlir`.
 //!
-//! A file holds programs that lines `// -----` split. Each begins with comments that say what is run:
+//! A file contains programs separated by lines `// -----`. Each program begins with comments that specify the
+//! test:
 //!
 //! ```text
 //! // passes: canonicalize, cse
-//! // rule: add_zero applies            (others may, too; or: does not apply, nor does anything)
-//! // denormals: flush                  (else they are kept)
+//! // rule: add_zero applies            (other rules may apply, too; or: does not apply, and nothing changes)
+//! // denormals: flush                  (by default they are kept)
 //! func.func @main(…) { … }
 //! // =>
-//! module { … }                         what is left, in the middle form
+//! module { … }                         the result, in the middle form
 //! ```
 //!
-//! The program may be any valid one: it is brought into the middle form first. What is left has to be in the
-//! form, to be the same program when it is read again, and to compute the same bits. `UPDATE_EXPECT=1`
-//! writes what is left into the file.
+//! The program may be any valid program; it is converted to the middle form first. The result has to be in
+//! the middle form, to be the same program when it is read again, and to compute the same bits.
+//! `UPDATE_EXPECT=1` writes the results into the files.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -56,7 +57,7 @@ fn form(source: &str) -> Module {
     form
 }
 
-/// What a module computes from small numbers; nothing if it calls something.
+/// Results of a module on small numbers; `None` if it calls something.
 fn results(module: &Module, numerics: Numerics) -> Option<Vec<Value>> {
     let func = &module.funcs()[0];
     let mut inputs = Vec::new();
@@ -78,7 +79,7 @@ fn convert(n: Scalar, dtype: farcall_ir::DType) -> Scalar {
     }
 }
 
-/// Runs a test; gives what is left.
+/// Runs a test and returns the resulting program.
 fn run(test: &str, place: &str) -> String {
     let source = test.split(RESULT).next().unwrap();
     let denormals =
@@ -87,7 +88,8 @@ fn run(test: &str, place: &str) -> String {
     let numerics = Numerics { denormals, semantics: Semantics::Xla };
     APPLIED.take();
     let on_rule = |name| APPLIED.with_borrow_mut(|applied| applied.push(name));
-    // A host with tiles for functions of one and of two variables of the usual types, which it computes with products.
+    // A host with tile kernels for unary and binary functions of the usual types, which it also fuses with
+    // products.
     let fuses = |op: &Op, operands: &[&TensorType], _: &TensorType| {
         let has_tiles = |d: DType| d.is_bool() || d.bits() >= if d.is_float() { 16 } else { 8 };
         matches!(op, Op::Unary(_) | Op::Binary(_)) && operands.iter().all(|ty| has_tiles(ty.dtype))
@@ -116,7 +118,7 @@ fn run(test: &str, place: &str) -> String {
     let printed = text::print(&after);
     let again = text::parse(&Source::new("printed", &printed)).unwrap_or_else(|e| panic!("{place}: {e}"));
     assert!(again == after, "{place}: it reads as another program\n{printed}");
-    // Excess precision is meant to change what is computed.
+    // Excess precision changes the results on purpose.
     if !names.contains("excess") {
         let (expected, found) = (results(&before, numerics), results(&after, numerics));
         let same = expected.is_none() || expected == found;
@@ -159,7 +161,7 @@ fn filetests() {
     assert!(failed.is_empty(), "UPDATE_EXPECT=1 accepts this:\n{}", failed.join("\n"));
 }
 
-/// Every pass has its file, and every rule a program that it changes and one that it does not.
+/// Every pass has a file, and every rule has a program that it changes and one that it does not change.
 #[test]
 fn nothing_is_untested() {
     let stems: Vec<String> =

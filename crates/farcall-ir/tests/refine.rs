@@ -1,4 +1,4 @@
-//! Programs with dynamic dimensions, and what they are for inputs of known types.
+//! Programs with dynamic dimensions, and their refinement for inputs of known types.
 
 use expect_test::{Expect, expect};
 use farcall_ir::types::Type;
@@ -10,12 +10,12 @@ fn parse(program: &str) -> Module {
     module
 }
 
-/// The program on inputs of these types, which are as in the text of a program.
+/// Refines a program for inputs of these types, in the syntax of programs.
 fn refined(program: &str, inputs: &[&str]) -> Result<Module, ProgramError> {
     refined_for(program, inputs, &[])
 }
 
-/// The same, where elements of inputs are known.
+/// Refines a program like `refined`, with known elements of inputs.
 fn refined_for(program: &str, inputs: &[&str], known: &[Option<Literal>]) -> Result<Module, ProgramError> {
     let module = parse(program);
     let inputs: Vec<TensorType> =
@@ -27,7 +27,7 @@ fn refined_for(program: &str, inputs: &[&str], known: &[Option<Literal>]) -> Res
     Ok(refined)
 }
 
-/// What becomes of a program, as text.
+/// Checks the text of the refined program.
 fn check(program: &str, inputs: &[&str], expect: Expect) {
     let refined = refined(program, inputs).unwrap_or_else(|e| panic!("{e}"));
     let printed = text::print(&refined);
@@ -36,7 +36,7 @@ fn check(program: &str, inputs: &[&str], expect: Expect) {
     expect.assert_eq(&lines.join("\n"));
 }
 
-/// Why nothing becomes of it.
+/// Checks the error for a program that cannot be refined.
 fn refused(program: &str, inputs: &[&str], expect: Expect) {
     let e = refined(program, inputs).expect_err("the program cannot be refined");
     expect.assert_eq(&e.to_string());
@@ -239,7 +239,7 @@ fn loops_and_branches() {
             }, {
               stablehlo.return %x : tensor<?xf32>
             }) : (tensor<i1>) -> tensor<?xf32>
-            // Only one branch can run: the other would give another shape.
+            // Only one branch can run; the other has a different shape.
             %three = stablehlo.constant dense<3> : tensor<i32>
             %large = stablehlo.compare GT, %n, %three, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
             %7 = \"stablehlo.if\"(%large) ({
@@ -346,7 +346,7 @@ fn custom_calls_may_be_told_their_shapes() {
         &program(""),
         &["tensor<4x3xf32>"],
         expect![[r#"
-            error: [dynamic-shape] stablehlo.custom_call @swish: the shape of result 0, tensor<?x3xf32>, does not follow from what is known about the inputs
+            error: [dynamic-shape] stablehlo.custom_call @swish: the shape of result 0, tensor<?x3xf32>, does not follow from the known inputs
              --> t.mlir:6:22
               |
             6 |                 %2 = stablehlo.custom_call @swish(%shape, %x) {} : (tensor<2xi32>, tensor<?x3xf32>) -> tensor<?x3xf32>
@@ -400,7 +400,7 @@ fn assertions_are_decided() {
         }",
         &[],
         expect![[r#"
-            error: [dynamic-shape] what is known about the inputs does not decide whether this holds
+            error: [dynamic-shape] the known inputs do not decide whether this assertion holds
              --> t.mlir:2:13
               |
             2 |             stablehlo.custom_call @shape_assertion(%p) {has_side_effect = true} : (tensor<i1>) -> ()
@@ -420,7 +420,7 @@ fn inputs_that_do_not_fit() {
         1 | func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> {
           |           ^^^^^
           |
-          = note: the types of the inputs say what it is"#]],
+          = note: the types of the inputs determine its size"#]],
     );
     refused(
         ASSERTING,
@@ -485,7 +485,7 @@ fn elements_of_inputs_may_be_sizes() {
         let result = refined.funcs()[0].results()[0].to_string();
         assert_eq!(result, format!("tensor<{}x{}xf32>", sizes[0], sizes[1]));
     }
-    // Not those that the operand has.
+    // Sizes that do not match the operand.
     let known = [None, Some(Literal::from_slice(DType::S32, [2], &[4, 4]))];
     let e = refined_for(program, &["tensor<6xf32>", "tensor<2xi32>"], &known).unwrap_err();
     assert_eq!(e.diagnostics[0].code, "reshape_c2");
@@ -500,13 +500,13 @@ fn shapes_that_do_not_follow() {
         }",
         &[],
         expect![[r#"
-            error: [dynamic-shape] stablehlo.dynamic_reshape: the shape of result 0, tensor<?x?xf32>, does not follow from what is known about the inputs
+            error: [dynamic-shape] stablehlo.dynamic_reshape: the shape of result 0, tensor<?x?xf32>, does not follow from the known inputs
              --> t.mlir:2:18
               |
             2 |             %0 = stablehlo.dynamic_reshape %x, %s : (tensor<6xf32>, tensor<2xi32>) -> tensor<?x?xf32>
               |                  ^^^^^^^^^^^^^^^^^^^^^^^^^"#]],
     );
-    // Constraints that only the sizes break.
+    // Constraints that are violated only by the actual sizes.
     refused(
         "func.func @main(%x: tensor<?xf32>, %y: tensor<?xf32>) -> tensor<?xf32> {
             %0 = stablehlo.add %x, %y : tensor<?xf32>
@@ -555,7 +555,7 @@ fn shapes_that_do_not_follow() {
     );
 }
 
-/// Functions that each call the next one twice.
+/// Functions that each call the next function twice.
 fn doubling(levels: usize, call: impl Fn(usize) -> String) -> String {
     let mut program = String::new();
     for i in 0..levels {
@@ -571,7 +571,7 @@ fn doubling(levels: usize, call: impl Fn(usize) -> String) -> String {
         )
 }
 
-/// An assertion gives nothing; a call of that name that does is a call like any other.
+/// An assertion has no results; a call with its name and a result is an ordinary call.
 #[test]
 fn an_assertion_with_a_result_is_a_call() {
     let program = "func.func @main() -> tensor<f32> {
@@ -583,7 +583,7 @@ fn an_assertion_with_a_result_is_a_call() {
     assert!(text::print(&found).contains("@shape_assertion"));
 }
 
-/// The branch that is taken returns what its instruction declares.
+/// The chosen branch must return the declared types of its instruction.
 #[test]
 fn a_known_branch_of_another_type_is_an_error() {
     let program = "func.func @main(%x: tensor<?xf32>) -> tensor<4xf32> {
@@ -604,7 +604,7 @@ fn a_known_branch_of_another_type_is_an_error() {
 #[test]
 fn the_work_is_bounded() {
     let ty = "(tensor<?xf32>, tensor<i32>) -> tensor<?xf32>";
-    // Called often, but with the same: each function once.
+    // Functions called often with the same arguments are specialized once.
     let same = doubling(15, |i| {
         format!(
             "  %0 = call @f{i}(%x, %n) : {ty}\n  %1 = call @f{i}(%0, %n) : {ty}\n  return %1 : tensor<?xf32>"
@@ -612,7 +612,7 @@ fn the_work_is_bounded() {
     });
     let found = refined(&same, &["tensor<3xf32>", "tensor<i32>"]).unwrap();
     assert_eq!(found.funcs().len(), 16);
-    // Deep calls and regions.
+    // Deeply nested calls and regions.
     let deep = doubling(250, |i| format!("  %0 = call @f{i}(%x, %n) : {ty}\n  return %0 : tensor<?xf32>"));
     let e = refined(&deep, &["tensor<3xf32>", "tensor<i32>"]).unwrap_err();
     assert_eq!(e.diagnostics[0].code, "refine-depth");
@@ -638,7 +638,7 @@ fn functions_for_too_many_arguments() {
     assert_eq!(e.diagnostics[0].code, "refine-size");
 }
 
-/// Programs that an older JAX exported, for which dimensions are arguments.
+/// Programs exported by an older JAX, which passes dimensions as arguments.
 #[test]
 fn programs_of_the_suite() {
     let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -657,7 +657,7 @@ fn programs_of_the_suite() {
         let inputs: Vec<TensorType> =
             entry.params().iter().filter_map(|p| entry.tensor(*p)).map(fill).collect();
         assert!(entry.params().iter().all(|p| matches!(entry.ty(*p), Type::Tensor(_))));
-        // Dimensions are arguments: integers of rank 0 ahead of the others.
+        // Dimensions are passed as arguments: integers of rank 0 before the others.
         let is_size = |t: &TensorType| t.dtype.is_integer() && t.rank() == 0;
         let known: Vec<Option<Literal>> =
             inputs.iter().map(|t| is_size(t).then(|| Literal::scalar(t.dtype, Scalar::Signed(3)))).collect();
@@ -670,7 +670,7 @@ fn programs_of_the_suite() {
     assert!(done > 200, "{done} programs");
 }
 
-/// A stack to which a loop adds elements, as XLA's tests have it.
+/// A stack to which a loop adds elements, as in XLA's tests.
 #[test]
 fn dimensions_do_not_grow() {
     let program = "HloModule stack

@@ -1,4 +1,4 @@
-//! The vocabulary of rewriting: what each word does to a function, and to who uses what.
+//! The methods of the rewriter: their effects on a function, and on its def-use information.
 
 use expect_test::expect;
 use farcall_ir::builder::Builder;
@@ -12,7 +12,7 @@ fn parse(program: &str) -> Module {
     text::parse(&Source::new("test.mlir", program)).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// A program after a change to its first function, which has to be valid.
+/// The program after a change to its first function; it has to be valid.
 fn changed(program: &str, change: impl FnOnce(&mut Rewriter<'_>, &[InstId])) -> String {
     let mut module = parse(program);
     let func = module.func_mut(FuncId::new(0));
@@ -159,7 +159,7 @@ fn a_copy_of_a_region_stands_on_its_own() {
     assert_eq!(main.region(copy).insts().count(), 3);
     assert!(main.region(copy).owner().is_none());
     assert_eq!(main.region(body).owner().map(|i| i.id()), Some(id));
-    // From the end, too.
+    // Iteration from the end is consistent, too.
     let forward: Vec<InstId> = main.region(copy).insts().map(|i| i.id()).collect();
     let mut backward: Vec<InstId> = main.region(copy).insts().rev().map(|i| i.id()).collect();
     backward.reverse();

@@ -1,4 +1,4 @@
-//! Meshes and shardings: read, kept and printed as JAX has them.
+//! Meshes and shardings are read, kept and printed in JAX's syntax.
 
 use farcall_ir::sharding::{Mesh, MeshRef};
 use farcall_ir::{Attr, Module, Op, Source, text, verify};
@@ -7,8 +7,8 @@ fn parse(text: &str) -> Module {
     text::parse(&Source::new("t", text)).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// What JAX 0.10 prints of a function on a mesh of eight devices, with Shardy. Locations and blank lines are
-/// left out.
+/// The text that JAX 0.10 prints for a function on a mesh of eight devices, with Shardy. Locations and blank
+/// lines are omitted.
 const SHARDY: &str = r#"module @jit_f attributes {mhlo.num_partitions = 8 : i32, mhlo.num_replicas = 1 : i32} {
   sdy.mesh @mesh = <["x"=2, "y"=4]> {stablehlo.mesh = {axes = [{name = "x", size = 2 : i64}, {name = "y", size = 4 : i64}]}}
   func.func public @main(%arg0: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}, %arg1: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}) -> (tensor<8x8xf32> {jax.result_info = "result", sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>}) {
@@ -23,7 +23,7 @@ const SHARDY: &str = r#"module @jit_f attributes {mhlo.num_partitions = 8 : i32,
 }
 "#;
 
-/// The same without.
+/// The text of the same function without Shardy.
 const GSPMD: &str = r#"module @jit_f attributes {mhlo.num_partitions = 8 : i32, mhlo.num_replicas = 1 : i32} {
   func.func public @main(%arg0: tensor<8x8xf32> {mhlo.sharding = "{devices=[2,4]<=[8]}"}, %arg1: tensor<8x8xf32> {mhlo.sharding = "{devices=[2,4]<=[8]}"}) -> (tensor<8x8xf32> {jax.result_info = "result", mhlo.sharding = "{devices=[1,2,4]<=[8] last_tile_dim_replicate}"}) {
     %0 = stablehlo.dot_general %arg0, %arg1, contracting_dims = [1] x [0], precision = [DEFAULT, DEFAULT] : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
@@ -37,7 +37,7 @@ const GSPMD: &str = r#"module @jit_f attributes {mhlo.num_partitions = 8 : i32, 
 }
 "#;
 
-/// A computation that each device does with its part.
+/// A computation that each device applies to its part.
 const PER_DEVICE: &str = r#"module @jit_g attributes {mhlo.num_partitions = 8 : i32, mhlo.num_replicas = 1 : i32} {
   sdy.mesh @mesh = <["x"=2, "y"=4]> {stablehlo.mesh = {axes = [{name = "x", size = 2 : i64}, {name = "y", size = 4 : i64}]}}
   func.func public @main(%arg0: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}) -> (tensor<4x8xf32> {jax.result_info = "result"}) {
@@ -61,7 +61,7 @@ fn what_jax_prints_comes_back_as_it_is() {
         verify::verify(&module).unwrap();
         let printed = text::print(&module);
         assert!(parse(&printed) == module, "{printed}");
-        // An empty configuration is none, and results are written with parentheses where there are attributes.
+        // An empty configuration is omitted, and results with attributes are written in parentheses.
         assert_eq!(printed, program.replace("backend_config = \"\", ", ""));
     }
 }

@@ -1,10 +1,10 @@
-//! Every operation of StableHLO and CHLO, as their definitions of August 2026 name them, is known.
+//! Checks that every operation of StableHLO and CHLO, as defined in August 2026, is known.
 
 use std::collections::BTreeSet;
 
 use farcall_ir::text;
 
-/// What is not known. None should be here.
+/// Unsupported operations; the list should stay empty.
 const UNSUPPORTED: &[&str] = &[];
 
 /// `StablehloOps.td`
@@ -183,7 +183,7 @@ const CHLO: &[&str] = &[
     "zeta",
 ];
 
-/// What is named like an operation of these dialects and is in neither.
+/// Operations of farcall's own that are named like operations of these dialects.
 const INVENTED: &[&str] = &["chlo.sin_cos"];
 
 #[test]
@@ -194,7 +194,7 @@ fn every_operation_is_known() {
     let all = [upstream("stablehlo", STABLEHLO), upstream("chlo", CHLO)].concat();
     let unknown: Vec<&String> = all.iter().filter(|name| !known.contains(name.as_str())).collect();
     assert_eq!(unknown, UNSUPPORTED);
-    // And nothing of these dialects is known that they do not have, but for what is our own.
+    // No other operations of these dialects are known.
     let ours = known.iter().filter(|name| name.starts_with("stablehlo.") || name.starts_with("chlo."));
     let invented: Vec<&str> = ours.filter(|name| !all.iter().any(|n| n == *name)).copied().collect();
     assert_eq!(invented, INVENTED);

@@ -1,4 +1,5 @@
-//! Programs in other dialects, in several modules, and with attributes in other places than JAX writes them.
+//! Programs in other dialects, in several modules, and with attributes in places where JAX does not write
+//! them.
 
 use expect_test::{Expect, expect};
 use farcall_ir::{Module, Source, text, verify};
@@ -191,7 +192,7 @@ fn the_smallest_elements_are_the_call_that_xla_makes() {
     assert!(printed.contains(call), "{printed}");
 }
 
-/// IREE's tests: checks in parentheses, constants that are not folded, dimension numbers over several lines.
+/// IREE's tests: checks in parentheses, constants that are not folded, dimension numbers on several lines.
 #[test]
 fn programs_of_iree_are_read() {
     let program = "func.func @main() {

@@ -1,15 +1,15 @@
-//! Mistakes in programs: what is said, and where the caret stands.
+//! Errors in programs: their messages, and the positions of the carets.
 
 use expect_test::{Expect, expect};
 use farcall_ir::{Source, text};
 
-/// The mistakes of a program.
+/// Checks the errors of a program.
 fn check(program: &str, expect: Expect) {
     let e = text::parse(&Source::new("t.mlir", program)).expect_err("the program has a mistake");
     expect.assert_eq(&e.to_string());
 }
 
-/// The mistakes of a function with these instructions, `%x: tensor<2xf32>` and `%i: tensor<i32>`.
+/// Checks the errors of a function with these instructions, `%x: tensor<2xf32>` and `%i: tensor<i32>`.
 fn body(insts: &str, expect: Expect) {
     check(&format!("func.func @f(%x: tensor<2xf32>, %i: tensor<i32>) {{\n{insts}\nreturn\n}}"), expect);
 }
@@ -411,7 +411,7 @@ fn constants() {
         (
             "dense<\"0xZZ\"> : tensor<i8>",
             expect![[r#"
-                error: [parse] a string of elements is `0x` and pairs of hexadecimal digits
+                error: [parse] a string of elements must be `0x` and pairs of hexadecimal digits
                  --> t.mlir:2:31
                   |
                 2 | %0 = stablehlo.constant dense<"0xZZ"> : tensor<i8>

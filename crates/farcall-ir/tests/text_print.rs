@@ -1,4 +1,4 @@
-//! What is printed for every operation, and that it reads back as the same module.
+//! The printed form of every operation, which reads back as the same module.
 
 use expect_test::{Expect, expect};
 use farcall_ir::{Module, Source, text};
@@ -7,7 +7,7 @@ fn parse(text: &str) -> Module {
     text::parse(&Source::new("t", text)).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// The functions of `program` as they are printed.
+/// Checks the printed functions of `program`.
 fn check(program: &str, expect: Expect) {
     let module = parse(program);
     let printed = text::print(&module);
@@ -21,7 +21,7 @@ fn check(program: &str, expect: Expect) {
 #[test]
 fn every_operation_is_printed_here() {
     let this = include_str!("text_print.rs");
-    // By its name, or by the part behind the dialect in a list of those.
+    // By the operation's name, or by its part after the dialect in a list of such parts.
     let printed = |name: &str| {
         let short = name.split('.').next_back().unwrap_or(name);
         let short = short.strip_prefix("broadcast_").unwrap_or(short);
@@ -800,7 +800,7 @@ fn parameters_may_be_named_by_the_label_of_the_body() {
              return %arg0 : tensor<f32>\n  }\n}\n"
         );
     }
-    // With attributes, as a declaration has them.
+    // With attributes, as in a declaration.
     check(
         "func.func @f(tensor<f32> {jax.arg_info = \"x\"}) -> tensor<f32> {
         ^bb0(%a: tensor<f32>):

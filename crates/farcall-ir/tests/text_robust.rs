@@ -1,9 +1,9 @@
-//! Input that no tool would write: deep nesting, truncation, damage, greed. Each ends in a module or
-//! in a diagnostic, on the small stack of a test thread.
+//! Inputs that no tool would write: deep nesting, truncation, damage, excessive requests. Each leads to a
+//! module or a diagnostic, on the small stack of a test thread.
 
 use farcall_ir::{Attr, Source, text};
 
-/// A program with most kinds of syntax in it.
+/// A program with most kinds of syntax.
 const SAMPLE: &str = r##"
 #map = {a = [1, 2], b = #stablehlo<precision HIGH>}
 !t = tensor<2x2xf32>
@@ -82,7 +82,7 @@ fn truncation_is_never_a_panic() {
     }
 }
 
-/// Marsaglia's xorshift: the same damage every time.
+/// Marsaglia's xorshift generator: the damage is the same in every run.
 struct Random(u64);
 
 impl Random {
@@ -109,7 +109,7 @@ fn damage_is_never_a_panic() {
                 2 => {
                     bytes.remove(at);
                 }
-                // A piece of the text at another place.
+                // A piece of the text is inserted at another place.
                 _ => {
                     let from = random.below(bytes.len());
                     let len = random.below(40).min(bytes.len() - from);
@@ -228,7 +228,7 @@ fn greed_is_an_error() {
     ] {
         error(&constant(c));
     }
-    // A splat is one element, however many it stands for.
+    // A splat is one element, whatever the size of the tensor.
     assert!(parse(&constant("dense<0.0> : tensor<100000000000xf32>")).is_ok());
 }
 
@@ -280,7 +280,7 @@ fn floats_round_trip() {
     }
 }
 
-/// Whatever their order in the text, and however many there are.
+/// The order is independent of the text and of the number of attributes.
 #[test]
 fn attributes_are_in_the_order_of_their_names() {
     let program = |names: &mut dyn Iterator<Item = usize>| {

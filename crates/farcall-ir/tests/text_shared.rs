@@ -1,12 +1,12 @@
-//! Every program of the shared folder beside the checkout, where it exists: each is read, printed and
-//! read again as the same module, or fails for an operation that is not in the representation.
+//! Every program of the shared folder beside the checkout, if it exists. Each is read, printed and read again
+//! as the same module, or fails because of an operation that is not in the representation.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use farcall_ir::{Source, text};
 
-/// `shared` in a folder above this crate.
+/// The folder `shared` in a parent folder of this crate.
 fn shared() -> Option<PathBuf> {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .ancestors()

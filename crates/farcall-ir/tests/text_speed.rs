@@ -1,5 +1,5 @@
-//! How long large programs take. Run with
-//! `cargo test --release -p farcall-ir --test text_speed -- --ignored --nocapture`.
+//! Measures the time for large programs. Run with `cargo test --release -p farcall-ir --test text_speed --
+//! --ignored --nocapture`.
 
 use std::fmt::Write;
 use std::time::Instant;

@@ -8,7 +8,7 @@ use litemap::LiteMap;
 
 use super::Attr;
 
-/// Attributes by name, in the order of their names.
+/// Attributes by name, ordered by name.
 ///
 /// ```
 /// use farcall_ir::{Attr, AttrDict};
@@ -18,20 +18,20 @@ use super::Attr;
 /// assert_eq!(attrs["b"], Attr::i64(2));
 /// assert_eq!(attrs.remove("a"), Some(Attr::Unit));
 /// ```
-// Most have few: a sorted list takes less memory than a tree, and fewer steps.
+// Most dictionaries are small: a sorted list takes less memory and fewer steps than a tree.
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct AttrDict(LiteMap<String, Attr>);
 
 impl AttrDict {
-    /// No attributes.
+    /// Creates an empty dictionary.
     pub const fn new() -> AttrDict {
         AttrDict(LiteMap::new_vec())
     }
 
-    /// Attributes of different names.
+    /// Creates a dictionary from attributes with distinct names.
     ///
     /// # Errors
-    /// If two have one name: the first that comes again, and its place.
+    /// If two attributes have the same name: the index and the name of the first repetition.
     ///
     /// ```
     /// use farcall_ir::{Attr, AttrDict};
@@ -50,39 +50,39 @@ impl AttrDict {
         Ok(attrs.into_iter().collect())
     }
 
-    /// How many there are.
+    /// Number of attributes.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// True if there is none.
+    /// Returns true if the dictionary is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The attribute of a name.
+    /// Returns the attribute with a name.
     pub fn get(&self, name: &str) -> Option<&Attr> {
         self.0.get(name)
     }
 
-    /// The same, to change it.
+    /// Returns a mutable reference to the attribute with a name.
     pub fn get_mut(&mut self, name: &str) -> Option<&mut Attr> {
         self.0.get_mut(name)
     }
 
-    /// True if there is an attribute of this name.
+    /// Returns true if the dictionary has an attribute with this name.
     pub fn contains_key(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
 
-    /// Adds an attribute; returns the one whose place it took.
+    /// Adds an attribute; returns the previous attribute with this name.
     ///
-    /// It moves those after it: many are added at once by `extend`, or collected.
+    /// Each call moves the attributes with later names, so use `extend` or `collect` to add many.
     pub fn insert(&mut self, name: String, attr: Attr) -> Option<Attr> {
         self.0.insert(name, attr)
     }
 
-    /// Adds those of names that it has not.
+    /// Adds the attributes whose names the dictionary does not contain yet.
     ///
     /// ```
     /// use farcall_ir::{Attr, AttrDict};
@@ -97,49 +97,49 @@ impl AttrDict {
         self.extend(missing.into_iter().map(|(name, attr)| (name.clone(), attr.clone())));
     }
 
-    /// Takes an attribute out.
+    /// Removes and returns an attribute.
     pub fn remove(&mut self, name: &str) -> Option<Attr> {
         self.0.remove(name)
     }
 
-    /// Takes all out.
+    /// Removes all attributes.
     pub fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// Names and attributes, in the order of the names.
+    /// Iterates over names and attributes, ordered by name.
     pub fn iter(&self) -> Iter<'_> {
         self.0.iter()
     }
 
-    /// The same, to change attributes.
+    /// Iterates over names and mutable attributes, ordered by name.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (&String, &mut Attr)> {
         self.0.iter_mut()
     }
 
-    /// The names, in order.
+    /// Iterates over the names, in order.
     pub fn keys(&self) -> impl DoubleEndedIterator<Item = &String> {
         self.0.keys()
     }
 
-    /// The attributes, in the order of their names.
+    /// Iterates over the attributes, ordered by name.
     pub fn values(&self) -> impl DoubleEndedIterator<Item = &Attr> {
         self.0.values()
     }
 }
 
-/// What iterates over names and attributes.
+/// Iterator over names and attributes.
 type Iter<'a> = <&'a LiteMap<String, Attr> as IntoIterator>::IntoIter;
 
 impl Extend<(String, Attr)> for AttrDict {
-    /// Of two with one name, the later one stays.
+    /// Adds attributes; a later attribute replaces an earlier one with the same name.
     fn extend<I: IntoIterator<Item = (String, Attr)>>(&mut self, attrs: I) {
         self.0.extend(attrs);
     }
 }
 
 impl FromIterator<(String, Attr)> for AttrDict {
-    /// Of two with one name, the later one stays.
+    /// Collects attributes; a later attribute replaces an earlier one with the same name.
     fn from_iter<I: IntoIterator<Item = (String, Attr)>>(attrs: I) -> AttrDict {
         AttrDict(attrs.into_iter().collect())
     }
@@ -173,7 +173,7 @@ impl Index<&str> for AttrDict {
     type Output = Attr;
 
     /// # Panics
-    /// If there is none of this name.
+    /// If the dictionary has no attribute with this name.
     fn index(&self, name: &str) -> &Attr {
         self.get(name).expect("there is an attribute of this name")
     }

@@ -1,7 +1,8 @@
 //! Attributes: the constants that programs attach to operations, functions and modules.
 //!
-//! An [`Attr`] is syntax: anything that MLIR writes as an attribute, with types, symbols and shardings. What the C
-//! interface passes to a handler is less, and is modelled by [`AttrValue`] ([`Attr::try_from`]).
+//! An [`Attr`] is syntax: anything that MLIR writes as an attribute, including types, symbols and shardings.
+//! The C interface passes fewer kinds of attributes to a handler; [`AttrValue`] models these
+//! ([`Attr::try_from`]).
 
 mod dict;
 mod show;
@@ -19,8 +20,8 @@ use crate::types::{TensorType, Type};
 pub use dict::AttrDict;
 pub(crate) use show::Dict;
 
-/// An attribute of StableHLO text. Not `non_exhaustive`: it is
-/// matched exhaustively on purpose, so that the compiler names the places that a new variant concerns.
+/// An attribute of StableHLO text. Deliberately not `non_exhaustive`: matches are exhaustive, so that the
+/// compiler lists the places that a new variant affects.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Attr {
     /// `unit`, or a name without a value.
@@ -29,7 +30,7 @@ pub enum Attr {
     Bool(bool),
     /// `5 : i64`
     Int(i128, IntKind),
-    /// `1.5 : f32`; the value as the bits of an `f64`, already rounded to the type.
+    /// `1.5 : f32`; the value is stored as the bits of an `f64`, already rounded to the type.
     Float(u64, DType),
     /// `"text"`; MLIR strings are bytes.
     String(Arc<[u8]>),
@@ -41,7 +42,7 @@ pub enum Attr {
     Dense(Literal),
     /// `dense<…> : tensor<…xindex>`: dimensions and elements.
     DenseIndex(Literal),
-    /// `dense_resource<__elided__> : tensor<…>`: a constant whose elements the text left out.
+    /// `dense_resource<__elided__> : tensor<…>`: a constant whose elements the printer omitted.
     Elided(TensorType),
     /// `array<i64: 1, 2>`: a rank 1 literal.
     DenseArray(Literal),
@@ -53,7 +54,7 @@ pub enum Attr {
     Dialect(Arc<DialectAttr>),
     /// `#sdy.sharding<@mesh, [{"x"}, {}]>`
     Sharding(Arc<Sharding>),
-    /// `#sdy.sharding_per_value<[<@mesh, [{"x"}, {}]>]>`: one of each result.
+    /// `#sdy.sharding_per_value<[<@mesh, [{"x"}, {}]>]>`: one sharding for each result.
     ShardingPerValue(Arc<[Sharding]>),
 }
 
@@ -66,7 +67,7 @@ pub enum IntKind {
     Index,
 }
 
-/// An attribute that a dialect defines: `#stablehlo.gather<offset_dims = [0]>`.
+/// A dialect-specific attribute: `#stablehlo.gather<offset_dims = [0]>`.
 ///
 /// The short form `#stablehlo<precision DEFAULT>` has the name `stablehlo.precision` and the text
 /// `DEFAULT`.
@@ -74,10 +75,10 @@ pub enum IntKind {
 pub struct DialectAttr {
     /// Dialect and name, joined by a dot.
     pub name: String,
-    /// What stands between `<` and `>`, as written, without outer white space.
+    /// The text between `<` and `>`, as written, without outer white space.
     pub text: String,
-    /// The parameters, where the text is a list of `key = value` (a lone `key` is [`Attr::Unit`]);
-    /// else empty.
+    /// The parameters, if the text is a list of `key = value` (a lone `key` is [`Attr::Unit`]); otherwise
+    /// empty.
     pub params: AttrDict,
 }
 
@@ -92,7 +93,7 @@ impl Attr {
         Attr::String(text.as_ref().into())
     }
 
-    /// A float attribute of a type; the value is rounded to it.
+    /// A float attribute of a type; the value is rounded to the type.
     pub fn float(value: f64, dtype: DType) -> Attr {
         let rounded = Scalar::Float(value).round_to(dtype).as_f64();
         Attr::Float(rounded.to_bits(), dtype)
@@ -118,7 +119,7 @@ impl Attr {
         }))
     }
 
-    /// The integer, if it is one that fits.
+    /// The integer, if the attribute is an integer that fits.
     pub fn as_i64(&self) -> Option<i64> {
         match self {
             Attr::Int(v, _) => i64::try_from(*v).ok(),
@@ -126,7 +127,7 @@ impl Attr {
         }
     }
 
-    /// The boolean, if it is one.
+    /// The boolean, if the attribute is one.
     pub fn as_bool(&self) -> Option<bool> {
         match self {
             Attr::Bool(b) => Some(*b),
@@ -134,7 +135,7 @@ impl Attr {
         }
     }
 
-    /// The number, if it is a float.
+    /// The number, if the attribute is a float.
     pub fn as_f64(&self) -> Option<f64> {
         match self {
             Attr::Float(bits, _) => Some(f64::from_bits(*bits)),
@@ -142,7 +143,7 @@ impl Attr {
         }
     }
 
-    /// The text, if it is a string of UTF-8.
+    /// The text, if the attribute is a UTF-8 string.
     pub fn as_str(&self) -> Option<&str> {
         match self {
             Attr::String(bytes) => std::str::from_utf8(bytes).ok(),
@@ -150,7 +151,7 @@ impl Attr {
         }
     }
 
-    /// The symbol's name without `@`, if it is one.
+    /// The symbol's name without `@`, if the attribute is a symbol.
     pub fn as_symbol(&self) -> Option<&str> {
         match self {
             Attr::Symbol(name) => Some(name),
@@ -159,7 +160,7 @@ impl Attr {
     }
 
     /// The integers of any list of integers: `[1, 2]`, `array<i64: 1, 2>`, `dense<[1, 2]> : tensor<2xi64>`
-    /// (of any rank, row-major) or one of index type.
+    /// (of any rank, row-major), or a list of type `index`.
     pub fn as_i64_list(&self) -> Option<Vec<i64>> {
         match self {
             Attr::Array(items) => items.iter().map(Attr::as_i64).collect(),
@@ -184,26 +185,26 @@ impl Attr {
     }
 }
 
-/// Elements of a splat that may be written out as a list: more than any tensor has dimensions. Others stand in
-/// the text one by one.
+/// Maximum number of elements of a splat that is read as a list: more than any tensor has dimensions.
+/// Literals that are not splats list their elements one by one in the text.
 const MAX_SPLAT_LIST: usize = 1024;
 
 pub(crate) fn is_list(l: &Literal) -> bool {
     l.len() <= MAX_SPLAT_LIST || !l.is_splat()
 }
 
-/// Why a value is nothing that a program can write.
+/// The reason why a program cannot write a value as an attribute.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum UnwritableAttr {
-    /// There is no memory for its elements.
+    /// The elements do not fit into memory.
     #[error(transparent)]
     Memory(#[from] OutOfMemory),
-    /// MLIR has complex numbers in tensors only.
-    #[error("a program cannot write a complex number as an attribute, only an array of them")]
+    /// MLIR has complex numbers only in tensors.
+    #[error("a program cannot write a complex number as an attribute, only an array of complex numbers")]
     Complex,
 }
 
-/// A value as a program would write it.
+/// Converts a value to the attribute that a program would write.
 impl TryFrom<&AttrValue> for Attr {
     type Error = UnwritableAttr;
 

@@ -1,7 +1,7 @@
 //! Attributes as MLIR text: `Display` of [`Attr`], floats, dense constants.
 //!
-//! The text reads back as the same bits: floats are written as the shortest decimal that does, or as hexadecimal
-//! bits.
+//! Reading the text returns the same bits: floats are written as the shortest decimal number with this
+//! property, or as hexadecimal bits.
 
 use std::fmt::{self, Display, Formatter, Write};
 
@@ -14,10 +14,11 @@ use crate::quote::{Name, Quoted, is_bare};
 use crate::scalar::Scalar;
 use crate::types::TensorType;
 
-/// Constants of more elements than this are written as one hexadecimal string, as MLIR does.
+/// Maximum number of elements of a constant that is written as lists; larger constants are written as one
+/// hexadecimal string, as in MLIR.
 const HEX_ELEMENTS: usize = 100;
 
-/// Writes the attribute as StableHLO text does: `5 : i64`, `dense<[1, 2]> : tensor<2xi32>`.
+/// Writes the attribute in StableHLO syntax: `5 : i64`, `dense<[1, 2]> : tensor<2xi32>`.
 impl Display for Attr {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
@@ -82,7 +83,7 @@ fn write_dialect(f: &mut Formatter<'_>, d: &DialectAttr) -> fmt::Result {
         return if word == "loc" { write!(f, "loc({})", d.text) } else { write!(f, "{word}<{}>", d.text) };
     }
     match d.name.split_once('.') {
-        // Enumerations, as MLIR writes them.
+        // Enumerations use MLIR's short forms.
         Some((dialect, name)) if is_bare(&d.text) && matches!(dialect, "stablehlo" | "chlo" | "mhlo") => {
             if name.ends_with("_mode") {
                 write!(f, "#{}<{}>", d.name, d.text)
@@ -125,11 +126,11 @@ fn write_literal(f: &mut dyn Write, l: &Literal) -> fmt::Result {
     f.write_str(">")
 }
 
-/// Nested lists; there are few elements, so few dimensions are larger than 1, but there may be many.
+/// Writes nested lists. Most dimensions have size 1, since the elements are few, but the rank may be large.
 fn write_lists(f: &mut dyn Write, l: &Literal) -> fmt::Result {
     let dims = l.dims();
     for i in 0..l.len() {
-        // How many lists begin (or end) at this element: those whose number of elements divides it.
+        // Number of lists that begin (or end) at element `i`: those whose number of elements divides `i`.
         let whole = |i: usize| {
             let mut size = 1;
             dims.iter()
@@ -192,7 +193,7 @@ fn write_element(f: &mut dyn Write, l: &Literal, i: usize) -> fmt::Result {
     }
 }
 
-/// A float of a type, given its bytes (there may be more of them).
+/// Writes a float of a type, given its bytes (trailing bytes are ignored).
 fn write_float(f: &mut dyn Write, dtype: DType, bytes: &[u8]) -> fmt::Result {
     let size = dtype.size();
     let value = Scalar::from_bytes(dtype, bytes).as_f64();
@@ -214,7 +215,7 @@ fn write_float(f: &mut dyn Write, dtype: DType, bytes: &[u8]) -> fmt::Result {
     write!(f, "0x{:0width$X}", u64::from_le_bytes(bits), width = 2 * size)
 }
 
-/// `1.500000e+00`, as C's `%e` writes it.
+/// Formats a float as C's `%e` does: `1.500000e+00`.
 fn c_exponent(value: f64) -> String {
     let text = format!("{value:.6e}");
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
@@ -222,7 +223,7 @@ fn c_exponent(value: f64) -> String {
     format!("{mantissa}e{exponent:+03}")
 }
 
-/// The fewest digits that tell the value from its neighbours, with a point.
+/// Formats a float with the fewest digits that distinguish it from its neighbours, and with a decimal point.
 fn shortest(value: f64, dtype: DType) -> String {
     let text = if dtype == DType::F64 { format!("{value:?}") } else { format!("{:?}", value as f32) };
     match text.split_once('e') {

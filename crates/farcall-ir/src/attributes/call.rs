@@ -35,8 +35,8 @@ pub(crate) fn read_custom_call(f: &mut Fields<'_>) -> Result<Op, Bad> {
     })))
 }
 
-/// A dictionary in either attribute counts; `mhlo.backend_config` first. A string where typed targets
-/// are called is a dictionary's text, as in HLO.
+/// Reads the configuration. A dictionary may be in either attribute; `mhlo.backend_config` has priority. For
+/// a typed target, a string is parsed as a dictionary, as in HLO.
 fn read_config(f: &mut Fields<'_>, api_version: Option<i32>) -> Result<CallConfig, Bad> {
     let plain = f.take("backend_config");
     match f.take("mhlo.backend_config") {
@@ -90,7 +90,7 @@ fn read_aliases(f: &mut Fields<'_>) -> Result<Vec<OutputAlias>, Bad> {
     items.iter().map(one).collect()
 }
 
-/// The attribute by which the middle form says what the types of a call were in the program.
+/// Attribute of the middle form that records the types of a call in the original program.
 const TYPES: &str = "farcall.types";
 
 fn read_types(f: &mut Fields<'_>) -> Result<Option<Arc<FuncType>>, Bad> {

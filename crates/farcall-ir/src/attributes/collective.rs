@@ -90,7 +90,7 @@ pub(crate) fn write_groups(groups: &Groups, put: &mut Put<'_>) {
     }
 }
 
-/// A constant of integers.
+/// Reads a constant of integers.
 pub(super) fn read_table(f: &mut Fields<'_>, key: &str) -> Result<Literal, Bad> {
     match f.required(key)? {
         Attr::Dense(ids) if ids.dtype().is_integer() && is_list(&ids) => Ok(ids),
@@ -98,7 +98,7 @@ pub(super) fn read_table(f: &mut Fields<'_>, key: &str) -> Result<Literal, Bad> 
     }
 }
 
-/// An attribute that is there or not, with or without a value.
+/// Reads a flag that may be present with or without a value.
 fn read_unit(f: &mut Fields<'_>, key: &str) -> Result<bool, Bad> {
     if f.attrs.get(key) == Some(&Attr::Unit) {
         f.take(key);

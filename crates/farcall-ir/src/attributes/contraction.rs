@@ -9,7 +9,7 @@ use crate::literal::Literal;
 use crate::op::{Convolution, ConvolutionDims, DotGeneral, Op, Precision};
 use farcall_sig::DType;
 
-/// Name of the attribute of precisions.
+/// Name of the dialect attribute for precisions.
 const PRECISION: &str = "stablehlo.precision";
 
 pub(crate) fn read_dot_general(f: &mut Fields<'_>) -> Result<Op, Bad> {
@@ -121,7 +121,7 @@ fn read_dims(f: &mut Fields<'_>) -> Result<ConvolutionDims, Bad> {
     let attr = f.required("dimension_numbers")?;
     let parsed = match &attr {
         Attr::Dialect(d) if d.name == "stablehlo.conv" => parse_dims(&d.text),
-        // The oldest programs write a dictionary.
+        // The oldest programs use a dictionary.
         Attr::Dict(dict) => dims_of_dict(dict),
         _ => None,
     };
@@ -130,7 +130,7 @@ fn read_dims(f: &mut Fields<'_>) -> Result<ConvolutionDims, Bad> {
     })
 }
 
-/// `[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]`
+/// Parses `[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]`.
 fn parse_dims(text: &str) -> Option<ConvolutionDims> {
     if let Some(raw) = text.strip_prefix("raw").filter(|raw| raw.starts_with(char::is_whitespace)) {
         return parse_raw_dims(raw);
@@ -154,7 +154,7 @@ fn parse_dims(text: &str) -> Option<ConvolutionDims> {
     })
 }
 
-/// `[b, 0, 1, f` to the positions of `b`, `f`, and of the spatial dimensions in their order.
+/// Parses `[b, 0, 1, f` to the positions of `b`, of `f`, and of the spatial dimensions in order.
 fn parse_side(text: &str, first: &str, second: &str) -> Option<(usize, usize, Vec<usize>)> {
     let items: Vec<&str> = text.trim_start().strip_prefix('[')?.split(',').map(str::trim).collect();
     let position = |name: &str| items.iter().position(|i| *i == name);
@@ -164,7 +164,7 @@ fn parse_side(text: &str, first: &str, second: &str) -> Option<(usize, usize, Ve
     Some((position(first)?, position(second)?, spatial?))
 }
 
-/// `input_batch_dimension = 0, input_spatial_dimensions = [1, 2], …`
+/// Parses `input_batch_dimension = 0, input_spatial_dimensions = [1, 2], …`.
 fn parse_raw_dims(text: &str) -> Option<ConvolutionDims> {
     let value = |key: &str| {
         let (_, rest) = text.split_once(&format!("{key} = "))?;
@@ -226,7 +226,8 @@ fn dims_text(d: &ConvolutionDims) -> String {
     if parse_dims(&text).as_ref() == Some(d) {
         return text;
     }
-    // Numbers that do not fit the picture: to be reported by the verifier, not lost.
+    // Invalid dimension numbers that the short form cannot express; the verifier reports them, so they must
+    // not be lost.
     format!(
         "raw input_batch_dimension = {}, input_feature_dimension = {}, input_spatial_dimensions = {:?}, \
          kernel_input_feature_dimension = {}, kernel_output_feature_dimension = {}, kernel_spatial_dimensions = {:?}, \

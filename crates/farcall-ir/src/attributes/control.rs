@@ -46,7 +46,7 @@ pub(crate) fn read_recv(f: &mut Fields<'_>) -> Result<Op, Bad> {
     Ok(Op::Transfer(Box::new(Transfer::Recv(read_endpoint(f)?))))
 }
 
-/// A string, empty if absent.
+/// Reads a string; empty if absent.
 fn read_config(f: &mut Fields<'_>, key: &str) -> Result<String, Bad> {
     if f.attrs.contains_key(key) { f.string(key) } else { Ok(String::new()) }
 }

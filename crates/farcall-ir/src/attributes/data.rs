@@ -1,4 +1,4 @@
-//! Attributes of operations that make or move elements.
+//! Attributes of operations that create or move elements.
 
 use super::{Bad, Fields, Put};
 use crate::attr::Attr;

@@ -55,7 +55,7 @@ pub(crate) fn read_constant_like(f: &mut Fields<'_>) -> Result<Op, Bad> {
     Ok(Op::Derived(Derived::ConstantLike(value)))
 }
 
-/// `:f32 1.0, 2.0`
+/// Parses `:f32 1.0, 2.0`.
 fn complex(text: &str) -> Option<Literal> {
     let (dtype, parts) = text.strip_prefix(':')?.split_once(' ')?;
     let dtype = match dtype {
@@ -161,7 +161,7 @@ fn write_compare(op: &Compare, put: &mut Put<'_>) {
     }
 }
 
-/// An element as an attribute.
+/// Converts an element to an attribute.
 fn element(value: &Literal) -> Attr {
     let dtype = value.dtype();
     match (dtype.class(), value.get(0)) {

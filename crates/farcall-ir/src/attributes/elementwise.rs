@@ -1,13 +1,13 @@
-//! Attributes of operations on corresponding elements.
+//! Attributes of elementwise operations.
 
 use super::{Bad, Fields, Put};
 use crate::attr::Attr;
 use crate::op::{Compare, CompareKind, Direction, Op};
 
-/// What functions of floating point numbers say about their accuracy when they say nothing.
+/// Default accuracy of functions of floating-point numbers.
 const DEFAULT_ACCURACY: &str = "DEFAULT";
 
-/// Takes out an accuracy that is the default one: it is as good as absent.
+/// Removes an accuracy that equals the default.
 pub(crate) fn drop_default_accuracy(f: &mut Fields<'_>) {
     let is_default = match f.attrs.get("result_accuracy") {
         Some(Attr::Dialect(d)) => match d.params.get("mode") {
@@ -27,7 +27,7 @@ pub(crate) fn read_compare(f: &mut Fields<'_>) -> Result<Op, Bad> {
 
 pub(super) fn read_comparison(f: &mut Fields<'_>) -> Result<Compare, Bad> {
     let direction = f.keyword("comparison_direction", &Direction::ALL, Direction::name)?;
-    // The default that older programs write out.
+    // Older programs write the default explicitly.
     if matches!(f.attrs.get("compare_type"), Some(Attr::Dialect(d)) if d.text == "NOTYPE") {
         f.attrs.remove("compare_type");
     }

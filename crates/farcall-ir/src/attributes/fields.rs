@@ -1,29 +1,29 @@
-//! Reads the attributes of one operation. Each is taken out of the dictionary; what is left belongs to the
-//! instruction rather than to the operation.
+//! Reads the attributes of one operation. Attributes that are read are removed from the dictionary; the
+//! remaining ones belong to the instruction rather than to the operation.
 
 use crate::attr::{Attr, AttrDict};
 use crate::module::FuncId;
 use crate::types::TensorType;
 
-/// Numbers of functions, for a reader that meets their names before it has read all of them.
+/// Numbers of functions, for a reader that encounters their names before it has read all functions.
 pub trait Symbols {
-    /// The number that the function of a name has, or will have.
+    /// Returns the present or future number of the function with a name.
     fn func(&mut self, name: &str) -> FuncId;
 }
 
-/// The attributes of an operation that is being made, and what is known around it.
+/// The attributes of an operation under construction, with the context for reading them.
 pub struct Fields<'a> {
-    /// The attributes. Those that belong to the operation are taken out.
+    /// The attributes. Attributes that belong to the operation are removed.
     pub attrs: &'a mut AttrDict,
-    /// The type of an operand by its number, if there is one and it is a tensor.
+    /// Returns the type of an operand by its number, if the operand exists and is a tensor.
     pub operand: &'a dyn Fn(usize) -> Option<&'a TensorType>,
-    /// What gives functions their numbers.
+    /// Assigns numbers to functions.
     pub symbols: &'a mut dyn Symbols,
-    /// Reads an attribute that stands as text in another one.
+    /// Parses an attribute from the text of another one.
     pub parse: &'a dyn Fn(&str) -> Option<Attr>,
 }
 
-/// What is wrong with an attribute: a sentence that names it.
+/// Description of an invalid attribute: a sentence that names it.
 pub type Bad = String;
 
 impl Fields<'_> {
@@ -56,7 +56,7 @@ impl Fields<'_> {
         }
     }
 
-    /// A boolean; false if absent.
+    /// Reads a boolean; false if absent.
     pub(crate) fn flag(&mut self, key: &str) -> Result<bool, Bad> {
         match self.take(key) {
             None => Ok(false),
@@ -64,7 +64,7 @@ impl Fields<'_> {
         }
     }
 
-    /// A function by its name.
+    /// Reads a function by its name.
     pub(crate) fn func(&mut self, key: &str) -> Result<FuncId, Bad> {
         let a = self.required(key)?;
         let name = a.as_symbol().ok_or_else(|| format!("attribute `{key}` is a name, not {a}"))?;
@@ -92,21 +92,21 @@ impl Fields<'_> {
         self.take(key).map(|a| to_usizes(key, &a)).transpose()
     }
 
-    /// `rank` sizes; all `default` if absent.
+    /// Reads `rank` sizes; all are `default` if the attribute is absent.
     pub(crate) fn usizes_or(&mut self, key: &str, rank: usize, default: usize) -> Result<Vec<usize>, Bad> {
         Ok(self.optional_usizes(key)?.unwrap_or_else(|| vec![default; rank]))
     }
 
-    /// A window's padding: pairs of integers; zeros if absent.
+    /// Reads a window's padding: pairs of integers, or zeros if absent.
     pub(crate) fn padding(&mut self, key: &str, rank: usize) -> Result<Vec<(i64, i64)>, Bad> {
         let Some(a) = self.take(key) else { return Ok(vec![(0, 0); rank]) };
         let flat = match &a {
-            // `[[1, 1], [1, 1]]`, as the pretty form of a convolution has it.
+            // `[[1, 1], [1, 1]]`, as in the pretty form of a convolution.
             Attr::Array(rows) if rows.iter().all(|r| matches!(r, Attr::Array(_))) => {
                 let rows: Option<Vec<_>> = rows.iter().map(Attr::as_i64_list).collect();
                 rows.map(|r| r.concat())
             }
-            // A list of one number for each side of each dimension, whatever its shape.
+            // A list with one number for each side of each dimension, in any shape.
             other => other.as_i64_list(),
         };
         match flat {
@@ -115,7 +115,7 @@ impl Fields<'_> {
         }
     }
 
-    /// A word such as `DEFAULT`, of `#stablehlo<kind DEFAULT>`.
+    /// Reads a keyword such as `DEFAULT` in `#stablehlo<kind DEFAULT>`.
     pub(crate) fn keyword<T: Copy>(
         &mut self,
         key: &str,
@@ -135,11 +135,11 @@ impl Fields<'_> {
         self.take(key).map(|a| to_keyword(key, &a, all, name)).transpose()
     }
 
-    /// The parameters of `#dialect.name<…>`.
+    /// Reads the parameters of `#dialect.name<…>`.
     pub(crate) fn params(&mut self, key: &str) -> Result<AttrDict, Bad> {
         match self.required(key)? {
             Attr::Dialect(d) if d.text.is_empty() || !d.params.is_empty() => Ok(d.params.clone()),
-            // The oldest programs write a dictionary.
+            // The oldest programs use a dictionary.
             Attr::Dict(dict) => Ok(dict),
             other => Err(format!("attribute `{key}` has no parameters: {other}")),
         }
@@ -154,7 +154,7 @@ fn to_usize(key: &str, attr: &Attr) -> Result<usize, Bad> {
 
 pub(crate) fn to_i64s(key: &str, attr: &Attr) -> Result<Vec<i64>, Bad> {
     match attr {
-        // `dense<> : tensor<0xi64>` and the like.
+        // For example `dense<> : tensor<0xi64>`.
         Attr::DenseArray(l) | Attr::Dense(l) if l.is_empty() => Ok(Vec::new()),
         _ => attr.as_i64_list().ok_or_else(|| format!("attribute `{key}` is a list of integers, not {attr}")),
     }
@@ -175,7 +175,7 @@ pub(crate) fn to_keyword<T: Copy>(
 ) -> Result<T, Bad> {
     let word = match attr {
         Attr::Dialect(d) => d.text.as_str(),
-        // The oldest programs write a string.
+        // The oldest programs use a string.
         other => other.as_str().unwrap_or(""),
     };
     all.iter().copied().find(|v| name(*v) == word).ok_or_else(|| {

@@ -15,7 +15,7 @@ pub(crate) fn read_dynamic_gather(f: &mut Fields<'_>) -> Result<Op, Bad> {
     Ok(Op::DynamicGather(Box::new(read_dimension_numbers(f)?)))
 }
 
-/// Everything but the sizes of the slices.
+/// Reads everything except the slice sizes.
 fn read_dimension_numbers(f: &mut Fields<'_>) -> Result<Gather, Bad> {
     let mut p = f.params("dimension_numbers")?;
     let gather = Gather {
@@ -98,19 +98,19 @@ fn write_wrap(wrap: &[usize], put: &mut Put<'_>) {
     }
 }
 
-/// A list among parameters; empty if absent.
+/// Reads a list from the parameters; empty if absent.
 pub(super) fn list(params: &mut AttrDict, key: &str) -> Result<Vec<usize>, Bad> {
     params.remove(key).map_or(Ok(Vec::new()), |a| to_usizes(key, &a))
 }
 
-/// A number among parameters; 0 if absent.
+/// Reads a number from the parameters; 0 if absent.
 pub(super) fn number(params: &mut AttrDict, key: &str) -> Result<usize, Bad> {
     let Some(a) = params.remove(key) else { return Ok(0) };
     let one = to_i64s(key, &Attr::Array(vec![a]))?[0];
     usize::try_from(one).map_err(|_| format!("`{key}` is negative"))
 }
 
-/// An error if parameters are left that are not known.
+/// Checks that no unknown parameters remain.
 pub(super) fn no_more(key: &str, params: &AttrDict) -> Result<(), Bad> {
     match params.keys().next() {
         None => Ok(()),
@@ -118,7 +118,7 @@ pub(super) fn no_more(key: &str, params: &AttrDict) -> Result<(), Bad> {
     }
 }
 
-/// `a = [1, 2], b = [3]`, without empty lists.
+/// Formats `a = [1, 2], b = [3]`, omitting empty lists.
 pub(super) fn params(lists: &[(&str, &[usize])]) -> String {
     let parts: Vec<String> =
         lists.iter().filter(|(_, l)| !l.is_empty()).map(|(k, l)| format!("{k} = {l:?}")).collect();

@@ -1,12 +1,12 @@
-//! Converts attribute dictionaries to operations and back: the names of each operation's attributes, and their
-//! meaning, in one place for every format that has them by name.
+//! Converts attribute dictionaries to operations and back. The names and meanings of each operation's
+//! attributes are defined here once, for every format with named attributes.
 //!
 //! [`read`] takes an operation's attributes out of the dictionary and fills in the specification's defaults.
-//! [`write()`] returns a dictionary from which `read` makes the same operation, without attributes that have their
-//! default. What is left in a dictionary belongs to the instruction. This module does not know how a program is
-//! written down: a reader passes a name, a dictionary, the types of the operands, something that numbers functions,
-//! and something that reads an attribute from text ([`Fields`]). Files are named like those of [`crate::op`]; `names`
-//! maps names to operations.
+//! [`write()`] returns a dictionary from which `read` creates the same operation, without attributes that
+//! equal their defaults. The attributes that remain in a dictionary belong to the instruction. This module
+//! does not depend on the format of a program: a reader passes a name, a dictionary, the types of the
+//! operands, a function that numbers functions, and a function that reads an attribute from text
+//! ([`Fields`]). The files have the names of those in [`crate::op`]; `names` maps names to operations.
 //!
 //! ```
 //! use farcall_ir::attributes::{self, Fields, Symbols};
@@ -19,7 +19,8 @@
 //!     }
 //! }
 //!
-//! let mut attrs = AttrDict::from([("iota_dimension".to_owned(), Attr::i64(1)), ("mine".to_owned(), Attr::Unit)]);
+//! let mut attrs =
+//!     AttrDict::from([("iota_dimension".to_owned(), Attr::i64(1)), ("mine".to_owned(), Attr::Unit)]);
 //! let mut fields =
 //!     Fields { attrs: &mut attrs, operand: &|_| None, symbols: &mut NoFunctions, parse: &|_| None };
 //! assert_eq!(attributes::read("stablehlo.iota", &mut fields), Some(Ok(Op::Iota { dim: 1 })));
@@ -49,7 +50,7 @@ use crate::attr::{Attr, AttrDict, IntKind};
 use crate::module::{FuncId, Module};
 use crate::op::Op;
 
-/// The attributes of an operation by the names that MLIR's generic form gives them.
+/// Returns the attributes of an operation by their names in MLIR's generic form.
 pub fn write(op: &Op, module: &Module) -> AttrDict {
     let symbol = |id| Attr::Symbol(module.get(id).map_or("?", |f| f.name.as_str()).into());
     let mut out = AttrDict::new();
@@ -168,8 +169,8 @@ fn i32_attr(value: i64) -> Attr {
     Attr::Int(i128::from(value), IntKind::Typed(DType::S32))
 }
 
-/// The name of a function, as an attribute.
+/// Converts the name of a function to an attribute.
 type Symbol<'a> = &'a dyn Fn(FuncId) -> Attr;
 
-/// Where [`write`]'s helpers put attributes.
+/// The callback with which the helpers of [`write`] add attributes.
 type Put<'a> = dyn FnMut(&str, Attr) + 'a;

@@ -1,4 +1,4 @@
-//! Maps the name of an operation to the function that makes it from its attributes.
+//! Maps the name of an operation to the function that creates it from its attributes.
 
 use std::sync::LazyLock;
 
@@ -10,20 +10,20 @@ use super::{
 };
 use crate::op::{Binary, Broadcasted, Derived, Op, Unary};
 
-/// How attributes become an operation.
+/// A method of creating an operation from attributes.
 enum Read {
     Op(fn(&mut Fields<'_>) -> Result<Op, Bad>),
     Unary(Unary),
     Binary(Binary),
-    /// The same with operands of different shapes.
+    /// A binary function whose operands may have different shapes.
     Broadcasting(Binary),
 }
 
-/// The operation of a name, of its attributes, which are taken out of the dictionary; what is left belongs to the
-/// instruction. `None` if there is no operation of this name.
+/// Creates the operation with a name from its attributes, which are removed from the dictionary; the
+/// remaining attributes belong to the instruction. Returns `None` if no operation has this name.
 ///
 /// # Errors
-/// A sentence that says what is wrong with an attribute.
+/// A sentence that describes an invalid attribute.
 pub fn read(name: &str, fields: &mut Fields<'_>) -> Option<Result<Op, Bad>> {
     Some(match NAMES.get(name)? {
         Read::Op(read) => read(fields),
@@ -36,7 +36,7 @@ pub fn read(name: &str, fields: &mut Fields<'_>) -> Option<Result<Op, Bad>> {
     })
 }
 
-/// The names that [`read`] knows.
+/// The names that [`read`] accepts.
 pub fn names() -> impl Iterator<Item = &'static str> {
     NAMES.keys().copied()
 }

@@ -46,7 +46,7 @@ pub(crate) fn write_select_and_scatter(op: &SelectAndScatter, put: &mut Put<'_>)
 
 pub(crate) fn read_sort(f: &mut Fields<'_>) -> Result<Op, Bad> {
     let rank = f.operand(0).map_or(0, |t| t.rank());
-    // Negative: counted from the last dimension.
+    // A negative dimension counts from the last one.
     let dim = f.i64_or("dimension", -1)?;
     let from_first = if dim < 0 { dim + i64::try_from(rank).unwrap_or(i64::MAX) } else { dim };
     let dim = usize::try_from(from_first)
@@ -64,14 +64,14 @@ pub(crate) fn read_sort(f: &mut Fields<'_>) -> Result<Op, Bad> {
     Ok(Op::Sort { dim, is_stable: f.flag("is_stable")?, part })
 }
 
-/// Window sizes, unless they are all 1 and as many as by default.
+/// Writes window sizes, unless they have the default length and are all 1.
 pub(super) fn put_sizes(put: &mut Put<'_>, key: &str, sizes: &[usize], rank: usize) {
     if sizes.len() != rank || sizes.iter().any(|s| *s != 1) {
         put(key, Attr::usize_array(sizes));
     }
 }
 
-/// `padding = dense<…> : tensor<Nx2xi64>`, unless it is all zero and as much as by default.
+/// Writes `padding = dense<…> : tensor<Nx2xi64>`, unless it has the default length and is all zero.
 pub(super) fn put_padding(put: &mut Put<'_>, padding: &[(i64, i64)], rank: usize) {
     if padding.len() == rank && padding.iter().all(|p| *p == (0, 0)) {
         return;
@@ -87,7 +87,7 @@ pub(crate) fn read_scan(f: &mut Fields<'_>) -> Result<Op, Bad> {
     };
     let ([inputs, carries], [outputs, results]) = (pair("operandSegmentSizes")?, pair("resultSegmentSizes")?);
     if carries != results {
-        return Err(format!("there are {carries} initial values, but {results} results for what is carried"));
+        return Err(format!("there are {carries} initial values, but {results} results for carried values"));
     }
     let size = f.take("scan_dim_size").map(|a| {
         let size = a.as_i64().and_then(|n| usize::try_from(n).ok());
@@ -122,7 +122,7 @@ pub(crate) fn write_scan(op: &Scan, put: &mut Put<'_>) {
     put("resultSegmentSizes", segments(op.outputs, op.carries));
 }
 
-/// How many values belong to which list.
+/// The sizes of two lists of values, as an attribute.
 pub(crate) fn segments(first: usize, second: usize) -> Attr {
     let sizes = [first, second].map(|n| i32::try_from(n).unwrap_or(i32::MAX));
     Attr::DenseArray(Literal::from_slice(DType::S32, [2], &sizes))

@@ -1,17 +1,17 @@
-//! Batch normalization, as the specification writes it in Python.
+//! Batch normalization, following the specification's Python definitions.
 
 use super::builder::Builder;
 use crate::module::ValueId;
 use crate::op::{BatchNorm, Binary, Unary};
 
 impl Builder<'_> {
-    /// One number per feature, at each place of a tensor.
+    /// Broadcasts one number per feature to the shape of a tensor.
     fn per_feature(&mut self, norm: BatchNorm, x: ValueId, like: ValueId) -> ValueId {
         let ty = self.ty(like);
         self.broadcast(x, &[norm.feature], ty.sizes())
     }
 
-    /// A number at each place of a tensor.
+    /// A constant in the shape of a tensor.
     fn everywhere(&mut self, x: f64, like: ValueId) -> ValueId {
         let ty = self.ty(like);
         self.splat(x, ty.dtype, ty.sizes())
@@ -34,7 +34,7 @@ impl Builder<'_> {
         self.binary(Binary::Divide, sum, count)
     }
 
-    /// `variance + epsilon`, and its root.
+    /// `variance + epsilon`, and its square root.
     fn deviation(&mut self, norm: BatchNorm, variance: ValueId) -> Option<(ValueId, ValueId)> {
         let epsilon = self.everywhere(f64::from(norm.epsilon()), variance);
         let variance = self.binary(Binary::Add, variance, epsilon)?;

@@ -5,7 +5,7 @@ use crate::module::ValueId;
 use crate::op::Broadcasting;
 
 impl Builder<'_> {
-    /// Operands in the shape of the result.
+    /// Broadcasts the operands to the shape of the result.
     pub(super) fn same_shape(
         &mut self,
         xs: &[ValueId],

@@ -1,4 +1,4 @@
-//! Builds instructions one after the other.
+//! Builds instructions in sequence.
 
 use farcall_sig::DType;
 
@@ -9,26 +9,26 @@ use crate::op::{Binary, Compare, Direction, Op, Pad, Slice, Unary};
 use crate::scalar::Scalar;
 use crate::types::{TensorType, Type};
 
-/// A [`builder::Builder`] with a word for each operation that is needed here. The types of results are given,
-/// not inferred: what is built here is known to be right.
+/// A [`builder::Builder`] with a method for each operation that definitions need. Result types are given, not
+/// inferred, since the definitions are known to be correct.
 pub(super) struct Builder<'a> {
     at: builder::Builder<'a>,
 }
 
 impl<'a> Builder<'a> {
-    /// At the end of a function, for an instruction of another one.
+    /// Builds at the end of a function, with the location of an instruction of another function.
     pub(super) fn at_end(func: &'a mut Func, at: Inst<'_>) -> Builder<'a> {
         let (span, loc) = (at.span(), at.loc().cloned());
         Builder { at: builder::Builder::at_end(func, Func::BODY).from_source(span, loc) }
     }
 
-    /// At the end of a region, for an instruction of the same function.
+    /// Builds at the end of a region, with the location of an instruction of the same function.
     pub(super) fn inside(func: &'a mut Func, region: RegionId, inst: InstId) -> Builder<'a> {
         let (span, loc) = (func.inst(inst).span(), func.inst(inst).loc().cloned());
         Builder { at: builder::Builder::at_end(func, region).from_source(span, loc) }
     }
 
-    /// Before an instruction, for that instruction.
+    /// Builds before an instruction, with its location.
     pub(super) fn before(func: &'a mut Func, inst: InstId) -> Builder<'a> {
         Builder { at: builder::Builder::before(func, inst) }
     }
@@ -38,12 +38,12 @@ impl<'a> Builder<'a> {
         &mut self.at
     }
 
-    /// A return.
+    /// Adds a return.
     pub(super) fn finish(mut self, returned: Vec<ValueId>) {
         self.at.unchecked(NewInst::new(Op::Return, returned), []);
     }
 
-    /// The type of a value, which is a tensor.
+    /// The type of a value, which must be a tensor.
     pub(super) fn ty(&self, value: ValueId) -> TensorType {
         self.at.built().tensor(value).cloned().unwrap_or_else(|| TensorType::scalar(DType::Pred))
     }
@@ -57,7 +57,7 @@ impl<'a> Builder<'a> {
         self.emit(Op::Constant(value), &[], ty)
     }
 
-    /// A number everywhere.
+    /// A tensor with one number everywhere.
     pub(super) fn splat(&mut self, value: f64, dtype: DType, dims: &[usize]) -> ValueId {
         let value = match Scalar::zero(dtype) {
             Scalar::Bool(_) => Scalar::Bool(value != 0.0),
@@ -99,7 +99,7 @@ impl<'a> Builder<'a> {
         if ty.dtype == dtype { x } else { self.emit(Op::Convert, &[x], ty.with_dtype(dtype)) }
     }
 
-    /// Dimension `i` of the operand becomes dimension `dims[i]` of the result.
+    /// Broadcasts a tensor: dimension `i` of the operand becomes dimension `dims[i]` of the result.
     pub(super) fn broadcast(&mut self, x: ValueId, dims: &[usize], to: &[usize]) -> ValueId {
         let ty = self.ty(x);
         if ty.sizes() == to && dims.iter().copied().eq(0..to.len()) {
@@ -126,7 +126,7 @@ impl<'a> Builder<'a> {
         self.emit(Op::Iota { dim }, &[], TensorType::new(dtype, dims))
     }
 
-    /// Zeros behind the elements of the last dimension.
+    /// Appends zeros along the last dimension.
     pub(super) fn pad_last(&mut self, x: ValueId, high: usize) -> ValueId {
         let ty = self.ty(x);
         let zero = self.splat(0.0, ty.dtype, &[]);
@@ -141,7 +141,7 @@ impl<'a> Builder<'a> {
         self.emit(Op::Pad(pad), &[x, zero], ty.with_sizes(dims))
     }
 
-    /// The first element along the last dimension, which goes.
+    /// The first element along the last dimension, which is dropped.
     pub(super) fn first_of_last(&mut self, x: ValueId) -> ValueId {
         let ty = self.ty(x);
         let mut limit = ty.sizes().to_vec();
@@ -154,7 +154,7 @@ impl<'a> Builder<'a> {
         self.reshape(first, &dims[..rank - 1])
     }
 
-    /// The sum over dimensions.
+    /// Sums over dimensions.
     pub(super) fn sum(&mut self, x: ValueId, dims: &[usize]) -> ValueId {
         if dims.is_empty() {
             return x;

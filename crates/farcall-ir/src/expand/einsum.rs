@@ -1,4 +1,4 @@
-//! `einsum` and `unary_einsum`: letters determine what is summed and moved.
+//! `einsum` and `unary_einsum`: letters name the dimensions that are summed or moved.
 
 use super::builder::Builder;
 use crate::module::ValueId;
@@ -19,7 +19,8 @@ impl Builder<'_> {
             let others = config.operands.iter().enumerate().filter(|(j, _)| *j != i);
             let elsewhere: Vec<char> =
                 others.flat_map(|(_, l)| l.clone()).chain(config.result.clone()).collect();
-            // What stands nowhere else is summed before, in the type of the result, which may be wider.
+            // Letters that occur nowhere else are summed first, in the type of the result, which may be
+            // wider.
             let gone: Vec<usize> = (0..letters.len()).filter(|d| !elsewhere.contains(&letters[*d])).collect();
             let x = if gone.is_empty() { x } else { self.convert(x, result.dtype) };
             let kept: Vec<char> = letters.iter().copied().filter(|l| elsewhere.contains(l)).collect();
@@ -34,7 +35,7 @@ impl Builder<'_> {
         Some(self.transpose(value, permutation.collect::<Option<Vec<usize>>>()?))
     }
 
-    /// The product over the letters that both have and the result has not.
+    /// The product over the letters that the operands share and the result lacks.
     fn product(
         &mut self,
         config: &EinsumConfig,
@@ -69,19 +70,20 @@ impl Builder<'_> {
         (self.emit(Op::DotGeneral(Box::new(dot)), &[*lhs, *rhs], result.with_sizes(dims)), letters)
     }
 
-    /// An operand of which every letter stands once: a letter that stands twice takes the diagonal.
+    /// An operand in which every letter occurs once: a repeated letter selects the diagonal.
     fn diagonals(&mut self, mut x: ValueId, mut letters: Vec<char>) -> (ValueId, Vec<char>) {
         loop {
             let twice = (0..letters.len())
                 .find_map(|i| Some((i, letters[..i].iter().position(|l| *l == letters[i])?)));
             let Some((second, first)) = twice else { return (x, letters) };
-            // Rows of n elements, of which each begins one element later when they are n + 1 long.
+            // Rows of n elements; reading them as rows of n + 1 elements shifts each row by one, which puts
+            // the diagonal into the first column.
             let others: Vec<usize> = (0..letters.len()).filter(|d| *d != first && *d != second).collect();
             let rest: Vec<usize> = others.iter().map(|d| self.ty(x).sizes()[*d]).collect();
             let n = self.ty(x).sizes()[first];
             let with = |tail: &[usize]| [rest.as_slice(), tail].concat();
             x = self.transpose(x, [others.clone(), vec![first, second]].concat());
-            // A tensor without elements may be larger than can be counted along its other dimensions.
+            // A tensor without elements may have other dimensions whose product overflows.
             let square = n.checked_mul(n).unwrap_or(0);
             x = self.reshape(x, &with(&[square]));
             x = self.pad_last(x, n);

@@ -1,8 +1,8 @@
 //! Defines the operations of [`crate::op::derived`] by simpler ones.
 //!
-//! Each definition is a few lines on a `Builder`, which makes the instructions that a program would contain. The
-//! evaluator runs them instead of the operation, and [`run`] replaces the operation by them, for code that knows only
-//! the simpler operations.
+//! Each definition is a few lines on a `Builder`, which creates the instructions that a program would
+//! contain. The evaluator runs these instructions in place of the operation, and [`run`] replaces the
+//! operation by them, for code that only supports the simpler operations.
 //!
 //! **Invariants.** Operands are tensors of static types that satisfy the operation's constraints.
 
@@ -22,7 +22,7 @@ use crate::op::{Broadcasted, Derived, DotGeneral, Op, Unary};
 use crate::types::{TensorType, Type};
 use builder::Builder;
 
-/// The function that an operation is on operands of these types, with results of these.
+/// The function that defines an operation, for these operand and result types.
 pub(crate) fn function(
     op: &Derived,
     operands: &[TensorType],
@@ -38,17 +38,17 @@ pub(crate) fn function(
     Some(func)
 }
 
-/// Puts simpler operations in the place of those that are defined by them, and loops in that of `chlo.scan`.
-/// Operations on quantized tensors stay: they are done on the real numbers that these stand for.
+/// Replaces derived operations by the simpler operations that define them, and `chlo.scan` by a loop.
+/// Operations on quantized tensors are left alone, since they are computed on the represented real numbers.
 ///
-/// Regions must be closed, as those of the [middle form](crate::middle) are.
+/// Regions must be closed, as in the [middle form](crate::middle).
 ///
 /// The function must have been verified, and be static.
 pub fn run(func: &mut Func) {
     run_where(func, &|_| true);
 }
 
-/// The same for the operations that are chosen.
+/// Replaces the derived operations that `chosen` selects, like [`run`].
 pub(crate) fn run_where(func: &mut Func, chosen: &dyn Fn(Inst<'_>) -> bool) {
     let mut derived = Vec::new();
     func.walk(&mut |inst| {
@@ -74,7 +74,7 @@ fn is_derived(inst: Inst<'_>) -> bool {
     matches!(inst.op(), Op::Derived(_) | Op::Scan(_))
 }
 
-/// The first operation that simpler ones define, but those on quantized tensors: after [`run`] there is none.
+/// The first derived operation that is not on quantized tensors; `None` after [`run`].
 pub(crate) fn left(func: &Func) -> Option<Inst<'_>> {
     let is_plain = |id: &ValueId| func.tensor(*id).is_some_and(|ty| ty.quant.is_none());
     let mut found = None;
@@ -86,7 +86,8 @@ pub(crate) fn left(func: &Func) -> Option<Inst<'_>> {
     found
 }
 
-/// Puts what an instruction is before it: the values that its results are. `None` if it is nothing simpler.
+/// Inserts the definition of an instruction before it, and returns the values of its results. `None` if the
+/// instruction is not a derived operation.
 fn expanded(func: &mut Func, inst: InstId) -> Option<Vec<ValueId>> {
     let view = func.inst(inst);
     let Op::Derived(op) = view.op().clone() else { return None };
@@ -101,7 +102,7 @@ fn expanded(func: &mut Func, inst: InstId) -> Option<Vec<ValueId>> {
 }
 
 impl Builder<'_> {
-    /// The results of an operation. `None` for operands that do not fit it.
+    /// Builds the results of an operation. `None` if the operands do not fit the operation.
     fn expand(&mut self, op: &Derived, xs: &[ValueId], results: &[TensorType]) -> Option<Vec<ValueId>> {
         let first = results.first()?;
         Some(match (op, xs) {

@@ -1,4 +1,5 @@
-//! `chlo.ragged_dot`, as one product in which elements that belong to no group are zero. Groups of batches change nothing.
+//! `chlo.ragged_dot` as a single product, in which elements outside of their group are zero. Groups of
+//! batches have no effect.
 
 use super::builder::Builder;
 use crate::module::ValueId;
@@ -9,8 +10,9 @@ use crate::types::TensorType;
 /// The groups of a ragged dimension.
 struct Groups {
     count: usize,
-    /// Where each begins and ends.
+    /// First index of each group.
     starts: ValueId,
+    /// End index of each group.
     ends: ValueId,
 }
 
@@ -24,7 +26,7 @@ impl Builder<'_> {
         result: &TensorType,
     ) -> Option<ValueId> {
         if dot.ragged() == Ragged::Batch {
-            // Each batch has its own product, whatever group it belongs to.
+            // Each batch has a separate product, whatever its group.
             let op = product(
                 dot,
                 [dot.lhs_batch.clone(), dot.rhs_batch.clone()],
@@ -39,7 +41,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Groups of rows of lhs, each with a matrix of rhs: groups are contracted as well.
+    /// Groups of rows of lhs, each multiplied by its own matrix of rhs: the group dimension is contracted as
+    /// well.
     fn ragged_free(
         &mut self,
         dot: &RaggedDot,
@@ -59,7 +62,7 @@ impl Builder<'_> {
         Some(self.emit(op, &[lhs, rhs], result.clone()))
     }
 
-    /// A product for each group: groups are a batching dimension.
+    /// A separate product for each group: the group dimension is a batch dimension.
     fn ragged_contracting(
         &mut self,
         dot: &RaggedDot,
@@ -69,15 +72,16 @@ impl Builder<'_> {
     ) -> Option<ValueId> {
         let (left, right) = (self.ty(lhs), self.ty(rhs));
         let mask = self.members_of_lhs(dot, groups, lhs)?;
-        let place = dot.lhs_contract.iter().position(|d| dot.lhs_ragged.first() == Some(d))?;
-        // The same mask for rhs, so that nothing outside of a group is multiplied by zero.
-        let twin = |d: &usize| {
+        let position = dot.lhs_contract.iter().position(|d| dot.lhs_ragged.first() == Some(d))?;
+        // The same mask for rhs, so that elements outside of a group, which may be infinite, are not
+        // multiplied by zero.
+        let counterpart = |d: &usize| {
             let of = |from: &[usize], to: &[usize]| Some(to[from.iter().position(|x| x == d)?]);
             of(&dot.lhs_batch, &dot.rhs_batch).or_else(|| of(&dot.lhs_contract, &dot.rhs_contract))
         };
-        let twins = dot.prefix(left.rank()).iter().map(twin).collect::<Option<Vec<usize>>>()?;
-        let along = *dot.rhs_contract.get(place)?;
-        let right_mask = self.members(groups, right.sizes(), along, &twins)?;
+        let counterparts = dot.prefix(left.rank()).iter().map(counterpart).collect::<Option<Vec<usize>>>()?;
+        let along = *dot.rhs_contract.get(position)?;
+        let right_mask = self.members(groups, right.sizes(), along, &counterparts)?;
         let (lhs, rhs) = (self.masked(lhs, mask), self.masked(rhs, right_mask));
         let first = |list: &[usize]| [&[0], shifted(list).as_slice()].concat();
         let op = product(
@@ -93,8 +97,8 @@ impl Builder<'_> {
         self.members(groups, ty.sizes(), *dot.lhs_ragged.first()?, &dot.prefix(ty.rank()))
     }
 
-    /// Which elements of a tensor belong to which group of its dimension `along`: a dimension of groups before
-    /// the others. Groups may differ along the dimensions `prefix`.
+    /// A mask of the elements of a tensor that belong to each group of its dimension `along`, with the group
+    /// dimension first. Groups may differ along the dimensions `prefix`.
     fn members(
         &mut self,
         groups: &Groups,
@@ -105,14 +109,14 @@ impl Builder<'_> {
         let all = [&[groups.count], dims].concat();
         let limit = self.ty(groups.starts);
         let index = self.iota(limit.dtype, &all, along + 1);
-        let mut places = if limit.rank() == 1 { Vec::new() } else { shifted(prefix) };
-        places.push(0);
-        let [start, end] = [groups.starts, groups.ends].map(|limit| self.in_order(limit, &places, &all));
+        let mut positions = if limit.rank() == 1 { Vec::new() } else { shifted(prefix) };
+        positions.push(0);
+        let [start, end] = [groups.starts, groups.ends].map(|limit| self.in_order(limit, &positions, &all));
         let (after, before) = (self.is(Direction::Ge, index, start), self.is(Direction::Lt, index, end));
         self.binary(Binary::And, after, before)
     }
 
-    /// A tensor for each group, with zeros in the place of the elements that do not belong to it.
+    /// A copy of a tensor for each group, with zeros in place of elements outside of the group.
     fn masked(&mut self, x: ValueId, mask: ValueId) -> ValueId {
         let (dtype, all) = (self.ty(x).dtype, self.ty(mask));
         let spread = self.broadcast(x, &(1..all.rank()).collect::<Vec<_>>(), all.sizes());
@@ -120,13 +124,13 @@ impl Builder<'_> {
         self.select(mask, spread, zero)
     }
 
-    /// Groups of these sizes, one after the other.
+    /// Consecutive groups of these sizes.
     fn groups(&mut self, sizes: ValueId) -> Option<Groups> {
         let ty = self.ty(sizes);
         let count = *ty.sizes().last()?;
         let all = [ty.sizes(), &[count]].concat();
         let rank = ty.rank();
-        // Element [i, j] is the size of group i if that is not behind group j.
+        // Element [i, j] is the size of group i if i ≤ j.
         let spread = self.broadcast(sizes, &(0..rank).collect::<Vec<_>>(), &all);
         let (i, j) = (self.iota(ty.dtype, &all, rank - 1), self.iota(ty.dtype, &all, rank));
         let counts = self.is(Direction::Le, i, j);
@@ -137,22 +141,22 @@ impl Builder<'_> {
         Some(Groups { count, starts, ends })
     }
 
-    /// A broadcast to dimensions that need not be in order.
-    fn in_order(&mut self, x: ValueId, places: &[usize], to: &[usize]) -> ValueId {
-        let mut order: Vec<usize> = (0..places.len()).collect();
-        order.sort_by_key(|i| places[*i]);
-        let sorted: Vec<usize> = order.iter().map(|i| places[*i]).collect();
+    /// Broadcasts to dimensions that need not be in ascending order.
+    fn in_order(&mut self, x: ValueId, positions: &[usize], to: &[usize]) -> ValueId {
+        let mut order: Vec<usize> = (0..positions.len()).collect();
+        order.sort_by_key(|i| positions[*i]);
+        let sorted: Vec<usize> = order.iter().map(|i| positions[*i]).collect();
         let x = self.transpose(x, order);
         self.broadcast(x, &sorted, to)
     }
 }
 
-/// Dimensions behind a new first one.
+/// Shifts dimensions by one, for a new first dimension.
 fn shifted(dims: &[usize]) -> Vec<usize> {
     dims.iter().map(|d| d + 1).collect()
 }
 
-/// The product over these batching and contracting dimensions.
+/// A product with these batch and contracting dimensions.
 fn product(
     dot: &RaggedDot,
     [lhs_batch, rhs_batch]: [Vec<usize>; 2],

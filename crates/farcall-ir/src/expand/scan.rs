@@ -1,4 +1,4 @@
-//! `chlo.scan`, as a loop.
+//! `chlo.scan` as a loop.
 
 use farcall_sig::DType;
 
@@ -7,16 +7,16 @@ use crate::module::{Func, Inst, InstId, NewInst, RegionId, ValueId, ValueMap};
 use crate::op::{Binary, Direction, Op, Scan};
 use crate::types::{TensorType, Type};
 
-/// Puts a loop before a scan that does what it does: the values that its results are. What the scan's region
-/// took as arguments is put into `replaced`. `None` if it is not a scan of tensors whose types are known and
-/// agree.
+/// Inserts an equivalent loop before a scan, and returns the values of the scan's results. The arguments of
+/// the scan's region are mapped to their new values in `replaced`. Returns `None` unless all types are static
+/// tensors that match.
 pub(super) fn expand(func: &mut Func, scan: InstId, replaced: &mut ValueMap) -> Option<Vec<ValueId>> {
     let view = func.inst(scan);
-    let shape = Shape::of(view)?;
+    let shape = LoopTypes::of(view)?;
     let body = view.region_ids().first().copied()?;
     let (span, loc, attrs) = (view.span(), view.loc().cloned(), view.attrs().clone());
     let (inputs, inits) = view.own_operands().split_at(shape.op.inputs);
-    // The inputs, and what the region captures, is the same all along.
+    // The inputs and the captured values of the region do not change between iterations.
     let (inits, captured) = (inits.to_vec(), [inputs, view.captures()].concat());
 
     let mut b = Builder::before(func, scan);
@@ -24,7 +24,7 @@ pub(super) fn expand(func: &mut Func, scan: InstId, replaced: &mut ValueMap) -> 
         let empty: Vec<ValueId> = shape.outputs.iter().map(|ty| b.splat(0.0, ty.dtype, ty.sizes())).collect();
         return Some([empty, inits].concat());
     }
-    // The counter, what is carried, the outputs so far.
+    // The loop's state: the counter, the carried values, and the outputs so far.
     let mut state = vec![b.splat(0.0, DType::S64, &[])];
     state.extend(inits);
     for ty in &shape.outputs {
@@ -59,16 +59,16 @@ pub(super) fn expand(func: &mut Func, scan: InstId, replaced: &mut ValueMap) -> 
     Some([outputs, carries].concat())
 }
 
-/// What is known of a scan that can be a loop.
-struct Shape {
+/// The operation and the types of a scan that can become a loop.
+struct LoopTypes {
     op: Scan,
     size: usize,
     inputs: Vec<TensorType>,
     outputs: Vec<TensorType>,
 }
 
-impl Shape {
-    fn of(inst: Inst<'_>) -> Option<Shape> {
+impl LoopTypes {
+    fn of(inst: Inst<'_>) -> Option<LoopTypes> {
         let (Op::Scan(op), Some(body)) = (inst.op(), inst.region(0)) else { return None };
         let func = inst.func();
         let plain = |ids: &[ValueId]| -> Option<Vec<TensorType>> {
@@ -86,11 +86,11 @@ impl Shape {
         let takes: Vec<TensorType> = inputs.iter().map(slice).chain(inits.iter().cloned()).collect();
         let gives: Vec<TensorType> = outputs.iter().map(slice).chain(carries.iter().cloned()).collect();
         let agree = plain(body.own_args())? == takes && returned == gives && inits == carries;
-        agree.then(|| Shape { op: op.clone(), size, inputs: inputs.to_vec(), outputs: outputs.to_vec() })
+        agree.then(|| LoopTypes { op: op.clone(), size, inputs: inputs.to_vec(), outputs: outputs.to_vec() })
     }
 }
 
-/// The type of a slice along a dimension, which goes or has another size.
+/// The type of a slice along a dimension, which is dropped or resized.
 fn sliced(ty: &TensorType, dim: usize, size: Option<usize>) -> TensorType {
     let mut dims = ty.sizes().to_vec();
     if dim < dims.len() {
@@ -106,12 +106,12 @@ fn fill_condition(func: &mut Func, scan: InstId, to: RegionId, size: usize, coun
     b.finish(vec![goes_on]);
 }
 
-/// `to`: the region, its arguments, and how many of these are the loop's state: counter, carried values,
-/// outputs. Behind them are the inputs, and what the scan's region captured.
+/// Fills the region `to`. `args` are its arguments, of which the first `state` are the loop's state (counter,
+/// carried values, outputs), followed by the inputs and the captured values of the scan's region.
 fn fill_step(
     func: &mut Func,
     scan: InstId,
-    shape: &Shape,
+    shape: &LoopTypes,
     body: RegionId,
     (to, args, state): (RegionId, &[ValueId], usize),
     replaced: &mut ValueMap,
@@ -130,18 +130,18 @@ fn fill_step(
     };
     let zero = number(&mut b, 0.0);
     let starts = |rank: usize| (0..rank).map(move |d| if d == shape.op.dim { index } else { zero });
-    let mut given = Vec::new();
+    let mut inner_args = Vec::new();
     for (input, ty) in inputs.iter().zip(&shape.inputs) {
         let one = sliced(ty, shape.op.dim, Some(1));
         let operands: Vec<ValueId> = [*input].into_iter().chain(starts(ty.rank())).collect();
         let slice = b.emit(Op::DynamicSlice { sizes: one.sizes().to_vec() }, &operands, one);
-        given.push(b.reshape(slice, sliced(ty, shape.op.dim, None).sizes()));
+        inner_args.push(b.reshape(slice, sliced(ty, shape.op.dim, None).sizes()));
     }
-    given.extend(carried);
-    given.extend(captured);
-    // The region's instructions follow, on the values that were computed.
+    inner_args.extend(carried);
+    inner_args.extend(captured);
+    // The region's instructions follow, with the computed values as arguments.
     let view = func.region(body);
-    let map: ValueMap = view.args().iter().copied().zip(given).collect();
+    let map: ValueMap = view.args().iter().copied().zip(inner_args).collect();
     let returned: Vec<ValueId> = view.returned().iter().map(|v| map.get(v).copied().unwrap_or(*v)).collect();
     replaced.extend(map);
     func.splice(body, to);

@@ -21,8 +21,8 @@ impl Builder<'_> {
         if operand.elements() == Some(0)
             && let Some(sizes) = result.static_sizes()
         {
-            // There is nothing to look up, not even what an index that is too large would become.
-            // They may be more than fit into memory.
+            // Nothing can be looked up, not even by a clamped index. The zeros may not fit into memory, so
+            // they are a splat.
             let zeros = Literal::splat_of(result.dtype, sizes.into(), [0; 16]).ok()?;
             return Some(self.emit(Op::Constant(zeros), &[], result.clone()));
         }

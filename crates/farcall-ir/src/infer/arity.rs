@@ -1,14 +1,14 @@
 //! Checks that an instruction has the operands, results and regions that its operation declares
 //! ([`crate::op::OpInfo`]).
 //!
-//! All later checks index operands and regions freely.
+//! All later checks index operands and regions without further bounds checks.
 
 use crate::infer::cx::Cx;
 use crate::op::{Count, Kind, Op};
 use crate::types::Type;
 
-/// Checks the number of results. Apart from the rest, because a program that is being built has no
-/// results yet when it asks for their types.
+/// Checks the number of results. Separate from [`check`], because a program under construction asks for
+/// result types before its instructions have results.
 pub(crate) fn results(cx: &mut Cx<'_>) -> bool {
     let inst = cx.inst;
     let (expected, found) = (inst.op().info().results, inst.results().len() + tokens_left_out(cx));
@@ -17,8 +17,8 @@ pub(crate) fn results(cx: &mut Cx<'_>) -> bool {
     })
 }
 
-/// Checks the number and kind of operands, and that the regions are there and return something.
-/// `None` if the instruction cannot be looked at any further.
+/// Checks the number and kind of operands, the number of regions, and that every region has a terminator.
+/// `None` if further checks are impossible.
 pub(super) fn check(cx: &mut Cx<'_>) -> Option<()> {
     let inst = cx.inst;
     let info = inst.op().info();
@@ -52,7 +52,8 @@ pub(super) fn check(cx: &mut Cx<'_>) -> Option<()> {
     ok.then_some(())
 }
 
-/// Tokens that the operation takes and returns, and an instruction of the middle form does not.
+/// Number of tokens that the operation has as operand and as result, but that instructions of the middle form
+/// leave out.
 fn tokens_left_out(cx: &Cx<'_>) -> usize {
     usize::from(cx.form && matches!(cx.inst.op(), Op::Transfer(_)))
 }

@@ -3,7 +3,7 @@
 use crate::infer::cx::Cx;
 use crate::types::TypeList;
 
-/// The results of a custom call are what its program says.
+/// Returns the declared result types: a custom call's program chooses them.
 pub(super) fn custom_call(cx: &mut Cx<'_>) -> Option<TypeList> {
     Some(cx.types(cx.inst.results()))
 }

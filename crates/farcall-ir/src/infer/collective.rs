@@ -1,5 +1,6 @@
-//! Collectives. The specification compares groups with the number of processes, which an instruction does not know.
-//! Instead, groups are checked for consistency: the `n` numbers in them must be those from 0 to `n - 1`.
+//! Collectives. The specification compares groups with the number of processes, which an instruction does not
+//! know. Instead, groups are checked for consistency: the `n` numbers in all groups must be those from 0 to
+//! `n - 1`.
 
 use farcall_sig::DType;
 use smallvec::smallvec;
@@ -12,41 +13,50 @@ use crate::op::Class;
 use crate::op::{AllGather, AllToAll, CollectiveBroadcast, CollectivePermute, Groups, ReduceScatter};
 use crate::types::{Dim, TensorType, Type, TypeList};
 
-/// The specification's names for what must hold of groups.
+/// The specification's names for the constraints on groups.
 struct GroupCodes {
-    /// A matrix of 64-bit integers.
+    /// The groups are a matrix of 64-bit integers.
     matrix: &'static str,
     unique: &'static str,
     range: &'static str,
 }
 
-/// What may stand in groups.
+/// Process numbers that may occur in groups.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Numbers {
-    /// Every number from 0 on.
+enum AllowedIds {
+    /// Every number from 0 to `n - 1`.
     All,
-    /// The same; -1 fills up shorter groups.
-    AllOrFill,
-    /// Some numbers.
-    Some,
+    /// Every number from 0 to `n - 1`; -1 pads shorter groups.
+    AllPadded,
+    /// Any distinct numbers.
+    Distinct,
 }
 
-/// Checks a matrix of numbers of processes. Gives the number of columns, if there are rows.
-fn matrix(cx: &mut Cx<'_>, codes: &GroupCodes, name: &str, ids: &Literal, numbers: Numbers) -> Option<usize> {
+/// Checks a matrix of process numbers. Returns the number of columns, if there are rows.
+fn matrix(
+    cx: &mut Cx<'_>,
+    codes: &GroupCodes,
+    name: &str,
+    ids: &Literal,
+    numbers: AllowedIds,
+) -> Option<usize> {
     cx.check(ids.dims().len() == 2 && ids.dtype() == DType::S64, codes.matrix, || {
         format!("{name} must be a 2-dimensional tensor of i64, found {}", ids.ty())
     });
     let mut sorted: Vec<i64> = ids.iter().map(|s| s.as_i64()).collect();
-    if numbers == Numbers::AllOrFill {
+    if numbers == AllowedIds::AllPadded {
         sorted.retain(|id| *id != -1);
     }
     sorted.sort_unstable();
     let count = i64::try_from(sorted.len()).unwrap_or(i64::MAX);
-    let limit = if numbers == Numbers::Some { i64::MAX } else { count };
+    let limit = if numbers == AllowedIds::Distinct { i64::MAX } else { count };
     let bad = sorted.iter().find(|id| !(0..limit).contains(*id));
     cx.check(bad.is_none(), codes.range, || {
-        let range =
-            if numbers == Numbers::Some { "at least 0".to_owned() } else { format!("in [0, {count})") };
+        let range = if numbers == AllowedIds::Distinct {
+            "at least 0".to_owned()
+        } else {
+            format!("in [0, {count})")
+        };
         format!("{name} must be {range}, found {}", bad.map_or_else(String::new, ToString::to_string))
     });
     let twice = sorted.windows(2).find(|w| w[0] == w[1]);
@@ -54,7 +64,7 @@ fn matrix(cx: &mut Cx<'_>, codes: &GroupCodes, name: &str, ids: &Literal, number
         format!("{name} must be unique, found {} twice", twice.map_or(0, |w| w[0]))
     });
     let [rows, columns] = *ids.dims() else { return None };
-    // No groups at all mean one of all processes. XLA rejects an empty group.
+    // An empty matrix stands for one group of all processes. XLA rejects an empty group.
     let members: Vec<bool> = ids.iter().map(|id| id.as_i64() != -1).collect();
     let empty = match columns {
         0 => (rows > 0).then_some(0),
@@ -66,7 +76,7 @@ fn matrix(cx: &mut Cx<'_>, codes: &GroupCodes, name: &str, ids: &Literal, number
     (rows > 0).then_some(columns)
 }
 
-/// Global numbers need a channel.
+/// Checks that global numbers come with a channel.
 fn global_ids(cx: &mut Cx<'_>, code: &'static str, groups: &Groups) {
     cx.check(!groups.global_ids || groups.channel_id() > 0, code, || {
         format!("use_global_device_ids needs a channel above 0, found {}", groups.channel_id())
@@ -76,7 +86,7 @@ fn global_ids(cx: &mut Cx<'_>, code: &'static str, groups: &Groups) {
     });
 }
 
-/// Processes that meet in a group, where the instruction says it.
+/// Returns the number of processes in a group, if the instruction determines it.
 fn group_size(groups: &Groups, columns: Option<usize>) -> Option<usize> {
     // All partitions of a replica take part.
     let partitions_too = groups.channel_id() > 0 && !groups.global_ids;
@@ -86,7 +96,7 @@ fn group_size(groups: &Groups, columns: Option<usize>) -> Option<usize> {
 pub(super) fn all_gather(cx: &mut Cx<'_>, op: &AllGather) -> Option<TypeList> {
     // all_gather_i3, all_gather_c2, all_gather_c4
     let codes = GroupCodes { matrix: "all_gather_i3", unique: "all_gather_c2", range: "all_gather_c4" };
-    let columns = matrix(cx, &codes, "replica_groups", &op.groups.ids, Numbers::All);
+    let columns = matrix(cx, &codes, "replica_groups", &op.groups.ids, AllowedIds::All);
     // all_gather_c5
     global_ids(cx, "all_gather_c5", &op.groups);
     let size = group_size(&op.groups, columns);
@@ -109,7 +119,7 @@ pub(super) fn all_gather(cx: &mut Cx<'_>, op: &AllGather) -> Option<TypeList> {
     Some(types)
 }
 
-/// Size of the joined dimension as the result says it, which must be a multiple of the operand's.
+/// Returns the declared size of the joined dimension, which must be a multiple of the operand's.
 fn gathered(cx: &mut Cx<'_>, i: usize, operand: &TensorType, dim: usize) -> Dim {
     let result = cx.inst.results().get(i).and_then(|r| cx.func.tensor(*r));
     let Some(found) = result.and_then(|r| r.get_dim(dim)) else { return Dim::UNBOUNDED };
@@ -120,7 +130,7 @@ fn gathered(cx: &mut Cx<'_>, i: usize, operand: &TensorType, dim: usize) -> Dim 
     found
 }
 
-/// False if both sizes are known and `whole` is not a multiple of `part`.
+/// Returns false if both sizes are known and `whole` is not a multiple of `part`.
 fn divides(part: Dim, whole: Dim) -> bool {
     let (Some(part), Some(whole)) = (part.size(), whole.size()) else { return true };
     whole.checked_rem(part).unwrap_or(whole) == 0
@@ -129,7 +139,7 @@ fn divides(part: Dim, whole: Dim) -> bool {
 pub(super) fn all_reduce(cx: &mut Cx<'_>, groups: &Groups) -> Option<TypeList> {
     // all_reduce_i2, all_reduce_c1, all_reduce_c3
     let codes = GroupCodes { matrix: "all_reduce_i2", unique: "all_reduce_c1", range: "all_reduce_c3" };
-    matrix(cx, &codes, "replica_groups", &groups.ids, Numbers::AllOrFill);
+    matrix(cx, &codes, "replica_groups", &groups.ids, AllowedIds::AllPadded);
     // all_reduce_c4
     global_ids(cx, "all_reduce_c4", groups);
     let mut types = TypeList::new();
@@ -142,7 +152,7 @@ pub(super) fn all_reduce(cx: &mut Cx<'_>, groups: &Groups) -> Option<TypeList> {
     Some(types)
 }
 
-/// The operand's shape with elements of the type that the region combines.
+/// Returns the operand's shape with the element type that the region combines.
 fn reduced(cx: &mut Cx<'_>, code: &'static str, operand: &TensorType) -> Option<TensorType> {
     let init = operand.with_sizes([]);
     let accumulators = reducer(cx, 0, [code; 2], &[operand], &[&init])?;
@@ -156,7 +166,7 @@ pub(super) fn reduce_scatter(cx: &mut Cx<'_>, op: &ReduceScatter) -> Option<Type
     // reduce_scatter_i3, reduce_scatter_c3, reduce_scatter_c5
     let codes =
         GroupCodes { matrix: "reduce_scatter_i3", unique: "reduce_scatter_c3", range: "reduce_scatter_c5" };
-    let columns = matrix(cx, &codes, "replica_groups", &op.groups.ids, Numbers::All);
+    let columns = matrix(cx, &codes, "replica_groups", &op.groups.ids, AllowedIds::All);
     // reduce_scatter_c6
     global_ids(cx, "reduce_scatter_c6", &op.groups);
     // reduce_scatter_c7, reduce_scatter_c9
@@ -190,7 +200,7 @@ pub(super) fn reduce_scatter(cx: &mut Cx<'_>, op: &ReduceScatter) -> Option<Type
 pub(super) fn all_to_all(cx: &mut Cx<'_>, op: &AllToAll) -> Option<TypeList> {
     // all_to_all_i5, all_to_all_c5, all_to_all_c7
     let codes = GroupCodes { matrix: "all_to_all_i5", unique: "all_to_all_c5", range: "all_to_all_c7" };
-    let columns = matrix(cx, &codes, "replica_groups", &op.groups.ids, Numbers::All);
+    let columns = matrix(cx, &codes, "replica_groups", &op.groups.ids, AllowedIds::All);
     let count = op.split_count;
     // all_to_all_c4
     if !cx.positive("all_to_all_c4", "split_count", &[count]) {
@@ -225,20 +235,20 @@ pub(super) fn all_to_all(cx: &mut Cx<'_>, op: &AllToAll) -> Option<TypeList> {
     Some(types)
 }
 
-/// The specification's names for what must hold of operands that are sent to or from one process.
+/// The specification's names for the constraints on operands sent to or from one process.
 struct SentCodes {
     groups: GroupCodes,
-    /// What is sent.
+    /// Type of a sent operand.
     operand: &'static str,
-    /// How many operands there are, with a fixed root and with a dynamic one.
+    /// Number of operands, with a fixed root and with a dynamic one.
     count: [&'static str; 2],
-    /// Which processes the dynamic roots are.
+    /// Range of dynamic roots.
     roots: &'static str,
 }
 
-/// Checks the operands of an operation with a root. Gives those that are sent.
+/// Checks the operands of an operation with a root. Returns the types of the sent operands.
 fn sent<'a>(cx: &mut Cx<'a>, op: &CollectiveBroadcast, codes: &SentCodes) -> Option<Vec<&'a TensorType>> {
-    let columns = matrix(cx, &codes.groups, "replica_groups", &op.groups.ids, Numbers::Some);
+    let columns = matrix(cx, &codes.groups, "replica_groups", &op.groups.ids, AllowedIds::Distinct);
     let count = cx.operand_count();
     let (code, least) = if op.dynamic_root { (codes.count[1], 2) } else { (codes.count[0], 1) };
     if !cx.check(count >= least, code, || format!("at least {least} operands are needed, found {count}")) {
@@ -309,18 +319,18 @@ pub(super) fn collective_permute(cx: &mut Cx<'_>, op: &CollectivePermute) -> Opt
     Some(smallvec![operand.clone().into()])
 }
 
-/// The specification's names for what must hold of senders and receivers.
+/// The specification's names for the constraints on senders and receivers.
 pub(super) struct PairCodes {
-    /// A matrix of 64-bit integers.
+    /// The pairs are a matrix of 64-bit integers.
     pub(super) matrix: &'static str,
-    /// It has two columns.
+    /// The matrix has two columns.
     pub(super) width: &'static str,
-    /// Of the first column and the second.
+    /// Numbers in the first column are distinct, and those in the second.
     pub(super) unique: [&'static str; 2],
     pub(super) range: &'static str,
 }
 
-/// Checks senders and receivers.
+/// Checks pairs of senders and receivers.
 pub(super) fn pairs(cx: &mut Cx<'_>, pairs: &Literal, codes: &PairCodes) {
     cx.check(pairs.dims().len() == 2 && pairs.dtype() == DType::S64, codes.matrix, || {
         format!("source_target_pairs must be a 2-dimensional tensor of i64, found {}", pairs.ty())

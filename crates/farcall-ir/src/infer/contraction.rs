@@ -23,12 +23,12 @@ pub(super) fn dot_general(cx: &mut Cx<'_>, op: &DotGeneral) -> Option<TypeList> 
     // dot_general_c1
     let (lb, rb) = (&op.lhs_batch, &op.rhs_batch);
     cx.check(lb.len() == rb.len(), "dot_general_c1", || {
-        format!("lhs and rhs must have as many batching dimensions, found {lb:?} and {rb:?}")
+        format!("lhs and rhs must have the same number of batching dimensions, found {lb:?} and {rb:?}")
     });
     // dot_general_c2
     let (lc, rc) = (&op.lhs_contract, &op.rhs_contract);
     cx.check(lc.len() == rc.len(), "dot_general_c2", || {
-        format!("lhs and rhs must have as many contracting dimensions, found {lc:?} and {rc:?}")
+        format!("lhs and rhs must have the same number of contracting dimensions, found {lc:?} and {rc:?}")
     });
     // dot_general_c3, dot_general_c4
     let both = [&lb[..], &lc[..]].concat();
@@ -40,7 +40,7 @@ pub(super) fn dot_general(cx: &mut Cx<'_>, op: &DotGeneral) -> Option<TypeList> 
     cx.in_range("dot_general_c6", "lhs_contracting_dimensions", lc, lhs.rank());
     cx.in_range("dot_general_c7", "rhs_batching_dimensions", rb, rhs.rank());
     cx.in_range("dot_general_c8", "rhs_contracting_dimensions", rc, rhs.rank());
-    // dot_general_c13. As XLA does, let real types differ: operands are converted to the result's type.
+    // dot_general_c13. As in XLA, real types may differ: operands are converted to the result's type.
     let kind = |t: &TensorType| t.dtype.is_complex();
     let quantized = lhs.quant.is_some() || rhs.quant.is_some();
     cx.check(quantized || kind(lhs) == kind(rhs), "dot_general_c13", || {
@@ -69,7 +69,7 @@ pub(super) fn dot_general(cx: &mut Cx<'_>, op: &DotGeneral) -> Option<TypeList> 
     Some(smallvec![declared.with_dims(dims).into()])
 }
 
-/// At most one precision per operand.
+/// Checks that there are at most two precisions, one per operand.
 fn precision(cx: &mut Cx<'_>, code: &'static str, precision: &[Precision]) {
     cx.check(precision.len() <= 2, code, || {
         format!("precision_config must have at most 2 entries, found {}", precision.len())
@@ -96,7 +96,7 @@ fn dot_algorithm(cx: &mut Cx<'_>, algorithm: &Attr, precision: &[Precision]) {
     }
 }
 
-/// The name of a constraint that `convolution` and `dynamic_conv` share.
+/// Returns the name of a constraint that `convolution` and `dynamic_conv` share.
 macro_rules! either {
     ($dynamic:expr, $constraint:literal) => {
         if $dynamic { concat!("dynamic_conv_", $constraint) } else { concat!("convolution_", $constraint) }
@@ -151,10 +151,10 @@ pub(super) fn convolution(cx: &mut Cx<'_>, op: &Convolution, dynamic: bool) -> O
     Some(smallvec![declared.with_dims(result).into()])
 }
 
-/// Lengths and signs of the window's attributes. Those of `dynamic_conv` may be longer than needed:
-/// StableHLO's verifier does not look, and JAX has written such programs.
+/// Checks lengths and signs of the window's attributes. Lists of `dynamic_conv` may be longer than needed,
+/// because StableHLO's verifier does not check their lengths and JAX has written such programs.
 fn window_lists(cx: &mut Cx<'_>, op: &Convolution, spatial: usize, dynamic: bool) -> bool {
-    const ONE: &str = "one per spatial dimension";
+    const ENTRIES: &str = "one per spatial dimension";
     let needed = |found: usize| if dynamic { found.min(spatial) } else { found };
     let mut ok = true;
     // convolution_c2, convolution_c3, convolution_c5, convolution_c6, convolution_c7, convolution_c8
@@ -164,12 +164,12 @@ fn window_lists(cx: &mut Cx<'_>, op: &Convolution, spatial: usize, dynamic: bool
         ("rhs_dilation", &op.rhs_dilation, either!(dynamic, "c7"), either!(dynamic, "c8")),
     ];
     for (name, list, length, positive) in lists {
-        ok &= cx.length(length, name, needed(list.len()), spatial, ONE);
+        ok &= cx.length(length, name, needed(list.len()), spatial, ENTRIES);
         ok &= cx.positive(positive, name, list);
     }
     // convolution_c9
     let reversal = needed(op.reversal.len());
-    ok &= cx.length(either!(dynamic, "c9"), "window_reversal", reversal, spatial, ONE);
+    ok &= cx.length(either!(dynamic, "c9"), "window_reversal", reversal, spatial, ENTRIES);
     // convolution_c4
     if dynamic {
         let padding = cx.t(2);
@@ -192,7 +192,7 @@ fn window_lists(cx: &mut Cx<'_>, op: &Convolution, spatial: usize, dynamic: bool
     ok
 }
 
-/// Which dimension is what.
+/// Checks the dimension numbers of a convolution.
 fn dimension_numbers(cx: &mut Cx<'_>, op: &Convolution, rank: usize, dynamic: bool) -> bool {
     let d = &op.dims;
     let all = |one: usize, other: usize, spatial: &[usize]| [&[one, other], spatial].concat();
@@ -224,7 +224,7 @@ fn dimension_numbers(cx: &mut Cx<'_>, op: &Convolution, rank: usize, dynamic: bo
     ok
 }
 
-/// Groups, and the sizes that they divide.
+/// Checks the group counts and the sizes that they divide.
 fn features(cx: &mut Cx<'_>, op: &Convolution, lhs: &TensorType, rhs: &TensorType, dynamic: bool) {
     let (features, batches) = (op.feature_group_count, op.batch_group_count);
     // convolution_c21

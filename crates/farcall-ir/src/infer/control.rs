@@ -10,7 +10,7 @@ use crate::infer::shape::{compatible, is_scalar};
 use crate::op::{Op, Traits};
 use crate::types::{TensorType, Type, TypeList};
 
-/// `if` or `case`: regions without arguments, one of which is run.
+/// `if` or `case`: regions without arguments, exactly one of which runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Conditional {
     If,
@@ -50,7 +50,7 @@ pub(super) fn conditional(cx: &mut Cx<'_>, kind: Conditional) -> Option<TypeList
     Some(results)
 }
 
-/// `fusion`: a region of the operands' types.
+/// Checks a `fusion`: the region's arguments have the operands' types.
 pub(super) fn fusion(cx: &mut Cx<'_>) -> Option<TypeList> {
     let operands = cx.types(cx.inst.own_operands());
     let region = cx.region(0);
@@ -89,7 +89,7 @@ pub(super) fn while_loop(cx: &mut Cx<'_>) -> Option<TypeList> {
     Some(carried)
 }
 
-/// A call's results are what its callee declares; the verifier compares them.
+/// Returns the declared result types. The verifier compares them with the callee's.
 pub(super) fn call(cx: &mut Cx<'_>) -> Option<TypeList> {
     Some(cx.types(cx.inst.results()))
 }
@@ -115,12 +115,12 @@ pub(super) fn get_tuple_element(cx: &mut Cx<'_>, index: usize) -> Option<TypeLis
     Some(smallvec![parts[index].clone()])
 }
 
-/// `partition_id`, `replica_id`
+/// Returns the type of `partition_id` and `replica_id`.
 pub(super) fn device_id(_: &mut Cx<'_>) -> Option<TypeList> {
     Some(smallvec![TensorType::scalar(DType::U32).into()])
 }
 
-/// `(tensor<f32>, tensor<i1>)`
+/// Formats a list of types: `(tensor<f32>, tensor<i1>)`.
 fn list(types: &[Type]) -> String {
     let types: Vec<String> = types.iter().map(ToString::to_string).collect();
     format!("({})", types.join(", "))

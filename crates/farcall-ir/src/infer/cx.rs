@@ -16,27 +16,27 @@ pub(crate) struct Cx<'a> {
     pub(crate) inst: Inst<'a>,
     pub(crate) diagnostics: Vec<Diagnostic>,
     constants: Option<&'a Constants<'a>>,
-    /// The instruction is one of the middle form, which has no tokens.
+    /// True in the middle form, whose instructions have no tokens.
     pub(crate) form: bool,
 }
 
-/// Small integer constants of a function: operands that some operations take instead of attributes.
+/// Small integer constants of a function, which some operations take as operands instead of attributes.
 #[derive(Default)]
 pub(crate) struct Constants<'a> {
     by_value: FxHashMap<ValueId, &'a Literal>,
 }
 
-/// Elements of the largest constant that is worth a look: more than any tensor has dimensions.
-const SMALL: usize = 64;
+/// Maximum number of elements of a recorded constant; no tensor has more dimensions.
+const MAX_CONSTANT_ELEMENTS: usize = 64;
 
 impl<'a> Constants<'a> {
-    /// Those of a function.
+    /// Collects the constants of a function.
     pub(crate) fn of(func: &'a Func) -> Constants<'a> {
         let mut by_value = FxHashMap::default();
         func.walk(&mut |inst| {
             if let (Op::Constant(literal), [result]) = (inst.op(), inst.results())
                 && literal.dtype().is_integer()
-                && literal.len() <= SMALL
+                && literal.len() <= MAX_CONSTANT_ELEMENTS
             {
                 by_value.insert(*result, literal);
             }
@@ -55,7 +55,7 @@ impl<'a> Cx<'a> {
         self.diagnostics.push(Diagnostic::new(code, self.inst.span(), message));
     }
 
-    /// Reports a violation unless `ok`, which it returns.
+    /// Reports a violation unless `ok`. Returns `ok`.
     pub(crate) fn check(&mut self, ok: bool, code: &'static str, message: impl FnOnce() -> String) -> bool {
         if !ok {
             self.fail(code, message());
@@ -63,17 +63,17 @@ impl<'a> Cx<'a> {
         ok
     }
 
-    /// Type of operand `i`, which [`super::arity`] found to be a tensor.
+    /// Returns the type of operand `i`, which [`super::arity`] has checked to be a tensor.
     pub(crate) fn t(&self, i: usize) -> &'a TensorType {
         self.func.tensor(self.inst.own_operands()[i]).expect("operands were checked to be tensors")
     }
 
-    /// Types of a range of operands, which [`super::arity`] found to be tensors.
+    /// Returns the types of a range of operands, which [`super::arity`] has checked to be tensors.
     pub(crate) fn tensors(&self, range: std::ops::Range<usize>) -> Vec<&'a TensorType> {
         range.map(|i| self.t(i)).collect()
     }
 
-    /// Types of values.
+    /// Returns the types of values.
     pub(crate) fn types(&self, values: &[ValueId]) -> TypeList {
         values.iter().map(|v| self.func.ty(*v).clone()).collect()
     }
@@ -83,12 +83,12 @@ impl<'a> Cx<'a> {
         self.inst.own_operands().len()
     }
 
-    /// Region `i`, which [`super::arity`] found to be there and to return.
+    /// Returns region `i`. [`super::arity`] has checked that it exists and has a terminator.
     pub(crate) fn region(&self, i: usize) -> Region<'a> {
         self.inst.region(i).expect("regions were counted")
     }
 
-    /// Declared type of result `i`, which must be a tensor.
+    /// Returns the declared type of result `i`, which must be a tensor.
     pub(crate) fn declared(&mut self, i: usize) -> Option<&'a TensorType> {
         let Some(value) = self.inst.results().get(i) else {
             let name = self.inst.op().name();
@@ -102,23 +102,23 @@ impl<'a> Cx<'a> {
         ty.tensor()
     }
 
-    /// The elements of operand `i`, if it is a small integer constant.
+    /// Returns the elements of operand `i`, if it is a small integer constant.
     pub(crate) fn constant(&self, i: usize) -> Option<Vec<i64>> {
         let literal = self.constants?.by_value.get(self.inst.own_operands().get(i)?)?;
         Some(literal.iter().map(|s| s.as_i64()).collect())
     }
 
-    /// The element type of a tensor must belong to `allowed`.
+    /// Checks that the element type of a tensor belongs to `allowed`.
     pub(crate) fn class(&mut self, code: &'static str, name: &str, ty: &TensorType, allowed: Class) -> bool {
         self.check(allowed.has(ty), code, || format!("{name} must be a tensor of {allowed}, found {ty}"))
     }
 
-    /// A tensor must have rank 0.
+    /// Checks that a tensor has rank 0.
     pub(crate) fn scalar(&mut self, code: &'static str, name: &str, ty: &TensorType) -> bool {
         self.check(ty.rank() == 0, code, || format!("{name} must have rank 0, found {ty}"))
     }
 
-    /// A list must have `expected` entries, which `what` names.
+    /// Checks that a list has `expected` entries. `what` describes the entries.
     pub(crate) fn length(
         &mut self,
         code: &'static str,
@@ -132,7 +132,7 @@ impl<'a> Cx<'a> {
         })
     }
 
-    /// Dimension numbers must be less than `rank`.
+    /// Checks that dimension numbers are less than `rank`.
     pub(crate) fn in_range(&mut self, code: &'static str, name: &str, dims: &[usize], rank: usize) -> bool {
         let bad = dims.iter().find(|d| **d >= rank);
         self.check(bad.is_none(), code, || {
@@ -143,7 +143,7 @@ impl<'a> Cx<'a> {
         })
     }
 
-    /// Dimension numbers must differ from each other.
+    /// Checks that dimension numbers are distinct.
     pub(crate) fn unique(&mut self, code: &'static str, name: &str, dims: &[usize]) -> bool {
         let mut sorted = SmallVec::<[usize; 8]>::from(dims);
         sorted.sort_unstable();
@@ -151,12 +151,12 @@ impl<'a> Cx<'a> {
         self.check(twice.is_none(), code, || format!("{name} must be unique, found {dims:?}"))
     }
 
-    /// Dimension numbers must not decrease.
+    /// Checks that dimension numbers do not decrease.
     pub(crate) fn sorted(&mut self, code: &'static str, name: &str, dims: &[usize]) -> bool {
         self.check(dims.is_sorted(), code, || format!("{name} must be sorted, found {dims:?}"))
     }
 
-    /// Every entry must be at least 1.
+    /// Checks that every entry is at least 1.
     pub(crate) fn positive(&mut self, code: &'static str, name: &str, values: &[usize]) -> bool {
         self.check(!values.contains(&0), code, || format!("{name} must be positive, found {values:?}"))
     }

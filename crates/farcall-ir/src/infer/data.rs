@@ -1,4 +1,4 @@
-//! Constants and movement of elements.
+//! Constants and data movement.
 
 use farcall_sig::DType;
 use smallvec::smallvec;
@@ -17,7 +17,7 @@ pub(super) fn constant(cx: &mut Cx<'_>, value: TensorType) -> Option<TypeList> {
 
 pub(super) fn iota(cx: &mut Cx<'_>, dim: usize) -> Option<TypeList> {
     let declared = cx.declared(0)?;
-    // iota_i1 would be the dimension; the type of the result is in the table of outputs.
+    // `iota_i1` would be the dimension. The type of the result is in the table of outputs.
     let allowed = Class::INT | Class::FLOAT | Class::COMPLEX | Class::QUANT;
     cx.class("iota_o1", "result", declared, allowed);
     // iota_c1
@@ -36,8 +36,8 @@ pub(super) fn dynamic_iota(cx: &mut Cx<'_>, dim: usize) -> Option<TypeList> {
     Some(smallvec![declared.clone().into()])
 }
 
-/// Operand `i` gives the dimensions of a result: a vector of integers, one per dimension. Where it
-/// is a constant, the numbers must fit too.
+/// Checks that operand `i`, the dimensions of `result`, is a vector of integers with one element per
+/// dimension. If the operand is constant, its numbers must be compatible with the result type.
 fn output_shape(cx: &mut Cx<'_>, i_code: &'static str, c_code: &'static str, i: usize, result: &TensorType) {
     let shape = cx.t(i);
     if !vector(cx, i_code, "output shape", shape) {
@@ -59,14 +59,14 @@ fn output_shape(cx: &mut Cx<'_>, i_code: &'static str, c_code: &'static str, i: 
     }
 }
 
-/// A tensor must be a vector of integers.
+/// Checks that a tensor is a vector of integers.
 fn vector(cx: &mut Cx<'_>, code: &'static str, name: &str, ty: &TensorType) -> bool {
     cx.check(ty.rank() == 1 && Class::INT.has(ty), code, || {
         format!("{name} must be a 1-dimensional tensor of integer type, found {ty}")
     })
 }
 
-/// The name of a constraint that an operation and its dynamic form share.
+/// Returns the name of a constraint that an operation and its dynamic form share.
 macro_rules! either {
     ($dynamic:expr, $name:literal, $constraint:literal) => {
         if $dynamic { concat!("dynamic_", $name, $constraint) } else { concat!($name, $constraint) }
@@ -192,7 +192,7 @@ pub(super) fn concatenate(cx: &mut Cx<'_>, dim: usize) -> Option<TypeList> {
             && (0..first.rank()).all(|d| d == dim || first.dim(d).may_equal(input.dim(d)));
         if !cx.check(agree, "concatenate_c2", || {
             format!(
-                "inputs must have the same shape but for dimension {dim}, found {first} and (input {}) \
+                "inputs must have the same shape except for dimension {dim}, found {first} and (input {}) \
                  {input}",
                 i + 1
             )
@@ -248,7 +248,7 @@ pub(super) fn pad(cx: &mut Cx<'_>, op: &Pad) -> Option<TypeList> {
     Some(smallvec![operand.with_dims(dims).into()])
 }
 
-/// Size of a dimension with padding; `None` if it is dynamic.
+/// Returns the size of a dimension with padding; `None` if the dimension is dynamic.
 fn padded(dim: Dim, low: i64, high: i64, interior: i64) -> Option<i128> {
     let size = dim.size()?;
     let between = wide(size.saturating_sub(1)).saturating_mul(i128::from(interior));

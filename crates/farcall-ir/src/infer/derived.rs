@@ -1,5 +1,4 @@
-//! Operations that are defined by simpler ones. Where the specification does not name their constraints,
-//! they are numbered here.
+//! Operations defined by simpler ones. Constraints that the specification does not name are numbered here.
 
 use farcall_sig::DType;
 use smallvec::smallvec;
@@ -84,7 +83,7 @@ fn broadcast_shape(cx: &mut Cx<'_>, op: &Broadcasting, operands: &[&TensorType])
         }
         // chlo_broadcast_c3
         let in_order = dims.windows(2).all(|w| w[0] < w[1]) && dims.last().is_none_or(|d| *d < high);
-        // Operands of one rank have the same dimensions.
+        // Operands of equal rank have the same dimensions.
         let fits = in_order && (low < high || dims.iter().copied().eq(0..high));
         if !cx.check(fits, "chlo_broadcast_c3", || {
             format!(
@@ -173,7 +172,7 @@ fn index_select(cx: &mut Cx<'_>, dim: i64, batch_dims: i64) -> Option<TensorType
     // torch_index_select_c1
     let Some((dim, batch)) = index_select_axes(dim, batch_dims, operand.rank(), index.rank()) else {
         let message = format!(
-            "dim must be a dimension of {operand}, behind the first batch_dims that it has in common with {index}, \
+            "dim must be a dimension of {operand} after the first batch_dims, which it shares with {index}, \
              found dim {dim} and batch_dims {batch_dims}"
         );
         cx.fail("torch_index_select_c1", message);
@@ -189,17 +188,17 @@ fn index_select(cx: &mut Cx<'_>, dim: i64, batch_dims: i64) -> Option<TensorType
     Some(operand.with_dims(before.chain(index.dims().skip(batch)).chain(behind)))
 }
 
-/// The specification's names for what must hold of the operands of batch normalization.
+/// The specification's names for the constraints on the operands of batch normalization.
 struct NormCodes {
     feature: &'static str,
     element: &'static str,
     /// Element type of the operand.
     operand: &'static str,
-    /// Name, kind, size of each operand that has one number per feature.
+    /// Operand number, name, and codes for kind and size, of each operand with one number per feature.
     features: &'static [(usize, &'static str, &'static str, &'static str)],
 }
 
-/// Checks what batch normalization is done on. Gives the size of the dimension of features.
+/// Checks the operands of a batch normalization. Returns the size of the feature dimension.
 fn batch_norm(cx: &mut Cx<'_>, norm: BatchNorm, codes: &NormCodes) -> Option<Dim> {
     let operand = cx.t(0);
     let allowed = Class::FLOAT | Class::QUANT;
@@ -304,12 +303,12 @@ fn ragged_dot(cx: &mut Cx<'_>, dot: &RaggedDot) -> Option<TensorType> {
     let prefix: Vec<Dim> = dot.prefix(lhs.rank()).iter().map(|d| lhs.dim(*d)).collect();
     let Some((groups, outer)) = sizes.rank().checked_sub(1).map(|n| (sizes.dim(n), sizes.dims().take(n)))
     else {
-        cx.fail("chlo_ragged_dot_c7", format!("group_sizes must have rank 1 at least, found {sizes}"));
+        cx.fail("chlo_ragged_dot_c7", format!("group_sizes must have rank at least 1, found {sizes}"));
         return None;
     };
     cx.check(outer.len() == 0 || same_dims(outer, prefix.iter().copied()), "chlo_ragged_dot_c7", || {
         format!(
-            "group_sizes must have rank 1 or the dimensions {prefix:?} before that of groups, found {sizes}"
+            "group_sizes must have rank 1 or the dimensions {prefix:?} before the group dimension, found {sizes}"
         )
     });
     // chlo_ragged_dot_c8
@@ -333,7 +332,7 @@ fn ragged_dot(cx: &mut Cx<'_>, dot: &RaggedDot) -> Option<TensorType> {
     Some(declared.with_dims(dims.concat()))
 }
 
-/// Which dimension is what.
+/// Checks the dimension numbers of a ragged product.
 fn ragged_dimensions(cx: &mut Cx<'_>, dot: &RaggedDot, lhs: &TensorType, rhs: &TensorType) -> Option<()> {
     let before = cx.diagnostics.len();
     // chlo_ragged_dot_c1
@@ -344,7 +343,7 @@ fn ragged_dimensions(cx: &mut Cx<'_>, dot: &RaggedDot, lhs: &TensorType, rhs: &T
     let as_many =
         dot.lhs_batch.len() == dot.rhs_batch.len() && dot.lhs_contract.len() == dot.rhs_contract.len();
     cx.check(as_many, "chlo_ragged_dot_c2", || {
-        "lhs and rhs must have as many batching and as many contracting dimensions".to_owned()
+        "lhs and rhs must have the same numbers of batching and of contracting dimensions".to_owned()
     });
     // chlo_ragged_dot_c3
     let left = [&dot.lhs_batch[..], &dot.lhs_contract].concat();

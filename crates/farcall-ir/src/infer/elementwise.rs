@@ -47,12 +47,12 @@ pub(super) fn binary(cx: &mut Cx<'_>, op: Binary) -> Option<TypeList> {
     Some(smallvec![ty.into()])
 }
 
-/// Reports what is wrong with the element types of a quantized addition. Always true: what is wrong
-/// has a code of its own.
+/// Checks the element types of a quantized addition. Always returns true, since each mistake is reported with
+/// its specific code.
 fn quantized_add(cx: &mut Cx<'_>, lhs: &TensorType, rhs: &TensorType) -> bool {
     let (Some(l), Some(r)) = (&lhs.quant, &rhs.quant) else {
         // add_c2
-        cx.fail("add_c2", format!("both operands must be quantized or none, found {lhs} and {rhs}"));
+        cx.fail("add_c2", format!("either both operands or none must be quantized, found {lhs} and {rhs}"));
         return true;
     };
     // add_c3
@@ -75,7 +75,7 @@ pub(super) fn compare(cx: &mut Cx<'_>, op: &Compare) -> Option<TypeList> {
     cx.check(compatible_elements(lhs, rhs), "compare_c1", || {
         format!("operands must have the same element type, found {lhs} and {rhs}")
     });
-    // compare_c3. An absent type means the one that fits.
+    // compare_c3. If the comparison type is absent, the one that fits is implied.
     let fits = |kind: CompareKind| match Class::of(lhs) {
         Class::SIGNED => kind == CompareKind::Signed,
         Class::UNSIGNED | Class::PRED => kind == CompareKind::Unsigned,

@@ -8,8 +8,8 @@ use crate::op::{Gather, Scatter};
 use crate::types::{Dim, TensorType, TypeList};
 use smallvec::smallvec;
 
-/// Start indices are operands from number `from` on: one scalar of the same integer type per
-/// dimension.
+/// Checks the start indices, which are the operands from number `from` on: one scalar of the same integer
+/// type per dimension.
 fn start_indices(cx: &mut Cx<'_>, codes: [&'static str; 3], from: usize, operand: &TensorType) -> bool {
     let [input, count, same] = codes;
     let starts = cx.tensors(from.min(cx.operand_count())..cx.operand_count());
@@ -70,7 +70,7 @@ pub(super) fn dynamic_update_slice(cx: &mut Cx<'_>) -> Option<TypeList> {
     Some(smallvec![operand.clone().into()])
 }
 
-// The specification does not describe this operation; the numbers follow those of `slice`.
+// The specification does not describe this operation. Constraint numbers follow `slice`.
 pub(super) fn real_dynamic_slice(cx: &mut Cx<'_>) -> Option<TypeList> {
     let operand = cx.t(0);
     let declared = cx.declared(0)?;
@@ -104,7 +104,7 @@ pub(super) fn real_dynamic_slice(cx: &mut Cx<'_>) -> Option<TypeList> {
     Some(smallvec![operand.with_dims_of(declared).into()])
 }
 
-/// The name of a constraint that `gather` and `dynamic_gather` share, numbered as for `gather`.
+/// Returns the name of a constraint that `gather` and `dynamic_gather` share, numbered as for `gather`.
 macro_rules! either {
     ($dynamic:expr, $constraint:literal) => {
         if $dynamic { concat!("dynamic_gather_", $constraint) } else { concat!("gather_", $constraint) }
@@ -147,7 +147,7 @@ pub(super) fn gather(cx: &mut Cx<'_>, op: &Gather, dynamic: bool) -> Option<Type
     Some(smallvec![operand.with_dims(dims).into()])
 }
 
-/// Which dimensions of operand and indices are what.
+/// Checks the dimension numbers of a gather.
 fn gather_numbers(cx: &mut Cx<'_>, op: &Gather, operand: &TensorType, indices: &TensorType, dynamic: bool) {
     let rank = operand.rank();
     // gather_c1
@@ -208,19 +208,20 @@ fn gather_numbers(cx: &mut Cx<'_>, op: &Gather, operand: &TensorType, indices: &
     wrap(cx, either!(dynamic, "wrap"), &op.wrap, op.start_index_map.len(), indices);
 }
 
-/// What is added to negative entries of indices: a number of their type for each, or nothing.
+/// Checks `wrap`, the numbers added to negative entries of indices: empty, or one number of the indices' type
+/// per entry.
 fn wrap(cx: &mut Cx<'_>, code: &'static str, wrap: &[usize], entries: usize, indices: &TensorType) {
     if !wrap.is_empty() && cx.length(code, "wrap", wrap.len(), entries, "one per entry of an index") {
         let bits = indices.dtype.bits();
         let fits = |n: &usize| u64::try_from(*n).is_ok_and(|n| n >> (bits - 1) == 0);
         cx.check(indices.dtype.is_signed_integer() && wrap.iter().all(fits), code, || {
-            format!("wrap must be numbers of signed indices, found {wrap:?} for {indices}")
+            format!("wrap must hold numbers of a signed index type, found {wrap:?} for {indices}")
         });
     }
 }
 
-/// `slice_sizes` of a dynamic gather, which are its third operand: the sizes where they are a
-/// constant, else nothing.
+/// Returns the slice sizes of a dynamic gather, which are its third operand. The inner value is `None` if the
+/// operand is not constant.
 fn dynamic_sizes(cx: &mut Cx<'_>) -> Option<Option<Vec<usize>>> {
     let (rank, list) = (cx.t(0).rank(), cx.t(2));
     // dynamic_gather_i3
@@ -277,7 +278,8 @@ struct BatchCodes {
     indices: &'static str,
 }
 
-/// Batching dimensions of an operand (with whether they are in range) and of the indices.
+/// Checks the batching dimensions of an operand and of the indices. `valid` is true if the operand's are in
+/// range.
 fn batching(
     cx: &mut Cx<'_>,
     codes: &BatchCodes,
@@ -292,7 +294,7 @@ fn batching(
     });
     let same = cx.check(operand_dims.len() == indices_dims.len(), codes.same_count, || {
         format!(
-            "{} and {} must have as many entries, found {} and {}",
+            "{} and {} must have the same number of entries, found {} and {}",
             codes.operand,
             codes.indices,
             operand_dims.len(),
@@ -384,7 +386,7 @@ fn scatter_dims(
     update_sizes(cx, op, input, indices, update);
 }
 
-/// Which dimensions of inputs, indices and updates are what.
+/// Checks the dimension numbers of a scatter.
 fn scatter_numbers(
     cx: &mut Cx<'_>,
     op: &Scatter,
@@ -439,7 +441,8 @@ fn scatter_numbers(
     wrap(cx, "scatter_wrap", &op.wrap, op.scatter_dims_to_operand_dims.len(), indices);
 }
 
-/// The sizes of updates: those of the indices, and at most those of the input in windows.
+/// Checks the sizes of updates: scatter dimensions have the sizes of the indices, and window dimensions are
+/// at most as large as in the input.
 fn update_sizes(
     cx: &mut Cx<'_>,
     op: &Scatter,

@@ -14,7 +14,7 @@ pub(super) fn cholesky(cx: &mut Cx<'_>) -> Option<TypeList> {
     // cholesky_c2
     let rank = a.rank();
     if rank < 2 {
-        cx.fail("cholesky_c2", format!("a must have rank 2 at least, found {a}"));
+        cx.fail("cholesky_c2", format!("a must have rank at least 2, found {a}"));
         return None;
     }
     // cholesky_c3
@@ -50,7 +50,9 @@ pub(super) fn triangular_solve(cx: &mut Cx<'_>, op: &TriangularSolve) -> Option<
         && same_dims(a.dims().take(rank - 2), b.dims().take(rank - 2));
     cx.check(fits, "triangular_solve_c3", || {
         let side = if op.left_side { "rows" } else { "columns" };
-        format!("a must be square, with the batch and as many {side} as b, found {a} and {b}")
+        format!(
+            "a must be square, with the batch dimensions and the number of {side} of b, found {a} and {b}"
+        )
     });
     // triangular_solve_c4
     Some(smallvec![b.clone().into()])
@@ -87,12 +89,12 @@ pub(super) fn fft(cx: &mut Cx<'_>, kind: FftKind, length: &[usize]) -> Option<Ty
     let last = length[n - 1];
     let half = if last == 0 { 0 } else { last / 2 + 1 };
     let mut dims: Vec<Dim> = operand.dims().collect();
-    // Whether the first so many of the transformed dimensions have the lengths of the transform.
+    // True if the first `count` of the transformed dimensions have the lengths of the transform.
     let same = |count: usize| {
         operand.dims().skip(rank - n).zip(length).take(count).all(|(dim, length)| dim.may_be(*length))
     };
     match kind {
-        // The specification leaves out lengths of complex operands.
+        // The specification omits this constraint for complex operands.
         FftKind::Fft | FftKind::Ifft => {
             cx.check(same(n), "fft_c4", || {
                 format!("the last dimensions of {operand} must be fft_length, {length:?}")
@@ -108,11 +110,11 @@ pub(super) fn fft(cx: &mut Cx<'_>, kind: FftKind, length: &[usize]) -> Option<Ty
         FftKind::Irfft => {
             // fft_c4
             cx.check(same(n - 1), "fft_c4", || {
-                format!("the dimensions of {operand} before the last must be those of {length:?}")
+                format!("the dimensions of {operand} before the last must have the sizes {length:?}")
             });
             // fft_c5
             let given = operand.dim(rank - 1);
-            // Of a transform of nothing, NumPy and XLA keep one element.
+            // For a transform of length 0, NumPy and XLA keep one element.
             let fits = given.may_be(half) || (last == 0 && given == Dim::Static(1));
             cx.check(fits, "fft_c5", || {
                 format!("the last dimension of {operand} must be {half} (half of {last}, plus 1)")

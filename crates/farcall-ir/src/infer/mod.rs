@@ -1,24 +1,24 @@
-//! The types of results, and every constraint among operands, attributes and regions.
+//! Inference of result types, with every constraint among operands, attributes and regions.
 //!
 //! ```text
 //! operands, attributes, regions ──infer──▶ result types ──verify compares──▶ declared types
 //! ```
 //!
-//! The specification's constraints on what goes *into* an operation are checked here, where the
-//! result types are computed from the same numbers; [`crate::verify`] calls this and checks what
-//! comes *out*. So each constraint is written once. A check is tagged with the specification's name
-//! for it (`reduce_c4`), which is also the diagnostic's code. Constraints on operand types are named
-//! as in the specification's tables of inputs (`abs_i1`), those on results by their place in the table
-//! of outputs (`iota_o1`); CHLO's operations, which the specification
-//! does not number, follow the same pattern (`chlo_acos_c1`).
+//! The specification's constraints on the *inputs* of an operation are checked here, where the result types
+//! are computed from the same numbers. [`crate::verify`] calls this module and checks the *outputs*. Each
+//! constraint is therefore written once. A check is tagged with the specification's name for the constraint
+//! (`reduce_c4`), which is also the diagnostic's code. Constraints on operand types are named as in the
+//! specification's tables of inputs (`abs_i1`), those on results by their position in the table of outputs
+//! (`iota_o1`). CHLO's operations, which the specification does not number, follow the same pattern
+//! (`chlo_acos_c1`).
 //!
-//! Some operations have a result type that the program chooses (`reshape`, `convert`, `iota`, `custom_call`, …). For
-//! those, the free parts of the declared type are returned: `convert` returns the operand's shape with the declared
-//! element type.
+//! Some operations have a result type that the program chooses (`reshape`, `convert`, `iota`, `custom_call`,
+//! …). For these operations, inference takes the free parts from the declared type: `convert` returns the
+//! operand's shape with the declared element type.
 //!
-//! **Invariants.** Malformed instructions cause no out-of-bounds access: `arity` checks the numbers of operands and
-//! regions and their kinds first. Arithmetic on sizes is done in
-//! `i128` and saturates. Dynamic dimensions are compatible with every size, as in StableHLO.
+//! **Invariants.** Malformed instructions cause no out-of-bounds access, because `arity` first checks the
+//! kinds of operands and the numbers of operands and regions. Arithmetic on sizes is done in `i128` and
+//! saturates. Dynamic dimensions are compatible with every size, as in StableHLO.
 
 mod arity;
 mod call;
@@ -46,7 +46,7 @@ use crate::op::Op;
 use crate::types::{Type, TypeList};
 use smallvec::smallvec;
 
-/// The types of an instruction's results. Of the declared results only those parts are looked at that the
+/// Returns the types of an instruction's results. Only those parts of the declared results are used that the
 /// operation leaves free. The regions must be complete.
 ///
 /// # Errors
@@ -55,7 +55,7 @@ pub fn result_types(inst: Inst<'_>) -> Result<Vec<Type>, Vec<Diagnostic>> {
     result_type_list(inst).map(TypeList::into_vec)
 }
 
-/// The same, in no memory of its own where there is one result.
+/// Returns the result types like [`result_types`], without a heap allocation for a single result.
 pub(crate) fn result_type_list(inst: Inst<'_>) -> Result<TypeList, Vec<Diagnostic>> {
     let mut cx = Cx::new(inst, None);
     match infer(&mut cx) {
@@ -64,8 +64,8 @@ pub(crate) fn result_type_list(inst: Inst<'_>) -> Result<TypeList, Vec<Diagnosti
     }
 }
 
-/// As [`result_types`], into `cx`. Types may be known though constraints are violated; where they
-/// are not, a violation has been reported.
+/// Infers the result types like [`result_types`], reporting violations in `cx`. The result may be `Some`
+/// although constraints are violated; `None` means that a violation was reported.
 pub(crate) fn infer(cx: &mut Cx<'_>) -> Option<TypeList> {
     arity::check(cx)?;
     match cx.inst.op() {

@@ -13,12 +13,13 @@ use crate::op::Class;
 use crate::op::{ReduceWindow, Scan, SelectAndScatter};
 use crate::types::{Dim, TensorType, Type, TypeList};
 
-/// Region `region` must combine an accumulator and an element of each of N inputs: it takes
-/// `E0 … EN-1` and N more, and returns `E0 … EN-1`, all of rank 0. Gives the `Ei`.
+/// Checks that region `region` combines an accumulator and an element of each of N inputs. The region takes
+/// accumulators of types `E0 … EN-1`, then N elements, and returns `E0 … EN-1`, all of rank 0. Returns the
+/// `Ei`.
 ///
-/// The second half of the arguments may differ from the first in the precision of floats. `inputs`
-/// are promotable to it, `init` to the first half. The codes are those for the type of the initial
-/// values and for the type of the region.
+/// Elements may differ from accumulators in floating-point precision. `inputs` must be promotable to the
+/// types of the elements, `init` to the types of the accumulators. `init_code` is reported for mistakes in
+/// the initial values, `code` for mistakes in the region.
 pub(super) fn reducer(
     cx: &mut Cx<'_>,
     region: usize,
@@ -45,12 +46,10 @@ pub(super) fn reducer(
             cx.fail(code, format!("returned value {i} must be a tensor of rank 0, found {ty}"));
             continue;
         };
-        // The accumulator's type is returned as it was taken.
+        // The accumulator's type is also the returned type.
         let same = args[i].tensor().is_some_and(|a| a.rank() == 0 && compatible_elements(a, scalar));
-        cx.check(same, code, || {
-            format!("argument {i} must have the type that is returned, {ty}, found {}", args[i])
-        });
-        // The other argument holds the input.
+        cx.check(same, code, || format!("argument {i} must have the returned type, {ty}, found {}", args[i]));
+        // The other argument holds an element of the input.
         let element = args[n + i].tensor().filter(|a| a.rank() == 0 && equal_up_to_precision(a, scalar));
         match element {
             Some(element) => {
@@ -60,11 +59,7 @@ pub(super) fn reducer(
             }
             None => cx.fail(
                 code,
-                format!(
-                    "argument {} must have the type that is returned, {ty}, found {}",
-                    n + i,
-                    args[n + i]
-                ),
+                format!("argument {} must have the returned type, {ty}, found {}", n + i, args[n + i]),
             ),
         }
         cx.check(init[i].rank() == 0 && promotable(init[i], scalar), init_code, || {
@@ -75,7 +70,7 @@ pub(super) fn reducer(
     (accumulators.len() == n).then_some(accumulators)
 }
 
-/// Operands must be N inputs and N initial values, N at least 1. Inputs must have one shape.
+/// Checks that operands are N inputs of one shape and N initial values, with N at least 1.
 fn inputs_and_init<'a>(
     cx: &mut Cx<'a>,
     [count_code, shape_code, class_code]: [&'static str; 3],
@@ -259,8 +254,8 @@ pub(super) fn scan(cx: &mut Cx<'_>, op: &Scan) -> Option<TypeList> {
         && op.outputs.checked_add(op.carries) == Some(results);
     if !cx.check(counted, "chlo_scan_c1", || {
         format!(
-            "{} inputs and {} initial values, {} outputs and as many carried values are declared, found {operands} \
-             operands and {results} results",
+            "{} inputs and {} initial values, {} outputs and the same number of carried values are declared, \
+             found {operands} operands and {results} results",
             op.inputs, op.carries, op.outputs
         )
     }) {
@@ -281,7 +276,7 @@ pub(super) fn scan(cx: &mut Cx<'_>, op: &Scan) -> Option<TypeList> {
     }
     // chlo_scan_c4
     cx.check(!inputs.is_empty() || op.size.is_some(), "chlo_scan_c4", || {
-        "scan_dim_size is needed where there is no input".to_owned()
+        "scan_dim_size is required if there is no input".to_owned()
     });
     let without = |t: &TensorType| -> TensorType {
         t.with_dims(t.dims().enumerate().filter(|(d, _)| *d != op.dim).map(|(_, dim)| dim))
@@ -294,7 +289,7 @@ pub(super) fn scan(cx: &mut Cx<'_>, op: &Scan) -> Option<TypeList> {
     let takes = args.len() == expected.len() && args.iter().zip(&expected).all(|(a, b)| compatible(a, b));
     cx.check(takes, "chlo_scan_c5", || {
         format!(
-            "the region must take {}, a slice of each input and what is carried, found {}",
+            "the region must take {}, a slice of each input and the carried values, found {}",
             list(&expected),
             list(&args)
         )
@@ -364,7 +359,10 @@ pub(super) fn sort(cx: &mut Cx<'_>, dim: usize, part: Option<&Range<usize>>) -> 
     let fits = part.start <= part.end && length.is_some_and(|length| part.end <= length);
     // sort_part
     cx.check(fits, "sort_part", || {
-        format!("a line of {first} along dimension {dim} has no elements {} to {}", part.start, part.end)
+        format!(
+            "elements {} to {} are outside of a line of {first} along dimension {dim}",
+            part.start, part.end
+        )
     });
     let resized = |t: &TensorType| {
         let size = |(d, size)| if d == dim { Dim::Static(part.len()) } else { size };
@@ -380,7 +378,7 @@ pub(super) fn top_k(cx: &mut Cx<'_>, k: usize) -> Option<TypeList> {
     // chlo_top_k_c1
     let mut dims: Vec<Dim> = operand.dims().collect();
     let Some(last) = dims.last_mut() else {
-        cx.fail("chlo_top_k_c1", format!("operand must have rank 1 at least, found {operand}"));
+        cx.fail("chlo_top_k_c1", format!("operand must have rank at least 1, found {operand}"));
         return None;
     };
     // chlo_top_k_c2
@@ -394,7 +392,7 @@ pub(super) fn top_k(cx: &mut Cx<'_>, k: usize) -> Option<TypeList> {
     Some(smallvec![values.into(), indices.into()])
 }
 
-/// `(tensor<f32>, tensor<i1>)`
+/// Formats a list of types: `(tensor<f32>, tensor<i1>)`.
 fn list(types: &[Type]) -> String {
     let types: Vec<String> = types.iter().map(ToString::to_string).collect();
     format!("({})", types.join(", "))

@@ -1,14 +1,14 @@
 //! Compatibility of types and arithmetic on sizes.
 //!
-//! Two types are compatible if they could be the same once every dynamic dimension is known. For
-//! static types that is equality, except that scales and zero points of quantized types do not count.
+//! Two types are compatible if they could be equal once every dynamic dimension is known. For static types
+//! this is equality, except that scales and zero points of quantized types are ignored.
 
 use farcall_sig::DType;
 
 use crate::op::Class;
 use crate::types::{Dim, TensorType, Type};
 
-/// True if two lists of dimensions are compatible.
+/// Returns true if two lists of dimensions are compatible.
 pub(crate) fn same_dims(
     a: impl ExactSizeIterator<Item = Dim>,
     b: impl ExactSizeIterator<Item = Dim>,
@@ -16,13 +16,13 @@ pub(crate) fn same_dims(
     a.len() == b.len() && a.zip(b).all(|(a, b)| a.may_equal(b))
 }
 
-/// True if the shapes are compatible, bounds included.
+/// Returns true if the shapes are compatible, including bounds.
 pub(crate) fn compatible_dims(a: &TensorType, b: &TensorType) -> bool {
     let fits = |a: Dim, b: Dim| a.size().zip(b.bound()).is_none_or(|(size, bound)| size <= bound);
     same_dims(a.dims(), b.dims()) && a.dims().zip(b.dims()).all(|(a, b)| fits(a, b) && fits(b, a))
 }
 
-/// True if the element types are equal, or quantized with the same storage, expressed type and
+/// Returns true if the element types are equal, or quantized with the same storage, expressed type and
 /// granularity.
 pub(crate) fn compatible_elements(a: &TensorType, b: &TensorType) -> bool {
     a.dtype == b.dtype
@@ -37,7 +37,7 @@ pub(crate) fn compatible_elements(a: &TensorType, b: &TensorType) -> bool {
         }
 }
 
-/// True if the types are compatible.
+/// Returns true if the types are compatible.
 pub(crate) fn compatible(a: &Type, b: &Type) -> bool {
     match (a, b) {
         (Type::Tensor(a), Type::Tensor(b)) => compatible_dims(a, b) && compatible_elements(a, b),
@@ -48,8 +48,8 @@ pub(crate) fn compatible(a: &Type, b: &Type) -> bool {
     }
 }
 
-/// The shape that follows from two compatible ones: a dimension known in either is known. Element
-/// type of the first.
+/// Combines two compatible shapes: a dimension known in either one is known in the result. The element type
+/// comes from `a`.
 pub(crate) fn most_specific(a: &TensorType, b: &TensorType) -> TensorType {
     if a.is_static() {
         return a.clone();
@@ -57,8 +57,9 @@ pub(crate) fn most_specific(a: &TensorType, b: &TensorType) -> TensorType {
     a.with_dims(a.dims().zip(b.dims()).map(|(a, b)| a.or(b)))
 }
 
-/// True if elements of type `from` may be accumulated in type `to`: the same kind, and not narrower
-/// (floating-point types may be: the precision of floats is left to the accelerator).
+/// Returns true if elements of type `from` may be accumulated in type `to`: a type of the same kind that is
+/// not narrower. Floating-point types may be narrower, because the precision of floats is left to the
+/// accelerator.
 pub(crate) fn promotable(from: &TensorType, to: &TensorType) -> bool {
     let integral = Class::PRED | Class::INT;
     let wide_enough = from.dtype.bits() <= to.dtype.bits();
@@ -71,12 +72,12 @@ pub(crate) fn promotable(from: &TensorType, to: &TensorType) -> bool {
     }
 }
 
-/// True if the element types are equal, or both floating-point.
+/// Returns true if the element types are equal or both floating-point.
 pub(crate) fn equal_up_to_precision(a: &TensorType, b: &TensorType) -> bool {
     compatible_elements(a, b) || (Class::FLOAT.has(a) && Class::FLOAT.has(b))
 }
 
-/// True for a tensor of rank 0 of a type.
+/// Returns true for a tensor of rank 0 of this element type.
 pub(crate) fn is_scalar(ty: &Type, dtype: DType) -> bool {
     ty.tensor().is_some_and(|t| t.rank() == 0 && t.dtype == dtype && t.quant.is_none())
 }
@@ -92,7 +93,7 @@ pub(crate) struct WindowDim {
 }
 
 impl WindowDim {
-    /// How many windows fit into a dimension of size `base`. `stride` must not be 0.
+    /// Returns the number of windows that fit into a dimension of size `base`. `stride` must not be 0.
     pub(crate) fn count(self, base: Dim) -> Dim {
         let (Dim::Static(base), Dim::Static(size)) = (base, self.size) else { return Dim::UNBOUNDED };
         let dilated = |size: usize, dilation: usize| match size {
@@ -109,12 +110,12 @@ impl WindowDim {
     }
 }
 
-/// A size for arithmetic that cannot overflow on anything a program can say.
+/// Converts a size for arithmetic that cannot overflow for any program.
 pub(crate) fn wide(size: usize) -> i128 {
     i64::try_from(size).map_or(i128::from(i64::MAX), i128::from)
 }
 
-/// A size from arithmetic, cut to what a size can be. Too large a tensor is reported elsewhere.
+/// Clamps the result of size arithmetic to a valid size. Too large tensors are reported elsewhere.
 pub(crate) fn narrow(size: i128) -> usize {
     usize::try_from(size.clamp(0, i128::from(i64::MAX))).unwrap_or(usize::MAX)
 }

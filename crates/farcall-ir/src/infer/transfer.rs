@@ -6,11 +6,11 @@ use crate::op::{Endpoint, Transfer};
 use crate::types::{Type, TypeList};
 use smallvec::smallvec;
 
-/// `channel_type`: both ends are devices.
+/// `channel_type` for a channel whose ends are devices.
 const DEVICE_TO_DEVICE: i64 = 1;
-/// The other end is the host.
+/// `channel_type` from a device to the host.
 const DEVICE_TO_HOST: i64 = 2;
-/// The same in the other direction.
+/// `channel_type` from the host to a device.
 const HOST_TO_DEVICE: i64 = 3;
 
 pub(super) fn transfer(cx: &mut Cx<'_>, op: &Transfer) -> Option<TypeList> {
@@ -52,7 +52,7 @@ pub(super) fn transfer(cx: &mut Cx<'_>, op: &Transfer) -> Option<TypeList> {
     }
 }
 
-/// The pairs of devices, and what the channel is said to join.
+/// Checks the pairs of devices and the type of the channel.
 fn endpoint(cx: &mut Cx<'_>, end: &Endpoint, codes: &PairCodes, kind: &'static str, host: &[i64]) {
     if let Some(list) = &end.pairs {
         pairs(cx, list, codes);
@@ -67,7 +67,7 @@ fn endpoint(cx: &mut Cx<'_>, end: &Endpoint, codes: &PairCodes, kind: &'static s
     });
 }
 
-/// Results that are tensors, and then a token. They are what the program declares.
+/// Checks that the declared results are tensors followed by a token. Returns the declared types.
 fn received(cx: &mut Cx<'_>, tensors: &'static str, token: &'static str) -> Option<TypeList> {
     let types = cx.types(cx.inst.results());
     let data = without_token(cx, &types, token, "result")?;
@@ -77,7 +77,7 @@ fn received(cx: &mut Cx<'_>, tensors: &'static str, token: &'static str) -> Opti
     Some(types)
 }
 
-/// Operands that are tensors, and then a token.
+/// Checks that the operands are tensors followed by a token. Returns the result types.
 fn given(cx: &mut Cx<'_>, tensors: &'static str, token: &'static str) -> Option<TypeList> {
     let types = cx.types(cx.inst.operands());
     let data = without_token(cx, &types, token, "operand")?;
@@ -87,7 +87,7 @@ fn given(cx: &mut Cx<'_>, tensors: &'static str, token: &'static str) -> Option<
     Some(if cx.form { TypeList::new() } else { smallvec![Type::Token] })
 }
 
-/// The types before the token, which is the last one; all of them in the middle form.
+/// Returns the types before the last one, which must be a token; in the middle form, all types.
 fn without_token<'t>(
     cx: &mut Cx<'_>,
     types: &'t [Type],

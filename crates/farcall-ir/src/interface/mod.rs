@@ -1,18 +1,18 @@
-//! What a program takes and gives, in the terms of whoever wrote it: names of arguments, sizes with symbols, and what
-//! must hold of the symbols.
+//! The interface of a program as its author sees it: names of arguments, sizes with symbols, and constraints
+//! on the symbols.
 //!
 //! ```text
 //! entry function ─────────────▶ Interface ─ solve(types of the inputs) ─▶ Symbols: b = 8
 //! exported function (its trees and types) ─┘ └─ bind(names) ─▶ numbers of arguments
 //! ```
 //!
-//! A function that JAX has exported with symbolic shapes takes `x: f32[b,4]` where its program has `tensor<?x4xf32>`. The
-//! interface keeps `b`, finds its value from the types of inputs ([`Interface::solve`]) before anything is compiled,
-//! and says in these terms what does not fit. Arguments are found by their names in the spellings that files have
-//! ([`Interface::bind`]).
+//! A function that JAX has exported with symbolic shapes takes `x: f32[b,4]` where its program has
+//! `tensor<?x4xf32>`. The interface keeps `b`, and finds its value from the types of the inputs
+//! ([`Interface::solve`]) before anything is compiled. Mismatches are reported in the author's terms.
+//! Arguments are found by their names in the spellings that files use ([`Interface::bind`]).
 //!
-//! **Invariants.** An interface decides nothing that the program does not: what `solve` cannot tell, the program's own
-//! assertions do ([`crate::refine`]).
+//! **Invariants.** An interface decides nothing that the program does not decide. Conditions that `solve`
+//! cannot check are left to the program's own assertions ([`crate::refine`]).
 
 mod names;
 mod size;
@@ -32,29 +32,29 @@ pub use names::NameError;
 pub use size::{Constraint, Expr, MAX_NESTING, Size, SizeError};
 pub use solve::{Mismatch, MismatchKind, Symbols};
 
-/// What a program takes and gives.
+/// Arguments and results of a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Interface {
     /// The function's name.
     pub name: String,
-    /// The arguments, those that the program does not use included.
+    /// The arguments, including unused ones.
     pub arguments: Vec<Argument>,
     /// The results.
     pub results: Vec<SymbolicType>,
-    /// What must hold of the symbols, beyond that they are positive.
+    /// Constraints on the symbols, besides being positive.
     pub constraints: Vec<Constraint>,
 }
 
 /// An argument.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Argument {
-    /// What whoever wrote the program calls it (`params['w']`), or else its place: `args[0]['w']`, `arg0`.
+    /// The author's name for the argument (`params['w']`), or else its position: `args[0]['w']`, `arg0`.
     pub name: String,
-    /// Its place in the trees of arguments of an exported function.
+    /// Path in the argument trees of an exported function.
     pub path: Option<String>,
-    /// Its type.
+    /// Type of the argument.
     pub ty: SymbolicType,
-    /// Which input of the program it is; none if the program does not use it.
+    /// Index of the program's input; `None` if the program does not use the argument.
     pub input: Option<usize>,
 }
 
@@ -68,8 +68,8 @@ pub struct SymbolicType {
 }
 
 impl Interface {
-    /// That of a function: names are those of its parameters, sizes that it leaves open have no symbols. Tokens are
-    /// left out; a tuple is as many arguments as it has tensors.
+    /// Creates the interface of a function. Names come from the parameters; dynamic sizes have no symbols.
+    /// Tokens are left out, and a tuple becomes one argument per tensor.
     pub fn of(func: &Func) -> Interface {
         let params = func.params().iter().enumerate();
         let tensors = params.flat_map(|(i, p)| func.ty(*p).tensors().map(move |ty| (i, ty)));
@@ -91,13 +91,13 @@ impl Interface {
         }
     }
 
-    /// True if a size of an input is not fixed.
+    /// Returns true if an input has a size that is not fixed.
     pub fn is_open(&self) -> bool {
         let inputs = self.arguments.iter().filter(|argument| argument.input.is_some());
         inputs.flat_map(|argument| &argument.ty.sizes).any(|size| !matches!(size, Size::Fixed(_)))
     }
 
-    /// The arguments that are inputs of the program, in the order of the inputs.
+    /// Returns the arguments that are inputs of the program, in the order of the inputs.
     pub fn inputs(&self) -> Vec<&Argument> {
         let mut inputs: Vec<&Argument> = self.arguments.iter().filter(|a| a.input.is_some()).collect();
         inputs.sort_by_key(|a| a.input);
@@ -106,7 +106,7 @@ impl Interface {
 }
 
 impl SymbolicType {
-    /// That of a tensor.
+    /// Returns the type of a tensor.
     pub fn of(ty: &TensorType) -> SymbolicType {
         SymbolicType { dtype: ty.dtype, sizes: ty.dims().map(Size::of).collect() }
     }
@@ -120,8 +120,8 @@ impl fmt::Display for SymbolicType {
     }
 }
 
-/// The names that whoever wrote a program gave to the inputs of a function, where they did. Tokens are not inputs; the parts
-/// of a tuple have the tuple's name. Names that are too long, or too many, are left out.
+/// Returns the author's names for the inputs of a function, where known. Tokens are not inputs; the parts of
+/// a tuple have the tuple's name. Names that are too long are left out, as are names beyond a total size.
 pub fn input_names(func: &Func) -> Vec<Option<String>> {
     let mut left = NamesLeft::new();
     let params = func.params().iter().enumerate();
@@ -129,27 +129,28 @@ pub fn input_names(func: &Func) -> Vec<Option<String>> {
     inputs.map(|i| left.keep(func.param_name(i)?)).collect()
 }
 
-/// Bytes of names that may still be copied. Whoever has written a file may give one long name to every parameter.
+/// Remaining budget, in bytes, for copies of names. The author of a file may give one long name to every
+/// parameter.
 pub(crate) struct NamesLeft(usize);
 
 impl NamesLeft {
-    /// As many as the names of one program may have.
+    /// Creates the budget for the names of one program.
     pub(crate) fn new() -> NamesLeft {
         NamesLeft(16 << 20)
     }
 
-    /// A name, if it is not too long.
+    /// Copies a name if it is short enough and fits in the budget.
     pub(crate) fn keep(&mut self, name: &str) -> Option<String> {
         self.0 = self.0.checked_sub(name.len()).filter(|_| name.len() <= MAX_NAME)?;
         Some(name.to_owned())
     }
 }
 
-/// How the message of an assertion begins that is a constraint which the author has stated, and goes on behind it.
+/// Text before and after a constraint stated by the author, in the message of an assertion.
 const STATED: (&str, &str) = ("Input shapes do not match the symbolic shape constraint ", ". Expected '");
 
-/// The constraints on symbols that the author of an exported program has stated. JAX writes them into the messages of
-/// the program's assertions, and nowhere else.
+/// Returns the constraints on symbols that the author of an exported program has stated. JAX writes them only
+/// into the messages of the program's assertions.
 pub(crate) fn stated_constraints(module: &Module) -> Vec<Constraint> {
     let (mut found, mut seen) = (Vec::new(), HashSet::new());
     for func in module.funcs() {
@@ -161,7 +162,7 @@ pub(crate) fn stated_constraints(module: &Module) -> Vec<Constraint> {
             found.extend(constraint.filter(|c| seen.insert(c.to_string())));
         });
     }
-    // JAX adds one to each that says what something is a multiple of.
+    // For each constraint that an expression is a multiple of a number, JAX adds an equivalent one.
     let implied: HashSet<String> = found.iter().filter_map(Constraint::implied).collect();
     found.retain(|constraint| !implied.contains(&constraint.to_string()));
     found

@@ -1,4 +1,4 @@
-//! Which argument a name means, in the spellings that files of arrays have.
+//! Finds the argument that a name refers to, in the spellings that files of arrays use.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use farcall_sig::nearest::nearest;
 
 use super::{Argument, Interface};
 
-/// A name that does not say which argument it means.
+/// A name that does not identify one argument.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NameError {
@@ -15,35 +15,35 @@ pub enum NameError {
     Unknown {
         /// The name.
         name: String,
-        /// Names of arguments that are close to it.
+        /// Similar names of arguments.
         near: Vec<String>,
         /// The names of the first few arguments.
         some: Vec<String>,
     },
-    /// Several arguments may be meant.
+    /// Several arguments match the name.
     #[error("`{name}` may be any of {}", listed(meant))]
     Ambiguous {
         /// The name.
         name: String,
-        /// The names of the first few of those.
+        /// The names of the first few matching arguments.
         meant: Vec<String>,
     },
-    /// Two names mean one argument.
+    /// Two names refer to one argument.
     #[error("`{first}` and `{second}` are both {argument}")]
     Twice {
         /// The argument's name.
         argument: String,
         /// One name.
         first: String,
-        /// The other.
+        /// The other name.
         second: String,
     },
 }
 
-/// How many names a message lists, and how many names are reported.
-const LISTED: usize = 8;
+/// Maximum number of names listed in a message, and of names reported.
+const MAX_LISTED_NAMES: usize = 8;
 
-/// Parts of the longest end of a name that stands for it.
+/// Maximum number of parts in a suffix of a name that may stand for the name.
 const MAX_PARTS: usize = 16;
 
 fn suggestion(near: &[String], some: &[String]) -> String {
@@ -54,32 +54,33 @@ fn suggestion(near: &[String], some: &[String]) -> String {
     }
 }
 
-/// The first few names.
+/// Formats the first few names.
 fn listed(names: &[String]) -> String {
-    let more = if names.len() > LISTED { ", …" } else { "" };
-    format!("{}{more}", names[..names.len().min(LISTED)].join(", "))
+    let more = if names.len() > MAX_LISTED_NAMES { ", …" } else { "" };
+    format!("{}{more}", names[..names.len().min(MAX_LISTED_NAMES)].join(", "))
 }
 
-/// What a name is made of: `params['dense'].kernel` and `params/dense/kernel` are `params`, `dense`, `kernel`.
+/// Splits a name into its parts: `params['dense'].kernel` and `params/dense/kernel` are `params`, `dense`,
+/// `kernel`.
 fn parts(name: &str) -> Vec<&str> {
     name.split(['.', '/', '[', ']', '\'', '"']).filter(|part| !part.is_empty()).collect()
 }
 
 impl Argument {
-    /// The names that it has: its own, its place in the trees, that place without `kwargs`.
+    /// Returns the argument's spellings: its name, its path, and the path without `kwargs`.
     fn spellings(&self) -> impl Iterator<Item = &str> {
         let path = self.path.as_deref();
         [Some(self.name.as_str()), path, path.and_then(|p| p.strip_prefix("kwargs"))].into_iter().flatten()
     }
 }
 
-/// Numbers of arguments by what they may be called. Better matches come first.
+/// Numbers of arguments by possible names. The fields are in order of match quality, best first.
 struct Index<'i> {
-    /// By the names that they have.
+    /// By full spelling.
     spelled: HashMap<&'i str, Vec<usize>>,
-    /// By the parts of these, in any spelling.
+    /// By the parts of a spelling, independent of punctuation.
     parts: HashMap<&'i str, Vec<usize>>,
-    /// By the last parts of these.
+    /// By the last parts of a spelling.
     ends: HashMap<&'i str, Vec<usize>>,
 }
 
@@ -91,7 +92,7 @@ fn note<K: Eq + std::hash::Hash>(map: &mut HashMap<K, Vec<usize>>, key: K, argum
 }
 
 impl<'i> Index<'i> {
-    /// `joined` are the parts of all spellings, with dots between them.
+    /// Builds the index. `joined` has the parts of all spellings, joined with dots.
     fn of(arguments: &'i [Argument], joined: &'i [Vec<String>]) -> Index<'i> {
         let mut index = Index { spelled: HashMap::new(), parts: HashMap::new(), ends: HashMap::new() };
         for (i, (argument, joined)) in arguments.iter().zip(joined).enumerate() {
@@ -105,10 +106,10 @@ impl<'i> Index<'i> {
         index
     }
 
-    /// The arguments that a name fits best.
+    /// Returns the arguments that match a name best.
     fn find(&self, name: &str, arguments: usize) -> Vec<usize> {
         let joined = parts(name).join(".");
-        // `arr_0` is how NumPy's `savez` calls arrays without names.
+        // NumPy's `savez` calls unnamed arrays `arr_0`, `arr_1`, ….
         let number = name.strip_prefix("arg").or_else(|| name.strip_prefix("arr_"));
         let number = number.and_then(|n| n.parse().ok()).filter(|n| *n < arguments);
         let found = self.spelled.get(name).or_else(|| self.parts.get(joined.as_str())).cloned();
@@ -120,15 +121,16 @@ impl<'i> Index<'i> {
 }
 
 impl Interface {
-    /// The arguments that names mean, by number: one for each name.
+    /// Returns the number of the argument that each name refers to.
     ///
-    /// A name is the argument's own (`params['dense']['kernel']`), its place in the trees of an exported function
-    /// (`args[0]['dense']['kernel']`), either spelled with dots or slashes (`params.dense.kernel`), the end of one
-    /// (`dense/kernel`), or its number (`arg0`). A better match counts for more than a worse one, in this order.
+    /// A name is the argument's name (`params['dense']['kernel']`), its path in the trees of an exported
+    /// function (`args[0]['dense']['kernel']`), either one spelled with dots or slashes
+    /// (`params.dense.kernel`), a suffix of either one (`dense/kernel`), or its number (`arg0`). Better
+    /// matches take precedence over worse ones, in this order.
     ///
     /// # Errors
-    /// A [`NameError`] for each name that no argument or more than one has, and for two that mean the same one; for the
-    /// first few of them.
+    /// A [`NameError`] for each name that matches no argument or several, and for each pair of names that
+    /// refer to the same argument; only the first few errors are returned.
     pub fn bind(&self, names: &[&str]) -> Result<Vec<usize>, Vec<NameError>> {
         let (mut bound, mut errors) = (Vec::with_capacity(names.len()), Vec::new());
         let mut named: HashMap<usize, &str> = HashMap::new();
@@ -136,7 +138,7 @@ impl Interface {
         let joined: Vec<Vec<String>> = self.arguments.iter().map(joined).collect();
         let index = Index::of(&self.arguments, &joined);
         for name in names {
-            if errors.len() >= LISTED {
+            if errors.len() >= MAX_LISTED_NAMES {
                 break;
             }
             match self.find(name, &index) {
@@ -161,13 +163,18 @@ impl Interface {
             [] => Err(self.unknown(name)),
             several => Err(NameError::Ambiguous {
                 name: name.to_owned(),
-                meant: several.iter().take(LISTED + 1).map(|i| self.arguments[*i].name.clone()).collect(),
+                meant: several
+                    .iter()
+                    .take(MAX_LISTED_NAMES + 1)
+                    .map(|i| self.arguments[*i].name.clone())
+                    .collect(),
             }),
         }
     }
 
     fn unknown(&self, name: &str) -> NameError {
-        // Compared in one spelling, since quotes and brackets are no slips: whole names, and ends of as many parts.
+        // Compared in one normalized spelling, since differences in quotes and brackets are not typos. The
+        // candidates are whole names, and suffixes with the same number of parts as the given name.
         let given = parts(name);
         let spelled = |s: &str| {
             let parts = parts(s);
@@ -186,7 +193,7 @@ impl Interface {
                 names.push(argument.name.clone());
             }
         }
-        let some = self.arguments.iter().take(LISTED + 1).map(|a| a.name.clone()).collect();
+        let some = self.arguments.iter().take(MAX_LISTED_NAMES + 1).map(|a| a.name.clone()).collect();
         NameError::Unknown { name: name.to_owned(), near: names, some }
     }
 }
@@ -242,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_mean_nothing_or_too_much() {
+    fn unknown_and_ambiguous_names() {
         let message = |names: &[&str]| {
             let errors = layer().bind(names).unwrap_err();
             errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
@@ -267,12 +274,12 @@ mod tests {
             [("something", "no argument is called `something`; there are"), ("w", "`w` may be any of")]
         {
             let message = f.bind(&[name]).unwrap_err()[0].to_string();
-            assert_eq!(message, format!("{start} {}, …", names[..LISTED].join(", ")));
+            assert_eq!(message, format!("{start} {}, …", names[..MAX_LISTED_NAMES].join(", ")));
         }
     }
 
     #[test]
-    fn a_better_match_counts_for_more() {
+    fn better_matches_take_precedence() {
         let f = interface(&[("a.b", None), ("a/b", None), ("c.a.b", None)]);
         assert_eq!(f.bind(&["a.b", "a/b", "c/a/b"]), Ok(vec![0, 1, 2]));
         assert!(f.bind(&["a[b]"]).is_err());

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use super::Symbols;
 use crate::types::Dim;
 
-/// How deeply an expression may nest.
+/// Maximum nesting depth of an expression.
 pub const MAX_NESTING: usize = 32;
 
 /// The size of a dimension.
@@ -15,20 +15,20 @@ pub const MAX_NESTING: usize = 32;
 pub enum Size {
     /// A number.
     Fixed(usize),
-    /// Any, up to the bound if there is one.
+    /// Any size, up to the bound if present.
     Any(Option<usize>),
     /// An expression of symbols.
     Symbolic(Expr),
 }
 
 impl Size {
-    /// That of a dimension of a program.
+    /// Returns the size of a dimension of a program.
     pub fn of(dim: Dim) -> Size {
         dim.size().map_or(Size::Any(dim.bound()), Size::Fixed)
     }
 }
 
-/// A number, or an expression.
+/// Parses a number or an expression.
 impl FromStr for Size {
     type Err = SizeError;
 
@@ -51,14 +51,14 @@ impl fmt::Display for Size {
     }
 }
 
-/// An expression of symbols: a sum of products. It prints as it was written.
+/// A symbolic expression: a sum of products. It prints as it was written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Expr {
     text: String,
     terms: Vec<Term>,
 }
 
-/// A product of factors and a number.
+/// A product of factors and an integer coefficient.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Term {
     pub(super) coefficient: i64,
@@ -70,11 +70,11 @@ pub(super) enum Factor {
     Symbol(String),
     Call(Function, Expr, Expr),
     Sum(Expr),
-    /// A factor that is taken this many times.
+    /// A factor raised to a power.
     Power(Box<Factor>, u32),
 }
 
-/// What an expression may apply.
+/// A function that expressions may apply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Function {
     FloorDiv,
@@ -88,12 +88,12 @@ impl Expr {
         &self.terms
     }
 
-    /// Its value, or none if a symbol has none, or the value is no number of 64 bits.
+    /// Returns the value; `None` if a symbol has no value or the result does not fit in 64 bits.
     pub fn value(&self, symbols: &Symbols) -> Option<i64> {
         self.terms.iter().try_fold(0i64, |sum, term| sum.checked_add(term.value(symbols)?))
     }
 
-    /// The symbols in it.
+    /// Returns the symbols of the expression.
     pub fn symbols(&self) -> BTreeSet<&str> {
         let mut found = BTreeSet::new();
         self.collect(&mut found);
@@ -133,7 +133,7 @@ impl Factor {
                 match function {
                     Function::Max => Some(a.max(b)),
                     Function::Min => Some(a.min(b)),
-                    // As in Python: the remainder has the sign of the divisor.
+                    // As in Python, the remainder has the sign of the divisor.
                     Function::FloorDiv => {
                         let (q, r) = (a.checked_div(b)?, a.checked_rem(b)?);
                         Some(if r != 0 && (r < 0) != (b < 0) { q - 1 } else { q })
@@ -171,7 +171,7 @@ enum Relation {
 }
 
 impl Constraint {
-    /// Whether it holds; none if that does not follow from the symbols.
+    /// Returns true if the constraint holds; `None` if the known symbols do not decide it.
     pub fn holds(&self, symbols: &Symbols) -> Option<bool> {
         let (left, right) = (self.left.value(symbols)?, self.right.value(symbols)?);
         Some(match self.relation {
@@ -181,13 +181,14 @@ impl Constraint {
         })
     }
 
-    /// What JAX concludes from `mod(b, 4) == 0` and writes down as another constraint: `4*floordiv(b, 4) == b`.
+    /// Returns the constraint that JAX derives from `mod(b, 4) == 0` and writes down separately:
+    /// `4*floordiv(b, 4) == b`.
     pub(super) fn implied(&self) -> Option<String> {
         let (of, by) = self.text.strip_prefix("mod(")?.strip_suffix(") == 0")?.rsplit_once(", ")?;
         Some(format!("{by}*floordiv({of}, {by}) == {of}"))
     }
 
-    /// The symbols in it.
+    /// Returns the symbols of the constraint.
     pub fn symbols(&self) -> BTreeSet<&str> {
         self.left.symbols().into_iter().chain(self.right.symbols()).collect()
     }
@@ -260,7 +261,7 @@ impl<'t> Parser<'t> {
         if self.eat(c) { Ok(()) } else { self.wanted(name) }
     }
 
-    /// `- a + 2*b`
+    /// Parses `- a + 2*b`.
     fn sum(&mut self) -> Result<Expr, SizeError> {
         if self.depth >= MAX_NESTING {
             return self.wanted("a simpler expression");
@@ -285,7 +286,7 @@ impl<'t> Parser<'t> {
         Ok(Expr { text, terms })
     }
 
-    /// `2*a*b^2`
+    /// Parses `2*a*b^2`.
     fn product(&mut self, negative: bool) -> Result<Term, SizeError> {
         let mut term = Term { coefficient: if negative { -1 } else { 1 }, factors: Vec::new() };
         loop {
@@ -336,7 +337,7 @@ impl<'t> Parser<'t> {
         Ok(number)
     }
 
-    /// `b`, or `mod(b, 4)`.
+    /// Parses `b` or `mod(b, 4)`.
     fn symbol(&mut self) -> Result<Factor, SizeError> {
         let rest = &self.text[self.at..];
         let len = rest.len() - rest.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_').len();
@@ -350,7 +351,7 @@ impl<'t> Parser<'t> {
             "mod" => Function::Mod,
             "max" => Function::Max,
             "min" => Function::Min,
-            // What JAX wrote before it had `max`.
+            // Older versions of JAX wrote this instead of `max`.
             "non_negative" => {
                 let a = self.sum()?;
                 self.expect(')', "`)`")?;
@@ -400,7 +401,7 @@ mod tests {
         }
     }
 
-    /// An expression is as large as its text, and takes as long.
+    /// The size of an expression, and the time to parse it, are proportional to its text.
     #[test]
     fn powers_nest() {
         let nested: Expr = "((((((((b)^16)^16)^16)^16)^16)^16)^16)^16".parse().unwrap();
@@ -410,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_size_says_where() {
+    fn errors_give_the_position() {
         let deep = "(".repeat(100);
         for (text, why) in [
             ("", "a number, a symbol or `(` is expected at character 0"),

@@ -1,4 +1,4 @@
-//! Values of symbols, from the types of inputs.
+//! Finds the values of symbols from the types of inputs.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -12,12 +12,12 @@ use crate::types::TensorType;
 pub struct Symbols(BTreeMap<String, i64>);
 
 impl Symbols {
-    /// The value of a symbol.
+    /// Returns the value of a symbol.
     pub fn get(&self, name: &str) -> Option<i64> {
         self.0.get(name).copied()
     }
 
-    /// The symbols with their values, by name.
+    /// Returns the symbols with their values, ordered by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, i64)> {
         self.0.iter().map(|(name, value)| (name.as_str(), *value))
     }
@@ -29,37 +29,37 @@ impl FromIterator<(String, i64)> for Symbols {
     }
 }
 
-/// Inputs that a program does not take: why, in the program's own terms.
+/// Inputs that a program does not accept, with reasons in the author's terms.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub struct Mismatch {
     /// The function.
     name: String,
     kind: MismatchKind,
-    /// What does not fit.
+    /// Descriptions of the mismatches.
     reasons: Vec<String>,
 }
 
-/// How many reasons are told, inputs listed, and symbols given with their values.
-const TOLD: usize = 20;
+/// Maximum number of reasons, of inputs, and of symbols with their values that a message lists.
+const MAX_LISTED: usize = 20;
 
-/// What of inputs does not fit.
+/// Kinds of mismatch between inputs and a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MismatchKind {
-    /// How many there are.
+    /// The number of inputs.
     Count,
-    /// The element type of one.
+    /// The element type of an input.
     ElementType,
-    /// Sizes.
+    /// Sizes of inputs.
     Shape,
 }
 
 impl Mismatch {
-    /// The first thing that does not fit.
+    /// Returns the kind of the first mismatch.
     pub fn kind(&self) -> MismatchKind {
         self.kind
     }
 
-    /// What does not fit: the first few things, and how many others.
+    /// Returns the descriptions of the first few mismatches, then the number of the others.
     pub fn reasons(&self) -> &[String] {
         &self.reasons
     }
@@ -71,31 +71,31 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// The size of a dimension that has symbols.
+/// An equation: the symbolic size of a dimension and its actual size.
 struct Equation<'i> {
-    place: Place<'i>,
+    place: ArgumentDim<'i>,
     expr: &'i Expr,
     found: usize,
 }
 
 /// A dimension of an argument.
 #[derive(Clone, Copy)]
-struct Place<'i> {
+struct ArgumentDim<'i> {
     argument: &'i Argument,
     dim: usize,
 }
 
 /// `x.shape[0]`
-impl fmt::Display for Place<'_> {
+impl fmt::Display for ArgumentDim<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.shape[{}]", self.argument.name, self.dim)
     }
 }
 
 impl Interface {
-    /// Values of the symbols with which the program takes inputs of these types: one for each input of the program, in
-    /// order ([`Interface::inputs`]). Symbols that do not follow from linear equations have none: JAX does not export
-    /// such programs.
+    /// Returns the values of the symbols for inputs of these types, one type per input of the program, in
+    /// order ([`Interface::inputs`]). Symbols that do not follow from linear equations have no value; JAX
+    /// does not export such programs.
     ///
     /// ```
     /// use farcall_ir::interface::Interface;
@@ -112,8 +112,9 @@ impl Interface {
     /// ```
     ///
     /// # Errors
-    /// [`Mismatch`] if there are too few or too many types, if one has another element type, number of dimensions or fixed size, or
-    /// if no values of the symbols give these sizes or those that do violate a constraint.
+    /// [`Mismatch`] if the number of types is wrong, if a type has a different element type, number of
+    /// dimensions or fixed size, if no values of the symbols give these sizes, or if the values violate a
+    /// constraint.
     pub fn solve(&self, types: &[TensorType]) -> Result<Symbols, Mismatch> {
         let wrong = |kind, reasons: Reasons| {
             Err(Mismatch { name: self.name.clone(), kind, reasons: reasons.into_vec() })
@@ -122,8 +123,8 @@ impl Interface {
         let inputs = self.inputs();
         if types.len() != inputs.len() {
             let (n, given) = (inputs.len(), types.len());
-            let listed = inputs.iter().take(TOLD).map(|a| format!("{}: {}", a.name, a.ty));
-            let more = (n > TOLD).then(|| "…".to_owned());
+            let listed = inputs.iter().take(MAX_LISTED).map(|a| format!("{}: {}", a.name, a.ty));
+            let more = (n > MAX_LISTED).then(|| "…".to_owned());
             let taken: Vec<String> = listed.chain(more).collect();
             reasons.add(format_args!("it takes {n} ({}), but {given} were given", taken.join(", ")));
             return wrong(MismatchKind::Count, reasons);
@@ -133,7 +134,7 @@ impl Interface {
             let (name, found, taken) = (&argument.name, SymbolicType::of(ty), &argument.ty);
             reasons.add(format_args!("{name} is {found}, but it takes {taken}"));
         }
-        if !reasons.told.is_empty() {
+        if !reasons.listed.is_empty() {
             let like = pairs().all(|(argument, ty)| argument.ty.dtype == ty.dtype);
             return wrong(if like { MismatchKind::Shape } else { MismatchKind::ElementType }, reasons);
         }
@@ -141,7 +142,7 @@ impl Interface {
             let sizes = argument.ty.sizes.iter().zip(ty.dims()).enumerate();
             sizes.filter_map(move |(dim, (size, found))| match (size, found.size()) {
                 (Size::Symbolic(expr), Some(found)) => {
-                    Some(Equation { place: Place { argument, dim }, expr, found })
+                    Some(Equation { place: ArgumentDim { argument, dim }, expr, found })
                 }
                 _ => None,
             })
@@ -154,7 +155,7 @@ impl Interface {
                 system.reasons.add(format_args!("{constraint} does not hold{origins}"));
             }
         }
-        if system.reasons.told.is_empty() {
+        if system.reasons.listed.is_empty() {
             Ok(system.symbols)
         } else {
             wrong(MismatchKind::Shape, system.reasons)
@@ -163,7 +164,7 @@ impl Interface {
 }
 
 impl SymbolicType {
-    /// True if a type fits for some values of the symbols, whatever other arguments are.
+    /// Returns true if a type fits for some values of the symbols, regardless of the other arguments.
     fn may_be(&self, ty: &TensorType) -> bool {
         let fits = |(size, found): (&Size, Option<usize>)| match (size, found) {
             (Size::Fixed(size), Some(found)) => *size == found,
@@ -176,50 +177,51 @@ impl SymbolicType {
     }
 }
 
-/// Equations that are solved one after the other: each for the one symbol that is not known yet.
+/// A system of equations, solved one by one: each equation for its only unknown symbol.
 #[derive(Default)]
 struct System<'i> {
     symbols: Symbols,
-    /// Where the value of a symbol is from.
-    from: BTreeMap<&'i str, Place<'i>>,
+    /// The dimension that determined each symbol.
+    from: BTreeMap<&'i str, ArgumentDim<'i>>,
     reasons: Reasons,
 }
 
-/// The first few reasons, and how many others there are: each dimension of a large program may be one.
+/// The first few reasons, and the number of the others. Each dimension of a large program may be a reason.
 #[derive(Default)]
 struct Reasons {
-    told: Vec<String>,
+    listed: Vec<String>,
     others: usize,
 }
 
 impl Reasons {
     fn add(&mut self, reason: fmt::Arguments<'_>) {
-        if self.told.len() < TOLD {
-            self.told.push(reason.to_string());
+        if self.listed.len() < MAX_LISTED {
+            self.listed.push(reason.to_string());
         } else {
             self.others += 1;
         }
     }
 
     fn into_vec(mut self) -> Vec<String> {
-        self.told.extend((self.others > 0).then(|| format!("… and {} more", self.others)));
-        self.told
+        self.listed.extend((self.others > 0).then(|| format!("… and {} more", self.others)));
+        self.listed
     }
 }
 
-/// What became of an equation.
+/// Result of examining an equation.
 enum Step<'i> {
-    /// It needs the values of more symbols.
+    /// The equation needs the values of more symbols.
     Waits,
-    /// It holds, or a reason says why it does not.
+    /// The equation holds, or a reason says why it does not.
     Checked,
-    /// It gave the value of a symbol.
+    /// The equation determined the value of this symbol.
     Solved(&'i str),
 }
 
 impl<'i> System<'i> {
-    /// Solves equations in their order as far as possible. Each is looked at once all of its symbols but one are known,
-    /// and once more if it needs that one, too: the work is in proportion to the equations.
+    /// Solves the equations in order as far as possible. An equation is examined when all of its symbols but
+    /// one are known, and once more if it also needs the value of that one. The work is therefore linear in
+    /// the size of the equations.
     fn solve(&mut self, equations: &[Equation<'i>]) {
         let mut with: HashMap<&str, Vec<usize>> = HashMap::new();
         let mut unknown = Vec::with_capacity(equations.len());
@@ -284,19 +286,20 @@ impl<'i> System<'i> {
             let so = if text == name { String::new() } else { format!(" = {text}, so {name} = {value}") };
             self.reasons.add(format_args!("{place} is {found}{so}, but {name} is at least 1"));
         }
-        // Even if it is too small: what else follows from it is not worth telling.
+        // Also record a value that is too small: further errors that follow from a missing value would be
+        // noise.
         self.symbols.0.insert(name.to_owned(), value);
         self.from.insert(name, place);
         Step::Solved(name)
     }
 
-    /// `, with b = 3 from x.shape[0]`
+    /// Formats the origin of symbol values: `, with b = 3 from x.shape[0]`.
     fn origins(&self, names: &BTreeSet<&str>) -> String {
         let known = names.iter().filter_map(|name| {
             let (value, from) = (self.symbols.get(name)?, self.from.get(*name)?);
             Some(format!("{name} = {value} from {from}"))
         });
-        let known: Vec<String> = known.take(TOLD).collect();
+        let known: Vec<String> = known.take(MAX_LISTED).collect();
         if known.is_empty() { String::new() } else { format!(", with {}", known.join(", ")) }
     }
 }
@@ -307,7 +310,7 @@ mod tests {
 
     use super::*;
 
-    /// The function `f(x, y)` with these sizes.
+    /// Creates the function `f(x, y)` with these sizes.
     fn interface(x: &str, y: &str, constraints: &[&str]) -> Interface {
         let argument = |(i, (name, sizes)): (usize, (&str, &str))| Argument {
             name: name.to_owned(),
@@ -351,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn constraints_are_told_with_the_values() {
+    fn violated_constraints_list_symbol_values() {
         let f = interface("b", "b", &[]);
         assert_eq!(solve(&f, &[8], &[4]), "y.shape[0] is 4, but b = 8 from x.shape[0]");
         let f = interface("b", "c", &["b >= 2", "mod(b, 4) == 0", "2*c <= b"]);
@@ -363,8 +366,8 @@ mod tests {
              2*c <= b does not hold, with b = 1 from x.shape[0], c = 1 from y.shape[0]"
         );
     }
-    /// A chain of sums, each of which gives the symbol of the one before it: one more would be solved each time that all
-    /// are looked at in order.
+    /// A chain of sums in which each gives the symbol of the previous one. Repeated passes over all equations
+    /// in order would solve one equation per pass.
     #[test]
     fn the_order_of_equations_does_not_matter() {
         let n = 20_000;
@@ -379,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn reasons_are_counted_beyond_the_first() {
+    fn reasons_beyond_the_limit_are_counted() {
         let f = interface(&["b"; 30].join(";"), "c", &[]);
         let sizes: Vec<usize> = (1..31).collect();
         let error = solve(&f, &sizes, &[1]);
@@ -388,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_equation_solves_stays_open() {
+    fn unsolved_symbols_stay_open() {
         let f = interface("a*b;b + c", "a^2;c", &[]);
         assert_eq!(solve(&f, &[6, 5], &[4, 3]), "b = 2, c = 3");
         let f = interface("2*a;a", "a*a", &[]);

@@ -1,17 +1,18 @@
-//! How much memory the machine has, and how much of it the process may have.
+//! The memory of the machine, and the part of it that the process may use.
 //!
-//! On Linux, the control groups that a process is in limit its memory: its own group and every one above, in the
-//! unified hierarchy (version 2) or in that of the memory controller (version 1). Elsewhere nothing is known.
+//! On Linux, control groups limit the memory of a process: its own group and all groups above it, in the
+//! unified hierarchy (version 2) or in the hierarchy of the memory controller (version 1). On other systems,
+//! the limits are unknown.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Bytes that the machine, and every control group of the process, have available; `None` where that is not known.
+/// Bytes available to the machine and to every control group of the process; `None` if unknown.
 pub(super) fn available() -> Option<usize> {
     meminfo("MemAvailable:").into_iter().chain(groups().iter().filter_map(Group::available)).min()
 }
 
-/// Bytes that the machine has, or that the control groups of the process may have.
+/// Total bytes of the machine, or the smallest limit of the control groups of the process.
 pub(crate) fn physical() -> Option<usize> {
     meminfo("MemTotal:").into_iter().chain(groups().iter().filter_map(Group::limit)).min()
 }
@@ -28,11 +29,11 @@ struct Group {
     files: &'static Files,
 }
 
-/// What the files of a group are called.
+/// File names of a control group.
 struct Files {
     limit: &'static str,
     used: &'static str,
-    /// Bytes of files that are cached, in `memory.stat`: they are given back when memory is needed.
+    /// Key in `memory.stat` of the bytes of cached files, which are freed when memory is needed.
     cache: &'static str,
 }
 
@@ -41,7 +42,7 @@ static CONTROLLER: Files =
     Files { limit: "memory.limit_in_bytes", used: "memory.usage_in_bytes", cache: "total_inactive_file " };
 
 impl Group {
-    /// The limit, if there is one (`max`, or a number that no machine has: none).
+    /// The limit of the group; `None` for `max`, or for a number larger than any machine's memory.
     fn limit(&self) -> Option<usize> {
         self.number(self.files.limit).filter(|limit| *limit < 1 << 60)
     }
@@ -58,7 +59,7 @@ impl Group {
     }
 }
 
-/// The groups that the process was in when this was first called.
+/// The groups of the process at the time of the first call.
 fn groups() -> &'static [Group] {
     static GROUPS: OnceLock<Vec<Group>> = OnceLock::new();
     GROUPS.get_or_init(|| {
@@ -69,9 +70,9 @@ fn groups() -> &'static [Group] {
     })
 }
 
-/// The groups of a process, from the innermost out: `membership` is its `/proc/PID/cgroup`, whose lines are
-/// `0::/a/b` for the unified hierarchy and `4:memory:/a/b` for controllers, and `root` is where they are mounted. A
-/// process in a container may see its own group as the root, so the root is always one of them.
+/// The groups of a process, innermost first. `membership` is the contents of `/proc/PID/cgroup`, whose lines
+/// are `0::/a/b` for the unified hierarchy and `4:memory:/a/b` for controllers. `root` is the mount point. A
+/// process in a container may see its own group as the root, so the root is always included.
 fn groups_of(membership: &str, root: &Path) -> Vec<Group> {
     let mut groups = Vec::new();
     for line in membership.lines() {
@@ -82,7 +83,7 @@ fn groups_of(membership: &str, root: &Path) -> Vec<Group> {
             list if list.split(',').any(|c| c == "memory") => (root.join("memory"), &CONTROLLER),
             _ => continue,
         };
-        // `..` is what a process outside of the root that it sees is shown.
+        // A process outside of the root that it sees has a path with `..`.
         let path = Path::new(path.trim_start_matches('/'));
         let inside = path.components().all(|c| matches!(c, std::path::Component::Normal(_)));
         let path = if inside { path } else { Path::new("") };

@@ -1,20 +1,24 @@
-//! Memory whose size a program determines: requested, and possibly refused, before it is allocated.
+//! Accounting of memory whose size a program determines: requested, and possibly refused, before it is
+//! allocated.
 //!
-//! A few characters of text can request more memory than any machine has, and Rust aborts the process if an ordinary
-//! allocation fails. Worse, Linux grants memory that does not exist and kills the process once it is written to. So
-//! everything that grows with the sizes of a program's tensors is requested here ([`Charge`], [`reserved`],
-//! [`admit_scratch`]; [`Literal`](crate::Literal) does the same), and a refusal is an [`OutOfMemory`].
+//! A few characters of text can request more memory than any machine has, and Rust aborts the process if an
+//! ordinary allocation fails. Worse, Linux grants memory that does not exist and kills the process once it is
+//! written to. So everything that grows with the sizes of a program's tensors is requested here ([`Charge`],
+//! [`reserved`], [`admit_scratch`]; [`Literal`](crate::Literal) does the same), and a refusal is an
+//! [`OutOfMemory`].
 //!
 //! A request is refused
-//! - if it exceeds, with all live tensors, the limit that the embedder has set ([`set_limit`]);
-//! - if the machine, or a control group that the process is in (`machine.rs`), has less memory available. That is checked before a large
-//!   request, and again for every [`PROBED`] bytes of smaller ones;
+//! - if it exceeds, together with all live tensors, the embedder's limit ([`set_limit`]);
+//! - if the machine, or a control group of the process (`machine.rs`), has less memory available. That is
+//!   checked before a large request, and again after every [`PROBED`] bytes of smaller requests;
 //! - if the allocator fails.
 //!
-//! Memory of large tensors is kept for reuse by new ones of the same size, since fresh memory is slow. It is a small
-//! part of the machine's memory, and is released before a request is refused, or by [`release`].
+//! The memory of large tensors is kept for new tensors of the same size, since fresh memory is slow. The kept
+//! memory is a small part of the machine's memory; it is released before a request is refused, or by
+//! [`release`].
 //!
-//! **Invariant.** Requests below [`COUNTED`] bytes are always granted, so that small tensors cost no time here.
+//! **Invariant.** Requests below [`COUNTED`] bytes are always granted, so that small tensors cost no time
+//! here.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -24,27 +28,27 @@ mod recycle;
 pub(crate) use machine::physical;
 pub(crate) use recycle::{give, take};
 
-/// Memory that cannot be had.
+/// The error of a refused request for memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub struct OutOfMemory {
-    /// Bytes that were asked for; `usize::MAX`: more than can be counted.
+    /// Number of bytes requested; `usize::MAX` if the number overflows.
     pub bytes: usize,
-    /// Why it cannot be had.
+    /// Why the request was refused.
     pub reason: Reason,
 }
 
-/// Why memory cannot be had.
+/// Why a request for memory was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Reason {
-    /// The limit, in bytes, and what other tensors take of it.
+    /// The request exceeds the unused part of the limit.
     Limit {
-        /// As set by [`set_limit`].
+        /// The limit in bytes, as set by [`set_limit`].
         limit: usize,
-        /// Bytes that are taken.
+        /// Number of bytes in use.
         taken: usize,
     },
-    /// No more than this many bytes are available.
+    /// Only this many bytes are available.
     Available(usize),
     /// The allocator refused.
     Refused,
@@ -69,52 +73,53 @@ impl std::fmt::Display for OutOfMemory {
 }
 
 impl OutOfMemory {
-    /// A size that overflows.
+    /// The error for a size that overflows.
     pub fn uncountable() -> OutOfMemory {
         OutOfMemory { bytes: usize::MAX, reason: Reason::Refused }
     }
 
-    /// The allocator refused.
+    /// The error for memory that the allocator refused.
     pub fn refused(bytes: usize) -> OutOfMemory {
         OutOfMemory { bytes, reason: Reason::Refused }
     }
 }
 
-/// Requests below this many bytes are not counted.
+/// Minimum number of bytes of a request that is counted.
 pub const COUNTED: usize = 1 << 14;
 
-/// How many bytes are granted before the machine is asked again how much it has.
+/// Number of bytes granted between two checks of the machine's available memory.
 pub const PROBED: usize = 64 << 20;
 
 static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
 static TAKEN: AtomicUsize = AtomicUsize::new(0);
 static UNPROBED: AtomicUsize = AtomicUsize::new(0);
 
-/// Sets how many bytes the tensors and the scratch memory of all programs in this process may take together.
-/// Without a limit, they may take what the machine has available.
+/// Sets the number of bytes that the tensors and the scratch memory of all programs in this process may take
+/// together. Without a limit, they may take all memory that the machine has available.
 pub fn set_limit(bytes: usize) {
     LIMIT.store(bytes, Relaxed);
 }
 
-/// The limit; `usize::MAX` if there is none.
+/// The limit in bytes; `usize::MAX` without a limit.
 pub fn limit() -> usize {
     LIMIT.load(Relaxed)
 }
 
-/// Bytes that tensors and arenas of [`COUNTED`] bytes and more take now, and what is kept for new ones.
+/// Number of bytes in use by tensors and arenas of at least [`COUNTED`] bytes, including memory kept for new
+/// tensors.
 pub fn taken() -> usize {
     TAKEN.load(Relaxed)
 }
 
-/// Gives memory that is kept for new tensors back to the system; returns the number of bytes.
+/// Returns memory kept for new tensors to the system, and returns the number of bytes released.
 pub fn release() -> usize {
     recycle::release()
 }
 
-/// An error if this much memory is out of the question now.
+/// Checks that this much memory can be granted now.
 ///
 /// # Errors
-/// If the limit or the machine does not have it, even without what is kept for new tensors.
+/// If the limit or the machine's available memory is too small, even after the kept memory is released.
 pub fn admit(bytes: usize) -> Result<(), OutOfMemory> {
     admit_now(bytes).or_else(|_| {
         release();
@@ -122,7 +127,7 @@ pub fn admit(bytes: usize) -> Result<(), OutOfMemory> {
     })
 }
 
-/// What `allocate` returns; if that is nothing, once more without the memory that is kept for new tensors.
+/// Calls `allocate`; if that returns `None`, releases the memory kept for new tensors and tries again.
 pub fn or_release<T>(allocate: impl Fn() -> Option<T>) -> Option<T> {
     allocate().or_else(|| if release() > 0 { allocate() } else { None })
 }
@@ -138,11 +143,11 @@ fn admit_now(bytes: usize) -> Result<(), OutOfMemory> {
     probe(bytes)
 }
 
-/// An error if the machine does not have this much; small requests are asked for together.
+/// Checks that the machine has this much memory available; small requests are accumulated into one check.
 fn probe(bytes: usize) -> Result<(), OutOfMemory> {
     if UNPROBED.fetch_add(bytes.min(PROBED), Relaxed).saturating_add(bytes) >= PROBED {
         UNPROBED.store(0, Relaxed);
-        // A little is left to everything else.
+        // Leave a sixteenth to the rest of the system.
         let available = machine::available().map(|a| a - a / 16);
         if let Some(available) = available.filter(|a| *a < bytes) {
             UNPROBED.store(PROBED, Relaxed);
@@ -152,27 +157,29 @@ fn probe(bytes: usize) -> Result<(), OutOfMemory> {
     Ok(())
 }
 
-/// An error if scratch memory, which is allocated next and given back soon, cannot be had.
+/// Checks that scratch memory, which is allocated next and freed soon, is available.
 ///
-/// For many vectors whose sizes are known together: once this has said yes, they may be allocated as usual.
+/// One check covers many vectors whose sizes are known together: after it succeeds, the vectors may be
+/// allocated as usual.
 ///
 /// # Errors
 /// As [`admit`], and if the allocator would refuse.
 pub fn admit_scratch(bytes: usize) -> Result<(), OutOfMemory> {
     admit(bytes)?;
-    if bytes >= ASKED {
+    if bytes >= MIN_ALLOCATOR_CHECK_BYTES {
         room::<u8>(bytes).ok_or(OutOfMemory::refused(bytes))?;
     }
     Ok(())
 }
 
-/// From this many bytes of scratch on, the allocator is asked.
-const ASKED: usize = 1 << 20;
+/// Minimum number of bytes of scratch memory for which the allocator is tried.
+const MIN_ALLOCATOR_CHECK_BYTES: usize = 1 << 20;
 
-/// Asks whether a program that needs this much at once could run on this machine, if nothing else did.
+/// Checks whether a program that needs this much memory at once could run on this machine if nothing else
+/// did.
 ///
 /// # Errors
-/// If it could not: how much it needs, and why it cannot have that.
+/// If it could not: the number of bytes it needs, and the reason.
 pub fn admit_program(bytes: usize) -> Result<(), OutOfMemory> {
     if bytes > limit() {
         return Err(OutOfMemory { bytes, reason: Reason::Limit { limit: limit(), taken: 0 } });
@@ -186,18 +193,18 @@ pub fn admit_program(bytes: usize) -> Result<(), OutOfMemory> {
     }
 }
 
-/// Memory that counts as taken while this lives. Whoever has one may allocate that much.
+/// Memory that counts as in use while this value lives. Its owner may allocate that much memory.
 #[derive(Debug)]
 pub struct Charge(usize);
 
 impl Charge {
-    /// That of no memory.
+    /// A charge for no memory.
     pub(crate) const NONE: Charge = Charge(0);
 
     /// Counts `bytes` as taken.
     ///
     /// # Errors
-    /// If they cannot be had.
+    /// If the memory is not available.
     pub fn new(bytes: usize) -> Result<Charge, OutOfMemory> {
         Charge::now(bytes).or_else(|_| {
             release();
@@ -205,7 +212,7 @@ impl Charge {
         })
     }
 
-    /// Adds bytes to the charge.
+    /// Adds `bytes` to the charge.
     ///
     /// # Errors
     /// If the memory is not available.
@@ -219,7 +226,7 @@ impl Charge {
         if bytes < COUNTED {
             return Ok(Charge::NONE);
         }
-        // In one step, so that two threads cannot both take what is left for one.
+        // One atomic update, so that two threads cannot both take the last free bytes.
         let limit = limit();
         let fits = |taken: usize| taken.checked_add(bytes).filter(|all| *all <= limit);
         let refused = |taken| OutOfMemory { bytes, reason: Reason::Limit { limit, taken } };
@@ -236,17 +243,18 @@ impl Drop for Charge {
     }
 }
 
-/// An empty vector with room for `n` elements.
+/// An empty vector with capacity for `n` elements.
 ///
 /// # Errors
-/// If there is not that much memory.
+/// If there is not enough memory.
 pub fn reserved<T>(n: usize) -> Result<Vec<T>, OutOfMemory> {
     let bytes = n.checked_mul(size_of::<T>()).ok_or_else(OutOfMemory::uncountable)?;
     admit(bytes)?;
     room(n).ok_or(OutOfMemory::refused(bytes))
 }
 
-/// An empty vector with room for `n` elements, if the allocator has it, even without what is kept for new tensors.
+/// An empty vector with capacity for `n` elements, or `None` if the allocator fails even after the kept
+/// memory is released.
 fn room<T>(n: usize) -> Option<Vec<T>> {
     or_release(|| {
         let mut out = Vec::new();
@@ -255,7 +263,7 @@ fn room<T>(n: usize) -> Option<Vec<T>> {
     })
 }
 
-/// The number of elements of a shape, `usize::MAX` if there are more: no vector is that long.
+/// Number of elements of a shape; saturates at `usize::MAX`, which no vector can hold.
 pub fn count(dims: &[usize]) -> usize {
     if dims.contains(&0) { 0 } else { dims.iter().fold(1, |n, d| n.saturating_mul(*d)) }
 }

@@ -1,4 +1,4 @@
-//! Programs of one instruction.
+//! Extraction of one instruction as a program.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use super::{Func, FuncId, Inst, Module, NewInst, Region, ValueId, ValueMap};
 use crate::op::Op;
 
 impl<'f> Inst<'f> {
-    /// The values from around the instruction that its regions use and that are not its operands, in the
-    /// order of their first use.
+    /// Returns the values from outside the instruction that its regions use and that are not its operands, in
+    /// the order of first use.
     pub fn free_values(self) -> Vec<ValueId> {
         fn region(r: Region<'_>, inside: &mut FxHashSet<ValueId>, found: &mut Vec<ValueId>) {
             inside.extend(r.args());
@@ -31,15 +31,15 @@ impl<'f> Inst<'f> {
 }
 
 impl Module {
-    /// A program that is one instruction of this module: `main` takes its operands, then the values that its
-    /// regions use from around it ([`Inst::free_values`]), and returns its results. Functions that it calls
-    /// come along.
+    /// Creates a program of one instruction of this module. `main` takes the instruction's operands, then the
+    /// outer values that its regions use ([`Inst::free_values`]), and returns its results. Functions that it
+    /// calls are included.
     pub fn extract(&self, inst: Inst<'_>) -> Module {
         let mut program = Module::new(Arc::clone(&self.source));
         program.attrs = self.attrs.clone();
         program.meshes.clone_from(&self.meshes);
         program.add_func(main_of(inst));
-        // Each function that is called comes once; calls get their new numbers as they come.
+        // Each called function is added once. Calls get the new numbers at the end.
         let mut numbers: FxHashMap<FuncId, FuncId> = FxHashMap::default();
         let mut next = 0;
         while let Some(func) = program.funcs.get(next) {
@@ -55,7 +55,7 @@ impl Module {
             }
             next += 1;
         }
-        // A function that the extracted one is called like keeps its name: `main` gives way.
+        // If a called function has the name `main`, it keeps it, and the new entry gets another name.
         let taken = program.funcs[1..].iter().any(|f| f.name == "main");
         if taken {
             program.funcs[0].name = "main.entry".to_owned();
@@ -66,7 +66,7 @@ impl Module {
     }
 }
 
-/// A function that is one instruction.
+/// Creates a function of one instruction.
 fn main_of(inst: Inst<'_>) -> Func {
     let from = inst.func();
     let mut main = Func::new("main", inst.span());
@@ -78,7 +78,7 @@ fn main_of(inst: Inst<'_>) -> Func {
     }
     map.extend(inst.operands().iter().copied().zip(operands.iter().copied()));
     let copy = main.import_inst(inst, &mut map);
-    // An operand that is taken twice is two parameters.
+    // An operand that occurs twice becomes two parameters.
     main.operands_mut(copy).copy_from_slice(&operands);
     main.append(Func::BODY, copy);
     let returned = main.inst(copy).results().to_vec();

@@ -19,20 +19,20 @@ pub struct Func {
     pub name: String,
     /// True unless `private`.
     pub public: bool,
-    /// Names that locations give to parameters (`params['w']`), as far as they do. Names decide nothing: functions that
-    /// differ in them are equal.
+    /// Names that locations give to parameters (`params['w']`), where known. Names have no semantics:
+    /// functions that differ only in names are equal.
     pub param_names: Vec<Option<Arc<str>>>,
     /// Attributes of the function.
     pub attrs: AttrDict,
-    /// Where its name stands.
+    /// Place of the function's name in the source.
     pub span: Span,
-    /// One per argument of the body.
+    /// One entry per argument of the body.
     param_attrs: Vec<AttrDict>,
     results: Vec<Type>,
-    /// One per result.
+    /// One entry per result.
     result_attrs: Vec<AttrDict>,
     values: Vec<ValueData>,
-    /// Names of values, as far as they have some.
+    /// Names of the values that have one.
     names: FxHashMap<ValueId, Arc<str>>,
     insts: Table<InstData>,
     regions: Vec<RegionData>,
@@ -44,18 +44,18 @@ struct ValueData {
     def: ValueDef,
 }
 
-/// Where a value is defined.
+/// The definition of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ValueDef {
-    /// It is this result of an instruction.
+    /// The result with this index of an instruction.
     Result(InstId, u32),
-    /// It is this argument of a region.
+    /// The argument with this index of a region.
     Arg(RegionId, u32),
-    /// Nowhere: it stands for something that was not understood.
+    /// Undefined: a placeholder for something that the parser did not understand.
     Nowhere,
 }
 
-/// An instruction as a row of its function's table.
+/// A row of the function's instruction table.
 #[derive(Clone, Debug)]
 pub(super) struct InstData {
     pub(super) op: Op,
@@ -66,44 +66,44 @@ pub(super) struct InstData {
     pub(super) attrs: AttrDict,
     pub(super) span: Span,
     pub(super) loc: Option<Arc<Loc>>,
-    /// The region that it stands in.
+    /// Region that contains the instruction; `None` if detached.
     pub(super) parent: Option<RegionId>,
     pub(super) prev: Option<InstId>,
     pub(super) next: Option<InstId>,
 }
 
-/// A region as a row of its function's table.
+/// A row of the function's region table.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RegionData {
     pub(super) args: ValueIds,
     pub(super) first: Option<InstId>,
     pub(super) last: Option<InstId>,
-    /// The instruction that it belongs to; none for the function's body.
+    /// Instruction that the region belongs to; `None` for the function's body.
     pub(super) owner: Option<InstId>,
 }
 
-/// What an instruction is made from: everything but its results.
+/// The parts of a new instruction, without its results.
 #[derive(Clone, Debug)]
 pub struct NewInst {
-    /// What it does.
+    /// Operation to execute.
     pub op: Op,
-    /// What it takes.
+    /// Operands, including captures.
     pub operands: ValueIds,
     /// Nested regions: reducers, loop bodies, branches.
     pub regions: Vec<RegionId>,
-    /// How many of the operands, from the end, are handed to every region as its last arguments instead
-    /// of being operands of the operation; see [`Inst::captures`].
+    /// Number of trailing operands that are passed to every region as its last arguments instead of being
+    /// operands of the operation; see [`Inst::captures`].
     pub captures: u32,
     /// Attributes that are not part of the operation (`mhlo.frontend_attributes` and the like).
     pub attrs: AttrDict,
-    /// Where its name stands in the text.
+    /// Place of the operation's name in the text.
     pub span: Span,
-    /// The location that it was given with `loc(…)`.
+    /// Location given with `loc(…)`.
     pub loc: Option<Arc<Loc>>,
 }
 
 impl NewInst {
-    /// An operation on operands, without regions and attributes.
+    /// Creates an operation on operands, without regions and attributes.
     pub fn new(op: Op, operands: impl IntoIterator<Item = ValueId>) -> NewInst {
         NewInst {
             op,
@@ -116,19 +116,19 @@ impl NewInst {
         }
     }
 
-    /// The same with regions.
+    /// Sets the regions.
     pub fn with_regions(self, regions: impl Into<Vec<RegionId>>) -> NewInst {
         NewInst { regions: regions.into(), ..self }
     }
 
-    /// The same at a place of the source.
+    /// Sets the place in the source.
     pub fn at(self, span: Span, loc: Option<Arc<Loc>>) -> NewInst {
         NewInst { span, loc, ..self }
     }
 }
 
 impl Func {
-    /// A function without parameters and instructions.
+    /// Creates a function without parameters and instructions.
     pub fn new(name: impl Into<String>, span: Span) -> Func {
         Func {
             name: name.into(),
@@ -146,7 +146,7 @@ impl Func {
         }
     }
 
-    /// A function with the name, results and attributes of another one, and an empty body.
+    /// Creates a function with the name, results and attributes of another function, and an empty body.
     pub fn with_header_of(other: &Func) -> Func {
         Func {
             public: other.public,
@@ -160,36 +160,36 @@ impl Func {
 
     // --- reading
 
-    /// The attributes of each parameter.
+    /// Returns the attributes of each parameter.
     pub fn param_attrs(&self) -> &[AttrDict] {
         &self.param_attrs
     }
 
-    /// The types of the results.
+    /// Returns the types of the results.
     pub fn results(&self) -> &[Type] {
         &self.results
     }
 
-    /// The attributes of each result.
+    /// Returns the attributes of each result.
     pub fn result_attrs(&self) -> &[AttrDict] {
         &self.result_attrs
     }
 
-    /// The body. Its arguments are the parameters, its last instruction is [`Op::Return`].
+    /// Returns the body. Its arguments are the parameters, and its last instruction is [`Op::Return`].
     pub fn body(&self) -> Region<'_> {
         self.region(Func::BODY)
     }
 
-    /// The name that whoever wrote the program gave to a parameter: `jax.arg_info`, or that of its location.
+    /// Returns the author's name for a parameter: `jax.arg_info`, or the name in the parameter's location.
     pub fn param_name(&self, i: usize) -> Option<&str> {
         let info = self.param_attrs.get(i).and_then(|attrs| attrs.get("jax.arg_info")?.as_str());
         info.or_else(|| self.param_names.get(i)?.as_deref())
     }
 
-    /// The number of the body, in every function.
+    /// Number of the body in every function.
     pub const BODY: RegionId = RegionId::new(0);
 
-    /// A region.
+    /// Returns a region.
     ///
     /// # Panics
     /// If the region is not in this function.
@@ -197,7 +197,7 @@ impl Func {
         Region::new(self, id, &self.regions[id.index()])
     }
 
-    /// An instruction.
+    /// Returns an instruction.
     ///
     /// # Panics
     /// If the instruction is not in this function.
@@ -205,52 +205,52 @@ impl Func {
         Inst::new(self, id, &self.insts[id.index()])
     }
 
-    /// The parameters.
+    /// Returns the parameters.
     pub fn params(&self) -> &[ValueId] {
         &self.regions[0].args
     }
 
-    /// Number of values. Those of instructions that were removed count.
+    /// Number of values, including results of removed instructions.
     pub fn value_count(&self) -> usize {
         self.values.len()
     }
 
-    /// Number of instructions. Those that were removed count.
+    /// Number of instructions, including removed ones.
     pub fn inst_count(&self) -> usize {
         self.insts.len()
     }
 
-    /// Number of regions. Those of instructions that were removed count.
+    /// Number of regions, including regions of removed instructions.
     pub fn region_count(&self) -> usize {
         self.regions.len()
     }
 
-    /// Every value.
+    /// Returns every value.
     pub fn values(&self) -> impl Iterator<Item = ValueId> + use<> {
         (0..self.values.len()).map(ValueId::new)
     }
 
-    /// The type of a value.
+    /// Returns the type of a value.
     pub fn ty(&self, value: ValueId) -> &Type {
         &self[value]
     }
 
-    /// The tensor type of a value, if it is a tensor.
+    /// Returns the tensor type of a value, if the value is a tensor.
     pub fn tensor(&self, value: ValueId) -> Option<&TensorType> {
         self[value].tensor()
     }
 
-    /// The name of a value, if [`Func::set_name`] gave it one.
+    /// Returns the name of a value, if [`Func::set_name`] set one.
     pub fn name_of(&self, value: ValueId) -> Option<&str> {
         self.names.get(&value).map(|name| &**name)
     }
 
-    /// Where a value is defined.
+    /// Returns the definition of a value.
     pub fn def(&self, value: ValueId) -> ValueDef {
         self.values[value.index()].def
     }
 
-    /// The instruction that a value is a result of.
+    /// Returns the instruction that produces a value, if any.
     pub fn defining_inst(&self, value: ValueId) -> Option<Inst<'_>> {
         match self.def(value) {
             ValueDef::Result(inst, _) => Some(self.inst(inst)),
@@ -258,20 +258,20 @@ impl Func {
         }
     }
 
-    /// Calls `visit` for every instruction, those of nested regions included, in order of the text.
+    /// Calls `visit` for every instruction, including those in nested regions, in the order of the text.
     pub fn walk<'a>(&'a self, visit: &mut dyn FnMut(Inst<'a>)) {
         self.body().walk(visit);
     }
 
     // --- building
 
-    /// Makes room for as many values as another function has, and for its first instructions.
+    /// Reserves capacity for as many values as another function has, and for its first instructions.
     pub(crate) fn reserve_as(&mut self, other: &Func) {
         self.insts.reserve(other.insts.len());
         self.values.reserve(other.values.len());
     }
 
-    /// A new value that nothing defines.
+    /// Creates a value without a definition.
     pub(crate) fn new_value(&mut self, ty: Type) -> ValueId {
         self.define(ty, ValueDef::Nowhere)
     }
@@ -282,52 +282,53 @@ impl Func {
         id
     }
 
-    /// Gives parameters attributes, from the first one on.
+    /// Sets the attributes of parameters, starting with the first.
     pub fn set_param_attrs(&mut self, attrs: impl IntoIterator<Item = AttrDict>) {
         self.param_attrs.iter_mut().zip(attrs).for_each(|(to, attrs)| *to = attrs);
     }
 
-    /// The attributes of each parameter, to be changed.
+    /// Returns the attributes of each parameter, mutably.
     pub fn param_attrs_mut(&mut self) -> &mut [AttrDict] {
         &mut self.param_attrs
     }
 
-    /// A new result, behind the others.
+    /// Appends a result.
     pub fn add_result(&mut self, ty: Type, attrs: AttrDict) {
         self.results.push(ty);
         self.result_attrs.push(attrs);
     }
 
-    /// Makes these the types of the results. Their attributes stay, by number.
+    /// Sets the types of the results. Attributes stay with the result of the same index.
     pub fn set_result_types(&mut self, types: impl IntoIterator<Item = Type>) {
         self.results = types.into_iter().collect();
         self.result_attrs.resize_with(self.results.len(), AttrDict::new);
     }
 
-    /// Makes the results those that the body returns. Their attributes stay, by number.
+    /// Sets the result types to the types that the body returns. Attributes stay with the result of the same
+    /// index.
     pub fn infer_result_types(&mut self) {
         let types: Vec<Type> = self.body().returned().iter().map(|v| self.ty(*v).clone()).collect();
         self.set_result_types(types);
     }
 
-    /// Gives results attributes, from the first one on.
+    /// Sets the attributes of results, starting with the first.
     pub fn set_result_attrs(&mut self, attrs: impl IntoIterator<Item = AttrDict>) {
         self.result_attrs.iter_mut().zip(attrs).for_each(|(to, attrs)| *to = attrs);
     }
 
-    /// The attributes of each result, to be changed.
+    /// Returns the attributes of each result, mutably.
     pub fn result_attrs_mut(&mut self) -> &mut [AttrDict] {
         &mut self.result_attrs
     }
 
-    /// A new region without arguments and instructions, which belongs to nothing yet.
+    /// Creates a region without arguments, instructions and owner.
     pub fn new_region(&mut self) -> RegionId {
         let id = RegionId::new(self.regions.len());
         self.regions.push(RegionData::default());
         id
     }
 
-    /// A new argument of a region, behind the others. One of the body is a parameter, without attributes.
+    /// Appends an argument to a region. An argument of the body is a parameter without attributes.
     pub fn add_arg(&mut self, region: RegionId, ty: Type) -> ValueId {
         if region == Func::BODY {
             self.param_attrs.push(AttrDict::new());
@@ -339,7 +340,7 @@ impl Func {
         id
     }
 
-    /// A new instruction, which stands nowhere yet, with results of these types.
+    /// Creates a detached instruction with results of these types.
     ///
     /// # Panics
     /// If one of its regions belongs to an instruction already.
@@ -347,7 +348,7 @@ impl Func {
         let id = InstId::new(self.insts.len());
         for region in &new.regions {
             let owner = self.regions[region.index()].owner.replace(id);
-            assert!(owner.is_none(), "a region belongs to one instruction");
+            assert!(owner.is_none(), "the region already belongs to an instruction");
         }
         let NewInst { op, operands, regions, captures, attrs, span, loc } = new;
         let mut ids = ValueIds::new();
@@ -371,7 +372,7 @@ impl Func {
         id
     }
 
-    /// A new instruction at the end of a region; gives its number.
+    /// Appends a new instruction to a region and returns its number.
     pub fn push(
         &mut self,
         region: RegionId,
@@ -383,7 +384,7 @@ impl Func {
         id
     }
 
-    /// A new instruction at the end of a region, whose results are values that nothing defines as yet.
+    /// Appends a new instruction to a region. Its results are existing values without a definition.
     pub(crate) fn push_defining(&mut self, region: RegionId, new: NewInst, results: ValueIds) -> InstId {
         let id = self.push(region, new, []);
         for (i, value) in results.iter().enumerate() {
@@ -393,28 +394,28 @@ impl Func {
         id
     }
 
-    /// Puts an instruction that stands nowhere at the end of a region.
+    /// Appends a detached instruction to a region.
     ///
     /// # Panics
-    /// If it stands somewhere.
+    /// If the instruction is not detached.
     pub fn append(&mut self, region: RegionId, inst: InstId) {
         let last = self.regions[region.index()].last;
         self.link(region, inst, last, None);
     }
 
-    /// Puts an instruction that stands nowhere before another one.
+    /// Inserts a detached instruction before `next`.
     ///
     /// # Panics
-    /// If it stands somewhere, or the other one nowhere.
+    /// If `inst` is not detached, or `next` is.
     pub fn insert_before(&mut self, inst: InstId, next: InstId) {
         let InstData { parent, prev, .. } = self.insts[next.index()];
-        let region = parent.expect("instructions are put before one that stands in a region");
+        let region = parent.expect("the instruction to insert before is in no region");
         self.link(region, inst, prev, Some(next));
     }
 
     fn link(&mut self, region: RegionId, inst: InstId, prev: Option<InstId>, next: Option<InstId>) {
         let data = &mut self.insts[inst.index()];
-        assert!(data.parent.is_none(), "an instruction stands in one place");
+        assert!(data.parent.is_none(), "the instruction is already in a region");
         (data.parent, data.prev, data.next) = (Some(region), prev, next);
         match prev {
             Some(prev) => self.insts[prev.index()].next = Some(inst),
@@ -426,8 +427,8 @@ impl Func {
         }
     }
 
-    /// Takes an instruction out of its region. It keeps its results and regions, and may be put
-    /// somewhere else.
+    /// Detaches an instruction from its region. The instruction keeps its results and regions, and can be
+    /// inserted elsewhere.
     pub fn detach(&mut self, inst: InstId) {
         let data = &mut self.insts[inst.index()];
         let (prev, next) = (data.prev.take(), data.next.take());
@@ -442,7 +443,7 @@ impl Func {
         }
     }
 
-    /// Moves every instruction of a region but its return to the end of another region.
+    /// Moves the instructions of a region, except its return, to the end of another region.
     pub(crate) fn splice(&mut self, from: RegionId, to: RegionId) {
         let mut next = self.regions[from.index()].first;
         while let Some(inst) = next {
@@ -456,7 +457,7 @@ impl Func {
 
     // --- changing
 
-    /// Gives a value another type.
+    /// Sets the type of a value.
     ///
     /// # Panics
     /// If the value is not in this function.
@@ -464,24 +465,24 @@ impl Func {
         self.values[value.index()].ty = ty;
     }
 
-    /// Names a value for whoever reads the program as text. Names decide nothing: functions that differ in them are
-    /// equal, and printers change those that are taken or that their format cannot write.
+    /// Names a value for human readers of the text. Names have no semantics: functions that differ only in
+    /// names are equal, and printers change names that are taken or invalid in their format.
     pub fn set_name(&mut self, value: ValueId, name: impl Into<Arc<str>>) {
         self.names.insert(value, name.into());
     }
 
-    /// Gives an instruction another operation. Operands and results stay.
+    /// Replaces the operation of an instruction, keeping operands and results.
     pub fn set_op(&mut self, inst: InstId, op: Op) {
         self.insts[inst.index()].op = op;
     }
 
-    /// Gives an instruction a place in the source.
+    /// Sets the source place and location of an instruction.
     pub(super) fn set_place(&mut self, inst: InstId, span: Span, loc: Option<Arc<Loc>>) {
         let data = &mut self.insts[inst.index()];
         (data.span, data.loc) = (span, loc);
     }
 
-    /// Gives an instruction another place in the text.
+    /// Sets the place of an instruction in the text.
     ///
     /// # Panics
     /// If the instruction is not in this function.
@@ -489,17 +490,18 @@ impl Func {
         self.insts[inst.index()].span = span;
     }
 
-    /// The attributes of an instruction that are not part of its operation.
+    /// Returns the attributes of an instruction that are not part of its operation.
     pub fn attrs_mut(&mut self, inst: InstId) -> &mut AttrDict {
         &mut self.insts[inst.index()].attrs
     }
 
-    /// The operands of an instruction. A [`Rewriter`](super::Rewriter) keeps track of uses.
+    /// Returns the operands of an instruction, mutably. Use a [`Rewriter`](super::Rewriter) where uses are
+    /// tracked.
     pub fn operands_mut(&mut self, inst: InstId) -> &mut ValueIds {
         &mut self.insts[inst.index()].operands
     }
 
-    /// Puts other values in the place of operands, wherever they are used.
+    /// Replaces operands throughout the function, following chains of replacements.
     pub fn replace_operands(&mut self, by: &ValueMap) {
         let last = |mut value: ValueId| {
             while let Some(next) = by.get(&value) {
@@ -512,14 +514,14 @@ impl Func {
         }
     }
 
-    /// Gives an instruction these operands, the last `captures` of which its regions capture.
+    /// Sets the operands of an instruction, the last `captures` of which are captured by its regions.
     pub(crate) fn set_captures(&mut self, inst: InstId, operands: ValueIds, captures: usize) {
         let data = &mut self.insts[inst.index()];
         data.operands = operands;
         data.captures = u32::try_from(captures).unwrap_or(u32::MAX);
     }
 
-    /// Gives an instruction these results, which are results of it, in another order or fewer.
+    /// Replaces the results of an instruction by some of the old ones, in any order.
     pub(crate) fn keep_results(&mut self, inst: InstId, results: ValueIds) {
         for (i, value) in results.iter().enumerate() {
             self.set_def(*value, ValueDef::Result(inst, u32::try_from(i).unwrap_or(u32::MAX)));
@@ -527,7 +529,7 @@ impl Func {
         self.insts[inst.index()].results = results;
     }
 
-    /// Gives a region these arguments, which are arguments of it, in another order or fewer.
+    /// Replaces the arguments of a region by some of the old ones, in any order.
     pub(crate) fn set_args(&mut self, region: RegionId, args: ValueIds) {
         for (i, arg) in args.iter().enumerate() {
             self.set_def(*arg, ValueDef::Arg(region, u32::try_from(i).unwrap_or(u32::MAX)));
@@ -547,7 +549,7 @@ impl Func {
         &mut self.insts[inst.index()]
     }
 
-    /// Lets a region belong to nothing.
+    /// Clears the owner of a region.
     pub(crate) fn disown(&mut self, region: RegionId) {
         self.regions[region.index()].owner = None;
     }
@@ -556,7 +558,7 @@ impl Func {
         self.values[value.index()].def = def;
     }
 
-    /// Every operation, those of instructions that stand nowhere included.
+    /// Returns every operation, including operations of detached instructions.
     pub(super) fn ops_mut(&mut self) -> impl Iterator<Item = &mut Op> {
         self.insts.iter_mut().map(|i| &mut i.op)
     }

@@ -1,14 +1,14 @@
-//! Locations that a program gives its instructions.
+//! Source locations that a program gives its instructions.
 
 use std::sync::Arc;
 
 use crate::diag::shortened;
 
-/// Bytes of the longest name of a parameter. Longer ones, which nobody types, are not kept: a file has a text once, and may
-/// refer to it as often as it likes.
+/// Maximum length in bytes of a parameter name taken from a location. Longer names, which no user types, are
+/// dropped: a file stores a name once, but may refer to it arbitrarily often.
 pub(crate) const MAX_NAME: usize = 1 << 12;
 
-/// Where an instruction came from, as the program that wrote the text says.
+/// Origin of an instruction, according to the program that wrote the text.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Loc {
     /// `loc(unknown)`
@@ -17,9 +17,9 @@ pub enum Loc {
     File {
         /// Path as written.
         file: Arc<str>,
-        /// From 1.
+        /// Line number, starting at 1.
         line: u32,
-        /// From 1.
+        /// Column number, starting at 1.
         column: u32,
     },
     /// `loc("name")` or `loc("name"(child))`
@@ -31,7 +31,7 @@ pub enum Loc {
 }
 
 impl Loc {
-    /// The name, if it is one.
+    /// Returns the name of a name location.
     pub fn name(&self) -> Option<&str> {
         match self {
             Loc::Name(name, _) => Some(name),
@@ -39,7 +39,7 @@ impl Loc {
         }
     }
 
-    /// The name that it gives to a parameter: shared, and at most [`MAX_NAME`] bytes.
+    /// Returns the parameter name that the location gives: shared, and at most [`MAX_NAME`] bytes.
     pub(crate) fn param_name(&self) -> Option<Arc<str>> {
         match self {
             Loc::Name(name, _) if name.len() <= MAX_NAME => Some(name.clone()),
@@ -47,13 +47,14 @@ impl Loc {
         }
     }
 
-    /// What it says of a place, for people: a name, a line of a file, or both (`jit(f)/mul at model.py:3:9`); none if it
-    /// says neither. Of a location of many parts, the first that say so.
+    /// Describes the place for human readers: a name, a line of a file, or both
+    /// (`jit(f)/mul at model.py:3:9`). `None` if the location has neither. Of a location with many parts, the
+    /// first name and file count.
     pub fn place(&self) -> Option<String> {
         let mut name: Option<&str> = None;
         let mut waiting = vec![self];
-        // Parts can be shared, so that there are more ways to them than parts.
-        for _ in 0..PARTS {
+        // Parts can be shared, so there may be exponentially more paths than parts.
+        for _ in 0..MAX_SEARCHED_PARTS {
             match waiting.pop() {
                 None => break,
                 Some(Loc::Unknown) => {}
@@ -68,22 +69,24 @@ impl Loc {
                     waiting = child.as_deref().into_iter().collect();
                 }
                 Some(Loc::CallSite(callee, _)) => waiting.push(callee),
-                Some(Loc::Fused(parts)) => waiting.extend(parts.iter().take(PARTS).rev().map(|part| &**part)),
+                Some(Loc::Fused(parts)) => {
+                    waiting.extend(parts.iter().take(MAX_SEARCHED_PARTS).rev().map(|part| &**part))
+                }
             }
         }
         name.map(|name| shortened(name).into_owned())
     }
 }
 
-/// Parts of a location that are looked at for a place.
-const PARTS: usize = 64;
+/// Maximum number of location parts searched for a place.
+const MAX_SEARCHED_PARTS: usize = 64;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_a_name_and_a_line_as_far_as_there_are_some() {
+    fn places_have_a_name_and_a_line_where_known() {
         let file = Arc::new(Loc::File { file: "m.py".into(), line: 3, column: 9 });
         let name = |child| Arc::new(Loc::Name("f/mul".into(), child));
         let unknown = Arc::new(Loc::Unknown);

@@ -1,4 +1,4 @@
-//! Meshes that a module names.
+//! Named meshes of a module.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -9,11 +9,11 @@ use crate::sharding::Mesh;
 /// A mesh of a module.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NamedMesh {
-    /// The name that shardings give it, without `@`.
+    /// Name in shardings, without `@`.
     pub name: String,
-    /// The grid.
+    /// The device grid.
     pub mesh: Mesh,
-    /// Attributes of the operation that defines it.
+    /// Attributes of the operation that defines the mesh.
     pub attrs: AttrDict,
 }
 

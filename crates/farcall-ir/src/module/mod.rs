@@ -6,16 +6,16 @@
 //!                           └─ ValueId ──▶ type, where it is defined
 //! ```
 //!
-//! A function owns flat tables of its values, instructions and regions, and everything refers to
-//! everything by number: a callee is a [`FuncId`], an operand a [`ValueId`]. The instructions of a region are a
-//! linked list, so that a pass inserts and removes in constant time. Read through the views [`Inst`] and [`Region`];
-//! change through the methods of [`Func`] and, if uses must be known, of [`Rewriter`]. A
-//! [`Builder`](crate::builder::Builder) makes new instructions with inferred result types.
+//! A function owns flat tables of its values, instructions and regions. References are numbers: a callee is a
+//! [`FuncId`], an operand a [`ValueId`]. The instructions of a region form a linked list, so a pass inserts
+//! and removes in constant time. Read through the views [`Inst`] and [`Region`]; change through the methods
+//! of [`Func`] and, if uses must be known, of [`Rewriter`]. A [`Builder`](crate::builder::Builder) creates
+//! new instructions with inferred result types.
 //!
 //! Regions form a tree that is no deeper than the parser's limit, so walking it recursively is safe.
 //!
-//! Two modules are equal (`==`) if they are the same program: numbers of values and instructions, places
-//! in the source, locations and the module's name do not count.
+//! Two modules are equal (`==`) if they are the same program. The comparison ignores numbers of values and
+//! instructions, places in the source, locations and the module's name.
 
 mod extract;
 mod func;
@@ -46,24 +46,24 @@ pub use view::{Inst, Insts, Region};
 /// A program: functions that call each other.
 #[derive(Clone, Debug)]
 pub struct Module {
-    /// `@name`, if it has one.
+    /// Name without `@`, if the module has one.
     pub name: Option<String>,
     /// Attributes of the module.
     pub attrs: AttrDict,
-    /// The text it was read from.
+    /// Text that the module was read from.
     pub source: Arc<Source>,
-    /// Grids of devices that shardings name.
+    /// Device grids that shardings refer to by name.
     pub meshes: Vec<NamedMesh>,
     funcs: Vec<Func>,
 }
 
 impl Module {
-    /// An empty module.
+    /// Creates an empty module.
     pub fn new(source: Arc<Source>) -> Module {
         Module { name: None, attrs: AttrDict::new(), source, meshes: Vec::new(), funcs: Vec::new() }
     }
 
-    /// Adds a function, behind the others.
+    /// Adds a function after the existing ones.
     ///
     /// # Panics
     /// At 2³² functions.
@@ -73,22 +73,22 @@ impl Module {
         id
     }
 
-    /// The functions, in the order of the source.
+    /// Returns the functions, in the order of the source.
     pub fn funcs(&self) -> &[Func] {
         &self.funcs
     }
 
-    /// The numbers of the functions, in the order of the source.
+    /// Returns the numbers of the functions, in the order of the source.
     pub fn func_ids(&self) -> impl ExactSizeIterator<Item = FuncId> + use<> {
         (0..self.funcs.len()).map(FuncId::new)
     }
 
-    /// A function, if it is one of this module.
+    /// Returns a function, or `None` if it is not in this module.
     pub fn get(&self, id: FuncId) -> Option<&Func> {
         self.funcs.get(id.index())
     }
 
-    /// A function, to be changed.
+    /// Returns a function mutably.
     ///
     /// # Panics
     /// If the function is not in this module.
@@ -96,17 +96,17 @@ impl Module {
         &mut self.funcs[id.index()]
     }
 
-    /// The first function with this name.
+    /// Returns the first function with this name.
     pub fn func(&self, name: &str) -> Option<&Func> {
         self.funcs.iter().find(|f| f.name == name)
     }
 
-    /// The number of the first function with this name.
+    /// Returns the number of the first function with this name.
     pub fn func_id(&self, name: &str) -> Option<FuncId> {
         self.funcs.iter().position(|f| f.name == name).map(FuncId::new)
     }
 
-    /// The function that a run starts with: `main`, else the only public function, else the only
+    /// Returns the function that a run starts with: `main`, else the only public function, else the only
     /// function.
     pub fn entry(&self) -> Option<&Func> {
         fn only<'a>(mut it: impl Iterator<Item = &'a Func>) -> Option<&'a Func> {
@@ -117,20 +117,20 @@ impl Module {
             .or_else(|| only(self.funcs.iter()))
     }
 
-    /// Takes the functions out.
+    /// Moves the functions out of the module.
     pub(crate) fn take_funcs(&mut self) -> Vec<Func> {
         std::mem::take(&mut self.funcs)
     }
 
-    /// Gives every mention of a function in an operation another number.
+    /// Renumbers every reference to a function in an operation.
     pub(crate) fn renumber_callees(&mut self, number: &dyn Fn(FuncId) -> FuncId) {
         for func in &mut self.funcs {
             func.ops_mut().flat_map(|op| op.callees_mut()).for_each(|id| *id = number(*id));
         }
     }
 
-    /// Makes a function the entry: the only public one. Functions that it does not lead to are dropped, and another one
-    /// called `main` gets another name.
+    /// Makes a function the entry: the only public one. Functions that are unreachable from the entry are
+    /// dropped, and another function called `main` is renamed.
     ///
     /// # Panics
     /// If the function is not in this module.
@@ -144,14 +144,14 @@ impl Module {
         self.keep_reachable(entry);
     }
 
-    /// Keeps the functions that the first one leads to, and what they are called by.
+    /// Drops the functions that are unreachable from the first one.
     pub(crate) fn drop_unreachable(&mut self) {
         if !self.funcs.is_empty() {
             self.keep_reachable(FuncId::new(0));
         }
     }
 
-    /// Keeps a function and its callees, direct and indirect.
+    /// Keeps a function and its direct and indirect callees.
     fn keep_reachable(&mut self, root: FuncId) {
         let mut reached = vec![false; self.funcs.len()];
         let mut open: Vec<usize> = vec![root.index()];

@@ -1,4 +1,4 @@
-//! Changes functions: copies of regions and calls, and changes that need to know the users of a value.
+//! Changes to functions: copies of regions and calls, and changes that need to know the users of a value.
 
 use std::cell::{Cell, OnceCell};
 use std::hash::Hash;
@@ -13,43 +13,44 @@ use crate::interrupt::Pace;
 use crate::op::Op;
 use crate::types::{Type, TypeList};
 
-/// What values of one region are in a copy of it.
+/// Maps the values of a region to the values of its copy.
 pub type ValueMap = FxHashMap<ValueId, ValueId>;
 
-/// Where a copy is made from.
+/// The function that a copy is made from.
 #[derive(Clone, Copy)]
-enum From<'a> {
-    Other(&'a Func),
-    Itself,
+enum CopySource<'a> {
+    OtherFunc(&'a Func),
+    ThisFunc,
 }
 
 impl Func {
-    /// A copy of a region of this function, with everything in it. Values from outside of it become what
-    /// `map` says, or stay what they are; the copies of those in it are put into `map`.
+    /// Copies a region of this function with all its contents. Values defined outside of the region are
+    /// replaced according to `map`, or kept if `map` lacks them. The copies of values defined in the region
+    /// are added to `map`.
     pub fn clone_region(&mut self, region: RegionId, map: &mut ValueMap) -> RegionId {
-        self.copy_region(From::Itself, region, map)
+        self.copy_region(CopySource::ThisFunc, region, map)
     }
 
-    /// A copy of a region of another function. `map` says what the values from outside of it are here.
+    /// Copies a region of another function. `map` gives the values of this function that stand for values
+    /// defined outside of the region.
     ///
     /// # Panics
-    /// If `map` lacks one of those.
+    /// If `map` lacks such a value.
     pub fn import_region(&mut self, from: &Func, region: RegionId, map: &mut ValueMap) -> RegionId {
-        self.copy_region(From::Other(from), region, map)
+        self.copy_region(CopySource::OtherFunc(from), region, map)
     }
 
-    /// A copy of an instruction of another function, which stands nowhere yet; as
-    /// [`Func::import_region`].
+    /// Copies an instruction of another function, detached. `map` is used as in [`Func::import_region`].
     pub fn import_inst(&mut self, from: Inst<'_>, map: &mut ValueMap) -> InstId {
-        self.copy_inst(From::Other(from.func()), from.id(), map)
+        self.copy_inst(CopySource::OtherFunc(from.func()), from.id(), map)
     }
 
-    /// A copy of an instruction of this function, which stands nowhere yet; as [`Func::clone_region`].
+    /// Copies an instruction of this function, detached. `map` is used as in [`Func::clone_region`].
     pub fn clone_inst(&mut self, inst: InstId, map: &mut ValueMap) -> InstId {
-        self.copy_inst(From::Itself, inst, map)
+        self.copy_inst(CopySource::ThisFunc, inst, map)
     }
 
-    fn copy_region(&mut self, from: From<'_>, region: RegionId, map: &mut ValueMap) -> RegionId {
+    fn copy_region(&mut self, from: CopySource<'_>, region: RegionId, map: &mut ValueMap) -> RegionId {
         let copy = self.new_region();
         let RegionData { args, first, .. } = from.region(self, region).clone();
         for arg in args {
@@ -65,7 +66,7 @@ impl Func {
         copy
     }
 
-    fn copy_inst(&mut self, from: From<'_>, inst: InstId, map: &mut ValueMap) -> InstId {
+    fn copy_inst(&mut self, from: CopySource<'_>, inst: InstId, map: &mut ValueMap) -> InstId {
         let InstData { op, operands, results, regions, captures, attrs, span, loc, .. } =
             from.inst(self, inst);
         let (op, captures, attrs, span, loc) = (op.clone(), *captures, attrs.clone(), *span, loc.clone());
@@ -73,8 +74,10 @@ impl Func {
         for v in &mut operands {
             *v = match (map.get(v), from) {
                 (Some(new), _) => *new,
-                (None, From::Itself) => *v,
-                (None, From::Other(_)) => panic!("a copied instruction uses a value that is not mapped"),
+                (None, CopySource::ThisFunc) => *v,
+                (None, CopySource::OtherFunc(_)) => {
+                    panic!("a copied instruction uses a value that is not mapped")
+                }
             };
         }
         let results = ValueIds::from_slice(results);
@@ -85,8 +88,8 @@ impl Func {
         copy
     }
 
-    /// Keeps these of the values that a loop carries: operands, arguments of both regions, what the body
-    /// returns, results. Nothing may use the others.
+    /// Keeps the selected loop-carried values and removes the others: operands, arguments of both regions,
+    /// values that the body returns, results. The removed values must be unused.
     pub(crate) fn keep_carried(&mut self, inst: InstId, keep: &[bool]) {
         let view = self.inst(inst);
         let (operands, captures) = (kept(view.operands(), keep), view.captures().len());
@@ -102,7 +105,8 @@ impl Func {
         self.keep_results(inst, results);
     }
 
-    /// Gives an instruction results of these types. Those that it has keep their numbers.
+    /// Sets the types of an instruction's results, adding or removing results at the end. The first results
+    /// keep their numbers.
     pub(crate) fn set_results(&mut self, inst: InstId, types: TypeList) {
         let mut results = std::mem::take(&mut self.inst_data_mut(inst).results);
         for extra in results.drain(types.len().min(results.len())..) {
@@ -122,20 +126,20 @@ impl Func {
     }
 }
 
-/// The values that `keep` says, and all those behind the ones that it speaks of.
+/// Returns the values for which `keep` is true, and all values past the end of `keep`.
 pub(crate) fn kept(values: &[ValueId], keep: &[bool]) -> ValueIds {
     let stays = |i: usize| keep.get(i).copied().unwrap_or(true);
     values.iter().enumerate().filter(|(i, _)| stays(*i)).map(|(_, v)| *v).collect()
 }
 
-impl<'a> From<'a> {
+impl<'a> CopySource<'a> {
     fn region<'b>(self, to: &'b Func, id: RegionId) -> &'b RegionData
     where
         'a: 'b,
     {
         match self {
-            From::Other(func) => func.region_data(id),
-            From::Itself => to.region_data(id),
+            CopySource::OtherFunc(func) => func.region_data(id),
+            CopySource::ThisFunc => to.region_data(id),
         }
     }
 
@@ -144,8 +148,8 @@ impl<'a> From<'a> {
         'a: 'b,
     {
         match self {
-            From::Other(func) => func.inst_data(id),
-            From::Itself => to.inst_data(id),
+            CopySource::OtherFunc(func) => func.inst_data(id),
+            CopySource::ThisFunc => to.inst_data(id),
         }
     }
 
@@ -154,19 +158,19 @@ impl<'a> From<'a> {
         'a: 'b,
     {
         match self {
-            From::Other(func) => func.ty(id),
-            From::Itself => to.ty(id),
+            CopySource::OtherFunc(func) => func.ty(id),
+            CopySource::ThisFunc => to.ty(id),
         }
     }
 }
 
-/// The users of a value. Most have one or two; a constant may have a million.
+/// The users of a value. Most values have one or two; a constant may have a million.
 #[derive(Clone, Debug, Default)]
 struct Users {
     all: SmallVec<[InstId; 4]>,
-    /// Users at the front that have been taken away.
+    /// Number of removed users at the front of `all`.
     gone: u32,
-    /// The positions of users in `all`, built once a user was too far from both ends.
+    /// The positions of users in `all`. Built when a user is too far from both ends.
     index: Option<Box<Positions<InstId>>>,
 }
 
@@ -185,8 +189,8 @@ impl Users {
         self.all.push(user);
     }
 
-    /// Removes a user. Passes remove users in order, or in reverse order, so a user is often near one end
-    /// even of many.
+    /// Removes a user. Passes remove users in order or in reverse order, so a user is often near one end even
+    /// of a long list.
     fn take(&mut self, user: InstId) {
         if self.index.is_none() {
             let first = self.gone as usize;
@@ -241,8 +245,8 @@ fn positions<K: Copy + Eq + Hash>(list: &[K]) -> Box<Positions<K>> {
     Box::new(positions)
 }
 
-/// A function that is being rewritten: knows the users of every value, once somebody has asked, and keeps knowing them
-/// through every change.
+/// A function that is being rewritten. On first use it computes the users of every value, and it keeps them
+/// up to date through every change.
 ///
 /// The vocabulary: [`replace_uses`](Rewriter::replace_uses), [`insert_before`](Rewriter::insert_before),
 /// [`erase`](Rewriter::erase), [`replace`](Rewriter::replace), [`move_before`](Rewriter::move_before),
@@ -250,27 +254,28 @@ fn positions<K: Copy + Eq + Hash>(list: &[K]) -> Box<Positions<K>> {
 #[derive(Debug)]
 pub struct Rewriter<'f> {
     func: &'f mut Func,
-    /// Per value, the instructions that take it: one entry per operand. A pass that finds nothing to change need not know.
+    /// For each value, the instructions that use it, once per operand. Computed lazily, for passes that
+    /// change nothing.
     users: OnceCell<Vec<Users>>,
-    /// The positions of operands, for instructions with many operands of which some were replaced.
+    /// Operand positions of instructions with many operands, some of which were replaced.
     positions: FxHashMap<InstId, Box<Positions<ValueId>>>,
-    /// Long passes stop if an interrupt is due.
+    /// Lets long passes stop when an interrupt is due.
     pace: Cell<Pace>,
 }
 
 impl<'f> Rewriter<'f> {
-    /// For a function that is complete: what its instructions take is there.
+    /// Creates a rewriter for a complete function: all operands of its instructions must be defined.
     pub fn new(func: &'f mut Func) -> Rewriter<'f> {
         Rewriter { func, users: OnceCell::new(), positions: FxHashMap::default(), pace: Cell::default() }
     }
 
-    /// The function as it is now.
+    /// Returns the function in its current state.
     pub fn func(&self) -> &Func {
         self.func
     }
 
-    /// The instructions that take a value, those in nested regions included; one that takes it twice is
-    /// there twice.
+    /// Returns the instructions that use a value, including those in nested regions. An instruction that uses
+    /// the value twice is listed twice.
     pub fn users(&self, value: ValueId) -> &[InstId] {
         let mut pace = self.pace.get();
         pace.leave_if_due();
@@ -279,12 +284,12 @@ impl<'f> Rewriter<'f> {
         all.get(value.index()).map_or(&[], Users::as_slice)
     }
 
-    /// True if an instruction takes the value.
+    /// Returns true if an instruction uses the value.
     pub fn is_used(&self, value: ValueId) -> bool {
         !self.users(value).is_empty()
     }
 
-    /// Puts another value in the place of one, wherever it is used.
+    /// Replaces all uses of `old` by `new`.
     pub fn replace_uses(&mut self, old: ValueId, new: ValueId) {
         if old == new || !self.is_used(old) {
             return;
@@ -297,7 +302,7 @@ impl<'f> Rewriter<'f> {
                 continue;
             }
             let positions = self.positions.entry(*user).or_insert_with(|| positions(operands));
-            // One entry per operand: an instruction may take the value twice.
+            // One entry per operand: an instruction may use the value twice.
             if let Some(taken) = positions.remove(&old) {
                 taken.iter().for_each(|i| operands[*i as usize] = new);
                 positions.entry(new).or_default().extend(taken);
@@ -308,7 +313,7 @@ impl<'f> Rewriter<'f> {
         }
     }
 
-    /// Puts a new instruction before another one, with results of these types.
+    /// Inserts a new instruction before `next`, with results of these types.
     pub fn insert_before(
         &mut self,
         next: InstId,
@@ -321,8 +326,8 @@ impl<'f> Rewriter<'f> {
         id
     }
 
-    /// Puts a new instruction without regions before another one, whose place in the source it takes;
-    /// gives its only result.
+    /// Inserts a new instruction without regions before `next`, with the source place of `next`. Returns its
+    /// only result.
     pub fn value_before(
         &mut self,
         next: InstId,
@@ -336,14 +341,14 @@ impl<'f> Rewriter<'f> {
         self.func.inst(id).results()[0]
     }
 
-    /// Gives an instruction the place in the source that another one has.
+    /// Copies the source place of instruction `of` to `inst`.
     pub fn set_place(&mut self, inst: InstId, of: InstId) {
         let of = self.func.inst(of);
         let (span, loc) = (of.span(), of.loc().cloned());
         self.func.set_place(inst, span, loc);
     }
 
-    /// Takes an instruction out for good.
+    /// Removes an instruction permanently.
     ///
     /// # Panics
     /// In debug builds, if one of its results is used.
@@ -353,7 +358,7 @@ impl<'f> Rewriter<'f> {
         self.func.detach(inst);
     }
 
-    /// Puts values in the place of an instruction's results, and takes it out.
+    /// Replaces the results of an instruction by `values`, and erases the instruction.
     pub fn replace(&mut self, inst: InstId, values: &[ValueId]) {
         let results = SmallVec::<[ValueId; 2]>::from(self.func.inst(inst).results());
         for (result, value) in results.into_iter().zip(values) {
@@ -362,13 +367,13 @@ impl<'f> Rewriter<'f> {
         self.erase(inst);
     }
 
-    /// Moves an instruction before another one, maybe of another region.
+    /// Moves an instruction before `next`, which may be in another region.
     pub fn move_before(&mut self, inst: InstId, next: InstId) {
         self.func.detach(inst);
         self.func.insert_before(inst, next);
     }
 
-    /// Puts the body of a function in the place of an instruction that calls it.
+    /// Replaces a call by the body of its callee.
     pub fn inline(&mut self, call: InstId, callee: &Func) {
         let operands = self.func.inst(call).operands();
         let mut map: ValueMap = callee.params().iter().copied().zip(operands.iter().copied()).collect();
@@ -381,34 +386,34 @@ impl<'f> Rewriter<'f> {
         self.replace(call, &returned);
     }
 
-    /// Puts a copy of an instruction before another one; as [`Func::clone_inst`].
+    /// Inserts a copy of an instruction before `next`. `map` is used as in [`Func::clone_inst`].
     pub(crate) fn copy_before(&mut self, inst: InstId, next: InstId, map: &mut ValueMap) {
         let copy = self.func.clone_inst(inst, map);
         self.func.insert_before(copy, next);
         self.add_uses(copy);
     }
 
-    /// Gives an instruction another operation.
+    /// Replaces the operation of an instruction.
     pub fn set_op(&mut self, inst: InstId, op: Op) {
         self.func.set_op(inst, op);
     }
 
-    /// Gives a value another type.
+    /// Sets the type of a value.
     pub(crate) fn set_ty(&mut self, value: ValueId, ty: impl Into<Type>) {
         self.func.set_ty(value, ty.into());
     }
 
-    /// Gives an instruction results of these types; as [`Func::set_results`].
+    /// Sets the types of an instruction's results, like [`Func::set_results`].
     pub(crate) fn set_results(&mut self, inst: InstId, types: TypeList) {
         self.func.set_results(inst, types);
     }
 
-    /// The attributes of an instruction that are not part of its operation.
+    /// Returns the attributes of an instruction that are not part of its operation.
     pub fn attrs_mut(&mut self, inst: InstId) -> &mut AttrDict {
         self.func.attrs_mut(inst)
     }
 
-    /// Gives an instruction other operands.
+    /// Replaces the operands of an instruction.
     pub fn set_operands(&mut self, inst: InstId, operands: impl IntoIterator<Item = ValueId>) {
         let operands: ValueIds = operands.into_iter().collect();
         self.positions.remove(&inst);
@@ -419,15 +424,15 @@ impl<'f> Rewriter<'f> {
         *self.func.operands_mut(inst) = operands;
     }
 
-    /// A new region, filled in by `fill`, for an instruction that is about to be made.
+    /// Creates a region, filled by `fill`, for an instruction that is about to be created.
     pub fn new_region(&mut self, fill: impl FnOnce(&mut Func, RegionId)) -> RegionId {
         let region = self.func.new_region();
         fill(self.func, region);
         region
     }
 
-    /// Lets the regions of an instruction capture a value (see [`Inst::captures`]), which `users` in region
-    /// number `which` take.
+    /// Makes the regions of an instruction capture a value (see [`Inst::captures`]). The captured argument
+    /// replaces the value in `users`, which are in region number `which`.
     pub(crate) fn capture(&mut self, inst: InstId, which: usize, value: ValueId, users: &[InstId]) {
         let arg = self.captured_arg(inst, value)[which];
         for user in users {
@@ -437,7 +442,8 @@ impl<'f> Rewriter<'f> {
         }
     }
 
-    /// The argument of each region that a captured value is; it is captured if it was not.
+    /// Returns the argument of each region that stands for a captured value, capturing the value first if
+    /// necessary.
     fn captured_arg(&mut self, inst: InstId, value: ValueId) -> Vec<ValueId> {
         let view = self.func.inst(inst);
         if let Some(i) = view.captures().iter().position(|v| *v == value) {
@@ -453,8 +459,8 @@ impl<'f> Rewriter<'f> {
         regions.into_iter().map(|r| self.func.add_arg(r, ty.clone())).collect()
     }
 
-    /// Makes values that a loop carries, by number, values that it captures. Its body must return them as
-    /// they came.
+    /// Turns loop-carried values with these numbers into captured values. The body must return them
+    /// unchanged.
     pub(crate) fn capture_carried(&mut self, inst: InstId, numbers: &[usize]) {
         for i in numbers {
             let view = self.func.inst(inst);
@@ -477,8 +483,8 @@ impl<'f> Rewriter<'f> {
         self.func.keep_carried(inst, &keep);
     }
 
-    /// Puts the instructions of a region, but for its return, in the place of the instruction that it belongs
-    /// to, whose results are what the region returns. The region must have no arguments but captured ones.
+    /// Replaces an instruction by the instructions of one of its regions, and its results by the values that
+    /// the region returns. The region must have no arguments except captured ones.
     pub(crate) fn replace_by_region(&mut self, inst: InstId, which: usize) {
         let view = self.func.inst(inst);
         let Some(region) = view.region(which) else { return };
@@ -491,7 +497,7 @@ impl<'f> Rewriter<'f> {
         self.replace(inst, &returned);
     }
 
-    /// The users of a value, if they have been asked for.
+    /// Returns the users of a value, if users have been computed.
     fn users_mut(&mut self, value: ValueId) -> Option<&mut Users> {
         let all = self.users.get_mut()?;
         if all.len() <= value.index() {
@@ -512,7 +518,7 @@ impl<'f> Rewriter<'f> {
         }
     }
 
-    /// Notes what an instruction and everything in it takes.
+    /// Records the uses by an instruction and its nested instructions.
     fn add_uses(&mut self, inst: InstId) {
         self.each_use(inst, Rewriter::note);
     }
@@ -536,7 +542,7 @@ impl<'f> Rewriter<'f> {
     }
 }
 
-/// The users of every value of a function.
+/// Computes the users of every value of a function.
 fn users_of_all(func: &Func) -> Vec<Users> {
     let mut users: Vec<Users> = Vec::new();
     users.resize_with(func.value_count(), Users::default);
@@ -552,14 +558,14 @@ fn users_of_all(func: &Func) -> Vec<Users> {
 mod tests {
     use super::*;
 
-    /// Users that are taken away in any order, against a list that is searched.
+    /// Removes users in any order and compares with a linear search.
     #[test]
-    fn users_are_taken_away_in_any_order() {
+    fn users_can_be_removed_in_any_order() {
         let id = InstId::new;
         for (count, step) in [(5, 2), (90, 1), (90, 89), (200, 77), (1000, 333), (1000, 501)] {
             let (mut users, mut plain) = (Users::default(), Vec::new());
             for i in 0..count {
-                // Some take it twice.
+                // Some users use the value twice.
                 let user = id(i / 2 + i % 3);
                 users.push(user);
                 plain.push(user);
@@ -584,7 +590,8 @@ mod tests {
         }
     }
 
-    /// An instruction with many operands, of which all are replaced one by one, and a value with many users.
+    /// Replaces all operands of an instruction with many operands one by one, and the uses of a value with
+    /// many users.
     #[test]
     fn many_operands_are_replaced_one_by_one() {
         const COUNT: usize = 20_000;
@@ -602,7 +609,7 @@ mod tests {
             func.body().insts().filter(|i| *i.op() != Op::Return).map(|i| i.id()).collect();
         let mut rewriter = Rewriter::new(func);
         assert_eq!(rewriter.users(x).len(), COUNT);
-        // From the middle on.
+        // Start in the middle.
         for i in (COUNT / 2..COUNT).chain(0..COUNT / 2) {
             rewriter.replace(negations[i], &[x]);
         }

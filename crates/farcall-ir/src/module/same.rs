@@ -1,4 +1,4 @@
-//! Compares functions as programs, regardless of the numbers of their values.
+//! Equality of functions as programs, regardless of the numbers of their values.
 
 use std::collections::HashMap;
 
@@ -12,15 +12,15 @@ impl PartialEq for Func {
             && self.results() == other.results()
             && self.result_attrs() == other.result_attrs()
             && self.attrs == other.attrs
-            && Same::default().region(self.body(), other.body())
+            && Correspondence::default().region(self.body(), other.body())
     }
 }
 
-/// Values of one function by those of the other.
+/// Maps values of one function to the corresponding values of the other.
 #[derive(Default)]
-struct Same(HashMap<ValueId, ValueId>);
+struct Correspondence(HashMap<ValueId, ValueId>);
 
-impl Same {
+impl Correspondence {
     fn region(&mut self, a: Region<'_>, b: Region<'_>) -> bool {
         let (mut left, mut right) = (a.insts(), b.insts());
         if !self.define((a.func(), a.args()), (b.func(), b.args())) {

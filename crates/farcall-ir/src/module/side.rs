@@ -1,15 +1,15 @@
-//! What passes know of instructions, beside a function.
+//! Side tables: data that passes keep about instructions, outside of the function.
 
 use super::{Func, InstId};
 
-/// A value for some instructions of a function, by number. Those that are made later have none until they get one.
+/// A map from instruction numbers to values. Instructions created later have no value until one is inserted.
 #[derive(Clone, Debug)]
 pub(crate) struct InstMap<T> {
     rows: Vec<Option<T>>,
 }
 
 impl<T: Copy> InstMap<T> {
-    /// Room for the instructions that a function has.
+    /// Creates a map with room for the current instructions of a function.
     pub(crate) fn new(func: &Func) -> InstMap<T> {
         InstMap { rows: vec![None; func.inst_count()] }
     }
@@ -26,16 +26,16 @@ impl<T: Copy> InstMap<T> {
     }
 }
 
-/// A set of instructions of a function, by number, which is emptied at once.
+/// A set of instruction numbers that is cleared in constant time.
 #[derive(Clone, Debug)]
 pub(crate) struct InstSet {
-    /// The round in which each was put in.
+    /// The round in which each instruction was last inserted. Members were inserted in the current round.
     rounds: InstMap<u32>,
     round: u32,
 }
 
 impl InstSet {
-    /// Room for the instructions that a function has.
+    /// Creates a set with room for the current instructions of a function.
     pub(crate) fn new(func: &Func) -> InstSet {
         InstSet { rounds: InstMap::new(func), round: 0 }
     }
@@ -54,13 +54,13 @@ impl InstSet {
         self.rounds.get(inst) == Some(self.round)
     }
 
-    /// Holds these, and no others.
+    /// Replaces the contents of the set.
     pub(crate) fn fill(&mut self, insts: &[InstId]) {
         self.clear();
         insts.iter().for_each(|inst| _ = self.insert(*inst));
     }
 
-    /// Puts an instruction in. -> whether it was not there
+    /// Inserts an instruction. Returns true if it was not in the set.
     pub(crate) fn insert(&mut self, inst: InstId) -> bool {
         let is_new = !self.contains(inst);
         self.rounds.insert(inst, self.round);

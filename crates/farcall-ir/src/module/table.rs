@@ -1,17 +1,17 @@
-//! Tables whose rows stay where they are while they grow.
+//! Tables whose rows keep their address while the table grows.
 
 use std::ops::{Index, IndexMut};
 
-/// Rows in a piece. What has fewer is a vector like others.
-const PIECE: usize = 128;
-/// Rows for which the first piece has room from the start.
-const FIRST: usize = 8;
+/// Rows per piece. A smaller table is one growing vector.
+const PIECE_ROWS: usize = 128;
+/// Initial capacity of the first piece, in rows.
+const FIRST_PIECE_ROWS: usize = 8;
 
-/// Rows by number, in pieces: a table that grows neither copies its rows nor leaves larger and larger memory behind, and both
-/// cost more than finding the piece does.
+/// Rows by number, stored in pieces. A growing table neither copies its rows nor leaves ever larger freed
+/// blocks behind; both cost more than finding the piece.
 #[derive(Clone, Debug)]
 pub(super) struct Table<T> {
-    /// All full but the last one.
+    /// All pieces except the last are full.
     pieces: Vec<Vec<T>>,
 }
 
@@ -21,26 +21,27 @@ impl<T> Table<T> {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.pieces.last().map_or(0, |last| (self.pieces.len() - 1) * PIECE + last.len())
+        self.pieces.last().map_or(0, |last| (self.pieces.len() - 1) * PIECE_ROWS + last.len())
     }
 
-    /// Inline, so that a row is made where it stays.
+    /// Inlined so that the row is constructed in its final place.
     #[inline(always)]
     pub(super) fn push(&mut self, row: T) {
         match self.pieces.last_mut() {
-            Some(last) if last.len() < PIECE => last.push(row),
+            Some(last) if last.len() < PIECE_ROWS => last.push(row),
             full => {
-                let mut piece = Vec::with_capacity(if full.is_some() { PIECE } else { FIRST });
+                let mut piece =
+                    Vec::with_capacity(if full.is_some() { PIECE_ROWS } else { FIRST_PIECE_ROWS });
                 piece.push(row);
                 self.pieces.push(piece);
             }
         }
     }
 
-    /// Makes room for so many rows, or those of a piece, in a table without any.
+    /// Reserves capacity for `rows` rows, at most one piece, if the table is empty.
     pub(super) fn reserve(&mut self, rows: usize) {
         if self.pieces.is_empty() {
-            self.pieces.push(Vec::with_capacity(rows.min(PIECE)));
+            self.pieces.push(Vec::with_capacity(rows.min(PIECE_ROWS)));
         }
     }
 
@@ -54,14 +55,14 @@ impl<T> Index<usize> for Table<T> {
 
     #[inline]
     fn index(&self, i: usize) -> &T {
-        &self.pieces[i / PIECE][i % PIECE]
+        &self.pieces[i / PIECE_ROWS][i % PIECE_ROWS]
     }
 }
 
 impl<T> IndexMut<usize> for Table<T> {
     #[inline]
     fn index_mut(&mut self, i: usize) -> &mut T {
-        &mut self.pieces[i / PIECE][i % PIECE]
+        &mut self.pieces[i / PIECE_ROWS][i % PIECE_ROWS]
     }
 }
 
@@ -73,7 +74,7 @@ mod tests {
     fn rows_are_found_by_number() {
         let mut table = Table::new();
         assert_eq!(table.len(), 0);
-        for i in 0..3 * PIECE + 1 {
+        for i in 0..3 * PIECE_ROWS + 1 {
             table.push(i);
             assert_eq!(table.len(), i + 1);
         }

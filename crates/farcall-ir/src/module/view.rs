@@ -1,4 +1,4 @@
-//! Read access to instructions and regions: a function and an id in it.
+//! Read-only views of instructions and regions: a function and a number.
 
 use std::fmt;
 use std::sync::Arc;
@@ -31,62 +31,62 @@ impl<'f> Inst<'f> {
         Inst { func, id, data }
     }
 
-    /// Its number.
+    /// Returns the instruction's number.
     pub fn id(self) -> InstId {
         self.id
     }
 
-    /// The function that it belongs to.
+    /// Returns the function that contains the instruction.
     pub fn func(self) -> &'f Func {
         self.func
     }
 
-    /// What it does.
+    /// Returns the operation.
     pub fn op(self) -> &'f Op {
         &self.data.op
     }
 
-    /// What it takes; what its regions capture is at the end (see [`Inst::captures`]).
+    /// Returns all operands, the captures of its regions last (see [`Inst::captures`]).
     pub fn operands(self) -> &'f [ValueId] {
         &self.data.operands
     }
 
-    /// Operands that are handed to every region, behind the arguments that the operation gives it. There
-    /// are none in programs as they are read, whose regions refer to values around them; in the middle
-    /// form, whose regions do not, they are all that a region sees.
+    /// Returns the operands that are passed to every region, after the arguments that the operation itself
+    /// provides. Parsed programs have no captures: their regions refer to values of enclosing regions
+    /// directly. In the middle form, regions can only use captured values.
     pub fn captures(self) -> &'f [ValueId] {
         let own = self.data.operands.len().saturating_sub(self.data.captures as usize);
         &self.data.operands[own..]
     }
 
-    /// Operands of the operation itself, without [`Inst::captures`].
+    /// Returns the operands of the operation itself, without [`Inst::captures`].
     pub fn own_operands(self) -> &'f [ValueId] {
         let own = self.data.operands.len().saturating_sub(self.data.captures as usize);
         &self.data.operands[..own]
     }
 
-    /// What it returns.
+    /// Returns the results.
     pub fn results(self) -> &'f [ValueId] {
         &self.data.results
     }
 
-    /// Nested regions: reducers, loop bodies, branches.
+    /// Returns the nested regions: reducers, loop bodies, branches.
     pub fn regions(self) -> impl ExactSizeIterator<Item = Region<'f>> + DoubleEndedIterator + use<'f> {
         self.data.regions.iter().map(move |r| self.func.region(*r))
     }
 
-    /// The numbers of the nested regions.
+    /// Returns the numbers of the nested regions.
     pub fn region_ids(self) -> &'f [RegionId] {
         &self.data.regions
     }
 
-    /// Nested region number `i`.
+    /// Returns nested region number `i`.
     pub fn region(self, i: usize) -> Option<Region<'f>> {
         self.data.regions.get(i).map(|r| self.func.region(*r))
     }
 
-    /// The number of the region that an `if` or a `case` runs for a predicate or an index: for an index out
-    /// of range, the last one.
+    /// Returns the number of the region that an `if` or a `case` executes for a predicate or an index. An
+    /// index out of range selects the last region.
     pub fn chosen(self, index: Scalar) -> usize {
         let last = self.data.regions.len().saturating_sub(1);
         match self.data.op {
@@ -95,23 +95,23 @@ impl<'f> Inst<'f> {
         }
     }
 
-    /// Attributes that are not part of the operation (`mhlo.frontend_attributes` and the like).
+    /// Returns the attributes that are not part of the operation (`mhlo.frontend_attributes` and the like).
     pub fn attrs(self) -> &'f AttrDict {
         &self.data.attrs
     }
 
-    /// Where its name stands in the text.
+    /// Returns the place of the operation's name in the text.
     pub fn span(self) -> Span {
         self.data.span
     }
 
-    /// The location that it was given with `loc(…)`.
+    /// Returns the location given with `loc(…)`.
     pub fn loc(self) -> Option<&'f Arc<Loc>> {
         self.data.loc.as_ref()
     }
 
-    /// Where it stands in the text that the program was read from; for a program without text, what its location says.
-    /// Empty if neither says something.
+    /// Returns the instruction's place in the text that the program was read from, or, for a program without
+    /// text, in its location. Empty if unknown.
     pub fn place(self, source: &Source) -> String {
         match self.loc().filter(|_| source.is_none()) {
             Some(loc) => loc.place().unwrap_or_default(),
@@ -119,12 +119,12 @@ impl<'f> Inst<'f> {
         }
     }
 
-    /// The region that it stands in; none if it was taken out.
+    /// Returns the region that contains the instruction; `None` if the instruction is detached.
     pub fn parent(self) -> Option<Region<'f>> {
         self.data.parent.map(|r| self.func.region(r))
     }
 
-    /// The next instruction of its region.
+    /// Returns the next instruction of the region.
     pub fn next(self) -> Option<Inst<'f>> {
         self.data.next.map(|i| self.func.inst(i))
     }
@@ -141,70 +141,69 @@ impl<'f> Region<'f> {
         Region { func, id, data }
     }
 
-    /// Its number.
+    /// Returns the region's number.
     pub fn id(self) -> RegionId {
         self.id
     }
 
-    /// The function that it belongs to.
+    /// Returns the function that contains the region.
     pub fn func(self) -> &'f Func {
         self.func
     }
 
-    /// Arguments.
+    /// Returns all arguments.
     pub fn args(self) -> &'f [ValueId] {
         &self.data.args
     }
 
-    /// Arguments that the operation gives it, without those that its instruction captures
-    /// ([`Inst::captures`]).
+    /// Returns the arguments that the operation provides, without captured ones ([`Inst::captures`]).
     pub fn own_args(self) -> &'f [ValueId] {
         let captures = self.owner().map_or(0, |i| i.captures().len());
         &self.data.args[..self.data.args.len().saturating_sub(captures)]
     }
 
-    /// Arguments that are what its instruction captures, in the same order.
+    /// Returns the arguments that stand for the captures of the owner, in the same order.
     pub fn captured_args(self) -> &'f [ValueId] {
         &self.data.args[self.own_args().len()..]
     }
 
-    /// The instruction that it belongs to; none for a function's body.
+    /// Returns the instruction that the region belongs to; `None` for a function's body.
     pub fn owner(self) -> Option<Inst<'f>> {
         self.data.owner.map(|i| self.func.inst(i))
     }
 
-    /// The instructions in order of execution; the last one is [`Op::Return`].
+    /// Returns the instructions in execution order. The last one is [`Op::Return`].
     pub fn insts(self) -> Insts<'f> {
         Insts { func: self.func, ends: self.data.first.zip(self.data.last) }
     }
 
-    /// The first instruction.
+    /// Returns the first instruction.
     pub fn first(self) -> Option<Inst<'f>> {
         self.data.first.map(|i| self.func.inst(i))
     }
 
-    /// The last instruction.
+    /// Returns the last instruction.
     pub fn last(self) -> Option<Inst<'f>> {
         self.data.last.map(|i| self.func.inst(i))
     }
 
-    /// The instructions, if they are `N`.
+    /// Returns the instructions if there are exactly `N`.
     pub fn exactly<const N: usize>(self) -> Option<[Inst<'f>; N]> {
         let insts: Vec<Inst<'f>> = self.insts().take(N + 1).collect();
         insts.try_into().ok()
     }
 
-    /// The terminator, if there is one.
+    /// Returns the terminator, if present.
     pub fn terminator(self) -> Option<Inst<'f>> {
         self.last().filter(|i| *i.op() == Op::Return)
     }
 
-    /// What the region returns; nothing if it has no terminator.
+    /// Returns the values that the region returns; empty without a terminator.
     pub fn returned(self) -> &'f [ValueId] {
         self.terminator().map_or(&[], Inst::operands)
     }
 
-    /// Calls `visit` for every instruction, those of nested regions included, in order of the text.
+    /// Calls `visit` for every instruction, including those in nested regions, in the order of the text.
     pub fn walk(self, visit: &mut dyn FnMut(Inst<'f>)) {
         for inst in self.insts() {
             visit(inst);
@@ -223,7 +222,7 @@ impl fmt::Debug for Region<'_> {
 #[derive(Clone)]
 pub struct Insts<'f> {
     func: &'f Func,
-    /// The next one from either end.
+    /// The next instructions at the front and at the back.
     ends: Option<(InstId, InstId)>,
 }
 

@@ -1,4 +1,4 @@
-//! Custom calls: a function outside the program, named by its target.
+//! Custom calls of functions outside the program, which are named by their target.
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ pub struct CustomCall {
     pub target: String,
     /// `api_version` as written; `None` if absent.
     pub api_version: Option<i32>,
-    /// What the call passes besides buffers.
+    /// Configuration passed besides buffers.
     pub config: CallConfig,
-    /// The call must run even if nobody uses its results.
+    /// True if the call must run even when its results are unused.
     pub has_side_effect: bool,
     /// Minor-to-major order of each operand's dimensions; `None`: all row-major.
     pub operand_layouts: Option<Vec<Vec<usize>>>,
@@ -25,12 +25,12 @@ pub struct CustomCall {
     pub aliases: Vec<OutputAlias>,
     /// Functions that the target may call.
     pub called_computations: Vec<FuncId>,
-    /// Types of operands and results as the program had them, if there were tokens or tuples among them: in
-    /// the middle form, whose instructions take and give tensors only.
+    /// Original types of operands and results, if they included tokens or tuples. Set in the middle form,
+    /// whose instructions only have tensors.
     pub types: Option<Arc<FuncType>>,
 }
 
-/// What a custom call passes to its target besides buffers.
+/// Configuration that a custom call passes to its target besides buffers.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum CallConfig {
     /// No `backend_config`.
@@ -46,14 +46,14 @@ pub enum CallConfig {
 pub struct OutputAlias {
     /// Path of the result in the tuple of results; empty if there is one result.
     pub output_tuple_indices: Vec<usize>,
-    /// Which operand.
+    /// Index of the operand.
     pub operand_index: usize,
-    /// Path in the operand, if that is a tuple.
+    /// Path in the operand, if the operand is a tuple.
     pub operand_tuple_indices: Vec<usize>,
 }
 
 impl CustomCall {
-    /// A call of `target` without configuration.
+    /// Creates a call of `target` without configuration.
     pub fn new(target: impl Into<String>) -> CustomCall {
         CustomCall {
             target: target.into(),

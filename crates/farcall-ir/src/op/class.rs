@@ -1,4 +1,5 @@
-//! Sets of element types, as the specification's tables of inputs name them: which operands an operation takes.
+//! Sets of element types, named as in the specification's tables of inputs: the operands that an operation
+//! accepts.
 
 use std::fmt;
 use std::ops::BitOr;
@@ -35,12 +36,12 @@ impl Class {
     /// Everything.
     pub const ANY: Class = Class(127);
 
-    /// What belongs to one of both; `|` in constants.
+    /// Returns the union of both sets; `|` in constants.
     pub const fn or(self, other: Class) -> Class {
         Class(self.0 | other.0)
     }
 
-    /// The kind of a tensor.
+    /// Returns the kind of a tensor.
     pub fn of(ty: &TensorType) -> Class {
         match &ty.quant {
             Some(q) if q.axis.is_some() => Class::QUANT_AXIS,
@@ -55,7 +56,7 @@ impl Class {
         }
     }
 
-    /// True if the tensor's element type belongs to the set.
+    /// Returns true if the tensor's element type belongs to the set.
     pub fn has(self, ty: &TensorType) -> bool {
         self.0 & Class::of(ty).0 != 0
     }

@@ -1,7 +1,7 @@
-//! Collectives: operations of several processes together.
+//! Collectives: operations that several processes execute together.
 //!
-//! A program runs as one process, number 0 of its grid. If that is the only one of its group, a collective is the
-//! identity, or returns zeros to a process that receives nothing ([`Role`]).
+//! A program runs as one process, number 0 of its grid. If that process is the only one of its group, a
+//! collective is the identity; if the process receives nothing, the collective returns zeros ([`Role`]).
 
 use crate::attr::AttrDict;
 use crate::literal::Literal;
@@ -9,20 +9,20 @@ use crate::literal::Literal;
 /// `#stablehlo.channel_handle<handle = 1, type = 1>`
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Channel {
-    /// Number of the channel; none counts as 0.
+    /// Number of the channel; 0 if absent.
     pub handle: i64,
-    /// What is at its ends: devices, or a device and the host.
+    /// Kinds of the channel's ends: devices, or a device and the host.
     pub kind: i64,
 }
 
-/// The processes that take part together.
+/// Groups of processes that take part in a collective.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Groups {
-    /// A group a row, `tensor<NxMxi64>`; -1 fills up shorter ones. No element at all: everyone.
+    /// One group per row, `tensor<NxMxi64>`; -1 pads shorter groups. An empty tensor means all processes.
     pub ids: Literal,
     /// The channel, if one is given.
     pub channel: Option<Channel>,
-    /// The numbers count replicas and partitions together.
+    /// True if process numbers count replicas and partitions together.
     pub global_ids: bool,
 }
 
@@ -31,7 +31,7 @@ pub struct Groups {
 pub struct AllGather {
     /// Dimension along which the operands of the group are joined.
     pub dim: usize,
-    /// Who takes part.
+    /// Participating processes.
     pub groups: Groups,
 }
 
@@ -40,7 +40,7 @@ pub struct AllGather {
 pub struct ReduceScatter {
     /// Dimension along which the sum is split.
     pub dim: usize,
-    /// Who takes part.
+    /// Participating processes.
     pub groups: Groups,
 }
 
@@ -53,40 +53,40 @@ pub struct AllToAll {
     pub concat_dim: usize,
     /// Number of parts.
     pub split_count: usize,
-    /// Who takes part.
+    /// Participating processes.
     pub groups: Groups,
 }
 
 /// `collective_broadcast`
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct CollectiveBroadcast {
-    /// Who takes part. The first of a group sends.
+    /// Participating processes. The first of a group is the sender.
     pub groups: Groups,
-    /// The last operand says instead who sends each of the others.
+    /// True if the last operand names the sender of each of the other operands.
     pub dynamic_root: bool,
 }
 
 /// `collective_permute`
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct CollectivePermute {
-    /// Sender and receiver a row, `tensor<Nx2xi64>`.
+    /// One pair of sender and receiver per row, `tensor<Nx2xi64>`.
     pub pairs: Literal,
     /// The channel, if one is given.
     pub channel: Option<Channel>,
 }
 
-/// What process 0 is to a collective.
+/// Role of process 0 in a collective.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
-    /// The only one of its group: it gets what it gives.
+    /// The only process of its group, which receives its own values.
     Alone,
-    /// In no group: it gets zeros where the operation defines that.
+    /// A process in no group, which receives zeros where the operation defines that.
     Outside,
-    /// One of several, of which the others are not here.
+    /// One of this number of processes. The others do not exist in this run.
     OneOf(usize),
 }
 
-/// How many processes a program is written for, as the attributes of its module say.
+/// Size of the process grid that a program is written for, from the attributes of its module.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Grid {
     /// `mhlo.num_replicas`
@@ -96,7 +96,7 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// That of a module with these attributes.
+    /// Returns the grid of a module with these attributes.
     pub fn of(module: &AttrDict) -> Grid {
         let count = |key: &str| {
             let count = module.get(key).and_then(|a| a.as_i64());
@@ -111,25 +111,26 @@ impl Grid {
 }
 
 impl Groups {
-    /// The number of the channel.
+    /// Returns the number of the channel.
     pub fn channel_id(&self) -> i64 {
         self.channel.map_or(0, |c| c.handle)
     }
 
-    /// Processes that a group has for each of its numbers: all partitions of a replica, where
-    /// replicas are named and the channel asks for it (`cross_replica_and_partition`).
+    /// Returns the number of processes that a group has for each of its numbers: all partitions of a replica
+    /// where the numbers are replicas and the channel asks for partitions (`cross_replica_and_partition`),
+    /// else 1.
     fn each(&self, grid: Grid) -> usize {
         if self.channel_id() > 0 && !self.global_ids { grid.partitions } else { 1 }
     }
 
-    /// What process 0 is to an operation that reduces or gathers.
+    /// Returns the role of process 0 in an operation that reduces or gathers.
     pub fn role(&self, grid: Grid) -> Role {
         let everyone = if self.global_ids { grid.processes() } else { grid.replicas };
         self.role_among(everyone, self.each(grid))
     }
 
-    /// The role of process 0 in an `all_reduce`: alone in a program for one process, whatever its groups are,
-    /// as in XLA.
+    /// Returns the role of process 0 in an `all_reduce`. As in XLA, a program for one process is alone
+    /// whatever its groups are.
     pub fn reduction_role(&self, grid: Grid) -> Role {
         match self.role(grid) {
             Role::OneOf(_) if grid.processes() == 1 => Role::Alone,
@@ -137,7 +138,8 @@ impl Groups {
         }
     }
 
-    /// The same for an operation whose groups are of replicas, or, with a channel, of partitions.
+    /// Returns the role of process 0 in an operation whose groups consist of replicas or, with a channel, of
+    /// partitions.
     pub fn exchange_role(&self, grid: Grid) -> Role {
         self.role_among(if self.channel_id() > 0 { grid.partitions } else { grid.replicas }, 1)
     }
@@ -158,7 +160,7 @@ impl Groups {
 }
 
 impl CollectivePermute {
-    /// The role of process 0: alone if it sends to itself, outside if no process sends to it.
+    /// Returns the role of process 0: alone if it sends to itself, outside if no process sends to it.
     pub fn role(&self) -> Role {
         let mut ids: Vec<i64> = self.pairs.iter().map(|s| s.as_i64()).collect();
         match ids.chunks_exact(2).find(|pair| pair[1] == 0) {

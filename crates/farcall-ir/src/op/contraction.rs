@@ -2,14 +2,15 @@
 
 use crate::attr::Attr;
 
-/// `dot_general`. The result's dimensions: batching, free ones of lhs, free ones of rhs.
+/// `dot_general`. The result has the batching dimensions, then the free dimensions of lhs, then the free
+/// dimensions of rhs.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct DotGeneral {
-    /// Batching dimensions of lhs, paired with those of rhs.
+    /// Batching dimensions of lhs, paired with the list for rhs.
     pub lhs_batch: Vec<usize>,
     /// Batching dimensions of rhs.
     pub rhs_batch: Vec<usize>,
-    /// Contracting dimensions of lhs, paired with those of rhs.
+    /// Contracting dimensions of lhs, paired with the list for rhs.
     pub lhs_contract: Vec<usize>,
     /// Contracting dimensions of rhs.
     pub rhs_contract: Vec<usize>,
@@ -19,7 +20,7 @@ pub struct DotGeneral {
     pub algorithm: Option<Attr>,
 }
 
-/// How exact a product has to be.
+/// Required exactness of a product.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[expect(missing_docs, reason = "named as in the specification")]
 pub enum Precision {
@@ -29,10 +30,10 @@ pub enum Precision {
 }
 
 impl Precision {
-    /// Every precision.
+    /// All precisions.
     pub const ALL: [Precision; 3] = [Precision::Default, Precision::High, Precision::Highest];
 
-    /// Spelling in StableHLO text.
+    /// Returns the spelling in StableHLO text.
     pub const fn name(self) -> &'static str {
         match self {
             Precision::Default => "DEFAULT",
@@ -42,33 +43,33 @@ impl Precision {
     }
 }
 
-/// `convolution`. Window lists have one entry per spatial dimension; the parser fills in the defaults
-/// of absent attributes.
+/// `convolution`. Window lists have one entry per spatial dimension; the parser fills in the defaults of
+/// absent attributes.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Convolution {
     /// Steps between windows.
     pub strides: Vec<usize>,
     /// Padding of lhs before and after.
     pub padding: Vec<(i64, i64)>,
-    /// Distance of lhs elements (1: no holes).
+    /// Distance between lhs elements (1: no holes).
     pub lhs_dilation: Vec<usize>,
-    /// Distance of rhs elements (1: no holes).
+    /// Distance between rhs elements (1: no holes).
     pub rhs_dilation: Vec<usize>,
-    /// Which window dimensions run backwards.
+    /// True for each window dimension that is reversed.
     pub reversal: Vec<bool>,
-    /// What each dimension of operands and result is.
+    /// Roles of the dimensions of the operands and the result.
     pub dims: ConvolutionDims,
-    /// Groups of features.
+    /// Number of feature groups.
     pub feature_group_count: usize,
-    /// Groups of the batch.
+    /// Number of batch groups.
     pub batch_group_count: usize,
     /// One per operand, or empty.
     pub precision: Vec<Precision>,
 }
 
 impl Convolution {
-    /// True if windows are so much larger than the image that its padding is skipped rather than multiplied. The image
-    /// and the kernels have these sizes.
+    /// Returns true if windows are so much larger than the image that its padding is skipped rather than
+    /// multiplied. `image` and `kernels` are the sizes of the two operands.
     pub fn skips_padding(&self, image: &[usize], kernels: &[usize]) -> bool {
         let count = |sizes: &[usize], dims: &[usize]| {
             dims.iter().filter_map(|d| sizes.get(*d)).fold(1, |n: usize, size| n.saturating_mul(*size))

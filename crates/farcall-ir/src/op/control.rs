@@ -1,57 +1,57 @@
-//! Control flow; values that enter and leave the program while it runs.
+//! Control flow, and values that enter and leave the program while it runs.
 
 use crate::attr::{Attr, AttrDict};
 use crate::ids::FuncId;
 use crate::literal::Literal;
 use crate::op::collective::Channel;
 
-/// `composite`: an operation of some name that is defined by a function.
+/// `composite`: a named operation that is defined by a function.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Composite {
-    /// Name of the operation it stands for.
+    /// Name of the operation that the composite stands for.
     pub name: String,
-    /// Its attributes.
+    /// Attributes of that operation.
     pub attrs: AttrDict,
-    /// Function that computes it.
+    /// Function that computes the operation.
     pub decomposition: FuncId,
-    /// Version of its meaning.
+    /// Version of the operation's meaning.
     pub version: i64,
 }
 
-/// Values that come from outside of the program, or go there.
+/// A transfer of values into or out of the program.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Transfer {
-    /// `infeed`: token; tensors and a token.
+    /// `infeed`: token; results: tensors and a token.
     Infeed {
-        /// What it means is up to who feeds.
+        /// Configuration whose meaning is up to the sender.
         config: String,
-        /// Orders of dimensions in memory, kept as written.
+        /// Order of dimensions in memory, kept as written.
         layout: Option<Attr>,
     },
-    /// `outfeed`: tensors and a token; a token.
+    /// `outfeed`: tensors and a token; result: a token.
     Outfeed {
-        /// What it means is up to who reads.
+        /// Configuration whose meaning is up to the reader.
         config: String,
     },
-    /// `send`: tensors and a token; a token.
+    /// `send`: tensors and a token; result: a token.
     Send(Endpoint),
-    /// `recv`: token; tensors and a token.
+    /// `recv`: token; results: tensors and a token.
     Recv(Endpoint),
 }
 
-/// Where values are sent to or come from.
+/// Destination or source of a transfer.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Endpoint {
     /// The channel.
     pub channel: Channel,
-    /// The other end is the host, not a device.
+    /// True if the other end is the host, not a device.
     pub is_host: bool,
-    /// Sender and receiver a row, `tensor<Nx2xi64>`.
+    /// One pair of sender and receiver per row, `tensor<Nx2xi64>`.
     pub pairs: Option<Literal>,
 }
 
 impl Endpoint {
-    /// How many devices take part, this one among them.
+    /// Returns the number of participating devices, including this one.
     pub fn participants(&self) -> usize {
         let mut ids: Vec<i64> =
             self.pairs.iter().flat_map(Literal::iter).map(|s| s.as_i64()).chain([0]).collect();

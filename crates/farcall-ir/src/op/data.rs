@@ -14,41 +14,41 @@ pub struct Slice {
 }
 
 impl Slice {
-    /// That of all elements of a tensor of these sizes.
+    /// Creates the slice of all elements of a tensor of these sizes.
     pub fn all(sizes: &[usize]) -> Slice {
         Slice { start: vec![0; sizes.len()], limit: sizes.to_vec(), strides: vec![1; sizes.len()] }
     }
 
-    /// How many elements of a dimension it takes, if its strides are not 0.
+    /// Returns the number of elements taken along a dimension. Strides must not be 0.
     pub fn size(&self, d: usize) -> usize {
         self.limit[d].saturating_sub(self.start[d]).div_ceil(self.strides[d])
     }
 
-    /// How many elements of each dimension it takes.
+    /// Returns the number of elements taken along each dimension.
     pub fn sizes(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.start.len()).map(|d| self.size(d))
     }
 
-    /// The type of what it takes of a tensor of this one.
+    /// Returns the type of a slice of a tensor of type `whole`.
     pub fn of_type(&self, whole: &TensorType) -> TensorType {
         whole.with_sizes(self.sizes().collect::<Vec<usize>>())
     }
 
-    /// The last index of a dimension that it takes; of which it takes one at least.
+    /// Returns the last index taken along a dimension, of which at least one element is taken.
     pub fn last(&self, d: usize) -> usize {
         self.start[d] + self.size(d).saturating_sub(1) * self.strides[d]
     }
 
-    /// What a slice of its result takes of its operand.
+    /// Returns the slice that has the same result as this slice followed by `second`.
     pub fn then(&self, second: &Slice) -> Slice {
         let each = |f: &dyn Fn(usize) -> usize| (0..self.start.len()).map(f).collect::<Vec<usize>>();
         let at = |d: usize, i: usize| self.start[d] + i * self.strides[d];
-        // A slice of nothing may begin behind the end.
+        // An empty slice may begin past the end.
         let some = |d: usize, i: fn(&Slice, usize) -> usize| match second.size(d) {
             0 => None,
             _ => Some(at(d, i(second, d))),
         };
-        // Of one element, the stride is any number.
+        // The stride of a single element is arbitrary.
         let stride = |d: usize| if second.size(d) > 1 { self.strides[d] * second.strides[d] } else { 1 };
         Slice {
             start: each(&|d| some(d, |s, d| s.start[d]).unwrap_or(0)),
@@ -58,8 +58,8 @@ impl Slice {
     }
 }
 
-/// `pad`: elements of padding around and between those of the operand. `low` and `high` may be
-/// negative (elements are cut off).
+/// `pad`: elements of padding around and between the operand's elements. Negative `low` and `high` cut
+/// elements off.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Pad {
     /// Before the first element of each dimension.
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slice_of_a_slice_is_one() {
+    fn slices_compose() {
         let slice =
             |start, limit, strides| Slice { start: vec![start], limit: vec![limit], strides: vec![strides] };
         assert_eq!(slice(1, 20, 3).then(&slice(2, 7, 2)), slice(7, 20, 6));

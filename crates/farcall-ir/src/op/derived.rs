@@ -1,25 +1,26 @@
-//! Operations that are defined by simpler ones: [`crate::expand`] says which.
+//! Operations defined by simpler ones; [`crate::expand`] contains the definitions.
 //!
-//! The specification defines some of them as programs (batch normalization). Others are not in it, because they are
-//! deprecated (`dot`, `einsum`) or belong to CHLO (operations that broadcast their operands).
+//! The specification defines some as programs (batch normalization). Others are not in the specification,
+//! because they are deprecated (`dot`, `einsum`) or belong to CHLO (operations that broadcast their
+//! operands).
 
 use crate::literal::Literal;
 use crate::op::{Binary, Compare, Precision};
 use crate::types::{Dim, TensorType};
 
-/// An operation that is defined by simpler ones.
+/// An operation defined by simpler ones.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Derived {
-    /// `broadcast`: dimensions of these sizes before those of the operand.
+    /// `broadcast`: prepends dimensions of these sizes.
     Broadcast {
-        /// Sizes of the dimensions in front.
+        /// Sizes of the prepended dimensions.
         sizes: Vec<usize>,
     },
     /// `chlo.broadcast_add` and the like.
     Broadcasting(Broadcasting),
     /// `chlo.constant_like`: this element everywhere, in the shape of the operand.
     ConstantLike(Literal),
-    /// `dot`: the last dimension of lhs with the first of rhs.
+    /// `dot`: contracts the last dimension of lhs with the first of rhs.
     Dot {
         /// One per operand, or empty.
         precision: Vec<Precision>,
@@ -36,36 +37,37 @@ pub enum Derived {
     },
     /// `torch_index_select`: operand, index.
     TorchIndexSelect {
-        /// Dimension of the operand that is indexed; negative numbers count from the end.
+        /// Indexed dimension of the operand; negative numbers count from the end.
         dim: i64,
-        /// How many dimensions both operands have in common; negative numbers count from the end of index.
+        /// Number of batch dimensions that both operands share; negative numbers count from the end of index.
         batch_dims: i64,
     },
     /// `batch_norm_inference`: operand, scale, offset, mean, variance.
     BatchNormInference(BatchNorm),
-    /// `batch_norm_training`: operand, scale, offset; output, batch_mean, batch_var.
+    /// `batch_norm_training`: operand, scale, offset; results: output, batch_mean, batch_var.
     BatchNormTraining(BatchNorm),
-    /// `batch_norm_grad`: operand, scale, mean, variance, grad_output; grad_operand, grad_scale, grad_offset.
+    /// `batch_norm_grad`: operand, scale, mean, variance, grad_output; results: grad_operand, grad_scale,
+    /// grad_offset.
     BatchNormGrad(BatchNorm),
     /// `chlo.ragged_dot`: lhs, rhs, group_sizes.
     RaggedDot(Box<RaggedDot>),
-    /// `chlo.sin_cos`: sine, cosine.
+    /// `chlo.sin_cos`; results: sine, cosine.
     SinCos,
 }
 
-/// A function of operands whose shapes may differ: dimensions of size 1 are repeated, and those that an
-/// operand lacks are put in.
+/// A function of operands whose shapes may differ. Dimensions of size 1 are repeated, and dimensions that an
+/// operand lacks are inserted.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Broadcasting {
-    /// What is done to corresponding elements.
+    /// Function applied to corresponding elements.
     pub function: Broadcasted,
-    /// The dimensions of the result that those of the operand of lower rank are; `None`: the last ones.
+    /// Result dimensions that the dimensions of the operand of lower rank map to; `None` means the last ones.
     pub dims: Option<Vec<usize>>,
 }
 
 impl Broadcasting {
-    /// The dimensions of the result: those of the operand of the highest rank, where those of size 1 take the
-    /// sizes of others. `None` if sizes contradict each other.
+    /// Returns the dimensions of the result: the rank is the highest of the operands, and a dimension of size
+    /// 1 takes the size that another operand has there. `None` if sizes contradict each other.
     pub(crate) fn result_dims(&self, operands: &[&TensorType]) -> Option<Vec<Dim>> {
         let rank = operands.iter().map(|t| t.rank()).max()?;
         let mut result = vec![Dim::Static(1); rank];
@@ -74,7 +76,7 @@ impl Broadcasting {
                 let known: &mut Dim = result.get_mut(d)?;
                 *known = match (*known, dim) {
                     (Dim::Static(1), other) | (other, Dim::Static(1)) => other,
-                    // What is open is 1 or the size that is known.
+                    // A dynamic size is 1 or equals the known size.
                     (a, b) if a.may_equal(b) => a.or(b),
                     _ => return None,
                 };
@@ -83,7 +85,8 @@ impl Broadcasting {
         Some(result)
     }
 
-    /// The dimensions of a result of rank `of` that those of an operand are.
+    /// Returns the dimensions of a result of rank `of` that the dimensions of an operand of rank `rank` map
+    /// to.
     pub(crate) fn places(&self, rank: usize, of: usize) -> Vec<usize> {
         match &self.dims {
             Some(dims) if rank < of => dims.clone(),
@@ -92,10 +95,10 @@ impl Broadcasting {
     }
 }
 
-/// The functions that CHLO has with operands of different shapes.
+/// Functions that CHLO defines for operands of different shapes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Broadcasted {
-    /// Any but [`Binary::MulHi`].
+    /// Any binary function except [`Binary::MulHi`].
     Binary(Binary),
     /// `compare`
     Compare(Compare),
@@ -104,14 +107,14 @@ pub enum Broadcasted {
 }
 
 impl Broadcasted {
-    /// The binary functions that have a form with operands of different shapes.
+    /// Returns the binary functions that have a form with operands of different shapes.
     pub fn binary() -> impl Iterator<Item = Binary> {
         Binary::ALL.into_iter().filter(|op| *op != Binary::MulHi)
     }
 }
 
-/// `torch_index_select`: the dimension that is indexed and the number of those in common, counted from the start. `None` if the
-/// operands have no such dimensions.
+/// Returns the indexed dimension and the number of batch dimensions of `torch_index_select`, both counted
+/// from the start. `None` if the operands have no such dimensions.
 pub(crate) fn index_select_axes(
     dim: i64,
     batch_dims: i64,
@@ -129,51 +132,51 @@ pub(crate) fn index_select_axes(
 /// The attributes of batch normalization.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct BatchNorm {
-    /// Bits of the `f32` that is added to the variance.
+    /// Bit pattern of the `f32` that is added to the variance.
     pub epsilon_bits: u32,
-    /// The dimension of features, along which nothing is averaged.
+    /// Feature dimension. Means and variances are taken over the other dimensions.
     pub feature: usize,
 }
 
 impl BatchNorm {
-    /// What is added to the variance.
+    /// Returns the value that is added to the variance.
     pub fn epsilon(self) -> f32 {
         f32::from_bits(self.epsilon_bits)
     }
 }
 
-/// `chlo.ragged_dot`: a product in which groups of rows have a matrix each.
+/// `chlo.ragged_dot`: a product in which each group of rows has its own matrix.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct RaggedDot {
-    /// Batching dimensions of lhs, paired with those of rhs.
+    /// Batching dimensions of lhs, paired with the list for rhs.
     pub lhs_batch: Vec<usize>,
     /// Batching dimensions of rhs.
     pub rhs_batch: Vec<usize>,
-    /// Contracting dimensions of lhs, paired with those of rhs.
+    /// Contracting dimensions of lhs, paired with the list for rhs.
     pub lhs_contract: Vec<usize>,
     /// Contracting dimensions of rhs.
     pub rhs_contract: Vec<usize>,
-    /// The dimension of lhs that is divided into groups: one.
+    /// The ragged dimension of lhs, which is divided into groups. The list has one element.
     pub lhs_ragged: Vec<usize>,
-    /// The dimension of rhs that counts groups: one if the ragged dimension is free, else none.
+    /// The group dimension of rhs: one element if the ragged dimension is free, else none.
     pub rhs_group: Vec<usize>,
     /// One per operand, or empty.
     pub precision: Vec<Precision>,
 }
 
-/// What the ragged dimension of lhs is to the product.
+/// Role of the ragged dimension of lhs in the product.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ragged {
-    /// `[b, m, k], [g, b, k, n], [b, g] -> [b, m, n]`, of which `m` is divided.
+    /// `[b, m, k], [g, b, k, n], [b, g] -> [b, m, n]`, where `m` is divided.
     Free,
-    /// `[b, m, k], [b, k, n], [b, g] -> [g, b, m, n]`, of which `k` is divided.
+    /// `[b, m, k], [b, k, n], [b, g] -> [g, b, m, n]`, where `k` is divided.
     Contracting,
-    /// `[b, m, k], [b, k, n], [g] -> [b, m, n]`, of which `b` is divided.
+    /// `[b, m, k], [b, k, n], [g] -> [b, m, n]`, where `b` is divided.
     Batch,
 }
 
 impl RaggedDot {
-    /// What the ragged dimension is.
+    /// Returns the role of the ragged dimension.
     pub fn ragged(&self) -> Ragged {
         match self.lhs_ragged.first() {
             Some(d) if self.lhs_contract.contains(d) => Ragged::Contracting,
@@ -182,7 +185,7 @@ impl RaggedDot {
         }
     }
 
-    /// The dimensions of lhs before the ragged one for which groups may have sizes of their own.
+    /// Returns the dimensions of lhs before the ragged one. Group sizes may differ along these dimensions.
     pub fn prefix(&self, lhs_rank: usize) -> Vec<usize> {
         let ragged = self.lhs_ragged.first().copied().unwrap_or(0);
         let before =

@@ -1,20 +1,20 @@
-//! The configuration of `einsum` and `unary_einsum`: letters that determine what is summed and moved.
+//! The configuration of `einsum` and `unary_einsum`: letters that name dimensions.
 
 use crate::types::{Dim, TensorType};
 
-/// `ab,bc->ac`: a letter per dimension.
+/// `ab,bc->ac`: one letter per dimension.
 pub(crate) struct EinsumConfig {
-    /// Those of the operands.
+    /// Letters of each operand.
     pub(crate) operands: Vec<Vec<char>>,
-    /// Those of the result.
+    /// Letters of the result.
     pub(crate) result: Vec<char>,
 }
 
 impl EinsumConfig {
-    /// Reads the letters of so many operands.
+    /// Parses the configuration of an operation with `operands` operands.
     ///
     /// # Errors
-    /// A sentence that says what is wrong.
+    /// A sentence that describes the mistake.
     pub(crate) fn parse(text: &str, operands: usize) -> Result<EinsumConfig, String> {
         let compact: String = text.chars().filter(|c| !c.is_whitespace()).collect();
         let Some((left, right)) = compact.split_once("->") else {
@@ -29,14 +29,14 @@ impl EinsumConfig {
         let lists: Vec<Vec<char>> = left.split(',').map(|list| list.chars().collect()).collect();
         if lists.len() != operands || right.contains(',') {
             return Err(format!(
-                "there must be {operands} lists of letters before `->` and one behind, found {text:?}"
+                "the configuration needs {operands} lists of letters before `->` and one after it, found {text:?}"
             ));
         }
         let config = EinsumConfig { operands: lists, result: right.chars().collect() };
         for (i, letter) in config.result.iter().enumerate() {
             if config.result[..i].contains(letter) {
                 return Err(format!(
-                    "a letter of the result must stand there once, found `{letter}` twice in {text:?}"
+                    "letters of the result must be unique, found `{letter}` twice in {text:?}"
                 ));
             }
             if !config.operands.iter().any(|list| list.contains(letter)) {
@@ -48,7 +48,7 @@ impl EinsumConfig {
         Ok(config)
     }
 
-    /// The dimension that a letter stands for in these operands.
+    /// Returns the dimension that a letter stands for in these operands.
     ///
     /// # Errors
     /// Two sizes that contradict each other.

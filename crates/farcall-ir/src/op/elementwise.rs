@@ -6,21 +6,21 @@ use super::Class;
 use super::info::{OpInfo, Traits};
 use crate::types::TensorType;
 
-/// How the element type of a result follows from that of the operands.
+/// Relation between the element types of the result and the operands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ResultRule {
-    /// It is the same.
+    /// The operand's type.
     Same,
-    /// That of the parts of a complex number.
+    /// The type of a complex number's parts; real types stay unchanged.
     Real,
     /// `pred`
     Pred,
-    /// That of the complex number of two parts.
+    /// The complex type whose parts have the operand's type.
     Complex,
 }
 
 impl ResultRule {
-    /// The element type of the result; `None` if the operands cannot be of this type.
+    /// Returns the element type of the result; `None` if the operands cannot have this type.
     pub fn dtype(self, operand: DType) -> Option<DType> {
         match self {
             ResultRule::Same => Some(operand),
@@ -30,7 +30,8 @@ impl ResultRule {
         }
     }
 
-    /// The type of the result of operands of a type. What is quantized stays so, unless it becomes `pred`.
+    /// Returns the type of the result for operands of a type. Quantized types stay quantized, unless the
+    /// result is `pred`.
     pub(crate) fn of(self, operand: &TensorType) -> Option<TensorType> {
         match self {
             ResultRule::Same => Some(operand.clone()),
@@ -40,37 +41,37 @@ impl ResultRule {
     }
 }
 
-/// The declaration of a function of one variable, or of two of one type.
+/// The declaration of a function of one variable, or of two variables of one type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FunctionInfo {
-    /// What is declared of every operation.
+    /// Name, arity and traits, as for all operations.
     pub op: OpInfo,
-    /// What is declared of it with operands of different shapes, as CHLO has it of most binary functions.
+    /// Declaration of the CHLO form with operands of different shapes, which most binary functions have.
     pub broadcasting: OpInfo,
-    /// Which elements it takes.
+    /// Element types that the function accepts.
     pub operand: Class,
-    /// Which elements it gives.
+    /// Element type of the result.
     pub result: ResultRule,
-    /// What the specification calls its constraints.
+    /// The specification's names of the constraints.
     pub(crate) codes: Codes,
 }
 
-/// The specification's names for the constraints of an operation on elements.
+/// The specification's names for the constraints of an elementwise operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Codes {
     /// Type of the first operand.
     pub(crate) i1: &'static str,
     /// Type of the second operand.
     pub(crate) i2: &'static str,
-    /// Types of operands and result agree, or shapes do.
+    /// Operands and result have the same type, or the same shape.
     pub(crate) c1: &'static str,
-    /// Element type of the result, where it is a constraint of its own.
+    /// Element type of the result, where the specification has a separate constraint for it.
     pub(crate) c2: &'static str,
     /// Third constraint.
     pub(crate) c3: &'static str,
 }
 
-/// What stands before an operation's name in the names of its constraints.
+/// Prefix of an operation's name in the names of its constraints.
 macro_rules! prefix {
     (stablehlo) => {
         ""
@@ -80,8 +81,8 @@ macro_rules! prefix {
     };
 }
 
-/// Makes an enum of functions with `ALL`, `info` and `name` of rows: variant, name, which elements it takes,
-/// how those of the result follow, traits.
+/// Generates an enum of functions with `ALL`, `info` and `name` from rows of variant, name, accepted element
+/// types, relation of the result's element type, and traits.
 macro_rules! functions {
     (
         $(#[$about:meta])*
@@ -96,10 +97,10 @@ macro_rules! functions {
         }
 
         impl $Name {
-            /// Every one of them.
+            /// All variants.
             pub const ALL: [$Name; $count] = [$($($Name::$variant,)*)*];
 
-            /// Its declaration.
+            /// Returns the declaration of the function.
             pub const fn info(self) -> &'static FunctionInfo {
                 match self {
                     $($($Name::$variant => {
@@ -121,12 +122,12 @@ macro_rules! functions {
                 }
             }
 
-            /// Name with dialect.
+            /// Returns the name with its dialect.
             pub const fn name(self) -> &'static str {
                 self.info().op.name
             }
 
-            /// It belongs to CHLO, not to StableHLO.
+            /// Returns true if the function belongs to CHLO rather than StableHLO.
             pub fn is_chlo(self) -> bool {
                 self.name().starts_with("chlo.")
             }
@@ -149,7 +150,7 @@ const ASSOCIATIVE: Traits = Traits::ASSOCIATIVE;
 const IDEMPOTENT: Traits = Traits::IDEMPOTENT;
 
 functions! {
-    /// One operand. StableHLO's and CHLO's functions of one variable.
+    /// Functions of one variable of StableHLO and CHLO.
     Unary of 1, 46;
     stablehlo {
         Abs "abs" SIGNED.or(FLOAT).or(COMPLEX).or(QUANT) => Real, ARITHMETIC.and(IDEMPOTENT);
@@ -183,7 +184,8 @@ functions! {
         Tanh "tanh" FLOAT.or(COMPLEX).or(QUANT) => Same, ARITHMETIC;
     }
     chlo {
-        /// What inverse sine and cosine have in common: `asin(z)` is `atan2(re z, re w)` and, up to its sign, `im w`.
+        /// Common part of inverse sine and cosine: `asin(z)` is `atan2(re z, re w)` and, up to its sign,
+        /// `im w`.
         AsinAcosKernel "_asin_acos_kernel" COMPLEX => Same, ARITHMETIC;
         Acos "acos" FLOAT.or(COMPLEX) => Same, ARITHMETIC;
         Acosh "acosh" FLOAT.or(COMPLEX) => Same, ARITHMETIC;
@@ -214,7 +216,7 @@ functions! {
 }
 
 functions! {
-    /// Two operands of one type.
+    /// Functions of two operands of one type.
     Binary of 2, 20;
     stablehlo {
         Add "add" ANY => Same, ARITHMETIC.and(COMMUTATIVE).and(ASSOCIATIVE);
@@ -247,9 +249,9 @@ functions! {
 /// `compare`
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Compare {
-    /// Which relation.
+    /// The relation.
     pub direction: Direction,
-    /// How numbers are ordered; `None` if the text does not say.
+    /// Ordering of numbers; `None` if the text does not specify it.
     pub kind: Option<CompareKind>,
 }
 
@@ -265,7 +267,7 @@ pub enum Direction {
     Lt,
 }
 
-/// How a comparison orders numbers.
+/// Orderings of numbers in comparisons.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum CompareKind {
     /// IEEE 754 comparison.
@@ -279,7 +281,7 @@ pub enum CompareKind {
 }
 
 impl Direction {
-    /// That of the same comparison with its operands exchanged.
+    /// Returns the direction of the same comparison with its operands exchanged.
     pub fn mirrored(self) -> Direction {
         match self {
             Direction::Lt => Direction::Gt,
@@ -290,11 +292,11 @@ impl Direction {
         }
     }
 
-    /// Every direction.
+    /// All directions.
     pub const ALL: [Direction; 6] =
         [Direction::Eq, Direction::Ne, Direction::Ge, Direction::Gt, Direction::Le, Direction::Lt];
 
-    /// Spelling in StableHLO text.
+    /// Returns the spelling in StableHLO text.
     pub const fn name(self) -> &'static str {
         match self {
             Direction::Eq => "EQ",
@@ -308,11 +310,11 @@ impl Direction {
 }
 
 impl CompareKind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [CompareKind; 4] =
         [CompareKind::Float, CompareKind::TotalOrder, CompareKind::Signed, CompareKind::Unsigned];
 
-    /// Spelling in StableHLO text.
+    /// Returns the spelling in StableHLO text.
     pub const fn name(self) -> &'static str {
         match self {
             CompareKind::Float => "FLOAT",

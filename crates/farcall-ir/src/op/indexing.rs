@@ -12,8 +12,8 @@ pub struct Gather {
     pub index_vector_dim: usize,
     pub slice_sizes: Vec<usize>,
     pub indices_are_sorted: bool,
-    /// What is added to each entry of an index that is negative, before it is clamped; empty: nothing. The pass
-    /// [`wraps`](crate::middle::passes::wraps) makes such gathers.
+    /// Number added to each negative entry of an index before clamping; if empty, nothing is added. Created
+    /// by the pass [`wraps`](crate::middle::passes::wraps).
     pub wrap: Vec<usize>,
 }
 
@@ -29,6 +29,6 @@ pub struct Scatter {
     pub index_vector_dim: usize,
     pub indices_are_sorted: bool,
     pub unique_indices: bool,
-    /// As [`Gather::wrap`].
+    /// Number added to each negative entry of an index, like [`Gather::wrap`].
     pub wrap: Vec<usize>,
 }

@@ -1,20 +1,20 @@
-//! Declares each operation once: its name, how many operands, results and regions it has, and its traits.
+//! Declarations of the operations: name, number of operands, results and regions, and traits.
 //!
-//! Parser, printer, arity checks, evaluator and tests use it through [`Op::info`]. The rows of functions of one and
-//! of two variables are in [`super::elementwise`], together with their element types.
+//! The parser, printer, arity checks, evaluator and tests use them through [`Op::info`]. The rows of
+//! functions of one and two variables are in [`super::elementwise`], together with their element types.
 
 use super::{Broadcasted, Broadcasting, Derived, Op, Transfer};
 
-/// A number of operands, results or regions.
+/// An expected number of operands, results or regions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Count {
-    /// So many.
+    /// Exactly this number.
     Exactly(usize),
-    /// So many or more.
+    /// This number or more.
     AtLeast(usize),
 }
 
-/// What kind of values the operands of an operation are.
+/// Kinds of values that an operation takes as operands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// All are tensors.
@@ -25,47 +25,47 @@ pub enum Kind {
     Tuples,
     /// All are futures.
     Futures,
-    /// Values of any type; what operations of this kind take is checked by each of them.
+    /// Values of any type. Each operation of this kind checks its own operands.
     Anything,
 }
 
-/// What holds of an operation wherever it stands: a set.
+/// A set of properties that hold for every instance of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Traits(u16);
 
 impl Traits {
-    /// Nothing in particular.
+    /// No traits.
     pub const NONE: Traits = Traits(0);
-    /// Its operands can change places.
+    /// Operands can be exchanged.
     pub const COMMUTATIVE: Traits = Traits(1);
-    /// `(a ∘ b) ∘ c` is `a ∘ (b ∘ c)`: exactly on integers and booleans, up to rounding on others.
+    /// `(a ∘ b) ∘ c` is `a ∘ (b ∘ c)`: exactly for integers and booleans, up to rounding for other types.
     pub const ASSOCIATIVE: Traits = Traits(1 << 1);
-    /// Of two operands: `a ∘ a` is `a`. Of one: `f(f(a))` is `f(a)`.
+    /// With two operands, `a ∘ a` is `a`. With one, `f(f(a))` is `f(a)`.
     pub const IDEMPOTENT: Traits = Traits(1 << 2);
-    /// What it does shows elsewhere than in its results: it has to run, once, and in order. (A custom call says
-    /// this of itself.)
+    /// The operation has effects besides its results, so it must run exactly once and in order. (A custom
+    /// call has its own flag for this.)
     pub const SIDE_EFFECT: Traits = Traits(1 << 3);
-    /// Its results do not follow from its operands alone.
+    /// Results do not depend on the operands alone.
     pub const OPAQUE: Traits = Traits(1 << 4);
-    /// It ends a region.
+    /// The operation ends a region.
     pub const TERMINATOR: Traits = Traits(1 << 5);
-    /// Operands say what shape its result has, or what shape it works with.
+    /// Operands determine the shape of the result, or the shape that the operation works with.
     pub const DYNAMIC: Traits = Traits(1 << 6);
-    /// It is done by several processes together.
+    /// Several processes execute the operation together.
     pub const COLLECTIVE: Traits = Traits(1 << 7);
-    /// On quantized operands it is done with the real numbers that they stand for.
+    /// On quantized operands, the operation computes with the real numbers that they represent.
     pub const ARITHMETIC: Traits = Traits(1 << 8);
 
-    /// It structures a program: values of other kinds than tensors, calls, what is known of the one device. The middle
-    /// form does without it.
+    /// The operation structures the program: values other than tensors, calls, facts about the one device.
+    /// The middle form has no such operations.
     pub const STRUCTURE: Traits = Traits(1 << 9);
 
-    /// Both sets together; `|` in constants.
+    /// Returns the union of both sets; `|` in constants.
     pub const fn and(self, other: Traits) -> Traits {
         Traits(self.0 | other.0)
     }
 
-    /// True if all of `other` holds.
+    /// Returns true if the set contains all of `other`.
     pub const fn has(self, other: Traits) -> bool {
         self.0 & other.0 == other.0
     }
@@ -76,20 +76,20 @@ impl Traits {
 pub struct OpInfo {
     /// Name with dialect: `stablehlo.add`.
     pub name: &'static str,
-    /// How many operands it takes.
+    /// Number of operands.
     pub operands: Count,
-    /// What they are.
+    /// Kind of the operands.
     pub kind: Kind,
-    /// How many regions it has.
+    /// Number of regions.
     pub regions: Count,
-    /// How many results it gives.
+    /// Number of results.
     pub results: Count,
-    /// What holds of it.
+    /// Properties of the operation.
     pub traits: Traits,
 }
 
 impl OpInfo {
-    /// An operation of `operands` tensors with one result.
+    /// Declares an operation of `operands` tensors with one result.
     pub(super) const fn of(name: &'static str, operands: usize, traits: Traits) -> OpInfo {
         tensors(Exactly(operands), 0, Exactly(1)).named(name, traits)
     }
@@ -98,7 +98,7 @@ impl OpInfo {
         OpInfo { name, traits, ..self }
     }
 
-    /// True if all of `traits` holds.
+    /// Returns true if the operation has all of `traits`.
     pub const fn is(&self, traits: Traits) -> bool {
         self.traits.has(traits)
     }
@@ -112,12 +112,12 @@ const fn tensors(operands: Count, regions: usize, results: Count) -> OpInfo {
     other(operands, Tensors, Exactly(regions), results)
 }
 
-/// Operands are tensors, the result is one.
+/// Tensor operands and one tensor result.
 const fn simple(operands: usize) -> OpInfo {
     tensors(Exactly(operands), 0, Exactly(1))
 }
 
-/// As many operands and results as one likes, without regions.
+/// Any number of operands and results, no regions.
 const fn any() -> OpInfo {
     other(AtLeast(0), Anything, Exactly(0), AtLeast(0))
 }
@@ -125,11 +125,11 @@ const fn any() -> OpInfo {
 use Count::{AtLeast, Exactly};
 use Kind::{Anything, Futures, Tensors, Tokens, Tuples};
 
-/// Makes [`Op::info`] and [`OPS`] of rows: which operations, name, arity, traits.
+/// Generates [`Op::info`] and [`OPS`] from rows of pattern, name, arity and traits.
 macro_rules! declare {
     ($($pattern:pat => $name:literal, $arity:expr, $traits:expr;)*) => {
         impl Op {
-            /// The declaration of the operation.
+            /// Returns the declaration of the operation.
             pub fn info(&self) -> &'static OpInfo {
                 match self {
                     Op::Unary(op) => &op.info().op,
@@ -151,12 +151,12 @@ macro_rules! declare {
             }
         }
 
-        /// The declarations of all operations but those of unary and binary functions.
+        /// Declarations of all operations except unary and binary functions.
         static OPS: &[OpInfo] = &[INFEED, OUTFEED, SEND, RECV, $($arity.named($name, $traits)),*];
     };
 }
 
-/// The declarations of all operations.
+/// Returns the declarations of all operations.
 pub fn all() -> impl Iterator<Item = &'static OpInfo> {
     let unary = super::Unary::ALL.iter().map(|op| &op.info().op);
     let binary = super::Binary::ALL.iter().map(|op| &op.info().op);
@@ -164,7 +164,7 @@ pub fn all() -> impl Iterator<Item = &'static OpInfo> {
     unary.chain(binary).chain(broadcasting).chain(OPS)
 }
 
-const NONE: Traits = Traits::NONE;
+const NO_TRAITS: Traits = Traits::NONE;
 const ARITHMETIC: Traits = Traits::ARITHMETIC;
 const OPAQUE: Traits = Traits::OPAQUE;
 const DYNAMIC: Traits = Traits::DYNAMIC;
@@ -184,43 +184,43 @@ declare! {
     Op::Compare(_) => "stablehlo.compare", simple(2), ARITHMETIC;
     Op::Select => "stablehlo.select", simple(3), ARITHMETIC;
     Op::Clamp => "stablehlo.clamp", simple(3), ARITHMETIC;
-    Op::Convert => "stablehlo.convert", simple(1), NONE;
-    Op::BitcastConvert => "stablehlo.bitcast_convert", simple(1), NONE;
-    Op::Copy => "mhlo.copy", simple(1), NONE;
+    Op::Convert => "stablehlo.convert", simple(1), NO_TRAITS;
+    Op::BitcastConvert => "stablehlo.bitcast_convert", simple(1), NO_TRAITS;
+    Op::Copy => "mhlo.copy", simple(1), NO_TRAITS;
     Op::ReducePrecision { .. } => "stablehlo.reduce_precision", simple(1), ARITHMETIC;
-    Op::UniformQuantize => "stablehlo.uniform_quantize", simple(1), NONE;
-    Op::UniformDequantize => "stablehlo.uniform_dequantize", simple(1), NONE;
+    Op::UniformQuantize => "stablehlo.uniform_quantize", simple(1), NO_TRAITS;
+    Op::UniformDequantize => "stablehlo.uniform_dequantize", simple(1), NO_TRAITS;
     // data
-    Op::Constant(_) | Op::Elided(_) => "stablehlo.constant", simple(0), NONE;
-    Op::Iota { .. } => "stablehlo.iota", simple(0), NONE;
+    Op::Constant(_) | Op::Elided(_) => "stablehlo.constant", simple(0), NO_TRAITS;
+    Op::Iota { .. } => "stablehlo.iota", simple(0), NO_TRAITS;
     Op::DynamicIota { .. } => "stablehlo.dynamic_iota", simple(1), DYNAMIC;
-    Op::BroadcastInDim { .. } => "stablehlo.broadcast_in_dim", simple(1), NONE;
+    Op::BroadcastInDim { .. } => "stablehlo.broadcast_in_dim", simple(1), NO_TRAITS;
     Op::DynamicBroadcastInDim { .. } => "stablehlo.dynamic_broadcast_in_dim", simple(2), DYNAMIC;
-    Op::Reshape => "stablehlo.reshape", simple(1), NONE;
+    Op::Reshape => "stablehlo.reshape", simple(1), NO_TRAITS;
     Op::DynamicReshape => "stablehlo.dynamic_reshape", simple(2), DYNAMIC;
-    Op::Transpose { .. } => "stablehlo.transpose", simple(1), NONE;
-    Op::Slice(_) => "stablehlo.slice", simple(1), NONE;
-    Op::Concatenate { .. } => "stablehlo.concatenate", tensors(AtLeast(0), 0, Exactly(1)), NONE;
-    Op::Pad(_) => "stablehlo.pad", simple(2), NONE;
+    Op::Transpose { .. } => "stablehlo.transpose", simple(1), NO_TRAITS;
+    Op::Slice(_) => "stablehlo.slice", simple(1), NO_TRAITS;
+    Op::Concatenate { .. } => "stablehlo.concatenate", tensors(AtLeast(0), 0, Exactly(1)), NO_TRAITS;
+    Op::Pad(_) => "stablehlo.pad", simple(2), NO_TRAITS;
     Op::DynamicPad => "stablehlo.dynamic_pad", simple(5), DYNAMIC;
-    Op::Reverse { .. } => "stablehlo.reverse", simple(1), NONE;
+    Op::Reverse { .. } => "stablehlo.reverse", simple(1), NO_TRAITS;
     Op::GetDimensionSize { .. } => "stablehlo.get_dimension_size", simple(1), STRUCTURE;
     Op::SetDimensionSize { .. } => "stablehlo.set_dimension_size", simple(2), DYNAMIC;
     // indexing
-    Op::DynamicSlice { .. } => "stablehlo.dynamic_slice", tensors(AtLeast(1), 0, Exactly(1)), NONE;
-    Op::DynamicUpdateSlice => "stablehlo.dynamic_update_slice", tensors(AtLeast(2), 0, Exactly(1)), NONE;
+    Op::DynamicSlice { .. } => "stablehlo.dynamic_slice", tensors(AtLeast(1), 0, Exactly(1)), NO_TRAITS;
+    Op::DynamicUpdateSlice => "stablehlo.dynamic_update_slice", tensors(AtLeast(2), 0, Exactly(1)), NO_TRAITS;
     Op::RealDynamicSlice => "stablehlo.real_dynamic_slice", simple(4), DYNAMIC;
-    Op::Gather(_) => "stablehlo.gather", simple(2), NONE;
+    Op::Gather(_) => "stablehlo.gather", simple(2), NO_TRAITS;
     Op::DynamicGather(_) => "stablehlo.dynamic_gather", simple(3), DYNAMIC;
-    Op::Scatter(_) => "stablehlo.scatter", tensors(AtLeast(0), 1, AtLeast(0)), NONE;
+    Op::Scatter(_) => "stablehlo.scatter", tensors(AtLeast(0), 1, AtLeast(0)), NO_TRAITS;
     // reduction
-    Op::Reduce { .. } => "stablehlo.reduce", tensors(AtLeast(0), 1, AtLeast(0)), NONE;
-    Op::ReduceWindow(_) => "stablehlo.reduce_window", tensors(AtLeast(0), 1, AtLeast(0)), NONE;
-    Op::SelectAndScatter(_) => "stablehlo.select_and_scatter", tensors(Exactly(3), 2, Exactly(1)), NONE;
-    Op::Map { .. } => "stablehlo.map", tensors(AtLeast(0), 1, Exactly(1)), NONE;
-    Op::Scan(_) => "chlo.scan", tensors(AtLeast(0), 1, AtLeast(0)), NONE;
-    Op::Sort { .. } => "stablehlo.sort", tensors(AtLeast(0), 1, AtLeast(0)), NONE;
-    Op::TopK { .. } => "chlo.top_k", tensors(Exactly(1), 0, Exactly(2)), NONE;
+    Op::Reduce { .. } => "stablehlo.reduce", tensors(AtLeast(0), 1, AtLeast(0)), NO_TRAITS;
+    Op::ReduceWindow(_) => "stablehlo.reduce_window", tensors(AtLeast(0), 1, AtLeast(0)), NO_TRAITS;
+    Op::SelectAndScatter(_) => "stablehlo.select_and_scatter", tensors(Exactly(3), 2, Exactly(1)), NO_TRAITS;
+    Op::Map { .. } => "stablehlo.map", tensors(AtLeast(0), 1, Exactly(1)), NO_TRAITS;
+    Op::Scan(_) => "chlo.scan", tensors(AtLeast(0), 1, AtLeast(0)), NO_TRAITS;
+    Op::Sort { .. } => "stablehlo.sort", tensors(AtLeast(0), 1, AtLeast(0)), NO_TRAITS;
+    Op::TopK { .. } => "chlo.top_k", tensors(Exactly(1), 0, Exactly(2)), NO_TRAITS;
     // contraction
     Op::DotGeneral(_) => "stablehlo.dot_general", simple(2), ARITHMETIC;
     Op::Convolution(_) => "stablehlo.convolution", simple(2), ARITHMETIC;
@@ -228,16 +228,16 @@ declare! {
     // linalg
     Op::Cholesky { .. } => "stablehlo.cholesky", simple(1), ARITHMETIC;
     Op::TriangularSolve(_) => "stablehlo.triangular_solve", simple(2), ARITHMETIC;
-    Op::Fft { .. } => "stablehlo.fft", simple(1), NONE;
+    Op::Fft { .. } => "stablehlo.fft", simple(1), NO_TRAITS;
     // random
-    Op::RngBitGenerator(_) => "stablehlo.rng_bit_generator", tensors(Exactly(1), 0, Exactly(2)), NONE;
+    Op::RngBitGenerator(_) => "stablehlo.rng_bit_generator", tensors(Exactly(1), 0, Exactly(2)), NO_TRAITS;
     Op::Rng(_) => "stablehlo.rng", simple(3), OPAQUE.and(DYNAMIC);
     // control
-    Op::If => "stablehlo.if", tensors(Exactly(1), 2, AtLeast(0)), NONE;
-    Op::Case => "stablehlo.case", other(Exactly(1), Tensors, AtLeast(0), AtLeast(0)), NONE;
-    Op::While => "stablehlo.while", other(AtLeast(0), Anything, Exactly(2), AtLeast(0)), NONE;
+    Op::If => "stablehlo.if", tensors(Exactly(1), 2, AtLeast(0)), NO_TRAITS;
+    Op::Case => "stablehlo.case", other(Exactly(1), Tensors, AtLeast(0), AtLeast(0)), NO_TRAITS;
+    Op::While => "stablehlo.while", other(AtLeast(0), Anything, Exactly(2), AtLeast(0)), NO_TRAITS;
     Op::Call { .. } => "func.call", any(), STRUCTURE;
-    Op::Fusion => "mhlo.fusion", tensors(AtLeast(0), 1, AtLeast(0)), NONE;
+    Op::Fusion => "mhlo.fusion", tensors(AtLeast(0), 1, AtLeast(0)), NO_TRAITS;
     Op::Composite(_) => "stablehlo.composite", any(), STRUCTURE;
     Op::Return => "stablehlo.return", other(AtLeast(0), Anything, Exactly(0), Exactly(0)), Traits::TERMINATOR;
     Op::OptimizationBarrier => "stablehlo.optimization_barrier", any(), STRUCTURE;
@@ -261,23 +261,23 @@ declare! {
         "stablehlo.collective_reduce", tensors(AtLeast(0), 1, AtLeast(0)), COLLECTIVE;
     Op::CollectivePermute(_) => "stablehlo.collective_permute", simple(1), COLLECTIVE;
     // derived
-    Op::Derived(Derived::Broadcast { .. }) => "stablehlo.broadcast", simple(1), NONE;
+    Op::Derived(Derived::Broadcast { .. }) => "stablehlo.broadcast", simple(1), NO_TRAITS;
     Op::Derived(Derived::Broadcasting(Broadcasting { function: Broadcasted::Compare(_), .. })) =>
         "chlo.broadcast_compare", simple(2), ARITHMETIC;
     Op::Derived(Derived::Broadcasting(Broadcasting { function: Broadcasted::Select, .. })) =>
         "chlo.broadcast_select", simple(3), ARITHMETIC;
-    Op::Derived(Derived::ConstantLike(_)) => "chlo.constant_like", simple(1), NONE;
+    Op::Derived(Derived::ConstantLike(_)) => "chlo.constant_like", simple(1), NO_TRAITS;
     Op::Derived(Derived::Dot { .. }) => "stablehlo.dot", simple(2), ARITHMETIC;
     Op::Derived(Derived::Einsum { .. }) => "stablehlo.einsum", simple(2), ARITHMETIC;
     Op::Derived(Derived::UnaryEinsum { .. }) => "stablehlo.unary_einsum", simple(1), ARITHMETIC;
-    Op::Derived(Derived::TorchIndexSelect { .. }) => "stablehlo.torch_index_select", simple(2), NONE;
+    Op::Derived(Derived::TorchIndexSelect { .. }) => "stablehlo.torch_index_select", simple(2), NO_TRAITS;
     Op::Derived(Derived::BatchNormInference(_)) => "stablehlo.batch_norm_inference", simple(5), ARITHMETIC;
     Op::Derived(Derived::BatchNormTraining(_)) =>
         "stablehlo.batch_norm_training", tensors(Exactly(3), 0, Exactly(3)), ARITHMETIC;
     Op::Derived(Derived::BatchNormGrad(_)) =>
         "stablehlo.batch_norm_grad", tensors(Exactly(5), 0, Exactly(3)), ARITHMETIC;
-    Op::Derived(Derived::RaggedDot(_)) => "chlo.ragged_dot", simple(3), NONE;
-    Op::Derived(Derived::SinCos) => "chlo.sin_cos", tensors(Exactly(1), 0, Exactly(2)), NONE;
+    Op::Derived(Derived::RaggedDot(_)) => "chlo.ragged_dot", simple(3), NO_TRAITS;
+    Op::Derived(Derived::SinCos) => "chlo.sin_cos", tensors(Exactly(1), 0, Exactly(2)), NO_TRAITS;
     // call
     Op::CustomCall(_) => "stablehlo.custom_call", any(), OPAQUE;
 }

@@ -3,17 +3,17 @@
 /// `triangular_solve`
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct TriangularSolve {
-    /// `op(a) x = b`, else `x op(a) = b`.
+    /// True to solve `op(a) x = b`, false for `x op(a) = b`.
     pub left_side: bool,
-    /// The lower triangle of `a` counts, else the upper.
+    /// True to read the lower triangle of `a`, false for the upper.
     pub lower: bool,
-    /// The diagonal of `a` is taken as ones.
+    /// True to take the diagonal of `a` as ones.
     pub unit_diagonal: bool,
-    /// What `op` is.
+    /// The operation `op` on `a`.
     pub transpose_a: TriangularTranspose,
 }
 
-/// What is done to the matrix before it is solved with.
+/// Operation applied to the matrix before solving.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[expect(missing_docs, reason = "named as in the specification")]
 pub enum TriangularTranspose {
@@ -23,11 +23,11 @@ pub enum TriangularTranspose {
 }
 
 impl TriangularTranspose {
-    /// Every one.
+    /// All operations.
     pub const ALL: [TriangularTranspose; 3] =
         [TriangularTranspose::NoTranspose, TriangularTranspose::Transpose, TriangularTranspose::Adjoint];
 
-    /// Spelling in StableHLO text.
+    /// Returns the spelling in StableHLO text.
     pub const fn name(self) -> &'static str {
         match self {
             TriangularTranspose::NoTranspose => "NO_TRANSPOSE",
@@ -37,24 +37,24 @@ impl TriangularTranspose {
     }
 }
 
-/// Which Fourier transform.
+/// A kind of Fourier transform.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum FftKind {
     /// Complex to complex.
     Fft,
-    /// Its inverse.
+    /// Inverse of `Fft`.
     Ifft,
     /// Real to complex.
     Rfft,
-    /// Its inverse.
+    /// Inverse of `Rfft`.
     Irfft,
 }
 
 impl FftKind {
-    /// Every transform.
+    /// All transforms.
     pub const ALL: [FftKind; 4] = [FftKind::Fft, FftKind::Ifft, FftKind::Rfft, FftKind::Irfft];
 
-    /// Spelling in StableHLO text.
+    /// Returns the spelling in StableHLO text.
     pub const fn name(self) -> &'static str {
         match self {
             FftKind::Fft => "FFT",

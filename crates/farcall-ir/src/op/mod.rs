@@ -1,15 +1,15 @@
-//! The operations: StableHLO's, and those of CHLO that JAX emits.
+//! The operations of StableHLO, and the CHLO operations that JAX emits.
 //!
-//! [`Op`] is closed: the dispatch functions of `infer`, `verify`, `eval` and `attributes` match it without a `_` arm,
-//! so the compiler names these places for a new operation (passes and `refine` match only what concerns them). An
-//! operation's attributes are fields of its variant; its operands, results and regions belong to the instruction.
-//! Properties that do not depend on attributes are declared in one row of a table: [`info`], and [`elementwise`] for
-//! functions of one and two variables.
+//! [`Op`] is closed: the dispatch functions of `infer`, `verify`, `eval` and `attributes` match it without a
+//! `_` arm, so the compiler names the places that a new operation needs. Passes and `refine` match only the
+//! operations that concern them. An operation's attributes are fields of its variant; its operands, results
+//! and regions belong to the instruction. Properties that do not depend on attributes are declared in one
+//! table row per operation, in [`info`] or, for functions of one and two variables, in [`elementwise`].
 //!
-//! One file holds one family: [`elementwise`], [`data`] (constants and movement of elements),
-//! [`indexing`] (gather, scatter, dynamic slices), [`reduction`] (reductions, windows, sorting),
-//! [`contraction`] (products and convolutions), [`linalg`], [`random`], [`control`], [`collective`]
-//! (processes together), [`call`] (custom calls), [`derived`] (what is defined by simpler operations).
+//! One file holds one family: [`elementwise`], [`data`] (constants and data movement), [`indexing`] (gather,
+//! scatter, dynamic slices), [`reduction`] (reductions, windows, sorting), [`contraction`] (products and
+//! convolutions), [`linalg`], [`random`], [`control`], [`collective`] (communication between processes),
+//! [`call`] (custom calls), [`derived`] (operations defined by simpler ones).
 
 pub mod call;
 pub mod class;
@@ -48,19 +48,19 @@ use crate::ids::FuncId;
 use crate::literal::Literal;
 use crate::types::TensorType;
 
-// Programs hold, copy and move many.
+// Programs hold, copy and move many operations.
 const _: () = assert!(size_of::<Op>() <= 80, "large attributes of an operation are in a box");
 
 /// An operation with its attributes.
 ///
-/// Where a variant says `operands`, that is the order in the instruction. Not `non_exhaustive`: it is
-/// matched exhaustively on purpose, so that the compiler names the places that a new variant concerns.
+/// Operands listed in a variant's documentation are in the order of the instruction. The enum is deliberately
+/// not `non_exhaustive`: exhaustive matches let the compiler name the places that a new variant concerns.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Op {
     // elementwise
-    /// One operand, applied to each element.
+    /// A function of one operand, applied to each element.
     Unary(Unary),
-    /// Two operands of one type, applied to each pair of elements.
+    /// A function of two operands of one type, applied to each pair of elements.
     Binary(Binary),
     /// `compare`: two operands to `pred`.
     Compare(Compare),
@@ -72,13 +72,13 @@ pub enum Op {
     Convert,
     /// `bitcast_convert` to the result's element type.
     BitcastConvert,
-    /// `mhlo.copy`: the same value. In the middle form it has memory of its own.
+    /// `mhlo.copy`: the same value. In the middle form, the copy has its own memory.
     Copy,
     /// `reduce_precision`
     ReducePrecision {
-        /// Bits of the exponent that remain.
+        /// Number of exponent bits kept.
         exponent_bits: u32,
-        /// Bits of the mantissa that remain.
+        /// Number of mantissa bits kept.
         mantissa_bits: u32,
     },
     /// `uniform_quantize`
@@ -89,16 +89,17 @@ pub enum Op {
     // data
     /// `constant`
     Constant(Literal),
-    /// A constant of this type whose elements the text left out. It can be printed and compiled, not run.
+    /// A constant of this type whose elements were elided from the text. It can be printed and compiled, but
+    /// not run.
     Elided(TensorType),
-    /// `iota` along a dimension of the result.
+    /// `iota`: indices along a dimension of the result.
     Iota {
-        /// Dimension that counts.
+        /// Dimension whose index is the value.
         dim: usize,
     },
     /// `dynamic_iota`: output_shape.
     DynamicIota {
-        /// Dimension that counts.
+        /// Dimension whose index is the value.
         dim: usize,
     },
     /// `broadcast_in_dim`: operand dimension `i` becomes result dimension `dims[i]`.
@@ -124,7 +125,7 @@ pub enum Op {
     Slice(Slice),
     /// `concatenate` of all operands.
     Concatenate {
-        /// Dimension along which they are joined.
+        /// Dimension along which the operands are joined.
         dim: usize,
     },
     /// `pad`: operand, padding_value.
@@ -133,15 +134,15 @@ pub enum Op {
     DynamicPad,
     /// `reverse`
     Reverse {
-        /// Dimensions that are reversed.
+        /// Reversed dimensions.
         dims: Vec<usize>,
     },
     /// `get_dimension_size`
     GetDimensionSize {
-        /// The dimension asked for.
+        /// The dimension whose size is returned.
         dim: usize,
     },
-    /// `set_dimension_size`: operand, size. The first elements along a dimension.
+    /// `set_dimension_size`: operand, size. Keeps the first `size` elements along a dimension.
     SetDimensionSize {
         /// The dimension whose size changes.
         dim: usize,
@@ -161,16 +162,16 @@ pub enum Op {
     Gather(Box<Gather>),
     /// `dynamic_gather`: operand, start_indices, slice_sizes. [`Gather::slice_sizes`] is empty.
     DynamicGather(Box<Gather>),
-    /// `scatter`: inputs, scatter_indices, updates; a region that combines.
+    /// `scatter`: inputs, scatter_indices, updates; a combining region.
     Scatter(Box<Scatter>),
 
     // reduction
-    /// `reduce`: inputs, then as many init values; a region that combines.
+    /// `reduce`: inputs, then the same number of init values; a combining region.
     Reduce {
-        /// Dimensions that are reduced.
+        /// Reduced dimensions.
         dims: Vec<usize>,
     },
-    /// `reduce_window`: inputs, then as many init values; a region that combines.
+    /// `reduce_window`: inputs, then the same number of init values; a combining region.
     ReduceWindow(Box<ReduceWindow>),
     /// `select_and_scatter`: operand, source, init_value; regions select and scatter.
     SelectAndScatter(SelectAndScatter),
@@ -179,21 +180,21 @@ pub enum Op {
         /// All dimensions, in order.
         dims: Vec<usize>,
     },
-    /// `chlo.scan`: inputs, then initial values of what is carried; a region applied to one slice after the other.
+    /// `chlo.scan`: inputs, then initial values of the carries; a region applied to one slice after another.
     Scan(Scan),
-    /// `sort`: any number of operands; a region that compares.
+    /// `sort`: any number of operands; a comparator region.
     Sort {
-        /// Dimension along which is sorted.
+        /// Sorted dimension.
         dim: usize,
         /// True if equal elements keep their order.
         is_stable: bool,
-        /// The elements of each line in order that are results; `None`: all of them. The pass
-        /// [`slices`](crate::middle::passes::slices) makes such sorts.
+        /// Range of the sorted elements of each line that the results hold; `None` means all elements.
+        /// Created by the pass [`slices`](crate::middle::passes::slices).
         part: Option<Range<usize>>,
     },
     /// `chlo.top_k`: values and indices of the `k` largest along the last dimension.
     TopK {
-        /// How many.
+        /// Number of elements to return.
         k: usize,
     },
 
@@ -208,21 +209,21 @@ pub enum Op {
     // linalg
     /// `cholesky`
     Cholesky {
-        /// The lower triangle is read and written, else the upper.
+        /// True to read and write the lower triangle, false for the upper.
         lower: bool,
     },
     /// `triangular_solve`: a, b.
     TriangularSolve(TriangularSolve),
     /// `fft` over the last dimensions.
     Fft {
-        /// Which transform.
+        /// Kind of transform.
         kind: FftKind,
         /// Sizes of the transformed dimensions.
         length: Vec<usize>,
     },
 
     // random
-    /// `rng_bit_generator`: state; new state and random bits.
+    /// `rng_bit_generator`: state; results: new state and random bits.
     RngBitGenerator(RngAlgorithm),
     /// `rng`: a, b, shape.
     Rng(RngDistribution),
@@ -230,24 +231,24 @@ pub enum Op {
     // control
     /// `if`: pred; regions true and false.
     If,
-    /// `case`: index; one region a branch, the last one for an index out of range.
+    /// `case`: index; one region per branch, the last of which also handles indices out of range.
     Case,
     /// `while`: initial values; regions cond and body.
     While,
     /// `func.call`
     Call {
-        /// The function.
+        /// The called function.
         callee: FuncId,
     },
-    /// `fusion`: a region of the operands, which is computed at once. The compiler makes it.
+    /// `fusion`: a region over the operands that is computed as one kernel. Created by the compiler.
     Fusion,
-    /// `composite`: runs its decomposition.
+    /// `composite`: runs its decomposition function.
     Composite(Box<Composite>),
     /// `func.return`, `stablehlo.return`
     Return,
     /// `optimization_barrier`
     OptimizationBarrier,
-    /// `after_all`: tokens to one token.
+    /// `after_all`: joins tokens into one token.
     AfterAll,
     /// `create_token`
     CreateToken,
@@ -255,14 +256,14 @@ pub enum Op {
     Tuple,
     /// `get_tuple_element`
     GetTupleElement {
-        /// Which element.
+        /// Index of the element.
         index: usize,
     },
-    /// `async_start`: a region of one operation, which may go on beside others; its future.
+    /// `async_start`: a region of one operation, which may run concurrently with others; returns a future.
     AsyncStart,
-    /// `async_done`: what a future has become.
+    /// `async_done`: waits for a future and returns its results.
     AsyncDone,
-    /// `infeed`, `outfeed`, `send`, `recv`: a token, for those that give tensors away behind them.
+    /// `infeed`, `outfeed`, `send`, `recv`: transfers tensors in or out, ordered by a token.
     Transfer(Box<Transfer>),
     /// `partition_id`
     PartitionId,
@@ -272,21 +273,23 @@ pub enum Op {
     // collective
     /// `all_gather`: any number of operands.
     AllGather(Box<AllGather>),
-    /// `all_reduce`: any number of operands; a region that combines.
+    /// `all_reduce`: any number of operands; a combining region.
     AllReduce(Box<Groups>),
-    /// `reduce_scatter`: operand; a region that combines.
+    /// `reduce_scatter`: operand; a combining region.
     ReduceScatter(Box<ReduceScatter>),
     /// `all_to_all`: any number of operands.
     AllToAll(Box<AllToAll>),
-    /// `collective_broadcast`: any number of operands, then, if the root is dynamic, who sends each.
+    /// `collective_broadcast`: any number of operands, then, if the root is dynamic, an operand with the
+    /// sender of each.
     CollectiveBroadcast(Box<CollectiveBroadcast>),
-    /// `collective_reduce`: the same operands; who receives combines what all send, by a region.
+    /// `collective_reduce`: the operands of `collective_broadcast`. The receiver combines the values of all
+    /// senders by a region.
     CollectiveReduce(Box<CollectiveBroadcast>),
     /// `collective_permute`
     CollectivePermute(Box<CollectivePermute>),
 
     // derived
-    /// What is defined by simpler operations.
+    /// An operation defined by simpler ones.
     Derived(Derived),
 
     // call
@@ -295,7 +298,7 @@ pub enum Op {
 }
 
 impl Op {
-    /// The functions that it names.
+    /// Returns the functions that the operation names.
     pub fn callees(&self) -> &[FuncId] {
         match self {
             Op::Call { callee } => std::slice::from_ref(callee),
@@ -305,7 +308,7 @@ impl Op {
         }
     }
 
-    /// The functions that it names, to be changed.
+    /// Returns the functions that the operation names, mutably.
     pub(crate) fn callees_mut(&mut self) -> &mut [FuncId] {
         match self {
             Op::Call { callee } => std::slice::from_mut(callee),
@@ -315,7 +318,7 @@ impl Op {
         }
     }
 
-    /// True for operations that make each element of corresponding ones.
+    /// Returns true for operations that compute each result element from the corresponding operand elements.
     pub fn is_elementwise(&self) -> bool {
         matches!(
             self,
@@ -329,12 +332,13 @@ impl Op {
         )
     }
 
-    /// True for operations that leave elements of their operands as they are, in other places: fusions read them there.
+    /// Returns true for operations that only move elements. Fusions read the elements in their original
+    /// place.
     pub fn moves_elements(&self) -> bool {
         matches!(self, Op::Slice(_) | Op::Concatenate { .. } | Op::Pad(_))
     }
 
-    /// Name with dialect: `stablehlo.add`.
+    /// Returns the name with its dialect, such as `stablehlo.add`.
     pub fn name(&self) -> &'static str {
         self.info().name
     }

@@ -10,10 +10,10 @@ pub enum RngAlgorithm {
 }
 
 impl RngAlgorithm {
-    /// Every algorithm.
+    /// All algorithms.
     pub const ALL: [RngAlgorithm; 3] = [RngAlgorithm::Default, RngAlgorithm::ThreeFry, RngAlgorithm::Philox];
 
-    /// Spelling in StableHLO text.
+    /// Returns the spelling in StableHLO text.
     pub const fn name(self) -> &'static str {
         match self {
             RngAlgorithm::Default => "DEFAULT",
@@ -32,10 +32,10 @@ pub enum RngDistribution {
 }
 
 impl RngDistribution {
-    /// Every distribution.
+    /// All distributions.
     pub const ALL: [RngDistribution; 2] = [RngDistribution::Uniform, RngDistribution::Normal];
 
-    /// Spelling in StableHLO text.
+    /// Returns the spelling in StableHLO text.
     pub const fn name(self) -> &'static str {
         match self {
             RngDistribution::Uniform => "UNIFORM",

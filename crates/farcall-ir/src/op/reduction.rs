@@ -1,5 +1,5 @@
-//! Reductions over windows. All lists have one entry per dimension of the operand; the parser fills
-//! in the defaults of absent attributes.
+//! Reductions over windows. All lists have one entry per dimension of the operand; the parser fills in the
+//! defaults of absent attributes.
 
 /// `reduce_window`
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -8,9 +8,9 @@ pub struct ReduceWindow {
     pub window: Vec<usize>,
     /// Steps between windows.
     pub strides: Vec<usize>,
-    /// Distance of the operand's elements (1: no holes).
+    /// Distance between the operand's elements (1: no holes).
     pub base_dilations: Vec<usize>,
-    /// Distance of the window's elements (1: no holes).
+    /// Distance between the window's elements (1: no holes).
     pub window_dilations: Vec<usize>,
     /// Padding before and after.
     pub padding: Vec<(i64, i64)>,
@@ -27,22 +27,22 @@ pub struct SelectAndScatter {
     pub padding: Vec<(i64, i64)>,
 }
 
-/// `chlo.scan`: the region takes a slice of each input and what is carried; it gives a slice of each output
-/// and what is carried on.
+/// `chlo.scan`: the region takes a slice of each input and the carries, and returns a slice of each output
+/// and the new carries.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Scan {
     /// Dimension along which slices are taken.
     pub dim: usize,
-    /// How many slices there are, if the text says it.
+    /// Number of slices, if the text specifies it.
     pub size: Option<usize>,
-    /// The last slice comes first.
+    /// True to start with the last slice.
     pub is_reverse: bool,
-    /// What the text says about the region.
+    /// The text's claim that the region is associative, if present.
     pub is_associative: Option<bool>,
-    /// Number of operands that are sliced; the others are initial values.
+    /// Number of sliced operands; the other operands are initial carries.
     pub inputs: usize,
-    /// Number of values that are carried.
+    /// Number of carries.
     pub carries: usize,
-    /// Number of results that are made of slices; the others are the last values carried.
+    /// Number of results assembled from slices; the other results are the final carries.
     pub outputs: usize,
 }

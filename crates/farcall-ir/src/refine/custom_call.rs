@@ -1,20 +1,20 @@
-//! Custom calls: assertions about sizes, and calls that are passed the shapes of their results.
+//! Custom calls: assertions about sizes, and calls that take the shapes of their results as operands.
 
-use super::Failed;
+use super::Violations;
 use super::func::Walk;
 use crate::attr::Attr;
 use crate::diag::Diagnostic;
 use crate::module::{Inst, NewInst};
 use crate::op::{CustomCall, Op, OutputAlias};
 
-/// The target of an assertion about sizes, as JAX writes it: the condition, then numbers for the message.
+/// Target of JAX's assertions about sizes; the operands are the condition, then numbers for the message.
 const ASSERTION: &str = "shape_assertion";
 
-/// Which operands are the shapes of the results.
+/// Attribute with the indices of the operands that are shapes of the results.
 const SHAPES: &str = "indices_of_shape_operands";
 
-/// True for a call that asserts something about sizes (JAX's `@shape_assertion`): [`refine`](super::refine) decides it,
-/// and no target is needed.
+/// Returns true for a call that asserts something about sizes (JAX's `@shape_assertion`).
+/// [`refine`](super::refine) decides it, so no target is needed.
 pub fn is_assertion(inst: Inst<'_>) -> bool {
     inst.results().is_empty() && matches!(inst.op(), Op::CustomCall(call) if call.target == ASSERTION)
 }
@@ -27,7 +27,7 @@ pub(super) fn decide(walk: &Walk<'_, '_>, call: &CustomCall, new: &NewInst) -> R
         return fail(format!("@{} has no condition", call.target));
     };
     let Some(holds) = walk.known(*condition).and_then(|l| l.iter().next()) else {
-        return open("what is known about the inputs does not decide whether this holds".to_owned());
+        return open("the known inputs do not decide whether this assertion holds".to_owned());
     };
     if holds.as_bool() {
         return Ok(());
@@ -47,13 +47,14 @@ pub(super) fn decide(walk: &Walk<'_, '_>, call: &CustomCall, new: &NewInst) -> R
     fail(message)
 }
 
-/// Finds the shapes of the results among the operands, where the call says which these are; they go then.
+/// Reads the shapes of the results from the operands that the call names as shapes, and removes these
+/// operands.
 pub(super) fn refine<'m>(
     walk: &mut Walk<'_, 'm>,
     call: &CustomCall,
     inst: Inst<'m>,
     new: &mut NewInst,
-) -> Result<(), Failed> {
+) -> Result<(), Violations> {
     let mut call = Box::new(call.clone());
     for func in &mut call.called_computations {
         *func = walk.unspecialized(*func, inst)?;
@@ -82,7 +83,7 @@ pub(super) fn refine<'m>(
     Ok(())
 }
 
-/// Takes operands away, with what the call says about them.
+/// Removes operands, together with their layouts and aliases.
 fn drop_operands(call: &mut CustomCall, new: &mut NewInst, gone: &[usize]) {
     let keep = |i: usize| !gone.contains(&i);
     let mut i = 0..;

@@ -1,28 +1,29 @@
-//! Operations without a dynamic form: JAX writes them as custom calls whose operands would be attributes. Once these
-//! are known, the calls are replaced by the operations.
+//! Operations without a dynamic form: JAX writes them as custom calls whose operands would be attributes.
+//! Once these operands are known, the calls are replaced by the operations.
 //!
 //! | call | operands | is |
 //! | --- | --- | --- |
 //! | `stablehlo.dynamic_reduce_window` | N inputs, N initial values, window, strides, two dilations, padding | `reduce_window` by the called computation |
 //! | `stablehlo.dynamic_rng_bit_generator` | state, shape | `rng_bit_generator` |
 //! | `stablehlo.dynamic_top_k` | operand, k | `chlo.top_k` |
-//! | `stablehlo.dynamic_approx_top_k` | N tensors, N initial values, k | a sort by the called computation, of which the first are taken |
-//! | `ApproxTopK` | N tensors, N initial values, shapes of the results | the same |
+//! | `stablehlo.dynamic_approx_top_k` | N tensors, N initial values, k | the first k elements of a sort by the called computation |
+//! | `ApproxTopK` | N tensors, N initial values, shapes of the results | the first elements of a sort by the called computation |
 
-use super::Failed;
+use super::Violations;
 use super::func::Walk;
 use crate::attr::Attr;
 use crate::module::{Inst, NewInst, RegionId, ValueId};
 use crate::op::{CallConfig, CustomCall, Op, ReduceWindow, RngAlgorithm, Slice};
 use crate::types::TensorType;
 
-/// Rewrites a call to what it stands for. False if it stands for nothing else, or an operand is not known.
+/// Rewrites a call to the operation that it stands for. Returns false if it stands for none, or an operand is
+/// not known.
 pub(super) fn to_op<'m>(
     walk: &mut Walk<'_, 'm>,
     call: &CustomCall,
     inst: Inst<'m>,
     new: &mut NewInst,
-) -> Result<bool, Failed> {
+) -> Result<bool, Violations> {
     let found = match call.target.as_str() {
         "stablehlo.dynamic_reduce_window" => reduce_window(walk, call, new),
         "stablehlo.dynamic_rng_bit_generator" => rng_bit_generator(walk, inst, new),
@@ -40,14 +41,14 @@ pub(super) fn to_op<'m>(
     Ok(true)
 }
 
-/// Tensors that are sorted together, of which the first elements are taken. False if the call is something else.
+/// Rewrites an approximate top-k to a sort whose first elements are used. Returns false for other calls.
 pub(super) fn approx_top_k<'m>(
     walk: &mut Walk<'_, 'm>,
     call: &CustomCall,
     inst: Inst<'m>,
     new: &NewInst,
     out: RegionId,
-) -> Result<bool, Failed> {
+) -> Result<bool, Violations> {
     let (CallConfig::Dict(config), [comparator]) = (&call.config, call.called_computations.as_slice()) else {
         return Ok(false);
     };

@@ -1,23 +1,23 @@
-//! Replaces operations that take a shape as an operand by those that have it as an attribute.
+//! Replaces operations that take a shape as an operand by operations with the shape as an attribute.
 
-use super::Failed;
+use super::Violations;
 use super::func::Walk;
 use crate::diag::Diagnostic;
 use crate::module::{Inst, NewInst, RegionId, ValueId};
 use crate::op::{Convolution, Gather, Op, Pad, Slice};
 use crate::types::TensorType;
 
-/// Rewrites `new`, whose operands are of static types, to its static counterpart, if there is one and
-/// the operands that it asks about are known. Operations that this takes besides are put into `out`.
+/// Rewrites `new`, whose operands have static types, to its static counterpart, if there is one and the
+/// necessary operands are known. Additional operations that the rewrite needs are added to `out`.
 ///
 /// # Errors
-/// If a shape is known, but none.
+/// If a known operand is not a valid shape.
 pub(super) fn to_static(
     walk: &mut Walk<'_, '_>,
     inst: Inst<'_>,
     new: &mut NewInst,
     out: RegionId,
-) -> Result<(), Failed> {
+) -> Result<(), Violations> {
     match &new.op {
         Op::DynamicReshape => shaped(walk, inst, new, 1, Op::Reshape),
         Op::DynamicBroadcastInDim { dims } => {
@@ -66,7 +66,7 @@ pub(super) fn to_static(
             if let Some(flat) = walk.integers(new.operands[2]) {
                 let padding = flat.chunks_exact(2).map(|p| (p[0], p[1])).collect();
                 let mut conv = Convolution { padding, ..(**conv).clone() };
-                // These may be longer than needed.
+                // These lists may be longer than needed.
                 let rank = conv.dims.input_spatial.len();
                 for list in [&mut conv.strides, &mut conv.lhs_dilation, &mut conv.rhs_dilation] {
                     list.truncate(rank);
@@ -81,7 +81,7 @@ pub(super) fn to_static(
     }
 }
 
-/// The error for a dimension that grows again.
+/// The error for a dimension that would grow again.
 fn grows(new: &NewInst, dim: usize, from: usize, to: usize) -> Diagnostic {
     let message = format!(
         "{} sets dimension {dim} to size {to}, but its operand has size {from} there: a tensor holds as many elements \
@@ -92,14 +92,15 @@ fn grows(new: &NewInst, dim: usize, from: usize, to: usize) -> Diagnostic {
     Diagnostic::new("dynamic-shape", new.span, message).note(note)
 }
 
-/// An operation whose last operand, number `i`, is the shape of its result, as `op` without it.
+/// Rewrites an operation whose last operand, number `i`, is the shape of its result, to `op` without that
+/// operand.
 fn shaped(
     walk: &mut Walk<'_, '_>,
     inst: Inst<'_>,
     new: &mut NewInst,
     i: usize,
     op: Op,
-) -> Result<(), Failed> {
+) -> Result<(), Violations> {
     let declared = walk.declared(inst.results()[0]);
     if let Some(sizes) = walk.integers(new.operands[i]) {
         let dims = sizes_of(new, sizes)?;
@@ -112,8 +113,8 @@ fn shaped(
     Ok(())
 }
 
-/// Numbers as sizes.
-fn sizes_of(new: &NewInst, numbers: Vec<i64>) -> Result<Vec<usize>, Failed> {
+/// Converts numbers to sizes.
+fn sizes_of(new: &NewInst, numbers: Vec<i64>) -> Result<Vec<usize>, Violations> {
     let sizes: Result<Vec<usize>, _> = numbers.iter().map(|n| usize::try_from(*n)).collect();
     sizes.map_err(|_| {
         let message = format!("{}: {numbers:?} is not a shape: a size is negative", new.op.name());
@@ -121,9 +122,9 @@ fn sizes_of(new: &NewInst, numbers: Vec<i64>) -> Result<Vec<usize>, Failed> {
     })
 }
 
-/// `real_dynamic_slice`: operand, start_indices, limit_indices, strides. A slice if all are known, a
-/// dynamic one if only the start is not, and every element of the rest is taken.
-fn slice(walk: &mut Walk<'_, '_>, new: &mut NewInst, out: RegionId) -> Result<(), Failed> {
+/// `real_dynamic_slice`: operand, start_indices, limit_indices, strides. Becomes a slice if all are known.
+/// Becomes a dynamic slice if only the start is unknown and all strides are 1.
+fn slice(walk: &mut Walk<'_, '_>, new: &mut NewInst, out: RegionId) -> Result<(), Violations> {
     let [start, limit] = [new.operands[1], new.operands[2]];
     let Some(strides) = walk.integers(new.operands[3]) else { return Ok(()) };
     if let (Some(from), Some(to)) = (walk.integers(start), walk.integers(limit)) {

@@ -1,11 +1,11 @@
-//! The walk through a function.
+//! The walk through a function that specializes it.
 
 use std::collections::HashMap;
 
 use farcall_sig::DType;
 
 use super::{
-    Callee, Failed, Refiner, Walked, custom_call, disguised, drop_unused_constants, dynamic, is_small,
+    Callee, Refiner, Violations, Walked, custom_call, disguised, drop_unused_constants, dynamic, is_small,
     is_static,
 };
 use crate::diag::{Diagnostic, Span};
@@ -17,47 +17,48 @@ use crate::op::{Binary, CustomCall, Op, Scan, Traits};
 use crate::scalar::Scalar;
 use crate::types::{Dim, TensorType, Type};
 
-/// How a value is computed: by an operation without regions, from what, as what.
-type Number = (Op, Vec<ValueId>, TensorType);
+/// A computation of a value by an operation without regions: the operation, its operands, and the result
+/// type.
+type Computation = (Op, Vec<ValueId>, TensorType);
 
-/// A function that is being made from another.
+/// State of specializing one function.
 pub(super) struct Walk<'r, 'm> {
     pub(super) refiner: &'r mut Refiner<'m>,
-    /// The function that is walked.
+    /// The original function.
     from: &'m Func,
-    /// The function that is made.
+    /// The specialized function under construction.
     pub(super) to: Func,
-    /// Values of the one by values of the other.
+    /// Values of the original function mapped to values of the specialized one.
     values: HashMap<ValueId, ValueId>,
-    /// Elements of values of the new function.
+    /// Known elements of values of the specialized function.
     known: HashMap<ValueId, Literal>,
-    /// Values that are another value plus something known: limits of slices, whose size is known though
-    /// their start is not.
+    /// Values known to be another value plus known elements: limits of slices, whose sizes are known although
+    /// their starts are not.
     sums: HashMap<ValueId, (ValueId, Literal)>,
-    /// Small integer tensors by how they are computed, so that equal ones are one value: starts of slices
-    /// are computed anew for their limits.
-    numbers: HashMap<Number, ValueId>,
-    /// Those, in the order in which they were found; a region's are forgotten where it ends.
-    order: Vec<Number>,
-    /// Shapes of results that are about to be made.
+    /// Small integer tensors by their computation, so that equal tensors are one value: programs compute the
+    /// start of a slice again for its limit.
+    computations: HashMap<Computation, ValueId>,
+    /// The keys of `computations` in the order of insertion; the keys of a region are removed at its end.
+    order: Vec<Computation>,
+    /// Known shapes of results that are yet to be created.
     shapes: HashMap<ValueId, Vec<usize>>,
     pure: bool,
 }
 
 impl<'m> Refiner<'m> {
-    /// Walks a function on arguments of these types, of which some are known.
+    /// Walks a function with arguments of these types, some of which are known.
     pub(super) fn walk(
         &mut self,
         from: &'m Func,
         types: &[Type],
         known: &[Option<Literal>],
         name: String,
-    ) -> Result<Walked, Failed> {
+    ) -> Result<Walked, Violations> {
         let mut to = Func::with_header_of(from);
         to.name = name;
         if let Some((i, ty)) = types.iter().enumerate().find(|(_, ty)| !is_static(ty)) {
             let message = format!("parameter {i} of @{}, {ty}, has a dynamic dimension", from.name);
-            let note = "the types of the inputs say what it is";
+            let note = "the types of the inputs determine its size";
             return Err(vec![Diagnostic::new("dynamic-shape", from.span, message).note(note)]);
         }
         let mut walk = Walk {
@@ -67,7 +68,7 @@ impl<'m> Refiner<'m> {
             values: HashMap::new(),
             known: HashMap::new(),
             sums: HashMap::new(),
-            numbers: HashMap::new(),
+            computations: HashMap::new(),
             order: Vec::new(),
             shapes: HashMap::new(),
             pure: true,
@@ -84,14 +85,15 @@ impl<'m> Refiner<'m> {
 }
 
 impl<'m> Walk<'_, 'm> {
-    /// A region on arguments of these types, of which some are known, into an empty one.
+    /// Walks a region with arguments of these types, some of which are known, and fills the empty region
+    /// `to`.
     fn region(
         &mut self,
         from: Region<'m>,
         types: &[Type],
         known: &[Option<Literal>],
         to: RegionId,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), Violations> {
         for (i, (old, ty)) in from.args().iter().zip(types).enumerate() {
             let new = self.to.add_arg(to, ty.clone());
             self.values.insert(*old, new);
@@ -103,20 +105,20 @@ impl<'m> Walk<'_, 'm> {
         for inst in from.insts() {
             self.inst(inst, to)?;
         }
-        for number in self.order.drain(mark..) {
-            self.numbers.remove(&number);
+        for computation in self.order.drain(mark..) {
+            self.computations.remove(&computation);
         }
         Ok(())
     }
 
-    /// The instruction on the new values, as yet without regions.
+    /// Copies the instruction with its operands replaced by the new values, without regions.
     fn draft(&self, inst: Inst<'_>) -> NewInst {
         let operands: Vec<ValueId> = inst.operands().iter().map(|v| self.values[v]).collect();
         let new = NewInst::new(inst.op().clone(), operands).at(inst.span(), inst.loc().cloned());
         NewInst { attrs: inst.attrs().clone(), ..new }
     }
 
-    fn inst(&mut self, inst: Inst<'m>, out: RegionId) -> Result<(), Failed> {
+    fn inst(&mut self, inst: Inst<'m>, out: RegionId) -> Result<(), Violations> {
         self.refiner.count(inst)?;
         let new = self.draft(inst);
         match inst.op() {
@@ -137,8 +139,8 @@ impl<'m> Walk<'_, 'm> {
         }
     }
 
-    /// An instruction that neither calls nor decides what runs.
-    fn simple(&mut self, inst: Inst<'m>, mut new: NewInst, out: RegionId) -> Result<(), Failed> {
+    /// Handles an instruction that neither calls a function nor affects control flow.
+    fn simple(&mut self, inst: Inst<'m>, mut new: NewInst, out: RegionId) -> Result<(), Violations> {
         for region in inst.regions() {
             let types: Vec<Type> = match inst.op() {
                 Op::Scan(scan) => self.slices(scan, &new),
@@ -159,7 +161,7 @@ impl<'m> Walk<'_, 'm> {
         Ok(())
     }
 
-    /// What the region of a scan takes.
+    /// Argument types of the region of a scan.
     fn slices(&self, scan: &Scan, new: &NewInst) -> Vec<Type> {
         let slice = |(i, value): (usize, &ValueId)| match self.to.tensor(*value) {
             Some(ty) if i < scan.inputs => {
@@ -177,7 +179,7 @@ impl<'m> Walk<'_, 'm> {
         inst: Inst<'m>,
         mut new: NewInst,
         out: RegionId,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), Violations> {
         if custom_call::is_assertion(inst) {
             return custom_call::decide(self, call, &new).map_err(|d| vec![d]);
         }
@@ -200,14 +202,14 @@ impl<'m> Walk<'_, 'm> {
         self.constant(inst.results()[0], literal, inst, out);
     }
 
-    /// A region of an instruction.
+    /// Specializes a region of an instruction.
     fn nested(
         &mut self,
         inst: Inst<'m>,
         region: Region<'m>,
         types: &[Type],
         known: &[Option<Literal>],
-    ) -> Result<RegionId, Failed> {
+    ) -> Result<RegionId, Violations> {
         self.refiner.enter(inst)?;
         let to = self.to.new_region();
         self.region(region, types, known, to)?;
@@ -217,9 +219,8 @@ impl<'m> Walk<'_, 'm> {
 
     // --- results
 
-    /// Makes an instruction with its results: of the types that follow from its operands and what is
-    /// declared. It stands nowhere as yet.
-    fn infer(&mut self, inst: Inst<'_>, new: NewInst) -> Result<InstId, Failed> {
+    /// Creates a detached instruction. Its result types follow from its operands and from the declared types.
+    fn infer(&mut self, inst: Inst<'_>, new: NewInst) -> Result<InstId, Violations> {
         let mut types = Vec::with_capacity(inst.results().len());
         for result in inst.results() {
             let declared = &self.from[*result];
@@ -235,7 +236,12 @@ impl<'m> Walk<'_, 'm> {
         self.infer_from(inst, new, types)
     }
 
-    fn infer_from(&mut self, inst: Inst<'_>, new: NewInst, declared: Vec<Type>) -> Result<InstId, Failed> {
+    fn infer_from(
+        &mut self,
+        inst: Inst<'_>,
+        new: NewInst,
+        declared: Vec<Type>,
+    ) -> Result<InstId, Violations> {
         let id = self.to.new_inst(new, declared);
         let new = self.to.inst(id);
         let (name, span) = (|| name_of(new.op()), new.span());
@@ -249,7 +255,7 @@ impl<'m> Walk<'_, 'm> {
             };
             if !is_static(&ty) {
                 let message = format!(
-                    "{}: the shape of result {i}, {ty}, does not follow from what is known about the inputs",
+                    "{}: the shape of result {i}, {ty}, does not follow from the known inputs",
                     name()
                 );
                 return Err(vec![Diagnostic::new("dynamic-shape", span, message)]);
@@ -262,8 +268,8 @@ impl<'m> Walk<'_, 'm> {
         Ok(id)
     }
 
-    /// A value of the new function in the place of a result, whose declared type it must fit.
-    pub(super) fn bind(&mut self, result: ValueId, value: ValueId, new: &NewInst) -> Result<(), Failed> {
+    /// Binds a result to a value of the specialized function, which must match the declared type.
+    pub(super) fn bind(&mut self, result: ValueId, value: ValueId, new: &NewInst) -> Result<(), Violations> {
         let (declared, found) = (&self.from[result], &self.to[value]);
         if more_specific(declared, found).is_none() {
             return Err(contradiction(&name_of(&new.op), found, declared, new.span));
@@ -277,12 +283,13 @@ impl<'m> Walk<'_, 'm> {
         self.from.tensor(result)
     }
 
-    /// Remembers the shape of a result that is about to be made: operands of its instruction say it.
+    /// Records the shape of a result that is yet to be created, which follows from its instruction's
+    /// operands.
     pub(super) fn shape_is(&mut self, result: ValueId, dims: Vec<usize>) {
         self.shapes.insert(result, dims);
     }
 
-    /// A constant in the place of an instruction's result.
+    /// Replaces an instruction's result by a constant.
     fn constant(&mut self, result: ValueId, literal: Literal, at: Inst<'_>, out: RegionId) {
         let declared = self.from.tensor(result);
         let ty = declared.map_or_else(|| literal.ty(), |t| t.with_dims_of(&literal.ty()));
@@ -303,7 +310,7 @@ impl<'m> Walk<'_, 'm> {
         self.known(value).map(|l| l.iter().map(|s| s.as_i64()).collect())
     }
 
-    /// What is known to be added to `start` to make `limit`.
+    /// The known difference between `limit` and `start`.
     pub(super) fn difference(&self, start: ValueId, limit: ValueId) -> Option<Vec<i64>> {
         let (base, added) = self.sums.get(&limit)?;
         (*base == start).then(|| added.iter().map(|s| s.as_i64()).collect())
@@ -320,8 +327,8 @@ impl<'m> Walk<'_, 'm> {
         }
     }
 
-    /// Computes an instruction whose operands are known. True if that gave constants, which take its
-    /// place; small ones that it has anyway are remembered.
+    /// Folds an instruction with known operands. Returns true if constants replace the instruction. A small
+    /// constant instruction is recorded as known, and kept.
     fn fold(&mut self, inst: Inst<'_>, new: InstId, out: RegionId) -> bool {
         let new = self.to.inst(new);
         if let (Op::Constant(literal), [result]) = (new.op(), new.results()) {
@@ -330,12 +337,12 @@ impl<'m> Walk<'_, 'm> {
             }
             return false;
         }
-        // What has a region may run for long.
+        // Instructions with regions may run for long, so they are not folded.
         let small = |v: &ValueId| {
             let ty = self.to.tensor(*v);
             // A tensor without elements may be large along its other dimensions.
             let few = |sizes: &[usize]| {
-                sizes.iter().fold(1, |n: usize, d| n.saturating_mul((*d).max(1))) <= super::SMALL
+                sizes.iter().fold(1, |n: usize, d| n.saturating_mul((*d).max(1))) <= super::MAX_KNOWN_ELEMENTS
             };
             ty.is_some_and(|t| t.quant.is_none() && t.static_sizes().is_some_and(few))
         };
@@ -351,7 +358,7 @@ impl<'m> Walk<'_, 'm> {
             new.operands().iter().map(|v| Value::Tensor(self.known[v].clone())).collect();
         let module = self.refiner.module;
         let values = eval::eval_inst(module, new, &operands, &|_| None, &NoHost, Denormals::Ieee);
-        // What cannot be computed here fails where it runs.
+        // If evaluation fails, the instruction stays and fails at run time.
         let Ok(values) = values else { return false };
         let literals: Vec<Literal> = eval::tensors(&values);
         if literals.len() != new.results().len() || !literals.iter().all(is_small) {
@@ -363,46 +370,53 @@ impl<'m> Walk<'_, 'm> {
         true
     }
 
-    /// True if an equal small tensor of integers has been computed already: that one is taken.
+    /// Returns true if an equal small tensor of integers has been computed already, and uses it.
     fn is_repeated(&mut self, inst: Inst<'_>, new: InstId) -> bool {
         let new = self.to.inst(new);
         let ([result], true) = (new.results(), new.region_ids().is_empty()) else { return false };
         let Some(ty) = self.to.tensor(*result) else { return false };
         let small = ty.quant.is_none()
             && (ty.dtype.is_integer() || ty.dtype.is_bool())
-            && ty.elements().is_some_and(|n| n <= super::SMALL);
+            && ty.elements().is_some_and(|n| n <= super::MAX_KNOWN_ELEMENTS);
         if !small || matches!(new.op(), Op::Constant(_)) || new.op().info().is(Traits::OPAQUE) {
             return false;
         }
-        let number = (new.op().clone(), new.operands().to_vec(), ty.clone());
-        if let Some(same) = self.numbers.get(&number) {
+        let computation = (new.op().clone(), new.operands().to_vec(), ty.clone());
+        if let Some(same) = self.computations.get(&computation) {
             self.values.insert(inst.results()[0], *same);
             return true;
         }
-        self.order.push(number.clone());
-        self.numbers.insert(number, *result);
+        self.order.push(computation.clone());
+        self.computations.insert(computation, *result);
         false
     }
 
     // --- calls
 
-    fn call(&mut self, callee: FuncId, inst: Inst<'m>, new: NewInst, out: RegionId) -> Result<(), Failed> {
+    fn call(
+        &mut self,
+        callee: FuncId,
+        inst: Inst<'m>,
+        new: NewInst,
+        out: RegionId,
+    ) -> Result<(), Violations> {
         let types = new.operands.iter().map(|v| self.to[*v].clone()).collect();
         let known = new.operands.iter().map(|v| self.known.get(v).cloned()).collect();
         let callee = self.refiner.callee(callee, types, known, inst)?;
         self.finish_call(inst, new, callee, out)
     }
 
-    /// A function that is passed to something else, which calls it with what it declares.
-    pub(super) fn unspecialized(&mut self, id: FuncId, inst: Inst<'_>) -> Result<FuncId, Failed> {
+    /// Specializes a function to its declared parameter types: the operation that it is passed to calls it
+    /// with these.
+    pub(super) fn unspecialized(&mut self, id: FuncId, inst: Inst<'_>) -> Result<FuncId, Violations> {
         let func = &self.refiner.module[id];
         let types: Vec<Type> = func.params().iter().map(|p| func.ty(*p).clone()).collect();
         let known = vec![None; types.len()];
         Ok(self.refiner.callee(id, types, known, inst)?.id)
     }
 
-    /// The body of a function as a region of an instruction.
-    pub(super) fn inlined(&mut self, id: FuncId, inst: Inst<'m>) -> Result<RegionId, Failed> {
+    /// Inlines the body of a function as a region of an instruction.
+    pub(super) fn inlined(&mut self, id: FuncId, inst: Inst<'m>) -> Result<RegionId, Violations> {
         let func = &self.refiner.module[id];
         let (from, values) = (self.from, std::mem::take(&mut self.values));
         self.from = func;
@@ -418,7 +432,7 @@ impl<'m> Walk<'_, 'm> {
         mut new: NewInst,
         callee: Callee,
         out: RegionId,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), Violations> {
         if callee.pure && callee.known.iter().all(Option::is_some) {
             for (result, literal) in inst.results().iter().zip(callee.known.into_iter().flatten()) {
                 self.constant(*result, literal, inst, out);
@@ -437,10 +451,10 @@ impl<'m> Walk<'_, 'm> {
 
     // --- control flow
 
-    fn branches(&mut self, inst: Inst<'m>, mut new: NewInst, out: RegionId) -> Result<(), Failed> {
+    fn branches(&mut self, inst: Inst<'m>, mut new: NewInst, out: RegionId) -> Result<(), Violations> {
         let known = self.known(new.operands[0]).and_then(|l| l.iter().next());
         if let Some(index) = known {
-            // The only branch that can run takes the place of the instruction.
+            // Only this branch can run, so it replaces the instruction.
             let Some(taken) = inst.region(inst.chosen(index)) else { return Ok(()) };
             let taken = self.nested(inst, taken, &[], &[])?;
             let returned = self.to.region(taken).returned().to_vec();
@@ -464,9 +478,9 @@ impl<'m> Walk<'_, 'm> {
         Ok(())
     }
 
-    fn while_loop(&mut self, inst: Inst<'m>, mut new: NewInst, out: RegionId) -> Result<(), Failed> {
+    fn while_loop(&mut self, inst: Inst<'m>, mut new: NewInst, out: RegionId) -> Result<(), Violations> {
         let types: Vec<Type> = new.operands.iter().map(|v| self.to[*v].clone()).collect();
-        // What the body hands on as it came stays what it was.
+        // Values that the body returns unchanged stay known.
         let body = inst.region(1);
         let constant = |i: usize| body.is_some_and(|b| b.returned().get(i) == b.args().get(i));
         let known: Vec<Option<Literal>> = new
@@ -484,7 +498,7 @@ impl<'m> Walk<'_, 'm> {
         Ok(())
     }
 
-    /// Puts an instruction at the end of a region, and remembers what is known of its results.
+    /// Appends an instruction to a region, and records the known elements of its results.
     fn finish(&mut self, new: InstId, known: Vec<Option<Literal>>, out: RegionId) {
         for (result, known) in self.to.inst(new).results().iter().zip(known) {
             if let Some(literal) = known {
@@ -495,13 +509,13 @@ impl<'m> Walk<'_, 'm> {
     }
 }
 
-/// What is declared cannot be.
-fn contradiction(what: &str, found: &Type, declared: &Type, at: Span) -> Failed {
+/// The error for a type that contradicts the declared one.
+fn contradiction(what: &str, found: &Type, declared: &Type, at: Span) -> Violations {
     let message = format!("{what} is {found}, but {declared} is declared");
     vec![Diagnostic::new("dynamic-shape", at, message)]
 }
 
-/// What an operation is called in messages.
+/// The name of an operation in messages.
 fn name_of(op: &Op) -> String {
     match op {
         Op::CustomCall(call) => format!("{} @{}", op.name(), call.target),
@@ -509,7 +523,7 @@ fn name_of(op: &Op) -> String {
     }
 }
 
-/// The declared type with the dimensions that are known by inference; `None` if they contradict.
+/// The declared type with dimensions filled in by inference; `None` if the types contradict each other.
 fn more_specific(declared: &Type, inferred: &Type) -> Option<Type> {
     match (declared, inferred) {
         (Type::Tensor(declared), Type::Tensor(inferred)) => {

@@ -1,20 +1,21 @@
-//! Makes programs with dynamic dimensions static, once the inputs are known: their types, and the elements of those
-//! that shapes depend on.
+//! Specializes programs with dynamic dimensions to static ones, given the input types and the elements of
+//! inputs that shapes depend on.
 //!
 //! ```text
-//! Module with `?` + what is known of the inputs ──refine──▶ Module without `?`, of what the entry reaches
+//! Module with `?` + facts about the inputs ──refine──▶ Module without `?`: functions that the entry reaches
 //! ```
 //!
-//! The walk (`func`) visits a function in order, with the actual types of operands, and with the elements of small
-//! integer tensors if they are known: constants, sizes of dimensions, and values computed from those. Result types
-//! come from [`crate::infer`]. An operation that takes a shape as an operand becomes the one that has it as an
-//! attribute (`dynamic`), known values become constants, and an `if` whose predicate is known is replaced by its
-//! branch. A function is walked once for each list of types and known arguments that it is called with, since
-//! programs exported by JAX pass sizes of dimensions as arguments. Their `@shape_assertion`s are decided here
-//! (`custom_call`), and calls that stand for operations are replaced by these (`disguised`).
+//! The walk (`func`) visits a function in order, with the actual types of operands, and with the elements of
+//! small integer tensors where they are known: constants, sizes of dimensions, and values computed from them.
+//! Result types come from [`crate::infer`]. An operation that takes a shape as an operand becomes the
+//! operation with the shape as an attribute (`dynamic`), known values become constants, and an `if` with a
+//! known predicate is replaced by its branch. A function is walked once for each list of argument types and
+//! known arguments, since programs exported by JAX pass sizes of dimensions as arguments. Calls to
+//! `@shape_assertion` are decided here (`custom_call`), and calls that stand for operations are replaced by
+//! these operations (`disguised`).
 //!
-//! **Invariants.** The result has no dynamic dimension, or there is an error that names an operation and
-//! its place. The work is bounded: by [`MAX_WALKED`], and in depth by [`MAX_DEPTH`].
+//! **Invariants.** Either the result has no dynamic dimension, or the error names an operation and its place.
+//! The work is bounded by [`MAX_WALKED`], and its depth by [`MAX_DEPTH`].
 
 mod custom_call;
 mod disguised;
@@ -34,15 +35,14 @@ use crate::op::Op;
 use crate::stack;
 use crate::types::{TensorType, Type};
 
-/// Instructions that are walked at most, those of functions that are walked several times counted as
-/// often.
+/// Maximum number of instructions walked. Instructions of a function that is walked several times count each
+/// time.
 pub const MAX_WALKED: usize = 500_000;
 
-/// How deep calls and regions may nest, together.
+/// Maximum nesting depth of calls and regions together.
 pub const MAX_DEPTH: usize = 200;
 
-/// True if a program has dynamic dimensions, or asserts something about sizes: [`refine`] has
-/// something to do.
+/// Returns true if [`refine`] has something to do: a program has dynamic dimensions or shape assertions.
 pub fn is_needed(module: &Module) -> bool {
     module.funcs().iter().any(|func| {
         let mut found = !func.values().all(|v| is_static(func.ty(v)));
@@ -51,21 +51,22 @@ pub fn is_needed(module: &Module) -> bool {
     })
 }
 
-/// The program that the entry of a verified module is on inputs of these types: one for each tensor
-/// among the parameters, tuples taken apart. Without types, on those of the parameters.
+/// Specializes the entry of a verified module to inputs of these types, one for each tensor among the
+/// parameters, with tuples flattened. Without types, the declared parameter types are used.
 ///
-/// `known` are the elements of inputs, by number, as far as the caller knows them; only those of small
-/// tensors of integers count. The program that comes back is for these alone: it takes the inputs, but
-/// need not look at them. A parameter that is a tuple has none.
+/// `known` holds the elements of inputs, by index, where the caller knows them; only small tensors of
+/// integers or booleans are used. The result is valid for these elements only: it takes the inputs, but need
+/// not read them. The elements of parameters that are tuples are never known.
 ///
-/// The module that comes back holds what the entry calls, [normalized](crate::normalize). Operations still have to be checked against
-/// each other by [`crate::verify`]: with sizes that are known, they may break constraints.
+/// The result holds the functions that the entry calls, [normalized](crate::normalize). It has to be checked
+/// by [`crate::verify`]: with known sizes, operations may violate constraints.
 ///
 /// # Errors
-/// `input-types`: the types do not fit the parameters. `dynamic-shape`: a shape does not follow from
-/// them. `shape-assertion`: the program says that it does not take them. `refine-size`, `refine-depth`:
-/// the program is too large or too deep. And every constraint that an operation breaks once the sizes
-/// are known.
+/// - `input-types`: the types do not match the parameters.
+/// - `dynamic-shape`: a shape does not follow from the inputs.
+/// - `shape-assertion`: the program's own shape assertion rejects the inputs.
+/// - `refine-size`, `refine-depth`: the program is too large or too deep.
+/// - Every constraint that an operation violates once the sizes are known.
 pub fn refine(
     module: &Module,
     entry: &Func,
@@ -110,7 +111,7 @@ fn refined(
     Ok(refined)
 }
 
-/// What is known of the parameters, from what is known of the inputs.
+/// Known elements of the parameters, from the known elements of the inputs.
 fn known_params(params: &[Type], known: &[Option<Literal>]) -> Vec<Option<Literal>> {
     let mut next = 0;
     let of = |ty: &Type| {
@@ -124,7 +125,7 @@ fn known_params(params: &[Type], known: &[Option<Literal>]) -> Vec<Option<Litera
     params.iter().map(of).collect()
 }
 
-/// The types of the parameters, with those of the inputs put in.
+/// The parameter types, with the tensor types of the inputs filled in.
 fn parameters(entry: &Func, inputs: Option<&[TensorType]>) -> Result<Vec<Type>, Diagnostic> {
     let declared = entry.params().iter().map(|p| entry.ty(*p).clone());
     let Some(inputs) = inputs else { return Ok(declared.collect()) };
@@ -158,7 +159,7 @@ fn parameters(entry: &Func, inputs: Option<&[TensorType]>) -> Result<Vec<Type>, 
     Ok(types)
 }
 
-/// A type with other tensors in it.
+/// Replaces the tensor types within a type.
 fn replace<E>(ty: &Type, tensor: &mut dyn FnMut(&TensorType) -> Result<TensorType, E>) -> Result<Type, E> {
     Ok(match ty {
         Type::Tensor(t) => Type::Tensor(tensor(t)?),
@@ -174,7 +175,7 @@ fn replace<E>(ty: &Type, tensor: &mut dyn FnMut(&TensorType) -> Result<TensorTyp
     })
 }
 
-/// True if every dimension of every tensor in it is known.
+/// Returns true if every dimension of every tensor in the type is known.
 fn is_static(ty: &Type) -> bool {
     match ty {
         Type::Tensor(t) => t.is_static(),
@@ -183,34 +184,34 @@ fn is_static(ty: &Type) -> bool {
     }
 }
 
-/// Elements of the largest tensor that is kept in mind: more than any tensor has dimensions.
-const SMALL: usize = 64;
+/// Maximum number of elements of a tensor whose elements are tracked: more than any tensor has dimensions.
+const MAX_KNOWN_ELEMENTS: usize = 64;
 
-/// True for tensors whose elements are worth knowing: sizes, and what decides about them.
+/// Returns true for tensors whose elements are worth tracking: sizes, and values that decide about them.
 fn is_small(literal: &Literal) -> bool {
-    (literal.dtype().is_integer() || literal.dtype().is_bool()) && literal.len() <= SMALL
+    (literal.dtype().is_integer() || literal.dtype().is_bool()) && literal.len() <= MAX_KNOWN_ELEMENTS
 }
 
-/// Violations, at least one.
-type Failed = Vec<Diagnostic>;
+/// At least one violation.
+type Violations = Vec<Diagnostic>;
 
-/// A function, and what it is called with: types of the arguments, and their elements where known.
-type Key = (FuncId, Vec<Type>, Vec<Option<Literal>>);
+/// A function with the types and known elements of its arguments.
+type CallKey = (FuncId, Vec<Type>, Vec<Option<Literal>>);
 
 /// A function that has been walked.
 #[derive(Clone)]
 struct Callee {
-    /// Its number in the new module, where the entry comes first.
+    /// Number of the function in the new module, where the entry comes first.
     id: FuncId,
     /// Types of the results.
     results: Vec<Type>,
-    /// Their elements, where known.
+    /// Known elements of the results.
     known: Vec<Option<Literal>>,
-    /// Nothing happens in it that its results do not show.
+    /// The function has no effects beyond its results.
     pure: bool,
 }
 
-/// What a walk of a function gives.
+/// The result of walking a function.
 struct Walked {
     func: Func,
     known: Vec<Option<Literal>>,
@@ -219,25 +220,25 @@ struct Walked {
 
 struct Refiner<'m> {
     module: &'m Module,
-    /// Functions that have been walked.
-    done: HashMap<Key, Callee>,
-    /// Theirs, in the order in which they were finished.
+    /// Functions walked so far.
+    done: HashMap<CallKey, Callee>,
+    /// The functions of `done`, in the order in which they were finished.
     funcs: Vec<Func>,
-    /// Their names, with the number that the next of this name gets.
+    /// Names in use, with the number that the next function of the same name gets.
     taken: HashMap<String, usize>,
     walked: usize,
     depth: usize,
 }
 
 impl<'m> Refiner<'m> {
-    /// The function that a call of `id` with these arguments means; `at` is the call.
+    /// Returns the specialized function for a call of `id` with these arguments; `at` is the call.
     fn callee(
         &mut self,
         id: FuncId,
         types: Vec<Type>,
         known: Vec<Option<Literal>>,
         at: Inst<'_>,
-    ) -> Result<Callee, Failed> {
+    ) -> Result<Callee, Violations> {
         let key = (id, types, known);
         if let Some(callee) = self.done.get(&key) {
             return Ok(callee.clone());
@@ -272,8 +273,8 @@ impl<'m> Refiner<'m> {
         }
     }
 
-    /// One call or region deeper.
-    fn enter(&mut self, at: Inst<'_>) -> Result<(), Failed> {
+    /// Counts one more level of calls and regions.
+    fn enter(&mut self, at: Inst<'_>) -> Result<(), Violations> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             let message =
@@ -283,8 +284,8 @@ impl<'m> Refiner<'m> {
         Ok(())
     }
 
-    /// One instruction more.
-    fn count(&mut self, at: Inst<'_>) -> Result<(), Failed> {
+    /// Counts one more instruction.
+    fn count(&mut self, at: Inst<'_>) -> Result<(), Violations> {
         self.walked += 1;
         if self.walked > MAX_WALKED {
             let message = format!(
@@ -296,7 +297,7 @@ impl<'m> Refiner<'m> {
     }
 }
 
-/// Drops unused constants: those that shapes were computed from.
+/// Drops unused constants, such as the operands of shape computations.
 fn drop_unused_constants(func: &mut Func) {
     let (mut used, mut constants) = (HashSet::new(), Vec::new());
     func.walk(&mut |inst| {

@@ -1,10 +1,10 @@
-//! How programs say that values are split among devices: meshes, and which of their axes split which dimension.
-//! Shardings are read, kept and printed; results do not depend on them.
+//! Shardings: meshes of devices, and the mesh axes that split each dimension of a value. Shardings are read,
+//! kept and printed; results do not depend on them.
 //!
-//! The text is that of the dialect `sdy`: `sdy.mesh @mesh = <["x"=2, "y"=4]>` in a module, and attributes
+//! The text format is the dialect `sdy`: `sdy.mesh @mesh = <["x"=2, "y"=4]>` in a module, and the attributes
 //! `#sdy.sharding<@mesh, [{"x"}, {?}]>` (of an argument, a result, a constraint) and
-//! `#sdy.sharding_per_value<[<@mesh, [{"x"}]>]>` (of the results of an operation). What is written in another
-//! way stays a [dialect attribute](crate::attr::DialectAttr), and so do rules of propagation; the sharding of
+//! `#sdy.sharding_per_value<[<@mesh, [{"x"}]>]>` (of the results of an operation). Shardings written in any
+//! other way stay a [dialect attribute](crate::attr::DialectAttr), as do propagation rules. The sharding of
 //! older programs, `mhlo.sharding = "{devices=[2,4]<=[8]}"`, is a string.
 
 mod read;
@@ -18,68 +18,69 @@ pub(crate) use read::is_plain;
 /// A grid of devices.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Mesh {
-    /// Name and size of each axis, the first of which changes slowest.
+    /// Name and size of each axis; the first changes slowest.
     pub axes: Vec<(String, usize)>,
-    /// The numbers of the devices in that order; their places, if there are none.
+    /// Device numbers in that order. If empty, devices are numbered by their positions.
     pub device_ids: Vec<i64>,
 }
 
-/// How a tensor is split.
+/// Sharding of a tensor.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Sharding {
-    /// Among which devices.
+    /// Mesh of the devices.
     pub mesh: MeshRef,
-    /// Which axes split each dimension.
+    /// Axes that split each dimension.
     pub dims: Vec<DimSharding>,
-    /// Axes along which every device has the same, whatever propagation finds.
+    /// Axes along which every device holds the same data; propagation must not split along them.
     pub replicated: Vec<AxisRef>,
-    /// Axes along which the devices have summands of the value.
+    /// Axes along which the devices hold summands of the value.
     pub unreduced: Vec<AxisRef>,
 }
 
-/// The mesh of a sharding.
+/// Mesh of a sharding.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum MeshRef {
-    /// One of the module's, by its name without `@`.
+    /// A mesh of the module, by its name without `@`.
     Named(String),
     /// `mesh<["x"=2]>`
     Inline(Mesh),
 }
 
-/// How one dimension is split.
+/// Sharding of one dimension.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct DimSharding {
-    /// By these axes, from major to minor.
+    /// The axes that split the dimension, from major to minor.
     pub axes: Vec<AxisRef>,
-    /// `?`: propagation may split it further.
+    /// `?`: propagation may split the dimension further.
     pub open: bool,
-    /// `p1`: in which round propagation looks at it.
+    /// `p1`: the round of propagation that considers the dimension.
     pub priority: Option<u32>,
 }
 
 /// An axis of a mesh, or a part of one.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct AxisRef {
-    /// Its name.
+    /// Name of the axis.
     pub name: String,
-    /// The product of the parts before, and the size.
+    /// Part of the axis, as in `:(1)2`: the product of the sizes of the parts before, and the size of this
+    /// part.
     pub part: Option<(usize, usize)>,
 }
 
 impl Mesh {
-    /// The mesh of the text between `<` and `>`: `["x"=2, "y"=4], device_ids=[…]`.
+    /// Parses the text between `<` and `>`: `["x"=2, "y"=4], device_ids=[…]`.
     pub(crate) fn read(body: &str) -> Option<Mesh> {
         read::mesh(body)
     }
 }
 
 impl Sharding {
-    /// The sharding of the text between `<` and `>`: `@mesh, [{"x"}, {?}]`.
+    /// Parses the text between `<` and `>`: `@mesh, [{"x"}, {?}]`.
     pub(crate) fn read(body: &str) -> Option<Sharding> {
         read::sharding(body)
     }
 
-    /// A sharding per value: `[<@mesh, [{"x"}]>]`.
+    /// Parses one sharding for each value: `[<@mesh, [{"x"}]>]`.
     pub(crate) fn read_per_value(body: &str) -> Option<Vec<Sharding>> {
         read::per_value(body)
     }
@@ -138,7 +139,7 @@ impl Display for AxisRef {
     }
 }
 
-/// `#sdy.sharding_per_value<[<@mesh, []>]>`
+/// Writes `#sdy.sharding_per_value<[<@mesh, []>]>`.
 pub(crate) fn write_per_value(f: &mut Formatter<'_>, shardings: &[Sharding]) -> fmt::Result {
     f.write_str("#sdy.sharding_per_value<[")?;
     list(f, shardings, |f, sharding| write!(f, "<{sharding}>"))?;

@@ -1,22 +1,22 @@
-//! Reads shardings and meshes from text. Other text is not an error.
+//! Parser for shardings and meshes. Text in any other form gives `None` rather than an error.
 
 use super::{AxisRef, DimSharding, Mesh, MeshRef, Sharding};
 
-/// `["x"=2, "y"=4], device_ids=[3, 2, 1, 0]`
+/// Parses `["x"=2, "y"=4], device_ids=[3, 2, 1, 0]`.
 pub(super) fn mesh(text: &str) -> Option<Mesh> {
     let mut r = Reader { rest: text };
     let mesh = r.mesh()?;
     r.end().then_some(mesh)
 }
 
-/// `@mesh, [{"x"}, {?}], replicated={"y"}`
+/// Parses `@mesh, [{"x"}, {?}], replicated={"y"}`.
 pub(super) fn sharding(text: &str) -> Option<Sharding> {
     let mut r = Reader { rest: text };
     let sharding = r.sharding()?;
     r.end().then_some(sharding)
 }
 
-/// `[<@mesh, []>, <@mesh, []>]`
+/// Parses `[<@mesh, []>, <@mesh, []>]`.
 pub(super) fn per_value(text: &str) -> Option<Vec<Sharding>> {
     let mut r = Reader { rest: text };
     let shardings = r.list("[", "]", |r| {
@@ -28,12 +28,12 @@ pub(super) fn per_value(text: &str) -> Option<Vec<Sharding>> {
     r.end().then_some(shardings)
 }
 
-/// True for names that are written as they are.
+/// True for names that need no escapes between quotes.
 pub(crate) fn is_plain(name: &str) -> bool {
     name.chars().all(|c| (c == ' ' || c.is_ascii_graphic()) && !matches!(c, '\\' | '"'))
 }
 
-/// What is left to read.
+/// Parser state: the text that has not been read yet.
 struct Reader<'a> {
     rest: &'a str,
 }
@@ -57,7 +57,7 @@ impl<'a> Reader<'a> {
         self.eat(token).then_some(())
     }
 
-    /// Items between brackets, with commas.
+    /// Parses items between brackets, separated by commas.
     fn list<T>(
         &mut self,
         open: &str,
@@ -78,7 +78,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What is in front for which `is` holds, not nothing.
+    /// Reads a non-empty run of characters for which `is` holds.
     fn while_(&mut self, is: impl Fn(char) -> bool) -> Option<&'a str> {
         let text = self.rest.trim_start();
         let end = text.find(|c| !is(c)).unwrap_or(text.len());
@@ -91,7 +91,7 @@ impl<'a> Reader<'a> {
         self.while_(|c| c.is_ascii_digit())?.parse().ok()
     }
 
-    /// `"x"`, without anything that is escaped.
+    /// Parses `"x"`, without escapes.
     fn quoted(&mut self) -> Option<String> {
         self.expect("\"")?;
         let (text, rest) = self.rest.split_once('"')?;
@@ -99,7 +99,7 @@ impl<'a> Reader<'a> {
         is_plain(text).then(|| text.to_owned())
     }
 
-    /// `mesh` or `"mesh"`
+    /// Parses `mesh` or `"mesh"`.
     fn name(&mut self) -> Option<String> {
         if self.rest.starts_with('"') {
             return self.quoted();
@@ -154,9 +154,9 @@ impl<'a> Reader<'a> {
         Some(sharding)
     }
 
-    /// `{"x", ?}p1`
+    /// Parses `{"x", ?}p1`.
     fn dim(&mut self) -> Option<DimSharding> {
-        // The last item may be the question mark.
+        // Only the last item may be the question mark.
         let items = self.list("{", "}", |r| if r.eat("?") { Some(None) } else { Some(Some(r.axis()?)) })?;
         let open = items.last().is_some_and(Option::is_none);
         let count = items.len() - usize::from(open);
@@ -165,7 +165,7 @@ impl<'a> Reader<'a> {
         Some(DimSharding { axes, open, priority })
     }
 
-    /// `"x"` or `"x":(1)2`
+    /// Parses `"x"` or `"x":(1)2`.
     fn axis(&mut self) -> Option<AxisRef> {
         let name = self.quoted()?;
         let part = if self.eat(":") {

@@ -1,18 +1,18 @@
-//! Writes artifacts, also such as no tool would write.
+//! Writes artifacts, including artifacts that no tool would write.
 
-/// What an artifact holds: everything but its operations by number.
+/// The contents of an artifact; everything except operations is referred to by number.
 pub(crate) struct Artifact {
     /// Dialect and encoding of each attribute. The first is an unknown location, the second an empty list.
     pub(crate) attrs: Vec<(u64, Vec<u8>)>,
-    /// The same of each type. The first is `f32`, the second `() -> ()`.
+    /// Dialect and encoding of each type. The first is `f32`, the second `() -> ()`.
     pub(crate) types: Vec<(u64, Vec<u8>)>,
     /// Properties of operations.
     pub(crate) properties: Vec<Vec<u8>>,
     /// The parameters of the only function: types and locations.
     pub(crate) params: Vec<(u64, u64)>,
-    /// The only function: its body, and how many values it defines.
+    /// The body of the only function, and the number of values that it defines.
     pub(crate) body: (Vec<u8>, u64),
-    /// Names after [`NAMES`].
+    /// Strings after those in [`NAMES`].
     pub(crate) strings: Vec<Vec<u8>>,
 }
 
@@ -25,7 +25,7 @@ pub(crate) const RETURN: u64 = 3;
 pub(crate) const TUPLE: u64 = 4;
 pub(crate) const IF: u64 = 5;
 
-// What an operation has.
+// Flags for the parts of an operation.
 pub(crate) const ATTRS: u8 = 1;
 pub(crate) const RESULTS: u8 = 2;
 pub(crate) const REGIONS: u8 = 16;
@@ -44,7 +44,7 @@ const NAMES: [&str; 10] = [
     "public",
 ];
 
-/// A number as bytecode has it.
+/// Writes a number in bytecode encoding.
 pub(crate) fn number(out: &mut Vec<u8>, n: u64) {
     match n {
         0..0x80 => out.push((n as u8) << 1 | 1),
@@ -68,7 +68,7 @@ fn section(out: &mut Vec<u8>, id: u8, data: &[u8]) {
     out.extend(data);
 }
 
-/// An operation up to its properties: name, parts, location, properties.
+/// Writes an operation up to its properties: name, parts, location, properties.
 pub(crate) fn op(out: &mut Vec<u8>, name: u64, parts: u8) {
     number(out, name);
     out.push(parts);
@@ -97,13 +97,14 @@ impl Artifact {
         self.types.len() as u64 - 1
     }
 
-    /// The number of a string.
+    /// Adds a string and returns its number.
     pub(crate) fn string(&mut self, text: impl Into<Vec<u8>>) -> u64 {
         self.strings.push(text.into());
         (NAMES.len() + self.strings.len()) as u64 - 1
     }
 
-    /// The whole file. The body gets a `return` at its end; `ops` is the number of operations before that.
+    /// Writes the whole file. A `return` is added to the end of the body; `ops` is the number of operations
+    /// before it.
     pub(crate) fn bytes(mut self, ops: u64) -> Vec<u8> {
         let params: Vec<u64> = self.params.iter().map(|(ty, _)| *ty).collect();
         self.types[1].1 = [numbers(&[8, params.len() as u64]), numbers(&params), numbers(&[0])].concat();
@@ -121,7 +122,7 @@ impl Artifact {
             table.extend(string);
             table.push(0);
         }
-        // Dialects; operations by dialect, each with a flag.
+        // Dialects, then the operations of each dialect, each with a flag.
         let dialects = numbers(&[2, 0, 2, 6, 0, 1, 5, 1, 5, 7, 9, 11, 13, 15]);
 
         let (mut data, mut offsets) =

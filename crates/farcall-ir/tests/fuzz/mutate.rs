@@ -1,31 +1,32 @@
-//! Texts that are almost right: damage to bytes and tokens, other numbers, other types, pieces of other texts.
+//! Texts that are almost valid: damaged bytes and tokens, changed numbers and types, and pieces of other
+//! texts.
 //!
-//! Some changes are made everywhere at once (a size, an element type, a name), so that many of the results are
-//! still programs, of other sizes than anyone had in mind.
+//! Some changes are made everywhere at once (a size, an element type, a name), so that many of the results
+//! are still valid programs, of unexpected sizes.
 
 use super::random::Random;
 
-/// Texts to begin with.
+/// Texts to mutate.
 pub(crate) struct Seeds {
     texts: Vec<String>,
 }
 
-/// Longer seeds are left out: they say the same at greater length.
+/// Maximum length of a seed. Longer seeds contain the same constructs at greater length.
 const MAX_SEED: usize = 12_000;
 
-/// No text grows beyond this.
+/// Maximum length of a mutated text.
 const MAX_TEXT: usize = 40_000;
 
 impl Seeds {
     /// # Panics
-    /// If there are none.
+    /// If `texts` is empty.
     pub(crate) fn new(mut texts: Vec<String>) -> Seeds {
         texts.retain(|t| !t.trim().is_empty() && t.len() <= MAX_SEED);
         assert!(!texts.is_empty(), "no texts to begin with");
         Seeds { texts }
     }
 
-    /// One of the texts, changed a little.
+    /// Returns one of the texts with a few changes.
     pub(crate) fn mutated(&self, random: &mut Random) -> String {
         let mut text = self.texts[random.below(self.texts.len())].clone();
         let most = random.pick(&[1, 1, 2, 4, 8]);
@@ -47,7 +48,7 @@ impl Seeds {
         match random.below(20) {
             0 => damage(text, random),
             1 => {
-                // A token away, twice, or in the place of another.
+                // A token is removed, repeated, or replaced by another.
                 let (a, b) = (random.pick(&tokens), random.pick(&tokens));
                 let new = match random.below(3) {
                     0 => String::new(),
@@ -70,7 +71,7 @@ impl Seeds {
                 }
             },
             6..=9 => match of(Kind::Number).as_slice() {
-                // The same size everywhere.
+                // A size is changed everywhere.
                 [] => damage(text, random),
                 numbers => {
                     let old = random.pick(numbers).of(text).to_owned();
@@ -80,7 +81,7 @@ impl Seeds {
                 }
             },
             10 | 11 => {
-                // Another element type, everywhere or once.
+                // An element type is changed, everywhere or once.
                 let old = random.pick(&TYPES);
                 let new = random.pick(&TYPES);
                 let places: Vec<usize> = text.match_indices(old).map(|(i, _)| i).collect();
@@ -94,7 +95,7 @@ impl Seeds {
                 }
             }
             12 | 13 => match of(Kind::Name).as_slice() {
-                // A name for another, in one place or everywhere; often another operation.
+                // A name replaces another, in one place or everywhere; often the name of an operation.
                 [] => damage(text, random),
                 names => {
                     let (a, b) = (random.pick(names), random.pick(names));
@@ -110,7 +111,7 @@ impl Seeds {
             }
             15 => splice(text, text, random),
             16 | 17 => {
-                // An operation of another program in the place of one here.
+                // An operation of another program replaces one here.
                 let other = &self.texts[random.below(self.texts.len())];
                 let names = |text: &str| -> Vec<Token> {
                     super::mutate::tokens(text)
@@ -173,7 +174,7 @@ impl Token {
     }
 }
 
-/// Numbers (those in types, too), names, and single characters.
+/// Splits a text into numbers (also within types), names, and single characters.
 fn tokens(text: &str) -> Vec<Token> {
     let bytes = text.as_bytes();
     let mut out = Vec::new();
@@ -206,7 +207,7 @@ fn replaced(text: &str, token: Token, new: &str) -> String {
     [&text[..token.start], new, &text[token.end..]].concat()
 }
 
-/// Another number: near, small, or where sizes go wrong.
+/// A different number: near the old one, small, or at a limit of an integer type.
 fn number(old: &str, random: &mut Random) -> String {
     let value = old.parse::<u64>().unwrap_or(0);
     match random.below(8) {
@@ -234,7 +235,7 @@ fn number(old: &str, random: &mut Random) -> String {
     }
 }
 
-/// A character more, less or another.
+/// Inserts, removes or replaces a character.
 fn damage(text: &str, random: &mut Random) -> String {
     const POOL: &str = "0123456789abcxf%#!@^<>()[]{}\"\\,:=-+*?. \n\t\0/_~\u{7f}é🦀\u{301}";
     let mut chars: Vec<char> = text.chars().collect();
@@ -248,7 +249,7 @@ fn damage(text: &str, random: &mut Random) -> String {
     chars.into_iter().collect()
 }
 
-/// Lines away, twice, swapped, or the end of the text away.
+/// Removes, repeats, swaps or moves lines, or truncates the text.
 fn lines(text: &str, random: &mut Random) -> String {
     let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
     let (a, b) = (random.below(lines.len().max(1)), random.below(lines.len().max(1)));
@@ -268,7 +269,7 @@ fn lines(text: &str, random: &mut Random) -> String {
     lines.concat()
 }
 
-/// Some lines of another text between those of this one.
+/// Inserts some lines of another text between the lines of this one.
 fn splice(text: &str, other: &str, random: &mut Random) -> String {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let others: Vec<&str> = other.split_inclusive('\n').collect();

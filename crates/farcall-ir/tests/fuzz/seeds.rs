@@ -1,9 +1,9 @@
-//! Where the programs are that mutation begins with: the engine's filetests, and the suites in `shared` beside the
-//! checkout, or above it, where they are.
+//! Programs to mutate: the engine's filetests, and the suites in `shared` beside the checkout or in a parent
+//! folder, if they exist.
 
 use std::path::{Path, PathBuf};
 
-/// Every program, those of one file each for itself.
+/// Returns every program; files of several programs are split.
 pub(crate) fn programs() -> Vec<String> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut folders = vec![here.join("../farcall/filetests")];
@@ -27,7 +27,7 @@ fn collect(folder: &Path, out: &mut Vec<PathBuf>) {
     }
 }
 
-/// What a comment says is not looked at, so that it need not be changed.
+/// Removes comments, so that mutations do not change them.
 fn without_comments(text: &str) -> String {
     text.split_inclusive('\n').filter(|line| !line.trim_start().starts_with("//")).collect()
 }

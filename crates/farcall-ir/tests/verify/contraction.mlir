@@ -10,13 +10,13 @@ func.func @f(%a: tensor<2x3x!quant.uniform<i8:f32:0, {0.5, 0.25}>>, %b: tensor<3
   return
 }
 // -----
-// [dot_general_c1] 2:8: lhs and rhs must have as many batching dimensions, found [0] and []
+// [dot_general_c1] 2:8: lhs and rhs must have the same number of batching dimensions, found [0] and []
 func.func @f(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>) {
   %r = "stablehlo.dot_general"(%a, %b) <{dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = [0], rhs_batching_dimensions = [], lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
   return
 }
 // -----
-// [dot_general_c2] 2:8: lhs and rhs must have as many contracting dimensions, found [0, 1] and [0]
+// [dot_general_c2] 2:8: lhs and rhs must have the same number of contracting dimensions, found [0, 1] and [0]
 func.func @f(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>) {
   %r = "stablehlo.dot_general"(%a, %b) <{dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = [], rhs_batching_dimensions = [], lhs_contracting_dimensions = [0, 1], rhs_contracting_dimensions = [0]>}> : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
   return

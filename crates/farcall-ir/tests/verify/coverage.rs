@@ -1,10 +1,10 @@
-//! Every constraint that the sources name has a program that violates it.
+//! Every constraint named in the sources has a program that violates it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Constraints that no text violates, because the parser rejects it before. `programs.rs` tests them
-/// on programs that are built.
+/// Constraints that no text violates, because the parser rejects it first. `programs.rs` tests them on
+/// constructed programs.
 const NOT_IN_TEXT: &[&str] = &[
     "case_c1",
     "composite_c2",
@@ -24,7 +24,7 @@ const NOT_IN_TEXT: &[&str] = &[
     "quantized_type_c10",
 ];
 
-/// Codes of the sources: string literals, and those that macros join.
+/// Collects the codes in the sources: string literals, and codes that macros concatenate.
 fn named(source: &str, found: &mut BTreeSet<String>) {
     let prefixes: &[&str] = match source {
         s if s.contains("concat!(\"gather_\"") => &["gather_", "dynamic_gather_"],

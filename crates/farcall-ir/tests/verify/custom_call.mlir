@@ -3,7 +3,7 @@ func.func @f(%a: tensor<2x3xf32>) {
   return
 }
 // -----
-// [custom-call-layout] 2:8: operand_layouts and result_layouts must be given both or not at all
+// [custom-call-layout] 2:8: operand_layouts and result_layouts must both be given or both be left out
 func.func @f(%a: tensor<2x3xf32>) {
   %r = "stablehlo.custom_call"(%a) <{call_target_name = "t", operand_layouts = [dense<[0, 1]> : tensor<2xindex>]}> : (tensor<2x3xf32>) -> tensor<2x3xf32>
   return

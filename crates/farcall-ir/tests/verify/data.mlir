@@ -355,13 +355,13 @@ func.func @f(%a: tensor<2x!quant.uniform<i8:f32:0, {0.5, 0.25}>>) {
   return
 }
 // -----
-// [concatenate_c2] 2:8: inputs must have the same shape but for dimension 0, found tensor<2x3xf32> and (input 1) tensor<2x4xf32>
+// [concatenate_c2] 2:8: inputs must have the same shape except for dimension 0, found tensor<2x3xf32> and (input 1) tensor<2x4xf32>
 func.func @f(%a: tensor<2x3xf32>, %b: tensor<2x4xf32>) {
   %r = "stablehlo.concatenate"(%a, %b) <{dimension = 0 : i64}> : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<4x3xf32>
   return
 }
 // -----
-// [concatenate_c2] 2:8: inputs must have the same shape but for dimension 0, found tensor<2x3xf32> and (input 1) tensor<2xf32>
+// [concatenate_c2] 2:8: inputs must have the same shape except for dimension 0, found tensor<2x3xf32> and (input 1) tensor<2xf32>
 func.func @f(%a: tensor<2x3xf32>, %b: tensor<2xf32>) {
   %r = "stablehlo.concatenate"(%a, %b) <{dimension = 0 : i64}> : (tensor<2x3xf32>, tensor<2xf32>) -> tensor<4x3xf32>
   return

@@ -151,13 +151,13 @@ func.func @f(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>) {
   return
 }
 // -----
-// [einsum_c1] 2:8: there must be 2 lists of letters before `->` and one behind, found "ab->ab"
+// [einsum_c1] 2:8: the configuration needs 2 lists of letters before `->` and one after it, found "ab->ab"
 func.func @f(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>) {
   %r = "stablehlo.einsum"(%a, %b) <{einsum_config = "ab->ab"}> : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
   return
 }
 // -----
-// [einsum_c1] 2:8: a letter of the result must stand there once, found `a` twice in "ab,bc->aac"
+// [einsum_c1] 2:8: letters of the result must be unique, found `a` twice in "ab,bc->aac"
 func.func @f(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>) {
   %r = "stablehlo.einsum"(%a, %b) <{einsum_config = "ab,bc->aac"}> : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
   return
@@ -192,7 +192,7 @@ func.func @f(%a: tensor<1x2xi4>, %b: tensor<2x1xi4>) {
   return
 }
 // -----
-// [unary_einsum_c1] 2:8: a letter of the result must stand there once, found `a` twice in "ab->aa"
+// [unary_einsum_c1] 2:8: letters of the result must be unique, found `a` twice in "ab->aa"
 func.func @f(%a: tensor<2x3xf32>) {
   %r = "stablehlo.unary_einsum"(%a) <{einsum_config = "ab->aa"}> : (tensor<2x3xf32>) -> tensor<2x2xf32>
   return
@@ -221,13 +221,13 @@ func.func @f(%a: tensor<2x3xf32>, %b: tensor<4xf32>) {
   return
 }
 // -----
-// [torch_index_select_c1] 2:8: dim must be a dimension of tensor<2x3xf32>, behind the first batch_dims that it has in common with tensor<4xi32>, found dim 2 and batch_dims 0
+// [torch_index_select_c1] 2:8: dim must be a dimension of tensor<2x3xf32> after the first batch_dims, which it shares with tensor<4xi32>, found dim 2 and batch_dims 0
 func.func @f(%a: tensor<2x3xf32>, %b: tensor<4xi32>) {
   %r = "stablehlo.torch_index_select"(%a, %b) <{dim = 2 : i64, batch_dims = 0 : i64}> : (tensor<2x3xf32>, tensor<4xi32>) -> tensor<2x4xf32>
   return
 }
 // -----
-// [torch_index_select_c1] 2:8: dim must be a dimension of tensor<2x3xf32>, behind the first batch_dims that it has in common with tensor<4xi32>, found dim 0 and batch_dims 1
+// [torch_index_select_c1] 2:8: dim must be a dimension of tensor<2x3xf32> after the first batch_dims, which it shares with tensor<4xi32>, found dim 0 and batch_dims 1
 func.func @f(%a: tensor<2x3xf32>, %b: tensor<4xi32>) {
   %r = "stablehlo.torch_index_select"(%a, %b) <{dim = 0 : i64, batch_dims = 1 : i64}> : (tensor<2x3xf32>, tensor<4xi32>) -> tensor<2x4xf32>
   return
@@ -534,7 +534,7 @@ func.func @f(%a: tensor<2x11x5xf32>, %b: tensor<3x2x5x7xf32>, %c: tensor<3xi64>)
   return
 }
 // -----
-// [chlo_ragged_dot_c2] 2:8: lhs and rhs must have as many batching and as many contracting dimensions
+// [chlo_ragged_dot_c2] 2:8: lhs and rhs must have the same numbers of batching and of contracting dimensions
 func.func @f(%a: tensor<2x11x5xf32>, %b: tensor<3x2x5x7xf32>, %c: tensor<3xi64>) {
   %r = "chlo.ragged_dot"(%a, %b, %c) <{ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_batching_dimensions = [0], rhs_batching_dimensions = [], lhs_contracting_dimensions = [2], rhs_contracting_dimensions = [2], lhs_ragged_dimensions = [1], rhs_group_dimensions = [0]>}> : (tensor<2x11x5xf32>, tensor<3x2x5x7xf32>, tensor<3xi64>) -> tensor<2x11x7xf32>
   return
@@ -564,13 +564,13 @@ func.func @f(%a: tensor<2x11x5xf32>, %b: tensor<3x2x6x7xf32>, %c: tensor<3xi64>)
   return
 }
 // -----
-// [chlo_ragged_dot_c7] 2:8: group_sizes must have rank 1 or the dimensions [2] before that of groups, found tensor<2x11x3xi64>
+// [chlo_ragged_dot_c7] 2:8: group_sizes must have rank 1 or the dimensions [2] before the group dimension, found tensor<2x11x3xi64>
 func.func @f(%a: tensor<2x11x5xf32>, %b: tensor<3x2x5x7xf32>, %c: tensor<2x11x3xi64>) {
   %r = "chlo.ragged_dot"(%a, %b, %c) <{ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_batching_dimensions = [0], rhs_batching_dimensions = [1], lhs_contracting_dimensions = [2], rhs_contracting_dimensions = [2], lhs_ragged_dimensions = [1], rhs_group_dimensions = [0]>}> : (tensor<2x11x5xf32>, tensor<3x2x5x7xf32>, tensor<2x11x3xi64>) -> tensor<2x11x7xf32>
   return
 }
 // -----
-// [chlo_ragged_dot_c7] 2:8: group_sizes must have rank 1 at least, found tensor<i64>
+// [chlo_ragged_dot_c7] 2:8: group_sizes must have rank at least 1, found tensor<i64>
 func.func @f(%a: tensor<2x11x5xf32>, %b: tensor<3x2x5x7xf32>, %c: tensor<i64>) {
   %r = "chlo.ragged_dot"(%a, %b, %c) <{ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_batching_dimensions = [0], rhs_batching_dimensions = [1], lhs_contracting_dimensions = [2], rhs_contracting_dimensions = [2], lhs_ragged_dimensions = [1], rhs_group_dimensions = [0]>}> : (tensor<2x11x5xf32>, tensor<3x2x5x7xf32>, tensor<i64>) -> tensor<2x11x7xf32>
   return

@@ -1,5 +1,5 @@
-//! Every unary and binary operation: which element types it takes, what it gives, and what is said
-//! about a result of another shape.
+//! Every unary and binary operation: the element types that it accepts, its result type, and the diagnostics
+//! for a result of another shape.
 
 use expect_test::expect_file;
 use farcall_ir::op::{Binary, Unary};
@@ -24,7 +24,7 @@ fn program(name: &str, operands: usize, element: &str, result: &str) -> String {
     format!("func.func @f(%a: {ty}) {{\n  %r = \"{name}\"({args}) : ({types}) -> {result}\n  return\n}}\n")
 }
 
-/// The codes of what is said, or `ok`.
+/// The codes of the diagnostics, or `ok`.
 fn codes(program: &str) -> String {
     let said = diagnose(program);
     let codes: Vec<&str> = said.lines().filter_map(|l| l.strip_prefix('[')?.split(']').next()).collect();

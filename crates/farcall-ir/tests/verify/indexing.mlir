@@ -242,7 +242,7 @@ func.func @f(%a: tensor<1x4xf32>, %b: tensor<5x1xi32>) {
   return
 }
 // -----
-// [gather_c16] 2:8: operand_batching_dims and start_indices_batching_dims must have as many entries, found 1 and 0
+// [gather_c16] 2:8: operand_batching_dims and start_indices_batching_dims must have the same number of entries, found 1 and 0
 func.func @f(%a: tensor<5x4xf32>, %b: tensor<5x1xi32>) {
   %r = "stablehlo.gather"(%a, %b) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [], operand_batching_dims = [0], start_index_map = [1], index_vector_dim = 1>, slice_sizes = array<i64: 1, 3>}> : (tensor<5x4xf32>, tensor<5x1xi32>) -> tensor<5x3xf32>
   return
@@ -409,7 +409,7 @@ func.func @f(%a: tensor<1x4xf32>, %b: tensor<5x1xi32>, %c: tensor<2xi64>) {
   return
 }
 // -----
-// [dynamic_gather_c16] 2:8: operand_batching_dims and start_indices_batching_dims must have as many entries, found 1 and 0
+// [dynamic_gather_c16] 2:8: operand_batching_dims and start_indices_batching_dims must have the same number of entries, found 1 and 0
 func.func @f(%a: tensor<5x4xf32>, %b: tensor<5x1xi32>, %c: tensor<2xi64>) {
   %r = "stablehlo.dynamic_gather"(%a, %b, %c) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [], operand_batching_dims = [0], start_index_map = [1], index_vector_dim = 1>}> : (tensor<5x4xf32>, tensor<5x1xi32>, tensor<2xi64>) -> tensor<5x3xf32>
   return
@@ -611,7 +611,7 @@ func.func @f(%a: tensor<1x4xf32>, %b: tensor<5x1xi32>, %c: tensor<5x3xf32>) {
   return
 }
 // -----
-// [scatter_c17] 2:8: input_batching_dims and scatter_indices_batching_dims must have as many entries, found 1 and 0
+// [scatter_c17] 2:8: input_batching_dims and scatter_indices_batching_dims must have the same number of entries, found 1 and 0
 func.func @f(%a: tensor<5x4xf32>, %b: tensor<5x1xi32>, %c: tensor<5x3xf32>) {
   %r = "stablehlo.scatter"(%a, %b, %c) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [], input_batching_dims = [0], scatter_dims_to_operand_dims = [1], index_vector_dim = 1>}> ({ ^bb0(%x0: tensor<f32>, %x1: tensor<f32>): "stablehlo.return"(%x0) : (tensor<f32>) -> () }) : (tensor<5x4xf32>, tensor<5x1xi32>, tensor<5x3xf32>) -> tensor<5x4xf32>
   return
@@ -685,20 +685,20 @@ func.func @f(%a: tensor<3x4xf32>, %b: tensor<2x1xi32>) {
   return
 }
 // -----
-// [gather_wrap] 2:8: wrap must be numbers of signed indices, found [128] for tensor<2x1xi8>
+// [gather_wrap] 2:8: wrap must hold numbers of a signed index type, found [128] for tensor<2x1xi8>
 func.func @f(%a: tensor<3x4xf32>, %b: tensor<2x1xi8>) {
   %r = "stablehlo.gather"(%a, %b) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, farcall.wrap = array<i64: 128>, slice_sizes = array<i64: 1, 4>}> : (tensor<3x4xf32>, tensor<2x1xi8>) -> tensor<2x4xf32>
   return
 }
 // -----
-// [dynamic_gather_wrap] 3:8: wrap must be numbers of signed indices, found [3] for tensor<2x1xui32>
+// [dynamic_gather_wrap] 3:8: wrap must hold numbers of a signed index type, found [3] for tensor<2x1xui32>
 func.func @f(%a: tensor<3x4xf32>, %b: tensor<2x1xui32>) {
   %c = stablehlo.constant dense<[1, 4]> : tensor<2xi32>
   %r = "stablehlo.dynamic_gather"(%a, %b, %c) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, farcall.wrap = array<i64: 3>}> : (tensor<3x4xf32>, tensor<2x1xui32>, tensor<2xi32>) -> tensor<2x4xf32>
   return
 }
 // -----
-// [scatter_wrap] 2:8: wrap must be numbers of signed indices, found [3] for tensor<2x1xui32>
+// [scatter_wrap] 2:8: wrap must hold numbers of a signed index type, found [3] for tensor<2x1xui32>
 func.func @f(%a: tensor<3x4xf32>, %b: tensor<2x1xui32>, %u: tensor<2x4xf32>) {
   %r = "stablehlo.scatter"(%a, %b, %u) <{farcall.wrap = array<i64: 3>, scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
   ^bb0(%x: tensor<f32>, %y: tensor<f32>):

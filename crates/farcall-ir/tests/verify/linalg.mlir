@@ -10,7 +10,7 @@ func.func @f(%a: tensor<3x3xf32>) {
   return
 }
 // -----
-// [cholesky_c2] 2:8: a must have rank 2 at least, found tensor<3xf32>
+// [cholesky_c2] 2:8: a must have rank at least 2, found tensor<3xf32>
 func.func @f(%a: tensor<3xf32>) {
   %r = "stablehlo.cholesky"(%a) <{lower = true}> : (tensor<3xf32>) -> tensor<3xf32>
   return
@@ -52,19 +52,19 @@ func.func @f(%a: tensor<3xf32>, %b: tensor<3xf32>) {
   return
 }
 // -----
-// [triangular_solve_c3] 2:8: a must be square, with the batch and as many rows as b, found tensor<2x3x4xf32> and tensor<2x3x4xf32>
+// [triangular_solve_c3] 2:8: a must be square, with the batch dimensions and the number of rows of b, found tensor<2x3x4xf32> and tensor<2x3x4xf32>
 func.func @f(%a: tensor<2x3x4xf32>, %b: tensor<2x3x4xf32>) {
   %r = "stablehlo.triangular_solve"(%a, %b) <{left_side = true, lower = true, unit_diagonal = false, transpose_a = #stablehlo<transpose NO_TRANSPOSE>}> : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
   return
 }
 // -----
-// [triangular_solve_c3] 2:8: a must be square, with the batch and as many columns as b, found tensor<2x3x3xf32> and tensor<2x3x4xf32>
+// [triangular_solve_c3] 2:8: a must be square, with the batch dimensions and the number of columns of b, found tensor<2x3x3xf32> and tensor<2x3x4xf32>
 func.func @f(%a: tensor<2x3x3xf32>, %b: tensor<2x3x4xf32>) {
   %r = "stablehlo.triangular_solve"(%a, %b) <{left_side = false, lower = true, unit_diagonal = false, transpose_a = #stablehlo<transpose NO_TRANSPOSE>}> : (tensor<2x3x3xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
   return
 }
 // -----
-// [triangular_solve_c3] 2:8: a must be square, with the batch and as many rows as b, found tensor<5x3x3xf32> and tensor<2x3x4xf32>
+// [triangular_solve_c3] 2:8: a must be square, with the batch dimensions and the number of rows of b, found tensor<5x3x3xf32> and tensor<2x3x4xf32>
 func.func @f(%a: tensor<5x3x3xf32>, %b: tensor<2x3x4xf32>) {
   %r = "stablehlo.triangular_solve"(%a, %b) <{left_side = true, lower = true, unit_diagonal = false, transpose_a = #stablehlo<transpose NO_TRANSPOSE>}> : (tensor<5x3x3xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
   return
@@ -138,7 +138,7 @@ func.func @f(%a: tensor<8xf32>) {
   return
 }
 // -----
-// [fft_c4] 2:8: the dimensions of tensor<4x5xcomplex<f32>> before the last must be those of [3, 8]
+// [fft_c4] 2:8: the dimensions of tensor<4x5xcomplex<f32>> before the last must have the sizes [3, 8]
 func.func @f(%a: tensor<4x5xcomplex<f32>>) {
   %r = "stablehlo.fft"(%a) <{fft_type = #stablehlo<fft_type IRFFT>, fft_length = array<i64: 3, 8>}> : (tensor<4x5xcomplex<f32>>) -> tensor<4x8xf32>
   return

@@ -1,8 +1,8 @@
-//! Invalid programs and what the verifier says about them.
+//! Invalid programs and the verifier's diagnostics.
 //!
-//! Each `.mlir` file here holds programs, split by `// -----`. The comments at the head of a program
-//! are the diagnostics it must give, `[code] line:column: message`, lines counted from the first line
-//! of the program; none for a valid one. `UPDATE_EXPECT=1 cargo test` rewrites them.
+//! Each `.mlir` file here contains programs separated by `// -----`. The comments at the head of a program
+//! are the expected diagnostics, `[code] line:column: message`, with lines counted from the first line of the
+//! program; a valid program has none. `UPDATE_EXPECT=1 cargo test` rewrites them.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ mod shared;
 
 const SPLIT: &str = "// -----\n";
 
-/// `[code] line:column: message` of each diagnostic.
+/// Formats each diagnostic as `[code] line:column: message`.
 fn lines(error: &ProgramError) -> String {
     let mut out = String::new();
     for d in &error.diagnostics {
@@ -33,7 +33,7 @@ fn lines(error: &ProgramError) -> String {
     out
 }
 
-/// What the verifier says about a program.
+/// The verifier's diagnostics for a program.
 fn diagnose(program: &str) -> String {
     let parsed = text::parse(&Source::new("test.mlir", program));
     match parsed.and_then(|module| verify::verify(&module)) {
@@ -42,7 +42,7 @@ fn diagnose(program: &str) -> String {
     }
 }
 
-/// A program without the diagnostics at its head.
+/// The program without the diagnostics at its head.
 fn program(section: &str) -> &str {
     let mut rest = section;
     while rest.starts_with("// [") || rest.starts_with("//   note: ") {
@@ -51,7 +51,7 @@ fn program(section: &str) -> &str {
     rest
 }
 
-/// A file with the diagnostics that its programs give.
+/// The file with the actual diagnostics of its programs.
 fn annotated(file: &str) -> String {
     let sections = file.split(SPLIT).map(|section| {
         let program = program(section);
@@ -61,7 +61,7 @@ fn annotated(file: &str) -> String {
     sections.collect::<Vec<_>>().join(SPLIT)
 }
 
-/// A file of this folder.
+/// The path of a file in this folder.
 fn in_folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/verify").join(name)
 }

@@ -1,4 +1,4 @@
-//! Whatever is done to a program, it is accepted or rejected: nothing panics.
+//! Mutated programs are accepted or rejected, but never cause a panic.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use farcall_ir::{Func, InstId, Module, NewInst, Type, ValueId, infer, refine, te
 
 use crate::{SPLIT, program};
 
-/// The programs of this folder, those with mistakes included.
+/// The programs of this folder, including invalid ones.
 fn programs() -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/verify");
     let mut found = Vec::new();
@@ -26,12 +26,12 @@ fn parse(program: &str) -> Option<Module> {
     text::parse(&Source::new("test.mlir", program)).ok()
 }
 
-/// The verifier's verdict; a valid program's types can be inferred again.
+/// Runs the verifier. The types of a valid program can be inferred again.
 fn check(module: &Module) -> bool {
     let valid = verify::verify(module).is_ok();
     if valid {
         let _ = verify::require_static(module);
-        // What is refined is static.
+        // A refined program is static.
         if let Some(Ok(refined)) = module.entry().map(|entry| refine::refine(module, entry, None, &[])) {
             let values = refined.funcs().iter().flat_map(|f| f.values().map(|v| f.ty(v)));
             assert!(values.filter_map(|ty| ty.tensor()).all(|t| t.is_static()), "{}", text::print(&refined));
@@ -45,7 +45,7 @@ fn check(module: &Module) -> bool {
     valid
 }
 
-/// Where numbers stand in a text: in attributes, in types, in names.
+/// The ranges of numbers in a text: in attributes, types and names.
 fn numbers(text: &str) -> Vec<std::ops::Range<usize>> {
     let mut found: Vec<std::ops::Range<usize>> = Vec::new();
     for (i, c) in text.char_indices().filter(|(_, c)| c.is_ascii_digit()) {
@@ -74,7 +74,7 @@ fn other_numbers() {
     assert!(valid > 1_000 && invalid > 10_000, "{valid} valid, {invalid} invalid");
 }
 
-/// Puts an instruction with other regions and results in the place of one.
+/// Replaces an instruction by one with other regions and results.
 fn replace(func: &mut Func, inst: InstId, regions: usize, results: Vec<Type>) {
     let old = func.inst(inst);
     let new =

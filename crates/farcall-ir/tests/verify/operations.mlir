@@ -273,13 +273,13 @@ func.func @f(%a: tensor<2xf32>, %b: tensor<2xf32>) {
   return
 }
 // -----
-// [add_c2] 2:8: both operands must be quantized or none, found tensor<2xf32> and tensor<2x!quant.uniform<i8:f32, 0.5>>
+// [add_c2] 2:8: either both operands or none must be quantized, found tensor<2xf32> and tensor<2x!quant.uniform<i8:f32, 0.5>>
 func.func @f(%a: tensor<2xf32>, %b: tensor<2x!quant.uniform<i8:f32, 0.5>>) {
   %r = "stablehlo.add"(%a, %b) : (tensor<2xf32>, tensor<2x!quant.uniform<i8:f32, 0.5>>) -> tensor<2xf32>
   return
 }
 // -----
-// [add_c2] 2:8: operands and result must be quantized or none of them, found tensor<2x!quant.uniform<i8:f32, 0.5>>
+// [add_c2] 2:8: operands and result must all be quantized or none, found tensor<2x!quant.uniform<i8:f32, 0.5>>
 func.func @f(%a: tensor<2xf32>, %b: tensor<2xf32>) {
   %r = "stablehlo.add"(%a, %b) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2x!quant.uniform<i8:f32, 0.5>>
   return
@@ -379,7 +379,7 @@ func.func @f(%a: tensor<2xf32>) {
   return
 }
 // -----
-// [chlo_top_k_c1] 2:10: operand must have rank 1 at least, found tensor<f32>
+// [chlo_top_k_c1] 2:10: operand must have rank at least 1, found tensor<f32>
 func.func @f(%a: tensor<f32>) {
   %r:2 = "chlo.top_k"(%a) <{k = 1 : i64}> : (tensor<f32>) -> (tensor<1xf32>, tensor<1xi32>)
   return

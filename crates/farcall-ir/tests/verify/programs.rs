@@ -1,4 +1,4 @@
-//! Programs that no text can express, and the parts of the interface around the verifier.
+//! Programs that text cannot express, and the verifier's other interfaces.
 
 use std::sync::Arc;
 
@@ -20,17 +20,17 @@ fn tensor(dims: &[usize]) -> Type {
     TensorType::new(DType::F32, dims).into()
 }
 
-/// An instruction at the end of a function.
+/// Adds an instruction at the end of a function.
 fn push(f: &mut Func, op: Op, operands: &[ValueId], results: &[Type]) -> InstId {
     f.push(Func::BODY, NewInst::new(op, operands.iter().copied()), results.iter().cloned())
 }
 
-/// A parameter.
+/// Adds a parameter.
 fn param(f: &mut Func, ty: Type) -> ValueId {
     f.add_arg(Func::BODY, ty)
 }
 
-/// A module with one function, made by `build`.
+/// A module with one function, which `build` fills.
 fn module(build: impl FnOnce(&mut Func)) -> Module {
     let mut func = Func::new("main", Span::default());
     build(&mut func);
@@ -85,7 +85,7 @@ fn quantization_whose_lists_do_not_match() {
     .assert_eq(&said(&module));
 }
 
-/// Numbers at the edge of what a `usize` holds end in diagnostics.
+/// Numbers near the maximum of `usize` lead to diagnostics.
 #[test]
 fn extreme_numbers() {
     let max = usize::MAX;
@@ -118,7 +118,7 @@ fn extreme_numbers() {
     }
 }
 
-/// A valid program, changed: what is said about it.
+/// The diagnostics of a valid program after a change.
 fn changed(program: &str, change: impl FnOnce(&mut Module)) -> String {
     let mut module = parse(program);
     assert_eq!(said(&module), "");
@@ -263,7 +263,7 @@ fn case_needs_a_branch() {
     }));
 }
 
-/// What is said about a convolution with other dimension numbers.
+/// The diagnostics of a convolution with changed dimension numbers.
 fn convolution(dynamic: bool, change: impl FnOnce(&mut ConvolutionDims)) -> String {
     let (op, padding, arg, ty) = if dynamic {
         ("dynamic_conv", "", ", %c", ", tensor<2x2xi64>")
@@ -328,7 +328,7 @@ fn chains_of_calls_are_limited() {
         [call-depth] 1:19: calls from @f1 are nested 1001 deep, more than 1000
     "#]]
     .assert_eq(&said(&chain(verify::MAX_CALL_DEPTH + 1)));
-    // One report, and no recursion of the verifier's own.
+    // There is one report, and the verifier itself does not recurse.
     let long = said(&chain(20_000));
     assert_eq!(long.lines().count(), 1, "{long}");
 }
@@ -386,7 +386,7 @@ fn entries() {
     .assert_eq(&said(&none, None));
 }
 
-/// Types of results before there are results.
+/// Infers result types before the results exist.
 #[test]
 fn inference_without_results() {
     let mut f = Func::new("f", Span::default());

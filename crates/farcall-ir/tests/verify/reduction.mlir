@@ -84,7 +84,7 @@ func.func @f(%a: tensor<2x3xf32>, %b: tensor<f32>) {
   return
 }
 // -----
-// [reduce_c6] 2:8: argument 0 must have the type that is returned, tensor<f32>, found tensor<f64>
+// [reduce_c6] 2:8: argument 0 must have the returned type, tensor<f32>, found tensor<f64>
 func.func @f(%a: tensor<2x3xf32>, %b: tensor<f32>) {
   %r = "stablehlo.reduce"(%a, %b) <{dimensions = array<i64: 1>}> ({ ^bb0(%x0: tensor<f64>, %x1: tensor<f32>): "stablehlo.return"(%x1) : (tensor<f32>) -> () }) : (tensor<2x3xf32>, tensor<f32>) -> tensor<2xf32>
   return
@@ -434,7 +434,7 @@ func.func @f(%a: tensor<2xf32>) {
   return
 }
 // -----
-// [sort_part] 2:8: a line of tensor<2xf32> along dimension 0 has no elements 1 to 3
+// [sort_part] 2:8: elements 1 to 3 are outside of a line of tensor<2xf32> along dimension 0
 func.func @f(%a: tensor<2xf32>) {
   %r = "stablehlo.sort"(%a) <{dimension = 0 : i64, farcall.part = array<i64: 1, 3>}> ({ ^bb0(%x0: tensor<f32>, %x1: tensor<f32>): %z = stablehlo.constant dense<true> : tensor<i1> "stablehlo.return"(%z) : (tensor<i1>) -> () }) : (tensor<2xf32>) -> tensor<2xf32>
   return
@@ -474,7 +474,7 @@ func.func @f(%x: tensor<2x3xf32>, %y: tensor<4x3xf32>, %i: tensor<3xf32>, %j: te
   return
 }
 // -----
-// [chlo_scan_c1] 2:10: 2 inputs and 1 initial values, 1 outputs and as many carried values are declared, found 2 operands and 2 results
+// [chlo_scan_c1] 2:10: 2 inputs and 1 initial values, 1 outputs and the same number of carried values are declared, found 2 operands and 2 results
 func.func @f(%x: tensor<2x3xf32>, %i: tensor<3xf32>) {
   %r:2 = "chlo.scan"(%x, %i) <{dimension = 0 : i64, operandSegmentSizes = array<i32: 2, 1>, resultSegmentSizes = array<i32: 1, 1>}> ({
   ^bb0(%a: tensor<3xf32>, %c: tensor<3xf32>):
@@ -483,7 +483,7 @@ func.func @f(%x: tensor<2x3xf32>, %i: tensor<3xf32>) {
   return
 }
 // -----
-// [attribute] 2:10: chlo.scan: there are 1 initial values, but 2 results for what is carried
+// [attribute] 2:10: chlo.scan: there are 1 initial values, but 2 results for carried values
 func.func @f(%x: tensor<2x3xf32>, %i: tensor<3xf32>) {
   %r:2 = "chlo.scan"(%x, %i) <{dimension = 0 : i64, operandSegmentSizes = array<i32: 1, 1>, resultSegmentSizes = array<i32: 1, 2>}> ({
   ^bb0(%a: tensor<3xf32>, %c: tensor<3xf32>):
@@ -520,7 +520,7 @@ func.func @f(%x: tensor<2x3xf32>, %y: tensor<4x3xf32>, %i: tensor<3xf32>, %j: te
   return
 }
 // -----
-// [chlo_scan_c4] 2:10: scan_dim_size is needed where there is no input
+// [chlo_scan_c4] 2:10: scan_dim_size is required if there is no input
 func.func @f(%x: tensor<2x3xf32>, %y: tensor<4x3xf32>, %i: tensor<3xf32>, %j: tensor<3xi32>, %k: tensor<2x3xf32>) {
   %r:2 = chlo.scan() inits (%i) dimension = 0 {
   ^bb0(%c: tensor<3xf32>):
@@ -529,7 +529,7 @@ func.func @f(%x: tensor<2x3xf32>, %y: tensor<4x3xf32>, %i: tensor<3xf32>, %j: te
   return
 }
 // -----
-// [chlo_scan_c5] 2:10: the region must take (tensor<3xf32>), a slice of each input and what is carried, found (tensor<3xf32>, tensor<3xf32>)
+// [chlo_scan_c5] 2:10: the region must take (tensor<3xf32>), a slice of each input and the carried values, found (tensor<3xf32>, tensor<3xf32>)
 func.func @f(%x: tensor<2x3xf32>, %y: tensor<4x3xf32>, %i: tensor<3xf32>, %j: tensor<3xi32>, %k: tensor<2x3xf32>) {
   %r:1 = chlo.scan(%x) inits () dimension = 0 {
   ^bb0(%a: tensor<3xf32>, %c: tensor<3xf32>):
@@ -538,7 +538,7 @@ func.func @f(%x: tensor<2x3xf32>, %y: tensor<4x3xf32>, %i: tensor<3xf32>, %j: te
   return
 }
 // -----
-// [chlo_scan_c5] 2:10: the region must take (tensor<3xf32>, tensor<3xi32>), a slice of each input and what is carried, found (tensor<3xf32>, tensor<3xf32>)
+// [chlo_scan_c5] 2:10: the region must take (tensor<3xf32>, tensor<3xi32>), a slice of each input and the carried values, found (tensor<3xf32>, tensor<3xf32>)
 // [chlo_scan_c6] 2:10: the region must return 1 slices of outputs and then (tensor<3xi32>), found (tensor<3xf32>, tensor<3xf32>)
 func.func @f(%x: tensor<2x3xf32>, %y: tensor<4x3xf32>, %i: tensor<3xf32>, %j: tensor<3xi32>, %k: tensor<2x3xf32>) {
   %r:2 = chlo.scan(%x) inits (%j) dimension = 0 {
@@ -548,7 +548,7 @@ func.func @f(%x: tensor<2x3xf32>, %y: tensor<4x3xf32>, %i: tensor<3xf32>, %j: te
   return
 }
 // -----
-// [chlo_scan_c5] 2:10: the region must take (tensor<3xf32>, tensor<2x3xf32>), a slice of each input and what is carried, found (tensor<3xf32>, tensor<3xf32>)
+// [chlo_scan_c5] 2:10: the region must take (tensor<3xf32>, tensor<2x3xf32>), a slice of each input and the carried values, found (tensor<3xf32>, tensor<3xf32>)
 // [chlo_scan_c6] 2:10: the region must return 1 slices of outputs and then (tensor<2x3xf32>), found (tensor<3xf32>, tensor<3xf32>)
 func.func @f(%x: tensor<2x3xf32>, %y: tensor<4x3xf32>, %i: tensor<3xf32>, %j: tensor<3xi32>, %k: tensor<2x3xf32>) {
   %r:2 = chlo.scan(%x) inits (%k) dimension = 0 {

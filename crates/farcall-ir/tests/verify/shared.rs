@@ -1,5 +1,5 @@
-//! Programs that are valid by construction must pass. They lie in a folder beside the checkout; where
-//! that is absent there is nothing to test.
+//! Programs that are valid by construction must pass. They are in a folder beside the checkout; if the folder
+//! is absent, nothing is tested.
 
 use std::path::{Path, PathBuf};
 
@@ -27,7 +27,7 @@ fn programs(folder: &Path, found: &mut Vec<PathBuf>) {
 fn valid_programs_pass() {
     let Some(folder) = folder() else { return };
     let mut paths = Vec::new();
-    // Other folders have programs with faults.
+    // Other folders contain invalid programs.
     ["stablehlo-suite", "corpus"].iter().for_each(|name| programs(&folder.join(name), &mut paths));
     paths.sort();
     let (mut passed, mut unread, mut failed) = (0, 0, Vec::new());
@@ -35,7 +35,7 @@ fn valid_programs_pass() {
         let text = std::fs::read_to_string(path).unwrap();
         for part in text.split("// -----") {
             match text::parse(&Source::new(path.display().to_string(), part)) {
-                // The parser has tests of its own.
+                // The parser has separate tests.
                 Err(_) => unread += 1,
                 Ok(module) => match verify::verify(&module) {
                     Ok(()) => passed += 1,

@@ -1,11 +1,11 @@
 //! Coefficients of the functions of [`super::real`].
 
-/// Numerator and denominator of erf(x) / x in x², up to 0.46875.
+/// Numerator and denominator of erf(x) / x as polynomials in x², for x up to 0.46875.
 pub(super) const ERF_P: [f64; 5] =
     [0.18577770618460315, 3.1611237438705655, 113.86415415105016, 377.485237685302, 3209.3775891384694];
 pub(super) const ERF_Q: [f64; 5] =
     [1.0, 23.601290952344122, 244.02463793444417, 1282.6165260773723, 2844.236833439171];
-/// Numerator and denominator of erfc(y) exp(y²) in y, up to 4.
+/// Numerator and denominator of erfc(y) exp(y²) as polynomials in y, for y up to 4.
 pub(super) const ERFC_P: [f64; 9] = [
     2.1531153547440383e-08,
     0.5641884969886701,
@@ -28,7 +28,7 @@ pub(super) const ERFC_Q: [f64; 9] = [
     3439.3676741437216,
     1230.3393548037495,
 ];
-/// Numerator and denominator of the rest in 1 / y², beyond 4.
+/// Numerator and denominator of the remainder of erfc(y) as polynomials in 1 / y², for y beyond 4.
 pub(super) const TAIL_P: [f64; 6] = [
     0.016315387137302097,
     0.30532663496123236,
@@ -45,7 +45,7 @@ pub(super) const TAIL_Q: [f64; 6] = [
     0.06051834131244132,
     0.0023352049762686918,
 ];
-/// The inverse error function over x, in w - 2.5 for w = -log(1 - x²) below 5.
+/// Coefficients of the inverse error function divided by x, in w - 2.5, for w = -log(1 - x²) below 5.
 pub(super) const ERF_INV_NEAR: [f64; 9] = [
     2.81022636e-08,
     3.43273939e-07,
@@ -57,7 +57,7 @@ pub(super) const ERF_INV_NEAR: [f64; 9] = [
     0.246640727,
     1.50140941,
 ];
-/// The inverse error function over x, in √w - 3 for other w.
+/// Coefficients of the inverse error function divided by x, in √w - 3, for other w.
 pub(super) const ERF_INV_FAR: [f64; 9] = [
     -0.000200214257,
     0.000100950558,
@@ -71,7 +71,7 @@ pub(super) const ERF_INV_FAR: [f64; 9] = [
 ];
 /// The constant term of Lanczos's sum.
 pub(super) const LANCZOS_BASE: f64 = 0.9999999999998099;
-/// Numerators over z + 1, z + 2, …
+/// Numerators of Lanczos's terms, over z + 1, z + 2, …
 pub(super) const LANCZOS: [f64; 8] = [
     676.5203681218851,
     -1259.1392167224028,
@@ -82,7 +82,7 @@ pub(super) const LANCZOS: [f64; 8] = [
     9.984369578019572e-06,
     1.5056327351493116e-07,
 ];
-/// Bernoulli numbers B₂, B₄, … over 2!, 4!, …
+/// Bernoulli numbers B₂, B₄, …, divided by 2!, 4!, …
 pub(super) const BERNOULLI_BY_FACTORIAL: [f64; 10] = [
     1.0 / 12.0,
     -1.0 / 720.0,
@@ -95,7 +95,7 @@ pub(super) const BERNOULLI_BY_FACTORIAL: [f64; 10] = [
     43867.0 / 5.109094217170944e+18,
     -174611.0 / 8.028576626982912e+20,
 ];
-/// I₁(x) exp(-x) / x for x = 4 (t + 1).
+/// Chebyshev coefficients of I₁(x) exp(-x) / x for x = 4 (t + 1).
 pub(super) const BESSEL_NEAR: [f64; 26] = [
     0.12629359322181682,
     -0.17641651835783406,
@@ -124,7 +124,7 @@ pub(super) const BESSEL_NEAR: [f64; 26] = [
     7.600684294735408e-15,
     -1.1055969477353862e-15,
 ];
-/// I₁(x) exp(-x) √x for x = 16 / (t + 1).
+/// Chebyshev coefficients of I₁(x) exp(-x) √x for x = 16 / (t + 1).
 pub(super) const BESSEL_FAR: [f64; 22] = [
     0.38928811750914005,
     -0.009761097491361469,

@@ -1,9 +1,10 @@
-//! The functions of CHLO in operations of StableHLO, for formats that lack them.
+//! Definitions of CHLO's functions by StableHLO operations, for formats that lack these functions.
 //!
-//! Numbers narrower than `f32` are computed in `f32`, others in their own type; all types use the constants
-//! of `f64`. Formulas: W. J. Cody, *Rational Chebyshev approximations for the error function*, 1969; C.
-//! Lanczos, *A precision approximation of the gamma function*, 1964, with g = 7; M. Giles, *Approximating the
-//! erfinv function*, 2012; Euler and Maclaurin for zeta; Chebyshev series for the Bessel function.
+//! Types narrower than `f32` are computed in `f32`, other types in themselves; all types use the constants of
+//! `f64`. Sources of the formulas: W. J. Cody, *Rational Chebyshev approximations for the error function*,
+//! 1969; C. Lanczos, *A precision approximation of the gamma function*, 1964, with g = 7; M. Giles,
+//! *Approximating the erfinv function*, 2012; Euler–Maclaurin summation for zeta; Chebyshev series for the
+//! Bessel function.
 
 mod coefficients;
 mod real;
@@ -18,8 +19,8 @@ use crate::scalar::Scalar;
 use crate::types::{TensorType, Type};
 use real::Real;
 
-/// Replaces operations of CHLO by operations of StableHLO, where tensors have static shapes. Functions of
-/// complex numbers without a short definition stay.
+/// Replaces CHLO operations by StableHLO operations, if their tensors have static shapes. Functions of
+/// complex numbers without a short definition are left alone.
 pub(crate) fn run(func: &mut Func) {
     super::run_where(func, &|inst| is_chlo(inst) && has_static_types(inst));
     let mut found = Vec::new();
@@ -86,7 +87,7 @@ fn expanded(func: &mut Func, inst: InstId) -> Option<Vec<ValueId>> {
 }
 
 impl Builder<'_> {
-    /// An integer everywhere.
+    /// A tensor with one integer everywhere.
     fn integer(&mut self, value: i128, ty: &TensorType) -> ValueId {
         let value = if ty.dtype.is_unsigned_integer() {
             Scalar::Unsigned(value as u64)
@@ -120,7 +121,7 @@ impl Builder<'_> {
         )
     }
 
-    /// The neighbour of `x` in the direction of `y`, by its bits.
+    /// The next number after `x` in the direction of `y`, computed on the bits.
     fn next_after(&mut self, x: ValueId, y: ValueId) -> Option<ValueId> {
         let ty = self.ty(x);
         let (dtype, bits) = match ty.dtype.bits() {
@@ -139,28 +140,28 @@ impl Builder<'_> {
         let size_b = self.binary(Binary::And, b, magnitude)?;
         let sign_a = self.binary(Binary::And, a, sign)?;
         let sign_b = self.binary(Binary::And, b, sign)?;
-        // Away from zero if the signs are the same and y is larger; else towards zero.
+        // Away from zero if the signs are equal and `y` is larger, otherwise towards zero.
         let opposite = self.is(Direction::Ne, sign_a, sign_b);
         let larger = self.is(Direction::Gt, size_a, size_b);
         let inwards = self.binary(Binary::Or, opposite, larger)?;
         let minus_one = self.integer(-1, &int);
         let step = self.select(inwards, minus_one, one);
         let moved = self.binary(Binary::Add, a, step)?;
-        // From zero to the smallest number of y's sign.
+        // From zero to the smallest number with the sign of `y`.
         let smallest = self.binary(Binary::Or, sign_b, one)?;
         let from_zero = self.is(Direction::Eq, size_a, zero);
         let moved = self.select(from_zero, smallest, moved);
         let moved = self.emit(Op::BitcastConvert, &[moved], ty.clone());
         let equal = self.is(Direction::Eq, x, y);
         let moved = self.select(equal, y, moved);
-        // NaN of either operand.
+        // NaN if either operand is NaN.
         let sum = self.binary(Binary::Add, x, y)?;
         let [x_nan, y_nan] = [x, y].map(|v| self.is(Direction::Ne, v, v));
         let nan = self.binary(Binary::Or, x_nan, y_nan)?;
         Some(self.select(nan, sum, moved))
     }
 
-    /// The upper half of a product, by integers of twice the width or by four products of halves.
+    /// The upper half of a product, computed in integers of twice the width or by four products of halves.
     fn mul_hi(&mut self, x: ValueId, y: ValueId) -> Option<ValueId> {
         let ty = self.ty(x);
         let bits = ty.dtype.bits();
@@ -195,7 +196,7 @@ impl Builder<'_> {
 }
 
 impl Builder<'_> {
-    /// Two tensors sorted by the first.
+    /// Sorts two tensors by the elements of the first.
     fn sorted(&mut self, x: ValueId, y: ValueId, dim: usize, compare: Compare) -> Vec<ValueId> {
         let types = [self.ty(x), self.ty(y)];
         let at = self.inner();

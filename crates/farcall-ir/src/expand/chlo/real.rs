@@ -1,4 +1,4 @@
-//! Functions of real numbers, and the few of complex numbers that have a short definition.
+//! Functions of real numbers, and the complex functions with short definitions.
 
 use std::f64::consts::{LN_2, PI};
 
@@ -12,14 +12,14 @@ use crate::op::{Binary, Direction, Op, Unary};
 use crate::scalar::Scalar;
 use crate::types::TensorType;
 
-/// Functions of numbers of one type.
+/// Builds functions of numbers of one type.
 pub(super) struct Real<'b, 'f> {
     b: &'b mut Builder<'f>,
     ty: TensorType,
 }
 
 impl<'b, 'f> Real<'b, 'f> {
-    /// Functions of numbers of an operand's type.
+    /// Creates a builder for numbers with the type of an operand.
     pub(super) fn new(b: &'b mut Builder<'f>, x: ValueId) -> Real<'b, 'f> {
         Real { ty: b.ty(x), b }
     }
@@ -96,7 +96,7 @@ impl<'b, 'f> Real<'b, 'f> {
         self.b.select(p, x, y)
     }
 
-    /// A number where a condition holds.
+    /// Selects a constant where a condition holds, and `x` elsewhere.
     fn set(&mut self, p: ValueId, c: f64, x: ValueId) -> ValueId {
         let c = self.c(c);
         self.b.select(p, c, x)
@@ -110,7 +110,7 @@ impl<'b, 'f> Real<'b, 'f> {
         self.f2(Binary::Or, p, q)
     }
 
-    /// A polynomial, the coefficient of the highest power first.
+    /// Evaluates a polynomial by Horner's scheme; the coefficient of the highest power comes first.
     fn polynomial(&mut self, x: ValueId, coefficients: &[f64]) -> ValueId {
         let mut sum = self.c(coefficients[0]);
         for c in &coefficients[1..] {
@@ -120,7 +120,7 @@ impl<'b, 'f> Real<'b, 'f> {
         sum
     }
 
-    /// A Chebyshev series at `t` between -1 and 1.
+    /// Evaluates a Chebyshev series at `t` between -1 and 1.
     fn chebyshev(&mut self, t: ValueId, coefficients: &[f64]) -> ValueId {
         let twice = self.times(t, 2.0);
         let (mut b1, mut b2) = (self.c(0.0), self.c(0.0));
@@ -171,7 +171,7 @@ impl<'b, 'f> Real<'b, 'f> {
                 let (up, down) = (self.log1p(x), self.log1p(minus));
                 let difference = self.sub(up, down);
                 let half = self.times(difference, 0.5);
-                // The sign of zero.
+                // Preserves the sign of zero.
                 let zero = self.is(Direction::Eq, x, 0.0);
                 self.select(zero, x, half)
             }
@@ -204,7 +204,7 @@ impl<'b, 'f> Real<'b, 'f> {
         self.sqrt(product)
     }
 
-    /// Halves of exp(x) and exp(-x), where exp(x) alone may be too large.
+    /// `exp(x) / 2` and `exp(-x) / 2`, without the overflow of `exp(x)`.
     fn half_exponentials(&mut self, x: ValueId) -> [ValueId; 2] {
         let minus = self.neg(x);
         [x, minus].map(|x| {
@@ -226,7 +226,7 @@ impl<'b, 'f> Real<'b, 'f> {
         self.select(is_small, small, large)
     }
 
-    /// Numbers whose square is too large.
+    /// Returns true for numbers whose square would overflow.
     fn is_huge(&mut self, size: ValueId) -> ValueId {
         let limit = if self.ty.dtype == DType::F64 { 1e150 } else { 1e18 };
         self.is(Direction::Gt, size, limit)
@@ -282,7 +282,7 @@ impl<'b, 'f> Real<'b, 'f> {
 
     /// erfc(y) for y of at least 0.46875.
     fn erfc_large(&mut self, y: ValueId) -> ValueId {
-        // Beyond this, the result is 0 and the square may be infinite.
+        // For larger arguments, the result is 0, and the square might overflow.
         let end = self.c(30.0);
         let y = self.f2(Binary::Minimum, y, end);
         let (p, q) = (self.polynomial(y, &ERFC_P), self.polynomial(y, &ERFC_Q));
@@ -298,7 +298,7 @@ impl<'b, 'f> Real<'b, 'f> {
         let tail = self.div(rest, y);
         let is_middle = self.is(Direction::Le, y, 4.0);
         let factor = self.select(is_middle, middle, tail);
-        // exp(-y²); the exponent is split so that its rounding error is not magnified.
+        // `exp(-y²)`; the exponent is split so that its rounding error is not magnified.
         let sixteenths = self.times(y, 16.0);
         let floor = self.f(Unary::Floor, sixteenths);
         let head = self.times(floor, 1.0 / 16.0);
@@ -356,7 +356,7 @@ impl<'b, 'f> Real<'b, 'f> {
         let mut y = self.mul(p, a);
         if self.ty.dtype == DType::F64 {
             let half = self.is(Direction::Lt, a, 0.5);
-            // Newton's iteration, for the complement where the result is near 1.
+            // Newton's iteration; on the complement where the result of `erf` is near 1.
             for _ in 0..3 {
                 let (erf, erfc) = (self.erf(y), self.erfc(y));
                 let (below, above) = (self.sub(a, erf), self.sub(erfc, low));
@@ -375,7 +375,8 @@ impl<'b, 'f> Real<'b, 'f> {
         self.with_sign_of(y, x)
     }
 
-    /// The argument of Lanczos's formulas, its logarithm and `z + 7.5`; true where `x` is reflected.
+    /// Intermediate values of Lanczos's formulas: the argument `z`, `z + 7.5`, its logarithm, and the mask of
+    /// reflected arguments.
     fn lanczos(&mut self, x: ValueId) -> [ValueId; 4] {
         let reflected = self.is(Direction::Lt, x, 0.5);
         let (minus, less) = (self.neg(x), self.plus(x, -1.0));
@@ -387,7 +388,7 @@ impl<'b, 'f> Real<'b, 'f> {
         [z, t, log_t, reflected]
     }
 
-    /// Lanczos's sum, and the sum of its derivative.
+    /// Lanczos's sum, and the sum of the terms' derivatives.
     fn lanczos_sums(&mut self, z: ValueId) -> [ValueId; 2] {
         let (mut sum, mut slope) = (self.c(LANCZOS_BASE), self.c(0.0));
         for (i, c) in LANCZOS.iter().enumerate() {
@@ -455,7 +456,7 @@ impl<'b, 'f> Real<'b, 'f> {
         self.set(below, f64::NAN, y)
     }
 
-    /// Integers that are not positive.
+    /// Returns true for integers that are not positive.
     fn is_pole(&mut self, x: ValueId) -> ValueId {
         let floor = self.f(Unary::Floor, x);
         let integer = self.b.is(Direction::Eq, x, floor);
@@ -463,7 +464,7 @@ impl<'b, 'f> Real<'b, 'f> {
         self.both(integer, low)
     }
 
-    /// Σ (q + k)⁻ˢ by the formula of Euler and Maclaurin.
+    /// `Σ (q + k)⁻ˢ` by Euler–Maclaurin summation.
     pub(super) fn zeta(&mut self, s: ValueId, q: ValueId) -> ValueId {
         const TERMS: usize = 10;
         let minus = self.neg(s);

@@ -1,10 +1,10 @@
-//! Functions by their definitions, against the evaluator.
+//! Compares functions computed by their definitions with the evaluator.
 
 use super::*;
 use crate::eval::{self, NoHost, Numerics, Value};
 use crate::{Module, Source, text};
 
-/// Programs of one function: as it is, and by its definition.
+/// Results of a program with one function: computed directly, and by the definition.
 fn results(name: &str, ty: &str, result: &str, operands: &[Literal]) -> [Vec<Literal>; 2] {
     let args: Vec<String> = (0..operands.len()).map(|i| format!("%{i}: {ty}")).collect();
     let uses: Vec<String> = (0..operands.len()).map(|i| format!("%{i}")).collect();
@@ -68,7 +68,7 @@ fn points(dtype: DType, f: impl Fn(usize) -> f64) -> Literal {
     Literal::from_fn(dtype, [POINTS.len()], |i| Scalar::Float(f(i)))
 }
 
-/// The largest error, relative to 1 where the value is smaller.
+/// Compares results with a tolerance that is relative, but absolute for values smaller than 1.
 #[track_caller]
 fn compare(name: &str, [expected, found]: [Vec<Literal>; 2], operands: &[Literal], tolerance: f64) {
     for (i, (a, b)) in expected[0].iter().zip(found[0].iter()).enumerate() {
@@ -123,7 +123,7 @@ fn functions_of_two_variables() {
     for (dtype, ty, tolerance) in
         [(DType::F64, "tensor<34xf64>", 1e-10), (DType::F32, "tensor<34xf32>", 2e-5)]
     {
-        // Below zero, large terms cancel each other.
+        // Below zero, large terms cancel.
         let lowest = if dtype == DType::F64 { -6.0 } else { 0.0 };
         for shift in 0..7 {
             let other = [1.0, 2.0, 3.0, 4.0, 2.5, 6.0, 0.0][shift];
