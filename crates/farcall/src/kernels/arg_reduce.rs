@@ -1,9 +1,9 @@
-//! `reduce` of numbers with indices, by a region that keeps the largest or smallest number and its index: `argmax`,
-//! `argmin`.
+//! `argmax` and `argmin`: a `reduce` of numbers with indices, by a region that keeps the largest or smallest
+//! number and its index.
 //!
-//! What a region does is found by trying every case ([`cases`]). Rows are searched for the largest number first, then
-//! for its index: most indices are never read. Columns, and rows with NaNs, are reduced step by step, as the region
-//! says. Indices that are an iota are not read, but counted.
+//! The behaviour of a region is found by trying every case ([`cases`]). A row is searched for the largest
+//! number first, then for its index, so most indices are never read. Columns, and rows with NaNs, are reduced
+//! step by step, as the region specifies. Indices that are an iota are computed instead of read.
 
 use farcall_ir::interrupt::Pace;
 use farcall_ir::memory::count;
@@ -20,11 +20,11 @@ use super::{Kernel, Request, apart};
 
 pub(super) static KERNEL: Kernel = Kernel { name: "arg_reduce", prepare, in_place: apart, describe };
 
-/// Elements of a task, and from which on a run may take long.
-const TASK: usize = 1 << 17;
-/// Columns that are reduced at once.
-const COLUMNS: usize = 256;
-/// Numbers that are compared at once.
+/// Number of elements of a task, and minimum for which a run may take long.
+const TASK_ELEMENTS: usize = 1 << 17;
+/// Number of columns that are reduced at once.
+const BLOCK_COLUMNS: usize = 256;
+/// Number of elements that are compared at once.
 const LANES: usize = 32;
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
@@ -40,11 +40,11 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     if !fits || !kept.eq(y.sizes().iter().copied()) || dims.iter().any(|d| *d >= x.rank()) {
         return None;
     }
-    let keep = Keep::of(body, x.dtype, places.dtype)?;
+    let keep = Choice::of(body, x.dtype, places.dtype)?;
     let shape = Shape::new(&joined(x.sizes(), dims));
     let counted = match (request.iotas, request.iota(1)) {
         ([] | [None, _, None, None], None) => None,
-        ([None, _, None, None], Some(dim)) => Some(Counted::along(dim, x.sizes(), &shape)?),
+        ([None, _, None, None], Some(dim)) => Some(IotaIndices::along(dim, x.sizes(), &shape)?),
         _ => return None,
     };
     let (elements, results) = (x.elements()?, y.elements()?);
@@ -56,41 +56,42 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     })?
 }
 
-/// Indices that are an iota: what each is follows from the number of its element.
+/// Indices that are an iota: the number of an element determines its index.
 #[derive(Clone, Copy)]
-struct Counted {
-    /// Elements from one index to the next along the dimension.
+struct IotaIndices {
+    /// Number of elements from one index to the next along the dimension.
     stride: usize,
     size: usize,
 }
 
-impl Counted {
-    /// Along a dimension; `None` if columns are reduced, and those that lie side by side have other indices.
-    fn along(dim: usize, sizes: &[usize], shape: &Shape) -> Option<Counted> {
+impl IotaIndices {
+    /// Creates the indices along a dimension. `None` if columns are reduced and adjacent columns have
+    /// different indices.
+    fn along(dim: usize, sizes: &[usize], shape: &Shape) -> Option<IotaIndices> {
         let stride = count(&sizes[dim + 1..]).max(1);
         let same = shape.rows || stride.is_multiple_of(shape.length.max(1));
-        same.then_some(Counted { stride, size: sizes[dim].max(1) })
+        same.then_some(IotaIndices { stride, size: sizes[dim].max(1) })
     }
 }
 
 /// The indices of elements.
 #[derive(Clone, Copy)]
 struct Indices<I> {
-    /// Where they are, unless they are counted.
+    /// Address of the indices, unless they are counted.
     at: *const I,
-    counted: Option<Counted>,
+    counted: Option<IotaIndices>,
 }
 
 impl<I: Integer> Indices<I> {
-    /// That of an element.
+    /// Returns the index of an element.
     ///
     /// # Safety
-    /// There is such an element.
+    /// The operand has such an element.
     #[inline(always)]
     unsafe fn get(self, element: usize) -> I {
         match self.counted {
-            Some(Counted { stride, size }) => I::from_index(element / stride % size),
-            // SAFETY: the caller's promise.
+            Some(IotaIndices { stride, size }) => I::from_index(element / stride % size),
+            // SAFETY: the caller guarantees that the element, and so its index, exists.
             None => unsafe { self.at.add(element).read() },
         }
     }
@@ -98,32 +99,32 @@ impl<I: Integer> Indices<I> {
 
 fn describe(request: &Request<'_>) -> String {
     let ([body], [x, places, ..]) = (request.bodies, request.inputs) else { return String::new() };
-    let keep = Keep::of(body, x.dtype, places.dtype);
+    let keep = Choice::of(body, x.dtype, places.dtype);
     keep.map_or(String::new(), |keep| (if keep.largest { "largest" } else { "smallest" }).to_owned())
 }
 
-/// What a region keeps of a number with its index, and the ones that come after: the first number if it is larger (or
-/// smaller), or NaN; otherwise the second one.
+/// The choice of a region between two numbers with their indices. The first number is kept if it is larger
+/// (or smaller) or NaN; otherwise the second.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Keep {
+struct Choice {
     largest: bool,
-    /// Of equal numbers, the first one, rather than the second.
+    /// Keeps the first of two equal numbers, rather than the second.
     first: bool,
-    /// Which index of equal numbers.
+    /// Index that is kept for equal numbers.
     tie: Tie,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Tie {
-    /// The smaller one.
+    /// The smaller index.
     Lower,
     First,
     Second,
 }
 
-impl Keep {
-    /// What the region keeps; `None` if it does anything else.
-    fn of(body: &Body, dtype: DType, index: DType) -> Option<Keep> {
+impl Choice {
+    /// Returns the choice of a region; `None` if the region does anything else.
+    fn of(body: &Body, dtype: DType, index: DType) -> Option<Choice> {
         let types = [dtype, index, dtype, index];
         if body.args.len() != 4 || body.returned.len() != 2 || !body.args.iter().map(|t| t.dtype).eq(types) {
             return None;
@@ -139,10 +140,10 @@ impl Keep {
             |column: &[u64]| column.iter().flat_map(|x| std::iter::repeat_n(*x, times)).collect::<Vec<u64>>();
         let [a, b] = [0, 1].map(|i| each(&numbers[i]));
         let [i, j] = [0, 1].map(|k| indices[k].repeat(numbers[0].len()));
-        let mut possible: Vec<Keep> = Vec::new();
+        let mut possible: Vec<Choice> = Vec::new();
         for tie in [Tie::Lower, Tie::First, Tie::Second] {
             let all = [(true, false), (true, true), (false, false), (false, true)];
-            possible.extend(all.map(|(largest, first)| Keep { largest, first, tie }));
+            possible.extend(all.map(|(largest, first)| Choice { largest, first, tie }));
         }
         for flush in [false, true] {
             let mut columns: Columns = [&a, &i, &b, &j].map(|c| Some(c.clone())).into();
@@ -156,7 +157,7 @@ impl Keep {
         possible.first().copied()
     }
 
-    /// What is kept of two numbers with their indices, all as keys.
+    /// Returns the choice between two numbers with their indices, all as keys.
     fn case(self, numbers: Numbers, a: (u64, u64), b: (u64, u64)) -> (u64, u64) {
         let (x, y) = (numbers.number(a.0), numbers.number(b.0));
         let keeps = match (x, y) {
@@ -180,7 +181,7 @@ impl Keep {
         (value, place)
     }
 
-    /// The same of numbers.
+    /// Returns the choice between two elements with their indices.
     #[inline(always)]
     fn step<T: Compared, I: Integer>(self, (a, i): (T, I), (b, j): (T, I)) -> (T, I) {
         let (x, y) = (a.wide(), b.wide());
@@ -198,17 +199,17 @@ impl Keep {
 }
 
 fn reduction<T: Compared, I: Integer + Send + Sync>(
-    keep: Keep,
+    keep: Choice,
     shape: Shape,
-    counted: Option<Counted>,
+    counted: Option<IotaIndices>,
     elements: usize,
     results: usize,
 ) -> Option<Prepared> {
-    // A unit is an index of the kept dimensions with some of the columns.
-    let columns = if shape.rows { 1 } else { shape.length.div_ceil(COLUMNS) };
+    // A unit is one index of the kept dimensions with a block of the columns.
+    let columns = if shape.rows { 1 } else { shape.length.div_ceil(BLOCK_COLUMNS) };
     let units = if results == 0 { 0 } else { results / shape.inner_results() * columns };
     let work = (elements / units.max(1)).max(1);
-    let per_task = (TASK / work).max(1);
+    let per_task = (TASK_ELEMENTS / work).max(1);
     let tasks = units.div_ceil(per_task).max(1);
     let prepared = Prepared::in_tasks(tasks, move |args, task| {
         let units = task * per_task..((task + 1) * per_task).min(units);
@@ -216,32 +217,39 @@ fn reduction<T: Compared, I: Integer + Send + Sync>(
             #[inline(always)]
             || {
                 for unit in units {
-                    // SAFETY: operands and results have elements of these types and this shape.
+                    // SAFETY: `prepare` has checked that operands and results have elements of these types
+                    // and this shape.
                     unsafe {
-                        part::<T, I>(args, keep, (&shape, counted), unit / columns, unit % columns * COLUMNS)
+                        part::<T, I>(
+                            args,
+                            keep,
+                            (&shape, counted),
+                            unit / columns,
+                            unit % columns * BLOCK_COLUMNS,
+                        )
                     }
                 }
             },
         );
     });
-    Some(if elements < TASK { prepared } else { prepared.slow() })
+    Some(if elements < TASK_ELEMENTS { prepared } else { prepared.slow() })
 }
 
-/// Computes the results of one index of the kept dimensions but for the innermost; if that is innermost of all, some of
-/// them, from column `begin` on.
+/// Computes the results of one index of the kept dimensions except for the innermost one. If columns are
+/// reduced, computes one block of columns, starting with column `begin`.
 ///
 /// # Safety
-/// Operands and results have elements of these types and this shape, and there is such an index.
+/// Operands and results have elements of these types and this shape, and `unit` and `begin` are in range.
 #[inline(always)]
 unsafe fn part<T: Compared, I: Integer>(
     args: &Args<'_>,
-    keep: Keep,
-    (shape, counted): (&Shape, Option<Counted>),
+    keep: Choice,
+    (shape, counted): (&Shape, Option<IotaIndices>),
     unit: usize,
     begin: usize,
 ) {
     let (x, places) = (args.input_ptr::<T>(0), Indices { at: args.input_ptr::<I>(1), counted });
-    // SAFETY: one element each, and results are apart from operands.
+    // SAFETY: initial values have one element each, and results are disjoint from operands.
     let init = unsafe { (args.input_ptr::<T>(2).read(), args.input_ptr::<I>(3).read()) };
     let (values, found) = (args.output_ptr::<T>(0), args.output_ptr::<I>(1));
     let base = shape.base(unit);
@@ -256,15 +264,15 @@ unsafe fn part<T: Compared, I: Integer>(
             kept =
                 unsafe { row(keep, kept, std::slice::from_raw_parts(x.add(at), shape.length), places, at) };
         }
-        // SAFETY: one element for each unit.
+        // SAFETY: results have one element for each unit.
         unsafe {
             values.add(unit).write(kept.0);
             found.add(unit).write(kept.1);
         }
         return;
     }
-    let width = COLUMNS.min(shape.length - begin);
-    let (mut best, mut at_best) = ([init.0; COLUMNS], [init.1; COLUMNS]);
+    let width = BLOCK_COLUMNS.min(shape.length - begin);
+    let (mut best, mut at_best) = ([init.0; BLOCK_COLUMNS], [init.1; BLOCK_COLUMNS]);
     let mut pace = Pace::default();
     for i in 0..shape.lines() {
         if pace.is_due_after(width) {
@@ -275,7 +283,7 @@ unsafe fn part<T: Compared, I: Integer>(
         let x = unsafe { std::slice::from_raw_parts(x.add(at), width) };
         let kept = best[..width].iter_mut().zip(&mut at_best[..width]).zip(x);
         if counted.is_some() {
-            // SAFETY: an element; all of these have one index.
+            // SAFETY: an element of the operand; all elements of the line have the same index.
             let j = unsafe { places.get(at) };
             kept.for_each(|((a, i), b)| (*a, *i) = keep.step((*a, *i), (*b, j)));
         } else {
@@ -285,29 +293,29 @@ unsafe fn part<T: Compared, I: Integer>(
         }
     }
     let to = unit * shape.length + begin;
-    // SAFETY: as many results.
+    // SAFETY: there are `width` results from `to` on.
     unsafe {
         values.add(to).copy_from_nonoverlapping(best.as_ptr(), width);
         found.add(to).copy_from_nonoverlapping(at_best.as_ptr(), width);
     }
 }
 
-/// Takes in a row, which begins with this element.
+/// Reduces a row whose first element has number `begin`.
 ///
 /// # Safety
 /// These elements have indices.
 #[inline(always)]
 unsafe fn row<T: Compared, I: Integer>(
-    keep: Keep,
+    keep: Choice,
     init: (T, I),
     x: &[T],
     places: Indices<I>,
     begin: usize,
 ) -> (T, I) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees that the row's elements have indices.
     let place = |i: usize| unsafe { places.get(begin + i) };
     if x.len() < LANES {
-        // Without divisions, if the indices are the numbers of the row's elements.
+        // Avoids divisions if the indices are the numbers of the row's elements.
         let numbers = places.counted.is_some_and(|c| c.stride == 1 && c.size == x.len());
         let place = |i: usize| if numbers { I::from_index(i) } else { place(i) };
         return x.iter().enumerate().fold(init, |kept, (i, x)| keep.step(kept, (*x, place(i))));
@@ -333,7 +341,7 @@ unsafe fn row<T: Compared, I: Integer>(
     if nan {
         return x.iter().enumerate().fold(init, |kept, (i, x)| keep.step(kept, (*x, place(i))));
     }
-    // Only equals of the largest one have a say.
+    // Only elements equal to the largest one matter.
     let mut kept = init;
     let mut step = |i: usize| kept = keep.step(kept, (x[i], place(i)));
     for (c, chunk) in whole.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Prepared kernels, and the arguments they get when they run.
+//! Prepared kernels, and the arguments of their runs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,22 +9,23 @@ use smallvec::{SmallVec, smallvec};
 
 use super::straight_line::StraightLine;
 
-/// The memory that one run of a kernel works on: inputs, outputs, scratch, as it was prepared for.
+/// The memory that one run of a kernel works on: inputs, outputs and scratch memory, as the kernel was
+/// prepared for.
 ///
-/// Only who promises that the memory is there can make one: see [`Prepared::run`].
+/// The caller of [`Prepared::run`] guarantees that this memory is valid.
 #[derive(Clone, Copy)]
 pub(crate) struct Args<'a> {
-    /// Inputs, outputs, then scratch memory, if the kernel asked for some.
+    /// Inputs, outputs, then scratch memory, if the kernel asked for any.
     places: &'a [Place],
     inputs: usize,
     bases: &'a [*mut u8],
-    /// What places of base [`NUMBERS`] are in.
+    /// Elements that places of base [`NUMBERS`] refer to.
     numbers: &'a [Element],
-    /// The number of this run, of kernels that asked for one.
+    /// Unique number of this run, for kernels that asked for one.
     run: u64,
 }
 
-/// The base of places in the numbers that a kernel knows ([`Prepared::knowing`]).
+/// The base of places in the scalar constants of a kernel ([`Prepared::knowing`]).
 pub(crate) const NUMBERS: usize = usize::MAX;
 
 /// An element of any type.
@@ -33,65 +34,65 @@ pub(crate) const NUMBERS: usize = usize::MAX;
 pub(crate) struct Element([u8; Element::SIZE]);
 
 impl Element {
-    /// Bytes from one to the next.
+    /// Distance between elements in bytes.
     pub(crate) const SIZE: usize = 16;
 
-    /// One of these bytes.
+    /// Creates an element from its bytes.
     ///
     /// # Panics
-    /// If they are more than an element has.
+    /// If there are more than [`Element::SIZE`] bytes.
     pub(crate) fn new(bytes: &[u8]) -> Element {
         let mut all = [0; Element::SIZE];
         all[..bytes.len()].copy_from_slice(bytes);
         Element(all)
     }
 
-    /// Its bytes, and what follows them.
+    /// Returns the element's bytes, followed by zeros.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.0
     }
 }
 
-// SAFETY: the pointers are used by a run of a kernel alone, and tasks of one run keep apart: see
-// `Prepared::in_tasks`.
+// SAFETY: only kernels use the pointers, during a run, and the tasks of one run access disjoint memory, as
+// `Prepared::in_tasks` requires of each kernel.
 unsafe impl Sync for Args<'_> {}
 
-/// A range of bytes at a distance from one of a run's base addresses.
+/// A range of bytes, relative to one of a run's base addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Place {
-    /// Which base.
+    /// Index of the base address.
     pub(crate) base: usize,
-    /// First byte.
+    /// Offset of the first byte.
     pub(crate) offset: usize,
     /// Number of bytes.
     pub(crate) size: usize,
 }
 
 impl Place {
-    /// The part of it from byte `offset` on.
+    /// Returns the rest of the place, starting at byte `offset`.
     pub(super) fn from(self, offset: usize) -> Place {
         Place { base: self.base, offset: self.offset + offset, size: self.size - offset }
     }
 
-    /// Where it is.
+    /// Returns the address of the place.
     ///
     /// # Safety
-    /// The place lies in the memory that its base address is the begin of.
+    /// The place is within the memory that starts at its base address.
     #[inline]
     pub(crate) unsafe fn at(self, bases: &[*mut u8]) -> *mut u8 {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that the place is in the memory of its base (`# Safety` above).
         unsafe { bases[self.base].add(self.offset) }
     }
 }
 
 impl<'a> Args<'a> {
-    /// The arguments at these places, inputs first.
+    /// Creates the arguments at these places, inputs first.
     #[inline]
     pub(crate) fn new(places: &'a [Place], inputs: usize, bases: &'a [*mut u8]) -> Args<'a> {
         Args { places, inputs, bases, numbers: &[], run: 0 }
     }
 
-    /// The same for other places of the same memory.
+    /// Returns arguments at other places of the same memory.
     pub(super) fn with<'b>(&self, places: &'b [Place], inputs: usize) -> Args<'b>
     where
         'a: 'b,
@@ -103,7 +104,7 @@ impl<'a> Args<'a> {
     fn at<T>(&self, place: Place) -> *mut T {
         let at = match place.base {
             NUMBERS => self.numbers.as_ptr().cast_mut().cast::<u8>().wrapping_add(place.offset),
-            // SAFETY: whoever runs the kernel promises that its places are there.
+            // SAFETY: the caller of `Prepared::run` guarantees that the places are valid memory.
             _ => unsafe { place.at(self.bases) },
         };
         let at = at.cast::<T>();
@@ -111,98 +112,100 @@ impl<'a> Args<'a> {
         at
     }
 
-    /// The number of this run, if the kernel asked for one: no other run has it.
+    /// Returns the number of this run, if the kernel asked for one. Every run has a different number.
     pub(super) fn run_number(&self) -> u64 {
         self.run
     }
 
-    /// Where an input is.
+    /// Returns the place of an input.
     #[inline]
     pub(super) fn input_place(&self, i: usize) -> Place {
         self.places[i]
     }
 
-    /// Where an output is.
+    /// Returns the place of an output.
     #[inline]
     pub(super) fn output_place(&self, i: usize) -> Place {
         self.places[self.inputs + i]
     }
 
-    /// Where the scratch memory is, if the kernel asked for some.
+    /// Returns the place of the scratch memory, if the kernel asked for any.
     #[inline]
     pub(super) fn scratch_place(&self) -> Place {
         self.places[self.places.len() - 1]
     }
 
-    /// The elements of an input; for kernels whose outputs may be in the same place.
+    /// Returns the address of an input's elements. For kernels whose outputs may be in the same memory.
     #[inline]
     pub(super) fn input_ptr<T>(&self, i: usize) -> *const T {
         self.at(self.input_place(i))
     }
 
-    /// The elements of an output; for kernels whose inputs may be in the same place, and for tasks, which share
-    /// their outputs.
+    /// Returns the address of an output's elements. For kernels whose inputs may be in the same memory, and
+    /// for tasks, which share their outputs.
     #[inline]
     pub(super) fn output_ptr<T>(&self, i: usize) -> *mut T {
         self.at(self.output_place(i))
     }
 
-    /// The address of a place.
+    /// Returns the address of a place.
     #[inline]
     pub(super) fn ptr<T>(&self, place: Place) -> *mut T {
         self.at(place)
     }
 }
 
-/// Runs the parts of a kernel, maybe on several threads.
+/// A runner for the tasks of a kernel, possibly on several threads.
 pub(crate) trait Tasks {
-    /// Calls `task` with every number below `count`, in any order, and returns when all calls have.
+    /// Calls `task` once with every number below `count`, in any order, and returns when all calls have
+    /// returned.
     fn each(&self, count: usize, task: &(dyn Fn(usize) + Sync));
 }
 
-type Work = Box<dyn Fn(&Args<'_>, usize) + Send + Sync>;
+type TaskFn = Box<dyn Fn(&Args<'_>, usize) + Send + Sync>;
 
-/// What runs an operation on tensors of certain types.
+/// Code that runs an operation on tensors of certain types.
 pub(crate) struct Prepared {
-    /// One after the other.
+    /// Phases, run one after another.
     phases: SmallVec<[Phase; 1]>,
     scratch: usize,
     slow: bool,
     long: bool,
     numbered: bool,
-    /// All of it, if it is one.
+    /// The whole kernel as a straight-line program, if it is one.
     line: Option<Arc<StraightLine>>,
-    /// Inputs that are in no memory.
+    /// Inputs that are scalar constants, not in memory.
     numbers: Box<[Element]>,
 }
 
 /// Number of bytes that take ten milliseconds to move.
 pub(crate) const LONG_BYTES: usize = 32 << 20;
 
-/// The number of the next run that gets one.
+/// The number of the next run that asks for one.
 static NEXT_RUN: AtomicU64 = AtomicU64::new(1);
 
-/// Tasks that may run at once.
+/// Tasks that may run concurrently.
 struct Phase {
     tasks: usize,
-    work: Work,
+    work: TaskFn,
 }
 
 impl Prepared {
-    /// A kernel that does everything at once.
+    /// Creates a kernel of a single task.
     ///
-    /// `work` is called with memory for the inputs, outputs and scratch bytes that the kernel was prepared for,
-    /// each aligned for all element types. They are apart, but for what the kernel's `in_place` allows.
+    /// `work` is called with memory for the inputs, outputs and scratch bytes that the kernel was prepared
+    /// for, each aligned for all element types. They are disjoint, except where the kernel's `in_place`
+    /// allows sharing.
     pub(super) fn new(work: impl Fn(&Args<'_>) + Send + Sync + 'static) -> Prepared {
         Prepared::in_tasks(1, move |args, _| work(args))
     }
 
-    /// A kernel in `count` parts, which run in any order and at once on several threads: each writes elements
-    /// that no other one reads or writes.
+    /// Creates a kernel of `count` tasks, which run in any order, possibly on several threads. Each task
+    /// writes elements that no other task reads or writes.
     ///
-    /// How many there are depends on the types alone, and so does what each computes. A task should take longer
-    /// than it takes to wake a thread: a hundred microseconds. One that may take longer than ten milliseconds asks
-    /// [`interrupt::is_due`] meanwhile, and returns early if it is true.
+    /// The number of tasks, and the elements that a task computes, must depend on the types only. A task
+    /// should take longer than waking a thread: a hundred microseconds. A task that may take longer than ten
+    /// milliseconds polls [`interrupt::is_due`], and returns early when it is true.
     pub(super) fn in_tasks(
         count: usize,
         work: impl Fn(&Args<'_>, usize) + Send + Sync + 'static,
@@ -219,21 +222,21 @@ impl Prepared {
         }
     }
 
-    /// A kernel that is a straight-line program.
+    /// Creates a kernel from a straight-line program.
     pub(super) fn straight(line: StraightLine) -> Prepared {
         let line = Arc::new(line);
         let own = Arc::clone(&line);
         Prepared { line: Some(line), ..Prepared::new(move |args| own.run(args)) }
     }
 
-    /// The same, with something that is done before the tasks.
+    /// Adds work that is done before the tasks.
     pub(super) fn first(mut self, before: impl Fn(&Args<'_>) + Send + Sync + 'static) -> Prepared {
         self.line = None;
         self.phases.insert(0, Phase { tasks: 1, work: Box::new(move |args, _| before(args)) });
         self
     }
 
-    /// The same, with more tasks, as of [`Prepared::in_tasks`], which run when those before them are done.
+    /// Adds tasks, like [`Prepared::in_tasks`], that start when all previous tasks are done.
     pub(super) fn then(
         mut self,
         count: usize,
@@ -245,18 +248,18 @@ impl Prepared {
         self
     }
 
-    /// The same, with something that is done when the tasks are.
+    /// Adds work that is done when all tasks are done.
     pub(super) fn finally(self, after: impl Fn(&Args<'_>) + Send + Sync + 'static) -> Prepared {
         self.then(1, move |args, _| after(args))
     }
 
-    /// The same with this much scratch memory, as one place behind the outputs. What it holds at first is
-    /// anything.
+    /// Adds scratch memory of this size, as one place after the outputs. Its initial contents are
+    /// unspecified.
     pub(super) fn with_scratch(self, bytes: usize) -> Prepared {
         Prepared { scratch: bytes, ..self }
     }
 
-    /// Marks a kernel that may take longer than ten milliseconds: the interrupt of the run can end it.
+    /// Marks a kernel that may take longer than ten milliseconds. The interrupt of the run can end it.
     pub(super) fn slow(self) -> Prepared {
         Prepared { slow: true, ..self }
     }
@@ -266,38 +269,38 @@ impl Prepared {
         Prepared { long: bytes >= LONG_BYTES, ..self }
     }
 
-    /// The same, but each run has a number of its own, which tasks of one run know one another by.
+    /// Gives each run a unique number, by which the tasks of one run recognize each other.
     pub(super) fn numbered(self) -> Prepared {
         Prepared { numbered: true, ..self }
     }
 
-    /// The same, but some inputs are these numbers, which are in no other memory. Their places have base [`NUMBERS`], and begin
-    /// [`Element::SIZE`] bytes after one another.
+    /// Replaces some inputs by these scalar constants, which are not in the run's memory. Their places have
+    /// base [`NUMBERS`] and are [`Element::SIZE`] bytes apart.
     pub(crate) fn knowing(self, numbers: Box<[Element]>) -> Prepared {
         Prepared { numbers, ..self }
     }
 
-    /// The inputs that are numbers.
+    /// Returns the inputs that are scalar constants.
     pub(crate) fn numbers(&self) -> &[Element] {
         &self.numbers
     }
 
-    /// Bytes of scratch memory.
+    /// Number of bytes of scratch memory.
     pub(crate) fn scratch(&self) -> usize {
         self.scratch
     }
 
-    /// What it does, if that is a straight-line program.
+    /// Returns the kernel as a straight-line program, if it is one.
     pub(crate) fn line(&self) -> Option<&StraightLine> {
         self.line.as_deref()
     }
 
-    /// True if a run may take long, and is worth several threads.
+    /// Returns true if a run may take long enough to use several threads.
     pub(crate) fn is_slow(&self) -> bool {
         self.slow
     }
 
-    /// True if a run may take so long that interrupts have to end it.
+    /// Returns true if a run may take so long that interrupts must be able to end it.
     pub(crate) fn is_long(&self) -> bool {
         self.slow || self.long
     }
@@ -306,12 +309,13 @@ impl Prepared {
     /// unspecified.
     ///
     /// # Safety
-    /// The arguments are places of initialized memory that nobody else writes to, nor reads what is output, for
-    /// the inputs and outputs that this was prepared for, and for its scratch memory; they are aligned to the
-    /// largest element size, and apart, but for what the kernel's `in_place` allows.
+    /// The arguments are places of initialized memory for the inputs, outputs and scratch memory that this
+    /// kernel was prepared for. During the run, no other thread writes to this memory or reads the outputs.
+    /// The places are aligned to the largest element size, and disjoint except where the kernel's `in_place`
+    /// allows sharing.
     #[inline]
     pub(crate) unsafe fn run(&self, args: &Args<'_>, tasks: &dyn Tasks) {
-        // A kernel that is a part of another one has those of that.
+        // A kernel that is part of another one uses the constants of the outer kernel.
         let numbers = if self.numbers.is_empty() { args.numbers } else { &self.numbers };
         let run = if self.numbered { NEXT_RUN.fetch_add(1, Ordering::Relaxed) } else { 0 };
         let args = Args { numbers, run, ..*args };
@@ -331,20 +335,20 @@ impl Prepared {
         }
     }
 
-    /// Runs it on this thread.
+    /// Runs the kernel on this thread.
     ///
     /// # Safety
-    /// As [`Prepared::run`].
+    /// Same requirements as [`Prepared::run`].
     pub(super) unsafe fn run_here(&self, args: &Args<'_>) {
-        // SAFETY: the caller's promise.
-        unsafe { self.run(args, &Here) };
+        // SAFETY: the caller guarantees the requirements of `Prepared::run` (`# Safety` above).
+        unsafe { self.run(args, &ThisThread) };
     }
 }
 
-/// One task after the other.
-struct Here;
+/// Runs one task after another on this thread.
+struct ThisThread;
 
-impl Tasks for Here {
+impl Tasks for ThisThread {
     fn each(&self, count: usize, task: &(dyn Fn(usize) + Sync)) {
         (0..count).for_each(task);
     }

@@ -2,50 +2,50 @@
 
 use farcall_ir::{Op, TensorType, reducer};
 
-/// A region that takes and returns tensors, without regions and calls in it.
+/// A region that takes and returns tensors, without nested regions and calls.
 ///
-/// Its values are numbered: first the arguments, then the result of each instruction.
+/// Values are numbered: first the arguments, then the result of each instruction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Body {
     /// Types of the arguments.
     pub args: Vec<TensorType>,
-    /// Instructions of one result each, in order. An operand is a value before.
+    /// Instructions in order, each with one result. Operands are earlier values.
     pub insts: Vec<BodyInst>,
-    /// The values that are returned.
+    /// The returned values.
     pub returned: Vec<usize>,
 }
 
 /// An instruction of a [`Body`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BodyInst {
-    /// What it does.
+    /// The operation.
     pub op: Op,
-    /// Numbers of the values that it takes.
+    /// Numbers of the operands.
     pub operands: Vec<usize>,
-    /// Type of its result.
+    /// Type of the result.
     pub ty: TensorType,
-    /// Of a reduction: the operation on two elements that it reduces by.
+    /// Operation that combines two elements, for a reduction.
     pub reducer: Option<Op>,
 }
 
 impl Body {
-    /// The only instruction, if it is applied to the two arguments, in either order.
+    /// Returns the only instruction, if its operands are the two arguments, in either order.
     pub fn reducer(&self) -> Option<&BodyInst> {
         let ([_, _], [only]) = (&self.args[..], &self.insts[..]) else { return None };
         reducer::order(&[0, 1], &only.operands, &[2], &self.returned).map(|_| only)
     }
 
-    /// The instruction that makes a value; `None` for an argument.
+    /// Returns the instruction that produces a value; `None` for an argument.
     pub fn inst(&self, value: usize) -> Option<&BodyInst> {
         self.insts.get(value.checked_sub(self.args.len())?)
     }
 
-    /// The type of a value, if there is one of this number.
+    /// Returns the type of a value, if a value with this number exists.
     pub fn ty(&self, value: usize) -> Option<&TensorType> {
         self.args.get(value).or_else(|| self.inst(value).map(|inst| &inst.ty))
     }
 
-    /// True if every number is that of a value, and operands come before what they are operands of.
+    /// Returns true if every number refers to a value, and every operand precedes its user.
     pub(super) fn is_sound(&self) -> bool {
         let before = |(i, inst): (usize, &BodyInst)| inst.operands.iter().all(|x| *x < self.args.len() + i);
         let count = self.args.len() + self.insts.len();

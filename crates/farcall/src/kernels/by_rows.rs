@@ -1,13 +1,14 @@
-//! Products and what is computed of their results, by blocks of rows: what a stage makes for the next one stays in the
-//! cache. Shapes may change between the stages, and the last product, or one alone, may be written transposed.
+//! Products and operations on their results, computed by blocks of rows, so that the values between the
+//! stages stay in the cache. Shapes may change between the stages. The last product, or a single one, may be
+//! written transposed.
 //!
 //! ```text
-//! dot ──▶ tiles ──▶ dot ──▶ transpose        for each block of rows: one stage after the other
+//! dot ──▶ tiles ──▶ dot ──▶ transpose        for each block of rows: one stage after another
 //! ```
 //!
-//! The dimensions of a product's result that are those of its left factor are the *grid*: all values between the stages
-//! have them. A value goes *along* those that it has in one of its own dimensions; of the others, every block takes the
-//! same elements.
+//! The dimensions of a product's result that come from its left factor are the *grid*: all values between the
+//! stages have these dimensions. A value goes *along* the grid dimensions that are also dimensions of the
+//! value. Along the other grid dimensions, every block uses the same elements.
 
 use std::cell::Cell;
 
@@ -22,32 +23,32 @@ use super::dot::{self, Laid};
 use super::product::{self, Alike, Computing, Line, Panels, Source};
 use super::{InPlace, fusion};
 
-/// Products of a row and a column at most, in the first stage: where there are more, computing an element takes much
+/// Maximum number of products per element of the first stage: with more, computing an element takes much
 /// longer than moving it.
-const DEEP: usize = 256;
+const MAX_DEPTH: usize = 256;
 
-/// Bytes of what the stages of a block make for one another.
-const CACHE: usize = 256 << 10;
+/// Maximum size in bytes of the values between the stages of a block.
+const CACHE_BYTES: usize = 256 << 10;
 
-/// Rows of a block at least and at most, blocks that are wanted, and those of a program with work for several threads at
-/// least.
-const ROWS: [usize; 2] = [32, 256];
-const BLOCKS: usize = 8;
-const FEWEST: usize = 4;
+/// Minimum and maximum number of rows in a block, preferred number of blocks, and minimum number of blocks of
+/// a program with work for several threads.
+const BLOCK_ROWS: [usize; 2] = [32, 256];
+const PREFERRED_BLOCKS: usize = 8;
+const MIN_BLOCKS: usize = 4;
 
-/// Bytes of right factors that a thread keeps in panels for several blocks, at most.
-const PANELS: usize = 2 << 20;
+/// Maximum number of bytes of right factors that a thread keeps in panels for several blocks.
+const MAX_PANEL_BYTES: usize = 2 << 20;
 
-/// Multiplications of a task at least.
-const LEAST: usize = 1 << 22;
+/// Minimum number of multiplications in a task.
+const MIN_TASK_PRODUCTS: usize = 1 << 22;
 
-/// Where parts of the memory of a block begin.
+/// Alignment of the parts of a block's memory.
 const ALIGNMENT: usize = 64;
 
-/// Own dimensions of a value along the dimensions of the grid.
+/// For each dimension of the grid, the dimension of a value that goes along it.
 type Along = SmallVec<[Option<usize>; 4]>;
 
-/// What computes the region of a fusion that begins with a product.
+/// Prepares a kernel for the region of a fusion that begins with a product.
 pub(super) fn prepare(body: &Body) -> Option<Prepared> {
     is_plain(body).then_some(())?;
     let before = before_transpose(body);
@@ -74,13 +75,13 @@ pub(super) fn prepare(body: &Body) -> Option<Prepared> {
     let outputs = body.returned.len();
     let blocks = grid.blocks();
     let work = building.work()?;
-    if blocks < FEWEST && work.saturating_mul(blocks) >= 2 * LEAST {
+    if blocks < MIN_BLOCKS && work.saturating_mul(blocks) >= 2 * MIN_TASK_PRODUCTS {
         return None;
     }
-    let per_task = (LEAST / work.max(1)).max(1);
+    let per_task = (MIN_TASK_PRODUCTS / work.max(1)).max(1);
     let alike = grid.blocks_alike();
     let prepared = Prepared::in_tasks(blocks.div_ceil(per_task), move |args, task| {
-        // What is there from now on is this one's, and nobody's if this does not end.
+        // From here the panels belong to this task; if it panics, they are discarded.
         let mut packed = PACKED.take();
         let is_kept = product::with_memory(&MEMORY, bytes, |memory| {
             let bases: SmallVec<[*mut u8; 12]> = (0..inputs)
@@ -105,17 +106,17 @@ pub(super) fn prepare(body: &Body) -> Option<Prepared> {
     Some(prepared.numbered())
 }
 
-/// True if all values have elements, and no other ones than those of their type.
+/// Returns true if all values have elements, and no quantization.
 fn is_plain(body: &Body) -> bool {
     let plain = |t: &TensorType| t.quant.is_none() && t.elements().is_some_and(|n| n > 0);
     body.args.iter().chain(body.insts.iter().map(|i| &i.ty)).all(plain)
 }
 
-/// What is made last of all, element by element, may lie where an operand lies that nothing else reads, and of which each
-/// block reads its own rows.
+/// Returns the outputs that may share memory with operands: the result of the last elementwise operations may
+/// be in the memory of an operand that nothing else reads and of which each block reads only its own rows.
 pub(super) fn in_place(body: &Body) -> InPlace {
     let stages = stages(body);
-    // Whoever asks may not have prepared it.
+    // The caller need not have prepared this body.
     let Some(last) = stages.last().filter(|_| body.is_sound() && is_plain(body)) else {
         return InPlace::Nowhere;
     };
@@ -134,8 +135,8 @@ pub(super) fn in_place(body: &Body) -> InPlace {
     InPlace::But { outputs, inputs }
 }
 
-/// The region before a transpose of its last product that leaves columns together, and the distances of elements of that
-/// product where it is written.
+/// Returns the region before a final transpose of its last product that keeps columns contiguous, and the
+/// strides with which that product's result is written.
 fn before_transpose(body: &Body) -> Option<(Body, Vec<usize>)> {
     let (last, insts) = body.insts.split_last()?;
     let (product, Op::Transpose { permutation }) = (insts.last()?, &last.op) else { return None };
@@ -153,7 +154,7 @@ fn before_transpose(body: &Body) -> Option<(Body, Vec<usize>)> {
     Some((body, strides))
 }
 
-/// What computes a product alone that is written with these distances.
+/// Prepares a single product that is written with these strides.
 fn transposed(body: &Body, inst: &BodyInst, strides: &[usize]) -> Option<Prepared> {
     let (Op::DotGeneral(d), &[x, y]) = (&inst.op, inst.operands.as_slice()) else { return None };
     let [of_x, of_y] = [body.args.get(x)?, body.args.get(y)?];
@@ -161,20 +162,21 @@ fn transposed(body: &Body, inst: &BodyInst, strides: &[usize]) -> Option<Prepare
     let out = Laid { sizes: inst.ty.sizes().to_vec(), strides: strides.to_vec() };
     let [of_x, of_y] = [of_x, of_y].map(|t| Laid::row_major(t.sizes()));
     let product = dot::laid(d, [&of_x, &of_y, &out])?;
-    // A product with a vector adds up in an order that depends on how the result lies.
+    // A product with a vector sums in an order that depends on the layout of the result.
     let is_of_matrices = product.rows > 1 && product.columns > 1;
     product.direct().filter(|_| is_of_matrices)?;
     product::prepare(vec![product], types, [Source::Input(x), Source::Input(y)])
 }
 
 thread_local! {
-    /// What the stages of a block make for one another.
+    /// Values between the stages of a block.
     static MEMORY: Cell<Vec<Line>> = const { Cell::new(Vec::new()) };
-    /// Whose right factors are in panels there: the number of the run, and which blocks of it have them.
+    /// The owner of the right factors in panels: the number of the run, and the group of blocks that share
+    /// them.
     static PACKED: Cell<Option<(u64, usize)>> = const { Cell::new(None) };
 }
 
-/// Instructions that are computed at once: a product, or what lies between two of them.
+/// Instructions that are computed together: a product, or the instructions between two products.
 type Stage = std::ops::Range<usize>;
 
 fn stages(body: &Body) -> Vec<Stage> {
@@ -195,14 +197,14 @@ fn is_product(body: &Body, inst: usize) -> bool {
 /// The rows, and how they are split.
 struct Grid {
     sizes: Vec<usize>,
-    /// Those of a block.
+    /// Sizes of a block.
     block: Vec<usize>,
-    /// Dimensions of the batch, which come first.
+    /// Number of batch dimensions, which come first.
     batch: usize,
 }
 
 impl Grid {
-    /// The rows of the product that a region begins with, if blocks of them are worth it.
+    /// Creates the grid of the product that a region begins with, if computing by blocks pays off.
     fn new(body: &Body, stages: &[Stage]) -> Option<Grid> {
         let first = body.insts.first()?;
         let Op::DotGeneral(d) = &first.op else { return None };
@@ -211,12 +213,13 @@ impl Grid {
         let depth = d.lhs_contract.iter().fold(1usize, |n, dim| n.saturating_mul(lhs.sizes()[*dim]));
         let batch = d.lhs_batch.len();
         let sizes = first.ty.sizes().get(..batch + rows.len())?.to_vec();
-        if depth > DEEP || stages.len() < 2 {
+        if depth > MAX_DEPTH || stages.len() < 2 {
             return None;
         }
         let all: usize = sizes.iter().product();
         let bytes = kept(body, stages)? / all;
-        let most = (CACHE / bytes.max(1)).min(ROWS[1]).min((all / BLOCKS).max(ROWS[0]));
+        let most =
+            (CACHE_BYTES / bytes.max(1)).min(BLOCK_ROWS[1]).min((all / PREFERRED_BLOCKS).max(BLOCK_ROWS[0]));
         let mut block = vec![1; sizes.len()];
         let mut left = most;
         for (block, size) in block.iter_mut().zip(&sizes).skip(batch).rev() {
@@ -226,20 +229,20 @@ impl Grid {
                 break;
             }
         }
-        (block.iter().product::<usize>() >= ROWS[0]).then_some(Grid { sizes, block, batch })
+        (block.iter().product::<usize>() >= BLOCK_ROWS[0]).then_some(Grid { sizes, block, batch })
     }
 
     fn blocks(&self) -> usize {
         self.sizes.iter().zip(&self.block).map(|(size, block)| size / block).product()
     }
 
-    /// Blocks with the same right factors, which follow one another.
+    /// Number of consecutive blocks with the same right factors.
     fn blocks_alike(&self) -> usize {
         let rows = self.sizes.iter().zip(&self.block).skip(self.batch);
         rows.map(|(size, block)| size / block).product()
     }
 
-    /// Where a block begins.
+    /// Returns the first row of a block.
     fn at(&self, mut number: usize) -> SmallVec<[usize; 4]> {
         let mut at: SmallVec<[usize; 4]> = SmallVec::from_elem(0, self.sizes.len());
         for (d, at) in at.iter_mut().enumerate().rev() {
@@ -250,7 +253,7 @@ impl Grid {
         at
     }
 
-    /// Sizes of what a block has of a value.
+    /// Returns the sizes of a block's part of a value.
     fn part(&self, ty: &TensorType, along: &Along) -> Vec<usize> {
         let mut sizes = ty.sizes().to_vec();
         for (own, block) in along.iter().zip(&self.block) {
@@ -262,8 +265,8 @@ impl Grid {
     }
 }
 
-/// Bytes of what stages make for later ones, as [`Building::settle`] places it as a rule: what is made of elements takes
-/// the place of what is read for the last time.
+/// Returns the bytes that stages store for later stages, usually as [`Building::settle`] places them: the
+/// result of elementwise operations replaces an operand that is read for the last time.
 fn kept(body: &Body, stages: &[Stage]) -> Option<usize> {
     let mut bytes = 0usize;
     for stage in stages {
@@ -290,13 +293,14 @@ fn kept(body: &Body, stages: &[Stage]) -> Option<usize> {
     Some(bytes)
 }
 
-/// True if an instruction after a stage, or the region's end, takes what this one makes.
+/// Returns true if an instruction after a stage, or the region's end, uses the result of `inst`.
 fn is_taken_after(body: &Body, inst: usize, stage: &Stage) -> bool {
     let value = body.args.len() + inst;
     body.returned.contains(&value) || body.insts[stage.end..].iter().any(|i| i.operands.contains(&value))
 }
 
-/// What every value goes along, from the results to the operands; `None` if blocks cannot be computed one by one.
+/// Returns the dimensions along which every value goes, from the results to the operands; `None` if blocks
+/// cannot be computed one by one.
 fn along(body: &Body, grid: &Grid) -> Option<Vec<Along>> {
     let mut all: Vec<Option<Along>> = vec![None; body.args.len() + body.insts.len()];
     let rows: Along = (0..grid.sizes.len()).map(Some).collect();
@@ -323,11 +327,11 @@ fn along(body: &Body, grid: &Grid) -> Option<Vec<Along>> {
     all.into_iter().collect()
 }
 
-/// What the factors of a product go along.
+/// Returns the dimensions along which the factors of a product go.
 fn of_product(body: &Body, grid: &Grid, inst: &BodyInst, d: &DotGeneral) -> Option<Vec<Along>> {
     let &[x, y] = inst.operands.as_slice() else { return None };
     let rows = dot::free(body.ty(x)?.rank(), &d.lhs_batch, &d.lhs_contract)?;
-    // A product with a vector adds up in another order.
+    // A product with a vector sums in another order.
     let columns = inst.ty.sizes().get(grid.sizes.len()..)?.iter().product::<usize>();
     if d.lhs_batch.len() != grid.batch
         || d.rhs_batch.len() != grid.batch
@@ -343,7 +347,8 @@ fn of_product(body: &Body, grid: &Grid, inst: &BodyInst, d: &DotGeneral) -> Opti
     Some(vec![lhs, rhs])
 }
 
-/// What the operands of an operation of a tile program go along, if its result does so.
+/// Returns the dimensions along which the operands of a tile operation go, given the dimensions of the
+/// result.
 fn of_elements(body: &Body, inst: &BodyInst, own: &Along) -> Option<Vec<Along>> {
     let whole: Along = own.iter().map(|_| None).collect();
     let types: Option<SmallVec<[&TensorType; 3]>> = inst.operands.iter().map(|x| body.ty(*x)).collect();
@@ -356,7 +361,7 @@ fn of_elements(body: &Body, inst: &BodyInst, own: &Along) -> Option<Vec<Along>> 
         (Op::Iota { dim }, []) => (!own.contains(&Some(*dim))).then(Vec::new)?,
         (Op::BroadcastInDim { dims }, [x]) => {
             let at = |d: usize| dims.iter().position(|to| *to == d);
-            // Of one element, all blocks take the same.
+            // A repeated element is the same for all blocks.
             let from = |d: usize| at(d).filter(|i| x.sizes().get(*i) == inst.ty.sizes().get(d));
             vec![own.iter().map(|d| d.and_then(from)).collect()]
         }
@@ -379,8 +384,8 @@ fn of_elements(body: &Body, inst: &BodyInst, own: &Along) -> Option<Vec<Along>> 
     })
 }
 
-/// Dimensions of a tensor that are those of it in another shape, from outer to inner; of both, some of size 1 may have no
-/// counterpart.
+/// Returns pairs of dimensions that correspond to each other in two shapes, from outer to inner. On either
+/// side, dimensions of size 1 may have no counterpart.
 fn reshaped(from: &[usize], to: &[usize]) -> Vec<(usize, usize)> {
     let (mut i, mut j, mut same) = (0, 0, Vec::new());
     while let (Some(a), Some(b)) = (from.get(i), to.get(j)) {
@@ -397,7 +402,8 @@ fn reshaped(from: &[usize], to: &[usize]) -> Vec<(usize, usize)> {
     same
 }
 
-/// Where a value is: the number of the operand or result, or that of the memory of a block, which follows; a byte there.
+/// The start of a value: the number of the operand, the result or the block memory (in this order), and a
+/// byte offset.
 #[derive(Clone, Copy)]
 struct Home {
     base: usize,
@@ -409,13 +415,13 @@ struct Building<'a> {
     stages: &'a [Stage],
     grid: &'a Grid,
     along: &'a [Along],
-    /// The distances of elements of the only result, if it is not row-major.
+    /// Strides of the only result, if it is not row-major.
     written: Option<&'a [usize]>,
-    /// Where values are, as far as they are known.
+    /// Starts of values, as far as known.
     homes: Vec<Option<Home>>,
-    /// Bytes of the memory of a block.
+    /// Size of a block's memory in bytes.
     bytes: usize,
-    /// Those of panels.
+    /// Size of the panels in bytes.
     panels: usize,
 }
 
@@ -425,7 +431,7 @@ impl Building<'_> {
         self.homes = (0..body.args.len()).map(|base| Some(Home { base, at: 0 })).collect();
         self.homes.resize(self.along.len(), None);
         for (i, value) in body.returned.iter().enumerate() {
-            // Each once, and made here.
+            // Each result is returned once, and computed here.
             self.homes[*value].is_none().then_some(())?;
             self.homes[*value] = Some(Home { base: body.args.len() + i, at: 0 });
         }
@@ -439,7 +445,7 @@ impl Building<'_> {
         Some(steps)
     }
 
-    /// Multiplications of a block.
+    /// Number of multiplications per block.
     fn work(&self) -> Option<usize> {
         let products = self.body.insts.iter().filter_map(|inst| match &inst.op {
             Op::DotGeneral(d) => Some((inst, d)),
@@ -454,31 +460,31 @@ impl Building<'_> {
         Some(work / self.grid.blocks().max(1))
     }
 
-    /// Room in the memory of a block.
+    /// Reserves memory in a block's memory.
     fn room(&mut self, bytes: usize) -> Option<Home> {
         let at = self.bytes;
         self.bytes = at.checked_add(bytes.checked_next_multiple_of(ALIGNMENT)?)?;
         Some(Home { base: self.memory(), at })
     }
 
-    /// The same, as a spot of every block.
+    /// Reserves memory in a block's memory, as a spot that is the same for every block.
     fn room_spot(&mut self, bytes: usize) -> Option<Spot> {
         let steps = SmallVec::from_elem(0, self.grid.sizes.len());
         Some(Spot { home: self.room(bytes)?, steps, bytes })
     }
 
-    /// The number of the memory of a block.
+    /// Returns the number of the block memory.
     fn memory(&self) -> usize {
         self.body.args.len() + self.body.returned.len()
     }
 
-    /// What a block has of a value.
+    /// Returns the type of a block's part of a value.
     fn part(&self, value: usize) -> Option<TensorType> {
         let ty = self.body.ty(value)?;
         Some(TensorType::new(ty.dtype, self.grid.part(ty, &self.along[value])))
     }
 
-    /// Where what a block has of a value is, and the distances of its elements.
+    /// Returns the place of a block's part of a value, with its strides.
     fn spot(&self, value: usize) -> Option<(Spot, Laid)> {
         let (ty, along, home) = (self.body.ty(value)?, &self.along[value], self.homes[value]?);
         let size = ty.dtype.size();
@@ -509,7 +515,7 @@ impl Building<'_> {
         let product = dot::laid(d, [&x.1, &y.1, &out.1])?;
         product.direct()?;
         let rows = self.grid.sizes[self.grid.batch..].iter().product();
-        let room = if self.grid.blocks_alike() > 1 { PANELS.saturating_sub(self.panels) } else { 0 };
+        let room = if self.grid.blocks_alike() > 1 { MAX_PANEL_BYTES.saturating_sub(self.panels) } else { 0 };
         let Computing { prepared, panels } = product::block(product, types, Alike { rows, bytes: room })?;
         let mut steps = SmallVec::new();
         let mut right = y.0;
@@ -524,7 +530,7 @@ impl Building<'_> {
         Some(steps)
     }
 
-    /// Operations on corresponding elements and reductions of rows.
+    /// Compiles elementwise operations and reductions of rows.
     fn tiles(&mut self, stage: &Stage) -> Option<Step> {
         let first = self.body.args.len();
         let insts = &self.body.insts[stage.clone()];
@@ -558,7 +564,7 @@ impl Building<'_> {
         let mut spots = Vec::with_capacity(inputs.len() + outputs.len() + 1);
         for value in inputs.iter().chain(&outputs) {
             let (spot, laid) = self.spot(*value)?;
-            // Tile programs read and write what is together.
+            // Tile programs read and write contiguous memory.
             is_together(&laid).then_some(())?;
             spots.push(spot);
         }
@@ -568,8 +574,8 @@ impl Building<'_> {
         Some(Step { prepared, inputs: inputs.len(), spots, is_alike: false })
     }
 
-    /// Finds places for what a stage makes for later ones: those of operands that are read for the last time, or new
-    /// ones.
+    /// Places the results of a stage for later stages: in the memory of operands that are read for the last
+    /// time, or in new memory.
     fn settle(&mut self, bodies: &[Body], inputs: &[usize], outputs: &[usize], stage: &Stage) -> Option<()> {
         let mut taken: Vec<usize> = Vec::new();
         let allowed = fusion::in_place(bodies);
@@ -601,41 +607,42 @@ impl Building<'_> {
     }
 }
 
-/// True if the elements of a part are together.
+/// Returns true if the elements of a part are contiguous.
 fn is_together(part: &Laid) -> bool {
     let own = Laid::row_major(&part.sizes);
     let strides = part.strides.iter().zip(&own.strides);
     part.sizes.iter().zip(strides).all(|(n, (a, b))| *n == 1 || a == b)
 }
 
-/// Where a block of a value is: at a distance from its home for each step along the grid.
+/// The place of a value's block: a start, and a distance for each step along the grid.
 #[derive(Clone)]
 struct Spot {
     home: Home,
-    /// Bytes.
+    /// Distances in bytes.
     steps: SmallVec<[usize; 4]>,
     bytes: usize,
 }
 
-/// What computes a stage of a block.
+/// A step that computes a stage of a block.
 struct Step {
     prepared: Prepared,
     inputs: usize,
     spots: Vec<Spot>,
-    /// It makes the same for all blocks with the same right factors.
+    /// True if the step computes the same for all blocks with the same right factors.
     is_alike: bool,
 }
 
 impl Step {
-    /// For the block that begins there. `bases`: operands, results, memory of a block.
+    /// Runs the step for the block that begins at row `at`. `bases` are operands, results, and the block's
+    /// memory.
     fn run(&self, bases: &[*mut u8], at: &[usize]) {
         let place = |spot: &Spot| {
             let along: usize = spot.steps.iter().zip(at).map(|(step, i)| step * i).sum();
             Place { base: spot.home.base, offset: spot.home.at + along, size: spot.bytes }
         };
         let places: SmallVec<[Place; 12]> = self.spots.iter().map(place).collect();
-        // SAFETY: operands and results of the types that this was prepared for, whose blocks lie in them, and memory
-        // for what is between the stages. Tasks have different blocks.
+        // SAFETY: operands and results have the types that this was prepared for, and the blocks are within
+        // them; the memory between the stages has the reserved size. Tasks have different blocks.
         unsafe { self.prepared.run_here(&Args::new(&places, self.inputs, bases)) };
     }
 }

@@ -1,19 +1,20 @@
-//! What a region says that only compares and chooses, found by trying every case.
+//! Analysis of regions that only compare and select, by trying every case.
 //!
-//! Such a region cannot tell apart two lists of arguments that lie alike among each other and among the numbers that it
-//! may treat differently: its constants, zeros, infinities, NaNs. So one list of each kind, a *case*, is enough to know
-//! what it does, however it is spelled. Numbers are written as integers of the same order ([`key`]).
+//! Such a region cannot distinguish two lists of arguments whose elements have the same order among each
+//! other and relative to the numbers that the region may treat differently: its constants, zeros, infinities,
+//! NaNs. One list of each kind, a *case*, therefore suffices to determine the behaviour of the region,
+//! however it is written. Numbers are represented by integers of the same order ([`key`]).
 
 use farcall_ir::op::{Binary, Compare, CompareKind, Direction, Unary};
 use farcall_ir::{DType, Literal, Op};
 
 use super::body::{Body, BodyInst};
 
-/// For each value of a region, its key in each case; `None` if that is not known.
+/// For each value of a region, its key in each case; `None` if unknown.
 pub(super) type Columns = Vec<Option<Vec<u64>>>;
 
-/// Fills in the columns of the instructions that follow from those that are given. `flush`: subnormal numbers compare
-/// as zeros.
+/// Computes the columns of the instructions that follow from the given columns. With `flush`, subnormal
+/// numbers compare as zeros.
 pub(super) fn evaluate(body: &Body, columns: &mut Columns, flush: bool) {
     columns.resize(body.args.len() + body.insts.len(), None);
     let cases = columns.iter().flatten().map(Vec::len).next().unwrap_or(0);
@@ -49,17 +50,18 @@ fn column(body: &Body, inst: &BodyInst, known: &Columns, cases: usize, flush: bo
     }
 }
 
-/// Element type of a value.
+/// Returns the element type of a value.
 pub(super) fn dtype_of(body: &Body, value: usize) -> DType {
     body.inst(value).map_or_else(|| body.args[value].dtype, |inst| inst.ty.dtype)
 }
 
-/// Numbers of a type: two of each kind that a region with these constants may treat differently, in order.
+/// Returns numbers of a type, in order: two of each kind that a region with these constants may treat
+/// differently.
 ///
-/// `None` for types without an order, and if there are too many.
+/// `None` for types without an order, and if there are too many numbers.
 pub(super) fn kinds(body: &Body, dtype: DType) -> Option<Vec<u64>> {
-    /// A region that compares and chooses has few constants.
-    const MOST: usize = 32;
+    /// Maximum number of kinds: a region that compares and selects has few constants.
+    const MAX_KINDS: usize = 32;
     let numbers = Numbers::of(dtype, true)?;
     let mut special = numbers.special();
     for inst in body.insts.iter().filter(|inst| inst.ty.dtype == dtype) {
@@ -70,7 +72,8 @@ pub(super) fn kinds(body: &Body, dtype: DType) -> Option<Vec<u64>> {
     special.sort_unstable();
     special.dedup();
     let mut kinds = special.clone();
-    // Between special numbers, two are enough for any two arguments. In `u128`, all numbers have one above them.
+    // Two numbers between special numbers suffice for any two arguments. Every number has a successor in
+    // `u128`.
     let mut next = 0;
     for point in special.into_iter().map(u128::from).chain([u128::from(numbers.all) + 1]) {
         if next < point {
@@ -80,10 +83,10 @@ pub(super) fn kinds(body: &Body, dtype: DType) -> Option<Vec<u64>> {
     }
     kinds.sort_unstable();
     kinds.dedup();
-    (kinds.len() <= MOST).then_some(kinds)
+    (kinds.len() <= MAX_KINDS).then_some(kinds)
 }
 
-/// The key of a constant.
+/// Returns the key of a constant.
 fn constant(literal: &Literal) -> Option<u64> {
     if literal.is_empty() {
         return None;
@@ -95,8 +98,8 @@ fn constant(literal: &Literal) -> Option<u64> {
     key(dtype, u64::from_le_bytes(word))
 }
 
-/// The number with these bits as an integer of the same order, which is the total one for floats; `None` for other
-/// types than integers, `pred` and floats of 16 to 64 bits.
+/// Returns the integer that represents the number with these bits, in the same order; for floats, the total
+/// order. `None` for types other than integers, `pred` and floats of 16 to 64 bits.
 pub(super) fn key(dtype: DType, bits: u64) -> Option<u64> {
     let Numbers { all, float, .. } = Numbers::of(dtype, false)?;
     let sign = all / 2 + 1;
@@ -108,7 +111,7 @@ pub(super) fn key(dtype: DType, bits: u64) -> Option<u64> {
     })
 }
 
-/// How the numbers of a type compare, by their keys.
+/// Comparison of the numbers of a type, by their keys.
 #[derive(Clone, Copy)]
 pub(super) struct Numbers {
     /// The largest key.
@@ -116,7 +119,7 @@ pub(super) struct Numbers {
     float: Option<Float>,
 }
 
-/// Bits of a float: infinity, and the largest number that is taken as zero.
+/// Bits of infinity, and of the largest number that is flushed to zero.
 #[derive(Clone, Copy)]
 struct Float {
     infinity: u64,
@@ -124,7 +127,8 @@ struct Float {
 }
 
 impl Numbers {
-    /// The numbers of a type; `flush`: subnormal ones are zeros in comparisons, where the type has that.
+    /// Creates the numbers of a type. With `flush`, subnormals are zeros in comparisons, for types with
+    /// flushing.
     pub(super) fn of(dtype: DType, flush: bool) -> Option<Numbers> {
         let (infinity, smallest) = match dtype {
             DType::F16 => (0x7c00, 0),
@@ -141,14 +145,14 @@ impl Numbers {
         Some(Numbers { all: u64::MAX >> (64 - dtype.bits()), float: Some(Float { infinity, zero }) })
     }
 
-    /// Keys of the numbers that differ in kind from those beside them.
+    /// Returns the keys of the numbers whose kind differs from the kind of their neighbours.
     fn special(&self) -> Vec<u64> {
         let Some(Float { infinity, zero }) = self.float else { return Vec::new() };
         let sign = self.all / 2 + 1;
         [0, zero, infinity].iter().flat_map(|bits| [sign + bits, sign - 1 - bits]).collect()
     }
 
-    /// The key of what a number compares as; `None` for NaN, which compares as nothing.
+    /// Returns the key that a number compares as; `None` for NaN, which is unordered.
     pub(super) fn number(&self, key: u64) -> Option<u64> {
         let Some(Float { infinity, zero }) = self.float else { return Some(key) };
         let sign = self.all / 2 + 1;
@@ -175,7 +179,7 @@ impl Numbers {
     }
 }
 
-/// All pairs of these numbers, as two columns.
+/// Returns all pairs of these numbers, as two columns.
 pub(super) fn pairs(kinds: &[u64]) -> [Vec<u64>; 2] {
     let n = kinds.len();
     [kinds.iter().flat_map(|x| vec![*x; n]).collect(), kinds.repeat(n)]

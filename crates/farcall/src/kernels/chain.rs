@@ -1,8 +1,8 @@
-//! Operations on corresponding elements as one loop: what goes from one to the next stays in a register of the processor.
+//! Operations on corresponding elements as one loop, with intermediate results in processor registers.
 //!
-//! Where instructions can be made, any number of operations is a chain, with three operands at most, and constants.
-//! Every result has the same bits as those of the operations one after the other (where two NaNs meet, which of them it is
-//! may differ).
+//! Where code can be generated, a chain has any number of operations, constants, and at most three operands.
+//! Results have the same bits as if the operations were computed one after another, except that where two
+//! NaNs meet, the other NaN may result.
 
 use farcall_ir::DType;
 use farcall_ir::op::{Binary, CompareKind, Direction, Unary};
@@ -12,10 +12,10 @@ use super::map::Work;
 use super::native;
 use super::pair::Formula;
 
-/// Operands of a chain at most, besides constants.
-pub(super) const OPERANDS: usize = 3;
+/// Maximum number of operands of a chain, besides constants.
+pub(super) const MAX_OPERANDS: usize = 3;
 
-/// Operations, each on what comes before it. The last one makes the result.
+/// Operations, each on results of earlier ones. The last one computes the result.
 #[derive(Default, Debug)]
 pub(super) struct Chain {
     pub(super) members: Vec<Member>,
@@ -35,32 +35,32 @@ pub(super) struct Member {
     pub(super) from: SmallVec<[Source; 3]>,
 }
 
-/// What an operation takes.
+/// An operand of a member.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Source {
     Operand(usize),
-    /// The bytes of an element, and zeros.
+    /// The bytes of an element, padded with zeros.
     Constant([u8; 8]),
-    /// What an earlier operation makes.
+    /// The result of an earlier member.
     Member(usize),
 }
 
 impl Chain {
-    /// The loop; `None` if one of the operations cannot be in one, or there is none on this processor.
+    /// Returns the loop; `None` if an operation cannot be in a chain, or the processor has no generated code.
     pub(super) fn work(&self) -> Option<Work> {
         native::chain(self)
     }
 }
 
-/// What a chain knows of an operation before it is compiled.
+/// Type of an operand or a result, as far as a chain needs it before compilation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
-    /// Elements of so many bytes.
+    /// Elements of this number of bytes.
     Elements(usize),
     Pred,
 }
 
-/// What an operation takes and makes; `None` if it cannot be in a chain.
+/// Returns the kinds of the operands and the result; `None` if the operation cannot be in a chain.
 pub(super) fn kinds(formula: Formula) -> Option<(SmallVec<[Kind; 3]>, Kind)> {
     use DType::{F32, F64, Pred, S32, S64, U32, U64};
     let elements = |dtype: DType| Kind::Elements(dtype.size());
@@ -130,7 +130,7 @@ mod tests {
             let special = [0.0, -0.0, 1.0, -1.5, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1e-310, 1e-40];
             let float = match self.below(6) {
                 0 | 1 => special[self.below(special.len())],
-                // Where exponentials are subnormal or infinite, and where hyperbolic tangents are computed otherwise.
+                // Exponentials are subnormal or infinite here, and hyperbolic tangents use another formula.
                 2 => self.below(1 << 20) as f64 / 5e3 - 110.0,
                 3 => 0.36 + (self.below(1 << 10) as f64 - 512.0) * 2f64.powi(-25),
                 _ => (self.below(1 << 20) as f64 - 5e5) / 3e4,
@@ -149,7 +149,7 @@ mod tests {
         }
     }
 
-    /// Operations on elements of a type that can be in a chain, with what they take and make.
+    /// Returns operations on elements of a type that can be in a chain, with their operand and result types.
     fn formulas(dtype: DType) -> Vec<(Op, Vec<DType>, DType)> {
         let binary = Binary::ALL.iter().map(|op| (Op::Binary(*op), vec![dtype; 2], dtype));
         let unary = Unary::ALL.iter().map(|op| (Op::Unary(*op), vec![dtype], dtype));
@@ -168,7 +168,7 @@ mod tests {
         .collect()
     }
 
-    /// Bytes of elements, with what is NaN made the same.
+    /// Returns the bits of elements, with one value for all NaNs.
     fn numbers(bytes: &[u8], dtype: DType) -> Vec<u64> {
         bytes
             .chunks_exact(dtype.size())
@@ -186,8 +186,8 @@ mod tests {
             .collect()
     }
 
-    /// A value: an operand, a constant or what a member makes, with its elements one after the other, once as operations one
-    /// after the other have them.
+    /// A value (an operand, a constant or the result of a member), with its elements as separate operations
+    /// compute them.
     struct Value {
         source: Source,
         dtype: DType,
@@ -199,7 +199,7 @@ mod tests {
         let formulas = formulas(dtype);
         let mut values: Vec<Value> = Vec::new();
         let repeated = random.below(4);
-        for i in 0..OPERANDS {
+        for i in 0..MAX_OPERANDS {
             let dtype = if i == 2 { DType::Pred } else { dtype };
             let one = random.element(dtype);
             let element = |_| if i == repeated { one } else { random.element(dtype) };
@@ -221,14 +221,14 @@ mod tests {
                 if fits.is_empty() {
                     break;
                 }
-                // Mostly what was made last.
+                // Mostly one of the latest values.
                 let late = fits.len() - 1 - random.below(fits.len().min(3));
                 from.push(fits[if random.below(3) == 0 { random.below(fits.len()) } else { late }]);
             }
             let Some(work) = elementwise::work(op, takes, *to).filter(|_| from.len() == takes.len()) else {
                 continue;
             };
-            let mut operands = [Operand::NONE; 3];
+            let mut operands = [Operand::ABSENT; 3];
             for (operand, i) in operands.iter_mut().zip(&from) {
                 *operand = Operand::each(values[*i].elements.as_ptr());
             }
@@ -241,7 +241,7 @@ mod tests {
         }
         let Some(work) = chain.work() else { return false };
         let last = values.last().unwrap();
-        let mut operands = [Operand::NONE; 3];
+        let mut operands = [Operand::ABSENT; 3];
         let block: Vec<u8> = values.get(repeated).map_or(Vec::new(), |x| {
             let size = x.dtype.size();
             x.elements[..size].repeat(super::super::map::BLOCK)
@@ -268,7 +268,7 @@ mod tests {
         for i in 0..3000 {
             chains += usize::from(compare(types[i % types.len()], COUNTS[i % COUNTS.len()], &mut random));
         }
-        // Some need too many registers; or there are no instructions at all.
+        // Some chains need too many registers, and on some processors no code is generated.
         assert!(chains == 0 || chains > 2500, "{chains} of 3000 chains");
     }
 }

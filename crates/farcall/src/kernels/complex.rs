@@ -1,5 +1,6 @@
-//! Functions of complex numbers, computed in `f64`: ordinary arguments by a short formula that the compiler can turn into
-//! vector instructions, others by the evaluator's functions, which know infinities, NaNs, zeros and overflow.
+//! Functions of complex numbers, computed in `f64`. Ordinary arguments use a short formula that the compiler
+//! can vectorize; other arguments use the evaluator's functions, which handle infinities, NaNs, zeros and
+//! overflow.
 
 use std::ops::{Add, Mul, Neg, Sub};
 
@@ -14,8 +15,8 @@ use super::number::Number;
 
 type C = Complex<f64>;
 
-/// Real and imaginary part.
-pub(super) trait Part:
+/// Type of the real and imaginary parts.
+pub(super) trait Component:
     Copy
     + Send
     + Sync
@@ -26,25 +27,26 @@ pub(super) trait Part:
     + 'static
 {
     const ONE: Self;
-    /// It is computed with fewer digits than `f64` has.
-    const SHORT: bool;
-    /// The same number; where the processor flushes subnormal ones, zero for them. `one` is one, but the compiler does not know.
+    /// True if intermediate results need fewer digits than `f64` has.
+    const REDUCED_PRECISION: bool;
+    /// Converts to `f64`, flushing subnormals where the processor does so. `one` is one, hidden from the
+    /// optimizer.
     fn wide(self, one: Self) -> f64;
     fn narrow(x: f64, one: f64) -> Self;
-    /// Functions as exact as the type asks for.
+    /// Elementary functions with the accuracy that the type needs.
     fn exp(x: f64) -> f64;
     fn sin_cos(x: f64) -> (f64, f64);
     /// The logarithm of a positive, normal number.
     fn ln(x: f64) -> f64;
-    /// Of a number from -¾ to 2.
+    /// `ln(1 + x)` for `x` from -¾ to 2.
     fn ln_1p(x: f64) -> f64;
-    /// Of numbers that are finite, and not both zero.
+    /// The angle of two finite numbers that are not both zero.
     fn atan2(y: f64, x: f64) -> f64;
 }
 
-impl Part for f32 {
+impl Component for f32 {
     const ONE: f32 = 1.0;
-    const SHORT: bool = true;
+    const REDUCED_PRECISION: bool = true;
     #[inline(always)]
     fn wide(self, _: f32) -> f64 {
         self.into()
@@ -76,9 +78,9 @@ impl Part for f32 {
     }
 }
 
-impl Part for f64 {
+impl Component for f64 {
     const ONE: f64 = 1.0;
-    const SHORT: bool = false;
+    const REDUCED_PRECISION: bool = false;
     #[inline(always)]
     fn wide(self, one: f64) -> f64 {
         self * one
@@ -109,13 +111,13 @@ impl Part for f64 {
     }
 }
 
-/// As written: no special treatment of infinities.
+/// Multiplies by the plain formula, without special treatment of infinities.
 #[inline(always)]
-pub(super) fn product<T: Part>(x: Complex<T>, y: Complex<T>) -> Complex<T> {
+pub(super) fn product<T: Component>(x: Complex<T>, y: Complex<T>) -> Complex<T> {
     Complex::new(x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re)
 }
 
-/// The larger part has a square that is a normal number, and so has the sum of both squares.
+/// Returns true if the square of the larger part, and so the sum of both squares, is a normal number.
 #[inline(always)]
 fn ordinary(z: C) -> bool {
     let largest = larger(z.re.abs(), z.im.abs());
@@ -127,7 +129,7 @@ fn larger(x: f64, y: f64) -> f64 {
     if x > y { x } else { y }
 }
 
-/// Of these parts, exponential, sine and cosine neither overflow nor lose digits.
+/// Returns true if exponential, sine and cosine of these parts neither overflow nor lose digits.
 #[inline(always)]
 fn moderate(exponent: f64, angle: f64) -> bool {
     exponent.abs() < 700.0 && angle.abs() <= math::double::MAX_ANGLE
@@ -145,16 +147,16 @@ fn abs(z: C) -> f64 {
 }
 
 #[inline(always)]
-fn exp<T: Part>(z: C) -> C {
+fn exp<T: Component>(z: C) -> C {
     let (e, (s, c)) = (T::exp(z.re), T::sin_cos(z.im));
     C::new(e * c, e * s)
 }
 
 #[inline(always)]
-fn log<T: Part>(z: C) -> C {
+fn log<T: Component>(z: C) -> C {
     let (a, b) = (larger(z.re.abs(), z.im.abs()), if z.re.abs() > z.im.abs() { z.im } else { z.re });
     let (high, low) = (a * a, b * b);
-    // Near 1, the sum less one, with what rounding has taken from the squares.
+    // Near 1, the sum of the squares minus one, with the rounding errors of the squares.
     let sum = high + low;
     let first = high - 1.0;
     let less = first + low;
@@ -172,15 +174,15 @@ fn sqrt(z: C) -> C {
     C::new(re, im.copysign(z.im))
 }
 
-/// Sine, with the angle as the real part.
+/// The sine, whose angle is the real part.
 #[inline(always)]
-fn sin<T: Part>(z: C) -> C {
+fn sin<T: Component>(z: C) -> C {
     let (s, c) = T::sin_cos(z.re);
     C::new(s * z.im.cosh(), c * z.im.sinh())
 }
 
 #[inline(always)]
-fn cos<T: Part>(z: C) -> C {
+fn cos<T: Component>(z: C) -> C {
     let (s, c) = T::sin_cos(z.re);
     C::new(c * z.im.cosh(), -(s * z.im.sinh()))
 }
@@ -195,9 +197,9 @@ fn tanh(z: C) -> C {
     C::new(beta * rho * s / denominator, t / denominator)
 }
 
-/// `exp(y log x)`
+/// Computes `exp(y log x)`.
 #[inline(never)]
-fn power<T: Part>(x: C, y: C) -> C {
+fn power<T: Component>(x: C, y: C) -> C {
     let l = log::<T>(x);
     let re = math::within(y.re * l.re - y.im * l.im, -700.0, 700.0);
     exp::<T>(C::new(re, y.re * l.im + y.im * l.re))
@@ -213,7 +215,7 @@ fn minus_i(z: C) -> C {
     C::new(z.im, -z.re)
 }
 
-/// A unary operation on complex elements.
+/// Returns the loop of a unary operation on complex elements.
 pub(super) fn unary(op: Unary, dtype: DType) -> Option<Work> {
     match dtype {
         DType::C64 => unary_of::<f32>(op),
@@ -222,11 +224,11 @@ pub(super) fn unary(op: Unary, dtype: DType) -> Option<Work> {
     }
 }
 
-fn unary_of<T: Part>(op: Unary) -> Option<Work> {
+fn unary_of<T: Component>(op: Unary) -> Option<Work> {
     let (one, one64) = (std::hint::black_box(T::ONE), std::hint::black_box(1.0));
     let wide = move |z: Complex<T>| C::new(z.re.wide(one), z.im.wide(one));
     let narrow = move |z: C| Complex::new(T::narrow(z.re, one64), T::narrow(z.im, one64));
-    // By the evaluator's function, of which is known that there is one.
+    // By the evaluator's function, which is known to exist.
     let exactly = move |z: Complex<T>| {
         narrow(exact::unary(op, wide(z)).map_or(C::new(f64::NAN, f64::NAN), |value| value.as_complex()))
     };
@@ -242,7 +244,7 @@ fn unary_of<T: Part>(op: Unary) -> Option<Work> {
             )
         };
     }
-    // One loop for all functions that call others, of which there are no vectors.
+    // One loop for all functions that call other functions and so cannot be vectorized.
     let apart = move |f: fn(C) -> C, near: fn(C) -> bool| {
         map1::<Complex<T>, Complex<T>>(move |z| if near(wide(z)) { narrow(f(wide(z))) } else { exactly(z) })
     };
@@ -260,10 +262,10 @@ fn unary_of<T: Part>(op: Unary) -> Option<Work> {
             map1::<Complex<T>, u8>(move |z| u8::from(wide(z).re.is_finite() && wide(z).im.is_finite()))
         }
         Unary::Square => map1::<Complex<T>, Complex<T>>(|z| product(z, z)),
-        Unary::Exponential if T::SHORT => function!(exp::<T>, z => moderate(z.re, z.im)),
+        Unary::Exponential if T::REDUCED_PRECISION => function!(exp::<T>, z => moderate(z.re, z.im)),
         Unary::Exponential => apart(exp::<T>, |z| moderate(z.re, z.im)),
-        Unary::Log if T::SHORT => function!(log::<T>, z => ordinary(z)),
-        Unary::Sqrt if T::SHORT => function!(sqrt, z => ordinary(z)),
+        Unary::Log if T::REDUCED_PRECISION => function!(log::<T>, z => ordinary(z)),
+        Unary::Sqrt if T::REDUCED_PRECISION => function!(sqrt, z => ordinary(z)),
         Unary::Sqrt => apart(sqrt, ordinary),
         Unary::Log => apart(log::<T>, ordinary),
         Unary::Rsqrt => apart(|z| divide(C::new(1.0, 0.0), sqrt(z)), ordinary),
@@ -283,7 +285,7 @@ fn unary_of<T: Part>(op: Unary) -> Option<Work> {
     })
 }
 
-/// A binary operation on pairs of complex elements.
+/// Returns the loop of a binary operation on pairs of complex elements.
 pub(super) fn binary(op: Binary, dtype: DType) -> Option<Work> {
     match dtype {
         DType::C64 => binary_of::<f32>(op),
@@ -292,7 +294,7 @@ pub(super) fn binary(op: Binary, dtype: DType) -> Option<Work> {
     }
 }
 
-fn binary_of<T: Part>(op: Binary) -> Option<Work> {
+fn binary_of<T: Component>(op: Binary) -> Option<Work> {
     exact::binary(op, C::new(0.5, 0.5), C::new(0.5, 0.5))?;
     let (one, one64) = (std::hint::black_box(T::ONE), std::hint::black_box(1.0));
     let wide = move |z: Complex<T>| C::new(z.re.wide(one), z.im.wide(one));
@@ -309,16 +311,16 @@ fn binary_of<T: Part>(op: Binary) -> Option<Work> {
         Binary::Divide => map2_near::<Complex<T>, Complex<T>>(
             move |x, y| narrow(divide(wide(x), wide(y))),
             move |x, y| {
-                // Products with a part of the divisor are normal numbers, or zero.
+                // Products with a part of the divisor are normal numbers or zero.
                 let fits = |part: f64| part == 0.0 || (part.abs() > 1e-150 && part.abs() < 1e70);
                 let x = wide(x);
                 ordinary(wide(y)) && fits(x.re) && fits(x.im)
             },
             move |x, y| exactly(wide(x), wide(y)),
         ),
-        Binary::Power if T::SHORT => map2::<Complex<T>, Complex<T>, Complex<T>>(move |x, y| {
+        Binary::Power if T::REDUCED_PRECISION => map2::<Complex<T>, Complex<T>, Complex<T>>(move |x, y| {
             let (x, y) = (wide(x), wide(y));
-            // What `log` gives is below 200.
+            // The result of `log` is below 200.
             let small = y.re.abs() < 1e4 && y.im.abs() < 1e4;
             if ordinary(x) && small && (y.im != 0.0 || (y.re != 0.0 && y.re != 1.0)) {
                 narrow(power::<T>(x, y))
@@ -330,9 +332,9 @@ fn binary_of<T: Part>(op: Binary) -> Option<Work> {
     })
 }
 
-/// Compares pairs of complex elements, which are equal or not.
+/// Returns the loop that compares pairs of complex elements for equality.
 pub(super) fn compare(c: Compare, dtype: DType) -> Option<Work> {
-    fn of<T: Part>(wanted: bool) -> Work {
+    fn of<T: Component>(wanted: bool) -> Work {
         let one = std::hint::black_box(T::ONE);
         let part = move |x: T, y: T| x.wide(one) == y.wide(one);
         map2::<Complex<T>, Complex<T>, u8>(move |x, y| {
@@ -351,10 +353,11 @@ pub(super) fn compare(c: Compare, dtype: DType) -> Option<Work> {
     }
 }
 
-/// Converts elements, where one of the types is complex and the other one is, too, or one of those that programs make complex
-/// numbers of: the imaginary part of a real number is zero; that of a complex one goes.
+/// Returns the loop that converts elements where a type is complex. The other type is complex, too, or a type
+/// from which programs make complex numbers. The imaginary part of a converted real number is zero;
+/// converting to a real type drops it.
 pub(super) fn convert(from: DType, to: DType) -> Option<Work> {
-    // Where subnormal numbers are flushed, the multiplications do that.
+    // The multiplications flush subnormal numbers where the processor does so.
     let (one, one64) = (f32::opaque_one(), f64::opaque_one());
     macro_rules! to {
         ($s:ty, $x:ident => $re:expr, $im:expr) => {

@@ -1,4 +1,4 @@
-//! `concatenate`: any number of operands, one after the other along a dimension.
+//! `concatenate`: operands, one after another along a dimension.
 
 use farcall_ir::Op;
 

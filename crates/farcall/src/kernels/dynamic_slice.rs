@@ -29,30 +29,30 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     if !movement.fits([x, y], [start.far()?, 0]) {
         return None;
     }
-    if y.bytes().is_some_and(|n| n <= straight_line::SMALL) {
-        let mut line = StraightLine::new(SHIFT)?;
+    if y.bytes().is_some_and(|n| n <= straight_line::MAX_MOVEMENT_BYTES) {
+        let mut line = StraightLine::new(SHIFT_BYTES)?;
         start.in_steps(At::Input(0), y.dtype.size(), movement, true, &mut line)?;
         return Some(Prepared::straight(line));
     }
     let parts = movement.parts(y.dtype.size());
     let prepared = Prepared::new(move |args| {
-        // SAFETY: tensors of these types, which are apart; the shift is not above that which fits.
+        // SAFETY: disjoint tensors of these types; clamping keeps the shift below the largest one that fits.
         unsafe { run_parts(&parts, args.input_ptr(0), args.output_ptr(0), [start.shift(args), 0]) };
     });
     Some(prepared.moving(y.bytes()?))
 }
 
-/// Bytes of the registers in which a straight-line program has the shift.
-pub(super) const SHIFT: usize = 64;
+/// Number of bytes of the registers that hold the shift in a straight-line program.
+pub(super) const SHIFT_BYTES: usize = 64;
 
-/// Where a window starts, as the last inputs of a kernel say.
+/// The start of a window, read from the last inputs of a kernel.
 pub(super) struct Start {
     /// Number of the first index among the inputs.
     first: usize,
     steps: Vec<Index>,
 }
 
-/// What an index means.
+/// The meaning of an index.
 #[derive(Clone, Copy)]
 pub(super) struct Index {
     #[cfg_attr(
@@ -61,14 +61,14 @@ pub(super) struct Index {
     )]
     pub(super) dtype: DType,
     read: ReadIndex,
-    /// The largest value that keeps the window inside; others are clamped.
+    /// The largest value that keeps the window inside; other values are clamped.
     pub(super) limit: usize,
-    /// Elements between neighbours.
+    /// Stride in elements.
     pub(super) stride: usize,
 }
 
 impl Index {
-    /// Elements by which an index shifts the window.
+    /// Returns the number of elements by which an index shifts the window.
     #[inline(always)]
     pub(super) fn shift(&self, at: &Operand) -> usize {
         // SAFETY: the input has one element of the type that is read.
@@ -77,7 +77,8 @@ impl Index {
 }
 
 impl Start {
-    /// For a window of the dimensions of `part` in `whole`; `indices` are the inputs from `first` on.
+    /// Creates the start of a window of the size of `part` in `whole`; `indices` are the inputs from `first`
+    /// on.
     pub(super) fn new(
         whole: &TensorType,
         part: &TensorType,
@@ -97,13 +98,14 @@ impl Start {
         Some(Start { first, steps: each.collect::<Option<_>>()? })
     }
 
-    /// The largest shift.
+    /// Returns the largest shift.
     pub(super) fn far(&self) -> Option<usize> {
         let mut steps = self.steps.iter();
         steps.try_fold(0usize, |n, index| n.checked_add(index.limit.checked_mul(index.stride)?))
     }
 
-    /// The steps of a movement, from there to the output, whose source or else whose destination is shifted.
+    /// Adds the steps of a movement from `moved` to the output. The shift applies to the source if `reads`,
+    /// else to the destination.
     pub(super) fn in_steps(
         self,
         moved: At,
@@ -112,18 +114,19 @@ impl Start {
         reads: bool,
         line: &mut StraightLine,
     ) -> Option<()> {
-        // An index that can only be zero does not shift anything.
+        // An index that can only be zero shifts nothing.
         let live = (self.first..).zip(self.steps).filter(|(_, index)| index.limit > 0);
         let mut live: Vec<(At, Index)> = live.map(|(i, index)| (At::Input(i), index)).collect();
-        // As many as a step has operands; those that are too many are added up before, in the first register.
+        // A step has room for two indices. Further indices are summed by earlier steps, in the first
+        // register.
         let mut sum = None;
         while live.len() + usize::from(sum.is_some()) > 2 {
             let (at, index) = live.remove(0);
             let (from, adds): (Vec<At>, bool) = ([at].into_iter().chain(sum).collect(), sum.is_some());
             let work: Loop = Arc::new(move |[i, before, _], to, _| {
-                // SAFETY: the step before has written it.
+                // SAFETY: the previous step has written the sum.
                 let before = if adds { unsafe { before.at.cast::<usize>().read() } } else { 0 };
-                // SAFETY: the register has room for it.
+                // SAFETY: the register has room for the sum.
                 unsafe { to.cast::<usize>().write(before + index.shift(i)) };
             });
             line.push(work, &from, At::Register(0), 1);
@@ -137,7 +140,7 @@ impl Start {
         Some(())
     }
 
-    /// Elements by which the window is shifted.
+    /// Returns the number of elements by which the window is shifted.
     pub(super) fn shift(&self, args: &Args<'_>) -> usize {
         let each = self.steps.iter().enumerate().map(|(i, index)| {
             // SAFETY: the input has one element of the type that is read.

@@ -1,5 +1,5 @@
-//! `dynamic_update_slice`: the operand with a window replaced, whose position is data. If the operand is no longer
-//! needed, only the window is written.
+//! `dynamic_update_slice`: the operand with a window replaced, whose position is data. If this is
+//! the last use of the operand, the update is in place: only the window is written.
 
 use farcall_ir::Op;
 
@@ -27,8 +27,8 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     if !movement.fits([update, y], [0, start.far()?]) {
         return None;
     }
-    if update.bytes().is_some_and(|n| n <= straight_line::SMALL) {
-        let mut line = StraightLine::new(dynamic_slice::SHIFT)?;
+    if update.bytes().is_some_and(|n| n <= straight_line::MAX_MOVEMENT_BYTES) {
+        let mut line = StraightLine::new(dynamic_slice::SHIFT_BYTES)?;
         line.copy(1, At::Input(0), At::Output(0), bytes);
         start.in_steps(At::Input(1), y.dtype.size(), movement, false, &mut line)?;
         return Some(Prepared::straight(line));
@@ -36,8 +36,8 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let parts = movement.parts(y.dtype.size());
     let prepared = Prepared::new(move |args| {
         let (x, out) = (args.input_ptr::<u8>(0), args.output_ptr::<u8>(0));
-        // SAFETY: tensors of these types; the output is apart from all inputs but, maybe, the operand, whose
-        // place is then its own. The shift is not above that which fits.
+        // SAFETY: tensors of these types. The output is disjoint from all inputs, except that it may be in
+        // exactly the place of the operand. Clamping keeps the shift below the largest one that fits.
         unsafe {
             if !std::ptr::eq(x, out) {
                 copy_bytes(x, out, bytes);

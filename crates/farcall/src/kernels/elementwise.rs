@@ -1,4 +1,4 @@
-//! Elementwise kernels: from an operation and element types to a loop.
+//! Elementwise kernels: the loops for operations and element types.
 
 use farcall_ir::eval::special as exact;
 use farcall_ir::op::{Binary, Compare, CompareKind, Direction, Unary};
@@ -17,7 +17,7 @@ use super::types::{by_size, dispatch};
 use super::{InPlace, Kernel, Request, reduce_precision, short_name, special, tile};
 use super::{complex, math, minifloat};
 
-/// Operations on corresponding elements.
+/// Kernel for operations on corresponding elements.
 pub(super) static KERNEL: Kernel =
     Kernel { name: "elementwise", prepare, in_place: |_| InPlace::Anywhere, describe };
 
@@ -38,7 +38,8 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     tile.finish(&[operands.len()], request.outputs)
 }
 
-/// What computes an operation on elements of these types; `None` for operations that are not elementwise.
+/// Returns the loop that computes an operation on elements of these types; `None` for operations that are not
+/// elementwise.
 pub(super) fn work(op: &Op, from: &[DType], to: DType) -> Option<Work> {
     match (op, from) {
         (Op::Unary(op), [x]) if op.info().result.dtype(*x) == Some(to) => unary(*op, *x),
@@ -47,7 +48,7 @@ pub(super) fn work(op: &Op, from: &[DType], to: DType) -> Option<Work> {
         (Op::Select, [DType::Pred, a, b]) if *a == to && *b == to => select(to.size()),
         (Op::Clamp, [low, x, high]) if [low, x, high].iter().all(|t| **t == to) => clamp(to),
         (Op::Convert, [x]) => convert(*x, to),
-        // The bits of a narrow element, in a byte; of whole bytes, no code is needed.
+        // Only the bits of an element of less than a byte need code; whole bytes are copied.
         (Op::BitcastConvert, [x]) if x.bits() == to.bits() && to.bits() < 8 => {
             let cut = cut(to);
             Some(map1::<u8, u8>(cut))
@@ -59,7 +60,7 @@ pub(super) fn work(op: &Op, from: &[DType], to: DType) -> Option<Work> {
     }
 }
 
-/// Roughly, picoseconds for an element of the result.
+/// Returns a rough cost: picoseconds per element of the result.
 pub(super) fn cost(op: &Op, dtype: DType) -> usize {
     let function = match op {
         Op::Unary(op) => !matches!(
@@ -78,7 +79,7 @@ pub(super) fn cost(op: &Op, dtype: DType) -> usize {
     if function { 4000 } else { 25 * dtype.size() }
 }
 
-/// The conversion of a tensor's elements.
+/// Prepares the conversion of a tensor's elements.
 pub(super) fn converted(x: &TensorType, to: DType) -> Option<Prepared> {
     let (inputs, y) = ([x], x.with_dtype(to));
     let mut tile = tile::Builder::new(&inputs, x.elements()?, None);
@@ -94,7 +95,7 @@ fn describe(request: &Request<'_>) -> String {
     }
 }
 
-/// A unary operation on elements of a type.
+/// Returns the loop of a unary operation on elements of a type.
 fn unary(op: Unary, dtype: DType) -> Option<Work> {
     if dtype.is_complex() {
         return complex::unary(op, dtype);
@@ -110,7 +111,7 @@ fn unary(op: Unary, dtype: DType) -> Option<Work> {
             })
         };
     }
-    // Always inlined: what is not is not compiled for the vectors of the processor.
+    // Always inlined: a closure that is not inlined is not compiled for the processor's vector instructions.
     macro_rules! float {
         ($x:ident => $e:expr) => {
             float!($x => $e, $e)
@@ -124,8 +125,8 @@ fn unary(op: Unary, dtype: DType) -> Option<Work> {
                 })
         };
     }
-    // Functions that a library computes from the bits of its operand: where subnormal numbers are flushed,
-    // the multiplications by one do that, before and after.
+    // Functions that a library computes from the bits of its operand. Multiplications by one, before and
+    // after, flush subnormal numbers where the processor does so.
     let (one, one64) = (f32::opaque_one(), f64::opaque_one());
     macro_rules! function {
         ($x:ident => $e:expr) => {
@@ -135,13 +136,13 @@ fn unary(op: Unary, dtype: DType) -> Option<Work> {
             float!($x => { let $x = $x * one; let y = $e32; y * one }, { let $x = $x * one64; let y = $e64; y * one64 })
         };
     }
-    // The same, where the function of `f32` does so by itself.
+    // Like `function!`, for functions of `f32` that flush by themselves.
     macro_rules! flushing {
         ($x:ident => $e32:expr, $e64:expr) => {
             float!($x => $e32, { let $x = $x * one64; let y = $e64; y * one64 })
         };
     }
-    // Of those, functions of an angle.
+    // Like `function!`, for functions of an angle.
     macro_rules! angle {
         (of $half:ty, $x:ident => $near:expr, $far:expr) => {
             map1_near::<$half, $half>(
@@ -168,7 +169,7 @@ fn unary(op: Unary, dtype: DType) -> Option<Work> {
             }
         };
     }
-    // Functions with another formula, in `f64`, for numbers that are not above zero.
+    // Functions with another formula, in `f64`, for numbers that are not positive.
     macro_rules! above_zero {
         ($x:ident => $near:expr, $exact:expr) => {
             match dtype {
@@ -198,7 +199,7 @@ fn unary(op: Unary, dtype: DType) -> Option<Work> {
         };
     }
     match op {
-        // By the trait's name: that of a signed number itself does not wrap.
+        // By the trait's name: `abs` of a signed integer itself does not wrap.
         Unary::Abs => dispatch!(dtype, [signed, floats], T => map1::<T, T>(Number::abs)),
         Unary::Sign => dispatch!(dtype, [signed, floats], T => {
             let one = T::opaque_one();
@@ -215,7 +216,7 @@ fn unary(op: Unary, dtype: DType) -> Option<Work> {
             map1::<T, T>(Integer::leading_zeros)
         }),
         Unary::Real | Unary::Conj => by_size!(dtype.size(), T => map1::<T, T>(|x| x)),
-        // Of powers of two alone, none is zero.
+        // All numbers of this type are powers of two, so zero cannot be represented.
         Unary::Imag if dtype == DType::F8E8M0FNU => None,
         Unary::Imag => by_size!(dtype.size(), T => map1::<T, T>(|_| T::default())),
         Unary::IsFinite => test!(x => x.is_finite(), x.is_finite()),
@@ -239,7 +240,8 @@ fn unary(op: Unary, dtype: DType) -> Option<Work> {
         Unary::Tan | Unary::ChloTan => angle!(x => math::tan(x), x.tan(), x.tan()),
         Unary::Tanh => flushing!(x => math::tanh(x), double::tanh(x)),
         Unary::Acos => function!(x => math::acos(x), x.acos()),
-        // The standard library's formulas for the inverse functions lose digits near zero; `acosh` of it gives numbers below -1.
+        // The standard library's formulas for the inverse functions lose digits near zero, and its `acosh`
+        // returns numbers below -1.
         Unary::Acosh => function!(x => math::acosh(x), if x < 1.0 { f64::NAN } else { libm::acosh(x) }),
         Unary::Asinh => function!(x => math::asinh(x), libm::asinh(x)),
         Unary::Atanh => function!(x => math::atanh(x), libm::atanh(x)),
@@ -257,7 +259,7 @@ fn unary(op: Unary, dtype: DType) -> Option<Work> {
     }
 }
 
-/// A binary operation on pairs of elements of a type.
+/// Returns the loop of a binary operation on pairs of elements of a type.
 fn binary(op: Binary, dtype: DType) -> Option<Work> {
     if dtype.is_complex() {
         return complex::binary(op, dtype);
@@ -269,7 +271,7 @@ fn binary(op: Binary, dtype: DType) -> Option<Work> {
             })
         };
     }
-    // `pred` is a byte of 0 or 1, on which these are bit operations.
+    // `pred` is a byte of 0 or 1, for which these operations are bit operations.
     let op = match (op, dtype) {
         (Binary::Add | Binary::Maximum, DType::Pred) => Binary::Or,
         (Binary::Multiply | Binary::Minimum, DType::Pred) => Binary::And,
@@ -345,13 +347,13 @@ fn binary(op: Binary, dtype: DType) -> Option<Work> {
     }
 }
 
-/// Makes an operation on `f16` operands from the operation on `f32`, with results of a type.
+/// Creates an operation on `f16` operands from the operation on `f32`, with results of type `to`.
 fn by_f32(work: Work, operands: usize, to: DType) -> Option<Work> {
     let to = if to == DType::F16 { Elements::Halves } else { Elements::Bytes(to.size()) };
     Some(by_single(work, operands, Elements::Halves, to))
 }
 
-/// A function of two numbers that is computed in `f64` and rounded.
+/// Returns the loop of a function of two numbers that is computed in `f64` and rounded.
 fn rounded(dtype: DType, f: fn(f64, f64) -> f64) -> Option<Work> {
     let (one, one64) = (f32::opaque_one(), f64::opaque_one());
     let narrow = move |x: f32, y: f32| f((x * one).into(), (y * one).into());
@@ -364,7 +366,7 @@ fn rounded(dtype: DType, f: fn(f64, f64) -> f64) -> Option<Work> {
     })
 }
 
-/// Compares pairs of elements.
+/// Returns the loop that compares pairs of elements.
 fn compare(c: Compare, dtype: DType) -> Option<Work> {
     if dtype.is_complex() {
         return complex::compare(c, dtype);
@@ -376,7 +378,7 @@ fn compare(c: Compare, dtype: DType) -> Option<Work> {
             })
         };
     }
-    // `bf16` is compared as `f32`: by its bits, subnormal numbers that are flushed would not be zero.
+    // `bf16` is compared as `f32`: comparing bits would not treat flushed subnormal numbers as zero.
     macro_rules! numbers {
         ($x:ident, $y:ident, $e:expr) => {
             if dtype == DType::BF16 {
@@ -409,12 +411,12 @@ fn compare(c: Compare, dtype: DType) -> Option<Work> {
     }
 }
 
-/// Selects elements of `size` bytes.
+/// Returns the loop that selects elements of `size` bytes.
 fn select(size: usize) -> Option<Work> {
     by_size!(size, T => map3::<u8, T, T, T>(|p, x, y| if p != 0 { x } else { y }))
 }
 
-/// Clamps elements.
+/// Returns the loop that clamps elements.
 fn clamp(dtype: DType) -> Option<Work> {
     if dtype == DType::F16 {
         return by_f32(clamp(DType::F32)?, 3, dtype);
@@ -427,7 +429,7 @@ fn clamp(dtype: DType) -> Option<Work> {
     })
 }
 
-/// Converts elements; each is rounded once.
+/// Returns the loop that converts elements, each with a single rounding.
 fn convert(from: DType, to: DType) -> Option<Work> {
     if let Some(small) = minifloat::convert(from, to).or_else(|| parts_of_bytes(from, to)) {
         return Some(small);
@@ -484,7 +486,8 @@ fn convert(from: DType, to: DType) -> Option<Work> {
         DType::U16 => to!(u16, x, x, 0),
         DType::U32 => to!(u32, x, x, 0),
         DType::U64 => to!(u64, x, x, 0),
-        // Where subnormal numbers are flushed, the multiplication does that: `bf16` is converted by its bits.
+        // The multiplication flushes subnormal numbers where the processor does so; the conversion of `bf16`
+        // only moves bits.
         DType::BF16 => to!(bf16, x, x.widen() * one, 0.0),
         DType::F32 if to == DType::BF16 => Some(map1::<f32, bf16>(move |x| bf16::narrow(x * one))),
         DType::F32 => to!(f32, x, x, 0.0),
@@ -493,7 +496,8 @@ fn convert(from: DType, to: DType) -> Option<Work> {
     }
 }
 
-/// Converts integers between a byte and fewer bits, which are stored in a byte each: signed ones with copies of their sign.
+/// Converts integers between a byte and narrower types, which are stored in a byte each, sign-extended if
+/// signed.
 fn parts_of_bytes(from: DType, to: DType) -> Option<Work> {
     let is_byte = |d: DType| d.is_integer() && d.bits() <= 8;
     if !is_byte(from) || !is_byte(to) || (from.bits() == 8 && to.bits() == 8) {
@@ -503,7 +507,7 @@ fn parts_of_bytes(from: DType, to: DType) -> Option<Work> {
     Some(map1::<u8, u8>(move |x| to(from(x))))
 }
 
-/// A byte as an element of at most eight bits is stored in it.
+/// Returns the function that makes a byte an element of at most eight bits, as stored in a byte.
 fn cut(dtype: DType) -> impl Fn(u8) -> u8 + Copy + Send + Sync + 'static {
     let (unused, signed) = (8 - dtype.bits(), dtype.is_signed_integer());
     #[inline(always)]
@@ -513,16 +517,16 @@ fn cut(dtype: DType) -> impl Fn(u8) -> u8 + Copy + Send + Sync + 'static {
     }
 }
 
-/// Converts floats to integers of 32 bits or fewer: truncated, the nearest one there is, and 0 for NaN. Bounds come first, so
-/// that there are vectors for the rest.
+/// Converts floats to integers of 32 bits or fewer: truncated, saturating, and 0 for NaN. Values are clamped
+/// first, so that the rest is vectorized.
 fn to_integer(from: DType, to: DType) -> Option<Work> {
-    /// Truncated, between bounds.
+    /// Truncates a number after clamping it.
     macro_rules! between {
         ($x:expr, $low:expr, $high:expr) => {{
             let x = if $x.is_nan() { 0.0 } else { $x };
             let x = if x < $low { $low } else { x };
             let x = if x > $high { $high } else { x };
-            // SAFETY: bounds that are numbers of `i32`.
+            // SAFETY: the clamped number is in the range of `i32`.
             unsafe { x.to_int_unchecked::<i32>() }
         }};
     }
@@ -545,16 +549,16 @@ fn to_integer(from: DType, to: DType) -> Option<Work> {
         };
     }
     // The largest `f32` that is an `i32`.
-    const MOST: f32 = 2_147_483_520.0;
+    const MAX_F32_IN_I32: f32 = 2_147_483_520.0;
     match from {
-        DType::BF16 => to!(bf16, f32, x => x.widen(), MOST),
-        DType::F32 => to!(f32, f32, x => x, MOST),
+        DType::BF16 => to!(bf16, f32, x => x.widen(), MAX_F32_IN_I32),
+        DType::F32 => to!(f32, f32, x => x, MAX_F32_IN_I32),
         DType::F64 => to!(f64, f64, x => x, 2_147_483_647.0),
         _ => None,
     }
 }
 
-/// Converts elements that an `f32` may not hold to 16-bit floats.
+/// Converts elements that may not fit in an `f32` to 16-bit floats.
 fn to_half<T: Half>(from: DType) -> Option<Work> {
     let signed = |x: i64| {
         let magnitude = integer_to_odd(x.unsigned_abs());

@@ -6,13 +6,14 @@
 //! IRFFT      columns x ─▶ scratch, then rows scratch ─▶ y
 //! ```
 //!
-//! *Rows* are the lines along the last dimension, which lie together. Lines along others are *columns*: a few neighbours
-//! at a time are gathered, transformed, and written back. A phase does all lines of a dimension, which its tasks divide.
+//! *Rows* are the lines along the last dimension, which are contiguous. Lines along other dimensions are
+//! *columns*: a few neighbouring columns at a time are gathered, transformed and written back. Each phase
+//! transforms all lines of one dimension and divides them among its tasks.
 //!
-//! Lines of a million elements and more are transformed in steps ([`long`]).
+//! Lines of millions of elements are transformed in steps ([`long`]).
 //!
-//! Plans (tables of factors) are made when a kernel first runs, and kept with it, as is the memory that its tasks work in:
-//! a kernel is prepared several times before it runs once.
+//! A kernel creates its plans (tables of factors) when it first runs, as it is prepared several times before
+//! that. It keeps the plans and the memory of its tasks.
 
 mod long;
 
@@ -33,17 +34,19 @@ use long::{Long, LongReal};
 
 pub(super) static KERNEL: Kernel = Kernel { name: "fft", prepare, in_place: apart, describe };
 
-/// Elements from which on a run may take long.
-const SLOW: usize = 1 << 18;
-/// Elements of a task, each counted once for each doubling of the length of its line; and most tasks.
-const TASK: usize = 1 << 19;
-const MOST_TASKS: usize = 16;
-/// Columns that are gathered at once.
-const COLUMNS: usize = 16;
-/// Elements between gathered columns, so that those of a power of two do not meet in the cache.
-const GAP: usize = 8;
-/// Elements of rows that are scaled while they are in the cache.
-const GROUP: usize = 1 << 12;
+/// Minimum number of elements of a run that counts as slow.
+const MIN_SLOW_ELEMENTS: usize = 1 << 18;
+/// Minimum work of a task: the number of elements, each counted once per doubling of the length of its line.
+const MIN_TASK_WORK: usize = 1 << 19;
+/// Maximum number of tasks.
+const MAX_TASKS: usize = 16;
+/// Maximum number of columns that are gathered at once.
+const MAX_GATHERED_COLUMNS: usize = 16;
+/// Gap between gathered columns, in elements, so that columns whose length is a power of two do not compete
+/// for cache sets.
+const COLUMN_GAP_ELEMENTS: usize = 8;
+/// Number of elements of rows that are scaled while they are in cache.
+const ROW_GROUP_ELEMENTS: usize = 1 << 12;
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let (Op::Fft { kind, length }, [x], [y]) = (request.op, request.inputs, request.outputs) else {
@@ -64,30 +67,31 @@ fn describe(request: &Request<'_>) -> String {
     }
 }
 
-/// What is transformed.
+/// Dimensions and scale of a transform.
 struct Shape {
     kind: FftKind,
-    /// Elements of the result.
+    /// Number of elements of the result.
     elements: usize,
-    /// Length of a row's transform, and how many rows there are.
+    /// Length of a row's transform.
     row: usize,
+    /// Number of rows.
     rows: usize,
-    /// The other dimensions, outer ones last.
+    /// The other dimensions, from inner to outer.
     columns: Vec<Columns>,
-    /// Complex elements of the operand.
+    /// Number of elements of the operand.
     operand: usize,
-    /// What every element is multiplied by.
+    /// Factor that every element is multiplied by.
     scale: f64,
 }
 
-/// The lines along a dimension that is not the last one, of complex elements.
+/// Lines of complex elements along a dimension other than the last.
 #[derive(Clone, Copy)]
 struct Columns {
-    /// Elements of a line.
+    /// Number of elements of a line.
     length: usize,
-    /// Distance of its elements, which is how many lines are neighbours.
+    /// Distance between the elements of a line, which is the number of neighbouring lines.
     inner: usize,
-    /// How often there are so many lines.
+    /// Number of groups of `inner` lines.
     outer: usize,
 }
 
@@ -111,7 +115,7 @@ impl Shape {
             FftKind::Rfft => [*row, half],
             FftKind::Irfft => [half, *row],
         };
-        // Of a transform of nothing, there may be one element.
+        // A transform of length zero may have a single element.
         let fits = [x.sizes()[last], y.sizes()[last]] == lengths || y.elements() == Some(0);
         if !fits || x.sizes()[..last] != y.sizes()[..last] || x.sizes()[first..last] != *others {
             return None;
@@ -139,7 +143,7 @@ impl Shape {
         if self.elements == 0 {
             return Prepared::new(|_| ());
         }
-        let slow = self.elements.max(self.operand) >= SLOW;
+        let slow = self.elements.max(self.operand) >= MIN_SLOW_ELEMENTS;
         let prepared = match self.kind {
             FftKind::Fft => self.complex::<T>(FftDirection::Forward),
             FftKind::Ifft => self.complex::<T>(FftDirection::Inverse),
@@ -149,7 +153,7 @@ impl Shape {
         if slow { prepared.slow() } else { prepared }
     }
 
-    /// FFT and IFFT.
+    /// Prepares FFT and IFFT.
     fn complex<T: Number>(&self, direction: FftDirection) -> Prepared {
         let (length, scale) = (self.row, self.scale::<T>());
         let lines = Lines::new(length, move || {
@@ -159,10 +163,11 @@ impl Shape {
             })
         });
         let rows = self.each_row(move |args, rows| {
-            // SAFETY: the rows of a task, in operand and result, which are apart.
+            // SAFETY: the rows are within the operand and the result, which do not overlap, and belong to
+            // this task alone.
             let (from, to) = unsafe { (rows.input(args, length), rows.output(args, length)) };
             lines.with(|plan: &Plan<dyn Fft<T>, Long<T>>, memory| {
-                let group = (GROUP / length).max(1) * length;
+                let group = (ROW_GROUP_ELEMENTS / length).max(1) * length;
                 for (from, to) in from.chunks(group).zip(to.chunks_mut(group)) {
                     if interrupt::is_due() {
                         return;
@@ -187,7 +192,7 @@ impl Shape {
         columns.fold(rows, |rows, columns| columns.then::<T>(rows, direction, |args| args.output_ptr(0)))
     }
 
-    /// RFFT.
+    /// Prepares RFFT.
     fn forward<T: Number>(&self) -> Prepared {
         let (length, half) = (self.row, self.row / 2 + 1);
         let lines = Lines::new(length, move || {
@@ -229,7 +234,7 @@ impl Shape {
         })
     }
 
-    /// IRFFT.
+    /// Prepares IRFFT.
     fn backward<T: Number>(&self) -> Prepared {
         let (length, half, scale) = (self.row, self.row / 2 + 1, self.scale::<T>());
         let lines = Lines::new(length, move || {
@@ -240,7 +245,7 @@ impl Shape {
         });
         let direct = self.columns.is_empty();
         let work = move |args: &Args<'_>, rows: &Rows| {
-            // SAFETY: as for `complex`; the transforms of columns are in scratch memory.
+            // SAFETY: as for `complex`. If there are columns, their transforms are in the scratch memory.
             let from: &[Complex<T>] =
                 unsafe { if direct { rows.input(args, half) } else { rows.scratch(args, half) } };
             // SAFETY: as for `complex`.
@@ -274,7 +279,7 @@ impl Shape {
                         false => z,
                     };
                     if !from.iter().enumerate().all(|(k, z)| is_finite(&[counts(k, *z)])) {
-                        // The other half mirrors this one.
+                        // The other half consists of the conjugates of this half, in reverse.
                         let whole = |k: usize| if k < half { from[k] } else { from[length - k].conj() };
                         let line: Vec<Complex<T>> = (0..length).map(whole).collect();
                         let mut sums = line.clone();
@@ -286,7 +291,7 @@ impl Shape {
             });
         };
         let Some((outermost, others)) = self.columns.split_last() else { return self.each_row(work) };
-        // The first ones come from the operand.
+        // The outermost columns are read from the operand.
         let first = outermost.all::<T>(FftDirection::Inverse);
         let columns = Prepared::in_tasks(first.tasks, move |args, task| {
             first.run(args.input_ptr(0), args.ptr(args.scratch_place()), task);
@@ -300,7 +305,7 @@ impl Shape {
             .with_scratch(self.operand * size_of::<Complex<T>>())
     }
 
-    /// A phase that goes over all rows.
+    /// Makes a phase that processes all rows.
     fn each_row(&self, work: impl Fn(&Args<'_>, &Rows) + Send + Sync + 'static) -> Prepared {
         let (tasks, rows) = (tasks(self.rows, self.row), self.rows);
         Prepared::in_tasks(tasks, move |args, task| work(args, &Rows::of(task, tasks, rows)))
@@ -311,14 +316,14 @@ impl Shape {
     }
 }
 
-/// How many tasks share lines of this length.
+/// Number of tasks for this many lines of this length.
 fn tasks(lines: usize, length: usize) -> usize {
     let steps = length.ilog2() as usize + 1;
     let work = lines.saturating_mul(length).saturating_mul(steps);
-    (work / TASK).clamp(1, MOST_TASKS).min(lines.max(1))
+    (work / MIN_TASK_WORK).clamp(1, MAX_TASKS).min(lines.max(1))
 }
 
-/// The rows of a task.
+/// Rows of a task.
 struct Rows {
     first: usize,
     count: usize,
@@ -330,34 +335,34 @@ impl Rows {
         Rows { first, count: end - first }
     }
 
-    /// Their elements in the operand.
+    /// Returns the rows' elements in the operand.
     ///
     /// # Safety
-    /// The operand has rows of `length` elements of this type, and these are among them.
+    /// The operand must have rows of `length` elements of this type, and these rows must be among them.
     unsafe fn input<'a, E>(&self, args: &Args<'a>, length: usize) -> &'a [E] {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that the operand has these rows.
         unsafe {
             std::slice::from_raw_parts(args.input_ptr::<E>(0).add(self.first * length), self.count * length)
         }
     }
 
-    /// Their elements in scratch memory.
+    /// Returns the rows' elements in the scratch memory.
     ///
     /// # Safety
-    /// As [`Rows::input`], and nothing writes there meanwhile.
+    /// As [`Rows::input`] for the scratch memory, which nothing may write meanwhile.
     unsafe fn scratch<'a, E>(&self, args: &Args<'a>, length: usize) -> &'a [E] {
         let from = args.ptr::<E>(args.scratch_place());
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that the scratch memory has these rows and that nothing writes them.
         unsafe { std::slice::from_raw_parts(from.add(self.first * length), self.count * length) }
     }
 
-    /// Their elements in the result.
+    /// Returns the rows' elements in the result.
     ///
     /// # Safety
-    /// As [`Rows::input`]; nothing else refers to these meanwhile.
+    /// As [`Rows::input`] for the result. Nothing else may refer to these elements meanwhile.
     unsafe fn output<'a, E>(&self, args: &Args<'a>, length: usize) -> &'a mut [E] {
         let to = args.output_ptr::<E>(0);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that the result has these rows and that nothing else refers to them.
         unsafe { std::slice::from_raw_parts_mut(to.add(self.first * length), self.count * length) }
     }
 }
@@ -366,54 +371,54 @@ impl Rows {
 struct Lines<P: ?Sized, T> {
     make: Box<dyn Fn() -> Arc<P> + Send + Sync>,
     plan: OnceLock<Arc<P>>,
-    /// What no task works in at the moment.
-    memory: Mutex<Vec<Memory<T>>>,
+    /// Memory that no task uses at the moment.
+    memory: Mutex<Vec<TaskMemory<T>>>,
 }
 
-/// The transform of lines of one length: at once, or in steps between which an interrupt can come.
+/// Transform of lines of one length: as a whole, or in steps that can be interrupted in between.
 enum Plan<W: ?Sized, L> {
     Whole(Arc<W>),
     Long(L),
 }
 
-/// Neighbours as real and imaginary parts; the number of elements is even.
+/// Returns neighbouring elements as real and imaginary parts. The number of elements is even.
 fn pairs<T>(line: &[T]) -> &[Complex<T>] {
-    // SAFETY: a complex number is its two parts, one after the other, and these are half as many.
+    // SAFETY: a complex number has the layout of its two parts, and there are half as many complex numbers.
     unsafe { std::slice::from_raw_parts(line.as_ptr().cast(), line.len() / 2) }
 }
 
-/// As [`pairs`].
+/// Mutable version of [`pairs`].
 fn pairs_mut<T>(line: &mut [T]) -> &mut [Complex<T>] {
     // SAFETY: as for `pairs`, and the line is borrowed exclusively.
     unsafe { std::slice::from_raw_parts_mut(line.as_mut_ptr().cast(), line.len() / 2) }
 }
 
-/// What a task works in.
-struct Memory<T> {
+/// Work memory of a task.
+struct TaskMemory<T> {
     complex: Vec<Complex<T>>,
     packed: Vec<Complex<T>>,
     real: Vec<T>,
 }
 
 impl<P: ?Sized, T: Number> Lines<P, T> {
-    /// Those that this plan is for, which is made if `length` is not 0.
+    /// Makes the transforms whose plan `make` creates on first use. `length` is not 0.
     fn new(length: usize, make: impl Fn() -> Arc<P> + Send + Sync + 'static) -> Lines<P, T> {
-        debug_assert!(length > 0, "nothing is transformed");
+        debug_assert!(length > 0, "lines of length 0 have no transform");
         Lines { make: Box::new(make), plan: OnceLock::new(), memory: Mutex::default() }
     }
 
-    /// Calls `f` with the plan and memory to work in, which holds anything.
-    fn with(&self, f: impl FnOnce(&P, &mut Memory<T>)) {
+    /// Calls `f` with the plan and with work memory, whose contents are unspecified.
+    fn with(&self, f: impl FnOnce(&P, &mut TaskMemory<T>)) {
         let plan = self.plan.get_or_init(|| (self.make)());
         let kept = self.memory.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut memory =
-            kept.unwrap_or_else(|| Memory { complex: Vec::new(), packed: Vec::new(), real: Vec::new() });
+            kept.unwrap_or_else(|| TaskMemory { complex: Vec::new(), packed: Vec::new(), real: Vec::new() });
         f(plan, &mut memory);
         self.memory.lock().unwrap_or_else(PoisonError::into_inner).push(memory);
     }
 }
 
-/// Numbers that are transformed.
+/// Floating-point types of transforms.
 trait Number: FftNum {
     fn wide(self) -> f64;
     fn narrow(wide: f64) -> Self;
@@ -439,13 +444,13 @@ impl Number for f64 {
     }
 }
 
-/// True if a line has neither NaN nor infinities.
+/// Returns true if a line has neither NaN nor infinities.
 fn is_finite<T: Number>(line: &[Complex<T>]) -> bool {
     line.iter().all(|x| x.re.wide().is_finite() && x.im.wide().is_finite())
 }
 
-/// Transforms a line with NaN or infinities as the evaluator does, since their effect depends on the
-/// algorithm: the first elements, as many as there is room for.
+/// Transforms a line with NaN or infinities like the evaluator, since their effect depends on the algorithm.
+/// Writes the first `to.len()` elements of the transform.
 #[cold]
 fn exceptional<T: Number>(from: &[Complex<T>], to: &mut [Complex<T>], direction: FftDirection) {
     let line: Vec<Complex<f64>> = from.iter().map(|x| Complex::new(x.re.wide(), x.im.wide())).collect();
@@ -455,7 +460,7 @@ fn exceptional<T: Number>(from: &[Complex<T>], to: &mut [Complex<T>], direction:
     }
 }
 
-/// The first `n` elements, whatever they are.
+/// Returns the first `n` elements of `memory`, which grows if necessary. Their contents are unspecified.
 fn resized<E: Copy + Zero>(memory: &mut Vec<E>, n: usize) -> &mut [E] {
     if memory.len() < n {
         memory.resize(n, E::zero());
@@ -470,7 +475,7 @@ fn multiply<T: Number>(line: &mut [Complex<T>], factor: T) {
 }
 
 impl Columns {
-    /// The same kernel, with the transforms of these lines in a tensor where it is.
+    /// Adds a phase to the kernel that transforms these lines of the tensor at `place`, in place.
     fn then<T: Number>(
         self,
         kernel: Prepared,
@@ -484,7 +489,7 @@ impl Columns {
     fn all<T: Number>(self, direction: FftDirection) -> Strided<T> {
         let length = self.length;
         let lines = Lines::new(length, move || FftPlanner::new().plan_fft(length, direction));
-        let blocks = self.inner.div_ceil(COLUMNS);
+        let blocks = self.inner.div_ceil(MAX_GATHERED_COLUMNS);
         let tasks = tasks(self.outer * self.inner, length).min(self.outer * blocks);
         Strided { columns: self, lines, blocks, tasks }
     }
@@ -494,31 +499,33 @@ impl Columns {
 struct Strided<T> {
     columns: Columns,
     lines: Lines<dyn Fft<T>, T>,
-    /// Columns that are neighbours, in blocks.
+    /// Number of blocks of neighbouring columns.
     blocks: usize,
     tasks: usize,
 }
 
 impl<T: Number> Strided<T> {
-    /// Transforms the lines of a task, from a tensor to another one, or to the same.
+    /// Transforms the lines of a task, from one tensor to another or in place.
     fn run(&self, from: *const Complex<T>, to: *mut Complex<T>, task: usize) {
         let Columns { length, inner, outer } = self.columns;
         let count = outer * self.blocks;
-        let distance = length + GAP;
+        let distance = length + COLUMN_GAP_ELEMENTS;
         self.lines.with(|plan, memory| {
-            let (lines, scratch) =
-                resized(&mut memory.complex, COLUMNS * distance + plan.get_inplace_scratch_len())
-                    .split_at_mut(COLUMNS * distance);
+            let (lines, scratch) = resized(
+                &mut memory.complex,
+                MAX_GATHERED_COLUMNS * distance + plan.get_inplace_scratch_len(),
+            )
+            .split_at_mut(MAX_GATHERED_COLUMNS * distance);
             for block in count * task / self.tasks..count * (task + 1) / self.tasks {
                 if interrupt::is_due() {
                     return;
                 }
-                let first = block % self.blocks * COLUMNS;
+                let first = block % self.blocks * MAX_GATHERED_COLUMNS;
                 let start = block / self.blocks * length * inner + first;
-                let width = COLUMNS.min(inner - first);
+                let width = MAX_GATHERED_COLUMNS.min(inner - first);
                 for i in 0..length {
                     for c in 0..width {
-                        // SAFETY: element `i` of a column of the operand.
+                        // SAFETY: this is element `i` of a column of the operand.
                         lines[c * distance + i] = unsafe { from.add(start + i * inner + c).read() };
                     }
                 }
@@ -533,7 +540,7 @@ impl<T: Number> Strided<T> {
                 }
                 for i in 0..length {
                     for c in 0..width {
-                        // SAFETY: element `i` of a column that is this task's.
+                        // SAFETY: this is element `i` of a column that belongs to this task alone.
                         unsafe { to.add(start + i * inner + c).write(lines[c * distance + i]) };
                     }
                 }

@@ -1,6 +1,6 @@
-//! Fusions of operations on corresponding elements, and of reductions of rows: one tile program for all of them. Those with
-//! products in them are computed by blocks of rows ([`by_rows`]), or are a product that is written transposed; those of
-//! movements alone are one movement ([`moves`]).
+//! Fusions of operations on corresponding elements and reductions of rows: one tile program for the whole
+//! fusion. A fusion with products is computed by blocks of rows ([`by_rows`]), or is a product that is
+//! written transposed. A fusion of movements only is one movement ([`moves`]).
 
 use farcall_ir::middle::rows;
 use farcall_ir::{DType, Op, TensorType};
@@ -11,7 +11,7 @@ use super::body::{Body, BodyInst};
 use super::reduce::{self, Combine};
 use super::{InPlace, Kernel, Request, by_rows, dot, elementwise, moves, short_name, tile};
 
-/// What the passes `fuse`, `products` and `moves` have put together.
+/// Kernel for fusions created by the passes `fuse`, `products` and `moves`.
 pub(super) static KERNEL: Kernel = Kernel { name: "fusion", prepare, in_place, describe };
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
@@ -29,7 +29,7 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     moved.or_else(|| tiles(request.inputs, body, request.outputs))
 }
 
-/// What computes a fusion without products.
+/// Prepares a kernel for a fusion without products.
 pub(super) fn tiles(inputs: &[&TensorType], body: &Body, outputs: &[&TensorType]) -> Option<Prepared> {
     let first = outputs.first()?;
     let n = reduced(body).or_else(|| first.elements())?;
@@ -46,20 +46,21 @@ pub(super) fn tiles(inputs: &[&TensorType], body: &Body, outputs: &[&TensorType]
     tile.finish(&body.returned, outputs)
 }
 
-/// Elements of the operand of every reduction, if there is one.
+/// Returns the number of elements in the operand of every reduction, if there are reductions.
 fn reduced(body: &Body) -> Option<usize> {
     let reduction = body.insts.iter().find(|inst| inst.reducer.is_some())?;
     body.ty(*reduction.operands.first()?)?.elements()
 }
 
-/// Elements of a row, if the instruction reduces rows.
+/// Returns the number of elements in a row, if the instruction reduces rows.
 fn row(body: &Body, inst: &BodyInst) -> Option<usize> {
     let Op::Reduce { dims } = &inst.op else { return None };
     rows::reduced(body.ty(*inst.operands.first()?)?, dims)
 }
 
-/// Outputs with all elements only. Others may be written when rows are still read; and what is in a slice or in padding
-/// is read at other places than those that are written.
+/// Returns the outputs that may share memory with inputs: full outputs, which have all elements. Other
+/// outputs may be written while rows are still read. Inputs that are sliced or padded share no memory,
+/// because their elements are read and written at different places.
 pub(super) fn in_place(bodies: &[Body]) -> InPlace {
     let [body] = bodies else { return InPlace::Nowhere };
     if body.insts.iter().any(|inst| matches!(inst.op, Op::DotGeneral(_))) {
@@ -93,12 +94,12 @@ fn describe(request: &Request<'_>) -> String {
     insts.map(name).collect::<Vec<String>>().join(" ")
 }
 
-/// True if a fusion can reduce rows of this type by an operation.
+/// Returns true if a fusion can reduce rows of this type by an operation.
 pub(crate) fn reduces(op: &Op, dtype: DType) -> bool {
     Combine::by(op, dtype).is_some_and(|by| reduce::rows(by, dtype, 1).is_some())
 }
 
-/// True if an operation on elements can be part of a fusion.
+/// Returns true if an operation on elements can be part of a fusion.
 pub(crate) fn fuses(op: &Op, operands: &[&TensorType], ty: &TensorType) -> bool {
     let dtypes: SmallVec<[_; 3]> = operands.iter().map(|t| t.dtype).collect();
     let plain = operands.iter().chain([&ty]).all(|t| t.quant.is_none());

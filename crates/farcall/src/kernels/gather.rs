@@ -10,11 +10,11 @@ use super::{Kernel, Request, apart};
 
 pub(super) static KERNEL: Kernel = Kernel { name: "gather", prepare, in_place: apart, describe };
 
-/// Elements from which on a run may take long.
-const SLOW: usize = 1 << 20;
-/// Elements of a task, of which a slice counts as some at least.
-const TASK: usize = 1 << 17;
-const LEAST: usize = 8;
+/// Minimum number of elements for which a run may take long.
+const MIN_SLOW_ELEMENTS: usize = 1 << 20;
+/// Number of elements of a task, and minimum number of elements that a slice counts as.
+const TASK_ELEMENTS: usize = 1 << 17;
+const MIN_SLICE_ELEMENTS: usize = 8;
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let (Op::Gather(g), [x, indices], [y]) = (request.op, request.inputs, request.outputs) else {
@@ -22,14 +22,14 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     };
     let slices = Slices::new(g, x, indices, y)?;
     let (elements, count) = (y.elements()?, slices.starts.count());
-    let per_task = (TASK / elements.checked_div(count).unwrap_or(0).max(LEAST)).max(1);
+    let per_task = (TASK_ELEMENTS / elements.checked_div(count).unwrap_or(0).max(MIN_SLICE_ELEMENTS)).max(1);
     let tasks = if elements == 0 { 1 } else { count.div_ceil(per_task).max(1) };
     let prepared = Prepared::in_tasks(tasks, move |args, task| {
         if elements > 0 {
             slices.take(args, task * per_task..((task + 1) * per_task).min(count));
         }
     });
-    Some(if elements >= SLOW { prepared.slow() } else { prepared })
+    Some(if elements >= MIN_SLOW_ELEMENTS { prepared.slow() } else { prepared })
 }
 
 fn describe(request: &Request<'_>) -> String {
@@ -39,54 +39,55 @@ fn describe(request: &Request<'_>) -> String {
     }
 }
 
-/// Which slices become which part of the result.
+/// The slices of the operand, and their places in the result.
 ///
 /// ```text
-/// x[:, i], of 3 × 5:                      rows: what lies outside of neighbouring slices in the result
-///   ┌ · a · b · ┐        ┌ b a a ┐
-///   │ · c · d · │  ──▶   │ d c c │        For each row, the elements (or blocks, or what is left of a slice) of all slices:
-///   └ · e · f · ┘        └ f e e ┘        neighbours in the result, and near to each other in the operand.
-///       i = 3, 1, 1
+/// x[:, i], of 3 × 5:
+///   ┌ · a · b · ┐        ┌ b a a ┐        Rows are the dimensions of a slice outside of the slice dimension
+///   │ · c · d · │  ──▶   │ d c c │        of the result. For each row, the pieces (elements, blocks or
+///   └ · e · f · ┘        └ f e e ┘        movements) of all slices are copied: they are adjacent in the
+///       i = 3, 1, 1                       result, and close to each other in the operand.
 /// ```
 struct Slices {
-    /// Dimensions of a slice that lie outside of its neighbours in the result, from outer to inner.
+    /// Dimensions of a slice that are outside of the slices in the result, from outer to inner.
     rows: Vec<Axis>,
-    /// Moves what is left of slices.
+    /// The rest of a slice, within a row.
     piece: Piece,
-    /// Bytes of an element.
+    /// Size of an element in bytes.
     size: usize,
     starts: Starts,
     reader: Reader,
 }
 
-/// What is left of a slice in a row.
+/// The part of a slice that is in one row.
 enum Piece {
-    /// Elements that follow each other in operand and result: so many bytes, and what copies them from each of these positions.
+    /// Elements that are contiguous in operand and result: the number of bytes, and the function that copies
+    /// them.
     Block(usize, CopyBlocks),
-    /// The movement of those that begin at the first element of both.
+    /// The movement of elements, relative to the first element in operand and result.
     Moved(Movement),
 }
 
-/// Copies blocks of so many bytes, which begin at these positions of the operand, to these of the result; positions are of
-/// elements of `size` bytes.
+/// Copies blocks of `bytes` bytes from the positions `from` of the operand to the positions `to` of the
+/// result. Positions count elements of `size` bytes.
 ///
 /// # Safety
-/// The blocks are in operand and result, which are apart.
+/// The blocks are within operand and result, which do not overlap.
 type CopyBlocks =
     unsafe fn(bytes: usize, size: usize, from: &[usize], to: index::Slices, x: *const u8, out: *mut u8);
 
 /// # Safety
-/// As [`CopyBlocks`].
+/// Same requirements as [`CopyBlocks`].
 unsafe fn copy_any(bytes: usize, size: usize, from: &[usize], to: index::Slices, x: *const u8, out: *mut u8) {
     for (i, at) in from.iter().enumerate() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees both blocks (`# Safety` above).
         unsafe { out.add(to.at(i) * size).copy_from_nonoverlapping(x.add(at * size), bytes) };
     }
 }
 
 /// # Safety
-/// As [`CopyBlocks`], of blocks of `N` bytes.
-unsafe fn copy_few<const N: usize>(
+/// Same requirements as [`CopyBlocks`], for blocks of `N` bytes.
+unsafe fn copy_fixed<const N: usize>(
     _: usize,
     size: usize,
     from: &[usize],
@@ -95,7 +96,7 @@ unsafe fn copy_few<const N: usize>(
     out: *mut u8,
 ) {
     for (i, at) in from.iter().enumerate() {
-        // SAFETY: the caller's promise; bytes can be anywhere.
+        // SAFETY: the caller guarantees both blocks; arrays of bytes have no alignment.
         unsafe {
             let block = x.add(at * size).cast::<[u8; N]>().read();
             out.add(to.at(i) * size).cast::<[u8; N]>().write(block);
@@ -104,7 +105,7 @@ unsafe fn copy_few<const N: usize>(
 }
 
 impl Piece {
-    /// What these axes of a slice hold, from outer to inner.
+    /// Creates the piece with these axes of a slice, from outer to inner.
     fn new(axes: &[Axis], [x, y]: [&TensorType; 2]) -> Option<Piece> {
         let mut length = 1;
         let follows = |a: &Axis| {
@@ -117,16 +118,16 @@ impl Piece {
         }
         let bytes = length.checked_mul(x.dtype.size())?;
         let copy: CopyBlocks = match bytes {
-            1 => copy_few::<1>,
-            2 => copy_few::<2>,
-            4 => copy_few::<4>,
-            8 => copy_few::<8>,
-            12 => copy_few::<12>,
-            16 => copy_few::<16>,
-            32 => copy_few::<32>,
-            64 => copy_few::<64>,
-            128 => copy_few::<128>,
-            256 => copy_few::<256>,
+            1 => copy_fixed::<1>,
+            2 => copy_fixed::<2>,
+            4 => copy_fixed::<4>,
+            8 => copy_fixed::<8>,
+            12 => copy_fixed::<12>,
+            16 => copy_fixed::<16>,
+            32 => copy_fixed::<32>,
+            64 => copy_fixed::<64>,
+            128 => copy_fixed::<128>,
+            256 => copy_fixed::<256>,
             _ => copy_any,
         };
         Some(Piece::Block(bytes, copy))
@@ -143,7 +144,7 @@ impl Slices {
         let limit = |d: usize| x.sizes().get(d)?.checked_sub(g.slice_sizes[d]);
         (0..x.rank()).try_for_each(|d| limit(d).map(drop))?;
 
-        // The slice, whose dimensions are the result's that `offset_dims` names.
+        // The slice. Its dimensions are those dimensions of the result that `offset_dims` names.
         let dropped = |d: &usize| g.collapsed_slice_dims.contains(d) || g.operand_batching_dims.contains(d);
         let kept: Vec<usize> = (0..x.rank()).filter(|d| !dropped(d)).collect();
         let mut free: Vec<usize> = (0..y.rank()).collect();
@@ -155,7 +156,7 @@ impl Slices {
             let size = g.slice_sizes[*d];
             (y.sizes()[*to] == size).then(|| axes.push(Axis { size, src, dst }))?;
         }
-        // The other ones are those of the indices.
+        // The other dimensions of the result are the batch dimensions of the indices.
         let outer: Vec<usize> = (0..indices.rank()).filter(|d| *d != g.index_vector_dim).collect();
         if kept.len() != g.offset_dims.len() || outer.len() != free.len() {
             return None;
@@ -210,11 +211,12 @@ impl Slices {
         Some(Slices { rows: normal(axes), piece, size: x.dtype.size(), starts, reader })
     }
 
-    /// Moves the slices of the index vectors that have these numbers.
+    /// Copies the slices of the index vectors with these numbers.
     fn take(&self, args: &Args<'_>, numbers: std::ops::Range<usize>) {
         let (x, out, size) = (args.input_ptr::<u8>(0), args.output_ptr::<u8>(0), self.size);
         let of_row = |positions: &[usize], slices: index::Slices, [from, to]: [isize; 2]| {
-            // SAFETY: a row of slices that lie in operand and result, which are apart; shifts are not above those that fit.
+            // SAFETY: a row of slices within operand and result, which do not overlap; `Slices::new` has
+            // checked that the largest shifts fit.
             unsafe {
                 let (x, out) = (x.offset(from * size as isize), out.offset(to * size as isize));
                 match &self.piece {
@@ -227,7 +229,8 @@ impl Slices {
                 }
             }
         };
-        // SAFETY: index vectors among the indices.
+        // SAFETY: `numbers` are numbers of index vectors, whose places in the indices `Slices::new` has
+        // checked.
         unsafe {
             self.starts.each(numbers, self.reader, args.input_ptr(1), |positions, slices| {
                 each_row(&self.rows, [0, 0], &mut |row| of_row(positions, slices, row));

@@ -1,8 +1,8 @@
-//! Conversions of the 16-bit floats without branches and calls, so that loops over them become vectors. They
-//! give the same bits as the conversions of `half`, even where the processor flushes subnormal numbers.
+//! Conversions of 16-bit floats without branches and calls, so that loops over them are vectorized. They
+//! produce the same bits as the conversions of `half`, even where the processor flushes subnormal numbers.
 //!
-//! If the processor has F16C, its instructions convert many `f16` at once. Operations on `f16` are computed
-//! in `f32`, between such conversions of a part of the elements ([`by_single`]).
+//! With F16C, the processor's instructions convert many `f16` at once. Operations on `f16` are computed in
+//! `f32`, between such conversions of a part of the elements ([`by_single`]).
 
 use std::mem::MaybeUninit;
 
@@ -12,13 +12,13 @@ use half::{bf16, f16};
 use super::map::{BLOCK, Operand, Work};
 use super::simd::vectorized;
 
-/// A float of 16 bits.
+/// A 16-bit floating-point type.
 pub(super) trait Half: Copy + Send + Sync + 'static {
-    /// The same number.
+    /// Converts exactly to `f32`.
     fn widen(self) -> f32;
-    /// The nearest number; of two, the even one.
+    /// Rounds to the nearest number, ties to even.
     fn narrow(x: f32) -> Self;
-    /// The same from an `f64`, rounded once.
+    /// Rounds an `f64` to the nearest number in one step.
     #[inline(always)]
     fn narrow64(x: f64) -> Self {
         Self::narrow(to_odd_f32(x))
@@ -28,16 +28,17 @@ pub(super) trait Half: Copy + Send + Sync + 'static {
 impl Half for f16 {
     #[inline(always)]
     fn widen(self) -> f32 {
-        // Exponent and mantissa, where an `f32` has them.
+        // Exponent and mantissa in their positions of an `f32`.
         let bits = u32::from(self.to_bits());
         let (sign, magnitude) = ((bits & 0x8000) << 16, (bits & 0x7fff) << 13);
         const INFINITE: u32 = 0x7c00 << 13;
         const BIAS: u32 = (127 - 15) << 23;
         let normal = magnitude + if magnitude < INFINITE { BIAS } else { 2 * BIAS };
         let quiet = if magnitude > INFINITE { 0x0040_0000 } else { 0 };
-        // Of a subnormal number, the mantissa after the one of the smallest normal number, less that one.
-        const LEAST: u32 = (127 - 14) << 23;
-        let subnormal = f32::from_bits(magnitude | LEAST) - f32::from_bits(LEAST);
+        // For a subnormal number: its mantissa behind the leading one of the smallest normal number, minus
+        // that number.
+        const MIN_NORMAL_BITS: u32 = (127 - 14) << 23;
+        let subnormal = f32::from_bits(magnitude | MIN_NORMAL_BITS) - f32::from_bits(MIN_NORMAL_BITS);
         f32::from_bits(sign | quiet | if magnitude < 1 << 23 { subnormal.to_bits() } else { normal })
     }
 
@@ -45,11 +46,11 @@ impl Half for f16 {
     fn narrow(x: f32) -> f16 {
         let bits = x.to_bits();
         let (sign, a) = ((bits >> 16) & 0x8000, bits & 0x7fff_ffff);
-        // Rounds to nearest even: adds half of the last place that stays, less one if that place is even. A
-        // carry goes into the exponent.
+        // Round to nearest even: adds half of the last place that is kept, minus one if that place is even. A
+        // carry propagates into the exponent.
         const BIAS: u32 = (127 - 15) << 23;
         let normal = a.wrapping_sub(BIAS).wrapping_add(0x0fff + ((a >> 13) & 1)) >> 13;
-        // Added to a number of which the last place is that of subnormal ones.
+        // Adding this number, whose last place is the last place of `f16` subnormals, rounds to a subnormal.
         const MAGIC: u32 = (127 - 1) << 23;
         let subnormal = (f32::from_bits(a) + f32::from_bits(MAGIC)).to_bits().wrapping_sub(MAGIC);
         let finite = if a < (127 - 14) << 23 { subnormal } else { normal };
@@ -74,18 +75,18 @@ impl Half for bf16 {
 /// Widens `count` elements.
 ///
 /// # Safety
-/// `count` elements can be read at `from` and written at `to`; the memory does not overlap.
+/// `from` is valid for reads and `to` for writes of `count` elements, and they do not overlap.
 pub(super) unsafe fn widen(from: *const f16, to: *mut f32, count: usize) {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("f16c") && is_x86_feature_detected!("avx") {
-        // SAFETY: the processor has these instructions; the caller guarantees the memory.
+        // SAFETY: the instructions were detected; the caller guarantees the memory.
         return unsafe { x86::widen(from, to, count) };
     }
     vectorized(
         #[inline(always)]
         || {
             for i in 0..count {
-                // SAFETY: the caller's promise.
+                // SAFETY: `i` is below `count`; the caller guarantees the elements.
                 unsafe { to.add(i).write(Half::widen(from.add(i).read())) };
             }
         },
@@ -95,18 +96,18 @@ pub(super) unsafe fn widen(from: *const f16, to: *mut f32, count: usize) {
 /// Rounds `count` elements.
 ///
 /// # Safety
-/// `count` elements can be read at `from` and written at `to`; the memory does not overlap.
+/// `from` is valid for reads and `to` for writes of `count` elements, and they do not overlap.
 pub(super) unsafe fn narrow(from: *const f32, to: *mut f16, count: usize) {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("f16c") && is_x86_feature_detected!("avx") {
-        // SAFETY: the processor has these instructions; the caller guarantees the memory.
+        // SAFETY: the instructions were detected; the caller guarantees the memory.
         return unsafe { x86::narrow(from, to, count) };
     }
     vectorized(
         #[inline(always)]
         || {
             for i in 0..count {
-                // SAFETY: the caller's promise.
+                // SAFETY: `i` is below `count`; the caller guarantees the elements.
                 unsafe { to.add(i).write(Half::narrow(from.add(i).read())) };
             }
         },
@@ -124,11 +125,11 @@ mod x86 {
 
     use super::Half;
 
-    /// Number of elements of a vector.
+    /// Number of elements in a vector.
     const LANES: usize = 8;
 
     /// # Safety
-    /// As [`super::widen`]; the processor has the instructions.
+    /// Same requirements as [`super::widen`]; the processor has the instructions.
     #[target_feature(enable = "avx,f16c")]
     pub(super) unsafe fn widen(from: *const f16, to: *mut f32, count: usize) {
         let whole = count / LANES * LANES;
@@ -143,7 +144,7 @@ mod x86 {
     }
 
     /// # Safety
-    /// As [`super::narrow`]; the processor has the instructions.
+    /// Same requirements as [`super::narrow`]; the processor has the instructions.
     #[target_feature(enable = "avx,f16c")]
     pub(super) unsafe fn narrow(from: *const f32, to: *mut f16, count: usize) {
         let whole = count / LANES * LANES;
@@ -161,16 +162,16 @@ mod x86 {
     }
 }
 
-/// Number of elements that are converted at once: a multiple of a block.
+/// Number of elements converted at once: a multiple of a block.
 const PART_ELEMENTS: usize = 8 * BLOCK;
 
-/// Memory for a part.
+/// Buffer for the converted elements of a part.
 #[repr(align(64))]
-struct Part([MaybeUninit<f32>; PART_ELEMENTS]);
+struct PartBuffer([MaybeUninit<f32>; PART_ELEMENTS]);
 
-impl Part {
-    const fn new() -> Part {
-        Part([const { MaybeUninit::uninit() }; PART_ELEMENTS])
+impl PartBuffer {
+    const fn new() -> PartBuffer {
+        PartBuffer([const { MaybeUninit::uninit() }; PART_ELEMENTS])
     }
 
     fn at(&mut self) -> *mut f32 {
@@ -178,12 +179,12 @@ impl Part {
     }
 }
 
-/// Elements of an operand, or of a result.
+/// Element format of operands, or of a result.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Elements {
-    /// `f16`, which the loop takes as `f32`.
+    /// `f16`, which the loop processes as `f32`.
     Halves,
-    /// Elements of this many bytes, unchanged.
+    /// Elements of this number of bytes, unchanged.
     Bytes(usize),
 }
 
@@ -196,10 +197,11 @@ impl Elements {
     }
 }
 
-/// Makes a loop over `f16` from a loop over `f32`, with operands of one type and a result.
+/// Creates a loop over `f16` from a loop over `f32`, whose operands have one type and whose result may have
+/// another.
 pub(super) fn by_single(work: Work, operands: usize, from: Elements, to: Elements) -> Work {
     Box::new(move |inputs: &[Operand; 3], out, n| {
-        let (mut parts, mut made) = ([const { Part::new() }; 3], Part::new());
+        let (mut parts, mut made) = ([const { PartBuffer::new() }; 3], PartBuffer::new());
         for first in (0..n).step_by(PART_ELEMENTS) {
             let count = PART_ELEMENTS.min(n - first);
             let mut each = inputs.iter().zip(&mut parts).enumerate();
@@ -211,11 +213,12 @@ pub(super) fn by_single(work: Work, operands: usize, from: Elements, to: Element
                     if from != Elements::Halves {
                         return Operand::new(at, repeated);
                     }
-                    // SAFETY: the operand has that many elements from `at` on, and `part` has room for them.
+                    // SAFETY: the operand has this number of elements from `at` on, and `part` has room for
+                    // them.
                     unsafe { widen(at.cast(), part.at(), if repeated { BLOCK.min(n) } else { count }) };
                     Operand::new(part.at().cast_const().cast(), repeated)
                 }
-                _ => Operand::NONE,
+                _ => Operand::ABSENT,
             });
             // SAFETY: `first` is below `n`, the number of results.
             let out = unsafe { out.add(first * to.bytes()) };
@@ -230,8 +233,8 @@ pub(super) fn by_single(work: Work, operands: usize, from: Elements, to: Element
     })
 }
 
-/// An integer in the 53 bits of an `f64`: the last bit is set if some are lost, so that a second rounding to
-/// fewer bits comes out as if it were the only one.
+/// Rounds an integer to the 53 bits of an `f64`, to odd: the last bit is set if bits are lost. A second
+/// rounding to fewer bits then gives the same result as a single rounding.
 #[inline(always)]
 pub(super) fn integer_to_odd(x: u64) -> f64 {
     let kept = (x >> 11) | u64::from(x & 0x7ff != 0);
@@ -263,14 +266,14 @@ mod tests {
     fn instructions_convert_to_the_same_bits() {
         let halves: Vec<f16> = (0..=u16::MAX).map(f16::from_bits).chain([f16::ONE; 3]).collect();
         let mut wide = vec![0f32; halves.len()];
-        // SAFETY: as many numbers.
+        // SAFETY: both vectors have this number of elements.
         unsafe { widen(halves.as_ptr(), wide.as_mut_ptr(), halves.len()) };
         for (x, y) in halves.iter().zip(&wide) {
             assert_eq!(y.to_bits(), Half::widen(*x).to_bits(), "{x:?}");
         }
         let singles: Vec<f32> = (0..=u32::MAX).step_by(997).map(f32::from_bits).collect();
         let mut rounded = vec![f16::ZERO; singles.len()];
-        // SAFETY: as many numbers.
+        // SAFETY: both vectors have this number of elements.
         unsafe { narrow(singles.as_ptr(), rounded.as_mut_ptr(), singles.len()) };
         for (x, y) in singles.iter().zip(&rounded) {
             assert_eq!(y.to_bits(), <f16 as Half>::narrow(*x).to_bits(), "{:#x}", x.to_bits());
@@ -278,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_computed_one_after_the_other() {
+    fn loops_over_f16_go_part_by_part() {
         let n = 2 * PART_ELEMENTS + 5;
         let numbers: Vec<f16> = (0..n).map(|i| f16::from_f32(i as f32 / 8.0)).collect();
         let factor = [f16::from_f32(2.0); BLOCK];
@@ -286,15 +289,19 @@ mod tests {
         let work = by_single(work, 2, Elements::Halves, Elements::Halves);
         let mut here = numbers.clone();
         let at = here.as_mut_ptr();
-        let from =
-            [Operand::each(at.cast_const().cast()), Operand::repeated(factor.as_ptr().cast()), Operand::NONE];
+        let from = [
+            Operand::each(at.cast_const().cast()),
+            Operand::repeated(factor.as_ptr().cast()),
+            Operand::ABSENT,
+        ];
         work(&from, at.cast(), n);
         assert!(here.iter().zip(&numbers).all(|(y, x)| y.to_f32() == 2.0 * x.to_f32()));
     }
 
     #[test]
     fn numbers_of_64_bits_are_rounded_once() {
-        // Just above and below the middle of two numbers, where `f32` has the middle itself.
+        // Just above and below the midpoint of two `f16` numbers, where rounding to `f32` gives the midpoint
+        // itself.
         let middle = 1.0 + 2f64.powi(-11);
         let tiny = 2f64.powi(-40);
         assert_eq!(f16::narrow64(middle + tiny), f16::from_f32(1.0 + 2f32.powi(-10)));

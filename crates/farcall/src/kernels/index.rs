@@ -1,5 +1,5 @@
-//! Index vectors, as `gather` and `scatter` read them: where slices of the operand begin. They become positions in the
-//! operand a block at a time, by a loop for their type.
+//! Index vectors of `gather` and `scatter`: the first elements of slices of the operand. A block of index
+//! vectors at a time is converted to positions in the operand, by a loop for the index type.
 
 use std::ops::Range;
 
@@ -10,48 +10,48 @@ use super::number::Integer;
 use super::simd::vectorized;
 use super::types::dispatch;
 
-/// How index vectors become positions: how entries are read, and their size.
+/// A conversion of index vectors to positions: the loop for an index type, and the type's size.
 #[derive(Clone, Copy)]
 pub(super) struct Reader {
     read: Read,
     size: usize,
 }
 
-/// Moves positions by entries of as many index vectors, each `step` after the one before.
+/// Adds one entry of each of several index vectors to their positions. Entries are `step` elements apart.
 type Read = unsafe fn(entries: *const u8, step: usize, entry: Entry, positions: &mut [usize]);
 
-/// What an entry of an index means.
+/// The meaning of one entry of an index vector.
 #[derive(Clone, Copy)]
 pub(super) struct Entry {
-    /// The largest value with which the slice lies inside.
+    /// The largest value for which the slice is inside the operand.
     pub(super) limit: usize,
-    /// Distance in the operand.
+    /// Stride in the operand.
     pub(super) stride: usize,
-    /// What is added if it is negative.
+    /// Number added to negative values.
     pub(super) wrap: usize,
 }
 
-/// The position of a slice that does not lie inside as a whole.
+/// The position of a slice that is not entirely inside the operand.
 pub(super) const OUTSIDE: usize = usize::MAX;
-/// What descriptions say of kernels that add something to negative entries.
+/// Description of kernels that add a number to negative entries.
 pub(super) const WRAPS: &str = "wraps negative indices";
-/// Index vectors that become positions at once.
+/// Number of index vectors that are converted at once.
 pub(super) const BLOCK: usize = 256;
 
 impl Reader {
-    /// Of slices that are moved inside if they do not lie there; `None` for other types than integers.
+    /// Creates a reader that clamps slices into the operand; `None` for types that are not integers.
     pub(super) fn clamping(dtype: DType) -> Option<Reader> {
         dispatch!(dtype, [ints], T => Reader { read: read::<T, false>, size: dtype.size() })
     }
 
-    /// Of slices that are left out if they do not lie inside, whose position is [`OUTSIDE`].
+    /// Creates a reader that gives slices outside of the operand the position [`OUTSIDE`]; they are skipped.
     pub(super) fn dropping(dtype: DType) -> Option<Reader> {
         dispatch!(dtype, [ints], T => Reader { read: read::<T, true>, size: dtype.size() })
     }
 }
 
 /// # Safety
-/// There are as many aligned elements as positions, at these distances.
+/// `entries` is valid for reads of one aligned element per position, `step` elements apart.
 unsafe fn read<T: Integer, const DROPPING: bool>(
     entries: *const u8,
     step: usize,
@@ -67,7 +67,7 @@ unsafe fn read<T: Integer, const DROPPING: bool>(
     };
     vectorized(
         #[inline(always)]
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees the elements (`# Safety` above).
         || unsafe { each::<T>(entries, step, at, moved) },
     );
 }
@@ -75,7 +75,7 @@ unsafe fn read<T: Integer, const DROPPING: bool>(
 /// Moves each position by its index.
 ///
 /// # Safety
-/// There are as many aligned elements as positions, at these distances.
+/// `entries` is valid for reads of one aligned element per position, `step` elements apart.
 #[inline(always)]
 unsafe fn each<T: Integer>(
     entries: *const u8,
@@ -86,12 +86,12 @@ unsafe fn each<T: Integer>(
     let entries = entries.cast::<T>();
     if step == 1 {
         for (i, at) in positions.iter_mut().enumerate() {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees one element per position.
             *at = moved(*at, unsafe { entries.add(i).read() });
         }
     } else {
         for (i, at) in positions.iter_mut().enumerate() {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees one element per position, `step` elements apart.
             *at = moved(*at, unsafe { entries.add(i * step).read() });
         }
     }
@@ -99,28 +99,28 @@ unsafe fn each<T: Integer>(
 
 /// The index vectors of a tensor.
 pub(super) struct Starts {
-    /// The dimensions of the indices, but for that along which the entries of one lie; those that can be walked as one
-    /// joined.
+    /// Dimensions of the indices, without the one along which the entries of an index vector are. Adjacent
+    /// dimensions are merged where possible.
     batch: Vec<Batch>,
-    /// What each entry of an index means.
+    /// Meaning of each entry of an index vector.
     entries: Vec<Entry>,
-    /// Distance of the entries.
+    /// Distance between the entries.
     distance: usize,
 }
 
-/// A dimension of the indices; strides in elements.
+/// A dimension of the indices; strides are in elements.
 #[derive(Clone, Copy)]
 pub(super) struct Batch {
     pub(super) size: usize,
     pub(super) indices: usize,
-    /// Not 0 if the slices lie in a part of the operand for each.
+    /// Stride in the operand, for batching dimensions; else 0.
     pub(super) operand: usize,
-    /// In the result, or the updates.
+    /// Stride in the tensor of slices: the result or the updates.
     pub(super) slices: usize,
 }
 
 impl Batch {
-    /// True if this dimension and the one inside it can be walked as one.
+    /// Returns true if this dimension and the one inside it can be traversed as one.
     fn joins(&self, inner: &Batch) -> bool {
         [(self.indices, inner.indices), (self.operand, inner.operand), (self.slices, inner.slices)]
             .iter()
@@ -128,7 +128,7 @@ impl Batch {
     }
 }
 
-/// Slices of the result, or the updates: the first element of each.
+/// The first elements of several slices of the result or the updates.
 #[derive(Clone, Copy)]
 pub(super) struct Slices {
     first: usize,
@@ -136,7 +136,7 @@ pub(super) struct Slices {
 }
 
 impl Slices {
-    /// That of slice `i`.
+    /// Returns the first element of slice `i`.
     #[inline(always)]
     pub(super) fn at(self, i: usize) -> usize {
         self.first + i * self.step
@@ -144,7 +144,7 @@ impl Slices {
 }
 
 impl Starts {
-    /// For these dimensions, from outer to inner.
+    /// Creates the index vectors of these dimensions, from outer to inner.
     pub(super) fn new(batch: Vec<Batch>, entries: Vec<Entry>, distance: usize) -> Starts {
         let mut joined: Vec<Batch> = Vec::with_capacity(batch.len());
         for inner in batch.into_iter().filter(|b| b.size != 1) {
@@ -161,23 +161,23 @@ impl Starts {
         Starts { batch: joined, entries, distance }
     }
 
-    /// The distance of neighbouring slices in the result, or the updates; 0 if there is one.
+    /// Returns the distance between adjacent slices in the result or the updates; 0 for a single slice.
     pub(super) fn step(&self) -> usize {
         self.batch.last().map_or(0, |b| b.slices)
     }
 
-    /// How many there are.
+    /// Number of index vectors.
     pub(super) fn count(&self) -> usize {
         self.batch.iter().fold(1, |n, b| n.saturating_mul(b.size))
     }
 
-    /// Calls `f` with the positions of slices in the operand, and with these slices of the other tensor: of all index
-    /// vectors that have these numbers, in row-major order, a few hundred at a time.
+    /// Calls `f` with the positions of slices in the operand, and with the corresponding slices of the other
+    /// tensor. It visits the index vectors numbered `range` in row-major order, a few hundred at a time.
     ///
-    /// If an interrupt is due, the other indices are skipped.
+    /// If an interrupt is due, the remaining index vectors are skipped.
     ///
     /// # Safety
-    /// `indices` has elements of the type of the reader, the index vectors among them.
+    /// `indices` is valid for reads of elements of the reader's type, at the places of these index vectors.
     #[inline(always)]
     pub(super) unsafe fn each(
         &self,
@@ -207,7 +207,7 @@ impl Starts {
                 *at = operand + i * last.operand;
             }
             for (e, entry) in self.entries.iter().enumerate() {
-                // SAFETY: the caller's promise: an entry of as many index vectors.
+                // SAFETY: the caller guarantees that these index vectors have the entry.
                 unsafe {
                     let entries = indices.add((index + e * self.distance) * reader.size);
                     (reader.read)(entries, last.indices, *entry, positions);

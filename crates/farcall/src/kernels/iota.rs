@@ -1,4 +1,4 @@
-//! `iota`: counts along a dimension.
+//! `iota`: indices along a dimension.
 
 use farcall_ir::Op;
 use farcall_ir::memory::count;
@@ -24,7 +24,7 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let (Op::Iota { dim }, [], [y]) = (request.op, request.inputs, request.outputs) else { return None };
     let (size, elements) = (*y.sizes().get(*dim)?, y.elements()?);
     let inner = count(&y.sizes()[dim + 1..]).max(1);
-    // A task begins with a run of equal elements, if there are several in each.
+    // A task begins with a run of equal elements, if a task has several runs.
     let share =
         if inner < TASK_ELEMENTS { TASK_ELEMENTS / inner * inner } else { inner.min(16 * TASK_ELEMENTS) };
     let tasks = elements.div_ceil(share).max(1);

@@ -1,8 +1,8 @@
-//! Loops that do nothing but keep the machine busy: what its limits are measured with.
+//! Loops for measuring the limits of the machine.
 
 use super::simd::vectorized;
 
-/// `a = b + s * c`, over as many elements as the shortest has.
+/// Computes `a = b + s * c`, over as many elements as the shortest slice has.
 pub(crate) fn triad(a: &mut [f32], b: &[f32], c: &[f32], s: f32) {
     vectorized(
         #[inline(always)]
@@ -14,8 +14,8 @@ pub(crate) fn triad(a: &mut [f32], b: &[f32], c: &[f32], s: f32) {
     );
 }
 
-/// Does `times` times a number of fused multiply-adds on independent numbers in registers; returns that number. There
-/// are enough of them to hide the latency of each.
+/// Executes a batch of fused multiply-adds on independent numbers in registers `times` times. Returns the
+/// number of operations in a batch, which is large enough to hide their latency.
 pub(crate) fn fused_multiply_adds(times: usize) -> usize {
     #[cfg(target_arch = "x86_64")]
     {
@@ -24,7 +24,7 @@ pub(crate) fn fused_multiply_adds(times: usize) -> usize {
             return unsafe { x86::avx512(times) };
         }
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            // SAFETY: as above.
+            // SAFETY: the processor has these instructions.
             return unsafe { x86::avx2(times) };
         }
     }
@@ -65,7 +65,7 @@ mod x86 {
     }
 }
 
-/// Where no fused instruction is known: multiplications and additions.
+/// Multiplications and additions, for processors without a known fused instruction.
 fn plain(times: usize) -> usize {
     let mut sums = [1.0f32; 32];
     let (factor, term) = (std::hint::black_box(0.5f32), std::hint::black_box(0.25f32));

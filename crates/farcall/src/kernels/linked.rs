@@ -1,12 +1,12 @@
-//! Straight-line programs of neighbouring thunks, linked: steps that count their places from the base addresses of a run,
-//! and between them the jumps of loops and choices.
+//! Linked straight-line programs of neighbouring thunks: steps whose places count from the base addresses of
+//! a run, with the jumps of loops and choices between them.
 //!
 //! ```text
-//! programs, copies, other kernels, loops of them ──▶ [`Linked`], one after the other ──▶ [`Line`] ──a run──▶ [`Code`]
+//! programs, copies, other kernels, loops ──▶ [`Linked`], in a sequence ──▶ [`Line`] ──a run──▶ [`Code`]
 //! ```
 //!
-//! A line without jumps finds its places as it goes. One with loops finds them once, before the first step, since most of
-//! its steps run often.
+//! A line without jumps resolves its places while it runs. A line with loops resolves them once, before its
+//! first step, since most of its steps run often.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -19,29 +19,30 @@ use super::native::Native;
 use super::straight_line::{Loop, What, copies};
 use super::types::branch;
 
-/// Base addresses that have registers of their own in instructions: the first ones. A run with fewer has none.
+/// Number of base addresses with dedicated registers in generated code: the first ones. A run with fewer base
+/// addresses does not use generated code.
 pub(super) const BASES: usize = 3;
 
-/// What a kernel does between its base addresses, or a jump.
+/// A step of a kernel relative to base addresses, or a jump.
 pub(crate) enum Linked {
     /// A loop over elements.
     Step(Step),
-    /// A kernel that is no straight-line program.
+    /// A kernel that is not a straight-line program.
     Kernel(Box<Kernel>),
-    /// Goes on so many steps later if a `pred` is false. Otherwise a loop begins another turn.
+    /// Jumps this number of steps forward if a `pred` is false. Otherwise an iteration of a loop begins.
     Unless(Address, usize),
-    /// Goes on so many steps later.
+    /// Jumps this number of steps forward.
     Skip(usize),
-    /// Goes on so many steps before.
+    /// Jumps this number of steps back.
     Back(usize),
-    /// Goes on so many steps later as a number says, of this type.
+    /// Jumps forward by the number of steps listed for an index of this type.
     Choose(Address, DType, Box<[usize]>),
 }
 
 /// A loop over elements, with its places.
 pub(crate) struct Step {
     pub(super) work: Loop,
-    /// With those marked that have one element for all.
+    /// Operands; true for operands with one element that is repeated.
     pub(super) from: [(Address, bool); 3],
     pub(super) to: Address,
     pub(super) n: usize,
@@ -73,8 +74,8 @@ impl Address {
 }
 
 impl Linked {
-    /// Adds a copy of the bytes of a place to another one of the same size, unless they are the same; `None` if one of them
-    /// is too far from its base address, or interrupts have to end it.
+    /// Adds a copy between two places of the same size, unless they are the same place. `None` if a place is
+    /// too far from its base address, or if the copy is so long that interrupts must be able to end it.
     pub(crate) fn copy(from: Place, to: Place, list: &mut Vec<Linked>) -> Option<()> {
         let (x, y) = (Address::of(from)?, Address::of(to)?);
         if x != y {
@@ -85,13 +86,14 @@ impl Linked {
         Some(())
     }
 
-    /// A kernel with these places, inputs first; `None` if it is worth several threads.
+    /// Creates a step that runs a kernel with these places, inputs first. `None` if the kernel should use
+    /// several threads.
     pub(crate) fn kernel(prepared: &Arc<Prepared>, places: &Arc<[Place]>, inputs: usize) -> Option<Linked> {
         let (prepared, places) = (Arc::clone(prepared), Arc::clone(places));
         (!prepared.is_slow()).then(|| Linked::Kernel(Box::new(Kernel { prepared, places, inputs })))
     }
 
-    /// Adds a loop: as long as the condition leaves true at a place, its body.
+    /// Adds a loop: runs the body as long as the condition writes true to `pred`.
     pub(crate) fn repeat(
         pred: Place,
         condition: Vec<Linked>,
@@ -106,7 +108,7 @@ impl Linked {
         Some(())
     }
 
-    /// Adds a choice: the branch whose number is at a place, of this type.
+    /// Adds a choice: runs the branch whose number, of this type, is at `index`.
     pub(crate) fn choose(
         index: Place,
         dtype: DType,
@@ -133,42 +135,43 @@ impl Linked {
     }
 }
 
-/// Who runs a line.
+/// The environment of a run of a line: accounts for loop iterations, and may end the run.
 pub(crate) trait Runner {
-    /// Why the run ends early.
+    /// The reason why a run ends early.
     type Error;
 
-    /// Loops begin other turns: at most so many, and one at least. Returns how many they may begin.
+    /// Allows loops to start at most `most` more iterations, and at least one. Returns the number of
+    /// iterations that they may start.
     ///
     /// # Errors
-    /// If they may not.
+    /// If no further iteration is allowed.
     fn turns(&mut self, most: u64) -> Result<u64, Self::Error>;
 
-    /// Turns that they have not begun.
+    /// Returns iterations that loops were allowed to start but did not.
     #[cfg_attr(
         not(all(target_arch = "x86_64", unix)),
         expect(dead_code, reason = "instructions have turns left")
     )]
     fn unused(&mut self, turns: u64);
 
-    /// A kernel begins that is no straight-line program.
+    /// Announces a kernel that is not a straight-line program.
     ///
     /// # Errors
-    /// If it may not.
+    /// If the kernel may not run.
     fn kernel(&mut self) -> Result<(), Self::Error>;
 }
 
-/// Steps and jumps that run without anything between them.
+/// Steps and jumps that run without overhead between them.
 pub(crate) struct Line {
     steps: Vec<Linked>,
     jumps: bool,
-    /// Interrupts have to end one of its kernels.
+    /// True if a kernel takes so long that interrupts must be able to end it.
     long: bool,
-    /// The same as instructions of the processor, if there can be such; made when it first runs.
+    /// The line as machine code, where code can be generated. Created by the first run.
     native: OnceLock<Option<Native>>,
 }
 
-/// A step or a jump whose places are addresses.
+/// A step or a jump whose places are resolved to addresses.
 pub(crate) struct Code(Instruction);
 
 enum Instruction {
@@ -180,7 +183,7 @@ enum Instruction {
     Choose(*const u8, DType, *const [usize]),
 }
 
-/// What a [`Loop`] refers to.
+/// The unsized type behind a [`Loop`].
 type Work = dyn Fn(&[Operand; 3], *mut u8, usize) + Send + Sync;
 
 impl Line {
@@ -190,31 +193,32 @@ impl Line {
         line
     }
 
-    /// Adds steps at its end.
+    /// Adds steps at the end.
     pub(crate) fn append(&mut self, mut steps: Vec<Linked>) {
         self.jumps |= steps.iter().any(|s| !matches!(s, Linked::Step(_) | Linked::Kernel(_)));
         self.long |= steps.iter().any(|s| matches!(s, Linked::Kernel(kernel) if kernel.prepared.is_long()));
         self.steps.append(&mut steps);
     }
 
-    /// True if one of its kernels may take so long that interrupts have to end it.
+    /// Returns true if a kernel of the line may take so long that interrupts must be able to end it.
     pub(crate) fn is_long(&self) -> bool {
         self.long
     }
 
-    /// Its steps, for another line.
+    /// Returns the steps, for use in another line.
     pub(crate) fn into_steps(self) -> Vec<Linked> {
         self.steps
     }
 
-    /// Runs it; `code` is memory that it may use.
+    /// Runs the line; `code` is memory for its use.
     ///
     /// # Errors
-    /// That of the runner.
+    /// The error of the runner.
     ///
     /// # Safety
-    /// As [`Prepared::run`], with the places of each kernel that was linked counted from these base addresses; the
-    /// constants have been written, nobody else uses the registers, and what jumps read is there.
+    /// Same requirements as [`Prepared::run`] for each linked kernel, with its places relative to these base
+    /// addresses. The constants have been written, nothing else uses the registers, and the values that jumps
+    /// read are initialized.
     #[inline]
     pub(crate) unsafe fn run<R: Runner>(
         &self,
@@ -226,20 +230,21 @@ impl Line {
             if let Some(native) = self.native.get_or_init(|| Native::new(&self.steps))
                 && bases.len() >= BASES
             {
-                // SAFETY: the caller's promise; the steps are where they were, since a line that runs is not changed.
+                // SAFETY: the caller guarantees the memory; the steps have not moved, since a line is not
+                // changed after its first run.
                 return unsafe { native.run(bases, runner) };
             }
-            // SAFETY: the caller's promise.
+            // SAFETY: same requirements as this function.
             return unsafe { self.run_with_jumps(bases, code, runner) };
         }
         for step in &self.steps {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees that the places are in the memory of these base addresses.
             match unsafe { step.instruction(bases) } {
-                // SAFETY: the same.
+                // SAFETY: the caller guarantees the elements of each step.
                 Instruction::Step { work, from, to, n } => unsafe { (*work)(&from, to, n) },
                 Instruction::Kernel(kernel) => {
                     runner.kernel()?;
-                    // SAFETY: the same.
+                    // SAFETY: the caller guarantees the requirements of each kernel.
                     unsafe { (*kernel).run(bases) };
                 }
                 _ => {}
@@ -249,7 +254,7 @@ impl Line {
     }
 
     /// # Safety
-    /// As [`Line::run`].
+    /// Same requirements as [`Line::run`].
     unsafe fn run_with_jumps<R: Runner>(
         &self,
         bases: &[*mut u8],
@@ -261,7 +266,7 @@ impl Line {
         code.extend(self.steps.iter().map(|step| Code(unsafe { step.instruction(bases) })));
         let mut at = 0;
         while let Some(Code(step)) = code.get(at) {
-            // SAFETY: the caller's promise, and the steps are those of this line.
+            // SAFETY: the caller guarantees the requirements of `Line::run`; the steps belong to this line.
             match step {
                 Instruction::Step { work, from, to, n } => {
                     // SAFETY: the caller's promise, and the loop is one of this line.
@@ -294,7 +299,7 @@ impl Line {
 
 impl Linked {
     /// # Safety
-    /// As [`Line::run`].
+    /// Same requirements as [`Line::run`].
     #[inline(always)]
     unsafe fn instruction(&self, bases: &[*mut u8]) -> Instruction {
         // SAFETY: the caller's promise.
@@ -318,10 +323,10 @@ impl Linked {
 }
 
 impl Linked {
-    /// Resolves the addresses of the instruction.
+    /// Resolves the places to addresses.
     ///
     /// # Safety
-    /// As [`Line::run`].
+    /// Same requirements as [`Line::run`].
     pub(super) unsafe fn code(&self, bases: &[*mut u8]) -> Code {
         // SAFETY: the caller's promise.
         Code(unsafe { self.instruction(bases) })
@@ -329,10 +334,10 @@ impl Linked {
 }
 
 impl Code {
-    /// Runs a loop over elements; jumps and kernels are for [`Line::run`].
+    /// Runs a loop over elements. Jumps and kernels do nothing here; [`Line::run`] handles them.
     ///
     /// # Safety
-    /// As [`Line::run`].
+    /// Same requirements as [`Line::run`].
     #[inline(always)]
     pub(super) unsafe fn run(&self) {
         if let Instruction::Step { work, from, to, n } = &self.0 {
@@ -343,10 +348,10 @@ impl Code {
 }
 
 impl Step {
-    /// Runs it alone.
+    /// Runs the step alone.
     ///
     /// # Safety
-    /// As [`Line::run`], with the first of the base addresses here.
+    /// Same requirements as [`Line::run`]; `bases` points to the first base address.
     #[cfg_attr(not(all(target_arch = "x86_64", unix)), expect(dead_code, reason = "instructions call it"))]
     pub(super) unsafe fn run(&self, bases: *const *mut u8) {
         // SAFETY: the caller's promise.
@@ -355,10 +360,10 @@ impl Step {
     }
 }
 
-/// Where an address is.
+/// Returns the memory address of an address relative to base addresses.
 ///
 /// # Safety
-/// There is such a base address, of memory that reaches so far.
+/// The base address exists, and its memory reaches to the offset.
 #[inline(always)]
 pub(super) unsafe fn address_at(address: Address, bases: *const *mut u8) -> *mut u8 {
     // SAFETY: the caller's promise.
@@ -367,17 +372,17 @@ pub(super) unsafe fn address_at(address: Address, bases: *const *mut u8) -> *mut
 
 impl Kernel {
     /// # Safety
-    /// As [`Kernel::run`], with the first of the base addresses here.
+    /// Same requirements as [`Kernel::run`]; `bases` points to the first base address.
     #[cfg_attr(not(all(target_arch = "x86_64", unix)), expect(dead_code, reason = "instructions call it"))]
     pub(super) unsafe fn run_from(&self, bases: *const *mut u8) {
         let counted = self.places.iter().map(|place| place.base).filter(|base| *base != NUMBERS);
         let count = counted.max().map_or(0, |last| last + 1);
-        // SAFETY: the caller's promise: there are all that the places count from.
+        // SAFETY: the caller guarantees all base addresses that the places use.
         unsafe { self.run(std::slice::from_raw_parts(bases, count)) };
     }
 
     /// # Safety
-    /// As [`Prepared::run`].
+    /// Same requirements as [`Prepared::run`].
     unsafe fn run(&self, bases: &[*mut u8]) {
         // SAFETY: the caller's promise.
         unsafe { self.prepared.run_here(&Args::new(&self.places, self.inputs, bases)) };

@@ -1,58 +1,60 @@
 //! Loops over corresponding elements.
 //!
-//! Elements are read in blocks before the block is written, so that the output may lie exactly where
-//! an input lies (elements of one size), and so that the compiler can use vectors without knowing.
+//! A block of elements is read before any of its results is written. This allows an output in exactly the
+//! place of an input, if their elements have the same size, and lets the compiler vectorize without knowing
+//! about aliasing.
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::{Ordering, compiler_fence};
 
 use super::simd::vectorized_or;
 
-/// An operation on `n` elements: of up to three inputs, which are aligned, and either do not overlap the output or lie
-/// exactly in its place, with elements of the same size. Whoever calls it promises that the memory is there, for the
-/// element types that it was made for.
+/// A loop that computes `n` elements from up to three aligned inputs. Each input is disjoint from the output,
+/// or is in exactly the same place with elements of the same size. The caller guarantees that the memory is
+/// valid for the element types that the loop was created for.
 pub(super) type Work = Box<dyn Fn(&[Operand; 3], *mut u8, usize) + Send + Sync>;
 
-/// Elements in a block.
+/// Number of elements in a block.
 pub(super) const BLOCK: usize = 32;
 
-/// Where the elements of an input are.
+/// Address of an input's elements.
 #[derive(Clone, Copy)]
 pub(super) struct Operand {
-    /// The first one.
+    /// The first element.
     pub(super) at: *const u8,
-    /// Elements from one block to the next.
+    /// Number of elements from one block to the next; 0 for a repeated element.
     step: usize,
 }
 
 impl Operand {
-    /// One element for all results, or one for each.
+    /// Creates an operand with one repeated element, or with one element for each result.
     #[inline(always)]
     pub(super) fn new(at: *const u8, one: bool) -> Operand {
         if one { Operand::repeated(at) } else { Operand::each(at) }
     }
 
-    /// As many elements as there are results.
+    /// Creates an operand with one element for each result.
     pub(super) fn each(at: *const u8) -> Operand {
         Operand { at, step: BLOCK }
     }
 
-    /// One element for all results: a block of it, or as much as there are results.
+    /// Creates an operand with one element for all results. The memory has a block of copies of the element,
+    /// or as many copies as there are results if these are fewer.
     pub(super) fn repeated(at: *const u8) -> Operand {
         Operand { at, step: 0 }
     }
 
-    /// True if there is one element for all results.
+    /// Returns true if one element is repeated for all results.
     pub(super) fn is_repeated(self) -> bool {
         self.step == 0
     }
 
-    /// What a function without this input is called with.
-    pub(super) const NONE: Operand = Operand { at: std::ptr::null(), step: 0 };
+    /// Placeholder for an operand that a loop does not have.
+    pub(super) const ABSENT: Operand = Operand { at: std::ptr::null(), step: 0 };
 }
 
-/// Functions that make a loop of three closures: what is computed, for all elements, and what it is `far` from those of
-/// which `near` is true.
+/// Generates functions that create a loop from three closures: `f` computes results, `near` tells for which
+/// elements `f` is valid, and `far` computes the results of the other elements.
 macro_rules! loops {
     ($($(#[$doc:meta])* $name:ident: $($x:ident $X:ident $i:literal),+;)*) => {$(
         $(#[$doc])*
@@ -85,7 +87,7 @@ macro_rules! loops {
                         let (out, blocks) = (out.cast::<R>(), n / BLOCK);
                         macro_rules! part {
                             ($N:expr, $block:expr, $at:expr) => {
-                                // SAFETY: so many of the `n` elements are there; they are read whole before they are written.
+                                // SAFETY: these are some of the `n` elements, read before they are written.
                                 unsafe {
                                     $(let $x = $x.at.cast::<$X>().add($block * $x.step + $at).cast::<[$X; $N]>().read();)+
                                     write_near::<R, { $N }>(
@@ -133,12 +135,12 @@ loops! {
     of_three: a A 0, b B 1, c C 2;
 }
 
-/// `out[i] = f(a[i])`
+/// Returns a loop that computes `out[i] = f(a[i])`.
 pub(super) fn map1<A: Copy, R: Copy>(f: impl Fn(A) -> R + Copy + Send + Sync + 'static) -> Work {
     of_one(f, |_| true, f)
 }
 
-/// `out[i] = f(a[i])`, for a function that holds where `near` is true; elsewhere it is `far`.
+/// Returns a loop that computes `out[i] = f(a[i])` where `near` is true, and `far(a[i])` elsewhere.
 pub(super) fn map1_near<A: Copy, R: Copy>(
     f: impl Fn(A) -> R + Send + Sync + 'static,
     near: impl Fn(A) -> bool + Send + Sync + 'static,
@@ -147,7 +149,8 @@ pub(super) fn map1_near<A: Copy, R: Copy>(
     of_one(f, near, far)
 }
 
-/// `out[i] = f(a[i], b[i])`, for a function that holds where `near` is true; elsewhere it is `far`.
+/// Returns a loop that computes `out[i] = f(a[i], b[i])` where `near` is true, and `far(a[i], b[i])`
+/// elsewhere.
 pub(super) fn map2_near<A: Copy, R: Copy>(
     f: impl Fn(A, A) -> R + Send + Sync + 'static,
     near: impl Fn(A, A) -> bool + Send + Sync + 'static,
@@ -156,32 +159,32 @@ pub(super) fn map2_near<A: Copy, R: Copy>(
     of_two(f, near, far)
 }
 
-/// `out[i] = f(a[i], b[i])`
+/// Returns a loop that computes `out[i] = f(a[i], b[i])`.
 pub(super) fn map2<A: Copy, B: Copy, R: Copy>(f: impl Fn(A, B) -> R + Copy + Send + Sync + 'static) -> Work {
     of_two(f, |_, _| true, f)
 }
 
-/// `out[i] = f(a[i], b[i], c[i])`
+/// Returns a loop that computes `out[i] = f(a[i], b[i], c[i])`.
 pub(super) fn map3<A: Copy, B: Copy, C: Copy, R: Copy>(
     f: impl Fn(A, B, C) -> R + Copy + Send + Sync + 'static,
 ) -> Work {
     of_three(f, |_, _, _| true, f)
 }
 
-/// Computes a block before any of it is written.
+/// Computes a whole block before writing any element of it.
 ///
 /// # Safety
-/// A block can be written.
+/// `out` is valid for writes of a block.
 #[inline(always)]
 pub(super) unsafe fn write_block<R: Copy>(out: *mut R, f: impl Fn(usize) -> R) {
     // SAFETY: the caller's promise.
     unsafe { write_part::<R, BLOCK>(out, f) };
 }
 
-/// The same of so many elements, of which those that are not near are what the other function says.
+/// Computes `N` elements and writes them: `far(i)` where `near(i)` is false, else `f(i)`.
 ///
 /// # Safety
-/// They can be written.
+/// `out` is valid for writes of `N` elements.
 #[inline(always)]
 unsafe fn write_near<R: Copy, const N: usize>(
     out: *mut R,
@@ -204,10 +207,10 @@ unsafe fn write_near<R: Copy, const N: usize>(
     }
 }
 
-/// Computes so many elements before any of them is written.
+/// Computes `N` elements before writing the first one.
 ///
 /// # Safety
-/// They can be written.
+/// `out` is valid for writes of `N` elements.
 #[inline(always)]
 unsafe fn write_part<R: Copy, const N: usize>(out: *mut R, f: impl Fn(usize) -> R) {
     let mut part = [const { MaybeUninit::uninit() }; N];
@@ -228,7 +231,8 @@ mod tests {
     use super::super::simd::PLAIN;
     use super::*;
 
-    /// Blocks, parts and single elements, of near ones, far ones, and both; the output apart, and in the place of the input.
+    /// Tests blocks, parts and single elements that are near, far or mixed, with a separate output and with
+    /// the output in the place of the input.
     #[test]
     fn every_element_is_near_or_far_and_nothing_else_is_written() {
         for plain in [false, true] {
@@ -249,14 +253,14 @@ mod tests {
                 let from = [
                     Operand::each(a.as_ptr().cast()),
                     Operand::new(b.as_ptr().cast(), repeated),
-                    Operand::NONE,
+                    Operand::ABSENT,
                 ];
                 work(&from, out.as_mut_ptr().cast(), n);
                 assert_eq!(out.pop(), Some(u32::MAX));
                 assert_eq!(out, expected);
                 let mut here = a.clone();
                 let at = here.as_mut_ptr();
-                work(&[Operand::each(at.cast_const().cast()), from[1], Operand::NONE], at.cast(), n);
+                work(&[Operand::each(at.cast_const().cast()), from[1], Operand::ABSENT], at.cast(), n);
                 assert_eq!(here, expected);
             }
         }

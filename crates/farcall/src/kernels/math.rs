@@ -1,25 +1,26 @@
-//! Elementary functions of `f32` that the compiler can turn into vector instructions.
+//! Elementary functions that the compiler can vectorize, for `f32` and, in [`double`], for `f64`.
 //!
-//! Exponentials, logarithms and the error function are computed in `f32` with fused multiply-add, within two units in the
-//! last place, subnormal results included. Angles, functions of angles, inverse functions, and powers are computed in `f64`
-//! and rounded once at the end, so that approximations of a relative error of 10⁻⁹ give results within 0.51 units. None of
-//! them has branches, and the bits are the same with all instructions: multiply-add is fused wherever it is written, and
-//! nowhere else. Where subnormal numbers are flushed, exponentials and what is made of them flush them, too; other functions
-//! read bits.
+//! In `f32`, exponentials, logarithms and the error function use `f32` arithmetic with fused multiply-add.
+//! Their error is below two units in the last place, subnormal results included. Angles, functions of angles,
+//! inverse functions and powers are computed in `f64` and rounded once at the end, so approximations with a
+//! relative error of 10⁻⁹ give results within 0.51 units. The functions have no branches. Their bits are the
+//! same on all processors: multiply-add is fused wherever it is written, and nowhere else. Where subnormal
+//! numbers are flushed to zero, exponentials and the functions made from them flush them, too; the other
+//! functions read bits.
 
-/// Rounds to an integer when it is added, and has that integer in its low bits.
+/// Adding this number rounds to an integer, which is then in the low bits of the sum.
 const ROUND: f64 = 6_755_399_441_055_744.0;
 const LN_2: f64 = std::f64::consts::LN_2;
 const LOG2_E: f64 = std::f64::consts::LOG2_E;
 
-/// Between these bounds; NaN stays NaN.
+/// Clamps a number to these bounds. NaN stays NaN.
 #[inline(always)]
 pub(super) fn within(x: f64, low: f64, high: f64) -> f64 {
     let x = if x < low { low } else { x };
     if x > high { high } else { x }
 }
 
-/// Taylor's series of (eʳ - 1) / r.
+/// Taylor series of (eʳ - 1) / r.
 const EXP: [f64; 9] = [
     1.0,
     0.5,
@@ -32,7 +33,7 @@ const EXP: [f64; 9] = [
     1.0 / 362_880.0,
 ];
 
-/// That of atanh(s) / s by `s²`.
+/// Taylor series of atanh(s) / s in `s²`.
 const ATANH: [f64; 10] = [
     1.0,
     1.0 / 3.0,
@@ -46,7 +47,8 @@ const ATANH: [f64; 10] = [
     1.0 / 19.0,
 ];
 
-/// The polynomial with these coefficients, constant one first, as four in `t⁴`, which do not wait for each other.
+/// Evaluates a polynomial whose coefficients start with the constant one. It is split into four polynomials
+/// in `t⁴`, which are independent of each other.
 #[inline(always)]
 pub(super) fn polynomial<const N: usize>(coefficients: &[f64; N], t: f64) -> f64 {
     let square = t * t;
@@ -58,7 +60,7 @@ pub(super) fn polynomial<const N: usize>(coefficients: &[f64; N], t: f64) -> f64
         let mut j = 0;
         while j < 4 && 4 * block + j < N {
             let coefficient = coefficients[4 * block + j];
-            // The highest ones are there as they are.
+            // The highest coefficient of each part is its initial value.
             let is_first = 4 * block + j + 4 >= N;
             parts[j] = if is_first { coefficient } else { parts[j].mul_add(fourth, coefficient) };
             j += 1;
@@ -68,7 +70,7 @@ pub(super) fn polynomial<const N: usize>(coefficients: &[f64; N], t: f64) -> f64
     d.mul_add(t, c).mul_add(square, b.mul_add(t, a))
 }
 
-/// `2ᵏ` and `eʳ - 1` with `x = k·ln 2 + r`, for `|x|` below 700.
+/// Returns `2ᵏ` and `eʳ - 1` with `x = k·ln 2 + r`, for `|x|` below 700.
 #[inline(always)]
 fn exp_parts(x: f64) -> (f64, f64) {
     let shifted = x * LOG2_E + ROUND;
@@ -93,22 +95,23 @@ fn fma(x: f32, y: f32, z: f32) -> f32 {
     x.mul_add(y, z)
 }
 
-/// Rounds an `f32` to an integer when it is added, and has that integer in its low bits.
+/// Adding this number to an `f32` rounds to an integer, which is then in the low bits of the sum.
 pub(super) const ROUND_32: f32 = 12_582_912.0;
-/// The logarithm of two, and what is missing.
+/// Logarithm of two, rounded to `f32`.
 pub(super) const LN_2_32: f32 = std::f32::consts::LN_2;
+/// Difference between the logarithm of two and [`LN_2_32`].
 pub(super) const LN_2_REST: f32 = -1.904_654_3e-9;
-/// Chebyshev's kind of approximation of (eʳ - 1 - r) / r², the highest power first.
+/// Chebyshev-type approximation of (eʳ - 1 - r) / r², highest power first.
 pub(super) const EXP_REST: [f32; 6] =
     [0.000_199_141_66, 0.001_394_100_6, 0.008_333_273, 0.041_666_355, 0.166_666_67, 0.5];
-/// Below these bounds eˣ is zero, above infinite.
+/// Bounds below which eˣ is zero and above which it is infinite.
 pub(super) const EXP_BOUNDS: [f32; 2] = [-104.0, 89.0];
-/// Of numbers whose double is more than this, the hyperbolic tangent is 1.
+/// Limit of `2·|x|` above which the hyperbolic tangent is ±1.
 pub(super) const TANH_DOUBLE: f32 = 20.0;
-/// Below it, the hyperbolic tangent is computed so that it loses no digits.
+/// Limit of `|x|` below which the hyperbolic tangent is computed by a formula that loses no digits.
 pub(super) const TANH_SMALL: f32 = 0.36;
 
-/// `eʳ - 1` and `k` with `x = k·ln 2 + r`, for `|x|` below 10⁶.
+/// Returns `eʳ - 1` and `k` with `x = k·ln 2 + r`, for `|x|` below 10⁶.
 #[inline(always)]
 fn exp_parts_32(x: f32) -> (f32, i32) {
     let shifted = fma(x, std::f32::consts::LOG2_E, ROUND_32);
@@ -116,7 +119,8 @@ fn exp_parts_32(x: f32) -> (f32, i32) {
     exp_rest_32(shifted, fma(-k, LN_2_REST, fma(-k, LN_2_32, x)))
 }
 
-/// `eʳ - 1` for `|r|` up to 0.3466; and the integer that rounding has left in the low bits of `shifted`.
+/// Returns `eʳ - 1` for `|r|` up to 0.3466, and the integer that rounding has left in the low bits of
+/// `shifted`.
 #[inline(always)]
 fn exp_rest_32(shifted: f32, r: f32) -> (f32, i32) {
     (fma(r * r, horner(&EXP_REST, r), r), (shifted.to_bits() as i32).wrapping_sub(ROUND_32.to_bits() as i32))
@@ -138,7 +142,7 @@ fn within_32(x: f32, low: f32, high: f32) -> f32 {
 #[inline(always)]
 pub(super) fn exp(x: f32) -> f32 {
     let (p, k) = exp_parts_32(within_32(x, EXP_BOUNDS[0], EXP_BOUNDS[1]));
-    // In two steps: the power may be subnormal, or more than the largest number.
+    // In two steps, as the power may be subnormal or exceed the largest number.
     let half = k >> 1;
     (p + 1.0) * two_to_the(half) * two_to_the(k.wrapping_sub(half))
 }
@@ -147,7 +151,7 @@ pub(super) fn exp(x: f32) -> f32 {
 #[inline(always)]
 pub(super) fn exp_m1(x: f32) -> f32 {
     let (p, k) = exp_parts_32(within_32(x, -20.0, 89.0));
-    // Half of the power, which may be more than the largest number.
+    // Half of the power, as the power may exceed the largest number.
     let half = two_to_the(k.wrapping_sub(1));
     (2.0 * fma(half, p, half - 0.5)).copysign(x)
 }
@@ -157,7 +161,7 @@ pub(super) fn exp_m1(x: f32) -> f32 {
 pub(super) fn logistic(x: f32) -> f32 {
     let (p, k) = exp_parts_32(within_32(-x.abs(), -104.0, 0.0));
     let power = two_to_the(k.max(-126));
-    // e^-|x|, and the divisor, each with what rounding leaves.
+    // e^-|x| and the divisor, each with its rounding error.
     let (e, sum) = (fma(power, p, power), 1.0 + power);
     let below = fma(power, p, sum);
     let (rest, rest_below) = (fma(power, p, power - e), fma(power, p, sum - below));
@@ -177,30 +181,30 @@ pub(super) fn tanh(x: f32) -> f32 {
     // NaN stays NaN.
     let t = if 2.0 * a > TANH_DOUBLE { TANH_DOUBLE } else { 2.0 * a };
     let shifted = fma(t, std::f32::consts::LOG2_E, ROUND_32);
-    // What `LN_2_32` lacks does not count: the more of them, the closer is the result to 1.
+    // The rounding error of `LN_2_32` does not matter: the larger `k` is, the closer the result is to 1.
     let (p, k) = exp_rest_32(shifted, fma(ROUND_32 - shifted, LN_2_32, t));
     // e²ᵃ - 1
     let power = two_to_the(k);
     let m = fma(power, p, power - 1.0);
     let y = m / (m + 2.0);
-    // The same, less sensitive to what the quotient has lost while it is small.
+    // An equal expression that is less sensitive to the rounding error of the quotient, for small numbers.
     let small = fma(-0.5 * m, y, 0.5 * m);
     (if a < TANH_SMALL { small } else { y }).copysign(x)
 }
 
-/// eˣ / 2, without overflow where the half has none.
+/// eˣ / 2, which overflows only where half of eˣ does.
 #[inline(always)]
 fn half_exp(x: f32) -> f32 {
     exp(x - std::f32::consts::LN_2)
 }
 
-/// By CHLO's formula, whose rounding errors known answers hold.
+/// The hyperbolic cosine by CHLO's formula. Known answers include the formula's rounding errors.
 #[inline(always)]
 pub(super) fn cosh(x: f32) -> f32 {
     half_exp(x) + half_exp(-x)
 }
 
-/// By CHLO's formulas, as above.
+/// The hyperbolic sine by CHLO's formulas, as above.
 #[inline(always)]
 pub(super) fn sinh(x: f32) -> f32 {
     let m = exp_m1(x);
@@ -208,9 +212,10 @@ pub(super) fn sinh(x: f32) -> f32 {
     if x.abs() < 1.0 { small } else { half_exp(x) - half_exp(-x) }
 }
 
-/// Approximations of erf(x) / x - 1 by powers of `x²`, and of -ln(1 - erf(x)) above [`ERF_SMALL`], the highest ones first.
+/// Approximation of erf(x) / x - 1 in powers of `x²`, highest power first.
 const ERF_REST: [f32; 7] =
     [8.204_17e-5, -8.102_915_6e-4, 5.197_487_3e-3, -2.685_796e-2, 0.112_836_696, -0.376_126_32, 0.128_379_17];
+/// Approximation of -ln(1 - erf(x)) above [`ERF_SMALL`], highest power first.
 const ERF_FAR: [f32; 9] = [
     -1.642_679e-6,
     4.616_478_7e-5,
@@ -222,6 +227,7 @@ const ERF_FAR: [f32; 9] = [
     1.130_241_9,
     -3.218_662_5e-4,
 ];
+/// Limit of `|x|` below which [`ERF_REST`] is used.
 const ERF_SMALL: f32 = 0.95;
 
 /// The error function.
@@ -229,7 +235,7 @@ const ERF_SMALL: f32 = 0.95;
 pub(super) fn erf(x: f32) -> f32 {
     let a = x.abs();
     let small = fma(a, horner(&ERF_REST, a * a), a);
-    // At 4, it is 1. NaN stays NaN.
+    // At 4, the function is 1. NaN stays NaN.
     let far = if a > 4.0 { 4.0 } else { a };
     let (p, k) = exp_parts_32(-horner(&ERF_FAR, far));
     let power = two_to_the(k);
@@ -237,7 +243,7 @@ pub(super) fn erf(x: f32) -> f32 {
     (if a < ERF_SMALL { small } else { far }).copysign(x)
 }
 
-/// The polynomial with these coefficients, the highest one first.
+/// Evaluates a polynomial by Horner's scheme, highest coefficient first.
 #[inline(always)]
 fn horner<const N: usize>(coefficients: &[f32; N], x: f32) -> f32 {
     let (mut y, mut i) = (coefficients[0], 1);
@@ -248,7 +254,7 @@ fn horner<const N: usize>(coefficients: &[f32; N], x: f32) -> f32 {
     y
 }
 
-/// An approximation of (ln(1 + f) - f + f²/2) / f³, the highest power first.
+/// Approximation of (ln(1 + f) - f + f²/2) / f³, highest power first.
 const LN_REST: [f32; 10] = [
     -0.059_767_798,
     0.106_320_046,
@@ -262,13 +268,13 @@ const LN_REST: [f32; 10] = [
     0.333_333_3,
 ];
 
-/// The logarithm of a positive number.
+/// Logarithm of a positive number.
 #[inline(always)]
 fn ln_32(x: f32) -> f32 {
-    // Subnormal numbers are made normal ones.
+    // Subnormal numbers are scaled to normal ones.
     let subnormal = x < f32::MIN_POSITIVE;
     let (x, less) = if subnormal { (x * 33_554_432.0, 25) } else { (x, 0) };
-    // The exponent for which the rest is between √½ and √2.
+    // The exponent leaves a remainder between √½ and √2.
     const SQRT_HALF: u32 = 0x3f35_04f3;
     let shifted = x.to_bits().wrapping_sub(SQRT_HALF);
     let f = f32::from_bits((shifted & 0x007f_ffff).wrapping_add(SQRT_HALF)) - 1.0;
@@ -278,12 +284,12 @@ fn ln_32(x: f32) -> f32 {
     fma(k, LN_2_32, rest + f)
 }
 
-/// What a logarithm is of numbers that are not above zero, and of infinity.
+/// Replaces a logarithm by its special values: for infinity, for zero, and for negative numbers.
 #[inline(always)]
 fn ln_or_special_32(x: f32, ln: f32) -> f32 {
     let ln = if x == f32::INFINITY { x } else { ln };
     let ln = if x == 0.0 { f32::NEG_INFINITY } else { ln };
-    // Also for NaN.
+    // NaN is not `>= 0.0`, either.
     if x >= 0.0 { ln } else { f32::NAN }
 }
 
@@ -297,15 +303,15 @@ pub(super) fn ln(x: f32) -> f32 {
 #[inline(always)]
 pub(super) fn ln_1p(x: f32) -> f32 {
     let y = 1.0 + x;
-    // What the sum has lost.
+    // Rounding error of the sum.
     let of_x = y - 1.0;
     let lost = (1.0 - (y - of_x)) + (x - of_x);
-    // Lost digits count while the sum is not large.
+    // The rounding error matters only while the sum is not large.
     let ln = ln_32(y) + if y < 1e8 { lost / y } else { 0.0 };
     ln_or_special_32(y, ln).copysign(x)
 }
 
-/// The logarithm of a number above zero that is normal in `f64`; of other numbers, anything.
+/// Logarithm of a number above zero that is normal in `f64`. For other numbers, the result is unspecified.
 #[inline(always)]
 pub(super) fn ln64(x: f64) -> f64 {
     let (f, k) = ln_parts(x);
@@ -314,33 +320,33 @@ pub(super) fn ln64(x: f64) -> f64 {
     k * LN_2 + 2.0 * s * p
 }
 
-/// `f` and `k` with `x = 2ᵏ(1 + f)` and `1 + f` between √½ and √2, for a normal number above zero.
+/// Returns `f` and `k` with `x = 2ᵏ(1 + f)` and `1 + f` between √½ and √2, for a normal number above zero.
 #[inline(always)]
 fn ln_parts(x: f64) -> (f64, f64) {
     const SQRT_HALF: u64 = 0x3fe6_a09e_667f_3bcd;
     let shifted = x.to_bits().wrapping_sub(SQRT_HALF);
     let m = f64::from_bits((shifted & 0x000f_ffff_ffff_ffff).wrapping_add(SQRT_HALF));
-    // The exponent is in twelve bits, made a number by the mantissa of a large one.
+    // The exponent has twelve bits. Put into the mantissa of a large number, it becomes a float.
     let k = f64::from_bits(((shifted >> 52).wrapping_add(2048) & 0xfff) | ROUND.to_bits()) - (ROUND + 2048.0);
     (m - 1.0, k)
 }
 
-/// What a logarithm is of numbers that are not above zero, and of infinity.
+/// Replaces a logarithm by its special values: for infinity, for zero, and for negative numbers.
 #[inline(always)]
 pub(super) fn ln_or_special(x: f64, ln: f64) -> f64 {
     let ln = if x == f64::INFINITY { x } else { ln };
     let ln = if x == 0.0 { f64::NEG_INFINITY } else { ln };
-    // Also for NaN.
+    // NaN is not `>= 0.0`, either.
     if x >= 0.0 { ln } else { f64::NAN }
 }
 
-/// Up to here, [`sin`], [`cos`] and [`tan`] hold.
+/// Largest angle for which [`sin`], [`cos`] and [`tan`] are accurate.
 pub(super) const MAX_ANGLE: f32 = 1e7;
 
-/// Sine and cosine of `r`, with `x = k·π/2 + r`; and `k`.
+/// Returns sine and cosine of `r` with `x = k·π/2 + r`, and `k` in the low bits of the integer.
 #[inline(always)]
 fn quadrant(x: f64) -> (f64, f64, u64) {
-    // π/2 in two parts; a multiple of the first one by an integer of 24 bits is exact.
+    // π/2 in two parts. The product of the first part and a 24-bit integer is exact.
     const HIGH: f64 = 1.570_796_310_901_641_8;
     const LOW: f64 = 1.589_325_477_352_819_4e-8;
     let shifted = x * std::f64::consts::FRAC_2_PI + ROUND;
@@ -353,7 +359,7 @@ fn quadrant(x: f64) -> (f64, f64, u64) {
     s = s.mul_add(z, -1.0 / 5040.0);
     s = s.mul_add(z, 1.0 / 120.0);
     s = s.mul_add(z, -1.0 / 6.0);
-    // Not a sum: the sine of -0 is -0.
+    // Not a sum, so that the sine of -0 is -0.
     s = r * (1.0 + s * z);
     let mut c: f64 = 1.0 / 479_001_600.0;
     c = c.mul_add(z, -1.0 / 3_628_800.0);
@@ -365,32 +371,32 @@ fn quadrant(x: f64) -> (f64, f64, u64) {
     (s, c, shifted.to_bits())
 }
 
-/// Sine and cosine, for angles up to [`MAX_ANGLE`], within a relative error of 10⁻⁹.
+/// Sine and cosine of angles up to [`MAX_ANGLE`], with a relative error below 10⁻⁹.
 #[inline(always)]
 pub(super) fn sin_cos64(x: f64) -> (f64, f64) {
     turned(quadrant(x))
 }
 
-/// Sine and cosine of an angle, of those of what is left of it after so many quarters of a turn.
+/// Returns sine and cosine of an angle, given sine and cosine of its remainder after `k` quarter turns.
 #[inline(always)]
 fn turned((s, c, k): (f64, f64, u64)) -> (f64, f64) {
     let (s, c) = if k & 1 == 0 { (s, c) } else { (c, s) };
     (if k & 2 == 0 { s } else { -s }, if k.wrapping_add(1) & 2 == 0 { c } else { -c })
 }
 
-/// The sine, for angles up to [`MAX_ANGLE`].
+/// The sine of angles up to [`MAX_ANGLE`].
 #[inline(always)]
 pub(super) fn sin(x: f32) -> f32 {
     sin_cos64(f64::from(x)).0 as f32
 }
 
-/// The cosine, for angles up to [`MAX_ANGLE`].
+/// The cosine of angles up to [`MAX_ANGLE`].
 #[inline(always)]
 pub(super) fn cos(x: f32) -> f32 {
     sin_cos64(f64::from(x)).1 as f32
 }
 
-/// The tangent, for angles up to [`MAX_ANGLE`].
+/// The tangent of angles up to [`MAX_ANGLE`].
 #[inline(always)]
 pub(super) fn tan(x: f32) -> f32 {
     let (s, c, k) = quadrant(f64::from(x));
@@ -398,7 +404,7 @@ pub(super) fn tan(x: f32) -> f32 {
     (up / down) as f32
 }
 
-/// Taylor's series of atan(t) / t by `t²`.
+/// Taylor series of atan(t) / t in `t²`.
 const ATAN: [f64; 14] = [
     1.0,
     -1.0 / 3.0,
@@ -416,14 +422,15 @@ const ATAN: [f64; 14] = [
     -1.0 / 27.0,
 ];
 
-/// The angle of a finite vector that is not zero (`y` may be infinite if `x` is not), within a relative error of 10⁻¹¹.
+/// Angle of a finite vector other than zero, with a relative error below 10⁻¹¹. `y` may be infinite if `x` is
+/// finite.
 #[inline(always)]
 pub(super) fn atan2_64(y: f64, x: f64) -> f64 {
     use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
     let (a, b) = (y.abs(), x.abs());
     let (small, large) = if a < b { (a, b) } else { (b, a) };
     let t = small / large;
-    // Above tan(π/8), as the difference from π/4.
+    // Above tan(π/8), computed as the difference from π/4.
     let far = t > 0.414_213_562_373_095;
     let u = if far { (t - 1.0) / (t + 1.0) } else { t };
     let p = u * polynomial(&ATAN, u * u);
@@ -443,22 +450,22 @@ pub(super) fn atan(x: f32) -> f32 {
     atan2(x, 1.0)
 }
 
-/// The angle with this sine, NaN beyond ±1.
+/// Angle with this sine; NaN beyond ±1.
 #[inline(always)]
 pub(super) fn asin(x: f32) -> f32 {
     let x = f64::from(x);
     atan2_64(x, ((1.0 - x) * (1.0 + x)).sqrt()) as f32
 }
 
-/// The angle with this cosine, NaN beyond ±1.
+/// Angle with this cosine; NaN beyond ±1.
 #[inline(always)]
 pub(super) fn acos(x: f32) -> f32 {
     let x = f64::from(x);
     atan2_64(((1.0 - x) * (1.0 + x)).sqrt(), x) as f32
 }
 
-/// Below it, odd functions with the derivative 1 are the first two terms of their series.
-const SERIES: f64 = 1e-3;
+/// Limit below which odd functions with derivative 1 are evaluated by the first two terms of their series.
+const MAX_SERIES_ARGUMENT: f64 = 1e-3;
 
 /// ln (x + √(x² + 1))
 #[inline(always)]
@@ -467,7 +474,7 @@ pub(super) fn asinh(x: f32) -> f32 {
     let y = a + a.mul_add(a, 1.0).sqrt();
     let far = ln_or_special(y, ln64(y));
     let near = (a * a * a).mul_add(-1.0 / 6.0, a);
-    ((if a < SERIES { near } else { far }) as f32).copysign(x)
+    ((if a < MAX_SERIES_ARGUMENT { near } else { far }) as f32).copysign(x)
 }
 
 /// ln (x + √(x² - 1)), NaN below 1.
@@ -475,7 +482,7 @@ pub(super) fn asinh(x: f32) -> f32 {
 pub(super) fn acosh(x: f32) -> f32 {
     let x = f64::from(x);
     let y = x + ((x - 1.0) * (x + 1.0)).sqrt();
-    // Also for NaN.
+    // NaN is not `>= 1.0`, either.
     (if x >= 1.0 { ln_or_special(y, ln64(y)) } else { f64::NAN }) as f32
 }
 
@@ -486,7 +493,7 @@ pub(super) fn atanh(x: f32) -> f32 {
     let y = (1.0 + a) / (1.0 - a);
     let far = 0.5 * ln_or_special(y, ln64(y));
     let near = (a * a * a).mul_add(1.0 / 3.0, a);
-    ((if a < SERIES { near } else { far }) as f32).copysign(x)
+    ((if a < MAX_SERIES_ARGUMENT { near } else { far }) as f32).copysign(x)
 }
 
 /// `xʸ` for finite `x` above zero and finite `y`.
@@ -499,10 +506,10 @@ pub(super) fn pow(x: f32, y: f32) -> f32 {
 pub(super) mod double {
     use super::{LOG2_E, ROUND, ln_parts, turned, within};
 
-    /// The logarithm of two in two parts: a multiple of the first one by an integer of 20 bits is exact.
+    /// Logarithm of two in two parts. The product of the first part and a 20-bit integer is exact.
     const LN_2: [f64; 2] = [0.693_147_180_369_123_8, 1.908_214_929_270_587_7e-10];
 
-    /// Taylor's series of (eʳ - 1 - r) / r², the highest power first.
+    /// Taylor series of (eʳ - 1 - r) / r², highest power first.
     const EXP_REST: [f64; 12] = [
         1.0 / 6_227_020_800.0,
         1.0 / 479_001_600.0,
@@ -518,7 +525,8 @@ pub(super) mod double {
         0.5,
     ];
 
-    /// An approximation of (atanh(s) - s) / s³ · 2 by powers of `s²`, the highest first (Sun's fdlibm, `e_log.c`).
+    /// Approximation of (atanh(s) - s) / s³ · 2 in powers of `s²`, highest power first (Sun's fdlibm,
+    /// `e_log.c`).
     const LOG_REST: [f64; 7] = [
         0.147_981_986_051_165_86,
         0.153_138_376_992_093_73,
@@ -529,8 +537,7 @@ pub(super) mod double {
         0.666_666_666_666_673_5,
     ];
 
-    /// Those of sine and cosine (fdlibm, `k_sin.c`, `k_cos.c`): of (sin r - r) / r³ and (cos r - 1 + r²/2) / r⁴ by powers of
-    /// `r²`, the highest first.
+    /// Approximation of (sin r - r) / r³ in powers of `r²`, highest power first (fdlibm, `k_sin.c`).
     const SIN_REST: [f64; 6] = [
         1.589_690_995_211_55e-10,
         -2.505_076_025_340_686_3e-8,
@@ -539,6 +546,7 @@ pub(super) mod double {
         0.008_333_333_333_322_49,
         -0.166_666_666_666_666_32,
     ];
+    /// Approximation of (cos r - 1 + r²/2) / r⁴ in powers of `r²`, highest power first (fdlibm, `k_cos.c`).
     const COS_REST: [f64; 6] = [
         -1.135_964_755_778_819_5e-11,
         2.087_572_321_298_175e-9,
@@ -564,14 +572,14 @@ pub(super) mod double {
         f64::from_bits((k.wrapping_add(1023) as u64) << 52)
     }
 
-    /// `eʳ - 1` and `k` with `x = k·ln 2 + r`, for `|x|` up to 800.
+    /// Returns `eʳ - 1` and `k` with `x = k·ln 2 + r`, for `|x|` up to 800.
     #[inline(always)]
     fn exp_parts(x: f64) -> (f64, i64) {
         let shifted = x * LOG2_E + ROUND;
         let k = shifted - ROUND;
         let high = (-k).mul_add(LN_2[0], x);
         let r = (-k).mul_add(LN_2[1], high);
-        // What rounding has taken from `r`.
+        // Rounding error of `r`.
         let lost = (-k).mul_add(LN_2[1], high - r);
         let p = (r * r).mul_add(horner(&EXP_REST, r), lost) + r;
         (p, (shifted.to_bits() as i64).wrapping_sub(ROUND.to_bits() as i64))
@@ -581,7 +589,7 @@ pub(super) mod double {
     #[inline(always)]
     pub(in super::super) fn exp(x: f64) -> f64 {
         let (p, k) = exp_parts(within(x, -746.0, 710.0));
-        // In two steps: the power may be subnormal, or more than the largest number.
+        // In two steps, as the power may be subnormal or exceed the largest number.
         let half = k >> 1;
         (p + 1.0) * two_to_the(half) * two_to_the(k.wrapping_sub(half))
     }
@@ -590,21 +598,22 @@ pub(super) mod double {
     #[inline(always)]
     pub(in super::super) fn exp_m1(x: f64) -> f64 {
         let (p, k) = exp_parts(within(x, -40.0, 710.0));
-        // Half of the power, which may be more than the largest number.
+        // Half of the power, as the power may exceed the largest number.
         let half = two_to_the(k.wrapping_sub(1));
         (2.0 * half.mul_add(p, half - 0.5)).copysign(x)
     }
 
     #[inline(always)]
     pub(in super::super) fn tanh(x: f64) -> f64 {
-        // At 22, it is 1. NaN stays NaN.
+        // At 22, the function is 1. NaN stays NaN.
         let a = x.abs();
         let (p, k) = exp_parts(2.0 * if a > 22.0 { 22.0 } else { a });
         // e²ᵃ - 1
         let power = two_to_the(k);
         let m = power.mul_add(p, power - 1.0);
         let y = m / (m + 2.0);
-        // The same, less sensitive to what the quotient has lost while it is small.
+        // An equal expression that is less sensitive to the rounding error of the quotient, for small
+        // numbers.
         let small = (-0.5 * m).mul_add(y, 0.5 * m);
         (if a < 0.36 { small } else { y }).copysign(x)
     }
@@ -615,7 +624,7 @@ pub(super) mod double {
         super::ln_or_special(x, ln_of_positive(x))
     }
 
-    /// The logarithm of a positive number.
+    /// Logarithm of a positive number.
     #[inline(always)]
     fn ln_of_positive(x: f64) -> f64 {
         let subnormal = x < f64::MIN_POSITIVE;
@@ -633,32 +642,33 @@ pub(super) mod double {
     #[inline(always)]
     pub(in super::super) fn ln_1p(x: f64) -> f64 {
         let y = 1.0 + x;
-        // What the sum has lost.
+        // Rounding error of the sum.
         let of_x = y - 1.0;
         let lost = (1.0 - (y - of_x)) + (x - of_x);
-        // Lost digits count while the sum is not large.
+        // The rounding error matters only while the sum is not large.
         let ln = ln_of_positive(y) + if y < 1e17 { lost / y } else { 0.0 };
         super::ln_or_special(y, ln).copysign(x)
     }
 
-    /// Up to here, [`sin`] and [`cos`] hold.
+    /// Largest angle for which [`sin`] and [`cos`] are accurate.
     pub(in super::super) const MAX_ANGLE: f64 = 1e6;
 
-    /// Sine and cosine of `r`, with `x = k·π/2 + r`; and `k`.
+    /// Returns sine and cosine of `r` with `x = k·π/2 + r`, and `k` in the low bits of the integer.
     #[inline(always)]
     fn quadrant(x: f64) -> (f64, f64, u64) {
         // π/2 in three parts.
-        const PARTS: [f64; 3] =
+        const HALF_PI_PARTS: [f64; 3] =
             [std::f64::consts::FRAC_PI_2, 6.123_233_995_736_766e-17, -1.497_384_904_859_183_3e-33];
         let shifted = x * std::f64::consts::FRAC_2_PI + ROUND;
         let k = shifted - ROUND;
-        // Exact, where it is small. What the product and the difference after it lose is kept.
-        let high = (-k).mul_add(PARTS[0], x);
-        let product = k * PARTS[1];
+        // Exact where the difference is small. The rounding errors of the product and of the next difference
+        // are kept.
+        let high = (-k).mul_add(HALF_PI_PARTS[0], x);
+        let product = k * HALF_PI_PARTS[1];
         let r = high - product;
         let less = r - high;
         let rounded = (high - (r - less)) - (product + less);
-        let lost = rounded - k.mul_add(PARTS[1], -product) - k * PARTS[2];
+        let lost = rounded - k.mul_add(HALF_PI_PARTS[1], -product) - k * HALF_PI_PARTS[2];
         let z = r * r;
         // The sine of -0 is -0.
         let s = if x == 0.0 { x } else { (z * r).mul_add(horner(&SIN_REST, z), lost * (1.0 - 0.5 * z)) + r };
@@ -668,7 +678,7 @@ pub(super) mod double {
         (s, c, shifted.to_bits())
     }
 
-    /// Sine and cosine, for angles up to [`MAX_ANGLE`].
+    /// Sine and cosine of angles up to [`MAX_ANGLE`].
     #[inline(always)]
     pub(in super::super) fn sin_cos(x: f64) -> (f64, f64) {
         turned(quadrant(x))
@@ -689,7 +699,7 @@ pub(super) mod double {
 pub(super) mod tests {
     use super::*;
 
-    /// Within some units in the last place of what the mathematics library says, which is a half or so off.
+    /// Compares with the mathematics library, which is off by about half a unit in the last place.
     #[test]
     fn functions_of_f64_are_close() {
         type Function = fn(f64) -> f64;
@@ -732,7 +742,8 @@ pub(super) mod tests {
         }
     }
 
-    /// Distance in units in the last place of the correctly rounded result, of numbers spread over all bits.
+    /// Measures the largest distance from the correctly rounded result, in units in the last place, for
+    /// numbers spread over all bit patterns, and compares it with `bound`.
     pub(in super::super) fn worst(
         name: &str,
         f: fn(f32) -> f32,

@@ -1,5 +1,5 @@
-//! Conversions from and to floats of at most eight bits (`f8E4M3FN`, `f4E2M1FN`, …): from them by a table of all codes,
-//! to them on the bits of an `f32`.
+//! Conversions from and to floats of at most eight bits (`f8E4M3FN`, `f4E2M1FN`, …). Conversions from these
+//! types use a table of all codes; conversions to them operate on the bits of an `f32`.
 
 use std::sync::Arc;
 
@@ -11,7 +11,8 @@ use half::{bf16, f16};
 use super::halves::Half;
 use super::map::{Work, map1, map1_near};
 
-/// Converts elements, if one of the types is such a float and the other one is, too, or another float.
+/// Returns the loop that converts elements between two floating-point types, at least one of which is a
+/// minifloat.
 pub(super) fn convert(from: DType, to: DType) -> Option<Work> {
     if is_small(from) {
         return decoding(from, to);
@@ -20,7 +21,7 @@ pub(super) fn convert(from: DType, to: DType) -> Option<Work> {
         return power_of_two(from);
     }
     let to = Rounding::to(to)?;
-    // Each conversion goes through an `f32`, exact or rounded to odd, so that it rounds once.
+    // Each conversion goes through an `f32`, exact or rounded to odd, so that it effectively rounds once.
     Some(match from {
         DType::F64 => map1::<f64, u8>(move |x| to.code(to_odd_f32(x))),
         DType::F32 => map1::<f32, u8>(move |x| to.code(x)),
@@ -34,7 +35,7 @@ fn is_small(dtype: DType) -> bool {
     dtype.is_float() && dtype.bits() <= 8
 }
 
-/// Elements of narrow types are stored in a byte each; what else is in it, is ignored.
+/// Elements narrower than a byte are stored in one byte each; the other bits are ignored.
 fn decoding(from: DType, to: DType) -> Option<Work> {
     fn by_table<T: Copy + Send + Sync + 'static>(from: DType, value: impl Fn(f64) -> T) -> Work {
         let mask = u8::MAX >> (8 - from.bits());
@@ -68,11 +69,11 @@ fn power_of_two(from: DType) -> Option<Work> {
     })
 }
 
-/// The code of the power of two that is nearest to an `f64` with these bits, the larger one halfway.
+/// Returns the code of the power of two nearest to the `f64` with these bits; ties go to the larger one.
 #[inline(always)]
 fn code_of_power(bits: u64) -> u8 {
     const INFINITE: u64 = 0x7ff << 52;
-    // The exponent of the smallest power, and the last bit that stays.
+    // The exponent of the smallest power, and half of the last bit that is kept.
     const SMALLEST: u64 = 1023 - 127;
     const HALF: u64 = 1 << 51;
     let rounded = (bits.wrapping_add(HALF) >> 52).wrapping_sub(SMALLEST);
@@ -87,56 +88,60 @@ fn code_of_power(bits: u64) -> u8 {
     if bits == 0 || bits >= INFINITE { 0xff } else { code as u8 }
 }
 
-/// The nearest power of two of an `f32`. Subnormal numbers count, whatever the processor's mode.
+/// Returns the code of the power of two nearest to the `f32` with these bits. Subnormals count in every
+/// processor mode.
 #[inline(always)]
 fn code_of_single(bits: u32) -> u8 {
     const INFINITE: u32 = 0xff << 23;
     const HALF: u32 = 1 << 22;
-    // The smallest power is half of the smallest normal number; from three quarters of that on, it is rounded up.
+    // The smallest power is half of the smallest normal number; from three quarters of that number on, it is
+    // rounded up.
     let subnormal = u32::from(bits >= HALF + HALF / 2);
     let code = if bits < 1 << 23 { subnormal } else { bits.wrapping_add(HALF) >> 23 };
     if bits == 0 || bits >= INFINITE { 0xff } else { code as u8 }
 }
 
-/// A number of so few bits as an `f32`, also where the processor flushes subnormal ones: the smallest power of two is one.
+/// Converts a minifloat value to `f32`, also where the processor flushes subnormals: the smallest power of
+/// two is one.
 fn single(x: f64) -> f32 {
-    const LEAST: f32 = f32::from_bits(1 << 22);
-    if x == f64::from_bits((1023 - 127) << 52) { LEAST } else { x as f32 }
+    const MIN_POWER: f32 = f32::from_bits(1 << 22);
+    if x == f64::from_bits((1023 - 127) << 52) { MIN_POWER } else { x as f32 }
 }
 
-/// How the bits of an `f32` become a code.
+/// Parameters of the conversion of an `f32` to a code.
 #[derive(Clone, Copy)]
 struct Rounding {
-    /// Bits of the mantissa that go.
+    /// Number of mantissa bits that are dropped.
     dropped: u32,
-    /// Half of the last place that stays, less one: what is added, and a bit more if that is odd, rounds to even.
+    /// Half of the last kept place, minus one. Adding this number, plus one if the last kept bit is odd,
+    /// rounds to even.
     half: u32,
-    /// Code of the bits, when those are dropped, less the code of the same value.
+    /// Difference between the truncated bits of a number and its code.
     rebias: u32,
-    /// The bits of the smallest normal number.
+    /// Bits of the smallest normal number.
     least: u32,
-    /// A power of two, so large that the last place of a sum with it is the last place of subnormal numbers.
+    /// A power of two so large that the last place of a sum with it is the last place of subnormal numbers.
     magic: f32,
     /// The largest code of a finite number, without its sign.
     most: u32,
-    /// What is larger.
+    /// The code for numbers above the largest finite one.
     over: Special,
     nan: Special,
     sign: u32,
-    /// Zero has no sign.
+    /// True if zero has only one code, without a sign.
     one_zero: bool,
 }
 
-/// A code that is no number, or not the one that was asked for.
+/// The code for values that the format has no number for.
 #[derive(Clone, Copy)]
 struct Special {
     code: u32,
-    /// It gets the sign of the number.
+    /// True if the code gets the sign of the number.
     signed: bool,
 }
 
 impl Special {
-    /// What a format has for a value and the same with a sign.
+    /// Returns the code of a value, and finds out if the format also encodes its sign.
     fn of(to: DType, value: f64) -> Special {
         let [plus, minus] = [value, -value].map(|x| u32::from(minifloat::encode(to, x)));
         Special { code: plus, signed: plus != minus }
@@ -168,7 +173,7 @@ impl Rounding {
         })
     }
 
-    /// The code nearest to a number, ties to even: what [`minifloat::encode`] gives.
+    /// Returns the code nearest to a number, ties to even, like [`minifloat::encode`].
     #[inline(always)]
     fn code(self, x: f32) -> u8 {
         let bits = x.to_bits();
@@ -197,14 +202,15 @@ mod tests {
     fn run<X: Copy, Y: Copy + Default>(work: &Work, x: &[X]) -> Vec<Y> {
         let mut y = vec![Y::default(); x.len()];
         let from = Operand::each(x.as_ptr().cast());
-        work(&[from, Operand::NONE, Operand::NONE], y.as_mut_ptr().cast(), x.len());
+        work(&[from, Operand::ABSENT, Operand::ABSENT], y.as_mut_ptr().cast(), x.len());
         y
     }
 
     #[test]
-    fn codes_are_those_of_the_evaluator() {
+    fn codes_match_the_evaluator() {
         let halves: Vec<u16> = (0..=u16::MAX).collect();
-        // All exponents and signs, with what is near to numbers of few bits, and in their middle.
+        // All exponents and signs, with low bits near numbers of few bits and near the midpoints between
+        // them.
         let mut singles: Vec<f32> = Vec::new();
         for high in 0..=u16::MAX {
             let low = [0u16, 1, 0x7fff, 0x8000, 0x8001, 0xffff];
@@ -236,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_those_of_the_evaluator() {
+    fn numbers_match_the_evaluator() {
         let codes: Vec<u8> = (0..=u8::MAX).collect();
         for from in small() {
             let codes = &codes[..1 << from.bits()];

@@ -1,7 +1,7 @@
-//! Additions and rounds of add, rotate and xor on two words, of which hashes like Threefry are made. Both words stay in
-//! registers of the processor from the first to the last.
+//! Additions and rounds of add, rotate and xor on two words, as in hashes like Threefry. Both words stay in
+//! processor registers from the first turn to the last.
 
-/// What is done to two words, the first and the second.
+/// An operation on two words.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Turn {
     /// `first += second`, then `second = second.rotate_left(by) ^ first`.
@@ -10,21 +10,22 @@ pub(super) enum Turn {
     Add { word: usize, operand: usize },
 }
 
-/// A word for each element, or one for all.
+/// One word for each element, or one word for all.
 #[derive(Clone, Copy)]
 pub(super) struct Words {
     pub(super) at: *const u32,
     pub(super) one: bool,
 }
 
-/// Vectors of a block: as many as hide that each operation waits for the one before.
+/// Number of vectors in a block, to hide the latency of dependent operations.
 const VECTORS: usize = 4;
 
 /// Takes `n` pairs of words through all turns, and writes them.
 ///
 /// # Safety
-/// Words and operands have a word or `n` of them, as they say, and the turns name operands that there are. As many can be
-/// written to each end of `to`, and what is written is apart from all that is read.
+/// Words and operands are valid for reads of `n` words, or of one if `one` is true, and the turns only name
+/// existing operands. Both destinations in `to` are valid for writes of `n` words, and overlap nothing that
+/// is read.
 pub(super) unsafe fn run(turns: &[Turn], operands: &[Words], words: [Words; 2], to: [*mut u32; 2], n: usize) {
     let run = Run { turns, operands, words, to };
     #[cfg(target_arch = "x86_64")]
@@ -42,20 +43,20 @@ pub(super) unsafe fn run(turns: &[Turn], operands: &[Words], words: [Words; 2], 
     unsafe { run.all::<u32>(n) }
 }
 
-/// Some words in a register.
+/// A register of several words.
 trait Vector: Copy {
     const LANES: usize;
 
     /// # Safety
-    /// As many words can be read.
+    /// `at` is valid for reads of `LANES` words.
     unsafe fn load(at: *const u32) -> Self;
     /// # Safety
-    /// As many words can be written.
+    /// `to` is valid for writes of `LANES` words.
     unsafe fn store(self, to: *mut u32);
-    /// The same word in all lanes.
+    /// Returns the same word in all lanes.
     fn splat(word: u32) -> Self;
     fn plus(self, other: Self) -> Self;
-    /// `self.rotate_left(by) ^ with`, for `by` from 1 to 31.
+    /// Returns `self.rotate_left(by) ^ with`, for `by` from 1 to 31.
     fn mixed(self, by: u32, with: Self) -> Self;
 }
 

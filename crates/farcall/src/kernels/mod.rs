@@ -1,21 +1,21 @@
-//! Kernels: loops over memory that compute an operation, one file a kernel or a family.
+//! Kernels: loops over memory that compute an operation, and the machinery that kernels share.
 //!
 //! ```text
-//! (operation, types) ──find──▶ a kernel of [`TABLE`] ──prepare──▶ [`Prepared`] ──run, often──▶ elements
+//! (operation, types) ──find──▶ a kernel of [`TABLE`] ──prepare──▶ [`Prepared`] ──run, repeatedly──▶ elements
 //! ```
 //!
-//! The rest of the engine knows a kernel only by its entry in [`TABLE`]. Its `prepare` takes an operation with the
-//! types of its operands and results, and returns `None` or the code to run: the loop for these element types, with
-//! all strides. The compiler calls it to find out whether there is a kernel. Loading a plan calls it again, so a loop
-//! need not trust anything in a plan.
+//! The rest of the engine knows a kernel only by its entry in [`TABLE`]. The kernel's `prepare` takes an
+//! operation with the types of its operands and results, and returns `None` or the code to run: the loop for
+//! these element types, with all strides. The compiler calls `prepare` to find a kernel for an operation.
+//! Loading a plan calls it again, so that a loop need not trust anything in a plan.
 //!
-//! To add one: a file here with a `KERNEL`, an entry in [`TABLE`] before the more general ones, and a file in
-//! `filetests/`; ARCHITECTURE.md has the details. `top_k` is an example with scratch memory and
-//! tasks, `sort` with a region; `iota` is the smallest.
+//! A new kernel needs a file here with a `KERNEL`, an entry in [`TABLE`] before the more general kernels, and
+//! a file in `filetests/`; ARCHITECTURE.md has the details. `top_k` is an example with scratch memory and
+//! tasks, `sort` has a region, and `iota` is the smallest.
 //!
-//! **Invariants.** `prepare` trusts nothing: whatever its arguments, it returns `None` or code that stays within
-//! buffers of these types. The prepared code trusts its caller for sizes, types and places. It computes the same bits
-//! whatever the number of threads. Kernels do not know the compiler, the plan or the runtime.
+//! **Invariants.** `prepare` trusts nothing: for any arguments, it returns `None` or code that stays within
+//! buffers of these types. The prepared code trusts its caller for sizes, types and places. It computes the
+//! same bits for any number of threads. Kernels do not know the compiler, the plan or the runtime.
 
 mod arg_reduce;
 mod args;
@@ -87,7 +87,7 @@ pub(crate) use linked::{Code, Line, Linked, Runner};
 pub(crate) use straight_line::{Linking, StraightLine};
 pub(crate) use types::{branch, is_int};
 
-/// Every kernel. Of those that serve an operation, the first one is taken.
+/// All kernels. The first one that supports an operation is chosen.
 static TABLE: &[&Kernel] = &[
     &elementwise::KERNEL,
     &fusion::KERNEL,
@@ -113,39 +113,40 @@ static TABLE: &[&Kernel] = &[
     &rng_bit_generator::KERNEL,
     &convolution::KERNEL,
     &sort::KERNEL,
-    &sort::PART,
+    &sort::PART_KERNEL,
     &sort::BY_REGION,
     &top_k::KERNEL,
 ];
 
-/// Kernels of which operands may be in no memory ([`Request::iotas`]): they count instead of reading them.
-static COUNTING: &[&Kernel] = &[&arg_reduce::KERNEL, &sort::KERNEL, &sort::PART];
+/// Kernels that accept virtual operands ([`Request::iotas`]): they count instead of reading elements.
+static COUNTING: &[&Kernel] = &[&arg_reduce::KERNEL, &sort::KERNEL, &sort::PART_KERNEL];
 
-/// Kernels that apply any region element by element. Passes look for faster ways first.
+/// Kernels that apply an arbitrary region to one element after another. Passes look for faster
+/// implementations first.
 static BY_REGION: &[&Kernel] = &[&scatter::BY_REGION, &sort::BY_REGION];
 
-/// A kernel: what there is to know about it.
+/// A kernel as an entry of [`TABLE`].
 struct Kernel {
-    /// As plans, dumps and statistics name it.
+    /// Name in plans, dumps and statistics.
     name: &'static str,
-    /// What runs, if the kernel serves the operation.
+    /// Prepares the code to run; `None` if the kernel does not support the operation.
     prepare: fn(&Request<'_>) -> Option<Prepared>,
-    /// Which outputs may lie where inputs lie. It is asked with the operation's regions.
+    /// Returns the outputs that may share memory with inputs, for an operation with these regions.
     in_place: fn(bodies: &[Body]) -> InPlace,
-    /// What a dump says of the operation besides the kernel's name; may be nothing.
+    /// Returns a description of the operation for dumps, in addition to the kernel's name; may be empty.
     describe: fn(&Request<'_>) -> String,
 }
 
-/// Which outputs may lie exactly where which inputs lie, if elements of both are of one size.
+/// Pairs of outputs and inputs that may be in exactly the same memory, if their elements have the same size.
 pub(crate) enum InPlace {
-    /// Outputs and inputs are always apart.
+    /// Outputs never share memory with inputs.
     Nowhere,
     Anywhere,
-    /// The first output where the first input lies.
+    /// The first output may be in the memory of the first input.
     First,
-    /// An output where the input of its number lies.
+    /// An output may be in the memory of the input with the same number.
     Corresponding,
-    /// Anywhere but these, in ascending order.
+    /// All outputs and inputs except these, in ascending order.
     But {
         outputs: SmallVec<[usize; 2]>,
         inputs: SmallVec<[usize; 2]>,
@@ -153,7 +154,7 @@ pub(crate) enum InPlace {
 }
 
 impl InPlace {
-    /// True if this output may lie where this input lies.
+    /// Returns true if this output may be in the memory of this input.
     pub(crate) fn allows(&self, output: usize, input: usize) -> bool {
         match self {
             InPlace::Nowhere => false,
@@ -167,34 +168,34 @@ impl InPlace {
     }
 }
 
-/// For [`Kernel::in_place`]: outputs and inputs are always apart.
+/// [`Kernel::in_place`] of kernels whose outputs never share memory with inputs.
 fn apart(_: &[Body]) -> InPlace {
     InPlace::Nowhere
 }
 
-/// For [`Kernel::describe`]: the name says everything.
+/// [`Kernel::describe`] of kernels whose name says everything.
 fn nothing(_: &Request<'_>) -> String {
     String::new()
 }
 
-/// The name of an operation without `stablehlo`.
+/// Returns the name of an operation without `stablehlo`.
 pub(crate) fn short_name(op: &Op) -> &'static str {
     op.name().strip_prefix("stablehlo.").unwrap_or(op.name())
 }
 
-/// An operation that a kernel is asked for.
+/// An operation to find a kernel for.
 #[derive(Clone, Copy)]
 pub(crate) struct Request<'a> {
     /// The operation with its attributes.
     pub(crate) op: &'a Op,
-    /// Its regions. Their last arguments are captured values.
+    /// Regions of the operation. Their last arguments are captured values.
     pub(crate) bodies: &'a [Body],
-    /// Types of the operands, then of captured values.
+    /// Types of the operands, then of the captured values.
     pub(crate) inputs: &'a [&'a TensorType],
     /// Types of the results.
     pub(crate) outputs: &'a [&'a TensorType],
-    /// Of operands that are in no memory: the dimension along which their elements count from zero, like those of an
-    /// `iota`. Empty if there are none, else as long as `inputs`.
+    /// Virtual operands, which are not in memory: the dimension along which the operand's elements count from
+    /// zero, as in an `iota`. Empty without virtual operands, else as long as `inputs`.
     pub(crate) iotas: &'a [Option<usize>],
 }
 
@@ -203,17 +204,17 @@ pub(crate) struct Request<'a> {
 pub struct KernelId(u16);
 
 impl KernelId {
-    /// The kernel of this name.
+    /// Returns the kernel with this name.
     pub fn named(name: &str) -> Option<KernelId> {
         TABLE.iter().position(|k| k.name == name).map(KernelId::at)
     }
 
-    /// As dumps and statistics name it.
+    /// Returns the name in dumps and statistics.
     pub fn name(self) -> &'static str {
         self.kernel().name
     }
 
-    /// True for kernels that apply any region element by element.
+    /// Returns true for kernels that apply an arbitrary region to one element after another.
     pub(crate) fn is_by_region(self) -> bool {
         BY_REGION.iter().any(|kernel| std::ptr::eq(*kernel, self.kernel()))
     }
@@ -223,21 +224,21 @@ impl KernelId {
     }
 
     fn kernel(self) -> &'static Kernel {
-        // Ids are made from positions alone.
+        // A `KernelId` is only made from a position in the table.
         TABLE[usize::from(self.0)]
     }
 
-    /// What runs, if this kernel serves the operation.
+    /// Prepares the code to run, if this kernel supports the operation.
     pub(crate) fn prepare(self, request: &Request<'_>) -> Option<Prepared> {
         if request.is_sound() { self.kernel().asked(request) } else { None }
     }
 
-    /// What a dump says of the operation besides the kernel's name.
+    /// Returns a description of the operation for dumps, in addition to the kernel's name.
     pub(crate) fn describe(self, request: &Request<'_>) -> String {
         if request.is_sound() { (self.kernel().describe)(request) } else { String::new() }
     }
 
-    /// Which outputs may lie where inputs lie.
+    /// Returns the outputs that may share memory with inputs.
     pub(crate) fn in_place(self, bodies: &[Body]) -> InPlace {
         (self.kernel().in_place)(bodies)
     }
@@ -249,7 +250,7 @@ impl fmt::Debug for KernelId {
     }
 }
 
-/// The kernel that serves an operation, and what it has prepared.
+/// Finds the kernel for an operation, and prepares its code.
 pub(crate) fn find(request: &Request<'_>) -> Option<(KernelId, Prepared)> {
     if !request.is_sound() {
         return None;
@@ -259,7 +260,7 @@ pub(crate) fn find(request: &Request<'_>) -> Option<(KernelId, Prepared)> {
 }
 
 impl Kernel {
-    /// What runs, if the kernel serves a sound request.
+    /// Prepares the code to run for a sound request.
     fn asked(&'static self, request: &Request<'_>) -> Option<Prepared> {
         let counts = || COUNTING.iter().any(|kernel| std::ptr::eq(*kernel, self));
         if request.iotas.is_empty() || counts() { (self.prepare)(request) } else { None }
@@ -267,12 +268,13 @@ impl Kernel {
 }
 
 impl Request<'_> {
-    /// The dimension along which an operand counts that is in no memory.
+    /// Returns the dimension along which a virtual operand counts.
     fn iota(&self, operand: usize) -> Option<usize> {
         self.iotas.get(operand).copied().flatten()
     }
 
-    /// True if every type has a size and plain elements, and the bodies refer to values that they have.
+    /// Returns true if every type has a size and plain elements, and the bodies only refer to values that
+    /// they define.
     fn is_sound(&self) -> bool {
         let plain =
             |t: &&TensorType| t.quant.is_none() && t.bytes().is_some_and(|n| isize::try_from(n).is_ok());

@@ -1,4 +1,5 @@
-//! Strided copies: broadcasts, transposes, slices, reversals, concatenations and paddings all move elements this way.
+//! Strided copies: the common implementation of broadcasts, transposes, slices, reversals, concatenations and
+//! paddings.
 
 use farcall_ir::{TensorType, interrupt};
 
@@ -7,59 +8,59 @@ use super::types::by_size;
 use super::{squares, straight_line};
 use crate::cache::LINE;
 
-/// Elements of one side of the square that a transposition moves at once.
-const TILE: usize = 16;
+/// Side, in elements, of the square tile that a transposition moves at once.
+const TILE_SIDE: usize = 16;
 
-/// Minimum number of bytes that a task moves, and maximum number of tasks of a movement, unless a task would
-/// exceed [`MAX_UNCHECKED_BYTES`].
-const LEAST: usize = 1 << 18;
-const TASKS: usize = 32;
+/// Minimum number of bytes that a task moves, and maximum number of tasks of a movement. A movement has more
+/// tasks if they would otherwise exceed [`MAX_UNCHECKED_BYTES`].
+const MIN_TASK_BYTES: usize = 1 << 18;
+const PREFERRED_MAX_TASKS: usize = 32;
 
-/// Maximum number of bytes that are moved between two checks for an interrupt.
+/// Maximum number of bytes moved between two checks for an interrupt.
 const MAX_UNCHECKED_BYTES: usize = 16 << 20;
 
 /// Maximum number of tasks of one movement.
 const MAX_TASKS: usize = 1 << 12;
 
-/// The number of tasks that move `bytes`.
+/// Returns the number of tasks for moving `bytes`.
 fn tasks(bytes: usize) -> usize {
-    (bytes / LEAST).clamp(1, TASKS.max((bytes / MAX_UNCHECKED_BYTES).min(MAX_TASKS)))
+    (bytes / MIN_TASK_BYTES).clamp(1, PREFERRED_MAX_TASKS.max((bytes / MAX_UNCHECKED_BYTES).min(MAX_TASKS)))
 }
 
-/// Bytes from which on a transposition is written past the cache, which they would not stay in.
-const STREAMED: usize = 1 << 24;
+/// Minimum number of bytes for which a transposition uses non-temporal stores. Fewer bytes stay in the cache.
+const MIN_STREAMED_BYTES: usize = 1 << 24;
 
-/// Copies the element `src + Σ iᵢ·src_strideᵢ` to `dst + Σ iᵢ·dst_strideᵢ` for every index `i` below
-/// the sizes of the axes.
+/// A copy of the element `src + Σ iᵢ·src_strideᵢ` to `dst + Σ iᵢ·dst_strideᵢ` for every index `i` below the
+/// sizes of the axes.
 #[derive(Clone, Debug)]
 pub(super) struct Movement {
-    /// From outer to inner in the destination, but that along which neighbours are read may come last but one. None of them
-    /// has size 1, and neighbours that can be one axis are.
+    /// From outer to inner in the destination, except that the axis along which the source is contiguous may
+    /// come last but one. No axis has size 1, and adjacent axes are merged where possible.
     axes: Vec<Axis>,
     /// First element of the source.
     src: usize,
     /// First element of the destination.
     dst: usize,
-    /// It has so many bytes that they would not stay in the cache: squares are written past it.
+    /// True if the bytes would not stay in the cache. Squares are then written with non-temporal stores.
     is_large: bool,
-    /// The loop for elements of their size.
+    /// The loop for this element size.
     run: unsafe fn(&Movement, *const u8, *mut u8, [usize; 2]),
 }
 
-/// One axis of a movement; strides in elements.
+/// One axis of a movement; strides are in elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Axis {
     /// Number of steps.
     pub(super) size: usize,
-    /// Distance of neighbours in the source.
+    /// Stride in the source.
     pub(super) src: isize,
-    /// Distance of neighbours in the destination.
+    /// Stride in the destination.
     pub(super) dst: isize,
 }
 
 impl Movement {
-    /// A movement over these axes, from outer to inner, between tensors of these types; `None` if it would leave
-    /// them.
+    /// Creates a movement over these axes, from outer to inner, between tensors of these types. `None` if the
+    /// movement would leave the tensors.
     pub(super) fn new(
         [from, to]: [&TensorType; 2],
         axes: impl IntoIterator<Item = Axis>,
@@ -70,8 +71,8 @@ impl Movement {
         }
         let run = by_size!(to.dtype.size(), T => move_all::<T> as unsafe fn(&Movement, *const u8, *mut u8, [usize; 2]))?;
         let mut axes = normal(axes);
-        // The order of axes is free: next to the one along which neighbours are written comes the one along which they are
-        // read.
+        // The order of axes is free. Next to the axis along which the destination is contiguous comes the
+        // axis along which the source is contiguous.
         if let [outer @ .., Axis { src, dst: 1, .. }] = axes.as_mut_slice()
             && !matches!(*src, 0 | 1)
             && let Some(d) = outer.iter().position(|a| a.src == 1)
@@ -79,11 +80,11 @@ impl Movement {
             outer[d..].rotate_left(1);
         }
         let size = axes.iter().fold(to.dtype.size(), |n: usize, a| n.saturating_mul(a.size));
-        let movement = Movement { axes, src, dst, is_large: size >= STREAMED, run };
+        let movement = Movement { axes, src, dst, is_large: size >= MIN_STREAMED_BYTES, run };
         movement.fits([from, to], [0, 0]).then_some(movement)
     }
 
-    /// True if it stays in tensors of these types, also if its first elements are shifted.
+    /// Returns true if the movement stays in tensors of these types when its first elements are shifted.
     pub(super) fn fits(&self, [from, to]: [&TensorType; 2], [src, dst]: [usize; 2]) -> bool {
         if self.is_empty() {
             return true;
@@ -96,21 +97,22 @@ impl Movement {
             && inside(self.dst, dst, |a| a.dst, to) == Some(true)
     }
 
-    /// The same in parts, each for a task: as many as it takes time for, of elements of so many bytes.
+    /// Splits the movement into one part per task, for elements of `size` bytes.
     pub(super) fn parts(&self, size: usize) -> Vec<Movement> {
         let bytes = self.axes.iter().fold(size, |n: usize, a| n.saturating_mul(a.size));
         let wanted = tasks(bytes);
         if wanted == 1 {
             return vec![self.clone()];
         }
-        // The last axis, and those of a transposition, are divided between squares.
+        // The last axis, and both axes of a transposition, are divided between squares.
         let (rank, transposes) = (self.axes.len(), self.transposes());
-        let step = |d: usize| if d + 1 == rank || (d + 2 == rank && transposes) { TILE } else { 1 };
+        let step = |d: usize| if d + 1 == rank || (d + 2 == rank && transposes) { TILE_SIDE } else { 1 };
         let pieces = |d: usize| self.axes[d].size.div_ceil(step(d)).min(wanted);
-        // Of a transposition past the cache, that of the lines that are read, so that these are read whole.
+        // For a transposition with non-temporal stores, split the axis of source lines, so that each line is
+        // read whole.
         let lines = self.is_large && transposes && squares::side(size).is_some();
         let lines = Some(rank.wrapping_sub(1)).filter(|d| lines && pieces(*d) == wanted);
-        // The outermost one of those that give the most parts.
+        // Otherwise, the outermost of the axes with the most parts.
         let Some(d) = lines.or_else(|| (0..rank).rev().max_by_key(|d| pieces(*d))) else {
             return vec![self.clone()];
         };
@@ -119,7 +121,7 @@ impl Movement {
         let part = |first: usize| {
             let mut part = self.clone();
             part.axes[d].size = chunk.min(axis.size - first);
-            // The first element of the part is one of the movement.
+            // The first element of the part is an element of the movement.
             part.src = part.src.wrapping_add_signed(first as isize * axis.src);
             part.dst = part.dst.wrapping_add_signed(first as isize * axis.dst);
             part
@@ -127,17 +129,17 @@ impl Movement {
         (0..axis.size).step_by(chunk).map(part).collect()
     }
 
-    /// True if neighbours of the source are those along the last axis but one of the destination.
+    /// Returns true if the source is contiguous along the last axis but one of the destination.
     fn transposes(&self) -> bool {
         matches!(self.axes[..], [.., outer, inner] if outer.src == 1 && inner.src != 0)
     }
 
-    /// True if no element is moved.
+    /// Returns true if no element is moved.
     fn is_empty(&self) -> bool {
         self.axes.iter().any(|a| a.size == 0)
     }
 
-    /// The largest element number on one side; `None` if one is negative or overflows.
+    /// Returns the largest element number on one side; `None` if a number is negative or overflows.
     fn last(&self, start: usize, stride: fn(&Axis) -> isize) -> Option<usize> {
         let start = isize::try_from(start).ok()?;
         let (mut low, mut high) = (start, start);
@@ -150,7 +152,8 @@ impl Movement {
         usize::try_from(high).ok()
     }
 
-    /// The first element before and after, and how many, if it moves neighbours that stay neighbours.
+    /// Returns the first elements in source and destination and the number of elements, if both sides are
+    /// contiguous.
     pub(super) fn block(&self) -> Option<([usize; 2], usize)> {
         let n = match self.axes[..] {
             [] => 1,
@@ -160,7 +163,8 @@ impl Movement {
         Some(([self.src, self.dst], n))
     }
 
-    /// The numbers of the elements that it moves, and of those that they become; `None` if there are more than so many.
+    /// Returns the element numbers in source and destination of each moved element; `None` if there are more
+    /// than `most`.
     pub(super) fn pairs(&self, most: usize) -> Option<Vec<[usize; 2]>> {
         let count = self.axes.iter().try_fold(1usize, |n, a| n.checked_mul(a.size))?;
         let all = (0..count).take_while(|_| count <= most).map(|number| {
@@ -179,27 +183,30 @@ impl Movement {
     /// Moves elements.
     ///
     /// # Safety
-    /// `src` is valid for reads and `dst` for writes of tensors of the types that this was made for; both are
-    /// aligned for their elements, and apart.
+    /// `src` is valid for reads and `dst` for writes of tensors of the types that this movement was created
+    /// for. Both are aligned for their elements, and they do not overlap.
     pub(super) unsafe fn run(&self, src: *const u8, dst: *mut u8) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees tensors of the movement's types (`# Safety` above).
         unsafe { (self.run)(self, src, dst, [0, 0]) };
     }
 
     /// Moves elements; the shifts are added to the first elements of source and destination.
     ///
     /// # Safety
-    /// As [`Movement::run`]; the shifts are such that it [fits](Movement::fits), or smaller.
+    /// Same requirements as [`Movement::run`]. The movement [fits](Movement::fits) with these shifts or with
+    /// larger ones.
     pub(super) unsafe fn run_shifted(&self, src: *const u8, dst: *mut u8, shift: [usize; 2]) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees tensors of the movement's types, and shifts that fit (`# Safety`
+        // above).
         unsafe { (self.run)(self, src, dst, shift) };
     }
 }
 
-/// What moves elements of inputs to the only output, of this type, each with a movement.
+/// Prepares a kernel that moves elements of inputs to its only output, of type `to`, with one movement per
+/// input.
 pub(super) fn moved(all: impl IntoIterator<Item = (usize, Movement)>, to: &TensorType) -> Option<Prepared> {
     let (size, bytes) = (to.dtype.size(), to.bytes()?);
-    if bytes <= straight_line::SMALL {
+    if bytes <= straight_line::MAX_MOVEMENT_BYTES {
         return straight_line::movements(size, all);
     }
     let parts = |(input, movement): (usize, Movement)| {
@@ -212,22 +219,23 @@ pub(super) fn moved(all: impl IntoIterator<Item = (usize, Movement)>, to: &Tenso
             if i > 0 && interrupt::is_due() {
                 return;
             }
-            // SAFETY: tensors of the types that the movement was made for, which are apart; tasks have different parts.
+            // SAFETY: the tensors have the types that the movement was created for, and are disjoint; tasks
+            // have different parts.
             unsafe { part.run(args.input_ptr(*input), args.output_ptr(0)) };
         }
     }))
 }
 
-/// Movements that are parts of one, on a thread.
+/// Runs several parts of a movement on this thread.
 ///
 /// # Safety
-/// As [`Movement::run_shifted`], for each.
+/// Same requirements as [`Movement::run_shifted`], for each part.
 pub(super) unsafe fn run_parts(parts: &[Movement], src: *const u8, dst: *mut u8, shift: [usize; 2]) {
     for (i, part) in parts.iter().enumerate() {
         if i > 0 && interrupt::is_due() {
             return;
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees the requirements for each part (`# Safety` above).
         unsafe { part.run_shifted(src, dst, shift) };
     }
 }
@@ -235,19 +243,19 @@ pub(super) unsafe fn run_parts(parts: &[Movement], src: *const u8, dst: *mut u8,
 /// Copies bytes.
 ///
 /// # Safety
-/// The bytes can be read and written, and do not overlap.
+/// `from` is valid for reads and `to` for writes of this number of bytes, and they do not overlap.
 pub(super) unsafe fn copy_bytes(from: *const u8, to: *mut u8, bytes: usize) {
     for begin in (0..bytes).step_by(MAX_UNCHECKED_BYTES) {
         if begin > 0 && interrupt::is_due() {
             return;
         }
         let count = MAX_UNCHECKED_BYTES.min(bytes - begin);
-        // SAFETY: the caller's promise.
+        // SAFETY: the range is part of the caller's bytes (`# Safety` above).
         unsafe { std::ptr::copy_nonoverlapping(from.add(begin), to.add(begin), count) };
     }
 }
 
-/// Joins axes that can be walked as one.
+/// Merges axes that can be traversed as one.
 pub(super) fn normal(axes: impl IntoIterator<Item = Axis>) -> Vec<Axis> {
     let mut normal: Vec<Axis> = Vec::new();
     for axis in axes {
@@ -268,14 +276,14 @@ pub(super) fn normal(axes: impl IntoIterator<Item = Axis>) -> Vec<Axis> {
 }
 
 impl Axis {
-    /// True if this axis and the one inside it can be walked as one.
+    /// Returns true if this axis and the one inside it can be traversed as one.
     fn joins(&self, inner: &Axis) -> bool {
         let Ok(n) = isize::try_from(inner.size) else { return false };
         inner.src.checked_mul(n) == Some(self.src) && inner.dst.checked_mul(n) == Some(self.dst)
     }
 }
 
-/// Strides of a row-major tensor.
+/// Returns the strides of a row-major tensor.
 pub(super) fn row_major(dims: &[usize]) -> Vec<isize> {
     let mut strides = vec![1isize; dims.len()];
     for d in (1..dims.len()).rev() {
@@ -284,20 +292,20 @@ pub(super) fn row_major(dims: &[usize]) -> Vec<isize> {
     strides
 }
 
-/// The axes that fill a row-major tensor, with these strides in the source.
+/// Returns the axes that write a whole row-major tensor, with these strides in the source.
 pub(super) fn fill(to: &TensorType, src: impl Fn(usize) -> isize) -> Vec<Axis> {
     let strides = row_major(to.sizes());
     (0..to.rank()).map(|d| Axis { size: to.sizes()[d], src: src(d), dst: strides[d] }).collect()
 }
 
-/// The axes that read a row-major tensor, with the strides of another one of the same rank that it becomes a
-/// part of.
+/// Returns the axes that read a whole row-major tensor, with the strides of another tensor of the same rank
+/// that contains it.
 pub(super) fn embed(part: &TensorType, whole: &TensorType) -> Vec<Axis> {
     let sizes = part.sizes().iter().zip(row_major(part.sizes())).zip(row_major(whole.sizes()));
     sizes.map(|((size, src), dst)| Axis { size: *size, src, dst }).collect()
 }
 
-/// The movement to a row-major tensor whose dimension `i` is dimension `permutation[i]` of `from`.
+/// Returns the movement to a row-major tensor whose dimension `i` is dimension `permutation[i]` of `from`.
 pub(super) fn transpose(from: &TensorType, to: &TensorType, permutation: &[usize]) -> Option<Movement> {
     let strides = row_major(from.sizes());
     let same = permutation.iter().map(|p| from.sizes().get(*p)).eq(to.sizes().iter().map(Some));
@@ -308,30 +316,31 @@ pub(super) fn transpose(from: &TensorType, to: &TensorType, permutation: &[usize
 }
 
 /// # Safety
-/// As [`Movement::run_shifted`], for elements of the size of `T`, whose alignment is not greater.
+/// Same requirements as [`Movement::run_shifted`], for elements of the size of `T` and at least its
+/// alignment.
 unsafe fn move_all<T: Copy>(m: &Movement, src: *const u8, dst: *mut u8, shift: [usize; 2]) {
     if !m.is_empty() {
         let (src, dst) = (src.cast::<T>(), dst.cast::<T>());
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees tensors with the elements that the movement names (`# Safety` above).
         unsafe { axes(&m.axes, src.add(m.src + shift[0]), dst.add(m.dst + shift[1]), m.is_large) };
     }
 }
 
 /// # Safety
-/// As [`Movement::run`].
+/// Same requirements as [`Movement::run`].
 unsafe fn axes<T: Copy>(all: &[Axis], src: *const T, dst: *mut T, streams: bool) {
     match all {
-        // SAFETY: one element, the caller's promise.
+        // SAFETY: the caller guarantees one element on both sides.
         [] => unsafe { dst.write(src.read()) },
-        // SAFETY: the caller's promise.
+        // SAFETY: same requirements as this function.
         [inner] => unsafe { line(*inner, src, dst) },
-        // SAFETY: the caller's promise.
+        // SAFETY: same requirements as this function.
         [outer, inner] if outer.src == 1 && inner.src != 0 => unsafe {
             plane(*outer, *inner, src, dst, streams);
         },
         [outer, rest @ ..] => {
             for i in 0..outer.size as isize {
-                // SAFETY: index `i` of the axis is one that the movement names.
+                // SAFETY: `i` is below the size of the axis, so the requirements hold for the remaining axes.
                 unsafe { axes(rest, src.offset(i * outer.src), dst.offset(i * outer.dst), streams) };
             }
         }
@@ -339,32 +348,32 @@ unsafe fn axes<T: Copy>(all: &[Axis], src: *const T, dst: *mut T, streams: bool)
 }
 
 /// # Safety
-/// As [`Movement::run`], for one axis.
+/// Same requirements as [`Movement::run`], for one axis.
 unsafe fn line<T: Copy>(a: Axis, src: *const T, dst: *mut T) {
     match (a.src, a.dst) {
-        // SAFETY: the caller's promise: `size` neighbours on both sides, which are apart.
+        // SAFETY: the caller guarantees `size` contiguous elements on both sides, which do not overlap.
         (1, 1) => unsafe { std::ptr::copy_nonoverlapping(src, dst, a.size) },
         (0, 1) => {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees the source element.
             let value = unsafe { src.read() };
             for i in 0..a.size {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller guarantees `size` contiguous destination elements.
                 unsafe { dst.add(i).write(value) };
             }
         }
         _ => {
             for i in 0..a.size as isize {
-                // SAFETY: the caller's promise.
+                // SAFETY: `i` is below the size of the axis; the caller guarantees its elements.
                 unsafe { dst.offset(i * a.dst).write(src.offset(i * a.src).read()) };
             }
         }
     }
 }
 
-/// Two axes in tiles, for when neighbours of the source are not those of the destination.
+/// Moves two axes in tiles, for a source and a destination that are contiguous along different axes.
 ///
 /// # Safety
-/// As [`Movement::run`], for two axes.
+/// Same requirements as [`Movement::run`], for two axes.
 unsafe fn plane<T: Copy>(outer: Axis, inner: Axis, src: *const T, dst: *mut T, streams: bool) {
     let mut done = [0, 0];
     let large = squares::side(size_of::<T>()).filter(|side| outer.size.min(inner.size) >= *side);
@@ -375,15 +384,15 @@ unsafe fn plane<T: Copy>(outer: Axis, inner: Axis, src: *const T, dst: *mut T, s
     {
         let streams = streams && dst.addr().is_multiple_of(LINE) && (outer.dst as usize).is_multiple_of(side);
         let strides = [inner.src as usize, outer.dst as usize];
-        // SAFETY: the caller's promise, and elements that have squares.
+        // SAFETY: the caller guarantees the elements; `side` returned `Some` for their size.
         done = unsafe { squares::transpose(src, dst, strides, [outer.size, inner.size], streams) };
     }
-    // What is behind and below the squares.
+    // The remainder to the right of the squares and below them.
     for (lines, elements) in [(0..done[0], done[1]..inner.size), (done[0]..outer.size, 0..inner.size)] {
-        for i0 in lines.clone().step_by(TILE) {
-            for j0 in elements.clone().step_by(TILE) {
-                for i in i0..(i0 + TILE).min(lines.end) {
-                    for j in j0..(j0 + TILE).min(elements.end) {
+        for i0 in lines.clone().step_by(TILE_SIDE) {
+            for j0 in elements.clone().step_by(TILE_SIDE) {
+                for i in i0..(i0 + TILE_SIDE).min(lines.end) {
+                    for j in j0..(j0 + TILE_SIDE).min(elements.end) {
                         let (i, j) = (i as isize, j as isize);
                         // SAFETY: both indices are below the sizes.
                         unsafe {
@@ -422,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_are_what_is_moved() {
+    fn pairs_list_the_moved_elements() {
         let axes = [Axis { size: 2, src: 1, dst: 3 }, Axis { size: 3, src: 2, dst: 1 }];
         let pairs = moves(7, &axes, 1).unwrap().pairs(6).unwrap();
         assert_eq!(pairs, [[1, 0], [3, 1], [5, 2], [2, 3], [4, 4], [6, 5]]);

@@ -1,5 +1,5 @@
-//! Movements one after the other, as the pass `moves` puts them together: broadcasts and reshapes, and a concatenation of
-//! what they make. Each element of an operand is moved at once to where it ends.
+//! Sequences of movements, as the pass `moves` groups them: broadcasts and reshapes, followed by a
+//! concatenation of their results. Each element of an operand is moved directly to its final place.
 
 use farcall_ir::{Op, TensorType};
 use smallvec::{SmallVec, smallvec};
@@ -8,13 +8,13 @@ use super::args::Prepared;
 use super::body::Body;
 use super::movement::{Axis, Movement, moved, row_major};
 
-/// True if these are movements alone.
+/// Returns true if a body consists only of movements.
 pub(super) fn are_all(body: &Body) -> bool {
     let is_move = |op: &Op| matches!(op, Op::BroadcastInDim { .. } | Op::Reshape | Op::Concatenate { .. });
     !body.insts.is_empty() && body.insts.iter().all(|inst| is_move(&inst.op))
 }
 
-/// What runs a fusion of movements alone.
+/// Prepares a kernel for a fusion that consists only of movements.
 pub(super) fn prepare(body: &Body) -> Option<Prepared> {
     let [returned] = body.returned[..] else { return None };
     let (last, before) = body.insts.split_last()?;
@@ -33,7 +33,7 @@ pub(super) fn prepare(body: &Body) -> Option<Prepared> {
     moved([(view.input, view.movement(&body.args[view.input], &last.ty, 0)?)], &last.ty)
 }
 
-/// What puts views of these operands one after the other, along a dimension.
+/// Prepares a kernel that concatenates views of these operands along a dimension.
 pub(super) fn concatenated<'v>(
     views: impl Iterator<Item = &'v View>,
     dim: usize,
@@ -43,7 +43,7 @@ pub(super) fn concatenated<'v>(
     let stride = row_major(to.sizes()).get(dim)?.unsigned_abs();
     let (mut parts, mut at) = (Vec::new(), 0usize);
     for view in views {
-        // Together they are the result, and nothing twice.
+        // The views fill the result exactly.
         let fits = |d: usize| d == dim || view.size(d) == Some(to.sizes()[d]);
         (0..to.rank()).all(fits).then_some(())?;
         let movement = view.movement(operands[view.input].borrow(), to, at.checked_mul(stride)?)?;
@@ -54,24 +54,24 @@ pub(super) fn concatenated<'v>(
     moved(parts, to)
 }
 
-/// A tensor whose elements are those of an operand.
+/// A tensor consisting of elements of an operand.
 #[derive(Clone)]
 pub(super) struct View {
     input: usize,
     dims: Vec<Axes>,
 }
 
-/// The axes that are walked for a dimension, from outer to inner: size, and stride in the operand.
+/// The axes that a dimension traverses, from outer to inner: size, and stride in the operand.
 type Axes = SmallVec<[(usize, isize); 2]>;
 
 impl View {
-    /// An operand as it is.
+    /// Creates the view of an unchanged operand.
     pub(super) fn whole(input: usize, ty: &TensorType) -> View {
         let axes = ty.sizes().iter().copied().zip(row_major(ty.sizes()));
         View { input, dims: axes.map(|axis| smallvec![axis]).collect() }
     }
 
-    /// What an operation makes of it; types are those before and after.
+    /// Returns the view after an operation from type `from` to type `to`.
     fn changed(&self, op: &Op, from: &TensorType, to: &TensorType) -> Option<View> {
         (from.dtype == to.dtype && from.rank() == self.dims.len()).then_some(())?;
         let dims = match op {
@@ -88,7 +88,8 @@ impl View {
         Some(View { input: self.input, dims })
     }
 
-    /// Its axes in dimensions of other sizes; `None` if an axis is not a whole part of one, or one of that.
+    /// Regroups the axes for dimensions of other sizes. `None` if the boundaries of axes and dimensions do
+    /// not fit.
     fn reshaped(&self, sizes: &[usize]) -> Option<Vec<Axes>> {
         let mut axes: Vec<(usize, isize)> =
             self.dims.iter().flatten().copied().filter(|(size, _)| *size != 1).collect();
@@ -114,12 +115,12 @@ impl View {
         axes.is_empty().then_some(dims)
     }
 
-    /// The size of a dimension.
+    /// Returns the size of a dimension.
     fn size(&self, dim: usize) -> Option<usize> {
         self.dims.get(dim)?.iter().try_fold(1usize, |n, (size, _)| n.checked_mul(*size))
     }
 
-    /// The movement of its elements from the operand into a tensor, from an element on.
+    /// Returns the movement of the view's elements into a tensor, starting at element `at`.
     fn movement(&self, from: &TensorType, to: &TensorType, at: usize) -> Option<Movement> {
         (from.dtype == to.dtype && self.dims.len() == to.rank()).then_some(())?;
         let mut axes = Vec::new();

@@ -2,38 +2,38 @@
 
 use half::{bf16, f16};
 
-/// Arithmetic that integers and floats share.
+/// Arithmetic common to integers and floats.
 pub(super) trait Number: Copy + PartialOrd + 'static {
     const ZERO: Self;
     const ONE: Self;
     fn add(self, b: Self) -> Self;
     fn sub(self, b: Self) -> Self;
     fn mul(self, b: Self) -> Self;
-    /// Integers: division by zero gives all ones, the smallest number by -1 wraps.
+    /// Quotient. For integers, division by zero gives all ones, and the smallest number divided by -1 wraps.
     fn div(self, b: Self) -> Self;
-    /// Sign of the dividend; integers: a remainder by zero is the dividend.
+    /// Remainder, with the sign of the dividend. For integers, the remainder by zero is the dividend.
     fn rem(self, b: Self) -> Self;
-    /// NaN if one of them is; +0 above -0.
+    /// Maximum: NaN if an operand is NaN; +0 is larger than -0.
     fn max(self, b: Self) -> Self;
-    /// NaN if one of them is; -0 below +0.
+    /// Minimum: NaN if an operand is NaN; -0 is smaller than +0.
     fn min(self, b: Self) -> Self;
-    /// Integers: wrapping; a negative exponent gives 0 unless the base is 1 or -1.
+    /// Power. For integers, wraps; a negative exponent gives 0 unless the base is 1 or -1.
     fn pow(self, b: Self) -> Self;
     fn neg(self) -> Self;
     fn abs(self) -> Self;
     fn sign(self) -> Self;
     fn from_index(i: usize) -> Self;
     fn total_cmp(self, b: Self) -> std::cmp::Ordering;
-    /// The same number, or zero if it is subnormal and the processor takes those as zero. `one` is
-    /// [`Number::opaque_one`], taken outside of the loop.
+    /// Returns the same number, or zero if the number is subnormal and the processor flushes subnormals.
+    /// `one` is [`Number::opaque_one`], evaluated outside of the loop.
     fn settle(self, one: Self) -> Self;
-    /// One, but the compiler does not know.
+    /// Returns one, hidden from the optimizer.
     fn opaque_one() -> Self {
         std::hint::black_box(Self::ONE)
     }
 }
 
-/// Where NaN stands in an order of numbers.
+/// Position of NaN in an order of numbers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Nan {
     /// Above infinity.
@@ -42,12 +42,12 @@ pub(super) enum Nan {
     Smallest,
 }
 
-/// Floating-point numbers as integers in the same order: -0 is below +0.
+/// Floating-point numbers with an order-preserving map to integers, in which -0 is below +0.
 pub(super) trait Float: Number {
-    /// The integer.
+    /// The integer type.
     type Key: Copy + Ord + Send + Sync + 'static;
     fn key(self, nan: Nan) -> Self::Key;
-    /// The number again; one NaN for all.
+    /// Returns the number of a key. All NaNs become the same NaN.
     fn of_key(key: Self::Key) -> Self;
 }
 
@@ -56,7 +56,7 @@ pub(super) trait Integer: Number {
     fn shl(self, b: Self) -> Self;
     fn shr_arithmetic(self, b: Self) -> Self;
     fn shr_logical(self, b: Self) -> Self;
-    /// The upper half of the product.
+    /// Returns the upper half of the product.
     fn mul_hi(self, b: Self) -> Self;
     fn not(self) -> Self;
     fn and(self, b: Self) -> Self;
@@ -65,28 +65,29 @@ pub(super) trait Integer: Number {
     fn popcount(self) -> Self;
     fn leading_zeros(self) -> Self;
     fn is_below_zero(self) -> bool;
-    /// For an index: clamped to `0..=limit`.
+    /// Converts to an index, clamped to `0..=limit`.
     fn clamp_index(self, limit: usize) -> usize;
 }
 
-/// The quotient of integers, truncated. Processors have vectors of quotients of floats alone; with some bits more than the
-/// integers have, a quotient that is no integer is further from the next one than rounding goes.
+/// Computes the truncated quotient of integers. Processors only have vector instructions for quotients of
+/// floats. The float type has enough extra bits that a quotient that is not an integer is further from the
+/// next integer than rounding can move it.
 macro_rules! quotient {
     (none, $a:expr, $b:expr, $t:ident) => {
         if $b == 0 { !0 } else { $a.wrapping_div($b) }
     };
     ($f:ident, $a:expr, $b:expr, $t:ident) => {{
-        // The smallest number has no opposite.
+        // The smallest number has no negative.
         let opposite = $t::MIN != 0 && $b == !0;
         let by = if opposite || $b == 0 { 1 } else { $b };
-        // SAFETY: a quotient by another number than 0 and -1 is one of the type's.
+        // SAFETY: a quotient by a number other than 0 and -1 is in the range of the type.
         let quotient = unsafe { ($a as $f / by as $f).to_int_unchecked::<$t>() };
         let quotient = if opposite { $a.wrapping_neg() } else { quotient };
         if $b == 0 { !0 } else { quotient }
     }};
 }
 
-/// What is left of the quotient.
+/// Computes the remainder from the quotient.
 macro_rules! remainder {
     (none, $a:expr, $b:expr) => {
         if $b == 0 { $a } else { $a.wrapping_rem($b) }
@@ -222,7 +223,7 @@ macro_rules! floats {
             fn rem(self, b: $t) -> $t { self % b }
             #[inline(always)]
             fn max(self, b: $t) -> $t {
-                // Each of these is a selection, so loops become vectors. Equal numbers that differ are zeros.
+                // Only selections, so loops are vectorized. Equal numbers with different bits are zeros.
                 let nan = self + b;
                 let greater = if b > self { b } else { nan };
                 let greater = if self > b { self } else { greater };
@@ -296,7 +297,7 @@ macro_rules! halves {
 
 halves! { f16 bf16 }
 
-/// A number in the type in which it is compared, by which subnormal numbers are taken as the processor takes them.
+/// Conversion to the type in which numbers are compared, where the processor may flush subnormals.
 pub(super) trait Compared: Number + Send + Sync {
     type Wide: PartialOrd + Copy;
     fn wide(self) -> Self::Wide;
@@ -330,7 +331,7 @@ macro_rules! ordered {
             #[inline(always)]
             fn key(self, nan: Nan) -> $int {
                 let bits = self.to_bits() as $int;
-                // Of negative numbers, all other bits are turned round.
+                // For negative numbers, all other bits are inverted.
                 let key = bits ^ ((bits >> ($int::BITS - 1)) & $int::MAX);
                 let of_nan = if nan == Nan::Largest { $int::MAX } else { $int::MIN };
                 if self == self { key } else { of_nan }
@@ -338,7 +339,7 @@ macro_rules! ordered {
 
             #[inline(always)]
             fn of_key(key: $int) -> $t {
-                // The largest and the smallest integers are those of NaNs in any case.
+                // The largest and the smallest integers correspond to NaNs in any case.
                 $t::from_bits((key ^ ((key >> ($int::BITS - 1)) & $int::MAX)) as _)
             }
         }
@@ -347,7 +348,7 @@ macro_rules! ordered {
 
 ordered!(f32 as i32, f64 as i64);
 
-/// By way of `f32`, which has all of their numbers in the same order.
+/// Goes through `f32`, which contains all these numbers in the same order.
 macro_rules! ordered_as_f32 {
     ($($t:ident),*) => {$(
         impl Float for $t {

@@ -1,4 +1,4 @@
-//! `pad`: elements around and between those of the operand.
+//! `pad`: padding around and between the operand's elements.
 
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     }
     let filling = Movement::new([value, y], fill(y, |_| 0), [0, 0])?;
     let inside = inside(x, y, p)?;
-    if y.bytes().is_some_and(|n| n <= straight_line::SMALL) {
+    if y.bytes().is_some_and(|n| n <= straight_line::MAX_MOVEMENT_BYTES) {
         return straight_line::movements(y.dtype.size(), [(1, filling), (0, inside)]);
     }
     match Padded::new(x, y, p) {
@@ -37,21 +37,23 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     }
 }
 
-/// Elements that are filled before those of the operand among them are written: they are in the cache, then.
-const PART: usize = 1 << 12;
-/// Bytes that a task writes at least.
-const LEAST: usize = 1 << 18;
+/// Number of elements that are filled before the operand's elements among them are written: they are still in
+/// the cache then.
+const PART_ELEMENTS: usize = 1 << 12;
+/// Minimum number of bytes that a task writes.
+const MIN_TASK_BYTES: usize = 1 << 18;
 
-/// Part after part of the padded tensor, in tasks.
+/// Prepares a kernel that writes one part of the padded tensor after another, in tasks.
 fn parts(padded: Padded, y: &TensorType) -> Option<Prepared> {
     let (n, size) = (y.elements()?, y.dtype.size());
-    let share = (LEAST / size).max(PART);
+    let share = (MIN_TASK_BYTES / size).max(PART_ELEMENTS);
     Some(Prepared::in_tasks(n.div_ceil(share), move |args, task| {
         let (from, value, to) = (args.input_ptr(0), args.input_ptr(1), args.output_ptr::<u8>(0));
         let end = ((task + 1) * share).min(n);
-        for start in (task * share..end).step_by(PART) {
-            let len = PART.min(end - start);
-            // SAFETY: tensors of these types; the output, which is apart from both inputs, has these elements.
+        for start in (task * share..end).step_by(PART_ELEMENTS) {
+            let len = PART_ELEMENTS.min(end - start);
+            // SAFETY: the tensors have these types; the output has these elements and is disjoint from both
+            // inputs.
             unsafe {
                 let to = to.add(start * size);
                 splat(value, to, size, len);
@@ -61,7 +63,7 @@ fn parts(padded: Padded, y: &TensorType) -> Option<Prepared> {
     }))
 }
 
-/// The movement of the operand's elements to their places.
+/// Returns the movement of the operand's elements to their places in the result.
 fn inside(x: &TensorType, y: &TensorType, p: &Pad) -> Option<Movement> {
     let rank = x.rank();
     if [y.rank(), p.low.len(), p.interior.len()] != [rank; 3] || p.interior.iter().any(|i| *i < 0) {
@@ -70,13 +72,13 @@ fn inside(x: &TensorType, y: &TensorType, p: &Pad) -> Option<Movement> {
     let (src_strides, dst_strides) = (row_major(x.sizes()), row_major(y.sizes()));
     let (mut axes, mut src, mut dst) = (Vec::new(), 0usize, 0usize);
     for (d, size) in x.sizes().iter().enumerate() {
-        // Element `i` goes to `low + i * step`; those that fall outside are cut off.
+        // Element `i` goes to `low + i * step`; elements that fall outside are cut off.
         let step = i128::from(p.interior[d]) + 1;
         let (low, end) = (i128::from(p.low[d]), y.sizes()[d] as i128);
         let first = if low < 0 { (-low + step - 1) / step } else { 0 };
         let last = ((end - 1 - low).div_euclid(step)).min(*size as i128 - 1);
         let size = usize::try_from(last - first + 1).unwrap_or(0);
-        // Where nothing is left, no element of the operand is moved at all.
+        // If nothing is left, no element of the operand is moved at all.
         let at = |first: i128, stride: isize| match size {
             0 => Some(0),
             _ => usize::try_from(first).ok()?.checked_mul(stride.unsigned_abs()),
@@ -89,34 +91,35 @@ fn inside(x: &TensorType, y: &TensorType, p: &Pad) -> Option<Movement> {
     Movement::new([x, y], axes, [src, dst])
 }
 
-/// Dimensions of what is padded in a fusion at most.
+/// Maximum number of padded dimensions in a fusion.
 const MAX_AXES: usize = 8;
 
-/// Padding on one side and between elements at most, and elements of tensors.
-const MOST: i64 = 1 << 40;
+/// Maximum padding on one side or between elements, and maximum number of elements of a tensor.
+const MAX_EXTENT: i64 = 1 << 40;
 
-/// The places of an operand's elements in a padded tensor, for some elements of that at a time.
+/// The places of an operand's elements in a padded tensor, for writing a range of the tensor's elements at a
+/// time.
 pub(super) struct Padded {
-    /// From outer to inner, up to the last one that has padding.
+    /// From outer to inner, up to the last axis with padding.
     axes: SmallVec<[PaddedAxis; MAX_AXES]>,
-    /// Elements of the others.
+    /// Number of elements of the remaining axes.
     block: usize,
     run: unsafe fn(&Padded, *const u8, *mut u8, [usize; 2]),
 }
 
 struct PaddedAxis {
-    /// With padding, and without.
+    /// Size with padding, and without.
     size: usize,
     count: usize,
-    /// The place of the first element, and the distance of neighbours there.
+    /// Place of the first element, and distance between elements.
     low: i64,
     step: i64,
-    /// The distance of neighbours in the operand.
+    /// Stride in the operand.
     stride: usize,
 }
 
 impl PaddedAxis {
-    /// The element at a place.
+    /// Returns the element at a place.
     fn element(&self, place: usize) -> Option<usize> {
         let at = place as i64 - self.low;
         let element = if self.step == 1 { at } else { at / self.step };
@@ -124,7 +127,7 @@ impl PaddedAxis {
         inside.then_some(element as usize)
     }
 
-    /// The elements that have places among so many from one on.
+    /// Returns the elements whose places are among `places` places from `first` on.
     fn within(&self, first: usize, places: usize) -> Range<usize> {
         let (first, end) = (first as i64 - self.low, (first + places) as i64 - self.low);
         let at = |place: i64| usize::try_from((place + self.step - 1).div_euclid(self.step)).unwrap_or(0);
@@ -137,13 +140,14 @@ impl PaddedAxis {
 }
 
 impl Padded {
-    /// Of an operand of type `x`, to a tensor of type `y`. Both have elements.
+    /// Creates the places of an operand of type `x` in a tensor of type `y`. `None` if `x` or `y` is empty or
+    /// too large.
     pub(super) fn new(x: &TensorType, y: &TensorType, p: &Pad) -> Option<Padded> {
         let rank = x.rank();
         let fits = [y.rank(), p.low.len(), p.high.len(), p.interior.len()] == [rank; 4] && x.dtype == y.dtype;
-        let small = |n: &i64| (-MOST..=MOST).contains(n);
+        let small = |n: &i64| (-MAX_EXTENT..=MAX_EXTENT).contains(n);
         let known = p.low.iter().chain(&p.interior).all(small) && p.interior.iter().all(|n| *n >= 0);
-        let has_some = |t: &TensorType| t.elements().is_some_and(|n| n > 0 && n < MOST as usize);
+        let has_some = |t: &TensorType| t.elements().is_some_and(|n| n > 0 && n < MAX_EXTENT as usize);
         (fits && known && has_some(x) && has_some(y)).then_some(())?;
         let is_whole = |d: usize| {
             let [from, to] = [x, y].map(|t| t.sizes()[d]);
@@ -165,38 +169,40 @@ impl Padded {
         Some(Padded { axes, block: y.sizes()[padded..].iter().product(), run })
     }
 
-    /// Elements that are written one after the other.
+    /// Number of elements that are written contiguously.
     pub(super) fn run_length(&self) -> usize {
         self.axes
             .last()
             .map_or(self.block, |last| if last.step == 1 { last.size * self.block } else { self.block })
     }
 
-    /// Writes those elements that are not padding, of so many from a number on.
+    /// Writes `len` elements of the padded tensor from `start` on, except for the padding.
     ///
     /// # Safety
-    /// `from` is a tensor that this was made for; `len` elements can be written, which the padded tensor has from
-    /// `start` on.
+    /// `from` is a tensor of the type that this was created for. `to` is valid for writes of `len` elements,
+    /// which the padded tensor has from `start` on.
     pub(super) unsafe fn run(&self, from: *const u8, to: *mut u8, [start, len]: [usize; 2]) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees the operand and the elements to write (`# Safety` above).
         unsafe { (self.run)(self, from, to, [start, len]) };
     }
 }
 
 /// # Safety
-/// As [`Padded::run`]; elements are of the size of `T`.
+/// Same requirements as [`Padded::run`]; elements have the size of `T`.
 unsafe fn inside_of<T: Copy>(padded: &Padded, from: *const u8, to: *mut u8, [start, len]: [usize; 2]) {
     let (from, to, block, end) = (from.cast::<T>(), to.cast::<T>(), padded.block, start + len);
-    // Elements of the operand, to places of which some may be before the first one that is written, or behind the last.
+    // Copies elements of the operand to their places, without those before the first element to write or
+    // after the last.
     let copy = |source: usize, place: usize, count: usize| {
         let [begin, stop] = [place.max(start), (place + count).min(end)];
         if begin < stop {
-            // SAFETY: elements of the operand, with places among those that are written.
-            unsafe { few(from.add(source + begin - place), to.add(begin - start), stop - begin) };
+            // SAFETY: elements of the operand, with places among the elements to write.
+            unsafe { copy_short(from.add(source + begin - place), to.add(begin - start), stop - begin) };
         }
     };
     let Some((last, outer)) = padded.axes.split_last() else { return copy(0, 0, block) };
-    // Where the first line is: the index of each outer axis, and where its element begins, with those of the axes before it.
+    // The first line: the index of each outer axis, and the operand's first element for each number of outer
+    // axes.
     let mut first = start / block % last.size;
     let mut line = start / block / last.size;
     let mut index = [0; MAX_AXES];
@@ -223,7 +229,7 @@ unsafe fn inside_of<T: Copy>(padded: &Padded, from: *const u8, to: *mut u8, [sta
                 copy(source, place, elements.len() * block);
             } else if block == 1 {
                 for i in 0..elements.len() {
-                    // SAFETY: an element of the operand; the line has its place.
+                    // SAFETY: an element of the operand, whose place is in the line.
                     unsafe {
                         let to = to.add(place - start + i * last.step as usize);
                         to.write(from.add(source + i * last.stride).read());
@@ -250,13 +256,13 @@ unsafe fn inside_of<T: Copy>(padded: &Padded, from: *const u8, to: *mut u8, [sta
     }
 }
 
-/// Copies elements that are few, often.
+/// Copies elements; optimized for small counts.
 ///
 /// # Safety
-/// `n` elements can be read and written, in places that are apart.
+/// `from` is valid for reads and `to` for writes of `n` elements, and they do not overlap.
 #[inline]
-unsafe fn few<T: Copy>(from: *const T, to: *mut T, n: usize) {
-    // SAFETY: the caller's promise.
+unsafe fn copy_short<T: Copy>(from: *const T, to: *mut T, n: usize) {
+    // SAFETY: the caller guarantees `n` elements on both sides.
     unsafe {
         if n > 16 {
             return std::ptr::copy_nonoverlapping(from, to, n);
@@ -274,7 +280,7 @@ mod tests {
     use super::super::tests::Random;
     use super::*;
 
-    /// Every part of padded tensors against their elements one by one.
+    /// Compares parts of padded tensors with their elements, computed one by one.
     #[test]
     fn parts_of_padded_tensors() {
         let mut r = Random(1);
@@ -319,7 +325,8 @@ mod tests {
             let start = below(wanted.len());
             let len = 1 + below(wanted.len() - start);
             let mut found = vec![0u16; len];
-            // SAFETY: the tensor that it was made for, and room for that many elements.
+            // SAFETY: the tensor has the type that `padded` was created for, and `found` has room for the
+            // elements.
             unsafe { padded.run(elements.as_ptr().cast(), found.as_mut_ptr().cast(), [start, len]) };
             assert_eq!(found, wanted[start..start + len], "{pad:?} of {from:?}, {len} from {start}");
             checked += 1;

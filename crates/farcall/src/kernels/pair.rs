@@ -1,6 +1,6 @@
-//! Two operations in one loop: what goes from one to the other stays in a register of the processor.
+//! Two operations in one loop, with the intermediate result in a processor register.
 //!
-//! Every result has the same bits as those of the operations one after the other.
+//! Results have the same bits as if the two operations were computed one after another.
 
 use farcall_ir::op::{Binary, Compare, Unary};
 use farcall_ir::{DType, Op};
@@ -9,21 +9,21 @@ use super::map::{Work, map2, map3};
 use super::math;
 use super::number::{Integer, Number};
 
-/// An operation that can be one of two, on elements of a type.
+/// An operation that can be merged with another, on elements of a type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Formula {
     Binary(Binary, DType),
     Unary(Unary, DType),
-    /// Bits that are shifted out on the left come in on the right: of words, by amounts below their size.
+    /// Rotation of words to the left, by amounts below their size in bits.
     RotateLeft,
     Compare(Compare, DType),
-    /// Of elements of so many bytes.
+    /// Selection of elements of this number of bytes.
     Select(usize),
     Convert(DType, DType),
 }
 
 impl Formula {
-    /// What it is of an operation on elements of these types.
+    /// Creates the formula of an operation on elements of these types.
     pub(super) fn new(op: &Op, dtypes: &[DType], to: DType) -> Option<Formula> {
         match (op, dtypes) {
             (Op::Binary(op), [x, y]) if x == y => Some(Formula::Binary(*op, *x)),
@@ -35,13 +35,13 @@ impl Formula {
         }
     }
 
-    /// What computes a rotation, of elements and amounts.
+    /// Returns the loop that rotates elements by amounts.
     pub(super) fn rotate_left() -> Work {
         map2::<u32, u32, u32>(u32::rotate_left)
     }
 
-    /// What computes `second(first(a, b), c)`, or `second(c, first(a, b))` if they are swapped; without `c`, if the
-    /// second operation takes one operand.
+    /// Returns the loop that computes `second(first(a, b), c)`, or `second(c, first(a, b))` if `swapped`. A
+    /// second operation with one operand has no `c`.
     pub(super) fn then(self, second: Formula, swapped: bool) -> Option<Work> {
         match (self, second) {
             (Formula::Binary(first, x), Formula::Binary(second, y)) if x == y => match x {
@@ -116,7 +116,7 @@ mod tests {
     const N: usize = 77;
 
     fn run<T: Copy + Default>(work: &Work, operands: &[Operand]) -> Vec<T> {
-        let mut from = [Operand::NONE; 3];
+        let mut from = [Operand::ABSENT; 3];
         from[..operands.len()].copy_from_slice(operands);
         let mut to = vec![T::default(); N];
         work(&from, to.as_mut_ptr().cast(), N);

@@ -1,4 +1,4 @@
-//! Elements of operands in other places: slices of them, and slices one after the other, as in a rotation.
+//! Slices of operands, and concatenations of slices, as in a rotation.
 
 use farcall_ir::op::Slice;
 use farcall_ir::{DType, TensorType};
@@ -7,16 +7,16 @@ use smallvec::SmallVec;
 use super::movement::{Axis, fill, normal, row_major};
 use super::types::by_size;
 
-/// Dimensions of a slice at most.
+/// Maximum number of dimensions of a slice.
 const MAX_AXES: usize = 8;
 
 /// A slice of an operand.
 #[derive(Clone)]
 pub(super) struct Part {
-    /// Which operand.
+    /// Number of the operand.
     input: usize,
     dtype: DType,
-    /// Its first element there.
+    /// The slice's first element in the operand.
     first: usize,
     sizes: SmallVec<[usize; 4]>,
     /// From outer to inner: size, and stride in the operand.
@@ -24,7 +24,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// A slice, of type `to`, of an operand of type `from`; all of it, unless there is a slice.
+    /// Creates a slice of type `to` of an operand of type `from`; without `slice`, the whole operand.
     pub(super) fn new(
         input: usize,
         from: &TensorType,
@@ -56,24 +56,24 @@ impl Part {
     }
 }
 
-/// Parts of operands, one after the other along a dimension.
+/// Parts of operands, concatenated along a dimension.
 pub(super) struct Parts {
-    /// Elements after which the first part goes on.
+    /// Number of elements after which the sequence of parts repeats.
     period: usize,
-    /// Each with the first of its elements among these, and how many it has of them.
+    /// For each part: its first element within a period, its number of elements per period, and the part.
     parts: SmallVec<[(usize, usize, Part); 2]>,
-    /// Bytes of an element.
+    /// Size of an element in bytes.
     size: usize,
     run: Run,
 }
 
-/// Copies elements of a part of an operand: those from a number on, so many.
+/// Copies elements of a part: the first element number, and the count.
 type Run = unsafe fn(&Part, *const u8, *mut u8, usize, usize);
 
 impl Parts {
-    /// These parts along a dimension of a tensor of this type; `None` if they are not all of it.
+    /// Concatenates parts along a dimension of a tensor of this type; `None` if they do not cover it exactly.
     pub(super) fn new(parts: &[Part], dim: usize, ty: &TensorType) -> Option<Parts> {
-        // None of the products below is larger.
+        // Bounds all products below.
         ty.elements().filter(|n| *n > 0)?;
         let inner: usize = ty.sizes().get(dim.checked_add(1)?..)?.iter().product();
         let mut all = SmallVec::new();
@@ -91,10 +91,11 @@ impl Parts {
         (at == ty.sizes()[dim]).then_some(Parts { period: at * inner, parts: all, size, run })
     }
 
-    /// Copies the elements from number `start` on.
+    /// Copies `len` elements, starting at element `start`.
     ///
     /// # Safety
-    /// `operand` gives tensors that the parts were made for, and `len` elements can be written.
+    /// `operand` returns tensors of the types that the parts were created for, and `to` is valid for writes
+    /// of `len` elements.
     pub(super) unsafe fn run(
         &self,
         operand: impl Fn(usize) -> *const u8,
@@ -108,7 +109,7 @@ impl Parts {
             let (begin, own, part) =
                 &self.parts[self.parts.partition_point(|(begin, ..)| *begin <= within) - 1];
             let count = (begin + own - within).min(len - done);
-            // SAFETY: elements that the part has.
+            // SAFETY: the part has these elements.
             unsafe {
                 let to = to.add(done * self.size);
                 (self.run)(part, operand(part.input), to, turn * own + within - begin, count);
@@ -119,7 +120,8 @@ impl Parts {
 }
 
 impl Parts {
-    /// The operands, and for each of these which elements go where, counted from the first ones, of the first `n`.
+    /// Returns the operands of the first `n` elements, with pairs of source and destination elements for each
+    /// operand.
     pub(super) fn pairs(&self, n: usize) -> Vec<(usize, Vec<[usize; 2]>)> {
         let mut all: Vec<(usize, Vec<[usize; 2]>)> = Vec::new();
         let mut at = 0;
@@ -142,12 +144,13 @@ impl Parts {
 }
 
 /// # Safety
-/// `from` is a tensor that the part was made for, of elements of the size of `T`; `len` of them can be written.
+/// `from` is a tensor of the type that the part was created for, with elements of the size of `T`; `to` is
+/// valid for writes of `len` elements.
 unsafe fn copy<T: Copy>(part: &Part, from: *const u8, to: *mut u8, start: usize, len: usize) {
-    // SAFETY: the first element of the part.
+    // SAFETY: the part's first element is in the operand.
     let (from, to) = (unsafe { from.cast::<T>().add(part.first) }, to.cast::<T>());
     lines(part, start, len, |src, step, count, written| {
-        // SAFETY: elements of one line of the part; what is written is apart from operands.
+        // SAFETY: elements of one line of the part; the output is disjoint from operands.
         unsafe {
             let (from, to) = (from.add(src), to.add(written));
             if step == 1 {
@@ -159,12 +162,13 @@ unsafe fn copy<T: Copy>(part: &Part, from: *const u8, to: *mut u8, start: usize,
     });
 }
 
-/// The elements of a part from number `start` on, line by line: where in the operand each begins, counted from the first
-/// element of the part, the distance of its elements, how many there are, and how many were before.
+/// Visits `len` elements of a part from element `start` on, line by line. For each line, passes the position
+/// of its first element relative to the part's first element, the distance between elements, the number of
+/// elements, and the number of previous elements.
 #[inline(always)]
 fn lines(part: &Part, start: usize, len: usize, mut line: impl FnMut(usize, usize, usize, usize)) {
     let Some(((inner, step), outer)) = part.axes.split_last() else { return line(0, 1, 1, 0) };
-    // The index of the line of element `start`.
+    // The index of the line that contains element `start`.
     let (mut rest, mut column, mut written) = (start / inner, start % inner, 0);
     let (mut index, mut base) = ([0; MAX_AXES], 0);
     for (i, (size, stride)) in index.iter_mut().zip(outer).rev() {

@@ -1,7 +1,7 @@
-//! Reductions by one operation.
+//! Reductions by a single operation.
 //!
-//! The order of combination depends on the sizes alone. Rows are combined in lanes and blocks, pairwise
-//! above that; sums of `f32` and the 16-bit floats are carried in a wider type.
+//! The order of combination depends only on the sizes. Rows are combined in lanes and blocks, and blocks
+//! pairwise. Sums of `f32` and of the 16-bit floats are accumulated in a wider type.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -23,16 +23,17 @@ use super::{Body, Kernel, Request, apart};
 use crate::cache::{AHEAD, prefetch_to_second_level};
 use crate::cache::{LARGE, prefetch_ahead};
 
-/// Accumulators of a row.
+/// Number of accumulators of a row.
 const LANES: usize = 16;
-/// Elements that are combined in lanes before blocks are paired.
-const BLOCK: usize = 1024;
-/// Columns that are reduced at once.
-const COLUMNS: usize = 256;
-/// Elements of rows at most, of several that make one result, that are worth no lanes of their own.
-const SHORT: usize = 64;
+/// Number of elements that are combined in lanes. Blocks of this size are combined pairwise.
+const BLOCK_ELEMENTS: usize = 1024;
+/// Maximum number of columns that are reduced at once.
+const MAX_COLUMNS: usize = 256;
+/// Maximum length of rows that are combined element by element: where several rows make one result, short
+/// rows would waste lanes.
+const MAX_SHORT_ROW: usize = 64;
 
-/// Roughly, picoseconds for an element of a row.
+/// Approximate cost of an element of a row, in picoseconds.
 pub(super) const COST: usize = 100;
 
 /// Reductions of one operand by one operation.
@@ -62,7 +63,7 @@ fn describe(request: &Request<'_>) -> String {
     text
 }
 
-/// An operation that reductions have fast loops for.
+/// An operation with specialized reduction loops.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Combine {
     Add,
@@ -75,7 +76,7 @@ pub(super) enum Combine {
 }
 
 impl Combine {
-    /// The one operation that a reducer applies to its two arguments of this type.
+    /// Returns the operation of a reducer that only applies one operation to its two arguments of this type.
     pub(super) fn of(body: &Body, dtype: DType) -> Option<Combine> {
         let only = body.reducer()?;
         if body.args.iter().chain([&only.ty]).any(|t| t.dtype != dtype) {
@@ -84,7 +85,7 @@ impl Combine {
         Combine::by(&only.op, dtype)
     }
 
-    /// The operation on two elements of this type.
+    /// Returns the operation on two elements of this type.
     pub(super) fn by(op: &Op, dtype: DType) -> Option<Combine> {
         Some(match (op, dtype.is_bool()) {
             (Op::Binary(Binary::Add), false) => Combine::Add,
@@ -101,7 +102,8 @@ impl Combine {
     }
 }
 
-/// The dimensions from outer to inner, neighbours of the same kind joined: size, and whether it is reduced.
+/// Joins adjacent dimensions that are both reduced or both kept. Each entry is a size and true if it is
+/// reduced.
 pub(super) fn joined(dims: &[usize], reduced: &[usize]) -> Vec<(usize, bool)> {
     let mut joined: Vec<(usize, bool)> = Vec::new();
     for (d, size) in dims.iter().enumerate().filter(|(_, size)| **size != 1) {
@@ -114,29 +116,32 @@ pub(super) fn joined(dims: &[usize], reduced: &[usize]) -> Vec<(usize, bool)> {
     joined
 }
 
-/// What combines rows of so many elements: inputs are the elements, and one initial value.
+/// Prepares the reduction of rows of `columns` elements. The inputs are the elements and a single initial
+/// value.
 pub(super) fn rows(op: Combine, dtype: DType, columns: usize) -> Option<Work> {
     combining(op, dtype, Rows(columns))
 }
 
-/// What combines rows with one another, so that one row of `kept` elements is left, from an initial value on.
+/// Prepares the combination of rows of `kept` elements into a single row, starting from an initial value.
 pub(super) fn accumulator(op: Combine, dtype: DType, kept: usize, init: [u8; 16]) -> Option<Accumulator> {
-    // Accumulators are of sixteen bytes at most.
+    // Totals have at most sixteen bytes.
     kept.checked_mul(16)?.checked_next_multiple_of(64)?;
     combining(op, dtype, Accumulators { kept, init })
 }
 
-/// Combines rows with one another in parts, each with memory of its own; aligned like the largest elements.
+/// Combines rows in parts that have separate memory, aligned like the largest elements.
 pub(super) struct Accumulator {
-    /// Elements of the result.
+    /// Number of elements of the result.
     pub(super) kept: usize,
-    /// Bytes of the memory of a part.
+    /// Size of a part's memory in bytes.
     pub(super) bytes: usize,
-    /// Begins a part: its memory.
+    /// Initializes the memory of a part.
     pub(super) begin: Box<dyn Fn(*mut u8) + Send + Sync>,
-    /// Takes elements in: these, so many, of which the first is this one of a row, to this memory.
+    /// Adds elements to a part: a pointer to the elements, their count, the column of the first, and the
+    /// part's memory.
     pub(super) add: Box<dyn Fn(*const u8, usize, usize, *mut u8) + Send + Sync>,
-    /// Combines all parts, which lie one after the other, and writes the result.
+    /// Combines all parts, which are contiguous, and writes the result: the first part, the number of parts,
+    /// the result.
     pub(super) end: Box<dyn Fn(*const u8, usize, *mut u8) + Send + Sync>,
 }
 
@@ -145,12 +150,12 @@ struct Accumulators {
     init: [u8; 16],
 }
 
-impl Loop for Accumulators {
-    type Made = Accumulator;
+impl Instantiate for Accumulators {
+    type Output = Accumulator;
 
     fn combining<R: Reducer>(self, by: R) -> Accumulator {
         let Accumulators { kept, init } = self;
-        // SAFETY: elements have sixteen bytes at most.
+        // SAFETY: `init` has sixteen bytes, and no element is larger.
         let init = by.widen(unsafe { init.as_ptr().cast::<R::Element>().read_unaligned() });
         let identity = by.identity(init);
         let by = Arc::new(by);
@@ -161,14 +166,14 @@ impl Loop for Accumulators {
             bytes,
             begin: Box::new(move |to| {
                 for i in 0..kept {
-                    // SAFETY: there is memory for `kept` elements.
+                    // SAFETY: the caller of `begin` provides `bytes` bytes, room for `kept` totals.
                     unsafe { to.cast::<R::Total>().add(i).write(identity) };
                 }
             }),
             add: Box::new(move |x, n, column, to| {
                 let (x, to) = (x.cast::<R::Element>(), to.cast::<R::Total>());
                 if kept == 1 {
-                    // SAFETY: `n` elements, and memory for one.
+                    // SAFETY: the caller of `add` provides `n` elements and a part, which has one total.
                     unsafe { to.write(by.combine(to.read(), row(x, n, &*by, identity, false))) };
                     return;
                 }
@@ -177,7 +182,8 @@ impl Loop for Accumulators {
                     let run = (kept - column).min(n - done);
                     vectorized(
                         #[inline(always)]
-                        // SAFETY: `n` elements, and memory for `kept` ones, of which `column` is one.
+                        // SAFETY: the caller of `add` provides `n` elements and a part of `kept` totals;
+                        // `column + run` is at most `kept`.
                         || unsafe { combine(x.add(done), to.add(column), run, &*by) },
                     );
                     done += run;
@@ -188,11 +194,12 @@ impl Loop for Accumulators {
                 for i in 0..kept {
                     let mut total = init;
                     for part in 0..count {
-                        // SAFETY: every part has `kept` elements.
+                        // SAFETY: the caller of `end` provides `count` parts, each of `kept` totals in
+                        // `bytes` bytes.
                         let value = unsafe { parts.add(part * bytes).cast::<R::Total>().add(i).read() };
                         total = of_end.combine(total, value);
                     }
-                    // SAFETY: as many are the result's.
+                    // SAFETY: the caller of `end` provides a result of `kept` elements.
                     unsafe { out.cast::<R::Element>().add(i).write(of_end.narrow(total)) };
                 }
             }),
@@ -200,39 +207,39 @@ impl Loop for Accumulators {
     }
 }
 
-/// What is made for a way to combine elements.
-trait Loop {
-    type Made;
+/// A product of this module that is instantiated for each reducer.
+trait Instantiate {
+    type Output;
 
-    fn combining<R: Reducer>(self, by: R) -> Self::Made;
+    fn combining<R: Reducer>(self, by: R) -> Self::Output;
 }
 
-/// The reduction of a tensor with these dimensions, joined.
+/// Reduction of a tensor with these joined dimensions.
 struct Tensor<'a>(&'a [(usize, bool)]);
 
-impl Loop for Tensor<'_> {
-    type Made = Prepared;
+impl Instantiate for Tensor<'_> {
+    type Output = Prepared;
 
     fn combining<R: Reducer>(self, by: R) -> Prepared {
         reduction(Shape::new(self.0), by)
     }
 }
 
-/// The reduction of rows of so many elements.
+/// Reduction of rows with this number of elements.
 struct Rows(usize);
 
-impl Loop for Rows {
-    type Made = Work;
+impl Instantiate for Rows {
+    type Output = Work;
 
     fn combining<R: Reducer>(self, by: R) -> Work {
         let Rows(columns) = self;
         Box::new(move |[x, init, _]: &[Operand; 3], out, n| {
             let (x, out) = (x.at.cast::<R::Element>(), out.cast::<R::Element>());
-            // SAFETY: there is an initial value, of this type.
+            // SAFETY: the second operand is the initial value, one element of this type.
             let init = by.widen(unsafe { init.at.cast::<R::Element>().read() });
             let identity = by.identity(init);
             for i in 0..n {
-                // SAFETY: `n` rows, and as many results.
+                // SAFETY: the caller provides `n` rows of `columns` elements, and room for `n` results.
                 unsafe {
                     let row = row(x.add(i * columns), columns, &by, identity, false);
                     out.add(i).write(by.narrow(by.combine(init, row)));
@@ -242,11 +249,11 @@ impl Loop for Rows {
     }
 }
 
-/// What is made for an operation on elements of a type.
-fn combining<L: Loop>(op: Combine, dtype: DType, made: L) -> Option<L::Made> {
+/// Instantiates `made` for an operation and an element type.
+fn combining<L: Instantiate>(op: Combine, dtype: DType, made: L) -> Option<L::Output> {
     macro_rules! go {
         ($T:ty, $A:ty, $widen:expr, $narrow:expr, $identity:expr, $combine:expr) => {{
-            let how: How<$T, $A, _, _, _> = How {
+            let how: FnReducer<$T, $A, _, _, _> = FnReducer {
                 widen: $widen,
                 narrow: $narrow,
                 combine: $combine,
@@ -307,8 +314,8 @@ fn combining<L: Loop>(op: Combine, dtype: DType, made: L) -> Option<L::Made> {
                 go!(T, T, |x| x, |x| x, Some(T::ONE), |a: T, b: T| a.mul(b))
             });
         }
-        // These give the same however often the initial value is taken in. Floating-point numbers are compared as
-        // integers in the same order.
+        // These operations are idempotent, so the initial value may be combined more than once.
+        // Floating-point numbers are compared as integers in the same order.
         (Combine::Maximum, _) if dtype.is_float() => {
             return dispatch!(dtype, [floats], T => {
                 let one = T::opaque_one();
@@ -354,24 +361,25 @@ fn narrow(z: Complex<f64>) -> Complex<f32> {
     Complex::new(z.re as f32, z.im as f32)
 }
 
-/// How elements are combined.
+/// A way to combine elements.
 trait Reducer: Send + Sync + 'static {
     type Element: Copy;
-    /// What totals are carried in.
+    /// Type of the accumulators.
     type Total: Copy + Send + Sync + 'static;
-    /// Its loop brings near what is ahead of elements that come from memory.
+    /// True if `lanes` prefetches elements that come from memory.
     const FETCHES: bool = false;
 
     fn widen(&self, x: Self::Element) -> Self::Total;
     fn narrow(&self, total: Self::Total) -> Self::Element;
     fn combine(&self, a: Self::Total, b: Self::Total) -> Self::Total;
-    /// Combining with it changes nothing, of a total that has `init` in it.
+    /// Returns a value that leaves any total that includes `init` unchanged.
     fn identity(&self, init: Self::Total) -> Self::Total;
 
-    /// Combines elements that are `LANES` apart, from the identity on. They are `far` if they come from memory.
+    /// Combines elements that are `LANES` apart, starting from the identity. `far` tells that the elements
+    /// come from memory.
     ///
     /// # Safety
-    /// `n` elements can be read from `x`, a multiple of `LANES`.
+    /// `x` must be valid for reads of `n` elements, and `n` must be a multiple of `LANES`.
     #[inline(always)]
     unsafe fn lanes(
         &self,
@@ -380,11 +388,13 @@ trait Reducer: Send + Sync + 'static {
         identity: Self::Total,
         _far: bool,
     ) -> [Self::Total; LANES] {
-        // SAFETY: the caller's promise.
+        // SAFETY: the contract is the same.
         unsafe { lanes(self, x, n, identity) }
     }
 }
 
+/// Combines elements in lanes, for all reducers.
+///
 /// # Safety
 /// As [`Reducer::lanes`].
 #[inline(always)]
@@ -405,7 +415,7 @@ unsafe fn lanes<R: Reducer + ?Sized>(
     lanes
 }
 
-/// Sums of `f32`, carried in `f64`.
+/// Sums of `f32`, accumulated in `f64`.
 struct SumF32;
 
 impl Reducer for SumF32 {
@@ -433,12 +443,13 @@ impl Reducer for SumF32 {
         -0.0
     }
 
-    // Of the loop for all types, the compiler makes one that converts two elements at a time.
+    // The compiler would turn the generic loop into one that converts two elements at a time.
     #[inline(always)]
     unsafe fn lanes(&self, x: *const f32, n: usize, identity: f64, far: bool) -> [f64; LANES] {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx512f") {
-            // SAFETY: the processor has these instructions; the caller promises the rest.
+            // SAFETY: the processor has AVX-512F, and the caller guarantees `n` elements, a multiple of
+            // `LANES`.
             return unsafe {
                 if far { sum_lanes::<true>(x, n, identity) } else { sum_lanes::<false>(x, n, identity) }
             };
@@ -446,22 +457,24 @@ impl Reducer for SumF32 {
         if far {
             prefetch_ahead(x.cast(), size_of::<f32>() * n);
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the contract is the same.
         unsafe { lanes(self, x, n, identity) }
     }
 }
 
+/// Sums elements in two vectors of eight lanes.
+///
 /// # Safety
-/// As [`Reducer::lanes`], on a processor with these instructions.
+/// As [`Reducer::lanes`]; the processor must have AVX-512F.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
-unsafe fn sum_lanes<const FAR: bool>(x: *const f32, n: usize, identity: f64) -> [f64; LANES] {
+unsafe fn sum_lanes<const IS_FAR: bool>(x: *const f32, n: usize, identity: f64) -> [f64; LANES] {
     use std::arch::x86_64::{
         _mm256_loadu_ps, _mm512_add_pd, _mm512_cvtps_pd, _mm512_set1_pd, _mm512_storeu_pd,
     };
     let (mut low, mut high) = (_mm512_set1_pd(identity), _mm512_set1_pd(identity));
     for i in (0..n).step_by(LANES) {
-        if FAR {
+        if IS_FAR {
             prefetch_to_second_level(x.wrapping_add(i).wrapping_byte_add(AHEAD).cast());
         }
         // SAFETY: `i + LANES <= n`.
@@ -470,7 +483,7 @@ unsafe fn sum_lanes<const FAR: bool>(x: *const f32, n: usize, identity: f64) -> 
         high = _mm512_add_pd(high, _mm512_cvtps_pd(b));
     }
     let mut lanes = [0.0; LANES];
-    // SAFETY: half of the lanes each.
+    // SAFETY: each vector is half of the lanes.
     unsafe {
         _mm512_storeu_pd(lanes.as_mut_ptr(), low);
         _mm512_storeu_pd(lanes.as_mut_ptr().add(LANES / 2), high);
@@ -478,17 +491,17 @@ unsafe fn sum_lanes<const FAR: bool>(x: *const f32, n: usize, identity: f64) -> 
     lanes
 }
 
-/// A reducer of functions.
-struct How<T, A, W, N, C> {
+/// A reducer made of functions.
+struct FnReducer<T, A, W, N, C> {
     widen: W,
     narrow: N,
     combine: C,
-    /// `None`: the initial value will do.
+    /// The identity; `None` if the initial value serves as one.
     identity: Option<A>,
     element: PhantomData<fn(T)>,
 }
 
-impl<T, A, W, N, C> Reducer for How<T, A, W, N, C>
+impl<T, A, W, N, C> Reducer for FnReducer<T, A, W, N, C>
 where
     T: Copy + 'static,
     A: Copy + Send + Sync + 'static,
@@ -520,14 +533,15 @@ where
     }
 }
 
-/// Where the elements of a reduction lie.
+/// Layout of the elements of a reduction.
 pub(super) struct Shape {
-    /// Sizes and strides of the dimensions that are kept, and of those that are reduced, but for the innermost
-    /// one of all.
+    /// Sizes and strides of the kept and of the reduced dimensions, without the innermost dimension of the
+    /// tensor.
     kept: Vec<(usize, usize)>,
     reduced: Vec<(usize, usize)>,
-    /// Size of the innermost dimension, and whether it is reduced.
+    /// Size of the innermost dimension.
     pub(super) length: usize,
+    /// True if the innermost dimension is reduced.
     pub(super) rows: bool,
 }
 
@@ -539,27 +553,28 @@ impl Shape {
         Shape { kept, reduced, length: inner.map_or(1, |(n, _)| n), rows }
     }
 
-    /// Results for each index of the kept dimensions: one, or as many as the innermost dimension has elements.
+    /// Number of results per index of the kept dimensions: one, or the length of the innermost dimension if
+    /// it is kept.
     pub(super) fn inner_results(&self) -> usize {
         if self.rows { 1 } else { self.length.max(1) }
     }
 
-    /// Indices of the kept dimensions, but for the innermost dimension.
+    /// Number of indices of the kept dimensions, without the innermost dimension.
     pub(super) fn outer(&self) -> usize {
         self.kept.iter().fold(1, |n, d| n.saturating_mul(d.0))
     }
 
-    /// The first element for the index of this number of the kept dimensions.
+    /// Offset of the first element for an index of the kept dimensions, numbered in row-major order.
     pub(super) fn base(&self, number: usize) -> usize {
         nth_offset(&self.kept, number)
     }
 
-    /// Indices of the reduced dimensions, but for the innermost dimension.
+    /// Number of indices of the reduced dimensions, without the innermost dimension.
     pub(super) fn lines(&self) -> usize {
         self.reduced.iter().fold(1, |n, d| n.saturating_mul(d.0))
     }
 
-    /// Offset of the index of this number of the reduced dimensions.
+    /// Offset of an index of the reduced dimensions, numbered in row-major order.
     #[inline(always)]
     pub(super) fn line(&self, number: usize) -> usize {
         match self.reduced[..] {
@@ -569,7 +584,7 @@ impl Shape {
     }
 }
 
-/// Offset of the index of this number, in row-major order.
+/// Offset of the index with this row-major number.
 fn nth_offset(dims: &[(usize, usize)], number: usize) -> usize {
     let (mut at, mut rest) = (0, number);
     for (n, stride) in dims.iter().rev() {
@@ -579,7 +594,7 @@ fn nth_offset(dims: &[(usize, usize)], number: usize) -> usize {
     at
 }
 
-/// Sizes with the strides of a row-major tensor.
+/// Returns the sizes of the dimensions of one kind, with their strides in a row-major tensor.
 fn strided(dims: &[(usize, bool)], kind: bool) -> Vec<(usize, usize)> {
     let mut stride = 1usize;
     let mut out = Vec::with_capacity(dims.len());
@@ -593,36 +608,37 @@ fn strided(dims: &[(usize, bool)], kind: bool) -> Vec<(usize, usize)> {
     out
 }
 
-/// Elements that a task should combine at least.
-const TASK: usize = 200_000;
+/// Minimum number of elements that a task combines.
+const MIN_TASK_ELEMENTS: usize = 200_000;
 
 fn reduction<R: Reducer>(shape: Shape, by: R) -> Prepared {
     let lines = shape.lines();
     let work = shape.outer().saturating_mul(lines).saturating_mul(shape.length);
-    if shape.rows && lines == 1 && shape.outer() == 1 && work >= 2 * TASK {
+    if shape.rows && lines == 1 && shape.outer() == 1 && work >= 2 * MIN_TASK_ELEMENTS {
         return long_row(shape.length, by);
     }
-    // A unit is what is combined at once: a row, or some columns.
-    let across = if shape.rows { 1 } else { shape.length.div_ceil(COLUMNS) };
+    // A unit is combined at once: a row, or a group of columns.
+    let across = if shape.rows { 1 } else { shape.length.div_ceil(MAX_COLUMNS) };
     let units = shape.outer().saturating_mul(across);
-    let tasks = (work / TASK).clamp(1, units.clamp(1, 256));
+    let tasks = (work / MIN_TASK_ELEMENTS).clamp(1, units.clamp(1, 256));
     let share = units.div_ceil(tasks);
-    // What is ahead of a line is the next one's, if lines follow one another.
+    // The elements ahead of a line belong to the next line only if lines are contiguous.
     let far = lines == 1 && is_far::<R>(work);
     Prepared::in_tasks(tasks, move |args, task| {
         let (x, out) = (args.input_ptr::<R::Element>(0), args.output_ptr::<R::Element>(0));
         for unit in task * share..((task + 1) * share).min(units) {
-            // SAFETY: there is a result, so the initial value is one element of this type, apart from the output.
+            // SAFETY: the task has a result to compute, so input 1 is the initial value, one element of this
+            // type, disjoint from the output.
             let init = by.widen(unsafe { args.input_ptr::<R::Element>(1).read() });
             let (number, part) = (unit / across, unit % across);
             let base = shape.base(number);
-            if shape.rows && lines > 1 && shape.length <= SHORT {
-                // SAFETY: rows of the operand.
+            if shape.rows && lines > 1 && shape.length <= MAX_SHORT_ROW {
+                // SAFETY: the rows lie within the operand.
                 let total = vectorized(
                     #[inline(always)]
                     || unsafe { short_rows(x.add(base), &shape, lines, &by, init) },
                 );
-                // SAFETY: one element per index of the kept dimensions.
+                // SAFETY: the output has one element per index of the kept dimensions.
                 unsafe { out.add(number).write(by.narrow(total)) };
             } else if shape.rows {
                 let identity = by.identity(init);
@@ -631,19 +647,19 @@ fn reduction<R: Reducer>(shape: Shape, by: R) -> Prepared {
                     if pace.is_due_after(shape.length) {
                         return;
                     }
-                    // SAFETY: a row of the operand.
+                    // SAFETY: the row lies within the operand.
                     let row = unsafe { row(x.add(base + shape.line(l)), shape.length, &by, identity, far) };
                     total = by.combine(total, row);
                 }
-                // SAFETY: one element per index of the kept dimensions.
+                // SAFETY: the output has one element per index of the kept dimensions.
                 unsafe { out.add(number).write(by.narrow(total)) };
             } else {
-                let begin = part * COLUMNS;
-                let width = COLUMNS.min(shape.length - begin);
+                let begin = part * MAX_COLUMNS;
+                let width = MAX_COLUMNS.min(shape.length - begin);
                 vectorized(
                     #[inline(always)]
                     || {
-                        // SAFETY: `width` columns of the operand, and as many results.
+                        // SAFETY: the operand has `width` columns from `begin` on, and so does the output.
                         unsafe {
                             let out = out.add(number * shape.length + begin);
                             columns(x.add(base + begin), &shape, [lines, width], out, &by, init);
@@ -655,41 +671,42 @@ fn reduction<R: Reducer>(shape: Shape, by: R) -> Prepared {
     })
 }
 
-/// True if so many elements come from memory.
+/// Returns true if this many elements come from memory rather than from cache.
 fn is_far<R: Reducer>(elements: usize) -> bool {
     elements.saturating_mul(size_of::<R::Element>()) >= LARGE
 }
 
-/// The reduction of all elements to one, in parts that several threads can have.
+/// Reduces all elements to one result, in parts that several threads can compute.
 fn long_row<R: Reducer>(length: usize, by: R) -> Prepared {
     let by = Arc::new(by);
-    let tasks = (length / TASK).clamp(1, 256);
-    let share = length.div_ceil(tasks).next_multiple_of(BLOCK);
+    let tasks = (length / MIN_TASK_ELEMENTS).clamp(1, 256);
+    let share = length.div_ceil(tasks).next_multiple_of(BLOCK_ELEMENTS);
     let parts = length.div_ceil(share);
     let far = is_far::<R>(length);
     let last = Arc::clone(&by);
     let init = |args: &Args<'_>, by: &R| {
-        // SAFETY: the initial value is one element of this type, apart from the output and the scratch memory.
+        // SAFETY: input 1 is the initial value, one element of this type, disjoint from the output and the
+        // scratch memory.
         by.widen(unsafe { args.input_ptr::<R::Element>(1).read() })
     };
     let work = move |args: &Args<'_>, task: usize| {
         let begin = task * share;
         let identity = by.identity(init(args, &by));
-        // SAFETY: a part of the operand.
+        // SAFETY: the part ends at or before `length`, the number of elements of the operand.
         let total = unsafe {
             row(args.input_ptr::<R::Element>(0).add(begin), share.min(length - begin), &*by, identity, far)
         };
-        // SAFETY: the scratch memory has an element for each task.
+        // SAFETY: the scratch memory has one total per task.
         unsafe { args.ptr::<R::Total>(args.scratch_place()).add(task).write(total) };
     };
     let combine = move |args: &Args<'_>| {
         let mut total = init(args, &last);
         for task in 0..parts {
-            // SAFETY: the tasks have written them.
+            // SAFETY: the tasks, which have ended, have written all `parts` totals.
             let part = unsafe { args.ptr::<R::Total>(args.scratch_place()).add(task).read() };
             total = last.combine(total, part);
         }
-        // SAFETY: the only result.
+        // SAFETY: the output has a single element.
         unsafe { args.output_ptr::<R::Element>(0).write(last.narrow(total)) };
     };
     Prepared::in_tasks(parts, work).finally(combine).with_scratch(parts * size_of::<R::Total>())
@@ -698,7 +715,8 @@ fn long_row<R: Reducer>(length: usize, by: R) -> Prepared {
 /// Combines columns of a tensor.
 ///
 /// # Safety
-/// `width` elements can be read from each line from `x` on, and written to `out`; `width` is at most [`COLUMNS`].
+/// `x` must be valid for reads of `width` elements of each line, and `out` for writes of `width` elements.
+/// `width` must be at most [`MAX_COLUMNS`].
 #[inline(always)]
 unsafe fn columns<R: Reducer>(
     x: *const R::Element,
@@ -708,31 +726,32 @@ unsafe fn columns<R: Reducer>(
     by: &R,
     init: R::Total,
 ) {
-    let (mut totals, mut pace) = ([init; COLUMNS], Pace::default());
+    let (mut totals, mut pace) = ([init; MAX_COLUMNS], Pace::default());
     for l in 0..lines {
         if pace.is_due_after(width) {
             break;
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees all `lines` lines from `x` on.
         let line = unsafe { x.add(shape.line(l)) };
-        // SAFETY: the caller's promise.
+        // SAFETY: the line has `width` elements, and `totals` has at least as many.
         unsafe { combine(line, totals.as_mut_ptr(), width, by) };
     }
     for (j, total) in totals[..width].iter().enumerate() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that `out` is valid for `width` elements.
         unsafe { out.add(j).write(by.narrow(*total)) };
     }
 }
 
-/// Takes elements into as many others.
+/// Combines each element with the corresponding total.
 ///
 /// # Safety
-/// `n` elements can be read from `x`, and read and written at `to`, which is apart.
+/// `x` must be valid for reads of `n` elements, `to` for reads and writes of `n` totals, and the two must not
+/// overlap.
 #[inline(always)]
 unsafe fn combine<R: Reducer>(x: *const R::Element, to: *mut R::Total, n: usize, by: &R) {
     let whole = n / map::BLOCK * map::BLOCK;
     for i in (0..whole).step_by(map::BLOCK) {
-        // SAFETY: a block from `i` on.
+        // SAFETY: `i + map::BLOCK` is at most `n`.
         unsafe {
             let values = x.add(i).cast::<[R::Element; map::BLOCK]>().read();
             let totals = to.add(i).cast::<[R::Total; map::BLOCK]>().read();
@@ -749,11 +768,11 @@ unsafe fn combine<R: Reducer>(x: *const R::Element, to: *mut R::Total, n: usize,
     }
 }
 
-/// Combines rows of at most [`SHORT`] elements: as many of them as a block has elements in lanes, which are combined after
-/// that.
+/// Combines rows of at most [`MAX_SHORT_ROW`] elements. Each column has a lane, which takes up rows until
+/// they fill a block; then the lanes are combined.
 ///
 /// # Safety
-/// The lines can be read from `x` on.
+/// `x` must be valid for reads of all lines.
 #[inline(always)]
 unsafe fn short_rows<R: Reducer>(
     x: *const R::Element,
@@ -763,15 +782,15 @@ unsafe fn short_rows<R: Reducer>(
     init: R::Total,
 ) -> R::Total {
     let identity = by.identity(init);
-    let (length, at_once) = (shape.length, (BLOCK / shape.length.max(1)).max(1));
+    let (length, at_once) = (shape.length, (BLOCK_ELEMENTS / shape.length.max(1)).max(1));
     let (mut total, mut pace) = (init, Pace::default());
     for first in (0..lines).step_by(at_once) {
-        if pace.is_due_after(BLOCK) {
+        if pace.is_due_after(BLOCK_ELEMENTS) {
             break;
         }
-        let mut lanes = [identity; SHORT];
+        let mut lanes = [identity; MAX_SHORT_ROW];
         for l in first..(first + at_once).min(lines) {
-            // SAFETY: a line of the operand; there are as many lanes.
+            // SAFETY: the line lies within the operand, and its length is at most the number of lanes.
             unsafe { combine(x.add(shape.line(l)), lanes.as_mut_ptr(), length, by) };
         }
         total = lanes[..length].iter().fold(total, |total, lane| by.combine(total, *lane));
@@ -779,24 +798,24 @@ unsafe fn short_rows<R: Reducer>(
     total
 }
 
-/// Combines elements that lie together, and are `far` if they come from memory.
+/// Combines contiguous elements. `far` tells that they come from memory.
 ///
 /// # Safety
-/// `n` elements can be read from `x`.
+/// `x` must be valid for reads of `n` elements.
 #[inline]
 unsafe fn row<R: Reducer>(x: *const R::Element, n: usize, by: &R, identity: R::Total, far: bool) -> R::Total {
     if n < LANES {
-        // SAFETY: the caller's promise.
+        // SAFETY: `i` is below `n`, for which the caller guarantees `x`.
         return (0..n).fold(identity, |total, i| by.combine(total, by.widen(unsafe { x.add(i).read() })));
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the contract is the same, and `n` is at least `LANES`.
     unsafe { lane_row(x, n, by, identity, far) }
 }
 
-/// The same for elements that fill lanes. Not inlined: there are some hundred of it.
+/// Combines elements that fill lanes. Not inlined, as there are about a hundred instances.
 ///
 /// # Safety
-/// As [`row`], with [`LANES`] elements at least.
+/// As [`row`]; `n` must be at least [`LANES`].
 #[inline(never)]
 unsafe fn lane_row<R: Reducer>(
     x: *const R::Element,
@@ -805,10 +824,10 @@ unsafe fn lane_row<R: Reducer>(
     identity: R::Total,
     far: bool,
 ) -> R::Total {
-    if n > BLOCK {
-        // Whole blocks on the left, so that the lanes stay full.
-        let half = (n / 2).next_multiple_of(BLOCK);
-        // SAFETY: `half < n`, as `n > BLOCK`.
+    if n > BLOCK_ELEMENTS {
+        // The left half is whole blocks, so that its lanes stay full.
+        let half = (n / 2).next_multiple_of(BLOCK_ELEMENTS);
+        // SAFETY: `half < n`, as `n > BLOCK_ELEMENTS`.
         let [left, right] =
             unsafe { [row(x, half, by, identity, far), row(x.add(half), n - half, by, identity, far)] };
         return by.combine(left, right);
@@ -820,7 +839,7 @@ unsafe fn lane_row<R: Reducer>(
     vectorized(
         #[inline(always)]
         || {
-            // SAFETY: the caller's promise.
+            // SAFETY: `whole` is a multiple of `LANES` and at most `n`, for which the caller guarantees `x`.
             let mut lanes = unsafe { by.lanes(x, whole, identity, far) };
             let mut total = identity;
             for i in whole..n {

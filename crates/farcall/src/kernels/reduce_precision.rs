@@ -25,7 +25,7 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     tile.finish(&[1], request.outputs)
 }
 
-/// Rounds elements of a type to floats of so many bits.
+/// Returns the loop that rounds elements of a type to floats with these numbers of bits.
 pub(super) fn work(dtype: DType, exponent_bits: u32, mantissa_bits: u32) -> Option<Work> {
     let format = |exponent, mantissa| Format::new(exponent, mantissa, exponent_bits, mantissa_bits);
     Some(match dtype {
@@ -49,24 +49,24 @@ pub(super) fn work(dtype: DType, exponent_bits: u32, mantissa_bits: u32) -> Opti
     })
 }
 
-/// How the bits of a float become those of one with fewer.
+/// Parameters for reducing the bits of a float.
 #[derive(Clone, Copy)]
 struct Format {
     sign: u64,
-    /// The exponent, all ones: infinity, or, with bits below, a NaN.
+    /// The exponent with all bits set: infinity, or, with mantissa bits, a NaN.
     infinity: u64,
-    /// The last bit of the mantissa that stays; 1 if all do.
+    /// The last mantissa bit that is kept; 1 if all are kept.
     last: u64,
-    /// What is below is zero, in all bits of the exponent and the mantissa.
+    /// Smaller numbers become zero. Compared with all bits of exponent and mantissa.
     least: u64,
-    /// What is not below is infinity; above infinity if the exponent keeps its bits.
+    /// Numbers of at least this size become infinity; above infinity if the exponent keeps its bits.
     most: u64,
-    /// A NaN has bits to say so.
+    /// True if the mantissa has bits to represent a NaN.
     nan: bool,
 }
 
 impl Format {
-    /// From floats with some bits of exponent and mantissa to fewer.
+    /// Creates the reduction from floats with some bits of exponent and mantissa to fewer bits.
     fn new(from_exponent: u32, from_mantissa: u32, exponent: u32, mantissa: u32) -> Format {
         let sign = 1u64 << (from_exponent + from_mantissa);
         let infinity = ((1u64 << from_exponent) - 1) << from_mantissa;
@@ -81,7 +81,7 @@ impl Format {
         Format { sign, infinity, last, least, most, nan: mantissa > 0 }
     }
 
-    /// To nearest, even if in the middle; then what the exponent cannot hold becomes infinity or zero.
+    /// Rounds to nearest, ties to even. Numbers outside of the exponent's range then become infinity or zero.
     #[inline(always)]
     fn round(self, bits: u64) -> u64 {
         let (sign, size) = (bits & self.sign, bits & !self.sign);

@@ -31,7 +31,7 @@ const fn kernel(name: &'static str, prepare: fn(&Request<'_>) -> Option<Prepared
     Kernel { name, prepare, in_place: apart, describe: nothing }
 }
 
-/// One movement from the only input to the only output.
+/// Prepares a single movement from the only input to the only output.
 fn one(
     request: &Request<'_>,
     movement: impl Fn(&TensorType, &TensorType) -> Option<Movement>,

@@ -1,6 +1,8 @@
-//! `rng_bit_generator`: random bits, which are a function of a key and of each element's counter, many blocks at a time.
+//! `rng_bit_generator`: random bits as a function of a key and a counter per block, computed many blocks at a
+//! time.
 //!
-//! The generators themselves are those of the evaluator (`farcall_ir::eval::random`), which says where their words go.
+//! The generators are in the evaluator (`farcall_ir::eval::random`), which also documents the order of their
+//! words.
 
 use farcall_ir::eval::random::{philox, threefry};
 use farcall_ir::op::RngAlgorithm;
@@ -12,10 +14,10 @@ use super::{Kernel, Request, apart};
 
 pub(super) static KERNEL: Kernel = Kernel { name: "rng_bit_generator", prepare, in_place: apart, describe };
 
-/// Blocks of a task.
-const TASK: usize = 1 << 14;
-/// Blocks that are computed at once.
-const BLOCKS: usize = 64;
+/// Number of blocks in a task.
+const TASK_BLOCKS: usize = 1 << 14;
+/// Number of blocks that are computed at once.
+const BATCH_BLOCKS: usize = 64;
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let (Op::RngBitGenerator(algorithm), [state], [next, y]) = (request.op, request.inputs, request.outputs)
@@ -65,40 +67,41 @@ fn prepared<T: Bits>(algorithm: RngAlgorithm, words: usize, y: &TensorType) -> O
     Some(prepared)
 }
 
-/// Key and counter.
+/// Key and counter of a generator.
 #[derive(Clone, Copy)]
 struct State {
     key: u64,
     counter: u128,
 }
 
-/// A kernel that computes this many blocks, and counts them.
+/// Prepares a kernel that computes `count` blocks, and advances the counter.
 fn in_tasks(
     count: usize,
     words: usize,
     fill: impl Fn(&Args<'_>, std::ops::Range<usize>, State) + Send + Sync + 'static,
 ) -> Prepared {
-    Prepared::in_tasks(count.div_ceil(TASK).max(1), move |args, task| {
+    Prepared::in_tasks(count.div_ceil(TASK_BLOCKS).max(1), move |args, task| {
         let (from, to) = (args.input_ptr::<u64>(0), args.output_ptr::<u64>(0));
-        // SAFETY: a state has two or three words; of two, the key is the high part of Philox's counter.
+        // SAFETY: a state has two or three words. With two, the key is also the high part of Philox's
+        // counter.
         let (key, low, high) = unsafe { (*from, *from.add(1), *from.add(if words == 3 { 2 } else { 0 })) };
         let state = State { key, counter: u128::from(high) << 64 | u128::from(low) };
         if task == 0 {
             let counter = state.counter.wrapping_add(count as u128);
             let next = [key, counter as u64, (counter >> 64) as u64];
-            // SAFETY: as many words.
+            // SAFETY: the new state has as many words.
             unsafe { to.copy_from_nonoverlapping(next.as_ptr(), words) };
         }
-        fill(args, task * TASK..((task + 1) * TASK).min(count), state);
+        fill(args, task * TASK_BLOCKS..((task + 1) * TASK_BLOCKS).min(count), state);
     })
 }
 
-/// Elements of so many bits.
+/// Elements of a certain number of bits.
 trait Bits: Copy + Default + Send + Sync + 'static {
-    /// How many elements a block of Philox gives.
+    /// Number of elements in a block of Philox.
     const PHILOX: usize;
 
-    /// Element `i` of two words, of which one is wide enough for all but the widest.
+    /// Returns element `i` of two words. For all but the widest type, one word makes an element.
     fn of(words: [u32; 2], i: usize) -> Self;
 }
 
@@ -125,15 +128,15 @@ impl Bits for u64 {
     }
 }
 
-/// Which elements the blocks of Threefry give. A block gives one element of 64 bits, or else two that are neighbours
-/// along one dimension.
+/// The elements that blocks of Threefry generate: one 64-bit element per block, or else two elements that are
+/// adjacent along one dimension.
 struct Layout {
-    /// Elements that a block gives.
+    /// Number of elements per block.
     each: usize,
-    /// Size of that dimension, and how many blocks there are along it.
+    /// Size of that dimension, and number of blocks along it.
     size: usize,
     half: usize,
-    /// Elements of the dimensions inside and outside of it.
+    /// Number of elements of the dimensions inside and outside of that dimension.
     inner: usize,
     outer: usize,
 }
@@ -146,7 +149,7 @@ impl Layout {
             let size = product(dims);
             return Layout { each: 1, size, half: size, inner: 1, outer: 1 };
         }
-        // The first even one, or the first of the largest.
+        // The first even dimension, or else the first of the largest.
         let largest = (0..dims.len()).rev().max_by_key(|d| dims[*d]).unwrap_or(0);
         let split = dims.iter().position(|d| d % 2 == 0).unwrap_or(largest);
         let (inner, outer) = (product(&dims[split + 1..]), product(&dims[..split]));
@@ -159,8 +162,8 @@ impl Layout {
 
     /// Writes the elements of these blocks.
     fn fill<T: Bits>(&self, to: *mut T, state: State, range: std::ops::Range<usize>) {
-        let mut words = [[0; 2]; BLOCKS];
-        for start in range.clone().step_by(BLOCKS) {
+        let mut words = [[0; 2]; BATCH_BLOCKS];
+        for start in range.clone().step_by(BATCH_BLOCKS) {
             let counter = (state.counter as u64).wrapping_add(start as u64);
             vectorized(
                 #[inline(always)]
@@ -173,9 +176,9 @@ impl Layout {
             let mut column = start % self.inner;
             let mut along = start / self.inner % self.half;
             let mut outside = start / self.inner / self.half;
-            for words in &words[..BLOCKS.min(range.end - start)] {
+            for words in &words[..BATCH_BLOCKS.min(range.end - start)] {
                 let first = (outside * self.size + along * self.each) * self.inner + column;
-                // SAFETY: elements of the output, which are those of this block alone.
+                // SAFETY: elements of the output that only this block writes.
                 unsafe {
                     to.add(first).write(T::of(*words, 0));
                     if self.each == 2 && along * 2 + 1 < self.size {
@@ -194,10 +197,10 @@ impl Layout {
     }
 }
 
-/// Writes the elements of these blocks of Philox, which follow each other.
+/// Writes the elements of these blocks of Philox, which are contiguous.
 fn fill_philox<T: Bits>(to: *mut T, elements: usize, state: State, range: std::ops::Range<usize>) {
-    let mut words = [[0; 4]; BLOCKS];
-    for start in range.clone().step_by(BLOCKS) {
+    let mut words = [[0; 4]; BATCH_BLOCKS];
+    for start in range.clone().step_by(BATCH_BLOCKS) {
         let counter = state.counter.wrapping_add(start as u128);
         vectorized(
             #[inline(always)]
@@ -213,7 +216,7 @@ fn fill_philox<T: Bits>(to: *mut T, elements: usize, state: State, range: std::o
             let values = if T::PHILOX == 2 { &two[..] } else { &four[..] };
             let first = block * T::PHILOX;
             let count = T::PHILOX.min(elements - first);
-            // SAFETY: elements of the output, which are those of this block alone.
+            // SAFETY: elements of the output that only this block writes.
             unsafe { to.add(first).copy_from_nonoverlapping(values.as_ptr(), count) };
         }
     }

@@ -1,13 +1,13 @@
-//! Regions on numbers, compiled once and applied to one tuple of elements after the other: comparators and
+//! Regions on scalars, compiled once and applied to one tuple of elements after another: comparators and
 //! reducers that no faster kernel recognizes.
 //!
 //! ```text
-//! a region of plain operations ──tiles──▶ a straight-line program of one element ──link──▶ instructions over a frame
+//! a region of plain operations ──tiles──▶ a straight-line program of one element ──link──▶ code over a frame
 //! ```
 //!
-//! A *frame* has room for the arguments, the results, the registers and the constants of the program. A caller writes
-//! arguments there, applies the region, and reads results. On processors without generated instructions, the loops of the
-//! program run one after the other.
+//! A *frame* holds the arguments, results, registers and constants of the program. A caller writes arguments
+//! into the frame, applies the region, and reads results. On processors without generated code, the loops of
+//! the program run one after another.
 
 use std::convert::Infallible;
 use std::sync::OnceLock;
@@ -22,7 +22,7 @@ use super::native::Native;
 use super::straight_line::Linking;
 use super::types::by_size;
 
-/// Bytes from one argument or result to the next: the alignment of every element type.
+/// Distance in bytes between arguments or results: the alignment of every element type.
 const ELEMENT_BYTES: usize = 16;
 /// Alignment of registers and constants.
 const LINE_BYTES: usize = 64;
@@ -30,7 +30,7 @@ const LINE_BYTES: usize = 64;
 /// A compiled region.
 pub(super) struct Scalars {
     steps: Vec<Linked>,
-    /// The region as instructions of the processor, where these can be generated; made with the first frame.
+    /// The region as machine code, on processors where code is generated. Created with the first frame.
     native: OnceLock<Option<Native>>,
     args: usize,
     constants: Vec<u8>,
@@ -39,7 +39,7 @@ pub(super) struct Scalars {
 }
 
 impl Scalars {
-    /// Compiles a region; `None` if it has anything but operations on numbers that loops compute.
+    /// Compiles a region; `None` if the region has values or operations that scalar loops do not support.
     pub(super) fn new(body: &Body) -> Option<Scalars> {
         let is_number = |ty: &TensorType| ty.rank() == 0 && ty.quant.is_none();
         if !body.args.iter().chain(body.insts.iter().map(|inst| &inst.ty)).all(is_number) {
@@ -78,16 +78,16 @@ impl Scalars {
         })
     }
 
-    /// Bytes of a frame, which is aligned to a cache line.
+    /// Size of a frame in bytes. A frame is aligned to a cache line.
     pub(super) fn frame_bytes(&self) -> usize {
         self.frame_bytes
     }
 
-    /// Makes a frame in this memory.
+    /// Creates a frame in this memory.
     ///
     /// # Safety
-    /// `memory` has [`Scalars::frame_bytes`] bytes, aligned like a cache line, and nothing else uses them as
-    /// long as the frame is used.
+    /// `memory` is valid for [`Scalars::frame_bytes`] bytes and aligned to a cache line. Nothing else uses
+    /// this memory while the frame is in use.
     pub(super) unsafe fn frame(&self, memory: *mut u8) -> Frame<'_> {
         let constants = &self.constants;
         // SAFETY: the caller guarantees a whole frame, which has room for the constants.
@@ -98,7 +98,7 @@ impl Scalars {
         let bases = [memory; BASES];
         let code = match native {
             Some(_) => Vec::new(),
-            // SAFETY: all addresses lie in the frame.
+            // SAFETY: all addresses are in the frame.
             None => self.steps.iter().map(|step| unsafe { step.code(&bases) }).collect(),
         };
         Frame { scalars: self, bases, native, code }
@@ -110,19 +110,19 @@ pub(super) struct Frame<'a> {
     scalars: &'a Scalars,
     bases: [*mut u8; BASES],
     native: Option<&'a Native>,
-    /// The steps with their addresses, without generated instructions.
+    /// The steps with their addresses; empty with generated code.
     code: Vec<Code>,
 }
 
 impl Frame<'_> {
-    /// The address of argument `i`, for writing.
+    /// Returns the address of argument `i`, for writing.
     #[inline(always)]
     pub(super) fn arg(&self, i: usize) -> *mut u8 {
         debug_assert!(i < self.scalars.args, "an argument of the region");
         self.bases[0].wrapping_add(i * ELEMENT_BYTES)
     }
 
-    /// The address of result `i`, for reading.
+    /// Returns the address of result `i`, for reading.
     #[inline(always)]
     pub(super) fn result(&self, i: usize) -> *const u8 {
         self.bases[0].wrapping_add((self.scalars.args + i) * ELEMENT_BYTES)
@@ -131,18 +131,19 @@ impl Frame<'_> {
     /// Applies the region to the arguments.
     ///
     /// # Safety
-    /// Arguments that the region uses have been written, as elements of their types.
+    /// The caller has written the arguments that the region uses, as elements of their types.
     #[inline]
     pub(super) unsafe fn apply(&mut self) {
         match self.native {
             Some(native) => {
-                // SAFETY: the caller's promise; the instructions come from the steps, whose addresses lie in
-                // the frame.
-                let Ok(()) = unsafe { native.run(&self.bases, &mut Alone) };
+                // SAFETY: the caller has written the arguments; the code was generated from the steps, whose
+                // addresses are in the frame.
+                let Ok(()) = unsafe { native.run(&self.bases, &mut NoLoops) };
             }
             None => {
                 for step in &self.code {
-                    // SAFETY: the caller's promise; the addresses of the steps lie in the frame.
+                    // SAFETY: the caller has written the arguments; the addresses of the steps are in the
+                    // frame.
                     unsafe { step.run() };
                 }
             }
@@ -150,10 +151,10 @@ impl Frame<'_> {
     }
 }
 
-/// Runs steps without loops, which check for no interrupt.
-struct Alone;
+/// A runner for steps without loops, which need no checks for interrupts.
+struct NoLoops;
 
-impl Runner for Alone {
+impl Runner for NoLoops {
     type Error = Infallible;
 
     fn turns(&mut self, most: u64) -> Result<u64, Infallible> {
@@ -170,15 +171,15 @@ impl Runner for Alone {
 /// Copies an element.
 pub(super) type CopyElement = unsafe fn(from: *const u8, to: *mut u8);
 
-/// The function that copies an element of this size.
+/// Returns the function that copies an element of this size.
 pub(super) fn copy_element(size: usize) -> Option<CopyElement> {
     by_size!(size, T => copy::<T> as CopyElement)
 }
 
 /// # Safety
-/// An aligned element of the size of `T` can be read there, and written here.
+/// `from` is valid for reads and `to` for writes of an aligned element of the size of `T`.
 unsafe fn copy<T: Copy>(from: *const u8, to: *mut u8) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees the element on both sides (`# Safety` above).
     unsafe { to.cast::<T>().write(from.cast::<T>().read()) };
 }
 
@@ -190,9 +191,9 @@ mod tests {
     use super::super::BodyInst;
     use super::*;
 
-    /// `(a * a + 3) < bitcast(b)`, and the sum.
+    /// Compares `(a * a + 3) < bitcast(b)`, and returns the sum, too.
     #[test]
-    fn a_region_is_applied_to_one_tuple_after_the_other() {
+    fn a_region_is_applied_to_several_tuples() {
         let (s32, f32) = (TensorType::scalar(DType::S32), TensorType::scalar(DType::F32));
         let inst = |op: Op, operands: &[usize], ty: &TensorType| BodyInst {
             op,
@@ -212,7 +213,7 @@ mod tests {
         let scalars = Scalars::new(&body).unwrap();
         let mut memory = vec![[0u64; 8]; scalars.frame_bytes().div_ceil(64) + 1];
         let begin = memory.as_mut_ptr().cast::<u8>();
-        // SAFETY: memory for a frame, of which the arguments are written.
+        // SAFETY: the memory has room for a frame, and the arguments are written.
         unsafe {
             let mut frame = scalars.frame(begin.add(begin.align_offset(LINE_BYTES)));
             for (a, b) in [(2i32, 8i32), (2, 7), (-5, 28), (-5, 29), (1 << 16, 5)] {

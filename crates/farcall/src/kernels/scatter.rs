@@ -1,9 +1,10 @@
-//! `scatter` by one operation, or of the updates themselves, with XLA's semantics: a window that does not lie inside as a
-//! whole is dropped.
+//! `scatter` by one operation or by assignment, with XLA's semantics: a window that is not entirely inside
+//! the operand is dropped.
 //!
-//! Updates of one element come in row-major order of the indices. Where windows are rows, tasks share the rows of the
-//! result: each goes through all indices in order, and applies the updates of its own rows. Where the result is larger than a
-//! cache, a task puts the updates of rows that are close together first, so that it reads and writes a row once.
+//! Updates of an element are applied in row-major order of the indices. Where windows are rows, the rows of
+//! the result are divided among the tasks: each task goes through all indices in order, and applies the
+//! updates of the task's rows. Where the result is larger than a cache, a task first groups the updates by
+//! neighbouring rows, so that it reads and writes each row once.
 
 mod by_region;
 
@@ -31,24 +32,27 @@ pub(super) static KERNEL: Kernel =
 
 pub(super) use by_region::KERNEL as BY_REGION;
 
-/// Elements from which on a run may take long.
-const SLOW: usize = 1 << 16;
-/// Updated elements that are worth tasks, and elements of a row for each, since each goes through all indices.
-const TASK: usize = 1 << 19;
-const COLUMNS: usize = 8;
-/// Elements of a row that are updated at once.
+/// Minimum number of elements of a run that counts as slow.
+const MIN_SLOW_ELEMENTS: usize = 1 << 16;
+/// Minimum number of updated elements for which a scatter is split into tasks.
+const MIN_SPLIT_ELEMENTS: usize = 1 << 19;
+/// Minimum number of elements of a row per task, since each task goes through all indices.
+const MIN_TASK_COLUMNS: usize = 8;
+/// Number of elements of a row that are updated at once.
 const BLOCK: usize = 16;
-/// Most tasks.
-const MOST_TASKS: usize = 4;
-/// Bytes of a result that is larger than a cache, and of a row that is worth the search for its updates. Updates for four
-/// elements: of fewer, most rows need not be touched, and of more, rows are found in a cache.
-const LARGE: usize = 8 << 20;
-const WIDE: usize = 128;
-const UPDATES: RangeInclusive<usize> = 1..=8;
-/// Most groups of rows whose updates a task puts together.
-const GROUPS: usize = 256;
-/// How many updates ahead a row of them is brought into the cache.
-const AHEAD: usize = 16;
+/// Maximum number of tasks.
+const MAX_TASKS: usize = 4;
+/// Minimum size in bytes of a result for which updates are grouped: larger than a cache.
+const MIN_GROUPED_RESULT_BYTES: usize = 8 << 20;
+/// Minimum size in bytes of a row for which searching its updates pays off.
+const MIN_GROUPED_ROW_BYTES: usize = 128;
+/// Number of updated elements per four elements of the result for which updates are grouped. With fewer, most
+/// rows need not be touched; with more, rows are found in a cache.
+const UPDATES_PER_FOUR_ELEMENTS: RangeInclusive<usize> = 1..=8;
+/// Maximum number of groups of rows in a task.
+const MAX_GROUPS: usize = 256;
+/// Number of updates that a row of updates is prefetched ahead.
+const PREFETCH_DISTANCE_UPDATES: usize = 16;
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let (Op::Scatter(s), [body]) = (request.op, request.bodies) else { return None };
@@ -76,11 +80,11 @@ fn describe(request: &Request<'_>) -> String {
     text
 }
 
-/// What an update does to an element.
+/// Effect of an update on an element.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Operation {
     Combine(Combine),
-    /// It takes its place.
+    /// The update replaces the element.
     Set,
 }
 
@@ -126,14 +130,14 @@ impl Operation {
     }
 }
 
-/// Where updates go.
+/// Placement of the windows and of their updates.
 struct Windows {
     /// Dimensions of a window, from outer to inner: size, stride in the updates, stride in the operand.
     window: Vec<(usize, usize, usize)>,
-    /// Elements of a window.
+    /// Number of elements of a window.
     size: usize,
-    /// Windows are rows: each begins at a multiple of its size, of which the operand has a whole number, and its elements
-    /// follow each other.
+    /// True if windows are rows: contiguous elements that start at a multiple of the window's size, of which
+    /// the operand has a whole number.
     rows: bool,
     starts: Starts,
     reader: Reader,
@@ -148,7 +152,7 @@ impl Windows {
         {
             return None;
         }
-        // Windows: dimensions of the updates that are some of the operand's.
+        // Window dimensions: some dimensions of the updates, which correspond to dimensions of the operand.
         let dropped = |d: &usize| s.inserted_window_dims.contains(d) || s.input_batching_dims.contains(d);
         let kept: Vec<usize> = (0..x.rank()).filter(|d| !dropped(d)).collect();
         let ascending = s.update_window_dims.windows(2).all(|d| d[0] < d[1]);
@@ -164,7 +168,7 @@ impl Windows {
         let limit = |d: usize| x.sizes().get(d)?.checked_sub(sizes[d]);
         (0..x.rank()).try_for_each(|d| limit(d).map(drop))?;
 
-        // The other dimensions of the updates are those of the indices.
+        // The other dimensions of the updates correspond to dimensions of the indices.
         let free: Vec<usize> = (0..updates.rank()).filter(|d| !s.update_window_dims.contains(d)).collect();
         let outer: Vec<usize> = (0..indices.rank()).filter(|d| *d != s.index_vector_dim).collect();
         if outer.len() != free.len() {
@@ -204,8 +208,9 @@ impl Windows {
         if length != entries.len() || indexed.iter().enumerate().any(twice) || repeated {
             return None;
         }
-        // Updates are applied index by index, the evaluator's go through the dimensions of the updates. The order is the
-        // same if elements of a window that come first there cannot meet others.
+        // This kernel applies updates index by index, the evaluator in the order of the updates' dimensions.
+        // The results are equal unless elements of a window that the evaluator visits earlier can coincide
+        // with elements of other windows.
         let early = |(u, d): (&usize, &usize)| {
             free.iter().any(|f| f > u && updates.sizes()[*f] > 1) && indexed.contains(d) && sizes[*d] > 1
         };
@@ -224,7 +229,8 @@ impl Windows {
     }
 }
 
-/// The dimensions of a window without those of size 1, neighbours that can be walked as one joined.
+/// Dimensions of a window, without dimensions of size 1. Adjacent dimensions that can be walked as one are
+/// joined.
 fn joined(window: Vec<(usize, usize, usize)>) -> Vec<(usize, usize, usize)> {
     let mut joined: Vec<(usize, usize, usize)> = Vec::new();
     for (size, u, x) in window.into_iter().filter(|w| w.0 != 1) {
@@ -247,16 +253,20 @@ fn prepared<T: Copy + 'static>(
     let size = windows.size;
     let updates = windows.starts.count().saturating_mul(size);
     let bytes = size_of::<T>();
-    let worth = elements.saturating_mul(bytes) >= LARGE
-        && size.saturating_mul(bytes) >= WIDE
-        && UPDATES.contains(&(updates.saturating_mul(4) / elements));
+    let worth = elements.saturating_mul(bytes) >= MIN_GROUPED_RESULT_BYTES
+        && size.saturating_mul(bytes) >= MIN_GROUPED_ROW_BYTES
+        && UPDATES_PER_FOUR_ELEMENTS.contains(&(updates.saturating_mul(4) / elements));
     if windows.rows
         && worth
         && let Some(groups) = Groups::new(elements, &windows)
     {
         return in_groups::<T>(windows, groups, combine);
     }
-    let tasks = if windows.rows && updates >= TASK { (size / COLUMNS).clamp(1, MOST_TASKS) } else { 1 };
+    let tasks = if windows.rows && updates >= MIN_SPLIT_ELEMENTS {
+        (size / MIN_TASK_COLUMNS).clamp(1, MAX_TASKS)
+    } else {
+        1
+    };
     let rows = elements / size.max(1);
     let work = move |args: &Args<'_>, task: usize| {
         let own = match tasks {
@@ -272,10 +282,10 @@ fn prepared<T: Copy + 'static>(
         }
     };
     let prepared = Prepared::in_tasks(tasks, work);
-    Some(if elements.max(updates) < SLOW { prepared } else { prepared.slow() })
+    Some(if elements.max(updates) < MIN_SLOW_ELEMENTS { prepared } else { prepared.slow() })
 }
 
-/// For results that are larger than a cache.
+/// Prepares a scatter into a result that is larger than a cache.
 fn in_groups<T: Copy + 'static>(
     windows: Windows,
     groups: Groups,
@@ -287,7 +297,7 @@ fn in_groups<T: Copy + 'static>(
         vectorized(
             #[inline(always)]
             || {
-                let mut parts = [(0, 0); GROUPS];
+                let mut parts = [(0, 0); MAX_GROUPS];
                 let words = windows.sort(args, own.clone(), groups, &mut parts);
                 // Some words may be missing.
                 if interrupt::has_ended() {
@@ -300,38 +310,40 @@ fn in_groups<T: Copy + 'static>(
     Some(Prepared::in_tasks(groups.tasks, work).with_scratch(scratch).slow())
 }
 
-/// Rows in groups that a cache holds. An update of a group is a word: the number of its row in the group, and below that its
-/// own.
+/// Groups of rows that fit in a cache. An update of a group is encoded as a word: the row's number in the
+/// group in the high bits, and the number of the update in the low bits.
 #[derive(Clone, Copy)]
 struct Groups {
     rows: usize,
     tasks: usize,
-    /// Rows of a group, and bits of the number of an update, as powers of two.
+    /// Binary logarithm of the number of rows in a group.
     group: u32,
+    /// Number of bits of the number of an update.
     number: u32,
-    /// 2⁶⁴ divided by the elements of a row, rounded up.
+    /// 2⁶⁴ divided by the number of elements in a row, rounded up.
     inverse: u64,
 }
 
 impl Groups {
-    /// `None` if words are too short.
+    /// Returns `None` if words have too few bits.
     fn new(elements: usize, windows: &Windows) -> Option<Groups> {
         let (rows, count) = (elements / windows.size, windows.starts.count());
         u32::try_from(elements.max(count.saturating_mul(windows.size))).ok()?;
-        let tasks = rows.min(MOST_TASKS);
-        let group = rows.div_ceil(tasks).div_ceil(GROUPS).next_power_of_two().ilog2();
+        let tasks = rows.min(MAX_TASKS);
+        let group = rows.div_ceil(tasks).div_ceil(MAX_GROUPS).next_power_of_two().ilog2();
         let number = count.next_power_of_two().ilog2();
         let inverse = (u64::MAX / u64::try_from(windows.size).ok()?).checked_add(1)?;
         (group + number < u32::BITS).then_some(Groups { rows, tasks, group, number, inverse })
     }
 
-    /// The rows of a task.
+    /// Rows of a task.
     fn of_task(self, task: usize) -> Range<usize> {
         let share = self.rows.div_ceil(self.tasks);
         (task * share).min(self.rows)..((task + 1) * share).min(self.rows)
     }
 
-    /// The number of the row that begins with this element. (Divisions would take longer than all the rest of the search.)
+    /// Returns the number of the row that starts at this element. A division would take longer than the rest
+    /// of the search.
     #[inline(always)]
     fn row(self, first: usize) -> u32 {
         ((u128::from(self.inverse) * first as u128) >> 64) as u32
@@ -342,24 +354,24 @@ impl Groups {
         (row & ((1 << self.group) - 1)) << self.number | update
     }
 
-    /// The row in the group, and the update.
+    /// Decodes a word: the row in the group, and the update.
     #[inline(always)]
     fn of_word(self, word: u32) -> (usize, usize) {
         ((word >> self.number) as usize, (word & ((1 << self.number) - 1)) as usize)
     }
 }
 
-/// Copies elements of the operand to the result, if that is not in its place.
+/// Copies elements of the operand to the result, unless the result is in the operand's place.
 fn copy<T: Copy>(args: &Args<'_>, first: usize, count: usize) {
     let (x, out) = (args.input_ptr::<T>(0), args.output_ptr::<T>(0));
     if !std::ptr::eq(x, out) {
-        // SAFETY: both have these elements, and are apart.
+        // SAFETY: the operand and the result have these elements and do not overlap.
         unsafe { out.add(first).copy_from_nonoverlapping(x.add(first), count) };
     }
 }
 
 impl Windows {
-    /// Applies the updates to these elements, all of them unless windows are rows.
+    /// Applies the updates to the elements `own`. Unless windows are rows, `own` must be all elements.
     #[inline(always)]
     fn apply<T: Copy>(&self, args: &Args<'_>, own: Range<usize>, combine: impl Fn(T, T) -> T + Copy) {
         let (updates, out) = (args.input_ptr::<T>(2), args.output_ptr::<T>(0));
@@ -371,7 +383,8 @@ impl Windows {
                     #[inline(always)]
                     |positions, slices| {
                         for (i, at) in positions.iter().enumerate().filter(|(_, at)| **at != OUTSIDE) {
-                            // SAFETY: windows of the result, which lie inside as a whole, and their updates.
+                            // SAFETY: the window lies entirely inside the result, and its updates inside the
+                            // updates.
                             unsafe {
                                 let ($to, $from) = (out.add(*at), updates.add(slices.at(i)));
                                 $update;
@@ -402,26 +415,27 @@ impl Windows {
         }
     }
 
-    /// Calls `f` with the offsets of windows in the result and of their updates: for all index vectors, which
-    /// this input holds, block by block.
+    /// Calls `f`, block by block, with the offsets of the windows in the result and of their updates. The
+    /// index vectors are in the input `indices`.
     #[inline(always)]
     fn blocks(&self, args: &Args<'_>, indices: usize, f: impl FnMut(&[usize], Slices)) {
         let indices = args.input_ptr(indices);
-        // SAFETY: index vectors among the indices.
+        // SAFETY: the input holds all index vectors.
         unsafe { self.starts.each(0..self.starts.count(), self.reader, indices, f) };
     }
 
-    /// Puts the updates of each group of these rows together, in the order of the indices: where those of a group begin and
-    /// end goes to `parts`. Indices are read twice; should somebody change them meanwhile, updates are lost, and that is all.
+    /// Groups the updates of these rows, in the order of the indices within each group. Writes the beginning
+    /// and the end of each group to `parts`. The indices are read twice. The second reading stores at most as
+    /// many updates per group as the first has counted.
     #[inline(always)]
     fn sort<'a>(
         &self,
         args: &'a Args<'_>,
         rows: Range<usize>,
         groups: Groups,
-        parts: &mut [(u32, u32); GROUPS],
+        parts: &mut [(u32, u32); MAX_GROUPS],
     ) -> &'a [u32] {
-        let mut counts = [0u32; GROUPS];
+        let mut counts = [0u32; MAX_GROUPS];
         let before = self.own(
             args,
             rows.clone(),
@@ -434,8 +448,10 @@ impl Windows {
             *part = (total, total);
             total += count;
         }
-        // SAFETY: there is scratch memory for a word for each update. Those that other tasks refer to are for the updates of
-        // their rows, which come before these or behind them.
+        // SAFETY: the scratch memory has a word for each update. Other tasks' slices are for the updates of
+        // their own rows, which are before or behind these. They do not overlap as long as all tasks read the
+        // same indices: the caller of the kernel guarantees that nothing writes the operands during a run
+        // (`Prepared::run`).
         let words = unsafe {
             let first = args.ptr::<u32>(args.scratch_place()).add(before);
             std::slice::from_raw_parts_mut(first, total as usize)
@@ -457,8 +473,8 @@ impl Windows {
         words
     }
 
-    /// Calls `f` with each update of these rows: the number of its row among them, and its own. Returns how many updates rows
-    /// before these have.
+    /// Calls `f` with each update of these rows: the number of its row among them, and the number of the
+    /// update. Returns the number of updates of earlier rows.
     #[inline(always)]
     fn own(&self, args: &Args<'_>, rows: Range<usize>, groups: Groups, mut f: impl FnMut(u32, u32)) -> usize {
         let (own, mut chosen) = (rows.start * self.size..rows.end * self.size, [0; index::BLOCK]);
@@ -480,14 +496,14 @@ impl Windows {
         before
     }
 
-    /// Writes these rows with their updates, a group after the other.
+    /// Writes these rows with their updates, group by group.
     #[inline(always)]
     fn apply_sorted<T: Copy>(
         &self,
         args: &Args<'_>,
         rows: Range<usize>,
         groups: Groups,
-        parts: &[(u32, u32); GROUPS],
+        parts: &[(u32, u32); MAX_GROUPS],
         words: &[u32],
         combine: impl Fn(T, T) -> T + Copy,
     ) {
@@ -497,13 +513,13 @@ impl Windows {
             let count = (rows.end - first).min(1 << groups.group);
             copy::<T>(args, first * n, count * n);
             for i in *begin as usize..*end as usize {
-                if let Some(next) = words.get(i + AHEAD) {
+                if let Some(next) = words.get(i + PREFETCH_DISTANCE_UPDATES) {
                     let next = updates.wrapping_add(groups.of_word(*next).1 * n).cast::<u8>();
                     (0..n * size_of::<T>()).step_by(LINE).for_each(|i| prefetch(next.wrapping_add(i), false));
                 }
                 let (at, update) = groups.of_word(words[i]);
                 if at < count {
-                    // SAFETY: a row of the result, and an update of it.
+                    // SAFETY: the row lies in the result, and its update in the updates.
                     unsafe { row(n, out.add((first + at) * n), updates.add(update * n), combine) };
                 }
             }
@@ -511,10 +527,10 @@ impl Windows {
     }
 }
 
-/// Writes the numbers of those positions that lie in a range; how many there are.
+/// Writes the indices of the positions in the range `own` to `chosen`, and returns their number.
 #[inline(always)]
 fn choose(positions: &[usize], own: &Range<usize>, chosen: &mut [usize; index::BLOCK]) -> usize {
-    // Without a branch that would be taken half of the time.
+    // Branchless, as a branch would be mispredicted half of the time.
     let mut count = 0;
     for (i, at) in positions.iter().enumerate() {
         chosen[count] = i;
@@ -523,19 +539,20 @@ fn choose(positions: &[usize], own: &Range<usize>, chosen: &mut [usize; index::B
     count
 }
 
-/// Updates elements that follow each other.
+/// Updates contiguous elements.
 ///
 /// # Safety
-/// There are `n` elements, and as many updates apart from them.
+/// `to` must be valid for reads and writes of `n` elements, `from` for reads of `n` elements, and the two
+/// must not overlap.
 #[inline(always)]
 unsafe fn row<T: Copy>(n: usize, to: *mut T, from: *const T, combine: impl Fn(T, T) -> T) {
     let blocks = n / BLOCK;
     for k in 0..blocks {
-        // SAFETY: the caller's promise.
+        // SAFETY: the block ends at or before `n`, for which the caller guarantees both pointers.
         unsafe {
             let to = to.add(k * BLOCK).cast::<[T; BLOCK]>();
             let (mut values, by) = (to.read(), from.add(k * BLOCK).cast::<[T; BLOCK]>().read());
-            // Not by an iterator, whose functions would be calls if they were not inlined.
+            // Not an iterator, whose functions would be calls if they were not inlined.
             let mut i = 0;
             while i < BLOCK {
                 values[i] = combine(values[i], by[i]);
@@ -543,11 +560,11 @@ unsafe fn row<T: Copy>(n: usize, to: *mut T, from: *const T, combine: impl Fn(T,
             }
             to.write(values);
         }
-        // A loop over blocks is not to be vectorized itself.
+        // Keeps the compiler from vectorizing the loop over blocks.
         compiler_fence(Ordering::SeqCst);
     }
     for i in blocks * BLOCK..n {
-        // SAFETY: the caller's promise.
+        // SAFETY: `i` is below `n`, for which the caller guarantees both pointers.
         unsafe { to.add(i).write(combine(to.add(i).read(), from.add(i).read())) };
     }
 }
@@ -555,7 +572,8 @@ unsafe fn row<T: Copy>(n: usize, to: *mut T, from: *const T, combine: impl Fn(T,
 /// Updates a window.
 ///
 /// # Safety
-/// It lies in the tensor from `to` on, its updates in that from `from` on, and these are apart.
+/// The window must lie in the tensor from `to` on and its updates in the tensor from `from` on; the two must
+/// not overlap.
 unsafe fn window<T: Copy>(
     dims: &[(usize, usize, usize)],
     to: *mut T,
@@ -563,11 +581,11 @@ unsafe fn window<T: Copy>(
     combine: impl Fn(T, T) -> T + Copy,
 ) {
     match dims {
-        // SAFETY: the caller's promise.
+        // SAFETY: a window without dimensions has one element, for which the caller guarantees both pointers.
         [] => unsafe { to.write(combine(to.read(), from.read())) },
         [(n, u, x), rest @ ..] => {
             for i in 0..*n {
-                // SAFETY: the caller's promise.
+                // SAFETY: `i` is below the size of the dimension, so this is a part of the window.
                 unsafe { window(rest, to.add(i * x), from.add(i * u), combine) };
             }
         }

@@ -1,21 +1,22 @@
-//! The first elements of a line in an order, by selection: of a long line, only those are looked at closer that come
-//! before the last one of as many as are asked for.
+//! Selection of the first elements of a line in some order. In a long line, only elements that come before
+//! the last of the current candidates are examined further.
 //!
-//! An element becomes an integer, its key, in the order that is asked for; the place of the element becomes the lower
-//! bits of its rank, so that no two are equal, and those of equal keys come in the order of the line.
+//! An element is converted to an integer, its key, in the requested order. The position of the element
+//! becomes the lower bits of its rank. Ranks are therefore distinct, and elements with equal keys come in the
+//! order of the line.
 
-/// Elements that are compared at once.
+/// Number of elements that are compared at once.
 const LANES: usize = 32;
 
 /// An unsigned integer by which elements are ordered: lower ones come first.
 pub(super) trait Key: Ord + Copy + 'static {
-    /// An integer with room for a key and a place.
+    /// An integer with room for a key and a position.
     type Rank: Ord + Copy + 'static;
-    /// Less for lower keys, and for earlier places of equal ones.
+    /// Returns a rank that is lower for lower keys, and for earlier positions of equal keys.
     fn rank(self, place: u32) -> Self::Rank;
-    /// The key that is in a rank.
+    /// Returns the key of a rank.
     fn of(rank: Self::Rank) -> Self;
-    /// The place that is in a rank.
+    /// Returns the position of a rank.
     fn place(rank: Self::Rank) -> u32;
 }
 
@@ -46,13 +47,13 @@ keys! {
     u64, u128;
 }
 
-/// How many ranks [`first`] needs room for: those of a whole line, or of some more elements than are asked for.
+/// Number of ranks that [`first`] needs room for: the ranks of a whole line, or some more than requested.
 pub(super) fn room(k: usize, length: usize) -> usize {
     if k > length / 8 { length } else { (4 * k).max(256).min(length) }
 }
 
-/// The ranks of the first `k` elements of a line in order, of which there are as many at least. `ranks`: as many as
-/// [`room`] says.
+/// Returns the ranks of the first `k` elements of a line, in order. The line has at least `k` elements, and
+/// `ranks` has the length that [`room`] returns.
 #[inline(always)]
 pub(super) fn first<'r, X: Copy, K: Key>(
     x: &[X],
@@ -70,7 +71,7 @@ pub(super) fn first<'r, X: Copy, K: Key>(
     if k < ranks.len() {
         ranks.select_nth_unstable(k);
     }
-    // The last key of the first elements so far, before which later ones have to come.
+    // The last key among the current first elements. Later elements have to come before it.
     let last = |ranks: &[K::Rank]| ranks[..k].iter().copied().max().map(K::of);
     let before = |x: X, last: Option<K>| last.is_some_and(|last| key(x) < last);
     let (mut least, mut taken) = (last(ranks), k);

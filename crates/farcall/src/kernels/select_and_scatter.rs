@@ -1,7 +1,8 @@
-//! `select_and_scatter` as in the gradient of pooling: each window keeps its largest or smallest element, to whose place
-//! a value is added.
+//! `select_and_scatter` as in the gradient of pooling: each window selects its largest or smallest element,
+//! and a value is added at the position of that element.
 //!
-//! Neighbours behind the dimensions with windows are selected together. Values are added in row-major order.
+//! Neighbours along the dimensions behind the windowed dimensions are selected together. Values are added in
+//! row-major order.
 
 use farcall_ir::interrupt::Pace;
 use farcall_ir::op::{Binary, Direction, SelectAndScatter};
@@ -18,10 +19,10 @@ use super::{Kernel, Request, apart, nothing};
 pub(super) static KERNEL: Kernel =
     Kernel { name: "select_and_scatter", prepare, in_place: apart, describe: nothing };
 
-/// Comparisons of a task, and from which on a run may take long.
-const TASK: usize = 1 << 17;
-/// Columns that are selected at once. How many they are is not known when loops are compiled: of those that are known,
-/// the compiler unrolls loops instead of making vectors.
+/// Minimum number of comparisons of a task.
+const MIN_TASK_COMPARISONS: usize = 1 << 17;
+/// Maximum number of columns that are selected at once. Loops run over a number that is unknown at compile
+/// time: loops with a known trip count would be unrolled by the compiler instead of vectorized.
 const LANES: usize = 64;
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
@@ -51,7 +52,7 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     })
 }
 
-/// How an element has to compare to the next one to be kept.
+/// Returns the comparison with the next element that keeps an element.
 fn selection(body: &Body, x: &TensorType) -> Option<Direction> {
     let only = body.reducer()?;
     let Op::Compare(compare) = &only.op else { return None };
@@ -69,16 +70,19 @@ fn selection(body: &Body, x: &TensorType) -> Option<Direction> {
     })
 }
 
-/// Windows over the operand, of which there are as many as there are values.
+/// Windows over the operand. There is one window per value.
 struct Shape {
-    /// Dimensions without windows, which come first: indices of these are independent of each other.
+    /// Number of indices of the leading dimensions without windows. These indices are independent of each
+    /// other.
     apart: usize,
-    /// Elements of the operand, and values, for each of these.
+    /// Number of elements of the operand per index of the leading dimensions.
     elements: usize,
+    /// Number of values per index of the leading dimensions.
     values: usize,
-    /// The dimensions up to the last one with windows: windows, their number, stride in columns.
+    /// The dimensions up to the last one with windows: axis, number of windows, stride in rows of `inner`
+    /// elements.
     axes: Vec<(Axis, usize, usize)>,
-    /// Elements behind these dimensions.
+    /// Number of elements behind these dimensions.
     inner: usize,
 }
 
@@ -136,11 +140,11 @@ fn reduction<T: Compared>(
     keeps: impl Fn(T::Wide, T::Wide) -> bool + Copy + Send + Sync + 'static,
 ) -> Prepared {
     let under = shape.under();
-    // Units are independent: an index of the first dimensions with some of the columns.
+    // Units are independent: a group of columns of one index of the leading dimensions.
     let columns = shape.inner.div_ceil(LANES);
     let units = shape.apart.saturating_mul(columns);
     let work = (shape.values / columns.max(1)).saturating_mul(under.max(1));
-    let per_task = (TASK / work.max(1)).max(1);
+    let per_task = (MIN_TASK_COMPARISONS / work.max(1)).max(1);
     let tasks = units.div_ceil(per_task).max(1);
     let prepared = Prepared::in_tasks(tasks, move |args, task| {
         let units = task * per_task..((task + 1) * per_task).min(units);
@@ -156,7 +160,7 @@ fn reduction<T: Compared>(
     prepared.slow()
 }
 
-/// Selects and adds in some columns of one index of the first dimensions.
+/// Selects and adds in a group of columns of one index of the leading dimensions.
 #[inline(always)]
 fn part<T: Compared>(
     args: &Args<'_>,
@@ -168,7 +172,8 @@ fn part<T: Compared>(
     let inner = shape.inner;
     let width = LANES.min(inner - column);
     let (begin, values) = (index * shape.elements + column, index * shape.values + column);
-    // SAFETY: these columns of operand, values and result, which no other unit has; the result is apart.
+    // SAFETY: the operand, the values and the result have these columns, which belong to this unit alone, and
+    // the result does not overlap the others.
     let (x, source, out, init) = unsafe {
         (
             args.input_ptr::<T>(0).add(begin),
@@ -179,7 +184,7 @@ fn part<T: Compared>(
     };
     for row in 0..shape.elements / inner {
         for j in 0..width {
-            // SAFETY: an element of the result.
+            // SAFETY: the element lies in the result.
             unsafe { out.add(row * inner + j).write(init) };
         }
     }
@@ -194,7 +199,7 @@ fn part<T: Compared>(
             continue;
         }
         for (j, at) in best[..width].iter().enumerate() {
-            // SAFETY: elements of these columns, in rows under the window.
+            // SAFETY: the elements are in these columns, in rows under the window.
             unsafe {
                 let to = out.add(*at as usize * inner + j);
                 to.write(to.read().add(source.add(window * inner + j).read()));
@@ -203,7 +208,7 @@ fn part<T: Compared>(
     }
 }
 
-/// The row in which each column's element lies that a window keeps; false if there is none.
+/// Finds, for each column, the row of the element that a window keeps. Returns false if the window is empty.
 #[inline(always)]
 fn select<T: Compared>(
     shape: &Shape,
@@ -220,7 +225,7 @@ fn select<T: Compared>(
         window,
         #[inline(always)]
         |row| {
-            // SAFETY: columns of a row under the window.
+            // SAFETY: the row is under the window, and the operand has these columns of it.
             let values = unsafe { std::slice::from_raw_parts(x.add(row * shape.inner), width) };
             let row = row as u32;
             if first {
@@ -261,7 +266,7 @@ fn each_row(shape: &Shape, window: usize, mut f: impl FnMut(usize)) {
     }
 }
 
-/// The same for any number of dimensions.
+/// Version of [`each_row`] for any number of dimensions.
 fn any_row(axes: &[(Axis, usize, usize)], window: usize, base: usize, f: &mut dyn FnMut(usize)) {
     let [(axis, _, stride), rest @ ..] = axes else { return f(base) };
     let behind: usize = rest.iter().map(|a| a.1).product();

@@ -4,9 +4,10 @@ use farcall_ffi::simd::{Vectors, widest};
 #[cfg(target_arch = "x86_64")]
 use farcall_ffi::simd::{avx2, avx512};
 
-/// Calls `f`, compiled for the widest vectors that the processor has: what is inlined into it, which should be all of
-/// its loops, is vectorized so. (A closure that `for_each` or the like calls is a function of its own, for any processor,
-/// unless it is `#[inline(always)]`.) The results do not depend on it.
+/// Calls `f`, compiled for the widest vectors of the processor. Everything inlined into `f`, which should
+/// include all of its loops, is vectorized accordingly. (A closure called by `for_each` or the like is a
+/// separate function, compiled for any processor, unless it is `#[inline(always)]`.) The results do not
+/// depend on the vectors.
 #[inline(always)]
 pub(super) fn vectorized<R>(f: impl FnOnce() -> R) -> R {
     match widest() {
@@ -20,8 +21,8 @@ pub(super) fn vectorized<R>(f: impl FnOnce() -> R) -> R {
     }
 }
 
-/// The same, where a processor of this architecture without such vectors is so rare that another function does for it, which
-/// takes less code.
+/// Calls `f` like [`vectorized`]. On an architecture where processors without such vectors are rare, they run
+/// `plain` instead, which saves code.
 #[inline(always)]
 #[cfg_attr(
     not(any(target_arch = "x86_64", test)),
@@ -48,6 +49,6 @@ pub(super) fn vectorized_or<R>(plain: impl FnOnce() -> R, f: impl FnOnce() -> R)
 
 #[cfg(test)]
 thread_local! {
-    /// On this thread, [`vectorized_or`] does what it does where there are no vectors.
+    /// Makes [`vectorized_or`] behave on this thread as on a processor without vectors.
     pub(super) static PLAIN: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }

@@ -1,12 +1,13 @@
-//! Special functions of `f32` that the compiler can turn into vector instructions: like those of `math`, computed in
-//! `f64`, without branches, and rounded once at the end.
+//! Special functions of `f32` that the compiler can vectorize. Like the functions of `math`, they are
+//! computed in `f64` without branches, and rounded once at the end.
 //!
-//! Each is a polynomial that interpolates a smooth function at Chebyshev's points, with a relative error below 2·10⁻¹⁰.
-//! The coefficients below are those of powers of `t`, which goes from -1 to 1, constant ones first.
+//! Each is a polynomial that interpolates a smooth function at Chebyshev points, with a relative error below
+//! 2·10⁻¹⁰. The tables below are coefficients of powers of `t`, which ranges from -1 to 1, starting with the
+//! constant.
 
 use super::math::{exp64, ln_or_special, ln64, polynomial, within};
 
-/// `exp(x²) erfc(x)` by `(x - 3) / (x + 3) = (7t - 2) / 9`.
+/// `exp(x²) erfc(x)` as a function of `(x - 3) / (x + 3) = (7t - 2) / 9`.
 const ERFC: [f64; 13] = [
     0.265_461_921_997_281_47,
     -0.358_622_917_315_560_9,
@@ -23,7 +24,7 @@ const ERFC: [f64; 13] = [
     -3.135_211_524_700_620_6e-7,
 ];
 
-/// `erf⁻¹(x) / x` by `-ln(1 - x²) = 8(t + 1)`.
+/// `erf⁻¹(x) / x` as a function of `-ln(1 - x²) = 8(t + 1)`.
 const ERF_INV: [f64; 23] = [
     2.661_438_641_581_112,
     1.410_858_246_987_305_2,
@@ -50,7 +51,7 @@ const ERF_INV: [f64; 23] = [
     0.000_790_289_001_172_775_8,
 ];
 
-/// `exp(-x) I₁(x) / x` by `x = 4(t + 1)`.
+/// `exp(-x) I₁(x) / x` as a function of `x = 4(t + 1)`.
 const BESSEL_NEAR: [f64; 21] = [
     0.044_687_709_875_608_835,
     -0.061_124_337_990_074_99,
@@ -75,7 +76,7 @@ const BESSEL_NEAR: [f64; 21] = [
     5.984_122_024_648_426e-6,
 ];
 
-/// `exp(-x) I₁(x) √x` by `1 / x = (t + 1) / 16`.
+/// `exp(-x) I₁(x) √x` as a function of `1 / x = (t + 1) / 16`.
 const BESSEL_FAR: [f64; 10] = [
     0.389_398_459_041_370_5,
     -0.009_749_577_186_226_92,
@@ -89,7 +90,7 @@ const BESSEL_FAR: [f64; 10] = [
     7.805_544_285_716_195e-9,
 ];
 
-/// `ln Γ(x) / ((x - 1)(x - 2))` by `x = 1.75 + 1.25t`.
+/// `ln Γ(x) / ((x - 1)(x - 2))` as a function of `x = 1.75 + 1.25t`.
 const LGAMMA: [f64; 24] = [
     0.450_139_312_083_740_6,
     -0.149_351_983_263_831_84,
@@ -117,11 +118,11 @@ const LGAMMA: [f64; 24] = [
     -0.000_308_440_221_972_250_96,
 ];
 
-/// 1 - erf(x)
+/// Computes `1 - erf(x)`.
 #[inline(always)]
 pub(super) fn erfc(x: f32) -> f32 {
     let x = f64::from(x);
-    // At 10.5, it is 0 in `f32`.
+    // The result at 10.5 is 0 in `f32`.
     let a = within(x.abs(), 0.0, 10.5);
     let t = (11.0 - 54.0 / (a + 3.0)) * (1.0 / 7.0);
     let y = exp64(-a * a) * polynomial(&ERFC, t);
@@ -139,7 +140,7 @@ pub(super) fn erf_inv(x: f32) -> f32 {
     (if x.abs() <= 1.0 { y } else { f64::NAN }) as f32
 }
 
-/// e^(-|x|) I₁(x), the modified Bessel function of the first kind, scaled.
+/// The scaled modified Bessel function of the first kind, `e^(-|x|) I₁(x)`.
 #[inline(always)]
 pub(super) fn bessel_i1e(x: f32) -> f32 {
     let a = f64::from(x.abs());
@@ -148,12 +149,13 @@ pub(super) fn bessel_i1e(x: f32) -> f32 {
     ((if a <= 8.0 { near } else { far }) as f32).copysign(x)
 }
 
-/// ln Γ(x), for `x` above zero.
+/// Computes `ln Γ(x)` for positive `x`.
 #[inline(always)]
 pub(super) fn lgamma(x: f32) -> f32 {
     const HALF_LN_TAU: f64 = 0.918_938_533_204_672_8;
     let x = f64::from(x);
-    // From 3 on: Stirling's series (Abramowitz and Stegun, 6.1.41), below 8 after Γ(x + 5) = x (x + 1) … (x + 4) Γ(x).
+    // From 3 on: Stirling's series (Abramowitz and Stegun, 6.1.41), below 8 after
+    // Γ(x + 5) = x (x + 1) … (x + 4) Γ(x).
     let up = x < 8.0;
     let y = if up { x + 5.0 } else { x };
     let inverse = 1.0 / y;
@@ -175,7 +177,7 @@ pub(super) fn lgamma(x: f32) -> f32 {
     (if x == f64::INFINITY { x } else { value }) as f32
 }
 
-/// The derivative of ln Γ(x), for `x` above zero.
+/// The derivative of `ln Γ(x)`, for positive `x`.
 #[inline(always)]
 pub(super) fn digamma(x: f32) -> f32 {
     let x = f64::from(x);
@@ -190,7 +192,7 @@ pub(super) fn digamma(x: f32) -> f32 {
         i += 1;
     }
     let sum = if up { over / under } else { 0.0 };
-    // 6.3.18, with the numbers of Bernoulli.
+    // 6.3.18, with Bernoulli numbers.
     let y = if up { x + 8.0 } else { x };
     let inverse = 1.0 / y;
     let z = inverse * inverse;

@@ -3,17 +3,19 @@
 #[cfg(target_arch = "x86_64")]
 use crate::cache::{past_is_written, prefetch_to_second_level};
 
-/// Squares that are written one after the other in the cache, as long as the processor reads ahead in lines.
+/// Number of squares along the source lines that the cached variant transposes one after another, so that
+/// hardware prefetching follows the lines.
 #[cfg(target_arch = "x86_64")]
-const RUN: usize = 16;
+const RUN_SQUARES: usize = 16;
 
-/// Elements that are moved together past the cache: neighbors in the source, and lines of them. The lines of the cache that
-/// become neighbors are written one after the other, which memory is faster at.
+/// Size in elements of a block that the streaming variant moves: contiguous elements of the source, and lines
+/// of such elements. The block's cache lines that are contiguous in the destination are written one after
+/// another, which is faster for memory.
 #[cfg(target_arch = "x86_64")]
-const BLOCK: [usize; 2] = [128, 32];
+const BLOCK_ELEMENTS: [usize; 2] = [128, 32];
 
-/// Elements of a side of a square, if elements of so many bytes have squares: those of a line of the cache. `None` if the
-/// processor does not have what [`transpose`] takes.
+/// Returns the side of a square for elements of `size` bytes: the number of elements in a cache line. `None`
+/// if this size has no squares, or the processor lacks the instructions of [`transpose`].
 pub(super) fn side(size: usize) -> Option<usize> {
     #[cfg(target_arch = "x86_64")]
     if matches!(size, 4 | 8) && (is_x86_feature_detected!("avx512f") || is_x86_feature_detected!("avx2")) {
@@ -23,13 +25,15 @@ pub(super) fn side(size: usize) -> Option<usize> {
     None
 }
 
-/// Copies element `j` of `i` lines, whose neighbors are `strides[0]` apart, to element `i` of `j` lines: as many squares
-/// as there are whole ones; gives their sizes. If it `streams`, the destination, which is aligned to lines of the cache,
-/// is written past the cache.
+/// Transposes a matrix as far as whole squares reach, and returns the size of that part. Element `j` of
+/// source line `i` becomes element `i` of destination line `j`; `strides` are the distances between lines of
+/// the source and of the destination. If `streams` is true, the destination, which must be aligned to cache
+/// lines, is written with non-temporal stores.
 ///
 /// # Safety
-/// `from` is valid for reads of `sizes[1]` lines of `sizes[0]` elements, `strides[0]` apart, and `to` for writes of
-/// `sizes[0]` lines of `sizes[1]` elements, `strides[1]` apart. They are apart. Elements of their size [have squares](side).
+/// `from` is valid for reads of `sizes[1]` lines of `sizes[0]` elements, `strides[0]` apart, and `to` for
+/// writes of `sizes[0]` lines of `sizes[1]` elements, `strides[1]` apart. They do not overlap. Elements of
+/// their size [have squares](side).
 #[cfg(target_arch = "x86_64")]
 pub(super) unsafe fn transpose<T>(
     from: *const T,
@@ -38,7 +42,7 @@ pub(super) unsafe fn transpose<T>(
     sizes: [usize; 2],
     streams: bool,
 ) -> [usize; 2] {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees the requirements of this function, and `T` has the size of the type.
     unsafe {
         match size_of::<T>() {
             4 => all::<f32>(from.cast(), to.cast(), strides, sizes, streams),
@@ -49,7 +53,7 @@ pub(super) unsafe fn transpose<T>(
 }
 
 /// # Safety
-/// As [`transpose`].
+/// Same requirements as [`transpose`].
 #[cfg(target_arch = "x86_64")]
 unsafe fn all<T: Squares>(
     from: *const T,
@@ -65,7 +69,7 @@ unsafe fn all<T: Squares>(
         (false, false) => avx2::<T, false>,
     };
     let whole = sizes.map(|n| n / T::SIDE * T::SIDE);
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees the elements; the instructions were detected above, or by `side`.
     unsafe { way(from, to, strides, whole) };
     if streams {
         past_is_written();
@@ -73,20 +77,20 @@ unsafe fn all<T: Squares>(
     whole
 }
 
-/// Elements that have squares.
+/// Elements that can be transposed in squares.
 #[cfg(target_arch = "x86_64")]
 trait Squares: Sized {
     const SIDE: usize = crate::cache::LINE / size_of::<Self>();
 
     /// # Safety
-    /// As [`transpose`], for one square.
+    /// Same requirements as [`transpose`], for one square.
     unsafe fn avx512<const STREAMS: bool>(from: *const Self, to: *mut Self, strides: [usize; 2]);
     /// # Safety
-    /// As [`transpose`], for one square.
+    /// Same requirements as [`transpose`], for one square.
     unsafe fn avx2<const STREAMS: bool>(from: *const Self, to: *mut Self, strides: [usize; 2]);
 }
 
-/// Calls `square` with the begins of each square of so many elements a side.
+/// Calls `square` with the first source element and the first destination element of each square.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn each<T: Squares, const STREAMS: bool>(
@@ -102,20 +106,20 @@ fn each<T: Squares, const STREAMS: bool>(
     }
 }
 
-/// In an order in which the processor reads ahead.
+/// Visits squares in an order that suits the processor's prefetching.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn each_in_runs<T: Squares>(strides: [usize; 2], whole: [usize; 2], square: impl Fn(usize, usize)) {
-    for first in (0..whole[0]).step_by(RUN * T::SIDE) {
+    for first in (0..whole[0]).step_by(RUN_SQUARES * T::SIDE) {
         for j in (0..whole[1]).step_by(T::SIDE) {
-            for i in (first..whole[0].min(first + RUN * T::SIDE)).step_by(T::SIDE) {
+            for i in (first..whole[0].min(first + RUN_SQUARES * T::SIDE)).step_by(T::SIDE) {
                 square(j * strides[0] + i, i * strides[1] + j);
             }
         }
     }
 }
 
-/// A block after the other, while the next one is brought into the cache.
+/// Visits one block after another, and prefetches the next block meanwhile.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn each_in_blocks<T: Squares>(
@@ -125,12 +129,16 @@ fn each_in_blocks<T: Squares>(
     square: impl Fn(usize, usize),
 ) {
     let block = |first: [usize; 2]| {
-        let [elements, lines] = [0, 1].map(|d| first[d]..whole[d].min(first[d] + BLOCK[d]));
+        let [elements, lines] = [0, 1].map(|d| first[d]..whole[d].min(first[d] + BLOCK_ELEMENTS[d]));
         (elements.step_by(T::SIDE), lines)
     };
-    for j in (0..whole[1]).step_by(BLOCK[1]) {
-        for i in (0..whole[0]).step_by(BLOCK[0]) {
-            let next = if i + BLOCK[0] < whole[0] { [i + BLOCK[0], j] } else { [0, j + BLOCK[1]] };
+    for j in (0..whole[1]).step_by(BLOCK_ELEMENTS[1]) {
+        for i in (0..whole[0]).step_by(BLOCK_ELEMENTS[0]) {
+            let next = if i + BLOCK_ELEMENTS[0] < whole[0] {
+                [i + BLOCK_ELEMENTS[0], j]
+            } else {
+                [0, j + BLOCK_ELEMENTS[1]]
+            };
             let (elements, lines) = block(next);
             for j in lines {
                 for i in elements.clone() {
@@ -148,7 +156,7 @@ fn each_in_blocks<T: Squares>(
 }
 
 /// # Safety
-/// As [`transpose`], for whole squares.
+/// Same requirements as [`transpose`], for sizes that are multiples of a square.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
 unsafe fn avx512<T: Squares, const STREAMS: bool>(
@@ -162,13 +170,13 @@ unsafe fn avx512<T: Squares, const STREAMS: bool>(
         strides,
         whole,
         #[inline(always)]
-        // SAFETY: a square of both sides.
+        // SAFETY: `i` and `j` are the first elements of a square on both sides.
         |i, j| unsafe { T::avx512::<STREAMS>(from.add(i), to.add(j), strides) },
     );
 }
 
 /// # Safety
-/// As [`transpose`], for whole squares.
+/// Same requirements as [`transpose`], for sizes that are multiples of a square.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 unsafe fn avx2<T: Squares, const STREAMS: bool>(
@@ -182,7 +190,7 @@ unsafe fn avx2<T: Squares, const STREAMS: bool>(
         strides,
         whole,
         #[inline(always)]
-        // SAFETY: a square of both sides.
+        // SAFETY: `i` and `j` are the first elements of a square on both sides.
         |i, j| unsafe { T::avx2::<STREAMS>(from.add(i), to.add(j), strides) },
     );
 }
@@ -195,7 +203,8 @@ impl Squares for f32 {
         use std::arch::x86_64::{__m256, _mm_loadu_ps, _mm256_castps128_ps256, _mm256_insertf128_ps};
         use std::arch::x86_64::{_mm256_shuffle_ps, _mm256_unpackhi_ps, _mm256_unpacklo_ps};
 
-        // Four elements of eight lines, from this line and element on, as four lines of eight elements.
+        // Returns a part of eight lines by four elements, starting at this line and element, as four lines of
+        // eight elements.
         let four = |line: usize, element: usize| -> [__m256; 4] {
             // SAFETY: four elements of two lines of the square.
             let two = |k: usize| unsafe {
@@ -213,9 +222,9 @@ impl Squares for f32 {
             ]
         };
         for element in (0..Self::SIDE).step_by(4) {
-            // Both halves of a line of the cache are written together.
+            // Both halves of a cache line are written together.
             for (c, halves) in four(0, element).into_iter().zip(four(8, element)).enumerate() {
-                // SAFETY: a line of the square, aligned if it is written past the cache.
+                // SAFETY: a line of the square, aligned for streaming as the caller guarantees.
                 unsafe { put_halves::<STREAMS>(halves, to.add((element + c) * strides[1])) };
             }
         }
@@ -237,7 +246,7 @@ impl Squares for f32 {
         let high = |a: __m512, b: __m512| {
             _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(a), _mm512_castps_pd(b)))
         };
-        // Four lines at a time, column `c` of every four elements of them: `columns[4 * lines + c]`.
+        // From four lines at a time, column `c` of every group of four elements is `columns[4 * i + c]`.
         let mut columns = [_mm512_setzero_ps(); Self::SIDE];
         for (i, four) in columns.chunks_exact_mut(4).enumerate() {
             // SAFETY: a line of the square.
@@ -250,7 +259,7 @@ impl Squares for f32 {
         }
         for c in 0..4 {
             let parts = [0, 4, 8, 12].map(|i| columns[i + c]);
-            // SAFETY: lines of the square, aligned if they are written past the cache.
+            // SAFETY: lines of the square, aligned for streaming as the caller guarantees.
             unsafe { put_quarters::<STREAMS>(parts, to.add(c * strides[1]), 4 * strides[1]) };
         }
     }
@@ -264,7 +273,7 @@ impl Squares for f64 {
         use std::arch::x86_64::{__m256, _mm256_castpd_ps, _mm256_loadu_pd, _mm256_permute2f128_pd};
         use std::arch::x86_64::{_mm256_unpackhi_pd, _mm256_unpacklo_pd};
 
-        // Four elements of four lines, from this line and element on, as four lines.
+        // Returns a part of four lines by four elements, starting at this line and element, as four lines.
         let four = |line: usize, element: usize| -> [__m256; 4] {
             // SAFETY: four elements of a line of the square.
             let part = |k: usize| unsafe { _mm256_loadu_pd(from.add((line + k) * strides[0] + element)) };
@@ -282,9 +291,9 @@ impl Squares for f64 {
             .map(|line| _mm256_castpd_ps(line))
         };
         for element in (0..Self::SIDE).step_by(4) {
-            // Both halves of a line of the cache are written together.
+            // Both halves of a cache line are written together.
             for (c, halves) in four(0, element).into_iter().zip(four(4, element)).enumerate() {
-                // SAFETY: a line of the square, aligned if it is written past the cache.
+                // SAFETY: a line of the square, aligned for streaming as the caller guarantees.
                 unsafe { put_halves::<STREAMS>(halves, to.add((element + c) * strides[1]).cast()) };
             }
         }
@@ -297,21 +306,22 @@ impl Squares for f64 {
 
         // SAFETY: a line of the square.
         let line = |k: usize| unsafe { _mm512_loadu_pd(from.add(k * strides[0])) };
-        // Two lines at a time, their elements at even or odd places.
+        // From two lines at a time, the elements at even or odd positions.
         let pairs = [0, 2, 4, 6].map(|k| (line(k), line(k + 1)));
         let even = pairs.map(|(x, y)| _mm512_castpd_ps(_mm512_unpacklo_pd(x, y)));
         let odd = pairs.map(|(x, y)| _mm512_castpd_ps(_mm512_unpackhi_pd(x, y)));
         for (c, parts) in [even, odd].into_iter().enumerate() {
-            // SAFETY: lines of the square, aligned if they are written past the cache; an element is two of four bytes.
+            // SAFETY: lines of the square, aligned for streaming as the caller guarantees; an `f64` is two
+            // elements of four bytes.
             unsafe { put_quarters::<STREAMS>(parts, to.add(c * strides[1]).cast(), 4 * strides[1]) };
         }
     }
 }
 
-/// Writes a line of the cache.
+/// Writes a cache line.
 ///
 /// # Safety
-/// It is valid for writes, and aligned if it is written past the cache.
+/// `to` is valid for writes of a cache line, and aligned to one if `STREAMS`.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "avx2")]
@@ -321,7 +331,7 @@ unsafe fn put_halves<const STREAMS: bool>(
 ) {
     use std::arch::x86_64::{_mm256_storeu_ps, _mm256_stream_ps};
 
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees the cache line (`# Safety` above).
     unsafe {
         if STREAMS {
             _mm256_stream_ps(to, halves.0);
@@ -333,11 +343,11 @@ unsafe fn put_halves<const STREAMS: bool>(
     }
 }
 
-/// Writes four lines of the cache, so many elements of four bytes apart: the first quarters of all parts, the second ones,
-/// and so on.
+/// Writes four cache lines that are `distance` elements of four bytes apart: the first quarters of all parts,
+/// then the second quarters, and so on.
 ///
 /// # Safety
-/// They are valid for writes, and aligned if they are written past the cache.
+/// The four lines are valid for writes, and aligned to cache lines if `STREAMS`.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "avx512f")]
@@ -348,7 +358,7 @@ unsafe fn put_quarters<const STREAMS: bool>(
 ) {
     use std::arch::x86_64::{_mm512_shuffle_f32x4, _mm512_storeu_ps, _mm512_stream_ps};
 
-    // Of the four quarters of each, 0 and 2 or 1 and 3.
+    // Quarters 0 and 2, or 1 and 3, of the four quarters of each part.
     let even = (_mm512_shuffle_f32x4::<0x88>(a, b), _mm512_shuffle_f32x4::<0x88>(c, d));
     let odd = (_mm512_shuffle_f32x4::<0xdd>(a, b), _mm512_shuffle_f32x4::<0xdd>(c, d));
     let lines = [
@@ -358,7 +368,7 @@ unsafe fn put_quarters<const STREAMS: bool>(
         _mm512_shuffle_f32x4::<0xdd>(odd.0, odd.1),
     ];
     for (quarter, line) in lines.into_iter().enumerate() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees four cache lines, `distance` elements apart.
         unsafe {
             let to = to.add(quarter * distance);
             if STREAMS { _mm512_stream_ps(to, line) } else { _mm512_storeu_ps(to, line) }
@@ -367,7 +377,7 @@ unsafe fn put_quarters<const STREAMS: bool>(
 }
 
 /// # Safety
-/// It is never called: see [`side`].
+/// Never called: [`side`] returns `None` on this architecture.
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) unsafe fn transpose<T>(
     _: *const T,
@@ -383,15 +393,16 @@ pub(super) unsafe fn transpose<T>(
 mod tests {
     use super::*;
 
-    /// Of several blocks of whole squares, not all of which are whole, in every way that the processor has.
+    /// Transposes several blocks of squares, including incomplete blocks, with every variant that the
+    /// processor supports.
     fn transposes<T: Squares + Copy + PartialEq + std::fmt::Debug>(number: impl Fn(usize) -> T) {
-        type Way<T> = unsafe fn(*const T, *mut T, [usize; 2], [usize; 2]);
-        let mut ways: Vec<Way<T>> = Vec::new();
+        type Transpose<T> = unsafe fn(*const T, *mut T, [usize; 2], [usize; 2]);
+        let mut ways: Vec<Transpose<T>> = Vec::new();
         if is_x86_feature_detected!("avx2") {
-            ways.extend([avx2::<T, true> as Way<T>, avx2::<T, false>]);
+            ways.extend([avx2::<T, true> as Transpose<T>, avx2::<T, false>]);
         }
         if is_x86_feature_detected!("avx512f") {
-            ways.extend([avx512::<T, true> as Way<T>, avx512::<T, false>]);
+            ways.extend([avx512::<T, true> as Transpose<T>, avx512::<T, false>]);
         }
         let (sizes, strides) = ([272, 48], [275, 64]);
         let from: Vec<T> = (0..strides[0] * sizes[1]).map(&number).collect();
@@ -399,7 +410,8 @@ mod tests {
             let mut memory = vec![number(usize::MAX >> 40); sizes[0] * strides[1] + 16];
             let begin = memory.as_ptr().align_offset(64);
             let to = &mut memory[begin..];
-            // SAFETY: there are so many elements, lines of the result are aligned, and the processor has the instructions.
+            // SAFETY: the vectors have this number of elements, lines of the result are aligned, and the
+            // instructions were detected.
             unsafe { way(from.as_ptr(), to.as_mut_ptr(), strides, sizes) };
             past_is_written();
             for (at, x) in to[..sizes[0] * strides[1]].iter().enumerate() {
@@ -411,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_transposes() {
+    fn every_variant_transposes() {
         transposes(|i| i as f32);
         transposes(|i| i as f64);
     }

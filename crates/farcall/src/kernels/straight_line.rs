@@ -1,13 +1,13 @@
-//! Straight-line programs: a list of loops over few elements, whose places are known before a run.
+//! Straight-line programs: lists of loops over few elements, whose places are known before a run.
 //!
 //! ```text
-//! a tile program of one tile, a movement ──▶ [`StraightLine`] ──link──▶ [`Linked`], in a [`Line`](super::Line), by the runtime
+//! a tile program of one tile, a movement ──▶ [`StraightLine`] ──link──▶ [`Linked`], part of a [`Line`]
 //! ```
 //!
-//! With few elements, a kernel takes less time than finding out what it has to do. A straight-line program has no tiles, no
-//! tasks and no branches, and its constants are written once. It runs as any kernel does, by [`Args`]; the runtime
-//! *links* the programs of neighbouring thunks instead, so that their loops count their places from the base addresses of
-//! the run, and nothing is left between them.
+//! With few elements, running a kernel takes less time than deciding what to run. A straight-line program
+//! therefore has no tiles, tasks or branches, and its constants are written once. It can run like any other
+//! kernel, with [`Args`]. The runtime instead *links* the programs of neighbouring thunks: their loops
+//! address memory relative to the base addresses of the run, and no work is left between them.
 
 use std::mem::MaybeUninit;
 use std::sync::Arc;
@@ -23,28 +23,28 @@ use super::pair::Formula;
 use super::simd::vectorized;
 use super::types::by_size;
 
-/// Bytes of the registers of a program at most: they may lie on the stack.
-pub(super) const MOST: usize = 32 << 10;
-/// Bytes of what is moved up to which a movement is a straight-line program.
-pub(super) const SMALL: usize = 4096;
-/// Registers and constants begin at multiples of this.
-const LINE: usize = 64;
+/// Maximum number of bytes of a program's registers, which may be on the stack.
+pub(super) const MAX_REGISTER_BYTES: usize = 32 << 10;
+/// Maximum number of moved bytes for which a movement is a straight-line program.
+pub(super) const MAX_MOVEMENT_BYTES: usize = 4096;
+/// Alignment of registers and constants in bytes.
+const LINE_BYTES: usize = 64;
 
-/// A loop over so many elements: of up to three operands, to a result, as [`Work`](super::map::Work).
+/// A loop over `n` elements, from up to three operands to a result, like [`Work`](super::map::Work).
 pub(super) type Loop = Arc<dyn Fn(&[Operand; 3], *mut u8, usize) + Send + Sync>;
 
-/// Where a step reads or writes.
+/// A place that a step reads or writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum At {
-    /// The begin of an input of the kernel.
+    /// Start of an input of the kernel.
     Input(usize),
-    /// The begin of an output.
+    /// Start of an output.
     Output(usize),
-    /// A byte of its scratch memory.
+    /// Byte offset in the kernel's scratch memory.
     Scratch(usize),
-    /// A byte of the program's registers.
+    /// Byte offset in the program's registers.
     Register(usize),
-    /// A byte of its constants.
+    /// Byte offset in the program's constants.
     Constant(usize),
 }
 
@@ -55,28 +55,28 @@ struct Step {
     what: What,
 }
 
-/// What a step does, for those that can do it without its loop.
+/// Description of a step, from which code can be generated without its loop.
 #[derive(Clone)]
 #[cfg_attr(
     not(all(target_arch = "x86_64", unix)),
     expect(dead_code, reason = "instructions are made of it, where they are")
 )]
 pub(super) enum What {
-    /// Only the loop knows.
+    /// No description: only the loop can compute the step.
     Other,
-    /// Copies elements of so many bytes.
+    /// Copies elements of this number of bytes.
     Copy(usize),
-    /// Repeats the first element of the first operand, of so many bytes.
+    /// Repeats the first element of the first operand. Its size is this number of bytes.
     Splat(usize),
-    /// An operation.
+    /// One operation.
     One(Formula),
-    /// Two operations, the second one on the result of the first one and the last operand; the other way round, if they are
-    /// swapped.
+    /// Two operations. The second takes the result of the first and the last operand, in the opposite order
+    /// if swapped.
     Two(Formula, Formula, bool),
-    /// Movements, each of another operand.
+    /// Movements, each of a different operand.
     Moves(Arc<[Moves]>),
-    /// A movement of the first operand, shifted by indices, which the other operands are: in what is read, or else in what is
-    /// written.
+    /// A movement of the first operand, shifted by indices in the other operands. The shift applies to the
+    /// source if true, else to the destination.
     Window(Arc<Window>, bool),
 }
 
@@ -86,19 +86,19 @@ pub(super) struct Window {
     pub(super) indices: SmallVec<[Index; 2]>,
 }
 
-/// Where a step reads and writes.
+/// The places that a step reads and writes.
 #[derive(Clone, Copy)]
 struct Places {
-    /// With those marked that have one element for all.
+    /// Operands; true for operands with one element that is repeated.
     from: [(At, bool); 3],
     to: At,
 }
 
-/// What a kernel does, step by step.
+/// A kernel as a sequence of steps.
 #[derive(Default)]
 pub(crate) struct StraightLine {
     steps: Vec<Step>,
-    constants: Vec<Aligned<LINE>>,
+    constants: Vec<Aligned<LINE_BYTES>>,
     registers: usize,
 }
 
@@ -107,82 +107,83 @@ pub(crate) struct StraightLine {
 struct Aligned<const N: usize>([MaybeUninit<u8>; N]);
 
 impl StraightLine {
-    /// One without steps, that has so many bytes of registers; `None` if these are too many.
+    /// Creates a program without steps that has this number of bytes of registers; `None` if these are too
+    /// many.
     pub(super) fn new(registers: usize) -> Option<StraightLine> {
-        (registers <= MOST).then(|| StraightLine { registers, ..StraightLine::default() })
+        (registers <= MAX_REGISTER_BYTES).then(|| StraightLine { registers, ..StraightLine::default() })
     }
 
-    /// Adds a step: a loop over `n` elements of at most three operands.
+    /// Adds a step: a loop over `n` elements with at most three operands.
     pub(super) fn push(&mut self, work: Loop, from: &[At], to: At, n: usize) {
         let each: Vec<(At, bool)> = from.iter().map(|x| (*x, false)).collect();
         self.push_marked(work, &each, to, n);
     }
 
-    /// The same, where the operands that are marked have one element for all.
+    /// Adds a step in which the marked operands have one repeated element.
     pub(super) fn push_marked(&mut self, work: Loop, from: &[(At, bool)], to: At, n: usize) {
-        // An operand that there is not is any place: the loop does not read it.
+        // An absent operand gets an arbitrary place, which the loop does not read.
         let mut all = [(to, false); 3];
         all.iter_mut().zip(from).for_each(|(x, from)| *x = *from);
         self.steps.push(Step { work, places: Places { from: all, to }, n, what: What::Other });
     }
 
-    /// Adds a step that copies `n` elements of so many bytes, unless they are there.
+    /// Adds a step that copies `n` elements of `size` bytes, unless source and destination are the same.
     pub(super) fn copy(&mut self, size: usize, from: At, to: At, n: usize) {
         self.push(copies(size), &[from], to, n);
         self.does(What::Copy(size));
     }
 
-    /// Says what the last step does.
+    /// Describes the last step.
     pub(super) fn does(&mut self, what: What) {
         if let Some(step) = self.steps.last_mut() {
             step.what = what;
         }
     }
 
-    /// `n` times this element.
+    /// Adds a constant with `n` copies of this element.
     pub(super) fn constant(&mut self, element: &[u8], n: usize) -> At {
         let begin = self.constants.len();
-        self.constants.extend(element.repeat(n).chunks(LINE).map(|part| {
-            let mut line = [0; LINE];
+        self.constants.extend(element.repeat(n).chunks(LINE_BYTES).map(|part| {
+            let mut line = [0; LINE_BYTES];
             line[..part.len()].copy_from_slice(part);
             Aligned(line.map(MaybeUninit::new))
         }));
-        At::Constant(begin * LINE)
+        At::Constant(begin * LINE_BYTES)
     }
 
-    /// The constants, which lie at a place of this alignment when it runs.
+    /// Returns the address of the constants, aligned as at run time.
     fn constants(&self) -> *const u8 {
         self.constants.as_ptr().cast()
     }
 
-    /// Bytes of the constants.
+    /// Size of the constants in bytes.
     pub(crate) fn constant_bytes(&self) -> usize {
-        self.constants.len() * LINE
+        self.constants.len() * LINE_BYTES
     }
 
     /// Writes the constants.
     ///
     /// # Panics
-    /// If there is not as much room as they take.
+    /// If `to` is too small.
     pub(crate) fn write_constants(&self, to: &mut [u8]) {
         let to = &mut to[..self.constant_bytes()];
         // SAFETY: every byte of a line is there.
         unsafe { self.constants().copy_to_nonoverlapping(to.as_mut_ptr(), to.len()) };
     }
 
-    /// Bytes of the registers.
+    /// Size of the registers in bytes.
     pub(crate) fn registers(&self) -> usize {
         self.registers
     }
 
-    /// Runs it by itself.
+    /// Runs the program alone.
     pub(super) fn run(&self, args: &Args<'_>) {
         if self.registers == 0 { self.run_with(args, std::ptr::null_mut()) } else { self.on_stack(args) }
     }
 
     #[inline(never)]
     fn on_stack(&self, args: &Args<'_>) {
-        let mut stack = Aligned::<MOST>([const { MaybeUninit::uninit() }; MOST]);
+        let mut stack = Aligned::<MAX_REGISTER_BYTES>([const { MaybeUninit::uninit() }; MAX_REGISTER_BYTES]);
         self.run_with(args, stack.0.as_mut_ptr().cast());
     }
 
@@ -192,9 +193,9 @@ impl StraightLine {
                 At::Input(i) => args.input_ptr::<u8>(i).cast_mut(),
                 At::Output(i) => args.output_ptr(i),
                 At::Scratch(offset) => args.ptr(args.scratch_place().from(offset)),
-                // SAFETY: whoever made the program keeps to the bytes that it has of both.
+                // SAFETY: the program's creator only uses offsets within the registers that it asked for.
                 At::Register(offset) => unsafe { registers.add(offset) },
-                // SAFETY: the same.
+                // SAFETY: offsets of constants come from `constant`.
                 At::Constant(offset) => unsafe { self.constants().cast_mut().add(offset) },
             }
         };
@@ -204,8 +205,8 @@ impl StraightLine {
         }
     }
 
-    /// Adds its steps to a list, for a kernel with these places; `None`, and nothing is added, if a place is too far from
-    /// its base address.
+    /// Adds the program's steps to a list, for a kernel with these places. `None` if a place is too far from
+    /// its base address; then nothing is added.
     pub(crate) fn link(&self, linking: &Linking<'_>, to: &mut Vec<Linked>) -> Option<()> {
         let mut steps = Vec::with_capacity(self.steps.len());
         for (step, places) in self.steps.iter().zip(self.without_copies(linking)) {
@@ -222,8 +223,9 @@ impl StraightLine {
         Some(())
     }
 
-    /// Where the steps read and write; `None` for copies of registers to outputs that need not be: what makes the register
-    /// can write the output itself, unless an input that is still read meanwhile lies there.
+    /// Returns the places of the steps, without unnecessary copies from registers to outputs (`None`). The
+    /// step that writes the register can write the output directly, unless an input that is read later shares
+    /// the output's memory.
     fn without_copies(&self, linking: &Linking<'_>) -> Vec<Option<Places>> {
         let mut places: Vec<Option<Places>> = self.steps.iter().map(|step| Some(step.places)).collect();
         for copy in (0..places.len()).filter(|s| matches!(self.steps[*s].what, What::Copy(_))) {
@@ -236,7 +238,8 @@ impl StraightLine {
             let Some(made) = places[..copy].iter().rposition(writes) else { continue };
             let mut reads = places[made..copy].iter().flatten().flat_map(|p| p.from);
             let taken = reads.any(|(from, _)| linking.meet(from, output));
-            // A value that is the same everywhere has more elements in a register than one for each row.
+            // A uniform value has a block of elements in its register, but may have only one per row in the
+            // output.
             if taken || self.steps[made].n != self.steps[copy].n {
                 continue;
             }
@@ -260,18 +263,18 @@ impl StraightLine {
 
 /// The places of a kernel whose program is linked.
 pub(crate) struct Linking<'a> {
-    /// Inputs, outputs, scratch memory.
+    /// Places of inputs, outputs and scratch memory.
     pub(crate) places: &'a [Place],
-    /// How many of them are inputs.
+    /// Number of inputs among the places.
     pub(crate) inputs: usize,
-    /// Where the program's constants have been written.
+    /// Place of the program's constants, which have been written.
     pub(crate) constants: Place,
-    /// Where the registers are.
+    /// Place of the registers.
     pub(crate) registers: Place,
 }
 
 impl Linking<'_> {
-    /// True if an input lies where an output does.
+    /// Returns true if an input overlaps an output.
     fn meet(&self, from: At, output: At) -> bool {
         let (At::Input(i), At::Output(o)) = (from, output) else { return false };
         let (x, y) = (self.places[i], self.places[self.inputs + o]);
@@ -290,27 +293,27 @@ impl Linking<'_> {
     }
 }
 
-/// Copies elements of so many bytes, unless they are there: places are the same, or apart.
+/// Returns a loop that copies elements of `size` bytes. Source and destination are the same, or disjoint.
 pub(super) fn copies(size: usize) -> Loop {
     Arc::new(move |[x, ..], to, n| {
         if !std::ptr::eq(x.at, to) {
-            // SAFETY: whoever runs a step promises that both places have `n` elements.
+            // SAFETY: the caller of a step guarantees `n` elements at both places.
             unsafe { copy(x.at, to, n * size) };
         }
     })
 }
 
-/// Bytes from which on a copy is one of the standard library.
-const LONG: usize = 512;
+/// Minimum number of bytes that are copied by the standard library.
+const MIN_LIBRARY_COPY_BYTES: usize = 512;
 
-/// Copies bytes: few of them in parts of the sizes in which loops over elements take them, so that what is read of memory
-/// soon after it was written has been written as a whole.
+/// Copies bytes. Short copies use parts of the sizes in which loops over elements read: store-to-load
+/// forwarding then works when the bytes are read soon after.
 ///
 /// # Safety
-/// So many bytes can be read there and written here; the places are apart.
+/// `x` is valid for reads and `to` for writes of this number of bytes, and they do not overlap.
 #[inline(always)]
 unsafe fn copy(x: *const u8, to: *mut u8, bytes: usize) {
-    if bytes >= LONG {
+    if bytes >= MIN_LIBRARY_COPY_BYTES {
         // SAFETY: the caller's promise.
         return unsafe { x.copy_to_nonoverlapping(to, bytes) };
     }
@@ -350,13 +353,14 @@ unsafe fn copy(x: *const u8, to: *mut u8, bytes: usize) {
     }
 }
 
-/// Moves the elements of inputs, one after the other, to the only output, of elements of so many bytes.
+/// Prepares a kernel that moves the elements of inputs, one after another, to its only output. Elements have
+/// `size` bytes.
 pub(super) fn movements(size: usize, all: impl IntoIterator<Item = (usize, Movement)>) -> Option<Prepared> {
     let all = all.into_iter().map(|(input, movement)| Some((At::Input(input), Moves::new(movement, size)?)));
     let mut all = all.collect::<Option<Vec<(At, Moves)>>>()?.into_iter();
     let mut line = StraightLine::default();
     while !all.as_slice().is_empty() {
-        // As many at once as a step has operands.
+        // As many movements per step as a step has operands.
         let (from, moves): (Vec<At>, Vec<Moves>) = all.by_ref().take(3).unzip();
         let (work, what) = in_one_step(moves);
         line.push(work, &from, At::Output(0), 0);
@@ -365,22 +369,24 @@ pub(super) fn movements(size: usize, all: impl IntoIterator<Item = (usize, Movem
     Some(Prepared::straight(line))
 }
 
-/// The loop of movements, each of another operand, which are three at most.
+/// Returns the loop of up to three movements, each of a different operand.
 fn in_one_step(moves: Vec<Moves>) -> (Loop, What) {
     let moves: Arc<[Moves]> = moves.into();
     let what = What::Moves(Arc::clone(&moves));
     let work: Loop = Arc::new(move |from, to, _| {
         for (moves, x) in moves.iter().zip(from) {
-            // SAFETY: whoever makes a step of a movement promises that it was made for these tensors, which are apart.
+            // SAFETY: the caller of the step guarantees disjoint tensors of the types that the movements were
+            // created for.
             unsafe { moves.run(x.at, to, [0, 0]) };
         }
     });
     (work, what)
 }
 
-/// The loop of a movement of elements of so many bytes from the first operand, shifted by indices, which the other operands
-/// are: in what is read, or else in what is written. If there are more indices than a step has operands, the last operand
-/// is a number of elements that is added.
+/// Returns the loop of a movement of elements of `size` bytes from the first operand, shifted by indices in
+/// the other operands. The shift applies to the source if `reads`, else to the destination. If `added`,
+/// because there are more indices than a step has operands, the last operand is an additional shift in
+/// elements.
 pub(super) fn moves_shifted(
     size: usize,
     movement: Movement,
@@ -394,38 +400,40 @@ pub(super) fn moves_shifted(
         let Window { moves, indices } = &*window;
         let mut shift: usize = indices.iter().zip(&from[1..]).map(|(index, x)| index.shift(x)).sum();
         if added {
-            // SAFETY: the step before has written it.
+            // SAFETY: the previous step has written the number.
             shift += unsafe { from[1 + indices.len()].at.cast::<usize>().read() };
         }
-        // SAFETY: as above, and the shift is one that fits.
+        // SAFETY: the caller of the step guarantees the tensors, and indices are clamped so that the shift
+        // fits.
         unsafe { moves.run(from[0].at, to, if reads { [shift, 0] } else { [0, shift] }) };
     });
     Some((work, what))
 }
 
-/// The loop that moves elements of so many bytes: for each operand, which ones go where.
+/// Returns the loop that moves elements of `size` bytes: for each operand, pairs of source and destination
+/// elements.
 pub(super) fn moves_listed(size: usize, pairs: Vec<Vec<[usize; 2]>>) -> Option<(Loop, What)> {
     let moves = pairs.into_iter().map(|pairs| Some(Moves { size, kind: Kind::listed(pairs, size)? }));
     Some(in_one_step(moves.collect::<Option<Vec<Moves>>>().filter(|moves| moves.len() <= 3)?))
 }
 
-/// Elements up to which a movement is a list of them.
-const LISTED: usize = 16;
+/// Maximum number of elements in a movement that is stored as a list.
+const MAX_LISTED_ELEMENTS: usize = 16;
 
 /// A movement of few elements.
 pub(super) struct Moves {
-    /// Bytes of an element.
+    /// Size of an element in bytes.
     pub(super) size: usize,
     pub(super) kind: Kind,
 }
 
 pub(super) enum Kind {
-    /// Neighbours that stay neighbours: first bytes, and how many.
+    /// Contiguous elements on both sides: first bytes, and number of bytes.
     Block {
         first: [usize; 2],
         bytes: usize,
     },
-    /// The first bytes of each element, before and after.
+    /// The first bytes of each element in source and destination.
     List {
         pairs: Vec<[usize; 2]>,
         run: unsafe fn(&[[usize; 2]], *const u8, *mut u8),
@@ -434,7 +442,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// These elements, of so many bytes, to those.
+    /// Creates the movement of these pairs of elements, of `size` bytes each.
     fn listed(pairs: Vec<[usize; 2]>, size: usize) -> Option<Kind> {
         let bytes = |[src, dst]: [usize; 2]| [src * size, dst * size];
         if pairs.windows(2).all(|p| p[0].map(|x| x + 1) == p[1]) {
@@ -448,7 +456,7 @@ impl Kind {
 
 impl Moves {
     fn new(movement: Movement, size: usize) -> Option<Moves> {
-        let kind = match (movement.block(), movement.pairs(LISTED)) {
+        let kind = match (movement.block(), movement.pairs(MAX_LISTED_ELEMENTS)) {
             (Some((first, n)), _) => Kind::Block { first: first.map(|x| x * size), bytes: n * size },
             (None, Some(pairs)) => Kind::listed(pairs, size)?,
             (None, None) => Kind::Other(movement),
@@ -457,7 +465,7 @@ impl Moves {
     }
 
     /// # Safety
-    /// As [`Movement::run_shifted`].
+    /// Same requirements as [`Movement::run_shifted`].
     #[inline(always)]
     unsafe fn run(&self, x: *const u8, to: *mut u8, shift: [usize; 2]) {
         let [src, dst] = shift.map(|elements| elements * self.size);
@@ -475,7 +483,8 @@ impl Moves {
 }
 
 /// # Safety
-/// Aligned elements of the size of `T` lie at these distances from both places, which are apart.
+/// At these distances from `x` and `to`, aligned elements of the size of `T` are valid for reads and writes,
+/// and they do not overlap.
 unsafe fn each<T: Copy>(pairs: &[[usize; 2]], x: *const u8, to: *mut u8) {
     for [src, dst] in pairs {
         // SAFETY: the caller's promise.

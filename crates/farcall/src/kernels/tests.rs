@@ -1,4 +1,4 @@
-//! Whatever the request, a kernel refuses it, or stays within buffers of the requested types.
+//! For any request, a kernel refuses it or stays within buffers of the requested types.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use farcall_ir::{DType, Op, TensorType};
 
 use super::*;
 
-/// A generator of small numbers.
+/// A generator of small random numbers.
 pub(super) struct Random(pub(super) u64);
 
 impl Random {
@@ -19,13 +19,13 @@ impl Random {
         (self.0 >> 33) as usize % n
     }
 
-    /// Mostly small, now and then too large for any memory.
+    /// Returns a size: usually small, sometimes too large for any memory.
     fn size(&mut self) -> usize {
         if self.below(200) == 0 { usize::MAX >> self.below(60) } else { self.below(4) }
     }
 
     fn list(&mut self, n: usize, mut item: impl FnMut(&mut Random) -> usize) -> Vec<usize> {
-        // Sometimes one more or less than there should be.
+        // Sometimes one more or less than the expected number.
         let n = match self.below(30) {
             0 => n + 1,
             1 => n.saturating_sub(1),
@@ -34,7 +34,7 @@ impl Random {
         (0..n).map(|_| item(self)).collect()
     }
 
-    /// Some dimensions of a rank, or, rarely, others.
+    /// Returns some dimensions of a rank or, rarely, invalid ones.
     fn dims(&mut self, rank: usize) -> Vec<usize> {
         let n = self.below(rank + 1);
         let mut all: Vec<usize> = (0..rank).collect();
@@ -56,7 +56,7 @@ impl Random {
         TensorType::new(dtype, dims)
     }
 
-    /// The type of a part of a tensor, or, rarely, of one that is larger.
+    /// Returns the type of a part of a tensor or, rarely, a larger one.
     fn part(&mut self, of: &TensorType) -> TensorType {
         let size =
             |d: &usize| if self.below(20) == 0 { d.saturating_add(1) } else { d - d.min(&self.below(3)) };
@@ -83,20 +83,22 @@ fn body(dtype: DType, args: usize, op: Op, to: DType) -> Body {
     }
 }
 
-/// A request: an operation with its regions, and the types of its operands and results, which may fit.
+/// A request: an operation with its regions, and the types of its operands and results, which may be
+/// inconsistent.
 type Question = (Op, Vec<Body>, Vec<TensorType>, Vec<TensorType>);
 
-/// What questions start from.
+/// Starting point of a request.
 struct Start {
     dtype: DType,
     rank: usize,
     /// A type of this element type and rank.
     x: TensorType,
-    /// The same, or, now and then, one of another rank.
+    /// The same type or, sometimes, one of another rank.
     y: TensorType,
 }
 
-/// The questions, each of which some kernel serves now and then. One more is a function here.
+/// Generators of requests. Some kernel accepts requests of each generator now and then. A new generator is
+/// one function here.
 const QUESTIONS: &[fn(&mut Random, Start) -> Question] = &[
     |_, s| (Op::Unary(Unary::Negate), vec![], vec![s.x], vec![s.y]),
     |r, s| {
@@ -201,13 +203,13 @@ fn dot_general(r: &mut Random, Start { dtype, rank, x, .. }: Start) -> Question 
     (Op::DotGeneral(Box::new(d)), vec![], vec![x, rhs], vec![y])
 }
 
-/// A fusion of two products with what lies between them, of enough rows for blocks.
+/// A fusion of two products with operations between them, of enough rows for blocks.
 fn products(r: &mut Random, Start { dtype, .. }: Start) -> Question {
     let rows = [32, 33, 72, 1][r.below(4)];
     let [batch, depth, columns, last] = [0; 4].map(|_| 1 + r.below(4));
     let ty = |sizes: &[usize]| TensorType::new(dtype, sizes);
     let dot = |r: &mut Random, lhs: usize, rhs: usize| {
-        // Now and then, another one than the types are for.
+        // Sometimes a dimension that does not match the types.
         let mut dim = |d: usize| if r.below(30) == 0 { r.below(4) } else { d };
         Op::DotGeneral(Box::new(DotGeneral {
             lhs_batch: vec![dim(0)],
@@ -234,7 +236,7 @@ fn products(r: &mut Random, Start { dtype, .. }: Start) -> Question {
         ty: ty(sizes),
         reducer: None,
     };
-    // With the second product or without it.
+    // With or without the second product.
     let (count, out) = if r.below(3) == 0 { (3, ty(&all)) } else { (4, ty(&[batch, rows, last])) };
     let insts = [
         inst(first, &[0, 1], &all),
@@ -247,13 +249,13 @@ fn products(r: &mut Random, Start { dtype, .. }: Start) -> Question {
     (Op::Fusion, vec![body], args, vec![out])
 }
 
-/// The numbers `0..n` in some order.
+/// Returns the numbers `0..n` in random order.
 fn shuffled(r: &mut Random, n: usize) -> Vec<usize> {
     let mut left: Vec<usize> = (0..n).collect();
     (0..n).map(|_| left.remove(r.below(left.len()))).collect()
 }
 
-/// A fusion that takes a slice and an operand one after the other.
+/// A fusion that concatenates a slice and an operand.
 fn slices(r: &mut Random, Start { rank, x, y, .. }: Start) -> Question {
     let slice = |r: &mut Random, of: &TensorType| {
         let part = r.part(of);
@@ -277,7 +279,7 @@ fn slices(r: &mut Random, Start { rank, x, y, .. }: Start) -> Question {
     (Op::Fusion, vec![body], vec![x, y], vec![whole])
 }
 
-/// A fusion that repeats an operand, merges two dimensions of that, and takes another operand after it.
+/// A fusion that repeats an operand, merges two dimensions of the result, and concatenates another operand.
 fn repeats(r: &mut Random, Start { dtype, rank, x, y }: Start) -> Question {
     let at = r.below(rank + 1);
     let mut repeated = x.sizes().to_vec();
@@ -304,7 +306,7 @@ fn repeats(r: &mut Random, Start { dtype, rank, x, y }: Start) -> Question {
     (Op::Fusion, vec![body], vec![x, y], vec![whole])
 }
 
-/// A fusion that takes an operand with padding.
+/// A fusion that pads an operand.
 fn padding(r: &mut Random, start: Start) -> Question {
     let (pad, _, mut inputs, outputs) = pad(r, start);
     let ty = outputs[0].clone();
@@ -370,7 +372,7 @@ fn sort_part(r: &mut Random, start: Start) -> Question {
     let (op, bodies, inputs, mut outputs) = sort(r, start);
     let Op::Sort { dim, is_stable, .. } = op else { return (op, bodies, inputs, outputs) };
     let length = inputs[0].sizes().get(dim).copied().unwrap_or(1);
-    // Sometimes nothing, or more than there is.
+    // Sometimes an empty range, or a range past the end.
     let part = r.below(3)..(length.saturating_sub(r.below(2)) + usize::from(r.below(20) == 0));
     for ty in &mut outputs {
         let mut sizes = ty.sizes().to_vec();
@@ -416,7 +418,7 @@ fn rng_bit_generator(r: &mut Random, Start { y, .. }: Start) -> Question {
     (Op::RngBitGenerator(algorithm), vec![], vec![state.clone()], vec![state, y])
 }
 
-/// What is added to negative indices, right or wrong.
+/// Returns numbers to add to negative indices, valid or invalid.
 fn wrap(r: &mut Random) -> Vec<usize> {
     let n = r.below(3);
     r.list(n, |r| [0, 2, 5, usize::MAX][r.below(4)])
@@ -467,7 +469,7 @@ fn arg_reduce(r: &mut Random, Start { dtype, rank, x, .. }: Start) -> Question {
     (Op::Reduce { dims }, vec![body], inputs, vec![y.clone(), y.with_dtype(index)])
 }
 
-/// Windows with padding along each dimension, and how many of them there are.
+/// Returns windows with padding along each dimension, and the number of windows.
 fn windows(r: &mut Random, x: &TensorType, dilated: bool) -> (ReduceWindow, Vec<usize>) {
     let rank = x.rank();
     let mut list = |n: usize| r.list(rank, |r| 1 + r.below(n));
@@ -530,11 +532,11 @@ fn scatter(r: &mut Random, Start { dtype, rank, x, .. }: Start) -> Question {
     (Op::Scatter(Box::new(s)), vec![body], vec![x.clone(), indices, updates], vec![x])
 }
 
-/// Bytes before and behind each buffer.
+/// Number of bytes before and after each buffer.
 const MARGIN: usize = 512;
 
-/// Runs a kernel on buffers of these sizes with margins of a byte around them, and returns what all of them hold
-/// afterwards; `None` if it wrote to a margin. A straight-line program may run linked.
+/// Runs a kernel on buffers of these sizes, surrounded by margins of a byte value, and returns the final
+/// contents of all buffers. `None` if the kernel wrote to a margin. A straight-line program may run linked.
 fn run(
     prepared: &Prepared,
     sizes: &[usize],
@@ -549,7 +551,7 @@ fn run(
     for (block, size) in blocks.iter_mut().zip(sizes) {
         let bytes = bytes_of(block);
         bytes.fill(margin);
-        // `pred`s among them are 0 or 1.
+        // A `pred` must be 0 or 1.
         bytes[MARGIN..MARGIN + size].iter_mut().for_each(|b| *b = r.below(2) as u8);
     }
     let bases: Vec<*mut u8> = blocks.iter_mut().map(|b| b.as_mut_ptr().cast()).collect();
@@ -557,7 +559,7 @@ fn run(
         sizes.iter().enumerate().map(|(base, size)| Place { base, offset: MARGIN, size: *size }).collect();
     match (prepared.line(), link) {
         (Some(line), Some(link)) => run_linked(line, &places, inputs, bases, link),
-        // SAFETY: buffers of these sizes, which are apart; if the kernel leaves them, the margins are there.
+        // SAFETY: disjoint buffers of these sizes; if the kernel leaves them, it hits the margins.
         _ => unsafe { prepared.run_here(&Args::new(&places, inputs, &bases)) },
     }
     let mut all = Vec::new();
@@ -572,12 +574,12 @@ fn run(
     Some(all)
 }
 
-/// How a straight-line program is linked.
+/// Way of linking a straight-line program.
 #[derive(Clone, Copy, PartialEq)]
 enum Link {
-    /// By itself.
+    /// Alone.
     Alone,
-    /// As the only branch of a choice, so that it is compiled for the processor if that can be.
+    /// As the only branch of a choice, so that code is generated for it where possible.
     InChoice,
 }
 
@@ -597,14 +599,14 @@ fn run_linked(line: &StraightLine, places: &[Place], inputs: usize, mut bases: V
         let branches = vec![std::mem::take(&mut steps)];
         Linked::choose(registers, DType::Pred, branches, &mut steps).expect("places are near");
     }
-    // SAFETY: as for the kernel itself; constants and registers are there.
-    let Ok(()) = unsafe { Line::new(steps).run(&bases, &mut Vec::new(), &mut Freely) };
+    // SAFETY: as for the kernel itself; constants and registers have their memory.
+    let Ok(()) = unsafe { Line::new(steps).run(&bases, &mut Vec::new(), &mut Unlimited) };
 }
 
-/// Runs whatever comes.
-struct Freely;
+/// A runner that allows everything.
+struct Unlimited;
 
-impl Runner for Freely {
+impl Runner for Unlimited {
     type Error = std::convert::Infallible;
 
     fn turns(&mut self, most: u64) -> Result<u64, Self::Error> {
@@ -619,14 +621,14 @@ impl Runner for Freely {
 }
 
 fn bytes_of(words: &mut [u128]) -> &mut [u8] {
-    // SAFETY: the same memory, and any byte is one.
+    // SAFETY: the same memory, and every byte is initialized.
     unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), size_of_val(words)) }
 }
 
 #[test]
-fn whatever_is_asked_stays_within_its_buffers() {
+fn kernels_stay_within_their_buffers() {
     let mut r = Random(7);
-    // How often, and by which kernels, each question was served.
+    // The number of accepted requests, by generator and kernel.
     let mut served: Vec<BTreeMap<&str, usize>> = vec![BTreeMap::new(); QUESTIONS.len()];
     let (mut lines, mut counted) = (0, 0);
     for round in 0..22_000 {
@@ -634,7 +636,7 @@ fn whatever_is_asked_stays_within_its_buffers() {
         let (op, bodies, inputs, outputs) = QUESTIONS[which](&mut r, start);
         let (xs, ys): (Vec<&TensorType>, Vec<&TensorType>) =
             (inputs.iter().collect(), outputs.iter().collect());
-        // Sometimes, some operands count and are in no memory.
+        // Sometimes, some operands are virtual iotas.
         let mut counts = |t: &TensorType| {
             let can_count = matches!(op, Op::Reduce { .. } | Op::Sort { .. }) && t.dtype.is_integer();
             let some = can_count && t.rank() > 0 && r.below(4) == 0;
@@ -656,7 +658,7 @@ fn whatever_is_asked_stays_within_its_buffers() {
         let count = served[which].entry(kernel.name()).or_default();
         *count += 1;
         if sizes.iter().all(|size| *size < 1 << 12) {
-            // What lies around the buffers is neither written nor read.
+            // Memory around the buffers is neither written nor read.
             let run = |margin, link| run(&prepared, &sizes, inputs.len(), margin, round, link);
             let (a, b) = (run(0xa5, None), run(0x01, None));
             let (linked, chosen) = (run(0xa5, Some(Link::Alone)), run(0xa5, Some(Link::InChoice)));
@@ -666,8 +668,8 @@ fn whatever_is_asked_stays_within_its_buffers() {
         }
     }
     assert!(served.iter().all(|by| by.values().sum::<usize>() > 10), "{served:?}");
-    assert!(lines > 1000, "{lines} of them were straight lines");
-    assert!(counted > 20, "{counted} of them counted");
+    assert!(lines > 1000, "{lines} straight-line programs");
+    assert!(counted > 20, "{counted} requests with virtual operands");
 }
 
 #[test]

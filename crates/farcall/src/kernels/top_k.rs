@@ -1,5 +1,5 @@
-//! `chlo.top_k`: the largest elements of each line along the last dimension, largest first, and their places.
-//! Equal ones come in the order of the operand; floats are in total order.
+//! `chlo.top_k`: the largest elements of each line along the last dimension, largest first, and their
+//! indices. Equal elements are in the order of the operand; floats are in total order.
 
 use farcall_ir::interrupt::Pace;
 use farcall_ir::{DType, Op};
@@ -13,10 +13,10 @@ use super::{Kernel, Request, apart};
 
 pub(super) static KERNEL: Kernel = Kernel { name: "top_k", prepare, in_place: apart, describe };
 
-/// Elements of a task, and from which on a run may take long.
-const TASK: usize = 1 << 16;
-/// Most tasks, each of which has scratch memory for a line.
-const MOST_TASKS: usize = 64;
+/// Minimum number of elements of a task, and of a run that counts as slow.
+const MIN_TASK_ELEMENTS: usize = 1 << 16;
+/// Maximum number of tasks. Each task has scratch memory for a line.
+const MAX_TASKS: usize = 64;
 
 fn describe(request: &Request<'_>) -> String {
     match request.op {
@@ -38,7 +38,7 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     u32::try_from(length).ok()?;
     let elements = x.elements()?;
     let lines = elements.checked_div(length).unwrap_or(0);
-    let per_task = (TASK / length.max(1)).max(lines.div_ceil(MOST_TASKS)).max(1);
+    let per_task = (MIN_TASK_ELEMENTS / length.max(1)).max(lines.div_ceil(MAX_TASKS)).max(1);
     let tasks = lines.div_ceil(per_task).max(1);
     dispatch!(x.dtype, [ints, floats, pred], T => {
         let room = select::room(k, length);
@@ -49,8 +49,9 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
                 if pace.is_due_after(length) {
                     return;
                 }
-                // SAFETY: a line of the operand and of the results, which have elements of these types and are apart;
-                // there is scratch memory for the ranks of each task, which are integers.
+                // SAFETY: the operand and the results have this line, have elements of these types and do not
+                // overlap. The scratch memory has room for the ranks of each task. Ranks are integers, so any
+                // contents are valid.
                 let (x, values, places, ranks) = unsafe {
                     let ranks = args.ptr::<Rank<T>>(args.scratch_place().from(task * bytes));
                     (
@@ -63,15 +64,15 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
                 vectorized(#[inline(always)] || line(x, values, places, ranks));
             }
         });
-        let prepared = if elements < TASK { prepared } else { prepared.slow() };
+        let prepared = if elements < MIN_TASK_ELEMENTS { prepared } else { prepared.slow() };
         Some(prepared.with_scratch(bytes.checked_mul(tasks)?))
     })?
 }
 
-/// What an element is ranked by.
+/// Sort key of an element, combined with its index.
 type Rank<T> = <<T as Ranked>::Key as Key>::Rank;
 
-/// The largest elements of a line, of which there are as many at least as are asked for.
+/// Writes the largest elements of a line and their indices. The line has at least `values.len()` elements.
 #[inline(always)]
 fn line<T: Ranked>(x: &[T], values: &mut [T], places: &mut [i32], ranks: &mut [Rank<T>]) {
     let ranks = select::first(x, values.len(), T::key, ranks);
@@ -81,10 +82,10 @@ fn line<T: Ranked>(x: &[T], values: &mut [T], places: &mut [i32], ranks: &mut [R
     }
 }
 
-/// What an element is in the order of a line.
+/// Element types that can be ranked.
 trait Ranked: Copy + 'static {
     type Key: Key;
-    /// An integer that is lower for larger elements.
+    /// Returns a key that is lower for larger elements.
     fn key(self) -> Self::Key;
 }
 

@@ -4,7 +4,8 @@ use farcall_ir::DType;
 
 use super::number::Integer;
 
-/// What to do with the Rust type `T` of an element type, among those that are listed; `None` for others.
+/// Evaluates an expression with the Rust type `T` of an element type, if the type is listed; `None` for other
+/// types.
 macro_rules! dispatch {
     ($dtype:expr, [$($kind:ident),*], $T:ident => $body:expr) => {
         dispatch!(@go $dtype, $T, $body, [$($kind),*], [])
@@ -44,7 +45,7 @@ macro_rules! dispatch {
 }
 pub(super) use dispatch;
 
-/// The same for types of which only the size in bytes matters: `T` is some type of that size.
+/// Evaluates an expression with some type `T` of a size in bytes; `None` for other sizes.
 macro_rules! by_size {
     ($size:expr, $T:ident => $body:expr) => {
         by_size!(@go $size, $T, $body, 1 u8, 2 u16, 4 u32, 8 [u32; 2], 16 [u64; 2],)
@@ -66,34 +67,34 @@ pub(crate) fn is_int(d: DType) -> bool {
     d.is_integer() && d.bits() >= 8
 }
 
-/// Reads an index as a number of 0 and more: the largest one that is not above a limit.
+/// Reads an index, clamped to the range from 0 to a limit.
 pub(super) type ReadIndex = unsafe fn(*const u8, usize) -> usize;
 
-/// How indices of a type are read; `None` for other types than integers.
+/// Returns the function that reads indices of a type; `None` for types that are not integers.
 ///
-/// What it returns is to be called with the address of an aligned element.
+/// The function must be called with the address of an aligned element.
 pub(super) fn index_reader(dtype: DType) -> Option<ReadIndex> {
     /// # Safety
     /// `x` is valid for the read of an aligned element.
     unsafe fn read<T: Integer>(x: *const u8, limit: usize) -> usize {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees the element (`# Safety` above).
         unsafe { x.cast::<T>().read() }.clamp_index(limit)
     }
     dispatch!(dtype, [ints], T => read::<T> as ReadIndex)
 }
 
-/// Which branch of a choice among `count` is taken.
+/// Returns the number of the branch, among `count`, that a choice takes.
 ///
 /// # Safety
-/// `x` is valid for the read of an aligned element of `dtype`, which is an integer or `pred`.
+/// `x` is valid for reads of an aligned element of `dtype`, which is an integer or `pred`.
 pub(crate) unsafe fn branch(dtype: DType, x: *const u8, count: usize) -> usize {
     if dtype == DType::Pred {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees the element (`# Safety` above).
         return usize::from(unsafe { x.read() } == 0);
     }
     let last = count - 1;
     let chosen = dispatch!(dtype, [ints], T => {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees the element (`# Safety` above).
         let value = unsafe { x.cast::<T>().read() };
         if value.is_below_zero() { last } else { value.clamp_index(last) }
     });

@@ -1,7 +1,7 @@
-//! Convolutions of which every feature has a kernel of its own, or that have one feature and one kernel: sums of few products,
-//! which neighbours in memory share the steps of.
+//! Convolutions in which each feature has its own kernel, or with a single feature and kernel: sums of few
+//! products, computed for several neighbours in memory at once.
 //!
-//! Neighbours are either features of one place, or windows of one row.
+//! Neighbours are either the features of one place or the windows of one row.
 
 use farcall_ir::DType;
 use farcall_ir::interrupt;
@@ -13,25 +13,30 @@ use super::super::simd::vectorized;
 use super::super::types::dispatch;
 use super::shape::{Shape, Spatial};
 
-/// Products of a task at least.
-const TASK: usize = 1 << 18;
+/// Minimum number of products of a task.
+const MIN_TASK_PRODUCTS: usize = 1 << 18;
 
-/// Features whose sums are kept in registers at once: so many if a sum has so many bytes at most, else [`SOME`].
-const MANY: (usize, usize) = (64, 4);
-/// The same of other sums, and of what is left.
-const SOME: usize = 16;
+/// Number of features whose sums are kept in registers at once, if a sum has at most
+/// [`MAX_LARGE_BLOCK_SUM_BYTES`].
+const FEATURES_PER_LARGE_BLOCK: usize = 64;
+/// Maximum size in bytes of a sum for which [`FEATURES_PER_LARGE_BLOCK`] sums fit in registers.
+const MAX_LARGE_BLOCK_SUM_BYTES: usize = 4;
+/// Number of features whose sums are kept in registers at once otherwise, and for the remaining features.
+const FEATURES_PER_BLOCK: usize = 16;
 
-/// Windows that are computed together, and of a part of a row.
+/// Number of windows that are computed together.
 const LANES: usize = 64;
-const PART: usize = 64 * LANES;
+/// Maximum number of windows of a row: longer rows are divided into parts.
+const MAX_ROW_WINDOWS: usize = 64 * LANES;
 
-/// Products of a sum at most: longer sums are added up in parts elsewhere.
-const TAPS: usize = 1024;
+/// Maximum number of products of a sum. Longer sums need partial sums, which matrix products have.
+const MAX_TAPS: usize = 1024;
 
-/// Most spatial dimensions.
-const MOST: usize = 4;
+/// Maximum number of spatial dimensions.
+const MAX_SPATIAL_DIMS: usize = 4;
 
-/// True for places between two elements of a dilated image, and beyond its ends: nothing is multiplied there.
+/// Returns true for places between two elements of a dilated image, and for the corresponding places beyond
+/// its ends. Nothing is multiplied there.
 #[inline(always)]
 fn is_in_hole(place: isize, dilation: usize) -> bool {
     dilation > 1 && place.rem_euclid(dilation as isize) != 0
@@ -39,28 +44,28 @@ fn is_in_hole(place: isize, dilation: usize) -> bool {
 
 /// A convolution without sums over features.
 pub(super) struct Depthwise {
-    /// Images and features, with strides in image, kernels and result.
+    /// Number of images and of features, with strides in the image, the kernels and the result.
     batch: (usize, [usize; 3]),
     features: (usize, [usize; 3]),
     spatial: Vec<Spatial>,
 }
 
 impl Depthwise {
-    /// The convolution as one, if it is.
+    /// Returns the convolution in this form, if it has it.
     pub(super) fn of(s: &Shape) -> Option<Depthwise> {
-        let is_one = s.features[0].0 == 1 && s.kernels[0].0 == 1 && s.spatial.len() <= MOST;
+        let is_one = s.features[0].0 == 1 && s.kernels[0].0 == 1 && s.spatial.len() <= MAX_SPATIAL_DIMS;
         let [(images, image), (_, result)] = s.batch;
         let of = Depthwise {
             batch: (images, [image, 0, result]),
             features: (s.groups, s.group_strides),
             spatial: s.spatial.clone(),
         };
-        let is_short = || of.taps_of_window() <= TAPS && of.spatial.iter().all(|s| s.axis.dilation == 1);
+        let is_short = || of.taps_of_window() <= MAX_TAPS && of.spatial.iter().all(|s| s.axis.dilation == 1);
         (is_one && (s.groups > 1 || is_short())).then_some(of)
     }
 
-    /// What computes it; `None` for types that have no loops, and where no neighbours in the result have neighbouring
-    /// factors.
+    /// Prepares the convolution. Returns `None` for types without loops, and if no neighbours in the result
+    /// have neighbouring factors.
     pub(super) fn prepare(self, [from, to]: [DType; 2]) -> Option<Prepared> {
         let by_feature = self.features.0 > 1 && self.features.1 == [1; 3];
         let by_window = self.spatial.last().is_some_and(|s| s.windows.1 == 1);
@@ -77,32 +82,33 @@ impl Depthwise {
         })
     }
 
-    /// Products of a sum.
+    /// Number of products of a sum.
     fn taps_of_window(&self) -> usize {
         self.spatial.iter().fold(1, |n: usize, s| n.saturating_mul(s.window.0))
     }
 
-    /// Windows along the last dimension.
+    /// Number of windows along the last dimension.
     fn along(&self) -> usize {
         self.spatial.last().map_or(1, |s| s.windows.0)
     }
 
-    /// Rows: windows along the last dimension of one image, for all of its features; or parts of them, for one.
+    /// Number of rows. A row is the windows along the last dimension of one image, for all features; or a
+    /// part of these windows, for one feature.
     fn rows(&self, by_feature: bool) -> usize {
         let outer = self.spatial.split_last().map_or(&[][..], |(_, outer)| outer);
         let rows = outer.iter().fold(self.batch.0, |n, s| n.saturating_mul(s.windows.0));
         if by_feature {
             rows
         } else {
-            rows.saturating_mul(self.features.0).saturating_mul(self.along().div_ceil(PART))
+            rows.saturating_mul(self.features.0).saturating_mul(self.along().div_ceil(MAX_ROW_WINDOWS))
         }
     }
 
     fn tasks<S: Stored<T>, T: Element + Ring, R: Stored<T>>(self, by_feature: bool) -> Prepared {
         let rows = self.rows(by_feature);
         let (taps, along) = (self.taps_of_window(), self.along());
-        let row = if by_feature { along.saturating_mul(self.features.0) } else { along.min(PART) };
-        let per_task = (TASK / row.saturating_mul(taps).max(1)).max(1);
+        let row = if by_feature { along.saturating_mul(self.features.0) } else { along.min(MAX_ROW_WINDOWS) };
+        let per_task = (MIN_TASK_PRODUCTS / row.saturating_mul(taps).max(1)).max(1);
         let tasks = if row == 0 { 0 } else { rows.div_ceil(per_task) };
         Prepared::in_tasks(tasks, move |args, task| {
             let (x, y, out) = (args.input_ptr::<S>(0), args.input_ptr::<S>(1), args.output_ptr::<R>(0));
@@ -113,7 +119,7 @@ impl Depthwise {
                         if interrupt::is_due() {
                             return;
                         }
-                        // SAFETY: operands and result of these types, and tasks have different rows.
+                        // SAFETY: the operands and the result have these types, and no two tasks share a row.
                         unsafe { self.row::<S, T, R>(by_feature, row, x, y, out) };
                     }
                 },
@@ -124,7 +130,8 @@ impl Depthwise {
     /// Computes a row.
     ///
     /// # Safety
-    /// Image, kernels and result are valid for what the strides reach.
+    /// `x`, `y` and `out` must be valid for every element that the strides reach in the image, the kernels
+    /// and the result.
     #[inline(always)]
     unsafe fn row<S: Stored<T>, T: Element + Ring, R: Stored<T>>(
         &self,
@@ -134,13 +141,13 @@ impl Depthwise {
         y: *const S,
         out: *mut R,
     ) {
-        let mut at = [0isize; MOST];
+        let mut at = [0isize; MAX_SPATIAL_DIMS];
         let mut place = [0; 3];
         let count = self.spatial.len();
         let mut begin = 0;
         if !by_feature {
-            let parts = self.along().div_ceil(PART).max(1);
-            begin = row % parts * PART;
+            let parts = self.along().div_ceil(MAX_ROW_WINDOWS).max(1);
+            begin = row % parts * MAX_ROW_WINDOWS;
             row /= parts;
         }
         for (d, s) in self.spatial.iter().enumerate().take(count.saturating_sub(1)).rev() {
@@ -157,7 +164,8 @@ impl Depthwise {
             row /= self.features.0;
         }
         step(row, self.batch.1);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees every element that the strides reach; these are the first ones of the
+        // row.
         let (x, y, out) = unsafe { (x.add(place[0]), y.add(place[1]), out.add(place[2])) };
         let Some(last) = self.spatial.last() else {
             // SAFETY: as above.
@@ -166,30 +174,30 @@ impl Depthwise {
         if by_feature {
             for window in 0..last.windows.0 {
                 at[count - 1] = last.axis.start + window as isize * last.along;
-                // SAFETY: as above.
+                // SAFETY: as above, for a window of the row.
                 unsafe { self.features::<S, T, R>(&at, x, y, out.add(window * last.windows.1)) };
             }
         } else {
-            let end = last.windows.0.min(begin + PART);
+            let end = last.windows.0.min(begin + MAX_ROW_WINDOWS);
             for first in (begin..end).step_by(LANES) {
                 at[count - 1] = last.axis.start + first as isize * last.along;
                 let width = LANES.min(end - first);
-                // SAFETY: as above.
+                // SAFETY: as above, for `width` windows of the row.
                 unsafe { self.windows::<S, T, R>(&at, width, x, y, out.add(first)) };
             }
         }
     }
 
-    /// Calls a function with every place of the window in some dimensions, except holes of dilation: the
-    /// offset of its element in the image (`None` in the padding, which has zeros), and the offset of its
-    /// factor in the kernel.
+    /// Calls a function with every place of the window in the first `dims` dimensions, except holes of
+    /// dilation: the offset of its element in the image (`None` in the padding, which has zeros), and the
+    /// offset of its factor in the kernel.
     #[inline(always)]
-    fn taps(&self, dims: usize, at: &[isize; MOST], mut f: impl FnMut(Option<usize>, usize)) {
+    fn taps(&self, dims: usize, at: &[isize; MAX_SPATIAL_DIMS], mut f: impl FnMut(Option<usize>, usize)) {
         let spatial = &self.spatial[..dims];
         if spatial.iter().any(|s| s.window.0 == 0) {
             return;
         }
-        let mut index = [0; MOST];
+        let mut index = [0; MAX_SPATIAL_DIMS];
         loop {
             let (mut image, mut kernel, mut is_hole) = (Some(0), 0, false);
             for (d, s) in spatial.iter().enumerate() {
@@ -221,46 +229,55 @@ impl Depthwise {
         }
     }
 
-    /// All features of one place.
+    /// Computes all features of one place.
     ///
     /// # Safety
     /// As [`Depthwise::row`].
     #[inline(always)]
     unsafe fn features<S: Stored<T>, T: Element + Ring, R: Stored<T>>(
         &self,
-        at: &[isize; MOST],
+        at: &[isize; MAX_SPATIAL_DIMS],
         x: *const S,
         y: *const S,
         out: *mut R,
     ) {
         let (count, mut done) = (self.features.0, 0);
         while done < count {
-            if count - done >= MANY.0 && size_of::<T>() <= MANY.1 {
+            if count - done >= FEATURES_PER_LARGE_BLOCK && size_of::<T>() <= MAX_LARGE_BLOCK_SUM_BYTES {
+                // SAFETY: the caller guarantees all features, and the block ends at or before their number.
+                unsafe {
+                    self.block::<S, T, R, { FEATURES_PER_LARGE_BLOCK }>(
+                        at,
+                        x.add(done),
+                        y.add(done),
+                        out.add(done),
+                    )
+                };
+                done += FEATURES_PER_LARGE_BLOCK;
+            } else if count >= FEATURES_PER_BLOCK {
+                // The last features may be computed twice.
+                done = done.min(count - FEATURES_PER_BLOCK);
                 // SAFETY: as above.
-                unsafe { self.block::<S, T, R, { MANY.0 }>(at, x.add(done), y.add(done), out.add(done)) };
-                done += MANY.0;
-            } else if count >= SOME {
-                // The last ones may be computed again.
-                done = done.min(count - SOME);
-                // SAFETY: as above.
-                unsafe { self.block::<S, T, R, SOME>(at, x.add(done), y.add(done), out.add(done)) };
-                done += SOME;
+                unsafe {
+                    self.block::<S, T, R, FEATURES_PER_BLOCK>(at, x.add(done), y.add(done), out.add(done))
+                };
+                done += FEATURES_PER_BLOCK;
             } else {
-                // SAFETY: as above.
+                // SAFETY: as above; `count` is below `FEATURES_PER_BLOCK`.
                 unsafe { self.few::<S, T, R>(at, count, x, y, out) };
                 done = count;
             }
         }
     }
 
-    /// `W` features of one place, whose sums stay in registers.
+    /// Computes `W` features of one place. Their sums stay in registers.
     ///
     /// # Safety
     /// As [`Depthwise::row`].
     #[inline(always)]
     unsafe fn block<S: Stored<T>, T: Element + Ring, R: Stored<T>, const W: usize>(
         &self,
-        at: &[isize; MOST],
+        at: &[isize; MAX_SPATIAL_DIMS],
         x: *const S,
         y: *const S,
         out: *mut R,
@@ -268,41 +285,44 @@ impl Depthwise {
         let mut sums = [T::ZERO; W];
         self.taps(self.spatial.len(), at, |image, kernel| {
             let Some(image) = image else {
-                // SAFETY: the factors of features.
+                // SAFETY: the caller guarantees the kernels, which have a factor for each of the `W` features
+                // at this place.
                 let y = unsafe { &*y.add(kernel).cast::<[S; W]>() };
                 for j in 0..W {
                     sums[j] = sums[j].plus(T::ZERO.times(y[j].widen()));
                 }
                 return;
             };
-            // SAFETY: features of an element, and their factors. Arrays that are read as a whole would be copied first.
+            // SAFETY: the caller guarantees the image and the kernels, which have `W` features at this place.
+            // These are references, as arrays read by value would be copied first.
             let (x, y) = unsafe { (&*x.add(image).cast::<[S; W]>(), &*y.add(kernel).cast::<[S; W]>()) };
             for j in 0..W {
                 sums[j] = sums[j].plus(x[j].widen().times(y[j].widen()));
             }
         });
         for (j, sum) in sums.iter().enumerate() {
-            // SAFETY: a result.
+            // SAFETY: the caller guarantees a result for each of the `W` features.
             unsafe { out.add(j).write(R::narrow(*sum)) };
         }
     }
 
-    /// Fewer than [`SOME`] features of one place.
+    /// Computes fewer than [`FEATURES_PER_BLOCK`] features of one place.
     ///
     /// # Safety
     /// As [`Depthwise::row`].
     #[inline(always)]
     unsafe fn few<S: Stored<T>, T: Element + Ring, R: Stored<T>>(
         &self,
-        at: &[isize; MOST],
+        at: &[isize; MAX_SPATIAL_DIMS],
         width: usize,
         x: *const S,
         y: *const S,
         out: *mut R,
     ) {
-        let mut sums = [T::ZERO; SOME];
+        let mut sums = [T::ZERO; FEATURES_PER_BLOCK];
         self.taps(self.spatial.len(), at, |image, kernel| {
-            // SAFETY: the factors of features.
+            // SAFETY: the caller guarantees the kernels, which have a factor for each of the `width` features
+            // at this place.
             let y = unsafe { std::slice::from_raw_parts(y.add(kernel), width) };
             let Some(image) = image else {
                 for (sum, y) in sums.iter_mut().zip(y) {
@@ -310,26 +330,26 @@ impl Depthwise {
                 }
                 return;
             };
-            // SAFETY: features of an element.
+            // SAFETY: the caller guarantees the image, which has `width` features at this place.
             let x = unsafe { std::slice::from_raw_parts(x.add(image), width) };
             for ((sum, x), y) in sums.iter_mut().zip(x).zip(y) {
                 *sum = sum.plus(x.widen().times(y.widen()));
             }
         });
         for (i, sum) in sums[..width].iter().enumerate() {
-            // SAFETY: a result.
+            // SAFETY: the caller guarantees a result for each of the `width` features.
             unsafe { out.add(i).write(R::narrow(*sum)) };
         }
     }
 
-    /// Neighbouring windows of one row, of one feature.
+    /// Computes `width` neighbouring windows of a row, for one feature.
     ///
     /// # Safety
     /// As [`Depthwise::row`].
     #[inline(always)]
     unsafe fn windows<S: Stored<T>, T: Element + Ring, R: Stored<T>>(
         &self,
-        at: &[isize; MOST],
+        at: &[isize; MAX_SPATIAL_DIMS],
         width: usize,
         x: *const S,
         y: *const S,
@@ -341,7 +361,7 @@ impl Depthwise {
         let stride = s.axis.stride;
         self.taps(last, at, |image, kernel| {
             for k in 0..s.window.0 {
-                // SAFETY: a factor of the kernel.
+                // SAFETY: `k` is below the size of the window, so this is a factor of the kernel.
                 let factor = unsafe { y.add(kernel + k * s.window.1).read() }.widen();
                 let begin = at[last] + k as isize * s.down;
                 let nothing = T::ZERO.times(factor);
@@ -362,10 +382,10 @@ impl Depthwise {
                     }
                     let first = (begin + inside.start as isize * s.along) as usize;
                     let step = s.along as usize * stride;
-                    // SAFETY: an element under the window.
+                    // SAFETY: `first` is inside the axis, so this is an element of the image.
                     let x = unsafe { x.add(image + first * stride) };
                     for (i, sum) in sums[inside].iter_mut().enumerate() {
-                        // SAFETY: as above.
+                        // SAFETY: as above, for a window in `inside`.
                         let x = unsafe { x.add(if step == 1 { i } else { i * step }).read() };
                         *sum = sum.plus(factor.times(x.widen()));
                     }
@@ -373,7 +393,7 @@ impl Depthwise {
                     for (i, sum) in sums[..width].iter_mut().enumerate() {
                         let place = begin + i as isize * s.along;
                         if let Some(element) = s.axis.element(place) {
-                            // SAFETY: an element under the window.
+                            // SAFETY: `element` is inside the axis, so this is an element of the image.
                             let x = unsafe { x.add(image + element * stride).read() };
                             *sum = sum.plus(factor.times(x.widen()));
                         } else if !is_in_hole(place, s.axis.dilation) {
@@ -384,7 +404,7 @@ impl Depthwise {
             }
         });
         for (i, sum) in sums[..width].iter().enumerate() {
-            // SAFETY: a result.
+            // SAFETY: the caller guarantees a result for each of the `width` windows.
             unsafe { out.add(i).write(R::narrow(*sum)) };
         }
     }

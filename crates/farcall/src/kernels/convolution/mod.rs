@@ -1,7 +1,8 @@
-//! Convolutions, as products of matrices: the places of the windows by the kernels, summed over what is in a window.
+//! Convolutions as matrix products: the positions of the windows by the kernels, summed over the elements of
+//! a window.
 //!
-//! The image is never unfolded as a whole: a product brings parts of its factors together as it needs them, and takes
-//! zeros for what is in the padding or in a hole of a dilated image.
+//! The image is never unfolded as a whole. A product packs parts of its factors as it needs them, with zeros
+//! for the padding and for the holes of a dilated image.
 
 mod depthwise;
 mod phases;
@@ -31,7 +32,7 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     }
     let sides = Sides::of(&shape);
     let phases = phases(shape);
-    // Holes that are left would be multiplied by infinities.
+    // The remaining holes would be multiplied by infinities.
     if phases.iter().any(Phase::has_holes) {
         return None;
     }
@@ -43,8 +44,8 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     product::prepare(products, [x.dtype, out.dtype], places.map(Source::Input))
 }
 
-/// The largest product of the convolution: matrices, and the sizes of each; and the number of further
-/// products.
+/// Describes the largest product of the convolution: the number of matrices and their sizes; and the number
+/// of further products.
 fn describe(request: &Request<'_>) -> String {
     let Some(shape) = shape(request) else { return String::new() };
     let sides = Sides::of(&shape);
@@ -56,7 +57,7 @@ fn describe(request: &Request<'_>) -> String {
     format!("{}x[{}x{}x{}]{more}", p.matrices(), p.rows, p.depth, p.columns)
 }
 
-/// The convolution that a request is for.
+/// Returns the shape of the convolution in a request.
 fn shape(request: &Request<'_>) -> Option<Shape> {
     match (request.op, request.inputs, request.outputs) {
         (Op::Convolution(c), &[x, y], &[out]) => Shape::new(c, x, y, out),
@@ -64,7 +65,7 @@ fn shape(request: &Request<'_>) -> Option<Shape> {
     }
 }
 
-/// Which factor the image is.
+/// Side of the product that the image is on.
 #[derive(Clone, Copy)]
 enum Sides {
     ImageLeft,
@@ -72,7 +73,7 @@ enum Sides {
 }
 
 impl Sides {
-    /// The result's columns are what lies together there.
+    /// Chooses the sides so that the columns of the result are contiguous.
     fn of(s: &Shape) -> Sides {
         let is_last = |dims: &[Extent]| dims.iter().rfind(|d| d.0 != 1).is_none_or(|d| d.1 == 1);
         let (_, results) = places(s);
@@ -80,14 +81,14 @@ impl Sides {
     }
 }
 
-/// The product that a phase is.
+/// Returns the product that computes a phase.
 fn product(phase: &Phase, sides: Sides) -> Product {
     let (s, [kernels_start, result_start]) = (&phase.shape, phase.start);
     let (places, results) = places(s);
     let (depth, weights) = depth(s);
     let count = |dims: &[Extent]| dims.iter().fold(1, |n: usize, d| n.saturating_mul(d.0));
     let axes = s.spatial.iter().filter(|d| !d.is_inside()).map(|d| d.axis).collect();
-    // Kernels, and their places in the phases: in the kernels and in the result.
+    // The kernels of all phases in the product, as dimensions of the kernels and of the result.
     let [kernels, outputs] = [0, 1].map(|i| -> Vec<Extent> {
         phase.beside.iter().map(|b| (b.count, b.strides[i])).chain([s.kernels[i]]).collect()
     });
@@ -111,20 +112,21 @@ fn product(phase: &Phase, sides: Sides) -> Product {
     p
 }
 
-/// Where the windows are, in the image and in the result, in the result's order.
+/// Returns the positions of the windows, as dimensions of the image and of the result, in the order of the
+/// result.
 fn places(s: &Shape) -> (Vec<Dim>, Vec<Extent>) {
     let [image, result] = s.batch;
     ordered(s, image, result, |d| (d.along, d.windows))
 }
 
-/// What is summed over, in the image and in the kernels, in the order of the kernels.
+/// Returns the summed dimensions, in the image and in the kernels, in the order of the kernels.
 fn depth(s: &Shape) -> (Vec<Dim>, Vec<Extent>) {
     let [image, kernel] = s.features;
     ordered(s, image, kernel, |d| (d.down, d.window))
 }
 
-/// A dimension of the image and what corresponds to it elsewhere, and the same of each axis: steps along it, and
-/// what they correspond to; in the order there.
+/// Returns a dimension of the image and the steps along each axis, with the corresponding dimensions of
+/// another tensor, in the order of that tensor.
 fn ordered(
     s: &Shape,
     (size, stride): Extent,

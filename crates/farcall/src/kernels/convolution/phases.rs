@@ -1,13 +1,14 @@
-//! Convolutions of dilated images without their holes.
+//! Convolutions of dilated images without multiplying the holes.
 //!
-//! Of an image whose elements are two places apart, every other window sees every other place of its kernels
-//! only. So windows are grouped by their first place between two elements. The windows of one *phase* are a
-//! convolution of the undilated image with a part of the kernels. Phases that see equally many elements share
-//! one product, whose columns are the kernels of all these phases. So the number of products stays small,
-//! however far apart the elements are.
+//! If the elements of an image are two places apart, each window sees only every other place of its kernels.
+//! Windows are therefore grouped by the position of their first place between two elements. The windows of
+//! one *phase* are a convolution of the undilated image with a part of the kernels. Phases that see equally
+//! many elements share one product, whose columns are the kernels of all these phases. So the number of
+//! products stays small, however large the dilation is.
 //!
-//! A window that is much larger than the image sees mostly padding. There, each window is a phase of its own, with the
-//! places of the kernels that see the image: the windows that see all of it share one product.
+//! A window that is much larger than the image sees mostly padding. If padding is skipped, each window is a
+//! separate phase with the places of the kernels that see the image. Windows that see all of the image share
+//! one product.
 
 use super::super::product::Axis;
 use super::shape::{Extent, Shape, Spatial};
@@ -23,39 +24,40 @@ pub(super) struct Phase {
     pub(super) shape: Shape,
     /// Offsets of the first phase, in the kernels and in the result.
     pub(super) start: [usize; 2],
-    /// Each dimension with several phases.
+    /// One entry per dimension with several phases.
     pub(super) beside: Vec<Beside>,
 }
 
-/// Phases that begin one after the other in the kernels: their places in the window are further kernels.
+/// Equally spaced phases: the places of the kernels that they see begin at a constant distance, so each phase
+/// adds kernels to the product.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Beside {
     pub(super) count: usize,
-    /// Strides between phases, in the kernels and in the result. The stride wraps where the result goes
-    /// backwards.
+    /// Strides between phases, in the kernels and in the result. The stride in the result wraps if it is
+    /// negative.
     pub(super) strides: [usize; 2],
 }
 
 impl Phase {
-    /// All windows of a convolution.
+    /// Makes a single phase of all windows of a convolution.
     pub(super) fn whole(shape: Shape) -> Phase {
         Phase { shape, start: [0; 2], beside: Vec::new() }
     }
 
-    /// True if its product would multiply holes of a dilated image.
+    /// Returns true if the product would multiply holes of a dilated image.
     pub(super) fn has_holes(&self) -> bool {
         let spatial = &self.shape.spatial;
         spatial.iter().all(|s| !is_empty(s)) && spatial.iter().any(|s| s.axis.dilation > 1)
     }
 }
 
-/// True if there is nothing to multiply.
+/// Returns true if there is nothing to multiply.
 fn is_empty(s: &Spatial) -> bool {
     s.window.0 == 0 || s.windows.0 == 0
 }
 
-/// Splits a convolution into phases, of which those in one product are together. A convolution whose image has neither
-/// holes nor skipped padding, or without multiplications, is returned whole.
+/// Splits a convolution into phases that are one product each. A convolution without multiplications, or
+/// whose image has neither holes nor skipped padding, is returned whole.
 pub(super) fn phases(shape: Shape) -> Vec<Phase> {
     let (all, skips_padding) = (0..shape.spatial.len(), shape.skips_padding);
     let mut phases = vec![Phase::whole(shape)];
@@ -72,7 +74,7 @@ pub(super) fn phases(shape: Shape) -> Vec<Phase> {
     phases
 }
 
-/// Splits phases along a dimension, unless there is nothing to multiply, or they would be too many.
+/// Splits phases along a dimension, unless there is nothing to multiply or there would be too many phases.
 fn split(
     phases: &mut Vec<Phase>,
     d: usize,
@@ -105,19 +107,21 @@ fn split(
     *phases = parts;
 }
 
-/// Phases of one dimension that see as many elements each, at places that are as far apart.
-struct Run {
+/// Phases of one dimension that see equally many elements and are equally spaced.
+struct PhaseRun {
     spatial: Spatial,
-    /// The first place of the kernels, the first window, and the steps to the next phase, which wrap.
+    /// First place of the kernels that the first phase sees.
     place: usize,
+    /// First window of the first phase.
     first: usize,
+    /// Steps of `place` and of `first` to the next phase, which wrap if they are negative.
     places: usize,
     firsts: usize,
     count: usize,
 }
 
-impl Run {
-    /// Takes in the phase of a window, if it continues the run.
+impl PhaseRun {
+    /// Adds the phase of a window if it continues the run. Returns true if it does.
     fn takes(&mut self, spatial: &Spatial, place: usize, first: usize) -> bool {
         let last = |begin: usize, step: usize| begin.wrapping_add(step.wrapping_mul(self.count - 1));
         let steps = [
@@ -135,7 +139,7 @@ impl Run {
 }
 
 /// Groups the phases of a dimension into runs of neighbours, by their places in the kernels.
-fn runs(s: &Spatial, count: usize, phase: impl Fn(&Spatial, usize) -> (Spatial, usize)) -> Vec<Run> {
+fn runs(s: &Spatial, count: usize, phase: impl Fn(&Spatial, usize) -> (Spatial, usize)) -> Vec<PhaseRun> {
     let mut all: Vec<(Spatial, usize, usize)> = (0..count)
         .map(|first| {
             let (spatial, place) = phase(s, first);
@@ -145,27 +149,27 @@ fn runs(s: &Spatial, count: usize, phase: impl Fn(&Spatial, usize) -> (Spatial, 
     all.sort_by_key(|(spatial, place, first)| {
         (spatial.window.0, spatial.windows.0, spatial.axis.start, *place, *first)
     });
-    let mut runs: Vec<Run> = Vec::new();
+    let mut runs: Vec<PhaseRun> = Vec::new();
     for (spatial, place, first) in all {
         if !runs.last_mut().is_some_and(|run| run.takes(&spatial, place, first)) {
-            runs.push(Run { spatial, place, first, places: 0, firsts: 0, count: 1 });
+            runs.push(PhaseRun { spatial, place, first, places: 0, firsts: 0, count: 1 });
         }
     }
     runs
 }
 
-/// Windows after which the next one begins as the first one does, seen from the elements.
+/// Number of windows after which a window begins at the same position between elements as the first.
 fn count(s: &Spatial) -> usize {
     s.axis.dilation / num_integer::gcd(s.axis.dilation, s.along.unsigned_abs())
 }
 
-/// Every `count`th window from window `first` on, and the first place of the kernels with an element under
-/// it.
+/// Returns every `count`th window from window `first` on, and the first place of the kernels with an element
+/// under it.
 fn phase(s: &Spatial, first: usize) -> (Spatial, usize) {
     let Axis { dilation, start, .. } = s.axis;
     let (by, apart) = (dilation as isize, count(s));
     let begin = start + first as isize * s.along;
-    // Places of the kernels after which one has an element under it again.
+    // Distance of the places of the kernels that have an element under them.
     let step = dilation / num_integer::gcd(dilation, s.down.unsigned_abs());
     let place = (0..step.min(s.window.0)).find(|k| (begin + *k as isize * s.down).rem_euclid(by) == 0);
     let every = |(size, stride): Extent, from: usize, step: usize| {
@@ -186,11 +190,11 @@ fn phase(s: &Spatial, first: usize) -> (Spatial, usize) {
     (spatial, place)
 }
 
-/// One window of an image without holes, and the first place of the kernels with an element under it.
+/// Returns one window of an image without holes, and the first place of the kernels with an element under it.
 fn inside(s: &Spatial, window: usize) -> (Spatial, usize) {
     let begin = s.axis.start + window as isize * s.along;
     let end = s.axis.size as isize - 1;
-    // The places whose element is the first one and the last one.
+    // Distances to the places whose elements are the first and the last one.
     let [near, far] = if s.down > 0 { [-begin, end - begin] } else { [begin - end, begin] };
     let by = s.down.unsigned_abs() as isize;
     let first = (near + by - 1).div_euclid(by).max(0);
@@ -207,7 +211,7 @@ fn inside(s: &Spatial, window: usize) -> (Spatial, usize) {
 mod tests {
     use super::*;
 
-    /// Elements that windows see at places of the kernels: (window, place, element).
+    /// Returns the elements that windows see at places of the kernels: (window, place, element).
     fn seen(s: &Spatial, [place, window]: [usize; 2], [step, apart]: [usize; 2]) -> Vec<[usize; 3]> {
         let mut all = Vec::new();
         for w in 0..s.windows.0 {
@@ -220,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn phases_see_what_the_whole_sees() {
+    fn phases_see_all_elements_of_the_whole() {
         let (mut compared, mut most) = (0, 0);
         for [dilation, along, down, size, window] in [
             [2, 1, 1, 5, 3],

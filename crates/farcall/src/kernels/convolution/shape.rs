@@ -1,20 +1,20 @@
-//! What a convolution is, whatever its dimensions are called.
+//! The shape of a convolution, independent of the order of its dimensions.
 
 use farcall_ir::TensorType;
 use farcall_ir::op::Convolution;
 
 use super::super::movement::row_major;
-use super::super::product::{Axis, MOST};
+use super::super::product::{Axis, MAX_DIMS};
 use super::super::window;
 
-/// A dimension of something: size, and stride in elements.
+/// One dimension of a tensor: size, and stride in elements.
 pub(super) type Extent = (usize, usize);
 
-/// A convolution, group by group.
+/// Shape of a convolution, group by group.
 #[derive(Clone)]
 pub(super) struct Shape {
     pub(super) groups: usize,
-    /// From one group to the next: in image, kernels, result.
+    /// Distances between groups in the image, the kernels and the result.
     pub(super) group_strides: [usize; 3],
     /// Images of a group, in the image and in the result.
     pub(super) batch: [Extent; 2],
@@ -31,16 +31,18 @@ pub(super) struct Shape {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Spatial {
     pub(super) axis: Axis,
-    /// Places in the window, in the kernels, and the step between them along the axis.
+    /// Places of the window, as a dimension of the kernels.
     pub(super) window: Extent,
+    /// Step between places of the window along the axis.
     pub(super) down: isize,
-    /// Windows, in the result, and the step between them along the axis.
+    /// Windows, as a dimension of the result.
     pub(super) windows: Extent,
+    /// Step between windows along the axis.
     pub(super) along: isize,
 }
 
 impl Shape {
-    /// The convolution; `None` if the operation and its types do not fit together.
+    /// Returns the shape, or `None` if the operation and its types do not match.
     pub(super) fn new(c: &Convolution, x: &TensorType, y: &TensorType, out: &TensorType) -> Option<Shape> {
         let d = &c.dims;
         let extents = |t: &TensorType| -> Vec<Extent> {
@@ -84,7 +86,7 @@ impl Shape {
 }
 
 impl Spatial {
-    /// True if windows begin with the axis, and have nothing but elements in them.
+    /// Returns true if windows begin with the axis and contain only elements.
     pub(super) fn is_inside(&self) -> bool {
         let last = |count: usize, step: isize| count.saturating_sub(1).saturating_mul(step.unsigned_abs());
         let end = last(self.windows.0, self.along).saturating_add(last(self.window.0, self.down));
@@ -92,18 +94,18 @@ impl Spatial {
     }
 }
 
-/// The spatial dimensions; `None` if there are too many, or they do not fit together.
+/// Returns the spatial dimensions, or `None` if they are too many or do not match.
 fn spatial(c: &Convolution, [image, kernel, result]: [&[Extent]; 3]) -> Option<Vec<Spatial>> {
     let rank = image.len();
     let lists =
         [c.strides.len(), c.padding.len(), c.lhs_dilation.len(), c.rhs_dilation.len(), c.reversal.len()];
-    // Places and depth have one dimension more.
-    if rank + 1 > MOST || lists.iter().any(|n| *n != rank) || [kernel.len(), result.len()] != [rank; 2] {
+    // The lines and the depth of a product have one more dimension.
+    if rank + 1 > MAX_DIMS || lists.iter().any(|n| *n != rank) || [kernel.len(), result.len()] != [rank; 2] {
         return None;
     }
     let one = |i: usize| {
         let (size, window) = (image[i].0, kernel[i].0);
-        // Also of empty windows, whose other numbers do not matter.
+        // Also for empty windows, whose other numbers do not matter.
         let steps = [c.strides[i], c.lhs_dilation[i], c.rhs_dilation[i]];
         if steps.iter().any(|n| *n == 0 || isize::try_from(*n).is_err()) {
             return None;
@@ -117,7 +119,7 @@ fn spatial(c: &Convolution, [image, kernel, result]: [&[Extent]; 3]) -> Option<V
             window_dilation: c.rhs_dilation[i],
             padding: c.padding[i],
         };
-        // Without places in the window there are no terms, and without windows no results.
+        // An empty window has no terms, and a convolution without windows has no results.
         let start = if window == 0 || result[i].0 == 0 {
             0
         } else if all.is_sound() && all.windows() == result[i].0 {

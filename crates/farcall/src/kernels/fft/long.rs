@@ -1,8 +1,8 @@
-//! Transforms of long lines in steps that an interrupt can come between.
+//! Transforms of long lines in steps that can be interrupted in between.
 //!
-//! A line of `rows * columns` elements is a matrix: the columns are transformed, multiplied by roots of unity, and the rows
-//! are transformed and written as columns (Bailey, "FFTs in external or hierarchical memory", 1989). A real line is a
-//! complex one of half the length.
+//! A line of `rows * columns` elements is treated as a matrix. Its columns are transformed and multiplied by
+//! roots of unity; then its rows are transformed and written as columns (Bailey, "FFTs in external or
+//! hierarchical memory", 1989). A real line is transformed as a complex line of half the length.
 
 use std::f64::consts::TAU;
 use std::sync::Arc;
@@ -16,21 +16,22 @@ use rustfft::{Fft, FftDirection, FftNum, FftPlanner};
 const MIN_LENGTH: usize = 1 << 21;
 /// Minimum number of elements of the shorter side of the matrix.
 const MIN_SIDE: usize = 1 << 8;
-/// Number of lines that are transformed together: as many elements as a few cache lines hold.
-const TOGETHER: usize = 16;
+/// Number of lines that are transformed together: the number of elements in a few cache lines.
+const LINES_PER_BATCH: usize = 16;
 
-/// The transform of a complex line.
+/// Transform of a complex line.
 pub(super) struct Long<T> {
     rows: usize,
     columns: usize,
-    /// The transforms of a column and of a row.
+    /// Transforms of a column and of a row.
     down: Arc<dyn Fft<T>>,
     across: Arc<dyn Fft<T>>,
     roots: Roots,
 }
 
 impl<T: FftNum> Long<T> {
-    /// `None` if the line is not long, or has no factors that are large enough.
+    /// Returns `None` if the line is not long, or has no factor of at least [`MIN_SIDE`] up to its square
+    /// root.
     pub(super) fn new(length: usize, direction: FftDirection) -> Option<Long<T>> {
         if length < MIN_LENGTH {
             return None;
@@ -54,14 +55,14 @@ impl<T: FftNum> Long<T> {
     pub(super) fn run(&self, from: &[Complex<T>], to: &mut [Complex<T>], between: &mut Vec<Complex<T>>) {
         let (rows, columns) = (self.rows, self.columns);
         between.resize(rows * columns, Complex::zero());
-        let mut lines = vec![Complex::zero(); TOGETHER * rows.max(columns)];
+        let mut lines = vec![Complex::zero(); LINES_PER_BATCH * rows.max(columns)];
         let scratch = self.down.get_inplace_scratch_len().max(self.across.get_inplace_scratch_len());
         let mut scratch = vec![Complex::zero(); scratch];
-        for first in (0..columns).step_by(TOGETHER) {
+        for first in (0..columns).step_by(LINES_PER_BATCH) {
             if interrupt::is_due() {
                 return;
             }
-            let count = TOGETHER.min(columns - first);
+            let count = LINES_PER_BATCH.min(columns - first);
             for (row, elements) in from.chunks_exact(columns).enumerate() {
                 for (c, x) in elements[first..first + count].iter().enumerate() {
                     lines[c * rows + row] = *x;
@@ -75,11 +76,11 @@ impl<T: FftNum> Long<T> {
                 }
             }
         }
-        for first in (0..rows).step_by(TOGETHER) {
+        for first in (0..rows).step_by(LINES_PER_BATCH) {
             if interrupt::is_due() {
                 return;
             }
-            let count = TOGETHER.min(rows - first);
+            let count = LINES_PER_BATCH.min(rows - first);
             let lines = &mut between[first * columns..(first + count) * columns];
             self.across.process_with_scratch(lines, &mut scratch);
             for (column, elements) in to.chunks_exact_mut(rows).enumerate() {
@@ -91,7 +92,7 @@ impl<T: FftNum> Long<T> {
     }
 }
 
-/// The transform of a real line of even length to the first half of its elements, and back.
+/// Transform of a real line of even length to the first half of its elements, and the inverse transform.
 pub(super) struct LongReal<T> {
     complex: Long<T>,
     roots: Roots,
@@ -99,7 +100,8 @@ pub(super) struct LongReal<T> {
 }
 
 impl<T: FftNum> LongReal<T> {
-    /// `None` if the line is not long, its length is odd, or it has no factors that are large enough.
+    /// Returns `None` if the line is not long, its length is odd, or half of its length has no suitable
+    /// factor.
     pub(super) fn new(length: usize, direction: FftDirection) -> Option<LongReal<T>> {
         let half = length.is_multiple_of(2).then_some(length / 2)?;
         Some(LongReal {
@@ -109,7 +111,7 @@ impl<T: FftNum> LongReal<T> {
         })
     }
 
-    /// Transforms a line, of which neighbours are real and imaginary part, to `half + 1` elements.
+    /// Transforms a line, whose pairs of neighbours are real and imaginary parts, to `half + 1` elements.
     pub(super) fn forward(&self, from: &[Complex<T>], to: &mut [Complex<T>], between: &mut Vec<Complex<T>>) {
         let (half, two) = (self.half, T::one() + T::one());
         self.complex.run(from, &mut to[..half], between);
@@ -126,7 +128,8 @@ impl<T: FftNum> LongReal<T> {
         }
     }
 
-    /// Transforms `half + 1` elements back to a line, of which neighbours are real and imaginary part, without its scale.
+    /// Transforms `half + 1` elements back to a line, whose pairs of neighbours are real and imaginary parts.
+    /// The result is not scaled.
     pub(super) fn backward(
         &self,
         from: &[Complex<T>],
@@ -150,14 +153,15 @@ impl<T: FftNum> LongReal<T> {
     }
 }
 
-/// Roots of unity: products of one of two tables each, which are as long as the square root of their number.
+/// Roots of unity, as products of an entry of each of two tables. A table is as long as the square root of
+/// their number.
 struct Roots {
     low: Vec<Complex<f64>>,
     high: Vec<Complex<f64>>,
 }
 
 impl Roots {
-    /// The roots for a transform of `length` elements.
+    /// Makes the roots for a transform of `length` elements.
     fn new(length: usize, direction: FftDirection) -> Roots {
         let turn = if direction == FftDirection::Forward { -TAU } else { TAU };
         let root = |k: usize| Complex::from_polar(1.0, turn * k as f64 / length as f64);
@@ -168,7 +172,7 @@ impl Roots {
         }
     }
 
-    /// Number `k`, which is below the number of elements.
+    /// Returns the root `k`, which must be below `length`.
     fn get<T: FftNum>(&self, k: usize) -> Complex<T> {
         let period = self.low.len();
         let root = self.high[k / period] * self.low[k % period];

@@ -1,6 +1,6 @@
-//! Instructions of x86-64 with AVX2, as bytes.
+//! Encoding of x86-64 instructions with AVX2.
 
-/// A general register by its number.
+/// A general-purpose register, by its number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Reg(pub(super) u8);
 
@@ -15,11 +15,11 @@ pub(super) const R9: Reg = Reg(9);
 pub(super) const R12: Reg = Reg(12);
 pub(super) const R15: Reg = Reg(15);
 
-/// A vector register by its number.
+/// A vector register, by its number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Vector(pub(super) u8);
 
-/// Bytes at a distance from an address in a register.
+/// A memory operand: an offset from an address in a register.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Memory {
     pub(super) base: Reg,
@@ -33,8 +33,8 @@ pub(super) enum Last {
     Memory(Memory),
 }
 
-/// An operation on vectors: prefix (0: none, 1: `66`, 2: `F3`, 3: `F2`), table of opcodes (1: `0F`, 2: `0F38`, 3: `0F3A`),
-/// opcode, and the bit `W`.
+/// A vector operation: prefix (0: none, 1: `66`, 2: `F3`, 3: `F2`), table of opcodes (1: `0F`, 2: `0F38`, 3:
+/// `0F3A`), opcode, and the bit `W`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Opcode {
     prefix: u8,
@@ -48,13 +48,13 @@ impl Opcode {
         Opcode { prefix, table, code, wide: false }
     }
 
-    /// With the bit `W`.
+    /// Sets the bit `W`.
     pub(super) const fn wide(self) -> Opcode {
         Opcode { wide: true, ..self }
     }
 }
 
-/// Conditions of jumps and the like, by their numbers.
+/// Condition codes of jumps and similar instructions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Condition {
     Below = 2,
@@ -70,12 +70,12 @@ pub(super) enum Condition {
     Greater = 15,
 }
 
-/// Where a jump goes that has been written before its target.
+/// A jump that was written before its target.
 #[must_use]
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Jump(usize);
 
-/// Instructions, one after the other.
+/// A sequence of instructions.
 #[derive(Default)]
 pub(super) struct Assembler {
     pub(super) code: Vec<u8>,
@@ -101,7 +101,7 @@ impl Assembler {
         }
     }
 
-    /// An operation on vectors of 32 bytes, or of 16: `reg`, `second`, `last`.
+    /// Writes a vector operation on 32 bytes, or on 16: `reg`, `second`, `last`.
     pub(super) fn vector(&mut self, op: Opcode, long: bool, reg: Vector, second: Vector, last: Last) {
         let rm = match last {
             Last::Register(rm) => rm,
@@ -113,7 +113,7 @@ impl Assembler {
         self.operands(reg.0, last);
     }
 
-    /// The same with a byte behind it.
+    /// Writes a vector operation followed by an immediate byte.
     pub(super) fn vector_byte(
         &mut self,
         op: Opcode,
@@ -138,7 +138,7 @@ impl Assembler {
         self.operands(reg, last);
     }
 
-    /// 64 bits, or 32 without a sign.
+    /// Loads 64 bits, or 32 with zero extension.
     pub(super) fn load(&mut self, wide: bool, to: Reg, from: Memory) {
         self.general(wide, &[0x8b], to.0, Last::Memory(from));
     }
@@ -147,17 +147,17 @@ impl Assembler {
         self.general(wide, &[0x89], from.0, Last::Memory(to));
     }
 
-    /// One byte of a register.
+    /// Stores the lowest byte of a register.
     pub(super) fn store_byte(&mut self, from: Reg, to: Memory) {
         self.general(false, &[0x88], from.0, Last::Memory(to));
     }
 
-    /// A byte, or two, without a sign.
+    /// Loads one byte, or two, with zero extension.
     pub(super) fn load_narrow(&mut self, two: bool, to: Reg, from: Memory) {
         self.general(false, &[0x0f, 0xb6 | u8::from(two)], to.0, Last::Memory(from));
     }
 
-    /// 32 bits with a sign as 64.
+    /// Loads 32 bits, sign-extended to 64.
     pub(super) fn load_signed(&mut self, to: Reg, from: Memory) {
         self.general(true, &[0x63], to.0, Last::Memory(from));
     }
@@ -188,13 +188,13 @@ impl Assembler {
         self.bytes(&value.to_le_bytes());
     }
 
-    /// Takes one from a register.
+    /// Subtracts one from a register.
     pub(super) fn decrement(&mut self, x: Reg) {
         self.general(true, &[0x83], 5, Last::Register(x.0));
         self.bytes(&[1]);
     }
 
-    /// `to = from × factor`
+    /// Computes `to = from × factor`.
     pub(super) fn multiply(&mut self, to: Reg, from: Reg, factor: i32) {
         self.general(true, &[0x69], to.0, Last::Register(from.0));
         self.bytes(&factor.to_le_bytes());
@@ -210,7 +210,7 @@ impl Assembler {
         self.bytes(&[0]);
     }
 
-    /// Makes the lowest byte of a register, of the first four, 1 or 0.
+    /// Sets the lowest byte of one of the first four registers to 1 if a condition holds, else to 0.
     pub(super) fn set(&mut self, condition: Condition, to: Reg) {
         self.general(false, &[0x0f, 0x90 | condition as u8], 0, Last::Register(to.0));
     }
@@ -220,13 +220,13 @@ impl Assembler {
         self.general(true, &[0x0f, 0x40 | condition as u8], to.0, Last::Register(from.0));
     }
 
-    /// Takes one from a number of 64 bits in memory.
+    /// Subtracts one from a 64-bit number in memory.
     pub(super) fn count_down(&mut self, at: Memory) {
         self.general(true, &[0x83], 5, Last::Memory(at));
         self.bytes(&[1]);
     }
 
-    /// True of no bit: the condition `Equal` if the lowest byte of RAX is zero.
+    /// Sets the condition `Equal` if the lowest byte of RAX is zero.
     pub(super) fn test_byte(&mut self) {
         self.bytes(&[0x84, 0xc0]);
     }
@@ -251,12 +251,12 @@ impl Assembler {
         self.bytes(&[0xc3]);
     }
 
-    /// The upper halves of all vectors are zero.
+    /// Zeroes the upper halves of all vector registers.
     pub(super) fn clear_upper_halves(&mut self) {
         self.bytes(&[0xc5, 0xf8, 0x77]);
     }
 
-    /// A jump whose target comes later.
+    /// Writes a jump whose target comes later.
     pub(super) fn jump(&mut self, condition: Option<Condition>) -> Jump {
         match condition {
             Some(condition) => self.bytes(&[0x0f, 0x80 | condition as u8]),
@@ -266,7 +266,7 @@ impl Assembler {
         Jump(self.code.len())
     }
 
-    /// Lets a jump go to this byte of the code; `None` if it is too far away.
+    /// Sets the target of a jump to this code offset; `None` if it is out of range.
     pub(super) fn land(&mut self, Jump(from): Jump, target: usize) -> Option<()> {
         let distance = i32::try_from(target as i64 - from as i64).ok()?;
         self.code[from - 4..from].copy_from_slice(&distance.to_le_bytes());

@@ -1,8 +1,8 @@
 //! Chains of operations on many elements as loops over vectors.
 //!
 //! ```text
-//! [`Chain`] ──▶ some constants in registers ─▶ ╭ load operands ─▶ operations ─▶ store ╮ ─▶ the rest, by way of a vector
-//!               (others stay in memory)        ╰────────── 32 elements a turn ◀───────╯    on the stack
+//! [`Chain`] ──▶ some constants in registers ─▶ ╭ load operands ─▶ operations ─▶ store ╮ ─▶ the remainder,
+//!               (others stay in memory)        ╰───── 32 elements per iteration ◀─────╯    on the stack
 //! ```
 
 use std::mem::offset_of;
@@ -10,29 +10,29 @@ use std::mem::offset_of;
 use farcall_ir::DType;
 use farcall_ir::op::{Binary, Unary};
 
-use super::super::chain::{Chain, Kind, Member, OPERANDS, Source, kinds};
+use super::super::chain::{Chain, Kind, MAX_OPERANDS, Member, Source, kinds};
 use super::super::map::{BLOCK, Operand, Work};
 use super::super::pair::Formula;
 use super::assembler::{Condition, Last, Memory, Opcode, R8, R9, RAX, RCX, RDI, RDX, RSI, Reg, Vector};
-use super::emitter::{AND, Emitter, OR, WIDEST, XOR, arithmetic, float};
+use super::emitter::{AND, Emitter, OR, VECTOR_BYTES, XOR, arithmetic, float};
 use super::functions;
 use super::memory::Executable;
 
-/// Where operands are during a run.
-const AT: [Reg; OPERANDS] = [RSI, RDX, RCX];
-/// Registers that operations need between them.
-const BETWEEN: u32 = 8;
-/// Constants that stay in registers at most; others are in memory when they are needed. Where one number leaves too few
-/// registers, the next one is tried.
-const CONSTANTS: [usize; 3] = [6, 4, 0];
+/// Registers with the addresses of operands.
+const OPERAND_REGISTERS: [Reg; MAX_OPERANDS] = [RSI, RDX, RCX];
+/// Number of registers that operations need for intermediate results.
+const MIN_FREE_REGISTERS: u32 = 8;
+/// Numbers of constants to keep in registers, in the order in which they are tried. If one leaves too few
+/// registers, the next is tried. Other constants are read from memory.
+const RESIDENT_CONSTANTS: [usize; 3] = [6, 4, 0];
 
-/// What a loop is entered with.
+/// The arguments of a compiled loop.
 #[repr(C)]
 struct Call {
-    from: [*const u8; OPERANDS],
-    /// Bytes from one block to the next, and from one vector to the next.
-    by_block: [usize; OPERANDS],
-    by_vector: [usize; OPERANDS],
+    from: [*const u8; MAX_OPERANDS],
+    /// Distance in bytes between blocks, and between vectors.
+    by_block: [usize; MAX_OPERANDS],
+    by_vector: [usize; MAX_OPERANDS],
     to: *mut u8,
     blocks: usize,
     vectors: usize,
@@ -42,35 +42,35 @@ struct Call {
 /// An element, repeated for a vector.
 #[repr(C, align(32))]
 #[derive(Clone, Copy)]
-struct Constant([u8; WIDEST]);
+struct Constant([u8; VECTOR_BYTES]);
 
-/// A chain that has been compiled.
+/// A compiled chain.
 struct Code {
     instructions: Executable,
     constants: Vec<Constant>,
-    /// Bytes of an element of each operand.
-    sizes: [usize; OPERANDS],
-    /// Of the result.
+    /// Element size of each operand in bytes.
+    sizes: [usize; MAX_OPERANDS],
+    /// Element size of the result in bytes.
     size: usize,
 }
 
-/// The loop of a chain; `None` if the processor or the system does not allow it.
+/// Compiles the loop of a chain; `None` if the processor or the system does not support it.
 pub(in super::super) fn chain(chain: &Chain) -> Option<Work> {
     if !is_x86_feature_detected!("avx2") {
         return None;
     }
-    let code = CONSTANTS.iter().find_map(|resident| Loop::new(chain)?.finish(*resident))?;
+    let code = RESIDENT_CONSTANTS.iter().find_map(|resident| Loop::new(chain)?.finish(*resident))?;
     Some(Box::new(move |from: &[Operand; 3], to, n| code.run(from, to, n)))
 }
 
 impl Code {
     fn run(&self, from: &[Operand; 3], to: *mut u8, n: usize) {
-        let vector = WIDEST / self.size;
+        let vector = VECTOR_BYTES / self.size;
         let (blocks, vectors, rest) = (n / BLOCK, n % BLOCK / vector, n % vector);
         let mut call = Call {
             from: from.map(|x| x.at),
-            by_block: [0; OPERANDS],
-            by_vector: [0; OPERANDS],
+            by_block: [0; MAX_OPERANDS],
+            by_vector: [0; MAX_OPERANDS],
             to,
             blocks,
             vectors,
@@ -85,11 +85,12 @@ impl Code {
         if rest == 0 {
             return;
         }
-        let mut vectors = [Constant([0; WIDEST]); OPERANDS];
-        let mut result = Constant([0; WIDEST]);
+        let mut vectors = [Constant([0; VECTOR_BYTES]); MAX_OPERANDS];
+        let mut result = Constant([0; VECTOR_BYTES]);
         for (i, size) in self.sizes.iter().enumerate().filter(|(_, size)| **size > 0) {
             let first = if from[i].is_repeated() { 0 } else { n - rest };
-            // SAFETY: operands have as many elements as there are results, and a repeated one has at least as many as are left.
+            // SAFETY: operands have as many elements as there are results, and a repeated operand has at
+            // least as many as remain.
             unsafe {
                 let at = from[i].at.add(first * size);
                 std::ptr::copy_nonoverlapping(at, vectors[i].0.as_mut_ptr(), rest * size);
@@ -98,7 +99,7 @@ impl Code {
         }
         (call.to, call.blocks, call.vectors) = (result.0.as_mut_ptr(), 0, 1);
         self.enter(&call);
-        // SAFETY: the results that are left.
+        // SAFETY: the remaining results.
         unsafe {
             let to = to.add((n - rest) * self.size);
             std::ptr::copy_nonoverlapping(result.0.as_ptr(), to, rest * self.size);
@@ -107,9 +108,9 @@ impl Code {
 
     fn enter(&self, call: &Call) {
         type Entry = unsafe extern "sysv64" fn(*const Call);
-        // SAFETY: the instructions begin with those of such a function.
+        // SAFETY: the code was generated as a function of this type.
         let entry: Entry = unsafe { std::mem::transmute(self.instructions.begin()) };
-        // SAFETY: whoever calls a [`Work`] promises that the elements are there.
+        // SAFETY: the caller of a [`Work`] guarantees the elements.
         unsafe { entry(call) };
     }
 }
@@ -118,11 +119,11 @@ struct Loop<'a> {
     chain: &'a Chain,
     /// Bytes of an element of the result.
     size: usize,
-    sizes: [usize; OPERANDS],
+    sizes: [usize; MAX_OPERANDS],
     emitter: Emitter,
     constants: Constants,
     /// After which member each is not needed any more.
-    last_of_operands: [usize; OPERANDS],
+    last_of_operands: [usize; MAX_OPERANDS],
     last_of_members: Vec<usize>,
 }
 
@@ -137,23 +138,23 @@ fn word(bits: u32) -> [u8; 8] {
 #[derive(Default)]
 struct Constants {
     all: Vec<[u8; 8]>,
-    /// The registers of the first of them.
+    /// The registers of the first constants.
     resident: Vec<Vector>,
 }
 
 impl Constants {
-    /// Where vectors of one are; it is one of them from now on.
+    /// Returns the place of a constant's vector, adding the constant if it is new.
     fn find(&mut self, bytes: [u8; 8]) -> Last {
         let number = self.all.iter().position(|x| *x == bytes).unwrap_or_else(|| {
             self.all.push(bytes);
             self.all.len() - 1
         });
-        let memory = Memory { base: R9, offset: (number * WIDEST) as i32 };
+        let memory = Memory { base: R9, offset: (number * VECTOR_BYTES) as i32 };
         self.resident.get(number).map_or(Last::Memory(memory), |x| Last::Register(x.0))
     }
 }
 
-/// A constant of an operation of its own, for elements of four or eight bytes: 1.
+/// Returns the constant 1 for elements of four or eight bytes, which some operations need.
 fn one(size: usize) -> [u8; 8] {
     if size == 8 { 1f64.to_ne_bytes() } else { word(1f32.to_bits()) }
 }
@@ -162,14 +163,14 @@ impl<'a> Loop<'a> {
     fn new(chain: &'a Chain) -> Option<Loop<'a>> {
         let Kind::Elements(size) = kinds(chain.members.last()?.formula)?.1 else { return None };
         let mut constants = Constants::default();
-        // Those that would be loaded for each vector come first.
+        // Constants that would otherwise be loaded for each vector come first.
         for member in &chain.members {
             if let Formula::Unary(op, DType::F32) = member.formula {
                 functions::resident(op).iter().for_each(|x| _ = constants.find(word(x.to_bits())));
             }
         }
-        let mut sizes = [0; OPERANDS];
-        let mut last_of_operands = [0; OPERANDS];
+        let mut sizes = [0; MAX_OPERANDS];
+        let mut last_of_operands = [0; MAX_OPERANDS];
         let mut last_of_members: Vec<usize> = (0..chain.members.len()).collect();
         for (i, member) in chain.members.iter().enumerate() {
             let (takes, _) = kinds(member.formula)?;
@@ -213,7 +214,7 @@ impl<'a> Loop<'a> {
     fn finish(mut self, resident: usize) -> Option<Code> {
         let field = |offset: usize| Memory { base: RDI, offset: offset as i32 };
         let pointer = |offset: usize, i: usize| field(offset + i * size_of::<usize>());
-        for (i, at) in AT.into_iter().enumerate() {
+        for (i, at) in OPERAND_REGISTERS.into_iter().enumerate() {
             self.emitter.assembler.load(true, at, pointer(offset_of!(Call, from), i));
         }
         self.emitter.assembler.load(true, R8, field(offset_of!(Call, to)));
@@ -223,7 +224,7 @@ impl<'a> Loop<'a> {
             self.emitter.vectors.keep(constant);
             self.constants.resident.push(constant);
         }
-        let vector = WIDEST / self.size;
+        let vector = VECTOR_BYTES / self.size;
         for (count, by, vectors) in [
             (offset_of!(Call, blocks), offset_of!(Call, by_block), BLOCK / vector),
             (offset_of!(Call, vectors), offset_of!(Call, by_vector), 1),
@@ -235,10 +236,10 @@ impl<'a> Loop<'a> {
             for k in 0..vectors {
                 self.vector(k)?;
             }
-            for (i, at) in AT.into_iter().enumerate().filter(|(i, _)| self.sizes[*i] > 0) {
+            for (i, at) in OPERAND_REGISTERS.into_iter().enumerate().filter(|(i, _)| self.sizes[*i] > 0) {
                 self.emitter.assembler.add_from(at, pointer(by, i));
             }
-            self.emitter.assembler.add_constant(R8, (vectors * WIDEST) as i32);
+            self.emitter.assembler.add_constant(R8, (vectors * VECTOR_BYTES) as i32);
             self.emitter.assembler.decrement(RAX);
             let again = self.emitter.assembler.jump(Some(Condition::NotEqual));
             self.emitter.assembler.land(again, begin)?;
@@ -248,7 +249,7 @@ impl<'a> Loop<'a> {
         self.emitter.assembler.clear_upper_halves();
         self.emitter.assembler.end();
         let repeated = |bytes: &[u8; 8]| {
-            let mut constant = Constant([0; WIDEST]);
+            let mut constant = Constant([0; VECTOR_BYTES]);
             constant.0.chunks_exact_mut(self.size).for_each(|x| x.copy_from_slice(&bytes[..self.size]));
             constant
         };
@@ -268,12 +269,12 @@ impl<'a> Loop<'a> {
     /// The operations on vector `k` from where the operands are.
     fn vector(&mut self, k: usize) -> Option<()> {
         let chain = self.chain;
-        let mut operands: [Option<Vector>; OPERANDS] = [None; OPERANDS];
+        let mut operands: [Option<Vector>; MAX_OPERANDS] = [None; MAX_OPERANDS];
         let mut made: Vec<Vector> = Vec::with_capacity(chain.members.len());
         for (i, member) in chain.members.iter().enumerate() {
             let result = if let Some((op, source, constant)) = self.with_constant(member) {
                 let x = self.source(source, k, &made, &mut operands)?;
-                self.emitter.op_with(op, WIDEST, x, Last::Memory(constant))
+                self.emitter.op_with(op, VECTOR_BYTES, x, Last::Memory(constant))
             } else {
                 let mut from = [Vector(0); 3];
                 for (to, source) in from.iter_mut().zip(&member.from) {
@@ -295,17 +296,21 @@ impl<'a> Loop<'a> {
             }
             made.push(result);
         }
-        self.emitter.store_to(made.pop()?, Memory { base: R8, offset: (k * WIDEST) as i32 }, WIDEST);
+        self.emitter.store_to(
+            made.pop()?,
+            Memory { base: R8, offset: (k * VECTOR_BYTES) as i32 },
+            VECTOR_BYTES,
+        );
         Some(())
     }
 
-    /// The register of what an operation on vector `k` takes.
+    /// Returns the register of an operand of an operation on vector `k`.
     fn source(
         &mut self,
         source: Source,
         k: usize,
         made: &[Vector],
-        operands: &mut [Option<Vector>; OPERANDS],
+        operands: &mut [Option<Vector>; MAX_OPERANDS],
     ) -> Option<Vector> {
         let register = match source {
             Source::Member(x) => made[x],
@@ -320,11 +325,11 @@ impl<'a> Loop<'a> {
                 }
             },
         };
-        // Enough is left for what comes between.
-        (self.emitter.vectors.free() >= BETWEEN).then_some(register)
+        // Enough registers must be left for intermediate results.
+        (self.emitter.vectors.free() >= MIN_FREE_REGISTERS).then_some(register)
     }
 
-    /// An operation that takes a constant from memory: what it is, what else it takes, and where that constant is.
+    /// Describes an operation with a constant in memory: opcode, other operand, and place of the constant.
     fn with_constant(&mut self, member: &Member) -> Option<(Opcode, Source, Memory)> {
         let Formula::Binary(op, DType::F32 | DType::F64) = member.formula else { return None };
         let code = arithmetic(op)?;
@@ -342,15 +347,16 @@ impl<'a> Loop<'a> {
             (Some(at), None) if swaps => (y, at),
             _ => return None,
         };
-        Some((float(code, self.size, WIDEST), other, at))
+        Some((float(code, self.size, VECTOR_BYTES), other, at))
     }
 
     /// Vector `k` of an operand; of `pred`s, as a mask.
     fn operand(&mut self, x: usize, k: usize) -> Vector {
-        let bytes = self.sizes[x] * (WIDEST / self.size);
-        let loaded = self.emitter.load_from(Memory { base: AT[x], offset: (k * bytes) as i32 }, bytes);
+        let bytes = self.sizes[x] * (VECTOR_BYTES / self.size);
+        let loaded =
+            self.emitter.load_from(Memory { base: OPERAND_REGISTERS[x], offset: (k * bytes) as i32 }, bytes);
         match self.sizes[x] {
-            1 => self.emitter.widened(loaded, self.size, WIDEST),
+            1 => self.emitter.widened(loaded, self.size, VECTOR_BYTES),
             _ => loaded,
         }
     }
@@ -362,46 +368,46 @@ impl<'a> Loop<'a> {
             Formula::Unary(op @ (Unary::Exponential | Unary::Tanh), DType::F32) => {
                 functions::emit(op, emitter, |bits| self.constants.find(word(bits)), x)?
             }
-            Formula::Compare(compare, dtype) => emitter.mask(compare, dtype, WIDEST, x, y)?,
-            Formula::Select(_) => emitter.choose(x, size, WIDEST, y, z),
-            Formula::Binary(Binary::And, DType::Pred) => emitter.op(AND, WIDEST, x, y),
-            Formula::Binary(Binary::Or, DType::Pred) => emitter.op(OR, WIDEST, x, y),
-            Formula::Binary(Binary::Xor, DType::Pred) => emitter.op(XOR, WIDEST, x, y),
+            Formula::Compare(compare, dtype) => emitter.mask(compare, dtype, VECTOR_BYTES, x, y)?,
+            Formula::Select(_) => emitter.choose(x, size, VECTOR_BYTES, y, z),
+            Formula::Binary(Binary::And, DType::Pred) => emitter.op(AND, VECTOR_BYTES, x, y),
+            Formula::Binary(Binary::Or, DType::Pred) => emitter.op(OR, VECTOR_BYTES, x, y),
+            Formula::Binary(Binary::Xor, DType::Pred) => emitter.op(XOR, VECTOR_BYTES, x, y),
             Formula::Convert(DType::S32, DType::F32) => {
-                emitter.op(Opcode::new(0, 1, 0x5b), WIDEST, Vector(0), x)
+                emitter.op(Opcode::new(0, 1, 0x5b), VECTOR_BYTES, Vector(0), x)
             }
             Formula::Binary(op @ (Binary::Maximum | Binary::Minimum), DType::F32 | DType::F64) => {
                 self.extreme(op == Binary::Maximum, x, y)
             }
             Formula::Unary(Unary::Rsqrt, DType::F32 | DType::F64) => {
-                let root = emitter.op(float(0x51, size, WIDEST), WIDEST, Vector(0), x);
+                let root = emitter.op(float(0x51, size, VECTOR_BYTES), VECTOR_BYTES, Vector(0), x);
                 let one = self.find_constant(one(size));
-                self.emitter.op(float(0x5e, size, WIDEST), WIDEST, one, root)
+                self.emitter.op(float(0x5e, size, VECTOR_BYTES), VECTOR_BYTES, one, root)
             }
-            _ => emitter.apply(formula, size, WIDEST, x, y)?,
+            _ => emitter.apply(formula, size, VECTOR_BYTES, x, y)?,
         })
     }
 
-    /// The larger or the smaller one of floating-point numbers, as [`Number::max`](super::super::number::Number::max).
+    /// Computes the larger or smaller number like [`Number::max`](super::super::number::Number::max).
     fn extreme(&mut self, larger: bool, x: Vector, y: Vector) -> Vector {
         let size = self.size;
-        let of = |code: u8| float(code, size, WIDEST);
+        let of = |code: u8| float(code, size, VECTOR_BYTES);
         // Subnormal numbers are flushed if they are to be.
         let one = self.find_constant(one(size));
         let emitter = &mut self.emitter;
         let [x, y] = [x, y].map(|x| {
-            let settled = emitter.op(of(0x59), WIDEST, x, one);
+            let settled = emitter.op(of(0x59), VECTOR_BYTES, x, one);
             emitter.vectors.keep(settled);
             settled
         });
         // Of zeros that differ, these are the second operands.
         let code = of(if larger { 0x5f } else { 0x5d });
-        let [first, second] = [(x, y), (y, x)].map(|(x, y)| emitter.op(code, WIDEST, x, y));
-        let number = emitter.op(if larger { AND } else { OR }, WIDEST, first, second);
-        let nan = emitter.op(of(0x58), WIDEST, x, y);
-        let unordered = emitter.compare_floats(size, WIDEST, x, y, 3);
+        let [first, second] = [(x, y), (y, x)].map(|(x, y)| emitter.op(code, VECTOR_BYTES, x, y));
+        let number = emitter.op(if larger { AND } else { OR }, VECTOR_BYTES, first, second);
+        let nan = emitter.op(of(0x58), VECTOR_BYTES, x, y);
+        let unordered = emitter.compare_floats(size, VECTOR_BYTES, x, y, 3);
         emitter.vectors.release(x);
         emitter.vectors.release(y);
-        emitter.choose(unordered, size, WIDEST, nan, number)
+        emitter.choose(unordered, size, VECTOR_BYTES, nan, number)
     }
 }

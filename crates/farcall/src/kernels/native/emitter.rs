@@ -1,4 +1,4 @@
-//! Instructions for vectors: registers, and operations on what they hold.
+//! Emission of vector instructions: register allocation, and operations on registers.
 
 use farcall_ir::DType;
 use farcall_ir::op::{Binary, Compare, CompareKind, Direction, Unary};
@@ -6,8 +6,8 @@ use farcall_ir::op::{Binary, Compare, CompareKind, Direction, Unary};
 use super::super::pair::Formula;
 use super::assembler::{Assembler, Last, Memory, Opcode, RAX, Vector};
 
-/// Bytes of a vector.
-pub(super) const WIDEST: usize = 32;
+/// Size of a vector in bytes.
+pub(super) const VECTOR_BYTES: usize = 32;
 
 const MOVE: [[Opcode; 2]; 4] = {
     const fn both(prefix: u8) -> [Opcode; 2] {
@@ -26,10 +26,10 @@ const SHIFT_RIGHT: Opcode = Opcode::new(1, 2, 0x45);
 pub(super) const ADD: Opcode = Opcode::new(1, 1, 0xfe);
 pub(super) const SUBTRACT: [Opcode; 2] = [Opcode::new(1, 1, 0xfa), Opcode::new(1, 1, 0xfb)];
 const BLEND: [Opcode; 2] = [Opcode::new(1, 3, 0x4a), Opcode::new(1, 3, 0x4b)];
-/// Bytes as numbers of 32 and 64 bits.
+/// Converts bytes to numbers of 32 and 64 bits.
 pub(super) const WIDEN_BYTES: [Opcode; 2] = [Opcode::new(1, 2, 0x31), Opcode::new(1, 2, 0x32)];
 
-/// Bytes in memory that a vector register has as well.
+/// Bytes in memory that a vector register also holds.
 struct Known {
     base: u32,
     begin: u64,
@@ -37,19 +37,19 @@ struct Known {
     register: Vector,
 }
 
-/// What the vector registers hold.
+/// Contents and use of the vector registers.
 #[derive(Default)]
 pub(super) struct Vectors {
     known: Vec<Known>,
-    /// When each was used last.
+    /// Time of the last use of each register.
     used: [u32; 16],
     now: u32,
-    /// A bit for each register that keeps what it has.
+    /// A bit for each register that keeps its contents.
     kept: u16,
 }
 
 impl Vectors {
-    /// Nothing is known.
+    /// Forgets all known bytes.
     pub(super) fn forget(&mut self) {
         self.known.clear();
     }
@@ -66,7 +66,7 @@ impl Vectors {
         Some(self.touch(register))
     }
 
-    /// Keeps what a register has until it is released; false if it is kept already.
+    /// Keeps the contents of a register until it is released. Returns false if the register is already kept.
     pub(super) fn keep(&mut self, register: Vector) -> bool {
         let before = self.kept;
         self.kept |= 1 << register.0;
@@ -77,12 +77,12 @@ impl Vectors {
         self.kept &= !(1 << register.0);
     }
 
-    /// How many registers are not kept.
+    /// Returns the number of registers that are not kept.
     pub(super) fn free(&self) -> u32 {
         self.kept.count_zeros()
     }
 
-    /// The register that was not used for the longest time, for something new.
+    /// Returns the least recently used register that is not kept, for a new value.
     pub(super) fn fresh(&mut self) -> Vector {
         let free = (0..16u8).filter(|r| self.kept >> r & 1 == 0);
         let oldest = free.min_by_key(|r| self.used[usize::from(*r)]).unwrap_or(0);
@@ -90,7 +90,7 @@ impl Vectors {
         self.touch(Vector(oldest))
     }
 
-    /// These bytes are written to.
+    /// Records that these bytes are written.
     pub(super) fn written(&mut self, base: u32, begin: u64, len: u64) {
         self.known.retain(|k| k.base != base || k.begin >= begin + len || k.begin + k.len as u64 <= begin);
     }
@@ -100,12 +100,12 @@ impl Vectors {
     }
 }
 
-/// Which of the instructions for words of 32 and of 64 bits.
+/// Returns the index of the instruction for elements of 32 bits (0) or 64 bits (1).
 pub(super) fn by_size(size: usize) -> usize {
     usize::from(size == 8)
 }
 
-/// Writes instructions for vectors.
+/// Emits vector instructions.
 #[derive(Default)]
 pub(super) struct Emitter {
     pub(super) assembler: Assembler,
@@ -113,30 +113,30 @@ pub(super) struct Emitter {
 }
 
 impl Emitter {
-    /// An operation of two vectors, of so many bytes.
+    /// Emits an operation on two vectors of this number of bytes.
     pub(super) fn op(&mut self, op: Opcode, bytes: usize, x: Vector, y: Vector) -> Vector {
         self.op_with(op, bytes, x, Last::Register(y.0))
     }
 
-    /// The same, of which the second one may be in memory.
+    /// Emits an operation on two vectors, of which the second may be in memory.
     pub(super) fn op_with(&mut self, op: Opcode, bytes: usize, x: Vector, y: Last) -> Vector {
         let to = self.vectors.fresh();
-        self.assembler.vector(op, bytes == WIDEST, to, x, y);
+        self.assembler.vector(op, bytes == VECTOR_BYTES, to, x, y);
         to
     }
 
     pub(super) fn op_byte(&mut self, op: Opcode, bytes: usize, x: Vector, y: Vector, byte: u8) -> Vector {
         let to = self.vectors.fresh();
-        self.assembler.vector_byte(op, bytes == WIDEST, to, x, Last::Register(y.0), byte);
+        self.assembler.vector_byte(op, bytes == VECTOR_BYTES, to, x, Last::Register(y.0), byte);
         to
     }
 
-    /// An operation of one vector.
+    /// Emits an operation on one vector.
     pub(super) fn map(&mut self, op: Opcode, bytes: usize, x: Vector) -> Vector {
         self.op(op, bytes, Vector(0), x)
     }
 
-    /// Operates on 32 bytes of three vectors, of which the first one becomes the result.
+    /// Emits an operation on three vectors of 32 bytes, the first of which is replaced by the result.
     pub(super) fn update(&mut self, op: Opcode, x: Vector, y: Vector, z: Last) {
         self.vectors.touch(x);
         self.assembler.vector(op, true, x, y, z);
@@ -153,17 +153,17 @@ impl Emitter {
             }
             _ => {
                 let op = MOVE[bytes.ilog2() as usize - 2][0];
-                self.assembler.vector(op, bytes == WIDEST, to, Vector(0), Last::Memory(at));
+                self.assembler.vector(op, bytes == VECTOR_BYTES, to, Vector(0), Last::Memory(at));
             }
         }
         to
     }
 
-    /// A vector of 32 bytes in a register.
+    /// Returns a register with a vector of 32 bytes.
     pub(super) fn loaded(&mut self, x: Last) -> Vector {
         match x {
             Last::Register(register) => Vector(register),
-            Last::Memory(at) => self.load_from(at, WIDEST),
+            Last::Memory(at) => self.load_from(at, VECTOR_BYTES),
         }
     }
 
@@ -174,12 +174,12 @@ impl Emitter {
             2 => self.assembler.vector_byte(Opcode::new(1, 3, 0x15), false, x, Vector(0), at, 0),
             _ => {
                 let op = MOVE[bytes.ilog2() as usize - 2][1];
-                self.assembler.vector(op, bytes == WIDEST, x, Vector(0), at);
+                self.assembler.vector(op, bytes == VECTOR_BYTES, x, Vector(0), at);
             }
         }
     }
 
-    /// The result of an operation on so many bytes of elements of a size.
+    /// Returns the result of an operation on `bytes` bytes of elements of this size.
     pub(super) fn apply(
         &mut self,
         formula: Formula,
@@ -199,7 +199,7 @@ impl Emitter {
             Formula::Unary(op, DType::F32 | DType::F64) => match op {
                 Unary::Square => Some(self.op(float(0x59, size, bytes), bytes, x, x)),
                 Unary::Sqrt if bytes > size => Some(self.map(float(0x51, size, bytes), bytes, x)),
-                // Of one element, the rest of the result is that of an operand.
+                // For a single element, the rest of the result is copied from an operand.
                 Unary::Sqrt => Some(self.op(float(0x51, size, bytes), bytes, x, x)),
                 Unary::Negate => {
                     let sign = self.ones(bytes, size, true, (8 * size - 1) as u8);
@@ -220,7 +220,7 @@ impl Emitter {
                 _ => None,
             },
             Formula::RotateLeft => {
-                // 32 − y: 1 is what is left of all ones, shifted right.
+                // 32 − y, where 32 is made from ones: shifted right to 1, then left by 5.
                 let one = self.ones(bytes, 4, false, 31);
                 let width = self.shift(one, bytes, 4, true, 5);
                 let back = self.op(SUBTRACT[0], bytes, width, y);
@@ -235,7 +235,7 @@ impl Emitter {
     /// All bits of words of a size, shifted.
     fn ones(&mut self, bytes: usize, size: usize, left: bool, by: u8) -> Vector {
         let any = self.vectors.fresh();
-        self.assembler.vector(EQUAL[0], bytes == WIDEST, any, any, Last::Register(any.0));
+        self.assembler.vector(EQUAL[0], bytes == VECTOR_BYTES, any, any, Last::Register(any.0));
         self.shift(any, bytes, size, left, by)
     }
 
@@ -244,19 +244,20 @@ impl Emitter {
         self.shift_by(op, which, bytes, x, by)
     }
 
-    /// 32 bytes of integers of 32 bits shifted to the right, with their signs.
+    /// Shifts eight integers of 32 bits to the right, keeping their signs.
     pub(super) fn shift_signed(&mut self, x: Vector, by: u8) -> Vector {
-        self.shift_by(Opcode::new(1, 1, 0x72), 4, WIDEST, x, by)
+        self.shift_by(Opcode::new(1, 1, 0x72), 4, VECTOR_BYTES, x, by)
     }
 
     fn shift_by(&mut self, op: Opcode, which: u8, bytes: usize, x: Vector, by: u8) -> Vector {
         let to = self.vectors.fresh();
-        // The operation is in the place of a register, the result in that of the second operand.
-        self.assembler.vector_byte(op, bytes == WIDEST, Vector(which), to, Last::Register(x.0), by);
+        // The `reg` field extends the opcode, and the second operand is the destination.
+        self.assembler.vector_byte(op, bytes == VECTOR_BYTES, Vector(which), to, Last::Register(x.0), by);
         to
     }
 
-    /// All bits of an element where the comparison holds of so many bytes of elements, and none elsewhere.
+    /// Returns a mask for `bytes` bytes of elements: all bits of an element where the comparison holds, none
+    /// elsewhere.
     pub(super) fn mask(
         &mut self,
         compare: Compare,
@@ -309,26 +310,26 @@ impl Emitter {
         self.op_byte(Opcode::new(u8::from(size == 8), 1, 0xc2), bytes, x, y, predicate)
     }
 
-    /// All bits exchanged.
+    /// Inverts all bits.
     pub(super) fn not(&mut self, x: Vector, bytes: usize) -> Vector {
         let ones = self.op(EQUAL[0], bytes, x, x);
         self.op(XOR, bytes, x, ones)
     }
 
-    /// The mask for elements of a size that has these `pred`s.
+    /// Returns the mask of `pred`s for elements of this size.
     pub(super) fn widened(&mut self, preds: Vector, size: usize, bytes: usize) -> Vector {
         let words = self.map(WIDEN_BYTES[by_size(size)], bytes, preds);
         let zero = self.op(XOR, bytes, words, words);
         self.op(GREATER[by_size(size)], bytes, words, zero)
     }
 
-    /// Elements of `x` where a mask holds, of `y` elsewhere.
+    /// Returns elements of `x` where a mask is set, and of `y` elsewhere.
     pub(super) fn choose(&mut self, mask: Vector, size: usize, bytes: usize, x: Vector, y: Vector) -> Vector {
         self.op_byte(BLEND[by_size(size)], bytes, y, x, mask.0 << 4)
     }
 }
 
-/// The code of an operation on floating-point numbers.
+/// Returns the opcode byte of an operation on floating-point numbers.
 pub(super) fn arithmetic(op: Binary) -> Option<u8> {
     Some(match op {
         Binary::Add => 0x58,
@@ -339,7 +340,7 @@ pub(super) fn arithmetic(op: Binary) -> Option<u8> {
     })
 }
 
-/// Of so many bytes of floating-point numbers of a size.
+/// Returns the opcode for `bytes` bytes of floating-point numbers of this size.
 pub(super) fn float(code: u8, size: usize, bytes: usize) -> Opcode {
     let double = u8::from(size == 8);
     Opcode::new(if bytes == size { 2 + double } else { double }, 1, code)

@@ -1,5 +1,5 @@
-//! Elementary functions of vectors of `f32`: the instructions of what [`math`] computes, so that results have the same
-//! bits.
+//! Elementary functions of vectors of `f32`: the same operations as in [`math`], so that results have the
+//! same bits.
 
 use std::f32::consts::LOG2_E;
 
@@ -10,7 +10,7 @@ use farcall_ir::op::Unary;
 use super::super::math;
 use super::super::math::{EXP_BOUNDS, EXP_REST, LN_2_32, LN_2_REST, ROUND_32, TANH_DOUBLE, TANH_SMALL};
 use super::assembler::{Last, Opcode, Vector};
-use super::emitter::{ADD, AND, Emitter, OR, SUBTRACT, WIDEST};
+use super::emitter::{ADD, AND, Emitter, OR, SUBTRACT, VECTOR_BYTES};
 
 /// Multiply-adds of registers `x` and `y`, and of `z`, which may be in memory; `x` becomes the result.
 const X_TIMES_Y_PLUS_Z: Opcode = Opcode::new(1, 2, 0xa8);
@@ -32,12 +32,12 @@ const BELOW: u8 = 0x11;
 
 const SIGN: u32 = 1 << 31;
 
-/// True if functions are worth to be among other operations: loops over them have no wider vectors.
+/// Returns true if functions can be part of chains without loss: loops over them do not use wider vectors.
 pub(in super::super) fn has_functions() -> bool {
     matches!(widest(), Vectors::Avx2)
 }
 
-/// The constants of a function that should stay in registers.
+/// Returns the constants of a function that should stay in registers.
 pub(super) fn resident(op: Unary) -> &'static [f32] {
     match op {
         Unary::Exponential => &[ROUND_32, EXP_BOUNDS[0], EXP_BOUNDS[1]],
@@ -46,8 +46,9 @@ pub(super) fn resident(op: Unary) -> &'static [f32] {
     }
 }
 
-/// The instructions of a function of `x`, which is not changed, and their result. `constant` says where the bits of an
-/// element are, repeated for a vector. Eight registers are free, of which `x` may have one. `None` for other functions.
+/// Emits the instructions of a function of `x`, which is preserved, and returns the result. `constant` gives
+/// the place of an element's bits, repeated for a vector. Eight registers must be free, one of which may hold
+/// `x`. `None` for unsupported functions.
 pub(super) fn emit(
     op: Unary,
     emitter: &mut Emitter,
@@ -75,7 +76,7 @@ struct Writer<'a, F> {
 }
 
 impl<F: FnMut(u32) -> Last> Writer<'_, F> {
-    /// Keeps what a register has until it is [`done`](Writer::done).
+    /// Keeps the contents of a register until [`done`](Writer::done) is called.
     fn keep(&mut self, x: Vector) -> Vector {
         if self.emitter.vectors.keep(x) {
             self.kept.push(x);
@@ -83,7 +84,7 @@ impl<F: FnMut(u32) -> Last> Writer<'_, F> {
         x
     }
 
-    /// What a register has is not needed any more.
+    /// Releases a register whose contents are dead.
     fn done(&mut self, x: Vector) {
         if let Some(i) = self.kept.iter().position(|kept| *kept == x) {
             self.kept.swap_remove(i);
@@ -101,16 +102,16 @@ impl<F: FnMut(u32) -> Last> Writer<'_, F> {
         self.emitter.loaded(at)
     }
 
-    /// A constant in a register of its own.
+    /// Returns a constant in a new register, which may be changed.
     fn start(&mut self, x: f32) -> Vector {
         match self.at(x) {
             Last::Register(register) => self.copy(Vector(register)),
-            Last::Memory(at) => self.emitter.load_from(at, WIDEST),
+            Last::Memory(at) => self.emitter.load_from(at, VECTOR_BYTES),
         }
     }
 
     fn op(&mut self, op: Opcode, x: Vector, y: Vector) -> Vector {
-        self.emitter.op(op, WIDEST, x, y)
+        self.emitter.op(op, VECTOR_BYTES, x, y)
     }
 
     fn op_from(&mut self, op: Opcode, x: Vector, y: f32) -> Vector {
@@ -119,11 +120,11 @@ impl<F: FnMut(u32) -> Last> Writer<'_, F> {
 
     fn bits_from(&mut self, op: Opcode, x: Vector, y: u32) -> Vector {
         let at = (self.constant)(y);
-        self.emitter.op_with(op, WIDEST, x, at)
+        self.emitter.op_with(op, VECTOR_BYTES, x, at)
     }
 
     fn copy(&mut self, x: Vector) -> Vector {
-        self.emitter.map(COPY, WIDEST, x)
+        self.emitter.map(COPY, VECTOR_BYTES, x)
     }
 
     fn update(&mut self, op: Opcode, x: Vector, y: Vector, z: Vector) {
@@ -159,7 +160,7 @@ impl<F: FnMut(u32) -> Last> Writer<'_, F> {
     /// The power of two of an integer in 32 bits, less `by`.
     fn two_to_the(&mut self, k: Vector, by: u32) -> Vector {
         let exponent = self.bits_from(ADD, k, 127u32.wrapping_sub(by));
-        self.emitter.shift(exponent, WIDEST, 4, true, 23)
+        self.emitter.shift(exponent, VECTOR_BYTES, 4, true, 23)
     }
 
     fn exp(&mut self, x: Vector) -> Vector {
@@ -210,9 +211,9 @@ impl<F: FnMut(u32) -> Last> Writer<'_, F> {
         self.done(half);
         self.keep(small);
         let bound = self.load(TANH_SMALL);
-        let is_small = self.emitter.compare_floats(4, WIDEST, a, bound, BELOW);
-        let y = self.emitter.choose(is_small, 4, WIDEST, small, y);
-        // It has no sign, also if it is NaN.
+        let is_small = self.emitter.compare_floats(4, VECTOR_BYTES, a, bound, BELOW);
+        let y = self.emitter.choose(is_small, 4, VECTOR_BYTES, small, y);
+        // `y` is positive or NaN, without a sign.
         let sign = self.bits_from(AND, x, SIGN);
         self.op(OR, y, sign)
     }

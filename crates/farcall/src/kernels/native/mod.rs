@@ -1,13 +1,14 @@
-//! Lines with loops as instructions of the processor: x86-64 with AVX2.
+//! Code generation for lines with loops: x86-64 with AVX2.
 //!
 //! ```text
-//! [`Linked`], one after the other ──compile──▶ instructions in memory ──a run──▶ results, or a reason to end early
+//! [`Linked`], in a sequence ──compile──▶ machine code ──a run──▶ results, or a reason to end early
 //! ```
 //!
-//! A step whose meaning is known ([`What`]) and simple becomes a few instructions; all others are calls of what they run
-//! without this. Every step writes its result to memory, where all others find it; what was loaded or stored last is known
-//! to be in a vector register as well, until something else is written there. Operations on elements are those that the
-//! loops have, so results have the same bits.
+//! A step with a simple description ([`What`]) becomes a few instructions. All other steps become calls of
+//! the code that runs them without code generation. Every step writes its result to memory, where all other
+//! steps find it. The compiler also tracks which bytes of memory a vector register holds, because they were
+//! loaded or stored recently and not overwritten since. Operations on elements are the same as in the loops,
+//! so results have the same bits.
 
 mod assembler;
 mod chain;
@@ -28,53 +29,53 @@ use assembler::{Condition, Jump, Memory, R12, R15, RAX, RBX, RCX, RDI, RDX, RSI,
 use emitter::Emitter;
 use memory::Executable;
 
-/// Steps of a line at most: what is compiled is far from the limits of jumps.
-const MOST: usize = 1 << 14;
-/// Bytes of instructions at most.
-const MOST_BYTES: usize = 4 << 20;
+/// Maximum number of steps in a line: the code stays far below the range of jumps.
+const MAX_STEPS: usize = 1 << 14;
+/// Maximum size of the code in bytes.
+const MAX_CODE_BYTES: usize = 4 << 20;
 
-/// Turns that a loop begins without a question, and elements that are computed in them, at most: who wants to end a run does not
-/// wait long.
-const MOST_TURNS: usize = 64;
-const ELEMENTS: usize = 1 << 14;
+/// Maximum number of iterations that a loop starts without asking the runner, and maximum number of elements
+/// computed in them. They bound the delay until an interrupted run ends.
+const MAX_UNCHECKED_TURNS: usize = 64;
+const MAX_UNCHECKED_ELEMENTS: usize = 1 << 14;
 
-/// A line that has been compiled.
+/// A compiled line.
 pub(super) struct Native {
     code: Executable,
-    /// Turns that a loop begins without a question.
+    /// Number of iterations that a loop starts without asking the runner.
     turns: u64,
 }
 
-/// What instructions ask during a run.
+/// The interface between generated code and the runner.
 #[repr(C)]
 struct Asked {
-    /// Turns that loops may still begin without a question.
+    /// Number of iterations that loops may still start without asking.
     turns: i64,
-    /// A turn begins for which there is none left; 1 if the run ends instead.
+    /// Called when an iteration starts and none is left; returns 1 to end the run.
     turn: unsafe extern "sysv64" fn(*mut Asked) -> u8,
-    /// Runs a kernel; 1 if the run ends instead.
+    /// Runs a kernel; returns 1 to end the run.
     kernel: unsafe extern "sysv64" fn(*mut Asked, *const Kernel, *const *mut u8) -> u8,
-    /// Turns to ask for at once.
+    /// Number of iterations to ask for at once.
     most: u64,
 }
 
-/// Runs a step by its loop.
+/// Runs a step with its loop.
 ///
 /// # Safety
-/// As [`Line::run`](super::linked::Line::run), for the bases of which the first address is here.
+/// Same requirements as [`Line::run`](super::linked::Line::run); `bases` points to the first base address.
 unsafe extern "sysv64" fn run_step(step: *const Step, bases: *const *mut u8) {
-    // SAFETY: the caller's promise; the step belongs to the line that runs.
+    // SAFETY: the caller guarantees the memory; the step belongs to the line that runs.
     unsafe { (*step).run(bases) };
 }
 
-/// Which branch is taken.
+/// Returns the number of the branch to take.
 ///
 /// # Safety
-/// As [`run_step`]; the step is a choice.
+/// Same requirements as [`run_step`]; `choice` is a choice.
 unsafe extern "sysv64" fn choose(choice: *const Linked, bases: *const *mut u8) -> usize {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees that the choice belongs to the line that runs.
     match unsafe { &*choice } {
-        // SAFETY: the same.
+        // SAFETY: the caller guarantees that the index is an initialized element of this type.
         Linked::Choose(index, dtype, begins) => unsafe {
             branch(*dtype, address_at(*index, bases), begins.len())
         },
@@ -83,10 +84,10 @@ unsafe extern "sysv64" fn choose(choice: *const Linked, bases: *const *mut u8) -
 }
 
 impl Native {
-    /// Compiles a line; `None` if the processor or the system does not allow that, or nothing would be won. The steps stay
-    /// where they are as long as this is run.
+    /// Compiles a line; `None` if the processor or the system does not support it, or the line is too large.
+    /// The steps must not move as long as the compiled line is run.
     pub(super) fn new(steps: &[Linked]) -> Option<Native> {
-        if steps.len() > MOST || !is_x86_feature_detected!("avx2") {
+        if steps.len() > MAX_STEPS || !is_x86_feature_detected!("avx2") {
             return None;
         }
         let mut compiler = Compiler::new(steps);
@@ -96,30 +97,31 @@ impl Native {
             Linked::Step(step) => step.n,
             _ => 0,
         });
-        let turns = (ELEMENTS / elements.sum::<usize>().max(1)).clamp(1, MOST_TURNS) as u64;
-        Some(Native { code: Executable::new(code).filter(|_| code.len() <= MOST_BYTES)?, turns })
+        let turns =
+            (MAX_UNCHECKED_ELEMENTS / elements.sum::<usize>().max(1)).clamp(1, MAX_UNCHECKED_TURNS) as u64;
+        Some(Native { code: Executable::new(code).filter(|_| code.len() <= MAX_CODE_BYTES)?, turns })
     }
 
     /// # Safety
-    /// As [`Native::run`].
+    /// Same requirements as [`Native::run`].
     unsafe fn enter(&self, bases: &[*mut u8], asked: *mut Asked) {
         type Entry = unsafe extern "sysv64" fn(*const *mut u8, *mut Asked);
-        // SAFETY: the instructions begin with those of such a function.
+        // SAFETY: the code was generated as a function of this type.
         let entry: Entry = unsafe { std::mem::transmute(self.code.begin()) };
-        // SAFETY: the caller's promise.
+        // SAFETY: same requirements as this function.
         unsafe { entry(bases.as_ptr(), asked) };
     }
 }
 
 struct Compiler {
     emitter: Emitter,
-    /// Steps that are gone to from other places than the step before.
+    /// True for each step that is the target of a jump.
     targets: Vec<bool>,
-    /// Where the code of each step begins.
+    /// Code offset of each step.
     begins: Vec<usize>,
     /// Jumps to steps.
     jumps: Vec<(Jump, usize)>,
-    /// Jumps to the end of a run that ends early.
+    /// Jumps to the end, for runs that end early.
     ends: Vec<Jump>,
 }
 
@@ -176,7 +178,7 @@ impl Compiler {
         Some(())
     }
 
-    /// The code of a step begins.
+    /// Starts the code of a step.
     fn begin(&mut self, step: usize) {
         if self.targets[step] {
             self.emitter.vectors.forget();
@@ -237,7 +239,7 @@ impl Compiler {
         Some(())
     }
 
-    /// A call of a function at this address, whose arguments are in their registers.
+    /// Emits a call of the function at this address. Arguments are already in their registers.
     fn call(&mut self, function: u64) {
         self.emitter.assembler.clear_upper_halves();
         self.emitter.assembler.constant(RAX, function);
@@ -245,7 +247,7 @@ impl Compiler {
         self.emitter.vectors.forget();
     }
 
-    /// A call of a function of [`Asked`], after which the run may end.
+    /// Emits a call of a function of [`Asked`], after which the run may end.
     fn call_asked(&mut self, offset: usize) -> Option<()> {
         self.emitter.assembler.clear_upper_halves();
         self.emitter.assembler.load(true, RAX, Memory { base: R15, offset: i32::try_from(offset).ok()? });

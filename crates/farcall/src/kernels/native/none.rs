@@ -1,10 +1,10 @@
-//! On other processors, no instructions are made.
+//! Placeholder for processors without code generation.
 
 use super::chain::Chain;
 use super::linked::{Linked, Runner};
 use super::map::Work;
 
-/// A line that has been compiled: there is none.
+/// A compiled line, which does not exist on this processor.
 pub(super) enum Native {}
 
 impl Native {
@@ -13,7 +13,7 @@ impl Native {
     }
 
     /// # Safety
-    /// Nobody can call it.
+    /// Cannot be called, since the type has no values.
     pub(super) unsafe fn run<R: Runner>(&self, _: &[*mut u8], _: &mut R) -> Result<(), R::Error> {
         match *self {}
     }

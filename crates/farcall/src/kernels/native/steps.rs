@@ -1,4 +1,4 @@
-//! The instructions of steps.
+//! Code generation for steps.
 
 use farcall_ir::DType;
 use farcall_ir::op::{Binary, Compare, Direction};
@@ -8,12 +8,12 @@ use super::super::map::BLOCK;
 use super::super::pair::Formula;
 use super::super::straight_line::{Kind, Moves, What, Window};
 use super::assembler::{Condition, Last, Memory, Opcode, R12, RAX, RBX, RCX, RDX, RSI, Reg, Vector};
-use super::emitter::{Emitter, WIDEN_BYTES, WIDEST, by_size};
+use super::emitter::{Emitter, VECTOR_BYTES, WIDEN_BYTES, by_size};
 
-/// An operand with one element for all is repeated that often.
-const _: () = assert!(WIDEST <= BLOCK);
-/// Bytes that a step moves at most.
-const MOST: usize = 512;
+/// A repeated operand has at least one vector of copies of its element.
+const _: () = assert!(VECTOR_BYTES <= BLOCK);
+/// Maximum number of bytes that a step moves.
+const MAX_STEP_BYTES: usize = 512;
 /// Words to half of their size.
 const PACK_WORDS: Opcode = Opcode::new(1, 1, 0x6b);
 const PACK_HALVES: Opcode = Opcode::new(1, 1, 0x63);
@@ -26,7 +26,7 @@ const BROADCAST: [Opcode; 2] = [Opcode::new(1, 2, 0x18), Opcode::new(1, 2, 0x19)
 
 /// Parts of `n` elements that a vector has room for: the first element, and how many.
 fn parts(n: usize, size: usize) -> impl Iterator<Item = (usize, usize)> {
-    let (mut at, mut count) = (0, (WIDEST / size).max(1));
+    let (mut at, mut count) = (0, (VECTOR_BYTES / size).max(1));
     std::iter::from_fn(move || {
         while count > 1 && at + count > n {
             count /= 2;
@@ -51,7 +51,7 @@ impl Emitter {
         }
     }
 
-    /// Where a byte from an address on is.
+    /// Returns the memory operand of a byte after an address.
     pub(super) fn memory(&mut self, address: Address, byte: usize) -> Option<Memory> {
         let offset = i32::try_from(u64::from(address.offset) + byte as u64).ok()?;
         if (address.base as usize) < BASES {
@@ -94,7 +94,7 @@ impl Emitter {
     }
 
     fn copy(&mut self, step: &Step, bytes: usize) -> Option<()> {
-        (bytes <= MOST).then_some(())?;
+        (bytes <= MAX_STEP_BYTES).then_some(())?;
         for (at, count) in parts(bytes, 1) {
             let x = self.load(step.from[0].0, at, count)?;
             self.store(x, step.to, at, count)?;
@@ -103,7 +103,7 @@ impl Emitter {
     }
 
     fn splat(&mut self, step: &Step, size: usize) -> Option<()> {
-        if !matches!(size, 4 | 8) || step.n * size > MOST {
+        if !matches!(size, 4 | 8) || step.n * size > MAX_STEP_BYTES {
             return None;
         }
         let from = self.memory(step.from[0].0, 0)?;
@@ -152,7 +152,7 @@ impl Emitter {
 
     /// `None` if a step has so many elements that its loop is worth more.
     fn is_short(&self, step: &Step, size: usize) -> Option<()> {
-        (step.n * size <= MOST).then_some(())
+        (step.n * size <= MAX_STEP_BYTES).then_some(())
     }
 
     fn compare(&mut self, step: &Step, compare: Compare, dtype: DType) -> Option<()> {
@@ -204,7 +204,7 @@ impl Emitter {
     /// Stores masks of so many elements of a size as `pred`s, from this element on.
     fn preds(&mut self, mask: Vector, count: usize, size: usize, to: Address, at: usize) -> Option<()> {
         let mut words = mask;
-        let upper = if count * size == WIDEST {
+        let upper = if count * size == VECTOR_BYTES {
             let upper = self.vectors.fresh();
             self.assembler.vector_byte(UPPER, true, mask, Vector(0), Last::Register(upper.0), 1);
             upper
@@ -296,10 +296,10 @@ impl Emitter {
         if elements.windows(2).all(next) {
             return self.load(elements[0].from, elements[0].x, elements.len() * size);
         }
-        if elements.len() * size == WIDEST {
+        if elements.len() * size == VECTOR_BYTES {
             let (low, high) = elements.split_at(elements.len() / 2);
             let (low, high) = (self.gathered(low, size)?, self.gathered(high, size)?);
-            return Some(self.op_byte(INSERT_UPPER, WIDEST, low, high, 1));
+            return Some(self.op_byte(INSERT_UPPER, VECTOR_BYTES, low, high, 1));
         }
         let mut x = self.load(elements[0].from, elements[0].x, size)?;
         for (i, element) in elements.iter().enumerate().skip(1) {
@@ -367,7 +367,7 @@ impl Emitter {
             }
         }
         if !reads {
-            // Anywhere in what is updated.
+            // The window may be anywhere in the updated tensor.
             self.vectors.written(step.to.base, 0, u64::MAX);
         }
         Some(())
@@ -381,21 +381,22 @@ struct Element {
     to: usize,
 }
 
-/// The first bytes of each element of a movement, before and after: of elements that a general register has room for, or
-/// else of parts of them.
+/// Returns the first bytes of each element of a movement, in source and destination. Elements have a size
+/// that fits in a general-purpose register; larger blocks are divided into such elements. `None`
+/// for other sizes and for long movements.
 fn listed(moves: &Moves) -> Option<Vec<[usize; 2]>> {
     let size = moves.size;
     matches!(size, 4 | 8).then_some(())?;
     match &moves.kind {
-        Kind::Block { first, bytes } if *bytes <= MOST => {
+        Kind::Block { first, bytes } if *bytes <= MAX_STEP_BYTES => {
             Some((0..bytes / size).map(|i| first.map(|x| x + i * size)).collect())
         }
-        Kind::List { pairs, .. } if pairs.len() * size <= MOST => Some(pairs.clone()),
+        Kind::List { pairs, .. } if pairs.len() * size <= MAX_STEP_BYTES => Some(pairs.clone()),
         _ => None,
     }
 }
 
-/// Bytes of an element, and how many operands there are, of an operation on elements of one type.
+/// Returns the element size in bytes and the number of operands of an operation on elements of one type.
 pub(super) fn shape(formula: Formula) -> Option<(usize, usize)> {
     use DType::{F32, F64, S32, S64, U32, U64};
     let (dtype, operands) = match formula {

@@ -1,4 +1,4 @@
-//! Instructions compute what loops do, to the last bit.
+//! Compares generated code with loops, bit by bit.
 
 use farcall_ir::op::{Binary, Compare, Direction, Unary};
 use farcall_ir::{DType, Op, TensorType};
@@ -10,10 +10,10 @@ use super::super::{Args, Place, Request, find};
 
 const NUMBERS: [DType; 6] = [DType::F32, DType::F64, DType::S32, DType::U32, DType::S64, DType::U64];
 
-/// Elements of operands: parts of vectors of every size.
+/// Numbers of elements, for vectors of every size.
 const COUNTS: [usize; 6] = [1, 3, 4, 7, 12, 45];
 
-/// Lets loops begin so many turns.
+/// A runner that allows this number of iterations.
 struct Turns(u64);
 
 impl Runner for Turns {
@@ -34,7 +34,7 @@ impl Runner for Turns {
     }
 }
 
-/// Elements of a type, among them those that are special.
+/// Returns random and special elements of a type.
 fn elements(ty: &TensorType, seed: &mut u64) -> Vec<u8> {
     let mut next = || {
         *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -55,8 +55,8 @@ fn elements(ty: &TensorType, seed: &mut u64) -> Vec<u8> {
     (0..ty.elements().unwrap()).flat_map(|_| one(next())).collect()
 }
 
-/// The bytes of the result of an operation, by the loops of its kernel, and in a line with a jump; `None` if there is no
-/// straight-line program for it.
+/// Returns the bytes of an operation's result, computed by the loops of its kernel, and by a line with a
+/// jump. `None` if the kernel has no straight-line program.
 fn both(op: &Op, bodies: &[Body], inputs: &[TensorType], to: &TensorType, seed: u64) -> Option<[Vec<u8>; 2]> {
     let types: Vec<&TensorType> = inputs.iter().collect();
     let (_, prepared) = find(&Request { op, bodies, inputs: &types, outputs: &[to], iotas: &[] })?;
@@ -82,10 +82,10 @@ fn both(op: &Op, bodies: &[Body], inputs: &[TensorType], to: &TensorType, seed: 
             let (mut steps, mut list) = (Vec::new(), Vec::new());
             line.link(&Linking { places: &places, inputs: inputs.len(), constants, registers }, &mut steps);
             Linked::choose(registers, DType::S32, vec![steps], &mut list).unwrap();
-            // SAFETY: the places are those of the operation, apart from one another.
+            // SAFETY: the places belong to the operation, and are disjoint.
             unsafe { Line::new(list).run(&bases, &mut Vec::new(), &mut Turns(0)) }.unwrap();
         } else {
-            // SAFETY: the same.
+            // SAFETY: the places belong to the operation, and are disjoint.
             unsafe { prepared.run_here(&Args::new(&places, inputs.len(), &bases)) };
         }
         let bytes: &[u8] = bytes_of(&aligned[inputs.len()]);
@@ -99,7 +99,7 @@ fn bytes_of(words: &[u128]) -> &[u8] {
     unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), size_of_val(words)) }
 }
 
-/// NaNs of one type are all the same.
+/// Makes all NaNs of a type equal.
 fn settled(bytes: &[u8], dtype: DType) -> Vec<u8> {
     match dtype {
         DType::F32 => {
@@ -178,7 +178,8 @@ fn pairs_of_operations() {
     assert!(checked > 500, "{checked}");
 }
 
-/// Counts up to a number in a loop of which the runner lets so many turns begin: the count, and what is left of them.
+/// Counts up to a number in a loop for which the runner allows `turns` iterations. Returns the count, and the
+/// iterations left.
 fn counted(to: i64, turns: u64) -> (i64, Result<u64, u64>) {
     let ty = TensorType::scalar(DType::S64);
     let less = Op::Compare(Compare { direction: Direction::Lt, kind: None });
@@ -199,7 +200,7 @@ fn counted(to: i64, turns: u64) -> (i64, Result<u64, u64>) {
     let body = steps(&Op::Binary(Binary::Add), &ty, [count, one, count]);
     let (mut list, mut runner) = (Vec::new(), Turns(turns));
     Linked::repeat(is_less, condition, body, &mut list).unwrap();
-    // SAFETY: the places are those of the operations.
+    // SAFETY: the places belong to the operations.
     let ran = unsafe { Line::new(list).run(&bases, &mut Vec::new(), &mut runner) };
     (numbers[0], ran.map(|()| runner.0))
 }

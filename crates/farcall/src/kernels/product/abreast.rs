@@ -1,41 +1,43 @@
-//! Several lines of a matrix times a vector, in `f32`. A processor reads ahead within a page only, so one line at a time
-//! waits at each of them; the compiler's own loops over several have shuffles.
+//! Products of several lines of a matrix and a vector, in `f32`. Hardware prefetching stops at page
+//! boundaries, so reading one line at a time stalls at each boundary. The compiler's own loops over several
+//! lines contain shuffles.
 
-use super::SUMMANDS;
+use super::PARTIAL_SUM_PRODUCTS;
 use super::vector::joined;
 
-/// Lines that are read at once.
+/// Number of lines that are read at once.
 pub(super) const LINES: usize = 8;
 
-/// Sums of a line that are kept together.
+/// Number of partial sums of a line.
 const LANES: usize = 16;
 
 type Sums = [[f32; LANES]; LINES];
 
-/// The products of lines, so far apart, and a vector.
+/// Returns the products of lines that are `line` elements apart and a vector.
 ///
 /// # Safety
-/// `y` and each line are valid for reads of `depth` elements.
+/// `y` and each line must be valid for reads of `depth` elements.
 pub(super) unsafe fn dots(x: *const f32, line: usize, y: *const f32, depth: usize) -> [f32; LINES] {
     let mut totals = [0.0; LINES];
     let whole = depth / LANES * LANES;
-    for part in (0..whole).step_by(LANES * SUMMANDS) {
-        let count = (LANES * SUMMANDS).min(whole - part);
-        // SAFETY: a part of the lines and of the vector.
+    for part in (0..whole).step_by(LANES * PARTIAL_SUM_PRODUCTS) {
+        let count = (LANES * PARTIAL_SUM_PRODUCTS).min(whole - part);
+        // SAFETY: the part ends at or before `depth`, for which the caller guarantees the lines and the
+        // vector.
         let mut sums = unsafe { sums(x.add(part), line, y.add(part), count) };
         totals.iter_mut().zip(&mut sums).for_each(|(total, sums)| *total += joined(sums));
     }
     for (i, total) in totals.iter_mut().enumerate() {
         for k in whole..depth {
-            // SAFETY: an element of the line and one of the vector.
+            // SAFETY: `i` is below `LINES` and `k` below `depth`.
             *total += unsafe { x.add(i * line + k).read() * y.add(k).read() };
         }
     }
     totals
 }
 
-/// Products added up, in every lane those that are [`LANES`] apart. Rounded products are added whatever the instructions,
-/// so that the sums are the same.
+/// Sums products per lane: lane `i` has the elements `i`, `i + LANES`, …. Products are rounded before they
+/// are added with every instruction set, so that the sums are the same.
 ///
 /// # Safety
 /// As [`dots`], for `count` elements, a multiple of [`LANES`].
@@ -43,18 +45,19 @@ unsafe fn sums(x: *const f32, line: usize, y: *const f32, count: usize) -> Sums 
     #[cfg(target_arch = "x86_64")]
     {
         if is_x86_feature_detected!("avx512f") {
-            // SAFETY: the processor has the instructions, and the caller's promise.
+            // SAFETY: the processor has AVX-512F, and the caller guarantees that the elements can be read
+            // (`# Safety`).
             return unsafe { avx512(x, line, y, count) };
         }
         if is_x86_feature_detected!("avx") {
-            // SAFETY: as above.
+            // SAFETY: as above, for AVX.
             return unsafe { avx(x, line, y, count) };
         }
     }
     let mut sums: Sums = [[0.0; LANES]; LINES];
     for (i, sums) in sums.iter_mut().enumerate() {
         for k in (0..count).step_by(LANES) {
-            // SAFETY: elements of the line and of the vector.
+            // SAFETY: `k + LANES` is at most `count`, a multiple of `LANES`.
             let (x, y): (&[f32; LANES], &[f32; LANES]) =
                 unsafe { (&*x.add(i * line + k).cast(), &*y.add(k).cast()) };
             sums.iter_mut().zip(x).zip(y).for_each(|((sum, x), y)| *sum += x * y);
@@ -64,51 +67,51 @@ unsafe fn sums(x: *const f32, line: usize, y: *const f32, count: usize) -> Sums 
 }
 
 /// # Safety
-/// As [`sums`]; the processor has the instructions.
+/// As [`sums`]; the processor must have AVX-512F.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
 unsafe fn avx512(x: *const f32, line: usize, y: *const f32, count: usize) -> Sums {
     use std::arch::x86_64::{_mm512_add_ps, _mm512_loadu_ps, _mm512_mul_ps, _mm512_setzero_ps};
     let mut sums = [_mm512_setzero_ps(); LINES];
     for k in (0..count).step_by(LANES) {
-        // SAFETY: elements of the vector.
+        // SAFETY: `k + LANES` is at most `count`.
         let y = unsafe { _mm512_loadu_ps(y.add(k)) };
         for (i, sum) in sums.iter_mut().enumerate() {
-            // SAFETY: elements of the line.
+            // SAFETY: as above, for the line `i`.
             let x = unsafe { _mm512_loadu_ps(x.add(i * line + k)) };
             *sum = _mm512_add_ps(*sum, _mm512_mul_ps(x, y));
         }
     }
-    // SAFETY: vectors are arrays of their lanes.
+    // SAFETY: vectors have the layout of arrays of their lanes.
     unsafe { std::mem::transmute(sums) }
 }
 
 /// # Safety
-/// As [`sums`]; the processor has the instructions.
+/// As [`sums`]; the processor must have AVX.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx")]
 unsafe fn avx(x: *const f32, line: usize, y: *const f32, count: usize) -> Sums {
     use std::arch::x86_64::{_mm256_add_ps, _mm256_loadu_ps, _mm256_mul_ps, _mm256_setzero_ps};
-    // As many sums as there are registers for, beside those for factors.
-    const SOME: usize = LINES / 2;
-    const HALF: usize = LANES / 2;
-    let mut all = [[[_mm256_setzero_ps(); 2]; SOME]; 2];
+    // As many lines as there are registers for sums, beside those for factors.
+    const LINES_PER_PASS: usize = LINES / 2;
+    const HALF_LANES: usize = LANES / 2;
+    let mut all = [[[_mm256_setzero_ps(); 2]; LINES_PER_PASS]; 2];
     for (half, sums) in all.iter_mut().enumerate() {
         for k in (0..count).step_by(LANES) {
-            // SAFETY: elements of the vector.
-            let y = unsafe { [_mm256_loadu_ps(y.add(k)), _mm256_loadu_ps(y.add(k + HALF))] };
+            // SAFETY: `k + LANES` is at most `count`.
+            let y = unsafe { [_mm256_loadu_ps(y.add(k)), _mm256_loadu_ps(y.add(k + HALF_LANES))] };
             for (i, sums) in sums.iter_mut().enumerate() {
-                // SAFETY: elements of the line.
-                let at = unsafe { x.add((half * SOME + i) * line + k) };
+                // SAFETY: as above, for a line below `LINES`.
+                let at = unsafe { x.add((half * LINES_PER_PASS + i) * line + k) };
                 for (lanes, (sum, y)) in sums.iter_mut().zip(y).enumerate() {
-                    // SAFETY: half of them.
-                    let x = unsafe { _mm256_loadu_ps(at.add(lanes * HALF)) };
+                    // SAFETY: this half of the lanes lies within the line.
+                    let x = unsafe { _mm256_loadu_ps(at.add(lanes * HALF_LANES)) };
                     *sum = _mm256_add_ps(*sum, _mm256_mul_ps(x, y));
                 }
             }
         }
     }
-    // SAFETY: vectors are arrays of their lanes.
+    // SAFETY: vectors have the layout of arrays of their lanes.
     unsafe { std::mem::transmute(all) }
 }
 
@@ -116,7 +119,7 @@ unsafe fn avx(x: *const f32, line: usize, y: *const f32, count: usize) -> Sums {
 mod tests {
     use super::*;
 
-    /// The bits do not depend on the instructions.
+    /// The bits of the sums do not depend on the instruction set.
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn all_instructions_give_the_same_sums() {
@@ -134,11 +137,11 @@ mod tests {
             .collect();
         let bits = |sums: &[f32]| sums.iter().map(|x| x.to_bits()).collect::<Vec<u32>>();
         if is_x86_feature_detected!("avx512f") {
-            // SAFETY: as many lines, and the instructions are there.
+            // SAFETY: there are `LINES` lines, and the processor has AVX-512F.
             assert_eq!(bits(unsafe { avx512(x, line, y, count) }.as_flattened()), bits(&plain));
         }
         if is_x86_feature_detected!("avx") {
-            // SAFETY: as above.
+            // SAFETY: as above, for AVX.
             assert_eq!(bits(unsafe { avx(x, line, y, count) }.as_flattened()), bits(&plain));
         }
     }

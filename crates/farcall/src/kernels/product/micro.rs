@@ -1,7 +1,8 @@
-//! The innermost loops of products: a tile of the result that stays in registers while products are added to it.
+//! The innermost loops of products: a tile of the result stays in registers while products are added to it.
 //!
-//! Those of floating-point numbers are the ones of the crates `gemm-*`, for the instructions that the processor has;
-//! integers and complex numbers have a loop of their own, and those of 32 bits one whose sums stay in registers.
+//! Floating-point numbers use the micro-kernels of the `gemm-*` crates for the processor's instruction set.
+//! Integers and complex numbers use a loop of this file, and 32-bit integers one whose sums stay in
+//! registers.
 
 use std::ops::{Add, Mul};
 
@@ -13,26 +14,27 @@ use num_complex::Complex;
 use super::super::halves::{self, Half};
 use super::super::simd::vectorized;
 
-/// A tile of the result, row-major, and what is added to it or takes its place.
+/// A row-major tile of the result, with the factors whose products are added to it or replace it.
 #[derive(Clone, Copy)]
 pub(super) struct Tile<T> {
-    /// The first element.
+    /// First element.
     pub(super) to: *mut T,
-    /// Distance of rows.
+    /// Distance between rows.
     pub(super) stride: usize,
     pub(super) rows: usize,
     pub(super) columns: usize,
-    /// Products to add up.
+    /// Number of products to sum.
     pub(super) depth: usize,
-    /// The left factors: the first one, and the distances along rows and depth.
+    /// Left factors: the first element, and the strides along rows and along depth.
     pub(super) lhs: (*const T, usize, usize),
-    /// The right factors: the first one, and the distance along depth. Columns are neighbours.
+    /// Right factors: the first element, and the stride along depth. Columns are contiguous.
     pub(super) rhs: (*const T, usize),
-    /// The sum is added to what the tile holds.
+    /// True if the sums are added to the contents of the tile.
     pub(super) add: bool,
 }
 
-/// A loop of the crates `gemm-*`. Their columns are our rows: `(rows, columns, depth, to, left, right, …)`.
+/// A micro-kernel of the `gemm-*` crates. Their columns are our rows: `(rows, columns, depth, to, left,
+/// right, …)`.
 type Gemm<T> = unsafe fn(
     usize,
     usize,
@@ -55,8 +57,8 @@ type Gemm<T> = unsafe fn(
 );
 
 #[derive(Clone, Copy)]
-enum Loop<T: 'static> {
-    /// For every number of vectors, and every number of rows: `[vectors - 1][rows - 1]`.
+enum MicroKernel<T: 'static> {
+    /// One micro-kernel per number of vectors and number of rows: `[vectors - 1][rows - 1]`.
     Gemm {
         lanes: usize,
         all: &'static [Gemm<T>],
@@ -65,50 +67,52 @@ enum Loop<T: 'static> {
     Plain(unsafe fn(&Tile<T>)),
 }
 
-/// The loops for elements of a type.
+/// Micro-kernels of an element type.
 #[derive(Clone, Copy)]
 pub(in super::super) struct Micro<T: 'static> {
-    /// Columns of a tile at most.
+    /// Maximum number of columns of a tile.
     pub(super) columns: usize,
-    /// Rows of a tile at most.
+    /// Maximum number of rows of a tile.
     pub(super) rows: usize,
-    run: Loop<T>,
+    run: MicroKernel<T>,
 }
 
 impl<T: Copy> Micro<T> {
     const fn gemm(lanes: usize, rows: usize, all: &'static [Gemm<T>], one: T) -> Micro<T> {
-        Micro { columns: all.len() / rows * lanes, rows, run: Loop::Gemm { lanes, all, one } }
+        Micro { columns: all.len() / rows * lanes, rows, run: MicroKernel::Gemm { lanes, all, one } }
     }
 
-    /// A loop of this file.
+    /// Makes the description of a loop of this file.
     const fn plain(columns: usize, run: unsafe fn(&Tile<T>)) -> Micro<T> {
-        Micro { columns, rows: ROWS, run: Loop::Plain(run) }
+        Micro { columns, rows: TILE_ROWS, run: MicroKernel::Plain(run) }
     }
 
-    /// Columns that right factors are read in.
+    /// Granularity of columns in which right factors are read.
     pub(super) fn lanes(&self) -> usize {
         match self.run {
-            Loop::Gemm { lanes, .. } => lanes,
-            Loop::Plain(_) => self.columns,
+            MicroKernel::Gemm { lanes, .. } => lanes,
+            MicroKernel::Plain(_) => self.columns,
         }
     }
 
     /// Computes a tile.
     ///
     /// # Safety
-    /// Rows and columns are one or more, and not more than a tile has; depth is one or more. The factors are valid
-    /// for reads, those on the right for a whole number of vectors: of all columns that a tile can have. The tile is
-    /// valid for reads and writes.
+    /// The rows and the columns of the tile must be at least one and at most [`Micro::rows`] and
+    /// [`Micro::columns`]; the depth must be at least one. The factors must be valid for reads; right factors
+    /// for whole vectors, that is for all columns that a tile can have. The tile must be valid for reads and
+    /// writes.
     #[inline]
     pub(super) unsafe fn run(&self, t: &Tile<T>) {
         match self.run {
-            // SAFETY: the caller's promise.
-            Loop::Plain(run) => unsafe { run(t) },
-            Loop::Gemm { lanes, all, one } => {
+            // SAFETY: the loop has the contract of this function, which the caller upholds.
+            MicroKernel::Plain(run) => unsafe { run(t) },
+            MicroKernel::Gemm { lanes, all, one } => {
                 let run = all[(t.columns.div_ceil(lanes) - 1) * self.rows + t.rows - 1];
                 let ((x, x_row, x_depth), (y, y_depth)) = (t.lhs, t.rhs);
                 let s = |stride: usize| stride as isize;
-                // SAFETY: the caller's promise; the loop is one for instructions that the processor has.
+                // SAFETY: the caller guarantees the sizes and that the memory is valid; `micro` selected a
+                // table for instructions that the processor has.
                 unsafe {
                     run(
                         t.columns,
@@ -136,15 +140,15 @@ impl<T: Copy> Micro<T> {
     }
 }
 
-/// Elements that products are computed in.
+/// Element types in which products are computed.
 pub(in super::super) trait Element: Copy + Send + Sync + 'static {
     const ZERO: Self;
-    /// The loops for this processor.
+    /// Returns the micro-kernels for this processor.
     fn micro() -> Micro<Self>;
 }
 
-/// The table of a crate for the instructions that the processor has: lanes of vectors without any, with FMA, AVX-512,
-/// NEON.
+/// Selects a crate's table for the processor's instruction set. The numbers are the lanes of a vector without
+/// SIMD, with FMA, AVX-512 and NEON.
 macro_rules! gemm {
     ($krate:ident, $ty:ident, [$scalar:expr, $fma:expr, $avx512:expr, $neon:expr]) => {{
         #[cfg(target_arch = "x86_64")]
@@ -227,7 +231,7 @@ macro_rules! plain {
         impl Element for $ty {
             const ZERO: $ty = $zero;
             fn micro() -> Micro<$ty> {
-                Micro::plain(COLUMNS, plain::<$ty>)
+                Micro::plain(TILE_COLUMNS, plain::<$ty>)
             }
         }
     )*)*};
@@ -245,11 +249,11 @@ macro_rules! words {
             fn micro() -> Micro<$ty> {
                 #[cfg(target_arch = "x86_64")]
                 match widest() {
-                    Vectors::Avx512 => return Micro::plain(16 * x86::VECTORS, x86::avx512::<$ty>),
-                    Vectors::Avx2 => return Micro::plain(8 * x86::VECTORS, x86::avx2::<$ty>),
+                    Vectors::Avx512 => return Micro::plain(16 * x86::ROW_VECTORS, x86::avx512::<$ty>),
+                    Vectors::Avx2 => return Micro::plain(8 * x86::ROW_VECTORS, x86::avx2::<$ty>),
                     Vectors::Plain => {}
                 }
-                Micro::plain(COLUMNS, plain::<$ty>)
+                Micro::plain(TILE_COLUMNS, plain::<$ty>)
             }
         }
     )*};
@@ -257,44 +261,48 @@ macro_rules! words {
 
 words! { i32 u32 }
 
-/// A tile of the loop of this file.
-const COLUMNS: usize = 32;
-const ROWS: usize = 4;
+/// Number of columns of a tile of the plain loop.
+const TILE_COLUMNS: usize = 32;
+/// Number of rows of a tile of the loops of this file.
+const TILE_ROWS: usize = 4;
 
+/// Computes a tile in plain Rust, which the compiler vectorizes.
+///
 /// # Safety
 /// As [`Micro::run`].
 unsafe fn plain<T: Element + Ring>(t: &Tile<T>) {
     vectorized(
         #[inline(always)]
         || {
-            let mut sums = [[T::ZERO; COLUMNS]; ROWS];
+            let mut sums = [[T::ZERO; TILE_COLUMNS]; TILE_ROWS];
             let ((x, x_row, x_depth), (y, y_depth)) = (t.lhs, t.rhs);
             for k in 0..t.depth {
-                // SAFETY: the columns of a whole tile.
-                let right: &[T; COLUMNS] = unsafe { &*y.add(k * y_depth).cast() };
+                // SAFETY: the caller guarantees that right factors can be read for all columns of a full
+                // tile.
+                let right: &[T; TILE_COLUMNS] = unsafe { &*y.add(k * y_depth).cast() };
                 for (row, sums) in sums.iter_mut().enumerate() {
-                    // SAFETY: an element on the left; the last row stands for those that the tile does not have.
+                    // SAFETY: the row is within the tile; its last row stands in for missing ones.
                     let left = unsafe { x.add(row.min(t.rows - 1) * x_row + k * x_depth).read() };
                     for (sum, right) in sums.iter_mut().zip(right) {
                         *sum = sum.plus(left.times(*right));
                     }
                 }
             }
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees that the tile is valid for reads and writes.
             unsafe { write(t, &sums) };
         },
     );
 }
 
-/// Puts sums into a tile.
+/// Stores sums in a tile, or adds them to it.
 ///
 /// # Safety
 /// As [`Micro::run`].
 #[inline(always)]
-unsafe fn write<T: Ring, const N: usize>(t: &Tile<T>, sums: &[[T; N]; ROWS]) {
+unsafe fn write<T: Ring, const N: usize>(t: &Tile<T>, sums: &[[T; N]; TILE_ROWS]) {
     for (row, sums) in sums[..t.rows].iter().enumerate() {
         for (column, sum) in sums[..t.columns].iter().enumerate() {
-            // SAFETY: an element of the tile.
+            // SAFETY: the row and the column are within the tile.
             unsafe {
                 let to = t.to.add(row * t.stride + column);
                 to.write(if t.add { to.read().plus(*sum) } else { *sum });
@@ -303,7 +311,7 @@ unsafe fn write<T: Ring, const N: usize>(t: &Tile<T>, sums: &[[T; N]; ROWS]) {
     }
 }
 
-/// Loops for integers of 32 bits, signed or not.
+/// Loops for 32-bit integers, signed or unsigned.
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::{
@@ -311,36 +319,38 @@ mod x86 {
         _mm512_add_epi32, _mm512_loadu_si512, _mm512_mullo_epi32, _mm512_set1_epi32, _mm512_setzero_si512,
     };
 
-    use super::{ROWS, Ring, Tile, write};
+    use super::{Ring, TILE_ROWS, Tile, write};
 
-    /// Vectors of a row of a tile.
-    pub(super) const VECTORS: usize = 2;
+    /// Number of vectors of a row of a tile.
+    pub(super) const ROW_VECTORS: usize = 2;
 
     macro_rules! words {
         ($name:ident, $feature:literal, $lanes:literal, $zero:ident, $load:ident, $one:ident, $add:ident, $mul:ident) => {
             /// # Safety
-            /// As [`Micro::run`](super::Micro::run), of tiles of [`VECTORS`]; elements are integers of 32 bits, and the
-            /// processor has the instructions.
+            /// As [`Micro::run`](super::Micro::run), with tiles of [`ROW_VECTORS`] vectors. The elements must
+            /// be 32-bit integers, and the processor must have the instructions.
             #[target_feature(enable = $feature)]
             pub(super) unsafe fn $name<T: Ring>(t: &Tile<T>) {
                 const { assert!(size_of::<T>() == 4) };
-                let mut sums = [[$zero(); VECTORS]; ROWS];
+                let mut sums = [[$zero(); ROW_VECTORS]; TILE_ROWS];
                 let ((x, x_row, x_depth), (y, y_depth)) = (t.lhs, t.rhs);
                 let (x, y) = (x.cast::<i32>(), y.cast::<i32>());
                 for k in 0..t.depth {
                     let y = y.wrapping_add(k * y_depth);
-                    // SAFETY: the columns of a whole tile.
+                    // SAFETY: the caller guarantees that right factors can be read for all columns of a full
+                    // tile.
                     let right = unsafe { [$load(y.cast()), $load(y.add($lanes).cast())] };
                     for (row, sums) in sums.iter_mut().enumerate() {
-                        // SAFETY: an element on the left; the last row stands for those that the tile does not have.
+                        // SAFETY: the row is within the tile; its last row stands in for missing ones.
                         let left = unsafe { x.add(row.min(t.rows - 1) * x_row + k * x_depth).read() };
                         for (sum, right) in sums.iter_mut().zip(right) {
                             *sum = $add(*sum, $mul($one(left), right));
                         }
                     }
                 }
-                // SAFETY: vectors are arrays of their lanes, integers of 32 bits; the caller's promise.
-                unsafe { write(t, &*(&raw const sums).cast::<[[T; VECTORS * $lanes]; ROWS]>()) };
+                // SAFETY: vectors have the layout of arrays of their lanes, 32-bit integers. The caller
+                // guarantees that the tile is valid.
+                unsafe { write(t, &*(&raw const sums).cast::<[[T; ROW_VECTORS * $lanes]; TILE_ROWS]>()) };
             }
         };
     }
@@ -367,20 +377,20 @@ mod x86 {
     );
 }
 
-/// Elements that operands are read in, and results written in.
+/// Element types in which operands are read and results are written.
 pub(in super::super) trait Stored<T>: Copy + Send + Sync + 'static {
-    /// True if it is the type that is computed in.
-    const SAME: bool;
+    /// True if the type is the one that is computed in.
+    const IS_IDENTITY: bool;
     fn widen(self) -> T;
     fn narrow(x: T) -> Self;
     /// Widens `count` elements.
     ///
     /// # Safety
-    /// The elements can be read and written; the memory does not overlap.
+    /// `from` must be valid for reads and `to` for writes of `count` elements, and the two must not overlap.
     #[inline(always)]
     unsafe fn widen_line(from: *const Self, to: *mut T, count: usize) {
         for i in 0..count {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees that both are valid for `count` elements.
             unsafe { to.add(i).write(from.add(i).read().widen()) };
         }
     }
@@ -389,7 +399,7 @@ pub(in super::super) trait Stored<T>: Copy + Send + Sync + 'static {
 macro_rules! same {
     ($($ty:ty)*) => {$(
         impl Stored<$ty> for $ty {
-            const SAME: bool = true;
+            const IS_IDENTITY: bool = true;
             #[inline(always)]
             fn widen(self) -> $ty { self }
             #[inline(always)]
@@ -401,7 +411,7 @@ macro_rules! same {
 same! { f32 f64 Complex<f32> Complex<f64> i8 i16 i32 i64 u8 u16 u32 u64 }
 
 impl Stored<f32> for f16 {
-    const SAME: bool = false;
+    const IS_IDENTITY: bool = false;
     #[inline(always)]
     fn widen(self) -> f32 {
         Half::widen(self)
@@ -411,14 +421,14 @@ impl Stored<f32> for f16 {
         Half::narrow(x)
     }
     unsafe fn widen_line(from: *const f16, to: *mut f32, count: usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that both are valid for `count` elements and do not overlap.
         unsafe { halves::widen(from, to, count) };
     }
 }
 
 impl Stored<f32> for bf16 {
-    const SAME: bool = false;
-    /// Without asking for NaNs, of which a product makes quiet ones.
+    const IS_IDENTITY: bool = false;
+    /// Omits the check for NaNs: a product makes them quiet.
     #[inline(always)]
     fn widen(self) -> f32 {
         f32::from_bits(u32::from(self.to_bits()) << 16)
@@ -429,12 +439,13 @@ impl Stored<f32> for bf16 {
     }
 }
 
-/// Integers as floats, which hold products and their sums exactly if there are few enough ([`super::prepare`]), or as
-/// integers of 32 bits, which hold the last bits of sums; and the integers that sums become.
+/// Conversions of integers to floats and to 32-bit integers, and of sums back to integers. Floats hold the
+/// products and their sums exactly if the depth is small enough ([`super::prepare`]); 32-bit integers hold
+/// the low bits of sums.
 macro_rules! small {
     ($($ty:ty as $($float:ty)*;)*) => {$($(
         impl Stored<$float> for $ty {
-            const SAME: bool = false;
+            const IS_IDENTITY: bool = false;
             #[inline(always)]
             fn widen(self) -> $float {
                 self as $float

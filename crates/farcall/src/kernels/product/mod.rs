@@ -1,13 +1,14 @@
-//! Products of matrices in blocks: what `dot_general` and `convolution` have in common.
+//! Blocked matrix products, shared by `dot_general` and `convolution`.
 //!
 //! ```text
-//! result [rows, columns] ──split──▶ blocks, one or several a task
-//!   block: for some columns, for some depth: bring the right factor into panels, unless it is in some
-//!            for some rows: the left factor, where it lies, or brought together
-//!              for a panel, for a row of tiles ([`micro`]): sums in registers, added to the result
+//! result [rows, columns] ──split──▶ blocks, one or more per task
+//!   block: for each range of columns and of depth: pack the right factor into panels, or read it in place
+//!            for each range of rows: read the left factor in place, or pack it
+//!              for each panel and row of tiles ([`micro`]): sum in registers, add to the result
 //! ```
 //!
-//! **Invariants.** Which products are added up in which order depends on sizes alone, never on how blocks are split.
+//! **Invariants.** The order of summation depends only on the sizes of the product, never on its split into
+//! blocks.
 
 mod abreast;
 mod micro;
@@ -30,90 +31,100 @@ use super::types::dispatch;
 pub(super) use micro::{Element, Ring, Stored};
 use micro::{Micro, Tile};
 use operand::Layout;
-pub(super) use operand::{Axis, Dim, MOST, Operand, Step};
-use operand::{PACKED, join};
+pub(super) use operand::{Axis, Dim, MAX_DIMS, Operand, Step};
+use operand::{PACKED_EFFORT, join};
 use vector::Vector;
 
-/// Multiplications of a task at least: some ten microseconds.
-const LEAST: usize = 1 << 22;
+/// Minimum number of multiplications per task: some ten microseconds.
+const MIN_TASK_PRODUCTS: usize = 1 << 22;
 
-/// Tasks of one product, if it is large.
-const TASKS: usize = 8;
+/// Number of tasks that a large product is split into.
+const TARGET_TASKS: usize = 8;
 
-/// How many products are added up before their sum joins the others: the error of a long sum grows with the length of
-/// its parts and with their number, and a tile of a short part does more loads and stores of sums than products.
-const SUMMANDS: usize = 192;
+/// Number of products in a partial sum before it is added to the total. The rounding error of a long sum
+/// grows with the length of its partial sums and with their number. A tile with a short depth does more loads
+/// and stores of sums than products.
+const PARTIAL_SUM_PRODUCTS: usize = 192;
 
-/// Bytes of a row of right factors that are brought into panels at once; of a column, those of one part of a sum, or of two
-/// if these are fewer.
-const WIDTH: usize = 1024;
+/// Bytes of a row of right factors that are packed into panels at once. The depth of these panels is one
+/// partial sum, or two if one partial sum takes fewer bytes than this.
+const PANEL_ROW_BYTES: usize = 1024;
 
-/// Integers up to these are floats.
-const EXACT_32: usize = 1 << 24;
-const EXACT_64: usize = 1 << 53;
+/// Largest magnitude up to which every integer is exact in `f32`.
+const MAX_EXACT_F32: usize = 1 << 24;
+/// Largest magnitude up to which every integer is exact in `f64`.
+const MAX_EXACT_F64: usize = 1 << 53;
 
-/// How many products take as long as it takes to bring an element together that takes one unit of effort.
-const WORTH: usize = 8;
+/// Number of products that take as long as packing an element that costs one unit of
+/// [effort](Operand::effort).
+const PRODUCTS_PER_EFFORT: usize = 8;
 
-/// Sums of a block that are kept until they are written.
-const AREA: usize = 1 << 17;
+/// Maximum number of sums of a block that are buffered before they are written to the result.
+const MAX_BLOCK_SUMS: usize = 1 << 17;
 
-/// When right factors are read where they lie. Blocks have whole rows if all have so few bytes that they are near for
-/// every block; and for more rows of tiles than these, it pays to bring them together, unless they fit the first level.
+/// Limits up to which right factors are read in place. If all right factors fit in `bytes`, they stay in
+/// cache from block to block, and blocks are made of whole rows. With more than `tile_rows` rows of tiles,
+/// packing pays off, unless the right factors fit in the first-level cache.
 #[derive(Clone, Copy)]
-struct Near {
+struct InPlaceLimits {
     bytes: usize,
-    rows: usize,
+    tile_rows: usize,
 }
 
-impl Near {
-    /// Where a row of a tile takes several lines of the cache, which the processor reads ahead.
-    const WIDE: Near = Near { bytes: 2 << 20, rows: 32 };
-    /// Where it takes one line. Rows that are a power of two apart share their sets of the cache.
-    const NARROW: Near = Near { bytes: 16 << 10, rows: 4 };
+impl InPlaceLimits {
+    /// Limits for tiles whose rows span several cache lines, which the processor prefetches.
+    const WIDE: InPlaceLimits = InPlaceLimits { bytes: 2 << 20, tile_rows: 32 };
+    /// Limits for tiles whose rows are one cache line. Rows that are a power of two apart compete for the
+    /// same cache sets.
+    const NARROW: InPlaceLimits = InPlaceLimits { bytes: 16 << 10, tile_rows: 4 };
 
-    fn of<T>(micro: &Micro<T>) -> Near {
-        if micro.columns * size_of::<T>() > size_of::<Line>() { Near::WIDE } else { Near::NARROW }
+    fn of<T>(micro: &Micro<T>) -> InPlaceLimits {
+        if micro.columns * size_of::<T>() > size_of::<Line>() {
+            InPlaceLimits::WIDE
+        } else {
+            InPlaceLimits::NARROW
+        }
     }
 }
 
-/// Rows of a block at least whose right factors are near. Blocks of whole rows write to memory that is apart.
-const ROWS: usize = 32;
+/// Minimum number of rows in a block whose right factors are read in place. Blocks of whole rows write to
+/// disjoint memory.
+const MIN_BLOCK_ROWS: usize = 32;
 
-/// Bytes between left factors that are read where they lie, at most: the six of a tile, if they are pages apart, share sets
-/// of the cache with what else is near.
-const PAGE: usize = 4096;
+/// Maximum distance in bytes between left factors that are read in place. If the six left factors of a tile
+/// are pages apart, they compete for cache sets with the other data in use.
+const MAX_IN_PLACE_STRIDE_BYTES: usize = 4096;
 
-/// Rows of tiles whose left factors are brought together at once.
-const TILES: usize = 16;
+/// Number of rows of tiles whose left factors are packed at once.
+const PACKED_TILE_ROWS: usize = 16;
 
-/// Factors and sums of a batch of products of matrices; sizes and strides in elements.
+/// A batch of matrix products. Sizes and strides are in elements.
 #[derive(Debug)]
 pub(super) struct Product {
-    /// Sizes of the dimensions of the batch, with strides of left and right factor and of the result.
+    /// Batch dimensions: the size, and the strides in the left factor, the right factor and the result.
     pub(super) batch: Vec<(usize, [usize; 3])>,
     pub(super) rows: usize,
     pub(super) columns: usize,
     pub(super) depth: usize,
     pub(super) lhs: Operand,
     pub(super) rhs: Operand,
-    /// Dimensions of the result's rows and columns: sizes and strides, which wrap where they go backwards.
+    /// Dimensions of the result's rows and of its columns: size and stride. Negative strides wrap around.
     pub(super) out: [Vec<(usize, usize)>; 2],
-    /// Where the first matrices begin: left and right factor, result.
+    /// Offsets of the first matrices: left factor, right factor, result.
     pub(super) start: [usize; 3],
 }
 
-/// How a product is split.
+/// Division of a product into blocks and tasks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Split {
     /// Rows and columns of a block.
     rows: usize,
     columns: usize,
-    /// Blocks of a matrix along both.
+    /// Number of blocks of a matrix along the rows and along the columns.
     blocks: [usize; 2],
-    /// Blocks of all matrices.
+    /// Number of blocks of all matrices.
     units: usize,
-    /// Those of a task.
+    /// Number of blocks per task.
     per_task: usize,
 }
 
@@ -128,17 +139,18 @@ impl Split {
 }
 
 impl Product {
-    /// Matrices of the batch.
+    /// Number of matrices in the batch.
     pub(super) fn matrices(&self) -> usize {
         self.batch.iter().fold(1, |n, b| n.saturating_mul(b.0))
     }
 
-    /// Multiplications of elements.
+    /// Number of multiplications of elements.
     pub(super) fn work(&self) -> usize {
         [self.rows, self.columns, self.depth].iter().fold(self.matrices(), |n, x| n.saturating_mul(*x))
     }
 
-    /// The distance of rows of the result, if they have one, and columns are neighbours.
+    /// Distance between the rows of the result, if the rows are equally spaced and the columns are
+    /// contiguous.
     pub(super) fn direct(&self) -> Option<usize> {
         match self.out.each_ref().map(|dims| join(dims)).each_ref().map(Vec::as_slice) {
             [[], [] | [(_, 1)]] => Some(0),
@@ -147,24 +159,25 @@ impl Product {
         }
     }
 
-    /// Blocks as small as it takes to have some tasks, and no smaller: where one is halved, its other factor is brought
-    /// together once more. `area`: elements of a block at most. `near`: right factors are read where they lie.
+    /// Splits the product into enough blocks to occupy the tasks, and no more: halving a block along one
+    /// dimension packs the other factor once more. `area` is the maximum number of elements of a block.
+    /// `near` tells that right factors are read in place.
     fn split(&self, micro: [usize; 2], area: usize, near: bool) -> Split {
-        let target = (self.work() / TASKS).max(LEAST);
+        let target = (self.work() / TARGET_TASKS).max(MIN_TASK_PRODUCTS);
         let [mut rows, mut columns] = [self.rows.max(1), self.columns.max(1)];
         let halves = |n: usize, tile: usize| n.div_ceil(2).next_multiple_of(tile);
-        let (left, right) = (self.lhs.effort(), self.rhs.effort().max(PACKED));
+        let (left, right) = (self.lhs.effort(), self.rhs.effort().max(PACKED_EFFORT));
         loop {
             let block = rows.saturating_mul(columns);
             if block <= area && block.saturating_mul(self.depth) <= target {
                 break;
             }
             let [fewer_rows, fewer_columns] = [halves(rows, micro[0]), halves(columns, micro[1])];
-            if near && (ROWS..rows).contains(&fewer_rows) {
+            if near && (MIN_BLOCK_ROWS..rows).contains(&fewer_rows) {
                 rows = fewer_rows;
                 continue;
             }
-            let is_worth = |effort: usize, block: usize| block >= effort.saturating_mul(WORTH);
+            let is_worth = |effort: usize, block: usize| block >= effort.saturating_mul(PRODUCTS_PER_EFFORT);
             let (by_column, by_row) = (rows.saturating_mul(left), columns.saturating_mul(right));
             let by_column = (fewer_columns < columns
                 && (block > area || is_worth(by_column, rows.saturating_mul(fewer_columns))))
@@ -182,10 +195,10 @@ impl Product {
         let blocks = [self.rows.div_ceil(rows), self.columns.div_ceil(columns)];
         let units = self.matrices().saturating_mul(blocks[0]).saturating_mul(blocks[1]);
         let work = rows.saturating_mul(columns).saturating_mul(self.depth).max(1);
-        Split { rows, columns, blocks, units, per_task: (LEAST / work).max(1) }
+        Split { rows, columns, blocks, units, per_task: (MIN_TASK_PRODUCTS / work).max(1) }
     }
 
-    /// Where a matrix of the batch begins: factors and result.
+    /// Returns the offsets of a matrix of the batch: left factor, right factor, result.
     fn matrix(&self, mut number: usize) -> [usize; 3] {
         let mut at = self.start;
         for (n, strides) in self.batch.iter().rev() {
@@ -196,11 +209,11 @@ impl Product {
     }
 }
 
-/// What computes products of the same factors, to parts of one result: from places of factors of type `from` to output
-/// 0, of type `to`.
+/// Prepares products whose results are parts of one tensor. The factors have type `from` and are at `places`
+/// (left, right); the result is output 0 and has type `to`.
 ///
-/// `places` says where left and right factors are; they and the result hold whatever the strides reach. `None` for
-/// types that have no loops.
+/// The memory of the factors and of the result must contain every element that the strides reach. Returns
+/// `None` for types without loops.
 pub(super) fn prepare(
     products: Vec<Product>,
     [from, to]: [DType; 2],
@@ -209,31 +222,31 @@ pub(super) fn prepare(
     computing(products, [from, to], places, None).map(|computing| computing.prepared)
 }
 
-/// What computes a block of rows, as [`prepare`] does.
+/// The prepared product of a block of rows, as by [`prepare`].
 pub(super) struct Computing {
-    /// If there are panels, they are in the place of the right factor.
+    /// Computes the product. If there are panels, they take the place of the right factor.
     pub(super) prepared: Prepared,
     pub(super) panels: Option<Panels>,
 }
 
-/// Right factors that are brought into panels once for several blocks of rows.
+/// Right factors that are packed once for several blocks of rows.
 pub(super) struct Panels {
-    /// Bytes of all panels, which begin a line of the cache.
+    /// Size of all panels in bytes. The memory must start at a cache line.
     pub(super) bytes: usize,
-    /// From the right factor to panels.
+    /// Packs the right factor into the panels.
     pub(super) pack: Prepared,
 }
 
-/// Blocks of rows that have the same right factor.
+/// Description of several blocks of rows that share a right factor.
 #[derive(Clone, Copy)]
 pub(super) struct Alike {
-    /// Rows of all of them.
+    /// Total number of rows of all blocks.
     pub(super) rows: usize,
-    /// Bytes of panels at most.
+    /// Maximum size of the panels in bytes.
     pub(super) bytes: usize,
 }
 
-/// What computes a product for one of several blocks of rows.
+/// Prepares a product that is one of several blocks of rows with the same right factor.
 pub(super) fn block(product: Product, types: [DType; 2], alike: Alike) -> Option<Computing> {
     computing(vec![product], types, [Source::Input(0), Source::Input(1)], Some(alike))
 }
@@ -247,13 +260,13 @@ fn computing(
     if !products.iter().all(|p| p.lhs.is_sound() && p.rhs.is_sound()) {
         return None;
     }
-    // Sums of so many products of small integers, which floats hold.
+    // Floats compute small integers as long as they hold the largest possible sum of `depth` products.
     let depth = products.iter().map(|p| p.depth).max().unwrap_or(0);
     macro_rules! small {
         ($S:ty, $R:ty) => {
             match depth.checked_mul((<$S>::MAX as usize + 1).pow(2)) {
-                Some(..=EXACT_32) => tasks::<$S, f32, $R>(products, places, alike),
-                Some(..=EXACT_64) => tasks::<$S, f64, $R>(products, places, alike),
+                Some(..=MAX_EXACT_F32) => tasks::<$S, f32, $R>(products, places, alike),
+                Some(..=MAX_EXACT_F64) => tasks::<$S, f64, $R>(products, places, alike),
                 _ => return None,
             }
         };
@@ -261,7 +274,7 @@ fn computing(
     Some(match (from, to) {
         (DType::S8, DType::S32) => small!(i8, i32),
         (DType::U8, DType::S32) => small!(u8, i32),
-        // Sums modulo a power of two.
+        // Sums are modulo a power of two.
         (DType::S8, DType::S8) => small!(i8, i8),
         (DType::U8, DType::U8) => small!(u8, u8),
         (DType::S16, DType::S16) => tasks::<i16, i32, i16>(products, places, alike),
@@ -279,11 +292,11 @@ fn computing(
     })
 }
 
-/// Where a factor is.
+/// Location of a factor.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Source {
     Input(usize),
-    /// At this byte of the scratch memory.
+    /// Byte offset into the scratch memory.
     Scratch(usize),
 }
 
@@ -303,12 +316,12 @@ fn tasks<S: Stored<T>, T: Element + Ring, R: Stored<T>>(
 ) -> Computing {
     if let [product] = products.as_slice()
         && let Some(vector) = Vector::of(product)
-        && vector.buffer::<S, T>() <= KEPT
+        && vector.buffer::<S, T>() <= MAX_KEPT_BYTES
     {
         let prepared = vector.tasks::<S, T, R>(products.remove(0), places);
         return Computing { prepared, panels: None };
     }
-    let slow = products.iter().any(|p| p.work() >= 2 * LEAST);
+    let slow = products.iter().any(|p| p.work() >= 2 * MIN_TASK_PRODUCTS);
     let mut count = 0;
     let blocks: Vec<(usize, Arc<Block<T>>)> = products
         .into_iter()
@@ -322,7 +335,8 @@ fn tasks<S: Stored<T>, T: Element + Ring, R: Stored<T>>(
     let panels = blocks.first().filter(|(_, block)| block.in_panels).map(|(_, block)| {
         let (bytes, block) = (panel_bytes(&block.product, &block.micro), Arc::clone(block));
         let pack = Prepared::new(move |args| {
-            // SAFETY: the right factor, of this type, and room for all panels.
+            // SAFETY: input 0 is the right factor, of type `S`, and output 0 has room for all panels
+            // (`Panels::bytes`).
             unsafe { block.pack(args.input_ptr::<S>(0), args.output_ptr(0)) };
         });
         Panels { bytes, pack }
@@ -335,7 +349,7 @@ fn tasks<S: Stored<T>, T: Element + Ring, R: Stored<T>>(
         let y = if block.in_panels { Right::Panels(y.cast()) } else { Right::Factors(y) };
         with_buffer(buffer, |buffer| {
             for unit in block.split.units_of(task - first) {
-                // SAFETY: operands and result of these types, and tasks have different blocks.
+                // SAFETY: the operands and the result have these types, and no two tasks share a block.
                 unsafe { block.run(unit, x, y, out, buffer) };
             }
         });
@@ -343,33 +357,34 @@ fn tasks<S: Stored<T>, T: Element + Ring, R: Stored<T>>(
     Computing { prepared: if slow { prepared.slow() } else { prepared }, panels }
 }
 
-/// Where right factors are read.
+/// Where right factors are read from.
 #[derive(Clone, Copy)]
 enum Right<S, T> {
     Factors(*const S),
-    /// All of them, as [`Block::pack`] leaves them.
+    /// All right factors, as packed by [`Block::pack`].
     Panels(*const T),
 }
 
 thread_local! {
-    /// Memory for panels: what one task leaves is warm for the next.
+    /// Memory for panels, kept per thread so that the next task finds it in cache.
     static BUFFER: Cell<Vec<Line>> = const { Cell::new(Vec::new()) };
 }
 
-/// A line of the cache.
+/// A cache line.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-pub(super) struct Line(#[expect(dead_code, reason = "memory")] [u8; 64]);
+pub(super) struct Line(#[expect(dead_code, reason = "only the size and the alignment matter")] [u8; 64]);
 
-/// Bytes that a thread keeps at most.
-const KEPT: usize = 16 << 20;
+/// Maximum number of bytes that a thread keeps.
+const MAX_KEPT_BYTES: usize = 16 << 20;
 
-/// Calls a function with so many bytes.
+/// Calls a function with a buffer of at least `bytes` bytes.
 fn with_buffer(bytes: usize, f: impl FnOnce(*mut u8)) {
     with_memory(&BUFFER, bytes, f);
 }
 
-/// Calls a function with so many bytes of what the thread keeps there; returns true if it will find these ones there again.
+/// Calls a function with at least `bytes` bytes of thread-local memory. Returns true if the next call on this
+/// thread finds the same memory, with its contents.
 pub(super) fn with_memory(
     kept: &'static LocalKey<Cell<Vec<Line>>>,
     bytes: usize,
@@ -381,60 +396,65 @@ pub(super) fn with_memory(
         buffer = vec![Line([0; 64]); lines];
     }
     f(buffer.as_mut_ptr().cast());
-    let is_kept = lines * size_of::<Line>() <= KEPT;
+    let is_kept = lines * size_of::<Line>() <= MAX_KEPT_BYTES;
     if is_kept {
         kept.set(buffer);
     }
     is_kept
 }
 
-/// Bytes of panels of all right factors.
+/// Size in bytes of the panels of all right factors.
 fn panel_bytes<T>(product: &Product, micro: &Micro<T>) -> usize {
     let columns = product.columns.checked_next_multiple_of(micro.columns).unwrap_or(usize::MAX);
     columns.saturating_mul(product.depth).saturating_mul(size_of::<T>())
 }
 
-/// How blocks are computed.
+/// Computation of the blocks of one product.
 struct Block<T: 'static> {
     product: Product,
     micro: Micro<T>,
     split: Split,
-    /// Columns and depth of right factors that are brought into panels at once.
+    /// Columns and depth of the right factors that are packed into panels at once.
     width: usize,
     deep: usize,
-    /// Rows of tiles that take the same panel one after another; their left factors are brought together at once, unless
-    /// they are read where they lie.
+    /// Number of rows that are multiplied with the same panel one after another. Their left factors are
+    /// packed at once, unless they are read in place.
     height: usize,
-    /// The layout of left factors that are brought together; `panel` is the distance of tiles.
+    /// Layout of packed left factors; `panel` is the distance between tiles.
     left: Layout,
-    /// The distance along depth of right factors that are read where they lie.
+    /// Stride along the depth of right factors that are read in place.
     right: Option<usize>,
-    /// Right factors are in panels before blocks are computed.
+    /// True if the right factors are packed into panels before any block is computed.
     in_panels: bool,
-    /// The distance of rows of the result, if tiles are written there.
+    /// Distance between rows of the result, if tiles are written directly to it.
     direct: Option<usize>,
 }
 
 impl<T: Element> Block<T> {
-    /// For factors of type `S`, and a result of type `R`.
+    /// Plans the blocks of a product with factors of type `S` and a result of type `R`.
     fn new<S: Stored<T>, R: Stored<T>>(product: Product, alike: Option<Alike>) -> Block<T> {
         let micro = T::micro();
-        let direct = product.direct().filter(|_| R::SAME);
-        let area = if direct.is_some() { usize::MAX } else { AREA };
-        let lies = product.rhs.strides().filter(|[line, _]| S::SAME && *line == 1);
+        let direct = product.direct().filter(|_| R::IS_IDENTITY);
+        let area = if direct.is_some() { usize::MAX } else { MAX_BLOCK_SUMS };
+        let lies = product.rhs.strides().filter(|[line, _]| S::IS_IDENTITY && *line == 1);
         let bytes = product.columns.saturating_mul(product.depth).saturating_mul(size_of::<T>());
-        let near = Near::of(&micro);
+        let near = InPlaceLimits::of(&micro);
         let split = product.split([micro.rows, micro.columns], area, lies.is_some() && bytes <= near.bytes);
         let alike =
             alike.filter(|alike| panel_bytes(&product, &micro) <= alike.bytes && product.matrices() == 1);
         let rows = alike.map_or(split.rows, |alike| alike.rows);
-        let few = bytes <= Near::NARROW.bytes || rows <= near.rows * micro.rows;
+        let few = bytes <= InPlaceLimits::NARROW.bytes || rows <= near.tile_rows * micro.rows;
         let right = lies.filter(|_| few).map(|[_, depth]| depth);
         let in_panels = alike.is_some() && right.is_none();
-        let width = (WIDTH / size_of::<T>()).next_multiple_of(micro.columns);
+        let width = (PANEL_ROW_BYTES / size_of::<T>()).next_multiple_of(micro.columns);
         let width = width.min(split.columns.next_multiple_of(micro.columns));
-        let deep = if SUMMANDS * size_of::<T>() < WIDTH { 2 * SUMMANDS } else { SUMMANDS }.min(product.depth);
-        let height = (TILES * micro.rows).min(split.rows.next_multiple_of(micro.rows));
+        let deep = if PARTIAL_SUM_PRODUCTS * size_of::<T>() < PANEL_ROW_BYTES {
+            2 * PARTIAL_SUM_PRODUCTS
+        } else {
+            PARTIAL_SUM_PRODUCTS
+        }
+        .min(product.depth);
+        let height = (PACKED_TILE_ROWS * micro.rows).min(split.rows.next_multiple_of(micro.rows));
         let left = if product.lhs.has_lines_together() {
             Layout { line: 1, depth: micro.rows, panel: micro.rows * deep, width: micro.rows }
         } else {
@@ -443,10 +463,11 @@ impl<T: Element> Block<T> {
         Block { product, micro, split, width, deep, height, left, right, in_panels, direct }
     }
 
-    /// Elements of panels, of left factors, and of the result that is not written directly.
+    /// Number of elements of the buffer for panels, for left factors, and for sums that are not written
+    /// directly.
     fn parts(&self) -> [usize; 3] {
         let sums = if self.direct.is_some() { 0 } else { self.split.rows * self.split.columns };
-        // Of right factors that lie in panels, what is left of the last vector is brought together.
+        // If right factors are read in place, only the columns that do not fill a vector are packed.
         let width = match (self.in_panels, self.right) {
             (true, _) => 0,
             (_, Some(_)) => self.micro.columns,
@@ -456,7 +477,7 @@ impl<T: Element> Block<T> {
         [panels, self.height * self.deep, sums].map(|n| (n + self.micro.columns).next_multiple_of(64))
     }
 
-    /// Bytes that computing a block takes.
+    /// Size in bytes of the buffer that computing a block needs.
     fn buffer(&self) -> usize {
         self.parts().iter().sum::<usize>() * size_of::<T>()
     }
@@ -464,7 +485,8 @@ impl<T: Element> Block<T> {
     /// Computes a block.
     ///
     /// # Safety
-    /// The factors and the result are those of the product; the buffer is as large as [`Block::buffer`] says.
+    /// The pointers must be to the factors and the result of the product, and `buffer` must be valid for
+    /// [`Block::buffer`] bytes.
     unsafe fn run<S: Stored<T>, R: Stored<T>>(
         &self,
         unit: usize,
@@ -479,7 +501,8 @@ impl<T: Element> Block<T> {
         let (row, column) = (unit / across % down * split.rows, unit % across * split.columns);
         let (rows, columns) = (split.rows.min(p.rows - row), split.columns.min(p.columns - column));
         let [panels, left, _] = self.parts();
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that the factors and the result contain every matrix of the batch
+        // (`# Safety`).
         let (x, out) = unsafe { (x.add(x_at), out.add(out_at)) };
         let y = match y {
             // SAFETY: as above.
@@ -487,17 +510,17 @@ impl<T: Element> Block<T> {
             panels @ Right::Panels(_) => panels,
         };
         let buffer = buffer.cast::<T>();
-        // SAFETY: parts of the buffer.
+        // SAFETY: both offsets are within the buffer, which has the parts that `parts` returns.
         let (left, sums) = unsafe { (buffer.add(panels), buffer.add(panels + left)) };
         let (to, stride) = match self.direct {
-            // SAFETY: the first element of the block.
+            // SAFETY: this is the first element of the block, which lies in the result.
             Some(stride) => (unsafe { out.add(row * stride + column) }.cast::<T>(), stride),
             None => (sums, columns),
         };
         if p.depth == 0 {
             for i in 0..rows {
                 for j in 0..columns {
-                    // SAFETY: an element of the block.
+                    // SAFETY: the element belongs to the block.
                     unsafe { to.add(i * stride + j).write(T::ZERO) };
                 }
             }
@@ -506,7 +529,8 @@ impl<T: Element> Block<T> {
             if interrupt::is_due() {
                 return;
             }
-            // SAFETY: columns and depth that there are, and room for them in the buffer.
+            // SAFETY: the columns and the depth are within the product, and the buffer has room for their
+            // panels.
             unsafe {
                 let (right, panels) = self.right(y, lines.clone(), depth.clone(), buffer);
                 let to = Tile {
@@ -523,12 +547,13 @@ impl<T: Element> Block<T> {
             }
         });
         if self.direct.is_none() {
-            // SAFETY: sums of the block, and its places in the result.
+            // SAFETY: `sums` holds the sums of the block, and `out` contains its elements.
             unsafe { self.write(sums, [row, rows], [column, columns], out) };
         }
     }
 
-    /// Calls a function with columns and depth of each part of those columns whose right factors are in panels at once.
+    /// Calls a function with the columns and the depth of each part of `columns` that is packed into panels
+    /// at once.
     fn each_part(&self, columns: Range<usize>, mut f: impl FnMut(Range<usize>, Range<usize>)) {
         let p = &self.product;
         let mut from = columns.start;
@@ -541,16 +566,17 @@ impl<T: Element> Block<T> {
         }
     }
 
-    /// Where the panels of a part begin, of all.
+    /// Returns the offset of a part's panels within all panels.
     fn panels_at(&self, columns: &Range<usize>, depth: &Range<usize>) -> usize {
         let width = columns.len().next_multiple_of(self.micro.columns);
         columns.start * self.product.depth + width * depth.start
     }
 
-    /// Brings all right factors into panels.
+    /// Packs all right factors into panels.
     ///
     /// # Safety
-    /// The right factor of the product, and room for as many bytes as [`panel_bytes`] says.
+    /// `y` must be the right factor of the product, and `to` must be valid for writes of [`panel_bytes`]
+    /// bytes.
     unsafe fn pack<S: Stored<T>>(&self, y: *const S, to: *mut T) {
         let p = &self.product;
         let [_, at, _] = p.matrix(0);
@@ -559,7 +585,8 @@ impl<T: Element> Block<T> {
                 return;
             }
             self.each_part(column..(column + self.split.columns).min(p.columns), |columns, depth| {
-                // SAFETY: columns and depth that there are, and their place.
+                // SAFETY: the columns and the depth are within the product. The offset of their panels is
+                // below `panel_bytes`, for which the caller guarantees room.
                 unsafe {
                     let to = to.add(self.panels_at(&columns, &depth));
                     let panels = self.panels(depth.len());
@@ -569,17 +596,18 @@ impl<T: Element> Block<T> {
         }
     }
 
-    /// Columns of the next panels, of so many that are left.
+    /// Returns the number of columns of the next panels, if `columns` are left.
     fn part(&self, columns: usize) -> usize {
         let width = self.width.min(columns);
         let whole = width / self.micro.lanes() * self.micro.lanes();
         if self.right.is_some() && whole > 0 { whole } else { width }
     }
 
-    /// Right factors in panels: those that are there, where factors lie, if they are whole vectors, or brought together.
+    /// Returns right factors in panels: those packed beforehand, the factors in place if they fill whole
+    /// vectors, or newly packed ones.
     ///
     /// # Safety
-    /// As [`Block::run`]; the columns are those of a [part](Block::part).
+    /// As [`Block::run`]; the columns must be a [part](Block::part).
     unsafe fn right<S: Stored<T>>(
         &self,
         y: Right<S, T>,
@@ -590,7 +618,7 @@ impl<T: Element> Block<T> {
         let y = match y {
             Right::Factors(y) => y,
             Right::Panels(all) => {
-                // SAFETY: a place in them.
+                // SAFETY: the offset is within the panels, which hold all right factors.
                 let first = unsafe { all.add(self.panels_at(&columns, &depth)) };
                 return (first, self.panels(depth.len()));
             }
@@ -598,27 +626,28 @@ impl<T: Element> Block<T> {
         match self.right {
             Some(stride) if columns.len().is_multiple_of(self.micro.lanes()) => {
                 let panel = self.micro.columns;
-                // SAFETY: the first one.
+                // SAFETY: this is the first element of the part, which lies in the right factor.
                 let first = unsafe { y.add(columns.start + depth.start * stride) };
                 (first.cast::<T>(), Layout { line: 1, depth: stride, panel, width: panel })
             }
             _ => {
                 let panels = self.panels(depth.len());
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller guarantees that `y` is the right factor and that the buffer has room for
+                // the panels of a part.
                 unsafe { self.product.rhs.pack(y, [columns, depth], T::ZERO, buffer, &panels) };
                 (buffer.cast_const(), panels)
             }
         }
     }
 
-    /// The layout of panels.
+    /// Layout of panels of this depth.
     fn panels(&self, depth: usize) -> Layout {
         let width = self.micro.columns;
         Layout { line: 1, depth: width, panel: width * depth, width }
     }
 
-    /// Computes all rows of a block of which right factors are in panels, so far apart, and room for left ones is at
-    /// `to.lhs`.
+    /// Computes all rows of a block with right factors that are in panels `panels` elements apart. `to.lhs`
+    /// points to room for the left factors.
     ///
     /// # Safety
     /// As [`Block::run`].
@@ -631,17 +660,18 @@ impl<T: Element> Block<T> {
         panels: usize,
     ) {
         let p = &self.product;
-        // Left factors with rows or depth together are read where they lie, unless they are taken often and are far apart.
+        // Left factors whose rows or depth are contiguous are read in place, unless they are used several
+        // times and are far apart.
         let once = to.columns <= self.micro.columns;
         let lies = p.lhs.strides().filter(|[line, stride]| {
-            let near = once || line.max(stride).saturating_mul(size_of::<T>()) <= PAGE;
-            S::SAME && (p.rows == 1 || near && (*stride <= 1 || *line == 1))
+            let near = once || line.max(stride).saturating_mul(size_of::<T>()) <= MAX_IN_PLACE_STRIDE_BYTES;
+            S::IS_IDENTITY && (p.rows == 1 || near && (*stride <= 1 || *line == 1))
         });
         for first in (0..to.rows).step_by(self.height) {
             let rows = self.height.min(to.rows - first);
             let (left, layout) = match lies {
                 Some([line, stride]) => {
-                    // SAFETY: a left factor of the block.
+                    // SAFETY: this is the first left factor of these rows, which belong to the block.
                     let at = unsafe { x.add((row + first) * line + depth.start * stride) };
                     let layout = Layout { line, depth: stride, panel: line * self.micro.rows, width: 1 };
                     (at.cast::<T>(), layout)
@@ -649,12 +679,13 @@ impl<T: Element> Block<T> {
                 None => {
                     let to = to.lhs.0.cast_mut();
                     let lines = row + first..row + first + rows;
-                    // SAFETY: rows and depth that there are, and room for them in the buffer.
+                    // SAFETY: the rows and the depth are within the product, and the buffer has room for
+                    // their left factors.
                     unsafe { p.lhs.pack(x, [lines, depth.clone()], T::ZERO, to, &self.left) };
                     (to.cast_const(), self.left)
                 }
             };
-            // SAFETY: the left factors of these rows, and their place in the result.
+            // SAFETY: these are the left factors of these rows, and the result contains the rows.
             unsafe {
                 let lhs = (left, layout.line, layout.depth);
                 self.tiles(
@@ -666,8 +697,9 @@ impl<T: Element> Block<T> {
         }
     }
 
-    /// Computes all tiles of left factors that are brought together at once, of rows of tiles that are so far apart, and of
-    /// panels that are so far apart. A panel stays near for all rows: of `f32` with AVX2, in the first level of the cache.
+    /// Computes the tiles of all rows whose left factors are packed at once. `down` is the distance between
+    /// rows of tiles, `across` the distance between panels. A panel stays in cache for all rows: for `f32`
+    /// with AVX2, in the first level.
     ///
     /// # Safety
     /// As [`Block::run`].
@@ -675,14 +707,14 @@ impl<T: Element> Block<T> {
         let Micro { rows, columns, .. } = self.micro;
         for (panel, column) in (0..all.columns).step_by(columns).enumerate() {
             for (tile, row) in (0..all.rows).step_by(rows).enumerate() {
-                for k in (0..all.depth).step_by(SUMMANDS) {
-                    // SAFETY: factors of the tile, and its place in the result.
+                for k in (0..all.depth).step_by(PARTIAL_SUM_PRODUCTS) {
+                    // SAFETY: the factors of the tile and its place in the result lie within `all`.
                     unsafe {
                         self.micro.run(&Tile {
                             to: all.to.add(row * all.stride + column),
                             rows: rows.min(all.rows - row),
                             columns: columns.min(all.columns - column),
-                            depth: SUMMANDS.min(all.depth - k),
+                            depth: PARTIAL_SUM_PRODUCTS.min(all.depth - k),
                             lhs: (all.lhs.0.add(tile * down + k * all.lhs.2), all.lhs.1, all.lhs.2),
                             rhs: (all.rhs.0.add(panel * across + k * all.rhs.1), all.rhs.1),
                             add: all.add || k > 0,
@@ -694,7 +726,7 @@ impl<T: Element> Block<T> {
         }
     }
 
-    /// Writes the sums of a block to where they belong.
+    /// Writes the sums of a block to the result.
     ///
     /// # Safety
     /// As [`Block::run`].
@@ -715,7 +747,7 @@ impl<T: Element> Block<T> {
         let [down, across] = &self.product.out;
         for i in 0..rows {
             let to = at(down, row + i);
-            // SAFETY: a row of the block.
+            // SAFETY: `sums` has `rows` rows of `columns` sums.
             let (sums, out) = (unsafe { sums.add(i * columns) }, out.wrapping_add(to));
             let run = across.last().map_or(1, |d| d.0);
             let stride = across.last().map_or(1, |d| d.1);
@@ -725,8 +757,7 @@ impl<T: Element> Block<T> {
                 let count = (run - (column + j) % run).min(columns - j);
                 for l in 0..count {
                     let place = out.wrapping_add(to.wrapping_add(l.wrapping_mul(stride)));
-                    // SAFETY: an element of the row, and its place in the result; the strides stay inside the
-                    // result.
+                    // SAFETY: `sums` has this element, and the strides of the product stay within the result.
                     unsafe { place.write(R::narrow(sums.add(j + l).read())) };
                 }
                 j += count;

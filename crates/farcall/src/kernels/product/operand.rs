@@ -1,22 +1,23 @@
-//! Factors of a product: where they lie, and how they are brought into the order in which tiles read them.
+//! Factors of a product: their layout in memory, and how they are packed into the order in which tiles read
+//! them.
 //!
-//! A factor is a matrix of *lines* (rows of the result on the left, columns of it on the right) and *depth* (what is
-//! summed over). Both may consist of several dimensions, and an element may lie in the padding or in a hole of a dilated
-//! image: it is zero then.
+//! A factor is a matrix of *lines* (the rows of the result on the left, its columns on the right) by *depth*
+//! (the summed dimension). Lines and depth may each consist of several dimensions. An element in the padding
+//! or in a hole of a dilated image is zero.
 
 use std::ops::Range;
 
 use super::super::squares;
 use super::micro::Stored;
 
-/// Dimensions of lines or of depth at most, and axes of an image.
-pub(in super::super) const MOST: usize = 8;
+/// Maximum number of dimensions of lines, of dimensions of depth, and of axes of an image.
+pub(in super::super) const MAX_DIMS: usize = 8;
 
-/// The effort of bringing an element of a matrix together.
-pub(super) const PACKED: usize = 4;
+/// Effort of packing an element of a matrix.
+pub(super) const PACKED_EFFORT: usize = 4;
 
-/// Features that are few.
-const FEW: usize = 32;
+/// Maximum number of features that are joined with the places along an axis.
+const MAX_JOINED_FEATURES: usize = 32;
 
 /// One dimension of lines or of depth.
 #[derive(Clone, Copy, Debug)]
@@ -25,29 +26,29 @@ pub(in super::super) struct Dim {
     pub(in super::super) step: Step,
 }
 
-/// What a step along a dimension does.
+/// Effect of a step along a dimension.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) enum Step {
-    /// So many elements on.
+    /// Advances by this number of elements.
     Stride(usize),
-    /// A step along an axis of the image.
+    /// Moves along an axis of the image.
     Along { axis: usize, step: isize },
 }
 
 /// An axis of a padded and dilated image.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in super::super) struct Axis {
-    /// Elements.
+    /// Number of elements.
     pub(in super::super) size: usize,
-    /// Distance of elements along the axis.
+    /// Distance between elements along the axis.
     pub(in super::super) dilation: usize,
-    /// Distance of elements in memory.
+    /// Distance between elements in memory.
     pub(in super::super) stride: usize,
-    /// Where the first line has its first factor.
+    /// Position of the first factor of the first line.
     pub(in super::super) start: isize,
 }
 
-/// A factor. Dimensions are from outer to inner.
+/// A factor of a product. Dimensions are ordered from outer to inner.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Operand {
     lines: Vec<Dim>,
@@ -55,7 +56,8 @@ pub(in super::super) struct Operand {
     axes: Vec<Axis>,
 }
 
-/// Where elements go: distances of lines in a panel, of depth, of panels, and the lines of a panel.
+/// Layout of packed elements: distances between lines of a panel, along depth, and between panels, and the
+/// lines per panel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     pub(super) line: usize,
@@ -64,14 +66,14 @@ pub(super) struct Layout {
     pub(super) width: usize,
 }
 
-/// A place in the image.
+/// A position in the image: an offset in memory, and a coordinate per axis.
 #[derive(Clone, Copy)]
-struct Place {
+struct Position {
     offset: usize,
-    at: [isize; MOST],
+    at: [isize; MAX_DIMS],
 }
 
-impl Place {
+impl Position {
     fn step(&mut self, step: Step, count: isize) {
         match step {
             Step::Stride(stride) => self.offset = self.offset.wrapping_add_signed(count * stride as isize),
@@ -80,18 +82,18 @@ impl Place {
     }
 }
 
-/// Goes through some indices of several dimensions in runs along the innermost one.
+/// Iterator over a range of indices of several dimensions, in runs along the innermost one.
 #[derive(Clone, Copy)]
 struct Walk<'a> {
     dims: &'a [Dim],
-    index: [usize; MOST],
-    place: Place,
+    index: [usize; MAX_DIMS],
+    place: Position,
     left: usize,
 }
 
 impl<'a> Walk<'a> {
-    fn new(dims: &'a [Dim], range: Range<usize>, mut place: Place) -> Walk<'a> {
-        let mut index = [0; MOST];
+    fn new(dims: &'a [Dim], range: Range<usize>, mut place: Position) -> Walk<'a> {
+        let mut index = [0; MAX_DIMS];
         let mut rest = range.start;
         for (i, dim) in index.iter_mut().zip(dims).rev() {
             *i = rest % dim.size;
@@ -101,9 +103,9 @@ impl<'a> Walk<'a> {
         Walk { dims, index, place, left: range.len() }
     }
 
-    /// The next run: its first place, its step, and its length.
+    /// Returns the next run: its first position, its step and its length.
     #[inline]
-    fn next(&mut self) -> Option<(Place, Step, usize)> {
+    fn next(&mut self) -> Option<(Position, Step, usize)> {
         if self.left == 0 {
             return None;
         }
@@ -132,7 +134,7 @@ impl<'a> Walk<'a> {
 }
 
 impl Operand {
-    /// A matrix with these dimensions (size, stride), whose neighbours are joined where they can be.
+    /// Makes a matrix with these dimensions (size, stride). Contiguous neighbours are joined.
     pub(in super::super) fn matrix(lines: &[(usize, usize)], depth: &[(usize, usize)]) -> Operand {
         let dims = |dims: &[(usize, usize)]| {
             let dims = join(dims).into_iter();
@@ -141,15 +143,15 @@ impl Operand {
         Operand { lines: dims(lines), depth: dims(depth), axes: Vec::new() }
     }
 
-    /// A part of an image, of which every element may be in the padding or in a hole.
+    /// Makes a part of an image. Any of its elements may be in the padding or in a hole.
     pub(in super::super) fn image(lines: Vec<Dim>, depth: Vec<Dim>, axes: Vec<Axis>) -> Operand {
         let mut image = Operand { lines: joined_strides(lines), depth: joined_strides(depth), axes };
         image.join_features();
         image
     }
 
-    /// Makes one dimension of the innermost two, of places along an axis and of the few features there, if these are
-    /// neighbours in memory.
+    /// Joins the innermost two dimensions if they are the places along an axis and their few features, and
+    /// these are contiguous in memory.
     fn join_features(&mut self) {
         for is_depth in [true, false] {
             let (inner, other) = if is_depth {
@@ -162,7 +164,10 @@ impl Operand {
                 continue;
             };
             let (count, along) = (features.size, &mut self.axes[axis]);
-            if along.dilation != 1 || along.stride != count.saturating_mul(stride) || count > FEW {
+            if along.dilation != 1
+                || along.stride != count.saturating_mul(stride)
+                || count > MAX_JOINED_FEATURES
+            {
                 continue;
             }
             *along = Axis { size: along.size * count, stride, start: along.start * count as isize, ..*along };
@@ -179,12 +184,12 @@ impl Operand {
         }
     }
 
-    /// True if this has no more dimensions than can be walked.
+    /// Returns true if a walk supports this many dimensions.
     pub(in super::super) fn is_sound(&self) -> bool {
-        self.lines.len() <= MOST && self.depth.len() <= MOST && self.axes.len() <= MOST
+        self.lines.len() <= MAX_DIMS && self.depth.len() <= MAX_DIMS && self.axes.len() <= MAX_DIMS
     }
 
-    /// The distances of lines and of depth, if they have one each, and all elements are there.
+    /// Returns the strides of lines and of depth, if each has a single stride and no element can be padding.
     pub(super) fn strides(&self) -> Option<[usize; 2]> {
         let one = |dims: &[Dim]| match dims {
             [] => Some(0),
@@ -194,22 +199,22 @@ impl Operand {
         if self.axes.is_empty() { Some([one(&self.lines)?, one(&self.depth)?]) } else { None }
     }
 
-    /// What it takes to bring an element together, or to read it where it lies, in the same units.
+    /// Cost of packing an element or of reading it in place, in the same units.
     pub(super) fn effort(&self) -> usize {
         match self.strides() {
             Some([_, 0 | 1]) => 1,
-            _ if self.axes.is_empty() => PACKED,
-            _ => 3 * PACKED,
+            _ if self.axes.is_empty() => PACKED_EFFORT,
+            _ => 3 * PACKED_EFFORT,
         }
     }
 
-    /// True if neighbours in memory are lines.
+    /// Returns true if lines are closer together in memory than the elements of a line.
     pub(super) fn has_lines_together(&self) -> bool {
         let distance = |dims: &[Dim]| dims.last().map_or(usize::MAX, |d| self.distance(d.step));
         distance(&self.lines) < distance(&self.depth)
     }
 
-    /// How far a step is in memory.
+    /// Distance of a step in memory.
     fn distance(&self, step: Step) -> usize {
         match step {
             Step::Stride(stride) => stride,
@@ -217,10 +222,10 @@ impl Operand {
         }
     }
 
-    /// Copies some lines, and some of their depth.
+    /// Copies the given lines and depth into panels.
     ///
     /// # Safety
-    /// `from` is valid for reads of the operand, `to` for writes of as many elements as the layout has room for.
+    /// `from` must be valid for reads of the operand, and `to` for writes of all elements of the layout.
     pub(super) unsafe fn pack<S: Stored<T>, T: Copy>(
         &self,
         from: *const S,
@@ -230,17 +235,17 @@ impl Operand {
         layout: &Layout,
     ) {
         if let Some(strides) = self.strides() {
-            // SAFETY: the first element of the block.
+            // SAFETY: this is the first element of the block, which lies in the operand.
             let from = unsafe { from.add(lines.start * strides[0] + depth.start * strides[1]) };
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees that `from` is valid for the operand, and `to` for the layout.
             return unsafe { matrix(from, strides, [lines.len(), depth.len()], to, layout) };
         }
-        let mut at = [0; MOST];
+        let mut at = [0; MAX_DIMS];
         for (at, axis) in at.iter_mut().zip(&self.axes) {
             *at = axis.start;
         }
-        let start = Place { offset: 0, at };
-        let all = Walk::new(&self.depth, depth, Place { offset: 0, at: [0; MOST] });
+        let start = Position { offset: 0, at };
+        let all = Walk::new(&self.depth, depth, Position { offset: 0, at: [0; MAX_DIMS] });
         let strides = [layout.line, layout.depth];
         for (panel, first) in lines.clone().step_by(layout.width).enumerate() {
             let mut some = Walk::new(&self.lines, first..(first + layout.width).min(lines.end), start);
@@ -251,7 +256,8 @@ impl Operand {
                     let mut place = place;
                     place.offset = place.offset.wrapping_add(more.offset);
                     place.at.iter_mut().zip(more.at).for_each(|(a, b)| *a += b);
-                    // SAFETY: the caller's promise.
+                    // SAFETY: the offset is within the layout, for which the caller guarantees that `to` is
+                    // valid; the run lies in the operand, for which `from` is valid.
                     unsafe {
                         let to = to.add(panel * layout.panel + line * layout.line + deep * layout.depth);
                         self.patch(from, place, [(along, count), (down, length)], zero, to, strides);
@@ -263,14 +269,14 @@ impl Operand {
         }
     }
 
-    /// Copies a part that is one run along lines, and one along depth.
+    /// Copies a part that is one run along the lines and one along the depth.
     ///
     /// # Safety
     /// As [`Operand::pack`].
     unsafe fn patch<S: Stored<T>, T: Copy>(
         &self,
         from: *const S,
-        mut place: Place,
+        mut place: Position,
         [lines, depth]: [(Step, usize); 2],
         zero: T,
         to: *mut T,
@@ -285,17 +291,19 @@ impl Operand {
             if i != moved[0] && i != moved[1] {
                 match axis.element(place.at[i]) {
                     Some(element) => place.offset += element * axis.stride,
-                    // SAFETY: the caller's promise.
+                    // SAFETY: the caller guarantees that `to` is valid for writes of the part (`# Safety` of
+                    // `pack`).
                     None => return unsafe { fill(zero, [lines.1, depth.1], to, strides) },
                 }
             }
         }
-        // The loop inside is along the first one of these.
+        // The inner loop runs along the first of these.
         let [inner, outer] = [(lines, strides[0]), (depth, strides[1])];
         let [inner, outer] =
             if self.gain(inner) < self.gain(outer) { [outer, inner] } else { [inner, outer] };
         let (((step, count), stride), ((other, width), across)) = (inner, outer);
-        // SAFETY: the caller's promise: what is neither padding nor hole is there.
+        // SAFETY: the caller guarantees that `from` is valid for every element that is neither padding nor a
+        // hole, and `to` for the part (`# Safety` of `pack`).
         unsafe {
             match (step, other) {
                 (Step::Stride(step), Step::Stride(other)) => {
@@ -332,7 +340,8 @@ impl Operand {
         }
     }
 
-    /// What a loop along a dimension gains: how many elements it copies, more of them if they are close together.
+    /// Value of making this dimension the inner loop: the number of elements that it copies, weighted by
+    /// their proximity.
     fn gain(&self, ((step, count), stride): ((Step, usize), usize)) -> usize {
         let close = match self.distance(step) {
             0 | 1 => 4,
@@ -342,12 +351,12 @@ impl Operand {
         count * close * if stride == 1 { 2 } else { 1 }
     }
 
-    /// Copies a part whose first dimension is along an axis, from a place on it in steps, and whose second one has a
-    /// stride.
+    /// Copies a part whose first dimension runs along an axis, from coordinate `at` in steps of `step`, and
+    /// whose second dimension has the stride `other`.
     ///
     /// # Safety
-    /// As [`Operand::pack`]; `from` is where the axis begins.
-    #[expect(clippy::too_many_arguments, reason = "those of `patch`, whose part this is")]
+    /// As [`Operand::pack`]; `from` must point to the start of the axis.
+    #[expect(clippy::too_many_arguments, reason = "the arguments of `patch`, which calls this function")]
     #[inline]
     unsafe fn along<S: Stored<T>, T: Copy>(
         &self,
@@ -362,17 +371,19 @@ impl Operand {
     ) {
         let axis = &self.axes[axis];
         if axis.dilation == 1 {
-            // SAFETY: the caller's promise.
+            // SAFETY: `line` has the contract of this function.
             return unsafe { axis.line(from, [at, step], other, [count, width], zero, to, [stride, across]) };
         }
-        // So many steps are a whole number of elements: each of them begins a line in which neighbours are.
+        // Every `phases` steps advance by a whole number of elements, so each phase contains either only
+        // neighbouring elements or only holes.
         let dilation = axis.dilation as isize;
         let phases = axis.dilation / num_integer::gcd(axis.dilation, step.unsigned_abs());
         for phase in 0..phases.min(count) {
             let at = at + phase as isize * step;
             let sizes = [(count - phase).div_ceil(phases), width];
             let strides = [stride * phases, across];
-            // SAFETY: a part of what the caller has promised.
+            // SAFETY: the phase is a part of the elements and of the destination that the caller guarantees
+            // (see Safety).
             unsafe {
                 let to = to.add(phase * stride);
                 if at.rem_euclid(dilation) == 0 {
@@ -387,18 +398,18 @@ impl Operand {
 }
 
 impl Axis {
-    /// The element at a place, if there is one.
+    /// Returns the element at a coordinate, unless the coordinate is in the padding or in a hole.
     pub(in super::super) fn element(&self, at: isize) -> Option<usize> {
         let at = usize::try_from(at).ok()?;
         let element = if self.dilation == 1 { at } else { at / self.dilation };
         (element < self.size && (self.dilation == 1 || at.is_multiple_of(self.dilation))).then_some(element)
     }
 
-    /// Copies what steps from an element lead to, and zeros where they do not lead to one.
+    /// Copies the elements that `count` steps lead to, and zeros where a step leaves the axis.
     ///
     /// # Safety
-    /// As [`Operand::pack`]; `from` is where the axis begins.
-    #[expect(clippy::too_many_arguments, reason = "those of `along`, whose part this is")]
+    /// As [`Operand::pack`]; `from` must point to the start of the axis.
+    #[expect(clippy::too_many_arguments, reason = "the arguments of `along`, which calls this function")]
     unsafe fn line<S: Stored<T>, T: Copy>(
         &self,
         from: *const S,
@@ -410,7 +421,8 @@ impl Axis {
         strides: [usize; 2],
     ) {
         let inside = self.inside(at, step, count);
-        // SAFETY: the caller's promise; elements that are inside are there.
+        // SAFETY: the caller guarantees that `from` is valid for the elements of the axis, within which
+        // `inside` stays, and that `to` is valid for the part.
         unsafe {
             if inside.start > 0 {
                 fill(zero, [inside.start, width], to, strides);
@@ -435,10 +447,10 @@ impl Axis {
         }
     }
 
-    /// Which of `count` steps from element `first` on lead to elements.
+    /// Returns the range of `count` steps from element `first` that stay within the axis.
     pub(in super::super) fn inside(&self, first: isize, step: isize, count: usize) -> Range<usize> {
         let (size, far, n) = (self.size as isize, step.abs(), count as isize);
-        // Seen from the end at which the numbers are small.
+        // Counted from the end at which the numbers are small.
         let first = if step >= 0 { first } else { size - 1 - first };
         let steps =
             |to: isize| if far == 1 { to } else { to.div_euclid(far) + isize::from(to.rem_euclid(far) != 0) };
@@ -447,7 +459,7 @@ impl Axis {
     }
 }
 
-/// The same dimensions, fewer where neighbours with strides can be walked as one.
+/// Joins adjacent dimensions with strides that can be walked as one.
 fn joined_strides(dims: Vec<Dim>) -> Vec<Dim> {
     let mut all: Vec<Dim> = Vec::new();
     for dim in dims {
@@ -463,7 +475,7 @@ fn joined_strides(dims: Vec<Dim>) -> Vec<Dim> {
     all
 }
 
-/// The same dimensions (size, stride; from outer to inner), fewer where neighbours can be walked as one.
+/// Joins adjacent dimensions (size and stride, from outer to inner) that can be walked as one.
 pub(in super::super) fn join(dims: &[(usize, usize)]) -> Vec<(usize, usize)> {
     let mut all: Vec<(usize, usize)> = Vec::new();
     for (size, stride) in dims.iter().copied().filter(|(size, _)| *size != 1) {
@@ -477,11 +489,14 @@ pub(in super::super) fn join(dims: &[(usize, usize)]) -> Vec<(usize, usize)> {
     all
 }
 
-/// Rows of depth that are copied to one panel after the other: so many streams the processor reads ahead.
-const STREAMS: usize = 8;
+/// Number of rows of depth that are copied to one panel after another: as many streams as the hardware
+/// prefetcher follows.
+const PREFETCH_STREAMS: usize = 8;
 
+/// Packs a matrix with these strides.
+///
 /// # Safety
-/// As [`Operand::pack`], for a block with strides that begins at `from`.
+/// As [`Operand::pack`], for a block that starts at `from`.
 unsafe fn matrix<S: Stored<T>, T: Copy>(
     from: *const S,
     strides: [usize; 2],
@@ -489,11 +504,11 @@ unsafe fn matrix<S: Stored<T>, T: Copy>(
     to: *mut T,
     layout: &Layout,
 ) {
-    let rows = if strides[0] == 1 { STREAMS } else { depth.max(1) };
+    let rows = if strides[0] == 1 { PREFETCH_STREAMS } else { depth.max(1) };
     for k in (0..depth).step_by(rows) {
         for (panel, line) in (0..lines).step_by(layout.width).enumerate() {
             let sizes = [layout.width.min(lines - line), rows.min(depth - k)];
-            // SAFETY: a part of what the caller has promised.
+            // SAFETY: this is a part of the block and of the panels that the caller guarantees (see Safety).
             unsafe {
                 let from = from.add(line * strides[0] + k * strides[1]);
                 let to = to.add(panel * layout.panel + k * layout.depth);
@@ -506,24 +521,24 @@ unsafe fn matrix<S: Stored<T>, T: Copy>(
 /// Fills a block of these sizes and strides.
 ///
 /// # Safety
-/// `to` is valid for writes of the block.
+/// `to` must be valid for writes of the block.
 unsafe fn fill<T: Copy>(x: T, sizes: [usize; 2], to: *mut T, strides: [usize; 2]) {
     let [outer, inner] = if strides[0] == 1 { [1, 0] } else { [0, 1] };
     for i in 0..sizes[outer] {
         for j in 0..sizes[inner] {
-            // SAFETY: an element of the block.
+            // SAFETY: the element belongs to the block, for which the caller guarantees that `to` is valid.
             unsafe { to.add(i * strides[outer] + j * strides[inner]).write(x) };
         }
     }
 }
 
-/// Elements of a side of the squares in which a block is transposed.
-const SQUARE: usize = 4;
+/// Side of the squares in which a block is transposed, in elements.
+const SQUARE_SIDE: usize = 4;
 
-/// Copies a block of these sizes, between these strides.
+/// Copies a block of these sizes from the strides `source` to the strides `strides`.
 ///
 /// # Safety
-/// `from` is valid for reads of the block, `to` for writes; they are apart.
+/// `from` must be valid for reads of the block and `to` for writes, and the two must not overlap.
 #[inline]
 unsafe fn copy<S: Stored<T>, T: Copy>(
     from: *const S,
@@ -532,11 +547,12 @@ unsafe fn copy<S: Stored<T>, T: Copy>(
     to: *mut T,
     strides: [usize; 2],
 ) {
-    // The inner loop is along what is written together, unless only the other one can be read together.
+    // The inner loop runs along contiguous destinations, unless only the other dimension has contiguous
+    // sources.
     let [outer, inner] = if strides[0] == 1 && (sizes[0] > 1 || sizes[1] == 1) { [1, 0] } else { [0, 1] };
     if source[inner] == 1 && strides[inner] == 1 {
         for i in 0..sizes[outer] {
-            // SAFETY: a line of the block.
+            // SAFETY: this is a line of the block.
             unsafe { copy_line(from.add(i * source[outer]), to.add(i * strides[outer]), sizes[inner]) };
         }
         return;
@@ -546,17 +562,17 @@ unsafe fn copy<S: Stored<T>, T: Copy>(
     let whole = match (transposed, large) {
         (true, true) => {
             let strides = [source[inner], strides[outer]];
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees both blocks; the squares transposed lie within them.
             unsafe {
                 squares::transpose::<T>(from.cast(), to.cast(), strides, [sizes[outer], sizes[inner]], false)
             }
         }
-        (true, false) => [sizes[outer] / SQUARE * SQUARE, sizes[inner] / SQUARE * SQUARE],
+        (true, false) => [sizes[outer] / SQUARE_SIDE * SQUARE_SIDE, sizes[inner] / SQUARE_SIDE * SQUARE_SIDE],
         (false, _) => [0, 0],
     };
-    for j in (0..if large { 0 } else { whole[1] }).step_by(SQUARE) {
-        for i in (0..whole[0]).step_by(SQUARE) {
-            // SAFETY: a square of the block.
+    for j in (0..if large { 0 } else { whole[1] }).step_by(SQUARE_SIDE) {
+        for i in (0..whole[0]).step_by(SQUARE_SIDE) {
+            // SAFETY: the square lies within the block.
             unsafe {
                 let to = to.add(i * strides[outer] + j).cast();
                 transpose(from.add(i + j * source[inner]).cast(), source[inner], to, strides[outer]);
@@ -566,7 +582,7 @@ unsafe fn copy<S: Stored<T>, T: Copy>(
     for i in 0..sizes[outer] {
         let done = if i < whole[0] { whole[1] } else { 0 };
         for j in done..sizes[inner] {
-            // SAFETY: an element of the block.
+            // SAFETY: the element belongs to the block.
             unsafe {
                 let x = from.add(i * source[outer] + j * source[inner]).read();
                 to.add(i * strides[outer] + j * strides[inner]).write(x.widen());
@@ -575,16 +591,19 @@ unsafe fn copy<S: Stored<T>, T: Copy>(
     }
 }
 
-/// Elements of lines that are copied without a call.
-const SHORT: usize = 32;
+/// Length below which lines are copied without a call, in elements.
+const MAX_INLINE_COPY: usize = 32;
 
+/// Copies a line of contiguous elements.
+///
 /// # Safety
-/// `from` is valid for reads of `count` elements, `to` for writes; they are apart.
+/// `from` must be valid for reads of `count` elements and `to` for writes, and the two must not overlap.
 #[inline(always)]
 unsafe fn copy_line<S: Stored<T>, T: Copy>(from: *const S, to: *mut T, count: usize) {
-    if S::SAME && count < SHORT {
+    if S::IS_IDENTITY && count < MAX_INLINE_COPY {
         let (mut from, mut to) = (from.cast::<T>(), to);
-        // SAFETY: the caller's promise; the two types are one.
+        // SAFETY: the caller guarantees `count` elements; `S::IS_IDENTITY` means that `S` and `T` are the
+        // same type.
         unsafe {
             (from, to) = copy_if::<T, 16>(count, from, to);
             (from, to) = copy_if::<T, 8>(count, from, to);
@@ -592,16 +611,17 @@ unsafe fn copy_line<S: Stored<T>, T: Copy>(from: *const S, to: *mut T, count: us
             (from, to) = copy_if::<T, 2>(count, from, to);
             copy_if::<T, 1>(count, from, to);
         }
-    } else if S::SAME {
-        // SAFETY: the caller's promise; the two types are one.
+    } else if S::IS_IDENTITY {
+        // SAFETY: as above.
         unsafe { std::ptr::copy_nonoverlapping(from.cast::<T>(), to, count) };
     } else {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees `count` elements that do not overlap.
         unsafe { S::widen_line(from, to, count) };
     }
 }
 
-/// Copies so many elements, a power of two, if `count` has this binary digit; gives what follows.
+/// Copies `N` elements if the binary digit `N`, a power of two, of `count` is set. Returns the pointers to
+/// the rest.
 ///
 /// # Safety
 /// As [`copy_line`].
@@ -610,28 +630,28 @@ unsafe fn copy_if<T: Copy, const N: usize>(count: usize, from: *const T, to: *mu
     if count & N == 0 {
         return (from, to);
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: `N` is at most `count`, for which the caller guarantees the elements.
     unsafe {
         to.cast::<[T; N]>().write(from.cast::<[T; N]>().read());
         (from.add(N), to.add(N))
     }
 }
 
-/// True if squares of such elements can be transposed.
+/// Returns true if squares of these elements can be transposed with vector instructions.
 fn can_transpose<S: Stored<T>, T: Copy>() -> bool {
-    cfg!(target_arch = "x86_64") && S::SAME && size_of::<T>() == 4
+    cfg!(target_arch = "x86_64") && S::IS_IDENTITY && size_of::<T>() == 4
 }
 
-/// Transposes a square of elements of four bytes; strides are those of its rows.
+/// Transposes a square of four-byte elements. `source` and `stride` are the distances between its rows.
 ///
 /// # Safety
-/// `from` is valid for reads of the square, `to` for writes.
+/// `from` must be valid for reads of the square, and `to` for writes.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn transpose(from: *const f32, source: usize, to: *mut f32, stride: usize) {
     use std::arch::x86_64::{_mm_loadu_ps, _mm_movehl_ps, _mm_movelh_ps, _mm_storeu_ps};
     use std::arch::x86_64::{_mm_unpackhi_ps, _mm_unpacklo_ps};
-    // SAFETY: the caller's promise; every processor of the kind has these instructions.
+    // SAFETY: the caller guarantees the squares, and every x86-64 processor has SSE.
     unsafe {
         let [a, b, c, d] = [0, 1, 2, 3].map(|i| _mm_loadu_ps(from.add(i * source)));
         let (ab, cd) = (_mm_unpacklo_ps(a, b), _mm_unpacklo_ps(c, d));
@@ -644,12 +664,12 @@ unsafe fn transpose(from: *const f32, source: usize, to: *mut f32, stride: usize
 }
 
 /// # Safety
-/// As the one for the other processors.
+/// As the version for x86-64.
 #[cfg(not(target_arch = "x86_64"))]
 unsafe fn transpose(from: *const f32, source: usize, to: *mut f32, stride: usize) {
-    for i in 0..SQUARE {
-        for j in 0..SQUARE {
-            // SAFETY: the caller's promise.
+    for i in 0..SQUARE_SIDE {
+        for j in 0..SQUARE_SIDE {
+            // SAFETY: the caller guarantees the squares.
             unsafe { to.add(j * stride + i).write(from.add(i * source + j).read()) };
         }
     }

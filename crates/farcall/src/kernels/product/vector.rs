@@ -1,4 +1,4 @@
-//! Products of a matrix and a vector: every element of the matrix is read once, in the order in which it lies.
+//! Products of a matrix and a vector. Each element of the matrix is read once, in memory order.
 
 use std::any::TypeId;
 use std::ops::Range;
@@ -9,31 +9,32 @@ use super::super::args::Prepared;
 use super::super::simd::vectorized;
 use super::abreast::{self, LINES};
 use super::micro::{Element, Ring, Stored};
-use super::{Product, SUMMANDS, Source, join, with_buffer};
+use super::{PARTIAL_SUM_PRODUCTS, Product, Source, join, with_buffer};
 
-/// Elements of the matrix that a task reads at least: some ten microseconds.
-const LEAST: usize = 1 << 18;
+/// Minimum number of matrix elements that a task reads: some ten microseconds.
+const MIN_TASK_ELEMENTS: usize = 1 << 18;
 
-/// Sums of a line that are kept together. Of several lines at once, the compiler makes shuffles.
-const LANES: usize = 64;
-/// The same of what is left of a line.
-const SHORT: usize = 8;
+/// Number of partial sums (lanes) of one line. With several lines at once, the compiler emits shuffles.
+const DOT_LANES: usize = 64;
+/// Number of partial sums for the remainder of a line.
+const TAIL_LANES: usize = 8;
 
-/// Rows that are added at once where lines are neighbours.
-const ROWS: usize = 4;
+/// Number of rows that are added per pass where lines are contiguous.
+const ROWS_PER_PASS: usize = 4;
 
-/// Results that are computed together where lines are neighbours, and at least by a task.
-const TOGETHER: usize = 2048;
-const FEWEST: usize = 512;
+/// Number of results that are computed together where lines are contiguous.
+const MAX_BLOCK_RESULTS: usize = 2048;
+/// Minimum number of results of a task where lines are contiguous.
+const MIN_TASK_RESULTS: usize = 512;
 
-/// Lines of a matrix times a vector. Distances are in elements.
+/// Product of the lines of a matrix and a vector. Distances are in elements.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Vector {
-    /// The matrix is the right factor.
+    /// True if the matrix is the right factor.
     is_right: bool,
     lines: usize,
     depth: usize,
-    /// Distances in the matrix, in the vector, and in the result.
+    /// Distances between lines and along the depth in the matrix, along the vector, and along the result.
     line: usize,
     down: usize,
     vector: usize,
@@ -41,7 +42,8 @@ pub(super) struct Vector {
 }
 
 impl Vector {
-    /// The product as one, if a factor is a vector and the other one has elements together along one dimension.
+    /// Returns the product in this form, if one factor is a vector and the other is contiguous along one
+    /// dimension.
     pub(super) fn of(p: &Product) -> Option<Vector> {
         let is_right = match (p.rows, p.columns) {
             (_, 1) => false,
@@ -60,14 +62,14 @@ impl Vector {
         is_plain.then_some(Vector { is_right, lines, depth: p.depth, line, down, vector, out })
     }
 
-    /// Elements of the vector that are copied: none, if it can be read where it lies.
+    /// Number of elements of the vector that are copied: zero if it can be read in place.
     fn copied<S: Stored<T>, T>(&self) -> usize {
-        if S::SAME && self.vector == 1 { 0 } else { self.depth }
+        if S::IS_IDENTITY && self.vector == 1 { 0 } else { self.depth }
     }
 
-    /// Bytes that a task works in: a copy of the vector, and sums in two steps.
+    /// Bytes of a task's buffer: a copy of the vector, and two levels of sums.
     pub(super) fn buffer<S: Stored<T>, T>(&self) -> usize {
-        self.copied::<S, T>().saturating_add(2 * TOGETHER).saturating_mul(size_of::<T>())
+        self.copied::<S, T>().saturating_add(2 * MAX_BLOCK_RESULTS).saturating_mul(size_of::<T>())
     }
 
     pub(super) fn tasks<S: Stored<T>, T: Element + Ring, R: Stored<T>>(
@@ -75,11 +77,12 @@ impl Vector {
         product: Product,
         places: [Source; 2],
     ) -> Prepared {
-        let least = if self.down == 1 { LINES } else { FEWEST };
-        let lines = (LEAST / self.depth).next_multiple_of(least).clamp(least, self.lines.max(least));
+        let least = if self.down == 1 { LINES } else { MIN_TASK_RESULTS };
+        let lines =
+            (MIN_TASK_ELEMENTS / self.depth).next_multiple_of(least).clamp(least, self.lines.max(least));
         let blocks = self.lines.div_ceil(lines);
         let units = product.matrices().saturating_mul(blocks);
-        let per_task = (LEAST / self.depth.saturating_mul(lines)).max(1);
+        let per_task = (MIN_TASK_ELEMENTS / self.depth.saturating_mul(lines)).max(1);
         let [matrix, vector] = if self.is_right { [1, 0] } else { [0, 1] };
         let buffer = self.buffer::<S, T>();
         let prepared = Prepared::in_tasks(units.div_ceil(per_task), move |args, task| {
@@ -93,7 +96,8 @@ impl Vector {
                     let at = product.matrix(unit / blocks);
                     let first = unit % blocks * lines;
                     let part = Vector { lines: lines.min(self.lines - first), ..self };
-                    // SAFETY: lines of a matrix, a vector and a result of the batch; tasks have different ones.
+                    // SAFETY: the lines, the vector and the results are within one matrix of the batch, and
+                    // no two tasks share a result.
                     unsafe {
                         let (x, y) = (x.add(at[matrix] + first * self.line), y.add(at[vector]));
                         part.run(x, y, out.add(at[2] + first * self.out), buffer.cast::<T>());
@@ -101,12 +105,14 @@ impl Vector {
                 }
             });
         });
-        if self.lines.saturating_mul(self.depth) > 4 * LEAST { prepared.slow() } else { prepared }
+        if self.lines.saturating_mul(self.depth) > 4 * MIN_TASK_ELEMENTS { prepared.slow() } else { prepared }
     }
 
+    /// Computes the lines of this part.
+    ///
     /// # Safety
-    /// The factors are valid for reads and the result for writes, of these sizes, and the buffer for as many elements
-    /// as `tasks` says.
+    /// The factors must be valid for reads and the result for writes, of these sizes, and `buffer` for writes
+    /// of [`Vector::buffer`] bytes.
     unsafe fn run<S: Stored<T>, T: Element + Ring, R: Stored<T>>(
         &self,
         x: *const S,
@@ -119,11 +125,12 @@ impl Vector {
             || {
                 let copied = self.copied::<S, T>();
                 for k in 0..copied {
-                    // SAFETY: the caller's promise.
+                    // SAFETY: the caller guarantees that `y` is valid for `depth` elements and that `buffer`
+                    // has room for them.
                     unsafe { buffer.add(k).write(y.add(k * self.vector).read().widen()) };
                 }
                 let y = if copied == 0 { y.cast::<T>() } else { buffer.cast_const() };
-                // SAFETY: as above; the buffer begins with what has been copied of the vector.
+                // SAFETY: as above; the buffer starts with the copied elements of the vector.
                 unsafe {
                     if self.down == 1 {
                         self.sums(x, y, out);
@@ -135,7 +142,7 @@ impl Vector {
         );
     }
 
-    /// Lines whose elements are together.
+    /// Computes lines whose elements are contiguous.
     ///
     /// # Safety
     /// As [`Vector::run`]; `y` is the vector.
@@ -146,9 +153,10 @@ impl Vector {
         y: *const T,
         out: *mut R,
     ) {
-        let abreast = if S::SAME && R::SAME && is_f32::<T>() { self.lines / LINES * LINES } else { 0 };
+        let abreast =
+            if S::IS_IDENTITY && R::IS_IDENTITY && is_f32::<T>() { self.lines / LINES * LINES } else { 0 };
         for first in (0..abreast).step_by(LINES) {
-            // SAFETY: lines of the matrix, and their results, all of `f32`.
+            // SAFETY: these are lines of the matrix and their results, and all types are `f32`.
             unsafe {
                 let sums = abreast::dots(x.add(first * self.line).cast(), self.line, y.cast(), self.depth);
                 for (i, sum) in sums.into_iter().enumerate() {
@@ -157,7 +165,7 @@ impl Vector {
             }
         }
         for i in abreast..self.lines {
-            // SAFETY: a line of the matrix, and its result.
+            // SAFETY: this is a line of the matrix and its result.
             unsafe {
                 let sum = dot(x.add(i * self.line), y, self.depth);
                 out.add(i * self.out).write(R::narrow(sum));
@@ -165,10 +173,10 @@ impl Vector {
         }
     }
 
-    /// Lines that are neighbours.
+    /// Computes lines that are next to each other in memory.
     ///
     /// # Safety
-    /// As [`Vector::run`]; `y` is the vector, and `sums` has room for twice the results that are computed together.
+    /// As [`Vector::run`]; `y` is the vector, and `sums` must have room for `2 * MAX_BLOCK_RESULTS` elements.
     #[inline(always)]
     unsafe fn columns<S: Stored<T>, T: Element + Ring, R: Stored<T>>(
         &self,
@@ -177,23 +185,25 @@ impl Vector {
         out: *mut R,
         sums: *mut T,
     ) {
-        for first in (0..self.lines).step_by(TOGETHER) {
-            let count = TOGETHER.min(self.lines - first);
-            // SAFETY: room for as many sums as there are lines.
-            let (totals, sums) = unsafe { (std::slice::from_raw_parts_mut(sums, count), sums.add(TOGETHER)) };
+        for first in (0..self.lines).step_by(MAX_BLOCK_RESULTS) {
+            let count = MAX_BLOCK_RESULTS.min(self.lines - first);
+            // SAFETY: `sums` has room for two blocks of results (`# Safety`), and `count` is at most one
+            // block.
+            let (totals, sums) =
+                unsafe { (std::slice::from_raw_parts_mut(sums, count), sums.add(MAX_BLOCK_RESULTS)) };
             // SAFETY: as above.
             let sums = unsafe { std::slice::from_raw_parts_mut(sums, count) };
             totals.fill(T::ZERO);
-            for part in (0..self.depth).step_by(SUMMANDS) {
+            for part in (0..self.depth).step_by(PARTIAL_SUM_PRODUCTS) {
                 sums.fill(T::ZERO);
-                let end = (part + SUMMANDS).min(self.depth);
-                let whole = part + (end - part) / ROWS * ROWS;
-                // SAFETY: rows of the matrix with as many columns.
+                let end = (part + PARTIAL_SUM_PRODUCTS).min(self.depth);
+                let whole = part + (end - part) / ROWS_PER_PASS * ROWS_PER_PASS;
+                // SAFETY: the row `k` of the matrix has `count` elements from `first` on.
                 let row =
                     |k: usize| unsafe { std::slice::from_raw_parts(x.add(first + k * self.down), count) };
-                // SAFETY: an element of the vector.
+                // SAFETY: `k` is below `depth`, the length of the vector.
                 let factor = |k: usize| unsafe { y.add(k).read() };
-                for k in (part..whole).step_by(ROWS) {
+                for k in (part..whole).step_by(ROWS_PER_PASS) {
                     let [a, b, c, d] = [k, k + 1, k + 2, k + 3].map(row);
                     let [s, t, u, v] = [k, k + 1, k + 2, k + 3].map(factor);
                     for (i, sum) in sums.iter_mut().enumerate() {
@@ -210,7 +220,7 @@ impl Vector {
                 totals.iter_mut().zip(&*sums).for_each(|(total, sum)| *total = total.plus(*sum));
             }
             for (i, total) in totals.iter().enumerate() {
-                // SAFETY: a result.
+                // SAFETY: `first + i` is below `lines`, the number of results.
                 unsafe { out.add(first + i).write(R::narrow(*total)) };
             }
         }
@@ -221,34 +231,37 @@ fn is_f32<T: 'static>() -> bool {
     TypeId::of::<T>() == TypeId::of::<f32>()
 }
 
-/// The product of a line and a vector.
+/// Returns the product of a line and a vector.
 ///
 /// # Safety
-/// `x` and `y` are valid for reads of `depth` elements.
+/// `x` and `y` must be valid for reads of `depth` elements.
 #[inline(always)]
 unsafe fn dot<S: Stored<T>, T: Element + Ring>(x: *const S, y: *const T, depth: usize) -> T {
     let mut total = T::ZERO;
-    let (whole, most) = (depth / LANES * LANES, depth / SHORT * SHORT);
-    for part in (0..whole).step_by(LANES * SUMMANDS) {
-        // SAFETY: elements of the line and of the vector.
-        total = total.plus(unsafe { lanes::<LANES, _, _>(x, y, part..(part + LANES * SUMMANDS).min(whole)) });
+    let (whole, most) = (depth / DOT_LANES * DOT_LANES, depth / TAIL_LANES * TAIL_LANES);
+    for part in (0..whole).step_by(DOT_LANES * PARTIAL_SUM_PRODUCTS) {
+        // SAFETY: the range ends at or before `depth`.
+        total = total.plus(unsafe {
+            lanes::<DOT_LANES, _, _>(x, y, part..(part + DOT_LANES * PARTIAL_SUM_PRODUCTS).min(whole))
+        });
     }
     if whole < most {
         // SAFETY: as above.
-        total = total.plus(unsafe { lanes::<SHORT, _, _>(x, y, whole..most) });
+        total = total.plus(unsafe { lanes::<TAIL_LANES, _, _>(x, y, whole..most) });
     }
     for k in most..depth {
-        // SAFETY: an element of the line and one of the vector.
+        // SAFETY: `k` is below `depth`.
         let (x, y) = unsafe { (x.add(k).read(), y.add(k).read()) };
         total = total.plus(x.widen().times(y));
     }
     total
 }
 
-/// The same for a range of elements, of which there are a multiple of `N`, in as many sums.
+/// Returns the product of a range of elements, summed in `N` lanes. The length of the range is a multiple of
+/// `N`.
 ///
 /// # Safety
-/// `x` and `y` are valid for reads of these elements.
+/// `x` and `y` must be valid for reads of these elements.
 #[inline(always)]
 unsafe fn lanes<const N: usize, S: Stored<T>, T: Element + Ring>(
     x: *const S,
@@ -257,7 +270,7 @@ unsafe fn lanes<const N: usize, S: Stored<T>, T: Element + Ring>(
 ) -> T {
     let mut sums = [T::ZERO; N];
     for k in range.step_by(N) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that the range, a multiple of `N`, can be read.
         let (x, y): (&[S; N], &[T; N]) = unsafe { (&*x.add(k).cast(), &*y.add(k).cast()) };
         for ((sum, x), y) in sums.iter_mut().zip(x).zip(y) {
             *sum = sum.plus(x.widen().times(*y));
@@ -266,7 +279,7 @@ unsafe fn lanes<const N: usize, S: Stored<T>, T: Element + Ring>(
     joined(&mut sums)
 }
 
-/// The sum of a power of two of numbers, by halves.
+/// Sums a power of two of numbers by halves.
 #[inline(always)]
 pub(super) fn joined<T: Ring>(sums: &mut [T]) -> T {
     let mut n = sums.len();
@@ -290,7 +303,7 @@ mod tests {
                 (0..depth).map(|i| ((i * by + 11) % 101) as f64 / 7.0 - 5.0).collect()
             };
             let (x, y) = (numbers(37), numbers(53));
-            // SAFETY: as many elements.
+            // SAFETY: both vectors have `depth` elements.
             let found: f64 = unsafe { dot(x.as_ptr(), y.as_ptr(), depth) };
             let products = || x.iter().zip(&y).map(|(x, y)| x * y);
             let (wanted, size): (f64, f64) = (products().sum(), products().map(f64::abs).sum());

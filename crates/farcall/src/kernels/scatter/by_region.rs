@@ -1,6 +1,7 @@
-//! `scatter` of any number of operands, by a region of plain operations: it is applied to one update after the other.
+//! `scatter` of any number of operands by a region of plain operations, which is applied to one update after
+//! another.
 //!
-//! Where windows hold rows, it is applied to a row at once, as a tile program.
+//! Where windows contain rows, the region is compiled to a tile program and applied to a row at once.
 
 use farcall_ir::{DType, Op, TensorType};
 use smallvec::SmallVec;
@@ -10,7 +11,7 @@ use super::super::body::Body;
 use super::super::fusion;
 use super::super::scalars::{CopyElement, Frame, Scalars, copy_element};
 use super::super::{Kernel, Request};
-use super::{InPlace, OUTSIDE, SLOW, Windows};
+use super::{InPlace, MIN_SLOW_ELEMENTS, OUTSIDE, Windows};
 
 pub(in super::super) static KERNEL: Kernel = Kernel {
     name: "scatter_by_region",
@@ -19,7 +20,7 @@ pub(in super::super) static KERNEL: Kernel = Kernel {
     describe: super::super::nothing,
 };
 
-/// Minimum number of elements in a row that is updated at once.
+/// Minimum number of elements of a row that is updated at once.
 const MIN_ROW_ELEMENTS: usize = 16;
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
@@ -48,26 +49,26 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let captured: Vec<CopyElement> =
         captures.iter().map(|ty| copy_element(ty.dtype.size())).collect::<Option<_>>()?;
     let scalars = Scalars::new(body)?;
-    let row = Row::of(body, 2 * count, &windows);
+    let row = RowProgram::of(body, 2 * count, &windows);
     if row.is_some() {
         windows.window.pop();
     }
     let scratch = scalars.frame_bytes();
     let by_region = ByRegion { windows, scalars, row, elements, sizes, captured };
     let prepared = Prepared::new(move |args| by_region.run(args)).with_scratch(scratch);
-    Some(if elements.max(all) < SLOW { prepared } else { prepared.slow() })
+    Some(if elements.max(all) < MIN_SLOW_ELEMENTS { prepared } else { prepared.slow() })
 }
 
-/// The region of rows.
-struct Row {
+/// The region, compiled for rows.
+struct RowProgram {
     elements: usize,
     prepared: Prepared,
 }
 
-impl Row {
-    /// Compiles the region for the last dimension of windows, if it is long and contiguous, and there is a
+impl RowProgram {
+    /// Compiles the region for the last dimension of windows, if it is long and contiguous and there is a
     /// tile program for such rows. The arguments of the region from `own` on are captured numbers.
-    fn of(body: &Body, own: usize, windows: &Windows) -> Option<Row> {
+    fn of(body: &Body, own: usize, windows: &Windows) -> Option<RowProgram> {
         let (elements, 1, 1) = *windows.window.last()? else { return None };
         if elements < MIN_ROW_ELEMENTS {
             return None;
@@ -80,7 +81,7 @@ impl Row {
         let outputs: Vec<&TensorType> =
             body.returned.iter().map(|value| body.ty(*value)).collect::<Option<_>>()?;
         let prepared = fusion::tiles(&inputs, &body, &outputs)?;
-        (prepared.scratch() == 0).then_some(Row { elements, prepared })
+        (prepared.scratch() == 0).then_some(RowProgram { elements, prepared })
     }
 }
 
@@ -88,10 +89,10 @@ struct ByRegion {
     /// The windows, without their last dimension if rows are updated at once.
     windows: Windows,
     scalars: Scalars,
-    row: Option<Row>,
-    /// Elements of an operand.
+    row: Option<RowProgram>,
+    /// Number of elements of an operand.
     elements: usize,
-    /// For each operand: bytes of an element, and the function that copies one.
+    /// For each operand: the size of an element in bytes, and the function that copies one.
     sizes: Vec<(usize, CopyElement)>,
     captured: Vec<CopyElement>,
 }
@@ -102,14 +103,14 @@ impl ByRegion {
         for (i, (size, _)) in self.sizes.iter().enumerate() {
             let (x, out) = (args.input_ptr::<u8>(i), args.output_ptr::<u8>(i));
             if !std::ptr::eq(x, out) {
-                // SAFETY: both have `elements` elements, and do not overlap.
+                // SAFETY: the operand and the result have `elements` elements and do not overlap.
                 unsafe { out.copy_from_nonoverlapping(x, self.elements * size) };
             }
         }
         if self.windows.size == 0 {
             return;
         }
-        // SAFETY: the scratch memory is a frame. A captured value has one element.
+        // SAFETY: the scratch memory has the size of a frame, and a captured value has one element.
         let mut frame = unsafe {
             let frame = self.scalars.frame(args.ptr(args.scratch_place()));
             for (i, copy) in self.captured.iter().enumerate() {
@@ -119,7 +120,7 @@ impl ByRegion {
         };
         self.windows.blocks(args, count, |positions, slices| {
             for (i, at) in positions.iter().enumerate().filter(|(_, at)| **at != OUTSIDE) {
-                // SAFETY: the windows lie entirely inside the results, and have updates.
+                // SAFETY: the window lies entirely inside the results, and its updates inside the updates.
                 unsafe { self.window(args, &mut frame, &self.windows.window, *at, slices.at(i)) };
             }
         });
@@ -128,7 +129,8 @@ impl ByRegion {
     /// Updates a window.
     ///
     /// # Safety
-    /// The window lies inside the results from the given element on, and its updates inside the updates.
+    /// The window must lie inside the results from the element `to` on, and its updates inside the updates
+    /// from `from` on.
     unsafe fn window(
         &self,
         args: &Args<'_>,
@@ -139,18 +141,20 @@ impl ByRegion {
     ) {
         if let [(n, u, x), rest @ ..] = dims {
             for i in 0..*n {
-                // SAFETY: the caller's promise.
+                // SAFETY: `i` is below the size of the dimension, so this is a part of the window that the
+                // caller guarantees.
                 unsafe { self.window(args, frame, rest, to + i * x, from + i * u) };
             }
             return;
         }
         if let Some(row) = &self.row {
-            // SAFETY: the caller's promise: a window is made of rows.
+            // SAFETY: the caller guarantees the window, whose last dimension is a row.
             return unsafe { self.row(row, args, to, from) };
         }
         let count = self.sizes.len();
         for (i, (size, copy)) in self.sizes.iter().enumerate() {
-            // SAFETY: an element of the result and its update, of these sizes; arguments of the region.
+            // SAFETY: the caller guarantees that the elements lie inside the result and the updates; the
+            // frame has arguments of these sizes.
             unsafe {
                 copy(args.output_ptr::<u8>(i).add(to * size), frame.arg(i));
                 copy(args.input_ptr::<u8>(count + 1 + i).add(from * size), frame.arg(count + i));
@@ -159,15 +163,17 @@ impl ByRegion {
         // SAFETY: all arguments have been written.
         unsafe { frame.apply() };
         for (i, (size, copy)) in self.sizes.iter().enumerate() {
-            // SAFETY: an element of the result, which the region returns.
+            // SAFETY: the caller guarantees that the element lies inside the result; the region returns one
+            // of its size.
             unsafe { copy(frame.result(i), args.output_ptr::<u8>(i).add(to * size)) };
         }
     }
     /// Updates a row.
     ///
     /// # Safety
-    /// The row lies inside the results from the given element on, and its updates inside the updates.
-    unsafe fn row(&self, row: &Row, args: &Args<'_>, to: usize, from: usize) {
+    /// The row must lie inside the results from the element `to` on, and its updates inside the updates from
+    /// `from` on.
+    unsafe fn row(&self, row: &RowProgram, args: &Args<'_>, to: usize, from: usize) {
         let count = self.sizes.len();
         let part = |place: Place, first: usize, size: usize| Place {
             size: row.elements * size,
@@ -183,9 +189,9 @@ impl ByRegion {
         let captured = (0..self.captured.len()).map(|i| args.input_place(2 * count + 1 + i));
         let places: SmallVec<[Place; 8]> =
             outputs.iter().copied().chain(updates).chain(captured).chain(outputs.iter().copied()).collect();
-        // SAFETY: the caller's promise: the program was prepared for such rows. Each output is in place of
-        // the input with its number, which has as many elements of the same size; updates do not overlap
-        // them.
+        // SAFETY: the caller guarantees the row and its updates, and the program was prepared for rows of
+        // this length. Each output is in place of the input with its number, which has as many elements of
+        // the same size; updates do not overlap them.
         unsafe { row.prepared.run_here(&args.with(&places, 2 * count + self.captured.len())) };
     }
 }

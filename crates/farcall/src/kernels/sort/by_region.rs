@@ -1,14 +1,14 @@
-//! Sorts lines by any comparator: it is applied to elements, in the evaluator's merge sort.
+//! Sorts lines by any comparator, which is applied to elements in the evaluator's merge sort.
 //!
-//! The numbers of elements are merged, then every operand is permuted. A long line is cut into runs that
-//! tasks sort; each round of merges is a phase.
+//! The indices of elements are merged, then every operand is permuted. A long line is cut into runs, which
+//! are sorted in parallel; each round of merges is a phase.
 
 use std::ops::Range;
 
 use farcall_ir::Op;
 
 use super::order::{self, Permute};
-use super::{Begin, Shape, Sorted, TASK, end};
+use super::{Begin, MIN_TASK_ELEMENTS, Shape, Sorted, end};
 use crate::kernels::args::{Args, Prepared};
 use crate::kernels::body::Body;
 use crate::kernels::scalars::{CopyElement, Frame, Scalars, copy_element};
@@ -17,7 +17,7 @@ use crate::kernels::{InPlace, Kernel, Request, nothing};
 pub(in crate::kernels) static KERNEL: Kernel =
     Kernel { name: "sort_by_region", prepare, in_place: |_| InPlace::Corresponding, describe: nothing };
 
-/// Maximum number of runs of a long line that are sorted at once.
+/// Maximum number of runs of a long line that are sorted in parallel.
 const MAX_RUNS: usize = 16;
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
@@ -28,34 +28,35 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let (shape, part) = (sorted.shape, sorted.part.clone());
     let tasks = sorted.tasks();
     let n = shape.length;
-    let is_long = tasks.lines == 1 && n >= TASK;
+    let is_long = tasks.lines == 1 && n >= MIN_TASK_ELEMENTS;
     let frames = if is_long { MAX_RUNS } else { 1 };
     let frame = comparator.scalars.frame_bytes();
     let spare = end(0, n, 4)?;
     let frames_at = end(spare, n, 4)?;
     let room = frames_at.checked_add(frames.checked_mul(frame)?)?;
     let scratch = end(room, permute.room(part.len()), 1)?;
-    let lines = Lines { comparator, permute, shape, part, spare, frames_at, frame, room };
+    let lines = RegionSort { comparator, permute, shape, part, spare, frames_at, frame, room };
     if is_long {
         return Some(lines.in_rounds()?.with_scratch(scratch));
     }
     let prepared = Prepared::in_tasks(tasks.count, move |args, task| {
         let memory = args.ptr::<u8>(args.scratch_place().from(task * scratch));
         for begin in tasks.lines(task) {
-            // SAFETY: a line, and scratch memory that no other task uses.
+            // SAFETY: the line lies in the operands and results, and no other task uses this scratch memory.
             unsafe { lines.sort(args, begin, memory) };
         }
     });
-    let prepared = if sorted.elements < TASK { prepared } else { prepared.slow() };
+    let prepared = if sorted.elements < MIN_TASK_ELEMENTS { prepared } else { prepared.slow() };
     Some(prepared.with_scratch(scratch.checked_mul(tasks.count)?))
 }
 
 /// A comparator with the operands that it compares.
 struct Comparator {
     scalars: Scalars,
-    /// Operands whose elements it takes: number, bytes of an element, and the function that copies one.
+    /// Compared operands: the number of the operand, the size of an element in bytes, and the function that
+    /// copies one.
     compared: Vec<(usize, usize, CopyElement)>,
-    /// Captured values: the input, the argument, and the function that copies it.
+    /// Captured values: the input, the argument, and the function that copies the value.
     captured: Vec<(usize, usize, CopyElement)>,
 }
 
@@ -88,12 +89,12 @@ impl Comparator {
     }
 }
 
-struct Lines {
+struct RegionSort {
     comparator: Comparator,
     permute: Permute,
     shape: Shape,
     part: Range<usize>,
-    /// Offsets in the scratch memory: the sorted numbers come first, then room for as many.
+    /// Offsets in the scratch memory. The sorted indices come first, then spare room for as many.
     spare: usize,
     frames_at: usize,
     frame: usize,
@@ -102,23 +103,23 @@ struct Lines {
 
 /// Applies the comparator to the elements of a line.
 struct Comparing<'a> {
-    lines: &'a Lines,
+    lines: &'a RegionSort,
     frame: Frame<'a>,
-    /// The first element of the line of each operand that is compared.
+    /// For each compared operand, the first element of its line.
     first: Vec<*const u8>,
 }
 
 impl Comparing<'_> {
-    /// True if element `a` comes before element `b`.
+    /// Returns true if element `a` comes before element `b`.
     ///
     /// # Safety
-    /// `a` and `b` are numbers of elements of the line.
+    /// `a` and `b` must be indices of elements of the line.
     #[inline]
     unsafe fn less(&mut self, a: u32, b: u32) -> bool {
         let stride = self.lines.shape.stride;
         for ((operand, size, copy), first) in self.lines.comparator.compared.iter().zip(&self.first) {
-            // SAFETY: the caller guarantees elements of the line; `arg` has room for an element of an
-            // argument's type.
+            // SAFETY: the caller guarantees that the elements are in the line; `arg` has room for an element
+            // of an argument's type.
             unsafe {
                 copy(first.add(a as usize * stride * size), self.frame.arg(2 * operand));
                 copy(first.add(b as usize * stride * size), self.frame.arg(2 * operand + 1));
@@ -133,11 +134,14 @@ impl Comparing<'_> {
 }
 
 /// # Safety
-/// For all functions: `begin` is the first element of a line of the operands and results that this was
-/// prepared for, the scratch memory has the prepared size, and nothing else uses the parts named below.
-impl Lines {
+/// For all functions: `begin` must be the first element of a line of the operands and results that this was
+/// prepared for, the scratch memory must have the prepared size, and nothing else may use the parts that a
+/// function names.
+impl RegionSort {
+    /// Returns the comparator for a line, with its frame.
+    ///
     /// # Safety
-    /// Nothing else uses this frame.
+    /// Nothing else may use this frame.
     unsafe fn comparing(
         &self,
         args: &Args<'_>,
@@ -146,7 +150,8 @@ impl Lines {
         frame: usize,
     ) -> Comparing<'_> {
         let Comparator { scalars, compared, captured } = &self.comparator;
-        // SAFETY: the caller's promise. A captured value has one element.
+        // SAFETY: the caller guarantees the frame in the scratch memory and the lines of the operands. A
+        // captured value has one element.
         unsafe {
             let frame = scalars.frame(memory.add(self.frames_at + frame * self.frame));
             for (input, arg, copy) in captured {
@@ -159,32 +164,35 @@ impl Lines {
         }
     }
 
-    /// Returns two parts of the scratch memory for this range: the sorted numbers of elements, and spare
+    /// Returns two parts of the scratch memory for this range: the sorted indices of elements, and spare
     /// room.
     ///
     /// # Safety
-    /// Nothing else uses these numbers of the two parts.
+    /// Nothing else may use these indices of the two parts.
     unsafe fn numbers<'a>(&self, memory: *mut u8, range: Range<usize>) -> [&'a mut [u32]; 2] {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees the scratch memory, which has room for an index per element in both
+        // parts.
         [0, self.spare].map(|part| unsafe {
             std::slice::from_raw_parts_mut(memory.add(part).cast::<u32>().add(range.start), range.len())
         })
     }
 
+    /// Sorts a line and writes the results.
+    ///
     /// # Safety
-    /// Nothing else uses the scratch memory.
+    /// Nothing else may use the scratch memory.
     unsafe fn sort(&self, args: &Args<'_>, begin: Begin, memory: *mut u8) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees the line and its scratch memory.
         unsafe {
             self.sort_run(args, begin, memory, 0..self.shape.length, 0);
             self.permute(args, begin, memory, false);
         }
     }
 
-    /// Sorts elements of a line among themselves.
+    /// Sorts a range of elements of a line.
     ///
     /// # Safety
-    /// Nothing else uses these numbers, and this frame.
+    /// Nothing else may use these indices and this frame.
     unsafe fn sort_run(
         &self,
         args: &Args<'_>,
@@ -193,7 +201,7 @@ impl Lines {
         range: Range<usize>,
         frame: usize,
     ) {
-        // SAFETY: the caller's promise; the numbers are below the length of the line.
+        // SAFETY: the contract is the same; all indices are below the length of the line.
         unsafe {
             let [order, spare] = self.numbers(memory, range.clone());
             order.iter_mut().zip(range).for_each(|(to, i)| *to = i as u32);
@@ -202,12 +210,13 @@ impl Lines {
         }
     }
 
-    /// Writes the results, in the order of the sorted numbers; if `swapped`, these are in the spare part.
+    /// Writes the results, in the order of the sorted indices. If `swapped`, the sorted indices are in the
+    /// spare part.
     ///
     /// # Safety
-    /// Nothing else uses the scratch memory.
+    /// Nothing else may use the scratch memory.
     unsafe fn permute(&self, args: &Args<'_>, begin: Begin, memory: *mut u8, swapped: bool) {
-        // SAFETY: the caller's promise; the numbers are below the length of the line.
+        // SAFETY: the contract is the same; all indices are below the length of the line.
         unsafe {
             let numbers = self.numbers(memory, 0..self.shape.length);
             let order = &numbers[usize::from(swapped)][self.part.clone()];
@@ -215,7 +224,7 @@ impl Lines {
         }
     }
 
-    /// Sorts a line that is the only one, and long.
+    /// Prepares the sort of a single long line.
     fn in_rounds(self) -> Option<Prepared> {
         let lines = std::sync::Arc::new(self);
         let n = lines.shape.length;
@@ -225,7 +234,7 @@ impl Lines {
         let of = std::sync::Arc::clone(&lines);
         let mut all = Prepared::in_tasks(n.div_ceil(run), move |args, task| {
             let range = task * run..((task + 1) * run).min(n);
-            // SAFETY: the only line; tasks use disjoint numbers and frames.
+            // SAFETY: this is the only line; tasks use disjoint indices and frames.
             unsafe { of.sort_run(args, begin, args.ptr(args.scratch_place()), range, task) };
         });
         let (mut width, mut swapped) = (run, false);
@@ -247,7 +256,7 @@ impl Lines {
             (width, swapped) = (2 * width, !swapped);
         }
         all = all.finally(move |args| {
-            // SAFETY: as above.
+            // SAFETY: as above; no other task is running.
             unsafe { lines.permute(args, begin, args.ptr(args.scratch_place()), swapped) };
         });
         Some(all.slow())

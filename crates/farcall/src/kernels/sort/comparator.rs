@@ -1,9 +1,9 @@
-//! What a comparator means: by which operands it orders, and how.
+//! The meaning of a comparator: the operands that it orders by, and their orders.
 //!
-//! It may be spelled in any way that only compares and chooses. Each part that depends on the elements of one operand
-//! is tried in every case ([`cases`]): if it depends on nothing but how these elements lie to each other in some
-//! [`Order`], then what the parts make together is a function of these relations, and again tried in every case. One
-//! comparison and nothing else is known without that.
+//! A comparator may be written in any way that only compares and selects. Each part that depends on the
+//! elements of a single operand is evaluated in all cases ([`cases`]). If a part depends only on the relation
+//! of these elements in some [`Order`], the combination of the parts is a function of these relations, which
+//! is again evaluated in all cases. A single comparison is recognized directly.
 
 use farcall_ir::op::{CompareKind, Direction};
 use farcall_ir::{DType, Op, TensorType};
@@ -23,27 +23,27 @@ pub(super) struct Key {
 /// An order of numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Order {
-    /// By their bits, `-NaN < -inf < … < -0 < +0 < … < inf < NaN`; that of integers.
+    /// Order by bits, `-NaN < -inf < … < -0 < +0 < … < inf < NaN`; the order of integers.
     Total,
-    /// As JAX sorts: zeros are equal, and NaNs, which are equal, too, come last.
+    /// Order in which JAX sorts: zeros are equal, and NaNs are equal and come last.
     Jax,
-    /// As numbers compare: zeros are equal, and a NaN is neither less nor greater than anything.
+    /// Order of comparisons of numbers: zeros are equal, and a NaN is neither less nor greater than anything.
     Numbers,
 }
 
-/// How two elements lie to each other: less, equal, greater, or none of these.
+// Relations of two elements. `UNORDERED` is none of the other three.
 const LESS: usize = 0;
 const EQUAL: usize = 1;
 const GREATER: usize = 2;
 const UNORDERED: usize = 3;
 
-/// A value that depends on the elements of one operand alone, and whether it holds for each relation.
-type Part = (usize, [bool; 4]);
+/// A value that depends on the elements of one operand only, and its truth for each relation.
+type PartTruth = (usize, [bool; 4]);
 
-/// More operands than that are not compared; the number of cases is a power of it.
-const MOST_KEYS: usize = 4;
+/// Maximum number of compared operands. The number of cases is a power of it.
+const MAX_KEYS: usize = 4;
 
-/// What the comparator says of the order, the most significant key first.
+/// Returns the keys by which the comparator orders, the most significant key first.
 pub(super) fn order(body: &Body, inputs: &[&TensorType]) -> Option<Vec<Key>> {
     let [value] = body.returned[..] else { return None };
     let fits = |(arg, ty): (usize, &TensorType)| ty.dtype == inputs[arg / 2].dtype;
@@ -56,7 +56,7 @@ pub(super) fn order(body: &Body, inputs: &[&TensorType]) -> Option<Vec<Key>> {
     by_cases(body, inputs.len(), value)
 }
 
-/// The key, if one comparison of the elements of an operand is all that there is.
+/// Returns the key if the comparator is a single comparison of the elements of an operand.
 fn plain(body: &Body) -> Option<Key> {
     let ([BodyInst { op: Op::Compare(compare), operands, .. }], [value]) =
         (&body.insts[..], &body.returned[..])
@@ -81,11 +81,11 @@ fn plain(body: &Body) -> Option<Key> {
     Some(Key { operand: a / 2, dtype, order, descending })
 }
 
-/// The keys of a region that may be spelled in any way.
+/// Returns the keys of a region that may be written in any way.
 fn by_cases(body: &Body, operands: usize, value: usize) -> Option<Vec<Key>> {
     let support = support(body)?;
     let compared: Vec<usize> = (0..operands).filter(|i| support[value] >> i & 1 == 1).collect();
-    if compared.is_empty() || compared.len() > MOST_KEYS {
+    if compared.is_empty() || compared.len() > MAX_KEYS {
         return None;
     }
     let mut truth = Vec::with_capacity(compared.len());
@@ -100,7 +100,7 @@ fn by_cases(body: &Body, operands: usize, value: usize) -> Option<Vec<Key>> {
             Key { operand: *operand, dtype, order: *order, descending: false }
         })
         .collect();
-    // Every case of all relations, with what the parts say in each.
+    // All combinations of relations, with the values of the parts in each.
     let cases = 1usize << (2 * compared.len());
     let mut columns: Columns = vec![None; body.args.len() + body.insts.len()];
     for (k, (_, parts)) in truth.iter().enumerate() {
@@ -113,12 +113,12 @@ fn by_cases(body: &Body, operands: usize, value: usize) -> Option<Vec<Key>> {
     lexicographic(&orders, &mut vec![None; orders.len()], &less)
 }
 
-/// How the elements of key `k` lie to each other in a case.
+/// Returns the relation of the elements of key `k` in a case.
 fn relation(case: usize, k: usize) -> usize {
     case >> (2 * k) & 3
 }
 
-/// Of each value, the operands whose elements it depends on, as bits.
+/// Returns, for each value, the operands whose elements it depends on, as a bit set.
 fn support(body: &Body) -> Option<Vec<u64>> {
     let operands = body.args.len() / 2;
     if operands > 64 {
@@ -131,9 +131,9 @@ fn support(body: &Body) -> Option<Vec<u64>> {
     Some(support)
 }
 
-/// The order in which the region compares the elements of an operand, and what each part that depends on these alone
-/// says of two elements for each relation.
-fn relations(body: &Body, operand: usize, support: &[u64], value: usize) -> Option<(Order, Vec<Part>)> {
+/// Returns the order in which the region compares the elements of an operand, and the value of each part that
+/// depends only on these elements, for each relation of two elements.
+fn relations(body: &Body, operand: usize, support: &[u64], value: usize) -> Option<(Order, Vec<PartTruth>)> {
     let own = |v: usize| support[v] == 1 << operand;
     let is_pred = |v: usize| cases::dtype_of(body, v) == DType::Pred;
     let used = |v: usize| {
@@ -192,10 +192,11 @@ impl Order {
     }
 }
 
-/// The keys in order of significance, if `less`, by case, compares lexicographically by some of them. `fixed`: those
-/// that have been found, and are equal.
+/// Returns the keys in order of significance, if `less`, by case, compares lexicographically by some of
+/// `keys`. `fixed` has the relation of the keys that have been found: they are equal.
 fn lexicographic(keys: &[Key], fixed: &mut Vec<Option<usize>>, less: &[u64]) -> Option<Vec<Key>> {
-    // What all cases say in which the keys that have been found are equal, and key `k` has this relation.
+    // Returns the value that all cases share in which the keys found so far are equal and key `k` has this
+    // relation.
     let all = |fixed: &[Option<usize>], k: Option<(usize, usize)>| {
         let fits = |case: &usize| {
             let of = |k: usize| {
@@ -238,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_comparison_means_what_its_cases_say() {
+    fn one_comparison_matches_its_cases() {
         let mut known = 0;
         for dtype in DType::ALL {
             for direction in Direction::ALL {

@@ -7,7 +7,7 @@ use super::line::Item;
 use super::radix::{Keyed, Narrow};
 use crate::kernels::number::Number;
 
-/// An unsigned integer that keys are made of.
+/// Unsigned integer type of keys.
 pub(super) trait Word: Keyed + Ord + Send + Sync + 'static {
     fn flip(self, by: u64) -> Self;
 }
@@ -26,25 +26,27 @@ impl Word for u64 {
     }
 }
 
-/// An element of an operand.
+/// Element type of an operand.
 pub(super) trait Element: Copy + Send + Sync + 'static {
     type Word: Word;
-    /// A key without an element's number, at most as large as an element.
+    /// A key without payload, at most as large as an element.
     type Alone: Item<Self::Word>;
     const BITS: u32 = 8 * size_of::<Self>() as u32;
-    /// One, but the compiler does not know.
+    /// Returns one, opaquely to the compiler.
     fn opaque_one() -> Self;
-    /// Its place in the total order.
+    /// Returns the element's position in the total order.
     fn total(self) -> Self::Word;
-    /// The element of this place.
+    /// Returns the element at this position in the total order.
     fn from_total(total: Self::Word) -> Self;
-    /// The place of the positive zero and of the largest NaN, if there are numbers that compare as equal to it.
+    /// Returns the positions of the positive zero and of the largest NaN, if other numbers compare as equal
+    /// to them.
     fn equals() -> Option<[Self::Word; 2]>;
     fn is_nan(self) -> bool;
-    /// Compares as equal to zero; `one` is [`Element::opaque_one`].
+    /// Returns true if the element compares as equal to zero; `one` is [`Element::opaque_one`].
     fn is_zero(self, one: Self) -> bool;
 
-    /// The element of which those that are equal to it in an order get the place.
+    /// Returns a position that is the same for elements that are equal in `order`: the position in the total
+    /// order of the element that represents them.
     #[inline(always)]
     fn place(self, order: Order, one: Self) -> Self::Word {
         match (order, Self::equals()) {
@@ -79,7 +81,7 @@ macro_rules! integers {
     )*};
 }
 
-/// `cast_unsigned`, which unsigned integers have, too.
+/// Version of `cast_unsigned` that unsigned integers have, too.
 trait CastUnsigned {
     type Unsigned;
     fn cast_unsigned_(self) -> Self::Unsigned;
@@ -117,7 +119,7 @@ macro_rules! floats {
             #[inline(always)]
             fn total(self) -> $word {
                 let bits = self.to_bits();
-                // All bits of negative numbers, the sign of others.
+                // Flips all bits of negative numbers, and the sign of other numbers.
                 let flip = (bits as $signed >> ($bits::BITS - 1)) as $bits | 1 << ($bits::BITS - 1);
                 <$word>::from(bits ^ flip)
             }

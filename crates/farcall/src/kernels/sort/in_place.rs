@@ -1,8 +1,10 @@
-//! Lines that one operand of four bytes orders: its elements are sorted as integers where the result lies, and with them,
-//! if there are other operands, the places that they had ([`quick`](super::quick)).
+//! Lines that are ordered by one operand of four bytes. Its elements are sorted as integers, directly in the
+//! result. If there are other operands, the original positions of the elements are sorted along
+//! ([`quick`](super::quick)).
 //!
-//! Numbers that are equal and yet differ, zeros and NaNs, keep their order: if a line has such, they are moved before
-//! the others, which are sorted without them, and then where they belong.
+//! Elements that compare as equal but have different bits (zeros, NaNs) keep their order. If a line has such
+//! elements, they are moved to the front, the rest of the line is sorted, and then they are moved to where
+//! they belong.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -11,38 +13,39 @@ use std::sync::Arc;
 use super::comparator::{Key, Order};
 use super::element::Element;
 use super::order::Permute;
-use super::quick::Line;
+use super::quick::KeyLine;
 use super::{Begin, Operands, Shape, Sorter, end};
 use crate::kernels::args::{Args, Prepared};
 use crate::kernels::simd::vectorized;
 use crate::kernels::types::dispatch;
 
-/// Lines of at least so many elements are sorted in tasks.
-const LONG: usize = 1 << 16;
-/// Tasks of such a line.
-const PARTS: usize = 16;
+/// Minimum number of elements of a line that is sorted in tasks.
+const MIN_LONG_ELEMENTS: usize = 1 << 16;
+/// Number of tasks of such a line.
+const LINE_TASKS: usize = 16;
 
-/// A sorter of such lines; `None` if these are others.
+/// Makes a sorter of such lines. Returns `None` for other lines.
 pub(super) fn sorter(operands: Operands<'_>, keys: &[Key], shape: Shape) -> Option<Sorter> {
     let key = key(keys, shape)?;
     dispatch!(key.dtype, [words], T => {
-        let lines = Lines::<T>::new(operands, key, shape)?;
+        let lines = InPlaceSort::<T>::new(operands, key, shape)?;
         let scratch = lines.scratch;
         let sort = move |args: &Args<'_>, begin: Begin, scratch: *mut u8| {
-            // SAFETY: whoever calls it promises that the line and the scratch memory are there.
+            // SAFETY: the caller of a sorter provides the line, and `scratch` bytes of scratch memory
+            // (`Sorter::sort`).
             unsafe { lines.at(args, begin, scratch).sort() }
         };
         Some(Sorter { scratch, sort: Box::new(sort) })
     })?
 }
 
-/// Sorts one such line, which is long; `None` if it is another, or may be unordered.
+/// Prepares the sort of a single long line. Returns `None` if the line is another one, or may be unordered.
 pub(super) fn long_line(operands: Operands<'_>, keys: &[Key], shape: Shape) -> Option<Prepared> {
     let key = key(keys, shape)?;
-    if shape.length < LONG || key.may_be_unordered() {
+    if shape.length < MIN_LONG_ELEMENTS || key.may_be_unordered() {
         return None;
     }
-    dispatch!(key.dtype, [words], T => Arc::new(Lines::<T>::new(operands, key, shape)?).in_tasks())?
+    dispatch!(key.dtype, [words], T => Arc::new(InPlaceSort::<T>::new(operands, key, shape)?).in_tasks())?
 }
 
 fn key(keys: &[Key], shape: Shape) -> Option<Key> {
@@ -50,39 +53,39 @@ fn key(keys: &[Key], shape: Shape) -> Option<Key> {
     i32::try_from(shape.length).is_ok().then_some(key)
 }
 
-struct Lines<T> {
+struct InPlaceSort<T> {
     key: Key,
     shape: Shape,
-    /// Turns the order round.
+    /// Mask that reverses the order if the sort is descending.
     flip: u32,
-    others: Option<Others>,
-    /// Bytes of scratch memory: for keys, places, and room for elements.
+    others: Option<OtherOperands>,
+    /// Size in bytes of the scratch memory: keys, positions, and room for elements.
     scratch: usize,
     places: usize,
     room: usize,
     element: PhantomData<fn(T)>,
 }
 
-/// What goes with the keys.
-struct Others {
-    /// An operand whose result is the places.
+/// Operands other than the key.
+struct OtherOperands {
+    /// An operand whose result is the positions.
     places: Option<usize>,
     permute: Permute,
 }
 
-/// What tasks of a line know of each other.
+/// State that the tasks of a line share.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct Parts {
-    /// Whether a part has numbers that are equal and yet differ.
-    differ: [bool; PARTS],
-    /// How many NaNs and zeros are before the others.
+struct SharedState {
+    /// For each task, true if its part has elements that compare as equal but have different bits.
+    differ: [bool; LINE_TASKS],
+    /// Numbers of NaNs and of zeros that are moved to the front.
     front: [usize; 2],
-    begins: [usize; PARTS + 1],
+    begins: [usize; LINE_TASKS + 1],
 }
 
-impl<T: Element<Word = u32>> Lines<T> {
-    fn new(operands: Operands<'_>, key: Key, shape: Shape) -> Option<Lines<T>> {
+impl<T: Element<Word = u32>> InPlaceSort<T> {
+    fn new(operands: Operands<'_>, key: Key, shape: Shape) -> Option<InPlaceSort<T>> {
         let Operands { types, counted } = operands;
         let is_contiguous = shape.stride == 1;
         let others = match types.len() {
@@ -91,7 +94,7 @@ impl<T: Element<Word = u32>> Lines<T> {
                 let is_places = |i: &usize| is_contiguous && counted[*i] && types[*i].size() == 4;
                 let places = (0..count).find(is_places);
                 let permute = Permute::of(operands, |i| i != key.operand && Some(i) != places)?;
-                Some(Others { places, permute })
+                Some(OtherOperands { places, permute })
             }
         };
         let n = shape.length;
@@ -100,30 +103,31 @@ impl<T: Element<Word = u32>> Lines<T> {
         let room = end(places, if has_places { n } else { 0 }, 4)?;
         let scratch = end(room, others.as_ref().map_or(0, |others| others.permute.room(n)), 1)?;
         let flip = if key.descending { u32::MAX } else { 0 };
-        Some(Lines { key, shape, flip, others, scratch, places, room, element: PhantomData })
+        Some(InPlaceSort { key, shape, flip, others, scratch, places, room, element: PhantomData })
     }
 
-    /// The line that begins there.
+    /// Returns the line that starts at `begin`.
     ///
     /// # Safety
-    /// Lines of all operands and results begin there, and there is so much scratch memory.
-    unsafe fn at<'a>(&'a self, args: &'a Args<'a>, begin: Begin, scratch: *mut u8) -> Place<'a, T> {
-        // SAFETY: the caller's promise.
+    /// Lines of all operands and results must start at `begin`, and `scratch` must be valid for
+    /// `self.scratch` bytes.
+    unsafe fn at<'a>(&'a self, args: &'a Args<'a>, begin: Begin, scratch: *mut u8) -> LineMemory<'a, T> {
+        // SAFETY: the caller guarantees the lines and the scratch memory.
         unsafe {
             let input = args.input_ptr::<T>(self.key.operand).add(begin.input);
             let output = args.output_ptr::<T>(self.key.operand).add(begin.output);
             let keys = if self.shape.stride == 1 { output.cast() } else { scratch.cast() };
             let places = match &self.others {
                 None => std::ptr::null_mut(),
-                Some(Others { places: Some(i), .. }) => args.output_ptr::<i32>(*i).add(begin.output),
+                Some(OtherOperands { places: Some(i), .. }) => args.output_ptr::<i32>(*i).add(begin.output),
                 Some(_) => scratch.add(self.places).cast(),
             };
-            let line = Line { keys, places };
-            Place { lines: self, args, begin, input, output, line, scratch }
+            let line = KeyLine { keys, places };
+            LineMemory { lines: self, args, begin, input, output, line, scratch }
         }
     }
 
-    /// A key as an integer of the same order, and the other way round.
+    /// Converts a position in the total order to a key, a signed integer of the wanted order.
     #[inline(always)]
     fn key_of(&self, total: u32) -> i32 {
         (total ^ self.flip ^ 1 << 31).cast_signed()
@@ -134,29 +138,30 @@ impl<T: Element<Word = u32>> Lines<T> {
         T::from_total(key.cast_unsigned() ^ 1 << 31 ^ self.flip)
     }
 
-    /// [`Parts`] lie behind the other scratch memory.
+    /// Prepares the sort in phases of tasks. [`SharedState`] lies behind the other scratch memory.
     fn in_tasks(self: Arc<Self>) -> Option<Prepared> {
-        /// A phase: so many tasks, each of which gets the line and its own number.
+        /// A phase of several tasks. Each task gets the line and its own number.
         macro_rules! phase {
             (|$line:ident, $parts:ident, $task:ident| $work:expr) => {{
                 let lines = Arc::clone(&self);
                 move |args: &Args<'_>, $task: usize| {
                     let begin = Begin { input: 0, output: 0 };
-                    // SAFETY: the only line, and its scratch memory.
+                    // SAFETY: this is the only line, it starts at element 0, and the kernel has requested its
+                    // scratch memory.
                     let $line = unsafe { lines.at(args, begin, args.ptr(args.scratch_place())) };
-                    // SAFETY: parts, behind the scratch memory of the line; tasks of a phase read and write elements and
-                    // parts of their own.
+                    // SAFETY: the shared state lies behind the scratch memory of the line. Tasks of a phase
+                    // read and write only their own elements and their own entries.
                     unsafe {
-                        let $parts = $line.scratch.add(lines.scratch).cast::<Parts>();
+                        let $parts = $line.scratch.add(lines.scratch).cast::<SharedState>();
                         $work
                     }
                 }
             }};
         }
         let n = self.shape.length;
-        let stretch = move |task: usize| task * n / PARTS..(task + 1) * n / PARTS;
+        let stretch = move |task: usize| task * n / LINE_TASKS..(task + 1) * n / LINE_TASKS;
         let mut all = Prepared::in_tasks(
-            PARTS,
+            LINE_TASKS,
             phase!(|line, parts, task| (&raw mut (*parts).differ)
                 .cast::<bool>()
                 .add(task)
@@ -170,13 +175,13 @@ impl<T: Element<Word = u32>> Lines<T> {
                 (&raw mut (*parts).front).write(front);
                 let begins = (&raw mut (*parts).begins).cast::<usize>();
                 begins.write(front[0] + front[1]);
-                begins.add(PARTS).write(line.lines.shape.length);
+                begins.add(LINE_TASKS).write(line.lines.shape.length);
             }),
         );
-        let mut width = PARTS;
+        let mut width = LINE_TASKS;
         while width > 1 {
             all = all.then(
-                PARTS / width,
+                LINE_TASKS / width,
                 phase!(|line, parts, task| {
                     let begin = (&raw mut (*parts).begins).cast::<usize>().add(task * width);
                     begin.add(width / 2).write(line.line.split(begin.read()..begin.add(width).read()));
@@ -185,39 +190,40 @@ impl<T: Element<Word = u32>> Lines<T> {
             width /= 2;
         }
         all = all.then(
-            PARTS,
+            LINE_TASKS,
             phase!(|line, parts, task| {
                 let begin = (&raw const (*parts).begins).cast::<usize>().add(task);
                 line.line.sort(begin.read()..begin.add(1).read());
             }),
         );
         all = all.then(1, phase!(|line, parts, _task| line.put_back((&raw const (*parts).front).read())));
-        all = all.then(PARTS, phase!(|line, _parts, task| line.write(stretch(task))));
+        all = all.then(LINE_TASKS, phase!(|line, _parts, task| line.write(stretch(task))));
         if self.others.is_some() {
             all = all.then(1, phase!(|line, _parts, _task| line.permute_others()));
         }
-        Some(all.with_scratch(end(self.scratch, 1, size_of::<Parts>())?))
+        Some(all.with_scratch(end(self.scratch, 1, size_of::<SharedState>())?))
     }
 }
 
-/// A line.
-struct Place<'a, T> {
-    lines: &'a Lines<T>,
+/// A line with its memory.
+struct LineMemory<'a, T> {
+    lines: &'a InPlaceSort<T>,
     args: &'a Args<'a>,
     begin: Begin,
     input: *const T,
     output: *mut T,
-    line: Line,
+    line: KeyLine,
     scratch: *mut u8,
 }
 
 /// # Safety
-/// Of all functions: as of [`Lines::at`]; nobody else reads or writes what they do.
-impl<T: Element<Word = u32>> Place<'_, T> {
-    /// Sorts it; false if it has no order, and was left as it is.
+/// All functions have the contract of [`InPlaceSort::at`]. In addition, nothing else may access the memory
+/// that a function reads or writes.
+impl<T: Element<Word = u32>> LineMemory<'_, T> {
+    /// Sorts the line. Returns false if the line is unordered and was left unchanged.
     unsafe fn sort(&self) -> bool {
         let n = self.lines.shape.length;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees the whole line and its scratch memory.
         unsafe {
             if self.lines.key.may_be_unordered() && self.has_nan() {
                 return false;
@@ -236,12 +242,13 @@ impl<T: Element<Word = u32>> Place<'_, T> {
         let Shape { length, stride } = self.lines.shape;
         vectorized(
             #[inline(always)]
-            // SAFETY: elements of the line.
+            // SAFETY: `i` is below the length of the line.
             || (0..length).fold(false, |nan, i| nan | unsafe { self.input.add(i * stride).read() }.is_nan()),
         )
     }
 
-    /// Makes keys of elements, and their places; true if some are equal and yet may differ.
+    /// Converts elements to keys, and writes their positions. Returns true if some elements may compare as
+    /// equal but have different bits.
     unsafe fn read(&self, range: Range<usize>) -> bool {
         let places = self.line.places;
         vectorized(
@@ -249,12 +256,13 @@ impl<T: Element<Word = u32>> Place<'_, T> {
             || {
                 if !places.is_null() {
                     for i in range.clone() {
-                        // SAFETY: a place of the line, whose length fits.
+                        // SAFETY: `i` is a position of the line, and the caller guarantees room for
+                        // positions. The length fits in `i32`.
                         unsafe { places.add(i).write(i as i32) };
                     }
                 }
-                // A loop for each.
-                // SAFETY: the caller's promise.
+                // One specialized loop for each case.
+                // SAFETY: the contract is the same.
                 unsafe {
                     match (self.lines.key.order, self.lines.shape.stride) {
                         (Order::Total, 1) => self.read_by(range, Order::Total, 1),
@@ -272,7 +280,8 @@ impl<T: Element<Word = u32>> Place<'_, T> {
         let one = T::opaque_one();
         let mut differ = 0;
         for i in range {
-            // SAFETY: an element of the line, which may be where its key will be.
+            // SAFETY: `i` is a position of the line. The element is read before its key is written, maybe to
+            // the same memory.
             unsafe {
                 let x = self.input.add(i * stride).read();
                 let total = x.total();
@@ -290,7 +299,7 @@ impl<T: Element<Word = u32>> Place<'_, T> {
             || {
                 for i in range {
                     let to = if stride == 1 { i } else { i * stride };
-                    // SAFETY: an element of the line.
+                    // SAFETY: `i` is a position of the line.
                     unsafe { self.output.add(to).write(self.lines.element_of(self.line.keys.add(i).read())) };
                 }
             },
@@ -300,17 +309,18 @@ impl<T: Element<Word = u32>> Place<'_, T> {
     unsafe fn permute_others(&self) {
         let Some(others) = &self.lines.others else { return };
         let Shape { length, stride } = self.lines.shape;
-        // SAFETY: the caller's promise; the places are those of the line's elements, in order.
+        // SAFETY: the caller guarantees the line; the places are the positions of its elements, in sorted
+        // order.
         unsafe {
             let order = std::slice::from_raw_parts(self.line.places.cast(), length);
             others.permute.lines(self.args, self.begin, stride, order, self.scratch.add(self.lines.room));
         }
     }
 
-    /// Moves NaNs, then zeros, before the others, each in their order; says how many they are.
+    /// Moves NaNs, then zeros, to the front, both in their order. Returns their numbers.
     unsafe fn put_first(&self) -> [usize; 2] {
         let one = T::opaque_one();
-        // SAFETY: the caller's promise.
+        // SAFETY: the contract is the same.
         let mut items = unsafe { self.items() };
         let is_nan = |key: i32| self.lines.element_of(key).is_nan();
         let mut count = 0;
@@ -324,11 +334,11 @@ impl<T: Element<Word = u32>> Place<'_, T> {
         [nans, count - nans]
     }
 
-    /// Moves these where they belong among the others, which are in order.
+    /// Moves the NaNs and zeros at the front to where they belong among the others, which are sorted.
     unsafe fn put_back(&self, [nans, zeros]: [usize; 2]) {
         let Some(equals) = T::equals().filter(|_| nans + zeros > 0) else { return };
         let [zero, nan] = equals.map(|total| self.lines.key_of(total));
-        // SAFETY: the caller's promise.
+        // SAFETY: the contract is the same.
         let mut items = unsafe { self.items() };
         for (begin, count, key) in [(nans, zeros, zero), (0, nans, nan)] {
             let less = items.keys[begin + count..].partition_point(|x| *x < key);
@@ -336,24 +346,24 @@ impl<T: Element<Word = u32>> Place<'_, T> {
         }
     }
 
-    unsafe fn items(&self) -> Items<'_> {
-        let Line { keys, places } = self.line;
+    unsafe fn items(&self) -> KeysAndPlaces<'_> {
+        let KeyLine { keys, places } = self.line;
         let length = self.lines.shape.length;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees the keys of a whole line, and their positions unless these are null.
         unsafe {
             let places = (!places.is_null()).then(|| std::slice::from_raw_parts_mut(places, length));
-            Items { keys: std::slice::from_raw_parts_mut(keys, length), places }
+            KeysAndPlaces { keys: std::slice::from_raw_parts_mut(keys, length), places }
         }
     }
 }
 
-/// The keys of a line, and the places.
-struct Items<'a> {
+/// Keys of a line, and their positions.
+struct KeysAndPlaces<'a> {
     keys: &'a mut [i32],
     places: Option<&'a mut [i32]>,
 }
 
-impl Items<'_> {
+impl KeysAndPlaces<'_> {
     fn swap(&mut self, i: usize, j: usize) {
         self.keys.swap(i, j);
         if let Some(places) = &mut self.places {
@@ -368,7 +378,8 @@ impl Items<'_> {
         }
     }
 
-    /// Moves those that are meant before the others of a range, all in their order; says how many they are.
+    /// Moves the items for which `meant` is true to the front of a range, keeping the order of all items.
+    /// Returns their number.
     fn partition(&mut self, range: Range<usize>, meant: &impl Fn(i32) -> bool) -> usize {
         if range.len() < 2 {
             return range.filter(|i| meant(self.keys[*i])).count();

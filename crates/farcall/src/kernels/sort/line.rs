@@ -1,8 +1,9 @@
-//! Lines of one operand, or of a key and four bytes that go with it: what is sorted holds all that the results are
-//! made of.
+//! Lines of one operand, or of a key with four bytes of payload. The sorted items contain all that the
+//! results are made of.
 //!
-//! Only numbers that are equal and yet differ, zeros and NaNs, are lost in their key. They follow each other in the
-//! result, in the order of the operand, from which they are taken again.
+//! The exception is elements that compare as equal but have different bits (zeros, NaNs): they have the same
+//! key. Such elements are contiguous in the result, in the order of the operand, from which they are read
+//! again.
 
 use std::ops::Range;
 
@@ -13,7 +14,7 @@ use super::{Begin, Operands, Shape, Sorter, end, order};
 use crate::kernels::args::Args;
 use crate::kernels::types::dispatch;
 
-/// A sorter of such lines; `None` if these are others.
+/// Makes a sorter of such lines. Returns `None` for other lines.
 pub(super) fn sorter(operands: Operands<'_>, keys: &[Key], shape: Shape) -> Option<Sorter> {
     let [key] = *keys else { return None };
     let types = operands.types;
@@ -31,14 +32,15 @@ pub(super) fn sorter(operands: Operands<'_>, keys: &[Key], shape: Shape) -> Opti
     })?
 }
 
-/// A sorter of lines of one operand with unordered elements (NaNs), by merging the elements.
+/// Makes a sorter of lines of one operand with unordered elements (NaNs), which merges the elements.
 pub(super) fn merger(operands: Operands<'_>, keys: &[Key], shape: Shape) -> Option<Sorter> {
     let ([key], [_]) = (keys, operands.types) else { return None };
     let (key, n) = (*key, shape.length);
     dispatch!(key.dtype, [floats], T => {
         let spare = end(0, n, size_of::<T>())?;
         let sort = move |args: &Args<'_>, begin: Begin, scratch: *mut u8| {
-            // SAFETY: the halves of the scratch memory, which are apart and aligned; a line of the operand and of the result.
+            // SAFETY: the caller of a sorter provides `scratch` bytes, whose halves are disjoint and aligned.
+            // The operand and the result have a line of elements of type `T`.
             let (elements, spare, line) = unsafe {
                 (
                     std::slice::from_raw_parts_mut(scratch.cast::<T>(), n),
@@ -60,22 +62,22 @@ pub(super) fn merger(operands: Operands<'_>, keys: &[Key], shape: Shape) -> Opti
     })?
 }
 
-/// The operand that goes with the key.
+/// The operand that is the payload of the key.
 #[derive(Clone, Copy)]
 struct Carried {
     operand: usize,
-    /// It is in no memory: its elements are the numbers of those of the line.
+    /// True if the operand has no memory: its elements are the positions in the line.
     counted: bool,
 }
 
-/// What is sorted: a key with four bytes, or alone.
+/// A sorted item: a key with four bytes of payload, or without payload.
 pub(super) trait Item<W>: Keyed + Ord + 'static {
     fn new(word: W, with: u32) -> Self;
     fn word(self) -> W;
     fn with(self) -> u32;
 }
 
-/// A word that has a type for itself and four bytes.
+/// A key type for which there is an item type with four bytes of payload.
 trait Carrier: Sized {
     type Item: Item<Self>;
 }
@@ -167,14 +169,15 @@ fn lines<T: Element, I: Item<T::Word>>(key: Key, carried: Option<Carried>, shape
     let n = shape.length;
     let half = n.checked_mul(size_of::<I>())?.checked_next_multiple_of(64)?;
     let sort = move |args: &Args<'_>, begin: Begin, scratch: *mut u8| {
-        // SAFETY: the halves of the scratch memory, which are apart and aligned, of integers.
+        // SAFETY: the caller of a sorter provides `scratch` bytes, whose halves are disjoint and aligned.
+        // Items are integers, so any contents are valid.
         let (items, spare) = unsafe {
             (
                 std::slice::from_raw_parts_mut(scratch.cast::<I>(), n),
                 std::slice::from_raw_parts_mut(scratch.add(half).cast::<I>(), n),
             )
         };
-        // SAFETY: elements of both types; lines of the operands, and of the results.
+        // SAFETY: the operands and results have lines of elements of both types.
         let (x, with) = unsafe {
             let with = carried.map(|c| match c.counted {
                 true => Strided::counted(args, c.operand, begin, shape),
@@ -187,32 +190,32 @@ fn lines<T: Element, I: Item<T::Word>>(key: Key, carried: Option<Carried>, shape
     Some(Sorter { scratch: half.checked_mul(2)?, sort: Box::new(sort) })
 }
 
-/// A line of an operand, and the line of the result.
+/// A line of an operand, and the line of its result.
 pub(super) struct Strided<T> {
-    /// Null if the operand is in no memory.
+    /// Null if the operand has no memory.
     input: *const T,
     output: *mut T,
     shape: Shape,
 }
 
 impl<T: Copy> Strided<T> {
-    /// The lines of operand and result number `i` from this element on.
+    /// Returns the lines of operand and result number `i` that start at `begin`.
     ///
     /// # Safety
-    /// They are there, and have elements of this type.
+    /// Both lines must exist and have elements of this type.
     pub(super) unsafe fn new(args: &Args<'_>, i: usize, begin: Begin, shape: Shape) -> Strided<T> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that both lines start there.
         let (input, output) =
             unsafe { (args.input_ptr::<T>(i).add(begin.input), args.output_ptr::<T>(i).add(begin.output)) };
         Strided { input, output, shape }
     }
 
-    /// The same of an operand that is in no memory.
+    /// Returns the lines for an operand that has no memory.
     ///
     /// # Safety
-    /// The line of the result is there, and has elements of this type.
+    /// The line of the result must exist and have elements of this type.
     unsafe fn counted(args: &Args<'_>, i: usize, begin: Begin, shape: Shape) -> Strided<T> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that the line starts there.
         let output = unsafe { args.output_ptr::<T>(i).add(begin.output) };
         Strided { input: std::ptr::null(), output, shape }
     }
@@ -221,11 +224,11 @@ impl<T: Copy> Strided<T> {
         self.input.is_null()
     }
 
-    /// Calls `f` with each element of the operand, which is in memory.
+    /// Calls `f` with each element of the operand, which must have memory.
     #[inline(always)]
     fn each(&self, mut f: impl FnMut(usize, T)) {
         let Shape { length, stride } = self.shape;
-        // SAFETY: elements of the line.
+        // SAFETY: `i` is below the length of the line, which `new` guarantees.
         let mut at = |i: usize, place: usize| f(i, unsafe { self.input.add(place).read() });
         if stride == 1 {
             (0..length).for_each(|i| at(i, i));
@@ -234,11 +237,11 @@ impl<T: Copy> Strided<T> {
         }
     }
 
-    /// Element `i` of the operand, which is in memory.
+    /// Returns element `i` of the operand, which must have memory.
     #[inline(always)]
     fn get(&self, i: usize) -> T {
         assert!(i < self.shape.length && !self.is_counted());
-        // SAFETY: an element of the line.
+        // SAFETY: `i` is below the length of the line, as asserted.
         unsafe { self.input.add(i * self.shape.stride).read() }
     }
 
@@ -247,7 +250,7 @@ impl<T: Copy> Strided<T> {
     fn write(&self, range: Range<usize>, f: impl Fn(usize) -> T) {
         let Shape { length, stride } = self.shape;
         assert!(range.end <= length);
-        // SAFETY: elements of the line.
+        // SAFETY: the range ends at or before the length of the line, as asserted.
         let at = |i: usize, place: usize| unsafe { self.output.add(place).write(f(i)) };
         if stride == 1 {
             range.for_each(|i| at(i, i));
@@ -258,11 +261,11 @@ impl<T: Copy> Strided<T> {
 }
 
 impl<T: Element> Strided<T> {
-    /// Calls `f` with each element of the operand, and the place that it gets in an order.
+    /// Calls `f` with each element of the operand and its position in an order.
     #[inline(always)]
     pub(super) fn each_place(&self, order: Order, mut f: impl FnMut(usize, T, T::Word)) {
         let one = T::opaque_one();
-        // A loop for each.
+        // One specialized loop for each order.
         match order {
             Order::Total => self.each(|i, x| f(i, x, x.place(Order::Total, one))),
             Order::Jax => self.each(|i, x| f(i, x, x.place(Order::Jax, one))),
@@ -271,12 +274,12 @@ impl<T: Element> Strided<T> {
     }
 }
 
-/// What reading a line says of it.
+/// Findings of reading a line.
 #[derive(Default)]
 struct Read {
-    /// There is a NaN.
+    /// True if there is a NaN.
     nan: bool,
-    /// An element differs from the one of its key.
+    /// True if an element differs from the element of its key.
     lost: bool,
 }
 
@@ -288,8 +291,8 @@ fn line<T: Element, I: Item<T::Word>>(
     spare: &mut [I],
 ) -> bool {
     let flip = if key.descending { u64::MAX >> (64 - T::BITS) } else { 0 };
-    // By number, if items of equal keys would not keep their order.
-    let by_number = with.is_some() && items.len() <= radix::SHORT;
+    // Items carry positions instead of payload if items with equal keys would not keep their order.
+    let by_number = with.is_some() && items.len() <= radix::MAX_COMPARISON_ITEMS;
     let mut read = Read::default();
     x.each_place(key.order, |i, x, place| {
         read.nan |= x.is_nan();
@@ -299,13 +302,13 @@ fn line<T: Element, I: Item<T::Word>>(
     if key.order == Order::Numbers && read.nan {
         return false;
     }
-    // If what goes with them is counted, the items have it already.
+    // A payload without memory is the position, which the items have already.
     let read_with = with.filter(|with| !with.is_counted());
     if let Some(with) = read_with.filter(|_| !by_number) {
         with.each(|i, with| items[i] = I::new(items[i].word(), with));
     }
     let (sorted, spare) = radix::sort(items, spare, T::BITS);
-    // Items that are not in order have no ranges of equal ones.
+    // Unsorted items have no ranges of equal keys.
     if farcall_ir::interrupt::has_ended() {
         return true;
     }
@@ -314,7 +317,7 @@ fn line<T: Element, I: Item<T::Word>>(
             *item = I::new(item.word(), with.get(item.with() as usize));
         }
     }
-    // Numbers that were lost, with the places that they are to have.
+    // Ranges of the result whose elements are not determined by their keys.
     let mut ranges = [0..0, 0..0];
     if let Some(equals) = T::equals().filter(|_| read.lost) {
         let places = equals.map(|place| place.flip(flip));

@@ -1,16 +1,17 @@
-//! `sort` by comparators that it understands: those that order by the elements of one operand, or lexicographically
-//! by those of several.
+//! `sort` by comparators that are recognized: they order by the elements of one operand, or lexicographically
+//! by the elements of several operands.
 //!
 //! ```text
 //! comparator ──order──▶ keys ──read──▶ integers of the same order ──quick, radix──▶ the line in order
 //! ```
 //!
-//! Keys of four bytes are sorted where the result lies ([`in_place`]), others in scratch memory: lines of one operand, or
-//! of a key and what goes with it in four bytes, as they are ([`line`]); in lines of more, the numbers of elements are
-//! sorted, and the operands brought in this order ([`order`]). If only the first or last
-//! elements of a line are wanted, they are selected, and only these are sorted ([`part`]). Lines with elements that are
-//! neither less than, greater than nor equal to others (NaNs) are merged like in the evaluator, to produce the same
-//! permutation. Other comparators are applied to elements, in the same merge sort ([`by_region`]).
+//! Keys of four bytes are sorted directly in the result ([`in_place`]), other keys in scratch memory. Lines
+//! of one operand, or of a key with four bytes of payload, are sorted as items that contain both ([`line`]).
+//! For lines with more operands, the indices of the elements are sorted, and the operands permuted
+//! accordingly ([`order`]). If only the first or the last elements of a line are wanted, they are selected,
+//! and only these are sorted ([`part`]). Lines with elements that are neither less than, greater than nor
+//! equal to others (NaNs) are merged like in the evaluator, to produce the same permutation. Other
+//! comparators are applied to elements, in the same merge sort ([`by_region`]).
 
 mod by_region;
 mod comparator;
@@ -34,16 +35,16 @@ use comparator::{Key, Order};
 pub(super) static KERNEL: Kernel =
     Kernel { name: "sort", prepare: whole, in_place: |_| InPlace::Corresponding, describe: nothing };
 
-/// The same of a part of each line.
-pub(super) static PART: Kernel =
+/// Sort of which only a part of each line is a result.
+pub(super) static PART_KERNEL: Kernel =
     Kernel { name: "sort_part", prepare: some, in_place: apart, describe: describe_part };
 
 pub(super) use by_region::KERNEL as BY_REGION;
 
-/// Elements of a task, and from which on a run may take long.
-const TASK: usize = 1 << 15;
-/// Most tasks, each of which has scratch memory for a line.
-const MOST_TASKS: usize = 16;
+/// Minimum number of elements of a task, and of a run that counts as slow.
+const MIN_TASK_ELEMENTS: usize = 1 << 15;
+/// Maximum number of tasks. Each task has scratch memory for a line.
+const MAX_TASKS: usize = 16;
 
 fn whole(request: &Request<'_>) -> Option<Prepared> {
     if matches!(request.op, Op::Sort { part: None, .. }) { prepare(request) } else { None }
@@ -63,7 +64,7 @@ fn describe_part(request: &Request<'_>) -> String {
 /// A sort whose operands have been checked.
 struct Sorted {
     types: Vec<DType>,
-    /// Operands without memory: iotas.
+    /// For each operand, true if it is an iota, which has no memory.
     counted: Vec<bool>,
     shape: Shape,
     /// The part of each line that is a result.
@@ -72,7 +73,7 @@ struct Sorted {
 }
 
 impl Sorted {
-    /// `None` if operands and results, which are equally many, do not match.
+    /// Returns `None` if operands and results do not match. There must be as many operands as results.
     fn of(request: &Request<'_>) -> Option<Sorted> {
         let Op::Sort { dim, part, .. } = request.op else { return None };
         let outputs = request.outputs;
@@ -97,7 +98,7 @@ impl Sorted {
         let mut counted = vec![false; inputs.len()];
         for (i, counted) in counted.iter_mut().enumerate() {
             let Some(along) = request.iota(i) else { continue };
-            // The iota's elements are positions in the line.
+            // The elements of the iota are the positions in the line.
             *counted = along == *dim && matches!(types[i], DType::S32 | DType::U32 | DType::S64 | DType::U64);
             counted.then_some(())?;
         }
@@ -109,17 +110,17 @@ impl Sorted {
         Operands { types: &self.types, counted: &self.counted }
     }
 
-    /// The lines that each task sorts, and the number of tasks.
+    /// Divides the lines among tasks.
     fn tasks(&self) -> Tasks {
         let (length, stride) = (self.shape.length, self.shape.stride);
         let lines = self.elements.checked_div(length).unwrap_or(0);
-        let per_task = (TASK / length.max(1)).max(lines.div_ceil(MOST_TASKS)).max(1);
+        let per_task = (MIN_TASK_ELEMENTS / length.max(1)).max(lines.div_ceil(MAX_TASKS)).max(1);
         let count = lines.div_ceil(per_task).max(1);
         Tasks { count, per_task, lines, length, stride, wanted: self.part.len() }
     }
 }
 
-/// Lines by task.
+/// Division of lines among tasks.
 #[derive(Clone, Copy)]
 struct Tasks {
     count: usize,
@@ -127,7 +128,7 @@ struct Tasks {
     lines: usize,
     length: usize,
     stride: usize,
-    /// Elements of a line of the results.
+    /// Number of elements of a line of the results.
     wanted: usize,
 }
 
@@ -161,7 +162,7 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
     {
         return Some(prepared);
     }
-    // What is sorted as it is may turn out to be unordered.
+    // A line that is sorted by its elements may turn out to be unordered, which needs the second sorter.
     let alone = if is_whole {
         in_place::sorter(operands, &keys, shape).or_else(|| line::sorter(operands, &keys, shape))
     } else {
@@ -187,50 +188,51 @@ fn prepare(request: &Request<'_>) -> Option<Prepared> {
             let _ = sorted(&alone) || sorted(&by_order);
         }
     });
-    let prepared = if elements < TASK { prepared } else { prepared.slow() };
+    let prepared = if elements < MIN_TASK_ELEMENTS { prepared } else { prepared.slow() };
     Some(prepared.with_scratch(scratch.checked_mul(tasks.count)?))
 }
 
-/// The numbers of the first elements of a line, among those of the operands and of the results.
+/// Indices of the first element of a line, in the operands and in the results.
 #[derive(Clone, Copy)]
 struct Begin {
     input: usize,
     output: usize,
 }
 
-/// What is sorted.
+/// The operands of a sort.
 #[derive(Clone, Copy)]
 struct Operands<'a> {
     types: &'a [DType],
-    /// Those that are in no memory: their elements are numbered like those of the line. They are integers of four or eight
-    /// bytes.
+    /// For each operand, true if it has no memory: its elements are the positions in the line, integers of
+    /// four or eight bytes.
     counted: &'a [bool],
 }
 
-/// Where a part of scratch memory ends that begins there and has so many items of this size: aligned, so that the next
-/// one may begin.
+/// Returns the end of a part of scratch memory that starts at `begin` and has `count` items of `size` bytes.
+/// The end is aligned, so that the next part can start there.
 fn end(begin: usize, count: usize, size: usize) -> Option<usize> {
     begin.checked_add(count.checked_mul(size)?)?.checked_next_multiple_of(64)
 }
 
-/// A way to sort lines.
+/// A method of sorting lines.
 struct Sorter {
-    /// Bytes of scratch memory that it needs.
+    /// Size in bytes of the scratch memory that the method needs.
     scratch: usize,
-    /// Sorts the line that begins there; false if it has no order, and was left as it is.
+    /// Sorts the line that starts at the given elements. Returns false if the line is unordered and was left
+    /// unchanged.
     ///
-    /// To be called with scratch memory.
+    /// The caller must provide scratch memory of [`Sorter::scratch`] bytes.
     sort: SortLine,
 }
 
 type SortLine = Box<dyn Fn(&Args<'_>, Begin, *mut u8) -> bool + Send + Sync>;
 
-/// The lines of all operands.
+/// Shape of the lines of all operands.
 #[derive(Clone, Copy)]
 struct Shape {
-    /// Elements of a line, whose number fits into 32 bits.
+    /// Number of elements of a line, which fits in 32 bits.
     length: usize,
-    /// Distance of neighbours.
+    /// Distance between adjacent elements.
     stride: usize,
 }
 

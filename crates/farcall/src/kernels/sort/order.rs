@@ -1,4 +1,4 @@
-//! Lines of any operands: the numbers of their elements are sorted, then every operand is brought in that order.
+//! Lines of any operands: the indices of their elements are sorted, and then each operand is permuted.
 
 use std::ops::Range;
 
@@ -11,10 +11,10 @@ use super::{Begin, Operands, Shape, Sorter, end};
 use crate::kernels::args::Args;
 use crate::kernels::types::{by_size, dispatch};
 
-/// A sorter of such lines, of which `part` is the result; `None` for element types that it does not know. `merges`: it is
-/// asked for nothing but lines with unordered elements.
+/// Makes a sorter of such lines, of which `part` is the result. Returns `None` for unknown element types.
+/// `merges` tells that the sorter is only called for lines with unordered elements.
 ///
-/// It needs scratch memory for two lists of numbers, and for two lists of keys with numbers.
+/// The scratch memory has two lists of indices, and two lists of keys with indices.
 pub(super) fn sorter(
     operands: Operands<'_>,
     keys: Vec<Key>,
@@ -28,22 +28,23 @@ pub(super) fn sorter(
         if keys.iter().any(|key| key.dtype.size() > 4) { size_of::<Pair>() } else { size_of::<Packed>() };
     let layout = Layout::new(shape.length, if merges { 0 } else { item }, permute.room(part.len()))?;
     let scratch = layout.end;
-    let lines = Lines { keys, read, permute, shape, part, layout };
+    let lines = IndexSort { keys, read, permute, shape, part, layout };
     let sort = move |args: &Args<'_>, begin: Begin, scratch: *mut u8| {
-        // SAFETY: whoever calls it promises that the line and the scratch memory are there.
+        // SAFETY: the caller of a sorter provides the line, and `scratch` bytes of scratch memory
+        // (`Sorter::sort`).
         unsafe { lines.sort(args, begin, scratch) }
     };
     Some(Sorter { scratch, sort: Box::new(sort) })
 }
 
-/// Reads the elements with these numbers from an address on, at a distance.
+/// Function that reads the elements with the given indices, from a pointer on and at a stride, as keys.
 type ReadLine = dyn Fn(*const u8, usize, &[u32], &mut [u64]) + Send + Sync;
 
-/// Reads elements as integers of the same order.
+/// Functions that read elements as integers of the same order.
 struct ReadKeys {
-    /// The elements of a line that have these numbers.
+    /// Reads the elements of a line that have the given indices.
     all: Box<ReadLine>,
-    /// One element; `None` if it is neither less nor greater than others.
+    /// Reads one element. Returns `None` if the element is neither less nor greater than others.
     one: Box<dyn Fn(*const u8) -> Option<u64> + Send + Sync>,
 }
 
@@ -57,13 +58,13 @@ fn reader(key: &Key) -> Option<ReadKeys> {
             all: Box::new(move |x: *const u8, stride: usize, numbers: &[u32], keys: &mut [u64]| {
                 let one = T::opaque_one();
                 for (i, to) in numbers.iter().zip(keys) {
-                    // SAFETY: a line of elements of this type begins there, and the number is below its
+                    // SAFETY: the caller provides a line of elements of type `T`, and indices below its
                     // length.
                     *to = key(unsafe { x.cast::<T>().add(*i as usize * stride).read() }, one);
                 }
             }),
             one: Box::new(move |x: *const u8| {
-                // SAFETY: an element of this type is there.
+                // SAFETY: the caller provides an element of type `T`.
                 let x = unsafe { x.cast::<T>().read() };
                 let is_unordered = may_be_unordered && Element::is_nan(x);
                 (!is_unordered).then(|| key(x, T::opaque_one()))
@@ -72,17 +73,18 @@ fn reader(key: &Key) -> Option<ReadKeys> {
     })
 }
 
-/// Brings operands in order.
+/// Permutation of the lines of several operands.
 pub(super) struct Permute(Vec<(usize, Permuted)>);
 
-/// An operand: the size of an element, and how a line of such is permuted, or of places written.
+/// An operand: the size of an element, and the function that permutes a line or writes positions.
 enum Permuted {
     InMemory(usize, PermuteLine),
     Counted(usize, WritePlaces),
 }
 
 impl Permute {
-    /// For those operands that are `meant`; `None` if it does not know the type of one.
+    /// Makes a permutation of the operands for which `meant` is true. Returns `None` if it does not support
+    /// one of their types.
     pub(super) fn of(operands: Operands<'_>, meant: impl Fn(usize) -> bool) -> Option<Permute> {
         let line = |i: usize| {
             let (size, counted) = (operands.types[i].size(), operands.counted[i]);
@@ -99,7 +101,7 @@ impl Permute {
         (0..operands.types.len()).filter(|i| meant(*i)).map(line).collect::<Option<_>>().map(Permute)
     }
 
-    /// Bytes of room for so many elements of any operand.
+    /// Bytes of room for this many elements of any of the operands.
     pub(super) fn room(&self, elements: usize) -> usize {
         let size = |operand: &(usize, Permuted)| match operand.1 {
             Permuted::InMemory(size, _) => size,
@@ -108,11 +110,12 @@ impl Permute {
         self.0.iter().map(size).max().unwrap_or(0).saturating_mul(elements)
     }
 
-    /// Writes the elements of these numbers of each operand.
+    /// Writes the elements with the indices `order` of each operand.
     ///
     /// # Safety
-    /// Lines of all operands and results of these types begin there; these have as many elements as there are numbers;
-    /// each number is that of an element; there is [`room`](Permute::room).
+    /// At `begin`, lines of all operands and results of these types must start. The lines of the results must
+    /// have `order.len()` elements, and each index must refer to an element. `room` must have
+    /// [`room`](Permute::room) bytes for `order.len()` elements.
     pub(super) unsafe fn lines(
         &self,
         args: &Args<'_>,
@@ -123,7 +126,7 @@ impl Permute {
     ) {
         for (i, operand) in &self.0 {
             let out = args.output_ptr::<u8>(*i);
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees the lines, the indices and the room, for operands of these sizes.
             unsafe {
                 match operand {
                     Permuted::InMemory(size, permute) => {
@@ -137,37 +140,43 @@ impl Permute {
     }
 }
 
-/// Gives the elements of a line a new order: element `order[i]` comes to be number `i`.
+/// Function that permutes a line: element `order[i]` becomes element `i`.
 type PermuteLine = unsafe fn(x: *const u8, out: *mut u8, stride: usize, order: &[u32], room: *mut u8);
 
+/// Permutes a line of elements.
+///
 /// # Safety
-/// `x` and `out` are lines of elements of the size of `T`, the same one or apart; `order` has numbers of these;
-/// there is room for as many.
+/// `x` and `out` must be lines of elements of the size of `T`, either the same line or disjoint. `order` must
+/// have indices of these elements. `room` must be valid for as many elements.
 unsafe fn permute_line<T: Copy>(x: *const u8, out: *mut u8, stride: usize, order: &[u32], room: *mut u8) {
     let (x, out, room) = (x.cast::<T>(), out.cast::<T>(), room.cast::<T>());
     for (i, from) in order.iter().enumerate() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that the index refers to an element, and room for `order.len()`
+        // elements.
         unsafe { room.add(i).write(x.add(*from as usize * stride).read()) };
     }
     for i in 0..order.len() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that `out` has `order.len()` elements; the loop above has filled the
+        // room.
         unsafe { out.add(i * stride).write(room.add(i).read()) };
     }
 }
 
-/// Writes the numbers of elements to a line.
+/// Function that writes the indices `order` to a line as its elements.
 type WritePlaces = unsafe fn(out: *mut u8, stride: usize, order: &[u32]);
 
+/// Writes indices to a line.
+///
 /// # Safety
-/// `out` is a line of as many elements of the type `T`.
+/// `out` must be a line of `order.len()` elements of type `T`.
 unsafe fn write_places<T: From<u32>>(out: *mut u8, stride: usize, order: &[u32]) {
     for (i, from) in order.iter().enumerate() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that `out` has `order.len()` elements.
         unsafe { out.cast::<T>().add(i * stride).write(T::from(*from)) };
     }
 }
 
-struct Lines {
+struct IndexSort {
     keys: Vec<Key>,
     read: Vec<ReadKeys>,
     permute: Permute,
@@ -176,8 +185,8 @@ struct Lines {
     layout: Layout,
 }
 
-/// Offsets in the scratch memory: the sorted numbers of elements and room for as many; room for items, twice,
-/// or for elements.
+/// Offsets in the scratch memory: the sorted indices come first, then spare room for as many, then room for
+/// two lists of items or for elements.
 struct Layout {
     spare: usize,
     room: usize,
@@ -197,38 +206,39 @@ impl Layout {
 }
 
 /// The parts of the scratch memory.
-struct Room<'a> {
+struct Buffers<'a> {
     order: &'a mut [u32],
     spare: &'a mut [u32],
     items: [*mut u8; 2],
 }
 
-impl Lines {
-    /// Sorts the line that begins there.
+impl IndexSort {
+    /// Sorts the line that starts at `begin`.
     ///
     /// # Safety
-    /// Lines of the operands and results that this was made for begin there, and there is so much scratch memory.
+    /// At `begin`, lines of the operands and results that this was made for must start. `scratch` must be
+    /// valid for `layout.end` bytes.
     unsafe fn sort(&self, args: &Args<'_>, begin: Begin, scratch: *mut u8) -> bool {
         let (Shape { length: n, stride }, layout) = (self.shape, &self.layout);
-        // SAFETY: the parts of the scratch memory, which are apart, and aligned.
+        // SAFETY: the caller guarantees the scratch memory; its parts are disjoint and aligned.
         let mut room = unsafe {
-            Room {
+            Buffers {
                 order: std::slice::from_raw_parts_mut(scratch.cast(), n),
                 spare: std::slice::from_raw_parts_mut(scratch.add(layout.spare).cast(), n),
                 items: [scratch.add(layout.room), scratch.add(layout.room_2)],
             }
         };
         room.order.iter_mut().zip(0..).for_each(|(at, i)| *at = i);
-        // SAFETY: an element of the operand.
+        // SAFETY: the caller guarantees that a line of the operand starts there.
         let first =
             |key: &Key| unsafe { args.input_ptr::<u8>(key.operand).add(begin.input * key.dtype.size()) };
         if self.is_unordered(first) {
             merge_sort(room.order, room.spare, |a, b| self.less(first, a as usize, b as usize));
         } else {
-            // The least significant one first: those that come later keep its order among equal ones.
+            // Sorts by the least significant key first: later passes keep its order among equal elements.
             for (key, read) in self.keys.iter().zip(&self.read).rev() {
                 let x = first(key);
-                // SAFETY: room for the items of a line, twice.
+                // SAFETY: the layout has room for two lists with an item per element.
                 unsafe { room.by_key(|order, keys| (read.all)(x, stride, order, keys), key.dtype.size()) };
             }
         }
@@ -236,12 +246,13 @@ impl Lines {
             return true;
         }
         let wanted = &room.order[self.part.clone()];
-        // SAFETY: lines of the operands and the results; numbers of elements; there is room for elements of any size.
+        // SAFETY: the caller guarantees the lines; `wanted` are indices of elements; the room is for elements
+        // of any operand.
         unsafe { self.permute.lines(args, begin, stride, wanted, room.items[0]) };
         true
     }
 
-    /// True if an element is neither less nor greater than others.
+    /// Returns true if an element is neither less nor greater than others.
     fn is_unordered(&self, first: impl Fn(&Key) -> *const u8) -> bool {
         let mut keys = self.keys.iter().zip(&self.read).filter(|(key, _)| key.may_be_unordered());
         keys.any(|(key, read)| {
@@ -250,7 +261,7 @@ impl Lines {
         })
     }
 
-    /// What the comparator says of two elements.
+    /// Returns the comparator's result for two elements.
     fn less(&self, first: impl Fn(&Key) -> *const u8, a: usize, b: usize) -> bool {
         for (key, read) in self.keys.iter().zip(&self.read) {
             let (x, step) = (first(key), self.shape.stride * key.dtype.size());
@@ -264,16 +275,17 @@ impl Lines {
     }
 }
 
-impl Room<'_> {
-    /// Sorts the numbers by keys of elements of `size` bytes; `read` writes the keys of numbers.
+impl Buffers<'_> {
+    /// Sorts the indices by the keys of their elements, which have `size` bytes. `read` writes the keys of
+    /// indices.
     ///
     /// # Safety
-    /// Both lists of items have room for one item per number.
+    /// Both lists of items must have room for one item per index.
     unsafe fn by_key(&mut self, read: impl Fn(&[u32], &mut [u64]), size: usize) {
         let (n, bits) = (self.order.len(), 8 * size as u32);
         let [items, spare] = self.items;
-        // The second list of items holds the keys first; an item is at least as long as a key.
-        // SAFETY: the caller guarantees room for one item per number; keys are plain integers.
+        // The keys are first written to the second list of items; an item is at least as long as a key.
+        // SAFETY: the caller guarantees room for one item per index; keys are plain integers.
         let keys = unsafe { std::slice::from_raw_parts_mut(spare.cast::<u64>(), n) };
         read(self.order, keys);
         let ordered = keys.iter().copied().zip(0u32..);
@@ -300,8 +312,7 @@ impl Room<'_> {
     }
 }
 
-/// The evaluator's merge sort: it calls `less` for the same pairs, and so gives the same order for any
-/// `less`.
+/// The evaluator's merge sort. It calls `less` for the same pairs, so it gives the same order for any `less`.
 pub(super) fn merge_sort<T: Copy>(order: &mut [T], spare: &mut [T], mut less: impl FnMut(T, T) -> bool) {
     let mut width = 1;
     while width < order.len() && !interrupt::is_due() {
@@ -311,7 +322,7 @@ pub(super) fn merge_sort<T: Copy>(order: &mut [T], spare: &mut [T], mut less: im
     }
 }
 
-/// Merges neighbouring runs of this width, the last one of which may be shorter, to `merged`.
+/// Merges pairs of adjacent runs of this width to `merged`. The last run may be shorter.
 pub(super) fn merge_runs<T: Copy>(
     order: &[T],
     merged: &mut [T],
@@ -322,11 +333,11 @@ pub(super) fn merge_runs<T: Copy>(
     for (run, merged) in order.chunks(2 * width).zip(merged.chunks_mut(2 * width)) {
         let (mut left, mut right) = run.split_at(width.min(run.len()));
         for part in merged.chunks_mut(Pace::STEPS) {
-            // After an interrupt the order does not matter, but the merged values must still be numbers of
+            // After an interrupt, the order does not matter, but the merged values must still be indices of
             // elements.
             due = due || pace.is_due_after(part.len());
             for to in part {
-                // The right one goes first only if it is less: equal ones keep their order.
+                // The right element goes first only if it is less, so equal elements keep their order.
                 let from = match (left.first(), right.first()) {
                     (Some(l), Some(r)) if !due && less(*r, *l) => &mut right,
                     (None, _) => &mut right,

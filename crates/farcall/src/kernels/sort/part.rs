@@ -1,7 +1,7 @@
-//! The first or the last elements of lines that are ordered by one operand: they are selected ([`select`]), then all
-//! operands are read at their places.
+//! The first or the last elements of lines that are ordered by one operand. These elements are selected
+//! ([`select`]), and all operands are read at their positions.
 //!
-//! The last elements are the first ones of the line from its end on, in the reverse order.
+//! The last elements are the first elements of the reversed line in reverse order.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use crate::kernels::select;
 use crate::kernels::simd::vectorized;
 use crate::kernels::types::dispatch;
 
-/// A sorter of such lines; `None` if these, or the part of them, are others.
+/// Makes a sorter of such lines. Returns `None` for other lines and other parts.
 pub(super) fn sorter(
     operands: Operands<'_>,
     keys: &[Key],
@@ -26,30 +26,32 @@ pub(super) fn sorter(
     if part.start > 0 && part.end < shape.length {
         return None;
     }
-    let of = Part { key, shape, count: part.len(), is_last: part.start > 0 };
+    let of = PartSort { key, shape, count: part.len(), is_last: part.start > 0 };
     dispatch!(key.dtype, [ints, floats, pred], T => of.sorter::<T>(operands))?
 }
 
-struct Part {
+struct PartSort {
     key: Key,
     shape: Shape,
     count: usize,
-    /// The last ones are wanted, else the first ones.
+    /// True if the last elements are wanted, false if the first ones are.
     is_last: bool,
 }
 
-impl Part {
+impl PartSort {
     fn sorter<T: Element<Word: select::Key>>(self, operands: Operands<'_>) -> Option<Sorter> {
         let (n, count) = (self.shape.length, self.count);
         let permute = Permute::of(operands, |_| true)?;
         let ranks = select::room(count, n);
-        // Keys, ranks, places, and room for elements, one behind the other.
+        // Keys, ranks, positions, and room for elements, one behind the other.
         let ranks_at = end(0, n, size_of::<T::Word>())?;
         let places_at = end(ranks_at, ranks, size_of::<Rank<T>>())?;
         let room_at = end(places_at, count, size_of::<u32>())?;
         let scratch = end(room_at, permute.room(count), 1)?;
         let sort = move |args: &Args<'_>, begin: Begin, scratch: *mut u8| {
-            // SAFETY: the parts of the scratch memory, which are apart and aligned, of integers; elements of this type.
+            // SAFETY: the caller of a sorter provides `scratch` bytes: the slices are disjoint and aligned
+            // parts of the scratch memory. Integers may have any bits. The operand and the result have
+            // elements of type `T`.
             let (keys, ranks, places, x) = unsafe {
                 (
                     std::slice::from_raw_parts_mut(scratch.cast::<T::Word>(), n),
@@ -73,14 +75,15 @@ impl Part {
                     places[i] = place;
                 }
             }
-            // SAFETY: lines of the operands and the results, numbers of elements, and room for as many.
+            // SAFETY: the caller of a sorter provides the lines of the operands and of the results; `places`
+            // are positions in the line; there is room for `count` elements of any operand.
             unsafe { permute.lines(args, begin, self.shape.stride, places, scratch.add(room_at)) };
             true
         };
         Some(Sorter { scratch, sort: Box::new(sort) })
     }
 
-    /// Makes keys of a line, of which lower ones come first. False if it has no order.
+    /// Writes a key for each element, of which lower keys come first. Returns false if the line is unordered.
     fn read<T: Element>(&self, x: &Strided<T>, keys: &mut [T::Word]) -> bool {
         let flip = if self.key.descending != self.is_last { u64::MAX >> (64 - T::BITS) } else { 0 };
         let mut nan = false;
@@ -95,5 +98,5 @@ impl Part {
     }
 }
 
-/// What an element is ranked by.
+/// Key of an element, combined with its position.
 type Rank<T> = <<T as Element>::Word as select::Key>::Rank;

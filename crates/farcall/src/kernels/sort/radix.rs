@@ -1,17 +1,17 @@
-//! Sorts by keys that are integers: from the least significant digit on, each pass stable, for lines that are not
-//! short; digits that are the same in all keys take no pass.
+//! Radix sort by integer keys, from the least significant digit on, with stable passes, for lines that are
+//! not short. Digits that are equal in all keys need no pass.
 
 use farcall_ir::interrupt;
 
-/// Something with a key.
+/// An item with a key.
 pub(super) trait Keyed: Copy {
-    /// Its type's bits that count.
+    /// Number of significant bits of the key.
     const BITS: u32;
-    /// The key.
+    /// Returns the key.
     fn key(self) -> u64;
 }
 
-/// A key alone.
+/// A key without payload.
 impl Keyed for u32 {
     const BITS: u32 = 32;
     #[inline(always)]
@@ -20,7 +20,7 @@ impl Keyed for u32 {
     }
 }
 
-/// A key alone.
+/// A key without payload.
 impl Keyed for u64 {
     const BITS: u32 = 64;
     #[inline(always)]
@@ -29,7 +29,7 @@ impl Keyed for u64 {
     }
 }
 
-/// A key of one or two bytes, without an item.
+/// A key of one or two bytes without payload.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Narrow<T>(pub(super) T);
 
@@ -41,7 +41,7 @@ impl<T: Copy + Into<u64>> Keyed for Narrow<T> {
     }
 }
 
-/// A key in the upper half, and what goes with it.
+/// A key in the upper half, and its payload in the lower half.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Packed(pub(super) u64);
 
@@ -53,7 +53,7 @@ impl Keyed for Packed {
     }
 }
 
-/// A key of 64 bits, and what goes with it.
+/// A key of 64 bits, and its payload.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(C)]
 pub(super) struct Pair {
@@ -69,38 +69,38 @@ impl Keyed for Pair {
     }
 }
 
-/// Lines up to this length are sorted by comparison.
-pub(super) const SHORT: usize = 160;
-/// Lines up to this length have digits of eight bits, longer ones of eleven: a pass over these takes as long as it
-/// takes to sum up their counts.
-const MEDIUM: usize = 1 << 14;
+/// Maximum number of items that are sorted by comparison.
+pub(super) const MAX_COMPARISON_ITEMS: usize = 160;
+/// Maximum number of items that are sorted by digits of eight bits. Longer lines have digits of eleven bits:
+/// summing up the counts takes as long as a pass over this many items.
+const MAX_BYTE_DIGIT_ITEMS: usize = 1 << 14;
 
-/// Sorts items by the lowest `bits` of their keys, above which there are none. Items with equal keys keep their order,
-/// or, in lines up to [`SHORT`], get the one of the items themselves, which must agree with that of the keys. `spare`
-/// is as long as `items`; the result lies in the slice that is returned first.
+/// Sorts items by the lowest `bits` bits of their keys; higher bits must be zero. Items with equal keys keep
+/// their order. Up to [`MAX_COMPARISON_ITEMS`] items are instead ordered by themselves, which must agree with
+/// the order of their keys. `spare` is as long as `items`. The first of the returned slices holds the result.
 pub(super) fn sort<'a, T: Keyed + Ord>(
     items: &'a mut [T],
     spare: &'a mut [T],
     bits: u32,
 ) -> (&'a mut [T], &'a mut [T]) {
-    if items.len() <= SHORT {
+    if items.len() <= MAX_COMPARISON_ITEMS {
         items.sort_unstable();
         return (items, spare);
     }
     stable(items, spare, bits)
 }
 
-/// The same by digits, whatever the number of items.
+/// Sorts any number of items by digits, with the arguments of [`sort`].
 fn stable<'a, T: Keyed>(items: &'a mut [T], spare: &'a mut [T], bits: u32) -> (&'a mut [T], &'a mut [T]) {
     let bits = bits.min(T::BITS);
-    if items.len() <= MEDIUM {
+    if items.len() <= MAX_BYTE_DIGIT_ITEMS {
         by_digits::<T, 8, 256, 8>(items, spare, bits)
     } else {
         by_digits::<T, 11, 2048, 6>(items, spare, bits)
     }
 }
 
-/// Up to `PASSES` digits of `WIDTH` bits, which have `DIGITS` values.
+/// Sorts by up to `PASSES` digits of `WIDTH` bits, which have `DIGITS` values.
 fn by_digits<'a, T: Keyed, const WIDTH: u32, const DIGITS: usize, const PASSES: usize>(
     items: &'a mut [T],
     spare: &'a mut [T],
@@ -110,7 +110,7 @@ fn by_digits<'a, T: Keyed, const WIDTH: u32, const DIGITS: usize, const PASSES: 
     let passes = (bits.div_ceil(WIDTH) as usize).min(PASSES);
     let (mut from, mut to) = (items, spare);
     let mask = DIGITS - 1;
-    // Counts, then places.
+    // Counts of digits at first, positions of the next items later.
     let mut counts = [[0u32; DIGITS]; PASSES];
     if interrupt::is_due() {
         return (from, to);
@@ -125,7 +125,7 @@ fn by_digits<'a, T: Keyed, const WIDTH: u32, const DIGITS: usize, const PASSES: 
     for (pass, counts) in counts[..passes].iter_mut().enumerate() {
         let shift = pass as u32 * WIDTH;
         // `from` holds all items, though unsorted.
-        if from.len() > MEDIUM && interrupt::is_due() {
+        if from.len() > MAX_BYTE_DIGIT_ITEMS && interrupt::is_due() {
             break;
         }
         if counts[(first >> shift) as usize & mask] as usize == from.len() {
@@ -138,7 +138,8 @@ fn by_digits<'a, T: Keyed, const WIDTH: u32, const DIGITS: usize, const PASSES: 
         let to_items = &mut to[..from.len()];
         for item in &*from {
             let at = &mut counts[(item.key() >> shift) as usize & mask];
-            // SAFETY: the counts are those of the items, so places are below their number.
+            // SAFETY: the digits of the items have been counted, so each position is below the number of
+            // items.
             unsafe { *to_items.get_unchecked_mut(*at as usize) = *item };
             *at += 1;
         }

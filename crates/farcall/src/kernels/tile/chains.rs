@@ -1,7 +1,7 @@
-//! Steps that become a chain: one loop, in which what they make for one another stays in registers of the processor.
+//! Merging of steps into chains: one loop, in which intermediate results stay in processor registers.
 //!
 //! ```text
-//! x ─┬─ · ─ · ─ + ─ · ──▶ sine ──▶ + ─ · ─ · ──▶       Everything between two functions that have loops is a chain.
+//! x ─┬─ · ─ · ─ + ─ · ──▶ sine ──▶ + ─ · ─ · ──▶       Operations between functions with loops form a chain.
 //!    ╰──────────╯                         ╰── x
 //! ```
 
@@ -9,14 +9,14 @@ use std::collections::BinaryHeap;
 
 use smallvec::SmallVec;
 
-use super::super::chain::{Chain, Kind, Member, OPERANDS, Source, kinds};
+use super::super::chain::{Chain, Kind, MAX_OPERANDS, Member, Source, kinds};
 use super::super::pair::Formula;
 use super::{Level, Slot, Step, Task};
 
-/// Operations of a chain at most: it is made quickly, and its values find registers.
-const MOST: usize = 24;
+/// Maximum number of operations in a chain, to bound compile time and register pressure.
+const MAX_CHAIN_OPS: usize = 24;
 
-/// Makes chains, each as long as it can be, from the last step on.
+/// Creates chains, each as long as possible, starting from the last step.
 pub(super) fn chains(steps: &mut [Step], uses: &mut [usize]) {
     for last in (0..steps.len()).rev() {
         if uses[last] > 0 && steps[last].level == Level::Full {
@@ -45,8 +45,8 @@ fn constant(steps: &[Step], slot: Slot) -> Option<[u8; 8]> {
 struct Group {
     /// In their order.
     members: Vec<usize>,
-    /// What they take besides one another and constants.
-    operands: SmallVec<[Slot; OPERANDS + 1]>,
+    /// Operands from outside of the group, without constants.
+    operands: SmallVec<[Slot; MAX_OPERANDS + 1]>,
     /// Bytes of an element.
     size: usize,
 }
@@ -58,7 +58,7 @@ impl Group {
         let mut group = Group { members: vec![last], operands: SmallVec::new(), size };
         let mut taken: BinaryHeap<usize> = BinaryHeap::new();
         group.takes(steps, last, &mut taken);
-        (group.operands.len() <= OPERANDS).then_some(())?;
+        (group.operands.len() <= MAX_OPERANDS).then_some(())?;
         // Later steps come first, so all members that take one are known when its turn comes.
         while let Some(s) = taken.pop() {
             let mut count = 1;
@@ -66,13 +66,13 @@ impl Group {
                 taken.pop();
                 count += 1;
             }
-            if group.members.len() == MOST || count < uses[s] || formula(&steps[s], size).is_none() {
+            if group.members.len() == MAX_CHAIN_OPS || count < uses[s] || formula(&steps[s], size).is_none() {
                 continue;
             }
             let (operands, before) = (group.operands.clone(), taken.clone());
             group.operands.retain(|slot| *slot != Slot::Step(s));
             group.takes(steps, s, &mut taken);
-            if group.operands.len() <= OPERANDS {
+            if group.operands.len() <= MAX_OPERANDS {
                 group.members.push(s);
             } else {
                 (group.operands, taken) = (operands, before);
@@ -82,7 +82,7 @@ impl Group {
         (group.members.len() > 1).then_some(group)
     }
 
-    /// Notes what a member takes.
+    /// Records the operands of a member.
     fn takes(&mut self, steps: &[Step], member: usize, taken: &mut BinaryHeap<usize>) {
         for slot in &steps[member].from {
             if constant(steps, *slot).is_some() {
@@ -97,7 +97,7 @@ impl Group {
         }
     }
 
-    /// Makes the last step all of them.
+    /// Replaces the last step by the chain.
     fn install(self, steps: &mut [Step], uses: &mut [usize]) -> Option<()> {
         let Group { members, operands, size } = self;
         let mut chain = Chain::default();

@@ -1,5 +1,5 @@
-//! Steps that become one: two operations of which the second alone takes what the first one makes, shifts that are a
-//! rotation together, rounds of rotations, and chains of any operations.
+//! Merging of steps: two operations where only the second uses the first, shifts that form a rotation, rounds
+//! of rotations, and chains of arbitrary operations.
 
 use farcall_ir::DType;
 use farcall_ir::op::Binary;
@@ -7,13 +7,14 @@ use farcall_ir::op::Binary;
 use super::super::pair::Formula;
 use super::chains::chains;
 use super::rounds::rounds;
-use super::{Level, MANY, Slot, Step, Task};
+use super::{Level, MIN_ROUNDS_ELEMENTS, Slot, Step, Task};
 
-/// Elements from which on it pays to make instructions for them.
-const CHAINED: usize = 1 << 13;
+/// Minimum number of elements for which generating code pays off.
+const MIN_CHAINED_ELEMENTS: usize = 1 << 13;
 
-/// Makes one step of some where that can be, of `n` elements (of rounds where they are not `by_rows`), and leaves out
-/// those that nothing takes. `results` and `accumulators` are taken by others, and refer to the steps that are left.
+/// Merges steps of a program of `n` elements where possible (rounds only if not `by_rows`), and removes steps
+/// without uses. `results` and `accumulators` are uses outside of the steps; they are updated to refer to the
+/// remaining steps.
 pub(super) fn merge<'a>(
     steps: &mut Vec<Step>,
     n: usize,
@@ -32,7 +33,7 @@ pub(super) fn merge<'a>(
     for s in &accumulators {
         uses[**s] += 1;
     }
-    // What is taken comes first, so that from the last one on, all uses are known.
+    // Operands precede their users, so going backwards from the last step, all uses are known.
     for s in (0..steps.len()).rev().filter(|s| uses[*s] == 0).collect::<Vec<_>>() {
         release(steps, s, &mut uses);
     }
@@ -41,10 +42,10 @@ pub(super) fn merge<'a>(
             rotation(steps, s, &mut uses);
         }
     }
-    if !by_rows && n >= MANY {
+    if !by_rows && n >= MIN_ROUNDS_ELEMENTS {
         rounds(steps, &mut uses);
     }
-    if n >= CHAINED {
+    if n >= MIN_CHAINED_ELEMENTS {
         chains(steps, &mut uses);
     }
     for s in 0..steps.len() {
@@ -52,7 +53,7 @@ pub(super) fn merge<'a>(
             pair(steps, s, &mut uses);
         }
     }
-    // The numbers of those that are left.
+    // The numbers of the remaining steps.
     let mut left = 0;
     let numbers: Vec<usize> = uses
         .iter()
@@ -75,7 +76,7 @@ pub(super) fn merge<'a>(
     }
 }
 
-/// What a step that nothing takes has taken is taken once less.
+/// Removes the uses by a step without uses.
 fn release(steps: &[Step], s: usize, uses: &mut [usize]) {
     let mut stack = vec![s];
     while let Some(s) = stack.pop() {
@@ -90,7 +91,7 @@ fn release(steps: &[Step], s: usize, uses: &mut [usize]) {
     }
 }
 
-/// The number of the step that makes what another takes, if nothing else takes it and it makes as many elements.
+/// Returns the step that produces an operand, if nothing else uses it and it has the same level.
 fn only(steps: &[Step], slot: Slot, level: Level, uses: &[usize]) -> Option<usize> {
     match slot {
         Slot::Step(s) if uses[s] == 1 && steps[s].level == level => Some(s),
@@ -98,7 +99,7 @@ fn only(steps: &[Step], slot: Slot, level: Level, uses: &[usize]) -> Option<usiz
     }
 }
 
-/// A constant of 32 bits.
+/// Returns a 32-bit constant.
 pub(super) fn word(steps: &[Step], slot: Slot) -> Option<u32> {
     match slot {
         Slot::Step(s) => match &steps[s].task {

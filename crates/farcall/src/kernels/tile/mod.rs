@@ -1,18 +1,19 @@
-//! Tile programs: operations on corresponding elements, computed a few hundred elements at a time, so that what goes
-//! from one operation to the next stays in the cache.
+//! Tile programs: operations on corresponding elements, computed a few hundred elements at a time, so that
+//! intermediate values stay in the cache.
 //!
 //! ```text
-//! values (operands, then one per operation) ──Builder──▶ steps ──merge──▶ fewer ──Program──▶ steps over registers
+//! values (operands, then operations) ──Builder──▶ steps ──merge──▶ fewer ──Program──▶ steps over registers
 //! ```
 //!
-//! A program may compute whole rows at a time, if it combines the elements of each row. A *register* has room for one
-//! element per element of a tile. A value is
+//! A program may compute whole rows at a time, if it combines the elements of each row. A *register* has room
+//! for one element per element of a tile. A value is
 //! - *full*: it has an element for each element of a tile, in the same order;
 //! - of *rows*: it has an element for each row of a tile;
-//! - *uniform*: its elements are all the same one, with which a block is filled before the first tile;
-//! - *repeated*: it has an element for each element of a tile, which is that of its row;
-//! - *accumulated*: it is made of all rows, by every task in memory of its own, and known when all tasks are done;
-//! - *other*: an operand of other elements, of which a step makes a value (a broadcast, say).
+//! - *uniform*: all its elements are equal; a block is filled with them before the first tile;
+//! - *repeated*: it has an element for each element of a tile, equal to the element of its row;
+//! - *accumulated*: it depends on all rows; every task accumulates in its own memory, and the value is known
+//!   when all tasks are done;
+//! - *other*: an operand with other elements, from which a step makes a value (by a broadcast, say).
 
 mod chains;
 mod merge;
@@ -39,29 +40,31 @@ use program::Program;
 pub(super) use walk::splat;
 use walk::{Iota, Walk};
 
-/// Elements of a row from which on it pays to repeat an element for each row apart.
-const LONG: usize = 64;
-/// Elements from which on a straight-line program of many steps is not worth more than few steps in tiles.
-const MANY: usize = 256;
-/// Bytes of operands and outputs of all elements together from which on outputs are written past the cache, which they
-/// would not stay in.
-const PAST: usize = 1 << 26;
+/// Minimum length of a row for which a repeated value stays one element per row. For shorter rows, a step
+/// writes the copies.
+const MIN_REPEATED_COLUMNS: usize = 64;
+/// Minimum number of elements for merging rounds into one step. With fewer, a straight-line program of many
+/// steps is at least as fast as a few steps in tiles.
+const MIN_ROUNDS_ELEMENTS: usize = 256;
+/// Minimum number of bytes of operands and outputs, of all elements together, for which outputs are written
+/// with non-temporal stores. Fewer bytes stay in the cache.
+const MIN_STREAMED_BYTES: usize = 1 << 26;
 
-/// Makes a tile program of operations, one after the other.
+/// Builds a tile program from a sequence of operations.
 pub(super) struct Builder<'a> {
-    /// Elements of every full value.
+    /// Number of elements of every full value.
     n: usize,
-    /// Elements of a row; all of them, if nothing is computed by rows.
+    /// Number of elements in a row; all elements, if nothing is computed by rows.
     columns: usize,
     by_rows: bool,
     inputs: &'a [&'a TensorType],
     values: Vec<Value>,
-    /// Slices that are put one after the other.
+    /// Slices that are concatenated later.
     parts: Vec<Part>,
     steps: Vec<Step>,
 }
 
-/// What a value is while a tile is computed.
+/// The state of a value while a tile is computed.
 #[derive(Clone, Copy)]
 enum Value {
     Other(usize),
@@ -70,21 +73,21 @@ enum Value {
     Part(usize),
     /// A value of rows, repeated.
     Repeated(Slot),
-    /// Made by a step.
+    /// Accumulated by a step.
     Accumulated(usize),
 }
 
-/// How many elements a value has.
+/// The number of elements of a value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Level {
     Uniform,
     Row,
     Full,
-    /// As many as full values, the same ones in every tile.
+    /// One element per element of a tile, equal in every tile.
     Fixed,
 }
 
-/// Who has the elements of a value.
+/// The origin of a value's elements.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Slot {
     /// An operand.
@@ -96,20 +99,20 @@ enum Slot {
 struct Step {
     task: Task,
     from: SmallVec<[Slot; 3]>,
-    /// Bytes of an element of the result.
+    /// Size of an element of the result in bytes.
     size: usize,
-    /// Steps that make uniform values come before the tiles.
+    /// Number of elements. Steps for uniform values run before the tiles.
     level: Level,
-    /// Picoseconds for an element.
+    /// Cost in picoseconds per element.
     cost: usize,
-    /// What it computes, if it can become one step with others.
+    /// The operation, if the step can be merged with others.
     formula: Option<Formula>,
-    /// What it computes, if it has become one step with another: the first operation, the second one, and whether that takes
-    /// the first one's result last.
+    /// The two operations of a merged step, and true if the second takes the first one's result as its last
+    /// operand.
     pair: Option<(Formula, Formula, bool)>,
 }
 
-/// What fills a register.
+/// The operation that fills a register.
 enum Task {
     /// An operation.
     Work(Work),
@@ -119,31 +122,32 @@ enum Task {
     Walk(usize, Walk),
     /// Slices of operands.
     Parts(Box<Parts>),
-    /// Elements of an operand, and a uniform value around and between them.
+    /// Elements of an operand, padded around and between with a uniform value.
     Pad(usize, Box<Padded>),
-    /// One element.
+    /// A constant element.
     Constant([u8; 16]),
-    /// Numbers of elements, by strides.
+    /// Iota: indices computed from element numbers, by strides.
     Iota(Iota),
-    /// The elements of another value.
+    /// A copy of another value.
     Copy,
-    /// The elements of what a step has made, written past the cache.
+    /// A copy of a step's result to an output, with non-temporal stores.
     CopyPast,
     /// The one element of a uniform value.
     Fill,
     /// Elements of a value of rows, each repeated for its row.
     Repeat,
-    /// Pairs of words: of two operands that are taken through rounds, and others that are added. All first words of a tile,
-    /// then all second ones.
+    /// Pairs of words: the first two operands, taken through rounds, with the other operands added. The
+    /// result has all first words of a tile, then all second words.
     Mix(Vec<Turn>),
     /// The first word of each pair (0) or the second (1).
     Half(usize),
-    /// What takes elements in.
+    /// Adds elements to an accumulator.
     Accumulate(Arc<Accumulator>),
 }
 
 impl<'a> Builder<'a> {
-    /// For operands of these types, and full values of `n` elements, in rows of so many.
+    /// Creates a builder for operands of these types, and full values of `n` elements in rows of `columns`
+    /// elements.
     pub(super) fn new(inputs: &'a [&'a TensorType], n: usize, columns: Option<usize>) -> Builder<'a> {
         let mut builder = Builder {
             n,
@@ -168,7 +172,8 @@ impl<'a> Builder<'a> {
         builder
     }
 
-    /// What values of this type are, if they are not other ones. (One element may be that of the only row, too.)
+    /// Returns the level of values of this type, if it has one. (A single element may also be the element of
+    /// the only row.)
     fn level(&self, ty: &TensorType) -> Option<Level> {
         match ty.elements()? {
             m if m == self.n => Some(Level::Full),
@@ -191,15 +196,15 @@ impl<'a> Builder<'a> {
         Slot::Step(self.steps.len() - 1)
     }
 
-    /// The next operation, on earlier values (operands, then results of operations); `None` if it is not one that a
-    /// tile can be computed of.
+    /// Adds an operation on earlier values: operands, then results of operations. `None` if tiles cannot be
+    /// computed for this operation.
     pub(super) fn op(&mut self, op: &Op, operands: &[(usize, &TensorType)], ty: &TensorType) -> Option<()> {
         let value = self.value(op, operands, ty)?;
         self.values.push(value);
         Some(())
     }
 
-    /// The next operation, if it is a reduction by an operation of two elements: of rows, or of rows with one another.
+    /// Adds a reduction by an operation of two elements: within rows, or of corresponding elements of rows.
     pub(super) fn reduce(
         &mut self,
         op: &Op,
@@ -223,7 +228,7 @@ impl<'a> Builder<'a> {
             return Some(());
         }
         (ty.elements()?.checked_mul(self.columns) == Some(self.n)).then_some(())?;
-        // There is one initial value.
+        // All rows must have the same initial value.
         if level == Level::Full || (level == Level::Row && self.columns != self.n) {
             return None;
         }
@@ -233,7 +238,7 @@ impl<'a> Builder<'a> {
         Some(())
     }
 
-    /// The elements of a value, an element for each of a tile.
+    /// Returns a value with one element per element of a tile.
     fn full(&mut self, x: usize, size: usize) -> Option<Slot> {
         match *self.values.get(x)? {
             Value::At(Level::Full, slot) => Some(slot),
@@ -273,7 +278,7 @@ impl<'a> Builder<'a> {
             (Op::Pad(pad), [(x, from), (by, of_by)]) => {
                 let input = self.inputs.get(*x).filter(|input| *input == from && level == Level::Full)?;
                 let Value::At(of, by) = *self.values.get(*by)? else { return None };
-                // One element may be that of all elements, too.
+                // A single element may be the padding of all elements, too.
                 (of_by.dtype == ty.dtype && (of == Level::Uniform || self.n == 1)).then_some(())?;
                 let padded = Padded::new(input, ty, pad)?;
                 let cost = 300 + 10_000 / padded.run_length();
@@ -283,7 +288,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// A slice of an operand, or some of them one after the other.
+    /// Adds a slice of an operand, or a concatenation of slices.
     fn moved(&mut self, op: &Op, operands: &[(usize, &TensorType)], ty: &TensorType) -> Option<Value> {
         let (parts, dim) = match (op, operands) {
             (Op::Slice(slice), [(x, from)]) => {
@@ -319,14 +324,14 @@ impl<'a> Builder<'a> {
         Value::At(level, self.step(task, from, size, level, cost))
     }
 
-    /// The same elements, seen otherwise.
+    /// Returns the same elements in another shape or type.
     fn view(&self, x: usize, from: &TensorType, to: &TensorType) -> Option<Value> {
         (from.elements() == to.elements()).then_some(())?;
         self.values.get(x).copied()
     }
 
     fn broadcast(&mut self, x: usize, from: &TensorType, ty: &TensorType, dims: &[usize]) -> Option<Value> {
-        // In another order, it is a transposition as well.
+        // In another order, the broadcast is also a transposition.
         if from.dtype != ty.dtype || dims.len() != from.rank() || !dims.is_sorted() {
             return None;
         }
@@ -337,13 +342,13 @@ impl<'a> Builder<'a> {
             Value::At(Level::Row, slot)
                 if self.level(ty)? == Level::Full && rows::repeated(from, ty, dims) == Some(self.columns) =>
             {
-                if self.columns >= LONG {
+                if self.columns >= MIN_REPEATED_COLUMNS {
                     return Some(Value::Repeated(slot));
                 }
                 Some(self.made(Task::Repeat, [slot], ty.dtype.size(), Level::Full, 100))
             }
             Value::Other(i) | Value::At(Level::Row, Slot::Input(i)) => {
-                // It may have been seen as another shape.
+                // The operand may have been viewed with another shape.
                 let input = self.inputs.get(i)?;
                 (input.dtype == from.dtype && input.elements() == from.elements()).then_some(())?;
                 let walk = Walk::broadcast(from, ty, dims)?;
@@ -359,7 +364,7 @@ impl<'a> Builder<'a> {
         let values: Option<SmallVec<[Value; 3]>> =
             operands.iter().map(|(x, _)| self.values.get(*x).copied()).collect();
         let values = values?;
-        // What is computed of repeated values alone is repeated, too.
+        // An operation on repeated values only is computed once per row, and its result is repeated, too.
         let apart = values.iter().any(|x| matches!(x, Value::At(Level::Full, _)));
         let (mut from, mut level, mut repeated) = (SmallVec::<[Slot; 3]>::new(), Level::Uniform, false);
         for value in values {
@@ -385,9 +390,9 @@ impl<'a> Builder<'a> {
         Some(if alone { Value::Repeated(slot) } else { Value::At(level, slot) })
     }
 
-    /// The program whose outputs are these values.
+    /// Finishes the program, whose outputs are these values.
     ///
-    /// An output may lie exactly where an operand of as many elements of the same size lies.
+    /// An output may be in exactly the memory of an operand that has as many elements of the same size.
     pub(super) fn finish(mut self, returned: &[usize], outputs: &[&TensorType]) -> Option<Prepared> {
         let (mut results, mut accumulated) = (Vec::with_capacity(returned.len()), Vec::new());
         for (output, (value, ty)) in returned.iter().zip(outputs).enumerate() {
@@ -403,12 +408,13 @@ impl<'a> Builder<'a> {
         let roots = results.iter_mut().map(|(_, slot, _)| slot);
         let of_accumulators = accumulated.iter_mut().map(|(step, _)| step);
         merge::merge(&mut self.steps, self.n, self.by_rows, roots, of_accumulators);
-        // What has not been made by a step alone is copied at the end: outputs may lie where operands do.
+        // Values that no single step computes are copied at the end, because outputs may be in the memory of
+        // operands.
         let last_read = self.steps.iter().rposition(reads_operand).map_or(0, |i| i + 1);
         let mut direct: Vec<Option<usize>> = vec![None; self.steps.len()];
         let full = self.inputs.iter().chain(outputs).filter(|ty| ty.elements() == Some(self.n));
         let bytes = full.filter_map(|ty| ty.bytes()).fold(0, usize::saturating_add);
-        let past = bytes >= PAST && !self.by_rows;
+        let past = bytes >= MIN_STREAMED_BYTES && !self.by_rows;
         for (output, slot, level) in results {
             match slot {
                 Slot::Step(_) if past && level == Level::Full => {
@@ -429,11 +435,11 @@ impl<'a> Builder<'a> {
         Program::new(self, &direct, &accumulated)?.prepared()
     }
 
-    /// What an output of this type is made of.
+    /// Returns the level and origin of an output of this type.
     fn result(&mut self, value: usize, ty: &TensorType) -> Option<(Level, Slot)> {
         let size = ty.dtype.size();
         let (level, slot) = match *self.values.get(value)? {
-            // One element is that of the only row, if there are rows.
+            // A single element is the element of the only row, if there are rows.
             Value::At(Level::Uniform, slot) => {
                 let level = self.level(ty)?.max(Level::Row);
                 (self.by_rows || level == Level::Full).then_some(())?;
@@ -450,7 +456,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// True if the step reads elements of an operand tile by tile.
+/// Returns true if the step reads elements of an operand tile by tile.
 fn reads_operand(step: &Step) -> bool {
     step.level != Level::Uniform
         && (matches!(step.task, Task::Walk(..) | Task::Parts(_) | Task::Pad(..))

@@ -1,4 +1,4 @@
-//! Tile programs of a single tile as straight-line programs.
+//! Conversion of tile programs with a single tile to straight-line programs.
 
 use std::sync::Arc;
 
@@ -7,17 +7,17 @@ use super::super::straight_line::{At, Loop, StraightLine, What, moves_listed};
 use super::program::{Compiled, Location, Program, Taken, Tile};
 use super::{Level, Task};
 
-/// Elements of slices that are listed at most.
-const LISTED: usize = 256;
+/// Maximum number of elements for which slices are stored as lists of elements.
+const MAX_LISTED_ELEMENTS: usize = 256;
 
 impl Program {
-    /// Where the steps of a straight-line program go, if there is only one tile.
+    /// Returns an empty straight-line program for the steps, if there is only one tile.
     pub(super) fn line(&self) -> Option<StraightLine> {
         let one = self.tasks == 1 && self.tile >= self.n && self.n > 0 && self.registers == 0 && !self.past;
-        // Slices are lists of elements then.
+        // Slices become lists of elements.
         let listed = |step: &Compiled| match &step.task {
-            Task::Parts(parts) => self.n <= LISTED && parts.pairs(self.n).len() <= 3,
-            // Of many operands.
+            Task::Parts(parts) => self.n <= MAX_LISTED_ELEMENTS && parts.pairs(self.n).len() <= 3,
+            // A mix may have more operands than a step.
             Task::Mix(_) => false,
             _ => true,
         };
@@ -25,7 +25,7 @@ impl Program {
         StraightLine::new(self.bytes.next_multiple_of(64)).filter(|_| all)
     }
 
-    /// The same as a straight-line program.
+    /// Converts the program to a straight-line program.
     pub(super) fn in_steps(self, mut line: StraightLine) -> Option<Prepared> {
         let tile = Tile::new(0, self.n, self.columns);
         for total in &self.totals {
@@ -33,7 +33,7 @@ impl Program {
             let begin: Loop = Arc::new(move |_, to, _| (accumulator.begin)(to));
             line.push(begin, &[], At::Scratch(total.parts), 0);
         }
-        // Registers that hold constants, by their first byte: nothing else is written to them.
+        // Constants by the first byte of their register, to which nothing else is written.
         let mut constants: Vec<(usize, At)> = Vec::new();
         for step in self.uniform.into_iter().chain(self.steps) {
             let n = tile.of(step.level).1;
@@ -82,7 +82,7 @@ impl Program {
 }
 
 impl Compiled {
-    /// What it does in the only tile.
+    /// Returns the loop for the only tile.
     fn into_loop(self, tile: Tile) -> Loop {
         match self.task {
             Task::Work(work) if !self.row_by_row => Arc::from(work),

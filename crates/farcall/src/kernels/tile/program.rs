@@ -1,4 +1,4 @@
-//! Steps with places for what they make, computed tile by tile, in tasks.
+//! Tile programs with registers assigned to their values, computed tile by tile, in tasks.
 
 use std::mem::MaybeUninit;
 use std::sync::Arc;
@@ -12,76 +12,78 @@ use super::super::map::{BLOCK, Operand, Work};
 use super::super::mix::{self, Turn, Words};
 use super::super::reduce::Accumulator;
 use super::super::straight_line::What;
-use super::rounds::OPERANDS;
+use super::rounds::MAX_ADDED_OPERANDS;
 use super::walk::splat;
 use super::{Builder, Level, Slot, Step, Task};
 use crate::cache::{LARGE, LINE, copy_past, past_is_written, prefetch_to_second_level};
 
-/// Bytes of a cache that the registers of a program should fill at most.
-const CACHE: usize = 24 << 10;
-/// Bytes of registers that lie on the stack at most; of longer rows, they lie in scratch memory.
-const MOST: usize = 64 << 10;
-/// Elements of a tile: a multiple of this, and at most so many.
-const TILE: [usize; 2] = [BLOCK, 1024];
-/// At most so many if outputs are written past the cache: memory is written and read in turns, and faster in short ones.
-const TILE_PAST: usize = 512;
-/// What a task should take at least, in picoseconds.
-const TASK: usize = 60_000_000;
-/// Tasks of a program at most, and of one whose registers are in scratch memory.
-const TASKS: [usize; 2] = [256, 16];
-/// Bytes of the memory of accumulators, of all tasks together, that more tasks are not worth.
-const PARTS: usize = 4 << 20;
-/// In how many parts the next tile is brought into the cache at most.
-const FETCHES: usize = 8;
-/// Bytes of the largest element.
-const WIDEST: usize = 16;
+/// Maximum number of bytes of a cache that the registers of a program should fill.
+const CACHE_BYTES: usize = 24 << 10;
+/// Maximum number of bytes of registers on the stack. Registers for longer rows are in scratch memory.
+const MAX_STACK_BYTES: usize = 64 << 10;
+/// Elements of a tile: the unit of which it is a multiple, and the maximum.
+const TILE_ELEMENTS: [usize; 2] = [BLOCK, 1024];
+/// Maximum number of elements of a tile if outputs are written with non-temporal stores: memory is read and
+/// written alternately, and short turns are faster.
+const MAX_STREAMED_TILE_ELEMENTS: usize = 512;
+/// Minimum duration of a task in picoseconds.
+const MIN_TASK_PICOSECONDS: usize = 60_000_000;
+/// Maximum number of tasks of a program with registers on the stack, and with registers in scratch memory.
+const MAX_TASKS: [usize; 2] = [256, 16];
+/// Maximum number of bytes of the accumulators of all tasks together: with more, additional tasks do not pay
+/// off.
+const MAX_PARTS_BYTES: usize = 4 << 20;
+/// Maximum number of parts in which the next tile is prefetched.
+const MAX_FETCHES: usize = 8;
+/// Size of the largest element type in bytes.
+const MAX_ELEMENT_BYTES: usize = 16;
 
-/// Where the elements of a value are.
+/// The location of a value's elements.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Location {
-    /// Those of an operand, of this size.
+    /// Elements of an operand, of this size.
     Input(usize, usize, Level),
-    /// Those of an output, of this size.
+    /// Elements of an output, of this size.
     Output(usize, usize, Level),
-    /// A register: the number of the first byte.
+    /// Byte offset of a register.
     Register(usize),
-    /// Memory of an accumulator: where that of the first task begins, and its size.
+    /// Accumulators of the tasks: byte offset of the first task's, and size of one.
     Part(usize, usize),
 }
 
-/// What a step takes.
+/// An operand of a step.
 #[derive(Clone, Copy)]
 pub(super) struct Source {
     pub(super) location: Location,
-    /// Bytes of an element.
+    /// Size of an element in bytes.
     size: usize,
     pub(super) taken: Taken,
 }
 
-/// How elements are taken.
+/// The way in which an operand's elements are used.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Taken {
-    /// One for each result.
+    /// One element for each result.
     Each,
-    /// The same one for all.
+    /// One element for all results.
     One,
-    /// One for each row.
+    /// One element for each row.
     Row,
 }
 
 pub(super) struct Compiled {
     pub(super) task: Task,
     pub(super) from: SmallVec<[Source; 3]>,
-    /// It computes a row after the other: something has one element for each.
+    /// True if rows are computed one after another, because an operand has one element per row.
     pub(super) row_by_row: bool,
     pub(super) to: Location,
     pub(super) size: usize,
     pub(super) level: Level,
-    /// What it does.
+    /// Description of the step, for generated code.
     pub(super) what: What,
 }
 
-/// A tile: which elements it has of full values, and of those of rows.
+/// The range of elements in a tile, for full values and for values of rows.
 #[derive(Clone, Copy)]
 pub(super) struct Tile {
     start: usize,
@@ -96,7 +98,7 @@ impl Tile {
         Tile { start, len, first_row: start / columns, rows: len / columns, columns }
     }
 
-    /// First element, and how many.
+    /// Returns the first element, and the number of elements.
     #[inline]
     pub(super) fn of(self, level: Level) -> (usize, usize) {
         match level {
@@ -107,7 +109,7 @@ impl Tile {
     }
 }
 
-/// Memory of a task besides that of operands and outputs.
+/// Memory of a task, besides operands and outputs.
 #[derive(Clone, Copy)]
 struct Memory {
     registers: *mut u8,
@@ -115,18 +117,18 @@ struct Memory {
     task: usize,
 }
 
-/// An operand or an output with all elements.
+/// A full operand or output.
 #[derive(Clone, Copy)]
 struct Stream {
     location: Location,
-    /// Bytes of an element.
+    /// Size of an element in bytes.
     size: usize,
 }
 
-/// A result that is accumulated.
+/// An accumulated result.
 pub(super) struct Total {
     pub(super) accumulator: Arc<Accumulator>,
-    /// Where its parts begin in the scratch memory.
+    /// Offset of the accumulators in the scratch memory.
     pub(super) parts: usize,
     pub(super) output: usize,
 }
@@ -134,30 +136,30 @@ pub(super) struct Total {
 pub(super) struct Program {
     pub(super) n: usize,
     pub(super) columns: usize,
-    /// Elements of a tile.
+    /// Number of elements in a tile.
     pub(super) tile: usize,
-    /// What comes before the tiles.
+    /// Steps that run before the tiles.
     pub(super) uniform: Vec<Compiled>,
     pub(super) steps: Vec<Compiled>,
-    /// Operands and outputs that are not in the cache, unless somebody cares.
+    /// Operands and outputs too large for the cache, which are prefetched.
     streams: Vec<Stream>,
-    /// Outputs are written past the cache.
+    /// True if outputs are written with non-temporal stores.
     pub(super) past: bool,
-    /// Tasks, and elements of each.
+    /// Number of tasks, and number of elements of each.
     pub(super) tasks: usize,
     chunk: usize,
-    /// Bytes of the registers of a task.
+    /// Size of the registers of a task in bytes.
     pub(super) bytes: usize,
-    /// The same, if they are in scratch memory; otherwise none.
+    /// Size of the registers in bytes if they are in scratch memory; otherwise 0.
     pub(super) registers: usize,
     pub(super) totals: Vec<Total>,
-    /// Bytes of scratch memory: registers that are not on the stack, then parts of totals.
+    /// Size of the scratch memory in bytes: registers that are not on the stack, then accumulators.
     pub(super) scratch: usize,
 }
 
 impl Program {
-    /// `direct` has the output that each step writes, if it writes one.
-    /// `accumulated`: steps that accumulate, and their outputs.
+    /// Creates a program. `direct` has the output that each step writes directly, if any; `accumulated` has
+    /// the accumulating steps with their outputs.
     pub(super) fn new(
         builder: Builder<'_>,
         direct: &[Option<usize>],
@@ -178,18 +180,19 @@ impl Program {
             (true, width) => whole_rows(width, n, columns),
             // A single operation needs no tiles: it goes over all elements at once.
             (false, 0) => n.max(1),
-            (false, width) if past => tile(width, n).min(TILE_PAST),
+            (false, width) if past => tile(width, n).min(MAX_STREAMED_TILE_ELEMENTS),
             (false, width) => tile(width, n),
         };
         let (offsets, bytes) = registers.places(tile, columns)?;
-        let on_stack = bytes <= MOST;
+        let on_stack = bytes <= MAX_STACK_BYTES;
         let part =
             steps.iter().filter_map(Step::accumulator).try_fold(0usize, |n, a| n.checked_add(a.bytes))?;
-        let wanted = (work(&steps, inputs.len() + direct.iter().flatten().count(), n, columns) / TASK)
-            .clamp(1, if on_stack { TASKS[0] } else { TASKS[1] })
-            .min((PARTS / part.max(1)).max(2));
+        let wanted = (work(&steps, inputs.len() + direct.iter().flatten().count(), n, columns)
+            / MIN_TASK_PICOSECONDS)
+            .clamp(1, if on_stack { MAX_TASKS[0] } else { MAX_TASKS[1] })
+            .min((MAX_PARTS_BYTES / part.max(1)).max(2));
         let alone = width == 0 && !by_rows;
-        let chunk = n.div_ceil(wanted).next_multiple_of(if alone { TILE[1] } else { tile });
+        let chunk = n.div_ceil(wanted).next_multiple_of(if alone { TILE_ELEMENTS[1] } else { tile });
         let tasks = n.div_ceil(chunk.max(1)).max(1);
 
         let mut scratch = if on_stack { 0 } else { tasks.checked_mul(bytes)? };
@@ -205,7 +208,7 @@ impl Program {
             Some(Total { accumulator, parts: parts[*s], output: *output })
         };
         let totals: Vec<Total> = accumulated.iter().map(total).collect::<Option<_>>()?;
-        // Every one is begun and ended.
+        // Every accumulator is initialized and finished.
         (steps.iter().filter(|s| s.accumulator().is_some()).count() == totals.len()).then_some(())?;
         let input = |i: usize| {
             let level = if inputs[i].elements() == Some(n) { Level::Full } else { Level::Row };
@@ -290,8 +293,8 @@ impl Program {
 
     fn on_stack(&self, args: &Args<'_>, scratch: *mut u8, task: usize, begin: usize, end: usize) {
         #[repr(C, align(64))]
-        struct Stack([MaybeUninit<u8>; MOST]);
-        let mut stack = Stack([const { MaybeUninit::uninit() }; MOST]);
+        struct Stack([MaybeUninit<u8>; MAX_STACK_BYTES]);
+        let mut stack = Stack([const { MaybeUninit::uninit() }; MAX_STACK_BYTES]);
         let memory = Memory { registers: stack.0.as_mut_ptr().cast(), scratch, task };
         self.range(args, memory, begin, end);
     }
@@ -319,10 +322,10 @@ impl Program {
         }
     }
 
-    /// Brings a part of a tile into the cache, while this step before it runs. Processors do so themselves, but not
-    /// across pages, and not what is written.
+    /// Prefetches a part of a tile while this step of the previous tile runs. Hardware prefetching does not
+    /// cross pages, and does not cover lines that are written.
     fn fetch(&self, args: &Args<'_>, memory: Memory, tile: Tile, step: usize) {
-        let parts = self.steps.len().min(FETCHES);
+        let parts = self.steps.len().min(MAX_FETCHES);
         let [part, next] = [step, step + 1].map(|i| i * parts / self.steps.len());
         if part == next {
             return;
@@ -337,18 +340,18 @@ impl Program {
     }
 }
 
-/// Elements after which all broadcasts repeat, of programs with little more than them; rows of so many elements let them
-/// be made once.
+/// Returns the number of elements after which all broadcasts repeat, for programs of little else. With rows
+/// of this length, the broadcasts are computed once.
 fn period(steps: &[Step], n: usize) -> Option<usize> {
     let periods = steps.iter().filter(|s| s.level == Level::Full).filter_map(|s| match &s.task {
         Task::Walk(_, walk) => Some(walk.period()),
         _ => None,
     });
-    let longest = periods.filter(|p| (1..=TILE[1]).contains(p)).max()?;
+    let longest = periods.filter(|p| (1..=TILE_ELEMENTS[1]).contains(p)).max()?;
     (longest < n && n.is_multiple_of(longest)).then_some(longest)
 }
 
-/// Lets broadcasts that are the same in every row be made before the first tile, unless they are results.
+/// Moves broadcasts that are equal in every row before the first tile, unless they are results.
 fn before_tiles(steps: &mut [Step], direct: &[Option<usize>], columns: usize) {
     for (step, _) in steps.iter_mut().zip(direct).filter(|(_, output)| output.is_none()) {
         if let (Task::Walk(_, walk), Level::Full) = (&step.task, step.level)
@@ -359,7 +362,7 @@ fn before_tiles(steps: &mut [Step], direct: &[Option<usize>], columns: usize) {
     }
 }
 
-/// Operands and outputs of many elements, which the steps read and write tile by tile in the cache.
+/// Returns the large operands and outputs that steps read and write tile by tile.
 fn streams(steps: &[Compiled], n: usize) -> Vec<Stream> {
     let mut streams: Vec<Stream> = Vec::new();
     for step in steps {
@@ -376,7 +379,7 @@ fn streams(steps: &[Compiled], n: usize) -> Vec<Stream> {
     streams
 }
 
-/// The steps, which take operands, or what steps have `made`, where that lies.
+/// Compiles the steps. `made` has the location of each step's result.
 fn compile(steps: Vec<Step>, made: &[Source], input: impl Fn(usize) -> (usize, Level)) -> Vec<Compiled> {
     let levels: Vec<Level> = steps.iter().map(|s| s.level).collect();
     let source = |slot: Slot, by: &Step| {
@@ -418,23 +421,24 @@ impl Step {
     }
 }
 
-/// What a program takes, in picoseconds: an operand or an output is read or written from memory.
+/// Returns the cost of a program in picoseconds, including memory accesses for operands and outputs.
 fn work(steps: &[Step], memory: usize, n: usize, columns: usize) -> usize {
     let level = |level: Level| steps.iter().filter(move |s| s.level == level).map(|s| s.cost).sum::<usize>();
     let full = n.saturating_mul(level(Level::Full) + 300 * memory);
     full.saturating_add((n / columns).saturating_mul(level(Level::Row)))
 }
 
-/// Elements of a tile of whole rows, if each takes this many bytes of registers.
+/// Returns the number of elements in a tile of whole rows, if each element takes this number of bytes of
+/// registers.
 fn whole_rows(bytes: usize, n: usize, columns: usize) -> usize {
-    let rows = (CACHE / bytes.max(1)).min(TILE[1]) / columns;
+    let rows = (CACHE_BYTES / bytes.max(1)).min(TILE_ELEMENTS[1]) / columns;
     (rows.max(1) * columns).min(n.max(columns))
 }
 
-/// Elements of a tile, if each takes this many bytes of registers.
+/// Returns the number of elements in a tile, if each element takes this number of bytes of registers.
 fn tile(bytes: usize, n: usize) -> usize {
-    let [least, most] = TILE;
-    let fits = (CACHE / bytes.max(1)).clamp(least, most) / least * least;
+    let [least, most] = TILE_ELEMENTS;
+    let fits = (CACHE_BYTES / bytes.max(1)).clamp(least, most) / least * least;
     fits.min(n.next_multiple_of(least)).max(least)
 }
 
@@ -460,30 +464,31 @@ impl Compiled {
         self.compute(from, memory.at(args, self.to, tile), tile);
     }
 
-    /// Takes words of a tile through rounds.
+    /// Takes the words of a tile through rounds.
     fn mix(&self, turns: &[Turn], args: &Args<'_>, memory: Memory, tile: Tile) {
         let words = |x: &Source| Words {
             at: memory.at(args, x.location, tile).cast_const().cast(),
             one: x.taken == Taken::One,
         };
-        let all: SmallVec<[Words; 2 + OPERANDS]> = self.from.iter().map(words).collect();
+        let all: SmallVec<[Words; 2 + MAX_ADDED_OPERANDS]> = self.from.iter().map(words).collect();
         let (&[a, b, ref operands @ ..], (_, len)) = (&all[..], tile.of(self.level)) else {
             unreachable!("two words at least")
         };
         let to = memory.at(args, self.to, tile).cast::<u32>();
-        // SAFETY: full values have as many words as the tile, uniform ones have one; the register has room for two of each
-        // element, apart from all of them.
+        // SAFETY: full values have as many words as the tile, uniform values have one; the register has room
+        // for two words per element, and overlaps none of the operands.
         unsafe { mix::run(turns, operands, [a, b], [to, to.add(len)], len) };
     }
 
-    /// Computes a tile of elements, of what begins here: the input that it reads, if it reads one, then what it takes.
+    /// Computes a tile. `from` has the addresses of the input that the task reads, if any, then of the step's
+    /// operands.
     #[inline]
     pub(super) fn compute(&self, from: [*const u8; 3], to: *mut u8, tile: Tile) {
         let (start, len) = tile.of(self.level);
         match &self.task {
             Task::Work(work) if self.row_by_row => self.row_by_row(work, from, to, tile),
             Task::Work(work) => {
-                let mut operands = [Operand::NONE; 3];
+                let mut operands = [Operand::ABSENT; 3];
                 for ((x, at), source) in operands.iter_mut().zip(from).zip(&self.from) {
                     *x = Operand::new(at, source.taken == Taken::One);
                 }
@@ -493,7 +498,7 @@ impl Compiled {
             Task::Splat(_) => unsafe { splat(from[0], to, self.size, len) },
             // SAFETY: elements have 16 bytes at most.
             Task::Constant(element) => unsafe { splat(element.as_ptr(), to, self.size, len) },
-            // SAFETY: a uniform value has an element; there is room for `len` of them.
+            // SAFETY: a uniform value has an element; the register has room for `len` copies.
             Task::Fill => unsafe { splat(from[0], to, self.size, len) },
             Task::Repeat => {
                 for row in 0..tile.rows {
@@ -526,36 +531,37 @@ impl Compiled {
         }
     }
 
-    /// Computes full values, of which some have one element for each row.
+    /// Computes full values from operands of which some have one element per row.
     fn row_by_row(&self, work: &Work, from: [*const u8; 3], to: *mut u8, tile: Tile) {
         #[repr(C, align(64))]
-        struct Block([MaybeUninit<u8>; BLOCK * WIDEST]);
-        let mut blocks = [const { Block([const { MaybeUninit::uninit() }; BLOCK * WIDEST]) }; 3];
-        let mut operands = [Operand::NONE; 3];
+        struct Block([MaybeUninit<u8>; BLOCK * MAX_ELEMENT_BYTES]);
+        let mut blocks = [const { Block([const { MaybeUninit::uninit() }; BLOCK * MAX_ELEMENT_BYTES]) }; 3];
+        let mut operands = [Operand::ABSENT; 3];
         for row in 0..tile.rows {
             let sources = self.from.iter().zip(from).zip(&mut operands).zip(&mut blocks);
             for (((source, at), operand), block) in sources {
                 let size = source.size;
                 *operand = match source.taken {
-                    // SAFETY: the rows of a full value lie one after the other.
+                    // SAFETY: rows of a full value are contiguous.
                     Taken::Each => Operand::each(unsafe { at.add(row * tile.columns * size) }),
                     Taken::One => Operand::repeated(at),
                     Taken::Row => {
                         let block = block.0.as_mut_ptr().cast::<u8>();
-                        // SAFETY: there is an element for each row, and a block has room for `BLOCK` of any size.
+                        // SAFETY: the operand has an element for each row; the block has room for `BLOCK` elements of
+                        // any type.
                         unsafe { splat(at.add(row * size), block, size, BLOCK) };
                         Operand::repeated(block)
                     }
                 };
             }
-            // SAFETY: the same of the result.
+            // SAFETY: rows of the result are contiguous, too.
             work(&operands, unsafe { to.add(row * tile.columns * self.size) }, tile.columns);
         }
     }
 }
 
 impl Task {
-    /// The input that it reads, besides what its step takes.
+    /// Returns the input that the task reads, in addition to the step's operands.
     #[inline]
     pub(super) fn input(&self) -> Option<usize> {
         match self {
@@ -566,7 +572,7 @@ impl Task {
 }
 
 impl Memory {
-    /// Where a tile's elements are.
+    /// Returns the address of a tile's elements.
     #[inline(always)]
     fn at(self, args: &Args<'_>, location: Location, tile: Tile) -> *mut u8 {
         match location {
@@ -575,27 +581,28 @@ impl Memory {
                 unsafe { args.input_ptr::<u8>(i).add(tile.of(level).0 * size).cast_mut() }
             }
             Location::Output(i, size, level) => {
-                // SAFETY: so has the output.
+                // SAFETY: the output has as many elements as values of its level.
                 unsafe { args.output_ptr::<u8>(i).add(tile.of(level).0 * size) }
             }
             // SAFETY: a register has room for a tile.
             Location::Register(offset) => unsafe { self.registers.add(offset) },
-            // SAFETY: every task has a part.
+            // SAFETY: every task has an accumulator.
             Location::Part(offset, size) => unsafe { self.scratch.add(offset + self.task * size) },
         }
     }
 }
 
-/// Which registers the steps write.
+/// The assignment of registers to steps.
 struct Registers {
     /// The register of each step that has one.
     of: Vec<Option<usize>>,
-    /// For which values each is, and bytes of an element.
+    /// Level of the values of each register, and element size in bytes.
     all: Vec<(Level, usize)>,
 }
 
 impl Registers {
-    /// What is made before the tiles keeps its register. Others are used again after the last step that reads them.
+    /// Assigns registers. Values computed before the tiles keep their register; other registers are reused
+    /// after the last step that reads them.
     fn assign(steps: &[Step], direct: &[Option<usize>]) -> Registers {
         let mut last: Vec<usize> = (0..steps.len()).collect();
         for (s, step) in steps.iter().enumerate() {
@@ -627,13 +634,13 @@ impl Registers {
         registers
     }
 
-    /// Bytes of the elements of all full values at one place.
+    /// Returns the number of bytes per element of a tile, over the registers of all full values.
     fn width(&self) -> usize {
         let full = self.all.iter().filter(|(level, _)| matches!(level, Level::Full | Level::Fixed));
         full.map(|(_, size)| size).sum()
     }
 
-    /// The first byte of the register of each step, and how many bytes they have in all.
+    /// Returns the byte offset of each step's register, and the total size in bytes.
     fn places(&self, tile: usize, columns: usize) -> Option<(Vec<usize>, usize)> {
         let mut bytes = 0usize;
         let mut begins = Vec::with_capacity(self.all.len());
@@ -644,7 +651,7 @@ impl Registers {
                 Level::Row => tile / columns,
                 Level::Full | Level::Fixed => tile,
             };
-            // What is left of the last line of the cache is left free.
+            // Every register starts at a cache line.
             bytes = bytes.checked_add(elements.checked_mul(*size)?.checked_next_multiple_of(64)?)?;
         }
         Some((self.of.iter().map(|r| r.map_or(0, |r| begins[r])).collect(), bytes))

@@ -1,5 +1,5 @@
-//! Rounds of add, rotate and xor on two words, each of what the one before makes: one step, in which both words stay in
-//! registers of the processor.
+//! Rounds of add, rotate and xor on two words, each applied to the results of the previous one. They become
+//! one step, in which both words stay in processor registers.
 //!
 //! ```text
 //! a ──▶ + ──┬──────▶ + key ─▶ …        Threefry has twenty rounds, and adds keys after every fourth.
@@ -16,14 +16,14 @@ use super::super::pair::Formula;
 use super::merge::word;
 use super::{Level, Slot, Step, Task};
 
-/// Roughly, picoseconds for a turn.
-const TURN: usize = 20;
-/// Rounds that are worth a step of their own.
-const LEAST: usize = 4;
-/// Operands that are added, at most: a run allocates nothing.
-pub(super) const OPERANDS: usize = 24;
+/// Rough cost of a turn in picoseconds.
+const TURN_PICOSECONDS: usize = 20;
+/// Minimum number of rounds for a separate step.
+const MIN_ROUNDS: usize = 4;
+/// Maximum number of added operands: a run allocates nothing.
+pub(super) const MAX_ADDED_OPERANDS: usize = 24;
 
-/// Makes steps of rounds that follow one another: one for all of them, and one for each of the two words at the end.
+/// Replaces consecutive rounds by one step for all rounds, and one step for each of the two final words.
 pub(super) fn rounds(steps: &mut [Step], uses: &mut [usize]) {
     let mut users: Vec<Vec<usize>> = vec![Vec::new(); steps.len()];
     for (s, step) in steps.iter().enumerate().filter(|(s, _)| uses[*s] > 0) {
@@ -36,7 +36,7 @@ pub(super) fn rounds(steps: &mut [Step], uses: &mut [usize]) {
     for s in 0..steps.len() {
         let graph = Graph { steps, uses, users: &users };
         let chain = graph.round(s).map(|round| Chain::new(graph, round));
-        if let Some(chain) = chain.filter(|c| c.mixes().count() >= LEAST) {
+        if let Some(chain) = chain.filter(|c| c.mixes().count() >= MIN_ROUNDS) {
             let Chain { words, turns, from, taken, .. } = chain;
             install(steps, uses, words.map(|w| w.step), turns, from, &taken);
         }
@@ -48,7 +48,7 @@ pub(super) fn rounds(steps: &mut [Step], uses: &mut [usize]) {
 struct Graph<'a> {
     steps: &'a [Step],
     uses: &'a [usize],
-    /// The steps that take what each one makes.
+    /// The users of each step's result.
     users: &'a [Vec<usize>],
 }
 
@@ -93,22 +93,22 @@ fn other([x, y]: [Slot; 2], one: Slot) -> Option<Slot> {
 /// One of two words.
 #[derive(Clone, Copy)]
 struct Word {
-    /// What has made it.
+    /// The step that computes the word.
     step: usize,
-    /// The step of the chain that takes it, besides what comes next.
+    /// The step of the chain that uses the word, besides the next one.
     taker: Option<usize>,
 }
 
-/// Rounds, each of what the one before makes, and what is added between them.
+/// Consecutive rounds with the additions between them.
 struct Chain<'a> {
     graph: Graph<'a>,
     words: [Word; 2],
     turns: Vec<Turn>,
-    /// The words at the beginning, then what is added.
+    /// The initial words, then the added operands.
     from: SmallVec<[Slot; 3]>,
-    /// Its steps.
+    /// The steps of the chain.
     taken: Vec<usize>,
-    /// What is added has been made before this step.
+    /// The first step of the chain. Added operands are computed earlier.
     first: usize,
 }
 
@@ -155,7 +155,7 @@ impl<'a> Chain<'a> {
                 }
                 Slot::Input(_) => true,
             };
-            (known && self.from.len() < 2 + OPERANDS).then_some((next, key))
+            (known && self.from.len() < 2 + MAX_ADDED_OPERANDS).then_some((next, key))
         };
         let Some((next, key)) = added() else { return false };
         self.turns.push(Turn::Add { word, operand: self.from.len() - 2 });
@@ -181,7 +181,7 @@ impl<'a> Chain<'a> {
     }
 }
 
-/// Puts three steps in the place of those of a chain.
+/// Replaces the steps of a chain by three steps.
 fn install(
     steps: &mut [Step],
     uses: &mut [usize],
@@ -203,7 +203,7 @@ fn install(
     let least = ends[0].min(ends[1]);
     let Some(place) = taken.iter().copied().filter(|s| *s < least).max() else { return };
     uses[place] = 2;
-    let cost = TURN * turns.len();
+    let cost = TURN_PICOSECONDS * turns.len();
     steps[place] =
         Step { task: Task::Mix(turns), from, size: 8, level: Level::Full, cost, formula: None, pair: None };
     for (half, end) in ends.into_iter().enumerate() {

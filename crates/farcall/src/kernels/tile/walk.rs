@@ -1,4 +1,4 @@
-//! Elements that are made of others, or of their numbers: one element repeated, broadcasts, iotas.
+//! Values made from other elements, or from element numbers: a repeated element, broadcasts, iotas.
 
 use farcall_ir::TensorType;
 use smallvec::SmallVec;
@@ -8,19 +8,20 @@ use super::super::number::Number;
 use super::super::simd::vectorized;
 use super::super::types::{by_size, dispatch};
 
-/// Dimensions of a broadcast at most.
+/// Maximum number of dimensions of a broadcast.
 const MAX_AXES: usize = 8;
 
-/// Writes one element so many times.
+/// Writes one element `n` times.
 ///
 /// # Safety
-/// An element of this size can be read, and `n` of them written.
+/// `from` is valid for reads of an element of this size, and `to` for writes of `n` elements.
 pub(in super::super) unsafe fn splat(from: *const u8, to: *mut u8, size: usize, n: usize) {
     let done = by_size!(size, T => {
         // SAFETY: the caller's promise; elements of these sizes need no other alignment than they have.
         let value = unsafe { from.cast::<T>().read_unaligned() };
         vectorized(
-            // It moves what it captures: elements that are written could be what it refers to.
+            // `move`, so that the value is captured by copy: the written elements could alias a reference to
+            // it.
             #[inline(always)]
             move || {
                 for i in 0..n {
@@ -37,18 +38,18 @@ pub(in super::super) unsafe fn splat(from: *const u8, to: *mut u8, size: usize, 
 pub(super) struct Walk {
     /// From outer to inner: size and stride in the operand.
     axes: SmallVec<[(usize, usize); MAX_AXES]>,
-    /// Writes the elements from this number on, so many.
+    /// Writes elements: the first element number, and the count.
     pub(super) run: unsafe fn(&Walk, *const u8, *mut u8, usize, usize),
 }
 
 impl Walk {
-    /// Elements after which it repeats.
+    /// Number of elements after which the walk repeats.
     pub(super) fn period(&self) -> usize {
         let repeated = self.axes.iter().take_while(|(_, stride)| *stride == 0).count();
         self.axes[repeated..].iter().map(|(size, _)| size).product()
     }
 
-    /// A broadcast whose dimensions stay in order.
+    /// Creates the walk of a broadcast whose dimensions stay in order.
     pub(super) fn broadcast(from: &TensorType, to: &TensorType, dims: &[usize]) -> Option<Walk> {
         let strides = row_major(from.sizes());
         let fits = |(i, d): (usize, &usize)| {
@@ -71,10 +72,11 @@ impl Walk {
     }
 }
 
-/// Writes the elements from number `start` on.
+/// Writes `len` elements, starting at element `start`.
 ///
 /// # Safety
-/// `from` is a tensor that the walk was made for; elements are of the size of `T`, and `len` of them can be written.
+/// `from` is a tensor that the walk was created for, with elements of the size of `T`; `to` is valid for
+/// writes of `len` elements.
 unsafe fn walk<T: Copy>(walk: &Walk, from: *const u8, to: *mut u8, start: usize, len: usize) {
     let (from, to) = (from.cast::<T>(), to.cast::<T>());
     let Some(((inner, step), outer)) = walk.axes.split_last() else { return };
@@ -130,7 +132,7 @@ unsafe fn repeat<T: Copy>(first: *mut T, n: usize, more: usize) {
     while written < end {
         // All that is there once more, which is a multiple of `n` elements until the last time.
         let run = written.min(end - written);
-        // SAFETY: the caller's promise; what is written is behind what is read.
+        // SAFETY: the caller guarantees the elements; the destination is after the source.
         unsafe { std::ptr::copy_nonoverlapping(first, first.add(written), run) };
         written += run;
     }
@@ -160,11 +162,11 @@ unsafe fn line<T: Copy>(from: *const T, step: usize, to: *mut T, n: usize) {
     }
 }
 
-/// `(element / stride) % size`
+/// The index `(element / stride) % size` of each element.
 pub(super) struct Iota {
     stride: usize,
     size: usize,
-    /// Writes the elements from this number on, so many.
+    /// Writes elements: the first element number, and the count.
     pub(super) run: unsafe fn(&Iota, *mut u8, usize, usize),
 }
 

@@ -1,9 +1,9 @@
 //! Windows along one dimension.
 
-/// How windows lie along a dimension.
+/// Placement of windows along a dimension.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Axis {
-    /// Elements.
+    /// Number of elements.
     pub(crate) size: usize,
     pub(crate) window: usize,
     pub(crate) stride: usize,
@@ -16,32 +16,33 @@ pub(crate) struct Axis {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Run {
     pub(crate) first: usize,
-    /// Distance of neighbours.
+    /// Distance between adjacent elements.
     pub(crate) step: usize,
     pub(crate) count: usize,
 }
 
 impl Run {
-    /// The element behind the last one, if neighbours are.
+    /// The element behind the last one, if the elements are contiguous.
     pub(crate) fn end(self) -> usize {
         self.first + self.count
     }
 }
 
-/// Sizes and paddings up to this can be added and multiplied in `i64` as windows need it.
-const MOST: i64 = 1 << 30;
+/// Largest size or padding for which the arithmetic of windows does not overflow `i64`.
+const MAX_EXTENT: i64 = 1 << 30;
 
 impl Axis {
-    /// True if the numbers are so small that nothing overflows, and windows exist.
+    /// Returns true if all numbers are small enough that nothing overflows, and windows are not empty.
     pub(crate) fn is_sound(&self) -> bool {
-        let [size, window] = [self.size, self.window].map(|n| i64::try_from(n).is_ok_and(|n| n <= MOST));
+        let [size, window] =
+            [self.size, self.window].map(|n| i64::try_from(n).is_ok_and(|n| n <= MAX_EXTENT));
         let steps = [self.stride, self.base_dilation, self.window_dilation];
-        let small = |n: &usize| (1..=MOST as usize).contains(n);
-        let padding = [self.padding.0, self.padding.1].iter().all(|p| (-MOST..=MOST).contains(p));
+        let small = |n: &usize| (1..=MAX_EXTENT as usize).contains(n);
+        let padding = [self.padding.0, self.padding.1].iter().all(|p| (-MAX_EXTENT..=MAX_EXTENT).contains(p));
         size && window && self.window > 0 && steps.iter().all(small) && padding
     }
 
-    /// How many windows fit.
+    /// Number of windows that fit.
     pub(crate) fn windows(&self) -> usize {
         let dilated = |size: usize, by: usize| if size == 0 { 0 } else { (size as i64 - 1) * by as i64 + 1 };
         let padded = dilated(self.size, self.base_dilation) + self.padding.0 + self.padding.1;
@@ -52,22 +53,22 @@ impl Axis {
         usize::try_from((padded - window) / self.stride as i64 + 1).unwrap_or(0)
     }
 
-    /// True if window `r` is element `r`.
+    /// Returns true if window `r` is element `r`.
     pub(crate) fn is_trivial(&self) -> bool {
         self.window == 1 && self.stride == 1 && self.base_dilation == 1 && self.padding == (0, 0)
     }
 
-    /// Most elements that a window can cover.
+    /// Maximum number of elements that a window can cover.
     pub(crate) fn most(&self) -> usize {
         self.window.min(self.size)
     }
 
-    /// The elements under window `r`.
+    /// Returns the elements under window `r`.
     #[inline]
     pub(crate) fn run(&self, r: usize) -> Run {
         let start = r as i64 * self.stride as i64 - self.padding.0;
         let (base, dilation) = (self.base_dilation as i64, self.window_dilation as i64);
-        // The number of elements before a place of the padded and dilated dimension.
+        // Number of elements before a position of the padded and dilated dimension.
         let before = |at: i64| {
             let elements = if base == 1 { at } else { (at + base - 1).div_euclid(base) };
             elements.clamp(0, self.size as i64) as usize
@@ -76,7 +77,7 @@ impl Axis {
         if dilation == 1 || self.window == 1 {
             return Run { first, step: 1, count: end.saturating_sub(first) };
         }
-        // Every element under the window is a whole number of steps from its start.
+        // Every element under the window is a whole number of steps from the window's start.
         let step = (dilation / num_integer::gcd(base, dilation)) as usize;
         let under = |e: &usize| (*e as i64 * base - start) % dilation == 0;
         let found = if base == 1 {
@@ -90,7 +91,8 @@ impl Axis {
         }
     }
 
-    /// The windows, of `all`, that cover as many elements as they have places, at a distance of the stride.
+    /// Returns the range of the first `all` windows that have an element at each of their places. Consecutive
+    /// windows of the range are a stride apart.
     pub(crate) fn inside(&self, all: usize) -> std::ops::Range<usize> {
         if self.base_dilation != 1 {
             return 0..0;

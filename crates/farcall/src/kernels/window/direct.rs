@@ -1,26 +1,28 @@
-//! Windows of few elements, each reduced element by element in row-major order, starting with the init value.
+//! Windows of few elements, each reduced element by element in row-major order, starting with the initial
+//! value.
 //!
-//! Neighbours are reduced together: elements of the dimensions behind those with windows, or, if there are none, windows
-//! along the last dimension.
+//! Neighbours are reduced together: elements of the dimensions behind the windowed dimensions or, if the last
+//! dimension is windowed, windows along it.
 
 use super::super::args::{Args, Prepared};
 use super::super::simd::vectorized;
-use super::{Axis, Fold, Run, SHORT, TASK, product};
+use super::{Axis, Fold, MAX_DIRECT_ELEMENTS, MIN_TASK_COMBINATIONS, Run, product};
 
-/// Results that are computed together. How many they are is not known when loops are compiled: of those that are known,
-/// the compiler unrolls loops instead of making vectors.
+/// Maximum number of results that are computed together. Loops run over a number that is unknown at compile
+/// time: loops with a known trip count would be unrolled by the compiler instead of vectorized.
 const LANES: usize = 64;
 
-/// Where the elements of windows lie.
+/// Layout of the elements under windows.
 struct Shape {
-    /// The dimensions before the last one with windows: windows, their number, stride in the operand.
+    /// The dimensions before the last one with windows: axis, number of windows, stride in the operand.
     outer: Vec<(Axis, usize, usize)>,
-    /// The last dimension with windows, and their number.
+    /// The last dimension with windows, and the number of windows along it.
     last: (Axis, usize),
-    /// Elements behind it.
+    /// Number of elements behind the last dimension with windows.
     inner: usize,
-    /// Windows of the last dimension that a unit of work has, and how many such parts there are.
+    /// Number of windows along the last dimension in a unit of work.
     part: usize,
+    /// Number of such parts along the last dimension.
     parts: usize,
 }
 
@@ -40,7 +42,7 @@ impl Shape {
         outer.reverse();
         let terms = product(axes.iter().map(Axis::most));
         let windows = last.windows();
-        let part = (TASK / terms.saturating_mul(inner).max(1)).clamp(1, windows.max(1));
+        let part = (MIN_TASK_COMBINATIONS / terms.saturating_mul(inner).max(1)).clamp(1, windows.max(1));
         Shape { outer, last: (last, windows), inner, part, parts: windows.div_ceil(part) }
     }
 
@@ -54,7 +56,7 @@ pub(super) fn reduction<F: Fold>(axes: Vec<Axis>, fold: F) -> Prepared {
     let shape = Shape::new(&axes);
     let units = shape.units();
     let work = product(axes.iter().map(Axis::most).chain([shape.part, shape.inner]));
-    let per_task = (TASK / work.max(1)).max(1);
+    let per_task = (MIN_TASK_COMBINATIONS / work.max(1)).max(1);
     let tasks = units.div_ceil(per_task).max(1);
     let prepared = Prepared::in_tasks(tasks, move |args, task| {
         let units = task * per_task..((task + 1) * per_task).min(units);
@@ -74,12 +76,12 @@ pub(super) fn reduction<F: Fold>(axes: Vec<Axis>, fold: F) -> Prepared {
 #[inline(always)]
 fn part<F: Fold>(args: &Args<'_>, shape: &Shape, fold: F, unit: usize) {
     let (x, to) = (args.input_ptr::<F::T>(0), args.output_ptr::<F::T>(0));
-    // SAFETY: one element, apart from the result.
+    // SAFETY: input 1 is a single element, which does not overlap the result.
     let init = fold.widen(unsafe { args.input_ptr::<F::T>(1).read() });
     let (row, begin) = (unit / shape.parts, unit % shape.parts * shape.part);
     let (axis, windows) = &shape.last;
     let range = begin..(begin + shape.part).min(*windows);
-    let mut bases = [0; SHORT];
+    let mut bases = [0; MAX_DIRECT_ELEMENTS];
     let bases = bases_of(&shape.outer, row, &mut bases);
     let out = |r: usize| (row * windows + r) * shape.inner;
     if shape.inner > 1 {
@@ -87,7 +89,7 @@ fn part<F: Fold>(args: &Args<'_>, shape: &Shape, fold: F, unit: usize) {
             let run = axis.run(r);
             for column in (0..shape.inner).step_by(LANES) {
                 let width = LANES.min(shape.inner - column);
-                // SAFETY: `width` columns of the rows under the window, and of the result.
+                // SAFETY: the rows under the window and the result have `width` columns from `column` on.
                 unsafe {
                     columns(
                         fold,
@@ -111,28 +113,33 @@ fn part<F: Fold>(args: &Args<'_>, shape: &Shape, fold: F, unit: usize) {
         let mut total = init;
         for base in bases {
             for i in 0..run.count {
-                // SAFETY: an element under the window.
+                // SAFETY: the element is under the window, and so inside the operand.
                 total =
                     fold.combine(total, fold.widen(unsafe { x.add(base + run.first + i * run.step).read() }));
             }
         }
-        // SAFETY: a result.
+        // SAFETY: `r` is a window of the row, and the result has one element per window.
         unsafe { to.add(out(r)).write(fold.narrow(total)) };
     };
     (range.start..inside.start).for_each(single);
     for r in inside.clone().step_by(LANES) {
         let width = LANES.min(inside.end - r);
-        // SAFETY: windows that are inside, all of whose places hold elements.
+        // SAFETY: the windows are inside the operand with all their elements.
         unsafe { neighbours(fold, init, bases, axis, r, width, x, to.add(out(r))) };
     }
     (inside.end..range.end).for_each(single);
 }
 
-/// Where the elements under the windows of a row begin, in row-major order.
-fn bases_of<'a>(outer: &[(Axis, usize, usize)], row: usize, bases: &'a mut [usize; SHORT]) -> &'a [usize] {
+/// Returns the offsets at which the elements under the windows of a row begin, in row-major order.
+fn bases_of<'a>(
+    outer: &[(Axis, usize, usize)],
+    row: usize,
+    bases: &'a mut [usize; MAX_DIRECT_ELEMENTS],
+) -> &'a [usize] {
     let (mut count, mut rest) = (1, row);
     bases[0] = 0;
-    // The innermost dimension first: what is there is repeated for each element of the next one.
+    // Starts with the innermost dimension: the offsets so far are repeated for each element of the next
+    // dimension.
     for (axis, windows, stride) in outer.iter().rev() {
         let run = axis.run(rest % windows);
         rest /= windows;
@@ -149,9 +156,10 @@ fn bases_of<'a>(outer: &[(Axis, usize, usize)], row: usize, bases: &'a mut [usiz
 /// Reduces `width` columns at once.
 ///
 /// # Safety
-/// `x` is a tensor with these elements, `out` as many as there are columns.
+/// `x` must be valid for reads of `width` elements from each place under the window on, and `out` for writes
+/// of `width` elements. `width` must be at most [`LANES`].
 #[inline(always)]
-#[expect(clippy::too_many_arguments, reason = "they are what the loop needs, in registers")]
+#[expect(clippy::too_many_arguments, reason = "the loop needs them in registers")]
 unsafe fn columns<F: Fold>(
     fold: F,
     init: F::A,
@@ -164,7 +172,7 @@ unsafe fn columns<F: Fold>(
 ) {
     let mut totals = [init; LANES];
     let totals = &mut totals[..width];
-    let mut places = [0; SHORT];
+    let mut places = [0; MAX_DIRECT_ELEMENTS];
     let mut count = 0;
     for base in bases {
         for i in 0..run.count {
@@ -172,9 +180,9 @@ unsafe fn columns<F: Fold>(
             count += 1;
         }
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees that `x` has `width` columns at each place under the window.
     let values = |at: usize| unsafe { std::slice::from_raw_parts(x.add(at), width) };
-    // Totals are read and written once for several elements of each window, which are combined in order.
+    // Each total is read and written once per four elements of its window, which are combined in order.
     let (fours, rest) = places[..count].as_chunks::<4>();
     for at in fours {
         let [a, b, c, d] = at.map(values);
@@ -190,17 +198,18 @@ unsafe fn columns<F: Fold>(
         }
     }
     for (j, total) in totals.iter().enumerate() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that `out` is valid for `width` elements.
         unsafe { out.add(j).write(fold.narrow(*total)) };
     }
 }
 
-/// Reduces `width` windows from `r` on.
+/// Reduces `width` windows from window `r` on.
 ///
 /// # Safety
-/// They are inside, in the tensor `x`; there are as many results from `out` on.
+/// The windows must be entirely inside the tensor `x`, and `out` must be valid for writes of `width` results.
+/// `width` must be at most [`LANES`].
 #[inline(always)]
-#[expect(clippy::too_many_arguments, reason = "they are what the loop needs, in registers")]
+#[expect(clippy::too_many_arguments, reason = "the loop needs them in registers")]
 unsafe fn neighbours<F: Fold>(
     fold: F,
     init: F::A,
@@ -215,12 +224,13 @@ unsafe fn neighbours<F: Fold>(
     let mut totals = [init; LANES];
     for base in bases {
         for w in 0..axis.window {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees that the windows are inside `x`, so place `w` of window `r` is an
+            // element.
             let at = unsafe { x.add(base + first + w * axis.window_dilation) };
             macro_rules! step {
                 ($stride:expr) => {
                     for (j, total) in totals[..width].iter_mut().enumerate() {
-                        // SAFETY: the caller's promise.
+                        // SAFETY: as above, for place `w` of window `r + j`.
                         *total = fold.combine(*total, fold.widen(unsafe { at.add(j * $stride).read() }));
                     }
                 };
@@ -233,7 +243,7 @@ unsafe fn neighbours<F: Fold>(
         }
     }
     for (j, total) in totals[..width].iter().enumerate() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that `out` is valid for `width` results.
         unsafe { out.add(j).write(fold.narrow(*total)) };
     }
 }

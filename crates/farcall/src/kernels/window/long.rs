@@ -1,24 +1,25 @@
-//! Windows of many elements: the dimensions are reduced one after the other, the last one first, and windows share
-//! what they have in common, so the time does not depend on their size.
+//! Windows of many elements. The dimensions are reduced one after another, from last to first. Windows share
+//! common partial results, so the time does not depend on the window size.
 //!
-//! Where all windows begin or end with the dimension, as in `cumsum`, each is one step from the one before. Others are
-//! reduced by van Herk's method: the dimension is divided into blocks as long as a window, so that a window is the end of
-//! one block and the begin of the next; both are known of every place after one pass in each direction. This takes
-//! nothing away again, so sums are as accurate as those of one window.
+//! Where all windows begin or end with the dimension, as in `cumsum`, each window extends the one before.
+//! Other windows are reduced by van Herk's method: the dimension is divided into blocks as long as a window,
+//! so that a window is the end of one block joined with the beginning of the next. One pass in each direction
+//! computes both for all positions. Nothing is subtracted, so the sums are as accurate as the sum of a single
+//! window.
 
 use farcall_ir::interrupt::{self, Pace};
 
 use super::super::args::{Args, Prepared};
-use super::{Axis, Fold, Run, TASK};
+use super::{Axis, Fold, MIN_TASK_COMBINATIONS, Run};
 
-/// Columns that are reduced at once.
+/// Number of columns that are reduced at once.
 const LANES: usize = 16;
-/// Most tasks, each of which has scratch memory for columns.
-const MOST_TASKS: usize = 16;
-/// Windows that are looked at when a program is compiled, of which some might be empty.
-const MOST_WINDOWS: usize = 1 << 16;
+/// Maximum number of tasks. Each task has scratch memory for columns.
+const MAX_TASKS: usize = 16;
+/// Maximum number of windows that are checked for emptiness when a program is compiled.
+const MAX_CHECKED_WINDOWS: usize = 1 << 16;
 
-/// One dimension to reduce.
+/// Reduction along one dimension.
 #[derive(Clone, Copy)]
 struct Pass {
     axis: Axis,
@@ -26,8 +27,9 @@ struct Pass {
     outer: usize,
     inner: usize,
     method: Method,
-    /// It reads the operand, it writes the result.
+    /// True if the pass reads the operand.
     first: bool,
+    /// True if the pass writes the result.
     last: bool,
 }
 
@@ -37,7 +39,7 @@ enum Method {
     Growing,
     /// All windows end with the dimension.
     Shrinking,
-    /// Windows cover neighbours, up to so many.
+    /// Windows cover contiguous elements, up to this many.
     Blocks(usize),
     /// Windows have gaps.
     Each,
@@ -46,7 +48,7 @@ enum Method {
 pub(super) fn reduction<F: Fold>(axes: Vec<Axis>, fold: F) -> Option<Prepared> {
     let passes = passes(&axes)?;
     let between = |p: &Pass| p.outer.checked_mul(p.windows)?.checked_mul(p.inner);
-    // What lies between two passes, in turns.
+    // Intermediate results between passes are in two alternating buffers.
     let mut room = 0;
     for pass in &passes[..passes.len() - 1] {
         room = room.max(between(pass)?);
@@ -63,14 +65,15 @@ pub(super) fn reduction<F: Fold>(axes: Vec<Axis>, fold: F) -> Option<Prepared> {
     let (last, before) = (*last, before.to_vec());
     let work = last.axis.size.saturating_mul(last.width());
     let units = last.units();
-    let per_task = (TASK / work.max(1)).max(units.div_ceil(MOST_TASKS)).max(1);
+    let per_task = (MIN_TASK_COMBINATIONS / work.max(1)).max(units.div_ceil(MAX_TASKS)).max(1);
     let tasks = units.div_ceil(per_task).max(1);
     let run = move |args: &Args<'_>, p: usize, pass: &Pass, units: std::ops::Range<usize>, task: usize| {
         let scratch = args.scratch_place();
         let buffer = |p: usize| args.ptr::<F::A>(scratch.from(p % 2 * room));
         let spare = args.ptr::<F::A>(scratch.from(2 * room + task * lines));
-        // The buffer before is that of an odd number for the first pass, but then it is not read.
-        let memory = Memory { args, from: buffer(p + 1), to: buffer(p), spare };
+        // For the first pass, `from` is a buffer that nothing has written, but the first pass does not read
+        // it.
+        let memory = PassMemory { args, from: buffer(p + 1), to: buffer(p), spare };
         for unit in units {
             if interrupt::is_due() {
                 return;
@@ -92,7 +95,7 @@ pub(super) fn reduction<F: Fold>(axes: Vec<Axis>, fold: F) -> Option<Prepared> {
     Some(prepared.with_scratch(scratch.max(1)).slow())
 }
 
-/// The dimensions to reduce, in order; `None` if a window might be empty.
+/// Returns the dimensions to reduce, in order, or `None` if a window might be empty.
 fn passes(axes: &[Axis]) -> Option<Vec<Pass>> {
     let mut sizes: Vec<usize> = axes.iter().map(|a| a.size).collect();
     let mut passes = Vec::new();
@@ -121,7 +124,7 @@ impl Method {
         let last = windows.checked_sub(1)?;
         let (a, b) = (axis.run(0), axis.run(last));
         if axis.base_dilation == 1 && axis.window_dilation == 1 {
-            // Windows move on without gaps: if neither the first one nor the last one is empty, none is.
+            // Windows advance without gaps: if neither the first nor the last one is empty, none is.
             if a.count == 0 || b.count == 0 {
                 return None;
             }
@@ -131,7 +134,7 @@ impl Method {
                 () => Method::Blocks(axis.most()),
             });
         }
-        if windows > MOST_WINDOWS || (0..windows).any(|r| axis.run(r).count == 0) {
+        if windows > MAX_CHECKED_WINDOWS || (0..windows).any(|r| axis.run(r).count == 0) {
             return None;
         }
         Some(Method::Each)
@@ -139,12 +142,12 @@ impl Method {
 }
 
 impl Pass {
-    /// Columns of a unit of work.
+    /// Number of columns of a unit of work.
     fn width(&self) -> usize {
         if self.inner >= LANES { LANES } else { 1 }
     }
 
-    /// Parts of the last columns of a line that are fewer than a unit has are units of one.
+    /// Number of units of work. The last columns of a line that do not fill a unit are units of one column.
     fn units(&self) -> usize {
         self.outer * self.per_line()
     }
@@ -155,15 +158,15 @@ impl Pass {
     }
 }
 
-/// What a pass works on.
-struct Memory<'a, A> {
+/// Memory of a pass.
+struct PassMemory<'a, A> {
     args: &'a Args<'a>,
     from: *const A,
     to: *mut A,
     spare: *mut A,
 }
 
-impl<A: Copy> Memory<'_, A> {
+impl<A: Copy> PassMemory<'_, A> {
     /// Reduces some columns of a line.
     #[inline(always)]
     fn unit<F: Fold<A = A>>(&self, fold: F, pass: &Pass, unit: usize) {
@@ -182,9 +185,10 @@ impl<A: Copy> Memory<'_, A> {
         let (n, inner) = (pass.axis.size, pass.inner);
         let (from, to) = (line * n * inner + column, line * pass.windows * inner + column);
         let x = self.args.input_ptr::<F::T>(0);
-        // SAFETY: one element.
+        // SAFETY: input 1 is a single element, the initial value.
         let init = fold.widen(unsafe { self.args.input_ptr::<F::T>(1).read() });
-        // SAFETY: elements of the operand, or of what the pass before has written.
+        // SAFETY: `i` is below the size of the axis, so the elements lie in the operand or in the results of
+        // the previous pass.
         let read = |i: usize| unsafe {
             if pass.first {
                 x.add(from + i * inner).cast::<[F::T; W]>().read_unaligned().map(|x| fold.widen(x))
@@ -193,7 +197,8 @@ impl<A: Copy> Memory<'_, A> {
             }
         };
         let out = self.args.output_ptr::<F::T>(0);
-        // SAFETY: elements of the result, or of what the next pass reads.
+        // SAFETY: `r` is below the number of windows, so the elements lie in the result or in the buffer of
+        // this pass.
         let write = |r: usize, total: [A; W]| unsafe {
             if pass.last {
                 let total = total.map(|x| fold.narrow(fold.combine(init, x)));
@@ -243,7 +248,7 @@ impl<A: Copy> Memory<'_, A> {
                 }
             }
             Method::Blocks(block) => {
-                // SAFETY: scratch memory for a line of columns.
+                // SAFETY: the scratch memory of the task has room for a line of columns.
                 let ends = unsafe { std::slice::from_raw_parts_mut(self.spare.cast::<[A; W]>(), n) };
                 blocks(axis, windows, block, ends, read, write, join);
             }
@@ -264,7 +269,7 @@ impl<A: Copy> Memory<'_, A> {
     }
 }
 
-/// Windows over neighbours: the end of a block joined with the begin of the next one.
+/// Reduces windows of contiguous elements: the end of a block joined with the beginning of the next.
 #[inline(always)]
 fn blocks<A: Copy>(
     axis: &Axis,
@@ -276,17 +281,17 @@ fn blocks<A: Copy>(
     join: impl Fn(A, A) -> A,
 ) {
     let n = ends.len();
-    // What each place has behind it in its block, and itself.
+    // Reductions from each position to the end of its block.
     for i in (0..n).rev() {
         let x = read(i);
         ends[i] = if i + 1 == n || (i + 1) % block == 0 { x } else { join(x, ends[i + 1]) };
     }
-    // What lies between the begin of a block and place `at`.
+    // `begin` is the reduction from the beginning of a block up to position `at`.
     let (mut at, mut begin) = (0, read(0));
     for r in 0..windows {
         let run = axis.run(r);
         let last = run.end() - 1;
-        // Windows that are cut off by the end of the dimension, or are a block, need nothing else.
+        // A window that is cut off by the end of the dimension, or is exactly one block, needs nothing else.
         let is_end = run.first / block == last / block && (run.end() == n || run.end().is_multiple_of(block));
         if is_end {
             write(r, ends[run.first]);
@@ -297,7 +302,7 @@ fn blocks<A: Copy>(
             let x = read(at);
             begin = if at % block == 0 { x } else { join(begin, x) };
         }
-        // Those that begin with a block, which are cut off by the begin of the dimension, have one part.
+        // A window that begins with a block, being cut off by the start of the dimension, has only one part.
         write(r, if run.first.is_multiple_of(block) { begin } else { join(ends[run.first], begin) });
     }
 }

@@ -1,8 +1,9 @@
-//! `reduce_window` by one operation, with XLA's semantics: padding and the holes of base dilation hold nothing.
+//! `reduce_window` by one operation, with XLA's semantics: the padding and the holes of base dilation
+//! contribute nothing.
 //!
-//! Small windows are reduced element by element, in the order of the specification ([`direct`]). Large ones, and those
-//! that grow (`cumsum`), are reduced along one dimension after the other, in time that does not depend on their size
-//! ([`long`]); floats are then added up in a wider type.
+//! Small windows are reduced element by element, in the order of the specification ([`direct`]). Large
+//! windows and growing windows (`cumsum`) are reduced along one dimension after another, in time that does
+//! not depend on the window size ([`long`]); floats are then accumulated in a wider type.
 
 mod axis;
 mod direct;
@@ -23,10 +24,11 @@ pub(super) use axis::{Axis, Run};
 
 pub(super) static KERNEL: Kernel = Kernel { name: "reduce_window", prepare, in_place: apart, describe };
 
-/// Combinations of a task, and from which on a run may take long.
-const TASK: usize = 1 << 17;
-/// Elements under a window up to which it is reduced element by element, and in the type of the elements.
-const SHORT: usize = 64;
+/// Minimum number of combinations of a task. Direct reductions with more than one task count as slow.
+const MIN_TASK_COMBINATIONS: usize = 1 << 17;
+/// Maximum number of elements under a window that is reduced element by element, accumulating in the element
+/// type.
+const MAX_DIRECT_ELEMENTS: usize = 64;
 
 fn prepare(request: &Request<'_>) -> Option<Prepared> {
     let (Op::ReduceWindow(w), [body]) = (request.op, request.bodies) else { return None };
@@ -47,14 +49,14 @@ fn describe(request: &Request<'_>) -> String {
     format!("{text} {}", window.join("x"))
 }
 
-/// The windows along each dimension, if the result has as many.
+/// Returns the windows along each dimension, if their number matches the result.
 fn axes(x: &TensorType, y: &TensorType, w: &ReduceWindow) -> Option<Vec<Axis>> {
     let rank = x.rank();
     let lengths = [&w.window, &w.strides, &w.base_dilations, &w.window_dilations].map(Vec::len);
     if lengths != [rank; 4] || w.padding.len() != rank || y.rank() != rank {
         return None;
     }
-    // With both, the first element under a window is searched for.
+    // With both dilations, the first element under a window is found by a search.
     let searches = |d: usize| w.base_dilations[d] > 1 && w.window_dilations[d] > 1024;
     if (0..rank).any(searches) {
         return None;
@@ -72,12 +74,12 @@ fn axes(x: &TensorType, y: &TensorType, w: &ReduceWindow) -> Option<Vec<Axis>> {
     fits(&axes, y).then_some(axes)
 }
 
-/// True if these windows can be computed with, and are those of a result.
+/// Returns true if these windows can be computed without overflow and match the sizes of the result.
 pub(super) fn fits(axes: &[Axis], y: &TensorType) -> bool {
     axes.iter().all(Axis::is_sound) && axes.iter().map(Axis::windows).eq(y.sizes().iter().copied())
 }
 
-/// How elements are combined.
+/// A way to combine elements.
 trait Fold: Copy + Send + Sync + 'static {
     type T: Copy + 'static;
     type A: Copy + 'static;
@@ -86,18 +88,18 @@ trait Fold: Copy + Send + Sync + 'static {
     fn combine(self, x: Self::A, y: Self::A) -> Self::A;
 }
 
-/// A [`Fold`] of functions.
-struct Of<T, A, W, N, C>(W, N, C, std::marker::PhantomData<fn(T) -> A>);
+/// A [`Fold`] made of functions.
+struct FnFold<T, A, W, N, C>(W, N, C, std::marker::PhantomData<fn(T) -> A>);
 
-impl<T, A, W: Copy, N: Copy, C: Copy> Clone for Of<T, A, W, N, C> {
+impl<T, A, W: Copy, N: Copy, C: Copy> Clone for FnFold<T, A, W, N, C> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T, A, W: Copy, N: Copy, C: Copy> Copy for Of<T, A, W, N, C> {}
+impl<T, A, W: Copy, N: Copy, C: Copy> Copy for FnFold<T, A, W, N, C> {}
 
-impl<T, A, W, N, C> Fold for Of<T, A, W, N, C>
+impl<T, A, W, N, C> Fold for FnFold<T, A, W, N, C>
 where
     T: Copy + 'static,
     A: Copy + 'static,
@@ -121,7 +123,7 @@ where
     }
 }
 
-/// A sum with what rounding has taken from it.
+/// A sum with its accumulated rounding error.
 #[derive(Clone, Copy)]
 struct Sum {
     sum: f64,
@@ -134,7 +136,7 @@ impl Sum {
         Sum { sum, rest: 0.0 }
     }
 
-    /// Knuth's sum of two numbers with its error.
+    /// Adds two sums by Knuth's algorithm, which also computes the rounding error.
     #[inline(always)]
     fn add(self, b: Sum) -> Sum {
         let sum = self.sum + b.sum;
@@ -145,18 +147,19 @@ impl Sum {
 
     #[inline(always)]
     fn value(self) -> f64 {
-        // Infinity less itself is in the rest of an infinite sum; a sum of negative zeros has the sign.
+        // The rest of an infinite sum contains infinity minus infinity. A zero rest must not change the sign
+        // of a sum of negative zeros.
         if self.sum.is_finite() && self.rest != 0.0 { self.sum + self.rest } else { self.sum }
     }
 }
 
-/// The reduction of windows by one operation.
+/// Prepares the reduction of windows by one operation.
 fn combining(op: Combine, dtype: DType, axes: Vec<Axis>) -> Option<Prepared> {
     let terms = product(axes.iter().map(|a| a.window));
-    let wide = terms > SHORT;
+    let wide = terms > MAX_DIRECT_ELEMENTS;
     macro_rules! go {
         ($T:ty, $A:ty, $widen:expr, $narrow:expr, $combine:expr) => {
-            reduction(axes, Of::<$T, $A, _, _, _>($widen, $narrow, $combine, std::marker::PhantomData))
+            reduction(axes, FnFold::<$T, $A, _, _, _>($widen, $narrow, $combine, std::marker::PhantomData))
         };
     }
     macro_rules! wide {
@@ -207,10 +210,14 @@ fn combining(op: Combine, dtype: DType, axes: Vec<Axis>) -> Option<Prepared> {
 
 fn reduction<F: Fold>(axes: Vec<Axis>, fold: F) -> Option<Prepared> {
     let most = product(axes.iter().map(|a| a.most().max(1)));
-    if most <= SHORT { Some(direct::reduction(axes, fold)) } else { long::reduction(axes, fold) }
+    if most <= MAX_DIRECT_ELEMENTS {
+        Some(direct::reduction(axes, fold))
+    } else {
+        long::reduction(axes, fold)
+    }
 }
 
-/// The product of sizes, or the largest number.
+/// Product of sizes, saturating.
 pub(super) fn product(sizes: impl Iterator<Item = usize>) -> usize {
     sizes.fold(1, usize::saturating_mul)
 }

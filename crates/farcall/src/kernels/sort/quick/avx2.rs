@@ -1,7 +1,7 @@
 //! Registers of 256 bits.
 #![expect(
     clippy::undocumented_unsafe_blocks,
-    reason = "what a block calls is what its function promises, nothing else"
+    reason = "a block needs no more than the contract of its function"
 )]
 
 use std::arch::x86_64::*;
@@ -84,7 +84,7 @@ impl Lanes for Avx2 {
     #[inline(always)]
     unsafe fn split(self, bits: u32, left: *mut i32, right: *mut i32) {
         unsafe {
-            let from = Avx2::load(SPLIT[bits as usize & 0xff].as_ptr());
+            let from = Avx2::load(SPLIT_LANES[bits as usize & 0xff].as_ptr());
             let both = Avx2(_mm256_permutevar8x32_epi32(self.0, from.0));
             both.store(left);
             both.store(right.sub(LANES));
@@ -92,8 +92,8 @@ impl Lanes for Avx2 {
     }
 }
 
-/// For each mask its lanes, then the others.
-static SPLIT: [[i32; LANES]; 1 << LANES] = {
+/// For each mask, its lanes, then the other lanes.
+static SPLIT_LANES: [[i32; LANES]; 1 << LANES] = {
     let (mut all, mut mask) = ([[0; LANES]; 1 << LANES], 0);
     while mask < 1 << LANES {
         let (mut to, mut i) = (0, 0);

@@ -1,7 +1,7 @@
 //! Registers of 512 bits.
 #![expect(
     clippy::undocumented_unsafe_blocks,
-    reason = "what a block calls is what its function promises, nothing else"
+    reason = "a block needs no more than the contract of its function"
 )]
 
 use std::arch::x86_64::*;
@@ -94,7 +94,7 @@ impl Lanes for Avx512 {
     }
 }
 
-/// The lanes whose number has this bit.
+/// Returns the lanes whose number has this bit.
 const fn lanes_with(bit: usize) -> __mmask16 {
     let (mut lanes, mut i) = (0, 0);
     while i < LANES {

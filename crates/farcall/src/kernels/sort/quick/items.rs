@@ -1,29 +1,29 @@
-//! What is sorted: keys alone, or keys and the places of elements.
+//! Sorted items: keys alone, or keys with the positions of elements.
 #![expect(
     clippy::undocumented_unsafe_blocks,
-    reason = "what a block calls is what its function promises, nothing else"
+    reason = "a block needs no more than the contract of its function"
 )]
 
 use std::mem::MaybeUninit;
 
-/// Items, each of which has a key.
+/// Items that have a key.
 ///
 /// # Safety
-/// Of its functions: there is memory of items where they are read and written.
+/// For all functions: memory that is read or written must be valid for items.
 pub(super) trait Items: 'static {
-    /// Where an item lies, and those after it.
+    /// Pointer to an item, and to those behind it.
     type Place: Copy;
     type Item: Copy;
 
-    /// Where the item lies that is this much further.
+    /// Returns the pointer to the item `i` items further.
     unsafe fn at(place: Self::Place, i: usize) -> Self::Place;
     unsafe fn get(place: Self::Place) -> Self::Item;
     unsafe fn put(place: Self::Place, item: Self::Item);
     fn key(item: Self::Item) -> i32;
     /// Calls `f` with memory for `N` items.
     unsafe fn with_room<const N: usize, R>(f: impl FnOnce(Self::Place) -> R) -> R;
-    /// The parts of items in the order of their keys where these are equal, if that leaves an order of them open: each is to
-    /// be sorted by the keys that are given.
+    /// Calls `sort` for each group of items with equal keys, if such items have an order. The items must be
+    /// sorted by keys; `sort` gets the integers by which to sort a group.
     unsafe fn each_equal(place: Self::Place, count: usize, sort: impl FnMut(*mut i32, usize));
 }
 
@@ -59,7 +59,7 @@ impl Items for Keys {
     unsafe fn each_equal(_: *mut i32, _: usize, _: impl FnMut(*mut i32, usize)) {}
 }
 
-/// Keys, and places of elements, none of which is negative.
+/// Keys with the positions of elements. Positions are not negative.
 pub(super) struct Pairs;
 
 impl Items for Pairs {

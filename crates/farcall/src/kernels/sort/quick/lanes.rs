@@ -1,46 +1,49 @@
-//! Registers of items.
+//! Vector registers of items.
 #![expect(
     clippy::undocumented_unsafe_blocks,
-    reason = "what a block calls is what its function promises, nothing else"
+    reason = "a block needs no more than the contract of its function"
 )]
 
 use super::items::{Items, Keys, Pairs};
 
-/// A register of integers.
+/// A vector register of integers.
 ///
 /// # Safety
-/// Of its functions: the processor has the instructions; there is memory of integers where they are read and written.
+/// For all functions: the processor must have the instructions, and memory that is read or written must be
+/// valid for integers.
 pub(super) trait Lanes: Copy {
-    /// One for each lane.
+    /// One flag per lane.
     type Mask: Copy;
-    /// How many integers it has: 4, 8 or 16.
+    /// Number of integers in a register: 4, 8 or 16.
     const LANES: usize;
 
     unsafe fn load(from: *const i32) -> Self;
     unsafe fn store(self, to: *mut i32);
     unsafe fn splat(x: i32) -> Self;
-    /// The lanes whose integer is less than the other one.
+    /// Returns the lanes whose integer is less than the integer of `other`.
     unsafe fn less(self, other: Self) -> Self::Mask;
-    /// The same in lanes whose number does not have this bit; in the others, the integer is greater.
+    /// Returns the lanes whose integer is less than the integer of `other`, or greater if the lane's number
+    /// has `BIT`.
     unsafe fn less_or_greater<const BIT: usize>(self, other: Self) -> Self::Mask;
-    /// The mask as bits.
+    /// Returns the mask as bits.
     unsafe fn bits(mask: Self::Mask) -> u32;
     unsafe fn min(self, other: Self) -> Self;
     unsafe fn max(self, other: Self) -> Self;
-    /// The other's integers in the lanes of the mask.
+    /// Takes the integers of `other` in the lanes of the mask.
     unsafe fn select(self, mask: Self::Mask, other: Self) -> Self;
-    /// The other's integers in lanes whose number has this bit.
+    /// Takes the integers of `other` in lanes whose number has `BIT`.
     unsafe fn merge<const BIT: usize>(self, other: Self) -> Self;
-    /// The integer of lane `i ^ XOR` in lane `i`.
+    /// Moves the integer of lane `i ^ XOR` to lane `i`.
     unsafe fn swap<const XOR: usize>(self) -> Self;
-    /// The integers of both in turn.
+    /// Interleaves the integers of both registers.
     unsafe fn zip(self, other: Self) -> (Self, Self);
-    /// Stores the integers of these lanes from `left` on, and the others up to `right`, both in their order. As many
-    /// integers as there are lanes may be overwritten, from `left` on and before `right`.
+    /// Stores the integers of the lanes in `bits` from `left` on, and the others so that they end before
+    /// `right`, all in their order. As many integers as there are lanes may be overwritten, both from `left`
+    /// on and before `right`.
     unsafe fn split(self, bits: u32, left: *mut i32, right: *mut i32);
 }
 
-/// The lane that comes to each of `N` lanes by [`Lanes::swap`].
+/// Returns the source lane of each of `N` lanes in [`Lanes::swap`].
 pub(super) const fn swapped<const N: usize>(xor: usize) -> [i32; N] {
     let (mut from, mut i) = ([0; N], 0);
     while i < N {
@@ -50,18 +53,20 @@ pub(super) const fn swapped<const N: usize>(xor: usize) -> [i32; N] {
     from
 }
 
-/// Items that there are registers of.
+/// Items for which there are vector registers.
 ///
 /// # Safety
-/// As of [`Items`].
+/// As [`Items`].
 pub(super) trait InLanes: Items {
     type Register<L: Lanes>: Register<Items = Self, Keys = L>;
 
-    /// Copies items to where they are apart.
+    /// Copies items to memory that does not overlap.
     unsafe fn copy(from: Self::Place, to: Self::Place, count: usize);
-    /// An item whose key is not less than any other. None of those that are sorted is the same, or it makes no difference.
+    /// Returns an item whose key is not less than any other. Sorted items are never identical to it, or it
+    /// does not matter if they are.
     fn last() -> Self::Item;
-    /// Of `all` items in order, moves the `count` that are not [`last`](InLanes::last) before these.
+    /// Among the first `all` items, which are sorted, moves the `count` items that are not
+    /// [`last`](InLanes::last) to the front.
     unsafe fn before_last(place: Self::Place, count: usize, all: usize);
 }
 
@@ -115,7 +120,7 @@ impl InLanes for Pairs {
 /// A register of items.
 ///
 /// # Safety
-/// Of its functions: as of [`Lanes`], with memory of items.
+/// For all functions: as [`Lanes`], with memory of items.
 pub(super) trait Register: Copy {
     type Items: InLanes;
     type Keys: Lanes;
@@ -123,10 +128,11 @@ pub(super) trait Register: Copy {
     unsafe fn load(place: <Self::Items as Items>::Place) -> Self;
     unsafe fn store(self, place: <Self::Items as Items>::Place);
     fn keys(self) -> Self::Keys;
-    /// The lesser and the greater item of each lane.
+    /// Returns the lesser and the greater item of each lane.
     unsafe fn order(self, other: Self) -> (Self, Self);
-    /// The lesser item of each lane, but the greater one if its number has this bit, which is the highest of an `X`: the
-    /// other has been [swapped](Register::swap) by it. Of each two, both lanes have one.
+    /// Returns the lesser item of each lane, or the greater item in lanes whose number has `BIT`. `swapped`
+    /// is a register after a [swap](Register::swap) by an `XOR` whose highest bit is `BIT`. Of each pair of
+    /// compared items, each of the two lanes gets one.
     unsafe fn order_lanes<const BIT: usize>(self, swapped: Self) -> Self;
     unsafe fn swap<const XOR: usize>(self) -> Self;
     unsafe fn zip(self, other: Self) -> (Self, Self);
@@ -137,11 +143,11 @@ pub(super) trait Register: Copy {
         right: <Self::Items as Items>::Place,
     );
 
-    /// The lanes whose key is less than the pivot, or up to it.
+    /// Returns the lanes whose key is less than the pivot (`TAKES_EQUAL`: or equal to it).
     #[inline(always)]
-    unsafe fn goes_left<const UP_TO: bool>(self, pivot: Self::Keys) -> u32 {
+    unsafe fn goes_left<const TAKES_EQUAL: bool>(self, pivot: Self::Keys) -> u32 {
         unsafe {
-            if UP_TO {
+            if TAKES_EQUAL {
                 !Self::Keys::bits(pivot.less(self.keys())) & ((1 << Self::Keys::LANES) - 1)
             } else {
                 Self::Keys::bits(self.keys().less(pivot))
@@ -225,7 +231,7 @@ impl<L: Lanes> Register for OfPairs<L> {
     #[inline(always)]
     unsafe fn order_lanes<const BIT: usize>(self, swapped: Self) -> Self {
         unsafe {
-            // If the keys are equal, each lane keeps its own.
+            // If the keys are equal, each lane keeps its item.
             let swap = swapped.0.less_or_greater::<BIT>(self.0);
             OfPairs(self.0.select(swap, swapped.0), self.1.select(swap, swapped.1))
         }

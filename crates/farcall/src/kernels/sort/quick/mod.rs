@@ -1,8 +1,8 @@
-//! Sorts keys, or keys and what goes with them, where they lie: quicksort, which splits a part by registers, down to
-//! parts that fit into some registers, which a network sorts.
+//! Sorts keys, with or without positions, in place. Quicksort partitions with vector registers, down to parts
+//! that fit in a few registers, which a sorting network sorts.
 //!
-//! After Wassenberg et al., "Vectorized and performance-portable Quicksort" (2022), and Bramas, "A novel hybrid
-//! Quicksort algorithm vectorized using AVX-512" (2017).
+//! After Wassenberg et al., "Vectorized and performance-portable Quicksort" (2022), and Bramas, "A novel
+//! hybrid Quicksort algorithm vectorized using AVX-512" (2017).
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -27,42 +27,44 @@ use plain::Plain;
 #[cfg(target_arch = "x86_64")]
 use vectors::InRegisters;
 
-/// How items are sorted on a processor.
-trait Way: Sorts<Keys> + Sorts<Pairs> {
-    /// So many items at most are sorted otherwise than by splitting them.
-    const FEW: usize;
-    /// The number of keys of whose median the pivot is.
+/// Implementation of sorting for an instruction set.
+trait Backend: Sorts<Keys> + Sorts<Pairs> {
+    /// Maximum number of items that are sorted without being split.
+    const MAX_SMALL_ITEMS: usize;
+    /// Number of keys whose median is the pivot.
     const SAMPLES: usize = 9;
 }
 
-/// A way to sort items of a kind.
+/// Sorting of one kind of items.
 ///
 /// # Safety
-/// Of its functions: there are so many items, and the processor has the instructions.
+/// For all functions: `place` must be valid for reads and writes of `count` items, and the processor must
+/// have the instructions.
 trait Sorts<V: Items> {
-    /// Sorts up to [`FEW`](Way::FEW) items by their keys.
-    unsafe fn sort_few(place: V::Place, count: usize);
-    /// Moves items whose key is less than the pivot, or up to it, before the others, and returns how many they are. There
-    /// are more than [`FEW`](Way::FEW).
-    unsafe fn split<const UP_TO: bool>(place: V::Place, count: usize, pivot: i32) -> usize;
+    /// Sorts up to [`MAX_SMALL_ITEMS`](Backend::MAX_SMALL_ITEMS) items by their keys.
+    unsafe fn sort_small(place: V::Place, count: usize);
+    /// Moves items whose key is less than the pivot (`TAKES_EQUAL`: or equal to it) to the front, and returns
+    /// their number. There must be more than [`MAX_SMALL_ITEMS`](Backend::MAX_SMALL_ITEMS) items.
+    unsafe fn split<const TAKES_EQUAL: bool>(place: V::Place, count: usize, pivot: i32) -> usize;
 }
 
-/// Samples of lines of at least so many items are [`FEW`](Way::FEW).
-const LONG: usize = 1 << 11;
-const MOST_SAMPLES: usize = 128;
+/// Minimum number of items of a part with [`MAX_SMALL_ITEMS`](Backend::MAX_SMALL_ITEMS) samples.
+const MIN_LONG_ITEMS: usize = 1 << 11;
+/// Maximum number of samples for a median.
+const MAX_SAMPLES: usize = 128;
 
 /// Minimum number of items in a part for a check for an interrupt before it is split.
-const MIN_CHECKED: usize = 1 << 16;
+const MIN_CHECKED_ITEMS: usize = 1 << 16;
 
-/// A line of keys, and maybe of the places of the elements that they are of, none of which is negative.
+/// A line of keys, optionally with the positions of their elements. Positions are not negative.
 #[derive(Clone, Copy)]
-pub(super) struct Line {
+pub(super) struct KeyLine {
     pub(super) keys: *mut i32,
-    /// Null if there are none.
+    /// Null for lines without positions.
     pub(super) places: *mut i32,
 }
 
-/// Does the same with any items, in such registers.
+/// Calls a function for the items of a line, instantiated for the given vector registers.
 macro_rules! with_items {
     (@in $line:ident, $range:ident, $f:ident, $way:ty) => {
         if $line.places.is_null() {
@@ -73,7 +75,7 @@ macro_rules! with_items {
         }
     };
     ($vectors:expr, $line:expr, $range:expr, $f:ident) => {{
-        let (line, range): (Line, Range<usize>) = ($line, $range);
+        let (line, range): (KeyLine, Range<usize>) = ($line, $range);
         match $vectors {
             #[cfg(target_arch = "x86_64")]
             Vectors::Avx512 => simd::avx512(
@@ -90,44 +92,45 @@ macro_rules! with_items {
     }};
 }
 
-impl Line {
-    /// Sorts a part by its keys; where these are equal, by the places.
+impl KeyLine {
+    /// Sorts a part by its keys, and by positions where keys are equal.
     ///
     /// # Safety
-    /// There are such integers, which nobody else reads or writes meanwhile.
+    /// The keys and positions of the part must be valid for reads and writes, and nothing else may access
+    /// them meanwhile.
     pub(super) unsafe fn sort(self, part: Range<usize>) {
-        // SAFETY: the caller's promise; the processor has the instructions.
+        // SAFETY: the contract is the same, and the processor has the widest registers that were detected.
         unsafe { self.sort_in(widest(), part) }
     }
 
-    /// The same in such registers.
+    /// Sorts a part with the given registers.
     ///
     /// # Safety
-    /// As of [`Line::sort`], and the processor has them.
+    /// As [`KeyLine::sort`]; the processor must have these registers.
     unsafe fn sort_in(self, vectors: Vectors, part: Range<usize>) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees the part and the registers.
         unsafe { with_items!(vectors, self, part, sort_all) }
     }
 
-    /// Moves items of a part with keys below some key before the others, and says where these begin. Items with equal
-    /// keys are on the same side.
+    /// Moves items of a part whose keys are below some pivot to the front, and returns the beginning of the
+    /// others. Items with equal keys are on the same side.
     ///
     /// # Safety
-    /// As of [`Line::sort`].
+    /// As [`KeyLine::sort`].
     pub(super) unsafe fn split(self, part: Range<usize>) -> usize {
         let begin = part.start;
-        // SAFETY: the caller's promise; the processor has the instructions.
+        // SAFETY: the contract is the same, and the processor has the widest registers that were detected.
         begin + unsafe { with_items!(widest(), self, part, split_in_two) }
     }
 }
 
-/// Sorts items, also those whose keys are equal.
+/// Sorts items by their keys, and items with equal keys by position.
 ///
 /// # Safety
-/// As of [`sort`].
+/// As [`sort`].
 #[inline(always)]
-unsafe fn sort_all<W: Way + Sorts<V>, V: Items>(place: V::Place, count: usize) {
-    // SAFETY: the caller's promise.
+unsafe fn sort_all<W: Backend + Sorts<V>, V: Items>(place: V::Place, count: usize) {
+    // SAFETY: the contract is the same; `each_equal` calls the function with parts of the items.
     unsafe {
         sort::<W, V>(place, count);
         V::each_equal(
@@ -142,13 +145,15 @@ unsafe fn sort_all<W: Way + Sorts<V>, V: Items>(place: V::Place, count: usize) {
 /// Sorts items by their keys.
 ///
 /// # Safety
-/// As of [`Items`]: they are there, and the processor has the instructions.
+/// `place` must be valid for reads and writes of `count` items ([`Items`]), and the processor must have the
+/// instructions.
 #[inline(always)]
-unsafe fn sort<W: Way + Sorts<V>, V: Items>(place: V::Place, count: usize) {
-    /// Where it begins and ends, what no key in it is less than, if that is known, and how often it may be split.
-    type Part = (usize, usize, Option<i32>, u32);
-    // As many parts are put off as a length has bits: the shorter one is sorted first.
-    let mut later: [Part; usize::BITS as usize] = [(0, 0, None, 0); usize::BITS as usize];
+unsafe fn sort<W: Backend + Sorts<V>, V: Items>(place: V::Place, count: usize) {
+    /// A pending part: its beginning and end, a lower bound of its keys if one is known, and how many more
+    /// times it may be split.
+    type PendingPart = (usize, usize, Option<i32>, u32);
+    // The shorter part is sorted first, so there are at most as many pending parts as a length has bits.
+    let mut later: [PendingPart; usize::BITS as usize] = [(0, 0, None, 0); usize::BITS as usize];
     later[0] = (0, count, None, 2 * (usize::BITS - count.leading_zeros()));
     let mut left = 1;
     while left > 0 {
@@ -156,15 +161,15 @@ unsafe fn sort<W: Way + Sorts<V>, V: Items>(place: V::Place, count: usize) {
         let (mut begin, mut end, mut least, mut splits) = later[left];
         loop {
             let count = end - begin;
-            // SAFETY: the part, and as many items of it as these functions want.
+            // SAFETY: the part is within the items, and its size is in the range that each function requires.
             unsafe {
                 let part = V::at(place, begin);
-                if count <= W::FEW {
-                    <W as Sorts<V>>::sort_few(part, count);
+                if count <= W::MAX_SMALL_ITEMS {
+                    <W as Sorts<V>>::sort_small(part, count);
                     break;
                 }
                 // The part holds all of its items, though unsorted.
-                if count > MIN_CHECKED && interrupt::is_due() {
+                if count > MIN_CHECKED_ITEMS && interrupt::is_due() {
                     return;
                 }
                 if splits == 0 {
@@ -174,7 +179,7 @@ unsafe fn sort<W: Way + Sorts<V>, V: Items>(place: V::Place, count: usize) {
                 splits -= 1;
                 let pivot = median::<W, V>(part, count);
                 if least == Some(pivot) {
-                    // Those that are equal to it are sorted.
+                    // Items equal to the lower bound are sorted.
                     begin += <W as Sorts<V>>::split::<true>(part, count, pivot);
                     continue;
                 }
@@ -189,51 +194,53 @@ unsafe fn sort<W: Way + Sorts<V>, V: Items>(place: V::Place, count: usize) {
     }
 }
 
-/// Splits items at about their median; returns how many are below.
+/// Splits items at their approximate median. Returns the number of items below it.
 ///
 /// # Safety
-/// As of [`sort`].
+/// As [`sort`].
 #[inline(always)]
-unsafe fn split_in_two<W: Way + Sorts<V>, V: Items>(place: V::Place, count: usize) -> usize {
-    if count <= W::FEW {
+unsafe fn split_in_two<W: Backend + Sorts<V>, V: Items>(place: V::Place, count: usize) -> usize {
+    if count <= W::MAX_SMALL_ITEMS {
         return 0;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the contract is the same, and there are more than `MAX_SMALL_ITEMS` items.
     unsafe { <W as Sorts<V>>::split::<false>(place, count, median::<W, V>(place, count)) }
 }
 
-/// About the median of the keys of more than [`FEW`](Way::FEW) items: that of some.
+/// Returns an approximate median of the keys of more than [`MAX_SMALL_ITEMS`](Backend::MAX_SMALL_ITEMS)
+/// items: the median of a sample.
 ///
 /// # Safety
-/// As of [`sort`].
+/// As [`sort`].
 #[inline(always)]
-unsafe fn median<W: Way, V: Items>(place: V::Place, count: usize) -> i32 {
-    let samples = if count < LONG { W::SAMPLES } else { W::FEW };
+unsafe fn median<W: Backend, V: Items>(place: V::Place, count: usize) -> i32 {
+    let samples = if count < MIN_LONG_ITEMS { W::SAMPLES } else { W::MAX_SMALL_ITEMS };
     let step = count / samples;
-    // SAFETY: items of the line; the room is for as many as there are samples.
+    // SAFETY: each sample is an item of the part, and the room has `MAX_SAMPLES` keys, at least as many as
+    // samples.
     unsafe {
-        Keys::with_room::<MOST_SAMPLES, _>(
+        Keys::with_room::<MAX_SAMPLES, _>(
             #[inline(always)]
             |room| {
-                const { assert!(W::FEW <= MOST_SAMPLES && W::SAMPLES <= W::FEW) };
+                const { assert!(W::MAX_SMALL_ITEMS <= MAX_SAMPLES && W::SAMPLES <= W::MAX_SMALL_ITEMS) };
                 for i in 0..samples {
-                    // Not at the same distance each: a pattern of the line could have it.
+                    // The distances vary, as a pattern of the line could have a constant one.
                     let at = i * step + (i.wrapping_mul(0x9e37_79b9) >> 8) % step;
                     room.add(i).write(V::key(V::get(V::at(place, at))));
                 }
-                <W as Sorts<Keys>>::sort_few(room, samples);
+                <W as Sorts<Keys>>::sort_small(room, samples);
                 room.add(samples / 2).read()
             },
         )
     }
 }
 
-/// Heapsort, for lines that quicksort would take too long for.
+/// Heapsort, for lines for which quicksort would take too long.
 ///
 /// # Safety
-/// As of [`sort`].
+/// As [`sort`].
 unsafe fn heap<V: Items>(place: V::Place, count: usize) {
-    // SAFETY: items of the line.
+    // SAFETY: the caller guarantees `count` items; all indices below are less than `count`.
     let (get, put) =
         (|i| unsafe { V::get(V::at(place, i)) }, |i, item| unsafe { V::put(V::at(place, i), item) });
     let sift = |mut at: usize, end: usize| {
@@ -263,11 +270,11 @@ unsafe fn heap<V: Items>(place: V::Place, count: usize) {
 mod tests {
     use super::*;
 
-    /// Sorts a line, whole.
-    type Sort = unsafe fn(Line, usize);
+    /// A function that sorts a whole line.
+    type Sort = unsafe fn(KeyLine, usize);
 
-    unsafe fn by_heap(line: Line, count: usize) {
-        // SAFETY: the caller's promise.
+    unsafe fn by_heap(line: KeyLine, count: usize) {
+        // SAFETY: the contract is that of `KeyLine::sort`.
         unsafe {
             if line.places.is_null() {
                 return heap::<Keys>(line.keys, count);
@@ -277,11 +284,11 @@ mod tests {
         }
     }
 
-    /// All ways of this processor.
+    /// Returns all implementations that this processor supports.
     fn all() -> Vec<Sort> {
         macro_rules! vectors {
             ($vectors:ident) => {
-                // SAFETY: the caller's promise.
+                // SAFETY: the contract is that of `KeyLine::sort`; the processor has these registers.
                 |line, count| unsafe { line.sort_in(Vectors::$vectors, 0..count) }
             };
         }
@@ -295,7 +302,8 @@ mod tests {
         all
     }
 
-    /// Patterns that quicksort is known to be bad at, and numbers that repeat, the largest among them.
+    /// Returns keys in patterns that are known to be bad for quicksort, and repeated keys, the largest among
+    /// them.
     fn key(pattern: usize, i: usize, count: usize, random: i32) -> i32 {
         match pattern {
             0 => random,
@@ -326,10 +334,11 @@ mod tests {
                 for sort in all() {
                     let (mut alone, mut sorted) = (keys.clone(), keys.clone());
                     let mut places: Vec<i32> = (0..count as i32).collect();
-                    // SAFETY: as many integers, and a way of this processor.
+                    // SAFETY: the vectors have `count` integers, and the processor supports the
+                    // implementation.
                     unsafe {
-                        sort(Line { keys: alone.as_mut_ptr(), places: std::ptr::null_mut() }, count);
-                        sort(Line { keys: sorted.as_mut_ptr(), places: places.as_mut_ptr() }, count);
+                        sort(KeyLine { keys: alone.as_mut_ptr(), places: std::ptr::null_mut() }, count);
+                        sort(KeyLine { keys: sorted.as_mut_ptr(), places: places.as_mut_ptr() }, count);
                     }
                     let found: Vec<(i32, i32)> = sorted.into_iter().zip(places).collect();
                     assert_eq!(found, wanted, "{count} items of pattern {pattern}");

@@ -1,19 +1,19 @@
-//! For any processor: items one by one.
+//! Implementation for any processor, item by item.
 
 use super::items::Items;
-use super::{Sorts, Way};
+use super::{Backend, Sorts};
 
 pub(super) struct Plain;
 
-impl Way for Plain {
-    const FEW: usize = 24;
+impl Backend for Plain {
+    const MAX_SMALL_ITEMS: usize = 24;
 }
 
 impl<V: Items> Sorts<V> for Plain {
-    /// By insertion.
+    /// Insertion sort.
     #[inline(always)]
-    unsafe fn sort_few(place: V::Place, count: usize) {
-        // SAFETY: items of the line.
+    unsafe fn sort_small(place: V::Place, count: usize) {
+        // SAFETY: the caller guarantees `count` items.
         unsafe {
             for i in 1..count {
                 let item = V::get(V::at(place, i));
@@ -27,17 +27,17 @@ impl<V: Items> Sorts<V> for Plain {
         }
     }
 
-    /// Without a branch, which nobody could predict (Lomuto).
+    /// Lomuto's partition without a branch, which would be unpredictable.
     #[inline(always)]
-    unsafe fn split<const UP_TO: bool>(place: V::Place, count: usize, pivot: i32) -> usize {
+    unsafe fn split<const TAKES_EQUAL: bool>(place: V::Place, count: usize, pivot: i32) -> usize {
         let mut lower = 0;
         for i in 0..count {
-            // SAFETY: items of the line.
+            // SAFETY: the caller guarantees `count` items.
             unsafe {
                 let item = V::get(V::at(place, i));
                 V::put(V::at(place, i), V::get(V::at(place, lower)));
                 V::put(V::at(place, lower), item);
-                lower += usize::from(V::key(item) < pivot || UP_TO && V::key(item) == pivot);
+                lower += usize::from(V::key(item) < pivot || TAKES_EQUAL && V::key(item) == pivot);
             }
         }
         lower

@@ -1,93 +1,99 @@
-//! Splits and sorts items in registers.
+//! Partitioning and sorting of items in vector registers.
 
 use std::marker::PhantomData;
 
 use super::items::Items;
 use super::lanes::{InLanes, Lanes, Register};
-use super::{Sorts, Way};
+use super::{Backend, Sorts};
 
-/// Registers that a network sorts, at most.
-const MOST: usize = 8;
-/// Integers of the widest register.
-const WIDEST: usize = 16;
-/// Registers that are split one after the other, without a look at where there is less room.
-const BLOCK: usize = 4;
+/// Maximum number of registers that a network sorts.
+const MAX_NETWORK_REGISTERS: usize = 8;
+/// Number of integers in the widest register.
+const MAX_LANES: usize = 16;
+/// Number of registers that are split one after another before the next block is taken from the side with
+/// less room.
+const BLOCK_REGISTERS: usize = 4;
 
-/// In registers of this kind.
+/// Implementation with registers of type `L`.
 pub(super) struct InRegisters<L>(PhantomData<L>);
 
 type Place<V> = <<V as Register>::Items as Items>::Place;
 
-impl<L: Lanes> Way for InRegisters<L> {
-    const FEW: usize = MOST * L::LANES;
+impl<L: Lanes> Backend for InRegisters<L> {
+    const MAX_SMALL_ITEMS: usize = MAX_NETWORK_REGISTERS * L::LANES;
     const SAMPLES: usize = L::LANES;
 }
 
 impl<L: Lanes, V: InLanes> Sorts<V> for InRegisters<L> {
     #[inline(always)]
-    unsafe fn sort_few(place: V::Place, count: usize) {
-        // SAFETY: the caller's promise.
+    unsafe fn sort_small(place: V::Place, count: usize) {
+        // SAFETY: the contract is the same.
         unsafe { network::<V::Register<L>>(place, count) }
     }
 
     #[inline(always)]
-    unsafe fn split<const UP_TO: bool>(place: V::Place, count: usize, pivot: i32) -> usize {
-        // SAFETY: the caller's promise.
-        unsafe { split::<V::Register<L>, UP_TO>(place, count, pivot) }
+    unsafe fn split<const TAKES_EQUAL: bool>(place: V::Place, count: usize, pivot: i32) -> usize {
+        // SAFETY: the contract is the same.
+        unsafe { split::<V::Register<L>, TAKES_EQUAL>(place, count, pivot) }
     }
 }
 
-/// Moves items whose key is less than the pivot, or up to it, before the others, and returns how many they are. There
-/// are more than [`MOST`] registers of them.
+/// Moves items whose key is less than the pivot (`TAKES_EQUAL`: or equal to it) to the front, and returns
+/// their number. There must be more than [`MAX_NETWORK_REGISTERS`] registers of items.
 ///
 /// # Safety
-/// As of [`Sorts`].
+/// As [`Sorts`].
 #[inline(always)]
-unsafe fn split<V: Register, const UP_TO: bool>(place: Place<V>, count: usize, pivot: i32) -> usize {
-    const { assert!(2 * BLOCK <= MOST) };
-    /// Of what is put aside, on either side: three blocks, and two registers of which some lanes do not count.
-    const ASIDE: usize = (3 * BLOCK + 2) * WIDEST;
+unsafe fn split<V: Register, const TAKES_EQUAL: bool>(place: Place<V>, count: usize, pivot: i32) -> usize {
+    const { assert!(2 * BLOCK_REGISTERS <= MAX_NETWORK_REGISTERS) };
+    /// Number of items that are put aside on either side: three blocks, and two registers of which some lanes
+    /// do not count.
+    const ASIDE_ITEMS: usize = (3 * BLOCK_REGISTERS + 2) * MAX_LANES;
     let lanes = V::Keys::LANES;
-    let block = BLOCK * lanes;
-    // SAFETY: registers of items of the line. Where one is split, there is room for one more on both sides: what was
-    // taken and not yet put is two blocks before another one is taken, from the side where less was taken.
+    let block = BLOCK_REGISTERS * lanes;
+    // SAFETY: all loaded registers are within the items. Where a register is split, there is room for one
+    // more register on both sides: before a block is taken, two blocks have been taken and not yet stored,
+    // and it is taken from the side with less room.
     unsafe {
         let pivot = V::Keys::splat(pivot);
-        V::Items::with_room::<ASIDE, _>(
+        V::Items::with_room::<ASIDE_ITEMS, _>(
             #[inline(always)]
             |lower| {
-                V::Items::with_room::<ASIDE, _>(
+                V::Items::with_room::<ASIDE_ITEMS, _>(
                     #[inline(always)]
                     |upper| {
-                        // A block of each end, and what is left of a register before. Of this register, some are taken
-                        // again: they come last among the upper ones.
+                        // Put aside: the odd items at the start, which do not fill a register, and a block of
+                        // each end. Some lanes of the first register are loaded again later: here they are
+                        // stored last among the upper items.
                         let odd = count % lanes;
-                        let mut aside = Sides::<V> { left: lower, right: upper, lower: 0, upper: ASIDE };
+                        let mut aside =
+                            Sides::<V> { left: lower, right: upper, lower: 0, upper: ASIDE_ITEMS };
                         let first = V::load(place);
-                        aside.put(first, first.goes_left::<UP_TO>(pivot) & ((1 << odd) - 1));
-                        aside.put_block::<UP_TO>(load_block(V::Items::at(place, odd)), pivot);
-                        aside.put_block::<UP_TO>(load_block(V::Items::at(place, count - block)), pivot);
+                        aside.put(first, first.goes_left::<TAKES_EQUAL>(pivot) & ((1 << odd) - 1));
+                        aside.put_block::<TAKES_EQUAL>(load_block(V::Items::at(place, odd)), pivot);
+                        aside.put_block::<TAKES_EQUAL>(load_block(V::Items::at(place, count - block)), pivot);
 
                         let mut sides = Sides::<V> { left: place, right: place, lower: 0, upper: count };
                         let (mut from, mut until) = (odd + block, count - block);
                         if until - from >= block {
-                            // The next block is taken before this one is put: nothing waits for where it ends.
+                            // The next block is loaded before the current one is stored, so that the load
+                            // does not wait for the store position.
                             let mut taken =
                                 load_block(V::Items::at(place, sides.next(&mut from, &mut until, block)));
                             while until - from >= block {
                                 let next =
                                     load_block(V::Items::at(place, sides.next(&mut from, &mut until, block)));
-                                sides.put_block::<UP_TO>(taken, pivot);
+                                sides.put_block::<TAKES_EQUAL>(taken, pivot);
                                 taken = next;
                             }
-                            aside.put_block::<UP_TO>(taken, pivot);
+                            aside.put_block::<TAKES_EQUAL>(taken, pivot);
                         }
                         while from < until {
                             let x = V::load(V::Items::at(place, sides.next(&mut from, &mut until, lanes)));
-                            sides.put(x, x.goes_left::<UP_TO>(pivot));
+                            sides.put(x, x.goes_left::<TAKES_EQUAL>(pivot));
                         }
                         V::Items::copy(lower, V::Items::at(place, sides.lower), aside.lower);
-                        let uppers = ASIDE - (lanes - odd) - aside.upper;
+                        let uppers = ASIDE_ITEMS - (lanes - odd) - aside.upper;
                         V::Items::copy(
                             V::Items::at(upper, aside.upper),
                             V::Items::at(place, sides.upper - uppers),
@@ -101,57 +107,60 @@ unsafe fn split<V: Register, const UP_TO: bool>(place: Place<V>, count: usize, p
     }
 }
 
+/// Loads a block of registers.
+///
 /// # Safety
-/// As of [`Register::load`].
+/// As [`Register::load`], for all registers of the block.
 #[inline(always)]
-unsafe fn load_block<V: Register>(place: Place<V>) -> [V; BLOCK] {
+unsafe fn load_block<V: Register>(place: Place<V>) -> [V; BLOCK_REGISTERS] {
     std::array::from_fn(
         #[inline(always)]
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees the items of the block.
         |i| unsafe { V::load(V::Items::at(place, i * V::Keys::LANES)) },
     )
 }
 
-/// Where items are put: from one place on, and up to another.
+/// Destination of split items: upward from `left`, and downward to `right`.
 struct Sides<V: Register> {
     left: Place<V>,
     right: Place<V>,
-    /// How many are on the left.
+    /// Number of items stored from `left` on.
     lower: usize,
-    /// How far from its place the right side begins.
+    /// Offset from `right` of the first item stored there.
     upper: usize,
 }
 
 impl<V: Register> Sides<V> {
-    /// Puts these lanes on the left, the others on the right.
+    /// Stores the lanes in `bits` on the left, the others on the right.
     ///
     /// # Safety
-    /// As of [`Register::split`].
+    /// As [`Register::split`].
     #[inline(always)]
     unsafe fn put(&mut self, x: V, bits: u32) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the contract is the same, for the next positions on both sides.
         unsafe { x.split(bits, V::Items::at(self.left, self.lower), V::Items::at(self.right, self.upper)) };
         let lower = bits.count_ones() as usize;
         self.lower += lower;
         self.upper -= V::Keys::LANES - lower;
     }
 
-    /// Puts those less than the pivot, or up to it, on the left.
+    /// Stores items less than the pivot (`TAKES_EQUAL`: or equal to it) on the left, the others on the right.
     ///
     /// # Safety
-    /// As of [`Register::split`].
+    /// As [`Register::split`], for all registers of the block.
     #[inline(always)]
-    unsafe fn put_block<const UP_TO: bool>(&mut self, block: [V; BLOCK], pivot: V::Keys) {
+    unsafe fn put_block<const TAKES_EQUAL: bool>(&mut self, block: [V; BLOCK_REGISTERS], pivot: V::Keys) {
         for x in block {
-            // SAFETY: the caller's promise.
-            unsafe { self.put(x, x.goes_left::<UP_TO>(pivot)) };
+            // SAFETY: the contract is the same.
+            unsafe { self.put(x, x.goes_left::<TAKES_EQUAL>(pivot)) };
         }
     }
 
-    /// The next so many items between the sides, from the side where there is less room.
+    /// Takes the next `count` items between the two sides, from the side with less room, and returns their
+    /// offset.
     #[inline(always)]
     fn next(&self, from: &mut usize, until: &mut usize, count: usize) -> usize {
-        // Chosen, not branched to: nobody could predict it.
+        // Conditional moves instead of a branch, which would be unpredictable.
         let is_left = *from - self.lower <= self.upper - *until;
         let at = if is_left { *from } else { *until - count };
         *from += if is_left { count } else { 0 };
@@ -160,18 +169,19 @@ impl<V: Register> Sides<V> {
     }
 }
 
-/// Sorts up to [`MOST`] registers of items.
+/// Sorts up to [`MAX_NETWORK_REGISTERS`] registers of items.
 ///
 /// # Safety
-/// As of [`Sorts`].
+/// As [`Sorts`].
 #[inline(always)]
 unsafe fn network<V: Register>(place: Place<V>, count: usize) {
     if count < 2 {
         return;
     }
-    // SAFETY: the caller's promise; there is room for the registers.
+    // SAFETY: the caller guarantees `count` items, at most as many as the largest network sorts, for which
+    // there is room.
     unsafe {
-        V::Items::with_room::<{ MOST * WIDEST }, _>(
+        V::Items::with_room::<{ MAX_NETWORK_REGISTERS * MAX_LANES }, _>(
             #[inline(always)]
             |room| {
                 let registers = count.div_ceil(V::Keys::LANES).next_power_of_two();
@@ -184,7 +194,7 @@ unsafe fn network<V: Register>(place: Place<V>, count: usize) {
                     1 => in_registers::<V, 1>(room),
                     2 => in_registers::<V, 2>(room),
                     4 => in_registers::<V, 4>(room),
-                    _ => in_registers::<V, MOST>(room),
+                    _ => in_registers::<V, MAX_NETWORK_REGISTERS>(room),
                 }
                 if count < all {
                     V::Items::before_last(room, count, all);
@@ -195,14 +205,14 @@ unsafe fn network<V: Register>(place: Place<V>, count: usize) {
     }
 }
 
-/// Sorts `N` registers of items by a bitonic network. It numbers them lane by lane, so that few of its steps go from
-/// lane to lane: it sorts the items of each lane, then those of two, four, and so on.
+/// Sorts `N` registers of items with a bitonic network. Items are numbered lane by lane, so that few steps
+/// cross lanes: the network sorts the items of each lane, then of each two lanes, of four, and so on.
 ///
 /// # Safety
-/// As of [`Sorts`].
+/// As [`Sorts`], for `N` full registers.
 #[inline(always)]
 unsafe fn in_registers<V: Register, const N: usize>(place: Place<V>) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees `N` registers of items.
     unsafe {
         let mut v: [V; N] = std::array::from_fn(
             #[inline(always)]
@@ -217,7 +227,7 @@ unsafe fn in_registers<V: Register, const N: usize>(place: Place<V>) {
         if V::Keys::LANES > 8 {
             merge::<V, N, 15, 8>(&mut v);
         }
-        // From numbers lane by lane to numbers register by register.
+        // Transposes from lane-by-lane order to register-by-register order.
         let mut rounds = N;
         while rounds > 1 {
             let from = v;
@@ -235,7 +245,7 @@ unsafe fn in_registers<V: Register, const N: usize>(place: Place<V>) {
 /// Sorts the items of each lane.
 ///
 /// # Safety
-/// As of [`Sorts`].
+/// As [`Sorts`].
 #[inline(always)]
 unsafe fn sort_lanes<V: Register, const N: usize>(v: &mut [V; N]) {
     // The networks with the fewest comparisons (Knuth, The Art of Computer Programming, vol. 3, 5.3.4).
@@ -265,25 +275,25 @@ unsafe fn sort_lanes<V: Register, const N: usize>(v: &mut [V; N]) {
                 [3, 4],
                 [5, 6],
             ],
-            _ => panic!("there is no network for so many"),
+            _ => panic!("unsupported number of registers"),
         }
     };
     for &[i, j] in network {
-        // SAFETY: the caller's promise.
+        // SAFETY: the processor has the instructions.
         (v[i], v[j]) = unsafe { v[i].order(v[j]) };
     }
 }
 
-/// Sorts the items of each `XOR + 1` lanes, a power of two, of which those whose number has this bit, the highest,
-/// are sorted, and the others.
+/// Sorts the items of each group of `XOR + 1` lanes, a power of two. `BIT` is the highest bit of `XOR`. The
+/// half of a group whose lane numbers have `BIT` must be sorted, and so must the other half.
 ///
 /// # Safety
-/// As of [`Sorts`].
+/// As [`Sorts`].
 #[inline(always)]
 unsafe fn merge<V: Register, const N: usize, const XOR: usize, const BIT: usize>(v: &mut [V; N]) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the processor has the instructions.
     unsafe {
-        // The first with the last, and so on.
+        // Compares the first item with the last, and so on.
         let from = *v;
         for i in 0..N {
             v[i] = from[i].order_lanes::<BIT>(from[N - 1 - i].swap::<XOR>());
