@@ -9,27 +9,27 @@ use farcall_ir::{Diagnostic, Span};
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("custom call `{target}`{} failed in its {} stage: {code:?}: {message}", at(place), stage.name())]
 pub struct CallError {
-    /// The target.
+    /// Target of the call.
     pub target: Arc<str>,
-    /// Where the program calls it; empty if unknown.
+    /// Location of the call in the program; empty if unknown.
     pub place: Arc<str>,
-    /// The same as a span of the program's text.
+    /// Span of the call in the program's text.
     pub span: Option<Span>,
-    /// What it was doing.
+    /// Stage that failed.
     pub stage: Stage,
-    /// XLA's code for what happened.
+    /// XLA's error code.
     pub code: ErrorCode,
-    /// The handler's own words, or the host's if the handler was not reached.
+    /// The handler's message, or the host's if the handler was not reached.
     pub message: String,
 }
 
 impl CallError {
-    /// What kind of error it is.
+    /// Returns the kind of the error.
     pub fn code(&self) -> crate::ErrorCode {
         crate::ErrorCode::CustomCall(farcall_ffi::ErrorCode::from(self.code))
     }
 
-    /// The same as a diagnostic at a place of the program, if that is known.
+    /// Converts the error to a diagnostic at the location in the program, if known.
     pub fn diagnostic(&self) -> Option<Diagnostic> {
         let nowhere = CallError { place: "".into(), ..self.clone() };
         self.span.map(|span| Diagnostic::new("custom_call", span, nowhere.to_string()))

@@ -15,11 +15,11 @@ use crate::host::error::Failure;
 use crate::host::exit::{self, Doing};
 use crate::host::future::Completion;
 
-/// The structs that one call site's handler is called with, built once per run context.
+/// The structs passed to the handler of one call site, built once per run context.
 ///
-/// A run sets the data pointers that change and calls: nothing is allocated, locked or looked up. One frame
-/// serves one call at a time; concurrent runs have a frame each. What a handler has checked, it may note in the frame's
-/// [`FrameMemo`](farcall_ffi::memo::FrameMemo), which lasts while nothing changes.
+/// A run sets the data pointers that change, and calls. Nothing is allocated, locked or looked up. One frame
+/// serves one call at a time; each concurrent run has its own frame. A handler may record its checks in the
+/// frame's [`FrameMemo`](farcall_ffi::memo::FrameMemo), which remains valid as long as nothing changes.
 #[derive(Debug)]
 pub struct CallFrame {
     site: Arc<CallSite>,
@@ -31,16 +31,16 @@ pub struct CallFrame {
 #[derive(Debug)]
 enum Body {
     Typed(Typed),
-    /// Operands, then results.
+    /// Pointers to operands, then results.
     Untyped(Box<[*mut u8]>),
 }
 
-// SAFETY: what the pointers in a frame point to is owned by the frame, by its call site (which is
-// `Sync`), or by the caller of `execute`, whose promise covers the thread it calls from.
+// SAFETY: the memory behind a frame's pointers is owned by the frame, by its call site (which is `Sync`), or
+// by the caller of `execute`, whose guarantee (`# Safety` there) covers the calling thread.
 unsafe impl Send for CallFrame {}
 
 impl CallFrame {
-    /// A frame of a call site.
+    /// Creates a frame for a call site.
     #[expect(clippy::missing_panics_doc, reason = "a registered target has an execute handler")]
     pub fn new(site: &Arc<CallSite>) -> CallFrame {
         let body = match &site.callee {
@@ -55,37 +55,37 @@ impl CallFrame {
         CallFrame { site: Arc::clone(site), body, started: None }
     }
 
-    /// The call site.
+    /// Returns the call site.
     pub fn site(&self) -> &Arc<CallSite> {
         &self.site
     }
 
-    /// Sets where operand number `i` (in [`CallSite::operands`]) is.
+    /// Sets the address of operand number `i` (in [`CallSite::operands`]).
     ///
     /// # Panics
-    /// If there is no such operand.
+    /// If `i` is out of range.
     #[inline]
     pub fn set_operand(&mut self, i: usize, data: *mut u8) {
         let operands = self.site.operands().len();
         self.places()[..operands][i] = data;
     }
 
-    /// Sets where result number `i` (in [`CallSite::results`]) goes.
+    /// Sets the address of result number `i` (in [`CallSite::results`]).
     ///
     /// # Panics
-    /// If there is no such result.
+    /// If `i` is out of range.
     #[inline]
     pub fn set_result(&mut self, i: usize, data: *mut u8) {
         let operands = self.site.operands().len();
         self.places()[operands..][i] = data;
     }
 
-    /// Where operands are and results go, in this order.
+    /// Returns the addresses of operands and then results.
     #[inline]
     pub(crate) fn places(&mut self) -> &mut [*mut u8] {
         match &mut self.body {
-            Body::Typed(typed) => typed.places(),
-            Body::Untyped(places) => places,
+            Body::Typed(typed) => typed.addresses(),
+            Body::Untyped(addresses) => addresses,
         }
     }
 
@@ -95,11 +95,11 @@ impl CallFrame {
     /// If the handler fails.
     ///
     /// # Panics
-    /// If there are not as many pointers as [`CallSite::operands`] and [`CallSite::results`].
+    /// If the numbers of pointers differ from [`CallSite::operands`] and [`CallSite::results`].
     ///
     /// # Safety
-    /// The pointers are valid for the bytes of the operands (to read) and results (to write), and
-    /// aligned for their elements; those of tokens may be null.
+    /// The pointers are valid for the bytes of the operands (to read) and results (to write), and aligned for
+    /// their elements. Pointers of tokens may be null.
     #[inline]
     pub unsafe fn execute(
         &mut self,
@@ -108,41 +108,43 @@ impl CallFrame {
         run: &RunContext,
     ) -> Result<(), CallError> {
         self.set_all(operands, results);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that the pointers, which were just set, are valid (`# Safety` above).
         unsafe { self.call(run) }
     }
 
-    /// Calls the handler with the pointers that are set, and waits until the call is complete.
+    /// Calls the handler with the pointers that were set last, and waits until the call is complete.
     ///
     /// # Errors
     /// If the handler fails.
     ///
     /// # Safety
-    /// As [`CallFrame::execute`], for the pointers that were set last.
+    /// As for [`CallFrame::execute`], with the pointers that were set last.
     #[inline]
     pub unsafe fn call(&mut self, run: &RunContext) -> Result<(), CallError> {
-        // SAFETY: the caller's promise; a call that is not complete is waited for right here.
+        // SAFETY: the caller guarantees valid pointers (`# Safety` above). An incomplete call is waited for
+        // immediately below.
         unsafe { self.begin(run) }.map_err(|error| *error)?;
         self.finish()
     }
 
-    /// Calls the handler with the pointers that are set. `Some` if the call is not complete when the
-    /// handler returns.
+    /// Calls the handler with the pointers that were set last. Returns `Some` if the call is not complete
+    /// when the handler returns.
     ///
     /// # Errors
     /// If the handler fails.
     ///
     /// # Safety
-    /// As [`CallFrame::call`]; if the call is pending, the pointers and `run` stay valid, and the
-    /// buffers untouched, until it is complete.
+    /// As for [`CallFrame::call`]. If the call is pending, the pointers and `run` stay valid, and the buffers
+    /// untouched, until it is complete.
     #[inline]
     pub unsafe fn launch<'a>(&'a mut self, run: &'a RunContext) -> Result<Option<Pending<'a>>, CallError> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that pointers and `run` stay valid until the call is complete
+        // (`# Safety` above).
         unsafe { self.begin(run) }.map_err(|error| *error)?;
         Ok(if self.is_started() { Some(Pending { frame: self }) } else { None })
     }
 
-    /// Fetches what a call touches, which may be made soon.
+    /// Prefetches the memory that a call accesses.
     #[inline]
     pub(crate) fn prefetch(&self) {
         if let Body::Typed(typed) = &self.body {
@@ -150,52 +152,56 @@ impl CallFrame {
         }
     }
 
-    /// True if the last call was not complete when the handler returned, and [`CallFrame::finish`] was not called since.
+    /// Returns true if the last call was not complete when the handler returned, and [`CallFrame::finish`]
+    /// has not been called since.
     #[inline]
     pub(crate) fn is_started(&self) -> bool {
         self.started.is_some()
     }
 
-    /// Calls the handler with the pointers that are set. The call may not be complete when it returns
-    /// ([`CallFrame::is_started`]): then [`CallFrame::finish`] is to be called before the buffers are touched.
+    /// Calls the handler with the pointers that were set last. If the call is not complete when this function
+    /// returns ([`CallFrame::is_started`]), [`CallFrame::finish`] must be called before the buffers are
+    /// accessed.
     ///
     /// # Errors
-    /// If the handler fails, or the call that was begun before this one. (Boxed, so that an outcome is passed on in a
-    /// register.)
+    /// If the handler fails, or the preceding call that was begun fails. (Boxed, so that the result is
+    /// returned in a register.)
     ///
     /// # Safety
-    /// As [`CallFrame::call`]; the pointers and `run` stay valid, and the buffers untouched, until [`CallFrame::finish`]
-    /// returns or the frame is dropped.
+    /// As for [`CallFrame::call`]. The pointers and `run` stay valid, and the buffers untouched, until
+    /// [`CallFrame::finish`] returns or the frame is dropped.
     #[inline]
     pub(crate) unsafe fn begin(&mut self, run: &RunContext) -> Result<(), Box<CallError>> {
         match &mut self.body {
             Body::Typed(typed) if self.started.is_none() => {
                 let call = (Stage::EXECUTE, typed.execute());
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller guarantees valid pointers and a valid `run` until the call is finished
+                // (`# Safety` above).
                 let error = unsafe { typed.enter(self.site.name(), call, Arc::as_ptr(run.run())) };
                 if typed.is_over(error) { Ok(()) } else { self.settle(error) }
             }
-            // SAFETY: the caller's promise.
-            _ => unsafe { self.begin_rarer(run) },
+            // SAFETY: the caller guarantees the same contract (`# Safety` above).
+            _ => unsafe { self.begin_slow(run) },
         }
     }
 
-    /// [`CallFrame::begin`] after a call that is not complete, or of a function of the untyped API.
+    /// Slow path of [`CallFrame::begin`]: after an incomplete call, and for functions of the untyped API.
     ///
     /// # Safety
-    /// As [`CallFrame::begin`].
+    /// As for [`CallFrame::begin`].
     #[inline(never)]
-    unsafe fn begin_rarer(&mut self, run: &RunContext) -> Result<(), Box<CallError>> {
+    unsafe fn begin_slow(&mut self, run: &RunContext) -> Result<(), Box<CallError>> {
         self.finish()?;
         match self.body {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees the contract of `begin` (`# Safety` above).
             Body::Typed(_) => unsafe { self.begin(run) },
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees the contract of `begin` (`# Safety` above), which `call_untyped`
+            // shares.
             Body::Untyped(_) => unsafe { self.call_untyped() },
         }
     }
 
-    /// What comes of a call that is not over when the handler returns.
+    /// Handles a call that is not over when the handler returns.
     #[cold]
     #[inline(never)]
     fn settle(&mut self, error: *mut Error) -> Result<(), Box<CallError>> {
@@ -203,7 +209,7 @@ impl CallFrame {
         let failure = match typed.outcome(error) {
             Outcome::Done => typed.context().leave(),
             Outcome::Failed(failure) => {
-                // What its tasks have to say comes second.
+                // The handler's failure takes precedence over failures of its tasks.
                 typed.context().leave();
                 Some(failure)
             }
@@ -218,24 +224,25 @@ impl CallFrame {
     /// Calls a function of the untyped API.
     ///
     /// # Safety
-    /// As [`CallFrame::begin`].
+    /// As for [`CallFrame::begin`].
     unsafe fn call_untyped(&mut self) -> Result<(), Box<CallError>> {
-        let (Body::Untyped(places), Callee::Untyped(callee)) = (&mut self.body, &self.site.callee) else {
+        let (Body::Untyped(addresses), Callee::Untyped(callee)) = (&mut self.body, &self.site.callee) else {
             unreachable!("frames are made after their site's callee")
         };
-        // The function gets a copy: it may write to it, and the places are those of later calls, too.
-        let mut places: SmallVec<[*mut u8; 16]> = SmallVec::from_slice(places);
-        let (ins, outs) = places.split_at_mut(self.site.operands().len());
+        // The function gets a copy, because it may write to the array, and later calls use the same
+        // addresses.
+        let mut addresses: SmallVec<[*mut u8; 16]> = SmallVec::from_slice(addresses);
+        let (ins, outs) = addresses.split_at_mut(self.site.operands().len());
         let doing = Doing::Call(self.site.name(), Stage::EXECUTE);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that the addresses are valid (`# Safety` above).
         let called = exit::within(&doing, || unsafe { callee.call(ins, outs) });
         called.map_err(|failure| Box::new(self.site.error(Stage::EXECUTE, failure)))
     }
 
-    /// Waits until the latest call is complete, unless the work of this thread has to end first.
+    /// Waits until the latest call is complete, unless this thread's work has to end first.
     ///
     /// # Errors
-    /// If the work has to end: the call is not complete.
+    /// If the work has to end before the call is complete.
     pub(crate) fn finish_unless_due(&mut self) -> Result<Result<(), CallError>, Interrupted> {
         if let Some(completion) = &self.started {
             let _outcome = completion.wait_unless_due()?;
@@ -243,15 +250,15 @@ impl CallFrame {
         Ok(self.finish())
     }
 
-    /// The completion of a call that is still running.
+    /// Returns the completion of a call that is still running.
     pub(crate) fn started(&self) -> Option<&Arc<Completion>> {
         self.started.as_ref()
     }
 
-    /// Waits until the call that was begun last is complete, if it is not.
+    /// Waits until the last call that was begun is complete.
     ///
     /// # Errors
-    /// If it fails.
+    /// If the call fails.
     pub fn finish(&mut self) -> Result<(), CallError> {
         match (self.started.take(), &self.body) {
             (Some(completion), Body::Typed(typed)) => {
@@ -261,61 +268,61 @@ impl CallFrame {
         }
     }
 
-    /// Before a run: the target's prepare stage, if it has one. The pointers are addresses only, and
-    /// may be null.
+    /// Runs the target's prepare stage, if it has one. Called before a run. The pointers serve as addresses
+    /// only, and may be null.
     ///
     /// # Errors
     /// If the handler fails.
     ///
     /// # Panics
-    /// As [`CallFrame::execute`].
+    /// As for [`CallFrame::execute`].
     ///
     /// # Safety
-    /// As [`CallFrame::execute`], but nothing needs to be in the buffers yet.
+    /// As for [`CallFrame::execute`], but the buffers need no contents yet.
     pub unsafe fn prepare(
         &mut self,
         operands: &[*mut u8],
         results: &[*mut u8],
         run: &RunContext,
     ) -> Result<(), CallError> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees the contract of `prepare` (`# Safety` above).
         unsafe { self.run_stage(Stage::PREPARE, operands, results, run) }
     }
 
-    /// Before a run, after all prepare stages: the target's initialize stage, if it has one.
+    /// Runs the target's initialize stage, if it has one. Called before a run, after all prepare stages.
     ///
     /// # Errors
     /// If the handler fails.
     ///
     /// # Panics
-    /// As [`CallFrame::execute`].
+    /// As for [`CallFrame::execute`].
     ///
     /// # Safety
-    /// As [`CallFrame::prepare`].
+    /// As for [`CallFrame::prepare`].
     pub unsafe fn initialize(
         &mut self,
         operands: &[*mut u8],
         results: &[*mut u8],
         run: &RunContext,
     ) -> Result<(), CallError> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees the contract of `prepare` (`# Safety` above).
         unsafe { self.run_stage(Stage::INITIALIZE, operands, results, run) }
     }
 
-    /// After a run: destroys the states that its prepare and initialize stages made. Waits for a call
-    /// that is not complete.
+    /// Destroys the states that the run's prepare and initialize stages created. Called after a run. Waits
+    /// for an incomplete call.
     pub fn end_run(&mut self) {
-        // Whoever started the call had its outcome, or did not want it.
+        // The outcome was reported to the code that started the call, or is not wanted.
         let _outcome: Result<(), CallError> = self.finish();
         if let Body::Typed(typed) = &mut self.body {
-            // What was made last may use what was made first.
+            // Reverse order of creation: the later state may use the earlier one.
             typed.context_mut().clear_state(Stage::INITIALIZE);
             typed.context_mut().clear_state(Stage::PREPARE);
         }
     }
 
     /// # Safety
-    /// As [`CallFrame::prepare`].
+    /// As for [`CallFrame::prepare`].
     unsafe fn run_stage(
         &mut self,
         stage: Stage,
@@ -326,13 +333,15 @@ impl CallFrame {
         let Callee::Typed { bundle, .. } = &self.site.callee else { return Ok(()) };
         let handler = if stage == Stage::PREPARE { bundle.prepare } else { bundle.initialize };
         let Some(handler) = handler else { return Ok(()) };
-        // A call that is not complete uses the context. Whoever began it had its outcome, or did not want it.
+        // An incomplete call uses the context. Its outcome was reported to the code that began the call, or
+        // is not wanted.
         let _outcome: Result<(), CallError> = self.finish();
         self.set_all(operands, results);
         let Body::Typed(typed) = &mut self.body else { return Ok(()) };
         typed.context_mut().clear_state(stage);
         let (site, run) = (&self.site, Arc::as_ptr(run.run()));
-        // SAFETY: the caller's promise; an incomplete call is waited for, or its memory is kept.
+        // SAFETY: the caller guarantees the contract of `prepare` (`# Safety` above). An incomplete call is
+        // waited for, or its memory is kept (`started`).
         match unsafe { typed.run_to_end(site.name(), (stage, handler), run) } {
             Ok(outcome) => outcome.map_err(|f| {
                 typed.context_mut().clear_state(stage);
@@ -361,14 +370,14 @@ impl CallFrame {
 
 impl Drop for CallFrame {
     fn drop(&mut self) {
-        // The handler may use buffers and context until then, whatever came of it.
+        // The handler may use buffers and context until the call is complete. Its outcome is not wanted.
         let _outcome: Result<(), CallError> = self.finish();
     }
 }
 
 /// A call whose handler has returned, but which is not complete.
 ///
-/// Dropping it waits for the call.
+/// Dropping the value waits for the call.
 #[derive(Debug)]
 #[must_use]
 pub struct Pending<'a> {
@@ -379,12 +388,12 @@ impl Pending<'_> {
     /// Waits until the call is complete.
     ///
     /// # Errors
-    /// If it fails.
+    /// If the call fails.
     pub fn wait(self) -> Result<(), CallError> {
         self.frame.finish()
     }
 
-    /// True if [`Pending::wait`] would not wait.
+    /// Returns true if [`Pending::wait`] would return immediately.
     pub fn is_complete(&self) -> bool {
         self.frame.started.as_ref().is_none_or(|completion| completion.is_complete())
     }
@@ -392,18 +401,19 @@ impl Pending<'_> {
 
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
-        // The handler may use buffers and context until then, whatever came of it.
+        // The handler may use buffers and context until the call is complete. Its outcome is not wanted.
         let _outcome: Result<(), CallError> = self.frame.finish();
     }
 }
 
-/// Runs a call site's instantiate stage, which leaves its state there.
+/// Runs a call site's instantiate stage, which leaves its state in the site.
 pub(super) fn instantiate(site: CallSite) -> Result<CallSite, CallError> {
     let Callee::Typed { bundle, .. } = &site.callee else { return Ok(site) };
     let Some(handler) = bundle.instantiate else { return Ok(site) };
-    // No operands and results, as XLA has it: they are not known to this stage.
+    // Like in XLA, this stage gets no operands and results.
     let mut typed = Typed::new(&site, handler, &[], &[]);
-    // SAFETY: there are no buffers, and an incomplete call keeps the other memory.
+    // SAFETY: the call has no buffers, and an incomplete call keeps the frame and the site alive (`keep`
+    // below).
     match unsafe { typed.run_to_end(site.name(), (Stage::INSTANTIATE, handler), null()) } {
         Ok(Ok(())) => Ok(site),
         Ok(Err(failure)) => Err(site.error(Stage::INSTANTIATE, failure)),
@@ -417,7 +427,7 @@ pub(super) fn instantiate(site: CallSite) -> Result<CallSite, CallError> {
     }
 }
 
-/// The failure of a stage that an interrupt ended.
+/// Returns the failure of a stage that an interrupt ended.
 fn interrupted() -> Failure {
     Failure::new(ErrorCode::CANCELLED, "the wait for its future was interrupted")
 }

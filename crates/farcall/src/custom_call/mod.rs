@@ -7,12 +7,12 @@
 //!           CallFrame::execute                patches data pointers that change, calls the handler
 //! ```
 //!
-//! While a handler runs, it calls back through the host's table of functions ([`host_api`]), which finds the run by
-//! the context pointer in the call frame. These functions, and everything else that foreign code interacts with, are
-//! in `host`; `registry` knows which function a call means.
+//! While a handler runs, it calls back through the host's table of functions ([`host_api`]), which finds the
+//! run by the context pointer in the call frame. These functions, and everything else that foreign code
+//! interacts with, are in `host`. The mapping from calls to functions is in `registry`.
 //!
-//! Operands and results are passed as XLA:CPU passes them: tuples as their leaves in order, a token
-//! as a buffer of type `TOKEN` and rank 0. Functions of the untyped API get arrays of pointers:
+//! Operands and results are passed as XLA:CPU passes them. Tuples are passed as their leaves in order, and a
+//! token as a buffer of type `TOKEN` and rank 0. Functions of the untyped API get arrays of pointers:
 //!
 //! | `api_version` | parameters |
 //! | --- | --- |
@@ -20,19 +20,21 @@
 //! | 2 | `(void* out, const void** ins, XlaCustomCallStatus* status)` |
 //! | 3 | `(void* out, const void** ins, const char* opaque, size_t opaque_len, XlaCustomCallStatus* status)` |
 //!
-//! `out` is the result itself if there is a single result that is not a tuple, otherwise an array of pointers.
+//! `out` is the result itself if there is a single result that is not a tuple, otherwise an array of
+//! pointers.
 //!
 //! # Invariants
 //!
-//! - [`CallFrame::execute`] does not allocate, lock or hash; functions that a handler calls in the host may.
-//! - A frame's memo has what its handler has checked, and is void as soon as a data pointer or a dimension was different
-//!   before a call (`typed.rs`).
-//! - The other side is not trusted: every entry point checks null and `struct_size`, and catches panics. Errors and
-//!   futures are passed as handles that are looked up, never as addresses.
-//! - Whatever a handler does, short of corrupting memory or ending the process, becomes a [`CallError`]. So does a
-//!   C++ exception with the feature `cxx-exceptions`; without it, the exception ends the process.
-//! - An error ends the call: a future returned with it is dropped, and what a handler passed to a `State_Set` that
-//!   failed still belongs to the handler.
+//! - [`CallFrame::execute`] does not allocate, lock or hash. Host functions that a handler calls may.
+//! - A frame's memo records the checks that its handler has made. It is discarded as soon as a data pointer
+//!   or a dimension differs before a call (`typed.rs`).
+//! - The other side is not trusted: every entry point checks null and `struct_size`, and catches panics.
+//!   Errors and futures are passed as handles that are looked up, never as addresses.
+//! - Every misbehavior of a handler, short of corrupting memory or ending the process, becomes a
+//!   [`CallError`]. So does a C++ exception with the feature `cxx-exceptions`; without the feature, the
+//!   exception ends the process.
+//! - An error ends the call. A future returned with the error is dropped, and an object passed to a
+//!   `State_Set` that failed still belongs to the handler.
 //! - A call whose future is never completed never ends: there is no timeout.
 
 mod error;

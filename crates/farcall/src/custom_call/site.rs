@@ -1,4 +1,4 @@
-//! A place in a program where a target is called: what all runs of an executable share.
+//! Call sites: places in a program where a target is called. All runs of an executable share them.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -17,27 +17,27 @@ use crate::host::error::Failure;
 use crate::host::exit::CallName;
 use crate::registry::{ApiKind, Handler, Target, call_kind};
 
-/// One operand or result as a handler sees it: a leaf of a tuple, if the value is one.
+/// An operand or result as a handler sees it. A tuple is passed as its leaves.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Leaf {
     /// Element type, or [`DataType::TOKEN`].
     pub dtype: DataType,
-    /// Sizes of the dimensions, logical order.
+    /// Sizes of the dimensions, in logical order.
     pub dims: Box<[i64]>,
-    /// Bytes of the elements; 0 for a token.
+    /// Size of the elements in bytes; 0 for a token.
     pub bytes: usize,
 }
 
 impl Leaf {
-    /// True for a token: its data pointer means nothing.
+    /// Returns true for a token, whose data pointer is meaningless.
     pub fn is_token(&self) -> bool {
         self.dtype == DataType::TOKEN
     }
 }
 
-/// A call site. Executables keep one per custom call; runs make [`CallFrame`](super::CallFrame)s of it.
+/// A call site. Executables keep one per custom call, and runs make [`CallFrame`](super::CallFrame)s from it.
 ///
-/// Dropping it destroys the state that the target's instantiate stage made.
+/// Dropping a site destroys the state that the target's instantiate stage created.
 #[derive(Debug)]
 pub struct CallSite {
     target: Arc<Target>,
@@ -48,13 +48,13 @@ pub struct CallSite {
     pub(super) callee: Callee,
 }
 
-/// The function that is called, with what it gets besides buffers.
+/// The called function, with its arguments other than buffers.
 #[derive(Debug)]
 pub(super) enum Callee {
     Typed {
         bundle: HandlerBundle,
         attrs: EncodedAttrs,
-        /// Made by `instantiate`; on the heap, as frames point to it.
+        /// Created by the instantiate stage. On the heap, because frames point to it.
         state: Box<StateSlot>,
     },
     Untyped(UntypedCall),
@@ -63,12 +63,12 @@ pub(super) enum Callee {
 impl CallSite {
     /// Makes a call site and runs the target's instantiate stage.
     ///
-    /// `operands` and `results` are the types of the call; `place` is where the program has it, for
+    /// `operands` and `results` are the types of the call. `place` is its location in the program, for
     /// messages.
     ///
     /// # Errors
-    /// If the call wants the other API, if a type has no size, if an attribute cannot be passed, or
-    /// if the instantiate stage fails.
+    /// If the call asks for the other API, a type has no size, an attribute cannot be passed, or the
+    /// instantiate stage fails.
     pub fn new(
         target: Arc<Target>,
         call: &CustomCall,
@@ -84,7 +84,7 @@ impl CallSite {
             span: None,
             stage: Stage::INSTANTIATE,
             code: failure.code,
-            // A handler's words may be as long as its memory.
+            // A handler's message may be arbitrarily long.
             message: shortened(&without_name(&failure.message, target.name())).into_owned(),
         };
         let operand_leaves = leaves(operands).map_err(|e| error(Failure::invalid(e)))?;
@@ -108,32 +108,32 @@ impl CallSite {
         frame::instantiate(site)
     }
 
-    /// The same with the place as a span of the program's text, for its errors.
+    /// Sets the span of the call in the program's text, for error messages.
     pub fn with_span(self, span: Span) -> CallSite {
         CallSite { span: Some(span), ..self }
     }
 
-    /// The target.
+    /// Returns the target.
     pub fn target(&self) -> &Arc<Target> {
         &self.target
     }
 
-    /// Where the program calls it.
+    /// Returns the location of the call in the program.
     pub fn place(&self) -> &str {
         &self.name.place
     }
 
-    /// Operands as the handler gets them: one pointer each.
+    /// Returns the operands as the handler gets them: one pointer each.
     pub fn operands(&self) -> &[Leaf] {
         &self.operands
     }
 
-    /// Results as the handler gets them: one pointer each.
+    /// Returns the results as the handler gets them: one pointer each.
     pub fn results(&self) -> &[Leaf] {
         &self.results
     }
 
-    /// True if runs must call [`CallFrame::prepare`](super::CallFrame::prepare) and
+    /// Returns true if runs must call [`CallFrame::prepare`](super::CallFrame::prepare) and
     /// [`CallFrame::initialize`](super::CallFrame::initialize) before they execute.
     pub fn has_run_stages(&self) -> bool {
         match &self.callee {
@@ -142,7 +142,7 @@ impl CallSite {
         }
     }
 
-    /// What it is called in messages.
+    /// Returns the name of the call in messages.
     pub(super) fn name(&self) -> &CallName {
         &self.name
     }
@@ -155,12 +155,12 @@ impl CallSite {
             span: self.span,
             stage,
             code: failure.code,
-            // A handler's words may be as long as its memory.
+            // A handler's message may be arbitrarily long.
             message: shortened(&without_name(&failure.message, self.target.name())).into_owned(),
         }
     }
 
-    /// Where the instantiate stage's state is.
+    /// Returns the slot for the state of the instantiate stage.
     pub(super) fn state(&self) -> NonNull<StateSlot> {
         match &self.callee {
             Callee::Typed { state, .. } => NonNull::from(&**state),
@@ -194,7 +194,7 @@ fn check_kind(call: &CustomCall, kind: ApiKind) -> Result<(), Failure> {
     }
 }
 
-/// The values as handlers get them.
+/// Returns the leaves of the values, as handlers get them.
 fn leaves(types: &[Type]) -> Result<Box<[Leaf]>, String> {
     let mut out = Vec::with_capacity(types.len());
     // Tuples are unfolded in place, in order.
@@ -214,7 +214,8 @@ fn leaves(types: &[Type]) -> Result<Box<[Leaf]>, String> {
     Ok(out.into())
 }
 
-/// A handler names itself in its message, for hosts that do not.
+/// Removes the target's name from the start of a message. Handlers include the name for hosts that do not add
+/// it.
 fn without_name(message: &str, target: &str) -> String {
     message.strip_prefix(target).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(message).to_owned()
 }

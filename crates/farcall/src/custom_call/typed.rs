@@ -1,7 +1,8 @@
-//! A call frame of the typed API: the structs of the C interface, and the memory that they point to.
+//! Call frames of the typed API: the structs of the C interface, and the memory that they point to.
 //!
-//! A chain of calls is slow where their frames are not in the cache, so what a call touches lies close together, in two
-//! allocations whose addresses come with the frame: the [`Structs`] that are the same for all sites, and the [`Tables`].
+//! A chain of calls is slow if their frames are not in the cache. The memory that a call accesses is
+//! therefore contiguous, in two allocations whose addresses are part of the frame: the [`Structs`], which
+//! have the same size for all sites, and the [`Tables`].
 
 use std::ffi::c_void;
 use std::mem::offset_of;
@@ -21,14 +22,15 @@ use crate::host::metadata::empty_frame;
 use crate::host::{exit, guard};
 use crate::registry::exports::host_api;
 
-/// A frame.
+/// A call frame of the typed API.
 #[derive(Debug)]
 pub(super) struct Typed {
     structs: Box<Structs>,
     tables: Tables,
 }
 
-/// What a handler gets, and what the host knows of the call. Not moved, as handlers know where it is.
+/// The frame that a handler receives, and the host's state of the call. Never moved, because handlers may
+/// hold its address.
 #[derive(Debug)]
 #[repr(C)]
 struct Structs {
@@ -38,7 +40,7 @@ struct Structs {
     memo: FrameMemo,
 }
 
-/// What came of a call.
+/// Outcome of a call.
 pub(super) enum Outcome {
     Done,
     Failed(Failure),
@@ -46,7 +48,7 @@ pub(super) enum Outcome {
 }
 
 impl Typed {
-    /// A frame for calls with these operands and results.
+    /// Creates a frame for calls with these operands and results.
     pub(super) fn new(site: &CallSite, execute: Handler, operands: &[Leaf], results: &[Leaf]) -> Typed {
         let mut frame = empty_frame(host_api(), Stage::EXECUTE);
         if let Callee::Typed { attrs, .. } = &site.callee {
@@ -62,34 +64,35 @@ impl Typed {
         frame.rets.size = i64::try_from(results.len()).unwrap_or(i64::MAX);
         frame.rets.types = kinds(operands.len()).cast::<RetType>();
         frame.rets.rets = pointers(operands.len());
-        let memo = FrameMemo::new(null(), tables.at::<c_void>(tables.layout().room), tables.room);
+        let memo = FrameMemo::new(null(), tables.at::<c_void>(tables.layout().memo), tables.memo_bytes);
         let context = Context::new(site.state());
         let mut structs = Box::new(Structs { frame, execute, context, memo });
         structs.memo.frame = &raw const structs.frame;
         Typed { structs, tables }
     }
 
-    /// The handler of the execute stage.
+    /// Returns the handler of the execute stage.
     #[inline]
     pub(super) fn execute(&self) -> Handler {
         self.structs.execute
     }
 
-    /// What the handlers see through the host's functions.
+    /// Returns the context that the host's functions use on behalf of the handlers.
     #[inline]
     pub(super) fn context(&self) -> &Context {
         &self.structs.context
     }
 
-    /// The same, to be changed between calls.
+    /// Returns the context, to be changed between calls.
     pub(super) fn context_mut(&mut self) -> &mut Context {
         &mut self.structs.context
     }
 
-    /// Fetches what a call touches.
+    /// Prefetches the memory that a call accesses.
     #[inline]
     pub(super) fn prefetch(&self) {
-        /// Bytes of the structs up to what each call sets in the context, and of the tables of a few buffers.
+        /// Bytes to prefetch: of the structs, up to the members of the context that each call sets; of the
+        /// tables, enough for a few buffers.
         const BYTES: [usize; 2] = [offset_of!(Structs, context) + LINE, 3 * LINE];
         let structs: *const Structs = &raw const *self.structs;
         for (at, bytes) in [structs.cast::<u8>(), self.tables.at(0)].into_iter().zip(BYTES) {
@@ -97,18 +100,19 @@ impl Typed {
         }
     }
 
-    /// Where operands are and results go, in this order.
+    /// Returns the addresses of operands and then results.
     #[inline]
-    pub(super) fn places(&mut self) -> &mut [*mut u8] {
+    pub(super) fn addresses(&mut self) -> &mut [*mut u8] {
         let Tables { len, .. } = self.tables;
-        // SAFETY: there are so many, which nobody else knows of.
-        unsafe { std::slice::from_raw_parts_mut(self.tables.at(self.tables.layout().places), len) }
+        // SAFETY: the table has `len` addresses, to which handlers have no pointer.
+        unsafe { std::slice::from_raw_parts_mut(self.tables.at(self.tables.layout().addresses), len) }
     }
 
-    /// Calls a handler of a stage; the context stays entered. What it returned says [`Typed::is_over`].
+    /// Calls a handler of a stage, and leaves the context entered. [`Typed::is_over`] interprets the returned
+    /// value.
     ///
     /// # Safety
-    /// As [`CallFrame::launch`](super::CallFrame::launch); `run` may be null in the instantiate stage.
+    /// As for [`CallFrame::launch`](super::CallFrame::launch). `run` may be null in the instantiate stage.
     #[inline]
     pub(super) unsafe fn enter(
         &mut self,
@@ -117,7 +121,7 @@ impl Typed {
         run: *const Run,
     ) -> *mut Error {
         let structs = &mut *self.structs;
-        // Another stage may be another handler, which could write to more than is restored.
+        // Another stage may have another handler, which could write to more than `restore` restores.
         if self.tables.restore() || stage != Stage::EXECUTE {
             structs.memo.entry = null();
         }
@@ -127,18 +131,18 @@ impl Typed {
         structs.frame.stage = stage;
         structs.frame.future = null_mut();
         let doing = Doing::Call(name, stage);
-        // SAFETY: the frame is complete, and what it points to lives in `self`, in the call site or
-        // by the caller's promise.
+        // SAFETY: the frame is complete. The memory behind its pointers belongs to `self` or to the call
+        // site, or the caller guarantees that it is valid (`# Safety` above).
         exit::within(&doing, || unsafe { guard::handler(handler, &raw mut structs.frame) })
     }
 
-    /// True if a call succeeded and left nothing to do; the context is left then.
+    /// Returns true if a call succeeded and left no work behind. If so, the context is left.
     #[inline]
     pub(super) fn is_over(&self, error: *mut Error) -> bool {
         error.is_null() && self.structs.frame.future.is_null() && self.structs.context.leave_at_once()
     }
 
-    /// The outcome of a call that is not over; the context stays entered.
+    /// Returns the outcome of a call that is not over. The context stays entered.
     #[cold]
     pub(super) fn outcome(&self, error: *mut Error) -> Outcome {
         let future = self.structs.frame.future;
@@ -163,14 +167,14 @@ impl Typed {
     /// If an interrupt ended the wait: the completion of the call, whose context stays entered.
     ///
     /// # Safety
-    /// As [`Typed::enter`]; after an error, until the call is complete.
+    /// As for [`Typed::enter`]. After an error, the guarantees extend until the call is complete.
     pub(super) unsafe fn run_to_end(
         &mut self,
         name: &CallName,
         (stage, handler): (Stage, Handler),
         run: *const Run,
     ) -> Result<Result<(), Failure>, Arc<Completion>> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees the contract of `enter` (`# Safety` above).
         let error = unsafe { self.enter(name, (stage, handler), run) };
         let outcome = match self.outcome(error) {
             Outcome::Done => Ok(()),
@@ -181,46 +185,46 @@ impl Typed {
     }
 }
 
-/// What a frame's structs point to, operands before results, in one allocation. Owned here, used through pointers: the
-/// handlers have them too, and can write to them.
+/// The tables that a frame's structs point to, operands before results, in one allocation. Owned here, but
+/// accessed through raw pointers, because the handlers also have pointers to the tables, and can write to them.
 #[derive(Debug)]
 struct Tables {
     /// Words of 8 bytes, with the alignment of a [`FrameMemo`]'s memory.
     words: NonNull<u64>,
     /// Number of buffers.
     len: usize,
-    /// Number of dimensions of all of them.
+    /// Total number of dimensions of all buffers.
     dims: usize,
-    /// Bytes of memory for the memo.
-    room: usize,
+    /// Size in bytes of the memo's memory.
+    memo_bytes: usize,
 }
 
-/// Where each table begins, in words.
+/// Start of each table, in words.
 struct Layout {
-    /// Where the elements of each buffer are: not known to handlers.
-    places: usize,
-    /// The dimensions of all buffers, one after the other.
+    /// Addresses of the buffers' elements. Handlers have no pointer to this table.
+    addresses: usize,
+    /// Dimensions of all buffers, one after another.
     dims: usize,
-    /// What they are: not known to handlers.
+    /// Correct dimensions. Handlers have no pointer to this table.
     true_dims: usize,
     buffers: usize,
     pointers: usize,
-    /// [`ArgType::BUFFER`] and [`RetType::BUFFER`] are the same number.
+    /// [`ArgType::BUFFER`] and [`RetType::BUFFER`] have the same value.
     kinds: usize,
-    /// The handler's memory for its memo.
-    room: usize,
+    /// Memory for the handler's memo.
+    memo: usize,
 }
 
-const WORD: usize = size_of::<u64>();
+const WORD_BYTES: usize = size_of::<u64>();
 const _: () = assert!(ArgType::BUFFER.0 == RetType::BUFFER.0);
-const _: () = assert!(align_of::<Buffer>() == WORD && align_of::<u128>() >= FrameMemo::ALIGNMENT);
+const _: () = assert!(align_of::<Buffer>() == WORD_BYTES && align_of::<u128>() >= FrameMemo::ALIGNMENT);
 
 impl Tables {
     fn new(operands: &[Leaf], results: &[Leaf], attributes: usize) -> Tables {
         let leaves = || operands.iter().chain(results);
         let (len, dims) = (leaves().count(), leaves().map(|leaf| leaf.dims.len()).sum());
-        let room = FrameMemo::room_for(len, attributes);
-        let mut tables = Tables { words: NonNull::dangling(), len, dims, room };
+        let memo_bytes = FrameMemo::room_for(len, attributes);
+        let mut tables = Tables { words: NonNull::dangling(), len, dims, memo_bytes };
         let memory: Box<[u128]> = vec![0; tables.size()].into();
         tables.words = NonNull::from(Box::leak(memory)).cast();
         let layout = tables.layout();
@@ -236,12 +240,12 @@ impl Tables {
                 dims: first,
             };
             let place = tables.at::<Buffer>(layout.buffers).wrapping_add(i);
-            // SAFETY: the layout has room for so many of each.
+            // SAFETY: the layout has space for `len` members of each table, and for `dims` dimensions.
             unsafe {
                 place.write(buffer);
                 tables.at::<*mut c_void>(layout.pointers).add(i).write(place.cast());
                 tables.at::<u32>(layout.kinds).add(i).write(ArgType::BUFFER.0);
-                tables.at::<*mut u8>(layout.places).add(i).write(null_mut());
+                tables.at::<*mut u8>(layout.addresses).add(i).write(null_mut());
                 for true_dims in [first, tables.at::<i64>(layout.true_dims).add(at)] {
                     true_dims.copy_from_nonoverlapping(leaf.dims.as_ptr(), leaf.dims.len());
                 }
@@ -256,35 +260,35 @@ impl Tables {
         let dims = self.len;
         let true_dims = dims + self.dims;
         let buffers = true_dims + self.dims;
-        let pointers = buffers + self.len * (size_of::<Buffer>() / WORD);
+        let pointers = buffers + self.len * (size_of::<Buffer>() / WORD_BYTES);
         let kinds = pointers + self.len;
-        // Of an alignment of two words.
-        let room = (kinds + self.len.div_ceil(2)).next_multiple_of(2);
-        Layout { places: 0, dims, true_dims, buffers, pointers, kinds, room }
+        // Aligned to two words.
+        let memo = (kinds + self.len.div_ceil(2)).next_multiple_of(2);
+        Layout { addresses: 0, dims, true_dims, buffers, pointers, kinds, memo }
     }
 
-    /// How much memory they take, in steps of 16 bytes.
+    /// Returns the total size in units of 16 bytes.
     fn size(&self) -> usize {
-        (self.layout().room * WORD + self.room).div_ceil(size_of::<u128>())
+        (self.layout().memo * WORD_BYTES + self.memo_bytes).div_ceil(size_of::<u128>())
     }
 
-    /// A table.
+    /// Returns a pointer to the table that starts at this word.
     #[inline]
     fn at<T>(&self, word: usize) -> *mut T {
         self.words.as_ptr().wrapping_add(word).cast()
     }
 
-    /// Writes where the elements are, and undoes what a handler wrote to the dimensions, which must not harm the next
-    /// call. True if anything was different.
+    /// Writes the elements' addresses, and undoes a handler's writes to the dimensions, which must not affect
+    /// the next call. Returns true if anything changed.
     #[inline]
     fn restore(&mut self) -> bool {
         let layout = self.layout();
-        let (places, buffers) = (self.at::<*mut u8>(layout.places), self.at::<Buffer>(layout.buffers));
+        let (addresses, buffers) = (self.at::<*mut u8>(layout.addresses), self.at::<Buffer>(layout.buffers));
         let mut changed = false;
         for i in 0..self.len {
-            // SAFETY: one for each buffer, and nobody else uses them between calls.
+            // SAFETY: there are `len` of each, and nothing else accesses them between calls.
             unsafe {
-                let (place, data) = (places.add(i).read(), &raw mut (*buffers.add(i)).data);
+                let (place, data) = (addresses.add(i).read(), &raw mut (*buffers.add(i)).data);
                 if place.cast() != *data {
                     *data = place.cast();
                     changed = true;
@@ -293,7 +297,7 @@ impl Tables {
         }
         let (dims, true_dims) = (self.at::<i64>(layout.dims), self.at::<i64>(layout.true_dims));
         for i in 0..self.dims {
-            // SAFETY: as many dimensions as true ones, and nobody else uses them between calls.
+            // SAFETY: both tables have `dims` dimensions, and nothing else accesses them between calls.
             if unsafe { dims.add(i).read() != true_dims.add(i).read() } {
                 self.restore_dims();
                 return true;
@@ -306,7 +310,7 @@ impl Tables {
     #[inline(never)]
     fn restore_dims(&mut self) {
         let layout = self.layout();
-        // SAFETY: as many dimensions as true ones, and nobody else uses them between calls.
+        // SAFETY: both tables have `dims` dimensions, and nothing else accesses them between calls.
         unsafe { self.at::<i64>(layout.dims).copy_from(self.at(layout.true_dims), self.dims) }
     }
 }
@@ -314,7 +318,7 @@ impl Tables {
 impl Drop for Tables {
     fn drop(&mut self) {
         let memory = std::ptr::slice_from_raw_parts_mut(self.words.as_ptr().cast::<u128>(), self.size());
-        // SAFETY: leaked with this size, and calls are over.
+        // SAFETY: leaked with this size in `new`, and no call is running.
         drop(unsafe { Box::from_raw(memory) });
     }
 }

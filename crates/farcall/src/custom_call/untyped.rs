@@ -1,4 +1,4 @@
-//! The untyped API: C functions of pointers. See the parent module for their parameters.
+//! The untyped API: C functions that take pointers. The parent module lists their parameters.
 
 use std::ffi::c_void;
 
@@ -9,11 +9,11 @@ use crate::host::guard::{self, Original, Unified, WithStatus};
 use crate::host::status::CallStatus;
 use crate::registry::UntypedHandler;
 
-/// A function of the untyped API and what it gets besides buffers.
+/// A function of the untyped API, with its arguments other than buffers.
 #[derive(Debug)]
 pub(super) struct UntypedCall {
     function: Function,
-    /// Several results, none, or a tuple: the function gets an array of pointers.
+    /// True if the function gets an array of result pointers: with several results, none, or a tuple.
     pub(super) tuple: bool,
     opaque: Box<[u8]>,
 }
@@ -26,9 +26,10 @@ enum Function {
 }
 
 impl UntypedCall {
-    /// The call of a function by the parameters that the call's `api_version` implies.
+    /// Creates the call of a function, with the parameters that the call's `api_version` implies.
     pub(super) fn new(function: UntypedHandler, call: &CustomCall, tuple: bool) -> UntypedCall {
-        // SAFETY: `Target::untyped` had the promise that the parameters are those of the calls' version.
+        // SAFETY: the caller of `Target::untyped` guarantees that the parameters are those of the calls'
+        // version.
         let function = unsafe {
             match call.api_version {
                 Some(2) => Function::WithStatus(std::mem::transmute::<UntypedHandler, WithStatus>(function)),
@@ -46,7 +47,7 @@ impl UntypedCall {
     /// Calls the function.
     ///
     /// # Safety
-    /// `ins` and `outs` point to the operands' and results' data.
+    /// `ins` and `outs` point to the data of the operands and results.
     pub(super) unsafe fn call(&self, ins: &mut [*mut u8], outs: &mut [*mut u8]) -> Result<(), Failure> {
         let out = match outs {
             [only] if !self.tuple => only.cast(),
@@ -55,7 +56,8 @@ impl UntypedCall {
         let ins = ins.as_mut_ptr().cast::<*const c_void>().cast_const();
         let status = CallStatus::new();
         let status_at = status.pointer();
-        // SAFETY: the caller's promise, and that of `Target::untyped`.
+        // SAFETY: the caller guarantees valid pointers (`# Safety` above), and the caller of
+        // `Target::untyped` guarantees the function's parameters.
         let thrown = unsafe {
             match self.function {
                 Function::Original(f) => guard::original(f, out, ins),

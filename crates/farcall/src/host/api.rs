@@ -1,7 +1,7 @@
 //! The host's functions, which handlers and libraries call through one table.
 //!
 //! One table serves handlers of every version: a function reads its arguments by their `struct_size`, which
-//! distinguishes the layouts of 0.2 to 0.5.
+//! distinguishes the layouts of versions 0.2 to 0.5.
 
 use std::ffi::{CStr, CString};
 use std::ptr::{null, null_mut};
@@ -14,18 +14,18 @@ use super::error::{ERRORS, Failure, HostError, new_error, take_error};
 use super::future;
 use super::types;
 
-/// Version of XLA's FFI that this host speaks, as (major, minor); handlers may be older.
+/// Version of XLA's FFI that this host implements, as (major, minor). Handlers may be older.
 pub const API_VERSION: (i32, i32) = (abi::API_MAJOR, abi::API_MINOR);
 
-/// The table of functions, with the one that registers handlers.
+/// Returns the table of functions, with the given function for registering handlers.
 ///
-/// Libraries find it by a symbol, and register into the registry, which is not known here.
+/// Libraries find the table through a symbol and register into the registry, which this module does not know.
 pub(crate) const fn table(
     handler_register: unsafe extern "C" fn(*mut HandlerRegisterArgs) -> *mut Error,
 ) -> Api {
     Api {
         struct_size: Api::STRUCT_SIZE,
-        // Libraries made with farcall are read by their descriptor, and need not register themselves.
+        // Libraries built with farcall are read through their descriptor, and need not register themselves.
         extension_start: farcall_ffi::descriptor::HOST_MARK.list(),
         api_version: ApiVersion::new(API_VERSION.0, API_VERSION.1),
         internal_api: null(),
@@ -52,7 +52,8 @@ pub(crate) const fn table(
     }
 }
 
-/// The one way in: checks null and size, catches panics, turns a failure into an error.
+/// Common entry point of all functions in the table. Checks the arguments for null and size, catches panics,
+/// and converts a failure to an error.
 ///
 /// # Safety
 /// `args` is null, or points to as many bytes as the `struct_size` at its start says.
@@ -65,7 +66,7 @@ pub(crate) unsafe fn enter<A>(
         if args.is_null() || !args.is_aligned() {
             return Err(Failure::invalid("the arguments are null or misaligned"));
         }
-        // SAFETY: every struct of arguments starts with its size.
+        // SAFETY: not null and aligned. Every argument struct starts with its size.
         let struct_size = unsafe { args.cast::<usize>().read() };
         if struct_size < at_least {
             let name = std::any::type_name::<A>().rsplit("::").next().unwrap_or_default();
@@ -81,11 +82,11 @@ pub(crate) unsafe fn enter<A>(
         Ok(Err(failure)) => failure,
         Err(_) => Failure::new(ErrorCode::INTERNAL, "the host panicked"),
     };
-    // Null is success: better no words than that.
+    // An invalid pointer stands for an error without message, because null would mean success.
     catch(|| new_error(failure)).unwrap_or_else(|_| std::ptr::without_provenance_mut(1))
 }
 
-/// The text of a span that a library passes.
+/// Returns the text of a span that a library passed.
 ///
 /// # Safety
 /// Unless null, `span.ptr` points to `span.len` bytes.
@@ -93,7 +94,8 @@ pub(crate) unsafe fn text(span: ByteSpan, what: &str) -> Result<String, Failure>
     if span.len > 0 && (span.ptr.is_null() || isize::try_from(span.len).is_err()) {
         return Err(Failure::invalid(format!("the {what} is null or too long")));
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees `span.len` bytes (`# Safety` above); null with a length is excluded
+    // above.
     let bytes = unsafe { span.as_bytes() };
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(text.to_owned()),
@@ -103,7 +105,7 @@ pub(crate) unsafe fn text(span: ByteSpan, what: &str) -> Result<String, Failure>
 
 unsafe extern "C" fn error_create(args: *mut ErrorCreateArgs) -> *mut Error {
     let mut created = null_mut();
-    // SAFETY: as the interface demands of the caller.
+    // SAFETY: the interface requires the caller to pass valid arguments.
     let failed = unsafe {
         enter(args, ErrorCreateArgs::STRUCT_SIZE, |_| {
             let (message, code) = ((*args).message, (*args).errc);
@@ -118,11 +120,11 @@ unsafe extern "C" fn error_create(args: *mut ErrorCreateArgs) -> *mut Error {
 
 unsafe extern "C" fn error_get_details(args: *mut ErrorGetDetailsArgs) {
     let before = std::mem::offset_of!(ErrorGetDetailsArgs, errc);
-    // SAFETY: as the interface demands of the caller.
+    // SAFETY: the interface requires the caller to pass valid arguments.
     let failed = unsafe {
         enter(args, ErrorGetMessageArgs::STRUCT_SIZE, |struct_size| {
             let found = ERRORS.with((*args).error, |e| (e.message.as_ptr(), e.code));
-            // The text lives as long as the error, wherever its entry moves.
+            // The text lives as long as the error, even if its table entry moves.
             let (message, code) =
                 found.unwrap_or((c"not an error of this host".as_ptr(), ErrorCode::UNKNOWN));
             (*args).message = message;
@@ -136,7 +138,7 @@ unsafe extern "C" fn error_get_details(args: *mut ErrorGetDetailsArgs) {
 }
 
 unsafe extern "C" fn error_destroy(args: *mut ErrorDestroyArgs) {
-    // SAFETY: as the interface demands of the caller.
+    // SAFETY: the interface requires the caller to pass valid arguments.
     let failed = unsafe {
         enter(args, ErrorDestroyArgs::STRUCT_SIZE, |_| {
             drop(ERRORS.take((*args).error));
@@ -147,8 +149,8 @@ unsafe extern "C" fn error_destroy(args: *mut ErrorDestroyArgs) {
 }
 
 unsafe extern "C" fn type_register(args: *mut TypeRegisterArgs) -> *mut Error {
-    // SAFETY: as the interface demands of the caller. `type_info` lies beyond the size that the
-    // header names, but every caller has it.
+    // SAFETY: the interface requires the caller to pass valid arguments. `type_info` lies beyond the size
+    // that the header specifies, but every caller has it.
     unsafe {
         enter(args, TypeRegisterArgs::STRUCT_SIZE, |_| {
             let name = text((*args).name, "name of the type")?;
@@ -170,29 +172,32 @@ pub(crate) unsafe fn register_type(name: &str, id: TypeId, info: *const TypeInfo
     if !info.is_aligned() {
         return Err(Failure::invalid(format!("the description of the type `{name}` is misaligned")));
     }
-    // SAFETY: the caller's promise; the deleter is read only if it is there.
+    // SAFETY: the caller guarantees a valid description (`# Safety` above). The deleter is read only if the
+    // size covers it.
     let deleter = unsafe {
         if info.is_null() || (*info).struct_size < TypeInfo::STRUCT_SIZE { None } else { (*info).deleter }
     };
-    // SAFETY: the interface demands it of the library that registers a type.
+    // SAFETY: the interface requires a library that registers a type to pass a deleter that fits the type's
+    // objects.
     let registered = unsafe { types::register_type(name, id, deleter) };
     registered.map_err(|e| Failure::new(e.code().status().into(), e.to_string()))
 }
 
-/// The id that a handler's pointer points to.
+/// Reads the type id behind a handler's pointer.
 ///
 /// # Safety
-/// `id` is null, misaligned or points to an id.
+/// `id` is null, misaligned, or points to an id.
 unsafe fn read_type_id(id: *mut TypeId) -> Result<TypeId, Failure> {
     if id.is_null() || !id.is_aligned() {
         return Err(Failure::invalid("the type id is null or misaligned"));
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees that a pointer that is neither null nor misaligned points to an id
+    // (`# Safety` above).
     Ok(unsafe { *id })
 }
 
 unsafe extern "C" fn stream_get(args: *mut StreamGetArgs) -> *mut Error {
-    // SAFETY: as the interface demands of the caller.
+    // SAFETY: the interface requires the caller to pass valid arguments.
     unsafe {
         enter(args, StreamGetArgs::STRUCT_SIZE, |_| {
             (*args).stream = null_mut();
@@ -202,7 +207,7 @@ unsafe extern "C" fn stream_get(args: *mut StreamGetArgs) -> *mut Error {
 }
 
 unsafe extern "C" fn invoke_context_get(args: *mut InvokeContextGetArgs) -> *mut Error {
-    // SAFETY: as the interface demands of the caller.
+    // SAFETY: the interface requires the caller to pass valid arguments.
     unsafe {
         enter(args, InvokeContextGetArgs::STRUCT_SIZE, |_| {
             let id = read_type_id((*args).type_id)?;
@@ -217,7 +222,8 @@ unsafe extern "C" fn invoke_context_get(args: *mut InvokeContextGetArgs) -> *mut
 }
 
 unsafe extern "C" fn state_set(args: *mut StateSetArgs) -> *mut Error {
-    // SAFETY: as the interface demands of the caller. Without a stage, the arguments are of 0.2.
+    // SAFETY: the interface requires the caller to pass valid arguments. Arguments without a stage have the
+    // layout of 0.2.
     unsafe {
         enter(args, StateSetArgsV2::STRUCT_SIZE, |struct_size| {
             let (ctx, stage, id, state) = if struct_size >= StateSetArgs::STRUCT_SIZE {
@@ -232,7 +238,8 @@ unsafe extern "C" fn state_set(args: *mut StateSetArgs) -> *mut Error {
 }
 
 unsafe extern "C" fn state_get(args: *mut StateGetArgs) -> *mut Error {
-    // SAFETY: as the interface demands of the caller. Without a stage, the arguments are of 0.2.
+    // SAFETY: the interface requires the caller to pass valid arguments. Arguments without a stage have the
+    // layout of 0.2.
     unsafe {
         enter(args, StateGetArgsV2::STRUCT_SIZE, |struct_size| {
             if struct_size >= StateGetArgs::STRUCT_SIZE {
@@ -249,7 +256,7 @@ unsafe extern "C" fn state_get(args: *mut StateGetArgs) -> *mut Error {
 }
 
 unsafe extern "C" fn device_memory_allocate(args: *mut DeviceMemoryAllocateArgs) -> *mut Error {
-    // SAFETY: as the interface demands of the caller.
+    // SAFETY: the interface requires the caller to pass valid arguments.
     unsafe {
         enter(args, DeviceMemoryAllocateArgs::STRUCT_SIZE, |_| {
             (*args).data = Context::of((*args).ctx)?.allocate((*args).size, (*args).alignment)?;
@@ -259,14 +266,14 @@ unsafe extern "C" fn device_memory_allocate(args: *mut DeviceMemoryAllocateArgs)
 }
 
 unsafe extern "C" fn device_memory_free(args: *mut DeviceMemoryFreeArgs) -> *mut Error {
-    // SAFETY: as the interface demands of the caller.
+    // SAFETY: the interface requires the caller to pass valid arguments.
     unsafe {
         enter(args, DeviceMemoryFreeArgs::STRUCT_SIZE, |_| Context::of((*args).ctx)?.free((*args).data))
     }
 }
 
 unsafe extern "C" fn thread_pool_schedule(args: *mut ThreadPoolScheduleArgs) -> *mut Error {
-    // SAFETY: as the interface demands of the caller.
+    // SAFETY: the interface requires the caller to pass valid arguments.
     unsafe {
         enter(args, ThreadPoolScheduleArgs::STRUCT_SIZE, |_| {
             let context = Context::of((*args).ctx)?;
@@ -279,7 +286,7 @@ unsafe extern "C" fn thread_pool_schedule(args: *mut ThreadPoolScheduleArgs) -> 
 }
 
 unsafe extern "C" fn thread_pool_num_threads(args: *mut ThreadPoolNumThreadsArgs) -> *mut Error {
-    // SAFETY: as the interface demands of the caller.
+    // SAFETY: the interface requires the caller to pass valid arguments.
     unsafe {
         enter(args, ThreadPoolNumThreadsArgs::STRUCT_SIZE, |_| {
             let run = Context::of((*args).ctx)?.run()?;
@@ -293,8 +300,8 @@ unsafe extern "C" fn thread_pool_num_threads(args: *mut ThreadPoolNumThreadsArgs
 }
 
 unsafe extern "C" fn future_create(args: *mut FutureCreateArgs) -> *mut Error {
-    // SAFETY: as the interface demands of the caller. `future` lies beyond the size that the header
-    // names, but every caller has it.
+    // SAFETY: the interface requires the caller to pass valid arguments. `future` lies beyond the size that
+    // the header specifies, but every caller has it.
     unsafe {
         enter(args, FutureCreateArgs::STRUCT_SIZE, |_| {
             (*args).future = future::create();
@@ -304,12 +311,12 @@ unsafe extern "C" fn future_create(args: *mut FutureCreateArgs) -> *mut Error {
 }
 
 unsafe extern "C" fn future_set_available(args: *mut FutureSetAvailableArgs) -> *mut Error {
-    // SAFETY: as the interface demands of the caller.
+    // SAFETY: the interface requires the caller to pass valid arguments.
     unsafe { enter(args, FutureSetAvailableArgs::STRUCT_SIZE, |_| future::complete((*args).future, Ok(()))) }
 }
 
 unsafe extern "C" fn future_set_error(args: *mut FutureSetErrorArgs) -> *mut Error {
-    // SAFETY: as the interface demands of the caller.
+    // SAFETY: the interface requires the caller to pass valid arguments.
     unsafe {
         enter(args, FutureSetErrorArgs::STRUCT_SIZE, |_| {
             let nothing = || Failure::new(ErrorCode::UNKNOWN, "the call's future failed without an error");
@@ -320,7 +327,7 @@ unsafe extern "C" fn future_set_error(args: *mut FutureSetErrorArgs) -> *mut Err
 }
 
 unsafe extern "C" fn run_id_get(args: *mut RunIdGetArgs) -> *mut Error {
-    // SAFETY: as the interface demands of the caller.
+    // SAFETY: the interface requires the caller to pass valid arguments.
     unsafe {
         enter(args, RunIdGetArgs::STRUCT_SIZE, |_| {
             (*args).run_id = Context::of((*args).ctx)?.run()?.run_id();
@@ -330,7 +337,7 @@ unsafe extern "C" fn run_id_get(args: *mut RunIdGetArgs) -> *mut Error {
 }
 
 unsafe extern "C" fn device_ordinal_get(args: *mut DeviceOrdinalGetArgs) -> *mut Error {
-    // SAFETY: as the interface demands of the caller.
+    // SAFETY: the interface requires the caller to pass valid arguments.
     unsafe {
         enter(args, DeviceOrdinalGetArgs::STRUCT_SIZE, |_| {
             (*args).device_ordinal = Context::of((*args).ctx)?.run()?.device_ordinal();
@@ -340,7 +347,7 @@ unsafe extern "C" fn device_ordinal_get(args: *mut DeviceOrdinalGetArgs) -> *mut
 }
 
 unsafe extern "C" fn invoke_context_find_extension(args: *mut InvokeContextFindExtensionArgs) -> *mut Error {
-    // SAFETY: as the interface demands of the caller.
+    // SAFETY: the interface requires the caller to pass valid arguments.
     unsafe {
         enter(args, InvokeContextFindExtensionArgs::STRUCT_SIZE, |_| {
             Context::of((*args).ctx)?;
@@ -352,7 +359,7 @@ unsafe extern "C" fn invoke_context_find_extension(args: *mut InvokeContextFindE
 }
 
 unsafe extern "C" fn custom_options_get(args: *mut CustomOptionsGetArgs) -> *mut Error {
-    // SAFETY: as the interface demands of the caller.
+    // SAFETY: the interface requires the caller to pass valid arguments.
     unsafe {
         enter(args, CustomOptionsGetArgs::STRUCT_SIZE, |_| {
             (*args).attrs = Context::of((*args).ctx)?.run()?.options().as_ptr();
@@ -373,9 +380,9 @@ mod tests {
             message: null(),
             errc: ErrorCode::OK,
         };
-        // SAFETY: complete arguments.
+        // SAFETY: `args` is complete.
         unsafe { error_get_details(&raw mut args) };
-        // SAFETY: the host wrote a text.
+        // SAFETY: the host wrote a string that ends with a null byte.
         (unsafe { CStr::from_ptr(args.message) }.to_str().unwrap().to_owned(), args.errc)
     }
 
@@ -391,7 +398,7 @@ mod tests {
 
         let mut args =
             RunIdGetArgs { struct_size: 8, extension_start: null_mut(), ctx: null_mut(), run_id: 0 };
-        // SAFETY: as large as it says, and more.
+        // SAFETY: `args` is at least as large as its `struct_size`.
         let error = unsafe { run_id_get(&raw mut args) };
         assert!(message_of(error).0.starts_with("RunIdGetArgs of 8 bytes, at least 32"));
         take_error(error);
@@ -404,11 +411,11 @@ mod tests {
     }
 
     #[test]
-    fn an_older_caller_gets_no_code() {
+    fn older_callers_get_no_error_code() {
         let error = new_error(Failure::new(ErrorCode::ABORTED, "stop\0ped"));
         let mut room = [u64::MAX; 5];
         let args = room.as_mut_ptr().cast::<ErrorGetMessageArgs>();
-        // SAFETY: the room is larger than the older arguments.
+        // SAFETY: `room` is larger than the older arguments.
         unsafe {
             (*args).struct_size = ErrorGetMessageArgs::STRUCT_SIZE;
             (*args).error = error;
@@ -420,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_that_is_none_is_unknown() {
+    fn invalid_error_codes_become_unknown() {
         for code in [ErrorCode::OK, ErrorCode(99)] {
             assert_eq!(take_error(new_error(Failure::new(code, "x"))).unwrap().code, ErrorCode::UNKNOWN);
         }

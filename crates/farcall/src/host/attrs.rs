@@ -1,17 +1,17 @@
-//! Attributes of a program in the form of the C interface; the encoder is [`farcall_ffi::encode`].
+//! Attributes of a program, encoded for the C interface. The encoder is [`farcall_ffi::encode`].
 //!
-//! Encoded once per call site.
+//! Attributes are encoded once per call site.
 //!
 //! | attribute | is passed as |
 //! | --- | --- |
 //! | `true`, `5 : i32`, `0.5 : f32` | scalar of its dtype; `index` as `s64` |
 //! | `"text"` | string |
-//! | `array<i64: 1, 2>`, `dense<…> : tensor<…>` | array of its dtype, elements row-major whatever the rank |
+//! | `array<i64: 1, 2>`, `dense<…> : tensor<…>` | array of its dtype, row-major for any rank |
 //! | `[1 : i32, 2 : i32]` | array, if all items are scalars of one dtype |
 //! | `{k = v}` | dictionary, sorted by name |
 //!
-//! Units, symbols, types, dialect attributes and mixed lists have no form there: they are an error
-//! that names the attribute.
+//! Units, symbols, types, dialect attributes and mixed lists have no counterpart in the C interface. They are
+//! errors that name the attribute.
 
 use farcall_ffi::abi::Attrs;
 use farcall_ffi::encode::{Encoded, Entries};
@@ -21,7 +21,8 @@ use farcall_ir::{Attr, AttrDict, DType, Literal, Scalar};
 
 pub use farcall_ffi::encode::AttrError;
 
-/// A dictionary of attributes as handlers read it. The memory stays where it is for as long as this lives.
+/// A dictionary of attributes in the layout that handlers read. The encoded memory does not move during the
+/// lifetime of the value.
 #[derive(Debug, Default)]
 pub struct EncodedAttrs(Encoded);
 
@@ -29,27 +30,27 @@ impl EncodedAttrs {
     /// Encodes a dictionary.
     ///
     /// # Errors
-    /// If an attribute has no form there.
+    /// If an attribute has no counterpart in the C interface.
     pub fn new(dict: &AttrDict) -> Result<EncodedAttrs, AttrError> {
         Encoded::new(|entries| fill(entries, dict)).map(EncodedAttrs)
     }
 
-    /// The dictionary; it may be copied, but not outlive `self`.
+    /// Returns the dictionary. Copies of it must not outlive `self`.
     pub(crate) fn abi(&self) -> Attrs {
         self.0.abi()
     }
 
-    /// The dictionary in place.
+    /// Returns a pointer to the dictionary.
     pub(crate) fn as_ptr(&self) -> *const Attrs {
         self.0.as_ptr()
     }
 
-    /// Number of attributes.
+    /// Returns the number of attributes.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// True if there are no attributes.
+    /// Returns true if the dictionary is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -95,7 +96,7 @@ fn array(entries: &mut Entries<'_>, name: &str, literal: &Literal) -> Result<(),
     entries.array(name, literal.dtype(), literal.len(), literal.bytes())
 }
 
-/// The number that an attribute is, if it is one.
+/// Returns the type and value of an attribute that is a number.
 fn scalar(attr: &Attr) -> Option<(DType, Scalar)> {
     let integer = |value: i128, dtype: DType| {
         let scalar = if dtype.is_bool() {
@@ -116,7 +117,7 @@ fn scalar(attr: &Attr) -> Option<(DType, Scalar)> {
     }
 }
 
-/// The items of `[a, b]` as one array, if they are scalars of one type.
+/// Returns the items of `[a, b]` as one array, if they are scalars of one type.
 fn list(items: &[Attr]) -> Result<Literal, String> {
     let scalars: Option<Vec<(DType, Scalar)>> = items.iter().map(scalar).collect();
     let Some(scalars) = scalars else {
@@ -140,15 +141,15 @@ mod tests {
         entries.into_iter().map(|(k, v)| (k.to_owned(), v)).collect()
     }
 
-    /// What a handler would read.
+    /// Formats the attributes as a handler would read them.
     fn read(attrs: &Attrs) -> String {
         let mut out = Vec::new();
         for i in 0..usize::try_from(attrs.size).unwrap() {
-            // SAFETY: encoded by this module, and alive.
+            // SAFETY: this module encoded the attributes, which are alive.
             let (name, kind, at) =
                 unsafe { ((**attrs.names.add(i)).as_bytes(), *attrs.types.add(i), *attrs.attrs.add(i)) };
             let name = std::str::from_utf8(name).unwrap();
-            // SAFETY: as above; the kind says what it points to.
+            // SAFETY: as above; the kind determines the type behind the pointer.
             let value = unsafe {
                 match kind {
                     AttrType::SCALAR => {
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_passed_is_named() {
+    fn errors_name_the_attribute() {
         let fail = |attr: Attr| {
             let outer = dict(vec![("outer", Attr::Dict(dict(vec![("x", attr)])))]);
             EncodedAttrs::new(&outer).unwrap_err().to_string()

@@ -1,4 +1,4 @@
-//! What the host knows of one call while a handler runs: behind `XLA_FFI_InvokeContext`.
+//! The host's state of one call while a handler runs, behind `XLA_FFI_InvokeContext`.
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::ffi::c_void;
@@ -16,14 +16,14 @@ use super::pool::{TaskFailure, ThreadPool};
 use super::types::{self, Deleter};
 use crate::transfers::Transfers;
 
-/// What a run is given beside its inputs, and all custom calls of it share.
+/// Settings of a run other than its inputs. All custom calls of the run share them.
 ///
-/// Incomplete calls of an interrupted run keep the context as it is: later changes do not reach their
-/// handlers.
+/// After an interrupted run, its incomplete calls keep the context unchanged: later changes do not reach
+/// their handlers.
 #[derive(Debug)]
 pub struct RunContext(Arc<Run>);
 
-/// The contents of a [`RunContext`], which calls that outlive their run share.
+/// The contents of a [`RunContext`], shared with calls that outlive their run.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
     run_id: i64,
@@ -33,7 +33,7 @@ pub(crate) struct Run {
     options: Arc<EncodedAttrs>,
     interrupt: Option<Arc<Interrupt>>,
     transfers: Option<Arc<Transfers>>,
-    /// What each byte of results is before they are written; anything, if it is not said.
+    /// Byte that fills the memory of results before they are written; `None` leaves the memory unspecified.
     unwritten: Option<u8>,
 }
 
@@ -41,13 +41,14 @@ pub(crate) struct Run {
 #[derive(Clone, Copy, Debug)]
 struct UserData(*mut c_void);
 
-// SAFETY: `RunContext::set_user_data` makes the embedder promise that any thread may use the pointer.
+// SAFETY: the caller of `RunContext::set_user_data` guarantees that handlers on any thread may use the
+// pointer.
 unsafe impl Send for UserData {}
 // SAFETY: as above.
 unsafe impl Sync for UserData {}
 
 impl RunContext {
-    /// A run with an id of its own, device 0 and the threads of the process.
+    /// Creates the context of a run with a new id, device 0 and the threads of the process.
     pub fn new() -> RunContext {
         RunContext(Arc::new(Run {
             run_id: next_run_id(),
@@ -61,38 +62,39 @@ impl RunContext {
         }))
     }
 
-    /// The contents, to be changed.
+    /// Changes the contents.
     fn changed(mut self, change: impl FnOnce(&mut Run)) -> RunContext {
         change(Arc::make_mut(&mut self.0));
         self
     }
 
-    /// The same with another pool for handlers' tasks.
+    /// Sets the pool for handlers' tasks.
     pub fn with_pool(self, pool: Arc<ThreadPool>) -> RunContext {
         self.changed(|run| run.pool = pool)
     }
 
-    /// The same for another device.
+    /// Sets the device.
     pub fn with_device_ordinal(self, device_ordinal: i32) -> RunContext {
         self.changed(|run| run.device_ordinal = device_ordinal)
     }
 
-    /// The same with options for this run, which handlers can read (FFI 0.5).
+    /// Sets options for this run, which handlers can read (FFI 0.5).
     pub fn with_options(self, options: EncodedAttrs) -> RunContext {
         self.changed(|run| run.options = Arc::new(options))
     }
 
-    /// The same, but it may end before it is over.
+    /// Sets an interrupt, which may end the run early.
     pub fn with_interrupt(self, interrupt: Arc<Interrupt>) -> RunContext {
         self.changed(|run| run.interrupt = Some(interrupt))
     }
 
-    /// The same with queues for what the program exchanges with its caller.
+    /// Sets queues for the values that the program exchanges with its caller.
     pub fn with_transfers(self, transfers: Arc<Transfers>) -> RunContext {
         self.changed(|run| run.transfers = Some(transfers))
     }
 
-    /// The same; each byte of the memory of results is this one before they are written, which tells what is not written.
+    /// Fills the memory of results with this byte before they are written, to detect elements that are never
+    /// written.
     pub fn with_unwritten(self, byte: u8) -> RunContext {
         self.changed(|run| run.unwritten = Some(byte))
     }
@@ -101,11 +103,11 @@ impl RunContext {
         self.0.unwritten
     }
 
-    /// Makes `data` what handlers get that ask for user data of this type.
+    /// Sets the data returned to handlers that ask for user data of this type.
     ///
     /// # Safety
-    /// `data` stays valid while this context is in use, for handlers on any thread; after an interrupted run,
-    /// until its incomplete calls are complete.
+    /// `data` stays valid while this context is in use, for handlers on any thread. After an interrupted run,
+    /// `data` stays valid until the run's incomplete calls are complete.
     pub unsafe fn set_user_data(&mut self, type_id: TypeId, data: *mut c_void) {
         let user_data = &mut Arc::make_mut(&mut self.0).user_data;
         user_data.retain(|(id, _)| *id != type_id.type_id);
@@ -117,27 +119,27 @@ impl RunContext {
         self.set_run_id(next_run_id());
     }
 
-    /// Number of the run, unique in the process.
+    /// Returns the id of the run, unique in the process.
     pub fn run_id(&self) -> i64 {
         self.0.run_id()
     }
 
-    /// Sets the number of the run: runs with one number are parts of one logical run.
+    /// Sets the id of the run. Runs with the same id are parts of one logical run.
     pub fn set_run_id(&mut self, run_id: i64) {
         Arc::make_mut(&mut self.0).run_id = run_id;
     }
 
-    /// Which device it runs on.
+    /// Returns the device that the run executes on.
     pub fn device_ordinal(&self) -> i32 {
         self.0.device_ordinal()
     }
 
-    /// Threads for handlers' tasks.
+    /// Returns the threads for handlers' tasks.
     pub fn pool(&self) -> &Arc<ThreadPool> {
         self.0.pool()
     }
 
-    /// The contents, for handlers.
+    /// Returns the contents, for handlers.
     #[inline]
     pub(crate) fn run(&self) -> &Arc<Run> {
         &self.0
@@ -185,7 +187,7 @@ fn next_run_id() -> i64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// A handler's state, destroyed by its type's deleter.
+/// A handler's state. Dropping it calls the deleter of its type.
 #[derive(Debug)]
 struct State {
     object: *mut c_void,
@@ -193,8 +195,8 @@ struct State {
     deleter: Option<Deleter>,
 }
 
-// SAFETY: a handler gives its state to the host, which hands it to handlers on any thread; that is
-// part of the interface.
+// SAFETY: the interface requires that a state can be used on any thread: a handler gives its state to the
+// host, which passes it to handlers on any thread.
 unsafe impl Send for State {}
 // SAFETY: as above.
 unsafe impl Sync for State {}
@@ -202,7 +204,8 @@ unsafe impl Sync for State {}
 impl Drop for State {
     fn drop(&mut self) {
         if let Some(deleter) = self.deleter {
-            // SAFETY: the object is of the type that the deleter was registered for, and this is its end.
+            // SAFETY: the object has the type that the deleter was registered for, and is not used after this
+            // call.
             let error = unsafe { guard::deleter(deleter, self.object) };
             if let Some(failure) = take_error(error) {
                 let name = types::type_name(self.type_id).unwrap_or_default();
@@ -212,7 +215,7 @@ impl Drop for State {
     }
 }
 
-/// Room for the state that a stage makes.
+/// Slot for the state that a stage creates.
 #[derive(Debug, Default)]
 pub(crate) struct StateSlot(OnceLock<State>);
 
@@ -234,7 +237,7 @@ impl StateSlot {
         match new {
             None => Ok(()),
             Some(refused) => {
-                // It still belongs to the handler.
+                // The refused state still belongs to the handler.
                 std::mem::forget(refused);
                 failed
             }
@@ -257,17 +260,18 @@ impl StateSlot {
     }
 }
 
-/// What `XLA_FFI_InvokeContext` points to.
+/// The object behind `XLA_FFI_InvokeContext`.
 ///
-/// Handlers use it from any thread until their call is complete. What every call touches comes first.
+/// Handlers use the context from any thread until their call is complete. Members used by every call come
+/// first.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Context {
     magic: u64,
     run: AtomicPtr<Run>,
     stage: AtomicU32,
-    /// The handler used scratch memory or tasks, so that there may be something to do after the call.
-    loose_ends: AtomicBool,
+    /// True if the handler used scratch memory or tasks, so that work may remain after the call.
+    may_leave_work: AtomicBool,
     /// Owned by the call site, which outlives its frames.
     instantiated: NonNull<StateSlot>,
     prepared: StateSlot,
@@ -285,11 +289,11 @@ struct Scratch {
     layout: Layout,
 }
 
-// SAFETY: it is memory, and the list has its only owning pointer.
+// SAFETY: `Scratch` is memory without thread affinity, and the list holds its only owning pointer.
 unsafe impl Send for Scratch {}
 
 impl Context {
-    /// A context for calls whose instantiate stage left its state in `instantiated`.
+    /// Creates a context for calls whose instantiate stage left its state in `instantiated`.
     pub(crate) fn new(instantiated: NonNull<StateSlot>) -> Context {
         Context {
             magic: MAGIC,
@@ -298,13 +302,13 @@ impl Context {
             instantiated,
             prepared: StateSlot::default(),
             initialized: StateSlot::default(),
-            loose_ends: AtomicBool::new(false),
+            may_leave_work: AtomicBool::new(false),
             scratch: Mutex::default(),
             tasks: Mutex::default(),
         }
     }
 
-    /// The context behind a handler's pointer.
+    /// Returns the context behind a handler's pointer.
     ///
     /// # Safety
     /// `ctx` is null, or came from a frame of this host whose call is not complete.
@@ -313,7 +317,7 @@ impl Context {
         if context.is_null() || !context.is_aligned() {
             return Err(Failure::invalid("the call's context is null or not a context"));
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that `ctx` is null, excluded above, or a context (`# Safety` above).
         let context = unsafe { &*context };
         if context.magic != MAGIC {
             return Err(Failure::invalid("the call's context is not one of this host"));
@@ -328,46 +332,48 @@ impl Context {
         self.run.store(run.cast_mut(), Ordering::Release);
     }
 
-    /// Ends a call that leaves nothing to do; false, and the call has not ended, if it may have left something.
+    /// Ends a call that leaves no work behind. Returns false, without ending the call, if work may remain.
     #[inline]
     pub(crate) fn leave_at_once(&self) -> bool {
-        let is_all = !self.loose_ends.load(Ordering::Relaxed);
+        let is_all = !self.may_leave_work.load(Ordering::Relaxed);
         if is_all {
             self.run.store(null_mut(), Ordering::Release);
         }
         is_all
     }
 
-    /// Ends a call: what the handler forgot to free is freed. What went wrong in a task of it, if
-    /// anything did so far.
+    /// Ends a call and frees the scratch memory that the handler has not freed. Returns the first failure so
+    /// far in the call's tasks.
     #[inline]
     pub(crate) fn leave(&self) -> Option<Failure> {
         self.run.store(null_mut(), Ordering::Release);
-        if self.loose_ends.load(Ordering::Relaxed) { self.tie_up() } else { None }
+        if self.may_leave_work.load(Ordering::Relaxed) { self.clean_up() } else { None }
     }
 
-    /// Ends a call of which this is known. An error of the call itself comes before one of its tasks.
+    /// Ends a call with a known outcome. An error of the call itself takes precedence over an error of its
+    /// tasks.
     pub(crate) fn end(&self, outcome: Result<(), Failure>) -> Result<(), Failure> {
         let tasks = self.leave();
         outcome.and(tasks.map_or(Ok(()), Err))
     }
 
     #[cold]
-    fn tie_up(&self) -> Option<Failure> {
-        self.loose_ends.store(false, Ordering::Relaxed);
+    fn clean_up(&self) -> Option<Failure> {
+        self.may_leave_work.store(false, Ordering::Relaxed);
         self.free_all();
         let tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner).take();
         tasks.and_then(|tasks| tasks.take())
     }
 
-    /// Where tasks of the call that is running say what went wrong.
+    /// Returns the object that collects failures of the running call's tasks.
     pub(super) fn tasks(&self) -> Arc<TaskFailure> {
-        self.loose_ends.store(true, Ordering::Relaxed);
+        self.may_leave_work.store(true, Ordering::Relaxed);
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(tasks.get_or_insert_default())
     }
 
-    /// Before a run's prepare (initialize) stage, after one that failed, and when the run ends.
+    /// Drops the state of a stage: before a run's prepare (initialize) stage, after that stage failed, and
+    /// when the run ends.
     pub(crate) fn clear_state(&mut self, stage: Stage) {
         match stage {
             Stage::PREPARE => self.prepared.clear(),
@@ -376,10 +382,10 @@ impl Context {
         }
     }
 
-    /// The run that the call is part of.
+    /// Returns the run that the call is part of.
     pub(crate) fn run(&self) -> Result<&Run, Failure> {
         let run = self.run.load(Ordering::Acquire);
-        // SAFETY: `enter` was given a context that lives until `leave`.
+        // SAFETY: the pointer was passed to `enter` and is valid until `leave`, which resets it to null.
         unsafe { run.as_ref() }.ok_or_else(|| {
             let stage = Stage(self.stage.load(Ordering::Relaxed)).name();
             Failure::new(ErrorCode::FAILED_PRECONDITION, format!("there is no run in the {stage} stage"))
@@ -426,17 +432,17 @@ impl Context {
         if !alignment.is_power_of_two() {
             return Err(Failure::invalid(format!("alignment {alignment} is not a power of two")));
         }
-        if alignment > MAX_ALIGN {
-            return Err(Failure::invalid(format!("alignment {alignment} is more than {MAX_ALIGN}")));
+        if alignment > MAX_ALIGN_BYTES {
+            return Err(Failure::invalid(format!("alignment {alignment} is more than {MAX_ALIGN_BYTES}")));
         }
         let exhausted =
             || Failure::new(ErrorCode::RESOURCE_EXHAUSTED, format!("{size} bytes of scratch memory"));
         let layout =
-            Layout::from_size_align(size.max(1), alignment.max(MIN_ALIGN)).map_err(|_| exhausted())?;
+            Layout::from_size_align(size.max(1), alignment.max(MIN_ALIGN_BYTES)).map_err(|_| exhausted())?;
         // SAFETY: the size is not zero.
         let data = NonNull::new(unsafe { alloc(layout) }).ok_or_else(exhausted)?;
         self.scratch.lock().unwrap_or_else(PoisonError::into_inner).push(Scratch { data, layout });
-        self.loose_ends.store(true, Ordering::Relaxed);
+        self.may_leave_work.store(true, Ordering::Relaxed);
         Ok(data.as_ptr().cast())
     }
 
@@ -455,15 +461,15 @@ impl Context {
     }
 }
 
-/// Alignment of scratch memory at least: a cache line.
-const MIN_ALIGN: usize = 64;
+/// Minimum alignment of scratch memory in bytes: a cache line.
+const MIN_ALIGN_BYTES: usize = 64;
 
-/// Alignment of scratch memory at most: a huge page.
-const MAX_ALIGN: usize = 2 << 20;
+/// Maximum alignment of scratch memory in bytes: a huge page.
+const MAX_ALIGN_BYTES: usize = 2 << 20;
 
 impl Scratch {
     fn free(self) {
-        // SAFETY: allocated with this layout, and removed from the list that had its only pointer.
+        // SAFETY: allocated with this layout, and removed from the list that held the only pointer.
         unsafe { dealloc(self.data.as_ptr(), self.layout) };
     }
 }

@@ -1,17 +1,17 @@
 //! Reports signals by which foreign code ends the process.
 //!
-//! A signal that arrives on a thread that runs foreign code is reported in one line ([`exit::tell`]). Then it
-//! has its usual effect: an earlier handler of the signal is called, or the signal's default action ends the
+//! A signal on a thread that runs foreign code is reported in one line ([`exit::tell`]). The signal then has
+//! its usual effect: an earlier handler of the signal is called, or the signal's default action ends the
 //! process, with a core dump if enabled.
 //!
 //! **Invariants.** The handler only calls functions that are safe in signal handlers (`signal-safety(7)`). It
-//! runs on the thread's alternate stack, so that a stack overflow can be reported. The thread that installs the
-//! handler gets an alternate stack, and so do threads of the pool that start later. In a Rust program, threads of
-//! the standard library have one.
+//! runs on the thread's alternate stack, so that a stack overflow can be reported. The thread that installs
+//! the handler gets an alternate stack, and so do threads of the pool that start later. In a Rust program,
+//! threads of the standard library have one.
 //!
-//! **Limit.** In a library that was opened at run time, such as the Python module, the handler reads a thread-local
-//! value. On a thread that never entered a handler, the read may allocate: a thread that crashes inside the
-//! allocator may hang.
+//! **Limit.** In a library that was opened at run time, such as the Python module, the handler reads a
+//! thread-local value. On a thread that never entered a handler, the read may allocate: a thread that crashes
+//! inside the allocator may hang.
 
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
@@ -34,18 +34,18 @@ const CRASHES: [(c_int, &[u8]); 6] = [
 /// The earlier actions of the signals, in the order of [`CRASHES`].
 static EARLIER: [OnceLock<libc::sigaction>; CRASHES.len()] = [const { OnceLock::new() }; CRASHES.len()];
 
-/// Earlier handlers are called. (The handlers of Rust's standard library would only report more.)
+/// True if earlier handlers are called. (The handlers of Rust's standard library would only report more.)
 static CALLS_EARLIER: AtomicBool = AtomicBool::new(true);
 
-/// Bytes of the alternate stack for a thread without one.
+/// Size in bytes of the alternate stack for a thread without one.
 const STACK_BYTES: usize = 64 << 10;
 
-/// An invalid access within so many bytes of the stack pointer is a stack overflow.
+/// Maximum distance in bytes from the stack pointer at which an invalid access is a stack overflow.
 const GUARD_BYTES: usize = 64 << 10;
 
-/// Reports crashes of handlers and libraries on the standard error from now on: in one line that names the
-/// target, its library, and where the program calls it. Then the process ends as it would have: earlier
-/// handlers of these signals are called, and a core dump is written if enabled.
+/// Starts reporting crashes of handlers and libraries on the standard error, in one line that names the
+/// target, its library, and where the program calls it. The process then ends as it would have otherwise:
+/// earlier handlers of these signals are called, and a core dump is written if enabled.
 ///
 /// The signals are `SIGSEGV`, `SIGBUS`, `SIGFPE`, `SIGILL`, `SIGTRAP` and `SIGABRT`, on a thread that runs
 /// foreign code. Other signals are left alone, and so are calls of `exit`.
@@ -57,7 +57,7 @@ pub(super) fn install(calls_earlier: bool) {
     CALLS_EARLIER.store(calls_earlier, Ordering::Relaxed);
     own_stack();
     for ((signal, _), earlier) in CRASHES.iter().zip(&EARLIER) {
-        // A handler that was installed since then calls ours.
+        // A handler that was installed after this one calls this one.
         if earlier.get().is_some() {
             continue;
         }
@@ -67,14 +67,14 @@ pub(super) fn install(calls_earlier: bool) {
         ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
         // SAFETY: as above.
         let mut before: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
-        // SAFETY: both actions live here; the handler keeps the invariants of this module.
+        // SAFETY: both actions are local variables, and the handler keeps the invariants of this module.
         let installed = unsafe {
             libc::sigemptyset(&raw mut ours.sa_mask);
             libc::sigaction(*signal, null_mut(), &raw mut before) == 0
                 && before.sa_sigaction != ours.sa_sigaction
         };
         if installed {
-            // Stored first: the handler may need it at once.
+            // Stored first, because the handler may need it immediately.
             earlier.get_or_init(|| before);
             // SAFETY: as above.
             unsafe { libc::sigaction(*signal, &raw const ours, null_mut()) };
@@ -91,7 +91,7 @@ pub(super) fn cover_thread() {
 
 /// Gives this thread an alternate stack if it has none, until the process ends.
 fn own_stack() {
-    // SAFETY: all zeros is a valid `stack_t`; the query changes nothing.
+    // SAFETY: all zeros is a valid `stack_t`, and the query changes nothing.
     let mut present: libc::stack_t = unsafe { MaybeUninit::zeroed().assume_init() };
     // SAFETY: as above.
     if unsafe { libc::sigaltstack(std::ptr::null(), &raw mut present) } != 0
@@ -114,10 +114,10 @@ fn own_stack() {
 unsafe extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let found = CRASHES.iter().zip(&EARLIER).find(|((known, _), _)| *known == signal);
     let Some(((_, words), earlier)) = found else { return };
-    // SAFETY: `errno` of this thread.
+    // SAFETY: `__errno_location` returns a pointer to `errno` of this thread.
     let errno = unsafe { *libc::__errno_location() };
     if exit::is_inside() || !CALLS_EARLIER.load(Ordering::Relaxed) {
-        // SAFETY: the system passed both for this signal.
+        // SAFETY: the system passed both pointers for this signal.
         let overflowed = signal == libc::SIGSEGV && unsafe { has_overflowed(info, context) };
         exit::tell(&[if overflowed { b"crashed: its stack overflowed (SIGSEGV)" } else { words }]);
     }
@@ -134,11 +134,11 @@ unsafe extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, contex
                 }
             }
         }
-        // SAFETY: sets the default action, which takes effect once this returns: a fault occurs again, and a
-        // signal that was sent is sent again.
+        // SAFETY: sets the default action, which takes effect once this function returns: a fault occurs
+        // again, and a signal that was sent is sent again.
         _ => unsafe {
             libc::signal(signal, libc::SIG_DFL);
-            // A trap is behind its instruction, which does not fail again.
+            // A trap is reported after its instruction, which does not fail again.
             if (*info).si_code <= 0 || signal == libc::SIGTRAP {
                 libc::raise(signal);
             }
@@ -148,12 +148,12 @@ unsafe extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, contex
     unsafe { *libc::__errno_location() = errno };
 }
 
-/// True if the fault of a thread was near the end of its stack.
+/// Returns true if a thread's fault was near the end of its stack.
 ///
 /// # Safety
-/// The arguments are the ones of a handler of `SIGSEGV`.
+/// The arguments were passed to a handler of `SIGSEGV`.
 unsafe fn has_overflowed(info: *const libc::siginfo_t, context: *const c_void) -> bool {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller passes the arguments of a handler of `SIGSEGV` (`# Safety` above).
     let (at, context) = unsafe { ((*info).si_addr().addr(), &*context.cast::<libc::ucontext_t>()) };
     #[cfg(target_arch = "x86_64")]
     let stack = context.uc_mcontext.gregs[libc::REG_RSP as usize] as usize;

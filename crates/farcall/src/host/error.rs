@@ -13,7 +13,7 @@ pub(crate) struct Failure {
     pub(crate) message: String,
 }
 
-/// Reports something that went wrong where no call is left to fail.
+/// Reports a failure for which no call is left to fail.
 #[cold]
 pub(crate) fn report_lost(doing: &str, failure: &Failure) {
     eprintln!("farcall: {doing} failed: {:?}: {}", failure.code, failure.message);
@@ -29,7 +29,7 @@ impl Failure {
     }
 }
 
-/// What is said of an error that this host has not made.
+/// Message for an error that this host has not created.
 pub(crate) const NOT_OURS: &str = "the handler returned an error that is not this host's";
 
 /// Takes an error that a handler returned; `None` for null.
@@ -48,16 +48,16 @@ pub(crate) fn take_error(error: *mut Error) -> Option<Failure> {
     })
 }
 
-/// What an [`Error`] of this host stands for.
+/// The object behind an [`Error`] of this host.
 pub(super) struct HostError {
     pub(super) code: ErrorCode,
     pub(super) message: CString,
 }
 
-/// The errors that the other side holds.
+/// Errors that the other side holds.
 pub(super) static ERRORS: Handles<HostError> = Handles::new();
 
-/// An error for a handler, or for the host itself to take.
+/// Creates an error, for a handler or for the host itself to take.
 pub(crate) fn new_error(failure: Failure) -> *mut Error {
     let mut bytes = failure.message.into_bytes();
     bytes.retain(|b| *b != 0);

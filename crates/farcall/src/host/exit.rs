@@ -1,15 +1,15 @@
 //! Reports foreign code that ends the process.
 //!
-//! A handler, or the static constructor of a library, may call `exit` with any code, or crash. That cannot be
-//! undone, but it can be reported: in one line that names the code, its library, and where the program calls
-//! it. Each thread points to the foreign code that it runs: two stores of a pointer per call.
+//! A handler, or the static constructor of a library, may call `exit` with any code, or crash. The end cannot
+//! be prevented, but it can be reported: in one line that names the code, its library, and where the program
+//! calls it. Each thread keeps a pointer to the foreign code that it runs, which costs two stores per call.
 //!
 //! ```text
-//! exit, quick_exit     ExitWatch: a function that these call
-//! _exit, _Exit         ExitWatch, in a program that has functions of these names (watch_exits!), for its libraries to find
+//! exit, quick_exit     ExitWatch registers a function that these call
+//! _exit, _Exit         ExitWatch, if the program exports functions of these names (watch_exits!)
 //! a signal             crash.rs
-//! pthread_exit         the end of Inside: the thread unwinds, but nothing has panicked
-//! an exception         that leaves a static constructor ([`ended`]), because it leaves the dynamic linker locked
+//! pthread_exit         Inside is dropped: the thread unwinds, but nothing has panicked
+//! an exception         from a static constructor ([`ended`]), which leaves the dynamic linker locked
 //! ```
 
 use std::cell::Cell;
@@ -21,20 +21,20 @@ use std::sync::{Arc, Once};
 
 use farcall_ffi::abi::Stage;
 
-/// What a call is called in messages.
+/// Name of a call in messages.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct CallName {
-    /// The target.
+    /// Target of the call.
     pub(crate) target: Arc<str>,
-    /// Where the program calls it; empty if unknown.
+    /// Location of the call in the program; empty if unknown.
     pub(crate) place: Arc<str>,
-    /// The library that has the target; none for code of the program itself.
+    /// Library of the target; `None` for code of the program itself.
     pub(crate) library: Option<Arc<Path>>,
 }
 
-/// Foreign code that a thread is in.
+/// Foreign code that a thread runs.
 pub(crate) enum Doing<'a> {
-    /// A handler of a stage, or a task that it has scheduled.
+    /// A handler in this stage, or a task that the handler scheduled.
     Call(&'a CallName, Stage),
     /// The static constructors of a library.
     Opening(&'a Path),
@@ -43,14 +43,15 @@ pub(crate) enum Doing<'a> {
 }
 
 thread_local! {
-    /// Null outside of foreign code.
+    /// Foreign code that this thread runs; null outside of foreign code.
     static DOING: Cell<*const Doing<'static>> = const { Cell::new(std::ptr::null()) };
 }
 
-/// [`DOING`] of the watching thread, used for threads that a handler has started, which have no entry.
-static OF_WATCHER: AtomicPtr<Cell<*const Doing<'static>>> = AtomicPtr::new(std::ptr::null_mut());
+/// [`DOING`] of the watching thread. Stands in for threads that a handler has started, which have no foreign
+/// code recorded.
+static WATCHER_DOING: AtomicPtr<Cell<*const Doing<'static>>> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Runs foreign code, and notes meanwhile that this thread does.
+/// Runs foreign code, and records meanwhile that this thread runs it.
 #[inline]
 pub(crate) fn within<R>(doing: &Doing<'_>, code: impl FnOnce() -> R) -> R {
     let mut inside = Inside { outer: DOING.replace(std::ptr::from_ref(doing).cast()), has_returned: false };
@@ -59,7 +60,7 @@ pub(crate) fn within<R>(doing: &Doing<'_>, code: impl FnOnce() -> R) -> R {
     returned
 }
 
-/// What a thread did before it entered foreign code, and does again when this is dropped.
+/// Restores the thread's enclosing foreign code when dropped.
 struct Inside {
     outer: *const Doing<'static>,
     has_returned: bool,
@@ -75,7 +76,7 @@ impl Drop for Inside {
     }
 }
 
-/// Foreign code was left without a return.
+/// Called when foreign code unwinds instead of returning.
 #[cold]
 fn unwound() {
     if is_watching() && !std::thread::panicking() {
@@ -83,69 +84,72 @@ fn unwound() {
     }
 }
 
-/// The call that this thread runs, for its tasks.
+/// Returns the call that this thread runs, for use in its tasks.
 pub(super) fn call() -> Option<(CallName, Stage)> {
-    // SAFETY: null, or what `within` borrows until the code has returned, which it did not.
+    // SAFETY: null, or borrowed by `within` until the foreign code returns, which it has not.
     match unsafe { DOING.get().as_ref() }? {
         Doing::Call(name, stage) => Some(((*name).clone(), *stage)),
         Doing::Opening(_) | Doing::Describing(_) => None,
     }
 }
 
-/// Foreign code of this thread, or else of the watching thread.
+/// Returns the foreign code of this thread, or else of the watching thread.
 fn doing() -> Option<&'static Doing<'static>> {
     // SAFETY: null, or borrowed by `within` until the foreign code returns, which it has not.
     let own = unsafe { DOING.get().as_ref() };
     own.or_else(|| {
-        // SAFETY: null, or of a thread that lives as long as it watches. Its foreign code may end meanwhile,
-        // but this is called in a process that is ending.
-        unsafe { OF_WATCHER.load(Ordering::Relaxed).as_ref()?.get().as_ref() }
+        // SAFETY: null, or a thread-local of the watching thread, which lives as long as the watch. Its
+        // foreign code may end concurrently, but this function is only called in a process that is ending.
+        unsafe { WATCHER_DOING.load(Ordering::Relaxed).as_ref()?.get().as_ref() }
     })
 }
 
-/// True if this thread runs foreign code.
+/// Returns true if this thread runs foreign code.
 pub(super) fn is_inside() -> bool {
     !DOING.get().is_null()
 }
 
-/// Watchers alive.
-static WATCHING: AtomicUsize = AtomicUsize::new(0);
+/// Number of live watches.
+static WATCH_COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// The process that watches: children of handlers may end as they like.
-static WATCHER: AtomicI32 = AtomicI32::new(0);
+/// Process id of the watching process. Child processes of handlers may end in any way.
+static WATCHER_PID: AtomicI32 = AtomicI32::new(0);
 
 fn is_watching() -> bool {
-    // SAFETY: only returns a number.
-    WATCHING.load(Ordering::Relaxed) > 0 && WATCHER.load(Ordering::Relaxed) == unsafe { libc::getpid() }
+    // SAFETY: `getpid` only returns a number.
+    WATCH_COUNT.load(Ordering::Relaxed) > 0
+        && WATCHER_PID.load(Ordering::Relaxed) == unsafe { libc::getpid() }
 }
 
 unsafe extern "C" {
     fn at_quick_exit(function: extern "C" fn()) -> c_int;
 }
 
-/// While an `ExitWatch` lives, a process that foreign code ends reports that on the standard error, and its
-/// exit code is not 0: calls of `exit` (and of `_exit`, with [`watch_exits!`](crate::watch_exits)), crashes
-/// and ends of threads. For programs, which drop the watch when they are done. A library in another program
-/// leaves exits alone, and uses [`report_crashes`](super::crash::report_crashes).
+/// Watches for the end of the process. While an `ExitWatch` lives, a process that foreign code ends reports
+/// the cause on the standard error, and its exit code is not 0. The causes are calls of `exit` (and of
+/// `_exit`, with [`watch_exits!`](crate::watch_exits)), crashes, and ends of threads. Intended for programs,
+/// which drop the watch when they are done. A library in another program leaves exits alone, and uses
+/// [`report_crashes`](super::crash::report_crashes).
 #[derive(Debug)]
 pub struct ExitWatch(());
 
 impl ExitWatch {
-    /// Begins to watch. This thread is the one that runs programs.
+    /// Starts watching. The calling thread is regarded as the thread that runs programs.
     pub fn new() -> ExitWatch {
         static REGISTERED: Once = Once::new();
         REGISTERED.call_once(|| {
-            // SAFETY: functions of this program, which are never unloaded. If the list is full, exits are not reported.
+            // SAFETY: functions of this program, which is never unloaded. If the list is full, exits are not
+            // reported.
             unsafe {
                 libc::atexit(at_exit);
                 at_quick_exit(at_quick_exit_of_process);
             }
             super::crash::install(false);
         });
-        // SAFETY: only returns a number.
-        WATCHER.store(unsafe { libc::getpid() }, Ordering::Relaxed);
-        DOING.with(|own| OF_WATCHER.store(std::ptr::from_ref(own).cast_mut(), Ordering::Relaxed));
-        WATCHING.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: `getpid` only returns a number.
+        WATCHER_PID.store(unsafe { libc::getpid() }, Ordering::Relaxed);
+        DOING.with(|own| WATCHER_DOING.store(std::ptr::from_ref(own).cast_mut(), Ordering::Relaxed));
+        WATCH_COUNT.fetch_add(1, Ordering::Relaxed);
         ExitWatch(())
     }
 }
@@ -158,12 +162,12 @@ impl Default for ExitWatch {
 
 impl Drop for ExitWatch {
     fn drop(&mut self) {
-        OF_WATCHER.store(std::ptr::null_mut(), Ordering::Relaxed);
-        WATCHING.fetch_sub(1, Ordering::Relaxed);
+        WATCHER_DOING.store(std::ptr::null_mut(), Ordering::Relaxed);
+        WATCH_COUNT.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// Called by `exit`, on the thread that called that.
+/// Called by `exit`, on the thread that called `exit`.
 extern "C" fn at_exit() {
     ends_by(b"`exit`");
 }
@@ -197,7 +201,7 @@ macro_rules! watch_exits {
     };
 }
 
-/// Ends the process as `_exit` does. While an [`ExitWatch`] lives, it is foreign code that calls this.
+/// Ends the process as `_exit` does. While an [`ExitWatch`] lives, only foreign code calls this function.
 #[doc(hidden)]
 pub fn exit_at_once(code: c_int) -> ! {
     ends_by(b"`_exit`");
@@ -212,7 +216,7 @@ pub(super) fn leave(code: c_int) -> ! {
     }
 }
 
-/// An exception of this type and with these words leaves a static constructor.
+/// Reports an exception that leaves a static constructor, given its type and message, and ends the process.
 #[cfg(feature = "cxx-exceptions")]
 pub(super) fn ended(exception: &str) -> ! {
     end(&[b"threw ", exception.as_bytes(), b", which ends the process"]);
@@ -223,14 +227,15 @@ fn end(what: &[&[u8]]) -> ! {
     leave(1)
 }
 
-/// True once a line was written: the first report is the cause.
-static TOLD: AtomicBool = AtomicBool::new(false);
+/// True once a line was written. The first report names the cause, so later ones are dropped.
+static REPORTED: AtomicBool = AtomicBool::new(false);
 
-/// Writes the one line: the foreign code, then `what` it did. Safe in signal handlers: takes no lock, allocates nothing.
+/// Writes a line that names the foreign code and `what` it did. Async-signal-safe: takes no lock and
+/// allocates nothing.
 pub(super) fn tell(what: &[&[u8]]) {
-    /// Parts of a line.
+    /// Maximum number of parts of the line.
     const MAX_PARTS: usize = 16;
-    if TOLD.swap(true, Ordering::Relaxed) {
+    if REPORTED.swap(true, Ordering::Relaxed) {
         return;
     }
     let mut parts: [&[u8]; MAX_PARTS] = [b""; MAX_PARTS];
@@ -277,6 +282,6 @@ pub(super) fn tell(what: &[&[u8]]) {
         *vector = libc::iovec { iov_base: part.as_ptr().cast_mut().cast(), iov_len: part.len() };
         count += 1;
     }
-    // SAFETY: `count` vectors, of parts that are borrowed above. A failed write cannot be reported.
+    // SAFETY: `count` vectors, whose parts are borrowed above. A failed write cannot be reported.
     unsafe { libc::writev(libc::STDERR_FILENO, vectors.as_ptr(), count) };
 }

@@ -1,25 +1,25 @@
-//! Whether a thread flushes subnormal numbers to zero, so that a handler's tasks behave like the handler.
+//! The treatment of subnormal numbers by a thread, so that a handler's tasks behave like the handler.
 //!
-//! The mode is in bits of a register, which each thread has.
+//! The mode is stored in bits of a register, which each thread has.
 
 use crate::float_control as register;
 
-/// What a thread does with subnormal numbers.
+/// A thread's treatment of subnormal numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct FloatMode(u64);
 
 impl FloatMode {
-    /// Flush to zero, operands and results.
+    /// Flushes subnormal operands and results to zero.
     #[cfg(test)]
     pub(super) const FLUSH: FloatMode = FloatMode(register::FLUSH);
 
-    /// What this thread does.
+    /// Returns the mode of this thread.
     #[inline]
     pub(super) fn current() -> FloatMode {
         FloatMode(register::read() & register::FLUSH)
     }
 
-    /// Makes this thread do it until the guard is dropped.
+    /// Sets the mode of this thread until the guard is dropped.
     pub(super) fn enter(self) -> Entered {
         let before = FloatMode::current();
         self.set();
@@ -33,7 +33,7 @@ impl FloatMode {
     }
 }
 
-/// A mode for a while; dropping it sets the one from before.
+/// A mode that is in effect until the guard is dropped, which restores the previous mode.
 #[must_use]
 pub(super) struct Entered {
     before: FloatMode,

@@ -1,11 +1,12 @@
 //! Futures: calls that complete after their handler has returned.
 //!
-//! The handler's side holds a handle, which its first completion uses up; the host's side is a
+//! The handler's side holds a handle, which becomes invalid with its first completion. The host's side is a
 //! [`Completion`] that a [`Pending`](super::Pending) call waits for.
 //!
-//! The interface has no way to cancel a future. An interrupted run stops waiting for it, and memory that the
-//! handler may still use is kept until the future completes ([`Completion::keep`]). For a future that never
-//! completes, that is forever; so is the table entry of a future that is created and never returned.
+//! The interface has no way to cancel a future. An interrupted run stops waiting for its futures. Memory that
+//! a handler may still use is kept until the future completes ([`Completion::keep`]). If a future never
+//! completes, its memory is kept forever. So is the table entry of a future that is created and never
+//! returned.
 
 use std::any::Any;
 use std::fmt;
@@ -17,7 +18,7 @@ use farcall_ir::interrupt::{self, Interrupt, Interrupted};
 use super::error::Failure;
 use super::handles::Handles;
 
-/// Where a call's outcome appears.
+/// The outcome of a call, once known.
 #[derive(Debug, Default)]
 pub(crate) struct Completion {
     state: Mutex<State>,
@@ -27,7 +28,7 @@ pub(crate) struct Completion {
 #[derive(Default)]
 struct State {
     outcome: Option<Result<(), Failure>>,
-    /// Memory that the handler may use until there is an outcome, after an interrupted run.
+    /// Memory of an interrupted run that the handler may use until there is an outcome.
     kept: Option<Kept>,
 }
 
@@ -40,7 +41,7 @@ impl fmt::Debug for State {
     }
 }
 
-/// One future: both sides are here until they are taken.
+/// A future, with both sides until they are taken.
 struct Entry {
     completion: Arc<Completion>,
     claimed: bool,
@@ -49,12 +50,12 @@ struct Entry {
 
 static FUTURES: Handles<Entry> = Handles::new();
 
-/// A future that is not complete.
+/// Creates a future that is not complete.
 pub(crate) fn create() -> *mut abi::Future {
     FUTURES.insert(Entry { completion: Arc::default(), claimed: false, completed: false })
 }
 
-/// Completes a future, for the handler.
+/// Completes a future, on behalf of the handler.
 pub(crate) fn complete(future: *mut abi::Future, outcome: Result<(), Failure>) -> Result<(), Failure> {
     let found = FUTURES.with(future, |entry| {
         let first = !std::mem::replace(&mut entry.completed, true);
@@ -71,8 +72,8 @@ pub(crate) fn complete(future: *mut abi::Future, outcome: Result<(), Failure>) -
     let kept = state.kept.take();
     drop(state);
     completion.done.notify_all();
-    // The frames check the outcome when they are dropped. Another thread drops them: destructors of states may wait for
-    // this thread, or for a lock that it holds.
+    // Frames check the outcome when they are dropped. Another thread drops them, because destructors of
+    // states may wait for this thread, or for a lock that it holds.
     if let Some(kept) = kept {
         super::pool::ThreadPool::global().spawn(move || drop(kept));
     }
@@ -94,8 +95,8 @@ pub(crate) fn claim(future: *mut abi::Future) -> Option<Arc<Completion>> {
     Some(completion)
 }
 
-/// Forgets a future that a handler returned beside an error: its call is over. Completing it later
-/// is an error like completing one twice.
+/// Removes a future that a handler returned together with an error: the call is over. Completing the future
+/// later is an error, like completing a future twice.
 pub(crate) fn give_up(future: *mut abi::Future) {
     drop(FUTURES.take(future));
 }
@@ -112,10 +113,10 @@ impl Completion {
         }
     }
 
-    /// Waits for the outcome, unless the work of this thread has to end first.
+    /// Waits for the outcome, unless this thread's work has to end first.
     ///
     /// # Errors
-    /// If the work has to end: the call is not complete.
+    /// If the work has to end before the call is complete.
     pub(crate) fn wait_unless_due(&self) -> Result<Result<(), Failure>, Interrupted> {
         if interrupt::Scope::current().is_none() {
             return Ok(self.wait());
@@ -128,14 +129,14 @@ impl Completion {
             if let Some(outcome) = &state.outcome {
                 return Ok(outcome.clone());
             }
-            // The callback may complete the future.
+            // The interrupt's callback may complete the future, which takes the lock.
             drop(state);
             interrupt::look_soon();
             interrupt::check()?;
         }
     }
 
-    /// Keeps something until the call is complete; drops it then.
+    /// Keeps an object until the call is complete, then drops it.
     pub(crate) fn keep(&self, kept: Kept) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.outcome.is_none() {
@@ -143,7 +144,7 @@ impl Completion {
         }
     }
 
-    /// True if [`Completion::wait`] would not wait.
+    /// Returns true if [`Completion::wait`] would return immediately.
     pub(crate) fn is_complete(&self) -> bool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).outcome.is_some()
     }

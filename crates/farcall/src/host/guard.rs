@@ -1,15 +1,21 @@
-//! The only way into foreign code: handlers, tasks, deleters, rules, functions of the untyped API.
+//! Entry points into foreign code: handlers, tasks, deleters, rules, functions of the untyped API, and the
+//! opening of libraries.
 //!
-//! With the feature `cxx-exceptions`, they are called through a C++ shim (`cc/shim.cc`) that catches whatever they
-//! throw: it becomes an error of code `INTERNAL` with the exception's type and message. The functions here return
-//! such an error, otherwise what the foreign function returned (null if it returns nothing). This costs a nanosecond
-//! or two, and the program links the system's C++ runtime.
+//! With the feature `cxx-exceptions`, foreign functions are called through a C++ shim (`cc/shim.cc`) that
+//! catches exceptions. An exception becomes an error of code `INTERNAL` with the exception's type and
+//! message. The functions of this module return that error, or else the result of the foreign function (null
+//! if it returns nothing). The shim costs a nanosecond or two per call, and the program links the system's
+//! C++ runtime.
 //!
-//! Without the feature, an exception that leaves foreign code ends the process, with the message "Rust cannot catch
-//! foreign exceptions".
+//! Without the feature, an exception that leaves foreign code ends the process with the message "Rust cannot
+//! catch foreign exceptions".
 //!
-//! Either way, no exception crosses a Rust frame. One that a static constructor throws while its library is opened
-//! ends the process, since the dynamic linker stays locked; with the feature, it is reported first ([`open`]).
+//! Either way, no exception crosses a Rust frame. An exception that a static constructor throws while its
+//! library is opened ends the process, since the dynamic linker stays locked. With the feature, the exception
+//! is reported first ([`open`]).
+//!
+//! Exception: the two functions that return the id and the description of a state type are called directly
+//! (`registry/load.rs`).
 
 use std::ffi::{c_char, c_void};
 
@@ -19,34 +25,36 @@ use super::error::{Failure, take_error};
 use super::status::CallStatus;
 use super::types::Deleter;
 
-/// A function of the untyped API: operands and results only.
+/// A function of the untyped API that takes operands and results only.
 pub(crate) type Original = unsafe extern "C" fn(*mut c_void, *const *const c_void);
-/// A function of the untyped API with a status.
+/// A function of the untyped API that also takes a status.
 pub(crate) type WithStatus = unsafe extern "C" fn(*mut c_void, *const *const c_void, *mut CallStatus);
-/// A function of the untyped API with an opaque string and a status.
+/// A function of the untyped API that also takes an opaque string and a status.
 pub(crate) type Unified =
     unsafe extern "C" fn(*mut c_void, *const *const c_void, *const c_char, usize, *mut CallStatus);
 
 pub(crate) use imp::open;
 pub(crate) use imp::{handler, original, unified, with_status};
 
-/// A function that is either a handler, which has one parameter, or one of the untyped API, which has operands besides.
+/// A function that is either a handler, which has one parameter, or a function of the untyped API, which also
+/// takes operands.
 type Probed = unsafe extern "C" fn(*mut c_void, *const *const c_void) -> *mut Error;
 
-/// Calls a function that should be a handler. If it is a function of the untyped API by mistake, it finds operands in
-/// `ins`, and its result in the place of the frame; what this then returns means nothing.
+/// Calls a function that should be a handler. If it is a function of the untyped API by mistake, it takes its
+/// operands from `ins` and writes its result over the frame; its return value is then meaningless.
 ///
 /// # Safety
-/// As for the handler; and `ins` and `frame` point to memory that a function of the untyped API may take for operands and
-/// a result.
+/// As for the handler. In addition, `ins` and `frame` point to memory that a function of the untyped API may
+/// take for operands and a result.
 pub(crate) unsafe fn probe(
     handler: abi::Handler,
     frame: *mut abi::CallFrame,
     ins: *const *const c_void,
 ) -> *mut Error {
-    // SAFETY: the same function; in the calling conventions of C, more arguments than parameters are ignored.
+    // SAFETY: the same function with one more parameter. In the C calling conventions, excess arguments are
+    // ignored.
     let function = unsafe { std::mem::transmute::<abi::Handler, Probed>(handler) };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees that `function` may be called with these arguments (`# Safety` above).
     unsafe { imp::probe(function, frame.cast(), ins) }
 }
 
@@ -55,7 +63,7 @@ pub(crate) unsafe fn probe(
 /// # Safety
 /// As for the task.
 pub(crate) unsafe fn task(task: abi::Task, data: *mut c_void) -> *mut Error {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees that the task may be called with `data` (`# Safety` above).
     unsafe { imp::task(task, data) }
 }
 
@@ -64,11 +72,11 @@ pub(crate) unsafe fn task(task: abi::Task, data: *mut c_void) -> *mut Error {
 /// # Safety
 /// As for the deleter.
 pub(crate) unsafe fn deleter(deleter: Deleter, object: *mut c_void) -> *mut Error {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees that the deleter may be called with `object` (`# Safety` above).
     unsafe { imp::task(deleter, object) }
 }
 
-/// A function by which a library describes itself: its ops, its lowerings, a type.
+/// A function by which a library describes itself: its ops, its lowerings, or a type.
 type Describe = unsafe extern "C" fn() -> *const c_void;
 
 /// Asks a library for a description of itself.
@@ -82,7 +90,8 @@ pub(crate) unsafe fn describe<T>(function: unsafe extern "C" fn() -> *const T) -
     // SAFETY: the same signature, except for the type behind the pointer.
     let function = unsafe { std::mem::transmute::<unsafe extern "C" fn() -> *const T, Describe>(function) };
     let mut description = std::ptr::null();
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees that the function may be called (`# Safety` above), and `description` is
+    // writable.
     let error = unsafe { imp::description(function, &raw mut description) };
     take_error(error).map_or(Ok(description.cast()), Err)
 }
@@ -144,27 +153,27 @@ mod imp {
         ) -> *mut Error;
     }
 
-    /// Makes an error of an exception.
+    /// Converts an exception to an error.
     ///
     /// # Safety
-    /// The texts are null or end with a null byte.
+    /// Each text is null or ends with a null byte.
     unsafe extern "C" fn thrown(kind: *const c_char, words: *const c_char) -> *mut Error {
         let make = || {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees valid texts (`# Safety` above).
             let message = unsafe { describe(kind, words) };
             new_error(Failure::new(ErrorCode::INTERNAL, message))
         };
-        // Null is success: better no words than that.
+        // An invalid pointer stands for an error without message, because null would mean success.
         catch(make).unwrap_or_else(|_| std::ptr::without_provenance_mut(1))
     }
 
-    /// An exception in words.
+    /// Describes an exception.
     ///
     /// # Safety
-    /// As [`thrown`].
+    /// As for [`thrown`].
     unsafe fn describe(kind: *const c_char, words: *const c_char) -> String {
         let text = |text: *const c_char| {
-            // SAFETY: the caller's promise.
+            // SAFETY: the text is not null, so it ends with a null byte (`# Safety` above).
             (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy())
         };
         match (text(kind), text(words)) {
@@ -174,14 +183,14 @@ mod imp {
         }
     }
 
-    /// Opens a library. An exception of a static constructor is told, and ends the process: the dynamic linker would
-    /// block all other threads forever.
+    /// Opens a library. An exception of a static constructor is reported and ends the process, because the
+    /// dynamic linker would block all other threads forever.
     ///
     /// # Safety
-    /// As `dlopen`: the library's code is trusted.
+    /// As for `dlopen`: the library's code is trusted.
     pub(crate) unsafe fn open(path: &CStr, flags: c_int) -> *mut c_void {
         let mut handle = std::ptr::null_mut();
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller trusts the library's code (`# Safety` above).
         let error = unsafe { farcall_shim_open(path.as_ptr(), flags, &raw mut handle, thrown) };
         if let Some(failure) = take_error(error) {
             exit::ended(&failure.message);
@@ -193,32 +202,33 @@ mod imp {
     /// As for the handler.
     #[inline]
     pub(crate) unsafe fn handler(handler: Handler, frame: *mut abi::CallFrame) -> *mut Error {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees the handler's contract (`# Safety` above).
         unsafe { farcall_shim_handler(handler, frame, thrown) }
     }
 
     /// # Safety
     /// The function may be called; `description` receives its result.
     pub(crate) unsafe fn description(function: Describe, description: *mut *const c_void) -> *mut Error {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that the function may be called and that `description` is writable
+        // (`# Safety` above).
         unsafe { farcall_shim_describe(function, description, thrown) }
     }
 
     /// # Safety
-    /// As [`super::probe`].
+    /// As for [`super::probe`].
     pub(crate) unsafe fn probe(
         function: Probed,
         frame: *mut c_void,
         ins: *const *const c_void,
     ) -> *mut Error {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees the contract of [`super::probe`] (`# Safety` above).
         unsafe { farcall_shim_probe(function, frame, ins, thrown) }
     }
 
     /// # Safety
     /// As for the task.
     pub(crate) unsafe fn task(task: Task, data: *mut c_void) -> *mut Error {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees the task's contract (`# Safety` above).
         unsafe { farcall_shim_task(task, data, thrown) }
     }
 
@@ -229,7 +239,7 @@ mod imp {
         out: *mut c_void,
         ins: *const *const c_void,
     ) -> *mut Error {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees the function's contract (`# Safety` above).
         unsafe { farcall_shim_untyped(function, out, ins, thrown) }
     }
 
@@ -241,7 +251,7 @@ mod imp {
         ins: *const *const c_void,
         status: *mut CallStatus,
     ) -> *mut Error {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees the function's contract (`# Safety` above).
         unsafe { farcall_shim_untyped_status(function, out, ins, status.cast(), thrown) }
     }
 
@@ -255,7 +265,8 @@ mod imp {
         status: *mut CallStatus,
     ) -> *mut Error {
         let (text, len) = (opaque.as_ptr().cast(), opaque.len());
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees the function's contract (`# Safety` above), and `text` is valid for
+        // `len` reads.
         unsafe { farcall_shim_untyped_opaque(function, out, ins, text, len, status.cast(), thrown) }
     }
 
@@ -264,9 +275,9 @@ mod imp {
         use super::*;
 
         #[test]
-        fn an_exception_is_an_error_whatever_is_known_of_it() {
+        fn exceptions_with_and_without_details_are_errors() {
             let message = |kind: *const c_char, words: *const c_char| {
-                // SAFETY: texts or null.
+                // SAFETY: each text is null or ends with a null byte.
                 let failure = take_error(unsafe { thrown(kind, words) }).unwrap();
                 assert_eq!(failure.code, ErrorCode::INTERNAL);
                 failure.message
@@ -291,14 +302,14 @@ mod imp {
     use super::{CallStatus, Describe, Original, Probed, Unified, WithStatus, c_char};
 
     /// # Safety
-    /// As `dlopen`: the library's code is trusted.
+    /// As for `dlopen`: the library's code is trusted.
     pub(crate) unsafe fn open(path: &CStr, flags: c_int) -> *mut c_void {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller trusts the library's code (`# Safety` above).
         unsafe { libc::dlopen(path.as_ptr(), flags) }
     }
 
-    /// The outcome of code that may unwind. Only a Rust panic arrives as one: for another exception
-    /// the process ends in here.
+    /// Runs code that may unwind, and converts a Rust panic to an error. Any other exception ends the process
+    /// here.
     #[inline]
     fn contained(call: impl FnOnce() -> *mut Error) -> *mut Error {
         catch(call).unwrap_or_else(|_| panicked())
@@ -307,7 +318,7 @@ mod imp {
     #[cold]
     fn panicked() -> *mut Error {
         let failure = Failure::new(ErrorCode::INTERNAL, "the handler panicked");
-        // Null is success: better no words than that.
+        // An invalid pointer stands for an error without message, because null would mean success.
         catch(|| new_error(failure)).unwrap_or_else(|_| std::ptr::without_provenance_mut(1))
     }
 
@@ -318,7 +329,7 @@ mod imp {
         type Unwinding = unsafe extern "C-unwind" fn(*mut abi::CallFrame) -> *mut Error;
         // SAFETY: the same function, but it may unwind.
         let handler = unsafe { std::mem::transmute::<Handler, Unwinding>(handler) };
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees the handler's contract (`# Safety` above).
         contained(|| unsafe { handler(frame) })
     }
 
@@ -329,14 +340,15 @@ mod imp {
         // SAFETY: the same function, but it may unwind.
         let function = unsafe { std::mem::transmute::<Describe, Unwinding>(function) };
         contained(|| {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees that the function may be called and that `description` is
+            // writable (`# Safety` above).
             unsafe { *description = function() };
             null_mut()
         })
     }
 
     /// # Safety
-    /// As [`super::probe`].
+    /// As for [`super::probe`].
     pub(crate) unsafe fn probe(
         function: Probed,
         frame: *mut c_void,
@@ -345,7 +357,7 @@ mod imp {
         type Unwinding = unsafe extern "C-unwind" fn(*mut c_void, *const *const c_void) -> *mut Error;
         // SAFETY: the same function, but it may unwind.
         let function = unsafe { std::mem::transmute::<Probed, Unwinding>(function) };
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees the contract of [`super::probe`] (`# Safety` above).
         contained(|| unsafe { function(frame, ins) })
     }
 
@@ -355,7 +367,7 @@ mod imp {
         // SAFETY: the same function, but it may unwind.
         let task = unsafe { std::mem::transmute::<Task, unsafe extern "C-unwind" fn(*mut c_void)>(task) };
         contained(|| {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees the task's contract (`# Safety` above).
             unsafe { task(data) };
             null_mut()
         })
@@ -372,7 +384,7 @@ mod imp {
         // SAFETY: the same function, but it may unwind.
         let function = unsafe { std::mem::transmute::<Original, Unwinding>(function) };
         contained(|| {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees the function's contract (`# Safety` above).
             unsafe { function(out, ins) };
             null_mut()
         })
@@ -390,7 +402,7 @@ mod imp {
         // SAFETY: the same function, but it may unwind.
         let function = unsafe { std::mem::transmute::<WithStatus, Unwinding>(function) };
         contained(|| {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees the function's contract (`# Safety` above).
             unsafe { function(out, ins, status) };
             null_mut()
         })
@@ -415,7 +427,8 @@ mod imp {
         // SAFETY: the same function, but it may unwind.
         let function = unsafe { std::mem::transmute::<Unified, Unwinding>(function) };
         contained(|| {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees the function's contract (`# Safety` above), and `opaque` is valid
+            // for `opaque.len()` reads.
             unsafe { function(out, ins, opaque.as_ptr().cast(), opaque.len(), status) };
             null_mut()
         })

@@ -1,13 +1,14 @@
 //! Handles for objects that are passed to the other side: numbers that look like pointers.
 //!
-//! The other side may pass back anything, or the same handle twice. A number that is not in the table is an error; an
-//! invalid address would be a crash. Errors and futures are rare enough to be looked up.
+//! The other side may pass back any number, or the same handle twice. A number that is not in the table is an
+//! error, whereas dereferencing an invalid address would crash. Errors and futures are rare enough for a
+//! look-up.
 
 use std::collections::HashMap;
 use std::ptr::without_provenance_mut;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-/// A table of objects of one kind.
+/// A table of objects of one type.
 pub(super) struct Handles<T> {
     table: LazyLock<Mutex<Table<T>>>,
 }
@@ -17,7 +18,7 @@ struct Table<T> {
     last: usize,
 }
 
-/// Distance of two handles: they are aligned, as pointers would be.
+/// Distance between consecutive handles, which gives them the alignment of pointers.
 const STEP: usize = 16;
 
 impl<T> Handles<T> {
@@ -25,7 +26,7 @@ impl<T> Handles<T> {
         Handles { table: LazyLock::new(|| Mutex::new(Table { objects: HashMap::new(), last: 0 })) }
     }
 
-    /// Stores an object; the handle is never null and never used again.
+    /// Stores an object and returns its handle, which is never null and never reused.
     pub(super) fn insert<P>(&self, object: T) -> *mut P {
         let mut table = self.lock();
         table.last += STEP;
@@ -34,12 +35,12 @@ impl<T> Handles<T> {
         without_provenance_mut(handle)
     }
 
-    /// Removes an object; `None` if there is no such handle (any more).
+    /// Removes an object; `None` if the handle does not exist (any more).
     pub(super) fn take<P>(&self, handle: *mut P) -> Option<T> {
         self.lock().objects.remove(&handle.addr())
     }
 
-    /// Looks at an object.
+    /// Accesses an object.
     pub(super) fn with<P, R>(&self, handle: *mut P, look: impl FnOnce(&mut T) -> R) -> Option<R> {
         self.lock().objects.get_mut(&handle.addr()).map(look)
     }

@@ -1,12 +1,12 @@
-//! Memory that outlives its run, because views of it are still in use.
+//! Memory that outlives its run because views of it are still in use.
 //!
-//! A handler's views of operands and results should end with the call. In a language with garbage collection, an exception
-//! or a global variable may still refer to a view. Such a handler fails its call, and has the call's memory kept until its
-//! views are gone ([`Keeper::keep_call`]). Otherwise later runs would store other values there, which the views would show
-//! and change.
+//! A handler's views of operands and results should end with the call. In a language with garbage collection,
+//! an exception or a global variable may still refer to a view. Such a handler fails its call, and asks to
+//! keep the call's memory until its views are gone ([`Keeper::keep_call`]). Otherwise later runs would store
+//! other values in this memory, which the views would show and change.
 //!
-//! **Invariants.** Handlers run on the thread of their run. The innermost run of the thread hands over its memory when it
-//! ends ([`Keeping`]).
+//! **Invariants.** Handlers run on the thread of their run. The innermost run of the thread hands over its
+//! memory when it ends ([`Keeping`]).
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -14,24 +14,24 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 thread_local! {
-    /// Keepers that handlers in the innermost run of this thread have named.
-    static ASKED: RefCell<Vec<Keeper>> = const { RefCell::new(Vec::new()) };
+    /// Keepers that were requested by handlers in the innermost run of this thread.
+    static REQUESTED: RefCell<Vec<Keeper>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Owner of the memory of calls whose views are still in use; clones share it.
+/// Owner of the memory of calls whose views are still in use. Clones share ownership.
 #[derive(Clone, Default)]
 pub struct Keeper(Arc<Mutex<Vec<Box<dyn Any + Send>>>>);
 
 impl Keeper {
-    /// Makes an owner that owns nothing yet.
+    /// Creates a keeper that owns nothing yet.
     pub fn new() -> Keeper {
         Keeper::default()
     }
 
-    /// Keeps the memory of the custom call whose handler this thread is running: operands, results and whatever else is in
-    /// the same allocations stay until the last clone of this keeper is dropped.
+    /// Keeps the memory of the custom call whose handler this thread is running. Operands, results and
+    /// everything else in the same allocations live until the last clone of this keeper is dropped.
     pub fn keep_call(&self) {
-        ASKED.with_borrow_mut(|asked| asked.push(self.clone()));
+        REQUESTED.with_borrow_mut(|asked| asked.push(self.clone()));
     }
 
     fn own(&self, memory: Box<dyn Any + Send>) {
@@ -45,24 +45,24 @@ impl fmt::Debug for Keeper {
     }
 }
 
-/// A run whose handlers may ask for its memory. Sets the keepers of the enclosing run aside meanwhile.
+/// A run whose handlers may ask to keep its memory. Sets aside the keepers of the enclosing run meanwhile.
 pub(crate) struct Keeping {
     outer: Vec<Keeper>,
 }
 
 impl Keeping {
     pub(crate) fn begin() -> Keeping {
-        Keeping { outer: ASKED.take() }
+        Keeping { outer: REQUESTED.take() }
     }
 
-    /// True if a handler has asked for the memory of this thread's run.
+    /// Returns true if a handler has asked to keep the memory of this thread's run.
     pub(crate) fn is_asked() -> bool {
-        ASKED.with_borrow(|asked| !asked.is_empty())
+        REQUESTED.with_borrow(|asked| !asked.is_empty())
     }
 
-    /// Hands memory of this thread's run to the keepers that handlers have named.
+    /// Hands memory of this thread's run over to the keepers that handlers have requested.
     pub(crate) fn keep(memory: impl Any + Send) {
-        let keepers = ASKED.with_borrow(Vec::clone);
+        let keepers = REQUESTED.with_borrow(Vec::clone);
         if let Some((first, others)) = keepers.split_first() {
             first.own(Box::new(memory));
             others.iter().for_each(|other| other.own(Box::new(first.clone())));
@@ -72,7 +72,7 @@ impl Keeping {
 
 impl Drop for Keeping {
     fn drop(&mut self) {
-        ASKED.set(std::mem::take(&mut self.outer));
+        REQUESTED.set(std::mem::take(&mut self.outer));
     }
 }
 
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_is_kept_for_all_who_asked_and_runs_are_apart() {
+    fn memory_is_kept_for_every_request_of_the_innermost_run() {
         let memory = Arc::new(());
         let (a, b) = (Keeper::new(), Keeper::new());
         let outer = Keeping::begin();

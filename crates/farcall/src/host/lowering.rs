@@ -1,7 +1,8 @@
 //! The host's side of a library's lowerings: asks one about a block, and collects its answer.
 //!
-//! **Invariants.** A lowering is foreign code, and is entered through `guard`. What it passes is checked and copied
-//! before the function that it was passed to returns; whether it makes sense is up to the caller to check.
+//! **Invariants.** A lowering is foreign code, and is entered through `guard`. Values passed to a callback
+//! are checked for readability and copied before the callback returns. Whether they are meaningful is up to
+//! the caller of this module to check.
 
 use std::ffi::c_void;
 
@@ -17,13 +18,13 @@ use farcall_sig::signature::OperandType;
 use super::error::take_error;
 use super::guard;
 
-/// Things that a lowering hands over at once, at most.
-const MOST: usize = 1 << 16;
+/// Maximum number of members of one table from a lowering.
+const MAX_COUNT: usize = 1 << 16;
 
-/// What a library's lowering says of a block.
+/// Returns the answer of a library's lowering for a block.
 ///
 /// # Errors
-/// The lowering's own, or that it did not answer.
+/// The lowering's own error, or a missing answer.
 ///
 /// # Safety
 /// `lowering` is a lowering.
@@ -68,7 +69,8 @@ pub(crate) unsafe fn ask(lowering: LowerFn, block: &Block<'_>) -> Result<Lowered
         skip: Some(skip),
         call: Some(call),
     };
-    // SAFETY: a lowering, and a question whose parts live here.
+    // SAFETY: the caller guarantees that `lowering` is a lowering. All parts of `question` live until it
+    // returns.
     let error = unsafe { guard::task(lowering, (&raw mut question).cast()) };
     match (take_error(error), answer.error, answer.lowered) {
         (Some(failure), ..) => Err(failure.message),
@@ -78,7 +80,7 @@ pub(crate) unsafe fn ask(lowering: LowerFn, block: &Block<'_>) -> Result<Lowered
     }
 }
 
-/// What a lowering has said so far.
+/// A lowering's answer so far.
 #[derive(Default)]
 struct Answer {
     lowered: Option<Lowered>,
@@ -88,37 +90,38 @@ struct Answer {
 // ---- Called by a lowering ------------------------------------------------------------------
 
 /// # Safety
-/// As `answer_at`; the span is of text that is there.
+/// As for `answer_at`. The span is valid text.
 unsafe extern "C" fn fail(host: *mut c_void, message: ByteSpan) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees a valid `host` (`# Safety` above).
     if let Some(answer) = unsafe { answer_at(host) } {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees a valid span (`# Safety` above).
         let message = unsafe { lossy(message) };
         answer.error.get_or_insert(message);
     }
 }
 
 /// # Safety
-/// As `answer_at`; the span is of text that is there.
+/// As for `answer_at`. The span is valid text.
 unsafe extern "C" fn skip(host: *mut c_void, reason: ByteSpan) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees a valid `host` (`# Safety` above).
     if let Some(answer) = unsafe { answer_at(host) } {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees a valid span (`# Safety` above).
         answer.lowered = Some(Lowered::Skip(unsafe { lossy(reason) }));
     }
 }
 
 /// # Safety
-/// As `answer_at`; `call` is null or as its `struct_size` and counts say.
+/// As for `answer_at`. `call` is null, or matches its `struct_size` and counts.
 unsafe extern "C" fn call(host: *mut c_void, call: *const LowerCall) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees a valid `host` (`# Safety` above).
     let Some(answer) = (unsafe { answer_at(host) }) else { return };
-    // SAFETY: not null and aligned; the size comes first.
+    // SAFETY: not null and aligned. The size comes first.
     if call.is_null() || !call.is_aligned() || unsafe { (*call).struct_size } < size_of::<LowerCall>() {
         answer.error.get_or_insert("the lowering returns a call that cannot be read".to_owned());
         return;
     }
-    // SAFETY: the size covers all members; the caller's promise.
+    // SAFETY: the size covers all members, and the caller guarantees that they match the counts (`# Safety`
+    // above).
     match unsafe { read(&call.read()) } {
         Ok(call) => answer.lowered = Some(call.into()),
         Err(what) => {
@@ -128,9 +131,10 @@ unsafe extern "C" fn call(host: *mut c_void, call: *const LowerCall) {
 }
 
 /// # Safety
-/// The call is as its counts say, and all that it leads to is there.
+/// The pointers of the call match its counts, and everything reachable from it is valid.
 unsafe fn read(call: &LowerCall) -> Result<TargetCall, String> {
-    // SAFETY: the caller's promise, here and below.
+    // SAFETY: the caller guarantees that everything reachable from the call is valid (`# Safety` above), here
+    // and below.
     let mut made = TargetCall::new(unsafe { text(call.target) }?);
     // SAFETY: as above.
     let values = unsafe { read_attrs(call.values) }?;
@@ -156,9 +160,9 @@ unsafe fn read(call: &LowerCall) -> Result<TargetCall, String> {
 }
 
 /// # Safety
-/// Unless null or misaligned, `first` points to `count` members.
+/// `first` is null, misaligned, or points to `count` members.
 unsafe fn types(first: *const NumberedType, count: usize) -> Result<Vec<(usize, DType)>, String> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees `count` members (`# Safety` above).
     let all = unsafe { members(first, count, "element types") }?;
     let one = |ty: NumberedType| {
         let NumberedType { index, dtype, .. } = ty;
@@ -168,12 +172,13 @@ unsafe fn types(first: *const NumberedType, count: usize) -> Result<Vec<(usize, 
 }
 
 /// # Safety
-/// Unless null or misaligned, `first` points to `count` members, and each of these to as many dimensions as it says.
+/// `first` is null, misaligned, or points to `count` members, each of which points to as many dimensions as
+/// its rank.
 unsafe fn layouts(first: *const NumberedLayout, count: usize) -> Result<Vec<(usize, Vec<usize>)>, String> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees `count` members (`# Safety` above).
     let all = unsafe { members(first, count, "layouts") }?;
     let one = |layout: NumberedLayout| {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees `layout.rank` dimensions (`# Safety` above).
         let order = unsafe { members(layout.minor_to_major, layout.rank, "a layout") }?;
         let dim = |dim: i64| usize::try_from(dim).map_err(|_| format!("a layout has the dimension {dim}"));
         Ok((layout.index, order.into_iter().map(dim).collect::<Result<_, String>>()?))
@@ -182,11 +187,11 @@ unsafe fn layouts(first: *const NumberedLayout, count: usize) -> Result<Vec<(usi
 }
 
 /// # Safety
-/// Unless null or misaligned, `first` points to `count` members.
+/// `first` is null, misaligned, or points to `count` members.
 unsafe fn members<T: Copy>(first: *const T, count: usize, what: &str) -> Result<Vec<T>, String> {
     let members = match count {
-        0..=MOST => {
-            // SAFETY: the caller's promise.
+        0..=MAX_COUNT => {
+            // SAFETY: the caller guarantees `count` members (`# Safety` above).
             unsafe { table(first, count, size_of::<T>()) }
         }
         _ => None,
@@ -195,23 +200,24 @@ unsafe fn members<T: Copy>(first: *const T, count: usize, what: &str) -> Result<
 }
 
 /// # Safety
-/// `host` is null or what the question said, and the question's answer is awaited.
+/// `host` is null or the pointer from the [`LowerQuestion`], and the lowering is running.
 unsafe fn answer_at<'a>(host: *mut c_void) -> Option<&'a mut Answer> {
-    // SAFETY: the caller's promise; `ask` does not look at the answer meanwhile.
+    // SAFETY: the caller guarantees that the lowering is running (`# Safety` above). `ask` does not use the
+    // answer meanwhile.
     unsafe { host.cast::<Answer>().as_mut() }
 }
 
 /// # Safety
-/// The span is of text that is there.
+/// The span is valid text.
 unsafe fn text(span: ByteSpan) -> Result<String, String> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees a valid span (`# Safety` above).
     let bytes = unsafe { span.as_bytes() };
     std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| "a text of it is not UTF-8".to_owned())
 }
 
 /// # Safety
-/// The span is of text that is there.
+/// The span is valid text.
 unsafe fn lossy(span: ByteSpan) -> String {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees a valid span (`# Safety` above).
     String::from_utf8_lossy(unsafe { span.as_bytes() }).into_owned()
 }

@@ -1,22 +1,28 @@
-//! The host's side of the C interface: entering foreign code, and what it may request meanwhile.
+//! The host's side of the C interface: entry into foreign code, and the services that foreign code may
+//! request.
 //!
 //! ```text
-//! enters     guard      the only way into foreign code; ends exceptions
-//!            exit, crash    whose code a thread is in, should it end the process, or crash
-//!            metadata   asks a handler what it is
-//!            rule       asks an op's rules by hand
-//!            lowering   asks a library's lowerings
+//! enters     guard      entry points into foreign code; catches exceptions
+//!            exit, crash    report foreign code that ends the process or crashes
+//!            metadata   asks a handler for its metadata
+//!            trial      calls an unknown function in a child process first
+//!            rule       calls an op's shape and batching functions
+//!            lowering   calls a library's lowerings
+//!            samples    requests an op's sample calls
 //! offers     api        the functions of the C interface, in a table
 //!            context    the run behind a handler's context pointer, with state and scratch memory
-//!            pool, future   threads for tasks; calls that complete later
+//!            pool, seat     threads for tasks and kernels
+//!            float_mode     treatment of subnormal numbers on these threads
+//!            future     calls that complete later
 //!            keeper     the memory of calls whose views are still in use
-//!            status     what functions of the untyped API report to
-//! passes     attrs      attributes in the form of the C interface
-//!            error, handles, types   errors, and what else crosses the border as a number
+//!            status     status objects of the untyped API
+//! passes     attrs      attributes encoded for the C interface
+//!            error, handles, types   errors, and other objects that cross the interface as numbers
 //! ```
 //!
-//! This module does not know which targets exist (`registry`) or where a program calls them (`custom_call`): both are
-//! built on it. The table of functions lacks the one that registers handlers; `registry` adds it.
+//! This module does not know which targets exist (`registry`) or where a program calls them (`custom_call`).
+//! Both are built on it. The table of functions lacks the function that registers handlers; `registry` adds
+//! it.
 
 pub(crate) mod api;
 pub(crate) mod attrs;

@@ -1,16 +1,16 @@
-//! The threads that handlers schedule tasks on, and that kernels share their work with.
+//! The threads that run handlers' tasks and that kernels share their work with.
 //!
-//! Handlers run on the engine's threads, never on these, so a handler may wait for its tasks even if the pool has a
-//! single thread. A task may schedule tasks and wait for them: if all threads are busy, and one of them schedules, a
-//! spare thread is started for as long as it is needed, or, beyond [`MAX_SPARE`], the task runs immediately in place
-//! (the interface allows both).
+//! Handlers run on the engine's threads, never on threads of the pool, so a handler may wait for its tasks
+//! even if the pool has a single thread. A task may schedule tasks and wait for them. If all threads are busy
+//! when a task schedules another task, a spare thread is started for as long as it is needed. Beyond
+//! [`MAX_SPARE_THREADS`], the task runs immediately in place. The interface allows both.
 //!
-//! A task treats subnormal numbers like the thread that scheduled it. A task that ends with an exception fails its
-//! call, if that is still running. The exception is also printed immediately, since the handler may be waiting for
-//! what the task did not do.
+//! A task treats subnormal numbers like the thread that scheduled it. A task that ends with an exception
+//! fails its call, if the call is still running. The exception is also printed immediately, since the handler
+//! may be waiting for work that the task did not do.
 //!
-//! A child process after `fork()` has none of its parent's threads, so a pool starts new threads there. Tasks that
-//! were waiting run only in the parent.
+//! A child process after `fork()` has none of its parent's threads, so a pool starts new threads there. Tasks
+//! that were waiting run only in the parent.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -35,36 +35,36 @@ use super::guard;
 use super::seat::Seat;
 use crate::kernels::Tasks;
 
-/// Spare threads of a pool at most.
-const MAX_SPARE: usize = 64;
+/// Maximum number of spare threads of a pool.
+const MAX_SPARE_THREADS: usize = 64;
 
-/// How long a thread that has nothing to do looks for work before it sleeps: the kernels of a program follow one another
-/// faster than a thread wakes.
-const AWAKE: Duration = Duration::from_micros(50);
+/// Time for which an idle thread polls for work before it sleeps. The next kernel of a program starts sooner
+/// than a sleeping thread wakes.
+const POLL_TIME: Duration = Duration::from_micros(50);
 
-/// A pool of threads; they are started when there is work, and end when the pool is dropped and its
-/// work is done.
+/// A pool of threads. Threads are started when there is work, and end when the pool is dropped and its work
+/// is done.
 pub struct ThreadPool {
     shared: Arc<Shared>,
 }
 
 struct Shared {
     size: usize,
-    /// How many forks lie between the first process and the one whose threads these are.
+    /// Number of forks between the first process and the process that these threads belong to.
     generation: u32,
-    /// What takes its place in a child, where its lock may be held by a thread that the child does not have.
+    /// Replacement in a child process, where the lock may be held by a thread that the child does not have.
     in_child: OnceLock<Arc<Shared>>,
     state: Mutex<State>,
-    /// Jobs in the queue, for threads that look for them without the lock.
+    /// Number of jobs in the queue, for threads that poll without taking the lock.
     queued: AtomicUsize,
 }
 
 #[derive(Default)]
 struct State {
     queue: VecDeque<Job>,
-    /// Threads that look for work, or are about to.
+    /// Number of threads that poll for work, or are about to.
     awake: usize,
-    /// Threads that sleep until they are woken, the last one first.
+    /// Sleeping threads. The last one is woken first.
     asleep: Vec<Arc<Seat>>,
     threads: usize,
     spare: usize,
@@ -79,14 +79,15 @@ struct Job {
 enum Task {
     Foreign(abi::Task, *mut c_void, Arc<TaskFailure>, Option<(CallName, abi::Stage)>),
     Own(Box<dyn FnOnce() + Send>),
-    /// Parts of the engine's work, as long as there are some that nobody has begun.
-    Help(Arc<Parts>),
+    /// Parts of the engine's work that have not begun.
+    Help(Arc<SharedWork>),
 }
 
-// SAFETY: whoever schedules a foreign task gives its data to the thread that runs it.
+// SAFETY: the caller of `spawn_foreign` hands the task's data over to the thread that runs the task. The
+// other variants are `Send` themselves.
 unsafe impl Send for Task {}
 
-/// The first thing that went wrong in a call's tasks.
+/// The first failure in a call's tasks.
 #[derive(Debug, Default)]
 pub(super) struct TaskFailure(Mutex<Option<Failure>>);
 
@@ -101,22 +102,23 @@ impl TaskFailure {
 }
 
 thread_local! {
-    /// The pool whose thread this is.
+    /// Pool that this thread belongs to.
     static POOL: Cell<*const Shared> = const { Cell::new(std::ptr::null()) };
 }
 
 impl ThreadPool {
-    /// A pool of `size` threads (at least one).
+    /// Creates a pool of `size` threads (at least one).
     pub fn new(size: usize) -> ThreadPool {
         static WATCH: Once = Once::new();
         WATCH.call_once(|| {
-            // SAFETY: the function only adds to a number, which the child of a process with threads may do.
+            // SAFETY: the function only increments a counter, which the child of a process with threads may
+            // do.
             let _out_of_memory = unsafe { libc::pthread_atfork(None, None, Some(count_fork)) };
         });
         ThreadPool { shared: Arc::new(Shared::new(size.max(1))) }
     }
 
-    /// The pool of the process, with a thread per core.
+    /// Returns the pool of the process, with one thread per core.
     pub fn global() -> Arc<ThreadPool> {
         static GLOBAL: LazyLock<Arc<ThreadPool>> = LazyLock::new(|| {
             let cores = thread::available_parallelism().map_or(1, NonZero::get);
@@ -125,17 +127,17 @@ impl ThreadPool {
         Arc::clone(&GLOBAL)
     }
 
-    /// Number of threads, spare ones not counted.
+    /// Returns the number of threads, not counting spare threads.
     pub fn size(&self) -> usize {
         self.shared.size
     }
 
-    /// Runs a function on a thread of the pool. A panic in it is printed and ends there.
+    /// Runs a function on a thread of the pool. A panic in the function is printed and caught.
     pub fn spawn(&self, task: impl FnOnce() + Send + 'static) {
         self.schedule(Task::Own(Box::new(task)));
     }
 
-    /// Runs a handler's task; what goes wrong in it is left in `failure`.
+    /// Runs a handler's task. A failure of the task is stored in `failure`.
     ///
     /// # Safety
     /// `task` may be called with `data` once, on any thread, until the process ends.
@@ -160,11 +162,11 @@ impl ThreadPool {
             return seat.wake();
         }
         let spare = state.threads >= shared.size;
-        let room = !spare || (from_inside && state.spare < MAX_SPARE);
+        let room = !spare || (from_inside && state.spare < MAX_SPARE_THREADS);
         if room && start(shared, spare) {
             *(if spare { &mut state.spare } else { &mut state.threads }) += 1;
         } else if from_inside || state.threads == 0 {
-            // Nobody else may be free to do it, ever.
+            // All other threads may be waiting for this job, so this thread runs it.
             let job = state.queue.pop_back();
             shared.queued.store(state.queue.len(), Ordering::Release);
             drop(state);
@@ -174,8 +176,9 @@ impl ThreadPool {
         }
     }
 
-    /// Takes helpers that have not come out of the queue, where they would be until a thread is free.
-    fn dismiss(&self, parts: &Arc<Parts>) {
+    /// Removes helper jobs that no thread has started yet. Otherwise they would stay in the queue until a
+    /// thread is free.
+    fn dismiss(&self, parts: &Arc<SharedWork>) {
         let shared = self.shared.here();
         let mut state = shared.lock();
         state.queue.retain(|job| !matches!(&job.task, Task::Help(of) if Arc::ptr_eq(of, parts)));
@@ -183,20 +186,21 @@ impl ThreadPool {
     }
 }
 
-/// The engine's own work in parts: the thread that brings it does what no thread of the pool has begun.
+/// The engine's work, divided into parts. The submitting thread does all parts that no thread of the pool has
+/// begun.
 impl Tasks for ThreadPool {
     fn each(&self, count: usize, task: &(dyn Fn(usize) + Sync)) {
         let helpers = self.size().min(count).saturating_sub(1);
-        if helpers == 0 || count > Share::MOST {
+        if helpers == 0 || count > Share::MAX_PARTS {
             return (0..count).for_each(task);
         }
-        // SAFETY: the two types differ in the lifetime alone. `Parts` calls the function for numbers below `count`
-        // only, each once, and `finish` returns, or unwinds, when all of these calls have ended: nobody uses it
-        // after this function, whose argument it is.
+        // SAFETY: the two types differ in their lifetime only. `SharedWork` calls the function for numbers
+        // below `count` only, once each, and `finish` returns or unwinds only after all of these calls have
+        // ended. So the function is not used after this function, whose argument it is, has returned.
         let task = unsafe {
             std::mem::transmute::<*const (dyn Fn(usize) + Sync + '_), *const (dyn Fn(usize) + Sync)>(task)
         };
-        let parts = Arc::new(Parts {
+        let parts = Arc::new(SharedWork {
             task,
             count,
             shares: (0..=helpers).map(|_| Share::default()).collect(),
@@ -220,42 +224,45 @@ impl Tasks for ThreadPool {
     }
 }
 
-/// Work in parts, of which each thread has a share: the one that brings the work has all of it at first, and whoever has none
-/// takes half of what another one has left. So each thread's parts are neighbours, and the thread that brings one work after
-/// the other has about the same parts of each.
-struct Parts {
-    /// There until all parts have ended.
+/// Work divided among threads. Each thread has a share of the parts, which is empty at first except for the
+/// submitting thread, whose share contains all parts. A thread whose share is empty takes half of another
+/// thread's share. So each thread works on adjacent parts, and a thread that submits work repeatedly gets
+/// about the same parts each time.
+struct SharedWork {
+    /// Valid until all parts have ended.
     task: *const (dyn Fn(usize) + Sync),
     count: usize,
-    /// One for each thread; that of the one that brought the work is the first.
+    /// One share for each thread. The submitting thread has the first.
     shares: SmallVec<[Share; 4]>,
-    /// Threads that have come, and that one.
+    /// Number of threads that have arrived, including the submitting thread.
     arrived: AtomicUsize,
-    /// Parts that have begun, and that have ended.
+    /// Numbers of parts that have begun, and that have ended.
     begun: AtomicUsize,
     ended: AtomicUsize,
-    /// One of them has panicked.
+    /// True if a part has panicked.
     panicked: AtomicBool,
-    /// All parts have ended, for the thread that sleeps until then.
+    /// Signals the submitting thread, if it sleeps, that all parts have ended.
     asleep: Mutex<()>,
     all: Condvar,
-    /// The interrupts of the thread that submits the work.
+    /// Interrupts of the submitting thread.
     scope: Option<interrupt::Scope>,
 }
 
-// SAFETY: the function that `task` points to may be called by several threads at once.
-unsafe impl Send for Parts {}
+// SAFETY: the function behind `task` is `Sync`, so several threads may call it at once. It is only called
+// before `finish` returns (`run`), while the caller of `each` still borrows it.
+unsafe impl Send for SharedWork {}
 // SAFETY: as above.
-unsafe impl Sync for Parts {}
+unsafe impl Sync for SharedWork {}
 
-/// Parts that a thread has taken and not begun: the first, and the one after the last, in a word. Each has a line of the cache.
+/// A thread's parts that have not begun: index of the first part, and index after the last, in one word. Each
+/// share occupies its own cache line.
 #[derive(Default)]
 #[repr(align(64))]
 struct Share(AtomicU64);
 
 impl Share {
-    /// Parts of one piece of work at most.
-    const MOST: usize = u32::MAX as usize;
+    /// Maximum number of parts.
+    const MAX_PARTS: usize = u32::MAX as usize;
 
     fn of(word: u64) -> Range<usize> {
         (word >> 32) as usize..(word & u64::from(u32::MAX)) as usize
@@ -273,7 +280,7 @@ impl Share {
         Share::of(self.0.load(Ordering::Relaxed)).len()
     }
 
-    /// The first part.
+    /// Takes the first part.
     fn first(&self) -> Option<usize> {
         let next = |word| {
             let parts = Share::of(word);
@@ -283,7 +290,7 @@ impl Share {
         Some(Share::of(before).start)
     }
 
-    /// The later half.
+    /// Takes the later half, rounded up.
     fn half(&self) -> Option<Range<usize>> {
         let middle = |parts: &Range<usize>| parts.start + parts.len() / 2;
         let rest = |word| {
@@ -296,9 +303,9 @@ impl Share {
     }
 }
 
-impl Parts {
-    /// Does parts, as the thread of this number, until all have begun. A thread that comes late finds none, and does not touch
-    /// the task.
+impl SharedWork {
+    /// Runs parts, as the thread with this number, until all parts have begun. A thread that arrives late
+    /// finds no parts, and does not access the task.
     fn work(&self, thread: usize) {
         let own = &self.shares[thread];
         let have_begun = || self.begun.load(Ordering::Relaxed) == self.count;
@@ -310,8 +317,9 @@ impl Parts {
             if let Some(parts) = self.shares.iter().max_by_key(|share| share.left()).and_then(Share::half) {
                 own.set(parts.start + 1..parts.end);
                 self.run(parts.start);
-            } else if !look(|| have_begun() || are_left()) || have_begun() {
-                // What another thread has taken, and not put into its share for so long, is left to that.
+            } else if !poll(|| have_begun() || are_left()) || have_begun() {
+                // Parts that another thread has taken but not put into its share after this time are left to
+                // that thread.
                 return;
             }
         }
@@ -319,7 +327,8 @@ impl Parts {
 
     fn run(&self, part: usize) {
         self.begun.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: this part has not ended, so `finish` has not returned.
+        // SAFETY: this part has not ended, so `finish` has not returned, and the caller of `each` still
+        // borrows the function.
         let task = unsafe { &*self.task };
         if catch(|| task(part)).is_err() {
             self.panicked.store(true, Ordering::Relaxed);
@@ -333,15 +342,15 @@ impl Parts {
     /// Waits until all parts have ended.
     fn finish(&self) {
         let have_ended = || self.ended.load(Ordering::Acquire) == self.count;
-        if !look(have_ended) {
+        if !poll(have_ended) {
             let mut asleep = self.asleep.lock().unwrap_or_else(PoisonError::into_inner);
             while !have_ended() {
                 if self.scope.is_none() {
                     asleep = self.all.wait(asleep).unwrap_or_else(PoisonError::into_inner);
                     continue;
                 }
-                // The other threads stop once this thread has noticed that the work has to end. A callback
-                // may be slow, and ending a part needs the lock.
+                // The other threads stop once this thread has noticed the interrupt. A callback may be slow,
+                // and ending a part needs the lock.
                 let woken = self.all.wait_timeout(asleep, Interrupt::PERIOD);
                 drop(woken.unwrap_or_else(PoisonError::into_inner));
                 interrupt::look_soon();
@@ -353,18 +362,18 @@ impl Parts {
     }
 }
 
-/// Asks again and again for a while, and gives the last answer.
-fn look(is_there: impl Fn() -> bool) -> bool {
-    const ASKED: usize = 64;
+/// Polls a condition for a while, and returns its last value.
+fn poll(is_there: impl Fn() -> bool) -> bool {
+    const POLLS_PER_CLOCK_READ: usize = 64;
     let mut start = None;
     loop {
-        for _ in 0..ASKED {
+        for _ in 0..POLLS_PER_CLOCK_READ {
             if is_there() {
                 return true;
             }
             std::hint::spin_loop();
         }
-        if start.get_or_insert_with(Instant::now).elapsed() > AWAKE {
+        if start.get_or_insert_with(Instant::now).elapsed() > POLL_TIME {
             return is_there();
         }
     }
@@ -387,7 +396,7 @@ impl fmt::Debug for ThreadPool {
     }
 }
 
-/// How many forks lie between the first process and this one.
+/// Number of forks between the first process and this process.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
 extern "C" fn count_fork() {
@@ -405,7 +414,7 @@ impl Shared {
         }
     }
 
-    /// What the pool is in this process.
+    /// Returns the state of the pool in this process.
     fn here(self: &Arc<Shared>) -> &Arc<Shared> {
         let mut shared = self;
         while shared.generation != GENERATION.load(Ordering::Relaxed) {
@@ -433,13 +442,13 @@ impl Shared {
             } else {
                 state.awake += 1;
                 drop(state);
-                look(|| self.queued.load(Ordering::Acquire) > 0);
+                poll(|| self.queued.load(Ordering::Acquire) > 0);
                 state = self.lock();
                 if state.queue.is_empty() && !state.closed {
                     state.awake -= 1;
                     state.asleep.push(Arc::clone(&seat));
                     drop(state);
-                    // Who wakes it has counted it as awake.
+                    // The waking thread has already counted this thread as awake.
                     seat.sleep();
                     state = self.lock();
                 }
@@ -449,7 +458,7 @@ impl Shared {
     }
 }
 
-/// Starts a thread; false if the system has none left.
+/// Starts a thread. Returns false if the system refuses.
 fn start(shared: &Arc<Shared>, spare: bool) -> bool {
     let shared = Arc::clone(shared);
     let body = move || {
@@ -461,16 +470,17 @@ fn start(shared: &Arc<Shared>, spare: bool) -> bool {
 }
 
 impl Job {
-    /// Runs it, on the thread of the seat if that is one of the pool's.
+    /// Runs the job, on the thread of `seat` if the pool owns the thread.
     fn run(self, seat: Option<&Seat>) {
         let _mode = self.mode.enter();
         if let (Task::Foreign(..) | Task::Own(_), Some(seat)) = (&self.task, seat) {
-            // It may ask how many cores there are, or start threads, which can use the cores that this one can.
+            // The task may query the number of cores, or start threads that inherit this thread's cores.
             seat.roam();
         }
         match self.task {
             Task::Foreign(task, data, to, call) => {
-                // SAFETY: the promise of `spawn_foreign`.
+                // SAFETY: the caller of `spawn_foreign` guarantees that the task may be called once with
+                // `data` on any thread.
                 let run = || unsafe { guard::task(task, data) };
                 let error = match &call {
                     Some((name, stage)) => exit::within(&Doing::Call(name, *stage), run),
@@ -502,7 +512,7 @@ mod tests {
 
     use super::*;
 
-    const LONG: Duration = Duration::from_secs(20);
+    const TIMEOUT: Duration = Duration::from_secs(20);
 
     #[test]
     fn a_pool_of_one_runs_everything_and_survives_a_panic() {
@@ -513,12 +523,12 @@ mod tests {
             let send = send.clone();
             pool.spawn(move || send.send(i).unwrap());
         }
-        let got: Vec<i32> = (0..100).map(|_| receive.recv_timeout(LONG).unwrap()).collect();
+        let got: Vec<i32> = (0..100).map(|_| receive.recv_timeout(TIMEOUT).unwrap()).collect();
         assert_eq!(got, (0..100).collect::<Vec<_>>());
     }
 
     #[test]
-    fn parts_are_done_once_each_also_where_no_thread_is_free() {
+    fn each_part_runs_once_even_if_no_thread_is_free() {
         let pool = ThreadPool::new(3);
         for round in 0..200 {
             let done: Vec<AtomicU32> = (0..round).map(|_| AtomicU32::new(0)).collect();
@@ -586,7 +596,7 @@ mod tests {
         let ask = || {
             let (send, receive) = channel();
             pool.spawn(move || send.send(flushes()).unwrap());
-            receive.recv_timeout(LONG).unwrap()
+            receive.recv_timeout(TIMEOUT).unwrap()
         };
         assert!(!ask());
         {
@@ -599,7 +609,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_has_threads_of_its_own() {
+    fn a_child_process_starts_its_own_threads() {
         let pool = ThreadPool::new(2);
         let works = |pool: &ThreadPool| {
             let (send, receive) = channel();
@@ -607,10 +617,10 @@ mod tests {
             receive.recv_timeout(Duration::from_secs(5)).is_ok()
         };
         assert!(works(&pool));
-        // A thread that holds the lock is not there in the child.
+        // The thread that holds the lock does not exist in the child.
         let held = pool.shared.lock();
-        // SAFETY: what the child does before it ends takes no lock that this test's threads may hold, but for the
-        // allocator's, which the C library looks after.
+        // SAFETY: before it ends, the child takes no lock that this test's threads may hold, except for the
+        // allocator's, which the C library handles.
         let child = unsafe { libc::fork() };
         if child == 0 {
             let grandchild = || {
@@ -627,9 +637,9 @@ mod tests {
         assert!(works(&pool));
     }
 
-    /// Ends the process at once.
+    /// Ends the process immediately.
     fn exit(well: bool) -> ! {
-        // SAFETY: nothing is run on the way out.
+        // SAFETY: `_exit` has no preconditions, and runs no code of this process.
         unsafe { libc::_exit(i32::from(!well)) }
     }
 
@@ -641,20 +651,20 @@ mod tests {
     }
 
     #[test]
-    fn tasks_may_wait_for_tasks_of_theirs_however_deep() {
+    fn tasks_may_wait_for_deeply_nested_tasks() {
         fn nest(pool: Arc<ThreadPool>, depth: usize, done: Sender<()>) {
             if depth > 0 {
                 let (send, receive) = channel();
                 let inner = Arc::clone(&pool);
                 pool.spawn(move || nest(inner, depth - 1, send));
-                receive.recv_timeout(LONG).unwrap();
+                receive.recv_timeout(TIMEOUT).unwrap();
             }
             done.send(()).unwrap();
         }
         let pool = Arc::new(ThreadPool::new(1));
         let (send, receive) = channel();
         let inner = Arc::clone(&pool);
-        pool.spawn(move || nest(inner, 2 * MAX_SPARE, send));
-        receive.recv_timeout(LONG).unwrap();
+        pool.spawn(move || nest(inner, 2 * MAX_SPARE_THREADS, send));
+        receive.recv_timeout(TIMEOUT).unwrap();
     }
 }

@@ -1,7 +1,8 @@
 //! The host's side of rules: calls an op's shape function or batching function, and collects its answer.
 //!
-//! **Invariants.** A rule is foreign code, and is entered through `guard`. What it passes is checked and copied
-//! before the function that it was passed to returns; whether it makes sense is up to the caller to check.
+//! **Invariants.** A rule is foreign code, and is entered through `guard`. Values passed to a callback are
+//! checked for readability and copied before the callback returns. Whether they are meaningful is up to the
+//! caller of this module to check.
 
 use std::ffi::c_void;
 
@@ -15,22 +16,22 @@ use farcall_sig::signature::OperandType;
 use super::error::take_error;
 use super::guard;
 
-/// What a batching function says of a call.
+/// A batching function's answer for a call.
 #[derive(Debug)]
 pub(crate) enum Batched {
-    /// One call for each index, for this reason.
+    /// One call per index, for this reason.
     Each(String),
-    /// One call: where each operand and each result has the axis, and the attributes that change.
+    /// A single call: the position of the axis in each operand and result, and the attributes that change.
     Once { operands: Vec<Option<usize>>, results: Vec<usize>, attrs: Attrs },
 }
 
-/// Numbers that a rule hands over at once, at most.
-const MOST: usize = 1 << 16;
+/// Maximum number of numbers in one array from a rule, and of shapes.
+const MAX_COUNT: usize = 1 << 16;
 
-/// Dimensions of results, as a shape function says them.
+/// Returns the dimensions of results according to a shape function.
 ///
 /// # Errors
-/// The function's own, or that it did not answer.
+/// The function's own error, or unreadable dimensions.
 ///
 /// # Safety
 /// `rule` is a shape function.
@@ -39,15 +40,16 @@ pub(crate) unsafe fn shapes(
     operands: &[OperandType<'_>],
     attrs: &Attrs,
 ) -> Result<Vec<Vec<i64>>, String> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees that `rule` is a shape function (`# Safety` above).
     let answer = unsafe { ask(rule, operands, None, attrs) }?;
     Ok(answer.shapes)
 }
 
-/// What a batching function says. The operands are those of one entry; the flags say which have the axis.
+/// Returns a batching function's answer. The operands are the ones of a single entry. `batched` marks the
+/// operands that have the axis.
 ///
 /// # Errors
-/// The function's own, or that it did not answer.
+/// The function's own error, or a missing answer.
 ///
 /// # Safety
 /// `rule` is a batching function.
@@ -58,12 +60,12 @@ pub(crate) unsafe fn batching(
     axis_size: i64,
     attrs: &Attrs,
 ) -> Result<Batched, String> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees that `rule` is a batching function (`# Safety` above).
     let answer = unsafe { ask(rule, operands, Some((batched, axis_size)), attrs) }?;
     answer.batched.ok_or_else(|| "the batching function returned no answer".into())
 }
 
-/// What a rule has said so far.
+/// A rule's answer so far.
 #[derive(Default)]
 struct Answer {
     shapes: Vec<Vec<i64>>,
@@ -104,7 +106,7 @@ unsafe fn ask(
         each: Some(each),
         once: Some(once),
     };
-    // SAFETY: a rule, and a question whose parts live here.
+    // SAFETY: the caller guarantees that `rule` is a rule. All parts of `call` live until it returns.
     let error = unsafe { guard::task(rule, (&raw mut call).cast()) };
     match (take_error(error), answer.error.take()) {
         (Some(failure), _) => Err(failure.message),
@@ -116,24 +118,24 @@ unsafe fn ask(
 // ---- Called by a rule ----------------------------------------------------------------------
 
 /// # Safety
-/// As `answer_at`; the span is of text that is there.
+/// As for `answer_at`. The span is valid text.
 unsafe extern "C" fn fail(host: *mut c_void, message: ByteSpan) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees a valid `host` (`# Safety` above).
     if let Some(answer) = unsafe { answer_at(host) } {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees a valid span (`# Safety` above).
         let message = unsafe { text(message) };
         answer.error.get_or_insert(message);
     }
 }
 
 /// # Safety
-/// As `answer_at`; `dims` is null or points to `rank` sizes.
+/// As for `answer_at`. `dims` is null, misaligned, or points to `rank` sizes.
 unsafe extern "C" fn shape(host: *mut c_void, dims: *const i64, rank: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees a valid `host` (`# Safety` above).
     let Some(answer) = (unsafe { answer_at(host) }) else { return };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees `rank` sizes at `dims` (`# Safety` above).
     match unsafe { numbers(dims, rank) } {
-        Some(_) if answer.shapes.len() == MOST => {
+        Some(_) if answer.shapes.len() == MAX_COUNT => {
             answer.complain("the shape function returns too many shapes")
         }
         Some(dims) => answer.shapes.push(dims),
@@ -142,27 +144,27 @@ unsafe extern "C" fn shape(host: *mut c_void, dims: *const i64, rank: usize) {
 }
 
 /// # Safety
-/// As `answer_at`; the span is of text that is there.
+/// As for `answer_at`. The span is valid text.
 unsafe extern "C" fn each(host: *mut c_void, reason: ByteSpan) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees a valid `host` (`# Safety` above).
     if let Some(answer) = unsafe { answer_at(host) } {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees a valid span (`# Safety` above).
         answer.batched = Some(Batched::Each(unsafe { text(reason) }));
     }
 }
 
 /// # Safety
-/// As `answer_at`; `call` is null or as its `struct_size` and counts say.
+/// As for `answer_at`. `call` is null, or matches its `struct_size` and counts.
 unsafe extern "C" fn once(host: *mut c_void, call: *const RuleOnce) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees a valid `host` (`# Safety` above).
     let Some(answer) = (unsafe { answer_at(host) }) else { return };
-    // SAFETY: not null and aligned; the size comes first.
+    // SAFETY: not null and aligned. The size comes first.
     if call.is_null() || !call.is_aligned() || unsafe { (*call).struct_size } < size_of::<RuleOnce>() {
         return answer.complain("the batching function returns a call that cannot be read");
     }
     // SAFETY: the size covers all members.
     let call = unsafe { call.read() };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees that the pointers of `call` match its counts (`# Safety` above).
     let (operands, results, attrs) = unsafe {
         (
             numbers(call.operands, call.operand_count),
@@ -192,26 +194,27 @@ impl Answer {
 }
 
 /// # Safety
-/// `host` is null or what the question said, and the question's answer is awaited.
+/// `host` is null or the pointer from the [`RuleCall`], and the rule is running.
 unsafe fn answer_at<'a>(host: *mut c_void) -> Option<&'a mut Answer> {
-    // SAFETY: the caller's promise; `ask` does not look at the answer meanwhile.
+    // SAFETY: the caller guarantees that the rule is running (`# Safety` above). `ask` does not use the
+    // answer meanwhile.
     unsafe { host.cast::<Answer>().as_mut() }
 }
 
 /// # Safety
-/// `data` is null or misaligned, or points to `count` numbers.
+/// `data` is null, misaligned, or points to `count` numbers.
 unsafe fn numbers(data: *const i64, count: usize) -> Option<Vec<i64>> {
     match count {
         0 => Some(Vec::new()),
-        _ if data.is_null() || !data.is_aligned() || count > MOST => None,
-        // SAFETY: the caller's promise.
+        _ if data.is_null() || !data.is_aligned() || count > MAX_COUNT => None,
+        // SAFETY: neither null nor misaligned, so `data` points to `count` numbers (`# Safety` above).
         _ => Some(unsafe { std::slice::from_raw_parts(data, count) }.to_vec()),
     }
 }
 
 /// # Safety
-/// The span is of text that is there.
+/// The span is valid text.
 unsafe fn text(span: ByteSpan) -> String {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees a valid span (`# Safety` above).
     String::from_utf8_lossy(unsafe { span.as_bytes() }).into_owned()
 }

@@ -1,4 +1,4 @@
-//! The host's side of sample calls: asks an op's library for them, and copies the answer.
+//! The host's side of sample calls: requests them from an op's library, and copies the answer.
 //!
 //! **Invariants.** The function is foreign code, and is entered through `guard`. Each sample is checked and
 //! copied before the callback that receives it returns.
@@ -20,7 +20,7 @@ pub type SampleCalls = Vec<(Vec<Literal>, Attrs)>;
 /// Maximum number of operands, and of dimensions, in a sample.
 const MAX_COUNT: usize = 1 << 10;
 
-/// The sample calls of an op.
+/// Returns the sample calls of an op.
 ///
 /// # Errors
 /// The function's error, or an answer that cannot be read.
@@ -35,7 +35,7 @@ pub(crate) unsafe fn samples(function: SamplesFn) -> Result<SampleCalls, String>
         fail: Some(fail),
         sample: Some(sample),
     };
-    // SAFETY: the caller guarantees the function's type; `call` lives until it returns.
+    // SAFETY: the caller guarantees the function's type, and `call` lives until the function returns.
     let error = unsafe { guard::task(function, (&raw mut call).cast()) };
     match take_error(error) {
         Some(failure) => Err(failure.message),
@@ -44,22 +44,24 @@ pub(crate) unsafe fn samples(function: SamplesFn) -> Result<SampleCalls, String>
 }
 
 /// # Safety
-/// `host` is the pointer from the [`SamplesCall`]; the span is valid text.
+/// `host` is the pointer from the [`SamplesCall`]. The span is valid text.
 unsafe extern "C" fn fail(host: *mut c_void, message: ByteSpan) {
-    // SAFETY: the caller's promise; `samples` does not use `answer` during the call.
+    // SAFETY: the caller guarantees a valid `host` (`# Safety` above). `samples` does not use `answer` during
+    // the call.
     if let Some(answer) = unsafe { host.cast::<Result<SampleCalls, String>>().as_mut() } {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees a valid span (`# Safety` above).
         *answer = Err(String::from_utf8_lossy(unsafe { message.as_bytes() }).into_owned());
     }
 }
 
 /// # Safety
-/// `host` is the pointer from the [`SamplesCall`]; `call` is null, or matches its `struct_size` and counts.
+/// `host` is the pointer from the [`SamplesCall`]. `call` is null, or matches its `struct_size` and counts.
 unsafe extern "C" fn sample(host: *mut c_void, call: *const SampleCall) {
-    // SAFETY: the caller's promise; `samples` does not use `answer` during the call.
+    // SAFETY: the caller guarantees a valid `host` (`# Safety` above). `samples` does not use `answer` during
+    // the call.
     let Some(answer) = (unsafe { host.cast::<Result<SampleCalls, String>>().as_mut() }) else { return };
     let Ok(all) = answer else { return };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees that `call` matches its size and counts (`# Safety` above).
     match unsafe { read(call) } {
         Ok(one) => all.push(one),
         Err(what) => *answer = Err(format!("a sample cannot be read: {what}")),
@@ -69,7 +71,7 @@ unsafe extern "C" fn sample(host: *mut c_void, call: *const SampleCall) {
 /// # Safety
 /// As for [`sample`].
 unsafe fn read(call: *const SampleCall) -> Result<(Vec<Literal>, Attrs), String> {
-    // SAFETY: not null and aligned; the size comes first.
+    // SAFETY: not null and aligned. The size comes first.
     if call.is_null() || !call.is_aligned() || unsafe { (*call).struct_size } < size_of::<SampleCall>() {
         return Err("it is null, misaligned, or too small".to_owned());
     }
@@ -79,22 +81,23 @@ unsafe fn read(call: *const SampleCall) -> Result<(Vec<Literal>, Attrs), String>
     if !is_table || call.operand_count > MAX_COUNT {
         return Err("its table of operands".to_owned());
     }
-    // SAFETY: the table has `operand_count` buffers, by the caller's promise.
+    // SAFETY: the caller guarantees `operand_count` buffers in the table (`# Safety` above).
     let operands = (0..call.operand_count).map(|i| unsafe { operand(&*call.operands.add(i)) });
     let operands = operands.collect::<Result<Vec<_>, _>>()?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees valid attributes (`# Safety` above).
     Ok((operands, unsafe { read_attrs(call.attrs) }?))
 }
 
 /// # Safety
-/// Pointers of the buffer that are neither null nor misaligned point to as many elements as its type has.
+/// Pointers of the buffer that are neither null nor misaligned point to as many elements as the buffer's type
+/// has.
 unsafe fn operand(buffer: &Buffer) -> Result<Literal, String> {
     let dtype = buffer.dtype.dtype().ok_or("the element type of an operand")?;
     let rank = usize::try_from(buffer.rank).ok().filter(|rank| *rank <= MAX_COUNT).ok_or("a rank")?;
     if rank > 0 && (buffer.dims.is_null() || !buffer.dims.is_aligned()) {
         return Err("the dimensions of an operand".to_owned());
     }
-    // SAFETY: the buffer has `rank` sizes, by the caller's promise.
+    // SAFETY: the caller guarantees `rank` sizes (`# Safety` above).
     let sizes = (0..rank).map(|i| usize::try_from(unsafe { *buffer.dims.add(i) }));
     let sizes = sizes.collect::<Result<Vec<_>, _>>().map_err(|_| "a negative size")?;
     let bytes = TensorType::new(dtype, sizes.clone()).bytes().ok_or("an operand that is too large")?;
@@ -103,7 +106,7 @@ unsafe fn operand(buffer: &Buffer) -> Result<Literal, String> {
     }
     let elements = match bytes {
         0 => &[][..],
-        // SAFETY: not null, and the operand has `bytes` bytes, by the caller's promise.
+        // SAFETY: not null, and the caller guarantees `bytes` bytes of elements (`# Safety` above).
         _ => unsafe { std::slice::from_raw_parts(buffer.data.cast::<u8>(), bytes) },
     };
     Literal::from_bytes(dtype, sizes, elements).map_err(|error| error.to_string())

@@ -1,8 +1,9 @@
-//! Where a thread of a pool sleeps, and on which cores it wakes.
+//! Seats, in which threads of a pool sleep, with control over the cores on which they wake.
 //!
-//! A virtual machine's kernel can take a core that sleeps for one that the host has given to others. It then puts a
-//! thread that is woken on the core of the thread that wakes it, where one of the two waits, for milliseconds, while
-//! the other core does nothing. So a thread is kept away from the core that wakes it.
+//! A virtual machine's kernel can mistake a sleeping core for a core that the hypervisor has given to other
+//! machines. The kernel then places a woken thread on the core of the waking thread, where one of the two waits
+//! for milliseconds while the other core does nothing. A seat therefore keeps its thread away from the core of
+//! the waking thread.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,34 +12,35 @@ use std::thread::{self, Thread};
 /// A thread's place to sleep.
 pub(super) struct Seat {
     thread: Thread,
-    is_called: AtomicBool,
+    is_woken: AtomicBool,
     cores: Mutex<Cores>,
 }
 
 impl Seat {
-    /// This thread's.
+    /// Creates the seat of the calling thread.
     pub(super) fn new() -> Seat {
         let cores = Mutex::new(Cores::of_this_thread());
-        Seat { thread: thread::current(), is_called: AtomicBool::new(false), cores }
+        Seat { thread: thread::current(), is_woken: AtomicBool::new(false), cores }
     }
 
-    /// Until someone wakes this thread, which it is called on. Who has been woken before does not sleep.
+    /// Sleeps until another thread calls `wake`. Returns immediately if the thread has been woken before.
+    /// Must be called on the seat's own thread.
     pub(super) fn sleep(&self) {
-        while !self.is_called.swap(false, Ordering::Acquire) {
+        while !self.is_woken.swap(false, Ordering::Acquire) {
             thread::park();
         }
     }
 
-    /// Wakes the thread, on a core other than this one if it may use any.
+    /// Wakes the thread, on a core other than the calling thread's if it may use any other.
     pub(super) fn wake(&self) {
-        self.cores().leave_this_one();
-        self.is_called.store(true, Ordering::Release);
+        self.cores().avoid_current();
+        self.is_woken.store(true, Ordering::Release);
         self.thread.unpark();
     }
 
-    /// Lets this thread, which it is called on, use all cores that it could use at first.
+    /// Lets the thread use all its original cores again. Called on the seat's own thread.
     pub(super) fn roam(&self) {
-        self.cores().leave_none();
+        self.cores().restore();
     }
 
     fn cores(&self) -> MutexGuard<'_, Cores> {
@@ -57,87 +59,90 @@ mod linux {
 
     use libc::{c_int, cpu_set_t, pid_t};
 
-    /// The cores that a thread may use.
+    /// Cores that a thread may use.
     pub(super) struct Cores {
         id: pid_t,
-        /// One that it is kept away from, and which ones it may use for that reason.
-        left: Option<(c_int, cpu_set_t)>,
-        /// Those that it may use otherwise.
+        /// Core that the thread is kept away from, and the reduced set of cores that it may use because of
+        /// that.
+        avoided: Option<(c_int, cpu_set_t)>,
+        /// Cores that the thread may use otherwise.
         all: cpu_set_t,
     }
 
     impl Cores {
         pub(super) fn of_this_thread() -> Cores {
-            // SAFETY: a set of cores is a set of bits.
+            // SAFETY: a set of cores is a set of bits, for which zero is valid.
             let none = unsafe { zeroed() };
-            // SAFETY: it has no conditions.
-            Cores { id: unsafe { libc::gettid() }, left: None, all: none }
+            // SAFETY: `gettid` has no preconditions.
+            Cores { id: unsafe { libc::gettid() }, avoided: None, all: none }
         }
 
-        /// Keeps the thread away from the core that this function is called on, unless it has no other one.
-        pub(super) fn leave_this_one(&mut self) {
-            // SAFETY: it has no conditions.
+        /// Keeps the thread away from the core on which this function is called, unless the thread may use no
+        /// other core.
+        pub(super) fn avoid_current(&mut self) {
+            // SAFETY: `sched_getcpu` has no preconditions.
             let here = unsafe { libc::sched_getcpu() };
             let Ok(number) = usize::try_from(here) else { return };
-            if matches!(self.left, Some((core, _)) if core == here) || number >= 8 * size_of::<cpu_set_t>() {
+            if matches!(self.avoided, Some((core, _)) if core == here) || number >= 8 * size_of::<cpu_set_t>()
+            {
                 return;
             }
             let Some(now) = self.get() else { return };
-            // What others have asked for meanwhile holds.
-            if !matches!(&self.left, Some((_, ours)) if is_same(ours, &now)) {
+            // If other code has changed the thread's cores meanwhile, that change is respected.
+            if !matches!(&self.avoided, Some((_, ours)) if is_same(ours, &now)) {
                 self.all = now;
             }
             let mut others = self.all;
-            // SAFETY: a number of a bit that the set has.
+            // SAFETY: `number` is a bit of the set.
             unsafe { libc::CPU_CLR(number, &mut others) };
-            // SAFETY: as above.
+            // SAFETY: `others` is an initialized set.
             let is_alone = unsafe { libc::CPU_COUNT(&others) == 0 };
-            // Where the system refuses, what it did last holds.
+            // If the system refuses, the previous setting remains in effect.
             if is_alone {
-                self.left = None;
+                self.avoided = None;
             } else if self.set(&others) {
-                self.left = Some((here, others));
+                self.avoided = Some((here, others));
             }
         }
 
-        pub(super) fn leave_none(&mut self) {
-            let Some((_, ours)) = &self.left else { return };
+        pub(super) fn restore(&mut self) {
+            let Some((_, ours)) = &self.avoided else { return };
             let Some(now) = self.get() else { return };
             if !is_same(ours, &now) || self.set(&self.all) {
-                self.left = None;
+                self.avoided = None;
             }
         }
 
         fn get(&self) -> Option<cpu_set_t> {
-            // SAFETY: a set of cores is a set of bits.
+            // SAFETY: a set of cores is a set of bits, for which zero is valid.
             let mut cores = unsafe { zeroed() };
-            // SAFETY: a set of this size can be written.
+            // SAFETY: `cores` is writable and has the given size.
             let error = unsafe { libc::sched_getaffinity(self.id, size_of::<cpu_set_t>(), &raw mut cores) };
             (error == 0).then_some(cores)
         }
 
         fn set(&self, cores: &cpu_set_t) -> bool {
-            // SAFETY: a set of this size can be read.
+            // SAFETY: `cores` is readable and has the given size.
             unsafe { libc::sched_setaffinity(self.id, size_of::<cpu_set_t>(), cores) == 0 }
         }
     }
 
     fn is_same(a: &cpu_set_t, b: &cpu_set_t) -> bool {
-        // SAFETY: it has no conditions.
+        // SAFETY: both sets are initialized.
         unsafe { libc::CPU_EQUAL(a, b) }
     }
 
     #[cfg(test)]
     pub(super) fn count() -> usize {
         let cores = Cores::of_this_thread().get().unwrap();
-        // SAFETY: it has no conditions.
+        // SAFETY: `cores` is an initialized set.
         usize::try_from(unsafe { libc::CPU_COUNT(&cores) }).unwrap()
     }
 }
 
 #[cfg(not(target_os = "linux"))]
 mod other {
-    /// Threads cannot be kept away from cores.
+    /// Empty: threads cannot be kept away from cores on this system.
     pub(super) struct Cores;
 
     impl Cores {
@@ -145,9 +150,9 @@ mod other {
             Cores
         }
 
-        pub(super) fn leave_this_one(&mut self) {}
+        pub(super) fn avoid_current(&mut self) {}
 
-        pub(super) fn leave_none(&mut self) {}
+        pub(super) fn restore(&mut self) {}
     }
 }
 
@@ -160,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_woken_uses_other_cores_until_it_roams() {
+    fn a_woken_thread_avoids_a_core_until_it_roams() {
         let all = count();
         let (send, receive) = channel();
         let sleeper = thread::spawn(move || {

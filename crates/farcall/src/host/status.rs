@@ -1,7 +1,8 @@
 //! The status object that functions of the untyped API report to, and the symbols through which they do.
 //!
-//! A library that is linked with XLA's own `XlaCustomCallStatusSetFailure` (jaxlib is) does not call the host's: it writes
-//! XLA's `struct XlaCustomCallStatus_`, which is a `std::optional<std::string>`. The status object begins with one.
+//! A library that is linked with XLA's own `XlaCustomCallStatusSetFailure` (as jaxlib is) does not call the
+//! host's function. Instead it writes XLA's `struct XlaCustomCallStatus_`, which is a
+//! `std::optional<std::string>`. The status object therefore begins with one.
 
 use std::cell::UnsafeCell;
 use std::ffi::c_char;
@@ -11,7 +12,8 @@ use farcall_ffi::abi::ErrorCode;
 
 use super::error::Failure;
 
-/// What functions with a status report to (`XlaCustomCallStatus`); success until they say otherwise.
+/// The object behind `XlaCustomCallStatus`, to which functions with a status report. It means success unless
+/// they report a failure.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct CallStatus {
@@ -24,11 +26,12 @@ pub(crate) struct CallStatus {
 
 const STATUS_MAGIC: u64 = u64::from_le_bytes(*b"status!!");
 
-/// `std::optional<std::string>` as libstdc++ lays it out, with which XLA's Linux wheels are built. All zero, it is empty.
+/// `std::optional<std::string>` in the layout of libstdc++, which XLA's Linux wheels are built with. All
+/// zeros means empty.
 #[derive(Debug)]
 #[repr(C)]
 struct OptionalString {
-    /// The text: on the heap, or in `short`.
+    /// Pointer to the text, which is on the heap or in `short`.
     data: *const u8,
     len: usize,
     short: [u8; 16],
@@ -36,37 +39,38 @@ struct OptionalString {
 }
 
 impl OptionalString {
-    const NONE: OptionalString =
+    const EMPTY_OPTIONAL: OptionalString =
         OptionalString { data: std::ptr::null(), len: 0, short: [0; 16], present: 0 };
 
-    /// The text, if there is one. Its memory belongs to C++'s allocator, which is unknown: a text on the heap is never freed.
+    /// Returns the text, if present. Its memory belongs to an unknown C++ allocator, so a text on the heap is
+    /// never freed.
     fn text(&self) -> Option<Vec<u8>> {
         if self.present == 0 {
             return None;
         }
         let len = if self.data.is_null() { 0 } else { self.len };
-        // SAFETY: only XLA's functions write here, and a string that is present has that many bytes at `data`.
+        // SAFETY: only XLA's functions write here, and a present string has `len` bytes at `data`.
         Some((0..len).map(|i| unsafe { self.data.add(i).read() }).collect())
     }
 }
 
 impl CallStatus {
-    /// Success, until the function says otherwise.
+    /// Creates a status that means success.
     pub(crate) fn new() -> CallStatus {
-        let xla = UnsafeCell::new(OptionalString::NONE);
+        let xla = UnsafeCell::new(OptionalString::EMPTY_OPTIONAL);
         CallStatus { xla, magic: STATUS_MAGIC, message: Mutex::new(None) }
     }
 
-    /// What functions are given. The object must stay where it is until the function has returned and `outcome` was asked:
-    /// a short text lies within it.
+    /// Returns the pointer to pass to functions. The object must not move until the function has returned and
+    /// `outcome` was called, because a short text is stored inside it.
     pub(crate) fn pointer(&self) -> *mut CallStatus {
         std::ptr::from_ref(self).cast_mut()
     }
 
-    /// What the function said.
+    /// Returns the outcome that the function reported.
     pub(crate) fn outcome(&self) -> Result<(), Failure> {
         let message = self.message.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // SAFETY: the function has returned: nobody writes.
+        // SAFETY: the function has returned, so nothing writes to the status.
         let message = message.or_else(|| unsafe { &*self.xla.get() }.text());
         match message {
             None => Ok(()),
@@ -76,15 +80,15 @@ impl CallStatus {
         }
     }
 
-    /// The status behind a function's pointer.
+    /// Returns the status behind a function's pointer.
     ///
     /// # Safety
-    /// `status` is null, or what the running function was given.
+    /// `status` is null, or the pointer passed to the running function.
     unsafe fn of<'a>(status: *mut CallStatus) -> Option<&'a CallStatus> {
         if !status.is_aligned() {
             return None;
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that `status` is null or a status (`# Safety` above).
         unsafe { status.as_ref() }.filter(|s| s.magic == STATUS_MAGIC)
     }
 
@@ -96,19 +100,20 @@ impl CallStatus {
 /// Reports success.
 ///
 /// # Safety
-/// `status` is null, or what the running function was given.
+/// `status` is null, or the pointer passed to the running function.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn XlaCustomCallStatusSetSuccess(status: *mut CallStatus) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees a valid status (`# Safety` above).
     if let Some(status) = unsafe { CallStatus::of(status) } {
         status.set(None);
     }
 }
 
-/// Reports failure: `message` up to its null byte, at most `message_len` bytes.
+/// Reports failure. The message extends up to its null byte, and has at most `message_len` bytes.
 ///
 /// # Safety
-/// `status` is null, or what the running function was given; `message` is null or such a text.
+/// `status` is null, or the pointer passed to the running function. `message` is null, or points to such a
+/// text.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn XlaCustomCallStatusSetFailure(
     status: *mut CallStatus,
@@ -118,14 +123,14 @@ pub(crate) unsafe extern "C" fn XlaCustomCallStatusSetFailure(
     let mut text = Vec::new();
     if !message.is_null() {
         for i in 0..message_len {
-            // SAFETY: the bytes before this one were not null, and it is within the length.
+            // SAFETY: the preceding bytes are not null, and the index is below `message_len`.
             match unsafe { message.add(i).cast::<u8>().read() } {
                 0 => break,
                 byte => text.push(byte),
             }
         }
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees a valid status (`# Safety` above).
     if let Some(status) = unsafe { CallStatus::of(status) } {
         status.set(Some(text));
     }

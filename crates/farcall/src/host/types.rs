@@ -1,8 +1,8 @@
-//! Ids of the types of handlers' state and user data.
+//! Ids of the types of handlers' states and user data.
 //!
-//! There is one table per process, since a library keeps the id of a type in a variable. Ids that this host assigns
-//! start far above those of other hosts (jaxlib counts from 1): a library that was first loaded into another host
-//! already has an id, which is kept.
+//! There is one table per process, since a library keeps the id of a type in a variable. This host assigns
+//! ids far above the ids of other hosts (jaxlib counts from 1). A library that was first loaded into another
+//! host already has an id, which is kept.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -12,48 +12,48 @@ use farcall_ffi::abi::TypeId;
 
 use crate::ErrorCode;
 
-/// Destroys an object of a type.
+/// Function that destroys an object of a type.
 pub type Deleter = unsafe extern "C" fn(object: *mut c_void);
 
-/// The first id of this host: the letters FC, then zeros.
+/// First id that this host assigns: the letters FC, then zeros, then 1.
 const FIRST_ID: i64 = 0x4643_0000_0000_0001;
 
-/// What is known of a type.
+/// A registered type.
 #[derive(Clone, Debug)]
-struct Entry {
+struct RegisteredType {
     name: String,
     deleter: Option<Deleter>,
 }
 
 #[derive(Default)]
 struct Table {
-    by_id: HashMap<i64, Entry>,
+    by_id: HashMap<i64, RegisteredType>,
     given: i64,
 }
 
 static TABLE: LazyLock<RwLock<Table>> = LazyLock::new(RwLock::default);
 
-/// Why a type was not registered.
+/// Reason why a type was not registered.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TypeError {
-    /// No name.
+    /// The name is empty.
     #[error("a type needs a name")]
     EmptyName,
-    /// Another type has that id.
+    /// Another type has the id.
     #[error("type id {id} of `{name}` belongs to the type `{other}` already")]
     Taken {
-        /// The new type.
+        /// Name of the new type.
         name: String,
-        /// The id that it came with.
+        /// Id of the new type.
         id: i64,
-        /// Who has it.
+        /// Name of the type that has the id.
         other: String,
     },
 }
 
 impl TypeError {
-    /// What kind of error it is.
+    /// Returns the kind of the error.
     pub fn code(&self) -> ErrorCode {
         match self {
             TypeError::EmptyName => ErrorCode::InvalidText,
@@ -62,23 +62,23 @@ impl TypeError {
     }
 }
 
-/// Registers a type and returns its id: `id` itself unless that is [`TypeId::UNKNOWN`], else the id
-/// that the same type (name and deleter) has already, else a new one.
+/// Registers a type and returns its id. The id is `id` itself unless that is [`TypeId::UNKNOWN`]; otherwise
+/// the existing id of the same type (name and deleter), if registered; otherwise a new id.
 ///
-/// Two libraries may have types of one name with deleters of their own: these get an id each.
+/// Two libraries may have types of the same name with different deleters. Each gets its own id.
 ///
 /// # Errors
 /// If the name is empty, or the id belongs to another type.
 ///
 /// # Safety
-/// `deleter` may be called, on any thread until the process ends, with each object that a handler hands to the host under
-/// the id.
+/// `deleter` may be called, on any thread until the process ends, with each object that a handler hands to
+/// the host under the id.
 pub unsafe fn register_type(name: &str, id: TypeId, deleter: Option<Deleter>) -> Result<TypeId, TypeError> {
     if name.is_empty() {
         return Err(TypeError::EmptyName);
     }
     let address = |d: Option<Deleter>| d.map_or(0, |d| d as usize);
-    let same = |e: &Entry| e.name == name && address(e.deleter) == address(deleter);
+    let same = |e: &RegisteredType| e.name == name && address(e.deleter) == address(deleter);
     let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
     let id = if id != TypeId::UNKNOWN {
         match table.by_id.get(&id.type_id) {
@@ -94,23 +94,23 @@ pub unsafe fn register_type(name: &str, id: TypeId, deleter: Option<Deleter>) ->
     } else if let Some((known, _)) = table.by_id.iter().find(|(_, e)| same(e)) {
         *known
     } else {
-        // Foreign ids are not expected up here, but nothing keeps them away.
+        // Foreign ids in this range are unexpected but possible.
         while table.by_id.contains_key(&(FIRST_ID + table.given)) {
             table.given += 1;
         }
         FIRST_ID + table.given
     };
-    table.by_id.insert(id, Entry { name: name.into(), deleter });
+    table.by_id.insert(id, RegisteredType { name: name.into(), deleter });
     Ok(TypeId { type_id: id })
 }
 
-/// Name of a registered type.
+/// Returns the name of a registered type.
 pub fn type_name(id: TypeId) -> Option<String> {
     let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
     table.by_id.get(&id.type_id).map(|e| e.name.clone())
 }
 
-/// The deleter of a registered type (which may have none).
+/// Returns the deleter of a registered type (which may have none).
 pub(crate) fn deleter(id: TypeId) -> Option<Option<Deleter>> {
     let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
     table.by_id.get(&id.type_id).map(|e| e.deleter)
@@ -126,8 +126,8 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_our_own_unless_a_type_has_one() {
-        // SAFETY: these types never have objects, so no deleter is called.
+    fn ids_are_assigned_unless_a_type_has_one() {
+        // SAFETY: no objects of these types exist, so no deleter is called.
         let register_type = |name, id, deleter| unsafe { register_type(name, id, deleter) };
         let a = register_type("types_test.a", TypeId::UNKNOWN, Some(first)).unwrap();
         assert!(a.type_id >= FIRST_ID);

@@ -1,4 +1,4 @@
-//! Tensors in parts and together, and how different two of them are.
+//! Splits, combines and compares tensors.
 
 use std::fmt;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use farcall_sig::signature::Reducer;
 use farcall_sig::{DType, DTypeClass};
 use num_complex::Complex;
 
-/// Some entries along a dimension.
+/// Returns some entries along a dimension.
 pub(super) fn part(x: &Literal, axis: usize, range: Range<usize>) -> Literal {
     let mut dims = x.dims().to_vec();
     let (size, inner) = (dims[axis], dims[axis + 1..].iter().product::<usize>());
@@ -17,7 +17,7 @@ pub(super) fn part(x: &Literal, axis: usize, range: Range<usize>) -> Literal {
     Literal::from_fn(x.dtype(), dims, |i| x.get(i / row * size * inner + range.start * inner + i % row))
 }
 
-/// An offset, of a part that begins this much later.
+/// Returns the offset of a part that begins `by` entries later.
 pub(super) fn later(offset: &Literal, by: usize) -> Literal {
     match (offset.get(0), i64::try_from(by)) {
         (Scalar::Signed(start), Ok(by)) => Literal::scalar(offset.dtype(), Scalar::Signed(start + by)),
@@ -25,7 +25,7 @@ pub(super) fn later(offset: &Literal, by: usize) -> Literal {
     }
 }
 
-/// Tensors one after another along a dimension.
+/// Concatenates tensors along a dimension.
 pub(super) fn concatenated(parts: &[&Literal], axis: usize) -> Literal {
     let mut dims = parts[0].dims().to_vec();
     let inner: usize = dims[axis + 1..].iter().product();
@@ -44,7 +44,7 @@ pub(super) fn concatenated(parts: &[&Literal], axis: usize) -> Literal {
     })
 }
 
-/// Tensors as entries of a new dimension.
+/// Stacks tensors along a new dimension.
 pub(super) fn stacked(entries: &[&Literal], axis: usize) -> Literal {
     let with_axis = |x: &&Literal| {
         let mut dims = x.dims().to_vec();
@@ -55,8 +55,9 @@ pub(super) fn stacked(entries: &[&Literal], axis: usize) -> Literal {
     concatenated(&entries.iter().collect::<Vec<_>>(), axis)
 }
 
-/// Other elements of the same kind: smaller numbers, which keep their signs, each smaller by a factor of its own; of integers and
-/// booleans, which may be indices, each one place further.
+/// Returns different elements of the same kind. Floats and complex numbers keep their signs and are scaled by
+/// factors below one that vary by position. Integers and booleans, which may be indices, are rotated by one
+/// position.
 pub(super) fn other(x: &Literal) -> Literal {
     let (len, is_float) = (x.len(), x.dtype().real().is_float());
     Literal::from_fn(x.dtype(), x.dims().to_vec(), |i| match is_float {
@@ -65,7 +66,7 @@ pub(super) fn other(x: &Literal) -> Literal {
     })
 }
 
-/// What reduces the parts to one.
+/// Combines parts elementwise with the reducer.
 pub(super) fn combined(parts: &[&Literal], reducer: Reducer) -> Literal {
     let dtype = parts[0].dtype();
     Literal::from_fn(dtype, parts[0].dims().to_vec(), |i| {
@@ -88,7 +89,7 @@ fn combine(dtype: DType, reducer: Reducer, a: Scalar, b: Scalar) -> Scalar {
             Scalar::Bool(a.as_bool() | b.as_bool())
         }
         (Reducer::Prod | Reducer::And, DTypeClass::Bool) => Scalar::Bool(a.as_bool() & b.as_bool()),
-        // Words wrap in the same way, signed or not.
+        // Wrapping arithmetic is the same for signed and unsigned words.
         (Reducer::Sum, _) => Scalar::Unsigned(a.as_u64().wrapping_add(b.as_u64())),
         (Reducer::Prod, _) => Scalar::Unsigned(a.as_u64().wrapping_mul(b.as_u64())),
         (Reducer::And, _) => Scalar::Unsigned(a.as_u64() & b.as_u64()),
@@ -100,8 +101,8 @@ fn combine(dtype: DType, reducer: Reducer, a: Scalar, b: Scalar) -> Scalar {
     }
 }
 
-/// The coarsest rounding of floats and complex numbers among some tensors: the distance from 1 to the next number. That of
-/// `f64` if there are none.
+/// Returns the coarsest rounding error of the floating-point and complex element types of some tensors: the
+/// distance from 1 to the next number. Without such tensors, returns the rounding error of `f64`.
 pub(super) fn rounding<'a>(tensors: impl IntoIterator<Item = &'a Literal>) -> f64 {
     let of = |x: &Literal| match x.dtype().real() {
         real if !real.is_float() => 0.0,
@@ -116,15 +117,16 @@ pub(super) fn rounding<'a>(tensors: impl IntoIterator<Item = &'a Literal>) -> f6
 
 /// The largest difference of two tensors.
 pub(super) struct Difference {
-    /// In relation to the largest value in either. Infinite for integers that are not the same, and where only one is finite.
+    /// Difference relative to the largest value in either tensor. Infinite for integers that differ, and if
+    /// only one of the two values is finite.
     pub(super) relative: f64,
-    /// Where it is.
+    /// Position of the difference.
     index: Vec<usize>,
     found: Complex<f64>,
     expected: Complex<f64>,
 }
 
-/// How different two tensors of one type are.
+/// Compares two tensors of one type.
 pub(super) fn difference(found: &Literal, expected: &Literal) -> Difference {
     let exact = !expected.dtype().real().is_float();
     let of = |x: &Literal| x.iter().map(Scalar::as_complex).collect::<Vec<_>>();
@@ -152,7 +154,7 @@ pub(super) fn difference(found: &Literal, expected: &Literal) -> Difference {
     Difference { relative: worst.0, index, found: value(&a), expected: value(&b) }
 }
 
-/// The largest absolute value of those that are finite.
+/// Returns the largest absolute value of the finite values.
 pub(super) fn largest(values: &[Complex<f64>]) -> f64 {
     values.iter().filter(|z| z.is_finite()).map(|z| z.norm()).fold(f64::MIN_POSITIVE, f64::max)
 }
@@ -166,7 +168,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// A number in few digits.
+/// Formats a number with few digits.
 pub(super) fn short(x: f64) -> String {
     (x as f32).to_string()
 }

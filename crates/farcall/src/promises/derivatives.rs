@@ -1,9 +1,10 @@
-//! Declared derivatives beside central differences.
+//! Compares declared derivatives with central differences.
 //!
-//! In one direction at a time: `(f(x + h·v) − f(x − h·v)) / 2h` is the tangent that a forward derivative gives for `v`, and
-//! its product with cotangents is that of `v` with what a reverse derivative gives for these. Products are without a conjugate,
-//! and their real part counts, as in JAX. Where half of the step gives something else, or the two sides do, the op is not smooth,
-//! and nothing is said.
+//! One direction is checked at a time. `(f(x + h·v) − f(x − h·v)) / 2h` must equal the tangent that a forward
+//! derivative returns for `v`. The product of this tangent with cotangents must equal the product of `v` with
+//! the result of a reverse derivative for these cotangents. Products do not conjugate, and only their real
+//! parts are compared, as in JAX. If half the step size gives another tangent, or the slopes to the two sides
+//! differ, the op is not smooth there, and the check is inconclusive.
 
 use std::sync::Arc;
 
@@ -17,26 +18,26 @@ use super::{Call, CheckError, Checker, Outcome, Promise, Runner, sizes};
 use crate::linear::{Argument, DerivativeCall, Linear, Saved};
 use crate::registry::Target;
 
-/// Directions that are tried for each operand.
-const DIRECTIONS: u64 = 3;
+/// Number of directions tried for each operand.
+const DIRECTION_COUNT: u64 = 3;
 
 /// The reason why differences are inconclusive.
 const NOT_SMOOTH: &str =
-    "at these operands or beside them, it is not smooth, not finite, or refused; give others";
+    "at or near these operands, the op is not smooth, not finite, or fails; give other operands";
 
 /// A call of a derivative op, which is an op itself.
 pub(super) struct Derivative<'a> {
     pub(super) target: &'a Arc<Target>,
     pub(super) operands: Vec<Literal>,
     pub(super) attrs: Attrs,
-    /// Whether it is the forward op, which does what the op does.
+    /// True for the forward op, which computes the op's results.
     pub(super) is_forward: bool,
 }
 
 type Values = Vec<Complex<f64>>;
 
 impl<'a> Checker<'a> {
-    /// Tries the derivatives of a call; returns calls of its derivative ops.
+    /// Checks the derivatives of a call, and returns calls of its derivative ops.
     pub(super) fn derivatives(&mut self, call: &Call<'a>) -> Result<Vec<Derivative<'a>>, CheckError> {
         let declaration = call.op.declaration;
         let dims = sizes(&call.operands);
@@ -56,7 +57,7 @@ impl<'a> Checker<'a> {
         let mut values = call.results.clone();
         if let Some((forward, target)) = self.forward(&all) {
             let found = Runner::new(target, &forward).and_then(|op| op.run(&call.operands));
-            let mend = "a forward op returns what its op does, then residuals: mend one of the two";
+            let fix = "a forward op returns the op's results, then residuals: fix one of the two ops";
             let compared = format!("results of {} with its own", target.name());
             if let Ok(results) = &found {
                 values.clone_from(results);
@@ -65,7 +66,7 @@ impl<'a> Checker<'a> {
                 results.truncate(call.results.len());
                 results
             });
-            let forward_op = call.judged("forward op".to_owned(), compared, results, &call.results, mend);
+            let forward_op = call.judged("forward op".to_owned(), compared, results, &call.results, fix);
             let failed = forward_op.is_broken();
             self.found.push(forward_op);
             if failed {
@@ -91,7 +92,7 @@ impl<'a> Checker<'a> {
             }
             self.found.extend(found);
         }
-        // The derivative ops themselves, with all that they can be given.
+        // Calls of the derivative ops themselves, with all operands that they can be given.
         let cotangents = point.cotangents(&all, 0);
         let tangents: Vec<Literal> = moving.iter().map(|i| point.direction(*i, 1 + *i as u64)).collect();
         let zero: Vec<bool> = cotangents.iter().map(Option::is_none).collect();
@@ -105,8 +106,8 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// A call on symmetric matrices: an op that does not read one of their triangles may be one of such, whose derivatives are
-/// those for symmetric changes.
+/// A call on symmetric matrices. An op that does not read one triangle of its matrices may be an op of
+/// symmetric matrices, whose derivatives only hold for symmetric changes.
 struct Symmetric<'a> {
     call: Call<'a>,
     unread: Vec<Option<Triangle>>,
@@ -120,13 +121,13 @@ impl Symmetric<'_> {
 }
 
 impl<'a> Checker<'a> {
-    /// The forward op, if there is one, and its attributes.
+    /// Returns the forward op, if it exists, and its attributes.
     fn forward(&self, linear: &Linear) -> Option<(Attrs, &'a Arc<Target>)> {
         linear.forward().and_then(|op| Some((op.attrs, self.target(&op.target)?)))
     }
 
-    /// The call with the operands made symmetric of which it does not read a triangle; none if there are none, or it refuses
-    /// these.
+    /// Makes the operands symmetric of which the call does not read one triangle, and returns the resulting
+    /// call. `None` if no operand qualifies, or if the op rejects the symmetric operands.
     fn on_symmetric(&self, call: &Call<'a>, all: &Linear, moving: &[usize]) -> Option<Symmetric<'a>> {
         let unread = (0..call.operands.len())
             .map(|i| moving.contains(&i).then(|| Triangle::unread(call, i)).flatten());
@@ -143,17 +144,17 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Says of an op that is linear in some of its operands that its transpose is not tried here. It is, with an op that has a
-/// derivative by it.
+/// Reports that the transpose of a linear op is not checked by this call. A transpose is checked with an op
+/// whose derivative uses it.
 fn untried_transpose(call: &Call<'_>) -> Option<Promise> {
     let declaration = call.op.declaration;
     let transpose = declaration.transpose.as_ref().filter(|_| declaration.vjp.is_none())?;
-    let why = "no derivative of the op uses it: check the op whose tangent op it is, which has its reverse derivative by \
-               this transpose";
+    let why = "no derivative of this op uses it: check the op whose tangent op this is, because that op's reverse \
+               derivative uses the transpose";
     Some(call.unchecked(format!("transpose {transpose}"), why.to_owned()))
 }
 
-/// The promises that derivatives in operands are zero.
+/// Checks the promises that derivatives with respect to operands are zero.
 fn zero_derivatives(call: &Call<'_>) -> Result<Vec<Promise>, CheckError> {
     let types = call.operands.iter().zip(sizes(&call.operands)).map(|(x, dims)| (x.dtype(), dims)).collect();
     let linear: Linear = Linear::new(call.op.target, types, &call.op.attrs, Vec::new())?;
@@ -165,18 +166,18 @@ fn zero_derivatives(call: &Call<'_>) -> Result<Vec<Promise>, CheckError> {
     Ok(linear.zero().into_iter().filter(moves).map(|i| point.try_zero(&linear.results(), i)).collect())
 }
 
-/// A call, and the values at that point.
+/// A call, and the values at its operands.
 struct Point<'c, 'a> {
     call: &'c Call<'a>,
-    /// Of operands that are made symmetric, the triangles that the op does not read; nothing if none is.
+    /// For operands that are made symmetric, the triangles that the op does not read; empty if no operand is.
     unread: &'c [Option<Triangle>],
     /// Results, then residuals.
     values: &'c [Literal],
 }
 
-/// What was found in all directions.
+/// Findings in all directions.
 #[derive(Default)]
-struct Found {
+struct Findings {
     largest: f64,
     tried: bool,
     broken: Option<String>,
@@ -184,7 +185,7 @@ struct Found {
 }
 
 impl Point<'_, '_> {
-    /// Tries the derivatives with respect to one operand.
+    /// Checks the derivatives with respect to one operand.
     fn try_one(&self, checker: &Checker<'_>, linear: &Linear, operand: usize) -> Vec<Promise> {
         let declaration = self.call.op.declaration;
         let names = declaration.signature.operand_names(self.call.operands.len()).unwrap_or_default();
@@ -195,8 +196,8 @@ impl Point<'_, '_> {
         for (kind, made) in [("jvp", linear.tangent()), ("vjp", linear.backward(&zero))] {
             let Ok(made) = made else { continue };
             let Some(target) = checker.target(&made.op.target) else { continue };
-            let mut of = Found::default();
-            for direction in 0..DIRECTIONS {
+            let mut of = Findings::default();
+            for direction in 0..DIRECTION_COUNT {
                 let tangent = self.direction(operand, 1 + direction);
                 match self.in_direction(kind, target, linear, &made, operand, &tangent, direction) {
                     Ok(Some((difference, wrong))) => {
@@ -212,7 +213,7 @@ impl Point<'_, '_> {
             }
             let promise = format!("{kind} by {} in {name}", target.name());
             let outcome = match (of.broken, of.unchecked) {
-                (Some(wrong), _) => Outcome::Broken(format!("{wrong}; mend {}", target.name())),
+                (Some(wrong), _) => Outcome::Broken(format!("{wrong}; fix {}", target.name())),
                 (None, Some(why)) if !of.tried => Outcome::Unchecked(why),
                 (None, _) => Outcome::Kept,
             };
@@ -230,13 +231,13 @@ impl Point<'_, '_> {
         found
     }
 
-    /// Tries that the derivative with respect to one operand is zero.
+    /// Checks that the derivative with respect to one operand is zero.
     fn try_zero(&self, results: &[usize], operand: usize) -> Promise {
         let names = self.call.op.declaration.signature.operand_names(self.call.operands.len());
         let names = names.unwrap_or_default();
         let name = names.get(operand).map_or("", String::as_str);
         let (mut largest_slope, mut wrong) = (None, None);
-        for direction in 0..DIRECTIONS {
+        for direction in 0..DIRECTION_COUNT {
             let tangent = self.direction(operand, 1 + direction);
             let Ok(Some(slopes)) = self.numeric(operand, &tangent, results) else { continue };
             for (i, slope) in results.iter().zip(&slopes) {
@@ -246,7 +247,7 @@ impl Point<'_, '_> {
                 largest_slope = Some(f64::max(relative, largest_slope.unwrap_or(0.0)));
                 if relative > self.tolerance() && wrong.is_none() {
                     wrong = Some(format!(
-                        "{} moves with {name}, by {} in a random direction; mend the declaration",
+                        "{} moves with {name}, by {} in a random direction; fix the declaration",
                         self.call.result(*i),
                         short(steepest)
                     ));
@@ -267,7 +268,7 @@ impl Point<'_, '_> {
         }
     }
 
-    /// A direction in which an operand may change.
+    /// Returns a direction in which an operand may change.
     fn direction(&self, operand: usize, seed: u64) -> Literal {
         let tangent = noise(&self.call.operands[operand], seed);
         match self.unread.get(operand) {
@@ -276,7 +277,8 @@ impl Point<'_, '_> {
         }
     }
 
-    /// The difference of a derivative in one direction, and what is wrong with it; none if the direction tells nothing.
+    /// Returns the error of a derivative in one direction, and a description if it is too large; `None` if
+    /// the direction is inconclusive.
     #[expect(clippy::too_many_arguments, reason = "one derivative, one operand, one direction")]
     fn in_direction(
         &self,
@@ -345,7 +347,7 @@ impl Point<'_, '_> {
         Ok(Some((error, wrong)))
     }
 
-    /// The tangents of results by differences; none where the op is not smooth or not finite.
+    /// Returns the tangents of results by central differences; `None` if the op is not smooth or not finite.
     fn numeric(
         &self,
         operand: usize,
@@ -376,7 +378,8 @@ impl Point<'_, '_> {
             };
             let (whole, half_step) = (slope(&far, step), slope(&near, half));
             let scale = largest(&whole).max(largest(&half_step)).max(largest(&here));
-            // The slopes of both steps agree, and so do those to either side. What is not a number does not.
+            // The slopes for both step sizes agree, and so do the slopes to both sides. A slope that is not a
+            // number never agrees.
             let is_smooth = |k: usize| {
                 let bend = (near[0][at][k] + near[1][at][k] - here[k] * 2.0) / half;
                 (whole[k] - half_step[k]).norm() <= self.tolerance() * scale
@@ -390,7 +393,8 @@ impl Point<'_, '_> {
         Ok(Some(slopes))
     }
 
-    /// Cotangents of the results that have tangents; none for one that the backward op does not take.
+    /// Returns cotangents of the results that have tangents; `None` for a result whose cotangent the backward
+    /// op does not take.
     fn cotangents(&self, linear: &Linear, seed: u64) -> Vec<Option<Literal>> {
         let results = linear.results();
         let takes = |at: usize| {
@@ -403,7 +407,7 @@ impl Point<'_, '_> {
             .collect()
     }
 
-    /// The operands of a derivative op.
+    /// Returns the operands of a derivative op.
     fn operands(
         &self,
         linear: &Linear,
@@ -456,9 +460,9 @@ fn shown(z: Complex<f64>) -> String {
     if z.im == 0.0 { short(z.re) } else { format!("{}{:+}i", short(z.re), z.im as f32) }
 }
 
-/// Numbers from -1 to 1, as many as a tensor of floats or complex numbers has, which only depend on the seed.
+/// Returns a tensor like `like`, of floats or complex numbers between -1 and 1 that only depend on the seed.
 fn noise(like: &Literal, seed: u64) -> Literal {
-    // SplitMix64's finalizer (Steele, Lea, Flood 2014) of the number's place.
+    // SplitMix64's finalizer (Steele, Lea, Flood 2014) of the number's position.
     let number = |i: usize| {
         let mut z = (seed << 32).wrapping_add(i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

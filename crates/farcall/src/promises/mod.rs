@@ -1,20 +1,23 @@
-//! Whether ops keep what they promise: a signature says how a call may be split, and derivatives are declared, but nothing of
-//! that can be seen in a kernel. Here it is tried, on given operands.
+//! Checks of the promises that ops make. A signature promises how a call may be split, and derivatives are
+//! declared, but the compiler cannot see in a kernel whether these promises hold. This module tests them on
+//! given operands.
 //!
-//! | promise | what is compared |
+//! | promise | compared values |
 //! | --- | --- |
-//! | `results` | the results in memory that held different things before |
-//! | `n: map`, `*: sum`, … | the results for parts of the dimension, side by side or combined, with those of the whole |
+//! | `results` | the results in memory with different initial contents |
+//! | `n: map`, `*: sum`, … | results for parts of the dimension, side by side or combined, with the whole |
 //! | `vmap` | one call of two entries with two calls, where `vmap` makes one call |
 //! | `threads` | the results on one thread and on two |
 //! | `forward op` | its results with the op's |
 //! | `jvp`, `vjp` | the declared derivatives with central differences |
 //! | `nondiff x = zero` | central differences with zero |
 //!
-//! The ops that are its derivatives are checked too, on the operands that they get there. What was tried on some operands may
-//! not hold for others; what is found to be broken is. An op that reads one triangle of square matrices may be one of symmetric
-//! matrices: its derivatives may hold for all changes or for symmetric ones, and `compared` says which. Other forms that operands
-//! may have to have (positive definite, say) are not seen: differences may leave them.
+//! The derivative ops of an op are checked as well, on the operands that they get as its derivatives. A
+//! promise that holds for some operands may not hold for others, but a promise found to be broken is broken.
+//! An op that reads one triangle of square matrices may be an op of symmetric matrices: its derivatives may
+//! hold for all changes or for symmetric changes only, and [`Promise::compared`] reports which. Other
+//! restrictions on operands (positive definite, say) are not recognized: central differences may violate
+//! them.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -36,61 +39,61 @@ mod arrays;
 mod derivatives;
 mod triangle;
 
-/// What became of a promise.
+/// Result of checking a promise.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Promise {
-    /// The op that makes it.
+    /// Name of the op that makes the promise.
     pub op: String,
     /// The promise: `k: sum`, `vmap`, `vjp by gemm_bwd in a`.
     pub promise: String,
-    /// What was compared, in words.
+    /// Description of the compared values.
     pub compared: String,
-    /// The largest difference, in relation to the largest value; none if nothing could be compared.
+    /// Largest difference, relative to the largest value; `None` if nothing could be compared.
     pub difference: Option<f64>,
-    /// Whether it is kept.
+    /// Outcome of the check.
     pub outcome: Outcome,
 }
 
 impl Promise {
-    /// True if it is not kept.
+    /// Returns true if the promise is broken.
     pub fn is_broken(&self) -> bool {
         matches!(self.outcome, Outcome::Broken(_))
     }
 }
 
-/// Whether a promise is kept.
+/// Outcome of checking a promise.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// On these operands.
+    /// The promise holds on these operands.
     Kept,
-    /// It is not; what is different, and how to mend it.
+    /// The promise is broken. Describes the difference and how to fix it.
     Broken(String),
-    /// These operands do not tell; why not.
+    /// These operands are inconclusive, for this reason.
     Unchecked(String),
 }
 
-/// Why an op cannot be checked on given operands.
+/// Reason why an op cannot be checked on given operands.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CheckError {
     /// The call does not fit the op.
     #[error(transparent)]
     Op(#[from] OpError),
-    /// Its program cannot be compiled.
+    /// The op's program cannot be compiled.
     #[error(transparent)]
     Compile(#[from] CompileError),
     /// The op itself fails.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// It happens more than once here.
+    /// The op has a side effect, but checks call it more than once.
     #[error("{op} has a side effect, and cannot be tried")]
     SideEffect {
-        /// The op.
+        /// Name of the op.
         op: String,
     },
 }
 
-/// Tries what an op promises, and what the ops of its library that are its derivatives do. `library` has these.
+/// Checks the promises of an op, and of its derivative ops, which are looked up in `library`.
 ///
 /// # Errors
 /// If the op cannot be called on these operands at all.
@@ -107,7 +110,7 @@ pub fn check(
 
 struct Checker<'a> {
     library: &'a [Arc<Target>],
-    /// The ops that were tried.
+    /// Names of the ops that were checked.
     seen: Vec<String>,
     found: Vec<Promise>,
 }
@@ -138,7 +141,7 @@ impl<'a> Runner<'a> {
         }
         let attrs = declaration.signature.convert_attrs(attrs);
         let attrs = attrs.map_err(|mismatch| OpError::Mismatch { op: op(), mismatch })?;
-        // What is registered under its name elsewhere may be another version by now.
+        // The registered target of this name may be another version by now.
         let registry = Registry::new();
         registry.replace(Target::clone(target));
         Ok(Runner { target, declaration, attrs, registry, compiled: RefCell::default() })
@@ -189,12 +192,12 @@ impl<'a> Call<'a> {
         Ok(Call { op, operands, inference, results })
     }
 
-    /// The name of a result.
+    /// Returns the name of a result.
     fn result(&self, i: usize) -> &str {
         &self.op.declaration.signature.results()[self.inference.results[i].decl].name.text
     }
 
-    /// The first result that is different from what it should be, and the largest difference of all.
+    /// Returns the largest difference, and the first result that differs by more than the tolerance.
     fn compare(&self, found: &[Literal], expected: &[Literal]) -> (f64, Option<(usize, Difference)>) {
         let tolerance = rounding(self.operands.iter().chain(&self.results)).powf(0.6);
         let (mut largest, mut wrong) = (0.0, None);
@@ -208,25 +211,25 @@ impl<'a> Call<'a> {
         (largest, wrong)
     }
 
-    /// A promise about results, of which these were found and those expected.
+    /// Judges a promise by comparing the results found with the results expected.
     fn judged(
         &self,
         promise: String,
         compared: String,
         found: Result<Vec<Literal>, CheckError>,
         expected: &[Literal],
-        mend: &str,
+        fix: &str,
     ) -> Promise {
         let op = self.op.name().to_owned();
         let (difference, outcome) = match found {
-            Err(error) => (None, Outcome::Broken(format!("the call fails ({error}); {mend}"))),
+            Err(error) => (None, Outcome::Broken(format!("the call fails ({error}); {fix}"))),
             Ok(found) => match self.compare(&found, expected) {
                 (largest, None) if is_known(expected) => (Some(largest), Outcome::Kept),
                 (_, None) => {
                     (None, Outcome::Unchecked("no result is a number; give other operands".to_owned()))
                 }
                 (largest, Some((i, difference))) => {
-                    (Some(largest), Outcome::Broken(format!("{} is {difference}; {mend}", self.result(i))))
+                    (Some(largest), Outcome::Broken(format!("{} is {difference}; {fix}", self.result(i))))
                 }
             },
         };
@@ -238,7 +241,7 @@ impl<'a> Call<'a> {
         Promise { op: self.op.name().to_owned(), promise, compared: String::new(), difference: None, outcome }
     }
 
-    /// The dimensions that may be split.
+    /// Checks the dimensions that may be split.
     fn parts(&self) -> Vec<Promise> {
         let dims = sizes(&self.operands);
         let signature = &self.op.declaration.signature;
@@ -253,7 +256,7 @@ impl<'a> Call<'a> {
         split.map(|factor| self.in_parts(&factors, factor, name(factor))).collect()
     }
 
-    /// One of them, in parts of one entry, or of a few where there are many.
+    /// Checks a dimension by splitting it into parts of one entry, or of several entries if there are many.
     fn in_parts(&self, factors: &CallFactors, factor: usize, name: &str) -> Promise {
         let kind = factors.factors[factor].kind;
         let promise = format!("{name}: {}", kind.name());
@@ -262,7 +265,7 @@ impl<'a> Call<'a> {
             let why = format!("the size of {name} is {size}, which has no parts; give larger operands");
             return self.unchecked(promise, why);
         }
-        let step = size.div_ceil(MOST_PARTS);
+        let step = size.div_ceil(MAX_PARTS);
         let ranges: Vec<Range<usize>> = (0..size).step_by(step).map(|at| at..size.min(at + step)).collect();
         let one = |range: &Range<usize>| {
             let operands = self.operands.iter().zip(&factors.operands).enumerate();
@@ -284,21 +287,21 @@ impl<'a> Call<'a> {
             });
             whole.collect()
         });
-        let mend = match kind {
+        let fix = match kind {
             FactorKind::Reduce(reducer) => format!(
-                "`{promise}` promises that the results that lack {name} are the {} of what its parts give: mend the kernel, \
-                 or say `{name}: whole`",
+                "`{promise}` promises that results without {name} are the {} of the results for its parts: fix the kernel, \
+                 or declare `{name}: whole`",
                 reducer.name()
             ),
             _ => format!(
-                "`{promise}` promises that each entry along {name} follows from that of the operands alone: mend the kernel, \
-                 or say `{name}: whole`"
+                "`{promise}` promises that each entry along {name} depends on the same entry of the operands only: fix the \
+                 kernel, or declare `{name}: whole`"
             ),
         };
-        self.judged(promise, format!("{} parts with the whole", ranges.len()), found, &self.results, &mend)
+        self.judged(promise, format!("{} parts with the whole", ranges.len()), found, &self.results, &fix)
     }
 
-    /// A larger call, where `vmap` makes one.
+    /// Checks a call with a batch dimension, if `vmap` makes such a call.
     fn batched(&self) -> Option<Promise> {
         let declaration = self.op.declaration;
         let flags = match declaration.batching() {
@@ -314,17 +317,19 @@ impl<'a> Call<'a> {
         }
         let promise = "vmap".to_owned();
         let compared = "one call of 2 entries with 2 calls".to_owned();
-        let mend = match declaration.batching() {
-            BatchSummary::ByHand => "the function of `#[batch]` says that it is: mend one of the two",
+        let fix = match declaration.batching() {
+            BatchSummary::ByHand => {
+                "the `#[batch]` function promises equal results: fix the function or the kernel"
+            }
             _ => {
-                "`*` promises that each entry of the batch is handled by itself, whatever number of dimensions it has: mend \
-                 the kernel, or say `*: whole`"
+                "`*` promises that each batch entry is computed independently, for any number of batch dimensions: fix the \
+                 kernel, or declare `*: whole`"
             }
         };
         let rule = declaration.batch_rule(&types(&self.operands, &dims), &flags, &self.op.attrs);
         let rule = match rule.map_err(|e| self.op.mismatch(e)) {
             Ok(rule) => rule,
-            Err(error) => return Some(self.judged(promise, compared, Err(error), &[], mend)),
+            Err(error) => return Some(self.judged(promise, compared, Err(error), &[], fix)),
         };
         let (places, attrs, axes) = match rule {
             Batching::Native { .. } => {
@@ -352,18 +357,17 @@ impl<'a> Call<'a> {
             })
             .collect();
         let found = self.op.with_attrs(attrs).and_then(|op| op.run(&both));
-        Some(self.judged(promise, compared, found, &expected, mend))
+        Some(self.judged(promise, compared, found, &expected, fix))
     }
 
-    /// All elements of all results.
+    /// Checks that all elements of all results are written.
     fn written(&self) -> Promise {
         let over = |byte| self.op.run_on(&self.operands, Some(&RunContext::new().with_unwritten(byte)));
         let (promise, compared) = ("results".to_owned(), "memory of ones with memory of zeros".to_owned());
-        let mend =
-            "memory of results holds anything at first: write every element, and do not add to what is there";
+        let fix = "result memory is not initialized: write every element, and do not accumulate into it";
         match over(0) {
-            Ok(expected) => self.judged(promise, compared, over(0xff), &expected, mend),
-            Err(error) => self.judged(promise, compared, Err(error), &[], mend),
+            Ok(expected) => self.judged(promise, compared, over(0xff), &expected, fix),
+            Err(error) => self.judged(promise, compared, Err(error), &[], fix),
         }
     }
 
@@ -373,22 +377,22 @@ impl<'a> Call<'a> {
             self.op.run_on(&self.operands, Some(&RunContext::new().with_pool(pool)))
         };
         let (promise, compared) = ("threads".to_owned(), "2 threads with 1".to_owned());
-        let mend = "what threads write must not depend on each other: mend the kernel";
+        let fix = "the writes of different threads must be independent: fix the kernel";
         match on(1) {
-            Ok(expected) => self.judged(promise, compared, on(2), &expected, mend),
-            Err(error) => self.judged(promise, compared, Err(error), &[], mend),
+            Ok(expected) => self.judged(promise, compared, on(2), &expected, fix),
+            Err(error) => self.judged(promise, compared, Err(error), &[], fix),
         }
     }
 }
 
-/// True if results tell something: there are no numbers in them, or some that are.
+/// Returns true if the results are informative: they contain finite numbers, or no elements at all.
 fn is_known(results: &[Literal]) -> bool {
     let mut numbers = results.iter().flat_map(Literal::iter).map(Scalar::as_complex).peekable();
     numbers.peek().is_none() || numbers.any(|z| z.is_finite())
 }
 
-/// Calls of parts at most.
-const MOST_PARTS: usize = 16;
+/// Maximum number of calls with parts.
+const MAX_PARTS: usize = 16;
 
 impl<'a> Checker<'a> {
     fn op(
@@ -417,14 +421,15 @@ impl<'a> Checker<'a> {
                 self.found.push(Promise { op: of, promise, compared, difference: None, outcome });
             }
             if derivative.is_forward {
-                self.tell_once(target.name(), &name, before);
+                self.drop_repeated(target.name(), &name, before);
             }
         }
         Ok(())
     }
 
-    /// Leaves out what a forward op breaks, from `before` on, that its op breaks too: they are one kernel, or compute the same.
-    fn tell_once(&mut self, op: &str, forward: &str, before: usize) {
+    /// Drops broken promises of a forward op, from position `before` on, that its op breaks too: both are one
+    /// kernel, or compute the same results.
+    fn drop_repeated(&mut self, op: &str, forward: &str, before: usize) {
         let (told, new) = self.found.split_at(before);
         let is_told =
             |p: &Promise| told.iter().any(|t| t.op == op && t.promise == p.promise && t.is_broken());
@@ -434,7 +439,7 @@ impl<'a> Checker<'a> {
         self.found.extend(new);
     }
 
-    /// An op of the library.
+    /// Returns an op of the library.
     fn target(&self, name: &str) -> Option<&'a Arc<Target>> {
         self.library.iter().find(|target| target.name() == name)
     }

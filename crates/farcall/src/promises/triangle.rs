@@ -1,5 +1,6 @@
-//! Operands that are symmetric matrices, of which an op reads one triangle: derivatives of such an op are those for symmetric
-//! changes, which is seen from what the op reads.
+//! Recognizes operands that are symmetric matrices, of which an op reads one triangle only. Derivatives of
+//! such an op hold for symmetric changes. The module detects such operands by trying which entries affect the
+//! results.
 
 use farcall_ir::{Literal, Scalar};
 
@@ -14,8 +15,8 @@ pub(super) enum Triangle {
 }
 
 impl Triangle {
-    /// The triangle of an operand that the op does not read: other entries there change no result. None if it reads both, or
-    /// the operand is no square matrix.
+    /// Returns the triangle of an operand that the op does not read: changing its entries changes no result.
+    /// `None` if the op reads both triangles, or the operand is not a square matrix.
     pub(super) fn unread(call: &Call<'_>, operand: usize) -> Option<Triangle> {
         let x = &call.operands[operand];
         let [.., rows, columns] = *x.dims() else { return None };
@@ -32,13 +33,14 @@ impl Triangle {
         })
     }
 
-    /// Symmetric (of complex numbers, Hermitian) matrices: the triangle is the mirror image of the other one.
+    /// Makes matrices symmetric (Hermitian if complex): replaces the triangle by the mirror image of the
+    /// other one.
     pub(super) fn mirrored(self, x: &Literal) -> Literal {
         self.replaced(x, |_, image| Scalar::Complex(x.get(image).as_complex().conj()))
     }
 
-    /// Matrices with other entries in the triangle, which depend on the number of the entry and that of its mirror image.
-    /// The diagonal is real.
+    /// Replaces the entries in the triangle. `entry` gets the index of the entry and the index of its mirror
+    /// image. The diagonal becomes real.
     fn replaced(self, x: &Literal, entry: impl Fn(usize, usize) -> Scalar) -> Literal {
         let n = x.dims().last().copied().unwrap_or(1);
         Literal::from_fn(x.dtype(), x.dims().to_vec(), |at| {
@@ -54,7 +56,7 @@ impl Triangle {
 }
 
 impl<'a> Call<'a> {
-    /// The same call on symmetric matrices, where it does not read a triangle of an operand.
+    /// Returns the same call on symmetric matrices, for the operands of which a triangle is not read.
     pub(super) fn on_symmetric(&self, unread: &[Option<Triangle>]) -> Result<Call<'a>, CheckError> {
         let operands = self.operands.iter().zip(unread);
         let operands = operands.map(|(x, unread)| unread.map_or_else(|| x.clone(), |t| t.mirrored(x)));

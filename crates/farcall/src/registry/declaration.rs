@@ -1,7 +1,8 @@
-//! What an op's author declared about it: its signature and its derivatives.
+//! Declarations of ops: signatures, derivatives and rules, as their authors wrote them.
 //!
-//! Declarations come from the descriptors of libraries, which are untrusted text: a signature is parsed and checked
-//! again, and the targets that are an op's derivatives are looked up among the ops of the same library and platform.
+//! Declarations come from the descriptors of libraries, which are untrusted text. Signatures are parsed and
+//! checked again. The targets of an op's derivatives are looked up among the ops of the same library and
+//! platform.
 //!
 //! **Invariant.** A [`Declaration`] exists only if it is consistent.
 
@@ -18,31 +19,31 @@ use farcall_sig::signature::{
 };
 use farcall_sig::{Attrs, DType, Signature};
 
-use self::by_hand::ByHand;
+use self::by_hand::BatchedCall;
 use super::Platform;
 use crate::host::rule;
 use crate::host::samples::{self, SampleCalls};
 
 mod by_hand;
 
-/// What is declared about an op.
+/// Everything that an op's author declared about the op.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Declaration {
-    /// What it takes and gives.
+    /// Operands, attributes and results of the op.
     pub signature: Signature,
-    /// Its reverse derivative.
+    /// Reverse derivative of the op.
     pub vjp: Option<VjpTargets>,
-    /// Its forward derivative.
+    /// Forward derivative of the op.
     pub jvp: Option<JvpTargets>,
-    /// The target that is its transpose: it is linear in the operands that this one returns.
+    /// Target of the op's transpose. The op is linear in the operands whose cotangents the transpose returns.
     pub transpose: Option<String>,
-    /// Operands that derivative ops do not know.
+    /// Operands that the derivative ops do not take into account.
     pub non_differentiable: Vec<String>,
-    /// The ways to transpose the op itself where it is linear, strongest promise first.
+    /// Ways to transpose the op itself where it is linear, strongest guarantee first.
     pub(crate) transposes: Vec<Transposition>,
-    /// The non-differentiable operands in which the derivative is zero.
+    /// Non-differentiable operands with respect to which the derivative is zero.
     pub zero_derivative: Vec<String>,
-    /// Functions for what the signature does not say.
+    /// Functions for rules that the signature cannot express.
     rules: Rules,
 }
 
@@ -71,25 +72,26 @@ impl PartialEq for Rules {
     }
 }
 
-/// The targets of a reverse derivative, of the op's library and platform.
+/// Targets of a reverse derivative. They belong to the op's library and platform.
 #[derive(Clone, PartialEq, Debug)]
 pub struct VjpTargets {
-    /// Gives the op's results, then residuals; none if the op itself is enough.
+    /// Target that returns the op's results followed by the residuals. `None` if the op itself serves as
+    /// forward op.
     pub forward: Option<String>,
-    /// From cotangents of results to those of operands.
+    /// Target that maps cotangents of results to cotangents of operands.
     pub backward: String,
-    /// What goes where.
+    /// Mapping of the op's operands, results and residuals to the parameters of the targets.
     pub rule: Vjp,
     forward_op: Option<Box<Declaration>>,
     backward_op: Box<Declaration>,
 }
 
-/// The target of a forward derivative, of the op's library and platform.
+/// Target of a forward derivative. It belongs to the op's library and platform.
 #[derive(Clone, PartialEq, Debug)]
 pub struct JvpTargets {
-    /// From tangents of operands to those of results.
+    /// Target that maps tangents of operands to tangents of results.
     pub tangent: String,
-    /// What goes where.
+    /// Mapping of the op's operands, results and tangents to the parameters of the target.
     pub rule: Jvp,
     tangent_op: Box<Declaration>,
 }
@@ -97,39 +99,41 @@ pub struct JvpTargets {
 /// A way to transpose an op with respect to operands in which it is linear.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Transposition {
-    /// The op from cotangents of results to cotangents of operands.
+    /// The op that maps cotangents of results to cotangents of operands.
     pub(crate) targets: VjpTargets,
     /// True if a `#[transpose]` of the op or of its tangent op declares the linear operands. A backward op
-    /// declares nothing, but without operands among its inputs it is a linear map.
+    /// declares nothing, but a backward op that takes none of the operands is a linear map.
     pub(crate) declared: bool,
 }
 
 impl VjpTargets {
-    /// What is declared about the forward op, without derivatives of its own.
+    /// Returns the declaration of the forward op, without that op's own derivatives.
     pub fn forward_op(&self) -> Option<&Declaration> {
         self.forward_op.as_deref()
     }
 
-    /// What is declared about the backward op, without derivatives of its own.
+    /// Returns the declaration of the backward op, without that op's own derivatives.
     pub fn backward_op(&self) -> &Declaration {
         &self.backward_op
     }
 }
 
 impl JvpTargets {
-    /// What is declared about the tangent op, without derivatives of its own.
+    /// Returns the declaration of the tangent op, without that op's own derivatives.
     pub fn tangent_op(&self) -> &Declaration {
         &self.tangent_op
     }
 }
 
 impl Declaration {
-    /// The types of the results of a call, and what the signature's names stand for; the op's shape function is
-    /// asked if it has one. Attributes are of exactly the declared types ([`Signature::convert_attrs`]).
+    /// Infers the result types of a call and the values of the names in the signature. If the op has a shape
+    /// function, it is called. Attributes must have exactly the declared types
+    /// ([`Signature::convert_attrs`]).
     ///
     /// # Errors
-    /// What does not fit, in the op's words; what does not follow while sizes are open, as what a shape function says
-    /// does not ([`MismatchKind::Open`]).
+    /// A mismatch between call and signature, named as in the signature. If a check cannot be decided while
+    /// sizes are symbolic, or if the op has a shape function, which takes numbers only, the kind of the error
+    /// is [`MismatchKind::Open`].
     pub fn infer<S: Size>(
         &self,
         operands: &[OperandType<'_, S>],
@@ -138,7 +142,7 @@ impl Declaration {
         let Some(shape) = self.rules.shape else { return self.signature.infer(operands, attrs) };
         let mut open = false;
         let inference = self.signature.infer_with(operands, attrs, |attrs, names| {
-            let Some(known) = Known::of(operands) else {
+            let Some(known) = StaticOperands::of(operands) else {
                 let (name, verb) = (names.join(" and "), if names.len() == 1 { "is" } else { "are" });
                 let message = format!(
                     "the shape of {name} {verb} computed by a function of the op's library, which takes known sizes only"
@@ -146,7 +150,8 @@ impl Declaration {
                 open = true;
                 return Err(message);
             };
-            // SAFETY: a shape function of a library that stays loaded.
+            // SAFETY: `Rules` only holds functions of libraries that stay loaded, and `shape` is the op's
+            // shape function.
             let shapes = unsafe { rule::shapes(shape, &known.types(), attrs) }?;
             Ok(shapes.into_iter().map(|dims| dims.into_iter().map(S::of).collect()).collect())
         });
@@ -156,13 +161,14 @@ impl Declaration {
         })
     }
 
-    /// How one call is vmapped: as the op's batching function says, if it has one and all sizes are known, else as follows
-    /// from the signature, or in a loop. `batched` says which operands have the mapped axis; it is the first dimension of those in
-    /// `operands`. Attributes are those of [`infer`](Self::infer).
+    /// Returns how one call is vmapped. If the op has a batching function and all sizes are known, the
+    /// function decides; otherwise the signature does, or the call runs in a loop. `batched` marks the
+    /// operands that have the mapped axis, which is their first dimension in `operands`. Attributes are as
+    /// for [`infer`](Self::infer).
     ///
     /// # Errors
-    /// If a call cannot be of these operands, what the batching function says cannot be, or the op says that it is never
-    /// vmapped ([`MismatchKind::Batching`]).
+    /// If the operands are invalid, the answer of the batching function is invalid, or the op is declared as
+    /// never vmapped ([`MismatchKind::Batching`]).
     pub fn batch_rule<S: Size>(
         &self,
         operands: &[OperandType<'_, S>],
@@ -182,9 +188,9 @@ impl Declaration {
             return Err(Mismatch { kind: MismatchKind::Batching, place: Place::Call, message });
         }
         match self.rules.batch {
-            Some(function) if batched.contains(&true) => match Known::of(operands) {
+            Some(function) if batched.contains(&true) => match StaticOperands::of(operands) {
                 Some(known) => {
-                    ByHand { declaration: self, function, operands: &known.types(), batched }.rule(attrs)
+                    BatchedCall { declaration: self, function, operands: &known.types(), batched }.rule(attrs)
                 }
                 None => {
                     let reason = "its batching function takes known sizes only".to_owned();
@@ -195,14 +201,14 @@ impl Declaration {
         }
     }
 
-    /// True if the derivative with respect to an operand is declared as zero.
+    /// Returns true if the derivative with respect to an operand is declared as zero.
     pub fn has_zero_derivative(&self, operand: usize) -> bool {
         let name = self.signature.operands().get(operand).map(|operand| &operand.name.text);
         name.is_some_and(|name| self.zero_derivative.contains(name))
     }
 
-    /// The operands of a call that it may be differentiated in: those of real and complex types, but for those that are
-    /// declared as not differentiable.
+    /// Returns the operands that the call can be differentiated with respect to: all operands of real and
+    /// complex types except those declared as non-differentiable.
     pub fn differentiable<S>(&self, operands: &[OperandType<'_, S>], call: &Inference<S>) -> Vec<usize> {
         let may = |i: &usize| {
             let name = &self.signature.operands()[call.operands[*i]].name.text;
@@ -212,17 +218,17 @@ impl Declaration {
         (0..operands.len()).filter(may).collect()
     }
 
-    /// The sample calls that the op's author has declared: operands and attributes of each. `None` without
-    /// `#[samples]`.
+    /// Returns the sample calls that the op's author declared, each with its operands and attributes. `None`
+    /// without `#[samples]`.
     ///
     /// # Errors
     /// The function's error, or an answer that cannot be read.
     pub fn samples(&self) -> Option<Result<SampleCalls, String>> {
-        // SAFETY: the function of a descriptor, of a library that stays loaded.
+        // SAFETY: the function comes from the descriptor of a library that stays loaded.
         self.rules.samples.map(|function| unsafe { samples::samples(function) })
     }
 
-    /// How the op is vmapped.
+    /// Summarizes how the op is vmapped.
     pub fn batching(&self) -> BatchSummary {
         match self.rules.batch {
             _ if self.rules.never_batched => BatchSummary::Never,
@@ -231,12 +237,12 @@ impl Declaration {
         }
     }
 
-    /// The op's documentation; see [`Signature::markdown`].
+    /// Returns the op's documentation; see [`Signature::markdown`].
     pub fn markdown(&self, op: &str) -> String {
         self.signature.markdown_with(op, &self.batching())
     }
 
-    /// Puts the derivatives of the declaration in a namespace.
+    /// Moves the targets of the op's derivatives into a namespace.
     pub(super) fn in_namespace(mut self, namespace: &str) -> Declaration {
         let targets = self.vjp.iter_mut().chain(self.transposes.iter_mut().map(|way| &mut way.targets));
         let vjp = targets.flat_map(|vjp| vjp.forward.iter_mut().chain([&mut vjp.backward]));
@@ -245,13 +251,14 @@ impl Declaration {
         self
     }
 
-    /// How the op may be partitioned, where all optional operands are given, and one variadic one.
+    /// Returns how the op may be partitioned, assuming that all optional operands are given and that a
+    /// variadic operand is given once.
     pub fn partition(&self) -> Option<Partition> {
         self.signature.partition(self.signature.operands().len()).ok()
     }
 
-    /// The targets that are its derivatives: forward, backward and tangent op, as far as there are some, and its
-    /// transpose. One that is linear may be its own tangent op.
+    /// Returns the targets of the op's derivatives that exist: forward, backward and tangent op, and
+    /// transpose. A linear op may be its own tangent op.
     pub fn derivatives(&self) -> Vec<&str> {
         let vjp = self.vjp.iter().flat_map(|vjp| [vjp.forward.as_deref(), Some(vjp.backward.as_str())]);
         let jvp = self.jvp.iter().map(|jvp| Some(jvp.tangent.as_str()));
@@ -264,8 +271,9 @@ impl Declaration {
         names
     }
 
-    /// What follows from the declaration: `infer`, `batch` unless the op is never vmapped, `partition` unless tensors have any
-    /// dimensions, `vjp` and `jvp` where given or by transposition, and `transpose`.
+    /// Returns the names of the rules that follow from the declaration: `infer`; `batch` unless the op is
+    /// never vmapped; `partition` unless tensors may have any number of dimensions; `vjp` and `jvp` where
+    /// declared or derived by transposition; and `transpose`.
     pub fn rules(&self) -> Vec<&'static str> {
         let mut rules = vec!["infer"];
         rules.extend((!self.rules.never_batched).then_some("batch"));
@@ -277,15 +285,15 @@ impl Declaration {
     }
 }
 
-/// Operands whose sizes are all known, as functions of libraries take them.
-struct Known(Vec<(DType, Vec<i64>)>);
+/// Operands whose sizes are all known. Functions of libraries take no others.
+struct StaticOperands(Vec<(DType, Vec<i64>)>);
 
-impl Known {
-    /// None if a size is open.
-    fn of<S: Size>(operands: &[OperandType<'_, S>]) -> Option<Known> {
+impl StaticOperands {
+    /// Returns `None` if a size is symbolic.
+    fn of<S: Size>(operands: &[OperandType<'_, S>]) -> Option<StaticOperands> {
         let known =
             |o: &OperandType<'_, S>| Some((o.dtype, o.dims.iter().map(S::known).collect::<Option<_>>()?));
-        operands.iter().map(known).collect::<Option<_>>().map(Known)
+        operands.iter().map(known).collect::<Option<_>>().map(StaticOperands)
     }
 
     fn types(&self) -> Vec<OperandType<'_>> {
@@ -293,7 +301,7 @@ impl Known {
     }
 }
 
-/// The declarations of ops that belong together, in their order; what is wrong with one names the op.
+/// Returns the declarations of ops that belong together, in order. Each error names its op.
 pub(super) fn declarations(ops: &[Op<'_>]) -> Vec<Result<Option<Declaration>, String>> {
     let mut signatures = HashMap::new();
     let mut malformed = HashMap::new();
@@ -341,7 +349,8 @@ pub(super) fn declarations(ops: &[Op<'_>]) -> Vec<Result<Option<Declaration>, St
     ops.iter().map(declare).collect()
 }
 
-/// An op of several platforms is one op: those for which anything is declared have the same declared.
+/// Checks that the declarations of one op for several platforms are equal. Platforms without a declaration
+/// are ignored.
 fn agree(
     op: &Op<'_>,
     signature: &Signature,
@@ -371,7 +380,7 @@ fn agree(
     }
 }
 
-/// What is declared beside the signature, in words.
+/// Describes the parts of a declaration other than the signature, for error messages.
 fn declared(op: &Op<'_>) -> [String; 10] {
     let named = |what, name: Option<&str>| {
         name.map_or_else(|| format!("no {what}"), |name| format!("the {what} `{name}`"))
@@ -401,15 +410,15 @@ fn declared(op: &Op<'_>) -> [String; 10] {
     ]
 }
 
-/// The derivatives of an op.
+/// Derivatives of an op.
 struct Derivatives {
     vjp: Option<VjpTargets>,
     jvp: Option<JvpTargets>,
-    /// The ways to transpose the op itself.
+    /// Ways to transpose the op itself.
     transposes: Vec<Transposition>,
 }
 
-/// The operands with respect to which the derivative is zero.
+/// Returns the operands with respect to which the derivative is zero.
 fn zero_derivative(op: &Op<'_>) -> Result<Vec<String>, String> {
     match op.zero_derivative().find(|zero| op.non_differentiable().all(|other| other != *zero)) {
         None => Ok(op.zero_derivative().map(str::to_owned).collect()),
@@ -422,7 +431,7 @@ fn zero_derivative(op: &Op<'_>) -> Result<Vec<String>, String> {
     }
 }
 
-/// The ops that can be derivatives of each other.
+/// The ops of one platform, which can be each other's derivatives.
 struct Family<'a> {
     platform: Platform,
     ops: &'a [Op<'a>],
@@ -430,7 +439,7 @@ struct Family<'a> {
 }
 
 impl<'a> Family<'a> {
-    /// The derivatives that an op declares, else the ones that follow from its linear operands.
+    /// Returns the derivatives that an op declares, or the derivatives that follow from its linear operands.
     fn derivatives(&self, op: &Op<'a>, signature: &Signature) -> Result<Derivatives, String> {
         let transpose = self.transpose(op, signature)?;
         let jvp = match self.jvp(op, signature)? {
@@ -440,7 +449,8 @@ impl<'a> Family<'a> {
         let by_tangent = |jvp: &JvpTargets| self.transposed(op, signature, jvp);
         let (vjp, by_tangent) = match self.vjp(op, signature)? {
             None => (jvp.as_ref().map(by_tangent).transpose()?.flatten(), None),
-            // The op has a reverse derivative without the transpose of the tangent op, which need not fit it.
+            // The op has its own reverse derivative, so the transpose of its tangent op need not be
+            // compatible with it.
             declared => (declared, jvp.as_ref().and_then(|jvp| by_tangent(jvp).ok().flatten())),
         };
         let declares = op.vjp_backward().is_some();
@@ -485,7 +495,8 @@ impl<'a> Family<'a> {
         Ok(Some(JvpTargets { tangent: tangent.to_owned(), rule, tangent_op }))
     }
 
-    /// The transpose that an op declares, as the reverse derivative with respect to what it is linear in.
+    /// Returns the transpose that an op declares, as the reverse derivative with respect to its linear
+    /// operands.
     fn transpose(&self, op: &Op<'a>, signature: &Signature) -> Result<Option<VjpTargets>, String> {
         let Some(name) = op.transpose() else { return Ok(None) };
         let constants: Vec<&str> = op.non_differentiable().collect();
@@ -496,7 +507,8 @@ impl<'a> Family<'a> {
         Ok(Some(VjpTargets { forward: None, backward: name.to_owned(), rule, forward_op: None, backward_op }))
     }
 
-    /// The reverse derivative of an op by the transpose of its tangent op, if this one has one.
+    /// Derives the reverse derivative of an op by transposing its tangent op; `None` if the tangent op has no
+    /// transpose.
     fn transposed(
         &self,
         op: &Op<'a>,
@@ -516,7 +528,7 @@ impl<'a> Family<'a> {
         self.ops.iter().find(|o| o.name() == name && Platform::from(o.platform()) == self.platform)
     }
 
-    /// What is declared about an op that is a derivative of another, but for its own derivatives.
+    /// Returns the declaration of an op that is a derivative of another op, without its own derivatives.
     fn derivative(&self, of: &Op<'a>, what: &str, name: &'a str) -> Result<Declaration, String> {
         let of = of.name();
         if let Some(signature) = self.signatures.get(&(name, self.platform.clone())) {
@@ -544,7 +556,7 @@ impl<'a> Family<'a> {
     }
 }
 
-/// The forward derivative of an op that is linear in all that it is differentiated in: the op itself.
+/// Returns the forward derivative of an op that is linear in all its differentiable operands: the op itself.
 fn own_tangent(op: &Op<'_>, signature: &Signature, transpose: &VjpTargets) -> Option<JvpTargets> {
     let constants: Vec<&str> = op.non_differentiable().collect();
     let rule = Jvp::linear(signature, &transpose.rule, &constants)?;
@@ -561,7 +573,7 @@ fn own_tangent(op: &Op<'_>, signature: &Signature, transpose: &VjpTargets) -> Op
     Some(JvpTargets { tangent: op.name().to_owned(), rule, tangent_op })
 }
 
-/// What an op says of the parameters of one of its derivatives.
+/// Parses the bindings that an op declares for the parameters of one of its derivatives.
 fn bindings(op: &Op<'_>, text: &str) -> Result<Bindings, String> {
     text.parse().map_err(|e| format!("`{}`: {e}", op.name()))
 }
@@ -593,7 +605,7 @@ mod tests {
             HandlerBundle { instantiate: None, prepare: None, initialize: None, execute: None, record: None };
         let (doc, file, params) = ("", "", [].as_slice());
         let parts = OpParts { name, platform, bundle, traits: 0, doc, file, line: 0, params, declaration };
-        // SAFETY: these ops are not called.
+        // SAFETY: the test never calls these ops.
         Op::of(Box::leak(Box::new(unsafe { OpDescriptor::new(parts) })))
     }
 
@@ -621,7 +633,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_linear_is_transposed() {
+    fn linear_ops_are_transposed() {
         let ops = [
             norm(Given { jvp_tangent: "t", ..Given::NONE }),
             op(
@@ -646,10 +658,10 @@ mod tests {
         let all: Vec<Declaration> = declarations(&ops).into_iter().map(|d| d.unwrap().unwrap()).collect();
         let vjp = all[0].vjp.as_ref().unwrap();
         assert_eq!((vjp.backward.as_str(), &vjp.rule.cotangents[..]), ("norm_bwd", &[Some(0), None][..]));
-        assert_eq!((all[1].vjp.as_ref(), all[1].jvp.as_ref()), (None, None), "it is not linear in x");
+        assert_eq!((all[1].vjp.as_ref(), all[1].jvp.as_ref()), (None, None), "`t` is not linear in `x`");
         assert_eq!(all[1].rules(), ["infer", "batch", "partition", "transpose"]);
         assert_eq!(all[3].rules(), ["infer", "batch", "partition", "vjp", "jvp", "transpose"]);
-        assert_eq!(all[3].derivatives(), ["flip"], "it is its own tangent op and transpose");
+        assert_eq!(all[3].derivatives(), ["flip"], "`flip` is its own tangent op and transpose");
     }
 
     #[test]
@@ -686,7 +698,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_explained() {
+    fn mismatches_are_explained() {
         let with = |vjp_backward| norm(Given { vjp_backward, ..Given::NONE });
         expect_test::expect![[r#"
             `norm` declares an invalid signature: the types that `T` stands for are not declared
@@ -700,7 +712,7 @@ mod tests {
             `norm` declares derivatives, but no signature
             `norm` declares derivatives, but no signature
             `t`, the transpose of `norm`, is not listed by the library; add it to the list of `library!` or `ops!`, for the platform Host
-            `norm`: `dy` is no binding: `tangent(x) = tx`
+            `norm`: `dy` is not a binding such as `tangent(x) = tx`
             `norm_bwd` cannot be the transpose of `norm`: `dy` is not an operand or a result of the op; did you mean `y`?
             `norm_bwd` cannot be the transpose of `t`: as the tangent op of `norm`, a tangent op is linear in all tangents, but its transpose returns no cotangent for `dx`, the tangent of `x`"#]]
         .assert_eq(

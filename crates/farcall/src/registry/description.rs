@@ -1,7 +1,7 @@
-//! Asks a library for its description, without trust in the answer.
+//! Asks a library for its description, without trusting the answer.
 //!
 //! An exception is an error, and so is a pointer to unmapped memory. A function that crashes ends the
-//! process, which then names the library (`host/exit.rs`).
+//! process, and the report names the library (`host/exit.rs`).
 
 use std::ffi::c_void;
 use std::path::Path;
@@ -22,9 +22,9 @@ use crate::host::guard;
 /// # Safety
 /// `symbol` is a [`LibraryFn`] of a library that stays loaded.
 pub(super) unsafe fn library(path: &Path, symbol: *mut c_void) -> Result<Library<'static>, RegisterError> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees that `symbol` is a `LibraryFn` (`# Safety` above).
     let describe = unsafe { std::mem::transmute::<*mut c_void, LibraryFn>(symbol) };
-    // SAFETY: the function takes nothing.
+    // SAFETY: a `LibraryFn` takes no arguments and has no preconditions.
     let described = exit::within(&Doing::Describing(path), || unsafe { guard::describe(describe) });
     let descriptor = described.map_err(|failure| RegisterError::Description(failure.message))?;
     // If the system does not list the readable memory, the pointers are trusted.
@@ -32,11 +32,13 @@ pub(super) unsafe fn library(path: &Path, symbol: *mut c_void) -> Result<Library
         check(descriptor, &memory)
             .map_err(|what| RegisterError::Descriptor(ReadError::Malformed { what }))?;
     }
-    // SAFETY: returned by the library's function, and its pointers are to readable memory or trusted.
+    // SAFETY: the library's function returned the descriptor. Its pointers point to readable memory, or are
+    // trusted.
     unsafe { Library::read(descriptor) }.map_err(RegisterError::Descriptor)
 }
 
-/// Follows the pointers of a descriptor. Null and misaligned ones are left to [`Library::read`].
+/// Checks that the pointers of a descriptor point to readable memory. [`Library::read`] checks for null and
+/// misaligned pointers.
 fn check(descriptor: *const LibraryDescriptor, memory: &Readable) -> Result<(), &'static str> {
     let Some(library) = read(descriptor, memory).map_err(|()| "the pointer to it is not to memory")? else {
         return Ok(());
@@ -50,7 +52,7 @@ fn check(descriptor: *const LibraryDescriptor, memory: &Readable) -> Result<(), 
         return Err("its table of ops is not in memory");
     }
     for i in 0..library.op_count {
-        // SAFETY: the table is in memory, as many members as it has.
+        // SAFETY: the check above found all `op_count` members of the table readable.
         let op = unsafe { *library.ops.add(i) };
         if let Some(op) = read(op.cast(), memory).map_err(|()| "the pointer to an op is not to memory")? {
             check_op(&op, memory)?;
@@ -87,7 +89,7 @@ fn check_op(op: &RawOpDescriptor, memory: &Readable) -> Result<(), &'static str>
         return Ok(());
     }
     (0..op.param_count).try_for_each(|i| {
-        // SAFETY: in memory, aligned, and at least as large as this version of the struct.
+        // SAFETY: readable, aligned, and at least as large as this version of the struct.
         let param = unsafe { op.params.byte_add(i * stride).read() };
         text(&[param.name, param.attribute], memory)
     })
@@ -99,8 +101,8 @@ fn text(spans: &[ByteSpan], memory: &Readable) -> Result<(), &'static str> {
     if spans.iter().all(is_there) { Ok(()) } else { Err("a text is not in memory") }
 }
 
-/// Reads the part of a struct that its own size covers, the rest as zero; `None` for a pointer that is null
-/// or misaligned.
+/// Reads the part of a struct that its own size covers, and fills the rest with zeros. `None` for a null or
+/// misaligned pointer.
 fn read<T: Copy>(at: *const T, memory: &Readable) -> Result<Option<T>, ()> {
     if at.is_null() || !at.is_aligned() {
         return Ok(None);
@@ -108,14 +110,14 @@ fn read<T: Copy>(at: *const T, memory: &Readable) -> Result<Option<T>, ()> {
     if !memory.has(at.addr(), size_of::<usize>()) {
         return Err(());
     }
-    // SAFETY: in memory. Every struct of the format begins with its size.
+    // SAFETY: readable and aligned. Every struct of the format begins with its size.
     let size = unsafe { at.cast::<usize>().read() }.min(size_of::<T>());
     if !memory.has(at.addr(), size) {
         return Err(());
     }
     let mut value = std::mem::MaybeUninit::<T>::zeroed();
     let whole = size - size % align_of::<T>();
-    // SAFETY: the bytes are readable and fit into `value`. These structs may be zero in any part.
+    // SAFETY: the bytes are readable and fit into `value`. Any part of these structs may be zero.
     unsafe {
         std::ptr::copy_nonoverlapping(at.cast::<u8>(), value.as_mut_ptr().cast::<u8>(), whole);
         Ok(Some(value.assume_init()))

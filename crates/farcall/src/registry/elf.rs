@@ -1,6 +1,7 @@
-//! Information in the file of a shared library.
+//! Facts read from the file of a shared library.
 //!
-//! Files may be damaged or malicious: what is kept of one takes no more memory than a few times its size.
+//! Files may be damaged or malicious. The facts about a file take no more memory than a few times the size of
+//! the file.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -12,40 +13,40 @@ use farcall_ir::memory;
 use object::read::elf::ElfFile64;
 use object::{Endianness, Object, ObjectSymbol, ReadCache, ReadRef, elf};
 
-/// What is known of a library from its file.
+/// Facts about a library, from its file.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
-    /// Functions and data that it offers.
+    /// Exported functions and data.
     pub(super) exports: Vec<String>,
-    /// Symbols that it cannot be opened without.
+    /// Symbols that must be resolved to open the library.
     pub(super) needs: Vec<String>,
     /// Names of the libraries that it depends on.
     pub(super) libraries: Vec<String>,
-    /// Folders where it wants them looked for, and those that its dependencies need in turn; `$ORIGIN` stands for its
-    /// own. Not looked at if there are `run_paths`.
+    /// Folders (`DT_RPATH`) to search for its dependencies and, in turn, for their dependencies. `$ORIGIN`
+    /// stands for the library's own folder. Ignored if there are `run_paths`.
     pub(super) inherited_paths: Vec<String>,
-    /// Folders where it wants them looked for, and them alone.
+    /// Folders (`DT_RUNPATH`) to search for its direct dependencies only.
     pub(super) run_paths: Option<Vec<String>>,
-    /// Versions of them that it cannot be opened without: of which library, and which.
+    /// Versions of its dependencies that must exist to open the library: pairs of library and version.
     pub(super) needs_versions: Vec<(Arc<str>, String)>,
-    /// Versions that it offers.
+    /// Versions that the library defines.
     pub(super) versions: HashSet<String>,
-    /// False if there are parts that cannot be read; whether that matters, the dynamic linker knows.
+    /// False if some parts cannot be read. Only the dynamic linker knows whether that matters.
     pub(super) is_whole: bool,
 }
 
-/// Symbols of a library that are looked at, at most; the largest have a few hundred thousand.
-const MOST_SYMBOLS: usize = 1 << 21;
+/// Maximum number of a library's symbols to read. The largest libraries have a few hundred thousand.
+const MAX_SYMBOLS: usize = 1 << 21;
 
-/// Versions, and folders to look in, that are looked at, at most.
-const MOST: usize = 1 << 16;
+/// Maximum number of versions, and of search folders, to read.
+const MAX_LIST_ENTRIES: usize = 1 << 16;
 
 impl Facts {
-    /// Reads them.
+    /// Reads the facts from a file.
     pub(super) fn read<'data, R: ReadRef<'data>>(file: &ElfFile64<'data, Endianness, R>) -> Facts {
         let mut facts = Facts::default();
         let mut symbols = file.dynamic_symbols();
-        for symbol in symbols.by_ref().take(MOST_SYMBOLS) {
+        for symbol in symbols.by_ref().take(MAX_SYMBOLS) {
             let Ok(name) = symbol.name() else { continue };
             if name.is_empty() {
                 continue;
@@ -63,7 +64,7 @@ impl Facts {
         facts
     }
 
-    /// Bytes of the names, with what it takes to keep them.
+    /// Returns the size in bytes of all names, including their `String`s.
     pub(super) fn size(&self) -> usize {
         let each = |name: &String| name.len() + size_of::<String>();
         let lists = [&self.exports, &self.needs, &self.libraries, &self.inherited_paths];
@@ -81,11 +82,12 @@ impl Facts {
             let text = || Some(text(table.string(entry).ok()?));
             let folders = || {
                 let text = text()?;
-                (text.matches(':').count() < MOST).then(|| text.split(':').map(str::to_owned).collect())
+                (text.matches(':').count() < MAX_LIST_ENTRIES)
+                    .then(|| text.split(':').map(str::to_owned).collect())
             };
             match entry.tag {
                 elf::DT_NEEDED => self.libraries.push(text()?),
-                // The last one counts.
+                // The last entry takes effect.
                 elf::DT_RPATH => self.inherited_paths = folders()?,
                 elf::DT_RUNPATH => self.run_paths = Some(folders()?),
                 _ => {}
@@ -104,12 +106,12 @@ impl Facts {
         };
         let strings = sections.strings(endian, file.data(), link).ok()?;
         let mut seen = HashSet::new();
-        let mut left = MOST;
+        let mut left = MAX_LIST_ENTRIES;
         while let Some((need, mut versions)) = needed.next().ok()? {
             let library: Arc<str> = text(need.file(endian, strings).ok()?).into();
             let mut is_last = false;
             while let Some(version) = versions.next().ok()? {
-                // One that is not the last and has no next stands for itself again.
+                // An entry that is not the last but has no next entry would be repeated endlessly.
                 left = left.checked_sub(1).filter(|_| !is_last)?;
                 is_last = version.vna_next.get(endian) == 0;
                 let weak = version.vna_flags.get(endian).contains(elf::VER_FLG_WEAK);
@@ -131,10 +133,10 @@ impl Facts {
             return Some(());
         };
         let strings = sections.strings(endian, file.data(), link).ok()?;
-        let mut left = MOST;
+        let mut left = MAX_LIST_ENTRIES;
         while let Some((_, mut names)) = defined.next().ok()? {
             left = left.checked_sub(1)?;
-            // The first is the version itself, others are those that it continues.
+            // The first name is the version itself. Further names are the versions that it inherits from.
             if let Some(version) = names.next().ok()? {
                 self.versions.insert(text(version.name(endian, strings).ok()?));
             }
@@ -147,22 +149,27 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A file of which about as much is read as it has, whatever the offsets in it say.
+/// A file with a limit on the total bytes read, slightly more than its length, regardless of the offsets in
+/// it.
 #[derive(Debug)]
 pub(super) struct Bounded {
     cache: ReadCache<File>,
-    /// Bytes that may still be read.
+    /// Remaining bytes that may be read.
     left: Cell<u64>,
 }
 
 impl Bounded {
-    /// Sections do not overlap in a file that a linker wrote; names do a little.
-    const OVERLAP: u64 = 4 << 20;
-    /// Not even of a large library: its code is not read.
-    const MOST: u64 = 1 << 30;
+    /// Allowance in bytes for overlapping reads. Sections do not overlap in a file written by a linker, but
+    /// names do a little.
+    const OVERLAP_BYTES: u64 = 4 << 20;
+    /// Maximum number of bytes to read. Even large libraries need fewer, because code is not read.
+    const MAX_READ_BYTES: u64 = 1 << 30;
 
     pub(super) fn new(file: File, len: u64) -> Bounded {
-        Bounded { cache: ReadCache::new(file), left: Cell::new(len.min(Bounded::MOST) + Bounded::OVERLAP) }
+        Bounded {
+            cache: ReadCache::new(file),
+            left: Cell::new(len.min(Bounded::MAX_READ_BYTES) + Bounded::OVERLAP_BYTES),
+        }
     }
 
     fn take(&self, bytes: u64) -> Result<(), ()> {
@@ -183,26 +190,26 @@ impl<'a> ReadRef<'a> for &'a Bounded {
     }
 
     fn read_bytes_at_until(self, range: Range<u64>, delimiter: u8) -> Result<&'a [u8], ()> {
-        // Not more than may be read, and its end.
-        let end = range.end.min(range.start.saturating_add(self.left.get().min(MOST_NAME)));
+        // At most the remaining bytes, and at most the length of a name.
+        let end = range.end.min(range.start.saturating_add(self.left.get().min(MAX_NAME_BYTES)));
         let bytes = (&self.cache).read_bytes_at_until(range.start..end, delimiter)?;
         self.take(bytes.len() as u64)?;
         Ok(bytes)
     }
 }
 
-/// Bytes of a name, at most; those of C++ have thousands.
-const MOST_NAME: u64 = 1 << 20;
+/// Maximum length of a name in bytes. C++ names have thousands of bytes.
+const MAX_NAME_BYTES: u64 = 1 << 20;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// A library of which all that can be read are versions that it needs: as many entries as `entries`, each of which
-    /// says that it has `count` versions and points at one that is its own next.
+    /// Builds a library whose only readable part is the list of its needed versions. The list has `entries`
+    /// entries. Each claims to have `count` versions and points at a version that is its own successor.
     fn bomb(entries: usize, count: u16) -> Vec<u8> {
-        const HEADER: usize = 64;
-        let (strings, names) = (b"\0.so\0V\0", HEADER + 16 * (entries + 1));
+        const HEADER_BYTES: usize = 64;
+        let (strings, names) = (b"\0.so\0V\0", HEADER_BYTES + 16 * (entries + 1));
         let mut out = b"\x7fELF\x02\x01\x01".to_vec();
         out.resize(16, 0);
         let put = |out: &mut Vec<u8>, number: usize, bytes: usize| {
@@ -213,7 +220,7 @@ mod tests {
         for (number, bytes) in [(3, 2), (62, 2), (1, 4), (0, 8), (0, 8), (sections, 8), (0, 4)] {
             put(&mut out, number, bytes);
         }
-        for number in [HEADER, 56, 0, 64, 3, 1] {
+        for number in [HEADER_BYTES, 56, 0, 64, 3, 1] {
             put(&mut out, number, 2);
         }
         for i in 0..entries {
@@ -228,7 +235,7 @@ mod tests {
         out.extend(strings);
         out.extend([0; 64]);
         for (kind, at, size, link) in
-            [(3, names, strings.len(), 0), (0x6fff_fffe, HEADER, 16 * (entries + 1), 1)]
+            [(3, names, strings.len(), 0), (0x6fff_fffe, HEADER_BYTES, 16 * (entries + 1), 1)]
         {
             let numbers = [(0, 4), (kind, 4), (0, 8), (0, 8), (at, 8), (size, 8), (link, 4), (entries, 4)];
             for (number, bytes) in numbers.into_iter().chain([(4, 8), (0, 8)]) {
@@ -239,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_that_do_not_end_are_not_counted() {
+    fn endless_version_lists_are_rejected() {
         let read = |bytes: &[u8]| {
             let file = ElfFile64::<Endianness, _>::parse(bytes).unwrap();
             let mut facts = Facts::default();
@@ -253,13 +260,13 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_not_read_again_and_again() {
+    fn the_total_of_reads_is_bounded() {
         let path = std::env::temp_dir().join(format!("farcall-bounded-{}", std::process::id()));
         std::fs::write(&path, [1; 1000]).unwrap();
         let file = Bounded::new(File::open(&path).unwrap(), 1000);
         std::fs::remove_file(&path).unwrap();
         let reads = std::iter::from_fn(|| (&file).read_bytes_at(0, 1000).ok()).take(1_000_000).count();
-        assert_eq!(reads as u64, (1000 + Bounded::OVERLAP) / 1000);
+        assert_eq!(reads as u64, (1000 + Bounded::OVERLAP_BYTES) / 1000);
         assert_eq!((&file).read_bytes_at_until(0..1000, 0), Err(()));
     }
 }

@@ -1,5 +1,5 @@
-//! What libraries look up in the process: the host's table of functions, through which they register themselves, and
-//! the symbols that return it.
+//! Symbols that libraries look up in the process, and the host's table of functions, through which libraries
+//! register themselves.
 
 use farcall_ffi::abi::{Api, Error, HandlerRegisterArgs, HandlerRegisterArgsV4};
 
@@ -8,9 +8,9 @@ use crate::host::api;
 use crate::host::error::Failure;
 use crate::host::status;
 
-/// Symbols that libraries may expect of the process they are loaded into.
+/// Symbols that libraries may expect from the process that loads them.
 ///
-/// An executable exports them only where its linker was told so; see
+/// An executable exports them only if its linker was told to; see
 /// [`LoadError::HostSymbols`](super::LoadError::HostSymbols).
 pub const HOST_SYMBOLS: [&str; 4] = [
     "XLA_FFI_GetApi",
@@ -19,24 +19,25 @@ pub const HOST_SYMBOLS: [&str; 4] = [
     "XlaCustomCallStatusSetSuccess",
 ];
 
-/// The host's functions.
+/// Returns the host's table of functions.
 pub fn host_api() -> *const Api {
     &raw const TABLE.0
 }
 
-/// The symbol by which libraries find the host's functions and register themselves.
+/// Symbol by which libraries find the host's functions to register themselves.
 #[unsafe(no_mangle)]
 pub extern "C" fn XLA_FFI_GetApi() -> *const Api {
     host_api()
 }
 
-/// The same as a C++ function: `const XLA_FFI_Api* xla::ffi::GetXlaFfiApi()`.
+/// C++ counterpart of [`XLA_FFI_GetApi`]: `const XLA_FFI_Api* xla::ffi::GetXlaFfiApi()`.
 #[unsafe(export_name = "_ZN3xla3ffi12GetXlaFfiApiEv")]
 pub extern "C" fn get_xla_ffi_api() -> *const Api {
     host_api()
 }
 
-/// The addresses of [`HOST_SYMBOLS`]; also keeps the functions from being left out by the linker.
+/// Returns the addresses of [`HOST_SYMBOLS`]. The reference also keeps the linker from dropping the
+/// functions.
 pub(crate) fn host_symbol_addresses() -> [(&'static str, usize); 4] {
     let [get_api, get_api_cxx, set_failure, set_success] = HOST_SYMBOLS;
     [
@@ -49,13 +50,13 @@ pub(crate) fn host_symbol_addresses() -> [(&'static str, usize); 4] {
 
 struct Table(Api);
 
-// SAFETY: the table is never written to, and the functions in it may be called from any thread.
+// SAFETY: the table is never written to, and its functions may be called from any thread.
 unsafe impl Sync for Table {}
 
 static TABLE: Table = Table(api::table(handler_register));
 
 unsafe extern "C" fn handler_register(args: *mut HandlerRegisterArgs) -> *mut Error {
-    // SAFETY: as the interface demands of the caller.
+    // SAFETY: the interface requires the caller to pass valid arguments.
     unsafe {
         api::enter(args, HandlerRegisterArgsV4::STRUCT_SIZE, |_| {
             let Some(args) = HandlerRegisterArgs::read(args) else {

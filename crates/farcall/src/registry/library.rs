@@ -1,7 +1,7 @@
-//! Shared libraries, as files and loaded in the process.
+//! Shared libraries: their files, and handles of open libraries.
 //!
-//! A file is inspected before it is opened: the dynamic linker's messages for an unsuitable file are terse, and the
-//! error for a library that lacks a symbol of its host explains how to export it.
+//! A file is inspected before it is opened: the dynamic linker's messages for an unsuitable file are terse,
+//! and the error for a library that lacks a symbol of its host explains how to export the symbol.
 
 use std::ffi::{CStr, CString, c_void};
 use std::fs::{File, Metadata};
@@ -19,7 +19,7 @@ use super::load_error::LoadError;
 use crate::host::exit::{self, Doing};
 use crate::host::guard;
 
-/// Reads a library's file.
+/// Checks that a file is a shared library for this processor, and reads the facts about it.
 pub(super) fn inspect(path: &Path) -> Result<Facts, LoadError> {
     let not = |what: String| LoadError::NotALibrary { path: path.to_owned(), what };
     let io = |source: std::io::Error| LoadError::Io { path: path.to_owned(), source: source.into() };
@@ -33,7 +33,7 @@ pub(super) fn inspect(path: &Path) -> Result<Facts, LoadError> {
         false => Err(not("a pipe, a socket or a device".into())),
     };
     is_file(&meta)?;
-    // It may have become a pipe since, which one would wait for.
+    // The file may have been replaced by a pipe since, and opening a pipe would block without `O_NONBLOCK`.
     let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(io)?;
     let meta = file.metadata().map_err(io)?;
     is_file(&meta)?;
@@ -79,7 +79,7 @@ const MACHINES: [(elf::Machine, &str); 6] = [
     (elf::EM_PPC64, "PowerPC"),
 ];
 
-/// What a file that is no ELF file seems to be.
+/// Describes the apparent format of a file that is not an ELF file.
 fn describe(start: &[u8]) -> String {
     let known: [(&[u8], &str); 8] = [
         (b"!<arch>\n", "a static library; link it into a shared one"),
@@ -101,7 +101,7 @@ fn describe(start: &[u8]) -> String {
     if text { "a text file".into() } else { "no ELF file".into() }
 }
 
-/// A library that is open until the process ends.
+/// A library that stays open until the process ends.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Library {
     handle: usize,
@@ -116,15 +116,15 @@ struct LinkMap {
 }
 
 impl Library {
-    /// Opens a library: runs its static initializers, unless it is open already.
+    /// Opens a library. Its static initializers run, unless the library is already open.
     ///
     /// # Safety
-    /// The library's code may do anything; the caller trusts it.
+    /// The caller trusts the library's code, which may do anything.
     pub(super) unsafe fn open(path: &Path) -> Result<Library, LoadError> {
         let failed = |why, words: String| LoadError::Open { path: path.to_owned(), why, words };
         let name = CString::new(path.as_os_str().as_bytes())
             .map_err(|_| failed(None, "the path has a null byte".into()))?;
-        // SAFETY: the caller's trust; dlerror is per thread.
+        // SAFETY: the caller trusts the library (`# Safety` above). `dlerror` is per thread.
         unsafe {
             let open = || guard::open(&name, libc::RTLD_NOW | libc::RTLD_LOCAL);
             let handle = exit::within(&Doing::Opening(path), open);
@@ -139,25 +139,26 @@ impl Library {
         }
     }
 
-    /// A library that is open already, by the file that the dynamic linker knows it by.
-    pub(super) fn opened(file: &Path) -> Option<Library> {
+    /// Returns a library that is already open, by the path that the dynamic linker knows it by.
+    pub(super) fn already_open(file: &Path) -> Option<Library> {
         let name = CString::new(file.as_os_str().as_bytes()).ok()?;
-        // SAFETY: nothing is loaded, and no code runs. One more reference keeps the library open.
+        // SAFETY: `RTLD_NOLOAD` loads nothing, so no code runs. The additional reference keeps the library
+        // open.
         let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
         (!handle.is_null()).then(|| Library { handle: handle.addr() })
     }
 
-    /// Where its dynamic section is, which every library has.
+    /// Returns the address of the dynamic section, which every library has.
     pub(super) fn dynamic_section(&self) -> Option<usize> {
         let mut map: *mut LinkMap = std::ptr::null_mut();
         let handle = std::ptr::with_exposed_provenance_mut(self.handle);
-        // SAFETY: the handle is open until the process ends, and the request gives a pointer.
+        // SAFETY: the handle is open until the process ends, and the request writes a pointer to `map`.
         let failed = unsafe { libc::dlinfo(handle, libc::RTLD_DI_LINKMAP, (&raw mut map).cast()) };
-        // SAFETY: the linker's, as long as the library is open.
+        // SAFETY: the entry belongs to the linker and is valid as long as the library is open.
         (failed == 0 && !map.is_null()).then(|| unsafe { (*map).dynamic }.addr())
     }
 
-    /// Address of a symbol.
+    /// Returns the address of a symbol.
     pub(super) fn symbol(&self, name: &str) -> Option<*mut c_void> {
         let name = CString::new(name).ok()?;
         let handle = std::ptr::with_exposed_provenance_mut(self.handle);
@@ -167,7 +168,7 @@ impl Library {
     }
 }
 
-/// Address of a symbol that the process offers to the libraries it loads.
+/// Returns the address of a symbol that the process offers to the libraries it loads.
 pub(super) fn process_symbol(name: &str) -> Option<usize> {
     let name = CString::new(name).ok()?;
     // SAFETY: a look-up without side effects.
@@ -175,34 +176,34 @@ pub(super) fn process_symbol(name: &str) -> Option<usize> {
     (!address.is_null()).then(|| address.addr())
 }
 
-/// The file that the code at an address belongs to; `None` for the program itself.
+/// Returns the file that contains the code at an address; `None` for the program itself.
 pub(super) fn file_of(address: usize) -> Option<PathBuf> {
     let info = find(address)?;
     let own = find(file_of as *const () as usize).map(|own| own.dli_fbase);
     if Some(info.dli_fbase) == own {
         return None;
     }
-    // SAFETY: a name that lives as long as its library.
+    // SAFETY: the name is valid as long as its library is open.
     let name = unsafe { CStr::from_ptr(info.dli_fname) };
     let file = PathBuf::from(std::ffi::OsStr::from_bytes(name.to_bytes()));
     Some(file.canonicalize().unwrap_or(file))
 }
 
-/// The name of the exported symbol at exactly this address.
+/// Returns the name of the exported symbol at exactly this address.
 pub(super) fn symbol_at(address: usize) -> Option<String> {
     let info = find(address)?;
     if info.dli_saddr.addr() != address || info.dli_sname.is_null() {
         return None;
     }
-    // SAFETY: a name that lives as long as its library.
+    // SAFETY: the name is valid as long as its library is open.
     Some(unsafe { CStr::from_ptr(info.dli_sname) }.to_string_lossy().into_owned())
 }
 
-/// What the dynamic linker knows of an address.
+/// Returns the dynamic linker's information about an address.
 fn find(address: usize) -> Option<libc::Dl_info> {
-    // SAFETY: all members are pointers.
+    // SAFETY: all members are pointers, for which zero is valid.
     let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
-    // SAFETY: `dladdr` takes any address and writes to `info`.
+    // SAFETY: `dladdr` accepts any address and writes to `info`.
     let found = unsafe { libc::dladdr(std::ptr::without_provenance(address), &raw mut info) };
     (found != 0 && !info.dli_fname.is_null()).then_some(info)
 }
@@ -212,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_that_are_no_libraries_are_told_apart() {
+    fn files_other_than_libraries_are_recognized() {
         assert_eq!(describe(b""), "empty");
         assert_eq!(describe(b"\x89PNG\r\n"), "a PNG image");
         assert_eq!(describe(b"module {\n"), "a text file");

@@ -1,8 +1,8 @@
-//! Finds out from the files why the dynamic linker refused a library, since the linker's message is not
+//! Determines from the files why the dynamic linker rejected a library, since the linker's message is not
 //! machine-readable.
 //!
-//! It looks for problems in the linker's order: libraries that are not found, then versions, then symbols. If the
-//! files do not explain the failure, there is no result; the linker's message is shown either way.
+//! Problems are checked in the linker's order: missing libraries, then versions, then symbols. If the files
+//! do not explain the failure, the result is `None`. The linker's message is shown either way.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ffi::{CStr, CString, c_int, c_void};
@@ -13,31 +13,31 @@ use std::path::{Path, PathBuf};
 use super::elf::Facts;
 use super::library::inspect;
 
-/// What a library that cannot be opened lacks.
+/// Dependency that is missing from a library that cannot be opened.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum LinkError {
     /// A library that it depends on is not found.
     Library {
-        /// The library that is not found.
+        /// Name of the missing library.
         name: String,
-        /// The library that needs it, if it is not the one that was to be opened.
+        /// Library that needs it, if different from the library to be opened.
         needed_by: Option<PathBuf>,
     },
-    /// A library that it depends on is there, but another version is needed.
+    /// A library that it depends on is found, but in the wrong version.
     Version {
-        /// The library.
+        /// Name of the dependency.
         library: String,
-        /// The version that is needed: `GLIBC_2.99`.
+        /// Required version: `GLIBC_2.99`.
         version: String,
-        /// The version of the C library here, if it is that.
+        /// Version of this system's C library, if the dependency is the C library.
         here: Option<String>,
     },
-    /// Neither the process nor the libraries that it depends on have symbols that it needs.
+    /// Neither the process nor the dependencies of the library define symbols that it needs.
     Symbols {
-        /// All of them; at least one.
+        /// Missing symbols; at least one.
         names: Vec<String>,
-        /// The library that needs them, if it is not the one that was to be opened.
+        /// Library that needs them, if different from the library to be opened.
         needed_by: Option<PathBuf>,
     },
 }
@@ -86,37 +86,40 @@ impl fmt::Display for LinkError {
     }
 }
 
-/// A library of those that are needed.
-struct Found {
-    /// Name by which it is needed.
+/// A needed library.
+struct NeededLibrary {
+    /// Name by which the library is needed.
     name: String,
     path: PathBuf,
     facts: Facts,
-    /// The library that needs it first.
+    /// Index of the first library that needs it.
     by: Option<usize>,
-    /// Open already: what it needs it has.
+    /// The library is open already, so its dependencies are satisfied.
     open: bool,
 }
 
-/// Libraries that are looked at, at most.
-const MOST: usize = 1000;
+/// Maximum number of libraries to inspect.
+const MAX_LIBRARIES: usize = 1000;
 
-/// Bytes of what is known of them, at most.
-const MOST_KNOWN: usize = 1 << 28;
+/// Maximum total size of the facts about the libraries, in bytes.
+const MAX_FACT_BYTES: usize = 1 << 28;
 
-/// What a library lacks that the linker refused with these words; `None` if its file does not tell.
+/// Returns the missing dependency of a library that the linker rejected with the message `words`; `None` if
+/// the library's file does not explain the failure.
 pub(super) fn missing(path: &Path, words: &str) -> Option<LinkError> {
     let all = match needed(path)? {
         Ok(all) => all,
-        // The linker looks in more places than are known here.
+        // The linker searches more places than this module, so the error counts only if the linker's message
+        // names the library.
         Err(error) => {
             let is_named = matches!(&error, LinkError::Library { name, .. } if words.contains(name));
             return is_named.then_some(error);
         }
     };
     let new = || all.iter().filter(|library| !library.open);
-    let needed_by = |library: &Found| (library.path != path).then(|| library.path.clone());
-    let named: HashMap<&str, &Found> = all.iter().map(|library| (library.name.as_str(), library)).collect();
+    let needed_by = |library: &NeededLibrary| (library.path != path).then(|| library.path.clone());
+    let named: HashMap<&str, &NeededLibrary> =
+        all.iter().map(|library| (library.name.as_str(), library)).collect();
     for library in new() {
         for (of, version) in &library.facts.needs_versions {
             let there = named.get(&**of);
@@ -137,12 +140,13 @@ pub(super) fn missing(path: &Path, words: &str) -> Option<LinkError> {
     None
 }
 
-/// The library and all that it depends on, or the one that is not found; `None` if not all of them can be known.
-fn needed(path: &Path) -> Option<Result<Vec<Found>, LinkError>> {
+/// Returns the library and all its dependencies, or the dependency that is not found; `None` if not all of
+/// them can be determined.
+fn needed(path: &Path) -> Option<Result<Vec<NeededLibrary>, LinkError>> {
     let open = open_libraries();
     let facts = inspect(path).ok().filter(|facts| facts.is_whole)?;
-    let mut left = MOST_KNOWN.checked_sub(facts.size())?;
-    let first = Found { name: String::new(), path: path.to_owned(), facts, by: None, open: false };
+    let mut left = MAX_FACT_BYTES.checked_sub(facts.size())?;
+    let first = NeededLibrary { name: String::new(), path: path.to_owned(), facts, by: None, open: false };
     let mut known: HashSet<String> = HashSet::new();
     let (mut all, mut queue) = (vec![first], VecDeque::from([0]));
     while let Some(at) = queue.pop_front() {
@@ -151,7 +155,7 @@ fn needed(path: &Path) -> Option<Result<Vec<Found>, LinkError>> {
             if !known.insert(name.clone()) {
                 continue;
             }
-            if all.len() == MOST {
+            if all.len() == MAX_LIBRARIES {
                 return None;
             }
             let is_open = is_open(&name);
@@ -166,10 +170,10 @@ fn needed(path: &Path) -> Option<Result<Vec<Found>, LinkError>> {
                 Some((_, facts)) if !facts.is_whole => return None,
                 Some((path, facts)) => {
                     left = left.checked_sub(facts.size())?;
-                    all.push(Found { name, path, facts, by: Some(at), open: is_open });
+                    all.push(NeededLibrary { name, path, facts, by: Some(at), open: is_open });
                     queue.push_back(all.len() - 1);
                 }
-                // It was opened under another name.
+                // The library was opened under another name.
                 None if is_open => return None,
                 None => {
                     let needed_by = (at > 0).then(|| all[at].path.clone());
@@ -181,16 +185,16 @@ fn needed(path: &Path) -> Option<Result<Vec<Found>, LinkError>> {
     Some(Ok(all))
 }
 
-/// The files that a library of this name may be, best first; it is needed by `all[at]`. `None` if a path has a token
-/// that is not known here.
-fn candidates(name: &str, all: &[Found], at: usize) -> Option<Vec<PathBuf>> {
+/// Returns the candidate files for a library of this name, which `all[at]` needs, best candidate first.
+/// `None` if a path has a token that this module does not know.
+fn candidates(name: &str, all: &[NeededLibrary], at: usize) -> Option<Vec<PathBuf>> {
     let by = &all[at];
     if name.contains('/') {
         return Some(vec![expand(name, by)?.into()]);
     }
     let mut folders: Vec<PathBuf> = Vec::new();
     if by.facts.run_paths.is_none() {
-        // Those of the library, of the one that needs it, and so on.
+        // Search paths of the library itself, of the library that needs it, and so on.
         for library in std::iter::successors(Some(by), |library| Some(&all[library.by?])) {
             if library.facts.run_paths.is_none() {
                 for path in &library.facts.inherited_paths {
@@ -215,8 +219,9 @@ fn candidates(name: &str, all: &[Found], at: usize) -> Option<Vec<PathBuf>> {
     Some(files)
 }
 
-/// A path of a library with its folder for `$ORIGIN`; `None` if it has `$LIB`, `$PLATFORM` or what else linkers know.
-fn expand(path: &str, library: &Found) -> Option<String> {
+/// Replaces `$ORIGIN` in a library's search path by the library's folder. `None` if the path has `$LIB`,
+/// `$PLATFORM` or another token that only linkers know.
+fn expand(path: &str, library: &NeededLibrary) -> Option<String> {
     let mut parts = path.split('$');
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {
@@ -229,75 +234,76 @@ fn expand(path: &str, library: &Found) -> Option<String> {
     Some(out)
 }
 
-/// Where linkers look at last.
+/// Folders that linkers search last.
 const DEFAULT_FOLDERS: [&str; 5] = ["/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib"];
 
-/// The files of this name in the cache of glibc's linker, for whatever processor.
+/// Returns the files of this name in the cache of glibc's linker, for any processor.
 fn cached(name: &str) -> Vec<PathBuf> {
     const MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
-    const HEADER: usize = 48;
-    const ENTRY: usize = 24;
+    const HEADER_BYTES: usize = 48;
+    const ENTRY_BYTES: usize = 24;
     let Ok(file) = std::fs::read("/etc/ld.so.cache") else { return Vec::new() };
-    // An older format may come first; offsets count from here.
+    // A cache in an older format may precede this one. Offsets are relative to this position.
     let Some(start) = file.windows(MAGIC.len()).position(|w| w == MAGIC) else { return Vec::new() };
     let cache = &file[start..];
     let number = |at: usize| Some(u32::from_ne_bytes(cache.get(at..at + 4)?.try_into().ok()?) as usize);
     let text = |at: usize| CStr::from_bytes_until_nul(cache.get(at..)?).ok();
     let entry = |i: usize| {
-        let at = HEADER + i * ENTRY;
+        let at = HEADER_BYTES + i * ENTRY_BYTES;
         let (key, value) = (text(number(at + 4)?)?, text(number(at + 8)?)?);
         (key.to_bytes() == name.as_bytes())
             .then(|| PathBuf::from(std::ffi::OsStr::from_bytes(value.to_bytes())))
     };
-    let count = number(MAGIC.len()).unwrap_or(0).min(cache.len() / ENTRY);
+    let count = number(MAGIC.len()).unwrap_or(0).min(cache.len() / ENTRY_BYTES);
     (0..count).filter_map(entry).collect()
 }
 
-/// The files of the libraries that are open.
+/// Returns the files of the open libraries.
 fn open_libraries() -> Vec<PathBuf> {
     /// # Safety
-    /// As `dl_iterate_phdr` calls it, with a vector of paths.
+    /// Only `dl_iterate_phdr` may call this function, with a pointer to a vector of paths.
     unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, _: usize, paths: *mut c_void) -> c_int {
-        // SAFETY: the linker's own description, and the vector of `open_libraries`.
+        // SAFETY: the linker passes a valid description, and `open_libraries` passes the vector.
         let (name, paths) = unsafe { ((*info).dlpi_name, &mut *paths.cast::<Vec<PathBuf>>()) };
         if !name.is_null() {
-            // SAFETY: a text of the linker.
+            // SAFETY: a name that the linker owns.
             let name = unsafe { CStr::from_ptr(name) };
             paths.push(PathBuf::from(std::ffi::OsStr::from_bytes(name.to_bytes())));
         }
         0
     }
     let mut paths: Vec<PathBuf> = Vec::new();
-    // SAFETY: `add` gets the vector, which is there until the call returns.
+    // SAFETY: `add` receives a pointer to the vector, which outlives the call.
     unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut paths).cast()) };
     paths
 }
 
-/// True if a library of this name is open. Nothing is opened, and none of its code runs.
+/// Returns true if a library of this name is open. Opens nothing, so none of the library's code runs.
 fn is_open(name: &str) -> bool {
     let Ok(name) = CString::new(name) else { return false };
-    // SAFETY: only looks whether it is there.
+    // SAFETY: `RTLD_NOLOAD` only checks whether the library is open.
     let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
     if handle.is_null() {
         return false;
     }
-    // SAFETY: gives back what was taken just now.
+    // SAFETY: releases the reference that `dlopen` just took.
     unsafe { libc::dlclose(handle) };
     true
 }
 
-/// True if the process offers the symbol to libraries that are opened: the program, or what was opened for all.
+/// Returns true if the process offers the symbol to the libraries that it opens. The program or a globally
+/// opened library may define the symbol.
 fn is_global(name: &str) -> bool {
     let Ok(name) = CString::new(name) else { return false };
-    // SAFETY: the program itself, which is open.
+    // SAFETY: null stands for the program itself, which is open.
     let program = unsafe { libc::dlopen(std::ptr::null(), libc::RTLD_LAZY) };
-    // SAFETY: a look-up in it.
+    // SAFETY: a look-up with a valid handle and a valid name.
     !program.is_null() && !unsafe { libc::dlsym(program, name.as_ptr()) }.is_null()
 }
 
 #[cfg(target_env = "gnu")]
 fn glibc_version() -> Option<String> {
-    // SAFETY: returns a static text.
+    // SAFETY: returns a static string.
     let version = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) };
     version.to_str().ok().map(str::to_owned)
 }
@@ -312,7 +318,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_there_lacks_nothing() {
+    fn present_libraries_lack_nothing() {
         let libc = open_libraries().into_iter().find(|p| p.display().to_string().contains("libc.so"));
         let Some(libc) = libc else { return println!("NOT RUN: the C library is not a shared one") };
         assert_eq!(missing(&libc, ""), None);
@@ -323,15 +329,15 @@ mod tests {
         assert!(is_global("malloc") && !is_global("no_such_symbol_of_anybody"));
     }
 
-    fn found(path: &str, by: Option<usize>) -> Found {
-        Found { name: String::new(), path: path.into(), facts: Facts::default(), by, open: false }
+    fn found(path: &str, by: Option<usize>) -> NeededLibrary {
+        NeededLibrary { name: String::new(), path: path.into(), facts: Facts::default(), by, open: false }
     }
 
     #[test]
     fn folders_are_inherited_unless_there_are_run_paths() {
         let mut all = [found("/x/a.so", None), found("/y/b.so", Some(0))];
         all[0].facts.inherited_paths = vec!["${ORIGIN}/deps".into()];
-        let has = |all: &[Found], expected: &str| {
+        let has = |all: &[NeededLibrary], expected: &str| {
             candidates("c.so", all, 1).unwrap().contains(&PathBuf::from(expected))
         };
         assert!(has(&all, "/x/deps/c.so"));
@@ -344,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_said() {
+    fn messages_name_the_missing_dependency() {
         let symbols = |names: &[&str]| LinkError::Symbols {
             names: names.iter().map(|n| (*n).to_owned()).collect(),
             needed_by: Some("/x/liby.so".into()),

@@ -1,8 +1,10 @@
-//! Loading libraries: by descriptor, by self-registration, by symbols; and the lowerings that they list.
+//! Loads libraries by descriptor, by self-registration and by symbols, together with the lowerings that they
+//! list.
 //!
-//! A library registers itself in static initializers, which run once per process. What it registered is recorded, so
-//! that it can be loaded into further registries. When its file has changed, what it brings replaces what the earlier
-//! version brought to the registry; sites that were resolved before keep that.
+//! A library registers itself in static initializers, which run once per process. The registered targets are
+//! recorded, so that the library can be loaded into further registries. When the library's file has changed,
+//! its targets replace the earlier version's in the registry. Sites that were resolved before keep the earlier
+//! targets.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -28,39 +30,42 @@ use super::{
 use crate::host::exit::{self, Doing};
 use crate::host::{api, guard};
 
-/// What a library brought.
+/// Result of loading a library.
 #[derive(Clone, Debug)]
 pub struct LoadReport {
-    /// The library's file.
+    /// File of the library.
     pub path: PathBuf,
-    /// Its targets, as the registry has them now.
+    /// Targets of the library, as now registered.
     pub targets: Vec<Arc<Target>>,
-    /// The tags of the blocks that it has lowerings for, each once.
+    /// Tags of the blocks that the library has lowerings for, without duplicates.
     pub tags: Vec<String>,
-    /// What the user should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
-    /// Warnings for the user: what an earlier version of the file had and this one lacks.
+    /// Warnings for the user: targets and lowerings that an earlier version of the file had and this version
+    /// lacks.
     pub warnings: Vec<String>,
 }
 
 /// Options for loading a library.
 #[derive(Clone, Default, Debug)]
 pub struct LoadOptions {
-    /// Targets made of the library's symbols, beside its described or registered ones.
+    /// Targets made of the library's symbols, in addition to its described or registered targets.
     pub targets: Vec<TargetSpec>,
-    /// Prefix of the names of the targets that it describes or registers itself: the op `f` is the target `NAMESPACE.f`.
-    /// None selects the namespace that its author has chosen, if any.
+    /// Prefix for the names of the targets that the library describes or registers itself: the op `f` becomes
+    /// the target `NAMESPACE.f`. `None` selects the namespace that the library's author chose, if any.
     pub namespace: Option<String>,
-    /// Lets its targets and lowerings replace registered ones of the same names and tags, which are an error otherwise.
+    /// Lets targets and lowerings of the library replace registered ones with the same names and tags.
+    /// Otherwise such conflicts are errors.
     pub replace: bool,
 }
 
 impl Registry {
     /// Loads a library that describes its targets or registers them itself.
     ///
-    /// Loading runs the library's code. It stays loaded until the process ends. If its file has
-    /// changed since it was loaded, the new version is loaded beside it, and its targets and lowerings take the place of
-    /// those that the earlier one brought to this registry; executables and sites keep what they have.
+    /// Loading runs the library's code. The library stays loaded until the process ends. If its file has
+    /// changed since it was last loaded, the new version is loaded beside the earlier version, and replaces the
+    /// earlier version's targets and lowerings in this registry. Executables and sites keep the targets that
+    /// they have.
     ///
     /// ```no_run
     /// use farcall::Registry;
@@ -81,38 +86,39 @@ impl Registry {
     /// ```
     ///
     /// # Errors
-    /// If it cannot be opened, if it brings no targets, or if any of them is refused.
+    /// If the library cannot be opened, has no targets, or has a target that is rejected.
     ///
     /// # Safety
-    /// The library's code is trusted: its initializers run now, and its handlers when programs call them. Its
-    /// exports under the names of this interface have the types that these names imply.
+    /// The library's code is trusted: its initializers run now, and its handlers run when programs call them.
+    /// Its exports under the names of this interface have the types that these names imply.
     pub unsafe fn load(&self, path: impl AsRef<Path>) -> Result<LoadReport, LoadError> {
-        // SAFETY: the caller's promise; no symbols are named.
+        // SAFETY: without named symbols, `load_symbols` requires the same as `load` (`# Safety` above).
         unsafe { self.load_symbols(path, &[]) }
     }
 
-    /// Loads a library and registers targets made of its symbols, beside those that it describes or
-    /// registers itself.
+    /// Loads a library and registers targets made of its symbols, in addition to the targets that it
+    /// describes or registers itself.
     ///
     /// # Errors
-    /// As [`Registry::load`] (without `specs`), or if a symbol is missing.
+    /// As for [`Registry::load`] (without `specs`), or a symbol is missing.
     ///
     /// # Safety
-    /// As [`Registry::load`]; and the symbols that `specs` name are functions of the declared kinds.
+    /// As for [`Registry::load`]. In addition, the symbols that `specs` names are functions of the declared
+    /// kinds.
     pub unsafe fn load_symbols(
         &self,
         path: impl AsRef<Path>,
         specs: &[TargetSpec],
     ) -> Result<LoadReport, LoadError> {
         let options = LoadOptions { targets: specs.to_vec(), ..LoadOptions::default() };
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees the contract of `load_with`, which is the same (`# Safety` above).
         unsafe { self.load_with(path, &options) }
     }
 
-    /// Loads a library in a namespace, or in the place of another one.
+    /// Loads a library into a namespace, or as a replacement of another library.
     ///
-    /// Loading runs the library's code: only load what you trust. A file with the same bytes as one that is loaded is the same
-    /// library.
+    /// Loading runs the library's code: only load trusted libraries. A file with the same bytes as a loaded
+    /// library is the same library.
     ///
     /// ```no_run
     /// use farcall::Registry;
@@ -123,16 +129,16 @@ impl Registry {
     /// // SAFETY: both libraries are trusted.
     /// unsafe {
     ///     registry.load("vendor_a/libnorm.so")?;
-    ///     registry.load_with("vendor_b/libnorm.so", &options)?; // its op `rms_norm` is the target `b.rms_norm`
+    ///     registry.load_with("vendor_b/libnorm.so", &options)?; // op `rms_norm` is target `b.rms_norm`
     /// }
     /// # Ok::<(), farcall::registry::LoadError>(())
     /// ```
     ///
     /// # Errors
-    /// As [`Registry::load_symbols`], or if the namespace is invalid.
+    /// As for [`Registry::load_symbols`], or the namespace is invalid.
     ///
     /// # Safety
-    /// As [`Registry::load_symbols`].
+    /// As for [`Registry::load_symbols`].
     pub unsafe fn load_with(
         &self,
         path: impl AsRef<Path>,
@@ -159,7 +165,7 @@ impl Registry {
             |old: &TargetSpec| specs.iter().any(|s| s.name == old.name && s.platform == old.platform);
         let mut warnings = Vec::new();
         for spec in named_before.filter(|spec| !is_named(spec)) {
-            // What it has no symbols for any more is dropped, as all that it lacks.
+            // Targets whose symbols the new version lacks are dropped, like all other targets that it lacks.
             match from_symbols(&loaded, &spec, &facts) {
                 Ok(target) => targets.push(target),
                 Err(e) => warnings.push(e.to_string()),
@@ -192,20 +198,21 @@ impl Registry {
 }
 
 impl Registry {
-    /// Registers ops that are linked into this program, as `farcall_ffi::ops!` lists them. What they lower has the rank
-    /// of a library's lowerings.
+    /// Registers ops that are linked into this program, as listed by `farcall_ffi::ops!`. Their lowerings
+    /// have the rank of a library's lowerings.
     ///
     /// # Errors
-    /// If a target of the same name, platform and API is there already, a handler is refused, or a library's lowering
-    /// has the tag of one of these.
+    /// If a target of the same name, platform and API exists, a handler is rejected, or a library's lowering
+    /// has the tag of one of the ops.
     pub fn register_ops(&self, ops: &[&'static OpDescriptor]) -> Result<Vec<Arc<Target>>, RegisterError> {
         self.register_linked(ops, Rank::Library)
     }
 
-    /// The same for ops that come with the engine: any other lowering for a tag is asked before theirs.
+    /// Registers ops that come with the engine. Their lowerings are called after all other lowerings of the
+    /// same tag.
     ///
     /// # Errors
-    /// As [`register_ops`](Registry::register_ops).
+    /// As for [`register_ops`](Registry::register_ops).
     pub fn register_built_ins(
         &self,
         ops: &[&'static OpDescriptor],
@@ -227,29 +234,30 @@ impl Registry {
     }
 }
 
-/// Exports that a person may have meant: no mangled names, no parts of the runtime.
+/// Returns the exports that a user may have meant as handlers: no mangled names and no parts of the runtime.
 fn handlers_first(exports: Vec<String>) -> Vec<String> {
     exports.into_iter().filter(|e| !e.starts_with('_') && !e.starts_with("rust_")).collect()
 }
 
 impl Loaded {
-    /// The tags that it lowers, each once.
+    /// Returns the tags that the library lowers, without duplicates.
     fn tags(&self) -> Vec<String> {
         let tags: BTreeSet<&str> = self.lowerings.iter().map(|lowering| &*lowering.tag).collect();
         tags.into_iter().map(str::to_owned).collect()
     }
 }
 
-/// The lowerings that a library without a descriptor lists.
+/// Returns the lowerings listed by a library's table of lowerings.
 pub(super) fn listed(origin: Origin, symbol: *mut std::ffi::c_void) -> Result<Vec<Listed>, RegisterError> {
     // SAFETY: the name of the symbol implies its type.
     let list = unsafe { std::mem::transmute::<*mut std::ffi::c_void, LoweringsFn>(symbol) };
     let path = origin.file.clone().unwrap_or_default();
     let entries = exit::within(&Doing::Describing(&path), || {
-        // SAFETY: the function takes nothing.
+        // SAFETY: a `LoweringsFn` takes no arguments and has no preconditions.
         let listed = unsafe { guard::describe(list) };
         let listed = listed.map_err(|failure| RegisterError::Description(failure.message))?;
-        // SAFETY: returned by the library's function; the list is part of the library, which stays loaded.
+        // SAFETY: the library's function returned the list, which is part of the library. The library stays
+        // loaded.
         unsafe { lowering::entries(listed) }.map_err(RegisterError::Lowerings)
     })?;
     let listed = |entry: lowering::Entry<'_>| Listed {
@@ -261,17 +269,18 @@ pub(super) fn listed(origin: Origin, symbol: *mut std::ffi::c_void) -> Result<Ve
     Ok(entries.into_iter().map(listed).collect())
 }
 
-/// An op as its library describes it: its target, and the lowering of the blocks that it is called for.
+/// An op as described by its library: its target, and the lowering of the blocks that the target is called
+/// for.
 pub(super) type Described = Result<(Target, Option<Listed>), RegisterError>;
 
-/// The namespace and the ops that a farcall library describes.
+/// Returns the namespace and the ops that a farcall library describes.
 pub(super) fn described(origin: Origin, symbol: *mut std::ffi::c_void) -> (Option<String>, Vec<Described>) {
     let path = origin.file.clone().unwrap_or_default();
-    // SAFETY: the name of the symbol implies its type, and the library stays.
+    // SAFETY: the name of the symbol implies its type, and the library stays loaded.
     match unsafe { description::library(&path, symbol) } {
         Ok(library) => {
             let ops: Vec<Op<'_>> = library.ops().collect();
-            // Handlers are asked for their metadata.
+            // Handlers report their metadata here, which is foreign code.
             let described = exit::within(&Doing::Describing(&path), || from_ops(&ops, &origin));
             (library.namespace().map(str::to_owned), described)
         }
@@ -279,16 +288,16 @@ pub(super) fn described(origin: Origin, symbol: *mut std::ffi::c_void) -> (Optio
     }
 }
 
-/// The library that describes the function at an address as a handler, and the name of its target. The functions that a
-/// library exports for its handlers are known by their names.
+/// Returns the library that describes the function at an address as a handler, and the name of its target.
+/// Functions that a library exports for its handlers are recognized by their names.
 pub(super) fn described_at(address: usize) -> Option<(PathBuf, String)> {
     let file = library::file_of(address)?;
-    let symbol = Library::opened(&file)?.symbol(descriptor::SYMBOL)?;
-    // A look-up also finds the symbols of libraries that this one depends on.
+    let symbol = Library::already_open(&file)?.symbol(descriptor::SYMBOL)?;
+    // `dlsym` also finds the symbols of the library's dependencies.
     if library::file_of(symbol.addr())? != file {
         return None;
     }
-    // SAFETY: the name of the symbol implies its type, and the library stays.
+    // SAFETY: the name of the symbol implies its type, and the library stays loaded.
     let library = unsafe { description::library(&file, symbol) }.ok()?;
     let exported = library::symbol_at(address);
     let is_of = |op: &Op<'_>| {
@@ -303,7 +312,7 @@ pub(super) fn described_at(address: usize) -> Option<(PathBuf, String)> {
     Some((file, name))
 }
 
-/// The targets of ops that belong together, and what these lower.
+/// Returns the targets of ops that belong together, with their lowerings.
 fn from_ops(ops: &[Op<'_>], origin: &Origin) -> Vec<Described> {
     let declarations = declaration::declarations(ops);
     let target = |(op, declaration): (&Op<'_>, Result<Option<Declaration>, String>)| {
@@ -319,7 +328,7 @@ fn from_ops(ops: &[Op<'_>], origin: &Origin) -> Vec<Described> {
     ops.iter().zip(declarations).map(target).collect()
 }
 
-/// The lowering that an op lists.
+/// Returns the lowering that an op lists.
 fn lowering_of(op: &Op<'_>, tag: &str, target: &Target) -> Result<Listed, RegisterError> {
     let how = match op.lower() {
         Some(function) => ListedHow::Function(function),
@@ -335,35 +344,36 @@ fn lowering_of(op: &Op<'_>, tag: &str, target: &Target) -> Result<Listed, Regist
 }
 
 fn from_op(op: &Op<'_>, origin: Origin) -> Result<Target, RegisterError> {
-    // SAFETY: descriptors list handlers, and whatever has one stays loaded.
+    // SAFETY: descriptors list handlers, and code with a descriptor (a library or this program) stays loaded.
     let target =
         unsafe { Target::typed(op.name(), Platform::from(op.platform()), op.bundle(), op.traits(), origin) }?;
     Ok(target.with_docs(op.doc()))
 }
 
-/// Symbols of a host that a library needs, with the addresses of ours.
+/// Returns the host symbols that a library needs, with the addresses of this host's symbols.
 fn needed_host_symbols(facts: &Facts) -> impl Iterator<Item = (&'static str, usize)> {
     let all = host_symbol_addresses().into_iter();
     all.filter(|(symbol, _)| facts.needs.iter().any(|needed| needed == symbol))
 }
 
-/// Says where a library that needs symbols of a host finds those that are not ours.
+/// Reports host symbols that a library needs and that resolve to another host.
 fn foreign_host_symbols(facts: &Facts) -> Vec<String> {
     let note = |(symbol, ours)| {
         let who = match library::process_symbol(symbol) {
             Some(address) if address == ours => return None,
             Some(address) => library::file_of(address)
                 .map_or_else(|| "another part of this program".to_owned(), |f| f.display().to_string()),
-            // What the library is linked with may have it. Whether it does, the dynamic linker knows.
+            // A library that this library is linked with may define the symbol. Only the dynamic linker
+            // knows.
             None => "a library that it is linked with".to_owned(),
         };
-        Some(format!("its {symbol} is that of {who}, so it registers its targets there"))
+        Some(format!("its {symbol} resolves to {who}, where its targets are registered"))
     };
     needed_host_symbols(facts).filter_map(note).collect()
 }
 
-/// The error for a library that the dynamic linker refused because it needs a host's symbol that is missing.
-/// Our own symbols may be out of its sight: only what the program exports, or was loaded globally, is offered.
+/// Names the host symbols whose absence made the dynamic linker reject a library. The linker may not find the
+/// symbols of this host: it searches only the program's exports and globally loaded libraries.
 fn name_host_symbols(error: LoadError) -> LoadError {
     let LoadError::Open { path, why: Some(why), words } = error else { return error };
     if let LinkError::Symbols { names, needed_by } = &*why {
@@ -376,7 +386,7 @@ fn name_host_symbols(error: LoadError) -> LoadError {
     LoadError::Open { path, why: Some(why), words }
 }
 
-/// Makes a target of a library's symbols.
+/// Makes a target from symbols of a library.
 fn from_symbols(loaded: &Loaded, spec: &TargetSpec, facts: &Facts) -> Result<Target, LoadError> {
     let path = loaded.origin.file.clone().unwrap_or_default();
     let find = |symbol: &str, role: &str| {
@@ -397,7 +407,7 @@ fn from_symbols(loaded: &Loaded, spec: &TargetSpec, facts: &Facts) -> Result<Tar
     let target = match &spec.symbols {
         Symbols::Untyped(symbol) => {
             let address = find(symbol, "the handler")?;
-            // SAFETY: a symbol's address; the user says what it is.
+            // SAFETY: the caller of `load_with` guarantees that the symbol is a function of the untyped API.
             let function = unsafe { std::mem::transmute::<*mut std::ffi::c_void, UntypedHandler>(address) };
             // SAFETY: as above, and the library stays loaded.
             unsafe { Target::untyped(&spec.name, spec.platform.clone(), function, origin) }
@@ -406,14 +416,16 @@ fn from_symbols(loaded: &Loaded, spec: &TargetSpec, facts: &Facts) -> Result<Tar
             if let Some((id, info)) = state_type {
                 let id = find(id, "the state type's id")?;
                 let info = find(info, "the state type's info")?;
-                // SAFETY: the user says that these are such functions.
+                // SAFETY: the caller of `load_with` guarantees that these symbols are functions of the
+                // required types.
                 unsafe { register_state_type(&spec.name, id, info) }.map_err(refused)?;
             }
             let mut handlers = [None; 5];
             for ((handler, symbol), stage) in handlers.iter_mut().zip(stages).zip(STAGES) {
                 let Some(symbol) = symbol else { continue };
                 let address = find(symbol, &format!("the {stage} stage"))?;
-                // SAFETY: a symbol's address; the user says that it is a handler.
+                // SAFETY: only changes the type of a function's address. The caller of `load_with` guarantees
+                // that the symbol is a handler.
                 *handler =
                     Some(unsafe { std::mem::transmute::<*mut std::ffi::c_void, abi::Handler>(address) });
             }
@@ -424,22 +436,22 @@ fn from_symbols(loaded: &Loaded, spec: &TargetSpec, facts: &Facts) -> Result<Tar
         }
     };
     target.map_err(|e| {
-        let untold = matches!(&e, RegisterError::Metadata { stage: Stage::INSTANTIATE, .. });
+        let metadata_failed = matches!(&e, RegisterError::Metadata { stage: Stage::INSTANTIATE, .. });
         let typed = matches!(&spec.symbols, Symbols::Typed { state_type: Some(_), .. });
-        refused(if untold && !typed { RegisterError::StateTypeUnnamed(Box::new(e)) } else { e })
+        refused(if metadata_failed && !typed { RegisterError::StateTypeUnnamed(Box::new(e)) } else { e })
     })
 }
 
-/// Registers a type by the functions that give its id and its description.
+/// Registers a type from the functions that return its id and its description.
 ///
 /// # Safety
-/// `id` is an `XLA_FFI_TypeId*()`, `info` a `const XLA_FFI_TypeInfo*()`.
+/// `id` is an `XLA_FFI_TypeId*()`, and `info` a `const XLA_FFI_TypeInfo*()`.
 unsafe fn register_state_type(
     target: &str,
     id: *mut std::ffi::c_void,
     info: *mut std::ffi::c_void,
 ) -> Result<(), RegisterError> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees the types of both functions (`# Safety` above).
     let (id, info) = unsafe {
         let id = std::mem::transmute::<*mut std::ffi::c_void, unsafe extern "C" fn() -> *mut TypeId>(id);
         let info =
@@ -449,7 +461,8 @@ unsafe fn register_state_type(
     if id.is_null() {
         return Err(RegisterError::StateType(format!("the state type of `{target}` has no id")));
     }
-    // SAFETY: both are what the functions' types say.
+    // SAFETY: the caller guarantees the types of both functions. By these types, `id` points to a type id
+    // that may be written, and `info` is null or points to a description.
     unsafe {
         let name = format!("state of {target}");
         *id = api::register_type(&name, *id, info)
@@ -466,7 +479,7 @@ mod tests {
 
     use super::*;
 
-    /// Builds a library of a line of C++; `None` if there is no compiler.
+    /// Builds a library from C++ source code; `None` without a compiler.
     fn build(dir: &TempDir, name: &str, source: &str, flags: &[&str]) -> Option<PathBuf> {
         let dir = dir.path();
         let (file, out) = (dir.join(format!("{name}.cc")), dir.join(format!("lib{name}.so")));
@@ -496,7 +509,7 @@ mod tests {
         unsafe { Registry::new().load(path) }.unwrap_err().to_string()
     }
 
-    /// The unit tests' executable does not export the host's symbols.
+    /// The executable of the unit tests does not export the host's symbols.
     #[test]
     fn a_host_symbol_that_is_not_exported() {
         let dir = tempdir().unwrap();
@@ -515,7 +528,8 @@ mod tests {
         );
     }
 
-    /// What the program does not export may come from a library that the library is linked with.
+    /// A symbol that the program does not export may come from a library that the loaded library is linked
+    /// with.
     #[test]
     fn a_host_symbol_of_a_linked_library() {
         let dir = tempdir().unwrap();
@@ -524,11 +538,11 @@ mod tests {
         let source = "extern \"C\" void* XLA_FFI_GetApi(); void* api = XLA_FFI_GetApi();";
         let Some(path) = build(&dir, "of_a_host", source, &[host.to_str().unwrap()]) else { return };
         let e = refusal(&path);
-        assert!(e.contains("XLA_FFI_GetApi is that of a library that it is linked with"), "{e}");
+        assert!(e.contains("XLA_FFI_GetApi resolves to a library that it is linked with"), "{e}");
     }
 
     #[test]
-    fn a_symbol_that_nobody_has() {
+    fn a_symbol_that_no_library_has() {
         let dir = tempdir().unwrap();
         let source = "extern \"C\" int nobody_has_this(); int x = nobody_has_this();";
         let Some(path) = build(&dir, "needs_nobody", source, &[]) else { return };
@@ -536,7 +550,7 @@ mod tests {
         assert!(e.contains("cannot be opened: no library provides the symbol `nobody_has_this`"), "{e}");
     }
 
-    /// A library that asks for `GLIBC_9.…` where it asked for `GLIBC_2.…`.
+    /// A library that requires `GLIBC_9.…` in place of `GLIBC_2.…`.
     #[test]
     fn a_library_of_a_newer_system() {
         let hash = |name: &[u8]| {

@@ -14,7 +14,7 @@ use crate::ErrorCode;
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// No such file.
+    /// The file does not exist.
     #[error("library {} does not exist", path.display())]
     NotFound {
         /// The path as given.
@@ -36,14 +36,14 @@ pub enum LoadError {
         /// Its format.
         what: String,
     },
-    /// The library is for another processor.
+    /// The library was built for another processor.
     #[error("library {} was built for {found}, this program runs on {here}", path.display())]
     WrongMachine {
         /// The file.
         path: PathBuf,
-        /// Its processor.
+        /// Processor that the library was built for.
         found: String,
-        /// Our processor.
+        /// Processor of this machine.
         here: String,
     },
     /// The library registers itself through symbols that this program has but does not export.
@@ -60,7 +60,7 @@ pub enum LoadError {
     Open {
         /// The file.
         path: PathBuf,
-        /// The missing dependency, if that could be found out.
+        /// The missing dependency, if it could be determined.
         why: Option<Box<LinkError>>,
         /// The linker's message.
         words: String,
@@ -77,18 +77,18 @@ pub enum LoadError {
         role: String,
         /// The target.
         target: String,
-        /// Symbols of a similar name.
+        /// Symbols with similar names.
         nearest: Vec<String>,
     },
-    /// The library has no descriptor, and registered nothing.
+    /// The library has no descriptor and registered nothing.
     #[error("library {} neither describes nor registers any targets{}{}", path.display(), reason(notes),
             exports_hint(exports))]
     Nothing {
         /// The file.
         path: PathBuf,
-        /// Observations while it was loaded.
+        /// Observations made while loading the library.
         notes: Vec<String>,
-        /// Some of the symbols that it exports.
+        /// Some of the symbols that the library exports.
         exports: Vec<String>,
     },
     /// The file has changed, but the dynamic linker returns the earlier library.
@@ -98,7 +98,7 @@ pub enum LoadError {
         /// The file.
         path: PathBuf,
     },
-    /// An invalid namespace.
+    /// The namespace is invalid.
     #[error("library {}: `{namespace}` is no namespace: write {}", path.display(), namespace::FORM)]
     Namespace {
         /// The file.
@@ -111,9 +111,9 @@ pub enum LoadError {
     Taken {
         /// The file.
         path: PathBuf,
-        /// The other libraries, with the names in question.
+        /// The other libraries, with the conflicting names.
         others: Vec<Taken>,
-        /// A way to load it nevertheless.
+        /// Advice on loading the library nevertheless.
         advice: &'static str,
     },
     /// The registry rejected targets or types of the library.
@@ -121,12 +121,12 @@ pub enum LoadError {
     Refused {
         /// The file.
         path: PathBuf,
-        /// The reasons, one each.
+        /// The reasons.
         errors: Vec<RegisterError>,
     },
 }
 
-/// Names that another library has already.
+/// Names that another library already uses.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Taken {
     /// The other library.
@@ -136,7 +136,7 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// Groups the names by library; `None` if no target is taken, or if any error is of another kind.
+    /// Groups the names by library; `None` if no target name is taken, or if any error is of another kind.
     pub(super) fn of(errors: &[RegisterError]) -> Option<Vec<Taken>> {
         let mut all: Vec<Taken> = Vec::new();
         for error in errors {
@@ -155,7 +155,7 @@ impl Taken {
     }
 }
 
-/// A line for each library.
+/// Returns one line for each library.
 fn taken(path: &Path, others: &[Taken]) -> String {
     const MAX_NAMES: usize = 3;
     let line = |taken: &Taken| {
@@ -182,7 +182,7 @@ fn export_hint(symbols: &[&str]) -> String {
 }
 
 impl LoadError {
-    /// The kind of the error.
+    /// Returns the kind of the error.
     pub fn code(&self) -> ErrorCode {
         match self {
             LoadError::NotFound { .. } => ErrorCode::FileNotFound,

@@ -1,11 +1,13 @@
-//! Lowerings: who is asked what becomes of the blocks of a program.
+//! Lowerings, which decide what becomes of the blocks of a program.
 //!
-//! A lowering belongs to a tag and has a [`Rank`]. For a block, those of its tag are asked one after the other, an
-//! application's first, until one answers with a call; what each of them says is recorded in the plan
-//! ([`BlockDecision`](crate::plan::BlockDecision)). If all of them skip the block, its default body is compiled.
+//! A lowering belongs to a tag and has a [`Rank`]. For a block, the lowerings of its tag are called one after
+//! another, an application's first, until one of them returns a call. The answer of each lowering is recorded
+//! in the plan ([`BlockDecision`](crate::plan::BlockDecision)). If all lowerings skip the block, its default
+//! body is compiled.
 //!
-//! **Invariants.** For a tag, platform and rank, all lowerings are of one origin: the several handlers of one library
-//! (or list of linked ops) may lower one tag, and are asked in the order in which it lists them.
+//! **Invariants.** All lowerings of one tag, platform and rank have the same origin. Several handlers of one
+//! library (or list of linked ops) may lower the same tag; they are called in the order in which the library
+//! lists them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,15 +23,16 @@ use super::{Origin, Platform, RegisterError, Registry, Target};
 use crate::attributes::value;
 use crate::host;
 
-/// Decides what becomes of the blocks of a tag. Functions of a [`Block`] are lowerings.
+/// A decision about the blocks of a tag. Functions that take a [`Block`] implement this trait.
 ///
-/// A lowering is called while a program is compiled, by any thread. Its answer must depend on the block alone. What it
-/// returns as an error ends the compilation; a panic in an application's own lowering is passed on to who compiles.
+/// A lowering may be called from any thread while a program is compiled. Its answer must depend on the block
+/// alone. An error ends the compilation. A panic in an application's own lowering propagates to the caller of
+/// the compiler.
 pub trait Lowering: Send + Sync {
-    /// What becomes of a block: a custom call takes its place, or the lowering skips it for a reason.
+    /// Decides about a block: a custom call replaces it, or the lowering skips it and gives a reason.
     ///
     /// # Errors
-    /// Why the program cannot be compiled.
+    /// The reason why the program cannot be compiled.
     fn lower(&self, block: &Block<'_>) -> Result<Lowered>;
 }
 
@@ -39,22 +42,23 @@ impl<F: Fn(&Block<'_>) -> Result<Lowered> + Send + Sync> Lowering for F {
     }
 }
 
-/// Whose lowering for a tag is asked first. Two of the same rank are an error, unless they are of one library.
+/// Order in which the lowerings of a tag are called. Two lowerings of the same tag and rank are an error,
+/// unless they belong to one library.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Rank {
-    /// The application's: asked before all others.
+    /// A lowering of the application, called before all others.
     Application,
-    /// A library's, which was loaded or linked.
+    /// A lowering of a loaded or linked library.
     Library,
-    /// One that the engine's own libraries bring.
+    /// A lowering of the engine's own libraries.
     BuiltIn,
 }
 
 impl Rank {
-    /// All of them, in the order in which they are asked.
+    /// All ranks, in the order in which their lowerings are called.
     pub const ALL: [Rank; 3] = [Rank::Application, Rank::Library, Rank::BuiltIn];
 
-    /// `application`, `library`, `built-in`
+    /// Returns `application`, `library` or `built-in`.
     pub const fn name(self) -> &'static str {
         match self {
             Rank::Application => "application",
@@ -70,25 +74,25 @@ impl fmt::Display for Rank {
     }
 }
 
-/// A lowering of a registry.
+/// A lowering in a registry.
 #[derive(Clone)]
 pub(crate) struct Registered {
     pub(crate) rank: Rank,
     pub(crate) origin: Origin,
-    /// The platform of the handler that it belongs to; `None`: it is asked for all.
+    /// Platform of the handler that the lowering belongs to; `None` if the lowering applies to all platforms.
     pub(crate) platform: Option<Platform>,
     pub(crate) lowering: Arc<dyn Lowering>,
     identity: Identity,
 }
 
-/// What makes two lowerings of a library the same one, loaded twice.
+/// Identity of a lowering, to recognize the same lowering of a library when it is loaded twice.
 #[derive(Clone, PartialEq, Debug)]
 enum Identity {
-    /// Equal to none.
+    /// Not equal to any lowering.
     Unique,
-    /// The address of a library's function.
+    /// Address of a library's function.
     Function(usize),
-    /// The handler with this name.
+    /// Name of the handler.
     Signature(Arc<str>),
 }
 
@@ -113,17 +117,17 @@ pub(super) struct Listed {
     pub(super) how: ListedHow,
 }
 
-/// How a library's lowering answers.
+/// Implementation of a library's lowering.
 #[derive(Clone, Debug)]
 pub(super) enum ListedHow {
-    /// By a function of the library, which stays loaded.
+    /// A function of the library, which stays loaded.
     Function(LowerFn),
-    /// By the signature of a handler.
+    /// The signature of a handler.
     Signature(Box<Target>),
 }
 
 impl Listed {
-    /// Puts the lowering in the namespace of its library.
+    /// Moves the lowering into the namespace of its library.
     pub(super) fn in_namespace(self, namespace: Option<&str>) -> Listed {
         let how = match self.how {
             ListedHow::Signature(target) => ListedHow::Signature(Box::new(target.in_namespace(namespace))),
@@ -166,7 +170,7 @@ impl Registry {
     /// ```
     ///
     /// # Errors
-    /// If the tag has a lowering of this rank.
+    /// If the tag already has a lowering of this rank.
     pub fn register_lowering(
         &self,
         tag: &str,
@@ -184,7 +188,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Adds a lowering in the place of those that the tag has of this rank; true if there were any.
+    /// Adds a lowering, replacing the tag's lowerings of the same rank. Returns true if there were any.
     pub fn replace_lowering(&self, tag: &str, rank: Rank, lowering: impl Lowering + 'static) -> bool {
         let mut lowerings = self.lowerings.write().unwrap_or_else(PoisonError::into_inner);
         let known = lowerings.entry(tag.into()).or_default();
@@ -193,30 +197,30 @@ impl Registry {
         *known = kept;
         known.push(Registered::by_program(rank, lowering));
         known.sort_by_key(|lowering| lowering.rank);
-        // An application's lowering may use the registry when it is dropped.
+        // Dropping an application's lowering may access the registry, so the lock is released first.
         drop(lowerings);
         !replaced.is_empty()
     }
 
-    /// The tags that have lowerings, in order.
+    /// Returns the tags that have lowerings, sorted.
     pub fn tags(&self) -> Vec<String> {
         let lowerings = self.lowerings.read().unwrap_or_else(PoisonError::into_inner);
         lowerings.keys().map(|tag| tag.to_string()).collect()
     }
 
-    /// The lowerings for a tag, in the order in which they are asked.
+    /// Returns the lowerings for a tag, in the order in which they are called.
     pub(crate) fn lowerings(&self, tag: &str) -> Vec<Registered> {
         let lowerings = self.lowerings.read().unwrap_or_else(PoisonError::into_inner);
         lowerings.get(tag).cloned().unwrap_or_default()
     }
 }
 
-/// Lowerings that are new, with their tags.
+/// New lowerings with their tags.
 pub(super) type Added = Vec<(Arc<str>, Registered)>;
 
-/// Which of the lowerings of one library are new beside those of the origins that stay; the others are there already. None
-/// is added yet. A lowering that contends with a known one is an error, unless `replace` says that it takes the place of that
-/// one.
+/// Returns the lowerings of one library that are not yet registered, without adding them. Lowerings of
+/// origins for which `stays` is false are ignored, because they are about to be removed. A lowering that
+/// contends with a known one is an error, unless `replace` lets it take the place of the known one.
 pub(super) fn added(
     known: &BTreeMap<Arc<str>, Vec<Registered>>,
     listed: Vec<Listed>,
@@ -241,7 +245,7 @@ pub(super) fn added(
     added
 }
 
-/// Adds lowerings behind others of their ranks, and removes contending ones of other origins.
+/// Adds lowerings after others of the same rank, and removes contending lowerings of other origins.
 pub(super) fn add(known: &mut BTreeMap<Arc<str>, Vec<Registered>>, added: Added) {
     for (tag, new) in added {
         let known = known.entry(tag).or_default();
@@ -257,14 +261,14 @@ impl Registered {
         Registered { rank, origin, platform: None, lowering, identity: Identity::Unique }
     }
 
-    /// True if both would be asked for the same programs, and neither before the other.
+    /// Returns true if both lowerings apply to the same programs and neither has precedence.
     fn contends(&self, new: &Registered) -> bool {
         let platforms = self.platform.is_none() || new.platform.is_none() || self.platform == new.platform;
-        // Libraries in different namespaces coexist: the one that was loaded first is asked first.
+        // Libraries in different namespaces coexist. Their lowerings are called in the order of loading.
         self.rank == new.rank && platforms && self.origin.namespace == new.origin.namespace
     }
 
-    /// True if it is the same one of the same library.
+    /// Returns true if both are the same lowering of the same library.
     fn is_again(&self, new: &Registered) -> bool {
         (self.rank, &self.platform, &self.origin) == (new.rank, &new.platform, &new.origin)
             && self.identity.is(&new.identity)
@@ -280,17 +284,18 @@ impl Registered {
     }
 }
 
-/// A function of a library.
+/// A lowering that is a function of a library.
 struct Foreign(LowerFn);
 
 impl Lowering for Foreign {
     fn lower(&self, block: &Block<'_>) -> Result<Lowered> {
-        // SAFETY: a lowering of a library that stays loaded.
+        // SAFETY: `Foreign` only holds lowerings of libraries that stay loaded.
         unsafe { host::lowering::ask(self.0, block) }.map_err(Error::internal)
     }
 }
 
-/// Calls a handler if the block fits its signature: operands by position, options as attributes of their names.
+/// A lowering that calls a handler if the block fits its signature. Operands are matched by position, and
+/// options become the attributes of the same names.
 struct BySignature(Box<Target>);
 
 impl Lowering for BySignature {

@@ -1,16 +1,16 @@
-//! The registry: which function a custom call means, and which blocks become custom calls.
+//! The registry maps custom calls to functions, and decides which blocks become custom calls.
 //!
-//! Targets are added by [`Registry::register`], by [`Registry::load`] (a library that describes or registers itself)
-//! and by [`Registry::load_symbols`] (plain handler symbols). [`Registry::resolve`] is called for each call site when
-//! a program is compiled, and again when its plan is loaded; a run never looks anything up.
-//! Lowerings ([`Lowering`]) come with libraries, or by [`Registry::register_lowering`]; they are asked when a program is
-//! compiled.
+//! Targets are added by [`Registry::register`], by [`Registry::load`] (a library that describes or registers
+//! itself) and by [`Registry::load_symbols`] (plain handler symbols). [`Registry::resolve`] is called for
+//! each call site when a program is compiled, and again when its plan is loaded. Runs do not look anything
+//! up. Lowerings ([`Lowering`]) come with libraries or are added by [`Registry::register_lowering`]. They are
+//! called when a program is compiled.
 //!
-//! **Invariants.** The engine contains no target's name; only errors know the names of LAPACK, to suggest a
-//! library. A target is (name, platform, typed or untyped). Registering the same functions under the same
-//! name again is fine; registering different ones is an error, except with [`Registry::replace`]. Libraries
-//! stay loaded until the process ends: their code may be in use by executables, by
-//! states with destructors, and by threads that they started.
+//! **Invariants.** The engine contains no target names. Only error messages recognize the names of LAPACK, to
+//! suggest a library. A target is identified by name, platform and API (typed or untyped). Registering the
+//! same functions twice under one name is allowed; registering different functions is an error, except with
+//! [`Registry::replace`]. Libraries stay loaded until the process ends, because executables, states with
+//! destructors, and threads that the library started may still use its code.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -51,54 +51,54 @@ pub use target::{ApiKind, Handler, How, Origin, Target, UntypedHandler};
 pub use crate::host::samples::SampleCalls;
 pub use crate::host::types::{Deleter, TypeError, register_type, type_name};
 
-/// A set of targets, and of lowerings to them; clones share it.
+/// A set of targets, and of lowerings to them. Clones share one set.
 #[derive(Clone, Default)]
 pub struct Registry {
     targets: Arc<RwLock<BTreeMap<Key, Arc<Target>>>>,
-    /// By tag, in the order in which they are asked.
+    /// Lowerings by tag, in the order in which they are called.
     lowerings: Arc<RwLock<BTreeMap<Arc<str>, Vec<Registered>>>>,
-    /// Of this clone only.
+    /// Front end of this clone; not shared.
     front_end: FrontEnd,
 }
 
-/// Where the user of a registry is: errors advise in its terms.
+/// The interface through which a registry is used. Error messages give advice in its terms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum FrontEnd {
-    /// A program in Rust.
+    /// A Rust program.
     #[default]
     Rust,
-    /// The program `farcall`.
+    /// The command-line program `farcall`.
     CommandLine,
     /// The Python package.
     Python,
 }
 
 impl FrontEnd {
-    /// Advice on loading a library whose names are taken.
+    /// Returns advice on loading a library whose target names are already registered.
     fn advice_on_conflicts(self) -> &'static str {
         match self {
             FrontEnd::Rust => {
-                "to have both, load it in a namespace (LoadOptions::namespace); to replace what is there, \
+                "to have both, load it in a namespace (LoadOptions::namespace); to replace the registered ones, \
                  LoadOptions::replace"
             }
             FrontEnd::CommandLine => {
-                "to have both, --load NAMESPACE=LIB; to replace what is there, --replace"
+                "to have both, --load NAMESPACE=LIB; to replace the registered ones, --replace"
             }
             FrontEnd::Python => {
-                "to have both, farcall.load(LIB, namespace=\"NAME\"); to replace what is there, \
+                "to have both, farcall.load(LIB, namespace=\"NAME\"); to replace the registered ones, \
                  farcall.load(LIB, replace=True)"
             }
         }
     }
 
-    /// How to register a target.
+    /// Returns advice on registering a target.
     fn advice(self, name: &str) -> String {
         if is_lapack(name) {
             let python = "`farcall.register_lapack()` registers jaxlib's LAPACK handlers, all of them";
             return match self {
                 FrontEnd::Python => {
-                    format!("{python}; pass it the registry if the program has one of its own")
+                    format!("{python}; pass the program's registry if it does not use the global one")
                 }
                 FrontEnd::Rust | FrontEnd::CommandLine => format!(
                     "LAPACK's handlers are jaxlib's, and only Python has them: there, {python}, and `farcall.compile` runs \
@@ -124,7 +124,7 @@ impl FrontEnd {
     }
 }
 
-/// True for the names under which JAX calls LAPACK and BLAS: `lapack_spotrf_ffi`, `blas_strsm`.
+/// Returns true for the names under which JAX calls LAPACK and BLAS: `lapack_spotrf_ffi`, `blas_strsm`.
 fn is_lapack(name: &str) -> bool {
     name.starts_with("lapack_") || name.starts_with("blas_")
 }
@@ -135,29 +135,31 @@ type Key = (Arc<str>, Platform, ApiKind);
 struct Addition {
     targets: Vec<Target>,
     lowerings: Vec<Listed>,
-    /// The rank of the lowerings.
+    /// Rank of the lowerings.
     rank: Rank,
-    /// The library, whose other versions lose all their targets and lowerings.
+    /// The library. All targets and lowerings of its other versions are removed.
     of: Option<Origin>,
-    /// Replaces registered targets and lowerings of the same names and tags, which are an error otherwise.
+    /// Lets the targets and lowerings replace registered ones with the same names and tags. Otherwise such
+    /// conflicts are errors.
     replace: bool,
 }
 
-/// What a library is to a registry.
+/// Result of adding an [`Addition`].
 struct Change {
-    /// Its targets, as the registry has them now.
+    /// The library's targets as now registered.
     targets: Vec<Arc<Target>>,
-    /// What earlier versions of it had added, and it has not, in words.
+    /// Descriptions of targets and lowerings that earlier versions of the library had and this version lacks.
     dropped: Vec<String>,
 }
 
 impl Registry {
-    /// An empty registry.
+    /// Creates an empty registry.
     pub fn new() -> Registry {
         Registry::default()
     }
 
-    /// A registry with the same targets and lowerings. What is added to one of the two is not added to the other.
+    /// Creates a registry with the same targets and lowerings. Later additions to one registry do not affect
+    /// the other.
     pub fn fork(&self) -> Registry {
         let targets = self.targets.read().unwrap_or_else(PoisonError::into_inner).clone();
         let lowerings = self.lowerings.read().unwrap_or_else(PoisonError::into_inner).clone();
@@ -169,23 +171,23 @@ impl Registry {
         }
     }
 
-    /// The same registry, whose errors advise users of this front end.
+    /// Returns the same registry with error messages for users of this front end.
     pub fn for_front_end(self, front_end: FrontEnd) -> Registry {
         Registry { front_end, ..self }
     }
 
-    /// The registry of the process. Handlers that register themselves through `XLA_FFI_GetApi` get
-    /// in here, unless they do so while another registry loads their library.
+    /// Returns the registry of the process. Handlers that register themselves through `XLA_FFI_GetApi` are
+    /// added here, unless another registry is loading their library.
     pub fn global() -> &'static Registry {
         static GLOBAL: LazyLock<Registry> = LazyLock::new(Registry::new);
         &GLOBAL
     }
 
-    /// Adds a target; the same functions again are fine, and those of another version of a library's file replace what was
-    /// there.
+    /// Adds a target. Adding the same functions again is allowed. Functions of another version of a library's
+    /// file replace the registered ones.
     ///
     /// # Errors
-    /// If other functions have its name, platform and API already.
+    /// If other functions are registered for the same name, platform and API.
     pub fn register(&self, target: Target) -> Result<Arc<Target>, RegisterError> {
         let mut targets = self.targets.write().unwrap_or_else(PoisonError::into_inner);
         let key = key(&target);
@@ -201,7 +203,8 @@ impl Registry {
         Ok(target)
     }
 
-    /// The targets that symbols of other versions of a library's file were registered as, by name.
+    /// Returns specs of the targets that were registered from named symbols of other versions of a library's
+    /// file.
     fn named_in_other_versions(&self, library: &Origin) -> Vec<TargetSpec> {
         let spec = |target: Arc<Target>| match &target.origin().how {
             How::Symbols(symbols) if target.origin().is_replaced_by(library) => {
@@ -217,7 +220,7 @@ impl Registry {
         self.targets().into_iter().filter_map(spec).collect()
     }
 
-    /// Adds all targets and lowerings of a library, or none.
+    /// Adds all targets and lowerings of a library, or adds nothing.
     fn register_all(&self, addition: Addition) -> Result<Change, Vec<RegisterError>> {
         let Addition { targets, lowerings, rank, of, replace } = addition;
         let stays = |origin: &Origin| !of.as_ref().is_some_and(|new| origin.is_replaced_by(new));
@@ -262,7 +265,8 @@ impl Registry {
         Ok(Change { targets: all, dropped })
     }
 
-    /// Adds a target in the place of what had its name, platform and API, and gives that back.
+    /// Adds a target, replacing any target with the same name, platform and API, and returns the replaced
+    /// target.
     pub fn replace(&self, target: Target) -> Option<Arc<Target>> {
         let mut targets = self.targets.write().unwrap_or_else(PoisonError::into_inner);
         let key = key(&target);
@@ -273,21 +277,23 @@ impl Registry {
         targets.insert(key, Arc::new(target))
     }
 
-    /// The target of this name, platform and API.
+    /// Returns the target of this name, platform and API.
     pub fn get(&self, name: &str, platform: &Platform, kind: ApiKind) -> Option<Arc<Target>> {
         let targets = self.targets.read().unwrap_or_else(PoisonError::into_inner);
         targets.get(&(name.into(), platform.clone(), kind)).cloned()
     }
 
-    /// The target of this name and platform; the untyped one if there are both.
+    /// Returns the target of this name and platform. If both a typed and an untyped one exist, the untyped
+    /// one is returned.
     pub fn lookup(&self, name: &str, platform: &Platform) -> Option<Arc<Target>> {
         self.get(name, platform, ApiKind::Untyped).or_else(|| self.get(name, platform, ApiKind::Typed))
     }
 
-    /// The target that a custom call means: typed or untyped as the call says, else as registered.
+    /// Returns the target of a custom call. If the call does not specify an API, either kind of target
+    /// matches.
     ///
     /// # Errors
-    /// If there is none, or only one of the other API.
+    /// If no target has this name and platform, or only a target of the other API has.
     pub fn resolve(&self, call: &CustomCall, platform: &Platform) -> Result<Arc<Target>, ResolveError> {
         let name = &call.target;
         let wanted = call_kind(call).map_err(|message| ResolveError { message, notes: Vec::new() })?;
@@ -304,21 +310,21 @@ impl Registry {
         }
     }
 
-    /// The target that JAX programs call by the name `NAME@EDITION`: XLA's names cannot be registered again,
-    /// so a target that has replaced another has a new name there ([`Target::edition`]).
+    /// Returns the target that JAX programs call `NAME@EDITION`. Names cannot be registered twice with XLA,
+    /// so a target that has replaced another gets a new name there ([`Target::edition`]).
     fn of_edition(&self, name: &str, platform: &Platform) -> Option<Arc<Target>> {
         let (name, edition) = name.rsplit_once('@')?;
         let edition = edition.parse::<u32>().ok().filter(|edition| *edition > 1)?;
         self.lookup(name, platform).filter(|target| target.edition() == edition)
     }
 
-    /// All targets, by name.
+    /// Returns all targets, sorted by name.
     pub fn targets(&self) -> Vec<Arc<Target>> {
         let targets = self.targets.read().unwrap_or_else(PoisonError::into_inner);
         targets.values().cloned().collect()
     }
 
-    /// Names of targets of the platform that are close to a name, best first.
+    /// Returns names of targets of the platform that are similar to a name, best match first.
     pub fn nearest(&self, name: &str, platform: &Platform) -> Vec<String> {
         let targets = self.targets();
         let names = targets.iter().filter(|t| t.platform() == platform).map(|t| t.name());
@@ -359,10 +365,10 @@ impl fmt::Debug for Registry {
     }
 }
 
-/// The target that is there already.
+/// Returns the existing target if the new target has the same functions.
 ///
 /// # Errors
-/// If the functions of the new one are others.
+/// If the new target has different functions.
 fn again(existing: &Arc<Target>, new: &Target) -> Result<Arc<Target>, RegisterError> {
     if existing.handler().same_as(new.handler()) {
         return Ok(Arc::clone(existing));
@@ -379,13 +385,13 @@ fn key(target: &Target) -> Key {
     (target.shared_name(), target.platform().clone(), target.kind())
 }
 
-/// Which API a custom call asks for; `None` if it leaves that to the target.
+/// Returns the API that a custom call asks for; `None` if the call accepts either.
 ///
-/// A dictionary or `api_version = 4` is typed; `api_version` 2 or 3, or a string that is not empty,
-/// is untyped.
+/// A dictionary or `api_version = 4` selects the typed API. `api_version` 2 or 3, or a non-empty string,
+/// selects the untyped API.
 ///
 /// # Errors
-/// If there is no such version.
+/// If the `api_version` is unknown.
 pub(crate) fn call_kind(call: &CustomCall) -> Result<Option<ApiKind>, String> {
     match (&call.config, call.api_version) {
         (_, Some(version)) if !(0..=4).contains(&version) => {
@@ -414,125 +420,126 @@ fn mismatch(call: &CustomCall, wanted: ApiKind, found: &Target) -> ResolveError 
     ResolveError { message, notes: Vec::new() }
 }
 
-/// Why a custom call means no target.
+/// Reason why a custom call cannot be resolved to a target.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{message}{}", notes.iter().map(|n| format!("\n  {n}")).collect::<String>())]
 pub struct ResolveError {
-    /// What is wrong.
+    /// Description of the problem.
     pub message: String,
-    /// Close names, and how to load the target.
+    /// Similar names, and advice on loading the target.
     pub notes: Vec<String>,
 }
 
 impl ResolveError {
-    /// What kind of error it is.
+    /// Returns the kind of the error.
     pub fn code(&self) -> ErrorCode {
         ErrorCode::MissingTarget
     }
 
-    /// The same as a diagnostic, at the call's place.
+    /// Converts the error to a diagnostic at the location of the call.
     pub fn at(self, span: Span) -> Diagnostic {
         Diagnostic { notes: self.notes, ..Diagnostic::new("missing_target", span, self.message) }
     }
 }
 
-/// Why a target was not registered.
+/// Reason why a target was not registered.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegisterError {
-    /// Other functions have that name.
+    /// Other functions are registered under the name.
     #[error(
         "`{name}` is registered for {platform} already, by {existing}; {new} has other functions for it \
          (replace it on purpose, or rename one)"
     )]
     Conflict {
-        /// Target.
+        /// Name of the target.
         name: String,
-        /// Platform.
+        /// Platform of the target.
         platform: Platform,
-        /// Who was first.
+        /// Origin of the registered target.
         existing: Box<Origin>,
-        /// Who came second.
+        /// Origin of the new target.
         new: Box<Origin>,
     },
-    /// A tag has a lowering of the same rank.
+    /// A tag already has a lowering of the same rank.
     #[error(
-        "the blocks `{tag}` are lowered by {existing} already, a lowering of the same rank ({rank}) as that of {new}: \
-         which one to ask would be left open (replace it on purpose, or leave one out)"
+        "the blocks `{tag}` are lowered by {existing} already, with the same rank ({rank}) as by {new}: lowerings of one tag must \
+         have different ranks (replace one explicitly, or drop one)"
     )]
     Lowering {
         /// Tag of the blocks.
         tag: String,
-        /// Rank of both.
+        /// Rank of both lowerings.
         rank: Rank,
-        /// Who was first.
+        /// Origin of the registered lowering.
         existing: Box<Origin>,
-        /// Who came second.
+        /// Origin of the new lowering.
         new: Box<Origin>,
     },
-    /// No name.
+    /// The name is empty.
     #[error("a target needs a name")]
     EmptyName,
-    /// No function to execute.
+    /// The target has no function for the execute stage.
     #[error("`{name}` has no handler for the execute stage")]
     NoExecute {
-        /// Target.
+        /// Name of the target.
         name: String,
     },
-    /// A handler of the typed API is registered as a function of the untyped one.
+    /// A handler of the typed API was given as a function of the untyped API.
     #[error(
         "`{name}` is registered for the untyped API, but the function is a handler of the typed one: {} describes it as \
          that of `{target}`; register it with api_version=1",
         file.display()
     )]
     Typed {
-        /// Target.
+        /// Name of the target.
         name: String,
-        /// What the function's library calls it.
+        /// Name of the handler in its library's descriptor.
         target: String,
-        /// The function's library.
+        /// File of the handler's library.
         file: std::path::PathBuf,
     },
-    /// A handler was built for an interface that this host does not speak.
+    /// A handler was built for an interface version that this host does not support.
     #[error(
         "the {} handler of `{name}` was built for XLA FFI {}.{}; this host supports 0.1 to {}.{}",
         stage.name(), found.0, found.1, supported.0, supported.1
     )]
     Version {
-        /// Target.
+        /// Name of the target.
         name: String,
-        /// Which handler.
+        /// Stage of the handler.
         stage: Stage,
-        /// Its version.
+        /// Interface version of the handler.
         found: (i32, i32),
-        /// The newest that this host speaks.
+        /// Newest interface version that this host supports.
         supported: (i32, i32),
     },
-    /// A handler did not say what it is.
+    /// A handler did not report its metadata.
     #[error("the {} handler of `{name}` does not report its version: {message}", stage.name())]
     Metadata {
-        /// Target.
+        /// Name of the target.
         name: String,
-        /// Which handler.
+        /// Stage of the handler.
         stage: Stage,
-        /// The handler's words.
+        /// The handler's error message.
         message: String,
     },
-    /// The same of a handler that keeps a state, maybe of a type that is not registered.
+    /// A handler that may keep a state did not report its metadata, possibly because the type of the state is
+    /// not registered.
     #[error(
         "{0}; if it keeps a state, name the functions of the state's type too: type:ID_SYMBOL/INFO_SYMBOL"
     )]
     StateTypeUnnamed(Box<RegisterError>),
-    /// The type of a state was refused.
+    /// The type of a state was rejected.
     #[error("{0}")]
     StateType(String),
-    /// What an op declares about itself does not fit together.
+    /// The declarations of an op contradict each other.
     #[error("{0}")]
     Declaration(String),
     /// The library's table of lowerings cannot be read.
     #[error("its table of lowerings cannot be read: {0}")]
     Lowerings(&'static str),
-    /// The function that describes the library, or lists its lowerings, threw an exception.
+    /// The function that describes the library, or the function that lists its lowerings, threw an exception.
     #[error("its description of itself failed: {0}")]
     Description(String),
     /// The library's description of itself cannot be read.
@@ -541,7 +548,7 @@ pub enum RegisterError {
 }
 
 impl RegisterError {
-    /// What kind of error it is.
+    /// Returns the kind of the error.
     pub fn code(&self) -> ErrorCode {
         match self {
             RegisterError::Conflict { .. } | RegisterError::Lowering { .. } => ErrorCode::AlreadyRegistered,
@@ -570,14 +577,14 @@ mod tests {
     }
 
     unsafe extern "C" fn subtract(out: *mut f32, ins: *const *const f32) {
-        // SAFETY: two operands and a result.
+        // SAFETY: `metadata::query` passes the frame as `out`, and pointers to readable operands as `ins`.
         unsafe { *out = **ins - **ins.add(1) };
     }
 
     #[test]
     fn a_function_of_the_untyped_api_is_not_a_handler() {
         type Function = unsafe extern "C" fn(*mut f32, *const *const f32);
-        // SAFETY: what is called with more arguments than it takes, or with the ones that it takes, is the same function.
+        // SAFETY: only `guard::probe` calls the function, with the arguments of both function types.
         let execute = Some(unsafe { std::mem::transmute::<Function, farcall_ffi::abi::Handler>(subtract) });
         let bundle = farcall_ffi::abi::HandlerBundle {
             instantiate: None,
@@ -586,21 +593,21 @@ mod tests {
             execute,
             record: None,
         };
-        // SAFETY: it is what the test is about.
+        // SAFETY: not a handler, which is the subject of this test. The function writes to the frame only.
         let error = unsafe { Target::typed("f", Platform::Host, bundle, 0, Origin::program()) }.unwrap_err();
         assert!(error.to_string().ends_with("is registered with api_version=0"), "{error}");
     }
 
-    /// Writes several results, and more than there is room for.
+    /// Writes several results, past the end of the memory for one result.
     unsafe extern "C" fn several(out: *mut *mut u8, _: *const *const u8) {
         for i in 0..2 {
-            // SAFETY: never called as what it is.
+            // SAFETY: only called in a child process, where it may crash.
             unsafe { (*out.add(i)).write_bytes(7, 1 << 20) };
         }
     }
 
     unsafe extern "C" fn large(out: *mut u8, _: *const *const u8) {
-        // SAFETY: as above.
+        // SAFETY: only called in a child process, where it may crash.
         unsafe { out.write_bytes(0xff, 1 << 30) };
     }
 
@@ -609,7 +616,7 @@ mod tests {
         type Handler = farcall_ffi::abi::Handler;
         type Several = unsafe extern "C" fn(*mut *mut u8, *const *const u8);
         type Large = unsafe extern "C" fn(*mut u8, *const *const u8);
-        // SAFETY: functions of the C calling convention, which are called in a child process only.
+        // SAFETY: both are functions of the C calling convention, and are only called in a child process.
         let functions = unsafe {
             [std::mem::transmute::<Several, Handler>(several), std::mem::transmute::<Large, Handler>(large)]
         };
@@ -621,7 +628,7 @@ mod tests {
                 execute: Some(function),
                 record: None,
             };
-            // SAFETY: it is what the test is about.
+            // SAFETY: the functions may be called in a child process, and never answer like a handler.
             let error =
                 unsafe { Target::claimed("f", Platform::Host, bundle, 0, Origin::program()) }.unwrap_err();
             assert!(error.to_string().contains("it crashed when it was asked; is the symbol"), "{error}");
@@ -629,12 +636,12 @@ mod tests {
     }
 
     fn untyped(name: &str, f: UntypedHandler) -> Target {
-        // SAFETY: never called.
+        // SAFETY: the test never calls the function.
         unsafe { Target::untyped(name, Platform::Host, f, Origin::program()) }.expect("has a name")
     }
 
     #[test]
-    fn the_same_again_is_fine_and_another_is_not() {
+    fn registering_again_is_allowed_and_conflicts_are_not() {
         let registry = Registry::new();
         registry.register(untyped("f", one)).unwrap();
         registry.register(untyped("f", one)).unwrap();
@@ -645,7 +652,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fork_has_targets_of_its_own() {
+    fn forks_do_not_share_later_targets() {
         let registry = Registry::new();
         registry.register(untyped("f", one)).unwrap();
         let fork = registry.fork();

@@ -1,8 +1,9 @@
-//! The libraries that are open, by what their files held.
+//! The open libraries, identified by the contents of their files.
 //!
-//! A library stays mapped until the process ends. When the file at its path has changed, because it was built again or
-//! another library took its place, the new file is opened as well, as the next *version*. The dynamic linker knows a library
-//! by its path and by its inode, and returns what it has for either, so a version is opened under a name of its own:
+//! A library stays mapped until the process ends. When the file at its path has changed, because it was built
+//! again or another library took its place, the new file is opened as well, as the next *version*. The
+//! dynamic linker identifies a library by its path and by its inode, and returns the library that it already
+//! has for either. Each version is therefore opened under a different name:
 //!
 //! ```text
 //! version 1                       /ops/libnorm.so
@@ -10,10 +11,12 @@
 //! the same file, written over     /proc/self/fd/7        a copy in memory (where `$ORIGIN` means nothing)
 //! ```
 //!
-//! Another file with the same bytes (a wheel's and a checkout's, say) is not opened: it is the library that is open.
+//! A file with the same bytes as an open library (a wheel's and a checkout's, say) is not opened again: it is
+//! the same library.
 //!
-//! Writing over a file changes the code of those that have mapped it, in the middle of a call perhaps. So a library's pages
-//! are made the process's own as soon as it is open ([`pages`]). That takes as much memory as the library is large.
+//! Writing over a file changes the code of the processes that have mapped it, perhaps in the middle of a
+//! call. A library's pages are therefore copied to private memory as soon as it is open ([`pages`]). The copy
+//! takes as much memory as the library.
 
 use std::cell::RefCell;
 use std::fs::{File, Metadata};
@@ -38,55 +41,59 @@ use super::lowering::Listed;
 use super::pages;
 use super::{How, Origin, Platform, RegisterError, Registry, Target};
 
-/// What is known of a library that is open.
+/// An open library with its targets and lowerings.
 #[derive(Debug)]
 pub(super) struct Loaded {
-    /// Its file and its version: the number of the file among all that have been at its path, from 1 on.
+    /// Library file, and its version: the position of the file, from 1, among all files that have been at its
+    /// path.
     pub(super) origin: Origin,
     pub(super) library: Library,
-    /// The namespace that its author has chosen for its targets.
+    /// Namespace that the library's author chose for its targets.
     pub(super) namespace: Option<String>,
-    /// Targets that it registered or describes.
+    /// Targets that the library registered or describes.
     pub(super) targets: Vec<Target>,
-    /// Lowerings that it lists.
+    /// Lowerings that the library lists.
     pub(super) lowerings: Vec<Listed>,
-    /// Why it has less of them than it should.
+    /// Reasons why targets or lowerings are missing.
     pub(super) errors: Vec<RegisterError>,
 }
 
-/// A library that is open, and what is known of its file.
-struct Entry {
+/// An open library, with information about its file.
+struct OpenLibrary {
     loaded: Arc<Loaded>,
-    /// The first file of the library.
+    /// First file of the library.
     library: PathBuf,
     /// Other files with the same bytes.
     copies: Vec<PathBuf>,
-    /// Of the file that it was opened from.
+    /// Inode of the file that the library was opened from.
     inode: Inode,
-    /// Nothing if that is not known.
+    /// Content of the file; `None` if unknown.
     content: Option<Content>,
-    /// Of a file that surely holds the same as long as this is the same.
+    /// Stamp of a file that holds this content. As long as the stamp of a file is the same, so is its
+    /// content.
     stamp: Option<Stamp>,
-    /// Kept open: the linker knows the library by its inode, which no other file is to get.
+    /// Kept open, so that no other file gets this inode, by which the linker identifies the library.
     file: File,
 }
 
-static OPEN: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
+static OPEN: Mutex<Vec<OpenLibrary>> = Mutex::new(Vec::new());
 
-/// Device and number.
+/// Device and inode number.
 type Inode = (u64, u64);
 
-/// What changes with a file: inode, size, time of the last change of file or inode in nanoseconds, which nobody can set.
+/// Values that change with a file: inode, size, and the time in nanoseconds of the last change of file or
+/// inode (`ctime`), which programs cannot set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Stamp(Inode, u64, i128);
 
 impl Stamp {
-    /// None if the file was changed just now: a clock that ticks slowly would not show it if that happened again.
+    /// Returns `None` if the file was changed just now: with a slow clock, another change would not be
+    /// visible in the stamp.
     fn of(meta: &Metadata) -> Option<Stamp> {
-        const TICK: i128 = 100_000_000;
+        const CLOCK_TICK_NANOS: i128 = 100_000_000;
         let changed = i128::from(meta.ctime()) * 1_000_000_000 + i128::from(meta.ctime_nsec());
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok()?;
-        (i128::try_from(now.as_nanos()).ok()? - changed > TICK).then_some(Stamp(
+        (i128::try_from(now.as_nanos()).ok()? - changed > CLOCK_TICK_NANOS).then_some(Stamp(
             inode(meta),
             meta.size(),
             changed,
@@ -98,19 +105,19 @@ fn inode(meta: &Metadata) -> Inode {
     (meta.dev(), meta.ino())
 }
 
-/// What a file holds: its size, and a hash of it.
+/// Size and hash of a file's contents.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Content(u64, u64);
 
 impl Content {
     fn of(file: &mut File) -> io::Result<Content> {
-        const CHUNK: u64 = 1 << 16;
+        const CHUNK_BYTES: u64 = 1 << 16;
         let (mut chunk, mut size, mut hasher) = (Vec::new(), 0, FxHasher::default());
         file.rewind()?;
         loop {
             chunk.clear();
-            // All of it, however many reads that takes: the hash depends on where chunks begin.
-            file.take(CHUNK).read_to_end(&mut chunk)?;
+            // Reads whole chunks, however many reads that takes: the hash depends on the chunk boundaries.
+            file.take(CHUNK_BYTES).read_to_end(&mut chunk)?;
             if chunk.is_empty() {
                 return Ok(Content(size, hasher.finish()));
             }
@@ -120,7 +127,7 @@ impl Content {
     }
 }
 
-impl Entry {
+impl OpenLibrary {
     fn path(&self) -> Option<&Path> {
         self.loaded.origin.file.as_deref()
     }
@@ -141,10 +148,11 @@ thread_local! {
     static RECORDING: RefCell<Option<Recording>> = const { RefCell::new(None) };
 }
 
-/// Registers a target for a library that calls the host's `XLA_FFI_Handler_Register`: with the registry of the process, unless
-/// one is loading the library, which gets all of its targets when it is open.
+/// Registers a target for a library that calls the host's `XLA_FFI_Handler_Register`. If a registry is
+/// loading the library, the target is recorded, and the registry gets all targets once the library is open.
+/// Otherwise the target is added to the registry of the process.
 ///
-/// The functions are the library's, which stays loaded.
+/// The functions belong to the library, which stays loaded.
 pub(super) fn register_from_library(
     name: &str,
     platform: Platform,
@@ -156,7 +164,8 @@ pub(super) fn register_from_library(
     let file_of = || bundle.execute.and_then(|f| library::file_of(f as usize));
     let of_file = || Some(Origin::library(&file_of()?, How::SelfRegistered, 1));
     let origin = recorded.or_else(of_file).unwrap_or_else(Origin::program);
-    // SAFETY: it is part of the interface that these are handlers, and libraries with handlers stay.
+    // SAFETY: `XLA_FFI_Handler_Register` requires that these are handlers, and libraries with handlers stay
+    // loaded.
     let target = unsafe { Target::typed(name, platform, bundle, traits, origin) };
     if !is_loading {
         return Registry::global().register(target?).map(drop);
@@ -174,20 +183,20 @@ pub(super) fn register_from_library(
     })
 }
 
-/// Opens a library, or finds it among those that are open: what the file at this path holds now.
+/// Opens the library that the file at this path holds now, or finds it among the open libraries.
 pub(super) fn open(path: &Path, facts: &Facts) -> Result<Arc<Loaded>, LoadError> {
     let io = |source: io::Error| LoadError::Io { path: path.to_owned(), source: source.into() };
     let mut file = File::open(path).map_err(io)?;
     let meta = file.metadata().map_err(io)?;
     let (inode, stamp) = (inode(&meta), Stamp::of(&meta));
-    let mut open: MutexGuard<'_, Vec<Entry>> = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut open: MutexGuard<'_, Vec<OpenLibrary>> = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(entry) = open.iter().find(|e| stamp.is_some() && e.stamp == stamp) {
         return Ok(Arc::clone(&entry.loaded));
     }
     let content = Content::of(&mut file).map_err(io)?;
-    let has_path = |e: &&Entry| e.path() == Some(path) || e.copies.iter().any(|copy| copy == path);
+    let has_path = |e: &&OpenLibrary| e.path() == Some(path) || e.copies.iter().any(|copy| copy == path);
     let library = open.iter().find(has_path).map(|e| e.library.clone());
-    let is_it = |e: &&mut Entry| {
+    let is_it = |e: &&mut OpenLibrary| {
         e.content == Some(content) && (library.as_ref() == Some(&e.library) || e.inode == inode)
     };
     if let Some(entry) = open.iter_mut().find(is_it) {
@@ -202,45 +211,50 @@ pub(super) fn open(path: &Path, facts: &Facts) -> Result<Arc<Loaded>, LoadError>
     let earlier = open.iter().filter(|e| e.library == first_file).count();
     let version = u32::try_from(earlier + 1).unwrap_or(u32::MAX);
     let origin = Origin::version_of(&first_file, path, How::SelfRegistered, version);
-    let copy =
-        if open.iter().any(|e| e.inode == inode) { Some(copied(&mut file, path).map_err(io)?) } else { None };
-    let name = copy.as_ref().map_or_else(|| free_name(path, inode, &open), in_memory);
-    // Somebody else may have opened it before, and uses it.
-    let (is_in_use, threads) = (Library::opened(&name).is_some(), pages::threads());
-    let (library, mut targets, errors) = opened(&name, path, &origin)?;
+    let copy = if open.iter().any(|e| e.inode == inode) {
+        Some(copy_to_memory(&mut file, path).map_err(io)?)
+    } else {
+        None
+    };
+    let name = copy.as_ref().map_or_else(|| free_name(path, inode, &open), name_of_copy);
+    // Another part of the process may have opened the library before, and may be using it.
+    let (is_in_use, threads) = (Library::already_open(&name).is_some(), pages::threads());
+    let (library, mut targets, errors) = open_recording(&name, path, &origin)?;
     if open.iter().any(|e| e.loaded.library == library) {
         return Err(LoadError::NotReplaced { path: path.to_owned() });
     }
     if is_in_use && targets.is_empty() && errors.is_empty() {
-        // Then it registered with the process.
+        // The library was opened outside of farcall, so its targets went to the registry of the process.
         let global = Registry::global().targets();
         let of_it = global.iter().filter(|t| t.origin().file.as_deref() == Some(path));
         targets.extend(of_it.map(|t| Target::clone(t)));
     }
-    // The file may have been replaced before it was opened.
+    // The file may have been replaced between reading and opening it.
     let is_other = copy.is_none() && pages::is_of_another_file(&library, inode);
     let (content, stamp) = if is_other { (None, None) } else { (Some(content), stamp) };
     pages::own(&library, is_in_use || !pages::threads().is_subset(&threads));
     let loaded = Arc::new(read(origin, library, facts, targets, errors));
-    // The copy stays open, so that no other one gets its name.
+    // The copy stays open, so that no other copy gets its name.
     let file = copy.unwrap_or(file);
     let (library, copies) = (first_file, Vec::new());
-    open.push(Entry { loaded: Arc::clone(&loaded), library, copies, inode, content, stamp, file });
+    open.push(OpenLibrary { loaded: Arc::clone(&loaded), library, copies, inode, content, stamp, file });
     Ok(loaded)
 }
 
-/// The open library, in its newest version, whose file has the same bytes as another file.
-fn copied_from(open: &[Entry], content: Content, file: &File) -> Option<usize> {
-    let is_newest = |e: &Entry| open.iter().all(|o| o.library != e.library || o.version() <= e.version());
-    let is_copied =
-        |e: &Entry| e.content == Some(content) && is_newest(e) && same_bytes(&e.file, file).unwrap_or(false);
+/// Returns the newest version of the open library whose file has the same bytes as `file`.
+fn copied_from(open: &[OpenLibrary], content: Content, file: &File) -> Option<usize> {
+    let is_newest =
+        |e: &OpenLibrary| open.iter().all(|o| o.library != e.library || o.version() <= e.version());
+    let is_copied = |e: &OpenLibrary| {
+        e.content == Some(content) && is_newest(e) && same_bytes(&e.file, file).unwrap_or(false)
+    };
     open.iter().position(is_copied)
 }
 
-/// True if two files have the same content.
+/// Returns true if two files have the same contents.
 fn same_bytes(a: &File, b: &File) -> io::Result<bool> {
-    const CHUNK: usize = 1 << 16;
-    let (mut ours, mut theirs) = (vec![0; CHUNK], vec![0; CHUNK]);
+    const CHUNK_BYTES: usize = 1 << 16;
+    let (mut ours, mut theirs) = (vec![0; CHUNK_BYTES], vec![0; CHUNK_BYTES]);
     let mut at = 0;
     loop {
         let count = a.read_at(&mut ours, at)?;
@@ -254,19 +268,20 @@ fn same_bytes(a: &File, b: &File) -> io::Result<bool> {
     }
 }
 
-/// A name of a path by which the linker knows nothing but the file with this inode.
-fn free_name(path: &Path, inode: Inode, open: &[Entry]) -> PathBuf {
+/// Returns a name for a path under which the linker knows no library, or only the library in the file with
+/// this inode.
+fn free_name(path: &Path, inode: Inode, open: &[OpenLibrary]) -> PathBuf {
     let is_taken =
         |l: Library| open.iter().any(|e| e.loaded.library == l) || pages::is_of_another_file(&l, inode);
-    let mut names = (0..MOST_VERSIONS).map(|n| again(path, n));
-    names.find(|name| !Library::opened(name).is_some_and(is_taken)).unwrap_or_else(|| path.to_owned())
+    let mut names = (0..MAX_VERSIONS).map(|n| another_name(path, n));
+    names.find(|name| !Library::already_open(name).is_some_and(is_taken)).unwrap_or_else(|| path.to_owned())
 }
 
-/// Versions of a file that have names.
-const MOST_VERSIONS: usize = 1000;
+/// Maximum number of versions of a file that get different names.
+const MAX_VERSIONS: usize = 1000;
 
-/// Another name for a path, in the same folder.
-fn again(path: &Path, times: usize) -> PathBuf {
+/// Returns another name for a path, in the same folder.
+fn another_name(path: &Path, times: usize) -> PathBuf {
     let (Some(folder), Some(file), 1..) = (path.parent(), path.file_name(), times) else {
         return path.to_owned();
     };
@@ -276,36 +291,37 @@ fn again(path: &Path, times: usize) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// A copy of a file in memory.
-fn copied(file: &mut File, path: &Path) -> io::Result<File> {
+/// Copies a file to memory.
+fn copy_to_memory(file: &mut File, path: &Path) -> io::Result<File> {
     let name = path.file_name().map(|name| name.to_string_lossy().replace('\0', "")).unwrap_or_default();
     let name = std::ffi::CString::new(name)?;
-    // SAFETY: a string that ends with a null.
+    // SAFETY: `name` is a string that ends with a null byte.
     let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: nobody else has it.
+    // SAFETY: `memfd_create` returned this descriptor, which has no other owner.
     let mut copy = unsafe { File::from_raw_fd(fd) };
     file.rewind()?;
     io::copy(file, &mut copy)?;
     Ok(copy)
 }
 
-/// The name of a copy in memory.
-fn in_memory(copy: &File) -> PathBuf {
+/// Returns the name of a copy in memory.
+fn name_of_copy(copy: &File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", copy.as_raw_fd()))
 }
 
-/// Opens a library under a name, with what it registers.
-fn opened(
+/// Opens a library under a name, and records the targets that it registers.
+fn open_recording(
     name: &Path,
     path: &Path,
     origin: &Origin,
 ) -> Result<(Library, Vec<Target>, Vec<RegisterError>), LoadError> {
     let (targets, errors) = (Vec::new(), Vec::new());
     let outer = RECORDING.replace(Some(Recording { origin: origin.clone(), targets, errors }));
-    // SAFETY: whoever loads a library trusts it; `Registry::load` says so.
+    // SAFETY: `open` is only reached through `Registry::load` and its variants, whose callers trust the
+    // library.
     let library = unsafe { Library::open(name) };
     let (targets, errors) = RECORDING.replace(outer).map(|r| (r.targets, r.errors)).unwrap_or_default();
     let library = library.map_err(|error| match error {
@@ -315,7 +331,8 @@ fn opened(
     Ok((library, targets, errors))
 }
 
-/// Reads what an open library describes and lists, beside what it registered.
+/// Reads the targets and lowerings that an open library describes and lists, in addition to its registered
+/// targets.
 fn read(
     own: Origin,
     library: Library,
@@ -324,7 +341,7 @@ fn read(
     mut errors: Vec<RegisterError>,
 ) -> Loaded {
     let mut lowerings = Vec::new();
-    // Only its own symbols: a look-up would also find those of a library that it depends on.
+    // Restricts the look-up to the library's own exports, because `dlsym` also searches its dependencies.
     let symbol = |name: &str| {
         let exports = facts.exports.iter().any(|symbol| symbol == name);
         exports.then(|| library.symbol(name)).flatten()

@@ -1,8 +1,8 @@
-//! The pages of a library, made the process's own.
+//! Private copies of a library's pages.
 //!
-//! What the dynamic linker maps of a file is what the file holds: who writes over the file changes it, and who cuts it short
-//! takes it away (`SIGBUS`), also what has been written to since. So all of it is copied to memory that has no file, which
-//! takes the place of the mapping, at the same addresses.
+//! The dynamic linker maps pages of a library's file. Writing over the file changes the mapped pages, and
+//! truncating the file removes them (`SIGBUS`), including pages that have been written to since. Therefore
+//! all pages are copied to anonymous memory, which replaces the mapping at the same addresses.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsString, c_void};
@@ -11,24 +11,24 @@ use std::ptr::null_mut;
 
 use super::library::Library;
 
-/// A part of the process's memory, as `/proc/self/maps` lists it.
+/// A part of the process's memory, as listed by `/proc/self/maps`.
 struct Mapping {
     range: Range<usize>,
     protection: libc::c_int,
     inode: u64,
 }
 
-/// The threads of the process, to know whether a library has started some.
+/// Returns the threads of the process, to detect whether a library has started any.
 pub(super) fn threads() -> BTreeSet<OsString> {
     let entries = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     entries.map(|entry| entry.file_name()).collect()
 }
 
-/// Memory of the process that can be read, at some time.
+/// Readable memory of the process at some moment, with a flag for executable ranges.
 pub(super) struct Readable(Vec<(Range<usize>, bool)>);
 
 impl Readable {
-    /// The memory that is readable now; `None` if the system does not list it.
+    /// Returns the memory that is readable now; `None` if the system does not list it.
     pub(super) fn now() -> Option<Readable> {
         let maps = std::fs::read("/proc/self/maps").ok()?;
         let maps = String::from_utf8_lossy(&maps);
@@ -44,7 +44,7 @@ impl Readable {
         Some(Readable(all))
     }
 
-    /// True if `bytes` from an address on can be read.
+    /// Returns true if `bytes` bytes from an address on are readable.
     pub(super) fn has(&self, mut address: usize, bytes: usize) -> bool {
         let Some(end) = address.checked_add(bytes) else { return false };
         let mut next = self.0.partition_point(|(range, _)| range.end <= address);
@@ -57,15 +57,16 @@ impl Readable {
         true
     }
 
-    /// True if code can be run there.
+    /// Returns true if the address is executable.
     pub(super) fn has_code(&self, address: usize) -> bool {
         let at = self.0.partition_point(|(range, _)| range.end <= address);
         self.0.get(at).is_some_and(|(range, runs)| *runs && range.contains(&address))
     }
 }
 
-/// Makes the pages of a library the process's own. Where the system does not let that happen, they stay the file's; those that
-/// can be written do so, too, if the library is in use: another thread might be writing to them.
+/// Replaces a library's pages by private copies. Pages that the system does not allow to be replaced keep
+/// belonging to the file. So do writable pages of a library that is in use, because another thread might be
+/// writing to them.
 pub(super) fn own(library: &Library, is_in_use: bool) {
     for mapping in mappings(library) {
         let writes = mapping.protection & libc::PROT_WRITE != 0;
@@ -76,36 +77,39 @@ pub(super) fn own(library: &Library, is_in_use: bool) {
     }
 }
 
-/// Puts a copy in the place of a mapping that can be read.
+/// Replaces a readable mapping by a copy.
 fn replace(Mapping { range, protection, .. }: &Mapping) {
     let (old, len) = (std::ptr::with_exposed_provenance_mut::<c_void>(range.start), range.len());
     let (kind, access) = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, libc::PROT_READ | libc::PROT_WRITE);
-    // SAFETY: memory of its own, anywhere.
+    // SAFETY: creates a new mapping at an address that the system chooses.
     let new = unsafe { libc::mmap(null_mut(), len, access, kind, -1, 0) };
     if new == libc::MAP_FAILED {
         return;
     }
-    // SAFETY: both are that long, and nobody writes to what is copied.
+    // SAFETY: both regions have `len` bytes and are distinct. No thread writes to the old region: `own`
+    // passes a writable mapping only if its caller has found the library not to be in use.
     unsafe { new.cast::<u8>().copy_from_nonoverlapping(old.cast::<u8>(), len) };
     let moves = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
-    // SAFETY: what is there afterwards is what was there; who reads or runs it meanwhile waits for the system.
+    // SAFETY: the new mapping has the contents and the protection of the old one. Threads that read or
+    // execute these pages meanwhile wait for the system call.
     let moved = unsafe {
         libc::mprotect(new, len, *protection) == 0
             && libc::mremap(new, len, len, moves, old) != libc::MAP_FAILED
     };
     if !moved {
-        // SAFETY: nobody knows of it.
+        // SAFETY: the new mapping has no other users.
         unsafe { libc::munmap(new, len) };
     }
 }
 
-/// True if a library that is open was not opened from the file with this inode: something else was at its path then.
+/// Returns true if an open library was opened from a file other than the one with this inode, because another
+/// file was at its path then.
 pub(super) fn is_of_another_file(library: &Library, (_, inode): (u64, u64)) -> bool {
     let mappings = mappings(library);
     !mappings.is_empty() && mappings.iter().all(|m| m.inode != inode)
 }
 
-/// What is mapped of a library's file.
+/// Returns the mappings of a library's file.
 fn mappings(library: &Library) -> Vec<Mapping> {
     let Some(dynamic) = library.dynamic_section() else { return Vec::new() };
     let Ok(maps) = std::fs::read("/proc/self/maps") else { return Vec::new() };
@@ -113,11 +117,12 @@ fn mappings(library: &Library) -> Vec<Mapping> {
     let all: Vec<(Mapping, &str)> = maps.lines().filter_map(mapping).collect();
     let of = all.iter().find(|(m, _)| m.range.contains(&dynamic)).map(|(m, file)| (m.inode, *file));
     let Some(of) = of else { return Vec::new() };
-    // Another version of the file has the same name, but not the same inode.
+    // Another version of the file has the same name, but another inode.
     all.into_iter().filter(|(m, file)| (m.inode, *file) == of && m.inode != 0).map(|(m, _)| m).collect()
 }
 
-/// `7f00-7f80 r-xp 00000000 08:01 1234    /ops/libnorm.so`: what a private mapping of a file is, and the file.
+/// Parses a private mapping of a file, and returns it with the file:
+/// `7f00-7f80 r-xp 00000000 08:01 1234 /ops/libnorm.so`.
 fn mapping(line: &str) -> Option<(Mapping, &str)> {
     let (range, protection) = range(line)?;
     let (_, rest) = line.split_once(' ')?;
@@ -127,7 +132,7 @@ fn mapping(line: &str) -> Option<(Mapping, &str)> {
     flags.ends_with('p').then(|| (mapping, rest.find('/').map_or("", |i| &rest[i..])))
 }
 
-/// The addresses of a mapping, and its permissions.
+/// Parses the addresses of a mapping, and its permissions.
 fn range(line: &str) -> Option<(Range<usize>, libc::c_int)> {
     let (range, rest) = line.split_once(' ')?;
     let (start, end) = range.split_once('-')?;

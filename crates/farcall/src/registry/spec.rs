@@ -1,4 +1,4 @@
-//! How a user names the symbols of a target: `rms_norm=RmsNorm`.
+//! Specs, by which users name the symbols of a target: `rms_norm=RmsNorm`.
 //!
 //! ```text
 //! NAME[@PLATFORM]=SYMBOL                                the execute handler
@@ -14,7 +14,7 @@ use std::str::FromStr;
 use super::Platform;
 use crate::ErrorCode;
 
-/// A target and the symbols that it is made of. Reads and prints as the module's docs say.
+/// A target and the symbols that make it up, in the syntax shown in the module documentation.
 ///
 /// ```
 /// use farcall::registry::TargetSpec;
@@ -24,11 +24,11 @@ use crate::ErrorCode;
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TargetSpec {
-    /// The name that programs call.
+    /// Name that programs call.
     pub name: String,
-    /// Where it runs.
+    /// Platform that the target runs on.
     pub platform: Platform,
-    /// Its symbols.
+    /// Symbols of the target.
     pub symbols: Symbols,
 }
 
@@ -38,20 +38,20 @@ pub struct TargetSpec {
 pub enum Symbols {
     /// Handlers of the typed API.
     Typed {
-        /// Stage and symbol, in the order instantiate, prepare, initialize, execute, record.
+        /// Symbols by stage, in the order instantiate, prepare, initialize, execute, record.
         stages: [Option<String>; 5],
-        /// Symbols of functions that return the state type's id and its `TypeInfo`.
+        /// Symbols of the functions that return the state type's id and its `TypeInfo`.
         state_type: Option<(String, String)>,
     },
     /// A handler of the untyped API.
     Untyped(String),
 }
 
-/// The stages as a spec names them.
+/// Names of the stages in a spec.
 pub(super) const STAGES: [&str; 5] = ["instantiate", "prepare", "initialize", "execute", "record"];
 const EXECUTE: usize = 3;
 
-/// Why a text is not a [`TargetSpec`].
+/// Reason why a text is not a [`TargetSpec`].
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("target `{spec}`: {problem}; write NAME=SYMBOL, or NAME=instantiate:SYMBOL,execute:SYMBOL")]
 pub struct TargetSpecError {
@@ -60,7 +60,7 @@ pub struct TargetSpecError {
 }
 
 impl TargetSpecError {
-    /// What kind of error it is.
+    /// Returns the kind of the error.
     pub fn code(&self) -> ErrorCode {
         ErrorCode::InvalidText
     }

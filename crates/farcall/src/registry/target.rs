@@ -1,8 +1,8 @@
 //! Targets: the functions that custom calls name, with everything that is known about them.
 //!
-//! A target is created once, when it is registered, and never changes. A handler's metadata (version, traits, type of
-//! its state) is queried at that moment, so a handler that this host cannot run is rejected before any program calls
-//! it.
+//! A target is created once, when it is registered, and never changes. A handler's metadata (version, traits,
+//! type of its state) is queried at that moment, so a handler that this host cannot run is rejected before
+//! any program calls it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -17,16 +17,16 @@ use super::exports::host_api;
 use super::load::described_at;
 use super::{Declaration, RegisterError};
 use crate::host::api::API_VERSION;
-use crate::host::metadata::{self, Kind, NoFacts};
+use crate::host::metadata::{self, Kind, MetadataError};
 use crate::platform::Platform;
 
-/// Which of XLA's two custom-call interfaces a handler or a call speaks.
+/// The two custom-call interfaces of XLA.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 #[non_exhaustive]
 pub enum ApiKind {
     /// XLA FFI: call frames with typed buffers and attributes.
     Typed,
-    /// A C function of pointers.
+    /// A C function that takes pointers.
     Untyped,
 }
 
@@ -39,21 +39,21 @@ impl fmt::Display for ApiKind {
     }
 }
 
-/// The address of an untyped handler. Its parameters depend on the `api_version` of the call.
+/// Address of an untyped handler. Its parameters depend on the `api_version` of the call.
 pub type UntypedHandler = unsafe extern "C" fn();
 
-/// A target's code.
+/// The code of a target.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Handler {
     /// Functions by stage.
     Typed(HandlerBundle),
-    /// One function.
+    /// A single function.
     Untyped(UntypedHandler),
 }
 
 impl Handler {
-    /// Which interface it speaks.
+    /// Returns the interface that the handler implements.
     pub fn kind(&self) -> ApiKind {
         match self {
             Handler::Typed(_) => ApiKind::Typed,
@@ -61,7 +61,7 @@ impl Handler {
         }
     }
 
-    /// True if both are the same functions.
+    /// Returns true if both handlers consist of the same functions.
     pub fn same_as(&self, other: &Handler) -> bool {
         match (self, other) {
             (Handler::Typed(a), Handler::Typed(b)) => stages(a) == stages(b),
@@ -71,25 +71,26 @@ impl Handler {
     }
 }
 
-/// Addresses by stage, 0 for none.
+/// Returns the addresses by stage, 0 for missing stages.
 fn stages(bundle: &HandlerBundle) -> [usize; 5] {
     [bundle.instantiate, bundle.prepare, bundle.initialize, bundle.execute, bundle.record]
         .map(|f| f.map_or(0, |f| f as usize))
 }
 
-/// Where a target came from.
+/// Source of a target.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Origin {
-    /// The library's file; none for code of the program itself.
+    /// File of the library; `None` for code of the program itself.
     pub file: Option<PathBuf>,
-    /// How it was found there.
+    /// How the target was found.
     pub how: How,
-    /// Which of the versions of the file it is that the process has loaded, from 1 on.
+    /// Version of the file, counting from 1 the versions that this process has loaded.
     pub version: u32,
-    /// The namespace that the library was loaded in.
+    /// Namespace that the library was loaded in.
     pub namespace: Option<Arc<str>>,
-    /// The library, by the first of its files that was loaded: files with the same bytes are one library.
+    /// Identity of the library: the first of its files that was loaded. Files with the same bytes are one
+    /// library.
     pub(super) library: Option<PathBuf>,
 }
 
@@ -97,30 +98,31 @@ pub struct Origin {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum How {
-    /// Listed by the library's descriptor.
+    /// The library's descriptor lists the target.
     Descriptor,
-    /// Listed by the library's table of lowerings.
+    /// The library's table of lowerings lists the lowering.
     LoweringTable,
-    /// The library registered it while it was loaded.
+    /// The library registered the target while being loaded.
     SelfRegistered,
-    /// Its symbols were named by the user: `execute:RmsNorm`.
+    /// The user named the symbols of the target: `execute:RmsNorm`.
     Symbols(String),
-    /// Registered by a call of [`Registry::register`](super::Registry::register).
+    /// The target was registered by a call of [`Registry::register`](super::Registry::register).
     Program,
 }
 
 impl Origin {
-    /// Code of the program itself.
+    /// Returns the origin of code of the program itself.
     pub fn program() -> Origin {
         Origin { file: None, how: How::Program, version: 1, namespace: None, library: None }
     }
 
-    /// Code of a library, of this version of its file.
+    /// Returns the origin of code in the given version of a library's file.
     pub fn library(file: &Path, how: How, version: u32) -> Origin {
         Origin::version_of(file, file, how, version)
     }
 
-    /// Code of `file`, this version of a library whose first file was `library`.
+    /// Returns the origin of code in `file`, which is the given version of the library whose first file was
+    /// `library`.
     pub(super) fn version_of(library: &Path, file: &Path, how: How, version: u32) -> Origin {
         let (file, library) = (Some(file.to_owned()), Some(library.to_owned()));
         Origin { file, how, version, namespace: None, library }
@@ -132,14 +134,14 @@ impl Origin {
         Origin { namespace: namespace.map(Into::into), ..self }
     }
 
-    /// True if `new` is another version of the same library, in the same namespace.
+    /// Returns true if `new` is another version of the same library, in the same namespace.
     pub(super) fn is_replaced_by(&self, new: &Origin) -> bool {
         self.library.is_some()
             && (&self.library, &self.namespace) == (&new.library, &new.namespace)
             && self.version != new.version
     }
 
-    /// The library's file, or `this program`.
+    /// Returns the library's file, or `this program`.
     pub(super) fn place(&self) -> String {
         self.file.as_deref().map_or_else(|| "this program".to_owned(), |file| file.display().to_string())
     }
@@ -165,12 +167,14 @@ impl fmt::Display for Origin {
     }
 }
 
-/// The error for a handler of a target that does not say what it is.
-fn untold(why: NoFacts, name: &str, stage: Stage) -> RegisterError {
+/// Returns the error for a target whose handler failed to report its metadata.
+fn metadata_error(why: MetadataError, name: &str, stage: Stage) -> RegisterError {
     let name = name.to_owned();
     match why {
-        NoFacts::Version(found) => RegisterError::Version { name, stage, found, supported: API_VERSION },
-        NoFacts::Refused(failure) => RegisterError::Metadata { name, stage, message: failure.message },
+        MetadataError::Version(found) => {
+            RegisterError::Version { name, stage, found, supported: API_VERSION }
+        }
+        MetadataError::Refused(failure) => RegisterError::Metadata { name, stage, message: failure.message },
     }
 }
 
@@ -190,11 +194,11 @@ pub struct Target {
 }
 
 impl Target {
-    /// A target of the typed API; asks the handlers for their metadata.
+    /// Creates a target of the typed API and queries the metadata of its handlers.
     ///
     /// # Errors
-    /// If there is no `execute` handler, or a handler speaks a version that this host does not, or
-    /// it needs a state type that is not registered yet.
+    /// If the `execute` handler is missing, a handler needs an interface version that this host does not
+    /// support, or a handler needs a state type that is not registered yet.
     ///
     /// # Safety
     /// The functions are XLA FFI handlers that stay loaded for the rest of the process.
@@ -205,19 +209,20 @@ impl Target {
         traits: HandlerTraits,
         origin: Origin,
     ) -> Result<Target, RegisterError> {
-        // SAFETY: the caller's promise.
-        unsafe { Target::asked(name, platform, bundle, traits, origin, |_| Kind::Handler) }
+        // SAFETY: the caller guarantees that the functions are handlers that stay loaded (`# Safety` above).
+        unsafe { Target::with_metadata(name, platform, bundle, traits, origin, |_| Kind::Handler) }
     }
 
-    /// The same for functions that somebody says are handlers. One that its library does not describe as a handler is called in
-    /// a child process first: if it is none, this is an error, whatever it writes.
+    /// Like [`typed`](Self::typed), for functions that the user claims to be handlers. A function that its
+    /// library does not describe as a handler is first called in a child process. A function that turns out
+    /// not to be a handler is an error, and cannot corrupt the memory of this process.
     ///
     /// # Errors
     /// As [`typed`](Self::typed).
     ///
     /// # Safety
-    /// The functions stay loaded for the rest of the process, and may be called in a child process even if they are no handlers.
-    /// One that answers there as a handler does is one.
+    /// The functions stay loaded for the rest of the process, and may be called in a child process even if
+    /// they are not handlers. A function that answers there like a handler is a handler.
     pub unsafe fn claimed(
         name: &str,
         platform: Platform,
@@ -229,15 +234,18 @@ impl Target {
             Some(_) => Kind::Handler,
             None => Kind::Claimed,
         };
-        // SAFETY: the caller's promise.
-        unsafe { Target::asked(name, platform, bundle, traits, origin, kind) }
+        // SAFETY: the caller guarantees that the functions stay loaded and may be called in a child process
+        // (`# Safety` above). `kind` makes that call for every function that its library does not describe as
+        // a handler.
+        unsafe { Target::with_metadata(name, platform, bundle, traits, origin, kind) }
     }
 
-    /// A target whose handlers have been asked for their metadata.
+    /// Creates a target and queries the metadata of its handlers.
     ///
     /// # Safety
-    /// As [`typed`](Self::typed) or [`claimed`](Self::claimed), as `kind` says.
-    unsafe fn asked(
+    /// As for [`typed`](Self::typed) if `kind` returns [`Kind::Handler`], as for [`claimed`](Self::claimed)
+    /// if it returns [`Kind::Claimed`].
+    unsafe fn with_metadata(
         name: &str,
         platform: Platform,
         bundle: HandlerBundle,
@@ -262,10 +270,10 @@ impl Target {
         let all = std::iter::once((Stage::EXECUTE, Some(execute))).chain(others);
         for (stage, handler) in all {
             let Some(handler) = handler else { continue };
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees that the function is what `kind` says (`# Safety` above).
             let facts = unsafe { metadata::query(host_api(), handler, stage, kind(handler)) };
-            let facts = facts.map_err(|e| untold(e, name, stage))?;
-            // The oldest host that can run all stages is the newest version among them.
+            let facts = facts.map_err(|e| metadata_error(e, name, stage))?;
+            // The oldest host that can run all stages is determined by the newest version among them.
             target.api_version = target.api_version.max(Some(facts.api_version));
             target.traits |= facts.traits;
             if stage == Stage::INSTANTIATE && facts.state_type != TypeId::UNKNOWN {
@@ -275,10 +283,11 @@ impl Target {
         Ok(target)
     }
 
-    /// A target of the untyped API.
+    /// Creates a target of the untyped API.
     ///
     /// # Errors
-    /// If the name is empty, or the descriptor of the function's library lists it as a handler of the typed API.
+    /// If the name is empty, or the descriptor of the function's library lists the function as a handler of
+    /// the typed API.
     ///
     /// # Safety
     /// The function has the parameters that the calls' `api_version` implies (see
@@ -318,8 +327,8 @@ impl Target {
         })
     }
 
-    /// Puts the target, and its derivatives, in a namespace. Targets whose symbols a user has named keep
-    /// their names.
+    /// Moves the target and its derivatives into a namespace. Targets whose symbols the user named keep their
+    /// names.
     pub(super) fn in_namespace(&self, namespace: Option<&str>) -> Target {
         let mut target = self.clone();
         target.origin = target.origin.in_namespace(namespace);
@@ -330,7 +339,7 @@ impl Target {
         target
     }
 
-    /// Makes the target the replacement of another one with its name.
+    /// Makes the target the successor of another target with the same name.
     pub(super) fn succeeding(mut self, other: &Target) -> Target {
         let versions_of_one_file =
             self.origin.is_replaced_by(&other.origin) && other.edition == other.origin.version;
@@ -342,29 +351,30 @@ impl Target {
         self
     }
 
-    /// The same with a description for people.
+    /// Sets the human-readable description.
     pub fn with_docs(self, docs: impl Into<String>) -> Target {
         Target { docs: docs.into(), ..self }
     }
 
-    /// The same with what its author declared about it.
+    /// Sets the author's declaration.
     pub fn with_declaration(self, declaration: Declaration) -> Target {
         Target { declaration: Some(declaration), ..self }
     }
 
-    /// The name that programs call.
+    /// Returns the name that programs call.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The name without the library's namespace.
+    /// Returns the name without the library's namespace.
     pub fn local_name(&self) -> &str {
         let prefix = self.origin.namespace.as_deref().and_then(|namespace| self.name.strip_prefix(namespace));
         prefix.and_then(|rest| rest.strip_prefix('.')).unwrap_or(&self.name)
     }
 
-    /// Number of the target among all that have had this name in the registry, from 1 on: the version of the library's file,
-    /// unless another library had the name before. XLA knows it as `NAME@EDITION` from 2 on.
+    /// Returns the position of the target, from 1, among all targets that have had its name in the registry.
+    /// The edition is the version of the library's file, unless another library had the name before. XLA
+    /// knows editions from 2 on as `NAME@EDITION`.
     pub fn edition(&self) -> u32 {
         self.edition
     }
@@ -373,43 +383,43 @@ impl Target {
         Arc::clone(&self.name)
     }
 
-    /// Where it runs.
+    /// Returns the platform that the target runs on.
     pub fn platform(&self) -> &Platform {
         &self.platform
     }
 
-    /// Its code.
+    /// Returns the code of the target.
     pub fn handler(&self) -> &Handler {
         &self.handler
     }
 
-    /// Which interface it speaks.
+    /// Returns the interface that the target implements.
     pub fn kind(&self) -> ApiKind {
         self.handler.kind()
     }
 
-    /// Version of XLA's FFI that its handlers were built for, as (major, minor); none if untyped.
+    /// Returns the XLA FFI version that the handlers were built for, as (major, minor); `None` if untyped.
     pub fn api_version(&self) -> Option<(i32, i32)> {
         self.api_version
     }
 
-    /// Bits of [`abi::handler_traits`].
+    /// Returns the bits of [`abi::handler_traits`].
     pub fn traits(&self) -> HandlerTraits {
         self.traits
     }
 
-    /// Names of its traits.
+    /// Returns the names of the target's traits.
     pub fn trait_names(&self) -> Vec<&'static str> {
         let known = [(abi::handler_traits::COMMAND_BUFFER_COMPATIBLE, "command-buffer-compatible")];
         known.iter().filter(|(bit, _)| self.traits & bit != 0).map(|(_, name)| *name).collect()
     }
 
-    /// Type of the state that its instantiate stage makes.
+    /// Returns the type of the state that the instantiate stage creates.
     pub fn state_type(&self) -> Option<TypeId> {
         self.state_type
     }
 
-    /// Stages that it has a function for.
+    /// Returns the stages that the target has a function for.
     pub fn stages(&self) -> Vec<Stage> {
         let all = [Stage::INSTANTIATE, Stage::PREPARE, Stage::INITIALIZE, Stage::EXECUTE, Stage::RECORD];
         match &self.handler {
@@ -420,27 +430,27 @@ impl Target {
         }
     }
 
-    /// Where it came from.
+    /// Returns where the target came from.
     pub fn origin(&self) -> &Origin {
         &self.origin
     }
 
-    /// A description for people; may be empty.
+    /// Returns the human-readable description, which may be empty.
     pub fn docs(&self) -> &str {
         &self.docs
     }
 
-    /// What its author declared about it: signature and derivatives.
+    /// Returns the author's declaration: signature and derivatives.
     pub fn declaration(&self) -> Option<&Declaration> {
         self.declaration.as_ref()
     }
 
-    /// What it takes and gives, if that is declared.
+    /// Returns the declared signature.
     pub fn signature(&self) -> Option<&Signature> {
         self.declaration.as_ref().map(|declaration| &declaration.signature)
     }
 
-    /// Names of the rules that came with it (`infer`, `vjp`, …).
+    /// Returns the names of the declared rules (`infer`, `vjp`, …).
     pub fn rules(&self) -> Vec<&'static str> {
         self.declaration.as_ref().map(Declaration::rules).unwrap_or_default()
     }

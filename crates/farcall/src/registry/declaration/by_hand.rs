@@ -1,4 +1,4 @@
-//! The answer of a batching function for one call, and checks of it.
+//! Calls batching functions and checks their answers.
 
 use farcall_ffi::rules::abi::RuleFn;
 use farcall_sig::Attrs;
@@ -7,16 +7,16 @@ use farcall_sig::signature::{Batching, Inference, Mismatch, MismatchKind, Operan
 use super::Declaration;
 use crate::host::rule::{self, Batched};
 
-/// A call that is vmapped.
-pub(super) struct ByHand<'a> {
+/// A vmapped call of an op that has a batching function.
+pub(super) struct BatchedCall<'a> {
     pub(super) declaration: &'a Declaration,
     pub(super) function: RuleFn,
-    /// Those that are batched have the axis in front.
+    /// Operands of the call. Batched operands have the mapped axis in front.
     pub(super) operands: &'a [OperandType<'a>],
     pub(super) batched: &'a [bool],
 }
 
-impl ByHand<'_> {
+impl BatchedCall<'_> {
     pub(super) fn rule(&self, attrs: &Attrs) -> Result<Batching, Mismatch> {
         let size = self.axis_size()?;
         let entries: Vec<OperandType<'_>> = self
@@ -29,7 +29,7 @@ impl ByHand<'_> {
             })
             .collect();
         let entry = self.declaration.infer(&entries, attrs)?;
-        // SAFETY: a batching function of a library that stays loaded.
+        // SAFETY: `function` is the batching function of a library that stays loaded.
         let said = unsafe { rule::batching(self.function, &entries, self.batched, size, &entry.attrs) };
         match said.map_err(shape_mismatch)? {
             Batched::Each(reason) => Ok(Batching::Loop { reason }),
@@ -40,7 +40,7 @@ impl ByHand<'_> {
         }
     }
 
-    /// The size of the mapped axis, which all batched operands have in front.
+    /// Returns the size of the mapped axis, which is the first dimension of every batched operand.
     fn axis_size(&self) -> Result<i64, Mismatch> {
         let names = self.declaration.signature.operand_names(self.operands.len())?;
         let mut size: Option<(i64, &str)> = None;
@@ -60,7 +60,8 @@ impl ByHand<'_> {
         Ok(size.map_or(0, |(size, _)| size))
     }
 
-    /// All attributes of the one call, if it gives the results of all entries.
+    /// Returns all attributes of the single call that replaces the loop, after checking that the call returns
+    /// the results of all entries.
     fn once(
         &self,
         size: i64,
@@ -128,7 +129,7 @@ impl ByHand<'_> {
     }
 }
 
-/// The dimensions with the axis at this place, if there is one.
+/// Inserts the mapped axis at position `at`; `None` if the position is invalid.
 fn with_axis(dims: &[i64], at: usize, size: i64) -> Option<Vec<i64>> {
     let mut dims = dims.to_vec();
     (at <= dims.len()).then(|| {
