@@ -1,11 +1,11 @@
-//! What each stage of compiling takes, pass by pass.
+//! Duration of each stage of compilation, pass by pass.
 //!
 //! ```text
 //! cargo bench -p farcall --bench compile_stages -- program.mlir … [--passes needed|a,b,c] [--rounds 50]
 //! ```
 //!
-//! Prints the median of each stage in microseconds: reading, verifying, the middle form, every pass, what is
-//! left of the compiler, and loading. The programs must not call targets.
+//! Prints the median of each stage in microseconds: reading, verification, the middle form, every pass, the
+//! rest of the compiler, and loading. The programs must not call targets.
 
 #![expect(clippy::print_stdout, reason = "it prints a table")]
 
@@ -73,7 +73,7 @@ fn stages(file: &str, program: &str, options: &CompileOptions, rounds: usize) {
     for (name, times) in &mut times {
         let mut time = median(times);
         if *name == "build" {
-            // The engine verifies once more before.
+            // The engine verifies the program once more before this stage.
             time = time.saturating_sub(verify);
         }
         sum += time;

@@ -1,13 +1,14 @@
-//! Which argument of a call is which operand: how languages call ops by position and by name.
+//! Assigns the arguments of a call to operands and attributes, so that languages can call ops by position and
+//! by name.
 //!
 //! ```text
 //! signature + arguments by position + arguments by name ──bind──▶ operands in order + attributes by name
 //! ```
 //!
-//! Operands are given by position or by name, variadic ones by position, attributes by name. Any argument may be given as
-//! nothing (Python's `None`), which counts as not given. What the values are is the caller's business:
-//! [`Signature::convert_attrs`](farcall_sig::Signature::convert_attrs) knows names and types of attributes, [`op_program`](crate::op_program)
-//! those of operands.
+//! Operands are given by position or by name, variadic operands by position only, attributes by name only.
+//! Any argument may be given as nothing (Python's `None`), which counts as not given. The values themselves
+//! are not checked here: [`Signature::convert_attrs`](farcall_sig::Signature::convert_attrs) checks the names
+//! and types of attributes, [`op_program`](crate::op_program) the types of operands.
 
 use std::fmt;
 
@@ -17,48 +18,49 @@ use farcall_sig::signature::{Arity, Operand};
 use crate::OpError;
 use crate::registry::Target;
 
-/// The arguments of a call, by what they are.
+/// The arguments of a call, divided into operands and attributes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Arguments<T> {
-    /// The operands, in the order of the signature, without optional ones at the end that are not given.
+    /// The operands, in the order of the signature. Optional operands at the end that were not given are left
+    /// out.
     pub operands: Vec<T>,
-    /// The attributes, by name, in the order in which they were given. Names that the signature does not declare are among
-    /// them.
+    /// The attributes, by name, in the order in which they were given. Names that the signature does not
+    /// declare are included.
     pub attributes: Vec<(String, T)>,
 }
 
-/// Why arguments are not those of a call.
+/// Arguments that do not fit the operands of an op.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ArgumentError {
-    /// More arguments by position than there are operands.
+    /// There are more arguments by position than operands.
     TooMany {
-        /// The operands.
+        /// Names of the operands.
         operands: Vec<String>,
-        /// How many arguments there are.
+        /// Number of arguments by position.
         given: usize,
-        /// An attribute that one of them may be meant for.
+        /// An attribute that one of the arguments may be meant for.
         attribute: Option<String>,
     },
-    /// An operand by position and by name.
+    /// An operand is given both by position and by name.
     Twice {
-        /// Its name.
+        /// Name of the operand.
         operand: String,
     },
-    /// An optional operand, or one of several, that is not given while a later one is.
+    /// An optional operand, or one of several variadic operands, is not given while a later operand is.
     Gap {
-        /// Its name.
+        /// Name of the operand.
         operand: String,
     },
-    /// Operands that must be given.
+    /// Required operands are not given.
     Missing {
-        /// Their names.
+        /// Names of the operands.
         operands: Vec<String>,
     },
 }
 
 impl ArgumentError {
-    /// The same in a language that spells the op's names its own way.
+    /// Returns the error with the op's names spelled as another language spells them.
     #[must_use]
     pub fn spelled(self, spell: impl Fn(String) -> String) -> ArgumentError {
         let all = |names: Vec<String>| names.into_iter().map(&spell).collect();
@@ -73,7 +75,7 @@ impl ArgumentError {
     }
 }
 
-/// Without the op's name.
+/// Writes the error without the op's name.
 impl fmt::Display for ArgumentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plural = |count: usize| if count == 1 { "" } else { "s" };
@@ -103,11 +105,12 @@ impl fmt::Display for ArgumentError {
 
 impl std::error::Error for ArgumentError {}
 
-/// Finds out which operands and attributes of an op the arguments of a call are. `None` is an argument that is not given.
+/// Assigns the arguments of a call to the operands and attributes of an op. `None` is an argument that is not
+/// given.
 ///
 /// # Errors
-/// If the target has no signature, there are too many arguments by position, an operand is given twice, or one is missing
-/// that must be given.
+/// If the target has no signature, there are too many arguments by position, an operand is given twice, or a
+/// required operand is missing.
 pub fn bind<T>(
     target: &Target,
     positional: impl IntoIterator<Item = Option<T>>,
@@ -150,7 +153,7 @@ fn bind_to<T>(
             }
         }
     }
-    // None of several operands is left out, not even the last.
+    // An operand of a variadic list is never left out, not even the last.
     while !is_variadic && operands.last().is_some_and(Option::is_none) {
         operands.pop();
     }
@@ -174,7 +177,7 @@ mod tests {
 
     use super::*;
 
-    /// Binds numbers; `_` is not given.
+    /// Binds numbers; `_` is an argument that is not given.
     fn check(signature: &str, positional: &str, named: &str, expected: Expect) {
         let value = |word: &str| (word != "_").then(|| word.to_owned());
         let named = named.split_whitespace().map(|pair| {

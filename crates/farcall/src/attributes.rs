@@ -1,12 +1,14 @@
-//! Attributes of calls: what a signature sees of what a program writes. (The way back is `Attr::try_from`.)
+//! Converts the attributes of calls from a program's form to the form that signatures see. (`Attr::try_from`
+//! converts back.)
 
 use farcall_ir::attr::IntKind;
 use farcall_ir::memory;
 use farcall_ir::{Attr, DType, Literal};
 use farcall_sig::{AttrArray, AttrValue, ScalarType};
 
-/// A program's attribute as a signature sees it: none if it is neither a number, a string, an array of numbers of one
-/// type nor a dictionary of these, or there is no memory for it.
+/// Converts a program's attribute to the form that signatures see. `None` if the attribute is neither a
+/// number, a string, an array of numbers of one type nor a dictionary of these, or if there is not enough
+/// memory.
 pub fn value(attr: &Attr) -> Option<AttrValue> {
     match attr {
         Attr::Bool(b) => Some((*b).into()),
@@ -41,7 +43,7 @@ pub fn value(attr: &Attr) -> Option<AttrValue> {
     }
 }
 
-/// The elements of a tensor, row-major.
+/// Returns the elements of a tensor, row-major.
 fn array(literal: &Literal) -> Option<AttrArray> {
     if !AttrArray::holds(literal.dtype()) {
         return None;
@@ -58,7 +60,7 @@ mod tests {
     use super::*;
     use farcall_ir::Scalar;
 
-    /// What a program's attribute is to a signature, and what that is to a program.
+    /// Converts a program's attribute to the form of signatures and back.
     fn there_and_back(attr: &Attr) -> Option<Attr> {
         Attr::try_from(&value(attr)?).ok()
     }
@@ -82,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn other_forms_become_those() {
+    fn other_forms_are_normalized() {
         let list = Attr::Array(vec![Attr::i64(1), Attr::i64(-2)]);
         assert_eq!(there_and_back(&list), Some(Attr::i64_array(&[1, -2])));
         let square = Literal::splat(DType::S64, [2, 2], Scalar::Signed(7));

@@ -1,25 +1,25 @@
-//! The processor's cache.
+//! The processor's cache: prefetching, and stores that bypass it.
 
 #[cfg(target_arch = "x86_64")]
 use farcall_ffi::simd::{self, Vectors, widest};
 
-/// Bytes of a line of the cache.
+/// Size of a cache line, in bytes.
 pub(crate) const LINE: usize = 64;
 
-/// Bytes of a tensor from which on it is not in the cache, unless it is brought there.
+/// Minimum size, in bytes, of tensors that are assumed not to be in the cache, unless they are prefetched.
 pub(crate) const LARGE: usize = 1 << 20;
 
-/// Bytes between what is read of a large tensor, in the order in which it lies, and what is brought near meanwhile. Processors
-/// do so themselves, but not across pages.
+/// Distance, in bytes, between the part of a large tensor that is read sequentially and the part that is
+/// prefetched meanwhile. Processors prefetch sequential reads themselves, but not across pages.
 pub(crate) const AHEAD: usize = 8 << 10;
 
-/// Brings the line of the cache with this address near, which will be read, or written, soon. Any address will do.
+/// Prefetches the cache line with this address, which will be read or written soon. Any address is allowed.
 #[inline(always)]
 pub(crate) fn prefetch(at: *const u8, written: bool) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_ET0, _MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a hint, without effect on what is computed, for any address.
+        // SAFETY: a prefetch is a hint that is allowed for any address, and has no effect on results.
         unsafe {
             if written {
                 _mm_prefetch::<_MM_HINT_ET0>(at.cast());
@@ -32,21 +32,21 @@ pub(crate) fn prefetch(at: *const u8, written: bool) {
     let _ = (at, written);
 }
 
-/// Brings the line into the cache of the second level. For many lines at once: those on their way to the first level are
-/// few, and everything else that misses it waits for one of them.
+/// Prefetches the cache line into the second-level cache. Use this for many lines at once: only few lines can
+/// be in flight to the first level, and every other first-level miss then waits for a line in flight.
 #[inline(always)]
 pub(crate) fn prefetch_to_second_level(at: *const u8) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-        // SAFETY: a hint, without effect on what is computed, for any address.
+        // SAFETY: a prefetch is a hint that is allowed for any address, and has no effect on results.
         unsafe { _mm_prefetch::<_MM_HINT_T1>(at.cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = at;
 }
 
-/// Brings what is [`AHEAD`] of these bytes into the cache of the second level.
+/// Prefetches the bytes at distance [`AHEAD`] from these bytes into the second-level cache.
 #[inline(always)]
 pub(crate) fn prefetch_ahead(at: *const u8, bytes: usize) {
     for line in (0..bytes).step_by(LINE) {
@@ -54,11 +54,12 @@ pub(crate) fn prefetch_ahead(at: *const u8, bytes: usize) {
     }
 }
 
-/// Copies bytes past the cache (by non-temporal stores): what they overwrite is not read before. Others have them after
-/// [`past_is_written`].
+/// Copies bytes with non-temporal stores, which bypass the cache: the memory that is overwritten is not read
+/// first. Other threads may only read the bytes after [`past_is_written`].
 ///
 /// # Safety
-/// There are so many bytes, apart.
+/// `from` must be valid for `bytes` reads, `to` must be valid for `bytes` writes, and the two must not
+/// overlap.
 pub(crate) unsafe fn copy_past(from: *const u8, to: *mut u8, bytes: usize) {
     #[cfg(target_arch = "x86_64")]
     {
@@ -67,7 +68,9 @@ pub(crate) unsafe fn copy_past(from: *const u8, to: *mut u8, bytes: usize) {
         let head = to.align_offset(LINE).min(bytes);
         let end = head + (bytes - head) / LINE * LINE;
         let lines = (head..end).step_by(LINE);
-        // SAFETY: the caller's promise; lines are aligned, and the processor has the instructions.
+        // SAFETY: the caller guarantees that both ranges are valid and disjoint (`# Safety` above). Stores
+        // start at multiples of the line size, so they are aligned. Every x86-64 processor has SSE2, and
+        // `widest` has detected AVX-512.
         unsafe {
             to.copy_from_nonoverlapping(from, head);
             if matches!(widest(), Vectors::Avx512) {
@@ -91,17 +94,18 @@ pub(crate) unsafe fn copy_past(from: *const u8, to: *mut u8, bytes: usize) {
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees that both ranges are valid and disjoint (`# Safety` above).
     unsafe {
         to.copy_from_nonoverlapping(from, bytes);
     }
 }
 
-/// Comes after what is written past the cache, before others are told.
+/// Orders non-temporal stores before later stores, so that a later store can tell other threads that the
+/// bytes are written.
 #[inline(always)]
 pub(crate) fn past_is_written() {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: every processor of the kind has the instruction.
+    // SAFETY: every x86-64 processor has `sfence`, a part of SSE.
     unsafe {
         std::arch::x86_64::_mm_sfence();
     }
@@ -116,7 +120,7 @@ mod tests {
         let from: Vec<u8> = (0..300).map(|i| i as u8).collect();
         for (begin, end) in [(0, 0), (3, 5), (0, 64), (1, 64), (63, 300), (64, 256), (128, 299)] {
             let mut to = vec![9; 300];
-            // SAFETY: both have so many bytes.
+            // SAFETY: both ranges have `end - begin` bytes, and belong to different vectors.
             unsafe { copy_past(from[begin..].as_ptr(), to[begin..].as_mut_ptr(), end - begin) };
             past_is_written();
             assert_eq!(to[begin..end], from[begin..end]);

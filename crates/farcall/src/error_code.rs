@@ -1,72 +1,73 @@
-//! Kinds of errors, for callers that treat them differently.
+//! Error codes, for callers that handle some errors differently.
 
 use farcall_ffi::ErrorCode as Status;
 
-/// What went wrong. Every error of the engine has one (`code`), by which hosts choose exceptions and exit codes; the
-/// message is for people.
+/// The kind of an error. Every error of the engine has a code (`code`), by which hosts choose exceptions and
+/// exit codes; the message is for people.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum ErrorCode {
-    /// A program breaks the specification, leaves sizes open, or calls a target that is missing or refuses the call.
+    /// A program violates the specification, has dynamic sizes where they must be known, or calls a target
+    /// that is missing or refuses the call.
     InvalidProgram,
     /// Too few or too many arguments.
     ArgumentCount,
-    /// An argument of another element type.
+    /// An argument has another element type.
     ElementType,
-    /// An argument of another shape, or of sizes that do not go together.
+    /// An argument has another shape, or sizes of arguments contradict each other.
     Shape,
-    /// An argument of other elements than those that a program was compiled for.
+    /// An argument has other elements than a program was compiled for.
     Elements,
-    /// An attribute that is missing, not known, of another type, or has no form in the C interface.
+    /// An attribute is missing, unknown, of another type, or has no form in the C interface.
     Attribute,
     /// An op without a signature.
     NoSignature,
-    /// A device that does not exist, or an argument on another device than the program's.
+    /// A device does not exist, or an argument is on another device than the program.
     Device,
-    /// An op without the derivative that is needed.
+    /// An op does not have the required derivative.
     NotDifferentiable,
-    /// An op that is vmapped although it cannot be.
+    /// An op that does not support batching is vmapped.
     NotBatched,
-    /// A call whose result types do not follow from its signature as long as sizes are open.
+    /// The result types of a call do not follow from its signature while sizes are symbolic.
     OpenSize,
     /// There is not enough memory.
     OutOfMemory,
-    /// A custom call failed, with this code of the handler's.
+    /// A custom call failed; this is the handler's code.
     CustomCall(Status),
     /// An operation of the program cannot be computed.
     Operation,
     /// A run was interrupted.
     Interrupted,
-    /// The loops of a program went round too often.
+    /// The loops of a program exceeded the limit on iterations.
     TooManyIterations,
-    /// A plan, or its file, is not one that can be run.
+    /// A plan, or its file, is invalid.
     InvalidPlan,
-    /// There is no such file.
+    /// A file does not exist.
     FileNotFound,
     /// A file cannot be read.
     UnreadableFile,
-    /// A file is not a shared library, or not one for this machine.
+    /// A file is not a shared library, or not a library for this machine.
     NotALibrary,
     /// The dynamic linker refused a library.
     Link,
-    /// A library has no such symbol.
+    /// A library does not have the required symbol.
     MissingSymbol,
-    /// A library brings no targets.
+    /// A library has no targets.
     NoTargets,
     /// Targets or types of a library were refused.
     RefusedTargets,
     /// No target has the name that is called.
     MissingTarget,
-    /// Somebody else has the name, or the number, already.
+    /// The name, or the number, is already registered by another library or caller.
     AlreadyRegistered,
-    /// A target, or what is declared about it, does not fit together.
+    /// A target is invalid, or its declarations contradict each other.
     InvalidTarget,
-    /// Text that cannot be parsed as what it should be.
+    /// Text cannot be parsed.
     InvalidText,
 }
 
 impl ErrorCode {
-    /// The code of `absl::Status` that comes closest.
+    /// Returns the closest code of `absl::Status`.
     pub const fn status(self) -> Status {
         match self {
             ErrorCode::CustomCall(status) => status,

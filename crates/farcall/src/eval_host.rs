@@ -1,7 +1,7 @@
-//! Custom calls for the reference evaluator: the same targets, the same handlers.
+//! Custom calls for the reference evaluator, with the same targets and handlers as in the engine.
 //!
 //! The evaluator passes one call at a time. The host compiles a program of that single call, so that layouts,
-//! aliases, tuples and tokens mean the same as in the engine.
+//! aliases, tuples and tokens have the same meaning as in the engine.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -16,13 +16,14 @@ use crate::runtime::values;
 
 /// Runs the evaluator's custom calls on targets of a registry.
 ///
-/// A call of the program instantiates its target once: its state lasts as long as the host. (The
-/// engine has a call site, and so a state, for every call of the function that holds the instruction.)
+/// Each call instruction of the program instantiates its target once; the state lasts as long as the host.
+/// (In the engine, a function is inlined at every call of the function, and each copy of the instruction has
+/// a separate call site, and so a separate state.)
 #[derive(Debug)]
 pub struct RegistryHost<'a> {
     registry: &'a Registry,
     numerics: Numerics,
-    /// By name of the function and number of the instruction.
+    /// Compiled calls, by name of the function and number of the instruction.
     known: RefCell<HashMap<(String, InstId), Known>>,
 }
 
@@ -36,19 +37,19 @@ struct Known {
 }
 
 impl<'a> RegistryHost<'a> {
-    /// A host over a registry; handlers are entered in this mode.
+    /// Creates a host for a registry. `numerics` is the mode in which handlers are entered.
     pub fn new(registry: &'a Registry, numerics: impl Into<Numerics>) -> RegistryHost<'a> {
         RegistryHost { registry, numerics: numerics.into(), known: RefCell::default() }
     }
 
-    /// The program of one call.
+    /// Returns the program of one call.
     fn executable(&self, site: &CallSite<'_>) -> Result<Executable, HostError> {
         let (func, inst) = (site.inst.func(), site.inst);
         let operands = inst.operands().iter().map(|id| func.ty(*id));
         let results = inst.results().iter().map(|id| func.ty(*id));
         let key = (func.name.clone(), inst.id());
         let mut known = self.known.borrow_mut();
-        // Of another program, maybe.
+        // The entry may belong to another program.
         if let Some(known) = known.get(&key)
             && known.call == *site.call
             && known.operands.iter().eq(operands.clone())

@@ -1,4 +1,4 @@
-//! A compiled program: what users of the engine hold.
+//! Compiled programs: the type that users of the engine hold.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -26,13 +26,16 @@ use crate::profile::Profile;
 use crate::registry::{Platform, Registry};
 use crate::runtime::{Inputs, LoadError, Program, RunError};
 
-/// How a program is compiled.
+/// Compiler options.
 ///
 /// ```
 /// use farcall::CompileOptions;
 /// use farcall::ir::eval::{Denormals, Semantics};
 ///
-/// let options = CompileOptions::new().entry("main").denormals(Denormals::Flush).semantics(Semantics::StableHlo);
+/// let options = CompileOptions::new()
+///     .entry("main")
+///     .denormals(Denormals::Flush)
+///     .semantics(Semantics::StableHlo);
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct CompileOptions {
@@ -45,69 +48,70 @@ pub struct CompileOptions {
 }
 
 impl CompileOptions {
-    /// The defaults: see each option.
+    /// Creates the default options; each setter documents its default.
     pub fn new() -> CompileOptions {
         CompileOptions::default()
     }
 
-    /// The function that a run starts with. Without it: `main`, or the only public one.
+    /// Sets the function that a run starts with. Default: `main`, or the only public function.
     #[must_use]
     pub fn entry(mut self, name: impl Into<String>) -> CompileOptions {
         self.entry = Some(name.into());
         self
     }
 
-    /// The device that the program is for. Without it: the host.
+    /// Sets the device that the program is compiled for. Default: the host.
     #[must_use]
     pub fn device(self, device: Device) -> CompileOptions {
         self.platform(device.platform().clone())
     }
 
-    /// The platform of the device that the program is for, which need not be there ([`Plan::compile`]). Without
-    /// it: `Host`.
+    /// Sets the platform of the device that the program is compiled for. No such device has to exist here
+    /// ([`Plan::compile`]). Default: `Host`.
     #[must_use]
     pub fn platform(mut self, platform: Platform) -> CompileOptions {
         self.platform = platform;
         self
     }
 
-    /// What runs do with subnormal numbers.
+    /// Sets how subnormal numbers are handled.
     #[must_use]
     pub fn denormals(mut self, denormals: Denormals) -> CompileOptions {
         self.numerics.denormals = denormals;
         self
     }
 
-    /// Whose word counts where XLA and the StableHLO specification differ.
+    /// Sets which semantics to follow where XLA and the StableHLO specification disagree.
     #[must_use]
     pub fn semantics(mut self, semantics: Semantics) -> CompileOptions {
         self.numerics.semantics = semantics;
         self
     }
 
-    /// How runs compute: denormals and semantics in one.
+    /// Sets both parts of the numerics, denormals and semantics, at once.
     #[must_use]
     pub fn numerics(mut self, numerics: impl Into<Numerics>) -> CompileOptions {
         self.numerics = numerics.into();
         self
     }
 
-    /// Types of the inputs, for a program that leaves sizes open. Without them: those that it declares.
+    /// Sets the types of the inputs, for a program with dynamic dimensions. Default: the types that the
+    /// program declares.
     #[must_use]
     pub fn inputs(mut self, types: impl IntoIterator<Item = TensorType>) -> CompileOptions {
         self.inputs = Some(types.into_iter().collect());
         self
     }
 
-    /// Elements of inputs on which sizes depend, by number. The program is compiled for these: a run that
-    /// gives others is an error.
+    /// Sets the elements of the inputs that sizes depend on, by input number. The program is compiled for
+    /// these elements: a run with other elements is an error.
     #[must_use]
     pub fn known(mut self, inputs: impl IntoIterator<Item = Option<Literal>>) -> CompileOptions {
         self.known = inputs.into_iter().collect();
         self
     }
 
-    /// The function that a run starts with, if it was named.
+    /// Name of the function that a run starts with, if the options give one.
     pub(crate) fn entry_name(&self) -> Option<&str> {
         self.entry.as_deref()
     }
@@ -117,7 +121,7 @@ impl CompileOptions {
         &self.platform
     }
 
-    /// The passes that rewrite the program before kernels are chosen.
+    /// Sets the passes that rewrite the program before kernels are chosen.
     #[must_use]
     pub fn passes(mut self, passes: Pipeline) -> CompileOptions {
         self.passes = passes;
@@ -125,36 +129,37 @@ impl CompileOptions {
     }
 }
 
-/// Why a program could not be compiled.
+/// A compilation failure.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CompileError {
-    /// The program breaks the specification, leaves sizes open, or calls a target with what it does not take.
+    /// The program violates the specification, has dynamic dimensions that cannot be determined, or passes a
+    /// target something that the target does not accept.
     #[error(transparent)]
     Program(#[from] ProgramError),
-    /// Custom calls cannot be made.
+    /// The custom calls of the program cannot be made.
     #[error("{error}")]
     Calls {
-        /// Which, where in the program, and why.
+        /// The calls, with their place in the program and the reason.
         error: ProgramError,
-        /// [`ErrorCode::MissingTarget`], or that of the first target that refuses to be called so.
+        /// [`ErrorCode::MissingTarget`], or the code of the first target that refuses its call.
         code: ErrorCode,
     },
-    /// The engine is at fault.
+    /// The compiler made an invalid plan: a bug of the engine.
     #[error(transparent)]
     Plan(#[from] InvalidPlan),
-    /// It is for a device that does not exist here.
+    /// The program was compiled for a device that does not exist here.
     #[error("the program was compiled for platform {0}, which has no device here")]
     NoDevice(Platform),
-    /// An [interrupt](crate::interrupt) ended the work.
+    /// An [interrupt](crate::interrupt) ended the compilation.
     #[error("the compilation was interrupted")]
     Interrupted,
     /// The program needs more memory than there is.
     #[error("{what}: {error}")]
     Memory {
-        /// What the memory is for.
+        /// Purpose of the memory.
         what: String,
-        /// How much it is, and why it cannot be had.
+        /// The number of bytes, and why they are not available.
         error: OutOfMemory,
     },
 }
@@ -166,7 +171,7 @@ impl From<Interrupted> for CompileError {
 }
 
 impl CompileError {
-    /// What kind of error it is.
+    /// Returns the error code.
     pub fn code(&self) -> ErrorCode {
         match self {
             CompileError::Program(_) => ErrorCode::InvalidProgram,
@@ -178,10 +183,10 @@ impl CompileError {
         }
     }
 
-    /// The errors at places of the program, if it is of that kind.
+    /// Returns the errors that have places in the program, if this is an error of that kind.
     ///
     /// # Errors
-    /// If it is not: the error itself.
+    /// The error itself, if it is of another kind.
     pub fn into_program(self) -> Result<ProgramError, CompileError> {
         match self {
             CompileError::Program(error) | CompileError::Calls { error, .. } => Ok(error),
@@ -191,9 +196,9 @@ impl CompileError {
 }
 
 impl Plan {
-    /// Verifies and compiles a program for a platform. Nothing of it runs: the targets that it calls are looked up in
-    /// `registry` for what they declare, and entered when the plan is loaded
-    /// ([`from_plan`](Executable::from_plan)).
+    /// Verifies and compiles a program for a platform, without running any of it. The targets of its custom
+    /// calls are looked up in `registry` for their declarations only; they are entered when the plan is
+    /// loaded ([`from_plan`](Executable::from_plan)).
     ///
     /// ```
     /// use farcall::ir::{Source, text};
@@ -211,9 +216,9 @@ impl Plan {
     /// ```
     ///
     /// # Errors
-    /// Every violation of the specification that the verifier finds; a shape that does not follow from
-    /// the types of the inputs; then every target that is missing, with its place, close names and how to
-    /// load one.
+    /// Every violation of the specification that the verifier finds; a shape that does not follow from the
+    /// types of the inputs; then every missing target, with its place, similar names and how to load a
+    /// library.
     pub fn compile(
         module: &Module,
         registry: &Registry,
@@ -222,8 +227,8 @@ impl Plan {
         Plan::compile_showing(module, registry, options, &mut |_| {})
     }
 
-    /// The same; `after` sees the program in the middle form: as it is made (`build`), and after each pass, by
-    /// its name.
+    /// Compiles like [`compile`](Plan::compile), and shows the program in the middle form to `after`: once it
+    /// is built (stage `build`), and after each pass (the stage has the name of the pass).
     ///
     /// # Errors
     /// As [`compile`](Plan::compile).
@@ -237,7 +242,7 @@ impl Plan {
     }
 }
 
-/// Verifies and compiles a program; also gives what verifying took.
+/// Verifies and compiles a program; also returns the time that verification took.
 fn planned(
     module: Cow<'_, Module>,
     registry: &Registry,
@@ -245,15 +250,15 @@ fn planned(
     after: &mut dyn FnMut(&Stage<'_>),
 ) -> Result<(Compiled, Duration), CompileError> {
     let begin = Instant::now();
-    let meant = verify::verified(module)?;
-    let refined = refined(&meant, options)?;
-    let module = refined.as_ref().unwrap_or(&meant);
+    let verified = verify::verified(module)?;
+    let refined = refined(&verified, options)?;
+    let module = refined.as_ref().unwrap_or(&verified);
     require_static(module)?;
     let took = begin.elapsed();
     Ok((compiled(module, registry, options, after)?, took))
 }
 
-/// Compiles a program that is verified and static.
+/// Compiles a verified program without dynamic dimensions.
 fn compiled(
     module: &Module,
     registry: &Registry,
@@ -261,46 +266,48 @@ fn compiled(
     after: &mut dyn FnMut(&Stage<'_>),
 ) -> Result<Compiled, CompileError> {
     let entry = entry(module, options.entry.as_deref())?;
-    let told = compile::Options {
+    let compile_options = compile::Options {
         platform: &options.platform,
         numerics: options.numerics,
         passes: options.passes.passes(),
     };
-    let mut compiled = compile::compile(module, entry, registry, &told, after).map_err(|refused| {
-        let error = refused.diagnostics.into_error(&module.source);
-        match refused.code {
-            ErrorCode::InvalidProgram => CompileError::Program(error),
-            code => CompileError::Calls { error, code },
-        }
-    })?;
+    let mut compiled =
+        compile::compile(module, entry, registry, &compile_options, after).map_err(|refused| {
+            let error = refused.diagnostics.into_error(&module.source);
+            match refused.code {
+                ErrorCode::InvalidProgram => CompileError::Program(error),
+                code => CompileError::Calls { error, code },
+            }
+        })?;
     for (param, known) in compiled.plan.params.iter_mut().zip(&options.known) {
         param.known.clone_from(known);
     }
     Ok(compiled)
 }
 
-/// What compiling took, and what it made.
+/// Statistics of a compilation: its time and its result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct CompileStats {
-    /// Checking the program against the specification.
+    /// Time to check the program against the specification.
     pub verify: Duration,
-    /// From the module to the plan.
+    /// Time to get from the module to the plan.
     pub plan: Duration,
-    /// Laying out constants.
+    /// Time to lay out the constants and load the plan.
     pub load: Duration,
     /// Bytes of scratch memory per concurrent run.
     pub arena_bytes: usize,
     /// Bytes of constants.
     pub constant_bytes: usize,
-    /// Number of thunks by kind, nested ones included. `reference` counts the operations that no
-    /// kernel covers.
+    /// Number of thunks by kind, nested thunks included. `reference` counts the operations that have no
+    /// kernel.
     pub thunks: BTreeMap<&'static str, usize>,
 }
 
 /// A compiled program.
 ///
-/// Cloning shares it. Any number of threads may run it at once; it stays usable after a failed run.
+/// Clones share the program. Any number of threads may run it at once, and it stays usable after a failed
+/// run.
 #[derive(Clone, Debug)]
 pub struct Executable {
     inner: Arc<Inner>,
@@ -316,10 +323,10 @@ struct Inner {
 }
 
 impl Executable {
-    /// Verifies and compiles a program; custom calls are bound to targets of `registry`.
+    /// Verifies and compiles a program, and binds its custom calls to targets of `registry`.
     ///
-    /// A program with dynamic dimensions is compiled for inputs of one list of types: those that
-    /// `options` give, or the parameters', if only what is computed from them is dynamic.
+    /// A program with dynamic dimensions is compiled for one list of input types: the types in `options`, or
+    /// the types of the parameters, if these are static and only values computed from them are dynamic.
     ///
     /// ```
     /// use farcall::ir::{DType, Literal, Source, TensorType, text};
@@ -338,9 +345,9 @@ impl Executable {
     /// ```
     ///
     /// # Errors
-    /// Every violation of the specification that the verifier finds; a shape that does not follow from
-    /// the types of the inputs; then every target that is missing, with its place, close names and how to
-    /// load one. Then those of [`from_plan`](Executable::from_plan).
+    /// Every violation of the specification that the verifier finds; a shape that does not follow from the
+    /// types of the inputs; then every missing target, with its place, similar names and how to load a
+    /// library; then the errors of [`from_plan`](Executable::from_plan).
     pub fn compile(
         module: &Module,
         registry: &Registry,
@@ -349,8 +356,9 @@ impl Executable {
         stack::with_room(|| Executable::of(Cow::Borrowed(module), registry, options))
     }
 
-    /// [`compile`](Executable::compile) for a module that is not needed afterwards. If it has custom calls that stand for
-    /// operations (`Sharding`, `ApproxTopK`, …), it is rewritten in place instead of copied; otherwise there is no difference.
+    /// Compiles like [`compile`](Executable::compile), and consumes the module. A module with custom calls
+    /// that stand for operations (`Sharding`, `ApproxTopK`, …) is rewritten in place instead of copied; for
+    /// other modules, the two methods do the same.
     ///
     /// # Errors
     /// As [`compile`](Executable::compile).
@@ -369,7 +377,7 @@ impl Executable {
     ) -> Result<Executable, CompileError> {
         let begin = Instant::now();
         let planned = planned(module, registry, options, &mut |_| {});
-        // Values may be missing in the plan, and an error may be a consequence of that.
+        // An interrupt may have left values out of the plan, and an error may only be a consequence of that.
         interrupt::complete()?;
         let (compiled, verify) = planned?;
         let took = begin.elapsed();
@@ -381,7 +389,7 @@ impl Executable {
         Ok(executable)
     }
 
-    /// A program of one custom call that is a part of a verified one.
+    /// Compiles a program that consists of one custom call of a verified program.
     pub(crate) fn of_call(
         module: Module,
         registry: &Registry,
@@ -393,17 +401,18 @@ impl Executable {
         Executable::loaded(compiled.plan, Some(compiled.prepared), registry)
     }
 
-    /// Makes a plan ready to run: checks it, lays out its constants, and instantiates the targets that it
-    /// calls, which are those of `registry`.
+    /// Prepares a plan to run: checks it, lays out its constants, and instantiates the targets of its custom
+    /// calls, which are looked up in `registry`.
     ///
     /// # Errors
-    /// If the plan is invalid, is for a device that does not exist here, needs more memory than there is, or calls a
-    /// target that is missing or refuses the call.
+    /// If the plan is invalid, is for a device that does not exist here, needs more memory than there is, or
+    /// calls a target that is missing or refuses the call.
     pub fn from_plan(plan: Plan, registry: &Registry) -> Result<Executable, CompileError> {
         stack::with_room(|| Executable::loaded(plan, None, registry))
     }
 
-    /// The same; `prepared` is what the compiler knows that the thunks of the plan run.
+    /// Loads a plan. `prepared` has the kernels that the compiler has already prepared for the thunks of the
+    /// plan.
     fn loaded(
         plan: Plan,
         prepared: Option<Vec<(KernelId, Prepared)>>,
@@ -412,7 +421,7 @@ impl Executable {
         let begin = Instant::now();
         let device =
             Device::of(&plan.platform).ok_or_else(|| CompileError::NoDevice(plan.platform.clone()))?;
-        // Refused now rather than when it runs.
+        // A program that needs too much memory is refused when it is loaded rather than when it runs.
         memory::admit_program(plan.memory()).map_err(|error| {
             let what = format!(
                 "the program's values take {} bytes, its constants {}, its results the rest",
@@ -436,7 +445,7 @@ impl Executable {
             LoadError::Targets(missing) => calls(missing, ErrorCode::MissingTarget),
             LoadError::Calls(refused) => {
                 let code = refused.first().map_or(ErrorCode::InvalidPlan, CallError::code);
-                // A plan may leave out where a call stands.
+                // A plan may leave out the places of its calls.
                 let nowhere = |e: &CallError| Diagnostic::new("custom_call", Span::default(), e.to_string());
                 calls(refused.iter().map(|e| e.diagnostic().unwrap_or_else(|| nowhere(e))).collect(), code)
             }
@@ -456,7 +465,7 @@ impl Executable {
         Ok(Executable { inner: Arc::new(inner) })
     }
 
-    /// The device that it runs on.
+    /// The device that the program runs on.
     pub fn device(&self) -> Device {
         self.inner.device
     }
@@ -471,13 +480,14 @@ impl Executable {
         &self.inner.outputs
     }
 
-    /// Time that all runs together have spent on operations without a kernel, which the reference evaluator
-    /// computes.
+    /// Time that all runs together have spent in the reference evaluator, which computes the operations
+    /// without a kernel.
     pub fn evaluator_time(&self) -> std::time::Duration {
         self.inner.program.evaluator_time()
     }
 
-    /// What it takes and gives: the names of the inputs, as far as the program has some.
+    /// The interface of the program: its argument and result types, and the names of the arguments, as far as
+    /// the program gives names.
     pub fn interface(&self) -> Interface {
         let params = self.plan().params.iter().enumerate();
         let arguments = params.map(|(i, param)| Argument {
@@ -499,17 +509,18 @@ impl Executable {
         self.inner.program.plan()
     }
 
-    /// What compiling took, and what it made.
+    /// Statistics of the compilation.
     pub fn stats(&self) -> &CompileStats {
         &self.inner.stats
     }
 
-    /// Runs the program: one buffer per result.
+    /// Runs the program and returns one buffer per result.
     ///
     /// An input that the program donates (`tf.aliasing_output`, `jax.buffer_donor`; a plan shows it as
-    /// `donated`) is worked on in place, and the result that takes it over has its memory, without a
-    /// copy. A custom call that changes it in place gets that memory, too. An input that shares its
-    /// elements with another buffer is copied first: no value that somebody still holds is changed.
+    /// `donated`) is updated in place: the result that takes over the input's memory needs no copy, and a
+    /// custom call that changes its operand in place gets the input's memory, too. A donated input that
+    /// shares its elements with another buffer is copied first, so that no value that is still in use
+    /// changes.
     ///
     /// ```
     /// use farcall::ir::{DType, Literal, Source, text};
@@ -527,8 +538,8 @@ impl Executable {
     /// ```
     ///
     /// # Errors
-    /// If there are too few or too many inputs, if one is of another type than the program takes or on another
-    /// device, or if a custom call fails. The inputs are gone then, too.
+    /// If there are too few or too many inputs, if an input has another type than the program takes or is on
+    /// another device, or if a custom call fails. The inputs are consumed even then.
     pub fn execute<B: Into<Buffer>>(
         &self,
         inputs: impl IntoIterator<Item = B>,
@@ -536,9 +547,10 @@ impl Executable {
         self.executed(inputs.into_iter().map(B::into).collect(), None)
     }
 
-    /// The same as part of a given run, which says what handlers see of it: the run's id, the device, the
-    /// threads for their tasks, the embedder's data and options. Without one, every run has an id of its
-    /// own, is on device 0, and has the threads of the process.
+    /// Runs the program like [`execute`](Executable::execute), as part of a given run. The [`RunContext`]
+    /// determines what handlers see of the run: its id, the device, the threads for their tasks, and the
+    /// embedder's data and options. Without one, every run has a fresh id, is on device 0, and uses the
+    /// threads of the process.
     ///
     /// # Errors
     /// As [`execute`](Executable::execute).
@@ -550,11 +562,12 @@ impl Executable {
         self.executed(inputs.into_iter().map(B::into).collect(), Some(run))
     }
 
-    /// The same as work on a stream: it begins when what is on the stream is done, while the caller goes on.
+    /// Enqueues a run of the program on a stream. The run begins when all earlier work on the stream is done;
+    /// the caller does not wait.
     ///
     /// # Errors
-    /// As [`execute`](Executable::execute), from [`Pending::wait`]; [`RunError::Device`] if the stream is of
-    /// another device.
+    /// The errors of [`execute`](Executable::execute), from [`Pending::wait`]; [`RunError::Device`] if the
+    /// stream belongs to another device.
     pub fn enqueue(
         &self,
         inputs: Vec<Buffer>,
@@ -570,10 +583,10 @@ impl Executable {
         })
     }
 
-    /// Runs the program on literals: one literal per result. For edges and tests; what stays on a device between
-    /// runs goes through [`execute`](Executable::execute).
+    /// Runs the program on literals and returns one literal per result. Meant for the edges of a program and
+    /// for tests; values that stay on a device between runs go through [`execute`](Executable::execute).
     ///
-    /// The inputs stay as they are: one that the program donates is copied first.
+    /// The inputs stay unchanged: a donated input is copied first.
     ///
     /// # Errors
     /// As [`execute`](Executable::execute).
@@ -582,7 +595,8 @@ impl Executable {
         self.inner.program.run(Inputs::Borrowed(inputs), None)
     }
 
-    /// The same as part of a given run: see [`execute_in`](Executable::execute_in).
+    /// Runs the program like [`run`](Executable::run), as part of a given run: see
+    /// [`execute_in`](Executable::execute_in).
     ///
     /// # Errors
     /// As [`execute`](Executable::execute).
@@ -591,8 +605,8 @@ impl Executable {
         self.inner.program.run(Inputs::Borrowed(inputs), Some(run))
     }
 
-    /// The same as part of a given run, or of one of its own, with its times added to `profile`, which is of runs of
-    /// this executable alone.
+    /// Runs the program like [`run_in`](Executable::run_in), or with a fresh context if `run` is `None`, and
+    /// adds the times of the run to `profile`. A profile only holds runs of one executable.
     ///
     /// # Errors
     /// As [`execute`](Executable::execute).
@@ -621,12 +635,12 @@ impl Executable {
         Ok(results.into_iter().map(Buffer::from).collect())
     }
 
-    /// The name of an input, if the program has one for it.
+    /// The name of an input, if the program gives one.
     fn name(&self, index: usize) -> Option<String> {
         self.plan().params.get(index)?.name.clone()
     }
 
-    /// Compares number and types of inputs with those of the program.
+    /// Compares the number, the types and the known elements of the inputs with the program's parameters.
     fn check(&self, inputs: &[Literal]) -> Result<(), RunError> {
         let wanted = self.inputs();
         if inputs.len() != wanted.len() {
@@ -650,11 +664,13 @@ impl Executable {
     }
 }
 
-/// A verified program with the sizes that follow from the types of its inputs; `None` if it leaves none
-/// open. (The rest of the options does not count here.)
+/// Returns a verified program with the sizes that follow from the types of its inputs, or `None` if the
+/// program has no dynamic dimensions. Of the options, only the entry, the input types and the known elements
+/// matter.
 ///
 /// # Errors
-/// As [`refine`](farcall_ir::refine::refine), and what the verifier finds wrong once sizes are known.
+/// The errors of [`refine`](farcall_ir::refine::refine), and any errors that the verifier finds once the
+/// sizes are known.
 pub fn refined(module: &Module, options: &CompileOptions) -> Result<Option<Module>, ProgramError> {
     if !refine::is_needed(module) && options.inputs.is_none() && options.known.is_empty() {
         return Ok(None);

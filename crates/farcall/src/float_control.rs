@@ -1,29 +1,30 @@
-//! The register with a thread's floating-point mode: MXCSR on x86-64, FPCR on aarch64.
+//! The register that holds a thread's floating-point mode: MXCSR on x86-64, FPCR on aarch64.
 
 #[cfg(target_arch = "x86_64")]
 mod processor {
     use std::arch::asm;
 
-    /// Flush results to zero, and take operands as zero.
+    /// Mask of the mode bits that flush results to zero and treat subnormal operands as zero.
     pub(crate) const FLUSH: u64 = 1 << 15 | 1 << 6;
-    /// The register MXCSR. Reading takes 10 ns on some processors, writing it less than 2.
+    /// Reads the register MXCSR. Reading takes 10 ns on some processors, writing less than 2.
     pub(crate) fn read() -> u64 {
         let mut value = 0u32;
-        // SAFETY: stores four bytes to `value`.
+        // SAFETY: the instruction stores four bytes to `value`, which has that size.
         unsafe { asm!("stmxcsr [{}]", in(reg) &raw mut value, options(nostack, preserves_flags)) };
         u64::from(value)
     }
 
     pub(crate) fn write(value: u64) {
         let value = value as u32;
-        // SAFETY: loads a value that was read from the register, with bits changed that every
-        // processor of this architecture has.
+        // SAFETY: the instruction loads a value that was read from the register, with only bits changed that
+        // every processor of this architecture has.
         unsafe {
             asm!("ldmxcsr [{}]", in(reg) &raw const value, options(nostack, preserves_flags, readonly))
         };
     }
 
-    /// Makes sure that the mode is that of a value, whatever it is now; exception flags are unspecified then.
+    /// Sets the mode of a value, whatever the current mode is. The exception flags are unspecified
+    /// afterwards.
     #[inline]
     pub(crate) fn ensure(value: u64) {
         write(value);
@@ -34,23 +35,24 @@ mod processor {
 mod processor {
     use std::arch::asm;
 
-    /// Flush to zero, operands and results.
+    /// Mask of the mode bit that flushes operands and results to zero.
     pub(crate) const FLUSH: u64 = 1 << 24;
-    /// The register FPCR.
+    /// Reads the register FPCR.
     pub(crate) fn read() -> u64 {
         let value: u64;
-        // SAFETY: reads a register that user code may read.
+        // SAFETY: the instruction reads a register that user code may read.
         unsafe { asm!("mrs {}, fpcr", out(reg) value, options(nomem, nostack, preserves_flags)) };
         value
     }
 
     pub(crate) fn write(value: u64) {
-        // SAFETY: writes a value that was read from the register, with the flush bit changed.
+        // SAFETY: the instruction writes a value that was read from the register, with only the flush bit
+        // changed.
         unsafe { asm!("msr fpcr, {}", in(reg) value, options(nostack, preserves_flags)) };
     }
 
-    /// Makes sure that the mode is that of a value, whatever it is now. Writing waits for what is under way, reading
-    /// does not.
+    /// Sets the mode of a value, whatever the current mode is. Writing the register waits for instructions in
+    /// flight; reading does not.
     #[inline]
     pub(crate) fn ensure(value: u64) {
         if read() != value {

@@ -7,24 +7,26 @@
 //! ```
 //!
 //! - [`build`]: programs written in Rust.
-//! - [`Executable`]: a compiled program, what most users hold.
-//! - [`Polymorphic`]: a program whose sizes are open, compiled for each list of types that it is called with.
-//! - [`device`]: devices, memories, buffers, streams: what an executable runs on, takes and returns.
-//! - [`op_program`], [`call_program`]: the program of one call of an op, or of any target, for running them on arrays.
-//! - [`Linear`]: the derivative of such a call, and how derivative ops are called.
-//! - [`registry`]: the targets that custom calls can name, and loading libraries that contain them.
-//! - [`plan`]: the compiled program. `compile` makes it, `runtime` runs it; neither knows the other.
-//! - `kernels`: the loops that compute operations, in one table, which all three use.
+//! - [`Executable`]: a compiled program, the type that most users hold.
+//! - [`Polymorphic`]: a program with dynamic sizes, compiled for each list of types that it is called with.
+//! - [`device`]: devices, memories, buffers and streams, which executables run on, take and return.
+//! - [`op_program`], [`call_program`]: the program of one call of an op, or of any target, to run it on
+//!   arrays.
+//! - [`Linear`]: the derivative of such a call, and the calls of derivative ops.
+//! - [`registry`]: the targets that custom calls can name, and the loading of libraries that contain targets.
+//! - [`plan`]: the compiled program. `compile` makes it and `runtime` runs it; neither depends on the other.
+//! - `kernels`: the loops that compute operations, in one table, which `plan`, `compile` and `runtime` use.
 //! - `host`: the host side of XLA's C interface.
 //! - [`custom_call`]: a program's calls through that interface.
-//! - [`profile`]: what runs spend their time on.
-//! - [`promises`]: whether ops keep what they promise in their declarations.
-//! - [`machine`]: what the machine can do, to compare runs with.
+//! - [`profile`]: time profiles of runs.
+//! - [`promises`]: tests whether ops keep the promises of their declarations.
+//! - [`machine`]: measured limits of the machine, to compare runs with.
 //! - [`ErrorCode`]: the kind of an error.
 //! - [`eval_host`]: custom calls for the reference evaluator.
 //!
-//! A program needs no other crate: [`ir`] is the program representation (`farcall-ir`), [`sig`] signatures, element types and
-//! attribute values (`farcall-sig`), [`ffi`] the C interface and the SDK (`farcall-ffi`). A library of ops needs only `farcall-ffi`.
+//! A program that embeds the engine needs no other crate: [`ir`] is the program representation
+//! (`farcall-ir`), [`sig`] has signatures, element types and attribute values (`farcall-sig`), [`ffi`] has
+//! the C interface and the SDK (`farcall-ffi`). A library of ops needs only `farcall-ffi`.
 #![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 mod arguments;

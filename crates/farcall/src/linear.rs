@@ -1,4 +1,4 @@
-//! The derivative of one call of an op: which values it needs, and how its derivative ops are called.
+//! The derivative of one call of an op: the values it needs, and the calls of its derivative ops.
 //!
 //! ```text
 //! op, or its forward op ──▶ results, residuals ──▶ saved values
@@ -6,9 +6,10 @@
 //! cotangents of results, saved values ──backward op──▶ cotangents of operands
 //! ```
 //!
-//! At a point, a derivative is a linear map. Its operands are the values that were *saved* at that point, then the
-//! tangents of the operands that *move*; the tangents of the others are zero. Only results of real or complex types
-//! have tangents. Operands in which the derivative is declared as zero do not move. Sizes may be open
+//! At a point, a derivative is a linear map. Its operands are the values that were *saved* at that point,
+//! followed by the tangents of the *moving* operands, with respect to which the derivative is taken. The
+//! tangents of all other operands are zero. Only results of real or complex types have tangents. An operand
+//! in which the derivative is declared to be zero is never a moving operand. Sizes may be symbolic
 //! ([`Size`]). Indices count the operands and results of the call, not of the declaration.
 
 use std::sync::Arc;
@@ -31,23 +32,23 @@ pub struct Linear<S = i64> {
 /// Element type and dimensions.
 type Tensor<S> = (DType, Vec<S>);
 
-/// A value at the point of a derivative.
+/// A value saved at the point of a derivative.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Saved {
     /// An operand of the call.
     Operand(usize),
     /// A result of the call.
     Result(usize),
-    /// A residual: what the forward op gives beyond the results.
+    /// A residual: a result of the forward op in addition to the results of the call.
     Residual(usize),
 }
 
-/// What an operand of a derivative op is.
+/// An operand of a derivative op.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Argument<S = i64> {
-    /// This one of the values: those that are saved, then the tangents of the operands that move.
+    /// A value, by its number among the saved values followed by the tangents of the moving operands.
     Value(usize),
-    /// The cotangent of this one of the results that have tangents.
+    /// The cotangent of a result, by its number among the results that have tangents.
     Cotangent(usize),
     /// Zeros of this type.
     Zeros(Tensor<S>),
@@ -58,28 +59,29 @@ pub enum Argument<S = i64> {
 pub struct OpCall {
     /// The op.
     pub target: String,
-    /// The attributes that it has of those of the call.
+    /// The attributes of the call that the op declares.
     pub attrs: Attrs,
 }
 
 /// A call of a derivative op.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DerivativeCall<S = i64> {
-    /// What is called.
+    /// The derivative op.
     pub op: OpCall,
-    /// With what.
+    /// The operands of the call.
     pub operands: Vec<Argument<S>>,
-    /// Indices of results. For a tangent op: the tangent of each result that has one. For a backward op and a
-    /// transpose: the cotangent of each operand that moves, if it has one.
+    /// Indices of results. For a tangent op: the tangent of each result that has one. For a backward op or a
+    /// transpose: the cotangent of each moving operand, if it has one.
     pub results: Vec<Option<usize>>,
 }
 
-/// How a derivative is vmapped as one.
+/// A derivative batched over a mapped axis as one larger derivative.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LinearBatch<S = i64> {
-    /// For each value, whether it gets the mapped axis in front (by broadcasting where it has none).
+    /// For each value, true if the value gets the mapped axis as its first dimension (by broadcasting if the
+    /// value is not mapped).
     pub batched: Vec<bool>,
-    /// The types of the operands of the larger call.
+    /// Types of the operands of the larger call.
     pub operands: Vec<Tensor<S>>,
 }
 
@@ -87,13 +89,13 @@ pub struct LinearBatch<S = i64> {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DerivativeError {
-    /// The op declares none.
+    /// The op declares no derivative.
     #[error("has no gradient: add #[vjp(backward = …)] or #[jvp(tangent = …)] to its declaration")]
     None,
-    /// It declares a reverse one alone.
+    /// The op declares only a reverse derivative.
     #[error("has no forward derivative: add #[jvp(tangent = …)] to its declaration")]
     NoForward,
-    /// It declares a forward one alone, of an op without a transpose.
+    /// The op declares only a forward derivative, and its tangent op has no transpose.
     #[error(
         "has no reverse derivative: add #[transpose(…)] to the declaration of {tangent}, its tangent op, or \
          #[vjp(backward = …)] to its own"
@@ -102,16 +104,16 @@ pub enum DerivativeError {
         /// The tangent op.
         tangent: String,
     },
-    /// Its derivative has none.
+    /// The forward derivative, of which this would be the derivative, does not exist.
     #[error(
-        "has no second derivative: it would be that of its forward derivative, which it does not have (add \
+        "has no second derivative: that is the derivative of its forward derivative, which it does not declare (add \
          #[jvp(tangent = …)] to its declaration, and #[jvp(…)] to that op's)"
     )]
     NoSecond,
     /// An operand that is not differentiable.
     #[error("is not differentiable in {operand}, by declaration")]
     Operand {
-        /// Its name.
+        /// Name of the operand.
         operand: String,
     },
     /// The op is not known to be linear in an operand.
@@ -120,7 +122,7 @@ pub enum DerivativeError {
          declaration"
     )]
     NotLinear {
-        /// Its name.
+        /// Name of the operand.
         operand: String,
     },
     /// A result whose cotangent the backward op does not take.
@@ -128,7 +130,7 @@ pub enum DerivativeError {
         "is not differentiable in its result {result}: {backward}, its backward op, does not take d{result}"
     )]
     Result {
-        /// Its name.
+        /// Name of the result.
         result: String,
         /// The backward op.
         backward: String,
@@ -136,18 +138,19 @@ pub enum DerivativeError {
 }
 
 impl DerivativeError {
-    /// What kind of error it is.
+    /// Returns the error code.
     pub fn code(&self) -> ErrorCode {
         ErrorCode::NotDifferentiable
     }
 }
 
 impl<S: Size> Linear<S> {
-    /// The derivative of a call with respect to the operands `moving`, in ascending order. Operands whose
-    /// derivative is zero by
+    /// Creates the derivative of a call with respect to the operands `moving`, in ascending order. Operands
+    /// in which the derivative is declared to be zero are removed from `moving`.
     ///
     /// # Errors
-    /// If the target has no signature, the call does not fit it, or `moving` are not operands of it in ascending order.
+    /// If the target has no signature, the call does not match the signature, or `moving` is not an ascending
+    /// list of the call's operands.
     pub fn new(
         target: &Arc<Target>,
         operands: Vec<Tensor<S>>,
@@ -168,41 +171,42 @@ impl<S: Size> Linear<S> {
         Ok(Linear { target: Arc::clone(target), operands, moving, call })
     }
 
-    /// What the signature says of the call.
+    /// The inference of the call from the op's signature.
     pub fn call(&self) -> &Inference<S> {
         &self.call
     }
 
-    /// The op that gives the results and then the residuals; none if the op itself is enough.
+    /// The op that computes the results followed by the residuals; `None` if the op itself is enough.
     pub fn forward(&self) -> Option<OpCall> {
         let vjp = self.declaration().vjp.as_ref()?;
         Some(self.op(vjp.forward.as_deref()?, &vjp.forward_op()?.signature))
     }
 
-    /// How many residuals there are.
+    /// Number of residuals.
     pub fn residuals(&self) -> usize {
         self.declaration().vjp.as_ref().map_or(0, |vjp| vjp.rule.residuals)
     }
 
-    /// The results that have tangents.
+    /// Indices of the results that have tangents.
     pub fn results(&self) -> Vec<usize> {
         let results = self.call.results.iter().enumerate();
         results.filter(|(_, result)| is_continuous(result.dtype)).map(|(i, _)| i).collect()
     }
 
-    /// The operands in which the derivative is zero by declaration. So are all derivatives of derivatives.
+    /// Indices of the operands in which the derivative is declared to be zero. All higher derivatives in
+    /// these operands are zero, too.
     pub fn zero(&self) -> Vec<usize> {
         let declaration = self.declaration();
         let slots = self.call.operands.iter().enumerate();
         slots.filter(|(_, slot)| declaration.has_zero_derivative(**slot)).map(|(i, _)| i).collect()
     }
 
-    /// The operands that the derivative is with respect to.
+    /// Indices of the operands that the derivative is taken with respect to.
     pub fn moving(&self) -> &[usize] {
         &self.moving
     }
 
-    /// The values that derivatives need, in this order.
+    /// The values that derivatives need, in order.
     pub fn saved(&self) -> Vec<Saved> {
         let declaration = self.declaration();
         let jvp: &[JvpSource] = declaration.jvp.as_ref().map_or(&[], |jvp| &jvp.rule.operands);
@@ -219,10 +223,10 @@ impl<S: Size> Linear<S> {
             .collect()
     }
 
-    /// The call that gives the tangents of the results.
+    /// The call that computes the tangents of the results.
     ///
     /// # Errors
-    /// If there is no such derivative.
+    /// If the op has no forward derivative.
     pub fn tangent(&self) -> Result<DerivativeCall<S>, OpError> {
         self.check_moving()?;
         let jvp = self.declaration().jvp.as_ref().ok_or_else(|| self.lacks(DerivativeError::NoForward))?;
@@ -245,17 +249,18 @@ impl<S: Size> Linear<S> {
             }
         }
         let signature = &jvp.tangent_op().signature;
-        let mut given = BySlot::new(signature.result_slots(operands.len()).map_err(|e| self.mismatch(e))?);
+        let mut given =
+            ResultsByDecl::new(signature.result_slots(operands.len()).map_err(|e| self.mismatch(e))?);
         let results = self.results().into_iter();
         let results = results.map(|i| given.next(jvp.rule.tangents[self.call.results[i].decl]?)).collect();
         Ok(DerivativeCall { op: self.op(&jvp.tangent, signature), operands, results })
     }
 
-    /// The call that gives the cotangents of the operands that move. `zero` says, for each of the results that have
-    /// tangents, whether its cotangent is zero.
+    /// The call that computes the cotangents of the moving operands. `zero` has, for each result that has a
+    /// tangent, true if its cotangent is zero.
     ///
     /// # Errors
-    /// If there is no such derivative.
+    /// If the op has no reverse derivative.
     pub fn backward(&self, zero: &[bool]) -> Result<DerivativeCall<S>, OpError> {
         self.check_moving()?;
         let vjp = self.declaration().vjp.as_ref().ok_or_else(|| self.no_reverse())?;
@@ -263,17 +268,19 @@ impl<S: Size> Linear<S> {
         self.reverse(vjp, zero, |needed| Ok(value(&saved, needed)))
     }
 
-    /// The call that transposes the op itself with respect to the operands that move, in which it is linear.
-    /// Its results are the cotangents of these operands. [`Argument::Value`] counts the operands of the call,
-    /// of which only the moving ones are unknown. `zero` is as for [`backward`](Self::backward).
+    /// The call that transposes the op itself with respect to the moving operands, in which the op is linear.
+    /// The results of the call are the cotangents of these operands. [`Argument::Value`] counts the operands
+    /// of the call; only the moving operands are unknown. `zero` has the same meaning as for
+    /// [`backward`](Self::backward).
     ///
-    /// The call is of the op's transpose, of the transpose of its tangent op, or of its backward op. The derivative of a
-    /// linear map is the same at each point, so zeros stand for unknown operands and for results. A declaration must say
-    /// that the op is linear: a transpose, or a tangent op or backward op that does not take the unknown operands. The
-    /// transpose of a tangent op only says that the tangent op is linear; as in JAX, the caller promises the rest.
+    /// The call is of the op's transpose, of the transpose of its tangent op, or of its backward op. The
+    /// derivative of a linear map is the same at each point, so zeros stand for unknown operands and for
+    /// results. A declaration must say that the op is linear: a transpose, or a tangent op or backward op
+    /// that does not take the unknown operands. The transpose of a tangent op only says that the tangent op
+    /// is linear; as in JAX, the caller guarantees the rest.
     ///
     /// # Errors
-    /// If nothing declares that the op is linear in these operands.
+    /// If no declaration says that the op is linear in these operands.
     pub fn transpose(&self, zero: &[bool]) -> Result<DerivativeCall<S>, OpError> {
         let declaration = self.declaration();
         let depends = |source: &JvpSource| match *source {
@@ -305,7 +312,7 @@ impl<S: Size> Linear<S> {
         Err(self.not_linear())
     }
 
-    /// A call of a backward op; `saved` describes the values at the point.
+    /// The call of a backward op. `saved` maps each saved value to an operand of that call.
     fn reverse(
         &self,
         vjp: &VjpTargets,
@@ -343,7 +350,8 @@ impl<S: Size> Linear<S> {
             }
         }
         let signature = &vjp.backward_op().signature;
-        let mut given = BySlot::new(signature.result_slots(operands.len()).map_err(|e| self.mismatch(e))?);
+        let mut given =
+            ResultsByDecl::new(signature.result_slots(operands.len()).map_err(|e| self.mismatch(e))?);
         let all: Vec<Option<usize>> = (self.call.operands.iter())
             .map(|slot| vjp.rule.cotangents[*slot].and_then(|decl| given.next(decl)))
             .collect();
@@ -351,10 +359,10 @@ impl<S: Size> Linear<S> {
         Ok(DerivativeCall { op: self.op(&vjp.backward, signature), operands, results })
     }
 
-    /// Whether the derivative with respect to what is saved can be had: that of the tangent op.
+    /// Checks that the derivative with respect to the saved values exists: the derivative of the tangent op.
     ///
     /// # Errors
-    /// If there is no tangent op.
+    /// If the op has no tangent op.
     pub fn second(&self) -> Result<(), OpError> {
         match self.declaration().jvp {
             Some(_) => Ok(()),
@@ -362,19 +370,21 @@ impl<S: Size> Linear<S> {
         }
     }
 
-    /// How the derivative is vmapped, where `mapped` says which values have the axis, of this size: as one larger one,
-    /// whose operands have it where they have batch dimensions, if the op and its forward op are so; else (`None`) in a
-    /// loop.
+    /// Batches the derivative over a mapped axis of `size`; `mapped` is true for values that have the axis.
+    /// If the op and its forward op are batched natively, the result is one larger derivative whose operands
+    /// have the axis wherever they have batch dimensions. Otherwise the result is `None`, and the caller must
+    /// loop over the axis.
     ///
     /// # Errors
-    /// If the size is negative, or what a batching function says cannot be.
+    /// If the size is negative, or a batching function gives an invalid answer.
     pub fn batch(&self, mapped: &[bool], size: &S) -> Result<Option<LinearBatch<S>>, OpError> {
         if let Some(size) = size.known().filter(|size| *size < 0) {
             return Err(OpError::AxisSize { op: self.target.name().to_owned(), size });
         }
         let declaration = self.declaration();
         let has_batch = declaration.signature.batch_dims(&self.call).operands;
-        // What each value belongs to: an operand, unless it is a result or a residual, which always get the axis.
+        // The operand that each value belongs to; `None` for results and residuals, which always get the
+        // axis.
         let saved = self.saved().into_iter().map(|saved| match saved {
             Saved::Operand(i) => Some(i),
             Saved::Result(_) | Saved::Residual(_) => None,
@@ -399,7 +409,7 @@ impl<S: Size> Linear<S> {
         Ok(Some(LinearBatch { batched, operands: self.with_axis(&has_batch, size) }))
     }
 
-    /// The types of the operands, some with an axis in front.
+    /// Types of the operands, with the axis as the first dimension where `flags` is true.
     fn with_axis(&self, flags: &[bool], size: &S) -> Vec<Tensor<S>> {
         let add = |((dtype, dims), flag): (&Tensor<S>, &bool)| {
             (*dtype, flag.then_some(size).into_iter().chain(dims).cloned().collect())
@@ -407,7 +417,7 @@ impl<S: Size> Linear<S> {
         self.operands.iter().zip(flags).map(add).collect()
     }
 
-    /// An error if the op has no derivative at all, or none with respect to an operand that moves.
+    /// Returns an error if the op has no derivative at all, or none with respect to a moving operand.
     fn check_moving(&self) -> Result<(), OpError> {
         let declaration = self.declaration();
         if declaration.vjp.is_none() && declaration.jvp.is_none() {
@@ -423,7 +433,7 @@ impl<S: Size> Linear<S> {
     }
 
     fn declaration(&self) -> &Declaration {
-        self.target.declaration().expect("`new` has asked for it")
+        self.target.declaration().expect("`new` returns an error if the target has no declaration")
     }
 
     fn op(&self, target: &str, signature: &farcall_sig::Signature) -> OpCall {
@@ -473,25 +483,27 @@ fn types<S>(tensors: &[Tensor<S>]) -> Vec<OperandType<'_, S>> {
 }
 
 fn value<S>(saved: &[Saved], wanted: Saved) -> Argument<S> {
-    Argument::Value(saved.iter().position(|s| *s == wanted).expect("what a derivative needs is saved"))
+    Argument::Value(
+        saved.iter().position(|s| *s == wanted).expect("`saved` lists all values that derivative ops take"),
+    )
 }
 
 fn select(attrs: &Attrs, op: &Declaration) -> Attrs {
     of_signature(attrs, &op.signature)
 }
 
-/// The attributes that an op of this signature has.
+/// Selects the attributes that an op of this signature declares.
 fn of_signature(attrs: &Attrs, signature: &farcall_sig::Signature) -> Attrs {
     let names = signature.attrs().iter().map(|a| a.name.text.as_str());
     names.filter_map(|name| Some((name, attrs.get(name)?.clone()))).collect()
 }
 
-/// The results of a call, by what is declared, each once and in order.
-struct BySlot(Vec<Option<usize>>);
+/// The results of a call, looked up by declared result. Each result is returned once, in order.
+struct ResultsByDecl(Vec<Option<usize>>);
 
-impl BySlot {
-    fn new(slots: Vec<usize>) -> BySlot {
-        BySlot(slots.into_iter().map(Some).collect())
+impl ResultsByDecl {
+    fn new(slots: Vec<usize>) -> ResultsByDecl {
+        ResultsByDecl(slots.into_iter().map(Some).collect())
     }
 
     fn next(&mut self, decl: usize) -> Option<usize> {

@@ -1,8 +1,9 @@
-//! What the machine can do, measured here and now: the bandwidth of a triad, and the peak of fused multiply-adds.
+//! Limits of the machine, measured when asked for: the bandwidth of a triad, and the peak rate of fused
+//! multiply-adds.
 //!
-//! They are what a program's own figures are compared with (`farcall bench`). A triad is `a[i] = b[i] + s * c[i]` in
-//! `f32` (McCalpin, STREAM), in loops compiled for the widest vectors of the processor, without stores that bypass the
-//! caches, as kernels are.
+//! A program's own figures are compared with these limits (`farcall bench`). A triad is
+//! `a[i] = b[i] + s * c[i]` in `f32` (McCalpin, STREAM), in loops compiled for the widest vectors of the
+//! processor, without stores that bypass the caches, like the kernels.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -10,19 +11,21 @@ use std::time::{Duration, Instant};
 use crate::host::pool::ThreadPool;
 use crate::kernels::{Tasks, fused_multiply_adds, triad};
 
-/// How long one limit is measured for, at least.
-const LONG: Duration = Duration::from_millis(60);
+/// Minimum time for which one limit is measured.
+const MIN_MEASURING_TIME: Duration = Duration::from_millis(60);
 
-/// Bytes per second of a triad whose three arrays have `working_set` bytes together, on all threads of a pool: the best
-/// of several passes.
+/// Measures the bytes per second of a triad whose three arrays have `working_set` bytes together, on all
+/// threads of a pool. The result is the best of several passes.
 ///
-/// A write counts once, though caches may read what is overwritten first. Arrays that fit into a cache are used over
-/// and over, so this is the bandwidth of that cache. They have at least 3 KiB.
+/// A write counts once, although caches may read the memory that is overwritten. Arrays that fit into a cache
+/// are used repeatedly, so the result is the bandwidth of that cache. The arrays have at least 3 KiB
+/// together.
 pub fn triad_bandwidth(working_set: usize, pool: &ThreadPool) -> f64 {
     let n = (working_set / (3 * size_of::<f32>())).max(256);
     let (mut a, b, c) = (vec![0f32; n], vec![1f32; n], vec![2f32; n]);
     let threads = pool.size().max(1);
-    // A part for each thread, and several passes over it, so that starting a thread does not count in small sets.
+    // Each thread gets a part and makes several passes over it, so that the start of a thread does not count
+    // for small sets.
     let size = n.div_ceil(threads);
     let passes = (1 << 22) / n + 1;
     let parts: Vec<_> = a.chunks_mut(size).zip(b.chunks(size)).zip(c.chunks(size)).collect();
@@ -38,17 +41,19 @@ pub fn triad_bandwidth(working_set: usize, pool: &ThreadPool) -> f64 {
     (n * 3 * size_of::<f32>() * passes) as f64 / best.as_secs_f64()
 }
 
-/// Operations on `f32` per second that all threads of a pool can do together in fused multiply-adds, each of which is
-/// two: the best of several passes over registers.
+/// Measures the `f32` operations per second of fused multiply-adds on all threads of a pool; each
+/// multiply-add counts as two. The result is the best of several passes over registers.
 pub fn peak_flops(pool: &ThreadPool) -> f64 {
-    const TIMES: usize = 200_000;
+    const ROUNDS_OF_MULTIPLY_ADDS: usize = 200_000;
     let threads = pool.size().max(1);
     let each = fused_multiply_adds(1);
-    let best = best(|| pool.each(threads, &|_| _ = black_box(fused_multiply_adds(black_box(TIMES)))));
-    (each * TIMES * threads * 2) as f64 / best.as_secs_f64()
+    let best = best(|| {
+        pool.each(threads, &|_| _ = black_box(fused_multiply_adds(black_box(ROUNDS_OF_MULTIPLY_ADDS))))
+    });
+    (each * ROUNDS_OF_MULTIPLY_ADDS * threads * 2) as f64 / best.as_secs_f64()
 }
 
-/// The fastest call, after one that does not count.
+/// Returns the time of the fastest call, after one warm-up call.
 fn best(call: impl Fn()) -> Duration {
     call();
     let begin = Instant::now();
@@ -57,7 +62,7 @@ fn best(call: impl Fn()) -> Duration {
         let start = Instant::now();
         call();
         best = best.min(start.elapsed());
-        if round >= 2 && begin.elapsed() > LONG {
+        if round >= 2 && begin.elapsed() > MIN_MEASURING_TIME {
             break;
         }
     }
@@ -69,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_are_those_of_a_machine() {
+    fn measured_limits_are_plausible() {
         let pool = ThreadPool::new(1);
         let bandwidth = triad_bandwidth(1 << 16, &pool);
         assert!((1e7..1e13).contains(&bandwidth), "{bandwidth}");

@@ -1,11 +1,12 @@
-//! The program of one call of an op: how ops run on arrays without a program around them.
+//! Programs of one call of an op, which let ops run on arrays without a program around them.
 //!
 //! ```text
 //! target (signature) + operand types + attributes ──op_program──▶ Module ──Executable──▶ results
 //! ```
 //!
-//! The op's signature determines the results of the call, the layouts of its tensors, which results share the memory
-//! of operands, and whether the call has a side effect. A mismatch is an error that uses the op's own names.
+//! The op's signature determines the results of the call, the layouts of its tensors, which results share the
+//! memory of operands, and whether the call has a side effect. A mismatch is an error that uses the op's own
+//! names.
 
 use farcall_ir::op::{CallConfig, CustomCall, OutputAlias};
 use farcall_ir::{
@@ -19,70 +20,69 @@ use crate::arguments::ArgumentError;
 use crate::linear::DerivativeError;
 use crate::registry::{Declaration, Target};
 
-/// Why an op cannot be called on these operands with these attributes.
+/// An op that cannot be called on given operands with given attributes.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpError {
-    /// Nothing says what the op gives.
+    /// The op declares no signature, so its results are unknown.
     #[error("{op}: its library declares no signature for it, so its results are unknown")]
     NoSignature {
         /// The op's name.
         op: String,
     },
-    /// The arguments are not those of a call.
+    /// The arguments cannot be assigned to the op's operands.
     #[error("{op}: {error}")]
     Arguments {
         /// The op's name.
         op: String,
-        /// What is wrong with them, without the op's name.
+        /// The error in the arguments, without the op's name.
         error: ArgumentError,
     },
-    /// The call is not one that the signature allows.
+    /// The call does not match the op's signature.
     #[error("{op}: {mismatch}")]
     Mismatch {
         /// The op's name.
         op: String,
-        /// What does not fit: its kind, its place, and the message without the op's name.
+        /// The mismatch: its kind, its place, and a message without the op's name.
         mismatch: Mismatch,
     },
-    /// The op has no such derivative.
+    /// The op does not have the requested derivative.
     #[error("{op} {what}")]
     Derivative {
         /// The op's name.
         op: String,
-        /// What it lacks.
+        /// The missing derivative.
         what: DerivativeError,
     },
-    /// No program can have the attributes.
+    /// The attributes cannot be written in a program.
     #[error("{op}: attributes: {error}")]
     Attribute {
         /// The op's name.
         op: String,
-        /// Why not.
+        /// The reason.
         error: UnwritableAttr,
     },
-    /// The operands to differentiate with respect to are not a strictly ascending list of the call's operands.
-    #[error(
-        "{op}: the operands that move must be among the call's {count}, each once and in ascending order"
-    )]
+    /// The operands to differentiate with respect to are not a strictly ascending list of the call's
+    /// operands.
+    #[error("{op}: the operands to differentiate must be distinct indices below {count}, in ascending order")]
     Moving {
         /// The op's name.
         op: String,
-        /// How many operands there are.
+        /// Number of operands of the call.
         count: usize,
     },
-    /// A mapped axis of a size that no axis can have.
+    /// A mapped axis has an impossible size.
     #[error("{op}: an axis cannot have size {size}")]
     AxisSize {
         /// The op's name.
         op: String,
-        /// The size.
+        /// Size of the axis.
         size: i64,
     },
 }
 
 impl OpError {
-    /// What kind of error it is.
+    /// Returns the error code.
     pub fn code(&self) -> ErrorCode {
         match self {
             OpError::NoSignature { .. } => ErrorCode::NoSignature,
@@ -110,14 +110,15 @@ impl From<MismatchKind> for ErrorCode {
     }
 }
 
-/// A module whose `main` takes these operands, calls the op, and returns what it gives, row-major and in the
-/// order of the signature.
+/// Returns a module whose `main` takes the operands, calls the op, and returns the results, row-major and in
+/// the order of the signature.
 ///
-/// Attributes are brought to the declared types where nothing is lost, and defaults are filled in
-/// ([`Signature::convert_attrs`]). Parameters and results have the names of the signature, as
-/// `jax.arg_info` and `jax.result_info`. The module was not read from a text, so messages about it give no place.
+/// Attributes are converted to the declared types where the conversion is lossless, and defaults are filled
+/// in ([`Signature::convert_attrs`]). Parameters and results have the names of the signature, as
+/// `jax.arg_info` and `jax.result_info`. The module was not read from text, so messages about it give no
+/// place.
 ///
-/// Compile it with a registry that has the target.
+/// Compile the module with a registry that has the target.
 ///
 /// ```no_run
 /// use farcall::{CompileOptions, Executable, Registry, op_program};
@@ -136,7 +137,8 @@ impl From<MismatchKind> for ErrorCode {
 /// ```
 ///
 /// # Errors
-/// If the target has no signature, or the call does not fit it: `rms_norm: scale has n = 64 but x has n = 128`.
+/// If the target has no signature, or the call does not match it:
+/// `rms_norm: scale has n = 64 but x has n = 128`.
 pub fn op_program(target: &Target, operands: &[TensorType], attrs: &Attrs) -> Result<Module, OpError> {
     let (signature, inference) = inferred(target, operands, attrs)?;
     let names = signature.operand_names(operands.len()).unwrap_or_default();
@@ -144,7 +146,7 @@ pub fn op_program(target: &Target, operands: &[TensorType], attrs: &Attrs) -> Re
     Ok(program(call, &names, operands, signature, &inference))
 }
 
-/// The call of an op as an instruction, and the types of its results; see [`op_program`].
+/// Returns the call of an op as an instruction, and the types of its results; see [`op_program`].
 ///
 /// # Errors
 /// As for [`op_program`].
@@ -157,7 +159,7 @@ pub(crate) fn declared_call(
     Ok((call(target, signature, &inference)?, result_types(&inference)))
 }
 
-/// The op's signature, and what it says of the call.
+/// Returns the op's signature and the inference of the call from it.
 fn inferred<'t>(
     target: &'t Target,
     operands: &[TensorType],
@@ -170,9 +172,9 @@ fn inferred<'t>(
     Ok((&declaration.signature, inference))
 }
 
-/// The types of the results.
+/// Types of the results.
 fn result_types(inference: &Inference) -> Vec<TensorType> {
-    // Sizes of results are never negative: the inference says so.
+    // The inference guarantees that sizes of results are never negative.
     let size = |d: &i64| usize::try_from(*d).unwrap_or(0);
     let ty = |r: &ResultType| TensorType::new(r.dtype, r.dims.iter().map(size).collect::<Vec<_>>());
     inference.results.iter().map(ty).collect()
@@ -198,7 +200,7 @@ fn infer(declaration: &Declaration, operands: &[TensorType], attrs: &Attrs) -> R
     declaration.infer(&types.collect::<Vec<_>>(), &attrs)
 }
 
-/// The call, with all that the signature says about it.
+/// Builds the call, with everything that the signature says about it.
 fn call(target: &Target, signature: &Signature, inference: &Inference) -> Result<CustomCall, OpError> {
     let config = inference.attrs.iter().map(|(name, value)| Ok((name.to_owned(), Attr::try_from(value)?)));
     let config: AttrDict = config
@@ -219,7 +221,7 @@ fn call(target: &Target, signature: &Signature, inference: &Inference) -> Result
         })
     };
     Ok(CustomCall {
-        // The typed interface.
+        // API version 4: the typed interface.
         api_version: Some(4),
         config: CallConfig::Dict(config),
         has_side_effect: signature.has_side_effect(),
@@ -245,10 +247,11 @@ fn program(
     of_function(func)
 }
 
-/// A module whose `main` takes these operands, makes the call, and returns its results: how a target without a signature
-/// is called on arrays.
+/// Returns a module whose `main` takes the operands, makes the call, and returns its results. Targets without
+/// a signature are called on arrays this way.
 ///
-/// Nothing is checked; the verifier does that when the module is compiled. Messages about it give no place.
+/// Nothing is checked here; the verifier checks the module when it is compiled. Messages about it give no
+/// place.
 ///
 /// ```
 /// use farcall::call_program;

@@ -1,4 +1,4 @@
-//! Kinds of devices, by the names that handlers are registered for.
+//! Platforms: kinds of devices, by the names that handlers are registered for.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,11 +12,11 @@ pub enum Platform {
     Host,
     /// `CUDA`, also written `gpu`.
     Cuda,
-    /// `ROCM`
+    /// `ROCM`.
     Rocm,
-    /// `SYCL`
+    /// `SYCL`.
     Sycl,
-    /// Another one, as written.
+    /// Any other platform, as written.
     Other(Arc<str>),
 }
 
@@ -32,7 +32,7 @@ impl Platform {
         }
     }
 
-    /// The name by which JAX lowers programs for it: `cpu`, `cuda`, `rocm`.
+    /// The name that JAX uses when it lowers programs for this platform: `cpu`, `cuda`, `rocm`.
     pub fn jax_name(&self) -> &str {
         match self {
             Platform::Host => "cpu",
@@ -44,7 +44,7 @@ impl Platform {
     }
 }
 
-/// The platform of this name; known names in any case and spelling.
+/// Parses a platform name. Known names are accepted in any case and spelling.
 ///
 /// ```
 /// use farcall::registry::Platform;

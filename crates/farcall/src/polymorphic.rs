@@ -1,4 +1,4 @@
-//! Programs that run at every size they admit: compiled once for each list of types that they are called with.
+//! Programs with dynamic sizes, compiled once for each list of types that they are called with.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -14,16 +14,17 @@ use crate::device::Buffer;
 use crate::runtime::RunError;
 use crate::{CompileError, CompileOptions, ErrorCode, Executable, Registry};
 
-/// Executables that are kept at most, unless told otherwise.
-const CAPACITY: NonZeroUsize = NonZeroUsize::new(32).unwrap();
+/// Default maximum number of executables in the cache.
+const DEFAULT_CAPACITY: NonZeroUsize = NonZeroUsize::new(32).unwrap();
 
-/// A program whose sizes may be open, as JAX exports it with symbolic shapes.
+/// A program whose sizes may be dynamic, as JAX exports it with symbolic shapes.
 ///
-/// It is read and verified once. The first run on inputs of some types specializes and compiles it for these; later ones
-/// find the executable in a cache, from which the one that was not used for longest goes when it is full. Threads that ask for the
-/// same types at once compile once. Cloning shares the program and the cache.
+/// The program is read and verified once. The first run on inputs of some types specializes and compiles the
+/// program for these types; later runs find the executable in a cache. When the cache is full, the least
+/// recently used executable is evicted. Threads that ask for the same types at once compile only once. Clones
+/// share the program and the cache.
 ///
-/// A program without open sizes is one that admits a single list of types.
+/// A program without dynamic sizes accepts a single list of types.
 #[derive(Clone, Debug)]
 pub struct Polymorphic {
     inner: Arc<Inner>,
@@ -35,7 +36,7 @@ struct Inner {
     interface: Interface,
     registry: Registry,
     options: CompileOptions,
-    /// Sizes are open, or the program asserts something about them.
+    /// True if sizes are dynamic, or the program asserts something about them.
     open: bool,
     cache: Mutex<Cache>,
 }
@@ -46,62 +47,64 @@ impl Inner {
     }
 }
 
-/// An executable, once it is compiled. Those who ask in the meantime wait.
-type Slot = Arc<OnceLock<Result<Executable, CompileError>>>;
+/// A compilation and its result. Threads that ask for the result while another thread compiles wait.
+type Compilation = Arc<OnceLock<Result<Executable, CompileError>>>;
 
 #[derive(Debug)]
 struct Cache {
     capacity: NonZeroUsize,
-    /// Counts the uses.
+    /// Number of lookups so far; the time of the cache.
     clock: u64,
-    /// With the time of the last use.
-    slots: HashMap<Box<[TensorType]>, (Slot, u64)>,
+    /// The compilations by input types, each with the time of its last use.
+    compilations: HashMap<Box<[TensorType]>, (Compilation, u64)>,
 }
 
 impl Cache {
-    /// The slot of these types, if there is one.
-    fn find(&mut self, types: &[TensorType]) -> Option<Slot> {
+    /// Returns the compilation for these types, if there is one.
+    fn find(&mut self, types: &[TensorType]) -> Option<Compilation> {
         self.clock += 1;
-        let (slot, used) = self.slots.get_mut(types)?;
+        let (compilation, used) = self.compilations.get_mut(types)?;
         *used = self.clock;
-        Some(Arc::clone(slot))
+        Some(Arc::clone(compilation))
     }
 
-    /// The slot of these types, which is new if there was none, and what goes for it.
-    fn slot(&mut self, types: &[TensorType]) -> (Slot, Vec<Slot>) {
-        if let Some(slot) = self.find(types) {
-            return (slot, Vec::new());
+    /// Returns the compilation for these types, creating it if necessary, and the compilations that were
+    /// evicted for it.
+    fn find_or_insert(&mut self, types: &[TensorType]) -> (Compilation, Vec<Compilation>) {
+        if let Some(compilation) = self.find(types) {
+            return (compilation, Vec::new());
         }
         let gone = self.shrink_below(self.capacity.get());
-        let slot = Slot::default();
-        self.slots.insert(types.into(), (Arc::clone(&slot), self.clock));
-        (slot, gone)
+        let compilation = Compilation::default();
+        self.compilations.insert(types.into(), (Arc::clone(&compilation), self.clock));
+        (compilation, gone)
     }
 
-    /// Takes out what was not used for longest, until there are fewer than `n`. It is to be dropped without the lock:
-    /// with an executable go the states of its handlers, which is their code.
-    fn shrink_below(&mut self, n: usize) -> Vec<Slot> {
+    /// Removes the least recently used compilations until fewer than `n` remain, and returns the removed
+    /// ones. The caller must drop them without the lock: dropping an executable destroys the states of its
+    /// handlers, which runs the handlers' code.
+    fn shrink_below(&mut self, n: usize) -> Vec<Compilation> {
         let mut gone = Vec::new();
-        while self.slots.len() >= n {
-            let oldest = self.slots.iter().min_by_key(|(_, (_, used))| *used);
+        while self.compilations.len() >= n {
+            let oldest = self.compilations.iter().min_by_key(|(_, (_, used))| *used);
             let Some(types) = oldest.map(|(types, _)| types.clone()) else { break };
-            gone.extend(self.slots.remove(&types).map(|(slot, _)| slot));
+            gone.extend(self.compilations.remove(&types).map(|(compilation, _)| compilation));
         }
         gone
     }
 }
 
-/// Why a program did not run at some sizes.
+/// A program that cannot run at given sizes.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PolymorphicError {
-    /// The program does not take inputs of these types. Nothing was compiled.
+    /// The program does not accept inputs of these types. Nothing was compiled.
     #[error(transparent)]
     Inputs(#[from] Mismatch),
-    /// It cannot be compiled for them.
+    /// The program cannot be compiled for these types.
     #[error(transparent)]
     Compile(#[from] CompileError),
-    /// What compiles it (a lowering, a shape function) asks for the same program at the same types.
+    /// A lowering or shape function that the compilation called asks for the same program at the same types.
     #[error("compiling the program for these types asks for the program at the same types")]
     Reentered,
     /// The run failed.
@@ -110,7 +113,7 @@ pub enum PolymorphicError {
 }
 
 impl PolymorphicError {
-    /// What kind of error it is.
+    /// Returns the error code.
     pub fn code(&self) -> ErrorCode {
         match self {
             PolymorphicError::Inputs(error) => match error.kind() {
@@ -126,20 +129,22 @@ impl PolymorphicError {
 }
 
 thread_local! {
-    /// The slots that this thread waits for or fills: lowerings may ask for other programs meanwhile.
-    static COMPILING: RefCell<Vec<Slot>> = const { RefCell::new(Vec::new()) };
+    /// The compilations that this thread runs or waits for. There may be several, since a lowering may ask
+    /// for other programs meanwhile.
+    static COMPILING: RefCell<Vec<Compilation>> = const { RefCell::new(Vec::new()) };
 }
 
-/// This thread fills a slot, or waits for another one that does.
+/// Guard of a thread that runs a compilation, or waits for another thread to finish it.
 struct Compiling;
 
 impl Compiling {
-    /// `None` if the thread is at it already: it would wait for itself.
-    fn begin(slot: &Slot) -> Option<Compiling> {
+    /// Registers the compilation for this thread. `None` if the thread has already registered it, and would
+    /// wait for itself.
+    fn begin(compilation: &Compilation) -> Option<Compiling> {
         COMPILING.with_borrow_mut(|all| {
-            let is_new = !all.iter().any(|known| Arc::ptr_eq(known, slot));
+            let is_new = !all.iter().any(|known| Arc::ptr_eq(known, compilation));
             is_new.then(|| {
-                all.push(Arc::clone(slot));
+                all.push(Arc::clone(compilation));
                 Compiling
             })
         })
@@ -154,9 +159,9 @@ impl Drop for Compiling {
 }
 
 impl Polymorphic {
-    /// Reads a program in any format ([`read::program`]): what `jax.export` serialized, a portable artifact, or text. `name` is
-    /// that of the file, for messages. Custom calls will be bound to targets of `registry`; the inputs of `options` are
-    /// those of each run.
+    /// Reads a program in any format ([`read::program`]): a function serialized by `jax.export`, a portable
+    /// artifact, or text. `name` is the name of the file, for messages. Custom calls will be bound to targets
+    /// of `registry`. The input types of each run replace the input types in `options`.
     ///
     /// ```
     /// use farcall::ir::{DType, Literal};
@@ -176,7 +181,7 @@ impl Polymorphic {
     /// ```
     ///
     /// # Errors
-    /// If the program cannot be read, was exported for other platforms, or breaks the specification.
+    /// If the program cannot be read, was exported for other platforms, or violates the specification.
     pub fn read(
         bytes: &[u8],
         name: &str,
@@ -188,7 +193,7 @@ impl Polymorphic {
         Polymorphic::new(program, registry, options)
     }
 
-    /// The same for a program that has been read.
+    /// Creates a polymorphic program from a program that has been read, like [`read`](Polymorphic::read).
     ///
     /// # Errors
     /// Every violation of the specification that the verifier finds.
@@ -199,13 +204,14 @@ impl Polymorphic {
     ) -> Result<Polymorphic, ProgramError> {
         let Program { module, interface } = program;
         verify(&module)?;
-        let cache = Mutex::new(Cache { capacity: CAPACITY, clock: 0, slots: HashMap::new() });
+        let cache = Mutex::new(Cache { capacity: DEFAULT_CAPACITY, clock: 0, compilations: HashMap::new() });
         let open = refine::is_needed(&module);
         let inner = Inner { module, interface, registry: registry.clone(), options, open, cache };
         Ok(Polymorphic { inner: Arc::new(inner) })
     }
 
-    /// Keeps at most so many executables, instead of 32. Those that are in use live on without it.
+    /// Sets the maximum number of executables in the cache; the default is 32. Evicted executables that are
+    /// in use stay alive.
     pub fn set_capacity(&self, capacity: NonZeroUsize) {
         let mut cache = self.inner.cache();
         cache.capacity = capacity;
@@ -214,51 +220,51 @@ impl Polymorphic {
         drop(gone);
     }
 
-    /// What it takes and gives: the names of arguments, sizes with symbols, constraints.
+    /// The interface of the program: the names of its arguments, symbolic sizes, and constraints.
     pub fn interface(&self) -> &Interface {
         &self.inner.interface
     }
 
-    /// The executable for inputs of these types: one for each input of the program
+    /// Returns the executable for inputs of these types, one type for each input of the program
     /// ([`Interface::inputs`]).
     ///
     /// # Errors
-    /// If the program does not take such inputs, or cannot be compiled for them.
+    /// If the program does not accept such inputs, or cannot be compiled for them.
     pub fn for_types(&self, types: &[TensorType]) -> Result<Executable, PolymorphicError> {
         let inner = &*self.inner;
         let found = inner.cache().find(types);
-        if let Some(Ok(executable)) = found.as_ref().and_then(|slot| slot.get()) {
+        if let Some(Ok(executable)) = found.as_ref().and_then(|compilation| compilation.get()) {
             return Ok(executable.clone());
         }
         inner.interface.solve(types)?;
-        let (slot, gone) = inner.cache().slot(types);
+        let (compilation, gone) = inner.cache().find_or_insert(types);
         drop(gone);
-        let Some(compiling) = Compiling::begin(&slot) else { return Err(PolymorphicError::Reentered) };
-        let compiled = slot.get_or_init(|| {
+        let Some(compiling) = Compiling::begin(&compilation) else { return Err(PolymorphicError::Reentered) };
+        let compiled = compilation.get_or_init(|| {
             let options = inner.options.clone();
             let options = if inner.open { options.inputs(types.iter().cloned()) } else { options };
             Executable::compile(&inner.module, &inner.registry, &options)
         });
         drop(compiling);
         if compiled.is_err() {
-            // A later attempt may succeed: memory and targets may be there then.
+            // A failure is not cached: memory or targets that are missing now may be available later.
             let mut cache = inner.cache();
-            if cache.slots.get(types).is_some_and(|(kept, _)| Arc::ptr_eq(kept, &slot)) {
-                // `slot` still holds it.
-                cache.slots.remove(types);
+            if cache.compilations.get(types).is_some_and(|(kept, _)| Arc::ptr_eq(kept, &compilation)) {
+                // `compilation` keeps the result alive, so nothing is dropped under the lock.
+                cache.compilations.remove(types);
             }
         }
         if matches!(compiled, Err(CompileError::Interrupted)) && !interrupt::has_ended() {
-            // The interrupt was on the thread that compiled it, not on this one.
+            // The interrupt came on the thread that compiled, not on this one.
             return self.for_types(types);
         }
         Ok(compiled.clone()?)
     }
 
-    /// Runs the program on literals, one for each input of the program: one literal per result.
+    /// Runs the program on literals, one for each input of the program, and returns one literal per result.
     ///
     /// # Errors
-    /// As [`for_types`](Polymorphic::for_types), and those of [`Executable::run`].
+    /// The errors of [`for_types`](Polymorphic::for_types) and of [`Executable::run`].
     pub fn run(&self, inputs: &[Literal]) -> Result<Vec<Literal>, PolymorphicError> {
         let types: Vec<TensorType> = inputs.iter().map(Literal::ty).collect();
         Ok(self.for_types(&types)?.run(inputs)?)
@@ -267,7 +273,7 @@ impl Polymorphic {
     /// Runs the program on buffers, as [`Executable::execute`] does.
     ///
     /// # Errors
-    /// As [`for_types`](Polymorphic::for_types), and those of [`Executable::execute`].
+    /// The errors of [`for_types`](Polymorphic::for_types) and of [`Executable::execute`].
     pub fn execute<B: Into<Buffer>>(
         &self,
         inputs: impl IntoIterator<Item = B>,

@@ -1,4 +1,4 @@
-//! What runs spend their time on: totals for each thunk, and, if they are asked for, the single events of a run.
+//! Time profiles of runs: totals for each thunk and, on request, the single events of a run.
 //!
 //! ```
 //! use farcall::ir::{DType, Literal, Source, text};
@@ -28,45 +28,45 @@ use std::time::{Duration, Instant};
 use crate::kernels::Tasks;
 use crate::runtime::Watch;
 
-/// Times of runs of one program. Thunks are numbered in the order in which [`Plan::walk`](crate::Plan::walk) visits
-/// them.
+/// Times of the runs of one program. Thunks are numbered in the order in which
+/// [`Plan::walk`](crate::Plan::walk) visits them.
 ///
-/// Measuring a thunk takes some tens of nanoseconds, most of which do not count for it; thunks that take less are
-/// better compared by what a run takes without them.
+/// Measuring a thunk takes some tens of nanoseconds, most of which are not counted as the thunk's time. For
+/// faster thunks, compare the times of whole runs with and without them.
 #[derive(Debug)]
 pub struct Profile {
     origin: Instant,
     runs: Vec<Span>,
     thunks: Vec<ThunkTime>,
-    /// Thunks that have begun, the innermost last.
-    open: Vec<Open>,
+    /// Thunks that have begun but not ended, the innermost last.
+    open: Vec<RunningThunk>,
     recording: Mutex<Recording>,
-    /// Most events that are kept.
+    /// Maximum number of recorded events.
     limit: usize,
 }
 
-/// What all calls of a thunk took together.
+/// Total time of all calls of one thunk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ThunkTime {
-    /// How often it ran.
+    /// Number of calls.
     pub calls: u64,
-    /// With the thunks nested in it.
+    /// Time, nested thunks included.
     pub total: Duration,
-    /// Without them.
+    /// Time, nested thunks excluded.
     pub own: Duration,
 }
 
-/// When something began and ended, since the profile was made.
+/// An interval of time, relative to the creation of the profile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span {
-    /// Begin.
+    /// Begin of the interval.
     pub begin: Duration,
-    /// End.
+    /// End of the interval.
     pub end: Duration,
 }
 
 impl Span {
-    /// How long it took.
+    /// Length of the interval.
     pub fn length(&self) -> Duration {
         self.end.saturating_sub(self.begin)
     }
@@ -75,32 +75,32 @@ impl Span {
 /// A part of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Event {
-    /// What.
+    /// Kind of the event.
     pub kind: EventKind,
     /// Number of the thunk.
     pub thunk: usize,
-    /// Number of the thread, as [`Profile::threads`] lists them.
+    /// Number of the thread in [`Profile::threads`].
     pub thread: usize,
-    /// When.
+    /// Time of the event.
     pub span: Span,
 }
 
-/// What an event is.
+/// The kind of an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum EventKind {
     /// A call of a thunk.
     Thunk,
-    /// The part of this number of a kernel that shares its work among threads.
+    /// One task of a kernel that shares its work among threads, by its number.
     Task(usize),
-    /// From the return of a handler until its call was complete and waited for.
+    /// The time from the return of a handler until its call was complete and had been waited for.
     Pending,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Open {
+struct RunningThunk {
     begin: Instant,
-    /// What thunks nested in it took.
+    /// Time of the nested thunks that have ended.
     nested: Duration,
 }
 
@@ -109,7 +109,7 @@ struct Recording {
     events: Vec<Event>,
     dropped: u64,
     threads: Vec<(ThreadId, String)>,
-    /// Calls that are not complete: the thunk, and when its handler returned.
+    /// Calls that are not complete: the thunk, and the time when its handler returned.
     pending: Vec<(u32, Instant)>,
 }
 
@@ -120,7 +120,7 @@ impl Default for Profile {
 }
 
 impl Profile {
-    /// Without events.
+    /// Creates a profile that records no events.
     pub fn new() -> Profile {
         Profile {
             origin: Instant::now(),
@@ -132,43 +132,43 @@ impl Profile {
         }
     }
 
-    /// The same with the first `limit` events, which take about 60 bytes each.
+    /// Records the first `limit` events as well. Each takes about 60 bytes.
     pub fn with_events(self, limit: usize) -> Profile {
         Profile { limit, ..self }
     }
 
-    /// The runs, in order, each with what surrounds its thunks: taking inputs, making results. Those that failed are
-    /// among them.
+    /// The runs, in order, failed runs included. A run's interval includes the work before and after its
+    /// thunks: taking inputs, making results.
     pub fn runs(&self) -> &[Span] {
         &self.runs
     }
 
-    /// By thunk. It ends with the last one that has run.
+    /// Times by thunk number, up to the last thunk that has run.
     pub fn thunks(&self) -> &[ThunkTime] {
         &self.thunks
     }
 
-    /// The time of a thunk, which may not have run.
+    /// Time of one thunk; zero if it has not run.
     pub fn thunk(&self, number: usize) -> ThunkTime {
         self.thunks.get(number).copied().unwrap_or_default()
     }
 
-    /// Calls `visit` for the events that were kept, in the order in which they ended.
+    /// Calls `visit` for the recorded events, in the order in which they ended.
     pub fn events(&self, visit: &mut dyn FnMut(&Event)) {
         self.recording().events.iter().for_each(visit);
     }
 
-    /// How many events were not kept, because there were more than the limit.
+    /// Number of events that were not recorded because of the limit.
     pub fn dropped(&self) -> u64 {
         self.recording().dropped
     }
 
-    /// The names of the threads that events happened on; that of the runs is the first one.
+    /// Names of the threads that had events. The thread of the runs comes first.
     pub fn threads(&self) -> Vec<String> {
         self.recording().threads.iter().map(|(_, name)| name.clone()).collect()
     }
 
-    /// Measures a run.
+    /// Measures one run.
     pub(crate) fn measure<R>(&mut self, run: impl FnOnce(&mut Profile) -> R) -> R {
         let begin = Instant::now();
         self.open.clear();
@@ -186,7 +186,7 @@ impl Profile {
         Span { begin: begin - self.origin, end: end - self.origin }
     }
 
-    /// Keeps an event of this thread.
+    /// Records an event of this thread.
     fn keep(&self, kind: EventKind, thunk: u32, begin: Instant, end: Instant) {
         let span = self.span(begin, end);
         let mut recording = self.recording();
@@ -200,7 +200,7 @@ impl Profile {
 }
 
 impl Recording {
-    /// The number of this thread.
+    /// Returns the number of this thread.
     fn thread(&mut self) -> usize {
         let this = thread::current();
         let known = self.threads.iter().position(|(id, _)| *id == this.id());
@@ -214,15 +214,15 @@ impl Recording {
 impl Watch for &mut Profile {
     fn enter(&mut self, _: u32) {
         if self.limit > 0 && self.runs.is_empty() && self.open.is_empty() {
-            // The first thread of all.
+            // Give the thread of the runs number 0.
             self.recording().thread();
         }
-        self.open.push(Open { begin: Instant::now(), nested: Duration::ZERO });
+        self.open.push(RunningThunk { begin: Instant::now(), nested: Duration::ZERO });
     }
 
     fn leave(&mut self, thunk: u32) {
         let end = Instant::now();
-        let Some(Open { begin, nested }) = self.open.pop() else { return };
+        let Some(RunningThunk { begin, nested }) = self.open.pop() else { return };
         let took = end - begin;
         let number = thunk as usize;
         if self.thunks.len() <= number {
@@ -268,7 +268,7 @@ impl Watch for &mut Profile {
     }
 }
 
-/// Tasks that leave an event each.
+/// A pool whose tasks record one event each.
 struct Timed<'a> {
     pool: &'a dyn Tasks,
     thunk: u32,
@@ -291,7 +291,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_of_nested_thunks_are_those_of_what_they_are_in_once() {
+    fn nested_times_count_once_in_the_enclosing_thunk() {
         let mut profile = Profile::new().with_events(3);
         profile.measure(|mut watch| {
             for _ in 0..2 {

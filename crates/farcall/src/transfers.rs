@@ -1,4 +1,4 @@
-//! Values that a program and its caller exchange while it runs.
+//! Values that a program and its caller exchange during a run.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -8,12 +8,13 @@ use farcall_ir::{Literal, TensorType};
 
 use crate::device::{Buffer, BufferError};
 
-/// Queues to and from a running program: what it gets by `infeed` and `recv`, and what it puts out by `outfeed` and
-/// `send`.
+/// Queues to and from a running program: the program reads with `infeed` and `recv`, and writes with
+/// `outfeed` and `send`.
 ///
-/// The caller keeps one, shares it with a [run](crate::custom_call::RunContext::with_transfers), and feeds and reads it
-/// before, while and after the program runs. A program that wants a value that has not arrived waits for it, until the
-/// queues are [closed](Transfers::close) or the run is [interrupted](crate::Interrupt).
+/// The caller keeps the queues, shares them with a [run](crate::custom_call::RunContext::with_transfers), and
+/// feeds and reads them before, while and after the program runs. A program that needs a value that has not
+/// arrived waits until the value arrives, the queues are [closed](Transfers::close) or the run is
+/// [interrupted](crate::Interrupt).
 ///
 /// ```
 /// use std::sync::Arc;
@@ -25,9 +26,11 @@ use crate::device::{Buffer, BufferError};
 ///
 /// let program = r#"func.func @main() -> !stablehlo.token {
 ///   %t = stablehlo.create_token : !stablehlo.token
-///   %x:2 = "stablehlo.infeed"(%t) {infeed_config = ""} : (!stablehlo.token) -> (tensor<f32>, !stablehlo.token)
+///   %x:2 = "stablehlo.infeed"(%t) {infeed_config = ""}
+///     : (!stablehlo.token) -> (tensor<f32>, !stablehlo.token)
 ///   %y = stablehlo.add %x#0, %x#0 : tensor<f32>
-///   %u = "stablehlo.outfeed"(%y, %x#1) {outfeed_config = ""} : (tensor<f32>, !stablehlo.token) -> !stablehlo.token
+///   %u = "stablehlo.outfeed"(%y, %x#1) {outfeed_config = ""}
+///     : (tensor<f32>, !stablehlo.token) -> !stablehlo.token
 ///   return %u : !stablehlo.token
 /// }"#;
 /// let module = text::parse(&Source::new("double.mlir", program))?;
@@ -53,7 +56,7 @@ struct Queues {
     closed: bool,
 }
 
-/// A queue, by what it is for.
+/// A queue, identified by its purpose.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Queue {
     Infeed,
@@ -64,42 +67,43 @@ pub(crate) enum Queue {
     ToHost(i64),
 }
 
-/// How long a program waits before it looks whether it is to end.
-const LOOK: Duration = Duration::from_millis(20);
+/// Interval at which a waiting program polls for an interrupt.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 impl Transfers {
-    /// Empty queues.
+    /// Creates empty queues.
     pub fn new() -> Transfers {
         Transfers::default()
     }
 
-    /// Puts values at the end of what `infeed` takes: one per tensor that it returns.
+    /// Appends values to the infeed queue: one per tensor that the `infeed` returns.
     pub fn feed<B: Into<Buffer>>(&self, values: impl IntoIterator<Item = B>) {
         self.put(Queue::Infeed, values.into_iter().map(B::into).collect());
     }
 
-    /// The oldest values that `outfeed` has put out and nobody has read; waits for them for so long.
+    /// Takes the oldest unread values of `outfeed`, waiting up to `wait` for them.
     pub fn read(&self, wait: Duration) -> Option<Vec<Buffer>> {
         self.take_within(Queue::Outfeed, wait)
     }
 
-    /// Puts values at the end of what `recv` takes on a channel: one per tensor that it returns.
+    /// Appends values to the queue that `recv` reads on a channel: one per tensor that the `recv` returns.
     pub fn send<B: Into<Buffer>>(&self, channel: i64, values: impl IntoIterator<Item = B>) {
         self.put(Queue::ToProgram(channel), values.into_iter().map(B::into).collect());
     }
 
-    /// The oldest values that `send` has put out on a channel and nobody has read; waits for them for so long.
+    /// Takes the oldest unread values of `send` on a channel, waiting up to `wait` for them.
     pub fn receive(&self, channel: i64, wait: Duration) -> Option<Vec<Buffer>> {
         self.take_within(Queue::ToHost(channel), wait)
     }
 
-    /// Nothing more will come, on either side: who wants more than there is gets an error, or nothing, without a wait.
+    /// Closes the queues in both directions: no more values will come. Reading from an empty queue then
+    /// fails, or returns nothing, without waiting.
     pub fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_all();
     }
 
-    /// What `infeed` takes.
+    /// Takes the values for an `infeed`.
     pub(crate) fn infeed(
         &self,
         types: &[TensorType],
@@ -108,7 +112,7 @@ impl Transfers {
         self.take(Queue::Infeed, types, interrupted)
     }
 
-    /// What `recv` takes.
+    /// Takes the values for a `recv`.
     pub(crate) fn recv(
         &self,
         channel: i64,
@@ -151,7 +155,8 @@ impl Transfers {
         }
     }
 
-    /// The oldest values of a queue, once there are some. They must be of the types that the program takes.
+    /// Takes the oldest values of a queue, waiting for them if the queue is empty. The values must have the
+    /// types that the program takes.
     fn take(
         &self,
         queue: Queue,
@@ -163,21 +168,21 @@ impl Transfers {
             if let Some(waiting) = queues.all.get_mut(&queue)
                 && let Some(values) = waiting.front()
             {
-                // What does not fit stays, for a program that takes it.
+                // Values of other types stay in the queue, for a program that takes them.
                 fits(queue, types, values)?;
                 break waiting.pop_front().unwrap_or_default();
             }
             if queues.closed {
                 return Err(TransferError::Closed(queue));
             }
-            // An interrupt's question may feed the queue.
+            // The callback of an interrupt may feed the queue, so it runs without the lock.
             drop(queues);
             if interrupted() {
                 return Err(TransferError::Interrupted);
             }
             queues = self.lock();
             if queues.all.get(&queue).is_none_or(VecDeque::is_empty) && !queues.closed {
-                let woken = self.changed.wait_timeout(queues, LOOK);
+                let woken = self.changed.wait_timeout(queues, POLL_INTERVAL);
                 queues = woken.unwrap_or_else(PoisonError::into_inner).0;
             }
         };
@@ -186,7 +191,7 @@ impl Transfers {
     }
 }
 
-/// An error if these are not the values that the program takes.
+/// Checks that the values have the types that the program takes.
 fn fits(queue: Queue, types: &[TensorType], values: &[Buffer]) -> Result<(), TransferError> {
     let found: Vec<TensorType> = values.iter().map(Buffer::ty).collect();
     if found == types {
@@ -195,7 +200,7 @@ fn fits(queue: Queue, types: &[TensorType], values: &[Buffer]) -> Result<(), Tra
     Err(TransferError::Types { queue, expected: types.into(), found: found.into() })
 }
 
-/// Why a program does not get the values that it waits for.
+/// A program cannot get the values that it waits for.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum TransferError {
     #[error("the run was interrupted")]

@@ -1,6 +1,6 @@
-//! Blocks (composites) that lowerings replace by custom calls: which lowering is asked, what it may answer, and what
-//! the compiler makes of it.
-#![expect(clippy::print_stdout, reason = "says why nothing ran")]
+//! Blocks (composites) that lowerings replace by custom calls: which lowerings are asked, which answers are
+//! valid, and the compiled calls.
+#![expect(clippy::print_stdout, reason = "prints why nothing ran")]
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
@@ -30,7 +30,7 @@ use ops::{scale_f32, scale_f64, twice_f32};
 
 const OPS: &[&OpDescriptor] = farcall_ffi::ops![scale_f32, scale_f64, twice_f32];
 
-/// Stands for the QR factorization that comes with the engine.
+/// Stand-in for the engine's built-in QR factorization.
 #[handler(name = "qr_cpu_custom_call_f32")]
 #[lowers("my.qr_alias", with = lower_qr)]
 fn built_in_qr(_x: &Buffer<f32>, q: &mut Buffer<f32>, r: &mut Buffer<f32>) -> Result<()> {
@@ -39,7 +39,7 @@ fn built_in_qr(_x: &Buffer<f32>, q: &mut Buffer<f32>, r: &mut Buffer<f32>) -> Re
     Ok(())
 }
 
-/// x + 1, in its place.
+/// Computes x + 1 in place.
 #[handler(name = "one_more")]
 #[signature((x: f32[*]) -> (y: f32[*] aliases x))]
 #[lowers("my.one_more")]
@@ -56,7 +56,7 @@ fn parse(program: &str) -> Module {
     text::parse(&Source::new("p.mlir", program)).unwrap_or_else(|e| panic!("{}", e.render(false)))
 }
 
-/// A program of one block `tag` of `x`, whose default body is `x + x`.
+/// Returns a program with one block `tag` of `x`, whose default body is `x + x`.
 fn one(tag: &str, options: &str, ty: &str) -> String {
     let options =
         if options.is_empty() { String::new() } else { format!("composite_attributes = {{{options}}}, ") };
@@ -81,7 +81,8 @@ fn compile_for(platform: Platform, program: &str, registry: &Registry) -> std::r
     Plan::compile(&parse(program), registry, &options).map_err(|e| e.to_string())
 }
 
-/// What became of the blocks of a plan, a line for each lowering that was asked. Paths of libraries are shortened.
+/// Describes the blocks of a plan, with a line for each lowering that was asked. Paths of libraries are
+/// shortened.
 fn why(plan: &Plan) -> String {
     let mut lines = Vec::new();
     for block in &plan.blocks {
@@ -103,7 +104,7 @@ fn why(plan: &Plan) -> String {
     lines.join("\n")
 }
 
-/// The origin without its folder, and without the test's name: libraries of two tests may have the same bytes.
+/// Removes the folder and the test's name from an origin: libraries of two tests may have the same bytes.
 fn short(origin: &str) -> String {
     let origin = origin.rfind('/').map_or(origin, |at| &origin[at + 1..]);
     match (origin.starts_with("libblocks_"), origin.find(".so")) {
@@ -120,12 +121,12 @@ fn check(plan: &std::result::Result<Plan, String>, expected: Expect) {
     }
 }
 
-/// The targets that a plan calls.
+/// Returns the targets that a plan calls.
 fn targets(plan: &Plan) -> Vec<&str> {
     plan.calls.iter().map(|call| call.call.target.as_str()).collect()
 }
 
-/// The program as passes see it first.
+/// Returns the program as the first pass sees it.
 fn form(program: &str, registry: &Registry) -> String {
     let mut form = String::new();
     let mut after = |stage: &farcall::Stage<'_>| {
@@ -161,7 +162,7 @@ fn app(registry: &Registry, tag: &str, lowering: impl farcall::registry::Lowerin
 // ---- Ops of a library ----------------------------------------------------------------------
 
 #[test]
-fn a_handler_takes_what_fits_its_signature() {
+fn a_handler_lowers_blocks_that_fit_its_signature() {
     let registry = with_ops();
     check(
         &compile(&one("my.scale", "factor = 3.0 : f32", "4xf32"), &registry),
@@ -169,7 +170,7 @@ fn a_handler_takes_what_fits_its_signature() {
             my.scale at p.mlir:2:8
               library this program calls scale_f32 (typed) of this program"#]],
     );
-    // Options are brought to the declared types, those that are missing have defaults.
+    // Options are converted to the declared types; missing options have defaults.
     let f64s = one("my.scale", "factor = 3 : i32", "2xf64");
     check(
         &compile(&f64s, &registry),
@@ -246,32 +247,32 @@ fn a_library_that_is_loaded_brings_its_lowerings() {
     );
     assert_eq!(run(&program, &registry, DType::F32, &[1.0f32, 2.0]), [3.0, 6.0]);
     assert_eq!(run(&one("my.twice", "", "2xi8"), &registry, DType::S8, &[1i8, 2]), [2, 4]);
-    // In a namespace, lowerings by signature and by function call the targets that are there.
+    // In a namespace, lowerings by signature and by function call the targets of that namespace.
     let named = Registry::new();
     let options = LoadOptions { namespace: Some("acme".into()), ..LoadOptions::default() };
     load_with(&named, &path, &options).unwrap();
     assert_eq!(run(&program, &named, DType::F32, &[1.0f32, 2.0]), [3.0, 6.0]);
     assert_eq!(run(&one("my.twice", "", "2xi8"), &named, DType::S8, &[1i8, 2]), [2, 4]);
-    // Its functions panic and answer in the other's memory.
+    // The library's lowerings panic, and return answers in the library's memory.
     let thirteen = one("my.twice", "", "3xf32").replace("version = 3", "version = 13");
     assert!(compile(&thirteen, &registry).unwrap_err().contains("thirteen is no version"));
-    // The same ops, linked: other lowerings of the same rank.
+    // The same ops, linked: other lowerings with the same rank.
     let other = Registry::new();
     other.register_lowering("my.scale", Rank::Library, |_: &Block<'_>| Ok(Lowered::skip(""))).unwrap();
     let error = load(&other, &path, &[]).unwrap_err().to_string();
     assert!(error.contains("the blocks `my.scale` are lowered by this program already"), "{error}");
     assert!(
-        error.contains("same rank (library) as that of /") && error.contains("libblock_test_ops.so"),
+        error.contains("same rank (library) as by /") && error.contains("libblock_test_ops.so"),
         "{error}"
     );
-    // Nothing of a library that is refused is there.
+    // A rejected library leaves nothing behind.
     assert_eq!((other.tags(), other.targets().len()), (vec!["my.scale".to_owned()], 0));
 }
 
 // ---- Ranks ---------------------------------------------------------------------------------
 
 #[test]
-fn an_application_is_asked_before_libraries_and_these_before_what_is_built_in() {
+fn lowerings_are_asked_in_the_order_of_their_ranks() {
     let registry = Registry::new();
     let skips = |why: &'static str| move |_: &Block<'_>| Ok(Lowered::skip(why));
     registry.register_lowering("my.tag", Rank::BuiltIn, skips("three")).unwrap();
@@ -287,7 +288,7 @@ fn an_application_is_asked_before_libraries_and_these_before_what_is_built_in() 
               default body: every lowering for the tag skips it"#]],
     );
     let error = registry.register_lowering("my.tag", Rank::Library, skips("again")).unwrap_err();
-    expect!["the blocks `my.tag` are lowered by this program already, a lowering of the same rank (library) as that of this program: which one to ask would be left open (replace it on purpose, or leave one out)"]
+    expect!["the blocks `my.tag` are lowered by this program already, with the same rank (library) as by this program: lowerings of one tag must have different ranks (replace one explicitly, or drop one)"]
         .assert_eq(&error.to_string());
     assert!(registry.replace_lowering("my.tag", Rank::Application, skips("replaced")));
     check(
@@ -360,7 +361,7 @@ fn a_target_that_is_missing_or_does_not_fit_is_a_reason_to_skip() {
               application this program skips: scale_f64: x must be f64, but is f32
               library this program calls scale_f32 (typed) of this program"#]],
     );
-    // A platform that the handlers are not for.
+    // A platform that the handlers do not support.
     check(
         &compile_for(Platform::Cuda, &one("my.scale", "", "4xf32"), &registry),
         expect![[r#"
@@ -382,7 +383,7 @@ fn attributes_are_values_or_text() {
         run(&one("my.scale", "", "1xf32"), &registry, DType::F32, &[1.0f32])
     };
     assert_eq!(scaled(|call| call.attr("factor", 7.0f32)), [7.0]);
-    // Values are brought to the declared type, text is exact.
+    // Values are converted to the declared type, text must match it.
     assert_eq!(scaled(|call| call.attr("factor", AttrValue::i64(7))), [7.0]);
     assert_eq!(scaled(|call| call.attr_text("factor", "7.0 : f32")), [7.0]);
     assert_eq!(scaled(|call| call), [2.0]);
@@ -433,7 +434,7 @@ fn an_answer_that_can_never_be_right_is_an_error() {
 
 // ---- Where blocks stand --------------------------------------------------------------------
 
-/// In another block's default body, in a function that is called often, in regions.
+/// Blocks in another block's default body, in a function that is called several times, and in regions.
 #[test]
 fn blocks_within_blocks_are_asked_about_if_the_outer_one_is_skipped() {
     let program = r#"
@@ -510,7 +511,7 @@ func.func private @body(%x: tensor<4xf32>, %t: !stablehlo.token) -> (tensor<4xf3
     );
 }
 
-/// Operands and results lie as the lowering says; a result may be in an operand's place.
+/// Operands and results have the layouts of the lowering; a result may alias an operand.
 #[test]
 fn calls_have_layouts_and_aliases() {
     let registry = with_ops();
@@ -533,7 +534,7 @@ fn calls_have_layouts_and_aliases() {
     assert_eq!(compile(&one_more, &registry).unwrap().calls[0].call.aliases.len(), 1);
 }
 
-/// What the block says is not lost where the call does not mention it.
+/// The block's options are passed on unless the call sets them.
 #[test]
 fn options_are_passed_on_unless_the_call_says_otherwise() {
     let registry = with_ops();
@@ -546,7 +547,7 @@ fn options_are_passed_on_unless_the_call_says_otherwise() {
     assert_eq!(run(|| TargetCall::new("scale_f32").attr("factor", 5.0f32)), [5.0, 10.0]);
 }
 
-/// A call whose result nobody needs happens if it has a side effect.
+/// A call whose result is dead is kept if it has a side effect.
 #[test]
 fn a_call_with_a_side_effect_stays() {
     let registry = with_ops();
@@ -559,7 +560,7 @@ fn a_call_with_a_side_effect_stays() {
     assert_eq!(calls(|| TargetCall::new("twice_f32").side_effect()), 1);
 }
 
-/// Nobody is asked about a block with an option that has no form in the C interface.
+/// No lowering is asked about a block with an option that the C interface cannot represent.
 #[test]
 fn options_that_are_too_deep_leave_the_default_body() {
     let deep = format!("a = {}1{}", "{a = ".repeat(80), "}".repeat(80));
@@ -567,7 +568,7 @@ fn options_that_are_too_deep_leave_the_default_body() {
     assert!(why(&plan).contains("default body: its options cannot be passed on"), "{}", why(&plan));
 }
 
-/// A name that stands for an operation is not a target's.
+/// A name that stands for an operation cannot be a target.
 #[test]
 fn a_target_that_is_an_operation_is_an_error() {
     let registry = with_ops();
@@ -575,7 +576,7 @@ fn a_target_that_is_an_operation_is_an_error() {
     let farcall::registry::Handler::Typed(bundle) = *target.handler() else { unreachable!() };
     let name = "check.expect_eq_const";
     let origin = farcall::registry::Origin::program();
-    // SAFETY: the handlers of another target.
+    // SAFETY: these are the handlers of another target, which is valid.
     let target = unsafe { farcall::registry::Target::typed(name, Platform::Host, bundle, 0, origin) };
     registry.register(target.unwrap()).unwrap();
     app(&registry, "my.tag", |_: &Block<'_>| Ok(TargetCall::new("check.expect_eq_const").into()));
@@ -590,7 +591,7 @@ fn a_target_that_is_an_operation_is_an_error() {
     );
 }
 
-/// A block of single elements in a region that is applied to each of them.
+/// A block of scalars in a region that is applied to each element.
 #[test]
 fn blocks_in_regions_that_are_applied_to_elements() {
     let program = r#"
@@ -613,7 +614,7 @@ func.func private @body(%x: tensor<f32>) -> tensor<f32> {
     }
 }
 
-/// A size that the program leaves open is known when the block is asked about.
+/// Dynamic dimensions are known when lowerings are asked about the block.
 #[test]
 fn shapes_are_static_when_lowerings_are_asked() {
     let registry = with_ops();
@@ -670,10 +671,10 @@ fn decisions_are_kept_in_a_plans_file() {
 
 const QR: &str = include_str!("blocks/qr_alias.mlir");
 
-/// A registry with the library in C++, and its lowerings; nothing without a compiler.
+/// Returns a registry with the C++ library and its lowerings, or `None` without a compiler.
 fn alias_library() -> Option<(Registry, PathBuf)> {
     let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../farcall-ffi/include");
-    // Each test has a library of its own: they run at once.
+    // Each test has its own library, as tests run concurrently.
     let name = format!("blocks_{}", std::thread::current().name().unwrap_or_default().replace(':', "_"));
     let path = plain::build("blocks", &name, &["-Wextra", "-I", include.to_str().unwrap()])?;
     let registry = Registry::new();
@@ -689,7 +690,7 @@ fn qr(registry: &Registry, x: &Literal) -> Vec<Literal> {
     executable.run(std::slice::from_ref(x)).unwrap()
 }
 
-/// The same block of integers.
+/// The QR block with integer operands.
 fn integer_qr() -> String {
     let (_, functions) = QR.split_once("  func.func private").unwrap();
     format!(
@@ -708,7 +709,7 @@ fn integer_qr() -> String {
 }
 
 #[test]
-fn an_alias_of_qr_is_called_and_not_what_is_built_in() {
+fn an_alias_of_qr_is_called_instead_of_the_built_in_one() {
     let Some((registry, _)) = alias_library() else { return };
     registry.register_built_ins(farcall_ffi::ops![built_in_qr]).unwrap();
     let plan = compile(QR, &registry).unwrap();
@@ -735,9 +736,9 @@ fn an_alias_of_qr_is_called_and_not_what_is_built_in() {
     assert!(called[0].as_slice::<f32>().iter().any(|q| *q != 0.0));
 }
 
-/// The application's lowering comes first, though the library and the engine have lowerings, too.
+/// The application's lowering comes first, although the library and the engine have lowerings, too.
 #[test]
-fn an_application_overrides_what_is_built_in() {
+fn an_application_overrides_built_in_lowerings() {
     let registry = Registry::new();
     registry.register_built_ins(farcall_ffi::ops![built_in_qr]).unwrap();
     assert_eq!(targets(&compile(QR, &registry).unwrap()), ["qr_cpu_custom_call_f32"]);
@@ -825,13 +826,13 @@ fn answers_of_a_library_are_not_trusted() {
     .assert_eq(&lines.join("\n"));
 }
 
-/// The C header has the structs of `farcall-ffi`.
+/// The C header declares the structs of `farcall-ffi`.
 #[test]
 fn the_header_is_that_of_the_sdk() {
     use std::mem::offset_of;
     let Some((_, path)) = alias_library() else { return };
     let path = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
-    // SAFETY: a library that is open already.
+    // SAFETY: the library is already open.
     let layout: unsafe extern "C" fn(usize) -> usize = unsafe {
         let library = libc::dlopen(path.as_ptr(), libc::RTLD_NOW);
         std::mem::transmute(libc::dlsym(library, c"Layout".as_ptr()))
@@ -880,12 +881,12 @@ fn the_header_is_that_of_the_sdk() {
         size_of::<c::LoweringTable>(),
         offset_of!(c::LoweringTable, lowering_stride),
     ];
-    // SAFETY: a function of the library above.
+    // SAFETY: the function belongs to the library above.
     let theirs = (0..).map(|i| unsafe { layout(i) }).take_while(|n| *n != 0);
     assert_eq!(theirs.collect::<Vec<_>>(), ours.into_iter().chain(numbers).collect::<Vec<_>>());
 }
 
-/// A lowering that looks into its registry when it is dropped.
+/// A lowering that uses its registry when it is dropped.
 struct Curious(Registry, mpsc::Sender<Vec<String>>);
 
 impl farcall::registry::Lowering for Curious {
@@ -914,7 +915,7 @@ fn a_lowering_that_is_replaced_may_use_the_registry() {
     assert!(replaced.join().unwrap());
 }
 
-/// A program from an artifact has no text, but its instructions may say where they come from.
+/// A program from an artifact has no text, but its instructions may have locations.
 #[test]
 fn blocks_of_programs_without_text_have_a_place() {
     let compile = |program: &str, registry: &Registry| {

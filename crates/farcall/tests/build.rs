@@ -1,4 +1,4 @@
-//! Programs written with the builder: what they compute, how they are printed, and what is said of those that are wrong.
+//! Programs written with the builder: their results, their printed form, and the errors of wrong ones.
 
 use expect_test::{Expect, expect};
 use farcall::build::{Graph, Values};
@@ -28,7 +28,7 @@ fn sum_and_max(x: &Buffer<f32>, sum: &mut Buffer<f32>, max: &mut Buffer<f32>) ->
     Ok(())
 }
 
-/// Says nothing of itself.
+/// An op without a signature.
 #[handler(name = "mute")]
 fn mute() -> Result<()> {
     Ok(())
@@ -44,7 +44,7 @@ fn f32s<const N: usize>(sizes: [usize; N]) -> TensorType {
     TensorType::new(DType::F32, sizes)
 }
 
-/// What a program computes: the same by way of both texts.
+/// Computes a program's results, which must be the same after printing and parsing in either text format.
 fn run(module: &Module, inputs: &[Literal]) -> Vec<Vec<f32>> {
     let compute = |module: &Module| -> Vec<Vec<f32>> {
         let executable = Executable::compile(module, &registry(), &CompileOptions::new());
@@ -63,7 +63,7 @@ fn row(values: &[f32]) -> Literal {
     Literal::from_slice(DType::F32, [values.len()], values)
 }
 
-/// What a function of a vector computes.
+/// Computes a function of a vector.
 fn of<'g, V: Values<'g>>(
     graph: &'g Graph,
     x: &[f32],
@@ -219,7 +219,7 @@ fn sizes_may_be_open() {
     assert_eq!(results[0].as_slice::<f32>(), [3.0, 6.0]);
 }
 
-/// The text without the places of instructions.
+/// Returns the text without the locations of instructions.
 fn plain(text: &str) -> String {
     let cut = |line: &str| line.split(", metadata=").next().unwrap_or(line).to_owned();
     text.lines().map(cut).collect::<Vec<_>>().join("\n")
@@ -265,7 +265,7 @@ fn names_are_in_the_text() {
     assert!(hlo::print(&again).unwrap().contains("custom-call("));
 }
 
-/// What is wrong with a graph; places are lines from the call of this function.
+/// Checks the errors of a graph. Locations are lines relative to the call of this function.
 #[track_caller]
 fn wrong<'g, V: Values<'g>>(graph: &'g Graph, results: V, expect: Expect) {
     let here = std::panic::Location::caller();

@@ -1,4 +1,4 @@
-//! Every operation can be built, by a method of its own.
+//! Every operation can be built by its own method.
 
 use std::collections::BTreeSet;
 
@@ -297,7 +297,7 @@ fn products(g: &Graph) -> Vec<Value<'_>> {
     all
 }
 
-/// Other numbers in each run.
+/// Random numbers, which differ between runs.
 fn random(g: &Graph) -> Vec<Value<'_>> {
     let [lo, hi] = [0, 1].map(|n| g.scalar(DType::F32, n));
     let shape = g.constant(Literal::from_slice(DType::S64, [1], &[5i64]));
@@ -371,14 +371,15 @@ fn every_operation_is_built_by_a_method_of_its_name() {
                 built_ops.insert(inst.op().name());
             });
         }
-        // What is printed is the same program.
+        // The printed text is the same program.
         let printed = text::print(&module);
         let again = text::parse(&farcall::ir::Source::new("all", printed.clone()));
         let again = again.unwrap_or_else(|error| panic!("{error}\n{printed}"));
         assert!(again == module, "{printed}");
-        // So it is as HLO, which has no equivalent of some.
+        // The same as HLO, unless HLO has no equivalent.
         match hlo::print(&module) {
-            // The reader of HLO takes no `rng` whose shape is an operand, which is open until the program is refined.
+            // The HLO reader rejects `rng` with a shape operand, as its shape is dynamic until the program is
+            // refined.
             Ok(printed) if printed.contains("rng(") => {
                 let source = farcall::ir::Source::new("all", printed);
                 let error = hlo::parse(&source).unwrap_err().to_string();
@@ -406,15 +407,15 @@ fn every_operation_is_built_by_a_method_of_its_name() {
         "uniform_quantize uniform_dequantize dynamic_iota dynamic_broadcast_in_dim dynamic_reshape dynamic_pad \
          real_dynamic_slice dynamic_gather dynamic_conv collective_reduce"
     );
-    // The compiler makes fusions of the others.
+    // The other operations are fusions, which the compiler makes.
     let names = op::info::all().map(|info| info.name).filter(|name| *name != "mhlo.fusion");
     let missing: Vec<&str> = names.filter(|name| !built_ops.contains(name)).collect();
     assert!(missing.is_empty(), "no method builds {missing:?}");
-    // The functions of elements are more than their names: two dialects share some.
+    // There are more elementwise functions than names: two dialects share some names.
     assert_eq!(Unary::ALL.len() + Binary::ALL.len(), 66);
 }
 
-/// A tensor of small numbers that are exact in every type: 1, 2, 3, 1, ….
+/// Returns a tensor of small numbers that are exact in every type: 1, 2, 3, 1, ….
 fn numbers(ty: &TensorType) -> Literal {
     Literal::from_fn(ty.dtype, ty.sizes(), |i| {
         let n = (i % 3 + 1) as u8;
@@ -428,7 +429,7 @@ fn numbers(ty: &TensorType) -> Literal {
     })
 }
 
-/// NaNs are equal; floating-point numbers may differ by rounding.
+/// Compares two numbers. NaNs are equal; floating-point numbers may differ by rounding.
 fn close(a: Scalar, b: Scalar) -> bool {
     let close =
         |x: f64, y: f64| x == y || (x.is_nan() && y.is_nan()) || (x - y).abs() <= 1e-5 * (1.0 + y.abs());
@@ -440,7 +441,7 @@ fn close(a: Scalar, b: Scalar) -> bool {
 }
 
 #[test]
-fn what_is_built_computes_what_the_evaluator_says() {
+fn built_programs_match_the_evaluator() {
     for family in [elementwise, data, reductions, products] {
         let module = built(family);
         let entry = module.entry().unwrap();

@@ -1,5 +1,5 @@
-//! Shapes and batching that an op's author says by hand: calls in the engine, vmapped calls, and functions that
-//! do what they should not.
+//! Ops with handwritten shape and batching functions: calls in the engine, vmapped calls, and functions that
+//! misbehave.
 
 use expect_test::{Expect, expect};
 use farcall::ir::{DType, Literal, Source, TensorType, text};
@@ -30,7 +30,7 @@ fn perm(perm: &[i64]) -> Attrs {
     Attrs::from_iter([("perm", perm.into())])
 }
 
-/// What follows from the declaration of a call with these operands, all of them f32.
+/// Infers the results of a call with these f32 operands.
 fn infer(op: &str, operands: &[&[i64]], attrs: &Attrs) -> String {
     let types: Vec<_> = operands.iter().map(|dims| OperandType { dtype: DType::F32, dims }).collect();
     match target(op).declaration().unwrap().infer(&types, attrs) {
@@ -44,7 +44,7 @@ fn infer(op: &str, operands: &[&[i64]], attrs: &Attrs) -> String {
     }
 }
 
-/// How a call is vmapped: operands with `true` have the axis in front.
+/// Returns the batching of a call; operands with `true` have the axis in front.
 fn batch(op: &str, operands: &[(&[i64], bool)], attrs: &Attrs) -> String {
     let types: Vec<_> = operands.iter().map(|(dims, _)| OperandType { dtype: DType::F32, dims }).collect();
     let batched: Vec<bool> = operands.iter().map(|(_, batched)| *batched).collect();
@@ -58,7 +58,7 @@ fn batch(op: &str, operands: &[(&[i64], bool)], attrs: &Attrs) -> String {
     }
 }
 
-/// Sees one process' part only.
+/// An op that sees only the part of one process, so it cannot be batched.
 #[handler(name = "alone")]
 #[signature((x: f32[*]) -> (y: f32[*]))]
 #[batch(none)]
@@ -140,7 +140,7 @@ fn batching_is_asked_for() {
 }
 
 #[test]
-fn what_functions_do_wrong_is_said() {
+fn errors_of_functions_are_reported() {
     let how = |how: &str| Attrs::from_iter([("how", how.into())]);
     let shapes = [
         "",
@@ -186,7 +186,7 @@ fn what_functions_do_wrong_is_said() {
             panics: wrong: the shape function: panicked … no shape for you
             too few: wrong: the shape function returns 1 shape, but the call has 2 (y, z)
             negative: wrong: the shape function returns z the shape [-1], with a negative dimension
-            too many dimensions: wrong: the shape function returns z 70 dimensions; 64 is the most
+            too many dimensions: wrong: the shape function returns z 70 dimensions; the maximum is 64
             no operand: wrong: the signature has no operand `w`
             no attribute: wrong: missing attribute w (s64)
             another type: wrong: attribute k: expected s32, found s64
@@ -224,7 +224,7 @@ fn programs_are_checked_and_run() {
     assert!(error.contains("transpose: y is f32[3, 2], but the call's result is f32[2, 3]"), "{error}");
 }
 
-/// One call as the batching function says gives what a call for each entry gives.
+/// The single call of a batching function has the results of one call per entry.
 #[test]
 fn one_call_is_all_of_them() {
     let registry = registry();
@@ -246,7 +246,7 @@ fn one_call_is_all_of_them() {
     assert_eq!(whole.bytes(), each.flat_map(|y| y.bytes().to_vec()).collect::<Vec<u8>>());
 }
 
-/// Its functions do what they should not.
+/// An op whose functions misbehave.
 #[handler(name = "wrong")]
 #[signature((x: f32[..], how: str, k: i64 = 0) -> (y: f32[..], z: f32[..]))]
 #[shape(wrong_shape)]

@@ -1,4 +1,5 @@
-//! Buffers in and out of executables, streams, and values that a program exchanges with its caller while it runs.
+//! Buffers as inputs and results of executables, streams, and values that a program exchanges with its caller
+//! at run time.
 
 use std::sync::Arc;
 use std::thread;
@@ -38,15 +39,15 @@ fn buffers_go_from_run_to_run() {
     let at = address(&state);
     for _ in 0..3 {
         let mut results = step.execute([state]).unwrap();
-        // The same value twice is one buffer.
+        // A value that is returned twice is one buffer.
         assert_eq!(address(&results[0]), address(&results[1]));
         results.truncate(1);
         state = results.remove(0);
-        // The memory is handed on.
+        // The memory is reused.
         assert_eq!(address(&state), at);
     }
     assert_eq!(state, f32s(&[8.0, 16.0, 24.0, 32.0]));
-    // Another reference to it keeps it as it is.
+    // Another reference keeps the value unchanged.
     let results = step.execute([state.clone()]).unwrap();
     assert_eq!(state, f32s(&[8.0, 16.0, 24.0, 32.0]));
     assert_eq!(results[0], f32s(&[16.0, 32.0, 48.0, 64.0]));
@@ -68,7 +69,7 @@ fn large_results_are_in_memory_that_is_used_again() {
     drop(first);
     let second = double.execute([x.clone()]).unwrap().remove(0);
     assert_eq!(address(&second), at);
-    // One that is still held is not.
+    // A buffer that is still held is not reused.
     let third = double.execute([x]).unwrap().remove(0);
     assert_ne!(address(&third), at);
     assert_eq!(second, third);
@@ -76,7 +77,7 @@ fn large_results_are_in_memory_that_is_used_again() {
 }
 
 #[test]
-fn a_plan_for_a_device_that_is_not_there_is_refused() {
+fn a_plan_for_a_missing_device_is_refused() {
     let program = "func.func @main(%x: tensor<f32>) -> tensor<f32> { return %x : tensor<f32> }";
     let mut plan = compile(program).plan().clone();
     plan.platform = Platform::Cuda;
@@ -103,7 +104,7 @@ fn runs_on_a_stream_are_in_order() {
     let run = || RunContext::new().with_transfers(Arc::clone(&transfers));
     let pending: Vec<_> =
         (0..10).map(|i| add.enqueue(vec![number(100 * i).into()], run(), &stream)).collect();
-    // The first one waits to be fed, and the others for that one.
+    // The first run waits to be fed, and the others wait for the first.
     for i in 0..10 {
         transfers.feed([number(i)]);
     }
@@ -114,7 +115,7 @@ fn runs_on_a_stream_are_in_order() {
     assert!(matches!(wrong, Err(RunError::InputCount { found: 0, .. })));
 }
 
-/// Adds what it is fed with until that is negative, and puts out the sum each time.
+/// Adds the values that it is fed until one is negative, and outputs the sum each time.
 const SUM: &str = r#"func.func @main() -> tensor<i32> {
   %zero = stablehlo.constant dense<0> : tensor<i32>
   %true = stablehlo.constant dense<true> : tensor<i1>
@@ -188,7 +189,7 @@ fn a_run_that_waits_for_values_ends() {
     let wrong = "the program takes (tensor<i32>) from the infeed, but (tensor<1xf32>) was put there";
     assert_eq!(message(&run), format!("{place}{wrong}"));
 
-    // They stay, for a program that takes them.
+    // The values stay, for a program that takes them.
     assert_eq!(message(&run), format!("{place}{wrong}"));
     let other = "func.func @main() -> tensor<1xf32> {
   %t = stablehlo.create_token : !stablehlo.token
@@ -215,6 +216,6 @@ fn a_run_that_waits_for_values_ends() {
     transfers.feed([int(1)]);
     transfers.close();
     assert_eq!(message(&run), format!("{place}the infeed is closed and empty"));
-    // What the program did before it failed has happened.
+    // The effects of the program before its failure have happened.
     assert_eq!(transfers.read(Duration::ZERO).unwrap(), [int(1)]);
 }

@@ -1,4 +1,4 @@
-//! Handlers that learn what they are called with when they are called (`farcall_ffi::dynamic`), in the engine.
+//! Handlers without a static signature (`farcall_ffi::dynamic`), in the engine.
 
 use farcall::ir::{Literal, Source, text};
 use farcall::registry::{Origin, Platform, Target};
@@ -7,9 +7,10 @@ use farcall_ffi::abi::{self, HandlerBundle};
 use farcall_ffi::dynamic::{self, Call};
 use farcall_ffi::{AttrValue, Error, Result};
 
-/// Writes a description of the call to its last result, one byte an element; fails or panics if an attribute says so.
+/// Writes a description of the call to its last result, one byte per element. Fails or panics if an attribute
+/// requests it.
 unsafe extern "C" fn describe(frame: *mut abi::CallFrame) -> *mut abi::Error {
-    // SAFETY: the host calls it with a frame.
+    // SAFETY: the host calls handlers with a valid frame.
     unsafe { dynamic::enter(frame, "describe", description) }
 }
 
@@ -29,7 +30,7 @@ fn description(call: &Call) -> Result<()> {
         attributes.iter().map(|(name, value)| format!("{name} = {value}")).collect();
     let text = format!("{} -> {} {{{}}}", operands.join(", "), results.join(", "), attributes.join(", "));
     let Some(Some(last)) = call.results().last() else { return Err(Error::internal("no result")) };
-    // SAFETY: a result's memory is written to by the handler alone, until it returns.
+    // SAFETY: only the handler writes to the result's memory until it returns.
     let bytes = unsafe { std::slice::from_raw_parts_mut(last.data, last.bytes) };
     bytes.fill(b' ');
     bytes[..text.len()].copy_from_slice(text.as_bytes());
@@ -45,7 +46,7 @@ fn run(program: &str, inputs: &[Literal]) -> std::result::Result<String, RunErro
         execute: Some(describe),
         record: None,
     };
-    // SAFETY: a handler of this program.
+    // SAFETY: the bundle's handler is a function of this program.
     let target = unsafe { Target::typed("describe", Platform::Host, bundle, 0, Origin::program()) }.unwrap();
     assert_eq!(target.api_version(), Some((0, 1)));
     registry.register(target).unwrap();
@@ -69,7 +70,7 @@ fn one_call(attributes: &str) -> std::result::Result<String, RunError> {
 }
 
 #[test]
-fn it_sees_operands_results_and_tokens() {
+fn handlers_see_operands_results_and_tokens() {
     let program = "func.func @main(%x: tensor<2x3xbf16>, %y: tensor<0x4xcomplex<f64>>) -> tensor<150xui8> {
       %t = stablehlo.create_token : !stablehlo.token
       %0:3 = stablehlo.custom_call @describe(%x, %t, %y) {has_side_effect = true}
@@ -84,7 +85,7 @@ fn it_sees_operands_results_and_tokens() {
 }
 
 #[test]
-fn it_sees_attributes() {
+fn handlers_see_attributes() {
     let attributes = "a = 1 : i8, b = true, c = \"text\", d = array<i32: 1, 2>, e = {f = {g = 2.5 : f32}}";
     let seen = one_call(attributes).unwrap();
     let expected = "{a = 1, b = true, c = \"text\", d = [1, 2], e = {f = {g = 2.5}}}";
@@ -92,7 +93,7 @@ fn it_sees_attributes() {
 }
 
 #[test]
-fn errors_and_panics_are_those_of_the_call() {
+fn errors_and_panics_fail_the_call() {
     let error = one_call("fail = \"nobody is here\"").unwrap_err().to_string();
     assert!(
         error.contains("`describe` at p.mlir:2") && error.contains("NOT_FOUND: nobody is here"),
@@ -103,7 +104,7 @@ fn errors_and_panics_are_those_of_the_call() {
 }
 
 #[test]
-fn frames_that_are_none_are_refused() {
-    // SAFETY: null is no frame.
+fn null_frames_are_refused() {
+    // SAFETY: a null frame is rejected.
     assert!(unsafe { dynamic::enter(std::ptr::null_mut(), "nobody", |_| Ok(())) }.is_null());
 }

@@ -1,4 +1,4 @@
-//! Programs as text with what they give, what they compile to, or why they do not.
+//! Programs as text, with their results, their compiled form, or their errors.
 //!
 //! Every file of `filetests/` is a program with directives in comments:
 //!
@@ -13,11 +13,11 @@
 //! // | error: …
 //! ```
 //!
-//! A program that leaves sizes open is compiled for the types of the inputs of each run; the evaluator runs
-//! what it is for those.
+//! A program with dynamic dimensions is compiled for the input types of each run; the evaluator runs the
+//! refined program.
 //!
-//! Floats may differ from what is written by a few units in the last place. `FARCALL_BLESS=1` writes
-//! what the evaluator gives (and what the compiler says) into the files, where something else is written.
+//! Floats may differ from the written values by a few units in the last place. `FARCALL_BLESS=1` replaces
+//! expectations that do not hold by the evaluator's results and the compiler's output.
 
 use std::ffi::c_void;
 use std::fmt::Write as _;
@@ -68,18 +68,19 @@ fn files() {
     assert!(failures.is_empty(), "\n{failures}{}", hint(bless));
 }
 
-/// What to do about failures; while expectations are rewritten, those left are not about expectations.
+/// Returns advice about failures. Failures that remain while expectations are rewritten are not about
+/// expectations.
 fn hint(bless: bool) -> &'static str {
     if bless { "" } else { "(FARCALL_BLESS=1 rewrites expectations)" }
 }
 
 #[test]
-fn blessing_is_not_recommended_to_who_blesses() {
+fn blessing_is_not_recommended_while_blessing() {
     assert!(hint(false).contains("FARCALL_BLESS=1"));
     assert_eq!(hint(true), "");
 }
 
-/// Checks one file; gives its text with the expectations that hold.
+/// Checks one file. Returns its text with the expectations that hold.
 fn check(name: &str, text: &str, bless: bool) -> Result<String, String> {
     let registry = registry();
     let lines: Vec<&str> = text.lines().collect();
@@ -153,7 +154,7 @@ fn check(name: &str, text: &str, bless: bool) -> Result<String, String> {
     Ok(out)
 }
 
-/// A program, with the sizes that it leaves open if its inputs say them, and its executable.
+/// Returns a program, refined if its inputs determine its dynamic dimensions, and its executable.
 fn compile(
     module: &Module,
     registry: &Registry,
@@ -164,19 +165,19 @@ fn compile(
     Ok((refined.unwrap_or_else(|| module.clone()), executable))
 }
 
-/// True if the types of the entry's parameters leave sizes open.
+/// Returns true if the types of the entry's parameters have dynamic dimensions.
 fn is_open(module: &Module) -> bool {
     let Some(entry) = module.entry() else { return false };
     entry.params().iter().any(|p| entry.tensor(*p).is_some_and(|t| !t.is_static()))
 }
 
-/// The inputs of a run.
+/// Parses the inputs of a run.
 fn inputs(line: &str) -> Result<Vec<Literal>, String> {
     let inputs = line.trim_start_matches("// run:").split(" ; ").map(str::trim).filter(|s| !s.is_empty());
     inputs.map(literal).collect()
 }
 
-/// Runs a program both ways; gives the lines that say what it gave.
+/// Runs a program in evaluator and engine. Returns the lines that describe the results.
 fn run(
     line: &str,
     module: &Module,
@@ -194,7 +195,7 @@ fn run(
     let values = values.unwrap_or_else(|| inputs.iter().cloned().map(Value::Tensor).collect());
     let evaluated = eval(module, entry, &values, &host, denormals).map_err(|e| e.to_string());
     let evaluated: Result<Vec<Literal>, String> = evaluated.map(|values| eval::tensors(&values));
-    // Twice: what a run leaves behind must not show in the next one.
+    // Two runs: the state that a run leaves behind must not affect the next one.
     let first = executable.run(&inputs).map_err(|e| e.to_string());
     let second = executable.run(&inputs).map_err(|e| e.to_string());
     let read = from_file(executable, registry)?.run(&inputs).map_err(|e| e.to_string());
@@ -238,7 +239,7 @@ fn run(
     })
 }
 
-/// The same program, its plan written and read.
+/// Returns the executable of the program's plan after writing and reading it.
 fn from_file(executable: &Executable, registry: &Registry) -> Result<Executable, String> {
     let bytes = executable.plan().to_bytes().map_err(|e| e.to_string())?;
     let plan = Plan::from_bytes(&bytes).map_err(|e| e.to_string())?;
@@ -251,7 +252,7 @@ fn from_file(executable: &Executable, registry: &Registry) -> Result<Executable,
     Executable::from_plan(plan, registry).map_err(|e| e.to_string())
 }
 
-/// The same program, with all of its inputs given away.
+/// Compiles the program with all inputs donated.
 fn donating(module: &Module, registry: &Registry, denormals: Denormals) -> Result<Executable, String> {
     let mut module = module.clone();
     let name = module.entry().ok_or("no entry")?.name.clone();
@@ -263,7 +264,7 @@ fn donating(module: &Module, registry: &Registry, denormals: Denormals) -> Resul
     Executable::compile(&module, registry, &options).map_err(|e| e.to_string())
 }
 
-/// True if what is written is what was found.
+/// Returns true if the written results match the found ones.
 fn holds(written: &Result<Vec<Literal>, String>, found: &Result<Vec<Literal>, String>) -> bool {
     match (written, found) {
         (Ok(w), Ok(f)) => w.len() == f.len() && w.iter().zip(f).all(|(w, f)| close(w, f).is_ok()),
@@ -279,7 +280,7 @@ fn literal(text: &str) -> Result<Literal, String> {
     }
 }
 
-/// Equal, or floats that differ by little: four times the distance of neighbours at 1.
+/// Compares results. Floats may differ by four times the distance between adjacent numbers at 1.
 fn close(wanted: &Literal, found: &Literal) -> Result<(), String> {
     if wanted.ty() != found.ty() {
         return Err(format!("expected a {}, found a {}", wanted.ty(), found.ty()));
@@ -293,7 +294,7 @@ fn close(wanted: &Literal, found: &Literal) -> Result<(), String> {
     };
     let near = |a: f64, b: f64| {
         if a == b || a.is_nan() || b.is_nan() {
-            // The sign of a zero counts, that of a NaN does not.
+            // The sign of a zero matters, the sign of a NaN does not.
             return a.is_nan() && b.is_nan() || (a == b && a.is_sign_negative() == b.is_sign_negative());
         }
         (a - b).abs() <= 4.0 * epsilon * a.abs()
@@ -315,28 +316,28 @@ fn registry() -> Registry {
     let registry = Registry::new();
     registry.register_ops(OPS).unwrap();
     for (name, function) in [("add_one", add_one as *const ()), ("transposed", transposed as *const ())] {
-        // SAFETY: all functions are of one size; the parameters are those of `api_version` 1.
+        // SAFETY: all function pointers have the same size, and the parameters are those of `api_version` 1.
         let function =
             unsafe { std::mem::transmute::<*const (), farcall::registry::UntypedHandler>(function) };
-        // SAFETY: as above, and a function of this program stays loaded.
+        // SAFETY: as above; functions of this program are never unloaded.
         let target = unsafe { Target::untyped(name, Platform::Host, function, Origin::program()) };
         registry.register(target.unwrap()).unwrap();
     }
     registry
 }
 
-/// `out = in + 1`, four `f32`, in place or not.
+/// `out = in + 1` for four `f32`, in place or not.
 unsafe extern "C" fn add_one(out: *mut c_void, ins: *const *const c_void) {
-    // SAFETY: the programs call it with four elements.
+    // SAFETY: the programs call this function with four elements.
     unsafe {
         let x = (*ins).cast::<[f32; 4]>().read();
         out.cast::<[f32; 4]>().write(x.map(|x| x + 1.0));
     }
 }
 
-/// Numbers six elements in the order of memory, added to the input's.
+/// Adds the positions in memory of six elements, times 100, to the input.
 unsafe extern "C" fn transposed(out: *mut c_void, ins: *const *const c_void) {
-    // SAFETY: the programs call it with six elements.
+    // SAFETY: the programs call this function with six elements.
     unsafe {
         let x = (*ins).cast::<[f32; 6]>().read();
         out.cast::<[f32; 6]>().write(std::array::from_fn(|i| x[i] + 100.0 * i as f32));

@@ -1,4 +1,4 @@
-//! Executables as a user holds them: wrong inputs, failed runs, many threads, deep programs.
+//! Executables as users handle them: wrong inputs, failed runs, many threads, deep programs.
 
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
@@ -50,7 +50,7 @@ fn wrong_inputs_are_named() {
 }
 
 #[test]
-fn a_program_is_compiled_for_what_is_known_of_its_inputs() {
+fn a_program_is_compiled_for_the_known_sizes_of_its_inputs() {
     let program = "func.func @main(%x: tensor<?xf32>, %s: tensor<2xi32>) -> tensor<?x?xf32> {
   %0 = stablehlo.dynamic_reshape %x, %s : (tensor<?xf32>, tensor<2xi32>) -> tensor<?x?xf32>
   return %0 : tensor<?x?xf32>
@@ -66,11 +66,11 @@ fn a_program_is_compiled_for_what_is_known_of_its_inputs() {
         1 | func.func @main(%x: tensor<?xf32>, %s: tensor<2xi32>) -> tensor<?x?xf32> {
           |           ^^^^^
           |
-          = note: the types of the inputs say what it is"#]]
+          = note: the types of the inputs determine its size"#]]
     .assert_eq(&compile(&options).unwrap_err().to_string());
     options = options.inputs([x.ty(), sizes.ty()]);
     expect![[r#"
-        error: [dynamic-shape] stablehlo.dynamic_reshape: the shape of result 0, tensor<?x?xf32>, does not follow from what is known about the inputs
+        error: [dynamic-shape] stablehlo.dynamic_reshape: the shape of result 0, tensor<?x?xf32>, does not follow from the known inputs
          --> test.mlir:2:8
           |
         2 |   %0 = stablehlo.dynamic_reshape %x, %s : (tensor<?xf32>, tensor<2xi32>) -> tensor<?x?xf32>
@@ -117,7 +117,7 @@ fn many_threads_run_it_at_once() {
 
 #[test]
 fn deep_calls_with_choices_do_not_overflow_the_stack() {
-    // Each function chooses, and calls the next one in the branch.
+    // Each function has a conditional, and calls the next function in a branch.
     let mut program = String::from(
         "func.func @main(%p: tensor<i1>, %x: tensor<i32>) -> tensor<i32> {\n  %0 = call @f0(%p, %x) : (tensor<i1>, tensor<i32>) -> tensor<i32>\n  return %0 : tensor<i32>\n}\n",
     );
@@ -138,10 +138,10 @@ fn deep_calls_with_choices_do_not_overflow_the_stack() {
     assert_eq!(executable.stats().thunks["case"], depth);
 }
 
-/// Set by `signal`, waited for by `after_signal`.
+/// Set by `signal`, awaited by `after_signal`.
 static SIGNAL: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
 
-/// Complete only once `signal` has run: its handler returns before that.
+/// Completes only after `signal` has run. Its handler returns before that.
 #[handler(name = "after_signal")]
 fn after_signal(x: Kept<Buffer<f32>>, mut y: KeptMut<Buffer<f32>>) -> Result<()> {
     std::thread::spawn(move || {
@@ -158,7 +158,7 @@ fn after_signal(x: Kept<Buffer<f32>>, mut y: KeptMut<Buffer<f32>>) -> Result<()>
     Ok(())
 }
 
-/// Lets the call go on that waits.
+/// Lets the waiting call continue.
 #[handler(name = "signal")]
 fn signal(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
     y.copy_from_slice(x);

@@ -1,11 +1,11 @@
-//! Malformed structs at both sides of the C interface: whatever members they have, nothing crashes,
-//! panics or hangs.
+//! Malformed structs on both sides of the C interface: whatever their members are, nothing crashes, panics or
+//! hangs.
 //!
-//! Deterministic: a seed and a number of iterations (`FARCALL_FUZZ_SEED`, `FARCALL_FUZZ_ITERATIONS`)
-//! repeat a run. Pointers are null, misaligned, or to memory of the right size, which may hold
-//! something else; sizes, counts, kinds and codes are anything. What no callee can notice is left out:
-//! a pointer to nowhere, a length beyond its memory.
-#![expect(clippy::print_stdout, reason = "says what was tried, to repeat it")]
+//! Runs are deterministic: the same seed and iteration count (`FARCALL_FUZZ_SEED`, `FARCALL_FUZZ_ITERATIONS`)
+//! repeat a run. Pointers are null, misaligned, or to memory of the right size with arbitrary contents;
+//! sizes, counts, kinds and codes are arbitrary. Errors that no callee can detect are left out: dangling
+//! pointers, and lengths beyond the memory.
+#![expect(clippy::print_stdout, reason = "prints the seed, to repeat a run")]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -42,13 +42,13 @@ fn handlers_take_anything() {
     fuzz("guest", guest::run);
 }
 
-/// Shape functions and batching functions, asked by any host; and the engine, answered by any of them.
+/// Shape and batching functions, queried by arbitrary hosts; and the engine, with arbitrary answers.
 #[test]
 fn rules_take_anything() {
     fuzz("rules", rules::run);
 }
 
-/// Lowerings of libraries, asked by any host; and the engine, answered by any of them.
+/// Lowerings of libraries, queried by arbitrary hosts; and the engine, with arbitrary answers.
 #[test]
 fn lowerings_take_anything() {
     fuzz("lowerings", lowerings::run);
@@ -68,7 +68,7 @@ fn fuzz(what: &str, run: fn(&mut Random, usize) -> String) {
 
 static PANICS: AtomicUsize = AtomicUsize::new(0);
 
-/// Counts panics, wherever they end, and prints them.
+/// Counts panics, wherever they are caught, and prints them.
 fn count_panics() {
     static HOOKED: Mutex<bool> = Mutex::new(false);
     let mut hooked = HOOKED.lock().unwrap_or_else(PoisonError::into_inner);

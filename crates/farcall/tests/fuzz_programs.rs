@@ -1,10 +1,10 @@
-//! Programs that nobody would write, all the way: read, verified, printed, compiled, run in the engine and in the
-//! evaluator, under limits of memory, iterations and time. Whatever a program says, it ends in results or in an error;
+//! Mutated programs, end to end: read, verified, printed, compiled, and run in the engine and in the
+//! evaluator, under limits of memory, iterations and time. Every program ends in results or in an error;
 //! nothing panics, aborts or hangs.
 //!
-//! The programs run in a child process, so that one that ends it does not end the search. Deterministic: a seed and a
-//! number of iterations (`FARCALL_FUZZ_SEED`, `FARCALL_FUZZ_ITERATIONS`) repeat a run, `FARCALL_FUZZ_ONLY=123` one program
-//! of it, whose text is printed. A long run:
+//! The programs run in a child process, so that a program that kills its process does not end the search.
+//! Runs are deterministic: the same seed and iteration count (`FARCALL_FUZZ_SEED`, `FARCALL_FUZZ_ITERATIONS`)
+//! repeat a run, and `FARCALL_FUZZ_ONLY=123` repeats one program of it and prints its text. A long run:
 //!
 //! ```text
 //! FARCALL_FUZZ_ITERATIONS=1000000 cargo test --release -p farcall --test fuzz_programs -- --nocapture
@@ -36,7 +36,7 @@ mod mutate;
 #[path = "plugin/ops.rs"]
 mod ops;
 #[path = "fuzz/random.rs"]
-#[expect(dead_code, reason = "half of it is for structs")]
+#[expect(dead_code, reason = "only the fuzzers of structs use all of it")]
 mod random;
 #[path = "../../farcall-ir/tests/fuzz/seeds.rs"]
 mod seeds;
@@ -58,7 +58,7 @@ const OPS: &[&OpDescriptor] = farcall_ffi::ops![
     expect_close
 ];
 
-/// What the suites' programs check themselves with: here they look at all they get.
+/// The functions with which the suites' programs check themselves. Here they only look at their arguments.
 macro_rules! checks {
     ($($function:ident = $name:literal;)*) => {$(
         #[handler(name = $name)]
@@ -91,17 +91,18 @@ fn look(values: &RestOperands, attrs: &Attrs, results: &mut RestResults) {
 /// Address space of the process that runs the programs, in bytes.
 const ADDRESS_SPACE: u64 = 4 << 30;
 
-/// Bytes for the tensors of a program.
-const MEMORY: usize = 1 << 30;
+/// Memory limit for the tensors of a program, in bytes.
+const MAX_MEMORY_BYTES: usize = 1 << 30;
 
-/// Iterations of all loops of a run.
-const ITERATIONS: u64 = 100;
+/// Maximum number of iterations of all loops of a run.
+const MAX_ITERATIONS: u64 = 100;
 
-/// Elements that a run may read or write, by [`work`], so that the evaluator is done in a second or two.
-const WORK: u64 = 10_000_000;
+/// Maximum number of elements that a run may read or write, as estimated by [`work`], so that the evaluator
+/// finishes in a second or two.
+const MAX_WORK_ELEMENTS: u64 = 10_000_000;
 
-/// One program may take this long.
-const TIME: Duration = Duration::from_secs(if cfg!(debug_assertions) { 60 } else { 20 });
+/// Maximum duration of one program.
+const MAX_TIME: Duration = Duration::from_secs(if cfg!(debug_assertions) { 60 } else { 20 });
 
 #[test]
 fn mutated_programs_end_in_results_or_errors() {
@@ -145,7 +146,7 @@ fn mutated_programs_end_in_results_or_errors() {
     assert!(found.is_empty(), "{found}");
 }
 
-/// Not a test by itself: what the other one starts.
+/// Not a test: the child process that the other test starts.
 #[test]
 fn child() {
     let seeds = || Seeds::new(seeds::programs());
@@ -160,10 +161,10 @@ fn child() {
     let progress = Progress::new(Path::new(&board));
     let seeds = seeds();
     limits();
-    // The first panic ends the process: it is what is looked for.
+    // The first panic ends the process: the fuzzer searches for panics.
     let print = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
-        // That of a handler whose only purpose it is.
+        // The panic of a handler that does nothing but panic.
         if info.payload_as_str() == Some("there was nothing") {
             return;
         }
@@ -178,8 +179,8 @@ fn child() {
             let at = AT.load(Ordering::Relaxed);
             if at != seen {
                 (seen, since) = (at, Instant::now());
-            } else if since.elapsed() > TIME {
-                eprintln!("program {at} takes more than {TIME:?}");
+            } else if since.elapsed() > MAX_TIME {
+                eprintln!("program {at} takes more than {MAX_TIME:?}");
                 std::process::exit(102);
             }
         }
@@ -196,14 +197,14 @@ fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|e| panic!("{name}: {e}")))
 }
 
-/// Program number `i`.
+/// Returns program number `i`.
 fn program(seeds: &Seeds, i: u64) -> String {
     seeds.mutated(&mut Random::new(number("FARCALL_FUZZ_SEED", 1) << 40 | i))
 }
 
 fn limits() {
-    farcall::memory::set_limit(MEMORY);
-    farcall::iterations::set_limit(ITERATIONS);
+    farcall::memory::set_limit(MAX_MEMORY_BYTES);
+    farcall::iterations::set_limit(MAX_ITERATIONS);
     let limit = libc::rlimit { rlim_cur: ADDRESS_SPACE, rlim_max: ADDRESS_SPACE };
     // SAFETY: the struct is complete.
     let done = unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) };
@@ -216,7 +217,7 @@ fn registry() -> Registry {
     registry
 }
 
-/// How far programs came.
+/// The stages that a program reached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Reached {
     read: bool,
@@ -227,7 +228,7 @@ struct Reached {
     heavy: bool,
 }
 
-/// All stages on one text.
+/// Runs all stages on one text.
 fn run(text: &str, registry: &Registry) -> Reached {
     let mut reached = Reached::default();
     let module = match text::parse(&Source::new("fuzz", text)) {
@@ -260,7 +261,7 @@ fn run(text: &str, registry: &Registry) -> Reached {
     reached.compiled = true;
     drop(executable.plan().to_string());
     let Ok(main) = verify::entry(&module, None) else { return reached };
-    if work(&module, main) > WORK {
+    if work(&module, main) > MAX_WORK_ELEMENTS {
         reached.heavy = true;
         return reached;
     }
@@ -269,7 +270,7 @@ fn run(text: &str, registry: &Registry) -> Reached {
     match executable.run(&inputs) {
         Ok(results) => {
             reached.engine = true;
-            // A quantized tensor is given as what it is stored as.
+            // A quantized tensor is returned in its storage type.
             let shapes = |l: &Literal, ty: &TensorType| (l.dtype(), l.dims()) == (ty.dtype, ty.sizes());
             assert!(results.iter().zip(executable.outputs()).all(|(l, ty)| shapes(l, ty)));
         }
@@ -296,12 +297,13 @@ fn run(text: &str, registry: &Registry) -> Reached {
     reached
 }
 
-/// Small numbers.
+/// Returns an input of small numbers.
 fn input(ty: &TensorType) -> Option<Literal> {
     Literal::try_from_fn(ty.dtype, ty.sizes(), |i| Scalar::Unsigned((i * 7 % 5) as u64)).ok()
 }
 
-/// An estimate of the elements that a run of a function reads and writes, with loops going round as often as they may.
+/// Estimates the number of elements that a run of a function reads and writes, if loops have as many
+/// iterations as the limit allows.
 fn work(module: &Module, func: &Func) -> u64 {
     fn of(module: &Module, func: &Func, region: Region<'_>, depth: usize) -> u64 {
         region.insts().fold(1u64, |sum, inst| sum.saturating_add(inst_work(module, func, inst, depth)))
@@ -321,7 +323,7 @@ fn work(module: &Module, func: &Func) -> u64 {
         let called = |id: &FuncId| module.get(*id).map_or(0, |f| of(module, f, f.body(), depth + 1));
         let own = operands.saturating_add(results);
         match inst.op() {
-            Op::While => regions().saturating_mul(ITERATIONS).saturating_add(own),
+            Op::While => regions().saturating_mul(MAX_ITERATIONS).saturating_add(own),
             Op::If | Op::Case => regions().saturating_add(own),
             Op::Call { callee } => called(callee).saturating_add(own),
             Op::Composite(c) => called(&c.decomposition).saturating_add(own),
@@ -338,14 +340,14 @@ fn work(module: &Module, func: &Func) -> u64 {
     of(module, func, func.body(), 0)
 }
 
-/// How far a child has come, in a file that outlives it.
+/// Progress of a child process, in a file that outlives it.
 struct Progress {
     file: File,
     counts: std::cell::Cell<[u64; Progress::LEN]>,
 }
 
 impl Progress {
-    /// The program's number, then how many came how far.
+    /// The program's number, followed by the number of programs that reached each stage.
     const LEN: usize = 8;
 
     fn new(path: &Path) -> Progress {

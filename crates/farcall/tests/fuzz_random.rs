@@ -1,13 +1,14 @@
-//! Random valid programs compute the same wherever they run: in the reference evaluator, in the middle form after
-//! passes in any order, and in the engine with all passes, without one of them, and with none that is optional.
+//! Random valid programs compute the same wherever they run: in the reference evaluator, in the middle form
+//! after passes in any order, and in the engine with all passes, without one pass, and without all optional
+//! passes.
 //!
-//! Programs are made by `generate` with the builder that infers types, so that every one is of the language's whole
-//! breadth: all operations (but those that a test here names with its reason), all element types, sizes zero and
-//! one, nested regions, calls. Results are compared bit by bit, but for those that functions such as `exp` have
-//! made, which may differ by some units in the last place; sums and products of floats are of small integers.
+//! `generate` makes programs with the builder that infers types. Programs cover the whole language: all
+//! operations (except the ones that a test here lists with reasons), all element types, sizes zero and one,
+//! nested regions, and calls. Results are compared bit by bit. Results of functions such as `exp` may differ
+//! by some units in the last place; sums and products of floats have small integers as terms.
 //!
-//! Deterministic: a seed and a number of programs repeat a run, `FARCALL_FUZZ_ONLY=123` one program of it. A program
-//! that fails is made smaller and printed as a filetest. A long run:
+//! Runs are deterministic: the same seed and program count repeat a run, and `FARCALL_FUZZ_ONLY=123` repeats
+//! one program of it. A failing program is shrunk and printed as a filetest. A long run:
 //!
 //! ```text
 //! FARCALL_FUZZ_SEED=7 FARCALL_FUZZ_PROGRAMS=100000 FARCALL_FUZZ_SECONDS=36000 cargo test --release -p farcall --test fuzz_random -- --nocapture
@@ -35,7 +36,7 @@ mod ops;
 #[path = "fuzz_random/products.rs"]
 mod products;
 #[path = "fuzz/random.rs"]
-#[expect(dead_code, reason = "half of it is for structs")]
+#[expect(dead_code, reason = "only the fuzzers of structs use all of it")]
 mod random;
 #[path = "fuzz_random/regions.rs"]
 mod regions;
@@ -45,23 +46,23 @@ mod shrink;
 use check::Outcome;
 use generate::Program;
 
-/// Failures after which a run ends.
-const MOST_FAILURES: usize = 10;
+/// Number of failures after which a run ends.
+const MAX_FAILURES: usize = 10;
 
 fn number(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
     Some(text.parse().unwrap_or_else(|e| panic!("{name}: {e}")))
 }
 
-/// What decides all of program number `i`.
+/// Returns the seed of program number `i`.
 fn seed_of(i: u64) -> u64 {
     number("FARCALL_FUZZ_SEED").unwrap_or(1) << 40 | i
 }
 
-/// The words of the last panic.
+/// Message of the last panic.
 static PANIC: Mutex<String> = Mutex::new(String::new());
 
-/// Checks a program; a panic is a failure.
+/// Checks a program. A panic counts as a failure.
 fn checked(p: &Program, seed: u64, registry: &Registry) -> Result<Outcome, String> {
     catch(|| check::check(p, seed, registry))
         .unwrap_or_else(|_| Err(format!("panic: {}", PANIC.lock().unwrap())))
@@ -78,7 +79,7 @@ fn random_programs_compute_the_same() {
     let time = Duration::from_secs(number("FARCALL_FUZZ_SECONDS").unwrap_or(60));
     let (begin, mut refused, mut ran, mut found) = (Instant::now(), 0, 0, Vec::new());
     for i in only.map_or(0..programs, |i| i..i + 1) {
-        if begin.elapsed() > time || found.len() >= MOST_FAILURES {
+        if begin.elapsed() > time || found.len() >= MAX_FAILURES {
             break;
         }
         let seed = seed_of(i);
@@ -106,7 +107,7 @@ fn random_programs_compute_the_same() {
     assert!(refused * 10 <= ran, "{refused} of {ran} programs are not valid or end in errors");
 }
 
-/// What to say of a program that fails.
+/// Describes a failing program.
 fn report(p: &Program, i: u64, registry: &Registry) -> String {
     let seed = seed_of(i);
     let small = shrink::shrink(p, &|p| checked(p, seed, registry).is_err());
@@ -115,7 +116,7 @@ fn report(p: &Program, i: u64, registry: &Registry) -> String {
     format!("--- program {i} of seed {of}: {words}\n{}", shown(&small))
 }
 
-/// A program as a filetest.
+/// Formats a program as a filetest.
 fn shown(p: &Program) -> String {
     let mut out = text::print(&p.module);
     if p.denormals == Denormals::Flush {
@@ -130,9 +131,9 @@ fn shown(p: &Program) -> String {
     out
 }
 
-/// Operations that no program has, and why.
-const NEVER: [(&str, &str); 6] = [
-    ("mhlo.fusion", "the compiler makes it of what they have"),
+/// Operations that no program contains, with the reasons.
+const EXCLUDED_OPS: [(&str, &str); 6] = [
+    ("mhlo.fusion", "only the compiler makes it, from operations that programs have"),
     ("stablehlo.custom_call", "computes whatever its target does; filetests and fuzz_programs have them"),
     ("stablehlo.infeed", "its values come from outside of the program, or go there"),
     ("stablehlo.outfeed", "its values come from outside of the program, or go there"),
@@ -158,10 +159,10 @@ fn programs_have_every_operation_and_type() {
     }
     let missing: Vec<&str> = info::all()
         .map(|op| op.name)
-        .filter(|name| !ops.contains_key(name) && NEVER.iter().all(|(never, _)| never != name))
+        .filter(|name| !ops.contains_key(name) && EXCLUDED_OPS.iter().all(|(never, _)| never != name))
         .collect();
     assert!(missing.is_empty(), "no program of {count} has {missing:?}");
-    let named = NEVER.iter().filter(|(never, _)| ops.contains_key(never)).count();
-    assert_eq!(named, 0, "some programs have what they are said not to have");
+    let named = EXCLUDED_OPS.iter().filter(|(never, _)| ops.contains_key(never)).count();
+    assert_eq!(named, 0, "some programs have operations that are listed as excluded");
     assert_eq!(types.len(), DType::ALL.len(), "{types:?}");
 }

@@ -1,6 +1,6 @@
-//! `api_version` 0 to 4: which parameters a function gets, what a call's configuration may be, and what
-//! is said of a call that is not as its target wants it. Functions in C++, programs as text.
-#![expect(clippy::print_stdout, reason = "says why nothing ran")]
+//! `api_version` 0 to 4: the parameters of a function, valid configurations of a call, and the errors for
+//! calls that do not match their target. Functions in C++, programs as text.
+#![expect(clippy::print_stdout, reason = "prints why nothing ran")]
 
 use std::sync::LazyLock;
 
@@ -23,12 +23,12 @@ use load::load;
 fn every_version_of_the_untyped_api() {
     let Some(registry) = registry() else { return };
     for (call, x, wanted) in [
-        // API_VERSION_ORIGINAL, which is the default; 0 (API_VERSION_UNSPECIFIED) leaves it open.
+        // API_VERSION_ORIGINAL, which is the default; 0 (API_VERSION_UNSPECIFIED) leaves the version open.
         ("@twice(%x)", 5.0, 10.0),
         ("@twice(%x) {backend_config = \"\"}", 5.0, 10.0),
         ("@twice(%x) {api_version = 0 : i32}", 5.0, 10.0),
         ("@twice(%x) {api_version = 1 : i32}", 5.0, 10.0),
-        // An original function knows nothing of its string.
+        // An original function does not get the string.
         ("@twice(%x) {api_version = 1 : i32, backend_config = \"text\"}", 5.0, 10.0),
         // API_VERSION_STATUS_RETURNING
         ("@checked(%x) {api_version = 2 : i32}", 5.0, 15.0),
@@ -44,9 +44,9 @@ fn every_version_of_the_untyped_api() {
 }
 
 #[test]
-fn pointers_that_a_function_changes_are_those_of_later_calls() {
+fn pointers_that_a_function_changes_affect_later_calls() {
     let Some(registry) = registry() else { return };
-    // Its operand lies in the arena, at the same place in every turn and in every run.
+    // The operand is in the arena, at the same address in every iteration and in every run.
     let program = "func.func @main(%x: tensor<f32>) -> tensor<f32> {
   %zero = stablehlo.constant dense<0> : tensor<i32>
   %one = stablehlo.constant dense<1> : tensor<i32>
@@ -74,7 +74,7 @@ fn pointers_that_a_function_changes_are_those_of_later_calls() {
 }
 
 #[test]
-fn what_functions_report() {
+fn functions_report_errors() {
     let Some(registry) = registry() else { return };
     let fails = |call: &str, x: f32| run(&registry, call, x).unwrap_err();
     expect!["custom call `checked` at test.mlir:2:8 failed in its execute stage: INTERNAL: x is negative"]
@@ -104,7 +104,7 @@ fn several_results_and_tuples_are_an_array_of_pointers() {
   %1 = stablehlo.get_tuple_element %t[1] : (tuple<tensor<f32>, tensor<f32>>) -> tensor<f32>
   return %0, %1 : tensor<f32>, tensor<f32>
 }";
-    // A tuple of one is a tuple; its operand is one, too.
+    // A tuple of one element is a tuple, and so is its operand.
     let one = "func.func @main(%x: tensor<f32>) -> tensor<f32> {
   %t = stablehlo.tuple %x : tuple<tensor<f32>>
   %u = stablehlo.custom_call @both(%t) : (tuple<tensor<f32>>) -> tuple<tensor<f32>, tuple<tensor<f32>>>
@@ -147,7 +147,7 @@ fn every_way_to_configure_a_typed_call() {
     let registry = Registry::new();
     registry.register_ops(OPS).unwrap();
     for (call, wanted) in [
-        // API_VERSION_TYPED_FFI, with a dictionary, without, and with the text of one, as HLO has it.
+        // API_VERSION_TYPED_FFI, with a dictionary, without one, and with the text of one, as in HLO.
         ("@scale(%x) {api_version = 4 : i32, backend_config = {factor = 2.0 : f32}}", 4.0),
         ("@scale(%x) {api_version = 4 : i32}", 14.0),
         ("@scale(%x) {api_version = 4 : i32, backend_config = \"\"}", 14.0),
@@ -197,7 +197,7 @@ fn calls_that_do_not_fit_their_target() {
 
 // ---- Helpers ---------------------------------------------------------------------------------
 
-/// The functions of `untyped.cc` and the typed op.
+/// Returns a registry with the functions of `untyped.cc` and the typed op, or `None` without a compiler.
 fn registry() -> Option<Registry> {
     static REGISTRY: LazyLock<Option<Registry>> = LazyLock::new(|| {
         let library = plain::build("untyped", "untyped", &[])?;
@@ -218,7 +218,7 @@ fn registry() -> Option<Registry> {
     REGISTRY.clone()
 }
 
-/// What a call of one number gives.
+/// Runs a call on one number.
 fn run(registry: &Registry, call: &str, x: f32) -> Result<f32, String> {
     let program = format!(
         "func.func @main(%x: tensor<f32>) -> tensor<f32> {{
@@ -230,7 +230,7 @@ fn run(registry: &Registry, call: &str, x: f32) -> Result<f32, String> {
     run_program(registry, &program, &[x]).map(|out| out[0].as_slice::<f32>()[0])
 }
 
-/// What the engine gives, and the evaluator too.
+/// Runs a program in the engine. The evaluator must have the same outcome.
 fn run_program(registry: &Registry, program: &str, inputs: &[Literal]) -> Result<Vec<Literal>, String> {
     let module = text::parse(&Source::new("test.mlir", program)).map_err(|e| e.to_string())?;
     let executable =

@@ -1,4 +1,4 @@
-//! What it costs to enter and leave a handler, and to run a program: measurements, for people to run.
+//! Benchmarks, run by hand: the cost of entering and leaving a handler, and of running a program.
 //!
 //! ```text
 //! cargo test --release -p farcall --test host_cost -- --ignored --nocapture
@@ -18,7 +18,7 @@ use farcall_ffi::abi::{self, HandlerBundle, MetadataExtension};
 
 /// Does nothing.
 unsafe extern "C" fn no_op(frame: *mut abi::CallFrame) -> *mut abi::Error {
-    // SAFETY: the host's frame; its only extension is the question for the metadata.
+    // SAFETY: the host calls handlers with a valid frame, whose only extension asks for the metadata.
     unsafe {
         if !(*frame).extension_start.is_null() {
             let metadata = (*(*frame).extension_start.cast::<MetadataExtension>()).metadata;
@@ -42,9 +42,9 @@ fn a_chain_of_no_ops() {
         execute: Some(no_op),
         record: None,
     };
-    // SAFETY: a handler of this program.
+    // SAFETY: the bundle's handler is a function of this program.
     let typed = unsafe { Target::typed("no_op", Platform::Host, bundle, 0, Origin::program()) }.unwrap();
-    // SAFETY: a function that looks at no parameter.
+    // SAFETY: the function uses no parameter.
     let untyped =
         unsafe { Target::untyped("no_op", Platform::Host, untyped_no_op, Origin::program()) }.unwrap();
     println!("exceptions caught: {}", cfg!(feature = "cxx-exceptions"));
@@ -63,7 +63,7 @@ fn programs_that_do_little() {
         );
     }
     let registry = Registry::new();
-    // SAFETY: a function that looks at no parameter.
+    // SAFETY: the function uses no parameter.
     let target = unsafe { Target::untyped("no_op", Platform::Host, untyped_no_op, Origin::program()) };
     registry.register(target.unwrap()).unwrap();
     for (what, body, runs) in [
@@ -90,7 +90,7 @@ fn programs_that_do_little() {
     }
 }
 
-/// The median time of a call in a chain of a thousand.
+/// Prints the median time of a call in a chain of a thousand calls.
 fn measure(what: &str, target: Target, config: CallConfig) {
     let target = Arc::new(target);
     let call = CustomCall { config, ..CustomCall::new("no_op") };
@@ -110,7 +110,7 @@ fn measure(what: &str, target: Target, config: CallConfig) {
             for frame in &mut frames {
                 frame.set_operand(0, x);
                 frame.set_result(0, y);
-                // SAFETY: both are 16 floats.
+                // SAFETY: both buffers are 16 floats.
                 unsafe { frame.call(&run) }.unwrap();
             }
             start.elapsed().as_secs_f64() * 1e9 / CHAIN as f64

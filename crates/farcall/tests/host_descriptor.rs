@@ -1,4 +1,4 @@
-//! Libraries and ops written with `farcall-ffi`: described, not registered by themselves.
+//! Libraries and ops written with `farcall-ffi`, which describe themselves instead of registering themselves.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ fn a_library_with_a_descriptor() {
     let again = Registry::new();
     load(&again, &path, &[]).unwrap();
     check_calls(&again);
-    // The ops of a program and those of a library are different functions of one name.
+    // The ops of a program and the ops of a library are different functions with the same name.
     let e = registry.register_ops(OPS).unwrap_err().to_string();
     assert!(e.starts_with("`scale` is registered for Host already, by /"), "{e}");
     assert!(e.contains("this program has other functions for it"), "{e}");
@@ -56,12 +56,12 @@ fn a_library_with_a_descriptor() {
 
 /// Also at a path that is not UTF-8.
 #[test]
-fn a_library_whose_file_changes_is_loaded_beside_what_it_was() {
+fn a_library_whose_file_changes_is_loaded_beside_its_old_version() {
     use std::os::unix::ffi::OsStrExt;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(std::ffi::OsStr::from_bytes(b"lib\xff.so"));
     let (host, linked) = (build_library("host_test_ops"), build_library("linked_test_ops"));
-    // As a linker does it, and as who copies a file to a place where one is.
+    // As a linker does it, and as copying a file over an existing one does it.
     let rename = |from: &Path| {
         std::fs::copy(from, folder.path().join("new.so")).unwrap();
         std::fs::rename(folder.path().join("new.so"), &path).unwrap();
@@ -83,7 +83,7 @@ fn a_library_whose_file_changes_is_loaded_beside_what_it_was() {
         let double = fork.lookup("double", &Platform::Host).unwrap();
         assert_eq!(double.origin().version, 2);
         check_calls(&registry);
-        // What was there first is there again.
+        // The first version is loaded again.
         put(&host);
         let report = load(&fork, &path, &[]).unwrap();
         assert_eq!((report.warnings.len(), report.targets[0].origin().version), (5, 1));
@@ -91,7 +91,7 @@ fn a_library_whose_file_changes_is_loaded_beside_what_it_was() {
     }
 }
 
-/// Ops of two crates, one of which is the other's derivative, and ops for two platforms.
+/// Ops of two crates, one of which is the derivative of an op of the other, and ops for two platforms.
 #[test]
 fn a_library_of_two_crates() {
     let registry = Registry::new();
@@ -115,7 +115,7 @@ fn a_library_of_two_crates() {
         let site = site_of(&registry, &CustomCall::new(name), &[f32x2()], &[f32x2()]).unwrap();
         let (mut x, mut y) = ([1.0f32, -2.0], [0.0f32; 2]);
         let mut frame = CallFrame::new(&site);
-        // SAFETY: both are two floats.
+        // SAFETY: both buffers are two floats.
         unsafe { frame.execute(&[x.as_mut_ptr().cast()], &[y.as_mut_ptr().cast()], &RunContext::new()) }
             .unwrap();
         assert_eq!(y, expected, "{name}");
@@ -131,7 +131,7 @@ fn check_calls(registry: &Registry) {
         site(registry, "scale", "factor", Attr::float(3.0, DType::F32), &[f32x2()], &[f32x2()]).unwrap();
     let (mut x, mut y) = ([1.0f32, -2.0], [0.0f32; 2]);
     let mut frame = CallFrame::new(&site);
-    // SAFETY: both are two floats.
+    // SAFETY: both buffers are two floats.
     unsafe { frame.execute(&[x.as_mut_ptr().cast()], &[y.as_mut_ptr().cast()], &run) }.unwrap();
     assert_eq!(y, [3.0, -6.0]);
     drop(frame);
@@ -139,7 +139,7 @@ fn check_calls(registry: &Registry) {
     let site = site_of(registry, &CustomCall::new("panics"), &[], &[]).unwrap();
     let mut frame = CallFrame::new(&site);
     for _ in 0..2 {
-        // SAFETY: there are no buffers.
+        // SAFETY: the call has no buffers.
         let e = unsafe { frame.execute(&[], &[], &run) }.unwrap_err();
         assert!(e.message.contains("there was nothing"), "{e}");
     }
@@ -148,7 +148,7 @@ fn check_calls(registry: &Registry) {
     let mut frame = CallFrame::new(&site);
     for expected in 5..8 {
         let mut n = [0i64];
-        // SAFETY: one integer.
+        // SAFETY: the result is one integer.
         unsafe { frame.execute(&[], &[n.as_mut_ptr().cast()], &run) }.unwrap();
         assert_eq!(n, [expected]);
     }

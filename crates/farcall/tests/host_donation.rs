@@ -1,5 +1,5 @@
-//! Inputs that a program is given for good: results take over their memory, custom calls get it, and
-//! nothing that somebody still holds changes.
+//! Donated inputs: results and custom calls take over their memory, and values that are still referenced do
+//! not change.
 
 use std::ffi::c_void;
 use std::sync::Mutex;
@@ -11,7 +11,7 @@ use farcall::{CompileOptions, Executable, Registry};
 
 #[test]
 fn a_result_takes_over_the_memory() {
-    // Training in small: new state from old state and an input that is not given away.
+    // A small training step: new state from old state and from an input that is not donated.
     let executable = compile(
         "func.func @main(%w: tensor<4xf32> {tf.aliasing_output = 1 : i32}, %g: tensor<4xf32>) -> (tensor<f32>, tensor<4xf32>) {
   %z = stablehlo.constant dense<0.0> : tensor<f32>
@@ -40,7 +40,7 @@ fn a_result_takes_over_the_memory() {
 }
 
 #[test]
-fn what_somebody_holds_does_not_change() {
+fn values_that_are_held_do_not_change() {
     let executable = compile(
         "func.func @main(%x: tensor<4xf32> {tf.aliasing_output = 0 : i32}, %y: tensor<4xf32> {tf.aliasing_output = 1 : i32}) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.add %x, %x : tensor<4xf32>
@@ -51,7 +51,7 @@ fn what_somebody_holds_does_not_change() {
     let x = f32s(&[1.0, 2.0, 3.0, 4.0]);
     let want = [f32s(&[2.0, 4.0, 6.0, 8.0]), f32s(&[1.0, 4.0, 9.0, 16.0])];
     let unchanged = || assert_eq!(x, f32s(&[1.0, 2.0, 3.0, 4.0]));
-    // Borrowed, given away while a clone is held, and one value as two inputs.
+    // Borrowed inputs, donated inputs of which a clone is held, and one value as two inputs.
     assert_eq!(executable.run(&[x.clone(), x.clone()]).unwrap(), want);
     unchanged();
     assert_eq!(executable.execute(vec![x.clone(), x.clone()]).unwrap(), want);
@@ -100,7 +100,7 @@ fn a_call_in_place_gets_the_memory_itself() {
         if donated.is_empty() {
             continue;
         }
-        // Still held: the call gets a copy.
+        // A reference is still held, so the call gets a copy.
         let x = f32s(&[1.0, 2.0, 3.0, 4.0]);
         executable.execute(vec![x.clone()]).unwrap();
         assert_ne!(SEEN.lock().unwrap()[0], self::address(&x));
@@ -212,7 +212,7 @@ fn an_input_that_is_read_too_late_is_not_reused() {
 }",
             vec![f32s(&[0.0, -7.0, -26.0, -63.0])],
         ),
-        // Handed through.
+        // Passed through.
         (
             "func.func @main(%x: tensor<4xf32> {tf.aliasing_output = 1 : i32}) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.add %x, %x : tensor<4xf32>
@@ -220,7 +220,7 @@ fn an_input_that_is_read_too_late_is_not_reused() {
 }",
             vec![f32s(&[2.0, 4.0, 6.0, 8.0]), f32s(&[1.0, 2.0, 3.0, 4.0])],
         ),
-        // Two branches, of which the second reads it after the first has written.
+        // Two branches: the second reads the input after the first has written it.
         (
             "func.func @main(%x: tensor<4xf32> {tf.aliasing_output = 0 : i32}) -> tensor<4xf32> {
   %p = stablehlo.constant dense<false> : tensor<i1>
@@ -266,7 +266,7 @@ fn two_givers_and_results_that_are_one() {
     let inputs = vec![f32s(&[1.0, 2.0]), f32s(&[3.0, 5.0]), f32s(&[10.0, 10.0])];
     let mut out = executable.execute(inputs).unwrap();
     assert_eq!(out, [f32s(&[4.0, 7.0]), f32s(&[40.0, 70.0]), f32s(&[4.0, 7.0])]);
-    // Results are values of their own.
+    // Results are independent values.
     out[0].host_mut().unwrap().as_slice_mut::<f32>()[0] = 99.0;
     assert_eq!(out[2], f32s(&[4.0, 7.0]));
 }
@@ -318,14 +318,14 @@ fn donations_that_make_no_sense_are_refused() {
 
 // ---- Helpers ---------------------------------------------------------------------------------
 
-/// Where `in_place` last had its operand and its result.
+/// Addresses of the last operand and result of `in_place`.
 static SEEN: Mutex<[usize; 2]> = Mutex::new([0; 2]);
-/// Held by those who look at it.
+/// Lock that is held while `SEEN` is used.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// y = x + 1, in the same place or not: a function of the untyped API.
+/// y = x + 1, in place or not: a function of the untyped API.
 unsafe extern "C" fn in_place(out: *mut c_void, ins: *const *const c_void) {
-    // SAFETY: the programs call it with four elements.
+    // SAFETY: the programs call this function with four elements.
     unsafe {
         let x = *ins;
         *SEEN.lock().unwrap() = [x.addr(), out.addr()];
@@ -336,9 +336,10 @@ unsafe extern "C" fn in_place(out: *mut c_void, ins: *const *const c_void) {
 
 fn compile(program: &str) -> Executable {
     let registry = Registry::new();
-    // SAFETY: all functions are of one size; the parameters are those of `api_version` 1.
+    // SAFETY: all function pointers have the same size, and the function has the parameters of `api_version`
+    // 1.
     let function = unsafe { std::mem::transmute::<*const (), UntypedHandler>(in_place as *const ()) };
-    // SAFETY: as above, and a function of this program stays loaded.
+    // SAFETY: as above; functions of this program are never unloaded.
     let target = unsafe { Target::untyped("in_place", Platform::Host, function, Origin::program()) };
     registry.register(target.unwrap()).unwrap();
     let module = text::parse(&Source::new("test.mlir", program)).unwrap();

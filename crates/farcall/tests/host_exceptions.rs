@@ -1,6 +1,6 @@
-//! C++ code that throws, in every place where this host calls some: an error, and the next call works.
+//! C++ code that throws, wherever this host calls C++: the result is an error, and the next call works.
 #![cfg(feature = "cxx-exceptions")]
-#![expect(clippy::print_stdout, reason = "says why nothing ran")]
+#![expect(clippy::print_stdout, reason = "prints why nothing ran")]
 
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
@@ -44,7 +44,7 @@ fn every_stage_and_every_kind() {
                     seen.push(e.to_string());
                 }
             }
-            // The same again without.
+            // The same call without a throw.
             lib.all_stages("throws", 0, stage).unwrap();
             assert_eq!(lib.live(), 0);
         }
@@ -79,7 +79,7 @@ fn one_frame_throws_and_works_by_turns() {
         let mut frame = CallFrame::new(&site);
         for kind in [1, 0, 6, 0] {
             let (mut kind, mut out) = (kind, 0i32);
-            // SAFETY: both are one integer.
+            // SAFETY: both buffers are one integer.
             let outcome = unsafe { frame.execute(&[(&raw mut kind).cast()], &[(&raw mut out).cast()], &run) };
             assert_eq!(outcome.is_err(), kind != 0, "{outcome:?}");
             if let Err(e) = outcome {
@@ -90,7 +90,7 @@ fn one_frame_throws_and_works_by_turns() {
 }
 
 #[test]
-fn a_handler_that_throws_when_asked_what_it_is() {
+fn a_handler_that_throws_when_asked_for_its_metadata() {
     let Some(lib) = Lib::get() else { return };
     let e = load(&Registry::new(), &lib.path, &["f=Shy".parse().unwrap()]).unwrap_err().to_string();
     assert!(
@@ -107,7 +107,7 @@ fn a_task_that_throws_fails_its_call() {
     let run = RunContext::new().with_pool(Arc::new(ThreadPool::new(1)));
     let (mut frame, mut fine) = (CallFrame::new(&site), CallFrame::new(&fine));
     for _ in 0..3 {
-        // SAFETY: there are no buffers.
+        // SAFETY: the call has no buffers.
         let (e, ok) = unsafe { (frame.execute(&[], &[], &run).unwrap_err(), fine.execute(&[], &[], &run)) };
         assert_eq!(ok, Ok(()));
         assert_eq!(e.message, "in a task of the handler: C++ exception std::runtime_error: out of luck");
@@ -123,7 +123,7 @@ fn a_deleter_that_throws_ends_there() {
         let mut frame = CallFrame::new(&site);
         let run = RunContext::new();
         for _ in 0..2 {
-            // SAFETY: there are no buffers.
+            // SAFETY: the call has no buffers.
             unsafe {
                 frame.prepare(&[], &[], &run).unwrap();
                 frame.initialize(&[], &[], &run).unwrap();
@@ -147,7 +147,7 @@ fn a_library_that_registers_itself_through_the_cxx_symbol() {
 
 // ---- Helpers ---------------------------------------------------------------------------------
 
-/// `throws.cc` in a registry. Its counters are for one test at a time.
+/// `throws.cc` in a registry. Only one test at a time may use its counters.
 struct Lib {
     registry: Registry,
     path: PathBuf,
@@ -183,7 +183,7 @@ impl Lib {
         let site = self.site(&call(target, kind, stage), &[], &[])?;
         let mut frame = CallFrame::new(&site);
         let run = RunContext::new();
-        // SAFETY: there are no buffers.
+        // SAFETY: the call has no buffers.
         unsafe {
             frame.prepare(&[], &[], &run)?;
             frame.initialize(&[], &[], &run)?;
@@ -191,10 +191,10 @@ impl Lib {
         }
     }
 
-    /// Things of the library that were not destroyed.
+    /// Number of the library's objects that are not destroyed.
     fn live(&self) -> i32 {
         let path = std::ffi::CString::new(self.path.to_str().unwrap()).unwrap();
-        // SAFETY: the library is open already, and the symbol is a function of this type.
+        // SAFETY: the library is already open, and the symbol is a function of this type.
         unsafe {
             let symbol = libc::dlsym(libc::dlopen(path.as_ptr(), libc::RTLD_NOW), c"Live".as_ptr());
             std::mem::transmute::<*mut std::ffi::c_void, extern "C" fn() -> i32>(symbol)()

@@ -1,5 +1,5 @@
-//! Handlers that go wrong, in every stage: an error in their words, everything released, and the next
-//! run works. (What C++ throws is in `host_exceptions.rs`.)
+//! Handlers that fail in every stage: the error has the handler's message, everything is released, and the
+//! next run works. (C++ exceptions are in `host_exceptions.rs`.)
 
 use std::ffi::{CString, c_void};
 use std::ptr::null_mut;
@@ -27,12 +27,12 @@ fn every_code_from_every_stage() {
     let mut first = Vec::new();
     for stage in STAGES {
         for code in 1..=16 {
-            let e = host.run(Fault { stage, what: What::Fail, code }).unwrap_err();
+            let e = host.run(Fault { stage, what: FaultKind::Fail, code }).unwrap_err();
             assert_eq!((e.stage, e.code, e.message.as_str()), (stage, ErrorCode(code), "because"));
             if code == 1 {
                 first.push(e.to_string());
             }
-            host.run(NONE).unwrap();
+            host.run(NO_FAULT).unwrap();
             assert_eq!(live(), 0);
         }
     }
@@ -49,17 +49,17 @@ fn faults_of_every_kind_from_every_stage() {
     let host = Host::alone();
     let mut words = String::new();
     for what in [
-        What::StrayError,
-        What::StrayFuture,
-        What::FutureFails,
-        What::FutureFailsLater,
-        What::ErrorAndFuture,
-        What::UnknownCode,
-        What::StateTwice,
-        What::StateOfAnotherStage,
-        What::StateOfNoType,
-        What::StateOfNoStage,
-        What::ScratchTwiceFreed,
+        FaultKind::StrayError,
+        FaultKind::StrayFuture,
+        FaultKind::FutureFails,
+        FaultKind::FutureFailsLater,
+        FaultKind::ErrorAndFuture,
+        FaultKind::UnknownCode,
+        FaultKind::StateTwice,
+        FaultKind::StateOfAnotherStage,
+        FaultKind::StateOfNoType,
+        FaultKind::StateOfNoStage,
+        FaultKind::ScratchTwiceFreed,
     ] {
         let mut last = None;
         for stage in STAGES {
@@ -71,7 +71,7 @@ fn faults_of_every_kind_from_every_stage() {
                 words += &format!("{what:?} ({}): {same}\n", stage.name());
                 last = Some(same);
             }
-            host.run(NONE).unwrap();
+            host.run(NO_FAULT).unwrap();
             assert_eq!(live(), 0, "{what:?} in {stage:?}");
         }
     }
@@ -99,14 +99,16 @@ fn faults_of_every_kind_from_every_stage() {
 #[test]
 fn one_frame_fails_and_works_by_turns() {
     let host = Host::alone();
-    let site = host.site(NONE).unwrap();
+    let site = host.site(NO_FAULT).unwrap();
     let mut frame = CallFrame::new(&site);
     let run = RunContext::new();
     for stage in [Stage::PREPARE, Stage::INITIALIZE, Stage::EXECUTE] {
-        for what in [What::Fail, What::FutureFailsLater, What::StrayError, What::ErrorAndFuture] {
+        for what in
+            [FaultKind::Fail, FaultKind::FutureFailsLater, FaultKind::StrayError, FaultKind::ErrorAndFuture]
+        {
             FAULT.store(Fault { stage, what, code: 5 }.packed(), Ordering::Relaxed);
             assert!(stages(&mut frame, &run).is_err());
-            FAULT.store(NONE.packed(), Ordering::Relaxed);
+            FAULT.store(NO_FAULT.packed(), Ordering::Relaxed);
             stages(&mut frame, &run).unwrap();
             assert_eq!(live(), 3);
         }
@@ -118,22 +120,22 @@ fn one_frame_fails_and_works_by_turns() {
 #[test]
 fn states_of_a_run_end_with_it() {
     let host = Host::alone();
-    FAULT.store(NONE.packed(), Ordering::Relaxed);
+    FAULT.store(NO_FAULT.packed(), Ordering::Relaxed);
     let call =
         "  stablehlo.custom_call @faulty() {has_side_effect = true, mhlo.backend_config = {}} : () -> ()\n";
     let source = Source::new("two.mlir", format!("func.func @main() {{\n{call}{call}  return\n}}"));
     let module = text::parse(&source).unwrap();
     let executable = Executable::compile(&module, &host.registry, &CompileOptions::new()).unwrap();
-    // What the instantiate stages made lives as long as the executable.
+    // The states of the instantiate stage live as long as the executable.
     assert_eq!(live(), 2);
     for stage in [Stage::PREPARE, Stage::INITIALIZE, Stage::EXECUTE] {
-        for what in [What::Fail, What::FutureFailsLater, What::StrayError] {
+        for what in [FaultKind::Fail, FaultKind::FutureFailsLater, FaultKind::StrayError] {
             FAULT.store(Fault { stage, what, code: 5 }.packed(), Ordering::Relaxed);
             let error = executable.run(&[]).unwrap_err();
             assert_eq!(live(), 2, "after {what:?} in {stage:?}");
             let shown = error.diagnostic().unwrap().render(&source, false);
             assert!(shown.contains("--> two.mlir:2:3") && shown.contains("^^^^"), "{shown}");
-            FAULT.store(NONE.packed(), Ordering::Relaxed);
+            FAULT.store(NO_FAULT.packed(), Ordering::Relaxed);
             executable.run(&[]).unwrap();
             assert_eq!(live(), 2);
         }
@@ -145,8 +147,8 @@ fn states_of_a_run_end_with_it() {
 #[test]
 fn compiling_enters_no_handler() {
     let host = Host::alone();
-    // Whatever is entered fails.
-    let refuses = Fault { stage: Stage::INSTANTIATE, what: What::Fail, code: 9 };
+    // Every handler that is entered fails.
+    let refuses = Fault { stage: Stage::INSTANTIATE, what: FaultKind::Fail, code: 9 };
     FAULT.store(refuses.packed(), Ordering::Relaxed);
     let program = "func.func @main() {
           stablehlo.custom_call @faulty() {has_side_effect = true, mhlo.backend_config = {}} : () -> ()
@@ -158,7 +160,7 @@ fn compiling_enters_no_handler() {
     let error = Executable::from_plan(plan.clone(), &host.registry).unwrap_err();
     let code = farcall::ErrorCode::CustomCall(farcall_ffi::ErrorCode::FailedPrecondition);
     assert!(matches!(&error, CompileError::Calls { .. }) && error.code() == code, "{error}");
-    FAULT.store(NONE.packed(), Ordering::Relaxed);
+    FAULT.store(NO_FAULT.packed(), Ordering::Relaxed);
     Executable::from_plan(plan, &host.registry).unwrap();
     let missing = Executable::compile(&module, &Registry::new(), &CompileOptions::new()).unwrap_err();
     assert_eq!(missing.code(), farcall::ErrorCode::MissingTarget);
@@ -167,35 +169,35 @@ fn compiling_enters_no_handler() {
 #[test]
 fn a_future_is_completed_once() {
     let host = Host::alone();
-    let fault = Fault { stage: Stage::EXECUTE, what: What::CompletesTwice, code: 0 };
+    let fault = Fault { stage: Stage::EXECUTE, what: FaultKind::CompletesTwice, code: 0 };
     host.run(fault).unwrap();
-    assert_eq!(SECOND.load(Ordering::Relaxed), i64::from(ErrorCode::INVALID_ARGUMENT.0));
-    let e = host.run(Fault { what: What::ErrorAndFuture, code: 7, ..fault }).unwrap_err();
+    assert_eq!(SECOND_COMPLETION.load(Ordering::Relaxed), i64::from(ErrorCode::INVALID_ARGUMENT.0));
+    let e = host.run(Fault { what: FaultKind::ErrorAndFuture, code: 7, ..fault }).unwrap_err();
     assert_eq!(e.code, ErrorCode(7));
-    // The future that came with the error was given up.
-    assert_eq!(SECOND.load(Ordering::Relaxed), i64::from(ErrorCode::INVALID_ARGUMENT.0));
+    // The future that was returned with the error was abandoned.
+    assert_eq!(SECOND_COMPLETION.load(Ordering::Relaxed), i64::from(ErrorCode::INVALID_ARGUMENT.0));
 }
 
 #[test]
-fn what_a_dropped_pending_call_says_is_lost_but_waited_for() {
+fn a_dropped_pending_call_is_waited_for_and_its_error_is_lost() {
     let host = Host::alone();
-    let site = host.site(NONE).unwrap();
+    let site = host.site(NO_FAULT).unwrap();
     let mut frame = CallFrame::new(&site);
     let run = RunContext::new();
     stages(&mut frame, &run).unwrap();
-    let later = Fault { stage: Stage::EXECUTE, what: What::FutureFailsLater, code: 9 }.packed();
+    let later = Fault { stage: Stage::EXECUTE, what: FaultKind::FutureFailsLater, code: 9 }.packed();
     FAULT.store(later, Ordering::Relaxed);
     let completed = COMPLETED.load(Ordering::Relaxed);
-    // SAFETY: there are no buffers.
+    // SAFETY: the call has no buffers.
     let pending = unsafe { frame.launch(&run) }.unwrap().expect("not complete");
     drop(pending);
     assert_eq!(COMPLETED.load(Ordering::Relaxed), completed + 1);
-    // The frame waits for one that is forgotten, before its stages and before it goes.
+    // The frame waits for a forgotten pending call, before its next stages and before it is dropped.
     for waited in [2, 3] {
         // SAFETY: as above.
         std::mem::forget(unsafe { frame.launch(&run) }.unwrap().expect("not complete"));
         if waited == 2 {
-            FAULT.store(NONE.packed(), Ordering::Relaxed);
+            FAULT.store(NO_FAULT.packed(), Ordering::Relaxed);
             stages(&mut frame, &run).unwrap();
             FAULT.store(later, Ordering::Relaxed);
         } else {
@@ -203,7 +205,7 @@ fn what_a_dropped_pending_call_says_is_lost_but_waited_for() {
         }
         assert_eq!(COMPLETED.load(Ordering::Relaxed), completed + waited);
     }
-    FAULT.store(NONE.packed(), Ordering::Relaxed);
+    FAULT.store(NO_FAULT.packed(), Ordering::Relaxed);
     stages(&mut frame, &run).unwrap();
 }
 
@@ -214,11 +216,11 @@ fn a_record_stage_is_taken_along_but_never_called_here() {
     }
     let host = Host::alone();
     let bundle = HandlerBundle { record: Some(record), ..BUNDLE };
-    // SAFETY: handlers of this program.
+    // SAFETY: the bundle's handlers are functions of this program.
     let target = unsafe { Target::typed("faulty", Platform::Host, bundle, 0, Origin::program()) }.unwrap();
     assert!(target.stages().contains(&Stage::RECORD));
     host.registry.replace(target);
-    host.run(NONE).unwrap();
+    host.run(NO_FAULT).unwrap();
 }
 
 #[test]
@@ -231,7 +233,7 @@ fn operands_that_do_not_fit_the_handler() {
         let site = site(&registry, name, attrs, ins, outs)?;
         let mut memory = [[0u64; 8]; 4];
         let at = memory.each_mut().map(|m| m.as_mut_ptr().cast::<u8>());
-        // SAFETY: every buffer is 64 bytes, and no operand or result is larger.
+        // SAFETY: every buffer has 64 bytes, and no operand or result is larger.
         unsafe { CallFrame::new(&site).execute(&at[..ins.len()], &at[3 - outs.len()..3], &RunContext::new()) }
     };
     let mut words = String::new();
@@ -250,7 +252,7 @@ fn operands_that_do_not_fit_the_handler() {
         let e = try_call("scale", attrs, &ins, &outs).unwrap_err();
         assert_eq!(e.code, ErrorCode::INVALID_ARGUMENT, "{e}");
         words += &format!("{}\n", e.message.lines().next().unwrap_or_default());
-        // The same target on what it takes.
+        // The same target with valid operands.
         try_call("scale", factor(), std::slice::from_ref(&f32x2), std::slice::from_ref(&f32x2)).unwrap();
     }
     expect![[r#"
@@ -272,8 +274,8 @@ fn operands_that_do_not_fit_the_handler() {
     assert_eq!(e.stage, Stage::INSTANTIATE);
 }
 
-/// An interrupt ends the wait for a future that never completes. Memory that the handler may use stays until
-/// it does.
+/// An interrupt ends the wait for a future that never completes. Memory that the handler may use is kept
+/// until the future completes.
 #[test]
 fn the_wait_for_a_future_is_interrupted() {
     let host = Host::alone();
@@ -289,11 +291,11 @@ fn the_wait_for_a_future_is_interrupted() {
         Arc::new(Interrupt::asking(move || Instant::now() > end))
     };
     let begin = |stage: Stage| {
-        FAULT.store(Fault { stage, what: What::FutureNever, code: 0 }.packed(), Ordering::Relaxed);
+        FAULT.store(Fault { stage, what: FaultKind::FutureNever, code: 0 }.packed(), Ordering::Relaxed);
         Instant::now()
     };
     let complete_later = || {
-        let future = std::ptr::with_exposed_provenance_mut(NEVER.load(Ordering::Relaxed));
+        let future = std::ptr::with_exposed_provenance_mut(PENDING_FUTURE.load(Ordering::Relaxed));
         let left = live();
         assert!(complete(future).is_null());
         left
@@ -303,7 +305,7 @@ fn the_wait_for_a_future_is_interrupted() {
     assert!(started.elapsed() < Duration::from_millis(400), "{:?}", started.elapsed());
     assert_eq!((complete_later(), live_soon(0)), (1, 0));
 
-    FAULT.store(NONE.packed(), Ordering::Relaxed);
+    FAULT.store(NO_FAULT.packed(), Ordering::Relaxed);
     let executable = compile().unwrap();
     let x = || [farcall::ir::Literal::from_fn(DType::F32, [1000], |i| farcall::ir::Scalar::Float(i as f64))];
     let expected = executable.run(&x()).unwrap();
@@ -320,14 +322,14 @@ fn the_wait_for_a_future_is_interrupted() {
             assert!(matches!(ended, Err(RunError::Interrupted)), "{ended:?}");
             assert!(started.elapsed() < Duration::from_millis(400), "{:?}", started.elapsed());
             drop(run);
-            FAULT.store(NONE.packed(), Ordering::Relaxed);
+            FAULT.store(NO_FAULT.packed(), Ordering::Relaxed);
             assert_eq!(executable.run(&x()).unwrap(), expected, "a run beside the call that is not complete");
             let left = if stage == Stage::PREPARE { 2 } else { 3 };
             assert_eq!((complete_later(), live_soon(1)), (left, 1), "{stage:?}");
             assert_eq!(executable.run(&x()).unwrap(), expected);
         }
     }
-    // The executable goes before the call is complete.
+    // The executable is dropped before the call is complete.
     begin(Stage::EXECUTE);
     let run = RunContext::new().with_interrupt(soon());
     assert!(matches!(executable.run_in(&x(), &run), Err(RunError::Interrupted)));
@@ -335,7 +337,8 @@ fn the_wait_for_a_future_is_interrupted() {
     assert_eq!((complete_later(), live_soon(0)), (3, 0));
 }
 
-/// A callback that answers once, as a signal does, ends a run whose call never completes, wherever the run is.
+/// A callback that reports an interrupt only once, like a signal, ends a run whose call never completes, in
+/// every phase.
 #[test]
 fn an_interrupt_that_is_reported_once_ends_a_run() {
     let host = Host::alone();
@@ -347,15 +350,17 @@ fn an_interrupt_that_is_reported_once_ends_a_run() {
     }";
     let module = text::parse(&Source::new("p.mlir", program)).unwrap();
     let executable = Executable::compile(&module, &host.registry, &CompileOptions::new()).unwrap();
-    FAULT
-        .store(Fault { stage: Stage::EXECUTE, what: What::FutureNever, code: 0 }.packed(), Ordering::Relaxed);
+    FAULT.store(
+        Fault { stage: Stage::EXECUTE, what: FaultKind::FutureNever, code: 0 }.packed(),
+        Ordering::Relaxed,
+    );
     let (end, told) = (Instant::now() + Duration::from_millis(20), AtomicBool::new(false));
     let once = Interrupt::asking(move || Instant::now() > end && !told.swap(true, Ordering::Relaxed));
     let run = RunContext::new().with_interrupt(Arc::new(once));
     let x = [farcall::ir::Literal::zeros(DType::F32, [2500, 2500])];
     assert!(matches!(executable.run_in(&x, &run), Err(RunError::Interrupted)));
-    FAULT.store(NONE.packed(), Ordering::Relaxed);
-    let future = std::ptr::with_exposed_provenance_mut(NEVER.load(Ordering::Relaxed));
+    FAULT.store(NO_FAULT.packed(), Ordering::Relaxed);
+    let future = std::ptr::with_exposed_provenance_mut(PENDING_FUTURE.load(Ordering::Relaxed));
     assert!(complete(future).is_null());
     drop((executable, run));
     assert_eq!(live_soon(0), 0);
@@ -363,19 +368,19 @@ fn an_interrupt_that_is_reported_once_ends_a_run() {
 
 // ---- The handler -----------------------------------------------------------------------------
 
-/// What goes wrong, and where.
+/// A fault, and the stage where it happens.
 #[derive(Clone, Copy, Debug)]
 struct Fault {
     stage: Stage,
-    what: What,
+    what: FaultKind,
     code: u32,
 }
 
-const NONE: Fault = Fault { stage: Stage::RECORD, what: What::Fail, code: 0 };
+const NO_FAULT: Fault = Fault { stage: Stage::RECORD, what: FaultKind::Fail, code: 0 };
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[repr(u8)]
-enum What {
+enum FaultKind {
     Fail,
     UnknownCode,
     StrayError,
@@ -392,21 +397,21 @@ enum What {
     FutureNever,
 }
 
-const FAULTS: [What; 14] = [
-    What::Fail,
-    What::UnknownCode,
-    What::StrayError,
-    What::StrayFuture,
-    What::FutureFails,
-    What::FutureFailsLater,
-    What::ErrorAndFuture,
-    What::CompletesTwice,
-    What::StateTwice,
-    What::StateOfAnotherStage,
-    What::StateOfNoStage,
-    What::StateOfNoType,
-    What::ScratchTwiceFreed,
-    What::FutureNever,
+const FAULTS: [FaultKind; 14] = [
+    FaultKind::Fail,
+    FaultKind::UnknownCode,
+    FaultKind::StrayError,
+    FaultKind::StrayFuture,
+    FaultKind::FutureFails,
+    FaultKind::FutureFailsLater,
+    FaultKind::ErrorAndFuture,
+    FaultKind::CompletesTwice,
+    FaultKind::StateTwice,
+    FaultKind::StateOfAnotherStage,
+    FaultKind::StateOfNoStage,
+    FaultKind::StateOfNoType,
+    FaultKind::ScratchTwiceFreed,
+    FaultKind::FutureNever,
 ];
 
 impl Fault {
@@ -422,20 +427,20 @@ impl Fault {
 }
 
 /// The last future that the handler did not complete.
-static NEVER: AtomicUsize = AtomicUsize::new(0);
+static PENDING_FUTURE: AtomicUsize = AtomicUsize::new(0);
 
-/// The fault that the handler has at present.
+/// Current fault of the handler.
 static FAULT: AtomicU64 = AtomicU64::new(0);
-/// States that are not destroyed.
+/// Number of states that are not destroyed.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
-/// What the second completion of a future returned.
-static SECOND: AtomicI64 = AtomicI64::new(-1);
-/// Futures that were completed by a thread.
+/// Result of the second completion of a future.
+static SECOND_COMPLETION: AtomicI64 = AtomicI64::new(-1);
+/// Number of futures that a thread has completed.
 static COMPLETED: AtomicUsize = AtomicUsize::new(0);
 
 static STATE: LazyLock<TypeId> = LazyLock::new(|| {
     unsafe extern "C" fn delete(state: *mut c_void) {
-        // SAFETY: made by `new_state`.
+        // SAFETY: `new_state` has made the pointer with `Box::into_raw`.
         drop(unsafe { Box::from_raw(state.cast::<u64>()) });
         LIVE.fetch_sub(1, Ordering::Relaxed);
     }
@@ -447,7 +452,8 @@ fn live() -> usize {
     LIVE.load(Ordering::Relaxed)
 }
 
-/// The states that are left once there are `expected`: a thread of the pool drops those of a completed call.
+/// Returns the number of states, after waiting for it to become `expected`: a thread of the pool drops the
+/// states of a completed call.
 fn live_soon(expected: usize) -> usize {
     let end = Instant::now() + Duration::from_secs(5);
     while live() != expected && Instant::now() < end {
@@ -471,13 +477,13 @@ const BUNDLE: HandlerBundle = HandlerBundle {
     record: None,
 };
 
-/// Makes a state in each stage that has one, takes scratch memory that it does not give back, and
-/// then has the fault of the moment.
+/// Makes a state in each stage that has one, allocates scratch memory without freeing it, and then triggers
+/// the current fault.
 unsafe extern "C" fn faulty(frame: *mut abi::CallFrame) -> *mut Error {
-    // SAFETY: the host's frame.
+    // SAFETY: the host calls handlers with a valid frame.
     let frame = unsafe { &mut *frame };
     if !frame.extension_start.is_null() {
-        // SAFETY: its only extension is the question for the metadata.
+        // SAFETY: the only extension that this host adds asks for the metadata.
         let metadata = unsafe { &mut *(*frame.extension_start.cast::<MetadataExtension>()).metadata };
         metadata.api_version = ApiVersion::new(0, 5);
         return null_mut();
@@ -494,30 +500,30 @@ unsafe extern "C" fn faulty(frame: *mut abi::CallFrame) -> *mut Error {
     if fault.stage != frame.stage {
         return null_mut();
     }
-    // What the host refuses is still ours.
+    // A state that the host rejects still belongs to the handler.
     let refused = |stage: Stage, type_id: TypeId| {
         let state = new_state();
         let error = call.set_state(stage, type_id, state);
         assert!(!error.is_null());
         LIVE.fetch_sub(1, Ordering::Relaxed);
-        // SAFETY: just made.
+        // SAFETY: `new_state` has just made the pointer.
         drop(unsafe { Box::from_raw(state.cast::<u64>()) });
         error
     };
     match fault.what {
-        What::Fail => new_error(fault.code),
-        What::UnknownCode => new_error(99),
-        What::StrayError => std::ptr::without_provenance_mut(0x7777_0008),
-        What::StrayFuture => {
+        FaultKind::Fail => new_error(fault.code),
+        FaultKind::UnknownCode => new_error(99),
+        FaultKind::StrayError => std::ptr::without_provenance_mut(0x7777_0008),
+        FaultKind::StrayFuture => {
             frame.future = std::ptr::without_provenance_mut(0x7777_0010);
             null_mut()
         }
-        What::FutureFails => {
+        FaultKind::FutureFails => {
             frame.future = new_future();
             assert!(fail_future(frame.future, new_error(fault.code)).is_null());
             null_mut()
         }
-        What::FutureFailsLater => {
+        FaultKind::FutureFailsLater => {
             frame.future = new_future();
             let future = frame.future.expose_provenance();
             std::thread::spawn(move || {
@@ -528,19 +534,19 @@ unsafe extern "C" fn faulty(frame: *mut abi::CallFrame) -> *mut Error {
             });
             null_mut()
         }
-        What::FutureNever => {
+        FaultKind::FutureNever => {
             frame.future = new_future();
-            NEVER.store(frame.future.expose_provenance(), Ordering::Relaxed);
+            PENDING_FUTURE.store(frame.future.expose_provenance(), Ordering::Relaxed);
             null_mut()
         }
-        What::ErrorAndFuture => {
+        FaultKind::ErrorAndFuture => {
             frame.future = new_future();
             let future = frame.future.expose_provenance();
-            SECOND.store(-1, Ordering::Relaxed);
+            SECOND_COMPLETION.store(-1, Ordering::Relaxed);
             let error = new_error(fault.code);
             let later = move || {
                 std::thread::sleep(Duration::from_millis(20));
-                SECOND.store(
+                SECOND_COMPLETION.store(
                     code_of(complete(std::ptr::with_exposed_provenance_mut(future))),
                     Ordering::Relaxed,
                 );
@@ -548,17 +554,17 @@ unsafe extern "C" fn faulty(frame: *mut abi::CallFrame) -> *mut Error {
             PENDING.lock().unwrap_or_else(PoisonError::into_inner).push(std::thread::spawn(later));
             error
         }
-        What::CompletesTwice => {
+        FaultKind::CompletesTwice => {
             frame.future = new_future();
             assert!(complete(frame.future).is_null());
-            SECOND.store(code_of(complete(frame.future)), Ordering::Relaxed);
+            SECOND_COMPLETION.store(code_of(complete(frame.future)), Ordering::Relaxed);
             null_mut()
         }
-        What::StateTwice => refused(frame.stage, *STATE),
-        What::StateOfAnotherStage => refused(Stage(frame.stage.0 + 1), *STATE),
-        What::StateOfNoStage => refused(Stage(1000), *STATE),
-        What::StateOfNoType => refused(frame.stage, TypeId { type_id: 12345 }),
-        What::ScratchTwiceFreed => match call.allocate() {
+        FaultKind::StateTwice => refused(frame.stage, *STATE),
+        FaultKind::StateOfAnotherStage => refused(Stage(frame.stage.0 + 1), *STATE),
+        FaultKind::StateOfNoStage => refused(Stage(1000), *STATE),
+        FaultKind::StateOfNoType => refused(frame.stage, TypeId { type_id: 12345 }),
+        FaultKind::ScratchTwiceFreed => match call.allocate() {
             Err(error) => error,
             Ok(data) => {
                 assert!(call.free(data).is_null());
@@ -576,7 +582,7 @@ fn api() -> &'static Api {
     unsafe { &*farcall::custom_call::host_api() }
 }
 
-/// Arguments of a function of the host, whose size and extension are filled in.
+/// Calls a function of the host. The macro fills in the arguments' size and extension.
 macro_rules! host {
     ($function:ident, $args:ident { $($field:ident: $value:expr),* }) => {{
         let mut args = $args {
@@ -584,7 +590,7 @@ macro_rules! host {
             extension_start: null_mut(),
             $($field: $value),*
         };
-        // SAFETY: complete arguments.
+        // SAFETY: the arguments are complete.
         let error = unsafe { api().$function.unwrap()(&raw mut args) };
         (error, args)
     }};
@@ -648,7 +654,7 @@ impl Call {
 
 // ---- Helpers ---------------------------------------------------------------------------------
 
-/// A registry with the handler, which has one fault at a time in the process.
+/// A registry with the handler. Only one test at a time holds it, as the current fault is global.
 struct Host {
     registry: Registry,
     _alone: MutexGuard<'static, ()>,
@@ -659,7 +665,7 @@ impl Host {
         static ALONE: Mutex<()> = Mutex::new(());
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let registry = Registry::new();
-        // SAFETY: handlers of this program.
+        // SAFETY: the bundle's handlers are functions of this program.
         let target =
             unsafe { Target::typed("faulty", Platform::Host, BUNDLE, 0, Origin::program()) }.unwrap();
         registry.register(target).unwrap();
@@ -671,7 +677,7 @@ impl Host {
         site(&self.registry, "faulty", dict([]), &[], &[])
     }
 
-    /// All stages of a call.
+    /// Runs all stages of a call.
     fn run(&self, fault: Fault) -> Result<(), CallError> {
         let run = RunContext::new().with_pool(Arc::new(ThreadPool::new(1)));
         let outcome = self.site(fault).and_then(|site| stages(&mut CallFrame::new(&site), &run));
@@ -682,9 +688,9 @@ impl Host {
     }
 }
 
-/// The stages of a run.
+/// Runs the stages of a run.
 fn stages(frame: &mut CallFrame, run: &RunContext) -> Result<(), CallError> {
-    // SAFETY: there are no buffers.
+    // SAFETY: the call has no buffers.
     unsafe {
         frame.prepare(&[], &[], run)?;
         frame.initialize(&[], &[], run)?;
@@ -712,9 +718,10 @@ fn ty(dtype: DType, dims: &[usize]) -> Type {
     TensorType::new(dtype, dims).into()
 }
 
-/// Checks that its operand has dimensions 2 and 3, then writes others over them.
+/// Checks that its operand has dimensions 2 and 3, then overwrites them.
 unsafe extern "C" fn scribbles(frame: *mut abi::CallFrame) -> *mut abi::Error {
-    // SAFETY: the host's frame; its only extension is the question for the metadata; one operand, one result.
+    // SAFETY: the host calls handlers with a valid frame, whose only extension asks for the metadata. The
+    // call has one operand and one result.
     unsafe {
         if !(*frame).extension_start.is_null() {
             let metadata = (*(*frame).extension_start.cast::<MetadataExtension>()).metadata;
@@ -736,7 +743,7 @@ unsafe extern "C" fn scribbles(frame: *mut abi::CallFrame) -> *mut abi::Error {
 static WRONG_DIMS: AtomicUsize = AtomicUsize::new(0);
 
 #[test]
-fn what_a_handler_writes_to_its_dims_does_not_harm_the_next_call() {
+fn a_handler_that_overwrites_its_dims_does_not_harm_the_next_call() {
     let bundle = HandlerBundle {
         instantiate: None,
         prepare: None,
@@ -745,7 +752,7 @@ fn what_a_handler_writes_to_its_dims_does_not_harm_the_next_call() {
         record: None,
     };
     let registry = Registry::new();
-    // SAFETY: a handler of this program.
+    // SAFETY: the bundle's handler is a function of this program.
     let target = unsafe { Target::typed("scribbles", Platform::Host, bundle, 0, Origin::program()) };
     registry.register(target.unwrap()).unwrap();
     let program = "func.func @main(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
@@ -772,10 +779,10 @@ fn a_frame_is_checked_again_when_a_pointer_changes() {
     let mut memory = [[0f32; 2]; 3];
     let at = memory.each_mut().map(|m| m.as_mut_ptr());
     for turn in 0..3 {
-        // Two calls with the same pointers each, and with other elements.
+        // Two calls each with the same pointers, but different elements.
         for (from, to) in [(0, 1), (0, 1), (0, 2), (2, 1), (2, 1)] {
             let x = [turn as f32, (from + to) as f32];
-            // SAFETY: each is two floats, and they are apart.
+            // SAFETY: each buffer has two floats, and they do not overlap.
             unsafe {
                 at[from].cast::<[f32; 2]>().write(x);
                 frame.execute(&[at[from].cast()], &[at[to].cast()], &run).unwrap();
@@ -783,7 +790,7 @@ fn a_frame_is_checked_again_when_a_pointer_changes() {
             }
         }
         for result in [at[0], at[0].wrapping_add(1), null_mut(), at[1].wrapping_byte_add(1)] {
-            // SAFETY: the handler's entry refuses the call.
+            // SAFETY: the handler's entry rejects the call.
             let e = unsafe { frame.execute(&[at[0].cast()], &[result.cast()], &run) }.unwrap_err();
             assert_eq!(e.code, ErrorCode::INVALID_ARGUMENT, "{e}");
         }

@@ -1,5 +1,5 @@
-//! C++ handlers, compiled against XLA's headers of several versions, called by this host.
-#![expect(clippy::print_stdout, reason = "says which versions ran, and why if none did")]
+//! C++ handlers, compiled against several versions of XLA's headers, called by this host.
+#![expect(clippy::print_stdout, reason = "prints the versions that ran, or why none did")]
 
 use std::ffi::c_void;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ mod load;
 
 use load::load;
 
-/// Every handler that `handlers.cc` has in all versions, as plain symbols.
+/// The handlers that `handlers.cc` has in all versions, as plain symbols.
 const SPECS: [&str; 16] = [
     "add_one=AddOne",
     "zoo=Zoo",
@@ -168,7 +168,7 @@ fn scratch_memory() {
     each_version(|lib| {
         let out = lib.run("scratch", dict([]), &[], &[ty(DType::S64, &[])]).unwrap();
         assert_eq!(out[0].as_slice::<i64>(), [1]);
-        // What a handler forgets is freed after each call: this would be 10 GB.
+        // Memory that a handler does not free is freed after each call; otherwise this would leak 10 GB.
         let site = lib.site("forgetful", dict([]), &[], &[]).unwrap();
         let mut frame = CallFrame::new(&site);
         let run = RunContext::new();
@@ -191,14 +191,14 @@ fn calls_that_complete_later() {
         let e = lib.run("later", attrs(true), &[f32s(&[3.0])], &[ty(DType::F32, &[1])]).unwrap_err();
         assert_eq!((e.code, e.message.as_str()), (ErrorCode::DATA_LOSS, "lost it"));
 
-        // Between launch and completion, other work can go on.
+        // Between launch and completion, other work can proceed.
         let site = lib.site("later", attrs(false), &[ty(DType::F32, &[1])], &[ty(DType::F32, &[1])]).unwrap();
         let mut frame = CallFrame::new(&site);
         let (mut x, mut y) = (5f32, 0f32);
         frame.set_operand(0, (&raw mut x).cast());
         frame.set_result(0, (&raw mut y).cast());
         let run = RunContext::new();
-        // SAFETY: both pointers are to one element, until the call is complete.
+        // SAFETY: both pointers are valid for one element until the call is complete.
         let pending = unsafe { frame.launch(&run) }.unwrap().expect("not complete yet");
         assert!(!pending.is_complete());
         pending.wait().unwrap();
@@ -225,7 +225,7 @@ fn user_data_of_the_run() {
         let e = execute(&mut CallFrame::new(&site), &[], &run).unwrap_err();
         assert!(e.message.contains("the run has no user data of `state of user_data`"), "{e}");
         let mut value = 123i64;
-        // SAFETY: the symbol is a function that gives the type's id.
+        // SAFETY: the symbol is a function that returns the type's id.
         let id = unsafe {
             let function: extern "C" fn() -> *const TypeId =
                 std::mem::transmute(lib.symbol("EmbedderTypeId"));
@@ -397,7 +397,7 @@ fn a_state_type_must_be_known_first() {
 }
 
 #[test]
-fn what_a_library_fails_to_register_is_reported() {
+fn failed_registrations_of_a_library_are_reported() {
     let Some((path, _)) = headers::build("refused", &["-DREFUSED"], 1).into_iter().next() else { return };
     let e = load(&Registry::new(), &path, &[]).unwrap_err();
     assert!(matches!(&e, LoadError::Refused { errors, .. } if errors.len() == 1), "{e}");
@@ -437,7 +437,7 @@ fn concurrent_runs_have_a_frame_each() {
 
 // ---- Helpers ---------------------------------------------------------------------------------
 
-/// `handlers.cc` in one version, as plain symbols in a registry.
+/// One version of `handlers.cc`, as plain symbols in a registry.
 struct Lib {
     registry: Registry,
     path: PathBuf,
@@ -492,7 +492,7 @@ impl Lib {
     fn symbol(&self, name: &str) -> *mut c_void {
         let path = std::ffi::CString::new(self.path.to_str().unwrap()).unwrap();
         let name = std::ffi::CString::new(name).unwrap();
-        // SAFETY: the library is open already; this only finds it.
+        // SAFETY: the library is already open; this call only finds it.
         let symbol = unsafe { libc::dlsym(libc::dlopen(path.as_ptr(), libc::RTLD_NOW), name.as_ptr()) };
         assert!(!symbol.is_null());
         symbol
@@ -516,7 +516,7 @@ fn execute(frame: &mut CallFrame, inputs: &[Literal], run: &RunContext) -> Resul
     let pointers =
         |l: &mut [Literal]| -> Vec<*mut u8> { l.iter_mut().map(|l| l.bytes_mut().as_mut_ptr()).collect() };
     let (ins, outs) = (pointers(&mut inputs), pointers(&mut outputs));
-    // SAFETY: the literals are of the call's types.
+    // SAFETY: the literals have the types of the call.
     unsafe { frame.execute(&ins, &outs, run) }?;
     Ok(outputs)
 }
@@ -550,7 +550,7 @@ fn each_version(test: impl Fn(&Lib)) {
     }
 }
 
-/// `handlers.cc` of the first version, which registers itself.
+/// The self-registering `handlers.cc` of the first version.
 fn self_registering() -> Option<PathBuf> {
     static LIB: LazyLock<Vec<(PathBuf, i32)>> =
         LazyLock::new(|| headers::build("self", &["-DSELF_REGISTER"], 1));

@@ -1,5 +1,5 @@
-//! Loading libraries: what is wrong with a file is said in words.
-#![expect(clippy::print_stdout, reason = "says why nothing ran")]
+//! Loading libraries: errors describe the defect of a file.
+#![expect(clippy::print_stdout, reason = "prints why nothing ran")]
 
 use std::path::{Path, PathBuf};
 
@@ -29,7 +29,7 @@ fn a_pipe_is_not_waited_for() {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("pipe.so");
     let _ = std::fs::remove_file(&path);
     let name = std::ffi::CString::new(path.as_os_str().as_encoded_bytes()).unwrap();
-    // SAFETY: a name that ends with a null byte.
+    // SAFETY: the name ends with a null byte.
     assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
     let e = load(&Registry::new(), &path, &[]).unwrap_err();
     assert_eq!(e.code(), ErrorCode::NotALibrary);
@@ -63,7 +63,7 @@ fn pointers_of_a_description_are_not_believed() {
 }
 
 #[test]
-fn a_library_that_is_not_there() {
+fn a_missing_library() {
     let e = load(&Registry::new(), "/no/such/lib.so", &[]).unwrap_err();
     assert_eq!(e.to_string(), "library /no/such/lib.so does not exist");
     assert_eq!(e.code(), ErrorCode::FileNotFound);

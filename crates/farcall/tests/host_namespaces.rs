@@ -57,7 +57,7 @@ fn files_with_the_same_bytes_are_one_library() {
     assert_eq!(report.targets.len(), of_wheel.len());
     let same = |(a, b): (&std::sync::Arc<Target>, &std::sync::Arc<Target>)| std::sync::Arc::ptr_eq(a, b);
     assert!(of_wheel.iter().zip(&registry.targets()).all(same));
-    // A copy that changes is another version of the library.
+    // A changed copy is another version of the library.
     std::fs::copy(build_library("linked_test_ops"), path("new.so")).unwrap();
     std::fs::rename(path("new.so"), path("checkout.so")).unwrap();
     let report = load(&registry, path("checkout.so"), &[]).unwrap();
@@ -113,7 +113,7 @@ fn a_conflict_is_a_line_for_each_library() {
     assert_eq!(
         e.to_string().replace(&path.display().to_string(), "LIB"),
         "library LIB: double, thrice are registered already, by this program; to have both, load it in a namespace \
-         (LoadOptions::namespace); to replace what is there, LoadOptions::replace"
+         (LoadOptions::namespace); to replace the registered ones, LoadOptions::replace"
     );
     assert_eq!(names(&registry), ["double", "thrice"], "nothing of it is there");
 }
@@ -130,7 +130,7 @@ fn a_library_may_replace_others() {
     assert_eq!((edition("double"), edition("double_bwd")), (2, 1));
     let resolve = |name: &str| registry.resolve(&CustomCall::new(name), &Platform::Host);
     assert!(resolve("double@2").is_ok() && resolve("double@1").is_err());
-    // The same again changes nothing.
+    // Loading the same library again changes nothing.
     load_with(&registry, &path, &options).unwrap();
     assert_eq!(edition("double"), 2);
 }

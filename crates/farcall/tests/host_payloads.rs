@@ -93,7 +93,7 @@ fn registry() -> Registry {
     registry
 }
 
-/// Calls a target, and returns its error's last line, or an empty text.
+/// Calls a target. Returns the last line of its error, or an empty text.
 fn call(registry: &Registry, target: &str) -> String {
     let program = format!(
         "func.func @main(%a: tensor<16xf32>) -> tensor<16xf32> {{

@@ -1,6 +1,7 @@
-//! What the engine promises of custom calls in whole programs: order and presence of effects, tokens,
-//! empty and scalar buffers, tuples, copies where operands live on, what a run brings for its handlers.
-#![expect(clippy::print_stdout, reason = "says why nothing ran")]
+//! The engine's guarantees for custom calls in whole programs: order and presence of effects, tokens, empty
+//! and scalar buffers, tuples, copies of operands that are still live, and the data that a run provides to
+//! its handlers.
+#![expect(clippy::print_stdout, reason = "prints why nothing ran")]
 
 use std::ffi::{c_char, c_void};
 use std::path::Path;
@@ -93,7 +94,7 @@ fn buffers_without_elements_and_scalars() {
         Literal::zeros(DType::C128, [3]),
     ];
     let out = executable.run(&inputs).unwrap();
-    // Bytes and rank of each.
+    // Bytes and rank of each operand.
     assert_eq!(out[0].as_slice::<i64>(), [0, 2, 4, 0, 48, 1]);
     assert_eq!(out[1], Literal::zeros(DType::F32, [3, 0]));
 }
@@ -170,7 +171,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {{
 }
 
 #[test]
-fn what_a_run_brings_for_its_handlers() {
+fn data_of_a_run_for_its_handlers() {
     each_version(|path, registry, minor| {
         let program = "func.func @main() -> (tensor<2xi64>, tensor<i64>, tensor<3xi64>) {
   %0 = stablehlo.custom_call @where() {mhlo.backend_config = {}} : () -> tensor<2xi64>
@@ -188,7 +189,7 @@ fn what_a_run_brings_for_its_handlers() {
         assert!(e.contains("the run has no user data of `state of user_data`"), "{e}");
         let mut value = 123i64;
         let mut run = RunContext::new().with_device_ordinal(2);
-        // SAFETY: the symbol is a function that gives the type's id; the value outlives the run.
+        // SAFETY: the symbol is a function that returns the type's id; the value outlives the run.
         unsafe {
             let id: extern "C" fn() -> *const TypeId = std::mem::transmute(symbol(path, c"EmbedderTypeId"));
             run.set_user_data(*id(), (&raw mut value).cast());
@@ -201,7 +202,7 @@ fn what_a_run_brings_for_its_handlers() {
                 (&[123][..], &[123; 3][..])
             );
         }
-        // What one run brought is gone with it.
+        // The data of a run is gone with the run.
         assert!(executable.run(&[]).is_err());
 
         if minor >= 5 {
@@ -267,7 +268,7 @@ func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<i64>) {
                     let (executable, one) = (&executable, &one);
                     scope.spawn(move || {
                         let x = Literal::from_slice(DType::F32, [4], &[f32::from(t); 4]);
-                        // The handler's tasks wait for tasks of theirs, on one thread for all runs.
+                        // The handler's tasks wait for nested tasks, with a single thread for all runs.
                         let run = RunContext::new().with_pool(Arc::clone(one));
                         let counts = (0..3).map(|_| {
                             let out = executable.execute_in(vec![x.clone()], &run).unwrap();
@@ -283,7 +284,7 @@ func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<i64>) {
                 .collect();
             threads.into_iter().flat_map(|t| t.join().unwrap()).collect()
         });
-        // One state for all runs.
+        // All runs share one state.
         counts.sort_unstable();
         assert_eq!(counts, (0..12).collect::<Vec<i64>>());
     });
@@ -293,7 +294,7 @@ func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<i64>) {
 
 static NOTES: Mutex<Vec<i64>> = Mutex::new(Vec::new());
 
-/// Notes a number, perhaps after it has returned.
+/// Records a number, optionally after it has returned.
 #[handler(name = "note")]
 fn note(n: Kept<Buffer<i64, 0>>, by: i64, later: Option<bool>, host: &Context) -> Result<()> {
     let work = move || NOTES.lock().unwrap_or_else(PoisonError::into_inner).push(n[0] + by);
@@ -307,7 +308,7 @@ fn note(n: Kept<Buffer<i64, 0>>, by: i64, later: Option<bool>, host: &Context) -
     Ok(())
 }
 
-/// Notes a number at once, and gives it.
+/// Records a number at once, and returns it.
 #[handler(name = "noted")]
 fn noted(n: &Buffer<i64, 0>, by: i64, out: &mut Buffer<i64, 0>) -> Result<()> {
     out[0] = n[0] + by;
@@ -315,7 +316,7 @@ fn noted(n: &Buffer<i64, 0>, by: i64, out: &mut Buffer<i64, 0>) -> Result<()> {
     Ok(())
 }
 
-/// Notes a number for a token: a function of the untyped API, which is told the number as a byte.
+/// Records a number for a token: a function of the untyped API, which gets the number as a byte.
 unsafe extern "C" fn note_token(
     _after: *mut c_void,
     _before: *const *const c_void,
@@ -323,12 +324,12 @@ unsafe extern "C" fn note_token(
     _len: usize,
     _status: *mut c_void,
 ) {
-    // SAFETY: the programs give one byte.
+    // SAFETY: the programs pass one byte.
     let by = unsafe { *opaque };
     NOTES.lock().unwrap_or_else(PoisonError::into_inner).push(by.into());
 }
 
-/// Bytes and rank of each operand.
+/// Returns bytes and rank of each operand.
 #[handler(name = "shapes")]
 fn shapes(operands: &RestOperands, out: &mut Buffer<i64>, _empty: &mut Buffer<f32>) -> Result<()> {
     for (i, x) in operands.iter().enumerate() {
@@ -338,7 +339,7 @@ fn shapes(operands: &RestOperands, out: &mut Buffer<i64>, _empty: &mut Buffer<f3
     Ok(())
 }
 
-/// Gives its operand.
+/// Returns its operand.
 #[handler(name = "same")]
 fn same(x: &mut InOut<AnyBuffer>) -> Result<()> {
     let _unchanged = x;
@@ -352,15 +353,16 @@ const OPS: &[&OpDescriptor] = farcall_ffi::ops![note, noted, shapes, same];
 fn rust_ops() -> Registry {
     let registry = Registry::new();
     registry.register_ops(OPS).unwrap();
-    // SAFETY: all functions are of one size; the parameters are those of `api_version` 3.
+    // SAFETY: all function pointers have the same size, and the function has the parameters of `api_version`
+    // 3.
     let function = unsafe { std::mem::transmute::<*const (), UntypedHandler>(note_token as *const ()) };
-    // SAFETY: as above, and a function of this program stays loaded.
+    // SAFETY: as above; functions of this program are never unloaded.
     let target = unsafe { Target::untyped("note_token", Platform::Host, function, Origin::program()) };
     registry.register(target.unwrap()).unwrap();
     registry
 }
 
-/// The notes are for one test at a time.
+/// Lock for the notes, which only one test at a time may use.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -371,7 +373,7 @@ fn compile(program: &str, registry: &Registry) -> Executable {
     Executable::compile(&module, registry, &CompileOptions::new()).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Runs a test for `handlers.cc` in each version of the headers.
+/// Runs a test for `handlers.cc` with each version of the headers.
 fn each_version(test: impl Fn(&Path, &Registry, i32)) {
     for (path, minor) in headers::build("programs", &[], usize::MAX) {
         println!("XLA FFI 0.{minor}");
@@ -391,7 +393,7 @@ fn each_version(test: impl Fn(&Path, &Registry, i32)) {
 
 fn symbol(path: &Path, name: &std::ffi::CStr) -> *mut c_void {
     let path = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
-    // SAFETY: the library is open already; this only finds it.
+    // SAFETY: the library is already open; this call only finds it.
     let symbol = unsafe { libc::dlsym(libc::dlopen(path.as_ptr(), libc::RTLD_NOW), name.as_ptr()) };
     assert!(!symbol.is_null());
     symbol

@@ -1,6 +1,6 @@
-//! Custom calls in regions that are applied to elements: `map`, reducers, comparators, what scatters
-//! combine with. On the engine and on the evaluator, with C++ handlers where headers are given.
-#![expect(clippy::print_stdout, reason = "says why nothing ran")]
+//! Custom calls in regions that are applied to elements: `map`, reducers, comparators, and the regions of
+//! scatters. On the engine and on the evaluator, with C++ handlers if headers are available.
+#![expect(clippy::print_stdout, reason = "prints why nothing ran")]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -128,14 +128,14 @@ fn a_call_site_is_instantiated_once_and_a_run_has_its_stages_once() {
     }
     let text = executable.plan().to_string();
     assert!(text.contains("reference map @count_nested("), "{text}");
-    // Nobody reads the elements, but the call has a side effect.
+    // The elements are dead, but the call has a side effect.
     let unread = COUNTING.replace("%0 : tensor<6xi64>", "%c : tensor<6xi64>");
     compile(&unread, &registry).run(&[]).unwrap();
     assert_eq!(seen(&PREPARED), 1);
     let pure = unread.replace("has_side_effect = true, ", "");
     compile(&pure, &registry).run(&[]).unwrap();
     assert_eq!(seen(&PREPARED), 0);
-    // On the evaluator, too, a call has one state.
+    // On the evaluator, a call has a single state, too.
     let module = parse(COUNTING);
     seen(&INSTANTIATED);
     let host = RegistryHost::new(&registry, Denormals::Ieee);
@@ -304,8 +304,9 @@ fn picky(x: &Buffer<f32, 0>, y: &mut Buffer<f32, 0>) -> Result<()> {
     Ok(())
 }
 
-/// Call sites of `count_nested` that were instantiated, and runs that prepared them.
+/// Number of instantiated call sites of `count_nested`.
 static INSTANTIATED: AtomicUsize = AtomicUsize::new(0);
+/// Number of runs that prepared call sites of `count_nested`.
 static PREPARED: AtomicUsize = AtomicUsize::new(0);
 
 struct Count(AtomicUsize);
@@ -322,7 +323,7 @@ fn count_prepare() -> Result<()> {
     Ok(())
 }
 
-/// How often this call site ran before.
+/// Returns the number of previous runs of this call site.
 #[handler(name = "count_nested", instantiate = count_new, prepare = count_prepare)]
 fn count_nested(state: &State<Count>, n: &mut Buffer<i64, 0>) -> Result<()> {
     n[0] = i64::try_from(state.0.fetch_add(1, Ordering::Relaxed))?;
@@ -337,7 +338,7 @@ fn rust_ops() -> Registry {
     registry
 }
 
-/// The counters are for one test at a time.
+/// Lock for the counters, which only one test at a time may use.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -353,7 +354,7 @@ fn compile(program: &str, registry: &Registry) -> Executable {
     Executable::compile(&parse(program), registry, &CompileOptions::new()).unwrap()
 }
 
-/// What the engine gives, which the evaluator gives too.
+/// Returns the engine's results, which must be the evaluator's, too.
 fn both(program: &str, registry: &Registry, inputs: &[Literal]) -> Result<Vec<Literal>, String> {
     let module = parse(program);
     let found = compile(program, registry).run(inputs).map_err(|e| e.to_string())?;

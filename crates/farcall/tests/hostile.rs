@@ -1,4 +1,4 @@
-//! Small programs that ask for a lot: memory, time, words. Each is an error, or works, at once.
+//! Small programs that demand much memory, time or text. Each is an error or works, without delay.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use farcall::ir::eval::{Denormals, Value, eval};
 use farcall::ir::{DType, Literal, Scalar, Source, text, verify};
 use farcall::{CompileOptions, Executable, Registry};
 
-/// What the engine and the evaluator say of a program that runs on zeros.
+/// Runs a program on zeros in the engine and in the evaluator.
 fn both(program: &str) -> [Result<Vec<Literal>, String>; 2] {
     let module = match text::parse(&Source::new("p.mlir", program)) {
         Ok(module) => module,
@@ -36,11 +36,11 @@ fn both(program: &str) -> [Result<Vec<Literal>, String>; 2] {
     [engine, evaluator]
 }
 
-/// Each says this in its error.
+/// Checks that engine and evaluator both report this error.
 fn refuse(program: &str, words: &str) {
     let begin = Instant::now();
     for outcome in both(program) {
-        let error = outcome.expect_err("there is no such machine");
+        let error = outcome.expect_err("no machine has this much memory");
         assert!(error.contains(words), "{error}");
         assert!(error.len() < 100_000, "{} bytes of error", error.len());
     }
@@ -48,7 +48,7 @@ fn refuse(program: &str, words: &str) {
 }
 
 fn in_time(begin: Instant) {
-    // Seconds where it is a fraction of one: the machine may be busy.
+    // The limit is seconds for work of a fraction of a second, as the machine may be busy.
     assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
 }
 
@@ -74,7 +74,7 @@ fn a_result_of_terabytes() {
 #[test]
 fn windows_of_terabytes() {
     let padding = "window_dimensions = array<i64: 4000000000000>, padding = dense<[[3999999999999, 0]]> : tensor<1x2xi64>";
-    // What lies in the padding is never looked at.
+    // Padding is never read.
     let program = &format!(
         "func.func @main(%a: tensor<1xf32>, %b: tensor<1xf32>, %z: tensor<f32>) -> tensor<1xf32> {{
                %0 = \"stablehlo.select_and_scatter\"(%a, %b, %z) <{{{padding}}}> ({{
@@ -96,7 +96,7 @@ fn windows_of_terabytes() {
     in_time(begin);
 }
 
-/// Results without elements, of windows without number; and a dimension that is reduced last but grows first.
+/// Results without elements of countless windows; and a dimension that is reduced last but grows first.
 #[test]
 fn windows_between_small_tensors() {
     let program = |input: &str, attrs: &str, result: &str| {
@@ -129,7 +129,7 @@ fn windows_between_small_tensors() {
     refuse(&between, "bytes of memory are needed, but");
 }
 
-/// Lists of ids and attributes that one character stands for.
+/// Lists of ids and attributes that a single character denotes.
 #[test]
 fn splats_that_are_lists() {
     refuse(
@@ -141,7 +141,7 @@ fn splats_that_are_lists() {
     );
 }
 
-/// A splat of terabytes is read, printed, checked and hashed as its one element; only running it is refused.
+/// A splat of terabytes is read, printed, checked and hashed as its one element; only running it is an error.
 #[test]
 fn a_splat_of_terabytes() {
     let program = "func.func @main() -> tensor<1xf64> {
@@ -157,7 +157,7 @@ fn a_splat_of_terabytes() {
     refuse(program, "bytes of memory are needed, but");
 }
 
-/// One that fits is an ordinary constant.
+/// A splat that fits in memory is an ordinary constant.
 #[test]
 fn a_splat_of_a_megabyte() {
     let program = "func.func @main() -> tensor<f32> {

@@ -1,5 +1,5 @@
-//! A run ends between thunks, between iterations and in the middle of a kernel, and the executable stays usable; so does
-//! other work.
+//! An interrupt ends a run between thunks, between iterations and within a kernel, and the executable stays
+//! usable. It ends other work, too.
 
 use std::sync::Arc;
 use std::thread;
@@ -27,7 +27,7 @@ func.func @main(%n: tensor<i64>) -> tensor<i64> {
   return %end : tensor<i64>
 }";
 
-/// The same in a region that is applied to elements, which has no thunks.
+/// The same loop in a region that is applied to elements, which has no thunks.
 const IN_A_REGION: &str = "\
 func.func @main(%n: tensor<i64>) -> tensor<i64> {
   %0 = stablehlo.constant dense<0> : tensor<i64>
@@ -104,7 +104,7 @@ fn the_question_is_asked_on_the_run_s_thread_and_not_often() {
     assert!(begin.elapsed() >= 4 * Interrupt::PERIOD);
 }
 
-/// Programs with a single instruction that takes long, with the types of their inputs.
+/// Returns programs with a single long instruction, with their inputs.
 fn long_instructions() -> Vec<(&'static str, String, Vec<Literal>)> {
     let floats = |sizes: &[usize]| Literal::splat(DType::F32, sizes, Scalar::Float(0.5));
     let line = |op: &str, x: &str, y: &str| {
@@ -158,9 +158,9 @@ fn long_instructions() -> Vec<(&'static str, String, Vec<Literal>)> {
             ),
             vec![floats(&[20_000, 1000])],
         ),
-        ("a sort with a comparator of its own", comparator.to_owned(), vec![ints]),
+        ("a sort with a custom comparator", comparator.to_owned(), vec![ints]),
         (
-            "a reduction by an operation of its own",
+            "a reduction by a custom operation",
             reduce(
                 "",
                 "5000000",
@@ -193,7 +193,7 @@ fn long_instructions() -> Vec<(&'static str, String, Vec<Literal>)> {
     ]
 }
 
-/// Maximum time from an interrupt to the end of the run. The promise is a fifth of a second; unoptimized code
+/// Maximum time from an interrupt to the end of the run. A fifth of a second is guaranteed; unoptimized code
 /// on a busy machine gets more.
 const GRACE: Duration = Duration::from_secs(1);
 
@@ -282,7 +282,7 @@ fn evaluation_compilation_and_parsing_are_ended() {
     }
 }
 
-/// A run obeys the interrupts of the enclosing work.
+/// A run is also ended by the interrupts of the enclosing work.
 #[test]
 fn outer_work_ends_a_run() {
     let executable = compile(COUNT_DOWN);

@@ -17,14 +17,14 @@ use farcall::ir::op::{Binary, Unary, info};
 use farcall::ir::{DType, Literal, Module, Scalar, Source, minifloat, text, verify};
 use farcall::{CompileOptions, Executable, Registry};
 
-/// Rows and columns of the tensors whose plans are read, and of those whose values are compared.
+/// Rows and columns of the tensors whose plans are read, and of the tensors whose values are compared.
 const LARGE_SIZES: [usize; 2] = [100, 1000];
 const SMALL_SIZES: [usize; 2] = [10, 100];
 
-/// Operations that have no case here, and the reason.
+/// Operations without cases here, with the reasons.
 const LEFT_OUT: &[(&str, &[&str])] = &[
     (
-        "structure and control, which have thunks of their own",
+        "structure and control, which have separate kinds of thunks",
         &[
             "stablehlo.constant",
             "stablehlo.if",
@@ -73,7 +73,7 @@ fn array(values: &[usize]) -> String {
     format!("array<i64: {}>", all.join(", "))
 }
 
-/// The reducers of two numbers, by name; `%a` and `%b` of type `t`.
+/// Returns the reducers of two numbers by name; `%a` and `%b` have type `t`.
 fn reducers(t: &str) -> Vec<(&'static str, String)> {
     let mut all: Vec<(&'static str, String)> =
         ["add", "multiply", "maximum", "minimum", "and", "or", "xor", "subtract"]
@@ -86,12 +86,12 @@ fn reducers(t: &str) -> Vec<(&'static str, String)> {
     all
 }
 
-/// A region of two numbers.
+/// Returns a region of two numbers.
 fn region(t: &str, body: &str, returned: &str, result: &str) -> String {
     format!("({{\n^bb0(%a: {t}, %b: {t}):\n{body}\nstablehlo.return {returned} : {result}\n}})")
 }
 
-/// The comparators of two numbers, by name.
+/// Returns the comparators of two numbers by name.
 fn comparators(dtype: DType) -> Vec<(&'static str, String)> {
     let t = ty(dtype, &[]);
     let real = ty(dtype.real(), &[]);
@@ -115,7 +115,7 @@ fn comparators(dtype: DType) -> Vec<(&'static str, String)> {
     all
 }
 
-/// All cases, on tensors of these sizes.
+/// Returns all cases, for tensors of these sizes.
 fn cases([rows, columns]: [usize; 2]) -> Vec<Case> {
     let mut all = Cases { all: Vec::new(), rows, columns };
     for dtype in DType::ALL {
@@ -261,7 +261,7 @@ impl Cases {
         let op = format!("stablehlo.reverse %x0, dims = [0, 1] : {x}");
         self.add(format!("reverse {dtype}"), one, one, &op);
         for index in [dtype, DType::S32] {
-            // Of each type, the elements and the indices.
+            // Each type as elements and as indices.
             if !index.is_integer() {
                 continue;
             }
@@ -271,7 +271,7 @@ impl Cases {
         }
     }
 
-    /// Operations on elements of one type at indices of another.
+    /// Adds operations on elements of one type at indices of another.
     fn indexed(&mut self, name: &str, dtype: DType, index: DType) {
         let (r, c) = (self.rows, self.columns);
         let (x, i) = (self.x(dtype), ty(index, &[]));
@@ -466,7 +466,7 @@ impl Cases {
     }
 }
 
-/// The operands of a program: small numbers.
+/// Returns the operands of a program: small numbers.
 fn inputs(module: &Module) -> Vec<Literal> {
     let entry = module.entry().unwrap();
     let mut state = 1u32;
@@ -491,7 +491,7 @@ fn inputs(module: &Module) -> Vec<Literal> {
     types.map(|t| Literal::from_fn(t.dtype, t.sizes(), |_| (number.borrow_mut())(t.dtype))).collect()
 }
 
-/// True if numbers differ by a few units in the last place of their type.
+/// Returns true if numbers differ by a few units in the last place of their type.
 fn close(x: Scalar, y: Scalar, dtype: DType) -> bool {
     let near = |x: f64, y: f64| {
         let (relative, least) = match (dtype.real(), minifloat::Format::of(dtype)) {
@@ -511,7 +511,7 @@ fn close(x: Scalar, y: Scalar, dtype: DType) -> bool {
     }
 }
 
-/// Compiles a program; `None` if the operation is not defined for the types.
+/// Compiles a program. Returns `None` if the operation is not defined for the types.
 fn compile(case: &Case) -> Option<(Module, Executable)> {
     let module = text::parse(&Source::new("case", &case.program)).ok()?;
     verify::verify(&module).ok()?;
@@ -520,7 +520,7 @@ fn compile(case: &Case) -> Option<(Module, Executable)> {
     Some((module, compiled.unwrap_or_else(|e| panic!("{}: {e}\n{}", case.name, case.program))))
 }
 
-/// Calls a function for each case, on all threads; returns the results, sorted.
+/// Calls a function for each case, on all threads. Returns the results, sorted.
 fn each(cases: &[Case], f: impl Fn(&Case) -> Option<String> + Sync) -> BTreeSet<String> {
     let (next, all) = (AtomicUsize::new(0), Mutex::new(BTreeSet::new()));
     std::thread::scope(|scope| {
@@ -558,7 +558,7 @@ fn cases_without_a_kernel_are_listed() {
 }
 
 #[test]
-fn values_are_those_of_the_evaluator() {
+fn values_match_the_evaluator() {
     let wrong = each(&cases(SMALL_SIZES), |case| {
         let (module, executable) = compile(case)?;
         if executable.stats().thunks.contains_key("reference") {
@@ -593,7 +593,7 @@ fn every_operation_has_a_case() {
     let elements = |op: &str| LEFT_OUT.iter().any(|(_, ops)| ops.contains(&op));
     let others = |op: &str| {
         let name = op.split_once('.').map_or(op, |(_, name)| name);
-        // Operations on several devices, operations with definitions by simpler ones, and dynamic shapes.
+        // Operations on several devices, derived operations, and dynamic shapes.
         let several = ["all_", "collective_", "reduce_scatter", "ragged_all", "cross-replica", "broadcast_"];
         let derived = ["dynamic_", "real_dynamic", "set_dimension", "batch_norm", "einsum", "unary_einsum"];
         let defined = [

@@ -1,4 +1,4 @@
-//! What the derivative of a call needs, and how derivative ops are called.
+//! Derivatives of calls: the values they need, and calls of derivative ops.
 
 use std::sync::Arc;
 
@@ -69,7 +69,7 @@ fn product_tangent(
     Ok(())
 }
 
-/// Has a reverse derivative alone, and one that does not take all cotangents.
+/// An op with a reverse derivative only, which does not take all cotangents.
 #[handler(name = "pair")]
 #[signature((x: f32[*]) -> (y: f32[*], z: f32[*]))]
 #[vjp(backward = pair_bwd)]
@@ -85,7 +85,7 @@ fn pair_bwd(dy: &Buffer<f32>, dx: &mut Buffer<f32>) -> Result<()> {
     Ok(())
 }
 
-/// Has a forward derivative alone.
+/// An op with a forward derivative only.
 #[handler(name = "ramp")]
 #[signature((x: f32[*]) -> (y: f32[*]))]
 #[jvp(tangent = ramp_jvp, tangent(x) = v, tangent(y) = u)]
@@ -101,7 +101,7 @@ fn ramp_jvp(x: &Buffer<f32>, v: &Buffer<f32>, u: &mut Buffer<f32>) -> Result<()>
     Ok(())
 }
 
-/// Has a forward derivative whose op is its own transpose.
+/// An op with a forward derivative whose op is its own transpose.
 #[handler(name = "bend")]
 #[signature((x: f32[*]) -> (y: f32[*]))]
 #[jvp(tangent = bend_jvp, tangent(x) = v, tangent(y) = u)]
@@ -118,7 +118,7 @@ fn bend_jvp(x: &Buffer<f32>, v: &Buffer<f32>, u: &mut Buffer<f32>) -> Result<()>
     Ok(())
 }
 
-/// Moves in steps with `at`, and not at all with `mask`.
+/// An op that is piecewise constant in `at`, and not differentiable in `mask`.
 #[handler(name = "steps")]
 #[signature((x: f32[*], at: f32[], mask: f32[*]) -> (y: f32[*]))]
 #[vjp(backward = steps_bwd)]
@@ -143,7 +143,7 @@ fn steps_jvp(x: &Buffer<f32>, at: &Buffer<f32>, dx: &Buffer<f32>, dy: &mut Buffe
     Ok(())
 }
 
-/// Has no derivative but zero.
+/// An op whose only derivative is zero.
 #[handler(name = "sign")]
 #[signature((x: f32[*]) -> (y: f32[*]))]
 #[nondiff(x = zero)]
@@ -167,7 +167,7 @@ fn product_in(moving: &[usize]) -> Linear {
     Linear::new(&target("product"), operands, &Attrs::new(), moving.to_vec()).unwrap()
 }
 
-/// The derivative of an op of one vector.
+/// Returns the derivative of an op of one vector.
 fn of_vector(op: &str) -> Linear {
     Linear::new(&target(op), vec![(DType::F32, vec![2])], &Attrs::new(), vec![0]).unwrap()
 }
@@ -179,12 +179,12 @@ fn fails<T: std::fmt::Debug>(outcome: Result<T, OpError>, expected: Expect) {
 }
 
 #[test]
-fn what_moves_are_operands() {
+fn active_operands() {
     for moving in [vec![1], vec![99], vec![0, 0]] {
         let linear = Linear::new(&target("pair"), vec![(DType::F32, vec![2])], &Attrs::new(), moving);
         let error = linear.unwrap_err();
         assert_eq!(error.code(), ErrorCode::ArgumentCount);
-        expect!["pair: the operands that move must be among the call's 1, each once and in ascending order"]
+        expect!["pair: the operands to differentiate must be distinct indices below 1, in ascending order"]
             .assert_eq(&error.to_string());
     }
     let linear = of_vector("pair");
@@ -200,7 +200,7 @@ fn what_moves_are_operands() {
 }
 
 #[test]
-fn what_is_saved_is_what_derivatives_take() {
+fn saved_values_are_the_operands_of_derivatives() {
     let linear = product_in(&[0, 1]);
     expect!["[Operand(0), Operand(1), Residual(0)]"].assert_eq(&format!("{:?}", linear.saved()));
     assert_eq!((linear.results(), linear.residuals()), (vec![0], 1));
@@ -222,7 +222,7 @@ fn derivative_ops_get_their_operands_in_their_order() {
 }
 
 #[test]
-fn a_derivative_that_is_not_there_is_said() {
+fn missing_derivatives_are_reported() {
     fails(product_in(&[2]).tangent(), expect!["product is not differentiable in at, by declaration"]);
     fails(
         of_vector("pair").tangent(),
@@ -231,7 +231,7 @@ fn a_derivative_that_is_not_there_is_said() {
     fails(
         of_vector("pair").second(),
         expect![
-            "pair has no second derivative: it would be that of its forward derivative, which it does not have (add #[jvp(tangent = …)] to its declaration, and #[jvp(…)] to that op's)"
+            "pair has no second derivative: that is the derivative of its forward derivative, which it does not declare (add #[jvp(tangent = …)] to its declaration, and #[jvp(…)] to that op's)"
         ],
     );
     fails(
@@ -289,7 +289,7 @@ fn a_linear_op_is_transposed() {
     let bend = of_vector("bend").transpose(&[false]).unwrap();
     assert_eq!((bend.op.target.as_str(), bend.results), ("bend_jvp", vec![Some(0)]));
     expect!["[Zeros((F32, [2])), Cotangent(0)]"].assert_eq(&format!("{:?}", bend.operands));
-    // The op's own transpose, with respect to its linear operands; the others are operands of the call.
+    // The op's own transpose with respect to its linear operands; the others are operands of the call.
     let operands = vec![(DType::F32, vec![2]); 2];
     let tangent = |moving| {
         let linear = Linear::new(&target("bend_jvp"), operands.clone(), &Attrs::new(), moving).unwrap();
@@ -298,7 +298,7 @@ fn a_linear_op_is_transposed() {
     let call = tangent(vec![1]).unwrap();
     assert_eq!((call.op.target.as_str(), call.results), ("bend_jvp", vec![Some(0)]));
     expect!["[Value(0), Cotangent(0)]"].assert_eq(&format!("{:?}", call.operands));
-    // A backward op that takes no operand that moves.
+    // A backward op that takes no active operand.
     let pair = of_vector("pair").transpose(&[false, true]).unwrap();
     expect!["[Cotangent(0)]"].assert_eq(&format!("{:?}", pair.operands));
     fails(

@@ -1,4 +1,4 @@
-//! Ops called on arrays: what follows from a signature alone.
+//! Ops called on arrays, by their signatures alone.
 
 use expect_test::{Expect, expect};
 use farcall::ir::types::Dim;
@@ -17,7 +17,7 @@ fn scaled(x: &Buffer<f32>, by: f32, y: &mut Buffer<f32>) -> Result<()> {
     Ok(())
 }
 
-/// Adds `x` to a sum, and counts.
+/// Adds `x` to a sum, and returns the number of elements.
 #[handler(name = "accumulate")]
 #[signature((sum: f32[n], x: f32[n]) -> (out: f32[n] aliases sum, count: s32[]) where side_effect)]
 fn accumulate(sum: &mut InOut<Buffer<f32>>, x: &Buffer<f32>, count: &mut Buffer<i32>) -> Result<()> {
@@ -26,7 +26,7 @@ fn accumulate(sum: &mut InOut<Buffer<f32>>, x: &Buffer<f32>, count: &mut Buffer<
     Ok(())
 }
 
-/// The elements as they lie in memory.
+/// Returns the elements in memory order.
 #[handler(name = "in_memory")]
 #[signature((x: f32[*, m, n] column_major) -> (y: f32[*, m, n]))]
 fn in_memory(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
@@ -34,7 +34,7 @@ fn in_memory(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
     Ok(())
 }
 
-/// Each vector twice, and a matrix of ones.
+/// Returns each vector, and a matrix of ones.
 #[handler(name = "ones")]
 #[signature((xs: f32[n...]..., rows: i64) -> (all: f32[rows, sum(n)], ys: f32[n...]...))]
 fn ones(
@@ -51,7 +51,7 @@ fn ones(
     Ok(())
 }
 
-/// Says nothing of itself.
+/// An op without a signature.
 #[handler(name = "mute")]
 fn mute() -> Result<()> {
     Ok(())
@@ -67,7 +67,7 @@ fn f32s(dims: &[usize], values: &[f32]) -> Literal {
     Literal::from_slice(DType::F32, dims.to_vec(), values)
 }
 
-/// The results of an op, or why there are none.
+/// Returns the results of an op, or its error.
 fn call(op: &str, inputs: &[Literal], attrs: &[(&str, AttrValue)]) -> Result<Vec<Literal>, String> {
     let registry = registry();
     let target = registry.lookup(op, &Platform::Host).ok_or("no such op")?;
@@ -81,7 +81,7 @@ fn call(op: &str, inputs: &[Literal], attrs: &[(&str, AttrValue)]) -> Result<Vec
 
 fn fails(op: &str, inputs: &[Literal], attrs: &[(&str, AttrValue)], message: Expect) {
     let error = call(op, inputs, attrs).unwrap_err();
-    // How much memory there is differs from machine to machine.
+    // The amount of memory differs between machines.
     let (said, _) = error.split_once(", but only").unwrap_or((&error, ""));
     message.assert_eq(said);
 }
@@ -105,7 +105,7 @@ fn aliases_leave_the_caller_s_array_as_it_is() {
 }
 
 #[test]
-fn layouts_are_those_of_the_signature() {
+fn layouts_follow_the_signature() {
     let y = call("in_memory", &[f32s(&[2, 3], &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0])], &[]).unwrap();
     assert_eq!(y[0].as_slice::<f32>(), [0.0, 3.0, 1.0, 4.0, 2.0, 5.0]);
 }
@@ -178,7 +178,7 @@ fn the_module_says_all_of_it() {
 }
 
 #[test]
-fn what_does_not_fit_is_said_in_the_op_s_words() {
+fn mismatches_are_reported_in_the_op_s_terms() {
     let x = f32s(&[2], &[1.0, 2.0]);
     fails("scaled", &[], &[], expect!["scaled: takes 1 operand (x), but is given 0"]);
     fails("scaled", &[Literal::zeros(DType::F64, [2])], &[], expect!["scaled: x must be f32, but is f64"]);
@@ -206,7 +206,7 @@ fn what_does_not_fit_is_said_in_the_op_s_words() {
         &[],
         expect!["mute: its library declares no signature for it, so its results are unknown"],
     );
-    // The handler's own words, without a place: there is no program.
+    // The handler's own message, without a location, as the call has no program text.
     fails(
         "scaled",
         &[x],

@@ -1,6 +1,6 @@
-//! Plans in files: what is written is read, and what is damaged is refused.
+//! Plans in files: a written plan is read back unchanged, and a damaged file is rejected.
 //!
-//! `FARCALL_FUZZ_ITERATIONS=1000000 cargo test --release -p farcall --test plan_file` for a long run.
+//! A long run: `FARCALL_FUZZ_ITERATIONS=1000000 cargo test --release -p farcall --test plan_file`
 
 use std::path::Path;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ fn compiled(name: &str, program: &str) -> Executable {
     Executable::compile(&module, &registry(), &CompileOptions::new()).unwrap()
 }
 
-/// The plans of the filetests that compile without further options.
+/// Returns the plans of the filetests that compile without further options.
 fn plans() -> Vec<(String, Plan)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("filetests");
     let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
@@ -60,7 +60,7 @@ fn plans() -> Vec<(String, Plan)> {
     plans
 }
 
-/// A block that becomes a call, and one whose target is missing.
+/// A block that becomes a call, and a block whose target is missing.
 const BLOCKS: &str = "func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
   %0 = stablehlo.composite \"test.block\" %x {composite_attributes = {to = \"panics\"}, decomposition = @body} : (tensor<3xf32>) -> tensor<3xf32>
   %1 = stablehlo.composite \"test.block\" %0 {composite_attributes = {to = \"no\"}, decomposition = @body} : (tensor<3xf32>) -> tensor<3xf32>
@@ -91,7 +91,7 @@ const LOOP: &str = "func.func @main(%x: tensor<3xf32>) -> (tensor<3xf32>, tensor
 ";
 
 #[test]
-fn what_is_written_is_read() {
+fn written_plans_are_read_back() {
     for (name, plan) in plans() {
         let bytes = plan.to_bytes().unwrap_or_else(|e| panic!("{name}: {e}"));
         let read = Plan::from_bytes(&bytes).unwrap_or_else(|e| panic!("{name}: {e}"));
@@ -122,7 +122,7 @@ fn messages_of_a_plan_that_was_read_have_places() {
     assert!(messages[1].contains("far/away.mlir:2:8"), "{}", messages[1]);
 }
 
-/// Instructions for the evaluator are text of their own; what is said of them is said of the program.
+/// Instructions for the evaluator are separate text in the plan. Their errors point to the program.
 #[test]
 fn evaluated_instructions_keep_their_places() {
     let mut found = 0;
@@ -210,7 +210,7 @@ fn every_truncation_is_an_error() {
     assert!(error.contains("the file continues after the end of the plan"), "{error}");
 }
 
-/// Lengths that no file has are refused before anything is allocated.
+/// Impossible lengths are rejected before anything is allocated.
 #[test]
 fn lengths_are_not_believed() {
     let bytes = compiled("p.mlir", LOOP).plan().to_bytes().unwrap();
@@ -252,14 +252,14 @@ impl Random {
                 bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
             }
             6 => {
-                // A piece of another place or plan.
+                // A piece of another part of the file, or of another plan.
                 let from = &others[self.below(others.len())].1;
                 let start = self.below(from.len());
                 let n = (1 + self.below(32)).min(from.len() - start).min(bytes.len() - at);
                 bytes[at..at + n].copy_from_slice(&from[start..start + n]);
             }
             _ => {
-                // A letter or digit of a text by another.
+                // Another character in place of a letter or digit of a text.
                 const LETTERS: &[u8] = b"0123456789xifu,<>[]{}:%";
                 bytes[at] = LETTERS[self.below(LETTERS.len())];
             }
@@ -276,7 +276,7 @@ fn damaged_plans_load_and_run_or_are_refused() {
     let seeds: Vec<(String, Vec<u8>)> = plans()
         .into_iter()
         .map(|(name, mut plan)| {
-            // The text of the program is most of a small plan, and means nothing.
+            // The text of the program is most of a small plan, and does not affect its meaning.
             plan.source = Source::new(name.as_str(), "");
             (name, plan.to_bytes().unwrap())
         })
@@ -298,7 +298,7 @@ fn damaged_plans_load_and_run_or_are_refused() {
             executable.inputs().iter().map(|ty| Literal::try_zeros(ty.dtype, ty.sizes())).collect();
         let Ok(inputs) = inputs else { continue };
         let results = [0x55, 0xaa].map(|unwritten| {
-            // A run may be long, so it is interrupted.
+            // A run may take long, so it is interrupted.
             let asked = AtomicUsize::new(0);
             let interrupt = Interrupt::asking(move || asked.fetch_add(1, Ordering::Relaxed) > 2);
             let run = RunContext::new().with_interrupt(Arc::new(interrupt)).with_unwritten(unwritten);

@@ -1,4 +1,4 @@
-//! Programs with open sizes: specialized for the types they are called with, and kept.
+//! Programs with dynamic dimensions: specialized for the types of a call, and cached.
 
 use std::num::NonZeroUsize;
 
@@ -40,7 +40,7 @@ fn an_exported_function_runs_at_any_size() {
 }
 
 #[test]
-fn what_does_not_fit_is_told_before_anything_is_compiled() {
+fn mismatches_are_reported_before_anything_is_compiled() {
     let f = read(SYMBOLIC);
     let message = |inputs: &[Literal]| {
         let error = f.run(inputs).unwrap_err();
@@ -93,7 +93,7 @@ fn the_size_that_was_not_used_for_longest_is_dropped() {
     f.for_types(&types(3)).unwrap();
     assert!(same(1, &one));
     assert!(!same(2, &two));
-    // A smaller cache keeps what was used last.
+    // A smaller cache keeps the most recently used program.
     f.set_capacity(NonZeroUsize::new(1).unwrap());
     assert!(!same(1, &one));
 }
@@ -123,7 +123,7 @@ fn other_platforms_and_bytes_are_refused() {
     );
 }
 
-/// A lowering that asks for the very program that it is asked for waits for nobody.
+/// A lowering that requests the program that is being compiled does not deadlock.
 #[test]
 fn a_program_that_is_compiled_for_itself_is_an_error() {
     let program = "func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> {
@@ -145,7 +145,7 @@ fn a_program_that_is_compiled_for_itself_is_an_error() {
     assert_eq!(f.run(&[floats(&[3])]).unwrap()[0].dims(), [3]);
 }
 
-/// What is made of an exported function knows its arguments by their names, too.
+/// Modules made from an exported function keep its argument names, too.
 #[test]
 fn arguments_keep_their_names() {
     let exported = farcall::ir::exported::Exported::read(SYMBOLIC, "f").unwrap();

@@ -1,5 +1,6 @@
-//! Functions of complex numbers, and conversions from and to floats, against the evaluator: ordinary numbers, those near places
-//! where digits can be lost, and NaNs, infinities, zeros of both signs and subnormal numbers.
+//! Functions of complex numbers, and conversions from and to floats, compared with the evaluator: ordinary
+//! numbers, numbers near points where digits can be lost, and NaNs, infinities, zeros of both signs and
+//! subnormal numbers.
 
 use farcall::ir::eval::Denormals;
 use farcall::ir::middle::pipeline::Pipeline;
@@ -9,7 +10,7 @@ use num_complex::Complex;
 #[path = "random/both.rs"]
 mod both;
 #[path = "fuzz/random.rs"]
-#[expect(dead_code, reason = "half of it is for structs")]
+#[expect(dead_code, reason = "only the fuzzers of structs use all of it")]
 mod random;
 
 use both::Both;
@@ -17,7 +18,7 @@ use random::Random;
 
 const N: usize = 1000;
 
-/// A part of a number.
+/// Returns a real or imaginary part.
 fn part(r: &mut Random) -> f64 {
     let sign = r.pick(&[1.0, -1.0]);
     let fraction = r.next() as f64 / u64::MAX as f64;
@@ -51,7 +52,8 @@ fn numbers(r: &mut Random, dtype: DType) -> Literal {
     })
 }
 
-/// The same class of numbers, or close to each other beside the absolute value of the whole, or to subnormal numbers.
+/// Returns true if two numbers are of the same class, or differ by little relative to the absolute value of
+/// the whole number, or are both subnormal or nearly so.
 fn close(x: Complex<f64>, y: Complex<f64>, epsilon: f64) -> bool {
     let least = if epsilon > 1e-10 { 3e-45 } else { 1e-323 };
     let size = if y.re.is_finite() && y.im.is_finite() { y.re.abs().max(y.im.abs()) } else { 0.0 };
@@ -60,7 +62,8 @@ fn close(x: Complex<f64>, y: Complex<f64>, epsilon: f64) -> bool {
     part(x.re, y.re) && part(x.im, y.im)
 }
 
-/// Runs an operation in both; no part of it by the reference.
+/// Runs an operation in the engine and in the evaluator. No part of the program may run on the reference
+/// kernel.
 fn check(op: &str, operands: &[DType], result: DType, r: &mut Random, epsilon: f64) {
     let ty = |dtype: DType| format!("tensor<{N}x{}>", dtype.mlir());
     let args: Vec<String> = operands.iter().enumerate().map(|(i, d)| format!("%{i}: {}", ty(*d))).collect();
@@ -80,7 +83,7 @@ fn check(op: &str, operands: &[DType], result: DType, r: &mut Random, epsilon: f
         for (found, wanted) in both.results() {
             for i in 0..N {
                 let (x, y) = (found.get(i).as_complex(), wanted.get(i).as_complex());
-                // Products are computed in the type's precision, as XLA does it, where terms may overflow.
+                // As in XLA, products are computed in the precision of the type, so terms may overflow.
                 let product = op.contains("multiply") || op.contains("square");
                 let fits = y.re.abs().max(y.im.abs()) < 1e38;
                 assert!(
@@ -93,7 +96,7 @@ fn check(op: &str, operands: &[DType], result: DType, r: &mut Random, epsilon: f
     }
 }
 
-/// Relative to a number's size: rounding, and for `f64` the mathematics library.
+/// Tolerance relative to a number's magnitude: for rounding and, with `f64`, for the mathematics library.
 fn epsilon(dtype: DType) -> f64 {
     if dtype == DType::C64 { 1.5e-7 } else { 1e-14 }
 }
@@ -161,7 +164,7 @@ fn conversions() {
         for to in all {
             let complex = from.is_complex() || to.is_complex();
             let wide = [DType::F32, DType::F64, DType::C64, DType::C128];
-            // The others are rare.
+            // The other types are rare.
             let served =
                 wide.contains(&to) && (wide.contains(&from) || matches!(from, DType::S32 | DType::S64));
             let floats = from.is_float() || matches!(to, DType::F16 | DType::BF16);

@@ -1,5 +1,6 @@
-//! Reductions, windows and maps by regions of several operations, of one and of two operands, against the evaluator, bit by bit:
-//! most of these regions are not associative, so that the order in which elements are taken in shows.
+//! Reductions, windows and maps by regions of several operations, with one and two operands, compared with
+//! the evaluator bit by bit. Most of these regions are not associative, so a different order of elements
+//! shows.
 
 use farcall::ir::eval::Denormals;
 use farcall::ir::middle::pipeline::Pipeline;
@@ -8,7 +9,7 @@ use farcall::ir::{DType, Literal, Scalar};
 #[path = "random/both.rs"]
 mod both;
 #[path = "fuzz/random.rs"]
-#[expect(dead_code, reason = "half of it is for structs")]
+#[expect(dead_code, reason = "only the fuzzers of structs use all of it")]
 mod random;
 
 use both::Both;
@@ -31,7 +32,8 @@ fn tensor(r: &mut Random, dtype: DType, dims: &[usize]) -> Literal {
     })
 }
 
-/// A region of accumulated values and elements, one or two of each, of which `%n` is a number from around it.
+/// Returns a region of accumulated values and elements, one or two of each. `%n` is a number from outside of
+/// the region.
 fn region(r: &mut Random, dtype: DType, count: usize) -> String {
     let t = ty(dtype, &[]);
     let bodies = [
@@ -64,7 +66,8 @@ fn region(r: &mut Random, dtype: DType, count: usize) -> String {
     )
 }
 
-/// An operation on as many operands, of this type; its attributes, operands besides the first ones, and result.
+/// Returns an operation on tensors of these sizes: its name, its attributes, true if it has initial values,
+/// and the sizes of its results.
 fn operation(r: &mut Random, dims: &[usize]) -> (&'static str, String, bool, Vec<usize>) {
     let rank = dims.len();
     match r.below(4) {
@@ -75,7 +78,7 @@ fn operation(r: &mut Random, dims: &[usize]) -> (&'static str, String, bool, Vec
             ("reduce", format!("dimensions = {}", array(reduced)), true, kept)
         }
         kind => {
-            // Windows that grow along a dimension, or any.
+            // Windows that grow along a dimension, or arbitrary ones.
             let grows = (kind == 2 && rank > 0).then(|| r.below(rank));
             let mut pick = |d: usize, one: usize, most: usize| match grows {
                 Some(g) if g == d => one.max(dims[d]),
@@ -119,7 +122,7 @@ fn operation(r: &mut Random, dims: &[usize]) -> (&'static str, String, bool, Vec
 }
 
 #[test]
-fn regions_are_the_evaluators() {
+fn regions_match_the_evaluator() {
     let mut r = Random::new(3);
     for _ in 0..600 {
         let dtype = r.pick(&[DType::F32, DType::S32]);

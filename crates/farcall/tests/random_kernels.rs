@@ -1,5 +1,6 @@
-//! Kernels that understand regions, or compute with indices, against the evaluator: random operations of every element
-//! type, with NaNs, infinities, zeros of both signs and subnormal numbers, empty tensors, and every rank up to 4.
+//! Kernels that interpret regions or compute with indices, compared with the evaluator: random operations of
+//! every element type, with NaNs, infinities, zeros of both signs and subnormal numbers, empty tensors, and
+//! every rank up to 4.
 
 use farcall::ir::eval::Denormals;
 use farcall::ir::middle::pipeline::Pipeline;
@@ -8,13 +9,13 @@ use farcall::ir::{DType, Literal, Scalar};
 #[path = "random/both.rs"]
 mod both;
 #[path = "fuzz/random.rs"]
-#[expect(dead_code, reason = "half of it is for structs")]
+#[expect(dead_code, reason = "only the fuzzers of structs use all of it")]
 mod random;
 
 use both::Both;
 use random::Random;
 
-const ALL: [DType; 13] = [
+const DTYPES: [DType; 13] = [
     DType::F32,
     DType::F64,
     DType::BF16,
@@ -80,7 +81,8 @@ fn array(values: impl IntoIterator<Item = impl ToString>) -> String {
     format!("array<i64{}{}>", if all.is_empty() { "" } else { ": " }, all.join(", "))
 }
 
-/// Runs a program in the engine, where a kernel of this name has to serve it (any kernel, without a name), and in the evaluator.
+/// Runs a program in the engine and in the evaluator. The kernel of this name must serve it; if the name is
+/// empty, any kernel.
 fn check(program: &str, inputs: &[Literal], kernel: &str, exact: bool, denormals: Denormals) {
     let both = Both::run(program, inputs, denormals, Pipeline::default());
     let plan = both.executable.plan();
@@ -103,7 +105,7 @@ fn check(program: &str, inputs: &[Literal], kernel: &str, exact: bool, denormals
     }
 }
 
-/// NaNs are equal; sums of many numbers differ in their last digits.
+/// Compares two numbers. NaNs are equal; sums of many numbers differ in their last digits.
 fn close(x: Scalar, y: Scalar, dtype: DType, exact: bool) -> bool {
     let (Scalar::Float(x), Scalar::Float(y)) = (x, y) else { return false };
     let epsilon = match dtype {
@@ -115,7 +117,7 @@ fn close(x: Scalar, y: Scalar, dtype: DType, exact: bool) -> bool {
     (x.is_nan() && y.is_nan()) || (!exact && (x - y).abs() <= epsilon * (1.0 + y.abs()))
 }
 
-/// A region of two arguments that is one operation.
+/// A region of two arguments with a single operation.
 fn reducer(op: &str, dtype: DType) -> String {
     let t = ty(dtype, &[]);
     let (result, made) = match op {
@@ -131,7 +133,7 @@ fn reducer(op: &str, dtype: DType) -> String {
     )
 }
 
-/// An operation that has kernels for this type.
+/// Returns an operation that has kernels for this type.
 fn operation(r: &mut Random, dtype: DType) -> &'static str {
     if dtype == DType::Pred {
         r.pick(&["and", "or"])
@@ -142,7 +144,7 @@ fn operation(r: &mut Random, dtype: DType) -> &'static str {
     }
 }
 
-/// A `reduce_window` of these dimensions; each window attribute by dimension.
+/// A `reduce_window` on these dimensions, with each window attribute by dimension.
 struct Window {
     window: Vec<usize>,
     strides: Vec<usize>,
@@ -190,10 +192,10 @@ return %0 : {y} }}",
 }
 
 #[test]
-fn windows_are_the_evaluators() {
+fn windows_match_the_evaluator() {
     let mut r = Random::new(1);
     for round in 0..100 {
-        let dtype = ALL[round % ALL.len()];
+        let dtype = DTYPES[round % DTYPES.len()];
         let dims: Vec<usize> = r.dims(if round % 3 == 0 { 40 } else { 7 }).into_iter().take(3).collect();
         let most = dims.iter().map(|_| 1 + r.below(3)).collect::<Vec<usize>>();
         let each = |f: &mut dyn FnMut(usize) -> usize| (0..dims.len()).map(f).collect::<Vec<usize>>();
@@ -210,10 +212,10 @@ fn windows_are_the_evaluators() {
 }
 
 #[test]
-fn large_windows_are_the_evaluators() {
+fn large_windows_match_the_evaluator() {
     let mut r = Random::new(2);
     for round in 0..26 {
-        let dtype = ALL[round % ALL.len()];
+        let dtype = DTYPES[round % DTYPES.len()];
         let d = r.below(2);
         let dims = [[1, 3, 20, 70][r.below(4)], 1 + r.below(130), [1, 3, 16, 21][r.below(4)]];
         let (mut window, mut padding) = (vec![1; 3], vec![(0, 0); 3]);
@@ -239,9 +241,9 @@ fn large_windows_are_the_evaluators() {
     }
 }
 
-/// Regions that keep the larger or smaller number and an index, in other words than JAX's.
+/// Regions that keep the larger or smaller number and an index, spelled differently from JAX's.
 const SPELLINGS: [&str; 3] = [
-    // What jax.numpy.argmax compiles to.
+    // The region that `jax.numpy.argmax` compiles to.
     "%2 = stablehlo.compare CMP, %a, %b : (T, T) -> tensor<i1>
 %3 = stablehlo.compare NE, %a, %a : (T, T) -> tensor<i1>
 %4 = stablehlo.or %2, %3 : tensor<i1>
@@ -252,7 +254,7 @@ const SPELLINGS: [&str; 3] = [
 %9 = stablehlo.select %4, %a, %b : tensor<i1>, T
 %10 = stablehlo.select %8, %i, %j : tensor<i1>, I
 ",
-    // The first of equal ones.
+    // The first of equal numbers.
     "%2 = stablehlo.compare CMP, %b, %a : (T, T) -> tensor<i1>
 %3 = stablehlo.compare EQ, %a, %a : (T, T) -> tensor<i1>
 %6 = stablehlo.compare NE, %b, %b : (T, T) -> tensor<i1>
@@ -261,7 +263,7 @@ const SPELLINGS: [&str; 3] = [
 %9 = stablehlo.select %4, %b, %a : tensor<i1>, T
 %10 = stablehlo.select %4, %j, %i : tensor<i1>, I
 ",
-    // The last of equal ones.
+    // The last of equal numbers.
     "%2 = stablehlo.compare CMP, %a, %b : (T, T) -> tensor<i1>
 %3 = stablehlo.compare NE, %a, %a : (T, T) -> tensor<i1>
 %4 = stablehlo.or %2, %3 : tensor<i1>
@@ -271,20 +273,20 @@ const SPELLINGS: [&str; 3] = [
 ];
 
 #[test]
-fn arg_reductions_are_the_evaluators() {
+fn arg_reductions_match_the_evaluator() {
     let mut r = Random::new(3);
     for round in 0..100 {
-        let dtype = ALL[round % (ALL.len() - 1)];
+        let dtype = DTYPES[round % (DTYPES.len() - 1)];
         let index = r.pick(&[DType::S32, DType::S64, DType::U32]);
         let dims = r.dims(if round % 3 == 0 { 150 } else { 6 }).into_iter().take(3).collect::<Vec<usize>>();
         let reduced: Vec<usize> = (0..dims.len()).filter(|_| r.below(2) == 0).collect();
         let kept: Vec<usize> = (0..dims.len()).filter(|d| !reduced.contains(d)).map(|d| dims[d]).collect();
         let [t, i] = [ty(dtype, &[]), ty(index, &[])];
         let body = r.pick(&SPELLINGS).replace("CMP", r.pick(&["GT", "LT"])).replace('T', &t).replace('I', &i);
-        // `T` and `I` stand for types, and are letters of directions.
+        // `T` and `I` are placeholders for types, but `T` also occurs in the names of directions.
         let body = body.replace(&format!("G{t}"), "GT").replace(&format!("L{t}"), "LT");
         let [x, p, y, f] = [ty(dtype, &dims), ty(index, &dims), ty(dtype, &kept), ty(index, &kept)];
-        // Indices that count are in no memory, along most dimensions.
+        // An iota has no memory, along most dimensions.
         let (counted, places) = match round % 2 == 0 && !dims.is_empty() {
             true => (format!("%q = stablehlo.iota dim = {} : {p}\n", r.below(dims.len())), "%q"),
             false => (String::new(), "%p"),
@@ -310,10 +312,10 @@ return %0#0, %0#1 : {y}, {f} }}",
 }
 
 #[test]
-fn selections_are_the_evaluators() {
+fn selections_match_the_evaluator() {
     let mut r = Random::new(4);
     for round in 0..80 {
-        let dtype = ALL[round % (ALL.len() - 1)];
+        let dtype = DTYPES[round % (DTYPES.len() - 1)];
         let dims = r.dims(if round % 3 == 0 { 40 } else { 7 }).into_iter().take(3).collect::<Vec<usize>>();
         let windowed: Vec<bool> = dims.iter().map(|_| r.below(2) == 0).collect();
         let pick = |r: &mut Random, n: usize| {
@@ -350,7 +352,7 @@ return %0 : {x} }}",
     }
 }
 
-/// Some of `all`, in order.
+/// Returns a random subset of the numbers below `all`, in order.
 fn some(r: &mut Random, all: usize) -> Vec<usize> {
     (0..all).filter(|_| r.below(2) == 0).collect()
 }
@@ -362,9 +364,9 @@ struct Indexing {
     collapsed: Vec<usize>,
     batching: Vec<usize>,
     indexed: Vec<usize>,
-    /// Dimensions of the indices, the last of which has the entries.
+    /// Dimensions of the indices. The last dimension is the index vector.
     indices: Vec<usize>,
-    /// Where the dimensions of the slices are among those of the result or the updates, and all of these.
+    /// Positions of the slices' dimensions among the dimensions of the result or of the updates.
     offsets: Vec<usize>,
     result: Vec<usize>,
 }
@@ -419,7 +421,7 @@ impl Indexing {
         )
     }
 
-    /// What is added to negative indices of a type, as an attribute, if anything.
+    /// Returns the attribute with the numbers that are added to negative indices, or an empty string.
     fn wrap(&self, r: &mut Random, dims: &[usize], index: DType) -> String {
         if index.is_unsigned_integer() || self.indexed.is_empty() || r.below(2) == 0 {
             return String::new();
@@ -429,10 +431,10 @@ impl Indexing {
 }
 
 #[test]
-fn scatters_are_the_evaluators() {
+fn scatters_match_the_evaluator() {
     let mut r = Random::new(5);
     for round in 0..150 {
-        let dtype = ALL[round % ALL.len()];
+        let dtype = DTYPES[round % DTYPES.len()];
         let dims = r.dims(if round % 5 == 0 { 40 } else { 5 }).into_iter().take(3).collect::<Vec<usize>>();
         let at = Indexing::new(&mut r, &dims, true);
         let index = r.pick(&[DType::S32, DType::U8, DType::S64, DType::S8]);
@@ -468,9 +470,9 @@ return %0 : {x} }}"
     }
 }
 
-/// Results that are larger than a cache, which are made in parts.
+/// Results that are larger than a cache, which are computed in parts.
 #[test]
-fn large_scatters_are_the_evaluators() {
+fn large_scatters_match_the_evaluator() {
     let mut r = Random::new(12);
     let wrap = ", farcall.wrap = array<i64: 8192>";
     for (rows, columns, op, wrap) in
@@ -484,7 +486,7 @@ fn large_scatters_are_the_evaluators() {
 return %0 : {x} }}",
             reducer(op, DType::F64)
         );
-        // Some rows many times, and some that there are not.
+        // Some rows occur many times, some are out of bounds.
         let indices = Literal::from_fn(DType::S32, [9000, 1], |_| {
             let most = if r.below(2) == 0 { 40 } else { rows + 100 };
             Scalar::Signed(r.below(most) as i64 - 20)
@@ -508,9 +510,9 @@ fn one_element_and_many_are_concatenated() {
     check(program, &inputs, "concatenate", true, Denormals::Ieee);
 }
 
-/// Results that are larger than a cache, which are written past it.
+/// Results that are larger than a cache, which are written with non-temporal stores.
 #[test]
-fn what_is_written_past_the_cache_is_the_evaluators() {
+fn non_temporal_stores_match_the_evaluator() {
     let mut r = Random::new(14);
     let n = (1 << 21) + 13;
     let [x, p] = [DType::F64, DType::Pred].map(|dtype| ty(dtype, &[n]));
@@ -524,7 +526,7 @@ fn what_is_written_past_the_cache_is_the_evaluators() {
     let inputs = [(); 2].map(|()| r.tensor(DType::F64, &[n], false));
     check(&program, &inputs, "fusion", true, Denormals::Ieee);
 
-    // Little of what is large.
+    // A small part of a large tensor.
     let [x, y] = [1 << 23, 64].map(|n| ty(DType::F64, &[n]));
     let program = format!(
         "func.func @main(%x: {x}) -> {y} {{
@@ -547,9 +549,9 @@ fn what_is_written_past_the_cache_is_the_evaluators() {
     }
 }
 
-/// Rounds of add, rotate and xor on two words, with keys in between, and now and then something else.
+/// Rounds of add, rotate and xor on two words, with keys in between and occasional other operations.
 #[test]
-fn rounds_are_the_evaluators() {
+fn rounds_match_the_evaluator() {
     let mut r = Random::new(13);
     for _ in 0..60 {
         let n = r.pick(&[5, 256, 1000, 4133]);
@@ -593,10 +595,10 @@ fn rounds_are_the_evaluators() {
 }
 
 #[test]
-fn gathers_are_the_evaluators() {
+fn gathers_match_the_evaluator() {
     let mut r = Random::new(6);
     for round in 0..150 {
-        let dtype = ALL[round % ALL.len()];
+        let dtype = DTYPES[round % DTYPES.len()];
         let dims = r.dims(if round % 5 == 0 { 40 } else { 5 }).into_iter().take(3).collect::<Vec<usize>>();
         let at = Indexing::new(&mut r, &dims, false);
         let index = r.pick(&[DType::S32, DType::U8, DType::S64, DType::S8]);
@@ -621,17 +623,20 @@ return %0 : {y} }}",
     }
 }
 
-/// Programs over rows: values with all elements, values with one for each row, and reductions and broadcasts between
-/// them, in any order.
+/// Programs over rows: values with all elements, values with one element per row, and reductions and
+/// broadcasts between them, in any order.
 struct Rows {
     dtype: DType,
-    /// Sizes of the rows' dimensions, and of those inside of a row.
+    /// Sizes of the dimensions outside of a row.
     outer: Vec<usize>,
+    /// Sizes of the dimensions inside a row.
     inner: Vec<usize>,
     lines: String,
-    /// Names of values: with all elements, one for each row, one for each element of a row.
+    /// Names of values with all elements.
     full: Vec<String>,
+    /// Names of values with one element per row.
     row: Vec<String>,
+    /// Names of values with one element per position in a row.
     column: Vec<String>,
 }
 
@@ -642,7 +647,7 @@ impl Rows {
         match r.below(4) {
             0 => outer.push(1 + r.below(3)),
             1 => inner.insert(0, 1 + r.below(3)),
-            // A square, in which both have as many elements.
+            // A square: as many rows as elements of a row.
             2 => outer.clone_from(&inner),
             _ => outer.clear(),
         }
@@ -687,7 +692,7 @@ impl Rows {
             1 | 2 => (reduce(&inner, &row), &mut self.row),
             3 => (broadcast(&p, &outer, &row), &mut self.full),
             4 => {
-                // In a square, a value for each row may be one for each column as well.
+                // In a square, a value with one element per row also fits one element per column.
                 let square = self.outer == self.inner && r.below(2) == 0;
                 let from = if square { &p } else { &self.column[r.below(self.column.len())] };
                 (broadcast(from, &inner, &of_inner), &mut self.full)
@@ -717,7 +722,7 @@ impl Rows {
 }
 
 #[test]
-fn rows_are_the_evaluators() {
+fn rows_match_the_evaluator() {
     let mut r = Random::new(11);
     let mut fused = 0;
     for round in 0..150 {
@@ -728,7 +733,7 @@ fn rows_are_the_evaluators() {
         let [x, row, c, z] = [&rows.all()[..], &rows.outer, &rows.inner, &[]].map(|dims| ty(dtype, dims));
         let [last, last_row, last_column] =
             [&rows.full, &rows.row, &rows.column].map(|names| names.last().unwrap());
-        // The initial value: an argument, or a constant.
+        // The initial value is an argument or a constant.
         let one = if dtype.is_float() { "1.0" } else { "1" };
         let (param, constant) = match r.below(3) {
             0 => (format!("%z: {z}"), String::new()),
@@ -749,9 +754,9 @@ fn rows_are_the_evaluators() {
     assert!(fused > 75, "{fused} programs have reductions");
 }
 
-/// Padding in fusions of many tiles, of tasks that begin anywhere.
+/// Padding in fusions of many tiles, with tasks that begin anywhere.
 #[test]
-fn large_paddings_are_the_evaluators() {
+fn large_paddings_match_the_evaluator() {
     let mut r = Random::new(11);
     for (from, low, high, interior) in [
         (&[3001][..], &[0][..], &[1][..], &[1][..]),
@@ -775,9 +780,9 @@ fn large_paddings_are_the_evaluators() {
     }
 }
 
-/// Loops that do two iterations at once, with values that are swapped, kept, and constant.
+/// Unrolled loops with two iterations at once, with values that are swapped, kept, and constant.
 #[test]
-fn stencils_in_loops_are_the_evaluators() {
+fn stencils_in_loops_match_the_evaluator() {
     let mut r = Random::new(12);
     for turns in [2, 9, 10, 100] {
         let program = format!(
@@ -807,9 +812,9 @@ fn stencils_in_loops_are_the_evaluators() {
     }
 }
 
-/// Neighbours that are repeated in two dimensions, before, between or behind others.
+/// Repeated neighbours in two dimensions, before, between or behind other dimensions.
 #[test]
-fn repeated_neighbours_are_the_evaluators() {
+fn repeated_neighbours_match_the_evaluator() {
     let mut r = Random::new(13);
     for round in 0..40 {
         let dtype = [DType::F32, DType::U8, DType::F64][r.below(3)];

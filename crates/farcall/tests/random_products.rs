@@ -1,6 +1,6 @@
-//! Products and convolutions against the evaluator: random dimension numbers, windows, groups and element types, in
-//! sizes that fill tiles, end in the middle of one, or are empty. Elements are small integers, so that sums are exact
-//! in any order.
+//! Products and convolutions compared with the evaluator: random dimension numbers, windows, groups and
+//! element types, in sizes that fill tiles, end within a tile, or are empty. Elements are small integers, so
+//! sums are exact in any order.
 
 use farcall::ir::eval::Denormals;
 use farcall::ir::middle::pipeline::Pipeline;
@@ -10,13 +10,13 @@ use num_complex::Complex;
 #[path = "random/both.rs"]
 mod both;
 #[path = "fuzz/random.rs"]
-#[expect(dead_code, reason = "half of it is for structs")]
+#[expect(dead_code, reason = "only the fuzzers of structs use all of it")]
 mod random;
 
 use both::Both;
 use random::Random;
 
-const ALL: [DType; 11] = [
+const DTYPES: [DType; 11] = [
     DType::F32,
     DType::F64,
     DType::BF16,
@@ -31,7 +31,7 @@ const ALL: [DType; 11] = [
 ];
 
 impl Random {
-    /// The numbers `0..n` in some order.
+    /// Returns the numbers `0..n` in random order.
     fn order(&mut self, n: usize) -> Vec<usize> {
         let mut left: Vec<usize> = (0..n).collect();
         (0..n).map(|_| left.remove(self.below(left.len()))).collect()
@@ -60,9 +60,9 @@ fn list(values: impl IntoIterator<Item = impl ToString>) -> String {
     format!("[{}]", all.join(", "))
 }
 
-/// Runs a program in the engine, where a kernel has to serve it, and in the evaluator.
+/// Runs a program in the engine, where a kernel must serve it, and in the evaluator.
 fn check(program: &str, inputs: &[Literal], kernel: &str) {
-    // Products that add up nothing stay products.
+    // Without `outer`, products without a contracting dimension stay products.
     let both = Both::run(program, inputs, Denormals::Ieee, Pipeline::default().without("outer"));
     let plan = both.executable.plan();
     assert!(plan.thunks.is_empty() || both.thunks(kernel) > 0, "{program}{plan}");
@@ -74,7 +74,8 @@ fn check(program: &str, inputs: &[Literal], kernel: &str) {
     }
 }
 
-/// Kinds of dimensions of an operand in some order, with their sizes, and where those of a kind are.
+/// Orders the dimensions of an operand at random. Returns their sizes, and a function that returns the
+/// positions of the dimensions of a kind.
 fn arranged(r: &mut Random, kinds: &[(usize, usize)]) -> (Vec<usize>, impl Fn(usize) -> Vec<usize> + use<>) {
     let order = r.order(kinds.len());
     let sizes = order.iter().map(|k| kinds[*k].1).collect();
@@ -87,10 +88,10 @@ fn arranged(r: &mut Random, kinds: &[(usize, usize)]) -> (Vec<usize>, impl Fn(us
 }
 
 #[test]
-fn products_are_the_evaluators() {
+fn products_match_the_evaluator() {
     let mut r = Random::new(1);
     for round in 0..150 {
-        let dtype = ALL[round % ALL.len()];
+        let dtype = DTYPES[round % DTYPES.len()];
         let mut sizes = |count: usize, most: usize| -> Vec<usize> {
             let one = |r: &mut Random| if r.below(25) == 0 { 0 } else { 1 + r.below(most) };
             (0..count).map(|_| one(&mut r)).collect()
@@ -106,7 +107,7 @@ fn products_are_the_evaluators() {
         };
         let (x, x_at) = arranged(&mut r, &kinds(&rows));
         let (y, y_at) = arranged(&mut r, &kinds(&columns));
-        // Free dimensions stay in the order that they have in their operand.
+        // Free dimensions keep the order of their operand.
         let free = |sizes: &[usize], at: Vec<usize>| {
             let mut at = at;
             at.sort_unstable();
@@ -168,7 +169,8 @@ impl Spatial {
     }
 }
 
-/// The dimensions of one operand or result in some order: their sizes, and their names as dimension numbers have them.
+/// Orders the dimensions of one operand or result at random. Returns their sizes, and their names as in
+/// dimension numbers.
 fn named(r: &mut Random, names: [&str; 2], sizes: &[usize]) -> (Vec<usize>, String) {
     let order = if r.below(3) == 0 { (0..sizes.len()).collect() } else { r.order(sizes.len()) };
     let name = |d: &usize| if *d < 2 { names[*d].to_owned() } else { (d - 2).to_string() };
@@ -176,13 +178,13 @@ fn named(r: &mut Random, names: [&str; 2], sizes: &[usize]) -> (Vec<usize>, Stri
 }
 
 #[test]
-fn convolutions_are_the_evaluators() {
+fn convolutions_match_the_evaluator() {
     convolutions(&mut Random::new(2), 250, Spatial::any);
 }
 
-/// Windows that see little but padding.
+/// Windows that see mostly padding.
 #[test]
-fn convolutions_of_small_images_are_the_evaluators() {
+fn convolutions_of_small_images_match_the_evaluator() {
     convolutions(&mut Random::new(23), 150, |r, _| {
         let (window, reversed) = (4 + r.below(8), r.below(3) == 0);
         let padding = (r.below(window + 2) as i64 - 1, window as i64);
@@ -190,10 +192,10 @@ fn convolutions_of_small_images_are_the_evaluators() {
     });
 }
 
-/// Random convolutions, with spatial dimensions of up to so many elements.
+/// Checks random convolutions. `spatial` makes a spatial dimension of up to the given number of elements.
 fn convolutions(r: &mut Random, rounds: usize, spatial: fn(&mut Random, usize) -> Spatial) {
     for round in 0..rounds {
-        let dtype = ALL[round % ALL.len()];
+        let dtype = DTYPES[round % DTYPES.len()];
         let rank = [2, 2, 1, 3, 0][round % 5];
         let spatial: Vec<Spatial> = (0..rank).map(|_| spatial(r, if rank == 3 { 5 } else { 12 })).collect();
         let (by_feature, by_batch) = r.pick(&[(1, 1), (1, 1), (3, 1), (1, 2)]);
@@ -230,7 +232,7 @@ return %0 : {to} }}",
 
 /// One feature and one kernel: rows of windows that are computed in parts.
 #[test]
-fn convolutions_of_one_feature_are_the_evaluators() {
+fn convolutions_of_one_feature_match_the_evaluator() {
     let mut r = Random::new(22);
     for (dtype, sizes, window, stride) in [
         (DType::F32, [1, 9000], [1, 9], 1),
@@ -255,15 +257,15 @@ return %0 : {to} }}",
     }
 }
 
-/// Left factors that are more than a page apart are brought together, for so many rows of tiles at once; with rows that fill
-/// no tile.
+/// Left factors that are more than a page apart are packed, for several rows of tiles at once. Some rows do
+/// not fill a tile.
 #[test]
-fn products_of_long_rows_are_the_evaluators() {
+fn products_of_long_rows_match_the_evaluator() {
     let mut r = Random::new(21);
     let few = [(7, 1100, 40), (25, 2050, 17), (1, 3000, 70)].map(|sizes| (DType::F32, sizes));
     let many = [(DType::F32, (203, 1100, 40)), (DType::S32, (139, 1100, 35)), (DType::C64, (70, 520, 9))];
     for (dtype, (rows, depth, columns)) in few.into_iter().chain(many) {
-        // Depth is together on the left, or rows are.
+        // On the left, either the depth or the rows are contiguous.
         for lines_together in [false, true] {
             let left = if lines_together { [depth, rows] } else { [rows, depth] };
             let [x, y, out] = [left, [depth, columns], [rows, columns]].map(|dims| ty(dtype, &dims));

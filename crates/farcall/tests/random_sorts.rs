@@ -1,5 +1,5 @@
-//! The engine's sort gives the bits that the evaluator's gives, for every comparator that has a kernel, also where
-//! NaNs make it contradict itself; and so does its `top_k`, for every type that has a kernel, whatever the bits.
+//! The engine's sorts and its `top_k` give the evaluator's bits: sorts for every comparator with a kernel,
+//! even where NaNs make it inconsistent; `top_k` for every type with a kernel, whatever the bits.
 
 use farcall::ir::eval::Denormals;
 use farcall::ir::middle::pipeline::Pipeline;
@@ -9,7 +9,7 @@ use farcall::{CompileOptions, Executable, Registry};
 #[path = "random/both.rs"]
 mod both;
 #[path = "fuzz/random.rs"]
-#[expect(dead_code, reason = "half of it is for structs")]
+#[expect(dead_code, reason = "only the fuzzers of structs use all of it")]
 mod random;
 
 use both::Both;
@@ -23,7 +23,8 @@ const TYPES: [(&str, DType, &str); 4] = [
 ];
 
 impl Random {
-    /// Zeros, subnormal numbers, infinities, small numbers that repeat; NaNs of both signs if wanted.
+    /// Returns a zero, subnormal number, infinity or repeated small number, or, if `nans` is set, a NaN of
+    /// either sign.
     fn float(&mut self, nans: bool) -> f64 {
         match self.below(12) {
             0 => 0.0,
@@ -40,13 +41,13 @@ impl Random {
     }
 }
 
-/// `%to`: a comparison of two values of type `TY`, or of `s32`.
+/// Defines `%to` as a comparison of two values of type `TY`, or of `s32`.
 fn compare(to: &str, direction: &str, [x, y]: [&str; 2], kind: &str) -> String {
     let ty = if kind == "SIGNED" { "tensor<i32>" } else { "tensor<TY>" };
     format!("%{to} = stablehlo.compare {direction}, %{x}, %{y}, {kind} : ({ty}, {ty}) -> tensor<i1>\n")
 }
 
-/// `%jax_x`: `%x` as JAX sorts it.
+/// Defines `%jax_x` as `%x` in JAX's sort order.
 fn prepared(x: &str) -> String {
     let zero = format!("%zero_{x} = stablehlo.constant dense<0.0> : tensor<TY>\n");
     let nan = format!("%nan_{x} = stablehlo.constant dense<NAN> : tensor<TY>\n");
@@ -58,7 +59,7 @@ fn prepared(x: &str) -> String {
     )
 }
 
-/// What makes `%r` of `%a` and `%b`, which are floats, and `%c` and `%d`, which are `s32`.
+/// Returns the instructions of a comparator: `%r` from the floats `%a` and `%b`, and `%c` and `%d` of `s32`.
 fn comparator(r: &mut Random) -> String {
     let direction = ["LT", "GT"][r.below(2)];
     let float = ["FLOAT", "TOTALORDER"][r.below(2)];
@@ -77,7 +78,7 @@ fn comparator(r: &mut Random) -> String {
 }
 
 #[test]
-fn sorts_are_the_evaluators() {
+fn sorts_match_the_evaluator() {
     let mut r = Random::new(1);
     for round in 0..400 {
         let dims = [1 + r.below(70), 1 + r.below(4)];
@@ -86,8 +87,9 @@ fn sorts_are_the_evaluators() {
     }
 }
 
-/// Checks a sort by a comparator of floats and `s32`, which a kernel has to serve; of the floats alone if it looks at
-/// nothing else; sometimes of the first or last elements of each line alone.
+/// Checks a sort by a comparator of floats and `s32`, which must be served by a kernel. If the comparator
+/// uses only the floats, the sort may have no other operand. At times, only the first or last elements of
+/// each line are wanted.
 fn check_sort(r: &mut Random, round: usize, comparator: &str, dims: [usize; 2], dim: usize) {
     let (name, dtype, nan) = TYPES[r.below(4)];
     let alone = !comparator.contains("%c") && r.below(2) == 0;
@@ -98,7 +100,7 @@ fn check_sort(r: &mut Random, round: usize, comparator: &str, dims: [usize; 2], 
     if alone {
         (types, results, args, operands) = (x.clone(), "%s#0", "", "%x");
     }
-    // Numbers that count are in no memory, along the line and if the comparator does not look at them.
+    // An iota has no memory if it counts along the line and the comparator does not use it.
     let mut counted = String::new();
     if !alone && r.below(2) == 0 {
         counted = format!("%q = stablehlo.iota dim = {} : {y}\n", r.below(2));
@@ -146,21 +148,21 @@ fn check_sort(r: &mut Random, round: usize, comparator: &str, dims: [usize; 2], 
     }
 }
 
-/// Comparators that say the same in other words, of `%a` and `%b` alone or with `%c` and `%d`.
+/// Equivalent spellings of comparators, of `%a` and `%b` alone or with `%c` and `%d`.
 const SPELLINGS: [&str; 6] = [
-    // Not (b <= a): of integers only.
+    // Not (b <= a): for integers only.
     "%0 = stablehlo.compare LE, %d, %c : (tensor<i32>, tensor<i32>) -> tensor<i1>
 %r = stablehlo.not %0 : tensor<i1>\n",
     // a != b and a <= b.
     "%0 = stablehlo.compare NE, %a, %b, TOTALORDER : (tensor<TY>, tensor<TY>) -> tensor<i1>
 %1 = stablehlo.compare LE, %a, %b, TOTALORDER : (tensor<TY>, tensor<TY>) -> tensor<i1>
 %r = stablehlo.and %1, %0 : tensor<i1>\n",
-    // By the first one unless it is equal.
+    // By the first key unless it is equal.
     "%0 = stablehlo.compare EQ, %c, %d : (tensor<i32>, tensor<i32>) -> tensor<i1>
 %1 = stablehlo.compare LT, %a, %b : (tensor<TY>, tensor<TY>) -> tensor<i1>
 %2 = stablehlo.compare GT, %c, %d : (tensor<i32>, tensor<i32>) -> tensor<i1>
 %r = stablehlo.select %0, %1, %2 : tensor<i1>, tensor<i1>\n",
-    // NaNs last and equal, zeros equal, without making them so.
+    // NaNs last and equal, zeros equal, without replacing them.
     "%0 = stablehlo.compare NE, %a, %a : (tensor<TY>, tensor<TY>) -> tensor<i1>
 %1 = stablehlo.compare EQ, %b, %b : (tensor<TY>, tensor<TY>) -> tensor<i1>
 %2 = stablehlo.compare GE, %a, %b : (tensor<TY>, tensor<TY>) -> tensor<i1>
@@ -175,7 +177,7 @@ const SPELLINGS: [&str; 6] = [
 %2 = stablehlo.compare GT, %a, %b, TOTALORDER : (tensor<TY>, tensor<TY>) -> tensor<i1>
 %3 = stablehlo.or %1, %2 : tensor<i1>
 %r = stablehlo.and %0, %3 : tensor<i1>\n",
-    // A constant between has no say.
+    // A comparison with a constant does not matter.
     "%k = stablehlo.constant dense<3> : tensor<i32>
 %0 = stablehlo.compare LT, %c, %k : (tensor<i32>, tensor<i32>) -> tensor<i1>
 %1 = stablehlo.compare GE, %d, %k : (tensor<i32>, tensor<i32>) -> tensor<i1>
@@ -185,7 +187,7 @@ const SPELLINGS: [&str; 6] = [
 ];
 
 #[test]
-fn comparators_are_known_by_what_they_mean() {
+fn comparators_are_recognized_by_their_meaning() {
     let mut r = Random::new(3);
     for (round, spelling) in SPELLINGS.iter().cycle().take(60).enumerate() {
         check_sort(&mut r, round, spelling, [1 + round * 37 % 300, 2], 0);
@@ -231,7 +233,7 @@ return %s#0, %s#1, %t#0, %t#1 : {x}, {y}, {x}, {y} }}"
         )
         .replace("TY", "f32")
         .replace("NAN", "0x7FC00000");
-        // Few numbers that differ and many, with and without those that are equal and yet differ.
+        // Few and many different numbers, with and without numbers that are equal but have different bits.
         let numbers: Vec<f32> = (0..LENGTH)
             .map(|_| match round {
                 0 | 1 => r.float(true) as f32,
@@ -239,7 +241,7 @@ return %s#0, %s#1, %t#0, %t#1 : {x}, {y}, {x}, {y} }}"
             })
             .collect();
         let mut order: Vec<usize> = (0..LENGTH).collect();
-        // Zeros are equal, and NaNs, which are greater than other numbers.
+        // Zeros are equal; NaNs are equal, too, and greater than other numbers.
         let rank = |i: usize| (numbers[i].is_nan(), if numbers[i].is_nan() { 0.0 } else { numbers[i] });
         order.sort_by(|i, j| {
             let (i, j) = if direction == "LT" { (i, j) } else { (j, i) };
@@ -266,8 +268,8 @@ return %s#0, %s#1, %t#0, %t#1 : {x}, {y}, {x}, {y} }}"
     }
 }
 
-/// Comparators of `%a` and `%b`, which are `s32`, `%c` and `%d`, which are `f32`, and the captured number `%m`; and the kernel
-/// that serves each.
+/// Comparators of `%a` and `%b`, which are `s32`, `%c` and `%d`, which are `f32`, and the captured number
+/// `%m`, with the kernel that serves each.
 const COMPUTED: [(&str, &str); 6] = [
     (
         "%0 = stablehlo.remainder %a, %m : tensor<i32>
@@ -293,7 +295,7 @@ const COMPUTED: [(&str, &str); 6] = [
 %r = stablehlo.compare LT, %1, %2 : (tensor<i32>, tensor<i32>) -> tensor<i1>\n",
         "sort_by_region",
     ),
-    // It contradicts itself.
+    // Not a consistent order.
     (
         "%0 = stablehlo.xor %a, %b : tensor<i32>
 %r = stablehlo.compare LT, %0, %m : (tensor<i32>, tensor<i32>) -> tensor<i1>\n",
@@ -323,7 +325,7 @@ stablehlo.return %2 : tensor<i1>
 fn comparators_that_compute_sort_as_in_the_evaluator() {
     let mut r = Random::new(6);
     for (round, (comparator, kernel)) in COMPUTED.into_iter().cycle().take(41).enumerate() {
-        // The last ones are sorted in rounds of merges.
+        // The last lines are sorted in rounds of merges.
         let dims = if round < 36 { [1 + r.below(300), 1 + r.below(3)] } else { [33_000 + round, 1] };
         let [x, y] = ["i32", "f32"].map(|ty| format!("tensor<{}x{}x{ty}>", dims[0], dims[1]));
         let program = format!(
@@ -347,7 +349,7 @@ return %s#0, %s#1 : {x}, {y} }}"
     }
 }
 
-/// Checks `top_k` of an operand, of which the kernel has to serve the type.
+/// Checks `top_k` of an operand whose type must be served by the kernel.
 fn check_top_k(x: &Literal, name: &str, k: usize, denormals: Denormals) {
     let [lines, length] = x.dims() else { panic!("a matrix") };
     let results = format!("tensor<{lines}x{k}x{name}>, tensor<{lines}x{k}xi32>");
@@ -367,7 +369,7 @@ return %v, %i : {results} }}"
 }
 
 #[test]
-fn top_k_is_the_evaluators() {
+fn top_k_matches_the_evaluator() {
     const TYPES: [(&str, DType); 13] = [
         ("i1", DType::Pred),
         ("i8", DType::S8),
@@ -386,11 +388,11 @@ fn top_k_is_the_evaluators() {
     let mut r = Random::new(2);
     for round in 0..390 {
         let (name, dtype) = TYPES[round % TYPES.len()];
-        // Of long lines, few elements are asked for.
+        // Long lines, with few wanted elements.
         let (longest, most) = [(80, 80), (2000, 100)][round / TYPES.len() % 2];
         let dims = [1 + r.below(4), 1 + r.below(longest)];
         let count = dims[0] * dims[1];
-        // Any bits at all; or few different elements, among them NaNs of either sign, quiet ones and others.
+        // Arbitrary bits; or few different elements, among them NaNs of either sign, quiet and signaling.
         let bytes: Vec<u8> = (0..count)
             .flat_map(|_| {
                 let mut word = [(); 8].map(|()| r.below(256) as u8);
@@ -413,7 +415,7 @@ fn top_k_is_the_evaluators() {
 #[test]
 fn top_k_of_every_half() {
     for (name, dtype) in [("f16", DType::F16), ("bf16", DType::BF16)] {
-        // An odd number takes each number of 16 bits to another one.
+        // Multiplication by an odd number permutes the 16-bit numbers.
         let bytes: Vec<u8> =
             (0..1u32 << 16).flat_map(|i| (i.wrapping_mul(40503) as u16).to_le_bytes()).collect();
         let x = Literal::from_bytes(dtype, [1, 1 << 16], &bytes).unwrap();

@@ -1,10 +1,11 @@
-//! Products with what follows them, by blocks of rows: the bits are those of one operation after the other.
+//! Products fused with the operations that follow, by blocks of rows: the bits are the same as without
+//! fusion.
 
 use farcall::ir::middle::pipeline::Pipeline;
 use farcall::ir::{DType, Literal, Scalar, Source, text};
 use farcall::{CompileOptions, Executable, Registry};
 
-/// Numbers that are no integers, so that the order of sums shows.
+/// Returns numbers that are not integers, so that a different order of sums shows.
 fn numbers(dims: &[usize], seed: usize) -> Literal {
     Literal::from_fn(DType::F32, dims, |i| {
         let n = (i + seed * 7919).wrapping_mul(2_654_435_761) % 2001;
@@ -12,8 +13,8 @@ fn numbers(dims: &[usize], seed: usize) -> Literal {
     })
 }
 
-/// Runs a program with and without the pass, twice, on different numbers; with it, its products and what lies between are so
-/// many fusions.
+/// Runs a program with and without the pass, twice each, on different numbers. With the pass, the products
+/// and the operations between them must be `fusions` fusions.
 fn check(program: &str, inputs: &[&[usize]], fusions: usize) {
     let inputs = |run: usize| -> Vec<Literal> {
         inputs.iter().enumerate().map(|(i, dims)| numbers(dims, i + 10 * run)).collect()
@@ -44,7 +45,7 @@ fn check(program: &str, inputs: &[&[usize]], fusions: usize) {
     }
 }
 
-/// Softmax of the rows of `%0`, of these sizes without the last one and with it.
+/// Softmax of the rows of `%0`; `rows` are the sizes without the last dimension, `all` the sizes with it.
 fn softmax(rows: &str, all: &str, dims: &str, last: usize) -> String {
     format!(
         "
@@ -78,7 +79,8 @@ fn attention_with_a_mask() {
     check(&program, &[&[3, 96, 20], &[3, 70, 20], &[3, 70, 33], &[96, 70]], 1);
 }
 
-/// Right factors that are brought into panels by parts, of columns and of depth, once for all blocks with the same ones.
+/// Right factors that are packed into panels in parts, of columns and of depth, once for all blocks with the
+/// same factors.
 #[test]
 fn blocks_with_the_same_large_factors() {
     let soft = softmax("2x96", "2x96x600", "[0, 1]", 2);
@@ -107,7 +109,8 @@ fn heads_that_lie_between_rows_and_depth() {
     check(&program, &[&[2, 64, 4, 16], &[2, 50, 4, 16], &[2, 50, 4, 24]], 1);
 }
 
-/// As `jax.nn.dot_product_attention` writes it: with dimensions of size 1 that move, and the weights on the right.
+/// Attention as `jax.nn.dot_product_attention` writes it: with transposed dimensions of size 1, and the
+/// weights on the right.
 #[test]
 fn attention_among_dimensions_of_one() {
     let soft = softmax("1x2x4x64", "1x2x4x64x50", "[0, 1, 2, 3]", 4);
@@ -152,8 +155,8 @@ fn transposed_products() {
     check(&program("[1, 2, 0, 3, 4]", "2x40x3x5x7"), &inputs, 1);
 }
 
-/// They are apart: a product with a vector adds up in an order that depends on how the result lies, and sums that are far from
-/// one another are written one by one.
+/// Products that are not fused with their transposes: a product with a vector sums in an order that depends
+/// on the layout of the result, and sums that are far apart are written one by one.
 #[test]
 fn transposed_products_that_stay() {
     let vectors = "func.func @main(%x: tensor<3x40x20x64xf32>, %y: tensor<3x64xf32>) -> tensor<40x3x20xf32> {
@@ -175,7 +178,7 @@ fn transposed_products_that_stay() {
 }
 
 #[test]
-fn layers_and_what_is_made_of_rows() {
+fn layers_and_functions_of_rows() {
     let program = "func.func @main(%x: tensor<6x100x40xf32>, %w: tensor<40x100xf32>, %b: tensor<100xf32>, %u: tensor<100x30xf32>, %f: tensor<6x100xf32>) -> (tensor<6x100x30xf32>, tensor<6x100xf32>) {
   %d = stablehlo.dot_general %x, %w, contracting_dims = [2] x [0] : (tensor<6x100x40xf32>, tensor<40x100xf32>) -> tensor<6x100x100xf32>
   %bb = stablehlo.broadcast_in_dim %b, dims = [2] : (tensor<100xf32>) -> tensor<6x100x100xf32>
@@ -191,7 +194,7 @@ fn layers_and_what_is_made_of_rows() {
     check(program, &[&[6, 100, 40], &[40, 100], &[100], &[100, 30], &[6, 100]], 1);
 }
 
-/// What follows combines rows with one another: it is not a part of their blocks.
+/// A reduction over rows is not a part of the blocks of rows.
 #[test]
 fn sums_of_columns_are_apart() {
     let program = "func.func @main(%x: tensor<128x40xf32>, %w: tensor<40x64xf32>) -> tensor<64xf32> {

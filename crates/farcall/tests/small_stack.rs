@@ -1,4 +1,4 @@
-//! Everything that nests works in a thread with 512 KiB of stack, or the depth is an error.
+//! Nested structures of every kind work in a thread with 512 KiB of stack, or their depth is an error.
 
 use std::fmt::Write;
 use std::thread;
@@ -9,7 +9,7 @@ use farcall::{CompileOptions, Executable, Plan, Registry};
 
 const STACK_BYTES: usize = 512 << 10;
 
-/// Does work in a thread with little stack.
+/// Runs a function in a thread with a small stack.
 fn in_little<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
     thread::Builder::new().stack_size(STACK_BYTES).spawn(work).unwrap().join().unwrap()
 }
@@ -97,7 +97,7 @@ fn inputs(module: &Module) -> Vec<Literal> {
     }
 }
 
-/// Every way through a program.
+/// Takes a program through all stages and formats.
 fn everything(program: String) {
     let module = text::parse(&Source::new("deep.mlir", program)).unwrap();
     verify::verify(&module).unwrap();
@@ -153,7 +153,7 @@ fn loops_once_calls_are_inlined() {
 }
 
 #[test]
-fn what_nests_deeper_is_an_error() {
+fn deeper_nesting_is_an_error() {
     in_little(|| {
         let open = |text: &str, n: usize| text.repeat(n);
         for deep in [
@@ -203,7 +203,7 @@ fn types_and_attributes() {
             verify::verify(&module).unwrap();
             let copy = module.clone();
             assert!(copy == module && !format!("{module:?}").is_empty());
-            // The generic form nests deeper: it has the module around the function.
+            // The generic form nests deeper, as it has the module around the function.
             let printed = Source::new("printed.mlir", text::print_generic(&module));
             text::parse(&printed).map(drop).unwrap_or_else(nests);
             if let Ok(printed) = hlo::print(&module) {

@@ -1,5 +1,5 @@
-//! Results do not depend on the number of threads: programs large enough to be shared among them have the same bits on
-//! one, two and seven.
+//! Results do not depend on the number of threads: programs that are large enough to be split have the same
+//! bits on one, two and seven threads.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use farcall::ir::{DType, Literal, Scalar, Source, text};
 use farcall::{CompileOptions, Executable, Registry};
 
 #[path = "fuzz/random.rs"]
-#[expect(dead_code, reason = "most of it is for structs")]
+#[expect(dead_code, reason = "only the fuzzers of structs use all of it")]
 mod random;
 
 use random::Random;
 
 const THREADS: [usize; 3] = [1, 2, 7];
 
-/// Numbers whose sums depend on the order, or integers that are indices.
+/// Returns numbers whose sum depends on the order, or integers that serve as indices.
 fn input(dtype: DType, sizes: &[usize], r: &mut Random) -> Literal {
     Literal::from_fn(dtype, sizes, |_| match dtype {
         DType::S32 => Scalar::Signed(r.below(997) as i64),
@@ -24,7 +24,7 @@ fn input(dtype: DType, sizes: &[usize], r: &mut Random) -> Literal {
     })
 }
 
-/// Runs the function on each number of threads.
+/// Runs the program on each number of threads.
 fn check(program: &str) {
     let module = text::parse(&Source::new("threads.mlir", program)).unwrap();
     let executable = Executable::compile(&module, &Registry::new(), &CompileOptions::new()).unwrap();
@@ -42,7 +42,7 @@ fn check(program: &str) {
     }
 }
 
-/// Of one argument.
+/// Checks a program with one argument.
 fn unary(x: &str, body: &str) {
     check(&format!("func.func @main(%x: tensor<{x}>) -> {body}"));
 }
@@ -57,7 +57,7 @@ fn elements_and_rows() {
         %2 = stablehlo.add %1, %x : tensor<500000xf32>
         return %2 : tensor<500000xf32> }",
     );
-    // The sum of each row divides it; and that of all of them, and of each column.
+    // Each row divided by its sum; and the sums of all elements and of each column.
     unary("700x900xf32", "(tensor<700x900xf32>, tensor<f32>, tensor<900xf32>) {
         %z = stablehlo.constant dense<0.0> : tensor<f32>
         %e = stablehlo.exponential %x : tensor<700x900xf32>
@@ -80,7 +80,7 @@ fn products_and_convolutions() {
     check("func.func @main(%x: tensor<2001x1000xf32>, %y: tensor<1000xf32>) -> tensor<2001xf32> {
         %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<2001x1000xf32>, tensor<1000xf32>) -> tensor<2001xf32>
         return %0 : tensor<2001xf32> }");
-    // Of few rows and columns, with a long sum.
+    // Few rows and columns, with a long sum.
     check("func.func @main(%x: tensor<7x90001xf32>, %y: tensor<90001x5xf32>) -> tensor<7x5xf32> {
         %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<7x90001xf32>, tensor<90001x5xf32>) -> tensor<7x5xf32>
         return %0 : tensor<7x5xf32> }");
@@ -92,7 +92,7 @@ fn products_and_convolutions() {
 }
 
 #[test]
-fn what_follows_products() {
+fn operations_after_products() {
     check("func.func @main(%q: tensor<4x256x64xf32>, %k: tensor<4x256x64xf32>, %v: tensor<4x256x64xf32>) -> tensor<4x256x64xf32> {
         %z = stablehlo.constant dense<0.0> : tensor<f32>
         %s = stablehlo.dot_general %q, %k, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (tensor<4x256x64xf32>, tensor<4x256x64xf32>) -> tensor<4x256x256xf32>

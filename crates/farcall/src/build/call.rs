@@ -1,4 +1,4 @@
-//! Calls: of declared ops, of any custom call's target, of functions, and blocks.
+//! Calls of declared ops, of any custom call's target, of functions, and of blocks.
 
 use std::panic::Location;
 
@@ -13,9 +13,9 @@ use super::value::{Value, Values, shaped};
 use crate::op_program::declared_call;
 use crate::registry::{ApiKind, Platform, Registry};
 
-/// A call of a declared op that is put together: [`Graph::op`].
+/// Builder for a call of a declared op, returned by [`Graph::op`].
 #[derive(Debug)]
-#[must_use = "it is not part of the graph yet"]
+#[must_use = "the call is only added to the graph by `value`, `values` or `many`"]
 pub struct OpCall<'g, 'r> {
     graph: &'g Graph,
     registry: &'r Registry,
@@ -27,8 +27,8 @@ pub struct OpCall<'g, 'r> {
 }
 
 impl Graph {
-    /// Calls the op of this name that a registry knows, with operands in the order of its signature, which determines the
-    /// types of the results.
+    /// Calls the op of this name in a registry. The operands are in the order of the op's signature, which
+    /// determines the types of the results.
     ///
     /// ```no_run
     /// use farcall::Registry;
@@ -63,7 +63,7 @@ impl Graph {
         }
     }
 
-    /// `custom_call`: a target that need not be declared, with results of these types.
+    /// Adds a `custom_call` of a target, which need not be declared, with results of these types.
     ///
     /// ```
     /// use farcall::build::Graph;
@@ -90,8 +90,8 @@ impl Graph {
         results.into_iter().fold(instruction, Instruction::result).many(count)
     }
 
-    /// `composite`: a block with this tag and these options, whose default body is what the closure makes of the operands. The
-    /// closure uses nothing else from around it.
+    /// Adds a `composite`: a block with this tag and these options, whose default body is the closure applied
+    /// to the operands. The closure must not capture values of the enclosing scope.
     #[track_caller]
     pub fn composite<'g, V: Values<'g>, R: Values<'g>>(
         &'g self,
@@ -112,8 +112,8 @@ impl Graph {
         results.into_iter().fold(instruction, Instruction::result).like(&like)
     }
 
-    /// A function that the program calls, with parameters of these types: what the closure makes of them. It uses nothing else
-    /// from around it.
+    /// Adds a function that the program can call, with parameters of these types; the closure returns the
+    /// results. The closure must not capture values of the enclosing scope.
     ///
     /// ```
     /// # use farcall::build::Graph;
@@ -142,7 +142,7 @@ impl Graph {
         self.state().module.get(func).map_or_else(Vec::new, |func| func.results().to_vec())
     }
 
-    /// A name that no function has.
+    /// Returns a name that no function has yet.
     fn free_name(&self, wanted: &str) -> String {
         let state = self.state();
         let mut names = std::iter::once(wanted.to_owned()).chain((1..).map(|n| format!("{wanted}_{n}")));
@@ -151,37 +151,38 @@ impl Graph {
 }
 
 impl<'g> OpCall<'g, '_> {
-    /// Gives an attribute. It is brought to the declared type: an integer that fits to another one or a float, an `f64` rounded to
-    /// an `f32`; see [`AttrType::convert`](farcall_sig::AttrType::convert). Those that are not given have the signature's
-    /// defaults.
+    /// Sets an attribute. The value is converted to the declared type: an integer to any integer or float
+    /// type that can hold it, an `f64` to an `f32` by rounding; see
+    /// [`AttrType::convert`](farcall_sig::AttrType::convert). Attributes that are not set have the
+    /// signature's defaults.
     pub fn attr(mut self, name: &str, value: impl Into<AttrValue>) -> Self {
         self.attrs.insert(name, value);
         self
     }
 
-    /// Takes what is registered for another platform than the host.
+    /// Looks the op up for a platform other than the host.
     pub fn platform(self, platform: Platform) -> Self {
         OpCall { platform, ..self }
     }
 
-    /// Makes the call; gives its result. It is an error if it has none, or several.
+    /// Adds the call and returns its result. An error is recorded if the number of results is not 1.
     pub fn value(self) -> Value<'g> {
         let [value] = self.values();
         value
     }
 
-    /// Makes the call; gives its results. It is an error if they are not `N`.
+    /// Adds the call and returns its results. An error is recorded if the number of results is not `N`.
     pub fn values<const N: usize>(self) -> [Value<'g>; N] {
         let graph = self.graph;
         self.instruction().map_or_else(|| [graph.poison(); N], Instruction::values)
     }
 
-    /// Makes the call; gives its results, as many as it has: none if it is wrong.
+    /// Adds the call and returns all of its results; none if the call is invalid.
     pub fn many(self) -> Vec<Value<'g>> {
         self.instruction().map_or_else(Vec::new, |instruction| instruction.many(0))
     }
 
-    /// The call; none if it is wrong, which is noted.
+    /// Adds the call. `None` if the call is invalid, after recording the error.
     fn instruction(self) -> Option<Instruction<'g>> {
         let OpCall { graph, place, .. } = self;
         match self.resolved() {
@@ -197,7 +198,7 @@ impl<'g> OpCall<'g, '_> {
         }
     }
 
-    /// The call with the types of its results; none if an operand is wrong.
+    /// Resolves the call and the types of its results; `None` if an operand is invalid.
     fn resolved(&self) -> Result<Option<(CustomCall, Vec<TensorType>)>, Box<Diagnostic>> {
         let known = types(&self.operands).into_iter().collect::<Option<Vec<Type>>>();
         let target = match self.registry.get(&self.name, &self.platform, ApiKind::Typed) {
@@ -221,22 +222,23 @@ impl<'g> OpCall<'g, '_> {
     }
 }
 
-/// A function of the program: [`Graph::function`].
+/// A function of the program, returned by [`Graph::function`].
 #[derive(Debug)]
 pub struct Function<'g, R> {
     graph: &'g Graph,
-    /// None if it is wrong.
+    /// `None` if the function is invalid.
     id: Option<FuncId>,
     results: R,
 }
 
 impl<'g, R: Values<'g>> Function<'g, R> {
-    /// Its number in the module, for operations that name functions; none if it is wrong.
+    /// Number of the function in the module, for operations that name functions; `None` if the function is
+    /// invalid.
     pub fn id(&self) -> Option<FuncId> {
         self.id
     }
 
-    /// Calls the function; gives what it returns, in the same structure.
+    /// Calls the function and returns its results, in the structure that its closure returned.
     #[track_caller]
     pub fn call(&self, operands: impl Values<'g>) -> R {
         let place = Location::caller();

@@ -1,4 +1,4 @@
-//! Operations of several processes together.
+//! Collectives: operations of several processes together.
 
 use std::panic::Location;
 
@@ -12,13 +12,13 @@ use super::instruction::pairs;
 use super::value::{Value, Values, shaped};
 
 impl Graph {
-    /// `all_gather`
+    /// Adds an `all_gather`.
     #[track_caller]
     pub fn all_gather<'g, V: Values<'g>>(&'g self, operands: V, gather: AllGather) -> V {
         self.at(Location::caller(), Op::AllGather(Box::new(gather)), operands.values()).like(&operands)
     }
 
-    /// `all_reduce` of each operand; `combine` takes two scalars.
+    /// Adds an `all_reduce` of each operand. `combine` takes two scalars.
     #[track_caller]
     pub fn all_reduce<'g, V: Values<'g>>(
         &'g self,
@@ -29,13 +29,13 @@ impl Graph {
         self.combined(Location::caller(), Op::AllReduce(Box::new(groups)), operands, combine)
     }
 
-    /// `all_to_all`
+    /// Adds an `all_to_all`.
     #[track_caller]
     pub fn all_to_all<'g, V: Values<'g>>(&'g self, operands: V, op: AllToAll) -> V {
         self.at(Location::caller(), Op::AllToAll(Box::new(op)), operands.values()).like(&operands)
     }
 
-    /// `collective_broadcast`. With a dynamic root, `roots` says who sends each of the operands.
+    /// Adds a `collective_broadcast`. With a dynamic root, `roots` holds the sender of each operand.
     #[track_caller]
     pub fn collective_broadcast<'g, V: Values<'g>>(
         &'g self,
@@ -47,7 +47,8 @@ impl Graph {
         self.at(Location::caller(), Op::CollectiveBroadcast(Box::new(op)), values).like(&operands)
     }
 
-    /// `collective_reduce`: who receives combines what all send; `combine` takes two scalars.
+    /// Adds a `collective_reduce`: the receiver combines the values of all senders. `combine` takes two
+    /// scalars.
     #[track_caller]
     pub fn collective_reduce<'g, V: Values<'g>>(
         &'g self,
@@ -58,7 +59,7 @@ impl Graph {
         self.combined(Location::caller(), Op::CollectiveReduce(Box::new(op)), operands, combine)
     }
 
-    /// A collective with a region that combines two elements of the first operand's type.
+    /// Adds a collective with a region that combines two elements of the first operand's type.
     fn combined<'g, V: Values<'g>>(
         &'g self,
         place: super::error::Place,
@@ -78,7 +79,8 @@ impl Graph {
 }
 
 impl<'g> Value<'g> {
-    /// `reduce_scatter`: a part of the sum, or of what `combine` makes of two scalars; `ty` is the type of the result.
+    /// Adds a `reduce_scatter`: a part of the sum, or of the combination that `combine` makes of two scalars.
+    /// `ty` is the type of the result.
     #[track_caller]
     pub fn reduce_scatter(
         self,
@@ -95,7 +97,7 @@ impl<'g> Value<'g> {
         instruction.region_if_known(&pairs(&[self]), body).result(ty).value()
     }
 
-    /// `collective_permute`
+    /// Adds a `collective_permute`.
     #[track_caller]
     pub fn collective_permute(self, op: CollectivePermute) -> Value<'g> {
         self.graph.instruction(Op::CollectivePermute(Box::new(op)), self).value()

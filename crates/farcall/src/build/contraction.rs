@@ -1,5 +1,5 @@
-//! Products and convolutions. Where the element type of a result is free, it is that of the left operand; for another one,
-//! [`Graph::instruction`](super::Graph::instruction) takes a result type.
+//! Products and convolutions. Where the element type of a result is free, it is that of the left operand. For
+//! another element type, use [`Graph::instruction`](super::Graph::instruction), which takes a result type.
 
 use std::panic::Location;
 
@@ -9,9 +9,10 @@ use super::operators::broadcast_sizes;
 use super::value::Value;
 
 impl<'g> Value<'g> {
-    /// The product of matrices `[…, m, k] · […, k, n]`, whose batch dimensions `…` are broadcast as by operators. A vector on
-    /// the left is a row, one on the right a column, and the dimension that it stands for goes. Element types must be equal:
-    /// convert one of the operands otherwise, or use [`dot_general`](Self::dot_general).
+    /// Multiplies matrices `[…, m, k] · […, k, n]`, whose batch dimensions `…` are broadcast as by operators.
+    /// A vector on the left is a row, a vector on the right is a column, and the dimension of size 1 that
+    /// this adds is removed from the result. Element types must be equal: convert one of the operands
+    /// otherwise, or use [`dot_general`](Self::dot_general).
     #[track_caller]
     pub fn matmul(self, rhs: Value<'g>) -> Value<'g> {
         let place = Location::caller();
@@ -48,48 +49,50 @@ impl<'g> Value<'g> {
         graph.at(place, Op::DotGeneral(Box::new(op)), [lhs, rhs]).result_if_known(lhs.ty()).value()
     }
 
-    /// `dot_general`. The result's dimensions: batching, free ones of this value, free ones of `rhs`.
+    /// Adds a `dot_general`. The result has the batching dimensions, then the free dimensions of this value,
+    /// then the free dimensions of `rhs`.
     #[track_caller]
     pub fn dot_general(self, rhs: Value<'g>, dot: DotGeneral) -> Value<'g> {
         self.graph.instruction(Op::DotGeneral(Box::new(dot)), [self, rhs]).result_if_known(self.ty()).value()
     }
 
-    /// `dot`: the product of two matrices, of a matrix and a vector, or of two vectors.
+    /// Adds a `dot`: the product of two matrices, of a matrix and a vector, or of two vectors.
     #[track_caller]
     pub fn dot(self, rhs: Value<'g>) -> Value<'g> {
         let op = Derived::Dot { precision: Vec::new() };
         self.graph.instruction(Op::Derived(op), [self, rhs]).result_if_known(self.ty()).value()
     }
 
-    /// `einsum`, as in `x.einsum(y, "ab,bc->ac")`.
+    /// Adds an `einsum`, as in `x.einsum(y, "ab,bc->ac")`.
     #[track_caller]
     pub fn einsum(self, rhs: Value<'g>, config: &str) -> Value<'g> {
         let op = Derived::Einsum { config: config.to_owned() };
         self.graph.instruction(Op::Derived(op), [self, rhs]).result_if_known(self.ty()).value()
     }
 
-    /// `unary_einsum`, as in `x.unary_einsum("ab->a")`.
+    /// Adds a `unary_einsum`, as in `x.unary_einsum("ab->a")`.
     #[track_caller]
     pub fn unary_einsum(self, config: &str) -> Value<'g> {
         let op = Derived::UnaryEinsum { config: config.to_owned() };
         self.graph.instruction(Op::Derived(op), self).result_if_known(self.ty()).value()
     }
 
-    /// `chlo.ragged_dot`: a product in which groups of rows have a matrix each.
+    /// Adds a `chlo.ragged_dot`: a product in which each group of rows is multiplied by a different matrix.
     #[track_caller]
     pub fn ragged_dot(self, rhs: Value<'g>, group_sizes: Value<'g>, dot: RaggedDot) -> Value<'g> {
         let op = Op::Derived(Derived::RaggedDot(Box::new(dot)));
         self.graph.instruction(op, [self, rhs, group_sizes]).result_if_known(self.ty()).value()
     }
 
-    /// `convolution` with a kernel.
+    /// Adds a `convolution` with a kernel.
     #[track_caller]
     pub fn convolution(self, kernel: Value<'g>, convolution: Convolution) -> Value<'g> {
         let op = Op::Convolution(Box::new(convolution));
         self.graph.instruction(op, [self, kernel]).result_if_known(self.ty()).value()
     }
 
-    /// `dynamic_conv`: the same with padding that the program computes; [`Convolution::padding`] is empty.
+    /// Adds a `dynamic_conv`: a convolution with padding that the program computes. [`Convolution::padding`]
+    /// must be empty.
     #[track_caller]
     pub fn dynamic_conv(self, kernel: Value<'g>, padding: Value<'g>, convolution: Convolution) -> Value<'g> {
         let op = Op::DynamicConvolution(Box::new(convolution));
@@ -97,7 +100,7 @@ impl<'g> Value<'g> {
     }
 }
 
-/// A product with so many batch dimensions in front.
+/// Describes a product with `batch` leading batch dimensions.
 fn product(batch: usize, lhs: usize, rhs: usize) -> DotGeneral {
     DotGeneral {
         lhs_batch: (0..batch).collect(),

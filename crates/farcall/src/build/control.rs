@@ -1,4 +1,4 @@
-//! Control flow; tuples, tokens, and what enters and leaves the program while it runs.
+//! Control flow, tuples, tokens, and transfers into and out of the running program.
 
 use std::panic::Location;
 
@@ -10,7 +10,7 @@ use super::instruction::{Instruction, types};
 use super::value::{Value, Values, shaped};
 
 impl Graph {
-    /// `if`: what one of two closures returns, in the same structure.
+    /// Adds an `if`, which runs one of two closures and returns its results in their structure.
     ///
     /// ```
     /// # use farcall::build::Graph;
@@ -34,8 +34,9 @@ impl Graph {
         self.at(place, Op::If, pred).with_region(yes).with_region(no).like(&like)
     }
 
-    /// `case`: what the closure returns for the branch of this number, of `count` branches (one at least), in the same
-    /// structure for each. An index out of range stands for the last branch.
+    /// Adds a `case` with `count` branches (at least one). The closure is called with the number of each
+    /// branch and returns its results, in the same structure for each branch. An index out of range chooses
+    /// the last branch.
     #[track_caller]
     pub fn case<'g, V: Values<'g>>(
         &'g self,
@@ -55,7 +56,8 @@ impl Graph {
         instruction.like(&like)
     }
 
-    /// `while`: `body` makes new values of the old ones as long as `condition` (a scalar `pred`) holds of them.
+    /// Adds a `while`: `body` computes new values from the current ones as long as `condition`, which returns
+    /// a scalar `pred`, holds for the current ones.
     #[track_caller]
     pub fn while_<'g, V: Values<'g>>(
         &'g self,
@@ -71,32 +73,33 @@ impl Graph {
         self.at(place, Op::While, values).with_region(condition).with_region(body).like(&inits)
     }
 
-    /// `optimization_barrier`: the same values, which the compiler computes before whatever uses these.
+    /// Adds an `optimization_barrier` and returns the values. The compiler computes all of `values` before
+    /// any use of the returned values.
     #[track_caller]
     pub fn optimization_barrier<'g, V: Values<'g>>(&'g self, values: V) -> V {
         self.at(Location::caller(), Op::OptimizationBarrier, values.values()).like(&values)
     }
 
-    /// `tuple`
+    /// Adds a `tuple`.
     #[track_caller]
     pub fn tuple<'g>(&'g self, values: impl Values<'g>) -> Value<'g> {
         self.instruction(Op::Tuple, values).value()
     }
 
-    /// `create_token`
+    /// Adds a `create_token`.
     #[track_caller]
     pub fn create_token(&self) -> Value<'_> {
         self.instruction(Op::CreateToken, ()).value()
     }
 
-    /// `after_all`: a token for several.
+    /// Adds an `after_all`, which combines several tokens into one.
     #[track_caller]
     pub fn after_all<'g>(&'g self, tokens: impl Values<'g>) -> Value<'g> {
         self.instruction(Op::AfterAll, tokens).value()
     }
 
-    /// `async_start`: an operation that may go on beside others. The closure makes one instruction of the operands, which must
-    /// be a collective or a slice. Gives its future.
+    /// Adds an `async_start` and returns its future. The closure makes one instruction from the operands, a
+    /// collective or a slice, which may run concurrently with later instructions.
     #[track_caller]
     pub fn async_start<'g, V: Values<'g>, R: Values<'g>>(
         &'g self,
@@ -109,26 +112,26 @@ impl Graph {
         self.at(place, Op::AsyncStart, values).with_region(region).value()
     }
 
-    /// `partition_id`: the number of the process' partition, a scalar of type `u32`.
+    /// Adds a `partition_id`: the number of the process's partition, a scalar of type `u32`.
     #[track_caller]
     pub fn partition_id(&self) -> Value<'_> {
         self.instruction(Op::PartitionId, ()).value()
     }
 
-    /// `replica_id`: the number of the process' replica, a scalar of type `u32`.
+    /// Adds a `replica_id`: the number of the process's replica, a scalar of type `u32`.
     #[track_caller]
     pub fn replica_id(&self) -> Value<'_> {
         self.instruction(Op::ReplicaId, ()).value()
     }
 
-    /// `outfeed`: gives values away behind a token; gives the next token.
+    /// Adds an `outfeed` of values, ordered after a token, and returns the next token.
     #[track_caller]
     pub fn outfeed<'g>(&'g self, values: impl Values<'g>, token: Value<'g>, config: &str) -> Value<'g> {
         let op = Transfer::Outfeed { config: config.to_owned() };
         self.instruction(Op::Transfer(Box::new(op)), (values, token)).value()
     }
 
-    /// `send`: gives values away behind a token; gives the next token.
+    /// Adds a `send` of values, ordered after a token, and returns the next token.
     #[track_caller]
     pub fn send<'g>(&'g self, values: impl Values<'g>, token: Value<'g>, endpoint: Endpoint) -> Value<'g> {
         self.instruction(Op::Transfer(Box::new(Transfer::Send(endpoint))), (values, token)).value()
@@ -136,25 +139,25 @@ impl Graph {
 }
 
 impl<'g> Value<'g> {
-    /// `get_tuple_element`
+    /// Adds a `get_tuple_element`.
     #[track_caller]
     pub fn get_tuple_element(self, index: usize) -> Value<'g> {
         self.graph.instruction(Op::GetTupleElement { index }, self).value()
     }
 
-    /// `async_done`: what a future has become.
+    /// Adds an `async_done`, which waits for a future and returns its results.
     #[track_caller]
     pub fn async_done(self) -> Vec<Value<'g>> {
         self.graph.instruction(Op::AsyncDone, self).many(1)
     }
 
-    /// `infeed` behind this token: values of these types, and the next token.
+    /// Adds an `infeed`, ordered after this token, and returns values of these types and the next token.
     #[track_caller]
     pub fn infeed(self, types: impl IntoIterator<Item = Type>, config: &str) -> (Vec<Value<'g>>, Value<'g>) {
         self.received(Transfer::Infeed { config: config.to_owned(), layout: None }, types)
     }
 
-    /// `recv` behind this token: values of these types, and the next token.
+    /// Adds a `recv`, ordered after this token, and returns values of these types and the next token.
     #[track_caller]
     pub fn recv(
         self,

@@ -1,4 +1,4 @@
-//! Constants, and movement of elements.
+//! Constants, and operations that move elements.
 
 use std::panic::Location;
 
@@ -11,38 +11,38 @@ use super::operators::Operand;
 use super::value::{Value, Values};
 
 impl Graph {
-    /// `constant`
+    /// Adds a `constant`.
     #[track_caller]
     pub fn constant(&self, value: Literal) -> Value<'_> {
         let ty = value.ty();
         self.instruction(Op::Constant(value), ()).result(ty).value()
     }
 
-    /// A constant without dimensions: `graph.scalar(DType::F32, 0.5)`.
+    /// Adds a scalar constant: `graph.scalar(DType::F32, 0.5)`.
     #[track_caller]
     pub fn scalar(&self, dtype: DType, number: impl Into<Number>) -> Value<'_> {
         self.number(Location::caller(), number.into(), &TensorType::scalar(dtype))
     }
 
-    /// A constant of one number everywhere.
+    /// Adds a constant whose elements are all the same number.
     #[track_caller]
     pub fn full(&self, ty: TensorType, number: impl Into<Number>) -> Value<'_> {
         self.number(Location::caller(), number.into(), &ty)
     }
 
-    /// `iota`: indices along dimension `dim`.
+    /// Adds an `iota`: indices along dimension `dim`.
     #[track_caller]
     pub fn iota(&self, ty: TensorType, dim: usize) -> Value<'_> {
         self.instruction(Op::Iota { dim }, ()).result(ty).value()
     }
 
-    /// `dynamic_iota` of the sizes that `shape` holds, as far as `ty` leaves them open.
+    /// Adds a `dynamic_iota`. `shape` holds the sizes of the dimensions that are dynamic in `ty`.
     #[track_caller]
     pub fn dynamic_iota<'g>(&'g self, shape: Value<'g>, ty: TensorType, dim: usize) -> Value<'g> {
         self.instruction(Op::DynamicIota { dim }, shape).result(ty).value()
     }
 
-    /// `concatenate` along dimension `dim`.
+    /// Adds a `concatenate` along dimension `dim`.
     #[track_caller]
     pub fn concatenate<'g>(&'g self, values: impl Values<'g>, dim: usize) -> Value<'g> {
         self.instruction(Op::Concatenate { dim }, values).value()
@@ -50,14 +50,15 @@ impl Graph {
 }
 
 impl<'g> Value<'g> {
-    /// `broadcast_in_dim`: dimension `i` becomes dimension `dims[i]` of a tensor of these sizes.
+    /// Adds a `broadcast_in_dim`: dimension `i` becomes dimension `dims[i]` of a tensor of these sizes.
     #[track_caller]
     pub fn broadcast_in_dim(self, dims: impl Into<Vec<usize>>, sizes: impl Into<Vec<usize>>) -> Value<'g> {
         let op = Op::BroadcastInDim { dims: dims.into() };
         self.graph.instruction(op, self).result_if_known(self.sized(sizes)).value()
     }
 
-    /// `dynamic_broadcast_in_dim` to the sizes that `shape` holds; those of `ty` are what is known of them.
+    /// Adds a `dynamic_broadcast_in_dim` to the sizes in `shape`. `ty` has the sizes that are known
+    /// statically.
     #[track_caller]
     pub fn dynamic_broadcast_in_dim(
         self,
@@ -69,19 +70,19 @@ impl<'g> Value<'g> {
         self.graph.instruction(op, [self, shape]).result(ty).value()
     }
 
-    /// `broadcast`: dimensions of these sizes before those that there are.
+    /// Adds a `broadcast`: dimensions of these sizes are inserted before the existing dimensions.
     #[track_caller]
     pub fn broadcast(self, sizes: impl Into<Vec<usize>>) -> Value<'g> {
         let op = Derived::Broadcast { sizes: sizes.into() };
         self.graph.instruction(Op::Derived(op), self).value()
     }
 
-    /// `chlo.constant_like`: a number everywhere, in this value's type.
+    /// Adds a `chlo.constant_like`: a tensor of this value's type whose elements are all the same number.
     #[track_caller]
     pub fn constant_like(self, number: impl Into<Number>) -> Value<'g> {
         let place = Location::caller();
         let Some(ty) = self.tensor() else {
-            // The operation says what is wrong with an operand that is no tensor.
+            // The operation reports an operand that is not a tensor.
             let one = Literal::zeros(DType::Pred, []);
             return self.graph.at(place, Op::Derived(Derived::ConstantLike(one)), self).value();
         };
@@ -91,25 +92,25 @@ impl<'g> Value<'g> {
         }
     }
 
-    /// `reshape` to these sizes: the same elements in row-major order.
+    /// Adds a `reshape` to these sizes, which keeps the elements in row-major order.
     #[track_caller]
     pub fn reshape(self, sizes: impl Into<Vec<usize>>) -> Value<'g> {
         self.graph.instruction(Op::Reshape, self).result_if_known(self.sized(sizes)).value()
     }
 
-    /// `dynamic_reshape` to the sizes that `shape` holds; those of `ty` are what is known of them.
+    /// Adds a `dynamic_reshape` to the sizes in `shape`. `ty` has the sizes that are known statically.
     #[track_caller]
     pub fn dynamic_reshape(self, shape: Value<'g>, ty: TensorType) -> Value<'g> {
         self.graph.instruction(Op::DynamicReshape, [self, shape]).result(ty).value()
     }
 
-    /// `transpose`: dimension `i` of the result is dimension `permutation[i]`.
+    /// Adds a `transpose`: dimension `i` of the result is dimension `permutation[i]` of this value.
     #[track_caller]
     pub fn transpose(self, permutation: impl Into<Vec<usize>>) -> Value<'g> {
         self.graph.instruction(Op::Transpose { permutation: permutation.into() }, self).value()
     }
 
-    /// `slice`: of each dimension the elements from `start` up to `limit`, which is not among them.
+    /// Adds a `slice`: the elements from `start` up to, but excluding, `limit` in each dimension.
     #[track_caller]
     pub fn slice(self, start: impl Into<Vec<usize>>, limit: impl Into<Vec<usize>>) -> Value<'g> {
         let start: Vec<usize> = start.into();
@@ -117,7 +118,7 @@ impl<'g> Value<'g> {
         self.strided_slice(start, limit, strides)
     }
 
-    /// `slice` with steps: `start[d]`, `start[d] + strides[d]`, … below `limit[d]`.
+    /// Adds a `slice` with strides: the elements `start[d]`, `start[d] + strides[d]`, … below `limit[d]`.
     #[track_caller]
     pub fn strided_slice(
         self,
@@ -129,8 +130,8 @@ impl<'g> Value<'g> {
         self.graph.instruction(Op::Slice(slice), self).value()
     }
 
-    /// `pad` with a value (a scalar, or a number): before, after and between the elements of each dimension. Negative numbers
-    /// before and after cut elements off.
+    /// Adds a `pad` with a value (a scalar, or a number): before, after and between the elements of each
+    /// dimension. Negative amounts before and after remove elements.
     #[track_caller]
     pub fn pad(
         self,
@@ -145,7 +146,8 @@ impl<'g> Value<'g> {
         self.graph.at(place, Op::Pad(pad), [self, value]).value()
     }
 
-    /// `dynamic_pad`: the same, with vectors of integers that the program computes.
+    /// Adds a `dynamic_pad`: like [`pad`](Value::pad), with amounts that the program computes as vectors of
+    /// integers.
     #[track_caller]
     pub fn dynamic_pad(
         self,
@@ -158,31 +160,31 @@ impl<'g> Value<'g> {
         instruction.result_if_known(self.open()).value()
     }
 
-    /// `reverse` of the order along these dimensions.
+    /// Adds a `reverse` of the order along these dimensions.
     #[track_caller]
     pub fn reverse(self, dims: impl Into<Vec<usize>>) -> Value<'g> {
         self.graph.instruction(Op::Reverse { dims: dims.into() }, self).value()
     }
 
-    /// `get_dimension_size`: the size of a dimension, as a scalar of type `s32`.
+    /// Adds a `get_dimension_size`: the size of a dimension, as a scalar of type `s32`.
     #[track_caller]
     pub fn get_dimension_size(self, dim: usize) -> Value<'g> {
         self.graph.instruction(Op::GetDimensionSize { dim }, self).value()
     }
 
-    /// `set_dimension_size`: the first `size` elements along a dimension, whose size is open then.
+    /// Adds a `set_dimension_size`: the first `size` elements along a dimension, which becomes dynamic.
     #[track_caller]
     pub fn set_dimension_size(self, size: Value<'g>, dim: usize) -> Value<'g> {
         self.graph.instruction(Op::SetDimensionSize { dim }, [self, size]).value()
     }
 
-    /// The type with other sizes.
+    /// Returns the type of this value with other sizes.
     fn sized(self, sizes: impl Into<Vec<usize>>) -> Option<Type> {
         let ty = self.ty()?;
         Some(ty.tensor().map_or_else(|| ty.clone(), |t| t.with_sizes(sizes.into()).into()))
     }
 
-    /// The type with all sizes open.
+    /// Returns the type of this value with all sizes dynamic.
     pub(super) fn open(self) -> Option<Type> {
         let ty = self.ty()?;
         Some(ty.tensor().map_or_else(|| ty.clone(), |t| t.with_dims(t.dims().map(|_| Dim::UNBOUNDED)).into()))

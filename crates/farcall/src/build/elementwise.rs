@@ -1,4 +1,4 @@
-//! Operations on corresponding elements.
+//! Elementwise operations.
 
 use std::panic::Location;
 
@@ -12,12 +12,15 @@ use super::instruction::element;
 use super::operators::{Operand, broadcast_sizes};
 use super::value::Value;
 
-/// A method for each function of one variable, by its name in StableHLO or CHLO.
+/// Defines a method for each unary operation, under its name in StableHLO or CHLO.
 macro_rules! unary {
     ($($method:ident $function:ident)*) => {
         impl<'g> Value<'g> {
             $(
-                #[doc = concat!("`", stringify!($method), "` of each element; the shape stays. See [`Unary::", stringify!($function), "`].")]
+                #[doc = concat!(
+                    "Adds `", stringify!($method), "` of each element; the shape is unchanged. See [`Unary::",
+                    stringify!($function), "`].",
+                )]
                 #[track_caller]
                 pub fn $method(self) -> Value<'g> {
                     self.graph.instruction(Op::Unary(Unary::$function), self).value()
@@ -74,12 +77,15 @@ unary! {
     chlo_tan ChloTan
 }
 
-/// A method for each function of two variables that Rust has no operator for, by its name.
+/// Defines a method for each binary operation that Rust has no operator for, under the operation's name.
 macro_rules! binary {
     ($($method:ident $function:ident)*) => {
         impl<'g> Value<'g> {
             $(
-                #[doc = concat!("`", stringify!($method), "` of corresponding elements, broadcast as by operators. See [`Binary::", stringify!($function), "`].")]
+                #[doc = concat!(
+                    "Adds `", stringify!($method), "` of corresponding elements, broadcast as by operators. \
+                     See [`Binary::", stringify!($function), "`].",
+                )]
                 #[track_caller]
                 pub fn $method(self, other: impl Into<Operand<'g>>) -> Value<'g> {
                     self.with(Location::caller(), Binary::$function, other.into())
@@ -103,12 +109,15 @@ binary! {
     zeta Zeta
 }
 
-/// A method for each relation.
+/// Defines a method for each relation.
 macro_rules! relations {
     ($($method:ident $direction:ident $sign:literal)*) => {
         impl<'g> Value<'g> {
             $(
-                #[doc = concat!("`compare`: where elements are `", $sign, "` those of another operand, as `pred`; broadcast as by operators.")]
+                #[doc = concat!(
+                    "Adds a `compare`, whose result is a `pred` that is true where `self ", $sign,
+                    " other`. Operands are broadcast as by operators.",
+                )]
                 #[track_caller]
                 pub fn $method(self, other: impl Into<Operand<'g>>) -> Value<'g> {
                     let compare = Compare { direction: Direction::$direction, kind: None };
@@ -129,7 +138,7 @@ relations! {
 }
 
 impl<'g> Value<'g> {
-    /// `compare` with an order of numbers that is given: [`CompareKind::TotalOrder`], say.
+    /// Adds a `compare` with an explicit order of numbers, such as [`CompareKind::TotalOrder`].
     #[track_caller]
     pub fn compare(
         self,
@@ -141,8 +150,9 @@ impl<'g> Value<'g> {
         self.against(Location::caller(), compare, other.into())
     }
 
-    /// `select`: elements of `on_true` where this `pred` holds, else those of `on_false`. One of both may be a number, unless
-    /// the other is, too; all are broadcast as by operators, except that a scalar `pred` chooses between whole tensors.
+    /// Adds a `select`: elements of `on_true` where this `pred` holds, and elements of `on_false` elsewhere.
+    /// One of the two may be a number, but not both. All operands are broadcast as by operators, except that
+    /// a scalar `pred` chooses between whole tensors.
     #[track_caller]
     pub fn select(self, on_true: impl Into<Operand<'g>>, on_false: impl Into<Operand<'g>>) -> Value<'g> {
         let place = Location::caller();
@@ -169,7 +179,7 @@ impl<'g> Value<'g> {
         let both = broadcast_sizes(left, right)
             .and_then(|both| if pred.is_empty() { Some(both) } else { broadcast_sizes(&both, pred) });
         let Some(sizes) = both else {
-            // The operation says what does not fit.
+            // The operation reports the mismatch.
             return graph.at(place, Op::Select, [self, yes, no]).value();
         };
         let pred = if pred.is_empty() { self } else { graph.aligned(place, self, &sizes) };
@@ -177,7 +187,8 @@ impl<'g> Value<'g> {
         graph.at(place, Op::Select, [pred, yes, no]).value()
     }
 
-    /// `clamp`: each element, but at least `min` and at most `max`, which are scalars, numbers or of the same shape.
+    /// Adds a `clamp`, which limits each element to the range from `min` to `max`. The bounds are scalars,
+    /// numbers, or values of the same shape.
     #[track_caller]
     pub fn clamp(self, min: impl Into<Operand<'g>>, max: impl Into<Operand<'g>>) -> Value<'g> {
         let place = Location::caller();
@@ -185,44 +196,47 @@ impl<'g> Value<'g> {
         self.graph.at(place, Op::Clamp, [min, self, max]).value()
     }
 
-    /// `convert` to another element type.
+    /// Adds a `convert` to another element type.
     #[track_caller]
     pub fn convert(self, dtype: DType) -> Value<'g> {
         self.graph.instruction(Op::Convert, self).result(element(dtype)).value()
     }
 
-    /// `bitcast_convert`: the same bits as elements of another type. If that has fewer bits, the elements that one becomes
-    /// are a new last dimension; if it has more, the last dimension goes.
+    /// Adds a `bitcast_convert`, which reinterprets the bits as elements of another type. If the new type has
+    /// fewer bits, the parts of each element become a new last dimension; if it has more bits, the last
+    /// dimension is removed.
     #[track_caller]
     pub fn bitcast_convert(self, dtype: DType) -> Value<'g> {
         self.graph.instruction(Op::BitcastConvert, self).result(element(dtype)).value()
     }
 
-    /// `mhlo.copy`: the same value.
+    /// Adds an `mhlo.copy`.
     #[track_caller]
     pub fn copy(self) -> Value<'g> {
         self.graph.instruction(Op::Copy, self).value()
     }
 
-    /// `reduce_precision`: rounds to a floating-point format of so many bits; the element type stays.
+    /// Adds a `reduce_precision`, which rounds to a floating-point format with these numbers of bits and
+    /// keeps the element type.
     #[track_caller]
     pub fn reduce_precision(self, exponent_bits: u32, mantissa_bits: u32) -> Value<'g> {
         self.graph.instruction(Op::ReducePrecision { exponent_bits, mantissa_bits }, self).value()
     }
 
-    /// `uniform_quantize` to the element type and quantization of `ty`, whose dimensions do not matter.
+    /// Adds a `uniform_quantize` to the element type and quantization of `ty`. The dimensions of `ty` are
+    /// ignored.
     #[track_caller]
     pub fn uniform_quantize(self, ty: TensorType) -> Value<'g> {
         self.graph.instruction(Op::UniformQuantize, self).result(ty).value()
     }
 
-    /// `uniform_dequantize`
+    /// Adds a `uniform_dequantize`.
     #[track_caller]
     pub fn uniform_dequantize(self) -> Value<'g> {
         self.graph.instruction(Op::UniformDequantize, self).value()
     }
 
-    /// `chlo.sin_cos`: sine and cosine.
+    /// Adds a `chlo.sin_cos`, which returns sine and cosine.
     #[track_caller]
     pub fn sin_cos(self) -> [Value<'g>; 2] {
         self.graph.instruction(Op::Derived(Derived::SinCos), self).values()
@@ -230,8 +244,9 @@ impl<'g> Value<'g> {
 }
 
 impl Graph {
-    /// `chlo.broadcast_add` and the like: a function of operands whose shapes may differ, also in sizes that are not known.
-    /// `dims` are the dimensions of the result that those of the operand of lower rank are; none: the last ones.
+    /// Adds `chlo.broadcast_add` or another broadcasting operation, on operands whose shapes may differ and
+    /// may have dynamic sizes. `dims` maps the dimensions of the operand of lower rank to dimensions of the
+    /// result; `None` maps them to the last dimensions.
     #[track_caller]
     pub fn broadcasting<'g>(
         &'g self,

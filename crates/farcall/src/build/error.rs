@@ -1,4 +1,4 @@
-//! What is wrong with a graph, with places in the Rust source.
+//! Errors of a graph, with places in the Rust source.
 
 use std::fmt;
 use std::panic::Location;
@@ -6,19 +6,20 @@ use std::panic::Location;
 use farcall_ir::Diagnostic;
 use farcall_ir::diag::Diagnostics;
 
-/// Where something was written.
+/// Place in the Rust source.
 pub(super) type Place = &'static Location<'static>;
 
-/// One error: what is wrong, and where it was written.
+/// An error of a graph, with its place.
 #[derive(Clone, PartialEq, Eq)]
 pub struct BuildError {
-    /// The call that is wrong, in the Rust source.
+    /// The invalid call in the Rust source.
     pub place: Place,
-    /// What is wrong with it. The code is the specification's constraint (`dot_general_c10`), or one of the builder's own.
+    /// Description of the error. The code names a constraint of the specification (`dot_general_c10`), or is
+    /// specific to the builder.
     pub diagnostic: Diagnostic,
 }
 
-/// The error as the compiler of Rust would show it: the message, and `--> file:line:column` below it.
+/// Formats the error as the Rust compiler would: the message, with `--> file:line:column` below it.
 impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Diagnostic { code, message, notes, .. } = &self.diagnostic;
@@ -27,7 +28,7 @@ impl fmt::Display for BuildError {
     }
 }
 
-/// What [`Display`](fmt::Display) shows: `main` prints the error that it returns with `Debug`.
+/// Formats like [`Display`](fmt::Display), since `main` prints the error that it returns with `Debug`.
 impl fmt::Debug for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -36,12 +37,12 @@ impl fmt::Debug for BuildError {
 
 impl std::error::Error for BuildError {}
 
-/// Why a graph is no program: every error that was found, as far as they are kept.
+/// A graph that is not a valid program: all errors that were found, up to the limit.
 #[derive(Clone, PartialEq, Eq)]
 pub struct BuildErrors {
-    /// At least one, in the order in which they were made.
+    /// The errors, at least one, in the order in which they were made.
     pub errors: Vec<BuildError>,
-    /// How many more there are.
+    /// Number of errors beyond the limit.
     pub omitted: usize,
 }
 
@@ -59,7 +60,7 @@ impl fmt::Display for BuildErrors {
     }
 }
 
-/// What [`Display`](fmt::Display) shows: `main` prints the error that it returns with `Debug`.
+/// Formats like [`Display`](fmt::Display), since `main` prints the error that it returns with `Debug`.
 impl fmt::Debug for BuildErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -68,7 +69,7 @@ impl fmt::Debug for BuildErrors {
 
 impl std::error::Error for BuildErrors {}
 
-/// The errors so far: as many as of any program, the others are counted.
+/// The errors so far, up to the limit for any program. Further errors are counted.
 #[derive(Default)]
 pub(super) struct Errors {
     kept: Vec<BuildError>,
@@ -83,7 +84,7 @@ impl Errors {
         }
     }
 
-    /// Everything that was found, if anything was.
+    /// Returns all errors, if there are any.
     pub(super) fn into_result(self) -> Result<(), BuildErrors> {
         match self.kept.is_empty() {
             true => Ok(()),

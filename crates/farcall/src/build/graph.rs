@@ -1,4 +1,4 @@
-//! The graph: its functions, the region that instructions are added to, and what was wrong so far.
+//! The graph: its functions, the region that instructions are added to, and the errors so far.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -13,35 +13,36 @@ use farcall_ir::{Diagnostic, Func, FuncId, Module, Op, RegionId, Source, Span, T
 use super::error::{BuildError, BuildErrors, Errors, Place};
 use super::value::{Value, Values};
 
-/// A program that is being written: see the [module](super).
+/// A program under construction: see the [module](super).
 ///
-/// Instructions are added behind each other, in the region whose closure is running.
+/// Instructions are appended to the region whose closure is running.
 pub struct Graph {
     state: RefCell<State>,
 }
 
-/// The module so far, and where it grows.
+/// The module so far, and the position at which it grows.
 pub(super) struct State {
     pub(super) module: Module,
-    /// The functions that are being written, the innermost last; empty once the graph is finished.
+    /// The functions under construction, the innermost last; empty once the graph is finished.
     frames: Vec<Frame>,
-    /// Where instructions were written. The span of an instruction is the number of its place, from 1.
+    /// Places in the Rust source where instructions were written. The span of an instruction is the number of
+    /// its place, from 1.
     places: Vec<Place>,
     pub(super) errors: Errors,
 }
 
-/// A function that is being written.
+/// A function under construction.
 struct Frame {
     func: FuncId,
-    /// Its body, and the regions in it whose closures are running.
+    /// The body of the function, and the regions in it whose closures are running.
     regions: Vec<RegionId>,
 }
 
-/// A region that is complete; none if something in it was wrong.
+/// A complete region; `None` if it contains an error.
 pub(super) type Built = Option<RegionId>;
 
 impl Graph {
-    /// An empty graph. `name` is the name of the module; its entry is called `main`.
+    /// Creates an empty graph. `name` is the name of the module; its entry is called `main`.
     pub fn new(name: impl Into<String>) -> Graph {
         let mut module = Module::new(Source::none());
         module.name = Some(name.into());
@@ -51,9 +52,9 @@ impl Graph {
         Graph { state: RefCell::new(state) }
     }
 
-    /// The next parameter of the program, with its name and type.
+    /// Adds a parameter to the program, with its name and type.
     ///
-    /// It is an error in the closure of a region or of another function.
+    /// Adding a parameter in the closure of a region or of another function is an error.
     #[track_caller]
     pub fn parameter(&self, name: &str, ty: impl Into<Type>) -> Value<'_> {
         let place = Location::caller();
@@ -75,12 +76,13 @@ impl Graph {
         self.value(id, value)
     }
 
-    /// The program, which returns these values. The graph is empty then.
+    /// Finishes the program, which returns these values. The graph is empty afterwards.
     ///
-    /// It is an error in the closure of a region or of a function, which the program that is finished later has, too.
+    /// Finishing the program in the closure of a region or of a function is an error, which is reported again
+    /// when the program is finished later.
     ///
     /// # Errors
-    /// Everything that was wrong with the graph, with the places in the Rust source, and what the verifier finds besides.
+    /// All errors in the graph, with their places in the Rust source, and any errors that the verifier finds.
     #[track_caller]
     pub fn finish<'g>(&'g self, results: impl Values<'g>) -> Result<Module, BuildErrors> {
         let place = Location::caller();
@@ -94,7 +96,10 @@ impl Graph {
         if !returned && errors.is_empty() {
             errors.push(
                 place,
-                Diagnostic::global("operand", "a value is returned that no instruction has given"),
+                Diagnostic::global(
+                    "operand",
+                    "a returned value has no type, because the operation that made it is invalid",
+                ),
             );
         }
         if errors.is_empty() {
@@ -128,29 +133,29 @@ impl Graph {
         self.state.borrow_mut()
     }
 
-    /// A value of a function.
+    /// Returns a value of a function.
     pub(super) fn value(&self, func: FuncId, value: ValueId) -> Value<'_> {
         Value { graph: self, at: Some((func, value)) }
     }
 
-    /// What an operation gives that was wrong.
+    /// Returns a value without a type, as the result of an invalid operation.
     pub(super) fn poison(&self) -> Value<'_> {
         Value { graph: self, at: None }
     }
 
-    /// Notes that something is wrong.
+    /// Records an error.
     pub(super) fn fail(&self, place: Place, code: &'static str, message: impl Into<String>) {
         self.state.borrow_mut().fail(place, code, message);
     }
 
-    /// The same, and a value without a type.
+    /// Records an error and returns a value without a type.
     pub(super) fn wrong(&self, place: Place, code: &'static str, message: impl Into<String>) -> Value<'_> {
         self.fail(place, code, message);
         self.poison()
     }
 
-    /// A region of the function that is being written, which `body` fills, and what that returned. Arguments whose types are
-    /// not known have none.
+    /// Builds a region of the current function with `body`, and returns the region and the values that `body`
+    /// returned. Arguments of unknown type are values without a type.
     pub(super) fn region<'g, R: Values<'g>>(
         &'g self,
         place: Place,
@@ -178,7 +183,7 @@ impl Graph {
         (Some(region), self.args(id, region, types))
     }
 
-    /// Arguments of a region, without a type where that is not known.
+    /// Adds the arguments of a region; an argument of unknown type is a value without a type.
     fn args<'g>(&'g self, func: FuncId, region: RegionId, types: &[Option<Type>]) -> Vec<Value<'g>> {
         let mut state = self.state.borrow_mut();
         let func_mut = state.module.func_mut(func);
@@ -189,14 +194,14 @@ impl Graph {
         types.iter().map(arg).collect()
     }
 
-    /// Ends the region that is being written; false if there is nothing to return.
+    /// Ends the current region. Returns false if its results are invalid.
     fn end(&self, place: Place, returned: &[Value<'_>]) -> bool {
         let mut state = self.state.borrow_mut();
         let Some(returned) = state.resolve(self, place, "return", returned) else { return false };
         state.emit(place, NewInst::new(Op::Return, returned), Vec::new()).is_some()
     }
 
-    /// A function that others call, which `body` fills; none if something in it was wrong.
+    /// Defines a function that the program can call, built by `body`; `None` if it contains an error.
     pub(super) fn define<'g, R: Values<'g>>(
         &'g self,
         place: Place,
@@ -220,7 +225,8 @@ impl Graph {
 }
 
 impl State {
-    /// The entry, if instructions are added to its body: not in a region, nor in another function.
+    /// Returns the entry, if instructions are added to its body rather than to a region or to another
+    /// function.
     fn program(&self) -> Option<FuncId> {
         match self.frames.as_slice() {
             [Frame { func, regions }] if regions.len() == 1 => Some(*func),
@@ -246,7 +252,7 @@ impl State {
         Some(id)
     }
 
-    /// The number of a place.
+    /// Returns the number of a place, as a span.
     fn span(&mut self, place: Place) -> Span {
         if self.places.last() != Some(&place) {
             self.places.push(place);
@@ -254,13 +260,14 @@ impl State {
         Span::new(self.places.len(), self.places.len())
     }
 
-    /// The place that a span is the number of.
+    /// Returns the place with the number that a span holds.
     fn place(&self, span: Span) -> Option<Place> {
         let number = usize::try_from(span.start).ok()?;
         self.places.get(number.checked_sub(1)?).copied()
     }
 
-    /// Operands as values of the function that is being written; none if one is unknown, which has been noted.
+    /// Resolves operands to values of the current function; `None` if an operand is invalid, after recording
+    /// the error.
     pub(super) fn resolve(
         &mut self,
         graph: &Graph,
@@ -285,7 +292,7 @@ impl State {
         ids
     }
 
-    /// A value where instructions are added; none if it was wrong itself.
+    /// Returns the value in the current region; `None` if the value has no type because of an earlier error.
     fn find(&self, graph: &Graph, value: Value<'_>) -> Result<Option<ValueId>, String> {
         if !std::ptr::eq(value.graph, graph) {
             return Err("is a value of another graph".to_owned());
@@ -311,7 +318,8 @@ impl State {
         }
     }
 
-    /// Adds an instruction; gives its function and results, or none if it is wrong, which is noted.
+    /// Adds an instruction, and returns its function and results; `None` if the instruction is invalid, after
+    /// recording the errors.
     pub(super) fn emit(
         &mut self,
         place: Place,

@@ -8,32 +8,34 @@ use super::instruction::elements;
 use super::value::{Value, Values, shaped};
 
 impl<'g> Value<'g> {
-    /// `dynamic_slice` of these sizes; `starts` are scalars, one for each dimension.
+    /// Adds a `dynamic_slice` of these sizes. `starts` are scalars, one for each dimension.
     #[track_caller]
     pub fn dynamic_slice(self, starts: impl Values<'g>, sizes: impl Into<Vec<usize>>) -> Value<'g> {
         self.graph.instruction(Op::DynamicSlice { sizes: sizes.into() }, (self, starts.values())).value()
     }
 
-    /// `dynamic_update_slice`: this value with `update` in it, whose first element lies at `starts`.
+    /// Adds a `dynamic_update_slice`: this value with `update` written into it, beginning at `starts`.
     #[track_caller]
     pub fn dynamic_update_slice(self, update: Value<'g>, starts: impl Values<'g>) -> Value<'g> {
         self.graph.instruction(Op::DynamicUpdateSlice, (self, update, starts.values())).value()
     }
 
-    /// `real_dynamic_slice`: start and limit indices and strides are vectors of integers, one element for each dimension.
+    /// Adds a `real_dynamic_slice`. Start indices, limit indices and strides are vectors of integers, with
+    /// one element for each dimension.
     #[track_caller]
     pub fn real_dynamic_slice(self, start: Value<'g>, limit: Value<'g>, strides: Value<'g>) -> Value<'g> {
         let instruction = self.graph.instruction(Op::RealDynamicSlice, [self, start, limit, strides]);
         instruction.result_if_known(self.open()).value()
     }
 
-    /// `gather` of slices at `start_indices`.
+    /// Adds a `gather` of slices at `start_indices`.
     #[track_caller]
     pub fn gather(self, start_indices: Value<'g>, gather: Gather) -> Value<'g> {
         self.graph.instruction(Op::Gather(Box::new(gather)), [self, start_indices]).value()
     }
 
-    /// `dynamic_gather`: the same with slice sizes that the program computes; [`Gather::slice_sizes`] is empty.
+    /// Adds a `dynamic_gather`: a gather with slice sizes that the program computes. [`Gather::slice_sizes`]
+    /// must be empty.
     #[track_caller]
     pub fn dynamic_gather(
         self,
@@ -46,7 +48,8 @@ impl<'g> Value<'g> {
             .value()
     }
 
-    /// `torch_index_select`: entries of dimension `dim` at `index`. Both have their first `batch_dims` dimensions in common.
+    /// Adds a `torch_index_select`: entries of dimension `dim` at `index`. The first `batch_dims` dimensions
+    /// of this value and of `index` correspond.
     #[track_caller]
     pub fn torch_index_select(self, index: Value<'g>, dim: i64, batch_dims: i64) -> Value<'g> {
         let op = Derived::TorchIndexSelect { dim, batch_dims };
@@ -55,8 +58,8 @@ impl<'g> Value<'g> {
 }
 
 impl Graph {
-    /// `scatter`: `inputs` with `updates` in them at `scatter_indices`; `combine` takes an element that is there and one of the
-    /// updates.
+    /// Adds a `scatter`: `inputs` with `updates` written at `scatter_indices`. `combine` takes the existing
+    /// element and the element of the update.
     #[track_caller]
     pub fn scatter<'g, V: Values<'g>>(
         &'g self,

@@ -1,4 +1,4 @@
-//! One instruction in all its parts: what the methods for operations are written with.
+//! Instructions with all their parts, from which the methods for operations are built.
 
 use std::panic::Location;
 
@@ -9,10 +9,10 @@ use super::error::Place;
 use super::graph::{Built, Graph};
 use super::value::{Value, Values};
 
-/// An instruction that is put together: [`Graph::instruction`]. It is added by [`value`](Self::value),
-/// [`values`](Self::values) or [`many`](Self::many).
+/// Builder for an instruction, returned by [`Graph::instruction`]. The instruction is added by
+/// [`value`](Self::value), [`values`](Self::values) or [`many`](Self::many).
 #[derive(Debug)]
-#[must_use = "it is not part of the graph yet"]
+#[must_use = "the instruction is only added to the graph by `value`, `values` or `many`"]
 pub struct Instruction<'g> {
     graph: &'g Graph,
     place: Place,
@@ -24,8 +24,8 @@ pub struct Instruction<'g> {
 }
 
 impl Graph {
-    /// Any operation on operands, for what the methods of this name do not offer: other result types where the operation
-    /// leaves them free, and attributes beside it.
+    /// Builds any operation on operands, with options that the operation's own method does not have: other
+    /// result types, where the operation leaves them open, and additional attributes.
     ///
     /// ```
     /// use farcall::build::Graph;
@@ -43,7 +43,7 @@ impl Graph {
         self.at(Location::caller(), op, operands)
     }
 
-    /// The same, written at a place that is known.
+    /// Builds an instruction written at a given place.
     pub(super) fn at<'g>(&'g self, place: Place, op: Op, operands: impl Values<'g>) -> Instruction<'g> {
         Instruction {
             graph: self,
@@ -58,18 +58,19 @@ impl Graph {
 }
 
 impl<'g> Instruction<'g> {
-    /// The type of the next result, as far as the operation leaves it free.
+    /// Sets the type of the next result, as far as the operation leaves it open.
     pub fn result(self, ty: impl Into<Type>) -> Instruction<'g> {
         self.result_if_known(Some(ty.into()))
     }
 
-    /// The same, if the type is known: that of an operand is not if the operand is wrong, which the instruction is then, too.
+    /// Sets the type of the next result. The type of an invalid operand is unknown (`None`), which makes this
+    /// instruction invalid, too.
     pub(super) fn result_if_known(mut self, ty: Option<Type>) -> Instruction<'g> {
         self.types.push(ty);
         self
     }
 
-    /// The next region: the types of its arguments, and what it does with them.
+    /// Adds the next region, from the types of its arguments and a closure that computes its results.
     pub fn region(
         self,
         types: impl IntoIterator<Item = Type>,
@@ -79,7 +80,7 @@ impl<'g> Instruction<'g> {
         self.region_if_known(&types, body)
     }
 
-    /// The same; arguments whose types are not known are without a type.
+    /// Adds the next region. Arguments of unknown type are values without a type.
     pub(super) fn region_if_known(
         mut self,
         types: &[Option<Type>],
@@ -89,25 +90,27 @@ impl<'g> Instruction<'g> {
         self
     }
 
-    /// A region that has been built already.
+    /// Adds a region that has already been built.
     pub(super) fn with_region(mut self, region: Built) -> Instruction<'g> {
         self.regions.push(region);
         self
     }
 
-    /// An attribute that is not part of the operation, such as `mhlo.sharding` or `mhlo.frontend_attributes`.
+    /// Sets an attribute that is not part of the operation, such as `mhlo.sharding` or
+    /// `mhlo.frontend_attributes`.
     pub fn attr(mut self, name: &str, value: Attr) -> Instruction<'g> {
         self.attrs.insert(name.to_owned(), value);
         self
     }
 
-    /// Adds the instruction, and gives its result. It is an error if it has none, or several.
+    /// Adds the instruction and returns its result. An error is recorded if the number of results is not 1.
     pub fn value(self) -> Value<'g> {
         let [value] = self.values();
         value
     }
 
-    /// Adds the instruction, and gives its results. It is an error if they are not `N`.
+    /// Adds the instruction and returns its results. An error is recorded if the number of results is not
+    /// `N`.
     pub fn values<const N: usize>(self) -> [Value<'g>; N] {
         let (graph, place, name) = (self.graph, self.place, self.op.name());
         let values = self.emit();
@@ -119,13 +122,13 @@ impl<'g> Instruction<'g> {
         std::array::from_fn(|i| values.get(i).copied().unwrap_or_else(|| graph.poison()))
     }
 
-    /// Adds the instruction, and gives its results: `count` without a type if it is wrong.
+    /// Adds the instruction and returns its results; if it is invalid, `count` values without a type.
     pub fn many(self, count: usize) -> Vec<Value<'g>> {
         let graph = self.graph;
         self.emit().unwrap_or_else(|| vec![graph.poison(); count])
     }
 
-    /// Adds the instruction, and gives its results in the structure of other values.
+    /// Adds the instruction and returns its results in the structure of other values.
     pub(super) fn like<V: Values<'g>>(self, like: &V) -> V {
         let graph = self.graph;
         super::value::shaped(graph, like, self.emit().unwrap_or_default())
@@ -143,12 +146,12 @@ impl<'g> Instruction<'g> {
     }
 }
 
-/// The types of values, as far as they are known.
+/// Types of values, as far as they are known.
 pub(super) fn types(values: &[Value<'_>]) -> Vec<Option<Type>> {
     values.iter().map(|value| value.ty()).collect()
 }
 
-/// The types of single elements of values; what is no tensor has its own.
+/// Types of single elements of values. Values that are not tensors have their own type.
 pub(super) fn elements(values: &[Value<'_>]) -> Vec<Option<Type>> {
     let element = |ty: Type| match ty {
         Type::Tensor(ty) => Type::Tensor(ty.with_sizes([])),
@@ -157,12 +160,12 @@ pub(super) fn elements(values: &[Value<'_>]) -> Vec<Option<Type>> {
     values.iter().map(|value| value.ty().map(element)).collect()
 }
 
-/// The types of two single elements of each of several values: first one of each, then another.
+/// Types of two single elements of each value: first one element of each, then another element of each.
 pub(super) fn pairs(values: &[Value<'_>]) -> Vec<Option<Type>> {
     [elements(values), elements(values)].concat()
 }
 
-/// A type of these elements, for operations that take nothing else from it.
+/// Scalar type of these elements, for operations that only use its element type.
 pub(super) fn element(dtype: farcall_ir::DType) -> TensorType {
     TensorType::scalar(dtype)
 }

@@ -1,4 +1,4 @@
-//! Linear algebra, Fourier transforms, normalization over a batch, random numbers.
+//! Linear algebra, Fourier transforms, batch normalization, random numbers.
 
 use farcall_ir::TensorType;
 use farcall_ir::op::{BatchNorm, Derived, FftKind, Op, RngAlgorithm, RngDistribution, TriangularSolve};
@@ -7,25 +7,25 @@ use super::graph::Graph;
 use super::value::Value;
 
 impl<'g> Value<'g> {
-    /// `cholesky` of matrices `[…, n, n]`: the lower or the upper factor.
+    /// Adds a `cholesky` of matrices `[…, n, n]`: the lower or the upper factor.
     #[track_caller]
     pub fn cholesky(self, lower: bool) -> Value<'g> {
         self.graph.instruction(Op::Cholesky { lower }, self).value()
     }
 
-    /// `triangular_solve` with this matrix for the right side `b`.
+    /// Adds a `triangular_solve` with this matrix and the right-hand side `b`.
     #[track_caller]
     pub fn triangular_solve(self, b: Value<'g>, solve: TriangularSolve) -> Value<'g> {
         self.graph.instruction(Op::TriangularSolve(solve), [self, b]).value()
     }
 
-    /// `fft` over the last dimensions; `length` are the sizes of the transformed ones.
+    /// Adds an `fft` over the last dimensions. `length` has the sizes of the transformed dimensions.
     #[track_caller]
     pub fn fft(self, kind: FftKind, length: impl Into<Vec<usize>>) -> Value<'g> {
         self.graph.instruction(Op::Fft { kind, length: length.into() }, self).value()
     }
 
-    /// `batch_norm_inference` with vectors of one element for each feature.
+    /// Adds a `batch_norm_inference`. The other operands are vectors with one element for each feature.
     #[track_caller]
     pub fn batch_norm_inference(
         self,
@@ -38,14 +38,14 @@ impl<'g> Value<'g> {
         self.graph.instruction(op, [self, scale, offset, mean, variance]).value()
     }
 
-    /// `batch_norm_training`: the output, and mean and variance of the batch.
+    /// Adds a `batch_norm_training`, which returns the output, and the mean and variance of the batch.
     #[track_caller]
     pub fn batch_norm_training(self, scale: Value<'g>, offset: Value<'g>, norm: BatchNorm) -> [Value<'g>; 3] {
         let op = Op::Derived(Derived::BatchNormTraining(norm));
         self.graph.instruction(op, [self, scale, offset]).values()
     }
 
-    /// `batch_norm_grad`: the gradients of operand, scale and offset.
+    /// Adds a `batch_norm_grad`, which returns the gradients of operand, scale and offset.
     #[track_caller]
     pub fn batch_norm_grad(
         self,
@@ -58,7 +58,8 @@ impl<'g> Value<'g> {
         self.graph.instruction(op, [self, scale, mean, variance, grad_output]).values()
     }
 
-    /// `rng_bit_generator` with this state (a vector of `u64`): the new state, and random bits of a type.
+    /// Adds an `rng_bit_generator` with this state (a vector of `u64`), which returns the new state, and
+    /// random bits of the given type.
     #[track_caller]
     pub fn rng_bit_generator(self, algorithm: RngAlgorithm, ty: TensorType) -> [Value<'g>; 2] {
         let instruction = self.graph.instruction(Op::RngBitGenerator(algorithm), self);
@@ -67,8 +68,9 @@ impl<'g> Value<'g> {
 }
 
 impl Graph {
-    /// `rng`: random numbers, other ones in each run. `a` and `b` are the bounds of a uniform distribution, mean and standard
-    /// deviation of a normal one; `ty` is the type of the result, whose sizes `shape` holds.
+    /// Adds an `rng`: random numbers, different in each run. `a` and `b` are the bounds of a uniform
+    /// distribution, or the mean and standard deviation of a normal distribution. `ty` is the type of the
+    /// result, and `shape` holds its sizes.
     #[track_caller]
     pub fn rng<'g>(
         &'g self,

@@ -1,4 +1,4 @@
-//! Programs written in Rust, which reads like the maths.
+//! Builder for programs written in Rust, in code that reads like mathematics.
 //!
 //! ```
 //! use farcall::build::Graph;
@@ -18,10 +18,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A [`Graph`] is the program, and a [`Value`] what one of its instructions gives; values are copied freely. Operators and
-//! methods add instructions, one for each operation of StableHLO and CHLO, under its own name: those on a value are
-//! methods of [`Value`], those on any number of values, or on none, methods of [`Graph`]. Regions are closures, which may use
-//! values from around them:
+//! A [`Graph`] is the program; a [`Value`] is a result of one of its instructions, and is `Copy`. Operators
+//! and methods add instructions. Each operation of StableHLO and CHLO has a method with the operation's own
+//! name: a method of [`Value`] if the operation applies to one value, or a method of [`Graph`] if it takes
+//! any number of values or none. Regions are closures, which may capture values of the enclosing scope:
 //!
 //! ```
 //! # use farcall::build::Graph;
@@ -36,14 +36,16 @@
 //!
 //! # Shapes
 //!
-//! Result types are inferred. Operators broadcast as NumPy does: shapes are aligned at their last dimension, and dimensions
-//! of size 1 are repeated. Numbers of Rust take the element type of the value beside them. Everything else has to fit, or is
-//! made to by [`Value::broadcast_in_dim`] and its like.
+//! Result types are inferred. Operators broadcast as NumPy does: shapes are aligned at their last dimension,
+//! and dimensions of size 1 are repeated. Rust numbers take the element type of the value that they are
+//! combined with. All other operands must have matching types; [`Value::broadcast_in_dim`] and similar
+//! methods convert explicitly.
 //!
 //! # Errors
 //!
-//! What does not fit is noted where it is written, and gives a value without a type, on which further operations are
-//! silent; so one mistake is one error. [`Graph::finish`] returns them all, with file and line:
+//! A mismatch is recorded where it occurs and produces a value without a type. Further operations on that
+//! value report nothing, so one mistake is one error. [`Graph::finish`] returns all errors, with file and
+//! line:
 //!
 //! ```
 //! # use farcall::build::Graph;
@@ -57,12 +59,12 @@
 //!
 //! # Custom calls
 //!
-//! [`Graph::op`] calls an op that a registry knows, with attributes and defaults as its signature declares them;
-//! [`Graph::custom_call`] calls any target, with result types that the caller gives; [`Graph::composite`] makes a block, which
-//! an op may take the place of.
+//! [`Graph::op`] calls an op that a registry knows, with attributes and defaults as its signature declares
+//! them. [`Graph::custom_call`] calls any target, with result types that the caller gives.
+//! [`Graph::composite`] makes a block, which an op may replace.
 //!
-//! [`Value::named`] names a value for whoever reads the program as text (`%gemm = …`). Instructions know their place in the
-//! Rust source, so that errors of the engine give it, too.
+//! [`Value::named`] names a value for readers of the program's text (`%gemm = …`). Instructions record their
+//! place in the Rust source, which errors of the engine then include.
 
 mod call;
 mod collective;

@@ -1,12 +1,12 @@
-//! Numbers of Rust in the graph.
+//! Rust numbers in the graph.
 
 use farcall_ir::{DType, Literal, Scalar, TensorType};
 use num_complex::Complex;
 
-/// A number that becomes a constant, of the element type that it meets.
+/// A number that becomes a constant, with the element type of the value that it is combined with.
 ///
-/// Any real number can be an element of a floating-point or complex type; it is rounded. Elements of integer types are whole
-/// numbers in their range, those of `pred` booleans.
+/// Any real number can be an element of a floating-point or complex type, and is rounded. Elements of integer
+/// types must be whole numbers in the type's range. Elements of `pred` must be booleans.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Number(Kind);
 
@@ -51,7 +51,7 @@ impl From<Complex<f64>> for Number {
 }
 
 impl Number {
-    /// The number as an element of a type, or why it cannot be one.
+    /// Converts the number to an element of a type.
     pub(super) fn scalar(self, dtype: DType) -> Result<Scalar, String> {
         let wrong = || Err(format!("{} cannot be an element of type {dtype}", self.text()));
         match (self.0, Scalar::zero(dtype)) {
@@ -66,7 +66,7 @@ impl Number {
                     Scalar::Signed(_) => i64::try_from(value).map(Scalar::Signed),
                     _ => u64::try_from(value).map(Scalar::Unsigned),
                 };
-                // Narrow integers wrap.
+                // Narrow integers would wrap.
                 scalar.ok().filter(|scalar| scalar.round_to(dtype) == *scalar).map_or_else(wrong, Ok)
             }
             (Kind::Float(value), Scalar::Signed(_) | Scalar::Unsigned(_))
@@ -78,15 +78,16 @@ impl Number {
         }
     }
 
-    /// A tensor of the number everywhere, or why there is none.
+    /// Returns a tensor whose elements are all this number.
     pub(super) fn literal(self, ty: &TensorType) -> Result<Literal, String> {
         if ty.quant.is_some() {
             return Err(format!(
                 "a number cannot be an element of {ty}: quantized constants are given as literals"
             ));
         }
-        let sizes =
-            ty.static_sizes().ok_or_else(|| format!("a constant needs sizes that are known, not {ty}"))?;
+        let sizes = ty
+            .static_sizes()
+            .ok_or_else(|| format!("a constant needs static sizes, but its type is {ty}"))?;
         let mut element = [0; 16];
         self.scalar(ty.dtype)?.write(ty.dtype, &mut element[..ty.dtype.size()]);
         Literal::splat_of(ty.dtype, sizes.into(), element).map_err(|error| error.to_string())
@@ -107,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_elements_where_nothing_is_lost_but_digits() {
+    fn numbers_are_elements_if_only_digits_are_lost() {
         let of = |number: Number, dtype| {
             number.scalar(dtype).map_err(|e| e.replace(" cannot be an element of type", ":"))
         };

@@ -1,4 +1,4 @@
-//! Rust's operators on values, and broadcasting.
+//! Rust operators on values, and broadcasting.
 
 use std::cmp::Ordering;
 use std::ops;
@@ -12,7 +12,8 @@ use super::graph::Graph;
 use super::number::Number;
 use super::value::Value;
 
-/// The right side of an operator: a value, or a number of Rust, which becomes a constant of the other side's element type.
+/// The right side of an operator: a value, or a Rust number, which becomes a constant of the left side's
+/// element type.
 #[derive(Clone, Copy, Debug)]
 pub struct Operand<'g>(Side<'g>);
 
@@ -47,7 +48,7 @@ macro_rules! numbers {
 numbers! { bool i32 i64 u32 u64 usize f32 f64 num_complex::Complex<f64> Number }
 
 impl<'g> Operand<'g> {
-    /// The value, if it is one.
+    /// The value, if the operand is one.
     pub(super) fn value(self) -> Option<Value<'g>> {
         match self.0 {
             Side::Value(value) => Some(value),
@@ -55,7 +56,7 @@ impl<'g> Operand<'g> {
         }
     }
 
-    /// The value; a number as a scalar constant of the element type of `beside`.
+    /// Returns the value. A number becomes a scalar constant of the element type of `beside`.
     pub(super) fn beside(self, place: Place, beside: Value<'g>) -> Value<'g> {
         let number = match self.0 {
             Side::Value(value) => return value,
@@ -67,14 +68,14 @@ impl<'g> Operand<'g> {
             other => beside.graph.wrong(
                 place,
                 "number",
-                format!("a number cannot stand beside a value of type {other}"),
+                format!("a number cannot be combined with a value of type {other}"),
             ),
         }
     }
 }
 
 impl Graph {
-    /// A constant of one number.
+    /// Adds a constant whose elements are all the same number.
     pub(super) fn number(&self, place: Place, number: Number, ty: &TensorType) -> Value<'_> {
         match number.literal(ty) {
             Ok(literal) => {
@@ -85,7 +86,7 @@ impl Graph {
         }
     }
 
-    /// An operation on two values that may have to be broadcast.
+    /// Adds an operation on two values, which are broadcast if necessary.
     pub(super) fn pairwise<'g>(
         &'g self,
         place: Place,
@@ -93,7 +94,7 @@ impl Graph {
         [a, b]: [Value<'g>; 2],
     ) -> Value<'g> {
         let (Some(left), Some(right)) = (a.tensor(), b.tensor()) else {
-            // The operation says what is wrong with operands that are no tensors.
+            // The operation reports operands that are not tensors.
             return self.at(place, plain(function), [a, b]).value();
         };
         if left.dims().eq(right.dims()) {
@@ -112,7 +113,7 @@ impl Graph {
                 let [a, b] = [a, b].map(|value| self.aligned(place, value, &sizes));
                 self.at(place, plain(function), [a, b]).value()
             }
-            // CHLO has operations that broadcast open sizes.
+            // CHLO has operations that broadcast dynamic sizes.
             _ => {
                 let op = Derived::Broadcasting(Broadcasting { function, dims: None });
                 self.at(place, Op::Derived(op), [a, b]).value()
@@ -120,7 +121,7 @@ impl Graph {
         }
     }
 
-    /// A value with these sizes; its own are those of the last dimensions, or 1.
+    /// Broadcasts a value to these sizes. Its own sizes must be 1 or equal to the last sizes.
     pub(super) fn aligned<'g>(&'g self, place: Place, value: Value<'g>, sizes: &[usize]) -> Value<'g> {
         let Some(ty) = value.tensor() else { return value };
         if ty.static_sizes() == Some(sizes) {
@@ -131,7 +132,7 @@ impl Graph {
     }
 }
 
-/// The operation on operands of one shape.
+/// Returns the operation on operands of one shape.
 fn plain(function: Broadcasted) -> Op {
     match function {
         Broadcasted::Binary(function) => Op::Binary(function),
@@ -140,7 +141,7 @@ fn plain(function: Broadcasted) -> Op {
     }
 }
 
-/// The sizes that both are broadcast to, aligned at the last dimension.
+/// Returns the sizes that two shapes are broadcast to, aligned at the last dimension.
 pub(super) fn broadcast_sizes(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
     let rank = a.len().max(b.len());
     let at = |sizes: &[usize], d: usize| (d + sizes.len()).checked_sub(rank).map_or(1, |i| sizes[i]);
@@ -151,7 +152,8 @@ pub(super) fn broadcast_sizes(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
     (0..rank).map(size).collect()
 }
 
-/// How shapes of different ranks are aligned, and which reshape of the one of lower rank would fit.
+/// Describes how shapes of different ranks are aligned, and which reshape of the lower-rank operand would
+/// match.
 fn alignment(a: &[usize], b: &[usize]) -> Option<String> {
     let (which, low, high) = match a.len().cmp(&b.len()) {
         Ordering::Less => ("first", a, b),
@@ -165,8 +167,8 @@ fn alignment(a: &[usize], b: &[usize]) -> Option<String> {
     })
 }
 
-/// Sizes with 1 between and behind them such that they can be broadcast with those of a higher rank; none if their order
-/// does not allow it.
+/// Inserts dimensions of size 1 between and after sizes so that they can be broadcast to a higher rank;
+/// `None` if their order does not allow it.
 fn spread(low: &[usize], high: &[usize]) -> Option<Vec<usize>> {
     let mut left = low.iter().rev().copied().peekable();
     let mut sizes = Vec::new();
@@ -181,12 +183,12 @@ fn spread(low: &[usize], high: &[usize]) -> Option<Vec<usize>> {
 }
 
 impl<'g> Value<'g> {
-    /// A function of this value and another operand.
+    /// Adds a binary operation on this value and another operand.
     pub(super) fn with(self, place: Place, function: Binary, other: Operand<'g>) -> Value<'g> {
         self.graph.pairwise(place, Broadcasted::Binary(function), [self, other.beside(place, self)])
     }
 
-    /// A comparison with another operand.
+    /// Adds a comparison with another operand.
     pub(super) fn against(self, place: Place, compare: Compare, other: Operand<'g>) -> Value<'g> {
         self.graph.pairwise(place, Broadcasted::Compare(compare), [self, other.beside(place, self)])
     }
@@ -196,7 +198,7 @@ impl<'g> Value<'g> {
     }
 }
 
-/// An operator: of values and whatever can be its right side, and of numbers and values.
+/// Defines an operator on a value and any right side, and on a number and a value.
 macro_rules! operators {
     ($($Trait:ident $method:ident |$left:ident| $function:expr;)*) => {$(
         impl<'g, R: Into<Operand<'g>>> ops::$Trait<R> for Value<'g> {

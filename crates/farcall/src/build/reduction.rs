@@ -1,4 +1,4 @@
-//! Reductions, windows, sorting, and other regions that are applied to elements.
+//! Reductions, windows, sorting, and other operations whose regions are applied to elements.
 
 use std::panic::Location;
 
@@ -12,8 +12,8 @@ use super::number::Number;
 use super::value::{Value, Values, shaped};
 
 impl Graph {
-    /// `reduce` over dimensions. `combine` takes what there is so far and an element, both scalars of the types of `inits`, and
-    /// must not depend on the order in which elements are combined.
+    /// Adds a `reduce` over dimensions. `combine` takes an accumulator and an element, both scalars of the
+    /// types of `inits`. Its result must not depend on the order in which elements are combined.
     ///
     /// ```
     /// # use farcall::build::Graph;
@@ -42,7 +42,7 @@ impl Graph {
         self.combining(instruction, &inits, combine)
     }
 
-    /// `reduce_window`: the same over windows of elements.
+    /// Adds a `reduce_window`: like [`reduce`](Graph::reduce), over windows of elements.
     #[track_caller]
     pub fn reduce_window<'g, V: Values<'g>>(
         &'g self,
@@ -56,7 +56,7 @@ impl Graph {
         self.combining(instruction, &inits, combine)
     }
 
-    /// An instruction with a region that combines scalars of the element types of `like`.
+    /// Adds an instruction with a region that combines scalars of the element types of `like`.
     pub(super) fn combining<'g, V: Values<'g>>(
         &'g self,
         instruction: Instruction<'g>,
@@ -71,7 +71,7 @@ impl Graph {
         instruction.region_if_known(&types, body).like(like)
     }
 
-    /// `map`: a function of one element of each input, which are scalars; it returns a scalar.
+    /// Adds a `map`. `function` takes one element of each input, as scalars, and returns a scalar.
     #[track_caller]
     pub fn map<'g, V: Values<'g>>(&'g self, inputs: V, function: impl FnOnce(V) -> Value<'g>) -> Value<'g> {
         let values = inputs.values();
@@ -81,8 +81,9 @@ impl Graph {
         instruction.region_if_known(&elements(&values), body).value()
     }
 
-    /// `sort` along a dimension. `comes_before` takes an element of each value on the left, and on the right. If `is_stable`,
-    /// equal elements keep their order.
+    /// Adds a `sort` along a dimension. `comes_before` compares two positions along the dimension: its left
+    /// argument has one element of each value, and so has its right argument. If `is_stable`, equal elements
+    /// keep their order.
     #[track_caller]
     pub fn sort<'g, V: Values<'g>>(
         &'g self,
@@ -102,8 +103,9 @@ impl Graph {
         instruction.region_if_known(&sides, body).like(&values)
     }
 
-    /// `chlo.scan`: `step` takes a slice of each input along `dim` and what is carried; it returns a slice of each output and
-    /// what is carried on. Gives the outputs, and what was carried last.
+    /// Adds a `chlo.scan`. `step` takes a slice of each input along `dim` and the carried values; it returns
+    /// a slice of each output and the next carried values. The results are the outputs and the last carried
+    /// values.
     #[track_caller]
     pub fn scan<'g, X: Values<'g>, C: Values<'g>, Y: Values<'g>>(
         &'g self,
@@ -115,7 +117,7 @@ impl Graph {
         self.scan_from(Location::caller(), inputs, inits, dim, false, step)
     }
 
-    /// The same from the last slice to the first.
+    /// Adds a `chlo.scan` from the last slice to the first: see [`scan`](Graph::scan).
     #[track_caller]
     pub fn reverse_scan<'g, X: Values<'g>, C: Values<'g>, Y: Values<'g>>(
         &'g self,
@@ -178,8 +180,9 @@ impl Graph {
 }
 
 impl<'g> Value<'g> {
-    /// `select_and_scatter`: each element of `source` goes to the element of a window of this value that `select` chooses (it
-    /// compares two of them); `scatter` combines what comes together in one place, beginning with `init`.
+    /// Adds a `select_and_scatter`. For each window of this value, `select` chooses one element by comparing
+    /// two at a time, and the corresponding element of `source` is sent to the chosen position. `scatter`
+    /// combines the elements that arrive at one position, beginning with `init`.
     #[track_caller]
     pub fn select_and_scatter(
         self,
@@ -198,31 +201,31 @@ impl<'g> Value<'g> {
         graph.combining(instruction, &source, scatter)
     }
 
-    /// The sum of all elements along dimensions, which go.
+    /// Sums all elements along dimensions, which are removed.
     #[track_caller]
     pub fn reduce_sum(self, dims: impl Into<Vec<usize>>) -> Value<'g> {
         self.reduced(Location::caller(), dims.into(), 0.into(), Binary::Add)
     }
 
-    /// The product of all elements along dimensions, which go.
+    /// Multiplies all elements along dimensions, which are removed.
     #[track_caller]
     pub fn reduce_prod(self, dims: impl Into<Vec<usize>>) -> Value<'g> {
         self.reduced(Location::caller(), dims.into(), 1.into(), Binary::Multiply)
     }
 
-    /// The largest element along dimensions, which go.
+    /// Takes the maximum of all elements along dimensions, which are removed.
     #[track_caller]
     pub fn reduce_max(self, dims: impl Into<Vec<usize>>) -> Value<'g> {
         self.reduced_from_extreme(Location::caller(), dims.into(), false, Binary::Maximum)
     }
 
-    /// The smallest element along dimensions, which go.
+    /// Takes the minimum of all elements along dimensions, which are removed.
     #[track_caller]
     pub fn reduce_min(self, dims: impl Into<Vec<usize>>) -> Value<'g> {
         self.reduced_from_extreme(Location::caller(), dims.into(), true, Binary::Minimum)
     }
 
-    /// A reduction that begins with the least number of the element type, or with the greatest.
+    /// A reduction whose initial value is the smallest number of the element type, or the largest.
     fn reduced_from_extreme(
         self,
         place: Place,
@@ -243,21 +246,23 @@ impl<'g> Value<'g> {
         }
     }
 
-    /// A reduction with a function of two variables, all of it written at one place.
+    /// A reduction with a binary operation; all of its instructions have one place.
     fn reduced(self, place: Place, dims: Vec<usize>, init: Number, function: Binary) -> Value<'g> {
         let init = super::Operand::from(init).beside(place, self);
         let instruction = self.graph.at(place, Op::Reduce { dims }, [self, init]);
         self.graph.combining(instruction, &init, |a, b| a.with(place, function, b.into()))
     }
 
-    /// `chlo.top_k`: the `k` largest elements along the last dimension, in descending order, and their indices (`s32`).
+    /// Adds a `chlo.top_k`: the `k` largest elements along the last dimension, in descending order, and their
+    /// indices (`s32`).
     #[track_caller]
     pub fn top_k(self, k: usize) -> [Value<'g>; 2] {
         self.graph.instruction(Op::TopK { k }, self).values()
     }
 }
 
-/// The least number of an element type, or the greatest; none if it has floats without infinities.
+/// Returns the smallest number of an element type, or the largest; `None` for floating-point types without
+/// infinities.
 fn extreme(dtype: DType, is_greatest: bool) -> Option<Number> {
     let unused = 64_u32.saturating_sub(dtype.bits());
     let infinity = if is_greatest { f64::INFINITY } else { f64::NEG_INFINITY };

@@ -1,4 +1,4 @@
-//! Values, and several of them together.
+//! Values, and structures of values.
 
 use std::fmt;
 use std::panic::Location;
@@ -7,18 +7,19 @@ use farcall_ir::{Dim, FuncId, TensorType, Type, ValueId};
 
 use super::graph::Graph;
 
-/// What an instruction of a [`Graph`] gives, or a parameter: a tensor, unless the operation says otherwise.
+/// A result of an instruction in a [`Graph`], or a parameter. Values are tensors, except for the results of
+/// some operations.
 ///
-/// A value without a type is what an operation gave that was wrong; whatever is done with it is silent.
+/// An invalid operation returns a value without a type. Further operations on such a value report no errors.
 #[derive(Clone, Copy)]
 pub struct Value<'g> {
     pub(super) graph: &'g Graph,
-    /// Its function, and its number there.
+    /// The value's function, and the value's number in it. `None` for a value without a type.
     pub(super) at: Option<(FuncId, ValueId)>,
 }
 
 impl<'g> Value<'g> {
-    /// The type; none if the operation that gave it was wrong, or the graph is finished.
+    /// Returns the type; `None` if the operation that made the value is invalid, or the graph is finished.
     pub fn ty(self) -> Option<Type> {
         let (func, id) = self.at?;
         let state = self.graph.state();
@@ -26,17 +27,18 @@ impl<'g> Value<'g> {
         (id.index() < func.value_count()).then(|| func.ty(id).clone())
     }
 
-    /// The type, if it is that of a tensor.
+    /// Returns the type, if the value is a tensor.
     pub fn tensor(self) -> Option<TensorType> {
         self.ty()?.tensor().cloned()
     }
 
-    /// The number of dimensions; 0 if the value is no tensor.
+    /// Returns the number of dimensions; 0 if the value is not a tensor.
     pub fn rank(self) -> usize {
         self.tensor().map_or(0, |ty| ty.rank())
     }
 
-    /// The size of a dimension. It is an error if it is not known, or if there is no such dimension; the size is 1 then.
+    /// Returns the size of a dimension. If the dimension does not exist or its size is not known, an error is
+    /// recorded and the result is 1.
     #[track_caller]
     pub fn size(self, dim: usize) -> usize {
         let place = Location::caller();
@@ -50,8 +52,8 @@ impl<'g> Value<'g> {
         }
     }
 
-    /// Names the value for whoever reads the program as text: `%gemm = …`. Names decide nothing; one that is taken gets a
-    /// number behind it.
+    /// Names the value for readers of the program's text: `%gemm = …`. Names have no effect on the program. A
+    /// name that is already in use gets a number at its end.
     #[must_use]
     pub fn named(self, name: &str) -> Value<'g> {
         if let Some((func, id)) = self.at {
@@ -73,14 +75,15 @@ impl fmt::Debug for Value<'_> {
     }
 }
 
-/// One value or several: a [`Value`], arrays, vectors and tuples of them, also in each other.
+/// One or more values: a [`Value`], or an array, vector or tuple of values, nested in any way.
 ///
-/// What loops carry and regions take and return has the structure that it is given in.
+/// Values that are carried by loops, or passed to and returned from regions, keep the structure in which they
+/// are given.
 pub trait Values<'g>: Sized {
     /// The values, in order.
     fn values(&self) -> Vec<Value<'g>>;
 
-    /// Other values in the same structure, taken from `next` in order.
+    /// Builds other values in the same structure, taken from `next` in order.
     fn like(&self, next: &mut dyn FnMut() -> Value<'g>) -> Self;
 }
 
@@ -141,7 +144,7 @@ impl<'g> Values<'g> for () {
     fn like(&self, _: &mut dyn FnMut() -> Value<'g>) -> Self {}
 }
 
-/// Values in the structure of others. Those that are missing have no type.
+/// Arranges values in the structure of other values. Missing values have no type.
 pub(super) fn shaped<'g, V: Values<'g>>(graph: &'g Graph, like: &V, values: Vec<Value<'g>>) -> V {
     let mut values = values.into_iter();
     like.like(&mut || values.next().unwrap_or_else(|| graph.poison()))

@@ -6,10 +6,11 @@ use farcall_ir::{Diagnostic, Inst, Type, ValueId};
 use super::choose::internal;
 use super::resolve;
 
-/// The results and operands of a call that share memory, by number among its tensors.
+/// Returns the results and operands of a call that share memory, by their numbers among the call's tensors.
 ///
 /// # Errors
-/// `compile-alias`: they are not of one size, or an operand or a result shares twice.
+/// `compile-alias`: an operand and its result have different sizes, or an operand or result shares memory
+/// twice.
 pub(super) fn check(inst: Inst<'_>, call: &CustomCall) -> Result<Vec<(usize, usize)>, Diagnostic> {
     let span = inst.span();
     let mut aliases = Vec::new();
@@ -37,7 +38,7 @@ pub(super) fn check(inst: Inst<'_>, call: &CustomCall) -> Result<Vec<(usize, usi
     Ok(aliases)
 }
 
-/// Numbers of the output and the input that an alias names, tokens not counted.
+/// Returns the numbers of the output and the input that an alias names, not counting tokens.
 fn numbers(alias: &OutputAlias, operands: &[Type], results: &[Type]) -> Option<(usize, usize)> {
     let output = match (results, alias.output_tuple_indices.as_slice()) {
         ([one], path) => position(std::slice::from_ref(one), &[&[0], path].concat()),
@@ -47,7 +48,7 @@ fn numbers(alias: &OutputAlias, operands: &[Type], results: &[Type]) -> Option<(
     Some((output?, position(operands, &path)?))
 }
 
-/// Number of the tensor at a path into these types, counted over all tensors in them.
+/// Returns the number of the tensor at a path into these types, counted over all tensors in them.
 fn position(types: &[Type], path: &[usize]) -> Option<usize> {
     let (first, rest) = path.split_first()?;
     let before: usize = types.get(..*first)?.iter().map(|ty| ty.tensors().count()).sum();

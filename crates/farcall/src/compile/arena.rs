@@ -1,5 +1,5 @@
-//! Free memory of the arena, or of another piece of memory that several values have in turn: first fit, or the
-//! largest ones first.
+//! Allocator for the arena, or for another piece of memory that values share one after the other: first fit,
+//! or largest first.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -8,23 +8,23 @@ use rustc_hash::FxHashMap;
 
 use crate::plan::LEAST_ALIGNMENT;
 
-/// The arena and its holes.
+/// An arena with its holes.
 #[derive(Debug, Default)]
 pub(super) struct Arena {
-    /// Sizes by offset, never adjacent.
+    /// Sizes of the holes, by offset. Holes are never adjacent.
     free: BTreeMap<usize, usize>,
-    /// For some sizes and alignments, an offset below which no hole has room: a million holes may be too
-    /// small.
+    /// For some sizes and alignments, an offset below which no hole is large enough. There may be a million
+    /// holes that are too small.
     full_below: FxHashMap<(usize, usize), usize>,
-    /// Bytes that have been needed so far.
+    /// Maximum size of the arena so far, in bytes.
     pub(super) size: usize,
 }
 
-/// Maximum number of sizes and alignments for which an offset is remembered.
-const MAX_REMEMBERED: usize = 32;
+/// Maximum number of entries in `full_below`.
+const MAX_FULL_BELOW_ENTRIES: usize = 32;
 
 impl Arena {
-    /// The first byte of so much memory, a multiple of an alignment.
+    /// Allocates memory and returns its offset, a multiple of the alignment.
     pub(super) fn allocate(&mut self, bytes: usize, alignment: usize) -> usize {
         match self.reuse(bytes, alignment) {
             Some(offset) => offset,
@@ -32,7 +32,7 @@ impl Arena {
         }
     }
 
-    /// The same, if it ends before this byte.
+    /// Allocates memory that ends at or before this offset, if there is room.
     pub(super) fn allocate_below(&mut self, end: usize, bytes: usize, alignment: usize) -> Option<usize> {
         let fits = |offset: usize| offset.checked_add(bytes).is_some_and(|e| e <= end);
         if let Some(offset) = self.reuse(bytes, alignment) {
@@ -45,7 +45,7 @@ impl Arena {
         fits(aligned(self.end(), alignment)).then(|| self.grow(bytes, alignment))
     }
 
-    /// A part of a hole.
+    /// Allocates memory in a hole.
     fn reuse(&mut self, bytes: usize, alignment: usize) -> Option<usize> {
         let bytes = rounded(bytes);
         if bytes == 0 {
@@ -58,7 +58,7 @@ impl Arena {
             let end = at.checked_add(bytes)?;
             (end <= offset.saturating_add(*size)).then_some((*offset, at, end))
         });
-        if self.full_below.len() < MAX_REMEMBERED || self.full_below.contains_key(&wanted) {
+        if self.full_below.len() < MAX_FULL_BELOW_ENTRIES || self.full_below.contains_key(&wanted) {
             // The last hole may grow with the arena.
             let last = self.free.last_key_value().map_or(0, |(offset, _)| *offset);
             self.full_below.insert(wanted, found.map_or(last, |(offset, ..)| offset));
@@ -70,7 +70,7 @@ impl Arena {
         Some(at)
     }
 
-    /// Where what no hole has room for begins.
+    /// Offset at which memory begins that fits in no hole.
     fn end(&self) -> usize {
         match self.free.last_key_value() {
             Some((offset, size)) if offset.saturating_add(*size) == self.size => *offset,
@@ -78,7 +78,7 @@ impl Arena {
         }
     }
 
-    /// More memory.
+    /// Allocates memory at the end of the arena.
     fn grow(&mut self, bytes: usize, alignment: usize) -> usize {
         // A hole at the end grows with the arena.
         let end = self.end();
@@ -93,7 +93,7 @@ impl Arena {
         offset
     }
 
-    /// Gives memory back.
+    /// Frees memory.
     pub(super) fn release(&mut self, offset: usize, bytes: usize) {
         let (mut begin, mut size) = (offset, rounded(bytes));
         if size == 0 {
@@ -119,34 +119,35 @@ fn rounded(bytes: usize) -> usize {
     aligned(bytes, LEAST_ALIGNMENT)
 }
 
-/// The next multiple of an alignment; the last byte of all if there is none, which no memory has.
+/// Returns the next multiple of an alignment. On overflow, returns the maximum offset, which no memory
+/// reaches.
 fn aligned(offset: usize, alignment: usize) -> usize {
     offset.checked_next_multiple_of(alignment).unwrap_or(usize::MAX)
 }
 
-/// Memory that values have, one after the other, from a position of the program to another.
+/// A block of memory, with the range of positions in the program during which values occupy it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block {
     pub(super) bytes: usize,
     pub(super) alignment: usize,
-    /// The first and the last position.
+    /// The first and last position.
     pub(super) first: u32,
     pub(super) last: u32,
 }
 
-/// Blocks that are packed at most: it takes time that is quadratic in them.
-const PACKED: usize = 1 << 11;
+/// Maximum number of blocks that are packed; packing takes quadratic time.
+const MAX_PACKED_BLOCKS: usize = 1 << 11;
 
-/// Where blocks begin if the largest ones are placed first, and how many bytes they need; `None` if that is not less than
-/// so many.
+/// Returns the offsets of blocks placed largest first, and the number of bytes that they need; `None` if that
+/// is not less than `size`.
 pub(super) fn packed(blocks: &[Block], size: usize) -> Option<(Vec<usize>, usize)> {
-    if blocks.len() > PACKED || most(blocks) >= size {
+    if blocks.len() > MAX_PACKED_BLOCKS || peak_bytes(blocks) >= size {
         return None;
     }
     let mut order: Vec<usize> = (0..blocks.len()).filter(|i| blocks[*i].bytes > 0).collect();
     order.sort_by_key(|i| (Reverse(blocks[*i].bytes), blocks[*i].first));
     let mut offsets = vec![0; blocks.len()];
-    // By where they begin.
+    // The blocks placed so far, by offset.
     let mut placed: Vec<usize> = Vec::with_capacity(order.len());
     let mut end = 0;
     for i in order {
@@ -174,25 +175,25 @@ pub(super) fn packed(blocks: &[Block], size: usize) -> Option<(Vec<usize>, usize
     Some((offsets, end))
 }
 
-/// The most bytes that blocks have at once.
-fn most(blocks: &[Block]) -> usize {
+/// Returns the maximum number of bytes in use at one position.
+fn peak_bytes(blocks: &[Block]) -> usize {
     let begins = blocks.iter().map(|b| (b.first, 1, rounded(b.bytes)));
     let mut changes: Vec<(u32, u8, usize)> =
         begins.chain(blocks.iter().map(|b| (b.last.saturating_add(1), 0, rounded(b.bytes)))).collect();
     changes.sort_unstable();
-    let (mut most, mut now) = (0usize, 0usize);
+    let (mut peak_bytes, mut now) = (0usize, 0usize);
     for (_, begins, bytes) in changes {
         now = if begins == 1 { now.saturating_add(bytes) } else { now.saturating_sub(bytes) };
-        most = most.max(now);
+        peak_bytes = peak_bytes.max(now);
     }
-    most
+    peak_bytes
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Blocks with all places that they need, each with those of others that are there at the same time.
+    /// Returns true if all blocks are aligned, and blocks that live at the same time are disjoint.
     fn apart(blocks: &[Block], offsets: &[usize]) -> bool {
         let ranges = |i: usize| (offsets[i], offsets[i] + rounded(blocks[i].bytes));
         let aligned = |i: usize| offsets[i].is_multiple_of(blocks[i].alignment);
@@ -207,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_that_are_there_at_once_are_apart() {
+    fn blocks_that_live_at_once_are_disjoint() {
         let mut seed = 1u64;
         let mut below = |n: u64| {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -234,14 +235,14 @@ mod tests {
             assert!(apart(&blocks, &first_fit));
             if let Some((offsets, size)) = packed(&blocks, arena.size) {
                 assert!(apart(&blocks, &offsets));
-                assert!(most(&blocks) <= size && size < arena.size);
+                assert!(peak_bytes(&blocks) <= size && size < arena.size);
                 smaller += 1;
             }
         }
         assert!(smaller > 100, "{smaller} of 200 are smaller");
     }
 
-    /// Defines the first fit: the lowest offset at which a block overlaps no other block.
+    /// Defines first fit: the lowest offset at which a block overlaps no other block.
     #[test]
     fn the_first_hole_with_room_is_taken() {
         let mut seed = 7u64;

@@ -1,13 +1,14 @@
-//! Gives every value a place: liveness over the program in order ([`live`](super::live)), then first fit; where that leaves
-//! holes, the largest ones first.
+//! Assigns a place to every value: liveness over the program in order ([`live`](super::live)), then first
+//! fit. Where first fit leaves holes, the arena is packed again, largest values first.
 //!
-//! A result may take over the place of an operand whose life ends at the same instruction, if what computes it allows
-//! that ([`Choices::in_place`]).
+//! A result may take over the place of an operand whose life ends at the same instruction, if the kernel
+//! allows it ([`Choices::in_place`]).
 //!
-//! A result of the program is written to its final memory: its own, which the caller gets, or that of a donated input.
-//! Before the result's life begins, that memory may be used by other values in turn, like a place in the arena, as
-//! long as their lives have ended by then: values that a donated input becomes in place, and values from which the
-//! result is computed in place. In a result's own memory, any others that there is room for lodge, too.
+//! A result of the program is written to its *destination*, the memory that it finally has: its own memory,
+//! which the caller gets, or the memory of a donated input. Before the result's life begins, other values may
+//! use that memory in turn, like a place in the arena, as long as their lives have ended by then: values that
+//! replace a donated input in place, and values from which the result is computed in place. In a result's own
+//! memory, any other values that fit are placed as *lodgers*, too.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -22,17 +23,17 @@ use super::donate;
 use super::live::Lives;
 use super::numbers::Constants;
 use super::order::{self, Event};
-use super::storage::{Home, Part, Piece, PieceId, Storage, shares, sharing};
+use super::storage::{ByteRange, Home, Piece, PieceId, Storage, shares, sharing};
 use crate::plan::{Base, ParamId, ResultId, Slice};
 
-/// Results whose memory is considered for a value that is over before they begin.
-const LODGINGS: usize = 16;
+/// Maximum number of results whose memory is tried for one lodger.
+const MAX_HOSTS: usize = 16;
 
 /// The places of all values.
 #[derive(Debug)]
 pub(super) struct Places<'s> {
     pub(super) storage: &'s Storage,
-    /// By piece of memory.
+    /// The slices, by piece of memory.
     slices: Vec<Slice>,
     /// The places of the constants.
     pub(super) constants: Constants,
@@ -41,38 +42,39 @@ pub(super) struct Places<'s> {
 }
 
 impl Places<'_> {
-    /// The place of a value that there is when the program runs.
+    /// Returns the place of a value that exists at run time.
     pub(super) fn of(&self, value: ValueId) -> Slice {
         let slice = self.slice(self.storage.of(value));
         match self.storage.part(value) {
-            Some(Part { offset, size }) => Slice { offset: slice.offset + offset, size, ..slice },
+            Some(ByteRange { offset, size }) => Slice { offset: slice.offset + offset, size, ..slice },
             None => slice,
         }
     }
 
-    /// The place of a piece of memory.
+    /// Returns the place of a piece of memory.
     pub(super) fn slice(&self, piece: PieceId) -> Slice {
         self.slices[piece.index()]
     }
 
-    /// The scratch memory of an instruction.
+    /// Returns the scratch memory of an instruction, if it has any.
     pub(super) fn scratch(&self, inst: InstId) -> Option<Slice> {
         self.storage.scratch(inst).map(|id| self.slice(id))
     }
 
-    /// True if the program writes the value: it is neither an input nor a constant.
+    /// Returns true if the program writes the value, which is then neither an input nor a constant.
     pub(super) fn is_written(&self, value: ValueId) -> bool {
         self.storage.piece(value).home == Home::Open
     }
 
-    /// The inputs whose memory the program writes to.
+    /// Returns the inputs whose memory the program writes to.
     pub(super) fn donated(&self) -> FxHashSet<ParamId> {
         let pieces = self.slices.iter().zip(&self.storage.pieces);
         let written = pieces.filter(|(_, piece)| piece.home == Home::Open).map(|(slice, _)| slice.base);
         written.filter_map(|base| if let Base::Param(id) = base { Some(id) } else { None }).collect()
     }
 
-    /// Writes the places into a program, as attributes: `farcall.places` of results, `farcall.scratch`.
+    /// Writes the places into a program as attributes: `farcall.places` for results, `farcall.scratch` for
+    /// scratch memory.
     pub(super) fn annotate(&self, func: &mut Func) {
         let text = |slice: Slice| Attr::String(slice.to_string().into_bytes().into());
         let mut notes: Vec<(InstId, &str, Attr)> = Vec::new();
@@ -92,7 +94,7 @@ impl Places<'_> {
     }
 }
 
-/// Finds places.
+/// Assigns places to all values.
 pub(super) fn assign<'s>(
     func: &Func,
     events: &[Event<'_>],
@@ -100,8 +102,8 @@ pub(super) fn assign<'s>(
     storage: &'s Storage,
 ) -> Places<'s> {
     let lives = Lives::new(func, events, choices, storage);
-    let slots = Slots::promised(func, storage, &lives);
-    let mut a = Assigning {
+    let destinations = Destinations::promised(func, storage, &lives);
+    let mut a = Assigner {
         choices,
         storage,
         lives: &lives,
@@ -113,7 +115,7 @@ pub(super) fn assign<'s>(
         blocks: Vec::new(),
         block_of: vec![None; storage.pieces.len()],
         expiring: BinaryHeap::new(),
-        slots,
+        destinations,
     };
     for (at, event) in (1..).zip(events) {
         if let Event::Do(inst) | Event::End(inst) = event {
@@ -136,32 +138,34 @@ pub(super) fn assign<'s>(
     Places { storage, slices, constants, arena_size: a.arena.size }
 }
 
-/// The memory that a result is to have in the end: of its own, or a donated input's.
-struct Slot {
+/// The memory that a result finally has: its own memory, or the memory of a donated input.
+struct Destination {
     base: Base,
-    /// The piece that has it, or had it last.
+    /// The piece that has the memory, or had it last.
     holder: Option<PieceId>,
-    /// The result.
+    /// The result that the memory is for.
     heir: PieceId,
-    /// Who else is there before it.
+    /// Values placed in the memory before the result.
     lodgers: Lodgers,
 }
 
 /// Values that are in the memory of a result before the result is.
 struct Lodgers {
     room: Arena,
-    /// Bytes of the memory; 0 if nobody may.
+    /// Size of the memory, in bytes; 0 if it takes no lodgers.
     bytes: usize,
-    /// Position before which they leave: what is there to stay begins here.
+    /// Position at which the result begins, or the first value from which it is computed in place. All
+    /// lodgers must have left before.
     leave: u32,
-    /// Position of the last one that has been let in so far.
+    /// Last position of all lodgers admitted so far.
     last: u32,
 }
 
 impl Lodgers {
-    /// In memory of its own, before a result begins, or what it is made of in its place.
+    /// Room for lodgers in a result's own memory, until the result begins, or the first value from which it
+    /// is computed in place.
     fn of_result(heir: PieceId, storage: &Storage, lives: &Lives) -> Lodgers {
-        // Inputs and constants stay where they are.
+        // Inputs and constants have separate places, so the result is not computed in their memory.
         let is_made = |piece: &&PieceId| storage.pieces[piece.index()].home == Home::Open;
         let sources = lives.sources.get(&heir).into_iter().flatten().filter(is_made);
         let begins = sources.chain([&heir]).map(|piece| lives.first[piece.index()]).min();
@@ -173,7 +177,7 @@ impl Lodgers {
         Lodgers { room: Arena::default(), bytes: 0, leave: 0, last: 0 }
     }
 
-    /// Where a value can be until this position.
+    /// Admits a piece that lives until this position, and returns its offset, if there is room.
     fn admit(&mut self, piece: Piece, until: u32) -> Option<usize> {
         (until < self.leave).then_some(())?;
         let offset = self.room.allocate_below(self.bytes, piece.bytes, piece.alignment)?;
@@ -182,26 +186,26 @@ impl Lodgers {
     }
 }
 
-/// The memory of all results.
+/// The destinations of all results.
 #[derive(Default)]
-struct Slots {
-    all: Vec<Slot>,
-    /// By the result.
+struct Destinations {
+    all: Vec<Destination>,
+    /// Numbers of destinations, by their result.
     by_heir: FxHashMap<PieceId, usize>,
-    /// By the piece that has it now.
+    /// Numbers of destinations, by the piece that has the memory now.
     by_holder: FxHashMap<PieceId, usize>,
-    /// By a piece in whose place the result can be written.
+    /// Numbers of destinations, by the pieces from which their result can be computed in place.
     by_source: FxHashMap<PieceId, usize>,
-    /// Those that lodgers may be in, in the order in which these leave.
+    /// Numbers of the destinations that take lodgers, in the order in which their lodgers must have left.
     lodgings: Vec<usize>,
 }
 
-impl Slots {
-    /// Promises each donated input to one result, and memory of its own to every other.
-    fn promised(func: &Func, storage: &Storage, lives: &Lives) -> Slots {
+impl Destinations {
+    /// Promises each donated input to one result, and separate memory to every other result.
+    fn promised(func: &Func, storage: &Storage, lives: &Lives) -> Destinations {
         let results: Vec<PieceId> = func.body().returned().iter().map(|r| storage.of(*r)).collect();
-        let mut slots = Slots::default();
-        for (param, wished) in donate::donated(func) {
+        let mut destinations = Destinations::default();
+        for (param, requested) in donate::donated(func) {
             let input = storage.of(func.params()[param]);
             let bytes = storage.pieces[input.index()].bytes;
             let fits = |r: &PieceId| {
@@ -209,63 +213,67 @@ impl Slots {
                 piece.home == Home::Open
                     && piece.bytes == bytes
                     && lives.comes_before(input, *r)
-                    && !slots.by_heir.contains_key(r)
+                    && !destinations.by_heir.contains_key(r)
             };
-            if let Some(heir) = wished.iter().filter_map(|r| results.get(*r)).copied().find(fits) {
-                slots.by_holder.insert(input, slots.all.len());
+            if let Some(heir) = requested.iter().filter_map(|r| results.get(*r)).copied().find(fits) {
+                destinations.by_holder.insert(input, destinations.all.len());
                 let base = Base::Param(ParamId::new(param));
-                // Who knows how the caller's memory is aligned.
-                slots.promise(Slot { base, holder: Some(input), heir, lodgers: Lodgers::none() }, lives);
-            }
-        }
-        for (i, heir) in results.into_iter().enumerate() {
-            let piece = storage.pieces[heir.index()];
-            if piece.home == Home::Open && piece.bytes > 0 && !slots.by_heir.contains_key(&heir) {
-                let lodgers = Lodgers::of_result(heir, storage, lives);
-                slots.promise(
-                    Slot { base: Base::Result(ResultId::new(i)), holder: None, heir, lodgers },
+                // The caller's memory may be under-aligned, so it takes no lodgers.
+                destinations.promise(
+                    Destination { base, holder: Some(input), heir, lodgers: Lodgers::none() },
                     lives,
                 );
             }
         }
-        slots.lodgings = (0..slots.all.len()).filter(|i| slots.all[*i].lodgers.bytes > 0).collect();
-        slots.lodgings.sort_by_key(|i| slots.all[*i].lodgers.leave);
-        slots
+        for (i, heir) in results.into_iter().enumerate() {
+            let piece = storage.pieces[heir.index()];
+            if piece.home == Home::Open && piece.bytes > 0 && !destinations.by_heir.contains_key(&heir) {
+                let lodgers = Lodgers::of_result(heir, storage, lives);
+                destinations.promise(
+                    Destination { base: Base::Result(ResultId::new(i)), holder: None, heir, lodgers },
+                    lives,
+                );
+            }
+        }
+        destinations.lodgings =
+            (0..destinations.all.len()).filter(|i| destinations.all[*i].lodgers.bytes > 0).collect();
+        destinations.lodgings.sort_by_key(|i| destinations.all[*i].lodgers.leave);
+        destinations
     }
 
-    fn promise(&mut self, slot: Slot, lives: &Lives) {
+    fn promise(&mut self, destination: Destination, lives: &Lives) {
         let number = self.all.len();
-        self.by_heir.insert(slot.heir, number);
-        for source in lives.sources.get(&slot.heir).into_iter().flatten() {
+        self.by_heir.insert(destination.heir, number);
+        for source in lives.sources.get(&destination.heir).into_iter().flatten() {
             self.by_source.entry(*source).or_insert(number);
         }
-        self.all.push(slot);
+        self.all.push(destination);
     }
 }
 
-struct Assigning<'a> {
+struct Assigner<'a> {
     choices: &'a Choices,
     storage: &'a Storage,
     lives: &'a Lives,
-    /// What each piece is in, once it has a place.
+    /// Base of each piece, once it has a place.
     bases: Vec<Option<Base>>,
-    /// The slots in which pieces lodge.
+    /// The destination in which each lodger is placed.
     lodging: FxHashMap<PieceId, usize>,
     offsets: Vec<usize>,
     /// True if another piece took over the place.
     owner_moved: Vec<bool>,
     arena: Arena,
-    /// What the arena holds, and the block of each piece that is there.
+    /// The blocks of the arena, and the block of each piece that is in it.
     blocks: Vec<Block>,
     block_of: Vec<Option<u32>>,
-    /// Pieces in the arena, and lodgers, by their last position.
+    /// Pieces in the arena and lodgers, by their last position.
     expiring: BinaryHeap<Reverse<(u32, PieceId)>>,
     /// Memory besides the arena.
-    slots: Slots,
+    destinations: Destinations,
 }
 
-impl Assigning<'_> {
-    /// Gives places to those pieces that an instruction, at this position, is the first to write.
+impl Assigner<'_> {
+    /// Assigns places to the pieces that this instruction, at this position, is the first to write.
     fn outputs(&mut self, inst: Inst<'_>, at: u32) {
         self.expire(at);
         let mut taken: Vec<PieceId> = Vec::new();
@@ -288,8 +296,8 @@ impl Assigning<'_> {
                     all.alignment = all.alignment.max(self.storage.pieces[i].alignment);
                     self.block_of[i] = Some(block);
                 }
-                if let Some(slot) = self.lodging.get(&other).copied() {
-                    self.lodge(piece, slot);
+                if let Some(destination) = self.lodging.get(&other).copied() {
+                    self.lodge(piece, destination);
                 }
             } else if !self.admitted(piece) {
                 let Piece { bytes, alignment, .. } = self.storage.pieces[i];
@@ -303,14 +311,15 @@ impl Assigning<'_> {
         }
     }
 
-    /// Puts a piece into the memory of a result that begins later, if there is room.
+    /// Places a piece in the memory of a result that begins later, if there is room.
     fn admitted(&mut self, piece: PieceId) -> bool {
         let (of, until) = (self.storage.pieces[piece.index()], self.lives.last[piece.index()]);
-        let Slots { all, lodgings, .. } = &mut self.slots;
-        // The first ones that begin late enough; later ones have room for longer.
+        let Destinations { all, lodgings, .. } = &mut self.destinations;
+        // Try the results that begin soonest after the piece ends, since later results have room for
+        // longer-lived values.
         let first = lodgings.partition_point(|i| all[*i].lodgers.leave <= until);
-        let open = lodgings[first..].iter().copied().take(LODGINGS);
-        let free: SmallVec<[usize; LODGINGS]> = open.filter(|i| all[*i].holder.is_none()).collect();
+        let open = lodgings[first..].iter().copied().take(MAX_HOSTS);
+        let free: SmallVec<[usize; MAX_HOSTS]> = open.filter(|i| all[*i].holder.is_none()).collect();
         let admitted = free.into_iter().find_map(|i| Some((i, all[i].lodgers.admit(of, until)?)));
         let Some((number, offset)) = admitted else { return false };
         self.offsets[piece.index()] = offset;
@@ -319,18 +328,19 @@ impl Assigning<'_> {
     }
 
     fn lodge(&mut self, piece: PieceId, number: usize) {
-        self.bases[piece.index()] = Some(self.slots.all[number].base);
+        self.bases[piece.index()] = Some(self.destinations.all[number].base);
         self.lodging.insert(piece, number);
     }
 
-    /// An operand in the arena, or one that lodges, that ends here, and whose place this result may take over.
+    /// Finds an operand whose life ends here, and whose place this result may take over. The operand is in
+    /// the arena, or is a lodger whose destination the result leaves in time.
     fn ending(&self, inst: Inst<'_>, result: usize, at: u32, taken: &[PieceId]) -> Option<PieceId> {
         let own = self.storage.of(inst.results()[result]);
         let Piece { bytes, alignment, .. } = self.storage.pieces[own.index()];
         let until = self.lives.last[own.index()];
         sharing(self.storage, self.choices, inst, result).find(|x| {
             let i = x.index();
-            let stays = |slot: &usize| until < self.slots.all[*slot].lodgers.leave;
+            let stays = |destination: &usize| until < self.destinations.all[*destination].lodgers.leave;
             (self.bases[i] == Some(Base::Arena) || self.lodging.get(x).is_some_and(stays))
                 && self.storage.pieces[i].bytes == bytes
                 && self.offsets[i].is_multiple_of(alignment)
@@ -340,20 +350,20 @@ impl Assigning<'_> {
         })
     }
 
-    /// Puts a result of an instruction into the memory of a result of the program, if it may have it.
+    /// Places a result of an instruction in the destination of a program result, if it may be there.
     fn inherit(&mut self, inst: Inst<'_>, result: usize, piece: PieceId, at: u32) -> bool {
         let (lives, storage, choices) = (self.lives, self.storage, self.choices);
         let bytes = |id: PieceId| storage.pieces[id.index()].bytes;
-        // Only a slot that was promised to it or to what is made of it, or one that an input has now, can be for
-        // this result.
-        let slots = &mut self.slots;
+        // Candidates are the destinations promised to this piece or to a result made from it, and the
+        // destinations that hold an input now.
+        let destinations = &mut self.destinations;
         let inputs = choices.inputs(inst).iter().map(|x| storage.of(*x));
-        let held = inputs.filter_map(|x| slots.by_holder.get(&x));
-        let promised = [slots.by_heir.get(&piece), slots.by_source.get(&piece)];
+        let held = inputs.filter_map(|x| destinations.by_holder.get(&x));
+        let promised = [destinations.by_heir.get(&piece), destinations.by_source.get(&piece)];
         let mut candidates: Vec<usize> = promised.into_iter().flatten().chain(held).copied().collect();
         candidates.sort_unstable();
         let found = candidates.into_iter().find(|i| {
-            let Slot { holder, heir, lodgers, .. } = &slots.all[*i];
+            let Destination { holder, heir, lodgers, .. } = &destinations.all[*i];
             let heir = *heir;
             let over = holder.is_none_or(|w| lives.last[w.index()] < at) && lodgers.last < at;
             let in_place = || {
@@ -367,16 +377,16 @@ impl Assigning<'_> {
             (over || in_place()) && (piece == heir || handed_on())
         });
         let Some(i) = found else { return false };
-        let slot = &mut slots.all[i];
-        if let Some(w) = slot.holder.replace(piece) {
-            slots.by_holder.remove(&w);
+        let destination = &mut destinations.all[i];
+        if let Some(w) = destination.holder.replace(piece) {
+            destinations.by_holder.remove(&w);
         }
-        slots.by_holder.insert(piece, i);
-        self.bases[piece.index()] = Some(slot.base);
+        destinations.by_holder.insert(piece, i);
+        self.bases[piece.index()] = Some(destination.base);
         true
     }
 
-    /// Moves what is in the arena, if it needs less memory then.
+    /// Packs the arena anew, if it then needs less memory.
     fn pack(&mut self) {
         let Some((offsets, size)) = packed(&self.blocks, self.arena.size) else { return };
         self.arena.size = size;
@@ -396,7 +406,7 @@ impl Assigning<'_> {
             let i = piece.index();
             if !self.owner_moved[i] {
                 let memory = match self.lodging.get(&piece) {
-                    Some(slot) => &mut self.slots.all[*slot].lodgers.room,
+                    Some(destination) => &mut self.destinations.all[*destination].lodgers.room,
                     None => &mut self.arena,
                 };
                 memory.release(self.offsets[i], self.storage.pieces[i].bytes);

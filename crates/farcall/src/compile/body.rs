@@ -6,21 +6,23 @@ use rustc_hash::FxHashMap;
 
 use crate::plan::{Body, BodyInst};
 
-/// Most instructions of a region that a kernel is shown, but for fusions: what has a name is short.
-const MAX_INSTS: usize = 256;
+/// Maximum number of instructions of a region that is shown to a kernel, except for fusions: regions that
+/// kernels recognize are short.
+const MAX_REGION_INSTS: usize = 256;
 
-/// The regions of an instruction, whose last arguments are captured values; `None` if one is too long, or holds other
-/// regions than those of reductions by one operation.
+/// Converts the regions of an instruction, whose last arguments are captured values. `None` if a region is
+/// too long, or contains other regions than the regions of reductions with a single operation.
 pub(super) fn bodies(inst: Inst<'_>) -> Option<Vec<Body>> {
-    let most = if *inst.op() == Op::Fusion { fuse::LONGEST } else { MAX_INSTS };
-    inst.regions().map(|region| body(region, most)).collect()
+    let max_insts = if *inst.op() == Op::Fusion { fuse::LONGEST } else { MAX_REGION_INSTS };
+    inst.regions().map(|region| body(region, max_insts)).collect()
 }
 
-fn body(region: Region<'_>, most: usize) -> Option<Body> {
+fn body(region: Region<'_>, max_insts: usize) -> Option<Body> {
     let func = region.func();
     let last = region.terminator()?;
-    let insts: Vec<Inst<'_>> = region.insts().take(most + 2).take_while(|i| i.id() != last.id()).collect();
-    if insts.len() > most {
+    let insts: Vec<Inst<'_>> =
+        region.insts().take(max_insts + 2).take_while(|i| i.id() != last.id()).collect();
+    if insts.len() > max_insts {
         return None;
     }
     let ty = |id: &ValueId| func.tensor(*id).cloned();

@@ -1,7 +1,9 @@
-//! Checks the places of values, in debug builds: whatever an instruction reads still lies where it was written.
+//! Checks the places of values in debug builds: every value that an instruction reads must still be in its
+//! place.
 //!
-//! One walk over the program, which knows what each piece of memory holds. A loop is walked once: what it reads that
-//! was written before it has to be there when its body ends, since the next iteration reads it again.
+//! One walk over the program tracks the contents of each piece of memory. A loop is walked once: values that
+//! it reads, but that were written before it, must still exist when its body ends, since the next iteration
+//! reads them again.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +19,7 @@ use crate::plan::Base;
 /// Checks the places of a program.
 ///
 /// # Errors
-/// The first value that is read when its place holds another one.
+/// The first value that is read when its place holds another value.
 pub(super) fn check(
     func: &Func,
     events: &[Event<'_>],
@@ -29,7 +31,7 @@ pub(super) fn check(
         choices,
         places,
         same: same_values(func, choices),
-        state: State { holds: vec![None; pieces], written: vec![0; pieces], held: BTreeMap::new() },
+        state: MemoryState { holds: vec![None; pieces], written: vec![0; pieces], held: BTreeMap::new() },
         loops: Vec::new(),
         branches: Vec::new(),
     };
@@ -38,39 +40,41 @@ pub(super) fn check(
         c.event(*event, at).map_err(|value| c.complaint(func, *event, value))?;
     }
     match func.body().returned().iter().find(|r| c.read(**r).is_err()) {
-        Some(r) => Err(format!("{} does not hold a result in the end", places.of(*r))),
+        Some(r) => Err(format!("{} does not hold its result at the end of the program", places.of(*r))),
         None => Ok(()),
     }
 }
 
-/// What is known at a position.
+/// The state of memory at a position.
 #[derive(Clone)]
-struct State {
-    /// What each piece of memory holds: a value, by its number in [`Check::same`].
+struct MemoryState {
+    /// Contents of each piece of memory: the number of a value in [`Check::same`].
     holds: Vec<Option<u32>>,
-    /// Where each was last written.
+    /// Position at which each piece was last written.
     written: Vec<u32>,
-    /// The pieces that hold something, by their first byte, with the byte after the last.
+    /// The pieces with known contents: the end and the piece, by base and offset of the first byte.
     held: BTreeMap<(Base, usize), (usize, PieceId)>,
 }
 
 struct Check<'a> {
     choices: &'a Choices,
     places: &'a Places<'a>,
-    /// Numbers of values: equal for those that are the same under another name.
+    /// Numbers of values. Aliases have the same number.
     same: Vec<u32>,
-    state: State,
-    /// Loops that enclose the position: where each begins, and what it reads that was written before.
+    state: MemoryState,
+    /// The loops that enclose the position: where each begins, and the values read in it that were written
+    /// before it.
     loops: Vec<(u32, FxHashSet<ValueId>)>,
-    /// Choices that enclose the position: the state where each begins, and what holds after all branches so far.
-    branches: Vec<(State, Option<State>)>,
+    /// The choices that enclose the position: the state where each begins, and the state after all branches
+    /// so far.
+    branches: Vec<(MemoryState, Option<MemoryState>)>,
 }
 
-/// The value that is not where it should be.
-type Found = Result<(), ValueId>;
+/// The error is the value that is not in its place.
+type Checked = Result<(), ValueId>;
 
 impl Check<'_> {
-    fn event(&mut self, event: Event<'_>, at: u32) -> Found {
+    fn event(&mut self, event: Event<'_>, at: u32) -> Checked {
         let is_loop = |inst: Inst<'_>| *inst.op() == Op::While;
         match event {
             Event::Do(inst) => {
@@ -107,8 +111,8 @@ impl Check<'_> {
         }
     }
 
-    /// The end of a branch.
-    fn branch(&mut self, inst: Inst<'_>, number: usize, at: u32, last: bool) -> Found {
+    /// Handles the end of a branch.
+    fn branch(&mut self, inst: Inst<'_>, number: usize, at: u32, last: bool) -> Checked {
         let returned = inst.region(number).map_or(&[][..], |r| r.returned());
         self.reads(returned)?;
         self.rename(returned, inst.results(), at);
@@ -124,11 +128,11 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn reads(&mut self, values: &[ValueId]) -> Found {
+    fn reads(&mut self, values: &[ValueId]) -> Checked {
         values.iter().try_for_each(|v| self.read(*v))
     }
 
-    fn read(&mut self, value: ValueId) -> Found {
+    fn read(&mut self, value: ValueId) -> Checked {
         let piece = self.places.storage.of(value);
         if let Home::Constant(_) | Home::Iota(_) = self.places.storage.pieces[piece.index()].home {
             return Ok(());
@@ -159,7 +163,8 @@ impl Check<'_> {
         let state = &mut self.state;
         if slice.size > 0 {
             let end = slice.offset.saturating_add(slice.size);
-            // Pieces that are held do not overlap, so the ones before the end that reach into this come last.
+            // Pieces with known contents do not overlap, so the pieces that reach into this one come last
+            // before its end.
             while let Some((key, (other_end, other))) =
                 state.held.range(..(slice.base, end)).next_back().map(|(k, v)| (*k, *v))
                 && key.0 == slice.base
@@ -174,7 +179,7 @@ impl Check<'_> {
         state.written[piece.index()] = at;
     }
 
-    /// What values hold goes on under other names.
+    /// Passes the contents of values on to their aliases.
     fn rename(&mut self, from: &[ValueId], to: &[ValueId], at: u32) {
         for (from, to) in from.iter().zip(to) {
             let piece = self.places.storage.of(*to).index();
@@ -193,9 +198,9 @@ impl Check<'_> {
     }
 }
 
-impl State {
-    /// What holds in both.
-    fn and(mut self, other: State) -> State {
+impl MemoryState {
+    /// Merges two states: keeps the contents that are in both.
+    fn and(mut self, other: MemoryState) -> MemoryState {
         for (i, holds) in self.holds.iter_mut().enumerate() {
             if *holds != other.holds[i] {
                 *holds = None;
@@ -207,16 +212,17 @@ impl State {
     }
 }
 
-/// Numbers values, those alike that are the same under another name.
+/// Numbers the values. Aliases get the same number.
 fn same_values(func: &Func, choices: &Choices) -> Vec<u32> {
     let mut same: Vec<u32> = (0..func.value_count() as u32).collect();
-    // In order, what a value is the same as has its number already.
+    // Instructions are in order, so the source of an alias has its number already.
     for inst in order::instructions(func) {
         let mut alike = |from: &[ValueId], to: &[ValueId]| {
             from.iter().zip(to).for_each(|(from, to)| same[to.index()] = same[from.index()]);
         };
         match choices.of(inst.id()) {
-            // What a part is of does not change while it lives, so it is read as that.
+            // The tensor that a part belongs to does not change during the part's life, so reading the part
+            // counts as reading that tensor.
             Choice::View | Choice::Part(_) => alike(inst.operands(), inst.results()),
             Choice::Control => {
                 inst.regions().for_each(|r| alike(inst.captures(), r.captured_args()));
@@ -226,7 +232,7 @@ fn same_values(func: &Func, choices: &Choices) -> Vec<u32> {
                 }
                 let (condition, body) = (func.region(*condition), func.region(*body));
                 for i in 0..inst.results().len() {
-                    // What the body hands through unchanged is the operand all along.
+                    // A value that the body returns unchanged is the operand in every iteration.
                     if body.own_args()[i] == body.returned()[i] {
                         alike(&inst.operands()[i..=i], &condition.own_args()[i..=i]);
                         alike(&inst.operands()[i..=i], &inst.results()[i..=i]);

@@ -1,9 +1,9 @@
-//! Chooses, once, how each instruction of a program in the middle form runs: by which kernel, by the evaluator, or not
-//! at all, because its results are its operands seen as other types.
+//! Chooses how each instruction of a program in the middle form runs, once and before memory is assigned: by
+//! a kernel, by the evaluator, or not at all, because its results are its operands seen as other types.
 //!
-//! Where values may lie depends on this, so it comes before the passes that decide about memory, which all ask the
-//! same table. Regions that kernels and the evaluator apply to elements are parts of their instruction; those of
-//! loops and branches hold instructions of their own.
+//! The possible places of values depend on these choices, so they are made before the passes that decide
+//! about memory, which all read the same table. Regions that kernels and the evaluator apply to elements are
+//! parts of their instruction; regions of loops and branches hold instructions with separate choices.
 
 use std::sync::Arc;
 
@@ -24,25 +24,25 @@ use crate::registry::Registry;
 /// How an instruction runs.
 #[derive(Debug)]
 pub(super) enum Choice {
-    /// It has no thunk: each result is the operand of the same number.
+    /// No thunk: each result is the operand of the same number.
     View,
-    /// It has no thunk: its result is a part of its operand, from this byte on.
+    /// No thunk: the result is a part of the operand, beginning at this byte.
     Part(usize),
-    /// It has no thunk: its result is a constant of the plan.
+    /// No thunk: the result is a constant of the plan.
     Constant(ConstantId),
-    /// It has no thunk: its result is in no memory, and those that take it count along this dimension.
+    /// No thunk and no memory: kernels that take the result compute an iota along this dimension.
     Iota(usize),
-    /// It copies bytes.
+    /// A copy of the operand's bytes.
     Copy,
-    /// A kernel computes it, with so many bytes of scratch memory; what it has prepared, until the thunk has that.
+    /// A kernel, with its scratch memory in bytes. `prepared` is moved out when the thunk is made.
     Kernel { kernel: KernelId, bodies: Vec<Body>, scratch: usize, prepared: Option<Prepared> },
-    /// The evaluator runs it.
+    /// The reference evaluator.
     Reference(ReferenceId),
-    /// A target is called; results and operands, by number, that share memory.
+    /// A custom call, with the pairs of results and operands, by number, that share memory.
     Call(Vec<(usize, usize)>),
     /// A loop or a choice among branches.
     Control,
-    /// It ends a region.
+    /// The end of a region.
     Return,
 }
 
@@ -52,33 +52,34 @@ impl Choice {
     }
 }
 
-/// How every instruction of a program runs.
+/// The choices for all instructions of a program.
 #[derive(Debug, Default)]
 pub(super) struct Choices {
     by_inst: Vec<Choice>,
-    /// The constants, each once.
+    /// The constants, deduplicated.
     pub(super) constants: Vec<Literal>,
-    /// What the evaluator runs.
+    /// The instructions that the evaluator runs.
     pub(super) references: Vec<ReferenceSite>,
     pub(super) has_loops: bool,
-    /// There is a choice among branches.
+    /// True if the program has a choice among branches.
     pub(super) has_branches: bool,
-    /// A call changes an operand.
+    /// True if a call changes an operand.
     pub(super) has_aliases: bool,
 }
 
 impl Choices {
-    /// How an instruction runs. The table does not list those that came later: passes add copies only.
+    /// Returns the choice for an instruction. Instructions that passes added later are not in the table;
+    /// passes only add copies.
     pub(super) fn of(&self, inst: InstId) -> &Choice {
         self.by_inst.get(inst.index()).unwrap_or(&Choice::Copy)
     }
 
-    /// Decides otherwise.
+    /// Replaces the choice for an instruction.
     pub(super) fn set(&mut self, inst: InstId, choice: Choice) {
         self.by_inst[inst.index()] = choice;
     }
 
-    /// Hands over the regions of a kernel, and what it has prepared.
+    /// Moves out the regions of a kernel and its prepared state.
     pub(super) fn take_kernel(&mut self, inst: InstId) -> (Vec<Body>, Option<Prepared>) {
         match self.by_inst.get_mut(inst.index()) {
             Some(Choice::Kernel { bodies, prepared, .. }) => (std::mem::take(bodies), prepared.take()),
@@ -86,7 +87,7 @@ impl Choices {
         }
     }
 
-    /// Which results may lie where operands lie.
+    /// Returns which results may share memory with which operands.
     pub(super) fn in_place(&self, inst: InstId) -> InPlace {
         match self.of(inst) {
             Choice::Kernel { kernel, bodies, .. } => kernel.in_place(bodies),
@@ -95,10 +96,10 @@ impl Choices {
         }
     }
 
-    /// What the thunk of an instruction reads.
+    /// Returns the values that the thunk of an instruction reads.
     pub(super) fn inputs<'f>(&self, inst: Inst<'f>) -> &'f [ValueId] {
         match inst.op() {
-            // A loop reads what its condition returns.
+            // A loop reads the result of its condition.
             Op::While => inst.region(0).map_or(&[][..], |r| r.returned()).get(..1).unwrap_or_default(),
             Op::If | Op::Case => inst.operands().get(..1).unwrap_or_default(),
             _ => inst.operands(),
@@ -106,11 +107,11 @@ impl Choices {
     }
 }
 
-/// Chooses for a program in the middle form, made of `entry`, whose custom calls have been laid out.
+/// Chooses for a program in the middle form, built from `entry`, after custom calls have been laid out.
 ///
 /// # Errors
-/// The first instruction that cannot run: a tensor without a size, a collective of several participants, an alias
-/// that cannot be, a nested call that cannot be compiled.
+/// The first instruction that cannot run: a tensor without a size, a collective of several participants, an
+/// impossible alias, a nested call that cannot be compiled.
 pub(super) fn choose(
     form: &Module,
     entry: &Func,
@@ -118,7 +119,7 @@ pub(super) fn choose(
     options: &Options<'_>,
 ) -> Result<Choices, Diagnostics> {
     let func = &form.funcs()[0];
-    let mut c = Choosing {
+    let mut c = Chooser {
         form,
         func,
         registry,
@@ -133,7 +134,7 @@ pub(super) fn choose(
     Ok(c.choices)
 }
 
-struct Choosing<'m> {
+struct Chooser<'m> {
     form: &'m Module,
     func: &'m Func,
     registry: &'m Registry,
@@ -143,7 +144,7 @@ struct Choosing<'m> {
     choices: Choices,
 }
 
-impl<'m> Choosing<'m> {
+impl<'m> Chooser<'m> {
     fn all(&mut self) -> Result<(), Diagnostic> {
         self.func.params().iter().try_for_each(|p| has_size(self.ty(*p, self.func.span)?, self.func.span))?;
         let mut counting = counting::choose(self.func);
@@ -182,7 +183,7 @@ impl<'m> Choosing<'m> {
             _ => {}
         }
         if let Some(role) = role(inst.op(), self.grid) {
-            // A participant that is alone receives what it sends.
+            // A participant that is alone receives the values that it sends.
             let same = inputs.len() >= outputs.len() && inputs.iter().zip(&outputs).all(|(x, y)| x == y);
             match role {
                 Role::Alone if same => return Ok(Choice::View),
@@ -213,13 +214,14 @@ impl<'m> Choosing<'m> {
         self.reference(inst)
     }
 
-    /// False for operations that kernels compute as XLA does, if the specification's results are asked for.
+    /// Returns false for operations whose kernels follow XLA, if the program asks for the specification's
+    /// results.
     fn is_for_kernels(&self, op: &Op) -> bool {
         let decided = matches!(op, Op::ReduceWindow(_) | Op::Scatter(_));
         !decided || self.options.numerics.semantics == Semantics::Xla
     }
 
-    /// A constant; equal ones are one.
+    /// Returns the number of a constant; equal constants have one number.
     fn constant(&mut self, literal: &'m Literal) -> ConstantId {
         *self.pool.entry(literal).or_insert_with(|| {
             let id = ConstantId::new(self.choices.constants.len());
@@ -244,13 +246,14 @@ impl<'m> Choosing<'m> {
     }
 }
 
-/// True if a kernel serves an instruction in a faster way than applying its region element by element.
+/// Returns true if a kernel computes an instruction faster than by applying its region to one element after
+/// the other.
 pub(super) fn has_kernel(inst: Inst<'_>) -> bool {
     kernel(inst, &[]).is_some_and(|(kernel, ..)| !kernel.is_by_region())
 }
 
-/// The kernel that serves an instruction, of which some operands may be in no memory ([`Request::iotas`]), with the regions
-/// that it was asked for and what it has prepared.
+/// Returns the kernel that computes an instruction, with the regions that it was asked for and its prepared
+/// state. `iotas` marks the operands without memory ([`Request::iotas`]).
 pub(super) fn kernel(inst: Inst<'_>, iotas: &[Option<usize>]) -> Option<(KernelId, Vec<Body>, Prepared)> {
     let types = |ids: &[ValueId]| -> Option<Vec<&TensorType>> {
         ids.iter().map(|id| inst.func().tensor(*id)).collect()
@@ -262,7 +265,7 @@ pub(super) fn kernel(inst: Inst<'_>, iotas: &[Option<usize>]) -> Option<(KernelI
     Some((kernel, bodies, prepared))
 }
 
-/// A tensor has a size in bytes that several of them may have together.
+/// Checks that a tensor has a size in bytes, small enough that sums of several such sizes do not overflow.
 fn has_size(ty: &TensorType, span: Span) -> Result<(), Diagnostic> {
     if ty.bytes().is_some_and(|b| b <= isize::MAX as usize / 4) {
         return Ok(());
@@ -270,11 +273,12 @@ fn has_size(ty: &TensorType, span: Span) -> Result<(), Diagnostic> {
     Err(Diagnostic::new("compile-size", span, format!("{ty} has no size that fits into memory")))
 }
 
-/// True if the result is the operand's bytes.
+/// Returns true if the result has the same bytes as the operand.
 fn is_view(op: &Op, x: &TensorType, y: &TensorType) -> bool {
     let plain = x.quant.is_none() && y.quant.is_none();
     match op {
-        // Of quantized tensors, the elements as they are stored. The parts of an element are in the order of its bytes.
+        // For quantized tensors, only the stored elements count. The parts of an element are in the order of
+        // its bytes.
         Op::BitcastConvert => {
             let whole = |t: &TensorType| t.dtype.bits() >= 8;
             let parts = cfg!(target_endian = "little") && whole(x) && whole(y) && x.bytes() == y.bytes();
@@ -286,12 +290,12 @@ fn is_view(op: &Op, x: &TensorType, y: &TensorType) -> bool {
     }
 }
 
-/// True if elements of one type are elements of the other without a change.
+/// Returns true if the elements of one type are valid elements of the other type without a change.
 fn reinterprets(from: DType, to: DType) -> bool {
     from == to || (from.bits() == to.bits() && from.bits() >= 8)
 }
 
-/// What the device is to a collective; `None` for other operations.
+/// Returns the role of this device in a collective; `None` for other operations.
 fn role(op: &Op, grid: Grid) -> Option<Role> {
     Some(match op {
         Op::AllGather(op) => op.groups.role(grid),
@@ -304,7 +308,7 @@ fn role(op: &Op, grid: Grid) -> Option<Role> {
     })
 }
 
-/// A program that is not in the middle form.
+/// Returns the error for a program that is not in the middle form.
 pub(super) fn internal(span: Span, what: &str) -> Diagnostic {
     Diagnostic::new("internal", span, format!("{what}; this is a bug in farcall"))
 }

@@ -1,9 +1,10 @@
-//! Lets the instructions of a loop's body write the carried values where the next iteration reads them, and those of a
-//! branch write the branch's results, instead of copying at the end.
+//! Copy coalescing: lets the instructions of a loop's body write the carried values to the memory that the
+//! next iteration reads, and the instructions of a branch write the branch's results in place, instead of
+//! copying at the end.
 //!
-//! A body ends with copies `c = copy y`. If the memory of `c` is no longer read once `y` has been written, `y` can have
-//! it: the copy is removed, and the body returns `y`. What one branch of a choice writes does not matter to what
-//! another one reads.
+//! A body ends with copies `c = copy y`. If all reads of `c`'s memory come before the first write of `y`, `y`
+//! can have that memory: the copy is removed, and the body returns `y`. Writes in one branch of a choice do
+//! not affect reads in another branch.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -14,14 +15,14 @@ use rustc_hash::FxHashSet;
 
 use super::choose::{Choice, Choices};
 use super::order::{self, Event};
-use super::storage::{Home, PieceId, State, Storage, shares};
+use super::storage::{Home, PieceId, Sharing, Storage, shares};
 
 /// Removes copies at the ends of bodies where that is safe.
 pub(super) fn coalesce(func: &mut Func, choices: &Choices) {
-    // Branches first: what a branch yields begins where the branch begins to write it, which the
-    // loop around it has to know.
-    for kind in [Kind::Branch, Kind::Loop] {
-        let there = if kind == Kind::Loop { choices.has_loops } else { choices.has_branches };
+    // Branches come first: the result of a branch begins where the branch begins to write it, and the pass
+    // over the enclosing loop needs that position.
+    for kind in [RegionKind::Branch, RegionKind::Loop] {
+        let there = if kind == RegionKind::Loop { choices.has_loops } else { choices.has_branches };
         if !there {
             continue;
         }
@@ -37,24 +38,24 @@ pub(super) fn coalesce(func: &mut Func, choices: &Choices) {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum RegionKind {
     Branch,
     Loop,
 }
 
-impl Kind {
-    fn of(inst: Inst<'_>) -> Kind {
-        if *inst.op() == Op::While { Kind::Loop } else { Kind::Branch }
+impl RegionKind {
+    fn of(inst: Inst<'_>) -> RegionKind {
+        if *inst.op() == Op::While { RegionKind::Loop } else { RegionKind::Branch }
     }
 }
 
-/// The copies at the ends of bodies of one kind that need not be made.
-fn removed(func: &Func, kind: Kind, events: &[Event<'_>], choices: &Choices) -> Vec<InstId> {
-    let storage = Storage::new(func, choices, State::Joined);
+/// Returns the redundant copies at the ends of bodies of branches or of loops.
+fn removed(func: &Func, kind: RegionKind, events: &[Event<'_>], choices: &Choices) -> Vec<InstId> {
+    let storage = Storage::new(func, choices, Sharing::Joined);
     let mut bodies = Bodies {
         events,
         choices,
-        touches: Touches::of(events, choices, &storage),
+        accesses: Accesses::of(events, choices, &storage),
         regions: Regions::of(events),
         storage,
         taken: FxHashSet::default(),
@@ -67,7 +68,7 @@ fn removed(func: &Func, kind: Kind, events: &[Event<'_>], choices: &Choices) -> 
             Event::Begin(_) => begins.push(at + 1),
             Event::Next(inst, _) | Event::End(inst) => {
                 let begin = begins.pop().unwrap_or(0);
-                if Kind::of(*inst) == kind {
+                if RegionKind::of(*inst) == kind {
                     bodies.tail(*inst, begin..at);
                 }
                 if let Event::Next(..) = event {
@@ -79,25 +80,25 @@ fn removed(func: &Func, kind: Kind, events: &[Event<'_>], choices: &Choices) -> 
     bodies.removed
 }
 
-/// Where pieces of memory are read and written. What a loop or a choice writes counts where it ends.
-struct Touches {
-    /// For each piece, where it is first written.
+/// Positions at which pieces of memory are read and written. Writes of a loop or a choice count at its end.
+struct Accesses {
+    /// Position of the first write of each piece.
     first_write: Vec<usize>,
-    /// For those that loops and choices write, everything.
+    /// All positions of each piece that a loop or a choice writes.
     all: Vec<Option<Box<Uses>>>,
 }
 
-/// Where a piece of memory is read and written, in order.
+/// Positions at which a piece of memory is read and written, in order.
 #[derive(Clone, Default)]
 struct Uses {
     reads: Vec<usize>,
     writes: Vec<usize>,
 }
 
-impl Touches {
-    fn of(events: &[Event<'_>], choices: &Choices, storage: &Storage) -> Touches {
+impl Accesses {
+    fn of(events: &[Event<'_>], choices: &Choices, storage: &Storage) -> Accesses {
         let pieces = storage.pieces.len();
-        let mut t = Touches { first_write: vec![usize::MAX; pieces], all: vec![None; pieces] };
+        let mut t = Accesses { first_write: vec![usize::MAX; pieces], all: vec![None; pieces] };
         for event in events {
             if let Event::Begin(inst) = event {
                 storage.outputs(*inst).for_each(|id| t.all[id.index()] = Some(Box::default()));
@@ -106,9 +107,13 @@ impl Touches {
         for (at, event) in events.iter().enumerate() {
             let (reads, writes) = match event {
                 Event::Do(inst) => (Some(*inst), Some(*inst)),
-                Event::Begin(inst) => (Some(*inst).filter(|i| Kind::of(*i) == Kind::Branch), None),
-                // What the condition returns is read between condition and body.
-                Event::Next(inst, _) => (Some(*inst).filter(|i| Kind::of(*i) == Kind::Loop), None),
+                Event::Begin(inst) => {
+                    (Some(*inst).filter(|i| RegionKind::of(*i) == RegionKind::Branch), None)
+                }
+                // The result of the condition is read between condition and body.
+                Event::Next(inst, _) => {
+                    (Some(*inst).filter(|i| RegionKind::of(*i) == RegionKind::Loop), None)
+                }
                 Event::End(inst) => (None, Some(*inst)),
             };
             for x in reads.map_or(&[][..], |inst| choices.inputs(inst)) {
@@ -131,31 +136,31 @@ impl Touches {
         self.all[piece.index()].as_ref().map_or(&[], |uses| &uses.reads)
     }
 
-    /// Where a piece is written: all places if they are known, else the first.
+    /// Positions at which a piece is written: all if they are known, otherwise the first.
     fn writes(&self, piece: PieceId) -> &[usize] {
         let first = std::slice::from_ref(&self.first_write[piece.index()]);
         self.all[piece.index()].as_ref().map_or(first, |uses| &uses.writes)
     }
 }
 
-/// The region that each event stands in: for loops and choices, the one around them.
+/// The region that contains each event. A loop or choice is contained in the region around it.
 struct Regions {
     of: Vec<usize>,
-    /// By number; the body is the first.
+    /// The regions, by number; the body of the function is the first.
     all: Vec<RegionAt>,
 }
 
 struct RegionAt {
     parent: usize,
     depth: usize,
-    /// Where the loop or choice that it belongs to begins.
+    /// Position of the beginning of the loop or choice that the region belongs to.
     owner: usize,
-    kind: Kind,
+    kind: RegionKind,
 }
 
 impl Regions {
     fn of(events: &[Event<'_>]) -> Regions {
-        let body = RegionAt { parent: 0, depth: 0, owner: usize::MAX, kind: Kind::Loop };
+        let body = RegionAt { parent: 0, depth: 0, owner: usize::MAX, kind: RegionKind::Loop };
         let mut regions = Regions { of: Vec::with_capacity(events.len()), all: vec![body] };
         let mut here = 0;
         for (at, event) in events.iter().enumerate() {
@@ -168,7 +173,12 @@ impl Regions {
             here = match event {
                 Event::Do(_) | Event::End(_) => around,
                 Event::Begin(inst) => {
-                    regions.all.push(RegionAt { parent: around, depth, owner: at, kind: Kind::of(*inst) });
+                    regions.all.push(RegionAt {
+                        parent: around,
+                        depth,
+                        owner: at,
+                        kind: RegionKind::of(*inst),
+                    });
                     regions.all.len() - 1
                 }
                 Event::Next(..) => {
@@ -181,13 +191,13 @@ impl Regions {
         regions
     }
 
-    /// True if two events stand in different branches of one choice, so that one of them does not happen.
+    /// Returns true if two events are in different branches of one choice, so that only one event happens.
     fn exclude(&self, a: usize, b: usize) -> bool {
         let (mut a, mut b) = (self.of[a], self.of[b]);
         while a != b {
             let (x, y) = (&self.all[a], &self.all[b]);
             if x.parent == y.parent && x.depth == y.depth {
-                return x.owner == y.owner && x.kind == Kind::Branch;
+                return x.owner == y.owner && x.kind == RegionKind::Branch;
             }
             match x.depth.cmp(&y.depth) {
                 Ordering::Greater => a = x.parent,
@@ -199,22 +209,22 @@ impl Regions {
     }
 }
 
-/// Most pairs of a read and a write that are looked at for one copy.
+/// Maximum number of pairs of a read and a write that are compared for one copy.
 const MAX_PAIRS: usize = 10_000;
 
 struct Bodies<'a> {
     events: &'a [Event<'a>],
     choices: &'a Choices,
     storage: Storage,
-    touches: Touches,
+    accesses: Accesses,
     regions: Regions,
-    /// Pieces that have become another one.
+    /// Pieces that were merged into another piece.
     taken: FxHashSet<PieceId>,
     removed: Vec<InstId>,
 }
 
 impl Bodies<'_> {
-    /// Looks at the copies at the end of one body, which spans these positions.
+    /// Looks for redundant copies at the end of one body, which spans these positions.
     fn tail(&mut self, owner: Inst<'_>, span: Range<usize>) {
         let yielded: FxHashSet<PieceId> = self.storage.outputs(owner).collect();
         let first_copy = self.events[span.clone()]
@@ -226,10 +236,10 @@ impl Bodies<'_> {
             let Some((id, from, to)) = self.copy(&self.events[at]) else { continue };
             let pieces = &self.storage.pieces;
             let same_size = pieces[from.index()].bytes == pieces[to.index()].bytes;
-            let begins = self.touches.first_write[from.index()];
+            let begins = self.accesses.first_write[from.index()];
             let local =
                 pieces[from.index()].home == Home::Open && span.contains(&begins) && begins < first_copy;
-            // A value that is handed over twice gets the first of its places.
+            // A value that is copied to several places gets the first place.
             let taken = self.taken.contains(&from) || yielded.contains(&from);
             let twice = !written.insert(to);
             if !same_size || !local || taken || twice {
@@ -242,13 +252,13 @@ impl Bodies<'_> {
         }
     }
 
-    /// True if a piece is no longer read in a body once another one is written in its place.
+    /// Returns true if all reads of piece `to` in a body come before piece `from` is written in its place.
     fn is_free(&self, span: &Range<usize>, from: PieceId, to: PieceId) -> bool {
-        let begins = self.touches.first_write[from.index()];
-        let reads = self.touches.reads(to);
+        let begins = self.accesses.first_write[from.index()];
+        let reads = self.accesses.reads(to);
         let reads = &reads[reads.partition_point(|r| *r < begins)..];
         let reads = &reads[..reads.partition_point(|r| *r < span.end)];
-        let writes = self.touches.writes(from);
+        let writes = self.accesses.writes(from);
         let few = reads.len().saturating_mul(writes.len()) <= MAX_PAIRS;
         reads.iter().all(|r| {
             let fine = |w: &usize| {
@@ -258,7 +268,7 @@ impl Bodies<'_> {
         })
     }
 
-    /// The copy at a position: from which memory, and to which.
+    /// Returns the instruction of a copy, with the pieces that it copies from and to, if the event is a copy.
     fn copy(&self, event: &Event<'_>) -> Option<(InstId, PieceId, PieceId)> {
         let Event::Do(inst) = event else { return None };
         if !matches!(self.choices.of(inst.id()), Choice::Copy) {
@@ -268,8 +278,8 @@ impl Bodies<'_> {
         Some((inst.id(), self.storage.of(*from), self.storage.of(*to)))
     }
 
-    /// True if `piece`, which begins to be written at this position, may lie where `other` lies, which is read
-    /// there.
+    /// Returns true if `piece`, whose first write is at this position, may share memory with `other`, which
+    /// is read there.
     fn shares(&self, at: usize, piece: PieceId, other: PieceId) -> bool {
         let Event::Do(inst) = self.events[at] else { return false };
         let mut written = inst.results().iter().enumerate().filter(|(_, r)| self.storage.of(**r) == piece);

@@ -1,12 +1,12 @@
-//! Makes copies, so that values which must share memory can ([`storage`](super::storage)).
+//! Inserts copies where values must share memory ([`storage`](super::storage)).
 //!
-//! - What a loop carries and changes is copied before the loop; the loop owns the copy.
-//! - What a body or a branch returns is copied to where it is expected, all at once: a value whose own memory is about
-//!   to be overwritten is saved first.
+//! - A value that a loop carries and changes is copied before the loop; the loop owns the copy.
+//! - The values that a body or a branch returns are copied to their destinations, all at once: a value whose
+//!   own memory is about to be overwritten is saved first.
 //! - An operand that a custom call changes is copied before the call.
 //!
-//! Many of these copies need not be made in the end. [`coalesce`](super::coalesce) removes those that a body ends
-//! with, and [`assign`](super::assign) may give a copy the place of what it is a copy of.
+//! Many of these copies turn out to be redundant. [`coalesce`](super::coalesce) removes copies at the ends of
+//! bodies, and [`assign`](super::assign) may give a copy the place of the original.
 
 use std::sync::Arc;
 
@@ -16,21 +16,21 @@ use rustc_hash::FxHashSet;
 
 use super::choose::{Choice, Choices};
 use super::order::{self, Event};
-use super::storage::{PieceId, State, Storage};
+use super::storage::{PieceId, Sharing, Storage};
 
-/// A copy that is to be made.
-struct Copy {
-    /// Before this instruction, one of whose operands, by number, it becomes.
+/// A copy to insert.
+struct NeededCopy {
+    /// The instruction before which the copy is inserted, and the number of the operand that it replaces.
     before: InstId,
     operand: usize,
     value: ValueId,
-    /// By way of another copy, which is made before all others of the instruction.
+    /// True if the value is saved by another copy first, before all other copies of the instruction.
     saved: bool,
     span: Span,
     loc: Option<Arc<Loc>>,
 }
 
-/// Puts in the copies.
+/// Inserts the copies that a program needs.
 pub(super) fn insert(func: &mut Func, choices: &Choices) {
     let copies = needed(func, choices);
     for group in copies.chunk_by(|a, b| a.before == b.before) {
@@ -45,7 +45,7 @@ pub(super) fn insert(func: &mut Func, choices: &Choices) {
     }
 }
 
-fn insert_one(func: &mut Func, copy: &Copy, value: ValueId) -> ValueId {
+fn insert_one(func: &mut Func, copy: &NeededCopy, value: ValueId) -> ValueId {
     let ty = func.ty(value).clone();
     let new = NewInst::new(Op::Copy, [value]).at(copy.span, copy.loc.clone());
     let id = func.new_inst(new, [ty]);
@@ -53,13 +53,13 @@ fn insert_one(func: &mut Func, copy: &Copy, value: ValueId) -> ValueId {
     func.inst(id).results()[0]
 }
 
-/// The copies that a program needs. Those before one instruction stand together.
-fn needed(func: &Func, choices: &Choices) -> Vec<Copy> {
+/// Returns the copies that a program needs. Copies before the same instruction are adjacent.
+fn needed(func: &Func, choices: &Choices) -> Vec<NeededCopy> {
     if !(choices.has_loops || choices.has_branches || choices.has_aliases) {
         return Vec::new();
     }
     let events = order::events(func, choices);
-    let storage = Storage::new(func, choices, State::Apart);
+    let storage = Storage::new(func, choices, Sharing::Apart);
     let mut copies = Vec::new();
     for event in &events {
         match event {
@@ -87,8 +87,8 @@ fn needed(func: &Func, choices: &Choices) -> Vec<Copy> {
     copies
 }
 
-fn operand(inst: Inst<'_>, number: usize) -> Copy {
-    Copy {
+fn operand(inst: Inst<'_>, number: usize) -> NeededCopy {
+    NeededCopy {
         before: inst.id(),
         operand: number,
         value: inst.operands()[number],
@@ -98,15 +98,21 @@ fn operand(inst: Inst<'_>, number: usize) -> Copy {
     }
 }
 
-/// Copies what a region returns to where it is expected.
-fn hand_over(inst: Inst<'_>, region: Option<Region<'_>>, storage: &Storage, copies: &mut Vec<Copy>) {
+/// Copies the values that a region returns to the memory of the instruction's results.
+fn hand_over(inst: Inst<'_>, region: Option<Region<'_>>, storage: &Storage, copies: &mut Vec<NeededCopy>) {
     let Some(end) = region.and_then(|r| r.terminator()) else { return };
     let pieces = || end.operands().iter().zip(inst.results()).map(|(x, r)| (storage.of(*x), storage.of(*r)));
     let written: FxHashSet<PieceId> = pieces().filter(|(from, to)| from != to).map(|(_, to)| to).collect();
     for (i, (from, to)) in pieces().enumerate() {
         if from != to {
             let saved = written.contains(&from);
-            copies.push(Copy { before: end.id(), saved, span: inst.span(), loc: None, ..operand(end, i) });
+            copies.push(NeededCopy {
+                before: end.id(),
+                saved,
+                span: inst.span(),
+                loc: None,
+                ..operand(end, i)
+            });
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Iotas that are not made: all that takes them are kernels that count instead of reading them, as those of `argmax` and
-//! `argsort` can.
+//! Iotas that are not materialized, because all instructions that take them are kernels that compute the
+//! indices instead of reading them, as the kernels of `argmax` and `argsort` can.
 
 use farcall_ir::{Func, Inst, InstId, Op, ValueId};
 use rustc_hash::FxHashMap;
@@ -9,10 +9,11 @@ use super::order;
 use crate::kernels::{KernelId, Prepared};
 use crate::plan::Body;
 
-/// How often it is looked at what an iota that is made means for others. Few programs have two that meet anywhere.
-const ROUNDS: usize = 8;
+/// Maximum number of rounds in which the materialization of one iota is propagated to others. Few programs
+/// have instructions that take two iotas.
+const MAX_ROUNDS: usize = 8;
 
-/// How such iotas, and the instructions that take them, run. Others are not in the table.
+/// Chooses for such iotas, and for the instructions that take them. Other instructions are not in the result.
 pub(super) fn choose(func: &Func) -> FxHashMap<InstId, Choice> {
     let mut iotas: FxHashMap<ValueId, usize> = FxHashMap::default();
     for inst in order::instructions(func) {
@@ -25,15 +26,16 @@ pub(super) fn choose(func: &Func) -> FxHashMap<InstId, Choice> {
     if iotas.is_empty() {
         return FxHashMap::default();
     }
-    let mut users: Vec<(Inst<'_>, Option<Found>)> = Vec::new();
+    let mut users: Vec<(Inst<'_>, Option<FoundKernel>)> = Vec::new();
     for inst in order::instructions(func) {
         if inst.operands().iter().any(|v| iotas.contains_key(v)) {
             users.push((inst, kernel(inst, &iotas)));
         }
     }
-    // Who reads one of its operands reads all of them, and what somebody reads is made.
+    // An instruction that reads one of its iotas reads all iotas that it takes, and an iota that any
+    // instruction reads is materialized.
     for round in 0.. {
-        if round == ROUNDS {
+        if round == MAX_ROUNDS {
             return FxHashMap::default();
         }
         let before = iotas.len();
@@ -62,11 +64,11 @@ pub(super) fn choose(func: &Func) -> FxHashMap<InstId, Choice> {
     chosen
 }
 
-/// What `choose` finds of a kernel.
-type Found = (KernelId, Vec<Body>, Prepared);
+/// A kernel that [`choose::kernel`] found.
+type FoundKernel = (KernelId, Vec<Body>, Prepared);
 
-/// The kernel that runs an instruction, if it counts instead of reading these operands.
-fn kernel(inst: Inst<'_>, iotas: &FxHashMap<ValueId, usize>) -> Option<Found> {
+/// Returns the kernel that runs an instruction, if it computes these operands instead of reading them.
+fn kernel(inst: Inst<'_>, iotas: &FxHashMap<ValueId, usize>) -> Option<FoundKernel> {
     if !matches!(inst.op(), Op::Reduce { .. } | Op::Sort { .. }) || !inst.captures().is_empty() {
         return None;
     }

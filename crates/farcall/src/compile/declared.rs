@@ -1,4 +1,4 @@
-//! Calls of ops with a signature: checks a call against what the op declares, and fills in attributes that have
+//! Checks calls of ops that have a signature against the signature, and fills in attributes that have
 //! defaults.
 //!
 //! Errors use the op's own names: `rms_norm: scale has n = 64 but x has n = 128`.
@@ -14,10 +14,11 @@ use crate::attributes::value;
 
 use crate::registry::Declaration;
 
-/// The call as the op gets it: with defaults, and with a side effect if the op has one.
+/// Returns the call as the op receives it: with default attributes, and with a side effect if the op declares
+/// one.
 ///
 /// # Errors
-/// What does not fit, without the op's name.
+/// A description of the mismatch, without the op's name.
 pub(super) fn check<'c>(
     declaration: &Declaration,
     call: &'c CustomCall,
@@ -62,7 +63,7 @@ pub(super) fn check<'c>(
     Ok(Cow::Owned(call))
 }
 
-/// What follows from the call's operands and attributes. It must fit the call's results.
+/// Infers the results of a call from its operands and attributes, and checks them against the call's results.
 fn infer(
     declaration: &Declaration,
     operands: &[OperandType<'_>],
@@ -72,7 +73,8 @@ fn infer(
     let signature = &declaration.signature;
     let inference = declaration.infer(operands, &attrs).map_err(|mismatch| mismatch.message)?;
     let Err(misfit) = check_results(signature, &inference, results) else { return Ok(inference) };
-    // Only for calls that pass none at all: who knows an attribute says what it is.
+    // Only a call without any attributes may leave them to be inferred: a caller that knows one attribute
+    // sets all that it needs.
     if !attrs.is_empty() {
         return Err(misfit);
     }
@@ -88,9 +90,9 @@ fn infer(
     Ok(inference)
 }
 
-/// Attributes that sizes of the results tell, for a call without any: a call of another front end may say how many
-/// columns it wants by its result types alone. A size tells an attribute that it is (`k`), or that is the least size
-/// (`max(k, n)`).
+/// Returns attributes that follow from the sizes of the results, for a call without any attributes: another
+/// front end may say how many columns it wants by its result types alone. A size determines an attribute if
+/// it is declared as the attribute (`k`), or has the attribute as its lower bound (`max(k, n)`).
 fn sizes_that_are_attributes(signature: &Signature, results: &[&TensorType]) -> Vec<(String, AttrValue)> {
     let mut found = Vec::new();
     for (declared, result) in signature.results().iter().zip(results) {
@@ -135,7 +137,8 @@ fn check_results(signature: &Signature, inference: &Inference, results: &[Type])
     Ok(())
 }
 
-/// Operands and results lie in memory as the op wants them. Without tuples, in which layouts cannot be told.
+/// Checks that operands and results have the layouts that the op declares. Values in tuples, whose layouts
+/// cannot be determined, are not checked.
 fn check_layouts(
     signature: &Signature,
     inference: &Inference,
@@ -162,7 +165,7 @@ fn check_layouts(
     Ok(())
 }
 
-/// The tensors in values of these types; tokens are not operands of an op.
+/// Returns the tensors in values of these types. Tokens are not operands of an op.
 fn tensors(types: &[Type]) -> Vec<&TensorType> {
     types.iter().flat_map(Type::tensors).collect()
 }
@@ -171,7 +174,7 @@ fn dims(ty: &TensorType) -> Vec<i64> {
     ty.sizes().iter().map(|d| i64::try_from(*d).unwrap_or(i64::MAX)).collect()
 }
 
-/// `f32[2, 64]`
+/// Formats a type: `f32[2, 64]`.
 fn short(dtype: DType, dims: &[i64]) -> String {
     let dims: Vec<String> = dims.iter().map(i64::to_string).collect();
     format!("{dtype}[{}]", dims.join(", "))

@@ -1,11 +1,11 @@
-//! Inputs whose memory results may take over, as the parameters' attributes say.
+//! Donated inputs, whose memory results may take over, as requested by the parameters' attributes.
 //!
-//! `tf.aliasing_output = N : i32` names the result; `jax.buffer_donor = true` leaves the choice to us. This pass checks
-//! what the program says, and gives each parameter of the form that is given away the attribute
-//! `farcall.donated = array<i64: …>`: the numbers of the results that may have its memory.
+//! `tf.aliasing_output = N : i32` names the result; `jax.buffer_donor = true` leaves the choice to the
+//! compiler. This pass checks the attributes of the program, and gives each donated parameter of the form the
+//! attribute `farcall.donated = array<i64: …>`: the numbers of the results that may have its memory.
 //!
-//! These are requests: [`super::assign`] grants them if the input is no longer read once the first write to the
-//! result starts. Otherwise the result gets its own memory.
+//! These are requests: [`super::assign`] grants a request if all reads of the input come before the first
+//! write to the result. Otherwise the result gets its own memory.
 
 use std::collections::BTreeMap;
 
@@ -15,16 +15,16 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::storage::{Home, Storage};
 
-/// The attribute of a parameter that is given away.
+/// The attribute of a donated parameter.
 const DONATED: &str = "farcall.donated";
 
-/// Results that an input may wish for, at most.
-const MOST_WISHED: usize = 64;
+/// Maximum number of results in the request of one input.
+const MAX_REQUESTED_RESULTS: usize = 64;
 
-/// Notes on the parameters of a form what those of the entry that it was made from say.
+/// Marks the parameters of a form, according to the attributes of the entry that it was made from.
 pub(super) fn donate(func: &mut Func, entry: &Func, storage: &Storage) -> Result<(), Diagnostics> {
     func.param_attrs_mut().iter_mut().for_each(|attrs| drop(attrs.remove(DONATED)));
-    let Wishes { named, free } = wishes(entry)?;
+    let Requests { named, free } = requests(entry)?;
     let returned = func.body().returned();
     let mut found: Vec<(usize, Vec<usize>)> = Vec::new();
     for (param, result) in named {
@@ -32,7 +32,7 @@ pub(super) fn donate(func: &mut Func, entry: &Func, storage: &Storage) -> Result
             found.push((param, vec![result]));
         }
     }
-    // A result that is the same as a promised one is promised with it.
+    // All results that share the memory of a promised result are promised with it.
     let taken: FxHashSet<_> =
         found.iter().flat_map(|(_, results)| results).map(|r| storage.of(returned[*r])).collect();
     let mut open: FxHashMap<&TensorType, (usize, Vec<usize>)> = FxHashMap::default();
@@ -47,9 +47,9 @@ pub(super) fn donate(func: &mut Func, entry: &Func, storage: &Storage) -> Result
     }
     for (param, ty) in free {
         if let Some((next, results)) = open.get_mut(ty) {
-            // Each begins with a result of its own.
+            // Each input prefers a different result.
             let chosen = results.iter().cycle().skip(*next % results.len());
-            found.push((param, chosen.take(results.len().min(MOST_WISHED)).copied().collect()));
+            found.push((param, chosen.take(results.len().min(MAX_REQUESTED_RESULTS)).copied().collect()));
             *next += 1;
         }
     }
@@ -63,7 +63,7 @@ pub(super) fn donate(func: &mut Func, entry: &Func, storage: &Storage) -> Result
     Ok(())
 }
 
-/// The inputs that are given away, with the results that may have their memory, by number.
+/// Returns the donated inputs, with the results that may have their memory, by number.
 pub(super) fn donated(func: &Func) -> Vec<(usize, Vec<usize>)> {
     let results = |attr: &Attr| -> Vec<usize> {
         let numbers = attr.as_i64_list().unwrap_or_default();
@@ -73,26 +73,26 @@ pub(super) fn donated(func: &Func) -> Vec<(usize, Vec<usize>)> {
     params.filter_map(|(i, attrs)| Some((i, results(attrs.get(DONATED)?)))).collect()
 }
 
-/// The inputs that a program asks to give away, by the numbers of their tensors.
+/// Returns the inputs that a program asks to donate, by the numbers of their tensors.
 pub(super) fn asked(entry: &Func) -> FxHashSet<usize> {
-    // Mistakes are said by `donate`.
-    let Ok(Wishes { named, free }) = wishes(entry) else { return FxHashSet::default() };
+    // `donate` reports mistakes.
+    let Ok(Requests { named, free }) = requests(entry) else { return FxHashSet::default() };
     named.into_iter().map(|(param, _)| param).chain(free.into_iter().map(|(param, _)| param)).collect()
 }
 
-/// What a program asks for, by the numbers of its tensors.
-struct Wishes<'a> {
-    /// Inputs, and the result that each is given to.
+/// The requests of a program, by the numbers of its tensors.
+struct Requests<'a> {
+    /// Inputs donated to a named result, with that result.
     named: Vec<(usize, usize)>,
     /// Inputs that any result of their type may have.
     free: Vec<(usize, &'a TensorType)>,
 }
 
-fn wishes(entry: &Func) -> Result<Wishes<'_>, Diagnostics> {
+fn requests(entry: &Func) -> Result<Requests<'_>, Diagnostics> {
     let mut mistakes = Diagnostics::default();
-    // By result, so that each is promised once.
+    // The input promised to each result, so that each result is promised only once.
     let mut promised: BTreeMap<usize, usize> = BTreeMap::new();
-    let mut wishes = Wishes { named: Vec::new(), free: Vec::new() };
+    let mut requests = Requests { named: Vec::new(), free: Vec::new() };
     let firsts = positions(entry.results());
     let types: Vec<&Type> = entry.params().iter().map(|p| entry.ty(*p)).collect();
     for (i, (at, ty)) in positions(types.iter().copied()).into_iter().zip(types).enumerate() {
@@ -114,18 +114,18 @@ fn wishes(entry: &Func) -> Result<Wishes<'_>, Diagnostics> {
                 let message = format!("arguments {other} and {i} are both donated to result {k}");
                 mistakes.push(Diagnostic::new("donation", entry.span, message));
             } else if let Type::Tensor(_) = ty {
-                wishes.named.push((at, firsts[k]));
+                requests.named.push((at, firsts[k]));
             }
         } else if matches!(attr("jax.buffer_donor"), Some(Attr::Bool(true)))
             && let Type::Tensor(ty) = ty
         {
-            wishes.free.push((at, ty));
+            requests.free.push((at, ty));
         }
     }
-    if mistakes.is_empty() { Ok(wishes) } else { Err(mistakes) }
+    if mistakes.is_empty() { Ok(requests) } else { Err(mistakes) }
 }
 
-/// Number of the first tensor of each value, counted over the tensors in all of them.
+/// Returns the number of the first tensor of each value, counted over the tensors in all values.
 fn positions<'t>(types: impl IntoIterator<Item = &'t Type>) -> Vec<usize> {
     let mut next = 0;
     let first = types.into_iter().map(|ty| {

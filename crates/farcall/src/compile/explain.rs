@@ -1,5 +1,5 @@
-//! What the compiler decided, and why, for people: what runs as what, what was fused, and where values lie for how
-//! long. Nothing else reads it.
+//! Explains the compiler's decisions to people: how each operation runs, which operations were fused, and
+//! where values live for how long. No other code depends on it.
 
 use std::collections::BTreeMap;
 
@@ -16,91 +16,92 @@ use super::storage::{Home, PieceId};
 use crate::kernels::short_name;
 use crate::plan::{Base, Origin, Slice};
 
-/// What became of a program, and why. Steps are the plan's thunks, in the order in which
+/// The result of a compilation, with reasons. Steps are the plan's thunks, in the order in which
 /// [`Plan::walk`](crate::Plan::walk) visits them.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Explanation {
     /// The steps.
     pub steps: Vec<Step>,
-    /// The operations on elements that are in no fusion, each with the reason.
+    /// The elementwise operations that are in no fusion, each with the reason.
     pub unfused: Vec<Unfused>,
-    /// Where the fusions end, each with the reason.
+    /// The boundaries of the fusions, each with the reason.
     pub borders: Vec<Border>,
-    /// The values that the program writes, scratch memory included, by place.
+    /// Live ranges of the values that the program writes, scratch memory included, sorted by place.
     pub lives: Vec<Life>,
-    /// Most bytes of the arena that are in use at one time, without what lies between values.
+    /// Maximum number of bytes of the arena that are in use at one time, without gaps between values.
     pub peak: usize,
-    /// The step at which that is.
+    /// The step at which the arena use is at its peak.
     pub peak_step: usize,
 }
 
 /// A step of a plan.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Step {
-    /// Where it comes from.
+    /// Origin of the step in the program.
     pub origin: Origin,
-    /// What it is made of, if that is several operations.
+    /// The operations that the step consists of, if there are several.
     pub members: Vec<Member>,
 }
 
-/// An operation that runs as a part of another one.
+/// An operation that runs as part of another one.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Member {
     /// The operation.
     pub op: &'static str,
     /// Type of its result.
     pub ty: Option<TensorType>,
-    /// Where it comes from.
+    /// Origin of the operation in the program.
     pub origin: Origin,
 }
 
-/// An operation on elements that is in no fusion.
+/// An elementwise operation that is in no fusion.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Unfused {
     /// The operation.
     pub member: Member,
-    /// Why.
+    /// Reason why it is not fused.
     pub reason: fuse::Reason,
-    /// What the reason speaks of.
+    /// The other operation that the reason refers to.
     pub beside: Option<Member>,
 }
 
-/// A fusion and a step that it takes a value from, or gives one to.
+/// A boundary of a fusion: the fusion and another step that exchange a value.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Border {
-    /// What makes the value: number of the step, and the operation, of a fusion the one in it.
+    /// The producer of the value: the number of its step, and the operation. In a fusion, this is the
+    /// operation inside of it.
     pub from: (usize, Member),
-    /// What takes it.
+    /// The consumer of the value.
     pub to: (usize, Member),
-    /// Why they are not one fusion.
+    /// Reason why the two steps are not one fusion.
     pub reason: fuse::Reason,
 }
 
-/// From when to when a place holds a value.
+/// Live range of a value in its place.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Life {
-    /// Where.
+    /// Place of the value.
     pub slice: Slice,
-    /// The operation whose result it is, or whose scratch memory.
+    /// The operation that has the value as its result or scratch memory.
     pub value: Option<Member>,
-    /// It is scratch memory.
+    /// True if the value is scratch memory.
     pub scratch: bool,
-    /// The step that writes it first; none if it is there from the beginning.
+    /// The first step that writes the value; `None` if it exists from the beginning.
     pub first: Option<usize>,
-    /// The step that reads it last; none if it is read when the program ends.
+    /// The last step that reads the value; `None` if it is read when the program ends.
     pub last: Option<usize>,
 }
 
 /// Explains a program whose values have places.
 pub(super) fn explain(form: &Module, placed: &Placed<'_>) -> Explanation {
     let func = &form.funcs()[0];
-    let e = Explaining { form, func, placed, numbers: numbers(placed) };
+    let e = Explainer { form, func, placed, numbers: numbers(placed) };
     let lives = e.lives();
     let (peak, at) = e.peak(&lives);
     let mut lives: Vec<Life> = lives.into_iter().map(|live| e.life(live)).collect();
     lives.sort_by_key(|life| (life.slice.base, life.slice.offset, life.first));
     let unfused = fuse::unfused(func, placed.cx).into_iter();
-    // What is not made needs no fusion.
+    // A value that is never materialized needs no fusion.
     let made = unfused.filter(|u| !matches!(placed.choices.of(u.inst), Choice::Iota(_)));
     let unfused = made.map(|u| Unfused {
         member: e.member(func.inst(u.inst)),
@@ -117,7 +118,7 @@ pub(super) fn explain(form: &Module, placed: &Placed<'_>) -> Explanation {
     }
 }
 
-/// For each position, the number of steps that have begun; none have at position 0.
+/// Returns, for each position, the number of steps that have begun; none have begun at position 0.
 fn numbers(placed: &Placed<'_>) -> Vec<usize> {
     let mut begun = 0;
     let after = placed.events.iter().map(|event| {
@@ -127,7 +128,7 @@ fn numbers(placed: &Placed<'_>) -> Vec<usize> {
     std::iter::once(0).chain(after).collect()
 }
 
-/// True if a step begins here.
+/// Returns true if a step begins at this event.
 fn begins(event: Event<'_>, placed: &Placed<'_>) -> bool {
     match event {
         Event::Do(inst) => has_thunk(inst, placed.choices, placed.places),
@@ -138,23 +139,23 @@ fn begins(event: Event<'_>, placed: &Placed<'_>) -> bool {
 
 /// A piece of memory that the program writes.
 #[derive(Clone, Copy)]
-struct Live {
+struct LivePiece {
     slice: Slice,
     first: u32,
     last: u32,
-    /// Whose memory it is: that of this result, or scratch memory.
+    /// The owner of the memory: an instruction, with the number of the result, or `None` for scratch memory.
     of: Option<(InstId, Option<usize>)>,
 }
 
-struct Explaining<'a> {
+struct Explainer<'a> {
     form: &'a Module,
     func: &'a Func,
     placed: &'a Placed<'a>,
     numbers: Vec<usize>,
 }
 
-impl Explaining<'_> {
-    /// The instructions that are steps, in their order.
+impl Explainer<'_> {
+    /// The instructions that are steps, in order.
     fn insts(&self) -> impl Iterator<Item = Inst<'_>> {
         let begun = self.placed.events.iter().filter(|event| begins(**event, self.placed));
         begun.filter_map(|event| match event {
@@ -188,7 +189,8 @@ impl Explaining<'_> {
         Member { op: op.strip_prefix("mhlo.").unwrap_or(op), ty, origin: self.origin(inst) }
     }
 
-    /// What makes a result: of a fusion, the operation in it. Without a number, the instruction.
+    /// Returns the operation that makes a result; for a fusion, the operation inside of it. Without a number,
+    /// returns the instruction itself.
     fn result(&self, inst: Inst<'_>, number: Option<usize>) -> Member {
         let Some(number) = number else { return self.member(inst) };
         let inside = inst.region(0).filter(|_| *inst.op() == Op::Fusion);
@@ -203,12 +205,12 @@ impl Explaining<'_> {
         Origin::of(inst, &self.form.source)
     }
 
-    /// The step that has begun last at a position.
+    /// Returns the step that began last at a position.
     fn step(&self, position: u32) -> Option<usize> {
         self.numbers.get(position as usize)?.checked_sub(1)
     }
 
-    fn lives(&self) -> Vec<Live> {
+    fn lives(&self) -> Vec<LivePiece> {
         let Placed { places, events, choices, .. } = *self.placed;
         let lives = Lives::new(self.func, events, choices, places.storage);
         let mut of: FxHashMap<PieceId, (InstId, Option<usize>)> = FxHashMap::default();
@@ -226,7 +228,7 @@ impl Explaining<'_> {
                 && piece.bytes > 0
                 && lives.first[id.index()] != u32::MAX
         });
-        let live = |id: PieceId| Live {
+        let live = |id: PieceId| LivePiece {
             slice: places.slice(id),
             first: lives.first[id.index()],
             last: lives.last[id.index()],
@@ -235,7 +237,7 @@ impl Explaining<'_> {
         pieces.map(live).collect()
     }
 
-    fn life(&self, live: Live) -> Life {
+    fn life(&self, live: LivePiece) -> Life {
         let ends = live.last as usize > self.placed.events.len();
         Life {
             slice: live.slice,
@@ -246,10 +248,10 @@ impl Explaining<'_> {
         }
     }
 
-    /// The most bytes of the arena at one position, and which that is.
-    fn peak(&self, lives: &[Live]) -> (usize, u32) {
+    /// Returns the maximum number of arena bytes in use at one position, and that position.
+    fn peak(&self, lives: &[LivePiece]) -> (usize, u32) {
         let arena = || lives.iter().filter(|live| live.slice.base == Base::Arena);
-        // What takes over the place of a value whose life ends there is not there besides it.
+        // A value that takes over the place of a value whose life ends there does not count twice.
         let begins: FxHashMap<(usize, u32), ()> = arena().map(|l| ((l.slice.offset, l.first), ())).collect();
         let mut changes: BTreeMap<u32, isize> = BTreeMap::new();
         for live in arena() {

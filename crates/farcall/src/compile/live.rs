@@ -1,7 +1,7 @@
-//! From which position to which each piece of memory holds something that is read.
+//! Live ranges: the positions between which each piece of memory holds data that is read.
 //!
-//! It lives from the first position that writes it to the last that reads it. What a loop uses, but was written before
-//! the loop, lives until the loop ends.
+//! A piece lives from the first position that writes it to the last position that reads it. A piece that a
+//! loop uses, but that was written before the loop, lives until the loop ends.
 
 use farcall_ir::{Func, Inst, Op};
 use rustc_hash::FxHashMap;
@@ -10,16 +10,16 @@ use super::choose::Choices;
 use super::order::Event;
 use super::storage::{Home, PieceId, Storage, sharing};
 
-/// Lives of all pieces of memory. Inputs are there at position 0; events follow from 1 on.
+/// Live ranges of all pieces of memory. Inputs exist at position 0; events have the positions from 1 on.
 pub(super) struct Lives {
     pub(super) first: Vec<u32>,
     pub(super) last: Vec<u32>,
     /// The results of the program, with the pieces in whose place they can be written.
     pub(super) sources: FxHashMap<PieceId, Vec<PieceId>>,
-    /// Loops that enclose the position: number in `ends`, first position.
+    /// Loops that enclose the current position: the index in `ends`, and the position of the beginning.
     enclosing: Vec<(usize, u32)>,
     ends: Vec<u32>,
-    /// Pieces, and the loop until whose end each lives.
+    /// Pieces whose life is extended to the end of a loop, with the loop's index in `ends`.
     extended: Vec<(PieceId, usize)>,
 }
 
@@ -60,11 +60,11 @@ impl Lives {
                 self.ends.push(0);
             }
             Event::Begin(inst) => self.reads(inst, at, choices, storage),
-            // What the condition returns is read between condition and body.
+            // The result of the condition is read between condition and body.
             Event::Next(inst, _) if is_loop(inst) => self.reads(inst, at, choices, storage),
             Event::Next(..) => {}
             Event::End(inst) => {
-                // Also what a loop hands through and does not write.
+                // This includes values that a loop passes through without writing them.
                 inst.results().iter().for_each(|r| self.touch(storage.of(*r), at));
                 if is_loop(inst)
                     && let Some((number, _)) = self.enclosing.pop()
@@ -83,13 +83,13 @@ impl Lives {
         let i = piece.index();
         self.first[i] = self.first[i].min(at);
         self.last[i] = self.last[i].max(at);
-        // The outermost loop that began after the piece did runs through all of its reads again.
+        // The outermost loop that began after the piece was written repeats all of the piece's reads.
         if let Some((number, _)) = self.enclosing.iter().find(|(_, begin)| *begin > self.first[i]) {
             self.extended.push((piece, *number));
         }
     }
 
-    /// Notes the operands in whose place a result of the program is written for the first time.
+    /// Records the operands in whose place a result of the program is written for the first time.
     fn note_sources(&mut self, inst: Inst<'_>, choices: &Choices, storage: &Storage) {
         for (r, result) in inst.results().iter().enumerate() {
             let piece = storage.of(*result);
@@ -100,7 +100,8 @@ impl Lives {
         }
     }
 
-    /// True if a piece has ended when a result begins, or where it does if the result can be written in its place.
+    /// Returns true if a piece ends before a result begins, or at the same position if the result can be
+    /// written in its place.
     pub(super) fn comes_before(&self, piece: PieceId, result: PieceId) -> bool {
         let (last, first) = (self.last[piece.index()], self.first[result.index()]);
         let in_place = || self.sources.get(&result).is_some_and(|sources| sources.contains(&piece));

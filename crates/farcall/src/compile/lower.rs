@@ -1,8 +1,9 @@
-//! Writes the plan: what is left when everything has been decided.
+//! Writes the plan, once everything else has been decided. Only the kernels for copies of scalar constants
+//! are chosen here.
 //!
-//! One walk over the program in order. An instruction becomes a thunk, by its [`Choice`], over buffers at its values'
-//! [`Places`]. Copies that end where they begin are left out. Sequences that are being written are kept in a list, so
-//! deep nesting cannot overflow the stack.
+//! The program is walked once, in order. An instruction becomes a thunk, according to its [`Choice`], over
+//! buffers at the [`Places`] of its values. Copies whose source and destination are the same place are left
+//! out. Unfinished sequences are kept in a list, so deep nesting cannot overflow the stack.
 
 use std::sync::Arc;
 
@@ -18,7 +19,8 @@ use crate::plan::{
     Base, Buffer, Call, CallId, CallSpec, Compute, Param, ParamId, Plan, Slice, Thunk, ThunkOp,
 };
 
-/// Writes the plan of a program, with what its thunks run; `names` are those of its inputs.
+/// Writes the plan of a program, with the prepared kernels of its thunks. `names` are the names of its
+/// inputs.
 pub(super) fn lower(
     form: &Module,
     events: &[Event<'_>],
@@ -28,8 +30,8 @@ pub(super) fn lower(
     options: &Options<'_>,
 ) -> Compiled {
     let func = &form.funcs()[0];
-    let open = vec![Open::default()];
-    let mut l = Writing { form, choices, places, calls: Vec::new(), prepared: Vec::new(), open };
+    let open = vec![OpenSequence::default()];
+    let mut l = PlanWriter { form, choices, places, calls: Vec::new(), prepared: Vec::new(), open };
     events.iter().for_each(|event| l.event(*event));
     let results = l.buffers(func.body().returned());
     let thunks = l.open.pop().map(|body| body.thunks).unwrap_or_default();
@@ -41,7 +43,7 @@ pub(super) fn lower(
         known: None,
     });
     let params = params.collect();
-    let Writing { choices: Choices { constants, references, .. }, calls, prepared, .. } = l;
+    let PlanWriter { choices: Choices { constants, references, .. }, calls, prepared, .. } = l;
     let (constants, numbers) = places.constants.split(constants);
     let plan = Plan {
         arena_size: places.arena_size,
@@ -60,24 +62,24 @@ pub(super) fn lower(
     Compiled { plan, prepared }
 }
 
-/// A sequence that is being written, and those that stand before it in the same instruction.
+/// A sequence under construction, and the complete sequences before it in the same instruction.
 #[derive(Default)]
-struct Open {
+struct OpenSequence {
     thunks: Vec<Thunk>,
     before: Vec<Vec<Thunk>>,
 }
 
-struct Writing<'a> {
+struct PlanWriter<'a> {
     form: &'a Module,
     choices: Choices,
     places: &'a Places<'a>,
     calls: Vec<CallSpec>,
-    /// What the thunks that compute run, in order of the text.
+    /// The prepared kernels of the compute thunks, in order of the text.
     prepared: Vec<(KernelId, Prepared)>,
-    open: Vec<Open>,
+    open: Vec<OpenSequence>,
 }
 
-impl Writing<'_> {
+impl PlanWriter<'_> {
     fn event(&mut self, event: Event<'_>) {
         match event {
             Event::Do(inst) => {
@@ -85,14 +87,14 @@ impl Writing<'_> {
                     self.push(thunk);
                 }
             }
-            Event::Begin(_) => self.open.push(Open::default()),
+            Event::Begin(_) => self.open.push(OpenSequence::default()),
             Event::Next(..) => {
                 if let Some(top) = self.open.last_mut() {
                     top.before.push(std::mem::take(&mut top.thunks));
                 }
             }
             Event::End(inst) => {
-                let Some(Open { thunks, before: mut bodies }) = self.open.pop() else { return };
+                let Some(OpenSequence { thunks, before: mut bodies }) = self.open.pop() else { return };
                 bodies.push(thunks);
                 let op = if *inst.op() == Op::While { ThunkOp::While } else { ThunkOp::Case };
                 let inputs = self.buffers(self.choices.inputs(inst));
@@ -109,7 +111,8 @@ impl Writing<'_> {
         }
     }
 
-    /// The thunk of an instruction without regions that are walked; nothing for a copy that is there already.
+    /// Returns the thunk of an instruction without regions of control flow; `None` for a copy that is not
+    /// needed.
     fn thunk(&mut self, inst: Inst<'_>) -> Option<Thunk> {
         if !has_thunk(inst, &self.choices, self.places) {
             return None;
@@ -141,7 +144,8 @@ impl Writing<'_> {
         Some(Thunk { op, inputs, outputs, bodies: Vec::new(), span: inst.span(), loc: loc(inst) })
     }
 
-    /// A copy; of a number, the kernel that fills with it.
+    /// Returns the operation of a copy. A copy of a scalar constant, which has no memory, is computed by the
+    /// kernel that fills a tensor with a number.
     fn copy(&mut self, from: &Buffer, to: &Buffer) -> ThunkOp {
         let Base::Number(_) = from.slice.base else { return ThunkOp::Copy };
         let op = Op::BroadcastInDim { dims: (0..from.ty.rank()).collect() };
@@ -156,7 +160,7 @@ impl Writing<'_> {
         let Op::CustomCall(call) = inst.op() else { return None };
         let (operands, results) = resolve::types(inst, call);
         let id = CallId::new(self.calls.len());
-        // A call without results can only be there for its side effect.
+        // A call without results is only useful for its side effect.
         let side_effect = call.has_side_effect || inst.results().is_empty();
         self.calls.push(CallSpec {
             call: (**call).clone(),
@@ -173,13 +177,14 @@ impl Writing<'_> {
     }
 
     fn buffer(&self, value: ValueId) -> Buffer {
-        // The choices have been made, so every value is a tensor.
+        // Kernels have been chosen, so every value is a tensor.
         let ty = self.form.funcs()[0].tensor(value).cloned();
         Buffer { slice: self.places.of(value), ty: ty.unwrap_or_else(|| TensorType::scalar(DType::Pred)) }
     }
 }
 
-/// True if an instruction that needs code becomes a thunk: it is no copy that is there already.
+/// Returns true if an instruction that needs code becomes a thunk. Copies whose source and destination are
+/// the same place do not.
 pub(super) fn has_thunk(inst: Inst<'_>, choices: &Choices, places: &Places<'_>) -> bool {
     match (choices.of(inst.id()), inst.operands(), inst.results()) {
         (Choice::Copy, [from, ..], [to, ..]) => {
@@ -190,7 +195,7 @@ pub(super) fn has_thunk(inst: Inst<'_>, choices: &Choices, places: &Places<'_>) 
     }
 }
 
-/// What the location of an instruction says to people.
+/// Returns the location of an instruction in readable form.
 fn loc(inst: Inst<'_>) -> Option<Arc<str>> {
     inst.loc()?.place().map(Arc::from)
 }

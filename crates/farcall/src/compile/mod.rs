@@ -1,20 +1,22 @@
-//! From a module to a [`Plan`].
+//! The compiler: turns a module into a [`Plan`].
 //!
 //! ```text
-//! Module ──blocks, middle::build──▶ middle form ──resolve, passes, layouts──▶ middle form ──choose──▶ choices
-//!                                                                          │                    │
-//!          Plan ◀──lower── middle form, places ◀──copies, coalesce, donate, assign──────────────┘
+//! Module ──blocks, build──▶ middle form ──resolve, passes, layouts──▶ middle form ──choose──▶ choices
+//!                                                                  │                    │
+//!  Plan ◀──lower── middle form, places ◀──copies, coalesce, donate, assign──────────────┘
 //! ```
 //!
-//! `blocks` asks lowerings which composites become custom calls. `resolve` finds the targets of custom calls and completes the calls with what these declare; the passes are
-//! `farcall_ir`'s ([`middle`]). `choose` picks kernels. The passes that follow decide about memory, and rewrite the form
-//! like any other: `copies` makes copies where values must share memory, `coalesce` removes those that loops and
-//! branches end with, `donate` notes which inputs the program may write to, and `assign` finds places in the arena and
-//! in these inputs. What is left is to write thunks: `lower`.
+//! `blocks` asks lowerings which composites become custom calls. `resolve` finds the targets of custom calls
+//! and completes the calls with the targets' declarations. The passes are part of `farcall_ir` ([`middle`]).
+//! `choose` picks kernels. The passes that follow decide about memory, and rewrite the form like any other
+//! pass: `copies` inserts copies where values must share memory, `coalesce` removes copies at the ends of
+//! loop bodies and branches, `donate` marks the inputs that the program may write to, and `assign` finds
+//! places in the arena and in these inputs. Finally, `lower` writes the thunks.
 //!
-//! **Invariants.** No stage of a target runs; the only foreign code that is entered are lowerings and shape functions. The
-//! compiler does not know the runtime. The module has been verified and is static. What follows `choose` walks lists
-//! ([`order`]) and not regions, so that deep nesting cannot overflow the stack.
+//! **Invariants.** No stage of a target runs; the only foreign code that the compiler enters are lowerings
+//! and shape functions. The compiler does not depend on the runtime. The module has been verified and is
+//! static. All steps after `choose` walk lists ([`order`]) instead of regions, so that deep nesting cannot
+//! overflow the stack.
 
 mod aliases;
 mod arena;
@@ -60,13 +62,13 @@ use crate::plan::{BlockChoice, Plan};
 use crate::registry::{Platform, Registry};
 use blocks::Blocks;
 use stage::Placed;
-use storage::{State, Storage};
+use storage::{Sharing, Storage};
 
-/// Why there is no plan.
+/// A compilation failure.
 #[derive(Debug)]
 pub(crate) struct Refused {
     pub(crate) diagnostics: Diagnostics,
-    /// [`ErrorCode::MissingTarget`] if targets are missing, and nothing else is wrong.
+    /// [`ErrorCode::MissingTarget`] if the only errors are missing targets.
     pub(crate) code: ErrorCode,
 }
 
@@ -76,7 +78,7 @@ impl From<Diagnostics> for Refused {
     }
 }
 
-/// What the compiler is told.
+/// Compiler options.
 pub(crate) struct Options<'a> {
     /// The platform of the device that the plan is for.
     pub(crate) platform: &'a Platform,
@@ -85,14 +87,15 @@ pub(crate) struct Options<'a> {
     pub(crate) passes: &'a [&'static passes::Pass],
 }
 
-/// A plan, and what its thunks that compute run, in the order of [`Plan::walk`]: `choose` has asked the kernels already.
+/// A plan, and the prepared kernels of its compute thunks in the order of [`Plan::walk`], so that the
+/// kernels, which `choose` has asked, need not be asked again.
 pub(crate) struct Compiled {
     pub(crate) plan: Plan,
     pub(crate) prepared: Vec<(kernels::KernelId, kernels::Prepared)>,
 }
 
-/// Compiles the function `entry` of a verified module. (The plan is validated when it is loaded.) `after` sees
-/// the middle form after each pass, and as `build` makes it.
+/// Compiles the function `entry` of a verified module. (The plan is validated when it is loaded.) `after`
+/// sees the middle form once it is built (`build`) and after each pass.
 pub(crate) fn compile(
     module: &Module,
     entry: &Func,
@@ -104,7 +107,8 @@ pub(crate) fn compile(
     let form = middle::build_lowered(module, entry, &mut blocks);
     let mut form = form.map_err(|d| Diagnostics::from_iter([d]))?;
     let blocks = blocks.decisions;
-    // A lowering may name a target that a call cannot have (`sdy.reshard` stands for an operation, say).
+    // A lowering may name a target that a call cannot have (for example `sdy.reshard`, which stands for an
+    // operation).
     if blocks.iter().any(|block| matches!(block.choice, BlockChoice::Call { .. })) {
         middle::verify(&form).map_err(|e| e.diagnostics.into_iter().collect::<Diagnostics>())?;
     }
@@ -127,7 +131,7 @@ pub(crate) fn compile(
     stage::done("copies", &form, after);
     coalesce::coalesce(body(&mut form), &choices);
     stage::done("coalesce", &form, after);
-    let storage = Storage::new(&form.funcs()[0], &choices, State::Joined);
+    let storage = Storage::new(&form.funcs()[0], &choices, Sharing::Joined);
     donate::donate(body(&mut form), entry, &storage)?;
     stage::done("donate", &form, after);
 
@@ -136,7 +140,7 @@ pub(crate) fn compile(
     let places = assign::assign(func, &events, &choices, &storage);
     #[cfg(debug_assertions)]
     if let Err(error) = check::check(func, &events, &choices, &places) {
-        panic!("assign left a wrong place: {error}");
+        panic!("assign left a value in a wrong place: {error}");
     }
     let placed = Placed { places: &places, events: &events, choices: &choices, cx: &cx };
     after(&Stage::placed(&form, placed));
@@ -145,7 +149,7 @@ pub(crate) fn compile(
     Ok(compiled)
 }
 
-/// The only function of a form.
+/// Returns the only function of a form.
 fn body(form: &mut Module) -> &mut Func {
     form.func_mut(FuncId::new(0))
 }

@@ -1,5 +1,5 @@
-//! Custom calls in regions that the reference evaluator applies to elements (`map`, `sort`, a reducer …): each
-//! becomes a separate plan, made once.
+//! Compiles custom calls in regions that the reference evaluator applies to elements (`map`, `sort`, a
+//! reducer …). Each call becomes a separate plan, which is made once.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::{Options, Refused, compile};
 use crate::plan::{NestedCall, ThunkOp};
 use crate::registry::Registry;
 
-/// The calls of a module.
+/// Compiles the calls of a module.
 pub(super) fn calls(
     module: &Module,
     registry: &Registry,

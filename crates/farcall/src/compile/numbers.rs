@@ -1,5 +1,5 @@
-//! Constants that are in no memory: those of one element that only kernels take, which know it, and copies, which are made
-//! by such.
+//! Constants without memory: scalar constants that only kernels and copies take. Kernels get them by value,
+//! and kernels compute the copies.
 
 use farcall_ir::{Literal, ValueId};
 
@@ -8,12 +8,12 @@ use super::order::Event;
 use super::storage::{Home, Storage};
 use crate::plan::{Base, ConstantId, NumberId};
 
-/// Where the constants of a program are.
+/// The places of a program's constants.
 #[derive(Debug)]
 pub(super) struct Constants(Vec<Base>);
 
 impl Constants {
-    /// Those of a program that returns these values.
+    /// Decides for a program that returns these values.
     pub(super) fn new(
         events: &[Event<'_>],
         choices: &Choices,
@@ -45,12 +45,12 @@ impl Constants {
         Constants(known.into_iter().map(base).collect())
     }
 
-    /// Where a constant is.
+    /// Returns the base of a constant.
     pub(super) fn base(&self, id: ConstantId) -> Base {
         self.0[id.index()]
     }
 
-    /// Those that are in memory, and the numbers.
+    /// Divides the constants into those in memory and the scalar constants without memory.
     pub(super) fn split(&self, all: Vec<Literal>) -> (Vec<Literal>, Vec<Literal>) {
         let (mut constants, mut numbers) = (Vec::new(), Vec::new());
         for (literal, base) in all.into_iter().zip(&self.0) {

@@ -1,30 +1,31 @@
-//! The instructions that need code, in the order in which they stand, regions of loops and branches included.
+//! The instructions that need code, in program order, including the regions of loops and branches.
 //!
-//! A list, so that what walks it needs no recursion: deep nesting cannot overflow the stack. A place in the list is the
-//! position at which a value is said to be read or written.
+//! The order is a list, so that passes walk it without recursion, and deep nesting cannot overflow the stack.
+//! An index in the list is the *position* at which a value is read or written.
 
 use farcall_ir::module::Insts;
 use farcall_ir::{Func, Inst, Op};
 
 use super::choose::{Choice, Choices};
 
-/// What stands at a position.
+/// The event at a position.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Event<'f> {
-    /// An instruction without regions that are walked.
+    /// An instruction without regions of control flow.
     Do(Inst<'f>),
-    /// A loop or a choice; its first region follows.
+    /// The beginning of a loop or a choice; its first region follows.
     Begin(Inst<'f>),
-    /// The end of a region, by number, that another one of the same instruction follows.
+    /// The end of the region with this number; another region of the same instruction follows.
     Next(Inst<'f>, usize),
     /// The end of the last region, and of the instruction.
     End(Inst<'f>),
 }
 
-/// The instructions of a program that need code.
+/// Returns the instructions of a program that need code, as events.
 pub(super) fn events<'f>(func: &'f Func, choices: &Choices) -> Vec<Event<'f>> {
     let mut events = Vec::with_capacity(func.inst_count());
-    // Regions that are being walked, each with its instruction and its number; the body has none.
+    // Regions that are being walked, each with its instruction and its number; the body of the function has
+    // neither.
     let mut open: Vec<(Insts<'f>, Option<(Inst<'f>, usize)>)> = vec![(func.body().insts(), None)];
     while let Some((insts, owner)) = open.last_mut() {
         if let Some(inst) = insts.next() {
@@ -55,7 +56,7 @@ pub(super) fn events<'f>(func: &'f Func, choices: &Choices) -> Vec<Event<'f>> {
     events
 }
 
-/// Every instruction of a program but those of regions that are applied to elements.
+/// Returns every instruction of a program except those in regions that are applied to elements.
 pub(super) fn instructions(func: &Func) -> impl Iterator<Item = Inst<'_>> {
     let mut open = vec![func.body().insts()];
     std::iter::from_fn(move || {

@@ -1,8 +1,9 @@
-//! Slices that are not made: of an input or a constant, what lies there in one stretch is read there.
+//! Slices that are not copied: a slice that is one contiguous range of an input or a constant is read in
+//! place.
 //!
-//! Weights of all layers in one tensor, of which each layer takes its own, are what such slices are for. Of what a
-//! program computes, a part would keep the whole alive, and from a change in place; so it would of an input that the
-//! program may change.
+//! A typical case is one tensor with the weights of all layers, of which each layer takes its own. Slices of
+//! computed values are copied: reading them in place would keep the whole value alive and prevent its
+//! in-place update. The same holds for an input that the program may change.
 
 use farcall_ir::{Func, Inst, Op, ValueId};
 use rustc_hash::FxHashSet;
@@ -11,7 +12,7 @@ use super::choose::{Choice, Choices};
 use super::{donate, order};
 use crate::plan::LEAST_ALIGNMENT;
 
-/// Lets such slices be parts of what they are taken of.
+/// Turns such slices into parts of their operands ([`Choice::Part`]).
 pub(super) fn choose(func: &Func, entry: &Func, choices: &mut Choices) {
     if !order::instructions(func).any(|inst| part(inst).is_some()) {
         return;
@@ -19,7 +20,7 @@ pub(super) fn choose(func: &Func, entry: &Func, choices: &mut Choices) {
     let whole = whole(func, choices);
     let changed = donate::asked(entry);
     let params = func.params().iter().enumerate().filter(|(i, _)| !changed.contains(i));
-    // Inputs and constants, and these under other names, in whole or in part.
+    // Inputs and constants, with their aliases and parts.
     let mut lasting: FxHashSet<ValueId> = params.map(|(_, value)| *value).collect();
     for inst in order::instructions(func) {
         match choices.of(inst.id()) {
@@ -42,13 +43,14 @@ pub(super) fn choose(func: &Func, entry: &Func, choices: &mut Choices) {
     }
 }
 
-/// Where the result of a slice begins in its operand, in bytes, if it is one stretch there.
+/// Returns the offset, in bytes, of a slice in its operand, if the slice is one contiguous range.
 fn part(inst: Inst<'_>) -> Option<usize> {
     let (Op::Slice(slice), [x]) = (inst.op(), inst.operands()) else { return None };
     let from = inst.func().tensor(*x).filter(|t| t.quant.is_none())?;
     let is_one = |d: &usize| slice.size(*d) == 1;
     let rank = from.rank();
-    // Dimensions of which it takes one index; then some indices of one; then all.
+    // A contiguous slice takes one index of the first dimensions, then a range of one dimension, then all
+    // indices of the remaining dimensions.
     let first = (0..rank).take_while(is_one).count();
     let some = first..rank.min(first + 1);
     let is_stretch = some.clone().all(|d| slice.strides[d] == 1 && slice.size(d) > 0)
@@ -62,12 +64,13 @@ fn part(inst: Inst<'_>) -> Option<usize> {
     (is_stretch && offset.is_multiple_of(LEAST_ALIGNMENT)).then_some(offset)
 }
 
-/// Values that are not parts of others: results of the program, what enters and leaves loops and branches, and operands of
-/// calls, which may have to be aligned more, or be changed.
+/// Returns the values that cannot be parts of other values: results of the program, values that enter and
+/// leave loops and branches, and operands of calls, which may have to be aligned more strictly, or may be
+/// changed.
 fn whole(func: &Func, choices: &Choices) -> FxHashSet<ValueId> {
     let mut whole = FxHashSet::default();
     let all: Vec<Inst<'_>> = order::instructions(func).collect();
-    // Backwards: what is whole under another name is whole.
+    // Backwards: a value with an alias that cannot be a part cannot be a part, either.
     for inst in all.into_iter().rev() {
         match choices.of(inst.id()) {
             Choice::Return | Choice::Call(_) => whole.extend(inst.operands()),
@@ -82,7 +85,7 @@ fn whole(func: &Func, choices: &Choices) -> FxHashSet<ValueId> {
     whole
 }
 
-/// Adds the values of the second list of which those in the first are in the set.
+/// Adds each value of the second list whose counterpart in the first list is in the set.
 fn same(of: &[ValueId], values: &[ValueId], set: &mut FxHashSet<ValueId>) {
     for (of, value) in of.iter().zip(values) {
         if set.contains(of) {

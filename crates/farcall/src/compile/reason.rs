@@ -1,5 +1,5 @@
-//! Reasons why the evaluator runs a step, for people: found by asking for kernels of operations that differ
-//! in one respect.
+//! Explains to people why the evaluator runs a step. The reason is found by asking for kernels of operations
+//! that differ in one respect.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::kernels::{self, Request};
 use crate::plan::{Body, BodyInst, Plan, Thunk, ThunkOp};
 
 /// Maximum number of a region's operations that a reason names.
-const MAX_NAMED: usize = 4;
+const MAX_NAMED_OPS: usize = 4;
 
 /// The reason why no kernel computes a step.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -30,7 +30,7 @@ pub enum NoKernel {
     Call,
     /// Tensors are quantized.
     Quantized,
-    /// Kernels compute it as XLA does, and the specification's semantics were requested.
+    /// The kernels compute the operation as XLA does, but the specification's semantics were requested.
     Semantics,
 }
 
@@ -45,8 +45,12 @@ impl fmt::Display for NoKernel {
             }
             NoKernel::Region(ops) if ops.is_empty() => f.write_str("no kernel for its region"),
             NoKernel::Region(ops) => {
-                let more = if ops.len() > MAX_NAMED { ", …" } else { "" };
-                write!(f, "no kernel for its region ({}{more})", ops[..ops.len().min(MAX_NAMED)].join(", "))
+                let more = if ops.len() > MAX_NAMED_OPS { ", …" } else { "" };
+                write!(
+                    f,
+                    "no kernel for its region ({}{more})",
+                    ops[..ops.len().min(MAX_NAMED_OPS)].join(", ")
+                )
             }
             NoKernel::Call => f.write_str("its region holds a custom call"),
             NoKernel::Quantized => f.write_str("no kernel for quantized tensors"),
@@ -70,7 +74,7 @@ impl Plan {
     }
 }
 
-/// The reason why no kernel serves an instruction.
+/// Returns the reason why no kernel computes an instruction.
 fn reason(inst: Inst<'_>) -> NoKernel {
     let tensor = |v: &farcall_ir::ValueId| inst.func().tensor(*v).cloned();
     let inputs: Vec<TensorType> = inst.own_operands().iter().filter_map(tensor).collect();
@@ -120,7 +124,7 @@ fn reason(inst: Inst<'_>) -> NoKernel {
     }
 }
 
-/// The reason for an operation without regions that has no kernel for the usual types either.
+/// Returns the reason for an operation without regions that has no kernel for the usual types either.
 fn without_region(inst: Inst<'_>) -> NoKernel {
     match inst.op() {
         Op::Cholesky { .. } | Op::TriangularSolve(_) | Op::Rng(_) => NoKernel::Operation,
@@ -129,7 +133,7 @@ fn without_region(inst: Inst<'_>) -> NoKernel {
     }
 }
 
-/// The type of the same class that most kernels have loops for.
+/// Returns the type of the same class that most kernels support.
 fn common(dtype: DType) -> DType {
     match dtype {
         DType::Pred => DType::Pred,
@@ -138,7 +142,7 @@ fn common(dtype: DType) -> DType {
     }
 }
 
-/// A region on elements of the usual types.
+/// Returns a region on elements of the usual types.
 fn usual(body: &Body) -> Body {
     let ty = |t: &TensorType| t.with_dtype(common(t.dtype));
     let inst = |inst: &BodyInst| BodyInst { ty: ty(&inst.ty), ..inst.clone() };
@@ -149,7 +153,7 @@ fn usual(body: &Body) -> Body {
     }
 }
 
-/// The simplest regions that an operation can have.
+/// Returns the simplest regions that an operation can have.
 fn simple_bodies(op: &Op, inputs: &[TensorType]) -> Option<Vec<Body>> {
     let of = |op: Op, dtype: DType, result: DType| Body {
         args: vec![TensorType::scalar(dtype); 2],
@@ -178,7 +182,7 @@ mod tests {
     use crate::registry::Registry;
     use crate::{CompileOptions, Executable};
 
-    /// The reasons why steps of a program run on the evaluator.
+    /// Returns the reasons why steps of a program run on the evaluator.
     fn reasons(program: &str) -> Vec<String> {
         let module = text::parse(&Source::new("test", program)).unwrap();
         let executable = Executable::compile(&module, &Registry::new(), &CompileOptions::new()).unwrap();

@@ -1,5 +1,6 @@
-//! Resolves the target of each custom call of a program, and checks the call against what the target declares. The
-//! program is rewritten: defaults of the op are filled in, and a side effect that the op declares is recorded.
+//! Resolves the target of each custom call of a program, and checks the call against the target's
+//! declaration. The program is rewritten: the op's defaults are filled in, and a side effect that the op
+//! declares is recorded.
 //!
 //! No stage of a target runs here: the instantiate stage runs when the plan is loaded.
 
@@ -15,14 +16,14 @@ use super::{Refused, declared};
 use crate::ErrorCode;
 use crate::registry::{Platform, Registry, ResolveError};
 
-/// Resolves the calls of a program in the middle form: handlers are those of the platform.
+/// Resolves the calls of a program in the middle form, for handlers of the platform.
 ///
 /// # Errors
-/// Every target that is missing, and every call that does not fit its target.
+/// Every missing target, and every call that does not match its target's declaration.
 pub(super) fn resolve(form: &mut Module, registry: &Registry, platform: &Platform) -> Result<(), Refused> {
     let mut diagnostics = Diagnostics::default();
     let mut code = ErrorCode::MissingTarget;
-    // A function that is inlined often is said to be wrong once.
+    // Errors in a function that is inlined several times are reported once.
     let mut noted = HashSet::new();
     let mut changed: Vec<(InstId, CustomCall)> = Vec::new();
     for func in form.funcs() {
@@ -31,10 +32,10 @@ pub(super) fn resolve(form: &mut Module, registry: &Registry, platform: &Platfor
             match resolved(inst, call, registry, platform) {
                 Ok(Cow::Borrowed(_)) => {}
                 Ok(Cow::Owned(call)) => changed.push((inst.id(), call)),
-                Err(wrong) => {
-                    let diagnostic = match *wrong {
-                        Wrong::Target(error) => error.at(inst.span()),
-                        Wrong::Call(diagnostic) => {
+                Err(invalid) => {
+                    let diagnostic = match *invalid {
+                        InvalidCall::Target(error) => error.at(inst.span()),
+                        InvalidCall::Call(diagnostic) => {
                             code = ErrorCode::InvalidProgram;
                             diagnostic
                         }
@@ -52,11 +53,11 @@ pub(super) fn resolve(form: &mut Module, registry: &Registry, platform: &Platfor
     if diagnostics.is_empty() { Ok(()) } else { Err(Refused { diagnostics, code }) }
 }
 
-/// Why a call cannot be made.
-enum Wrong {
-    /// Its target is missing.
+/// A call that cannot be made.
+enum InvalidCall {
+    /// The target is missing.
     Target(ResolveError),
-    /// It does not fit what its target declares.
+    /// The call does not match the target's declaration.
     Call(Diagnostic),
 }
 
@@ -65,18 +66,18 @@ fn resolved<'c>(
     call: &'c CustomCall,
     registry: &Registry,
     platform: &Platform,
-) -> Result<Cow<'c, CustomCall>, Box<Wrong>> {
-    let target = registry.resolve(call, platform).map_err(|error| Box::new(Wrong::Target(error)))?;
+) -> Result<Cow<'c, CustomCall>, Box<InvalidCall>> {
+    let target = registry.resolve(call, platform).map_err(|error| Box::new(InvalidCall::Target(error)))?;
     let Some(declaration) = target.declaration() else { return Ok(Cow::Borrowed(call)) };
     let (operands, results) = types(inst, call);
     declared::check(declaration, call, &operands, &results).map_err(|message| {
         let diagnostic = Diagnostic::new("signature", inst.span(), format!("{}: {message}", call.target));
         let notes = vec![format!("{}{}", call.target, declaration.signature)];
-        Box::new(Wrong::Call(Diagnostic { notes, ..diagnostic }))
+        Box::new(InvalidCall::Call(Diagnostic { notes, ..diagnostic }))
     })
 }
 
-/// The types of a call's operands and results as its program has them: with tokens and tuples.
+/// Returns the types of a call's operands and results as the program has them: with tokens and tuples.
 pub(super) fn types(inst: Inst<'_>, call: &CustomCall) -> (Vec<Type>, Vec<Type>) {
     match &call.types {
         Some(types) => (types.params.clone(), types.results.clone()),

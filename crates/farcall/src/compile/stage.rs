@@ -1,4 +1,4 @@
-//! What a compiler shows of its work: the middle form after each pass.
+//! Stages of the compiler for inspection: the middle form after each pass.
 
 use std::borrow::Cow;
 
@@ -10,13 +10,13 @@ use super::choose::Choices;
 use super::explain::{self, Explanation};
 use super::order::Event;
 
-/// A pass that decides where values lie. These always run, in this order, after all others.
+/// A pass that decides about the places of values. These passes always run, in this order, after all others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct MemoryPass {
-    /// Its name: that of its file.
+    /// Name of the pass, which is the name of its file.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// Description of the pass in one line.
     pub about: &'static str,
 }
 
@@ -24,30 +24,30 @@ const fn pass(name: &'static str, about: &'static str) -> MemoryPass {
     MemoryPass { name, about }
 }
 
-/// The passes that decide where values lie, in order.
+/// The passes that decide about the places of values, in order.
 pub static MEMORY_PASSES: &[MemoryPass] = &[
     pass("layouts", farcall_ir::middle::passes::layouts::PASS.about),
-    pass("copies", "copies values before others take over their memory"),
+    pass("copies", "inserts copies where values must share memory"),
     pass("coalesce", "lets loops and branches write directly to their results"),
-    pass("donate", "notes which inputs results may take the memory of"),
+    pass("donate", "marks inputs whose memory results may take over"),
     pass("assign", "gives every value a place"),
 ];
 
 /// The middle form after a pass.
 pub struct Stage<'a> {
-    /// The pass; `build` for the form as it is made.
+    /// Name of the pass; `build` for the form before the first pass.
     pub name: &'static str,
     form: &'a Module,
     placed: Option<Placed<'a>>,
 }
 
-/// What is known once values have places.
+/// The results of the compiler once values have places.
 #[derive(Clone, Copy)]
 pub(super) struct Placed<'a> {
     pub(super) places: &'a Places<'a>,
     pub(super) events: &'a [Event<'a>],
     pub(super) choices: &'a Choices,
-    /// What the passes were told.
+    /// The context that the passes were given.
     pub(super) cx: &'a Context,
 }
 
@@ -60,8 +60,8 @@ impl<'a> Stage<'a> {
         Stage { name: "assign", form, placed: Some(placed) }
     }
 
-    /// The form. Once places are assigned, its instructions have them as the attributes `farcall.places`, one for
-    /// each result, and `farcall.scratch`.
+    /// Returns the form. Once places are assigned, its instructions have them as attributes:
+    /// `farcall.places`, with one place for each result, and `farcall.scratch`.
     pub fn form(&self) -> Cow<'a, Module> {
         let Some(Placed { places, .. }) = self.placed else { return Cow::Borrowed(self.form) };
         let mut form = self.form.clone();
@@ -69,21 +69,21 @@ impl<'a> Stage<'a> {
         Cow::Owned(form)
     }
 
-    /// What the compiler decided, and why, as far as people want to know it: for the last stage, `assign`.
+    /// Explains the compiler's decisions, with reasons; only available for the last stage, `assign`.
     pub fn explain(&self) -> Option<Explanation> {
         Some(explain::explain(self.form, self.placed.as_ref()?))
     }
 }
 
-/// Checks what a pass left, in debug builds, and shows it.
+/// Verifies the form that a pass left, in debug builds, and shows it to `after`.
 ///
 /// # Panics
-/// In debug builds, if a pass left the form.
+/// In debug builds, if the form is invalid.
 pub(super) fn done(name: &'static str, form: &Module, after: &mut dyn FnMut(&Stage<'_>)) {
     if cfg!(debug_assertions)
         && let Err(error) = farcall_ir::middle::verify(form)
     {
-        panic!("{name} left no valid program: {error}\n{}", farcall_ir::text::print(form));
+        panic!("{name} left an invalid program: {error}\n{}", farcall_ir::text::print(form));
     }
     after(&Stage::new(name, form));
 }

@@ -1,10 +1,11 @@
-//! Which values share memory.
+//! Decides which values share memory.
 //!
-//! A [`Piece`] of memory is had by one value and by those that are it under another name: other views of its bytes,
-//! arguments of regions that capture it, equal constants; and by parts of it ([`parts`](super::parts)). What a loop carries
-//! has one piece, from the operand through the arguments and what the body returns to the result; so has the result of a
-//! choice with what the branches return, and the result of a custom call with the operand that it changes.
-//! [`copies`](super::copies) makes programs in which they may.
+//! A [`Piece`] of memory belongs to one value and its aliases: other views of its bytes, arguments of regions
+//! that capture it, equal constants, and slices of it that are not copied ([`parts`](super::parts)). A value
+//! carried by a loop has one piece, from the operand through the arguments and the results of the body to the
+//! result of the loop. The result of a choice shares its piece with the results of the branches, and the
+//! result of a custom call shares its piece with the operand that it changes. [`copies`](super::copies)
+//! inserts the copies that make this sharing correct.
 
 use farcall_ir::{Func, Inst, InstId, Op, ValueId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -14,19 +15,19 @@ use super::choose::{Choice, Choices};
 use super::order;
 use crate::plan::{ALIGNMENT, ConstantId, LEAST_ALIGNMENT, ParamId, STACK_SIZE};
 
-/// Bytes from which on values are aligned to [`ALIGNMENT`].
-const SMALL: usize = 2 << 10;
+/// Minimum size, in bytes, of values that are aligned to [`ALIGNMENT`].
+const MIN_ALIGNED_BYTES: usize = 2 << 10;
 
-/// Values of a program in which small ones lie close together: with more, what is between these and large ones takes
-/// longer to look through than it is worth.
-const FEW: usize = 1 << 13;
+/// Maximum number of values in a program whose small values are packed closely. In larger programs, the time
+/// to search the gaps between small and large values outweighs the saved memory.
+const MAX_PACKED_VALUES: usize = 1 << 13;
 
-/// A piece of memory.
+/// Number of a piece of memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(super) struct PieceId(u32);
 
 impl PieceId {
-    /// That of values which there never are when the program runs.
+    /// Placeholder for values that do not exist at run time.
     const NOWHERE: PieceId = PieceId(u32::MAX);
 
     pub(super) fn index(self) -> usize {
@@ -34,7 +35,7 @@ impl PieceId {
     }
 }
 
-/// What a piece of memory is.
+/// A piece of memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Piece {
     pub(super) home: Home,
@@ -42,55 +43,55 @@ pub(super) struct Piece {
     pub(super) alignment: usize,
 }
 
-/// A part of a piece of memory, in bytes.
+/// A range of bytes in a piece of memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Part {
+pub(super) struct ByteRange {
     pub(super) offset: usize,
     pub(super) size: usize,
 }
 
-/// Where a piece of memory is.
+/// The place of a piece of memory, as far as it is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Home {
-    /// Its place is to be found.
+    /// A place that is still to be assigned.
     Open,
-    /// On the stack: it is scratch memory, and little.
+    /// The stack: small scratch memory.
     Stack,
-    /// Nowhere: who takes it counts along this dimension.
+    /// No memory: kernels that take the value compute an iota along this dimension.
     Iota(u32),
     Constant(ConstantId),
     Param(ParamId),
 }
 
-/// How far a program has come.
+/// Extent to which values share memory, which depends on the progress of the passes that decide about memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum State {
-    /// What enters and leaves loops and branches, and what calls change, has memory of its own as yet.
+pub(super) enum Sharing {
+    /// Values that enter and leave loops and branches, and operands that calls change, have separate memory.
     Apart,
-    /// Copies have been made, so that these share.
+    /// These values share memory, because copies have been inserted.
     Joined,
 }
 
-/// The memory of all values that there are when a program runs.
+/// The memory of all values that exist at run time.
 #[derive(Debug)]
 pub(super) struct Storage {
     of: Vec<PieceId>,
     /// Values that are only a part of their piece.
-    parts: FxHashMap<ValueId, Part>,
+    parts: FxHashMap<ValueId, ByteRange>,
     pub(super) pieces: Vec<Piece>,
     /// Scratch memory of kernels.
     scratch: FxHashMap<InstId, PieceId>,
 }
 
 impl Storage {
-    pub(super) fn new(func: &Func, choices: &Choices, state: State) -> Storage {
+    pub(super) fn new(func: &Func, choices: &Choices, sharing: Sharing) -> Storage {
         let mut joined = Joined {
             to: (0..func.value_count() as u32).collect(),
             constants: vec![None; choices.constants.len()],
             parts: FxHashMap::default(),
             scratch: Vec::new(),
         };
-        joined.values(func, choices, state);
+        joined.values(func, choices, sharing);
         let mut storage = Storage::of_values(func, choices, &mut joined);
         for (i, value) in joined.constants.into_iter().enumerate() {
             if let Some(value) = value {
@@ -138,8 +139,8 @@ impl Storage {
             let bytes = func.tensor(value).and_then(|t| t.bytes()).unwrap_or(0);
             if number[root] == u32::MAX {
                 number[root] = pieces.len() as u32;
-                // What is small lies close together: no loop over it gains by more.
-                let is_small = bytes < SMALL && func.value_count() <= FEW;
+                // Small values are packed closely, since no loop over them gains from a larger alignment.
+                let is_small = bytes < MIN_ALIGNED_BYTES && func.value_count() <= MAX_PACKED_VALUES;
                 let alignment = if is_small { LEAST_ALIGNMENT } else { ALIGNMENT };
                 pieces.push(Piece { home: Home::Open, bytes, alignment });
             }
@@ -160,17 +161,17 @@ impl Storage {
         &mut self.pieces[self.of[value.index()].index()]
     }
 
-    /// The memory of a value that there is when the program runs.
+    /// Returns the memory of a value that exists at run time.
     pub(super) fn of(&self, value: ValueId) -> PieceId {
         self.of[value.index()]
     }
 
-    /// Which part of its piece a value is; `None` if it is all of it.
-    pub(super) fn part(&self, value: ValueId) -> Option<Part> {
+    /// Returns the part of its piece that a value occupies; `None` if it occupies all of it.
+    pub(super) fn part(&self, value: ValueId) -> Option<ByteRange> {
         self.parts.get(&value).copied()
     }
 
-    /// Where a value is, and of what size.
+    /// Returns the piece of a value that exists at run time.
     pub(super) fn piece(&self, value: ValueId) -> Piece {
         self.pieces[self.of(value).index()]
     }
@@ -180,7 +181,8 @@ impl Storage {
         self.scratch.get(&inst).copied()
     }
 
-    /// What a thunk writes: results whose place is to be found, then scratch memory.
+    /// Returns the memory that a thunk writes: results whose place is still to be assigned, then scratch
+    /// memory.
     pub(super) fn outputs(&self, inst: Inst<'_>) -> impl Iterator<Item = PieceId> {
         let results = inst.results().iter().map(|r| self.of(*r));
         let open = results.filter(|id| self.pieces[id.index()].home == Home::Open);
@@ -188,8 +190,8 @@ impl Storage {
     }
 }
 
-/// True if this result of an instruction may have the memory of this piece, if both end and begin there: every use of
-/// the piece as an operand allows it.
+/// Returns true if this result of an instruction may share the memory of this piece when the piece's life
+/// ends at the instruction. Every use of the piece as an operand must allow it.
 pub(super) fn shares(
     storage: &Storage,
     choices: &Choices,
@@ -200,7 +202,7 @@ pub(super) fn shares(
     sharing(storage, choices, inst, result).any(|x| x == piece)
 }
 
-/// The operands of an instruction whose memory this result may have ([`shares`]), in order.
+/// Returns the operands of an instruction whose memory this result may share ([`shares`]), in order.
 pub(super) fn sharing<'a>(
     storage: &'a Storage,
     choices: &'a Choices,
@@ -215,14 +217,14 @@ pub(super) fn sharing<'a>(
     let inputs = choices.inputs(inst).iter().enumerate();
     let (some, others): (SmallVec<[_; 8]>, SmallVec<[_; 8]>) = inputs.partition(allowed);
     let pieces = |of: SmallVec<[(usize, &'a ValueId); 8]>| of.into_iter().map(move |(_, x)| storage.of(*x));
-    // Seldom both kinds.
+    // Operands of both kinds are rare.
     let others: FxHashSet<PieceId> =
         if some.is_empty() { FxHashSet::default() } else { pieces(others).collect() };
     pieces(some).filter(move |piece| !others.contains(piece))
 }
 
-/// By value: whether there is one when the program runs. There are none of regions that are applied to elements, nor of
-/// instructions that are gone.
+/// Returns, for each value, true if the value exists at run time. Values of regions that are applied to
+/// elements do not, nor do results of removed instructions.
 fn running(func: &Func, choices: &Choices) -> Vec<bool> {
     let mut runs = vec![false; func.value_count()];
     let mut note = |values: &[ValueId]| values.iter().for_each(|v| runs[v.index()] = true);
@@ -236,15 +238,15 @@ fn running(func: &Func, choices: &Choices) -> Vec<bool> {
     runs
 }
 
-/// Sets of values that share memory.
+/// A disjoint-set forest of the values that share memory.
 struct Joined {
-    /// By value: itself, or another one of its set.
+    /// Parent of each value: itself, or another value of its set.
     to: Vec<u32>,
     /// A value of each constant.
     constants: Vec<Option<ValueId>>,
-    /// Values that are only a part of what their set shares.
-    parts: FxHashMap<ValueId, Part>,
-    /// Instructions that need scratch memory, and how much.
+    /// Values that are only a part of the memory that their set shares.
+    parts: FxHashMap<ValueId, ByteRange>,
+    /// Instructions that need scratch memory, and the number of bytes.
     scratch: Vec<(InstId, usize)>,
 }
 
@@ -263,12 +265,12 @@ impl Joined {
         self.to[a.max(b) as usize] = a.min(b);
     }
 
-    /// Joins values one by one; one list may be longer.
+    /// Joins corresponding values of two lists; one list may be longer.
     fn join_all(&mut self, a: &[ValueId], b: &[ValueId]) {
         a.iter().zip(b).for_each(|(a, b)| self.join(*a, *b));
     }
 
-    /// Joins values with those that they are under another name: of parts, the same parts.
+    /// Joins values with their aliases. An alias of a part is the same part.
     fn rename(&mut self, from: &[ValueId], to: &[ValueId]) {
         self.join_all(from, to);
         if self.parts.is_empty() {
@@ -281,7 +283,7 @@ impl Joined {
         }
     }
 
-    fn values(&mut self, func: &Func, choices: &Choices, state: State) {
+    fn values(&mut self, func: &Func, choices: &Choices, sharing: Sharing) {
         for inst in order::instructions(func) {
             match choices.of(inst.id()) {
                 Choice::View => self.rename(inst.operands(), inst.results()),
@@ -290,7 +292,7 @@ impl Joined {
                     for (x, part) in inst.operands().iter().zip(inst.results()) {
                         let before = self.parts.get(x).map_or(0, |part| part.offset);
                         let size = func.tensor(*part).and_then(|t| t.bytes()).unwrap_or(0);
-                        self.parts.insert(*part, Part { offset: before + offset, size });
+                        self.parts.insert(*part, ByteRange { offset: before + offset, size });
                     }
                 }
                 Choice::Constant(id) => {
@@ -301,23 +303,23 @@ impl Joined {
                     }
                 }
                 Choice::Kernel { scratch: bytes @ 1.., .. } => self.scratch.push((inst.id(), *bytes)),
-                Choice::Call(aliases) if state == State::Joined => {
+                Choice::Call(aliases) if sharing == Sharing::Joined => {
                     for (output, input) in aliases {
                         self.join(inst.results()[*output], inst.operands()[*input]);
                     }
                 }
-                Choice::Control => self.control(inst, state),
+                Choice::Control => self.control(inst, sharing),
                 _ => {}
             }
         }
     }
 
-    fn control(&mut self, inst: Inst<'_>, state: State) {
+    fn control(&mut self, inst: Inst<'_>, sharing: Sharing) {
         for region in inst.regions() {
             self.rename(inst.captures(), region.captured_args());
         }
         if *inst.op() != Op::While {
-            if state == State::Joined {
+            if sharing == Sharing::Joined {
                 inst.regions().for_each(|r| self.join_all(r.returned(), inst.results()));
             }
             return;
@@ -327,8 +329,8 @@ impl Joined {
         for (i, ((operand, arg), returned)) in
             inst.own_operands().iter().zip(body.own_args()).zip(body.returned()).enumerate()
         {
-            // What the body hands through unchanged is the operand all along.
-            if state == State::Joined || arg == returned {
+            // A value that the body returns unchanged is the operand in every iteration.
+            if sharing == Sharing::Joined || arg == returned {
                 self.join(*operand, inst.results()[i]);
                 self.join(*returned, inst.results()[i]);
             }

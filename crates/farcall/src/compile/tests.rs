@@ -1,10 +1,11 @@
-//! The passes that decide about memory, on programs as text: `filetests/passes/*.mlir`.
+//! Tests of the passes that decide about memory, on programs as text: `filetests/passes/*.mlir`.
 //!
-//! The files are like those of `farcall-ir`'s passes: programs that lines `// -----` split, each with a line
-//! `// passes: copies, coalesce`, and what these leave behind a line `// =>`. A program that is in the middle form
-//! already is taken as it is; others are brought into it. What is left has to be in the form, to be the same program
-//! when it is read again, and to compute the same bits. Where [`check`] finds a wrong place, its words are what is
-//! left. `UPDATE_EXPECT=1` writes it into the file.
+//! The files have the same form as the filetests of `farcall-ir`'s passes: programs separated by lines
+//! `// -----`, each with a line `// passes: copies, coalesce`, and the expected result of these passes after
+//! a line `// =>`. A program in the middle form is used unchanged; other programs are converted to the middle
+//! form. The result must be in the middle form, read back as the same program, and compute the same bits. If
+//! [`check`] finds a wrong place, the result is its error message. `UPDATE_EXPECT=1` writes the results into
+//! the files.
 
 use std::path::{Path, PathBuf};
 
@@ -25,7 +26,7 @@ fn form(source: &str) -> Module {
     middle::build(&module, module.entry().unwrap()).unwrap_or_else(|e| panic!("{e:?}"))
 }
 
-/// What a form computes from small numbers; nothing if it calls something.
+/// Evaluates a form on small numbers; `None` if it makes a call.
 fn results(form: &Module) -> Option<Vec<Value>> {
     let func = &form.funcs()[0];
     let tensors = func.params().iter().filter_map(|p| func.tensor(*p));
@@ -36,7 +37,7 @@ fn results(form: &Module) -> Option<Vec<Value>> {
     eval(form, func, &inputs.collect::<Vec<_>>(), &NoHost, Numerics::default()).ok()
 }
 
-/// Runs passes over a form; the error is a wrong place.
+/// Runs passes over a form. The error is a value in a wrong place.
 fn run(form: &mut Module, names: &[&str]) -> Result<(), String> {
     let registry = Registry::new();
     let options = Options { platform: &Platform::Host, numerics: Numerics::default(), passes: &[] };
@@ -47,7 +48,7 @@ fn run(form: &mut Module, names: &[&str]) -> Result<(), String> {
     let choices = choose::choose(form, &entry, &registry, &options).unwrap_or_else(|e| panic!("{e:?}"));
     for name in names.iter().filter(|n| **n != "layouts") {
         let func = body(form);
-        let storage = Storage::new(func, &choices, State::Joined);
+        let storage = Storage::new(func, &choices, Sharing::Joined);
         match *name {
             "copies" => copies::insert(func, &choices),
             "coalesce" => coalesce::coalesce(func, &choices),

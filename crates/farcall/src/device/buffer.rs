@@ -1,4 +1,4 @@
-//! Tensors in a device's memory.
+//! Tensors in the memory of a device.
 
 use std::fmt;
 
@@ -8,11 +8,11 @@ use farcall_ir::{DType, Literal, TensorType};
 use super::{Device, MemorySpace};
 use crate::ErrorCode;
 
-/// A tensor in the memory of a device: what executables take and give.
+/// A tensor in the memory of a device: the input and result type of executables.
 ///
-/// Cloning shares the elements. Whoever gives the last clone of a buffer to an executable gives it up: a program
-/// that donates that input works in its memory. From a [`Literal`], and back, nothing is copied where the memory is
-/// the host's.
+/// Clones share the elements. A caller that passes the last clone of a buffer to an executable gives it up: a
+/// program that donates that input writes to its memory. Conversions from and to a [`Literal`] copy nothing
+/// if the memory is the host's.
 ///
 /// ```
 /// use farcall::device::{Buffer, Device};
@@ -28,22 +28,22 @@ pub struct Buffer {
     storage: Storage,
 }
 
-/// Where the elements are.
+/// The elements, by the memory that holds them.
 #[derive(Clone)]
 enum Storage {
     Host(Literal),
 }
 
-/// Why a buffer cannot be where it is wanted.
+/// A buffer that cannot be moved to another memory.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BufferError {
-    /// Nothing copies from one memory to the other.
-    #[error("nothing copies from the {from} to the {to}")]
+    /// Copies between the two memories are not supported.
+    #[error("copies from the {from} to the {to} are not supported")]
     NoCopy {
-        /// Where the elements are.
+        /// The memory that holds the elements.
         from: MemorySpace,
-        /// Where they should be.
+        /// The memory that should hold the elements.
         to: MemorySpace,
     },
     /// The memory is full.
@@ -52,7 +52,7 @@ pub enum BufferError {
 }
 
 impl BufferError {
-    /// What kind of error it is.
+    /// Returns the error code.
     pub fn code(&self) -> ErrorCode {
         match self {
             BufferError::NoCopy { .. } => ErrorCode::Device,
@@ -90,45 +90,45 @@ impl Buffer {
         }
     }
 
-    /// The memory that it is in.
+    /// The memory that holds the buffer.
     pub fn memory(&self) -> MemorySpace {
         self.memory
     }
 
-    /// The device that it is on.
+    /// The device that holds the buffer.
     pub fn device(&self) -> Device {
         self.memory.device()
     }
 
-    /// The elements, if the host can look at them where they are.
+    /// The elements, if the host can read them in place.
     pub fn host(&self) -> Option<&Literal> {
         match &self.storage {
             Storage::Host(literal) => Some(literal),
         }
     }
 
-    /// The elements to write to, if the host can do so where they are. (A literal that is shared is copied by the
-    /// first write.)
+    /// The elements for writing, if the host can write them in place. (The first write copies a literal that
+    /// is shared.)
     pub fn host_mut(&mut self) -> Option<&mut Literal> {
         match &mut self.storage {
             Storage::Host(literal) => Some(literal),
         }
     }
 
-    /// The elements as a literal: the same if they are the host's, else a copy.
+    /// Converts the buffer into a literal. The elements are copied unless they are in the host's memory.
     ///
     /// # Errors
-    /// If there is no memory for a copy.
+    /// If there is not enough memory for a copy.
     pub fn into_literal(self) -> Result<Literal, BufferError> {
         match self.storage {
             Storage::Host(literal) => Ok(literal),
         }
     }
 
-    /// The same tensor in another memory: the same buffer if it is there already.
+    /// Returns the tensor in another memory. If the buffer is there already, this is a clone of it.
     ///
     /// # Errors
-    /// If nothing copies from where it is to there, or there is not that much memory.
+    /// If copies between the two memories are not supported, or there is not enough memory.
     pub fn to_memory(&self, memory: MemorySpace) -> Result<Buffer, BufferError> {
         if memory == self.memory {
             return Ok(self.clone());
@@ -136,10 +136,10 @@ impl Buffer {
         Err(BufferError::NoCopy { from: self.memory, to: memory })
     }
 
-    /// A copy in the same memory that shares nothing with this one.
+    /// Returns a copy in the same memory that does not share its elements with this buffer.
     ///
     /// # Errors
-    /// If there is not that much memory.
+    /// If there is not enough memory.
     pub fn to_owned_copy(&self) -> Result<Buffer, BufferError> {
         let mut copy = self.clone();
         match &mut copy.storage {
@@ -149,14 +149,14 @@ impl Buffer {
     }
 }
 
-/// On the host.
+/// Makes a buffer in the host's memory.
 impl From<Literal> for Buffer {
     fn from(literal: Literal) -> Buffer {
         Buffer { memory: Device::host().default_memory(), storage: Storage::Host(literal) }
     }
 }
 
-/// In the same memory, of the same type, and with the same bits.
+/// Compares the memory, the type and the bits.
 impl PartialEq for Buffer {
     fn eq(&self, other: &Buffer) -> bool {
         let Storage::Host(other_elements) = &other.storage;
@@ -166,7 +166,7 @@ impl PartialEq for Buffer {
 
 impl Eq for Buffer {}
 
-/// Of the same type, and with the same bits.
+/// Compares the type and the bits.
 impl PartialEq<Literal> for Buffer {
     fn eq(&self, other: &Literal) -> bool {
         match &self.storage {

@@ -1,4 +1,4 @@
-//! Where programs run and tensors live.
+//! Devices, which run programs, and their memories, which hold tensors.
 //!
 //! ```text
 //! Device ──has──▶ MemorySpace ◀──lies in── Buffer
@@ -6,8 +6,9 @@
 //!    └── Stream: work for the device, in order
 //! ```
 //!
-//! The host is the only device for now. Properties that differ between devices are queried rather than assumed: the
-//! [`Platform`] whose handlers a program calls, whether the host can read a memory, how a buffer is copied to it.
+//! The host is the only device for now. Properties that differ between devices are queried rather than
+//! assumed: the [`Platform`] whose handlers a program calls, whether the host can read a memory, how a buffer
+//! is copied to it.
 
 mod buffer;
 mod stream;
@@ -19,7 +20,7 @@ pub use stream::{Pending, Stream};
 
 use crate::platform::Platform;
 
-/// Something that runs programs. Devices are there until the process ends; this is a name of one.
+/// A device that runs programs. Devices exist until the process ends; this type is a copyable handle.
 #[derive(Clone, Copy)]
 pub struct Device(&'static Info);
 
@@ -44,7 +45,7 @@ impl Device {
         DEVICES.iter().map(|info| Device(info))
     }
 
-    /// The first device of a platform, if there is one.
+    /// Returns the first device of a platform, if there is one.
     ///
     /// ```
     /// use farcall::device::Device;
@@ -56,22 +57,22 @@ impl Device {
         Device::all().find(|device| device.platform() == platform)
     }
 
-    /// Which handlers it runs.
+    /// The platform of the device, which determines the handlers that it runs.
     pub fn platform(self) -> &'static Platform {
         &self.0.platform
     }
 
-    /// Its number among the devices of its platform.
+    /// Number of the device among the devices of its platform.
     pub fn ordinal(self) -> u32 {
         self.0.ordinal
     }
 
-    /// The memories that it works on; the first is where its results are.
+    /// The memories that the device works on. The first one holds its results.
     pub fn memories(self) -> impl ExactSizeIterator<Item = MemorySpace> {
         self.0.memories.iter().map(move |kind| MemorySpace { device: self, kind: *kind })
     }
 
-    /// The memory where its results are.
+    /// The memory that holds the device's results.
     pub fn default_memory(self) -> MemorySpace {
         MemorySpace { device: self, kind: MemoryKind::Device }
     }
@@ -82,7 +83,7 @@ impl Device {
 }
 
 impl Default for Device {
-    /// The host.
+    /// Returns the host.
     fn default() -> Device {
         Device::host()
     }
@@ -114,15 +115,15 @@ impl fmt::Debug for Device {
     }
 }
 
-/// What kind of memory a device works on, by the names that JAX has for them.
+/// Kinds of memory that a device works on, under JAX's names.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum MemoryKind {
-    /// `device`: the device's own. That of the host is the host's.
+    /// `device`: the device's own memory. For the host, this is the host's memory.
     Device,
-    /// `pinned_host`: the host's, which the device reads and writes as well.
+    /// `pinned_host`: host memory that the device can read and write.
     PinnedHost,
-    /// `unpinned_host`: the host's, from where the device's driver copies.
+    /// `unpinned_host`: host memory that the device's driver copies from.
     UnpinnedHost,
 }
 
@@ -144,17 +145,17 @@ pub struct MemorySpace {
 }
 
 impl MemorySpace {
-    /// The device.
+    /// The device that the memory belongs to.
     pub fn device(self) -> Device {
         self.device
     }
 
-    /// Which of its memories.
+    /// The kind of the memory.
     pub fn kind(self) -> MemoryKind {
         self.kind
     }
 
-    /// True if the host can look into it.
+    /// Returns true if the host can read the memory.
     pub fn is_host_visible(self) -> bool {
         *self.device.platform() == Platform::Host || self.kind != MemoryKind::Device
     }

@@ -1,4 +1,4 @@
-//! Work for a device, in order.
+//! Streams: ordered queues of work for a device.
 
 use std::io;
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
@@ -10,31 +10,32 @@ use super::Device;
 
 type Task = Box<dyn FnOnce() + Send>;
 
-/// A queue of work for a device: what is put there is done in order, one after the other, while the caller goes on.
+/// A queue of work for a device. Work is done in the order in which it is enqueued, one item at a time; the
+/// caller does not wait.
 ///
-/// Work on different streams is done at the same time. On the host a stream is a thread. Dropping a stream waits
-/// for its work, so work that waits for values from outside has to get them, or be interrupted (unless work on the
-/// stream itself drops it). Work must not wait for later work of its own stream.
+/// Work on different streams runs concurrently. On the host, a stream is a thread. Dropping a stream waits
+/// for its work, so work that waits for values from outside must get them, or be interrupted (unless work on
+/// the stream itself drops the stream). Work must not wait for later work on its own stream.
 #[derive(Debug)]
 pub struct Stream {
     device: Device,
-    /// None once the stream ends.
+    /// `None` once the stream ends.
     queue: Option<Sender<Task>>,
     worker: Option<JoinHandle<()>>,
 }
 
-/// What work on a stream will return.
+/// The future result of work on a stream.
 #[derive(Debug)]
-#[must_use = "an error of the work is in here"]
+#[must_use = "the result may be an error, and a panic of the work is only raised by waiting"]
 pub struct Pending<T> {
     outcome: Receiver<Result<T, Payload>>,
 }
 
 impl Stream {
-    /// A stream without work.
+    /// Creates a stream without work.
     ///
     /// # Errors
-    /// If the system has no thread for it.
+    /// If the system cannot create a thread for the stream.
     pub fn new(device: Device) -> io::Result<Stream> {
         let (queue, work) = mpsc::channel::<Task>();
         let run = move || work.into_iter().for_each(|task| task());
@@ -42,12 +43,12 @@ impl Stream {
         Ok(Stream { device, queue: Some(queue), worker: Some(worker) })
     }
 
-    /// The device that works.
+    /// The device that does the work.
     pub fn device(&self) -> Device {
         self.device
     }
 
-    /// Puts work at the end of the queue.
+    /// Appends work to the queue.
     pub fn enqueue<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Pending<T> {
         let (give, outcome) = mpsc::sync_channel(1);
         let task = move || {
@@ -59,19 +60,23 @@ impl Stream {
             discard(give);
         };
         if let Some(queue) = &self.queue {
-            // The worker ends when the queue does, so there is one to receive it.
+            // The worker ends only after `queue` is dropped, so the send cannot fail.
             let _ = queue.send(Box::new(task));
         }
         Pending { outcome }
     }
 
-    /// Waits until all work is done that has been put there so far.
+    /// Waits until all work that has been enqueued so far is done.
     ///
     /// # Panics
-    /// If work on this stream calls it, which would wait for itself.
+    /// If work on this stream calls this method: the work would wait for itself.
     pub fn synchronize(&self) {
         let worker = self.worker.as_ref().map(|w| w.thread().id());
-        assert_ne!(worker, Some(thread::current().id()), "work on a stream waits for that stream");
+        assert_ne!(
+            worker,
+            Some(thread::current().id()),
+            "work on a stream must not wait for the same stream"
+        );
         self.enqueue(|| ()).wait();
     }
 }
@@ -79,20 +84,21 @@ impl Stream {
 impl Drop for Stream {
     fn drop(&mut self) {
         self.queue.take();
-        // Work may hold the last handle of its own stream: then nothing can wait for it.
+        // Work may hold the last handle of the stream that runs it. The worker thread cannot join itself.
         let worker = self.worker.take().filter(|w| w.thread().id() != thread::current().id());
         if let Some(worker) = worker {
-            // It catches what work panics with, and hands that to who waits for it.
+            // The worker does not panic: it catches panics of the work, and passes them to the waiting
+            // caller.
             discard(worker.join());
         }
     }
 }
 
 impl<T> Pending<T> {
-    /// Waits for the work; what it returned.
+    /// Waits for the work, and returns its result.
     ///
     /// # Panics
-    /// If the work did.
+    /// If the work panicked.
     pub fn wait(self) -> T {
         match self.outcome.recv() {
             Ok(outcome) => outcome.unwrap_or_else(|panic| panic.resume()),
@@ -100,13 +106,13 @@ impl<T> Pending<T> {
         }
     }
 
-    /// What the work returned, if it is done; else this again.
+    /// Returns the result of the work, if the work is done.
     ///
     /// # Errors
     /// `self`, if the work is not done.
     ///
     /// # Panics
-    /// If the work did.
+    /// If the work panicked.
     pub fn try_wait(self) -> Result<T, Pending<T>> {
         match self.outcome.try_recv() {
             Ok(outcome) => Ok(outcome.unwrap_or_else(|panic| panic.resume())),
@@ -142,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_is_that_of_who_waits() {
+    fn a_panic_reaches_the_waiting_caller() {
         let stream = Stream::new(Device::host()).unwrap();
         let bad = stream.enqueue(|| panic!("on purpose"));
         let good = stream.enqueue(|| 3);
@@ -151,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_done_can_be_asked_again() {
+    fn unfinished_work_can_be_polled_again() {
         let stream = Stream::new(Device::host()).unwrap();
         let (go, wait) = mpsc::channel::<()>();
         let pending = stream.enqueue(move || wait.recv().is_ok());

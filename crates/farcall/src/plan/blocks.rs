@@ -1,4 +1,4 @@
-//! What became of the blocks of a program, and why.
+//! Decisions about the blocks (composites) of a program, with reasons.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use farcall_ir::{Span, Type};
 
 use crate::registry::Rank;
 
-/// What became of a block (a composite) that the compiler met, and why.
+/// The decision about a block (a composite) that the compiler met, with its reason.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BlockDecision {
-    /// What the block stands for: the name of the composite.
+    /// The operation that the block stands for: the name of the composite.
     pub tag: String,
     /// Version of the tag's meaning.
     pub version: i64,
@@ -17,48 +17,49 @@ pub struct BlockDecision {
     pub operands: Vec<Type>,
     /// Types of the outputs.
     pub results: Vec<Type>,
-    /// `file:line:column`; for a program without text, what the block's location says (`jit(f)/norm at model.py:3:9`), or
-    /// else its function and its number there.
+    /// Place of the block: `file:line:column`. For a program without text, the block's location
+    /// (`jit(f)/norm at model.py:3:9`) or, without a location, its function and its number in the function.
     pub place: Arc<str>,
-    /// The place as a part of the program's text.
+    /// The place of the block as a span of the program's text.
     pub span: Option<Span>,
-    /// The lowerings that were asked, in this order, and why each of them skipped the block. The one that answered with
-    /// a call is not among them.
+    /// The lowerings that skipped the block, with their reasons, in the order in which they were asked. A
+    /// lowering that answered with a call is not included.
     pub skipped: Vec<Skipped>,
-    /// What was chosen.
+    /// The choice.
     pub choice: BlockChoice,
 }
 
 /// A lowering that skipped a block.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Skipped {
-    /// Whose it is.
+    /// Rank of the lowering.
     pub rank: Rank,
-    /// Where it comes from: a library's file, or this program.
+    /// Origin of the lowering: a library's file, or this program.
     pub origin: String,
-    /// Why.
+    /// Reason for skipping the block.
     pub reason: String,
 }
 
-/// What a block became.
+/// The replacement of a block.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum BlockChoice {
-    /// Its default body was compiled.
+    /// The default body of the block was compiled.
     DefaultBody {
-        /// Why no lowering took it: none is registered, say.
+        /// Reason why no lowering applied, for example because none is registered.
         reason: String,
     },
-    /// A custom call took its place.
+    /// A custom call replaced the block.
     Call {
-        /// Whose lowering said so.
+        /// Rank of the lowering that chose the call.
         rank: Rank,
-        /// Where that lowering comes from.
+        /// Origin of that lowering.
         origin: String,
-        /// The target that is called.
+        /// The target of the call.
         target: String,
-        /// Where the target comes from.
+        /// Origin of the target.
         library: String,
-        /// Version of XLA's FFI that its handlers were built for, as (major, minor); `None` if untyped.
+        /// Version of XLA's FFI that the target's handlers were built for, as (major, minor); `None` if
+        /// untyped.
         api_version: Option<(i32, i32)>,
     },
 }

@@ -1,4 +1,4 @@
-//! The plan as text and as data, for people and tools.
+//! Plans as text, for people and tools.
 
 use std::fmt::{self, Write as _};
 
@@ -27,7 +27,7 @@ impl fmt::Display for Buffer {
     }
 }
 
-/// A readable dump: sizes, inputs, constants, thunks with their slices, results.
+/// Writes a readable dump: sizes, inputs, constants, thunks with their slices, results.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Numerics { denormals, semantics } = self.numerics;
@@ -95,14 +95,14 @@ fn sequence(f: &mut fmt::Formatter<'_>, plan: &Plan, thunks: &[Thunk], depth: us
 }
 
 impl Plan {
-    /// What a thunk does, in a few words: its kind, and what tells it from others of that.
+    /// Describes the action of a thunk in a few words: its kind and its details.
     pub fn operation(&self, thunk: &Thunk) -> String {
         let (kind, detail) = (thunk.op.kind(), self.detail(thunk));
         if detail.is_empty() { kind.to_owned() } else { format!("{kind} {detail}") }
     }
 
-    /// What tells a thunk from others of its kind, as dumps show it: a target, the operation that is evaluated, what a
-    /// kernel says (of a fusion, its members). May be empty.
+    /// Returns the details that distinguish a thunk from others of its kind, as dumps show them: a target,
+    /// the evaluated operation, or the kernel's description (for a fusion, its members). May be empty.
     pub fn detail(&self, thunk: &Thunk) -> String {
         match &thunk.op {
             ThunkOp::Compute(compute) => {

@@ -1,15 +1,20 @@
-//! The plan: what the compiler makes from a program, and what the runtime executes.
+//! The plan: the compiled program, which the compiler makes and the runtime executes.
 //!
-//! A [`Plan`] is a sequence of thunks over buffers whose places are known before a run: slices of one arena, of the
-//! constants, of the inputs, or of the results. It is plain data: a thunk that computes has an operation, the types
-//! of its buffers, and the name of a kernel, which prepares the code to run from these. The compiler and the runtime
-//! both know this module, and never each other.
+//! A [`Plan`] is a sequence of thunks over buffers whose places are known before a run: slices of one arena,
+//! of the constants, of the inputs, or of the results. It is plain data: a compute thunk has an operation,
+//! the types of its buffers, and the name of a kernel, which prepares code from the operation and the types.
+//! The compiler and the runtime both depend on this module, and never on each other.
 //!
-//! **Invariants**, checked once by [`Plan::validate`], so that the runtime may rely on them: every slice is inside
-//! its base; only the arena, the stack, the results and donated inputs are written to; values are never on the stack, and what is in no
-//! memory is taken by kernels alone;
-//! kernels serve the operations and types that they are named for; buffers overlap only where they may; each custom call
-//! is made by one thunk; no thunk reads bytes, and no result has bytes, that the run may not have written before.
+//! **Invariants**, checked once by [`Plan::validate`], so that the runtime may rely on them:
+//!
+//! - Every slice is inside its base.
+//! - Only the arena, the stack, the results and donated inputs are written to.
+//! - Values are never on the stack. Operands without memory ([`Base::Iota`], [`Base::Number`]) are inputs of
+//!   kernels alone.
+//! - Kernels support the operations and types that they are named for.
+//! - Buffers overlap only where the operation allows it.
+//! - Each custom call is made by one thunk.
+//! - No thunk reads bytes, and no result has bytes, that the run may not have written before.
 
 mod blocks;
 mod display;
@@ -38,13 +43,14 @@ pub use work::Work;
 use crate::kernels::{InPlace, Request};
 use crate::registry::Platform;
 
-/// Alignment of every constant, and of buffers that custom calls get, in bytes.
+/// Alignment, in bytes, of every constant and of every buffer that is passed to a custom call.
 pub const ALIGNMENT: usize = 64;
 
-/// Alignment of every buffer in the arena, and of parts of inputs and constants in these, in bytes: enough for any element.
+/// Alignment, in bytes, of every buffer in the arena, and of slices of inputs and constants within these:
+/// enough for any element type.
 pub const LEAST_ALIGNMENT: usize = 16;
 
-/// Bytes of [`Base::Stack`].
+/// Size of [`Base::Stack`], in bytes.
 pub const STACK_SIZE: usize = 8 << 10;
 
 /// A compiled program.
@@ -54,64 +60,66 @@ pub struct Plan {
     pub arena_size: usize,
     /// The inputs.
     pub params: Vec<Param>,
-    /// The constants, each once.
+    /// The constants, deduplicated.
     pub constants: Vec<Literal>,
-    /// Constants of one element that are in no memory, each once: kernels that take them know them.
+    /// Deduplicated scalar constants, passed to kernels by value instead of through memory.
     pub numbers: Vec<Literal>,
-    /// Where the results are when the last thunk has run. One that is at [`Base::Result`] of its own number has
-    /// that memory; others are an input, a constant, a place in the arena, or the same as another result.
+    /// Places of the results after the last thunk has run. A result at the [`Base::Result`] with the result's
+    /// number has its own memory; any other result is an input, a constant, a slice of the arena, or an alias
+    /// of another result.
     pub results: Vec<Buffer>,
-    /// In order of execution.
+    /// The thunks, in order of execution.
     pub thunks: Vec<Thunk>,
     /// The custom calls.
     pub calls: Vec<CallSpec>,
-    /// The instructions that have no kernel and are evaluated.
+    /// The instructions without a kernel, which the reference evaluator runs.
     pub references: Vec<ReferenceSite>,
-    /// What became of each block (composite) of the program, and why. Runs do not look at it.
+    /// Decision about each block (composite) of the program, and its reason. Runs ignore it.
     pub blocks: Vec<BlockDecision>,
-    /// The platform of the device that it is for: whose handlers it calls.
+    /// Platform of the device that the plan is for. The plan calls handlers of this platform.
     pub platform: Platform,
-    /// How a run computes.
+    /// Numerics of a run.
     pub numerics: Numerics,
-    /// The text of the program that this was made from, for places in messages.
+    /// Text of the program that the plan was made from, for places in messages.
     pub source: Arc<Source>,
 }
 
 /// An input of a plan.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Param {
-    /// Its type.
+    /// Type of the input.
     pub ty: TensorType,
-    /// The program writes to its memory: a run has to own it.
+    /// True if the program writes to the input's memory, so that a run must own it.
     pub donated: bool,
-    /// Its name, if the program has one for it.
+    /// Name of the input, if the program gives one.
     pub name: Option<String>,
-    /// The elements that it must have: those that the program was compiled for.
+    /// The elements that the input must have, if the program was compiled for specific elements.
     pub known: Option<Literal>,
 }
 
 /// An instruction that the evaluator runs.
 #[derive(Clone, Debug)]
 pub struct ReferenceSite {
-    /// A program that is this instruction: its first function takes the thunk's inputs and returns its
-    /// outputs.
+    /// A program that consists of this instruction. Its first function takes the thunk's inputs and returns
+    /// its outputs.
     pub program: Arc<Module>,
-    /// The custom calls that it holds.
+    /// The custom calls nested in the instruction.
     pub calls: Vec<NestedCall>,
 }
 
-/// A custom call of a program: all that is needed to make a call site of it.
+/// A custom call of a program, with everything needed to make a call site.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CallSpec {
-    /// The target, and what it is passed besides buffers.
+    /// The target, and everything that it receives besides buffers.
     pub call: CustomCall,
-    /// Types of the operands as the program has them: with tokens and tuples.
+    /// Types of the operands in the program, tokens and tuples included.
     pub operands: Vec<Type>,
     /// Types of the results.
     pub results: Vec<Type>,
-    /// `file:line:column`; for a program without text, what the call's location says. May be empty.
+    /// Place of the call: `file:line:column` or, for a program without text, the call's location. May be
+    /// empty.
     pub place: Arc<str>,
-    /// The place as a part of the program's text.
+    /// The place of the call as a span of the program's text.
     pub span: Option<Span>,
 }
 
@@ -126,14 +134,14 @@ impl ReferenceSite {
         self.entry().body().first().map(|inst| inst.op())
     }
 
-    /// True if it, or a call in it, has a side effect.
+    /// True if the instruction, or a custom call nested in it, has a side effect.
     pub fn has_side_effect(&self) -> bool {
         let mut found = self.calls.iter().any(|call| call.side_effect);
         self.entry().walk(&mut |inst| found |= inst.op().info().is(Traits::SIDE_EFFECT));
         found
     }
 
-    /// The instruction that a nested call is, and how many stand before it in its function.
+    /// Returns the instruction of a nested call, and the number of instructions before it in its function.
     pub fn call(&self, call: &NestedCall) -> Option<(usize, Inst<'_>)> {
         let (mut found, mut before) = (None, 0);
         self.program.get(call.func)?.walk(&mut |inst| {
@@ -146,7 +154,7 @@ impl ReferenceSite {
     }
 }
 
-/// Numbers of instructions do not count, as in modules.
+/// Ignores the numbers of instructions, as the equality of modules does.
 impl PartialEq for ReferenceSite {
     fn eq(&self, other: &ReferenceSite) -> bool {
         let place = |site: &ReferenceSite, call: &NestedCall| site.call(call).map(|(place, _)| place);
@@ -163,49 +171,50 @@ impl PartialEq for ReferenceSite {
 /// A custom call that the evaluator reaches while it applies a region.
 #[derive(Clone, Debug)]
 pub struct NestedCall {
-    /// The function of [`ReferenceSite::program`] that it lies in.
+    /// The function of [`ReferenceSite::program`] that contains the call.
     pub func: FuncId,
-    /// Which instruction of it.
+    /// The instruction of that function that is the call.
     pub inst: InstId,
-    /// It has a side effect.
+    /// True if the call has a side effect.
     pub side_effect: bool,
-    /// A program of this call alone.
+    /// A plan of this call alone.
     pub plan: Arc<Plan>,
 }
 
-/// The memory that a slice is a part of.
+/// The memory that contains a slice.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 #[non_exhaustive]
 pub enum Base {
-    /// Memory of the run.
+    /// The run's temporary memory.
     Arena,
-    /// The stack of the thread that runs the program: what kernels have as scratch memory, if that is little.
+    /// The stack of the thread that runs the program: scratch memory of kernels that need little of it.
     Stack,
     /// A constant.
     Constant(ConstantId),
-    /// No memory: a number that a kernel knows, which takes it.
+    /// A virtual operand: a scalar constant that is passed to its kernel by value and has no memory.
     Number(NumberId),
     /// An input.
     Param(ParamId),
-    /// No memory: the elements of an input that count from zero along this dimension. Kernels that take such inputs know.
+    /// A virtual operand: an iota along this dimension, never materialized. Only kernels that opt in accept
+    /// it.
     Iota(u32),
-    /// Memory for a result, which the caller gets. Other values may be there before the result is.
+    /// The memory of a result, returned to the caller. It may hold other values before the result is written.
     Result(ResultId),
 }
 
 /// A range of bytes whose place is known before a run.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Slice {
-    /// What it is a part of.
+    /// The memory that contains the range.
     pub base: Base,
-    /// First byte.
+    /// Offset of the first byte.
     pub offset: usize,
     /// Number of bytes.
     pub size: usize,
 }
 
 impl Slice {
-    /// True if they have bytes in common.
+    /// True if the two slices have bytes in common.
     pub fn overlaps(&self, other: &Slice) -> bool {
         self.base == other.base
             && self.offset < other.offset + other.size
@@ -216,16 +225,16 @@ impl Slice {
 /// A slice that holds a tensor, row-major.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Buffer {
-    /// Where.
+    /// Place of the tensor.
     pub slice: Slice,
-    /// What.
+    /// Type of the tensor.
     pub ty: TensorType,
 }
 
 farcall_ir::ids! {
     /// A constant of a plan.
     ConstantId;
-    /// A number of a plan.
+    /// A scalar constant of a plan.
     NumberId;
     /// An input of a plan.
     ParamId;
@@ -240,35 +249,35 @@ farcall_ir::ids! {
 /// One step of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Thunk {
-    /// What is done.
+    /// The action.
     pub op: ThunkOp,
-    /// What is read.
+    /// The buffers that are read.
     pub inputs: Vec<Buffer>,
-    /// What is written. A kernel's scratch memory is the last of them.
+    /// The buffers that are written. The scratch memory of a kernel comes last.
     pub outputs: Vec<Buffer>,
-    /// Nested sequences: condition and body of a loop, branches.
+    /// Nested sequences: the condition and the body of a loop, or the branches of a choice.
     pub bodies: Vec<Vec<Thunk>>,
     /// Place in the program.
     pub span: Span,
-    /// What the program's locations say of it, a name such as `jit(f)/mul`, a line of a file, or both; that of the last
-    /// operation, if it is several.
+    /// Location of the thunk according to the program: a name such as `jit(f)/mul`, a line of a file, or
+    /// both. If the thunk computes several operations, this is the location of the last one.
     pub loc: Option<Arc<str>>,
 }
 
-/// What a thunk does.
+/// The action of a thunk.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum ThunkOp {
     /// An operation that a kernel computes.
     Compute(Box<Compute>),
-    /// The input's bytes.
+    /// Copies the bytes of the input.
     Copy,
-    /// Bodies: condition, loop body. Input: the condition's result.
+    /// A loop. Bodies: condition, loop body. Input: the result of the condition.
     While,
-    /// Bodies: branches. Input: the index of one of them; the last one if it is out of range. A
-    /// `pred` input chooses the first branch when it is true.
+    /// A choice between branches. Bodies: the branches. Input: the index of the branch to run; the last
+    /// branch runs if the index is out of range. A `pred` input chooses the first branch when it is true.
     Case,
-    /// Inputs and outputs are those of the call, tokens left out.
+    /// A custom call. The inputs and outputs are the operands and results of the call, without tokens.
     CustomCall(Call),
     /// An operation without a kernel, run by the reference evaluator.
     Reference(ReferenceId),
@@ -277,34 +286,34 @@ pub enum ThunkOp {
 /// An operation and the kernel that computes it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Compute {
-    /// Which kernel.
+    /// The kernel.
     pub kernel: KernelId,
     /// The operation with its attributes.
     pub op: Op,
-    /// Its regions.
+    /// The regions of the operation.
     pub bodies: Vec<Body>,
-    /// The thunk's last output is scratch memory, of the size that the kernel asks for.
+    /// True if the thunk's last output is scratch memory of the size that the kernel asks for.
     pub scratch: bool,
 }
 
 /// A custom call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Call {
-    /// Which call site.
+    /// The call site.
     pub id: CallId,
-    /// Outputs and inputs (by number among the thunk's) that share memory.
+    /// Pairs of outputs and inputs that share memory, by their numbers in the thunk.
     pub aliases: Vec<(usize, usize)>,
-    /// It runs even if its results are unused.
+    /// True if the call must run even if its results are unused.
     pub side_effect: bool,
 }
 
 impl ThunkOp {
-    /// True if a kernel computes it.
+    /// True if a kernel computes the operation.
     pub fn is_computed(&self) -> bool {
         matches!(self, ThunkOp::Compute(_))
     }
 
-    /// The kind, as dumps and statistics name it: for a computation, the kernel.
+    /// Kind of the action in dumps and statistics; for a computation, the kernel's name.
     pub fn kind(&self) -> &'static str {
         match self {
             ThunkOp::Compute(compute) => compute.kernel.name(),
@@ -326,7 +335,8 @@ impl Thunk {
         }
     }
 
-    /// Which results may lie where inputs lie. (Custom calls that change an operand have one buffer for both.)
+    /// Results that may share memory with inputs. (Custom calls that change an operand have one buffer for
+    /// both.)
     pub(crate) fn in_place(&self) -> InPlace {
         match &self.op {
             ThunkOp::Compute(compute) => compute.kernel.in_place(&compute.bodies),
@@ -337,13 +347,13 @@ impl Thunk {
         }
     }
 
-    /// Calls `visit` for this thunk and every one nested in it, in order of the text.
+    /// Calls `visit` for this thunk and every thunk nested in it, in order of the text.
     pub fn walk<'a>(&'a self, visit: &mut dyn FnMut(&'a Thunk)) {
         if self.bodies.is_empty() {
             return visit(self);
         }
-        // Nesting is bounded by the parser's limit times the verifier's limit on calls, so the walk
-        // keeps a stack of its own.
+        // Nesting may reach the parser's limit times the verifier's limit on calls, which is too deep for
+        // recursion, so the walk keeps an explicit stack.
         let mut stack = vec![std::slice::from_ref(self).iter()];
         while let Some(top) = stack.last_mut() {
             let Some(thunk) = top.next() else {
@@ -359,8 +369,8 @@ impl Thunk {
 }
 
 impl Compute {
-    /// What the kernel is asked for, for buffers of these types; `outputs` without scratch memory. `iotas` are those of the
-    /// inputs ([`iotas`]).
+    /// Returns the request to a kernel for buffers of these types. `outputs` excludes scratch memory; `iotas`
+    /// describes the inputs ([`iotas`]).
     pub(crate) fn request<'a>(
         &'a self,
         inputs: &'a [&'a TensorType],
@@ -371,7 +381,7 @@ impl Compute {
     }
 }
 
-/// For each input, the dimension along which it counts if it is in no memory; nothing if all are in memory.
+/// Returns, for each input, its iota dimension if it is a [`Base::Iota`]; an empty list if no input is one.
 fn iotas(inputs: &[Buffer]) -> SmallVec<[Option<usize>; 8]> {
     let dim = |b: &Buffer| if let Base::Iota(dim) = b.slice.base { Some(dim as usize) } else { None };
     match inputs.iter().any(|b| dim(b).is_some()) {
@@ -385,29 +395,30 @@ fn types(buffers: &[Buffer]) -> SmallVec<[&TensorType; 8]> {
     buffers.iter().map(|b| &b.ty).collect()
 }
 
-/// A thunk of a plan with its number: that of a step, as [`Profile`](crate::Profile) and
-/// [`Explanation`](crate::Explanation) count them.
+/// A thunk of a plan with its step number, as [`Profile`](crate::Profile) and
+/// [`Explanation`](crate::Explanation) number steps.
 #[derive(Clone, Copy, Debug)]
 pub struct Numbered<'p> {
-    /// Its place in the order in which [`Plan::walk`] visits thunks.
+    /// Position of the thunk in the order of [`Plan::walk`].
     pub number: usize,
     /// The thunk.
     pub thunk: &'p Thunk,
-    /// The number of the loop or choice that it is nested in.
+    /// Number of the innermost loop or choice that contains the thunk.
     pub parent: Option<usize>,
-    /// In how many of them.
+    /// Number of loops and choices that contain the thunk.
     pub depth: usize,
 }
 
 impl Plan {
-    /// Calls `visit` for every thunk, nested ones included.
+    /// Calls `visit` for every thunk, nested thunks included.
     pub fn walk<'a>(&'a self, visit: &mut dyn FnMut(&'a Thunk)) {
         self.thunks.iter().for_each(|t| t.walk(visit));
     }
 
-    /// Every thunk with its number, in that order, and what it is nested in.
+    /// Returns every thunk in the order of [`Plan::walk`], with its number and nesting.
     pub fn numbered(&self) -> Vec<Numbered<'_>> {
-        // Sequences that are open, the innermost last, each with the number of its thunk.
+        // Stack of unfinished sequences, the innermost last, each with the number of the thunk that contains
+        // it.
         let mut open: Vec<(std::slice::Iter<'_, Thunk>, Option<usize>)> = vec![(self.thunks.iter(), None)];
         let mut all: Vec<Numbered<'_>> = Vec::new();
         while let Some((thunks, parent)) = open.last_mut() {
@@ -423,14 +434,14 @@ impl Plan {
         all
     }
 
-    /// Number of thunks by kind, in order of the kinds' names.
+    /// Returns the number of thunks by kind, sorted by the name of the kind.
     pub fn thunk_counts(&self) -> std::collections::BTreeMap<&'static str, usize> {
         let mut counts = std::collections::BTreeMap::new();
         self.walk(&mut |t| *counts.entry(t.op.kind()).or_insert(0) += 1);
         counts
     }
 
-    /// The result that has this memory.
+    /// Returns the result that has this memory.
     pub(crate) fn own_result(&self, id: ResultId) -> Option<&Buffer> {
         self.results.get(id.index()).filter(|r| r.slice.base == Base::Result(id))
     }
@@ -440,34 +451,35 @@ impl Plan {
         self.constants.iter().fold(0, |sum, c| sum.saturating_add(c.byte_len()))
     }
 
-    /// Bytes that a run needs at once: for itself, for constants, and for results.
+    /// Bytes that one run needs in total: temporary memory, constants and results.
     pub fn memory(&self) -> usize {
         let own = self.temporary_bytes().saturating_add(self.constant_bytes());
         own.saturating_add(self.new_result_bytes())
     }
 
-    /// Bytes of the results that a run makes memory for: those that are not inputs, or the same as others.
+    /// Bytes of the results that a run allocates, which are neither inputs nor aliases of other results.
     pub fn new_result_bytes(&self) -> usize {
         let result = |(i, r): (usize, &Buffer)| match r.slice.base {
             Base::Result(id) if id.index() == i => r.slice.size,
             // A copy.
             Base::Arena | Base::Stack | Base::Iota(_) | Base::Constant(_) | Base::Number(_) => r.slice.size,
-            // The same as another one.
+            // An alias.
             Base::Param(_) | Base::Result(_) => 0,
         };
         self.results.iter().enumerate().map(result).fold(0, usize::saturating_add)
     }
 
-    /// The error that a run would report if the program's text left out elements of constants.
+    /// Returns the error that a run would report if the program's text left out elements of constants.
     pub fn elided(&self) -> Option<ProgramError> {
         elided::refused(self.references.iter().map(|site| &*site.program))
     }
 
-    /// Gives elements to constants whose elements the program's text left out ([`elided::fill`]). Returns the number of
-    /// these constants. A run copies them; a program that is filled before it is compiled reads them in place.
+    /// Gives elements to the constants whose elements the program's text left out ([`elided::fill`]), and
+    /// returns the number of these constants. A run copies these constants; a program whose constants are
+    /// filled before compilation reads them in place.
     ///
     /// # Errors
-    /// The first error of `elements`.
+    /// The first error that `elements` returns.
     pub fn fill_elided<E>(
         &mut self,
         mut elements: impl FnMut(&TensorType) -> Result<Literal, E>,
@@ -483,7 +495,8 @@ impl Plan {
         Ok(filled)
     }
 
-    /// Bytes that a run needs for itself: the arena, and what evaluated instructions call.
+    /// Bytes of temporary memory that one run needs: the arena, and the memory of the custom calls that
+    /// evaluated instructions make.
     pub fn temporary_bytes(&self) -> usize {
         let nested = self.references.iter().flat_map(|site| &site.calls).map(|call| call.plan.memory());
         nested.fold(self.arena_size, usize::saturating_add)

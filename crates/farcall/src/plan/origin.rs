@@ -1,4 +1,4 @@
-//! Where a thunk comes from, in the terms of the program that the plan was made from.
+//! Origins of thunks in the program that the plan was made from.
 
 use std::sync::Arc;
 
@@ -6,32 +6,33 @@ use farcall_ir::{Inst, Source, Span};
 
 use super::{Plan, Thunk};
 
-/// Where a thunk comes from; nothing of it, if the program has neither text nor locations.
+/// The origin of a thunk. All fields are `None` if the program has neither text nor locations.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Origin {
     /// The name of the operation's first result in the text, such as `%3` or `%dot.7`.
     pub value: Option<String>,
     /// Line and column of the operation in the text, both from 1.
     pub place: Option<(usize, usize)>,
-    /// What its location says, such as `jit(f)/mul at model.py:3:9`.
+    /// Location according to the program, such as `jit(f)/mul at model.py:3:9`.
     pub loc: Option<Arc<str>>,
 }
 
 impl Plan {
-    /// Where a thunk of this plan comes from. Of operations that run as one, it is the last of them.
+    /// Returns the origin of a thunk of this plan. If the thunk computes several operations, this is the
+    /// origin of the last one.
     pub fn origin(&self, thunk: &Thunk) -> Origin {
         Origin::at(&self.source, thunk.span, thunk.loc.clone())
     }
 }
 
 impl Origin {
-    /// Where an instruction of a program that was made from this text comes from.
+    /// Returns the origin of an instruction of a program that was made from this text.
     pub(crate) fn of(inst: Inst<'_>, source: &Source) -> Origin {
         Origin::at(source, inst.span(), inst.loc().and_then(|loc| loc.place()).map(Arc::from))
     }
 
     fn at(source: &Source, span: Span, loc: Option<Arc<str>>) -> Origin {
-        // What the engine adds has no place.
+        // Instructions that the engine adds have no place.
         let known = !source.is_none() && span.end > 0;
         let value = || {
             let before = source.text().get(..span.start as usize)?;
@@ -44,7 +45,7 @@ impl Origin {
         }
     }
 
-    /// In a few words: `%3 at 12:5 (jit(f)/mul)`; empty if nothing is known.
+    /// Returns a short form: `%3 at 12:5 (jit(f)/mul)`; empty if nothing is known.
     pub fn short(&self) -> String {
         let place = self.place.map(|(line, column)| format!("{line}:{column}"));
         let text = match (&self.value, place) {
@@ -59,7 +60,7 @@ impl Origin {
     }
 }
 
-/// The first name of `%a, %b:2 = "`, or of HLO's `ROOT %a = f32[2] `.
+/// Returns the first name in `%a, %b:2 = "`, or in HLO's `ROOT %a = f32[2] `.
 fn value_before(line: &str) -> Option<String> {
     let (names, _) = line.split_once('=')?;
     let names = names.trim().trim_start_matches("ROOT ");

@@ -1,4 +1,4 @@
-//! Checks, once, everything that the runtime relies on in every run.
+//! Validates plans: checks once everything that the runtime relies on in every run.
 
 use rustc_hash::FxHashSet;
 
@@ -15,16 +15,16 @@ use crate::kernels::{Element, KernelId, Prepared, is_int};
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("invalid plan ({place}, {kind}): {message}")]
 pub struct InvalidPlan {
-    /// Where in the program.
+    /// Place in the program.
     pub place: String,
     /// Kind of the thunk.
     pub kind: &'static str,
-    /// What is wrong.
+    /// Description of the error.
     pub message: String,
 }
 
 impl InvalidPlan {
-    /// What kind of error it is.
+    /// Returns the error code.
     pub fn code(&self) -> crate::ErrorCode {
         crate::ErrorCode::InvalidPlan
     }
@@ -34,15 +34,15 @@ impl Plan {
     /// Checks the invariants of the [module](super).
     ///
     /// # Errors
-    /// Names the first thunk that breaks one.
+    /// Names the first thunk that violates an invariant.
     pub fn validate(&self) -> Result<(), InvalidPlan> {
         stack::with_room(|| self.prepare(None)).map(drop)
     }
 
-    /// The same; returns what the thunks that compute run, in the order of [`Plan::walk`]. If that is `given`, the kernels are
-    /// not asked, and reads of unwritten bytes are not looked for: the compiler of this plan has asked the
-    /// kernels for the same operations on the same types, and has placed the values. (In debug builds, both
-    /// are checked.)
+    /// Checks the invariants, and returns the prepared kernels of the thunks that compute, in the order of
+    /// [`Plan::walk`]. If the prepared kernels are `given`, kernels are not asked again, and reads of
+    /// unwritten bytes are not checked: the compiler of this plan has asked the kernels for the same
+    /// operations on the same types, and has placed the values. (Debug builds check both.)
     pub(crate) fn prepare(
         &self,
         given: Option<Vec<(KernelId, Prepared)>>,
@@ -52,7 +52,7 @@ impl Plan {
             return Err(whole(format!("an arena of {} bytes does not fit into memory", self.arena_size)));
         }
         if let Some(many) = self.numbers.iter().find(|number| number.len() != 1) {
-            return Err(whole(format!("a {} is not one number", many.ty())));
+            return Err(whole(format!("a {} is not a scalar constant", many.ty())));
         }
         for buffer in &self.results {
             self.value(buffer).map_err(whole)?;
@@ -82,7 +82,7 @@ impl Plan {
             return Err(error);
         }
         if given.is_some_and(|mut given| given.next().is_some()) {
-            return Err(whole("kernels are given that no thunk runs".to_owned()));
+            return Err(whole("there are more prepared kernels than thunks that compute".to_owned()));
         }
         // The compiler places values so that writes come before reads.
         if !is_compiled || cfg!(debug_assertions) {
@@ -119,7 +119,7 @@ impl Plan {
         if b.ty.bytes() != Some(b.slice.size) {
             return Err(format!("{} does not hold a {}", b.slice, b.ty));
         }
-        // The stack is used from its first byte.
+        // Scratch memory starts at the first byte of the stack.
         let aligned = match b.slice.base {
             Base::Arena | Base::Result(_) | Base::Constant(_) | Base::Param(_) => {
                 b.slice.offset.is_multiple_of(LEAST_ALIGNMENT)
@@ -132,7 +132,7 @@ impl Plan {
         Ok(())
     }
 
-    /// A buffer that holds a value: on the stack, there is only scratch memory.
+    /// Checks a buffer that holds a value: the stack only holds scratch memory.
     fn value(&self, b: &Buffer) -> Result<(), String> {
         if let Base::Stack | Base::Iota(_) | Base::Number(_) = b.slice.base {
             return Err(format!("{} holds a value", b.slice));
@@ -140,7 +140,7 @@ impl Plan {
         self.buffer(b)
     }
 
-    /// What a thunk reads: of one that computes, inputs may be in no memory.
+    /// Checks a buffer that a thunk reads. Inputs without memory are allowed for thunks that compute.
     fn input(&self, t: &Thunk, b: &Buffer) -> Result<(), String> {
         match (&t.op, b.slice.base) {
             (ThunkOp::Compute(_), Base::Iota(_)) => self.slice(&b.slice),
@@ -149,7 +149,7 @@ impl Plan {
         }
     }
 
-    fn thunk(&self, t: &Thunk, given: Option<&mut Given>) -> Result<Option<Prepared>, String> {
+    fn thunk(&self, t: &Thunk, given: Option<&mut PreparedKernels>) -> Result<Option<Prepared>, String> {
         let (results, scratch) = t.outputs.split_at(t.results().len());
         t.inputs.iter().try_for_each(|b| self.input(t, b))?;
         results.iter().try_for_each(|b| self.value(b))?;
@@ -172,7 +172,7 @@ impl Plan {
         self.other(t).map(|()| None)
     }
 
-    /// The inputs of a thunk that are numbers.
+    /// Returns the scalar constants among the inputs of a thunk.
     fn known(&self, t: &Thunk) -> Box<[Element]> {
         let number = |b: &Buffer| match b.slice.base {
             Base::Number(id) => Some(Element::new(self.numbers[id.index()].element(0))),
@@ -181,7 +181,7 @@ impl Plan {
         t.inputs.iter().filter_map(number).collect()
     }
 
-    /// A thunk that no kernel computes.
+    /// Checks a thunk that no kernel computes.
     fn other(&self, t: &Thunk) -> Result<(), String> {
         let (inputs, outputs) = (t.inputs.as_slice(), t.outputs.as_slice());
         match (&t.op, inputs, outputs) {
@@ -192,7 +192,10 @@ impl Plan {
             }
             (ThunkOp::Case, [index], _) => {
                 let d = index.ty.dtype;
-                need((d.is_bool() || is_int(d)) && index.ty.elements() == Some(1), "no index")?;
+                need(
+                    (d.is_bool() || is_int(d)) && index.ty.elements() == Some(1),
+                    "the index is not one integer or pred",
+                )?;
                 need(!t.bodies.is_empty(), "no branches")?;
                 need(!d.is_bool() || t.bodies.len() == 2, "a choice by a pred has two branches")
             }
@@ -209,7 +212,7 @@ impl Plan {
                 let shared = call.aliases.iter().all(|(o, i)| {
                     matches!((outputs.get(*o), inputs.get(*i)), (Some(o), Some(i)) if o.slice == i.slice)
                 });
-                need(shared, "an alias has places of its own")
+                need(shared, "the result and the operand of an alias are in different places")
             }
             (ThunkOp::Reference(id), _, _) => {
                 let site = self.references.get(id.index()).ok_or("no such instruction")?;
@@ -227,8 +230,9 @@ impl Plan {
         }
     }
 
-    /// An output may lie exactly where an input lies if the operation allows it, and nowhere else
-    /// where they meet. Outputs are apart.
+    /// Checks how the buffers of a thunk overlap. An output may have exactly the bytes of an input if the
+    /// operation allows it; otherwise outputs and inputs must be disjoint. Outputs must be disjoint from each
+    /// other.
     fn overlaps(&self, t: &Thunk) -> Result<(), String> {
         if matches!(t.op, ThunkOp::While | ThunkOp::Case) {
             return Ok(());
@@ -259,7 +263,8 @@ impl Plan {
     }
 }
 
-/// A call that the evaluator reaches has a plan that takes and returns what the call does, for the same device.
+/// Checks the plan of a call that the evaluator reaches: it must take and return the same types as the call,
+/// on the same platform.
 fn nested(plan: &Plan, site: &ReferenceSite, call: &NestedCall) -> Result<(), String> {
     need(plan.platform == call.plan.platform, "the plan of a nested call is for another platform")?;
     let (_, inst) = site.call(call).ok_or("no such call in the instruction")?;
@@ -274,12 +279,12 @@ fn nested(plan: &Plan, site: &ReferenceSite, call: &NestedCall) -> Result<(), St
     need(takes && gives, "the plan of a nested call differs from it")
 }
 
-/// Kernels with what they have prepared.
-type Given = std::vec::IntoIter<(KernelId, Prepared)>;
+/// Kernels with their prepared state.
+type PreparedKernels = std::vec::IntoIter<(KernelId, Prepared)>;
 
-/// What runs, if the kernel serves the operation and has the scratch memory that it asks for: the next of those that are
-/// given.
-fn kernel(t: &Thunk, compute: &Compute, given: Option<&mut Given>) -> Result<Prepared, String> {
+/// Returns the prepared kernel of a thunk, taken from `given` if there are prepared kernels. Checks that the
+/// kernel supports the operation and has the scratch memory that it asks for.
+fn kernel(t: &Thunk, compute: &Compute, given: Option<&mut PreparedKernels>) -> Result<Prepared, String> {
     let asked = || {
         let (inputs, outputs) = (types(&t.inputs), types(t.results()));
         compute.kernel.prepare(&compute.request(&inputs, &outputs, &iotas(&t.inputs)))
@@ -311,7 +316,8 @@ mod tests {
     use super::*;
     use crate::{CompileOptions, Executable, Registry};
 
-    /// A program with a thunk that computes, changed by `change`; what is said of it.
+    /// Applies `change` to the plan of a program with a thunk that computes, and returns the message of the
+    /// validation error.
     fn changed(program: &str, change: impl Fn(&mut Plan)) -> String {
         let module = text::parse(&Source::new("test.mlir", program)).unwrap();
         let executable = Executable::compile(&module, &Registry::new(), &CompileOptions::new()).unwrap();
@@ -345,7 +351,7 @@ mod tests {
 }";
 
     #[test]
-    fn an_operation_that_leaves_its_buffers_is_refused() {
+    fn an_operation_beyond_its_buffers_is_refused() {
         let message = changed(SLICE, |plan| {
             let far = SliceOp { start: vec![7], limit: vec![9], strides: vec![1] };
             compute(plan).op = Op::Slice(far);
@@ -380,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn scratch_memory_is_apart_and_as_much_as_is_asked_for() {
+    fn scratch_memory_is_disjoint_and_of_the_requested_size() {
         let scratch = |plan: &mut Plan| plan.thunks[1].outputs.len() - 1;
         let message = changed(SORT, |plan| {
             let last = scratch(plan);
@@ -417,14 +423,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_is_in_memory() {
+    fn inputs_without_memory_are_for_kernels_that_accept_them() {
         let nowhere = |slice: &mut Slice, dim| *slice = Slice { base: Base::Iota(dim), offset: 0, size: 0 };
         assert_eq!(changed(SORT, |plan| nowhere(&mut plan.results[0].slice, 0)), "iota(0) holds a value");
         assert_eq!(
             changed(SORT, |plan| nowhere(&mut plan.thunks[1].outputs[0].slice, 0)),
             "iota(0) holds a value"
         );
-        // A key is read, a sum does not count, and there is no such dimension.
+        // The kernel reads elements of keys, an elementwise sum does not accept iotas, and dimension 7 does
+        // not exist.
         for (thunk, dim) in [(1, 0), (0, 0), (1, 7)] {
             let message = changed(SORT, |plan| nowhere(&mut plan.thunks[thunk].inputs[0].slice, dim));
             assert_eq!(message, "the kernel does not serve the operation");
@@ -436,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_of_kernels() {
+    fn scalar_constants_are_only_read_by_kernels() {
         let program = "func.func @main(%x: tensor<4xf32>) -> tensor<f32> {
   %c = stablehlo.constant dense<1.0> : tensor<f32>
   %y = stablehlo.reduce(%x init: %c) applies stablehlo.add across dimensions = [0]
@@ -452,12 +459,12 @@ mod tests {
         let message = changed(program, |plan| plan.numbers.clear());
         assert_eq!(message, "number0 is not inside its 0 bytes");
         let message = changed(program, |plan| plan.numbers[0] = Literal::zeros(DType::F32, [4]));
-        assert_eq!(message, "a tensor<4xf32> is not one number");
+        assert_eq!(message, "a tensor<4xf32> is not a scalar constant");
     }
 
     #[test]
-    fn results_that_nobody_writes_are_refused() {
-        // Their memory holds what others left there.
+    fn unwritten_results_are_refused() {
+        // The memory of an unwritten result holds data of other programs.
         let program =
             "func.func @main(%x: tensor<4xf32>, %i: tensor<i32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %y = stablehlo.add %x, %x : tensor<4xf32>
@@ -479,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn regions_are_not_believed() {
+    fn invalid_regions_are_refused() {
         let message = changed(SORT, |plan| {
             let ThunkOp::Compute(compute) = &mut plan.thunks[1].op else { return };
             compute.bodies[0].insts[0].operands = vec![2, 77];

@@ -1,25 +1,29 @@
-//! How much a thunk has to do, to compare what it achieves with what the machine can do.
+//! Cost of thunks, to compare the rates that they achieve with the limits of the machine.
 
 use farcall_ir::{Op, TensorType};
 
 use super::{Compute, Plan, Thunk, ThunkOp, types};
 
-/// What one call of a thunk has to do at least.
+/// Minimum cost of one call of a thunk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Work {
-    /// Bytes that it reads and writes, each once: of its inputs and results, without scratch memory.
+    /// Bytes of the inputs and results, each counted once, without scratch memory.
     pub bytes: u64,
-    /// Operations on numbers, as the specification defines the result, whatever way the engine takes; but of a long window,
-    /// three for each result and dimension, which is all that it takes. A multiplication with an addition is two; an
-    /// elementary function is one, as a comparison is. Moving elements is none, nor is what handlers do.
+    /// Operations on numbers. The count follows the specification's definition of the result, however the
+    /// engine computes it. Long windows are the exception: they count three operations for each result and
+    /// dimension, which is all that the engine needs. A multiplication with an addition counts as two; an
+    /// elementary function counts as one, and so does a comparison. Moving elements does not count, nor does
+    /// the work of handlers.
     pub flops: u64,
 }
 
-/// Operations along one dimension of a window for each result, at most: from both ends of blocks as long as the window.
-const ALONG: u64 = 3;
+/// Maximum number of operations for each result along one dimension of a window, which is computed from both
+/// ends of blocks as long as the window.
+const MAX_OPS_PER_WINDOW_DIM: u64 = 3;
 
 impl Plan {
-    /// What a call of a thunk of this plan has to do; for a loop or a choice, without the thunks nested in it.
+    /// Returns the cost of one call of a thunk of this plan. For a loop or a choice, nested thunks are
+    /// excluded.
     pub fn work(&self, thunk: &Thunk) -> Work {
         let (inputs, results) = (types(&thunk.inputs), types(thunk.results()));
         let flops = match &thunk.op {
@@ -39,7 +43,7 @@ impl Plan {
 }
 
 fn computed(compute: &Compute, inputs: &[&TensorType], results: &[&TensorType]) -> u64 {
-    // A fusion applies its operations to whole tensors, all others to elements.
+    // A fusion applies its operations to whole tensors; all other operations apply their regions to elements.
     if let (Op::Fusion, [body]) = (&compute.op, compute.bodies.as_slice()) {
         let each = body.insts.iter().map(|inst| {
             let operands: Option<Vec<&TensorType>> = inst.operands.iter().map(|x| body.ty(*x)).collect();
@@ -51,7 +55,8 @@ fn computed(compute: &Compute, inputs: &[&TensorType], results: &[&TensorType]) 
     flops(&compute.op, applied, inputs, results)
 }
 
-/// Operations on numbers; `applied` are those of a region that an operation applies.
+/// Counts the operations on numbers. `applied` is the number of operations in the region that the operation
+/// applies.
 fn flops(op: &Op, applied: u64, inputs: &[&TensorType], results: &[&TensorType]) -> u64 {
     let elements = |ty: Option<&&TensorType>| ty.and_then(|t| t.elements()).unwrap_or(0) as u64;
     let (taken, made) = (elements(inputs.first()), elements(results.first()));
@@ -62,8 +67,8 @@ fn flops(op: &Op, applied: u64, inputs: &[&TensorType], results: &[&TensorType])
         Op::ReduceWindow(windows) => {
             let window = &windows.window;
             let size = window.iter().fold(1u64, |n, size| n.saturating_mul(*size as u64));
-            // Long ones along one dimension after the other.
-            let along = window.iter().filter(|size| **size > 1).count() as u64 * ALONG;
+            // Long windows are computed along one dimension after the other.
+            let along = window.iter().filter(|size| **size > 1).count() as u64 * MAX_OPS_PER_WINDOW_DIM;
             made.saturating_mul(size.saturating_sub(1).min(along)).saturating_mul(applied)
         }
         Op::Map { .. } => made.saturating_mul(applied),

@@ -1,11 +1,14 @@
-//! Checks that a run reads only bytes that it has written. Successive runs, and successive values of a run, share memory.
+//! Checks that a run reads only bytes that it has written, since successive runs, and successive values of a
+//! run, share memory.
 //!
-//! The check follows the set of bytes that are certainly written, as intervals. A thunk adds its results and removes its
-//! scratch memory, whose contents are unspecified. A loop starts with the bytes that are written before every round, and
-//! ends with the effects of its condition. A choice adds the bytes that all branches write.
+//! The check follows the set of bytes that are certainly written, as intervals. A thunk adds its results and
+//! removes its scratch memory, whose contents are unspecified. A loop starts with the bytes that are written
+//! before every iteration, and ends with the effects of its condition. A choice adds the bytes that all
+//! branches write.
 //!
-//! Two walks without recursion take time in proportion to the plan: [`Summary`] computes the effects of loops and choices,
-//! innermost first; [`Check`] follows a run. Branches are checked on one set, whose changes are then undone.
+//! Two walks without recursion take time in proportion to the plan: [`Summary`] computes the effects of loops
+//! and choices, innermost first; [`Check`] follows a run. All branches start from the same set: the changes
+//! of one branch are undone before the next branch is checked.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +16,10 @@ use rustc_hash::FxHashMap;
 
 use super::{Base, Buffer, InvalidPlan, Plan, Slice, Thunk, ThunkOp};
 
-/// Checks every read of the plan, and its results. Slices are inside their bases.
+/// Checks every read of the plan, and its results. The slices must be inside their bases.
 ///
 /// # Errors
-/// Names the first thunk that may read unwritten bytes.
+/// Names the first thunk that may read unwritten bytes, or the first result that may have unwritten bytes.
 pub(super) fn check(plan: &Plan) -> Result<(), InvalidPlan> {
     let mut summary = Summary { open: vec![Effects::default()], inner: FxHashMap::default() };
     walk(&plan.thunks, &mut summary);
@@ -55,15 +58,15 @@ trait Visit<'p> {
 }
 
 /// A sequence that is being visited.
-struct Open<'p> {
+struct OpenSequence<'p> {
     thunks: std::slice::Iter<'p, Thunk>,
-    /// The thunk, and the index of the body in it; `None` for the whole plan.
+    /// The thunk that contains the sequence, and the index of its body; `None` for the whole plan.
     of: Option<(&'p Thunk, usize)>,
 }
 
 fn walk<'p>(thunks: &'p [Thunk], visit: &mut impl Visit<'p>) {
-    let mut open = vec![Open { thunks: thunks.iter(), of: None }];
-    while let Some(Open { thunks, of }) = open.last_mut() {
+    let mut open = vec![OpenSequence { thunks: thunks.iter(), of: None }];
+    while let Some(OpenSequence { thunks, of }) = open.last_mut() {
         let (thunk, body) = match (thunks.next(), *of) {
             (Some(thunk), _) if thunk.bodies.is_empty() => {
                 visit.step(thunk);
@@ -83,21 +86,21 @@ fn walk<'p>(thunks: &'p [Thunk], visit: &mut impl Visit<'p>) {
         match thunk.bodies.get(body) {
             Some(next) => {
                 visit.begin(thunk, body);
-                open.push(Open { thunks: next.iter(), of: Some((thunk, body)) });
+                open.push(OpenSequence { thunks: next.iter(), of: Some((thunk, body)) });
             }
             None => visit.leave(thunk),
         }
     }
 }
 
-// ---- What loops and choices do -------------------------------------------------------------------
+// ---- Effects of loops and choices -----------------------------------------------------------------
 
 /// Effects of a sequence on any set of written bytes.
 #[derive(Default, Debug)]
 struct Effects {
-    /// Removed from the set, unless written again.
+    /// Bytes removed from the set, unless they are written again.
     spoiled: Bytes,
-    /// Added to it.
+    /// Bytes added to the set.
     written: Bytes,
 }
 
@@ -128,15 +131,16 @@ impl Effects {
 
 /// The first walk: effects of loops and choices.
 struct Summary {
-    /// Effects of bodies whose thunk has not ended, the innermost last.
+    /// Effects of the unfinished bodies, the innermost last.
     open: Vec<Effects>,
-    /// By the address of the thunk: the effects of a choice; the bytes that a round of a loop spoils for the next round.
+    /// By the address of the thunk: for a choice, its effects; for a loop, the bytes that one iteration
+    /// spoils for the next.
     inner: FxHashMap<*const Thunk, Effects>,
 }
 
 impl Summary {
     fn top(&mut self) -> &mut Effects {
-        self.open.last_mut().expect("the whole plan's is the first")
+        self.open.last_mut().expect("the effects of the whole plan are the first entry")
     }
 }
 
@@ -157,11 +161,12 @@ impl<'p> Visit<'p> for Summary {
         let bodies = self.open.split_off(self.open.len() - thunk.bodies.len());
         let effects = match (&thunk.op, &bodies[..]) {
             (ThunkOp::While, [condition, body]) => {
-                // A round is the condition, then the body. Bytes that it spoils may be missing in the next round.
+                // An iteration is the condition, then the body. Bytes that it spoils may be missing in the
+                // next iteration.
                 let mut round = Effects { spoiled: condition.spoiled.clone(), written: Bytes::default() };
                 round.then(body);
                 round.written = Bytes::default();
-                // Every round's condition may end the loop.
+                // The condition of every iteration may end the loop.
                 let mut whole = Effects { spoiled: round.spoiled.clone(), written: Bytes::default() };
                 whole.then(condition);
                 self.top().then(&whole);
@@ -184,12 +189,12 @@ impl<'p> Visit<'p> for Summary {
     }
 }
 
-// ---- A run ---------------------------------------------------------------------------------------
+// ---- The walk along a run -------------------------------------------------------------------------
 
 /// The second walk: the written bytes at each thunk.
 struct Check<'p> {
     written: Bytes,
-    /// For each body that is open and does not always run: the number of changes before it.
+    /// For each unfinished body that does not always run, the number of changes before it.
     branches: Vec<usize>,
     inner: FxHashMap<*const Thunk, Effects>,
     /// The first read of bytes that may be unwritten.
@@ -251,14 +256,15 @@ fn scratch(thunk: &Thunk) -> impl Iterator<Item = &Buffer> {
     thunk.outputs[thunk.results().len()..].iter()
 }
 
-/// Results of a thunk without bodies: kernels, the evaluator and handlers write all of their bytes.
+/// Results of a thunk without bodies. Kernels, the evaluator and handlers write all bytes of their results.
 fn results(thunk: &Thunk) -> impl Iterator<Item = &Buffer> {
     thunk.results().iter()
 }
 
 // ---- Sets of bytes -------------------------------------------------------------------------------
 
-/// Bytes of memory that runs write to, as intervals that neither meet nor touch: the end by base and start.
+/// A set of bytes in writable memory, as intervals that neither overlap nor touch: the end of each interval,
+/// by its base and start.
 #[derive(Clone, Default, Debug)]
 struct Bytes {
     intervals: BTreeMap<(Base, usize), usize>,
@@ -274,7 +280,8 @@ enum Change {
 }
 
 impl Bytes {
-    /// True if all bytes of a slice are in the set. Memory that no thunk can write to always is.
+    /// Returns true if all bytes of a slice are in the set. Bytes that no thunk can write to always count as
+    /// written.
     fn has(&self, slice: &Slice) -> bool {
         let Slice { base, offset, size } = *slice;
         match base {
@@ -285,7 +292,7 @@ impl Bytes {
         }
     }
 
-    /// The last interval that begins at or before this position.
+    /// Returns the start and end of the last interval that begins at or before this position.
     fn before(&self, base: Base, offset: usize) -> Option<(usize, usize)> {
         let ((of, start), end) = self.intervals.range(..=(base, offset)).next_back()?;
         (*of == base).then_some((*start, *end))
@@ -360,13 +367,13 @@ impl Bytes {
         }
     }
 
-    /// Records changes from now on; returns their number so far.
+    /// Starts to record changes, and returns the number of changes so far.
     fn begin(&mut self) -> usize {
         self.is_noting = true;
         self.changes.len()
     }
 
-    /// Undoes all changes but the first ones.
+    /// Undoes all changes after the first `begin` ones.
     fn take_back(&mut self, begin: usize, is_noting: bool) {
         while self.changes.len() > begin {
             match self.changes.pop() {
@@ -422,7 +429,7 @@ mod tests {
         thunk(ThunkOp::While, &[slice(0, 1)], &[], vec![condition, body])
     }
 
-    /// A plan of an input and a result of 64 bytes, and the thunks; and a thunk with scratch memory.
+    /// Returns a plan with an input and a result of 64 bytes, and a thunk with scratch memory.
     fn compiled() -> (Plan, Thunk) {
         let program = "func.func @main(%x: tensor<8xi64>) -> tensor<8xi64> {
   %0 = \"stablehlo.sort\"(%x) ({
@@ -439,11 +446,11 @@ mod tests {
         (plan, scratches)
     }
 
-    /// Makes a thunk with this scratch memory.
+    /// Creates a thunk with this scratch memory.
     type Spoil<'a> = &'a dyn Fn(Slice) -> Thunk;
     type Sequence<'a> = &'a dyn Fn(Spoil<'_>) -> Vec<Thunk>;
 
-    /// The message for a plan of these thunks with a result of `size` bytes; empty for a valid plan.
+    /// Returns the message for a plan of these thunks with a result of `size` bytes; empty for a valid plan.
     fn missing(size: usize, thunks: Sequence<'_>) -> String {
         let (mut plan, scratches) = compiled();
         let spoil = |at: Slice| Thunk { inputs: Vec::new(), outputs: vec![buffer(at)], ..scratches.clone() };
@@ -463,7 +470,7 @@ mod tests {
         assert_eq!(missing(64, &|spoil| vec![write(a), spoil(slice(60, 8)), read(a)]), early(a));
         assert_eq!(missing(32, &|spoil| vec![write(a), spoil(other), read(half)]), "");
         assert_eq!(missing(64, &|_| vec![write(a), read(half)]), "out0 is not written as a whole");
-        // A result is memory of the run before it is one.
+        // The memory of a result counts as unwritten until the run writes it.
         let out = Slice { base: OUTPUT, ..a };
         assert_eq!(
             missing(64, &|_| vec![thunk(ThunkOp::Copy, &[out], &[a], Vec::new()), write(out)]),
@@ -472,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn a_choice_writes_what_all_branches_do() {
+    fn a_choice_writes_the_bytes_that_all_branches_write() {
         let early = |at: Slice| format!("{at} is read, but may not have been written");
         let (a, half) = (slice(0, 64), slice(0, 32));
         let both = |spoil: Spoil<'_>| vec![vec![write(a)], vec![spoil(a), write(half), write(a)]];
@@ -500,7 +507,7 @@ mod tests {
             ""
         );
         assert_eq!(missing(0, &|_| vec![repeat(vec![write(pred), write(a)], vec![read(a)]), read(a)]), "");
-        // A round may spoil bytes that the next round reads, unless it writes them again.
+        // An iteration may spoil bytes that the next iteration reads, unless it writes them again.
         let in_rounds = |body: Sequence<'_>| {
             missing(0, &|spoil| vec![write(a), repeat(vec![write(pred), read(a)], body(spoil))])
         };
@@ -512,7 +519,8 @@ mod tests {
         assert_eq!(in_rounds(&|spoil| vec![repeat(vec![write(pred)], vec![write(a), spoil(a)])]), early(a));
     }
 
-    /// Proportional to the plan: choices and loops in each other, with many values before them.
+    /// Checks that the time is proportional to the plan: nested choices and loops, with many values before
+    /// them.
     #[test]
     fn many_thunks_take_little_time() {
         let values: Vec<Slice> = (0..20_000).map(|i| slice(128 * i, 64)).collect();

@@ -1,4 +1,4 @@
-//! What each run needs exclusively: memory, call frames.
+//! Contexts: the memory and call frames that each run needs exclusively.
 
 use std::sync::Arc;
 
@@ -12,29 +12,30 @@ use super::RunError;
 use super::load::{Loaded, PARAMS};
 use super::memory::AlignedBytes;
 
-/// Scratch memory and frames, built once and used by one run at a time.
+/// Scratch memory and call frames, built once and used by one run at a time.
 #[derive(Debug)]
 pub(super) struct Context {
-    /// One per custom call, with the places of what stays where it is. (They come before the arena, as calls that are not
-    /// complete are waited for when they go.)
+    /// One frame per custom call, with the addresses that are the same in every run. (Declared before
+    /// `arena`, since dropping the frames waits for incomplete calls, which may use the arena.)
     pub(super) frames: Vec<CallFrame>,
     pub(super) arena: AlignedBytes,
-    /// What straight-line programs keep between two of their steps.
+    /// Values that straight-line programs keep between their steps.
     pub(super) registers: AlignedBytes,
-    /// The steps of a line that runs, with addresses.
+    /// The steps of the line that is running, with addresses.
     pub(super) code: Vec<Code>,
-    /// Numbers of those whose targets have stages before a run.
+    /// Numbers of the calls whose targets have stages before a run.
     pub(super) staged: Vec<usize>,
-    /// The addresses that places of the current run count from: arena, constants, registers, stack, inputs,
-    /// results.
+    /// Base addresses of places in the current run: arena, constants, registers, stack, inputs, results.
     pub(super) bases: Vec<*mut u8>,
-    /// Those of nested calls: per reference site, per call.
+    /// The contexts of nested calls, by reference site and call.
     pub(super) nested: Vec<Vec<Context>>,
-    /// Inputs and results of an interrupted run, whose calls are not complete.
+    /// Inputs and results of an interrupted run with incomplete calls.
     pub(super) left: Vec<Literal>,
 }
 
-// SAFETY: the pointers in `bases` and `code` are only used by the run that set them.
+// SAFETY: the raw pointers in `bases` and `code` are only dereferenced by the run that set them, which has
+// the context exclusively. All other fields are `Send`: frames (see `CallFrame`), memory, literals, and the
+// contexts in `nested`, for which the same holds.
 unsafe impl Send for Context {}
 
 impl Context {
@@ -53,7 +54,8 @@ impl Context {
         let bases = [arena.as_ptr(), loaded.constants.as_ptr(), registers.as_ptr()];
         let mut frames: Vec<CallFrame> = loaded.calls.iter().map(CallFrame::new).collect();
         for (call, place) in &loaded.places.fixed {
-            // SAFETY: the plan is validated, and what does not move counts from one of these.
+            // SAFETY: `Loaded::new` has validated the plan, and fixed places are relative to the arena or the
+            // constants, whose addresses are in `bases`.
             frames[*call].places()[place.number as usize] = unsafe { place.at(&bases) };
         }
         Ok(Context {
@@ -68,14 +70,14 @@ impl Context {
         })
     }
 
-    /// The calls that an interrupted run left incomplete.
+    /// Returns the calls that an interrupted run left incomplete.
     pub(super) fn pending(&self) -> Vec<Arc<Completion>> {
         let own = self.frames.iter().filter_map(|frame| frame.started().cloned());
         let nested = self.nested.iter().flatten().flat_map(Context::pending);
         own.chain(nested).collect()
     }
 
-    /// True if a call is not complete.
+    /// Returns true if a call is not complete.
     pub(super) fn is_pending(&self) -> bool {
         self.frames.iter().any(CallFrame::is_started) || self.nested.iter().flatten().any(Context::is_pending)
     }

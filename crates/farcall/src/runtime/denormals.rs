@@ -1,10 +1,10 @@
-//! What the processor does with subnormal numbers while a plan runs.
+//! The processor's handling of subnormal numbers while a plan runs.
 
 use farcall_ir::eval::Denormals;
 
 use crate::float_control as control;
 
-/// Sets the mode of this thread; dropping it sets the one from before.
+/// Guard that sets the floating-point mode of this thread. Dropping it restores the previous mode.
 pub(super) struct Mode {
     before: u64,
     during: u64,
@@ -24,7 +24,7 @@ impl Mode {
         Mode { before, during }
     }
 
-    /// Enters it again, after foreign code that may have left it.
+    /// Restores the mode after foreign code, which may have changed it.
     #[inline]
     pub(super) fn restore(&self) {
         control::ensure(self.during);

@@ -1,4 +1,4 @@
-//! Walks the thunks of a plan.
+//! The executor: walks the thunks of a plan.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -21,7 +21,8 @@ use crate::host::keeper::Keeping;
 use crate::kernels::{self, Args, LONG_BYTES, Line, Place, Prepared, Runner};
 use crate::plan::{Base, Buffer, Call, Plan, ResultId, STACK_SIZE, Thunk, ThunkOp};
 
-/// Runs a plan once, as part of `run`, while `watch` looks on. The inputs have the types of its parameters.
+/// Runs a plan once, as part of `run`, observed by `watch`. The inputs have the types of the plan's
+/// parameters.
 pub(super) fn run<W: Watch>(
     loaded: &Loaded,
     context: &mut Context,
@@ -31,14 +32,14 @@ pub(super) fn run<W: Watch>(
 ) -> Result<Vec<Literal>, RunError> {
     let mode = Mode::enter(loaded.plan.numerics.denormals);
     let ran = stages(context, run, &mode).and_then(|()| thunks(loaded, context, inputs, run, mode, watch));
-    // Calls that an interrupt left may use the states until they are complete.
+    // Calls that an interrupt left incomplete may use the states until they are complete.
     if !matches!(ran, Err(RunError::Interrupted)) || !context.is_pending() {
         end_stages(context);
     }
     ran
 }
 
-/// Runs the thunks of a plan, for a run whose stages are over.
+/// Runs the thunks of a plan, for a run whose prepare and initialize stages have ended.
 pub(super) fn thunks<W: Watch>(
     loaded: &Loaded,
     context: &mut Context,
@@ -48,7 +49,8 @@ pub(super) fn thunks<W: Watch>(
     watch: W,
 ) -> Result<Vec<Literal>, RunError> {
     let plan = &*loaded.plan;
-    // Donated inputs are written to, so the run must own them; a program without any can use the caller's.
+    // Donated inputs are written to, so the run must own them. A program without donated inputs can read the
+    // caller's memory.
     let lent;
     let mut own = Vec::new();
     match inputs {
@@ -75,7 +77,7 @@ pub(super) fn thunks<W: Watch>(
     lent.iter().chain(kept).try_for_each(Literal::expand).map_err(memory)?;
     context.bases.extend(lent.iter().map(|input| input.bytes().as_ptr().cast_mut()));
     for (param, input) in plan.params.iter().zip(&mut own) {
-        // Elements that are shared with others are copied.
+        // Elements that are shared with another literal are copied before a donated input is written to.
         let data = if param.donated {
             input.unshare().map_err(memory)?;
             input.bytes_mut().as_mut_ptr()
@@ -84,7 +86,7 @@ pub(super) fn thunks<W: Watch>(
         };
         context.bases.push(data);
     }
-    // Results that do not lie elsewhere are written directly to the caller's memory.
+    // A result with separate memory is written directly to the memory that the caller gets.
     let mut outs = Vec::with_capacity(plan.results.len());
     for (i, r) in plan.results.iter().enumerate() {
         let (mut out, mut data) = (None, context.arena.as_ptr());
@@ -99,11 +101,11 @@ pub(super) fn thunks<W: Watch>(
         outs.push(out);
         context.bases.push(data);
     }
-    let (stop, iterations) = (Stop::of(run), Budget::new());
+    let (interrupts, iterations) = (Interrupts::of(run), Budget::new());
     let started = Vec::new();
-    let mut executor = Executor { loaded, context, run, stop, mode, started, iterations, watch };
+    let mut executor = Executor { loaded, context, run, interrupts, mode, started, iterations, watch };
     let ran = executor.sequence(&plan.thunks, &loaded.sequence);
-    // Also after a failure: handlers may still use the arena.
+    // Finish calls even after a failure: their handlers may still use the arena.
     let finished = if matches!(ran, Err(RunError::Interrupted)) {
         executor.finish_complete();
         Ok(())
@@ -121,7 +123,7 @@ pub(super) fn thunks<W: Watch>(
     }
     ran?;
     finished?;
-    stop.has_not_ended()?;
+    interrupts.check_ended()?;
     let inputs = if own.is_empty() { lent } else { &own };
     for (i, (r, at)) in plan.results.iter().zip(&loaded.results).enumerate() {
         if outs[i].is_none() {
@@ -129,25 +131,25 @@ pub(super) fn thunks<W: Watch>(
         }
     }
     drop(executor);
-    Ok(outs.into_iter().map(|out| out.expect("every result was made")).collect())
+    Ok(outs.into_iter().map(|out| out.expect("every result has a literal")).collect())
 }
 
-/// What kernels with little scratch memory have it in.
+/// Scratch memory on the stack, for kernels that need little of it.
 #[repr(align(64))]
 struct Stack(MaybeUninit<[u8; STACK_SIZE]>);
 
 impl Stack {
-    /// Where it begins; so many bytes are initialized.
+    /// Returns the start of the memory, with its first `bytes` bytes initialized to zero.
     #[inline]
     fn begin(&mut self, bytes: usize) -> *mut u8 {
         let begin = self.0.as_mut_ptr().cast::<u8>();
-        // SAFETY: it has as many bytes at least.
+        // SAFETY: `begin` points to an array of `STACK_SIZE` bytes, and no more bytes than that are written.
         unsafe { begin.write_bytes(0, bytes.min(STACK_SIZE)) };
         begin
     }
 }
 
-/// A literal for a result that is written as a whole.
+/// A literal for a result, whose bytes will all be overwritten.
 fn for_overwrite(ty: &TensorType) -> Result<Literal, RunError> {
     let mut literal = Literal::try_for_overwrite(ty.dtype, ty.shared_sizes())
         .map_err(|error| RunError::Memory { what: "a result", error })?;
@@ -158,13 +160,14 @@ fn for_overwrite(ty: &TensorType) -> Result<Literal, RunError> {
 
 /// The inputs of a run.
 pub(crate) enum Inputs<'a> {
-    /// Not written to: where the program donates one, the run works on a copy.
+    /// Inputs of the caller, which are never written to: the run copies an input that the program donates.
     Borrowed(&'a [Literal]),
-    /// Written to where the program donates them, unless they share their elements with another literal.
+    /// Inputs of the run, which are written to if the program donates them, unless they share their elements
+    /// with another literal.
     Owned(Vec<Literal>),
 }
 
-/// The prepare stages of all targets that have one, then the initialize stages.
+/// Runs the prepare stages of all targets that have one, then the initialize stages.
 fn stages(context: &mut Context, run: &RunContext, mode: &Mode) -> Result<(), RunError> {
     stage(context, run, mode, false)?;
     stage(context, run, mode, true)
@@ -175,7 +178,7 @@ fn stage(context: &mut Context, run: &RunContext, mode: &Mode, initialize: bool)
         let frame = &mut context.frames[*number];
         let operands = vec![std::ptr::null_mut(); frame.site().operands().len()];
         let results = vec![std::ptr::null_mut(); frame.site().results().len()];
-        let done = Stop::of(run).during(|| {
+        let done = Interrupts::of(run).during(|| {
             // SAFETY: pointers may be null before the run.
             unsafe {
                 if initialize {
@@ -194,7 +197,7 @@ fn stage(context: &mut Context, run: &RunContext, mode: &Mode, initialize: bool)
     Ok(())
 }
 
-/// Destroys the states that the stages made, even if a stage failed. Waits for incomplete calls.
+/// Destroys the states that the stages created, even if a stage failed. Waits for incomplete calls.
 pub(super) fn end_stages(context: &mut Context) {
     for number in &context.staged {
         context.frames[*number].end_run();
@@ -204,61 +207,61 @@ pub(super) fn end_stages(context: &mut Context) {
 
 /// The interrupts that may end a run.
 #[derive(Clone, Copy)]
-struct Stop<'a> {
+struct Interrupts<'a> {
     /// The interrupt of the run.
     own: Option<&'a Arc<Interrupt>>,
-    /// The run is part of interruptible work.
+    /// True if the run is part of interruptible work.
     outer: bool,
 }
 
-impl<'a> Stop<'a> {
+impl<'a> Interrupts<'a> {
     #[inline]
-    fn of(run: &'a RunContext) -> Stop<'a> {
-        Stop { own: run.interrupt(), outer: interrupt::Scope::current().is_some() }
+    fn of(run: &'a RunContext) -> Interrupts<'a> {
+        Interrupts { own: run.interrupt(), outer: interrupt::Scope::current().is_some() }
     }
 
-    /// An error if the run has to end.
+    /// Returns an error if an interrupt is due, so that the run has to end.
     #[inline]
-    fn may_go_on(self) -> Result<(), RunError> {
+    fn check(self) -> Result<(), RunError> {
         let due = self.own.is_some_and(|own| own.is_due()) || self.outer && interrupt::is_due();
         if due { Err(RunError::Interrupted) } else { Ok(()) }
     }
 
-    /// An error if something may have stopped early in the run.
+    /// Returns an error if interruptible code in the run may have stopped early.
     #[inline]
-    fn has_not_ended(self) -> Result<(), RunError> {
+    fn check_ended(self) -> Result<(), RunError> {
         if self.outer && interrupt::has_ended() { Err(RunError::Interrupted) } else { Ok(()) }
     }
 
-    /// Does work that may take long.
+    /// Runs work that may take long, under the run's interrupt.
     fn during<R>(self, work: impl FnOnce() -> R) -> Result<R, RunError> {
         match self.own {
             Some(own) => {
                 let done = interrupt::during(own, work).map_err(|_| RunError::Interrupted)?;
-                // The clock is due even if the earlier thunks were short.
+                // Check the clock soon, even if the earlier thunks were short.
                 own.look_soon();
                 Ok(done)
             }
             None => {
                 let done = work();
-                self.has_not_ended().map(|()| done)
+                self.check_ended().map(|()| done)
             }
         }
     }
 }
 
-/// What a line asks during a run.
-struct Turns<'a> {
-    stop: Stop<'a>,
+/// Answers a line's requests during a run: for loop iterations, and for checks of the interrupts.
+struct LineRunner<'a> {
+    interrupts: Interrupts<'a>,
     iterations: &'a mut Budget,
 }
 
-impl Runner for Turns<'_> {
+impl Runner for LineRunner<'_> {
     type Error = RunError;
 
     #[inline]
     fn turns(&mut self, most: u64) -> Result<u64, RunError> {
-        self.stop.may_go_on()?;
+        self.interrupts.check()?;
         Ok(self.iterations.spend_some(most)?)
     }
 
@@ -268,7 +271,7 @@ impl Runner for Turns<'_> {
 
     #[inline]
     fn kernel(&mut self) -> Result<(), RunError> {
-        self.stop.may_go_on()
+        self.interrupts.check()
     }
 }
 
@@ -276,7 +279,7 @@ struct Executor<'a, W: Watch> {
     loaded: &'a Loaded,
     context: &'a mut Context,
     run: &'a RunContext,
-    stop: Stop<'a>,
+    interrupts: Interrupts<'a>,
     mode: Mode,
     /// Custom calls whose handler has returned, but which are not complete.
     started: Vec<Started<'a>>,
@@ -284,7 +287,7 @@ struct Executor<'a, W: Watch> {
     watch: W,
 }
 
-/// A call that completes later.
+/// A custom call that completes after its handler returned.
 #[derive(Clone, Copy)]
 struct Started<'a> {
     thunk: &'a Thunk,
@@ -293,8 +296,8 @@ struct Started<'a> {
 }
 
 impl Started<'_> {
-    /// True if a thunk has to wait for this call: one of them writes what the other reads or writes,
-    /// both have side effects, or they are the same call site.
+    /// Returns true if a thunk has to wait for this call: the call or the thunk writes memory that the other
+    /// one reads or writes, both have side effects, or both are the same call site.
     fn blocks(&self, plan: &Plan, then: &Thunk) -> bool {
         let meet =
             |a: &[Buffer], b: &[Buffer]| a.iter().any(|a| b.iter().any(|b| a.slice.overlaps(&b.slice)));
@@ -310,11 +313,11 @@ impl Started<'_> {
     }
 }
 
-/// Guards against a panic: handlers may still use the memory of an incomplete call.
+/// Waits for incomplete calls if a panic unwinds, since handlers may still use the memory of the run.
 impl<W: Watch> Drop for Executor<'_, W> {
     fn drop(&mut self) {
         for started in std::mem::take(&mut self.started) {
-            // A panic is under way.
+            // The error is dropped: a panic is already unwinding.
             let _ = self.context.frames[started.call.id.index()].finish();
             self.watch.completed(started.number);
         }
@@ -322,12 +325,16 @@ impl<W: Watch> Drop for Executor<'_, W> {
 }
 
 impl<'a, W: Watch> Executor<'a, W> {
-    #[expect(clippy::question_mark, reason = "`?` takes room for the error once more in unoptimized code")]
+    #[expect(
+        clippy::question_mark,
+        reason = "in unoptimized code, `?` takes stack for another copy of the error"
+    )]
     fn sequence(&mut self, thunks: &'a [Thunk], sequence: &'a Sequence) -> Result<(), RunError> {
-        // Loops, not iterators, and returns, not `?`: thunks nest deeply, and each level takes stack.
+        // Loops rather than iterators, and returns rather than `?`: thunks nest deeply, and each level takes
+        // stack.
         for stretch in &sequence.stretches {
             let done = match &stretch.line {
-                // What looks on sees each thunk; and each of them may have to wait for a call.
+                // A profiler must see every thunk, and any thunk may have to wait for a pending call.
                 Some(line) if !W::SEES_THUNKS && self.started.is_empty() => self.line(line),
                 _ => self.each(thunks, sequence, &stretch.thunks),
             };
@@ -340,17 +347,21 @@ impl<'a, W: Watch> Executor<'a, W> {
 
     #[inline]
     fn line(&mut self, line: &Line) -> Result<(), RunError> {
-        self.stop.may_go_on()?;
+        self.interrupts.check()?;
         let Context { bases, code, .. } = &mut *self.context;
-        let mut turns = Turns { stop: self.stop, iterations: &mut self.iterations };
-        // SAFETY: the plan is validated: the places are those of the buffers that the kernels were prepared for, and overlap
-        // where they allow that, predicates and numbers of branches are where jumps read them; the context has the registers.
-        let mut run = || unsafe { line.run(bases, code, &mut turns) };
-        if line.is_long() { self.stop.during(run)? } else { run() }
+        let mut runner = LineRunner { interrupts: self.interrupts, iterations: &mut self.iterations };
+        // SAFETY: `Loaded::new` has validated the plan, so the places hold the buffers that the kernels were
+        // prepared for, buffers overlap only where the kernels allow it, and predicates and branch numbers
+        // lie where the jumps read them. `Context::new` has allocated the registers.
+        let mut run = || unsafe { line.run(bases, code, &mut runner) };
+        if line.is_long() { self.interrupts.during(run)? } else { run() }
     }
 
     #[inline]
-    #[expect(clippy::question_mark, reason = "`?` takes room for the error once more in unoptimized code")]
+    #[expect(
+        clippy::question_mark,
+        reason = "in unoptimized code, `?` takes stack for another copy of the error"
+    )]
     fn each(
         &mut self,
         thunks: &'a [Thunk],
@@ -369,7 +380,7 @@ impl<'a, W: Watch> Executor<'a, W> {
     }
 
     fn thunk(&mut self, t: &'a Thunk, step: &'a Step) -> Result<(), RunError> {
-        self.stop.may_go_on()?;
+        self.interrupts.check()?;
         let plan = &self.loaded.plan;
         self.finish(|s| s.blocks(plan, t))?;
         if let Some(kernel) = &step.kernel {
@@ -383,10 +394,10 @@ impl<'a, W: Watch> Executor<'a, W> {
                 let [from, to] = [self.at(step.places[0]), self.at(step.places[1])];
                 let size = step.places[1].size;
                 for begin in (0..size).step_by(LONG_BYTES) {
-                    self.stop.may_go_on()?;
+                    self.interrupts.check()?;
                     let count = LONG_BYTES.min(size - begin);
-                    // SAFETY: the plan is validated: both places have this size, and are either equal or
-                    // disjoint.
+                    // SAFETY: `Loaded::new` has validated the plan: both places have this size, and are
+                    // either equal or disjoint.
                     unsafe { std::ptr::copy(from.add(begin), to.add(begin), count) };
                 }
                 Ok(())
@@ -394,10 +405,10 @@ impl<'a, W: Watch> Executor<'a, W> {
             ThunkOp::While => self.repeat(t, step),
             ThunkOp::Case => self.choose(t, step),
             ThunkOp::Reference(id) => {
-                let stop = self.stop;
-                stop.during(|| self.reference(t, id.index(), &step.places))?
+                let interrupts = self.interrupts;
+                interrupts.during(|| self.reference(t, id.index(), &step.places))?
             }
-            // These are done.
+            // Handled above.
             ThunkOp::Compute(_) | ThunkOp::CustomCall(_) => Ok(()),
         }
     }
@@ -406,13 +417,13 @@ impl<'a, W: Watch> Executor<'a, W> {
         let args = Args::new(&step.places, inputs, &self.context.bases);
         let run = || {
             self.watch.tasks(step.number, self.run.pool().as_ref(), |pool| {
-                // SAFETY: the plan is validated: the places have the sizes of the buffers that the kernel was
-                // prepared for, and overlap only where it allows that.
+                // SAFETY: `Loaded::new` has validated the plan: the places have the sizes of the buffers that
+                // the kernel was prepared for, and overlap only where the kernel allows it.
                 unsafe { kernel.run(&args, pool) }
             });
         };
         if kernel.is_long() {
-            return self.stop.during(run);
+            return self.interrupts.during(run);
         }
         run();
         Ok(())
@@ -421,13 +432,13 @@ impl<'a, W: Watch> Executor<'a, W> {
     fn repeat(&mut self, t: &'a Thunk, step: &'a Step) -> Result<(), RunError> {
         let pred = self.at(step.places[0]);
         loop {
-            // Condition and body may hold no thunks.
-            self.stop.may_go_on()?;
+            // Condition and body may be empty, so the loop itself must poll for interrupts.
+            self.interrupts.check()?;
             self.sequence(&t.bodies[0], &step.bodies[0])?;
             // The predicate may come from a call that is not complete.
             let plan = &self.loaded.plan;
             self.finish(|s| s.blocks(plan, t))?;
-            // SAFETY: the plan is validated: a byte.
+            // SAFETY: `Loaded::new` has validated the plan: the predicate is one byte.
             if unsafe { pred.read() } == 0 {
                 return Ok(());
             }
@@ -438,7 +449,8 @@ impl<'a, W: Watch> Executor<'a, W> {
 
     fn choose(&mut self, t: &'a Thunk, step: &'a Step) -> Result<(), RunError> {
         let dtype = t.inputs[0].ty.dtype;
-        // SAFETY: the plan is validated: one integer or `pred`, and at least one branch.
+        // SAFETY: `Loaded::new` has validated the plan: the input is one integer or `pred`, and there is at
+        // least one branch.
         let branch = unsafe { kernels::branch(dtype, self.at(step.places[0]), t.bodies.len()) };
         self.sequence(&t.bodies[branch], &step.bodies[branch])
     }
@@ -446,7 +458,7 @@ impl<'a, W: Watch> Executor<'a, W> {
     #[inline]
     fn custom_call(&mut self, t: &'a Thunk, call: usize, step: &Step) -> Result<(), RunError> {
         let Context { frames, bases, .. } = &mut *self.context;
-        // Calls are numbered in the order of the text.
+        // Calls are numbered in the order of the text, so this is most likely the next call to run.
         if let Some(next) = frames.get(call + 1) {
             next.prefetch();
         }
@@ -455,12 +467,14 @@ impl<'a, W: Watch> Executor<'a, W> {
         if !moving.is_empty() {
             let places = frame.places();
             for place in moving {
-                // SAFETY: the plan is validated, and these are the bases of this run.
+                // SAFETY: `Loaded::new` has validated the plan, and `thunks` has set `bases` to the base
+                // addresses of this run.
                 places[place.number as usize] = unsafe { place.at(bases) };
             }
         }
-        // SAFETY: the plan is validated: every leaf has its place, of its size, aligned. Thunks that
-        // touch these places finish the call first, and the run ends after it.
+        // SAFETY: `Loaded::new` has validated the plan, so every leaf has an aligned place of its size.
+        // Thunks that touch these places finish the call first, and the run does not end before the call
+        // does.
         let begun = unsafe { frame.begin(self.run) };
         let is_started = frame.is_started();
         self.mode.restore();
@@ -473,7 +487,7 @@ impl<'a, W: Watch> Executor<'a, W> {
         Ok(())
     }
 
-    /// Notes a call that is not complete.
+    /// Records a call that is not complete.
     #[cold]
     fn go_on(&mut self, t: &'a Thunk, step: &Step) {
         let ThunkOp::CustomCall(call) = &t.op else { return };
@@ -481,18 +495,20 @@ impl<'a, W: Watch> Executor<'a, W> {
         self.started.push(Started { thunk: t, number: step.number, call });
     }
 
-    /// Waits for the started calls that are chosen; they are complete afterwards, also if one fails.
+    /// Waits for the started calls that `chosen` selects. Afterwards these calls are complete, even if one of
+    /// them failed.
     ///
     /// # Errors
-    /// The error of the first call that failed; [`RunError::Interrupted`] if some are incomplete.
+    /// The error of the first call that failed; [`RunError::Interrupted`] if an interrupt left calls
+    /// incomplete.
     #[inline]
     fn finish(&mut self, chosen: impl Fn(&Started<'a>) -> bool) -> Result<(), RunError> {
         if self.started.is_empty() { Ok(()) } else { self.finish_some(chosen) }
     }
 
     fn finish_some(&mut self, chosen: impl Fn(&Started<'a>) -> bool) -> Result<(), RunError> {
-        let stop = self.stop;
-        stop.during(|| {
+        let interrupts = self.interrupts;
+        interrupts.during(|| {
             let (mut outcome, mut goes_on) = (Ok(()), true);
             let (frames, watch) = (&mut self.context.frames, &mut self.watch);
             self.started.retain(|s| {
@@ -515,7 +531,8 @@ impl<'a, W: Watch> Executor<'a, W> {
         })?
     }
 
-    /// Ends the complete calls after an interrupt, without waiting: a callback may report an interrupt only once.
+    /// Finishes the calls that are complete after an interrupt, without waiting: a callback may report an
+    /// interrupt only once.
     #[cold]
     fn finish_complete(&mut self) {
         let (frames, watch) = (&mut self.context.frames, &mut self.watch);
@@ -524,14 +541,14 @@ impl<'a, W: Watch> Executor<'a, W> {
             if frame.started().is_some_and(|call| !call.is_complete()) {
                 return true;
             }
-            // The run ends with the interrupt, whatever became of the call.
+            // The run ends with the interrupt, whatever the outcome of the call.
             let _outcome: Result<(), CallError> = frame.finish();
             watch.completed(s.number);
             false
         });
     }
 
-    /// Stops waiting for calls that an interrupt left incomplete; true if there are some.
+    /// Stops waiting for the calls that an interrupt left incomplete. Returns true if there are any.
     fn leave(&mut self) -> bool {
         let left = std::mem::take(&mut self.started);
         left.iter().for_each(|s| self.watch.completed(s.number));
@@ -553,14 +570,15 @@ impl<'a, W: Watch> Executor<'a, W> {
         for (literal, to) in results.iter().zip(to) {
             let bytes = literal.bytes();
             let n = bytes.len().min(to.size);
-            // SAFETY: the place holds that many bytes, and a literal is not part of the arena.
+            // SAFETY: `Loaded::new` has validated the plan: the place holds at least `n` bytes. The memory of
+            // a new literal is separate from the memory of the run.
             unsafe { self.at(*to).copy_from_nonoverlapping(bytes.as_ptr(), n) };
         }
         Ok(())
     }
 
-    /// What a buffer holds when all thunks have run. An input (possibly updated in place) or another result is
-    /// not copied.
+    /// Returns a result after all thunks have run. An input (possibly updated in place) or another result is
+    /// shared, not copied.
     fn result(
         &self,
         b: &Buffer,
@@ -579,19 +597,20 @@ impl<'a, W: Watch> Executor<'a, W> {
         }
     }
 
-    /// A copy of what a place holds.
+    /// Copies the contents of a place into a literal.
     fn literal(&self, ty: &TensorType, at: Place) -> Result<Literal, RunError> {
-        // SAFETY: the plan is validated: the place holds that many bytes, and nobody writes now.
+        // SAFETY: `Loaded::new` has validated the plan: the place holds that many bytes. No thunk or call
+        // writes to the place now.
         let bytes = unsafe { std::slice::from_raw_parts(self.at(at).cast_const(), at.size) };
         let mut literal = for_overwrite(ty)?;
         literal.bytes_mut().copy_from_slice(bytes);
         Ok(literal)
     }
 
-    /// Where a place is.
+    /// Returns the address of a place.
     #[inline]
     fn at(&self, place: Place) -> *mut u8 {
-        // SAFETY: the plan is validated: the place lies inside of its base.
+        // SAFETY: `Loaded::new` has validated the plan: the base exists, and the place lies inside of it.
         unsafe { place.at(&self.context.bases) }
     }
 }

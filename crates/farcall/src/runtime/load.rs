@@ -1,4 +1,5 @@
-//! Turns a plan into what the executor walks: constants in memory, kernels prepared, places resolved.
+//! Turns a plan into the form that the executor walks: constants in memory, kernels prepared, places
+//! resolved.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,16 +15,16 @@ use crate::kernels::{Element, KernelId, Line, Linked, Linking, NUMBERS, Place, P
 use crate::plan::{ALIGNMENT, Base, Buffer, InvalidPlan, Plan, Slice, Thunk, ThunkOp};
 use crate::registry::Registry;
 
-/// Why a plan cannot be run.
+/// A plan that cannot be loaded.
 #[derive(Clone, Debug)]
 pub(crate) enum LoadError {
-    /// It breaks a promise.
+    /// The plan violates an invariant.
     Plan(InvalidPlan),
     /// Its constants do not fit into memory.
     Memory(OutOfMemory),
     /// Targets are missing.
     Targets(Vec<Diagnostic>),
-    /// Targets refuse to be called so.
+    /// Targets refuse the calls.
     Calls(Vec<CallError>),
 }
 
@@ -31,85 +32,89 @@ pub(crate) enum LoadError {
 #[derive(Debug)]
 pub(super) struct Loaded {
     pub(super) plan: Arc<Plan>,
-    /// A call site for each custom call of the plan.
+    /// The call site of each custom call of the plan.
     pub(super) calls: Vec<Arc<CallSite>>,
-    /// Where the operands and results of each call are.
+    /// Places of the operands and results of each call.
     pub(super) places: CallPlaces,
-    /// What is run for the thunks of the plan.
+    /// The executable form of the plan's thunks.
     pub(super) sequence: Sequence,
-    /// Where the results are.
+    /// Places of the results.
     pub(super) results: Vec<Place>,
-    /// The constants, aligned as custom calls may expect, then those of straight-line programs, with the numbers that they know.
+    /// The plan's constants, aligned as custom calls may expect, then the constants of straight-line programs
+    /// and the scalar constants that these take.
     pub(super) constants: AlignedBytes,
-    /// Bytes of the registers of straight-line programs, of which one runs at a time.
+    /// Bytes of the registers of straight-line programs. Only one program runs at a time, so all share them.
     pub(super) registers: usize,
     /// Bytes of [`Base::Stack`] that are used.
     pub(super) stack: usize,
-    /// The plans of nested calls: per reference site, per call.
+    /// The plans of nested calls, by reference site and call.
     pub(super) nested: Vec<Vec<Loaded>>,
-    /// There are calls, whose handlers may expect aligned operands.
+    /// True if the plan has custom calls, nested ones included. Their handlers may expect aligned operands.
     pub(super) enters_handlers: bool,
     /// Nanoseconds that all runs have spent in the reference evaluator.
     pub(super) evaluator_nanoseconds: AtomicU64,
-    /// Thunks nest so deeply that a run takes much stack.
+    /// True if thunks nest so deeply that a run takes much stack.
     pub(super) is_deep: bool,
 }
 
-/// Thunks that are ready to run, one after the other.
+/// A sequence of thunks that is ready to run.
 #[derive(Debug)]
 pub(super) struct Sequence {
-    /// One for each thunk.
+    /// One step per thunk.
     pub(super) steps: Vec<Step>,
-    /// The same steps in stretches.
+    /// The steps, grouped into stretches.
     pub(super) stretches: Vec<Stretch>,
 }
 
-/// Neighbouring thunks.
+/// Neighbouring thunks that run together.
 #[derive(Debug)]
 pub(super) struct Stretch {
-    /// The number of the first one in its sequence, and of the one after the last.
+    /// Numbers of the thunks in their sequence.
     pub(super) thunks: Range<usize>,
-    /// What all of them do, if nothing comes between the steps; without it, they run one by one.
+    /// The linked code of all thunks in the stretch. `None` if they must run one by one.
     pub(super) line: Option<Line>,
 }
 
-/// Where an operand or result of a call is.
+/// Place of an operand or result of a call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CallPlace {
-    /// Which one, as [`CallFrame::places`](crate::custom_call::CallFrame::places) counts.
+    /// Number of the operand or result, as [`CallFrame::places`](crate::custom_call::CallFrame::places)
+    /// counts.
     pub(super) number: u32,
-    /// Which base address it counts from.
+    /// Number of the base address that `offset` is relative to.
     base: u32,
     offset: usize,
 }
 
 impl CallPlace {
-    /// Where it is.
+    /// Returns the address of the operand or result.
     ///
     /// # Safety
-    /// The plan is validated, and these are the base addresses of one of its contexts.
+    /// The plan must be validated, and `bases` must be the base addresses of one of its contexts.
     #[inline]
     pub(super) unsafe fn at(self, bases: &[*mut u8]) -> *mut u8 {
         debug_assert!(bases.len() > self.base as usize);
-        // SAFETY: the plan is validated: there is such a base, and the place lies inside of it.
+        // SAFETY: the caller guarantees that the plan is validated and that `bases` belongs to one of its
+        // contexts (`# Safety` above), so the base exists and the place lies inside of it.
         unsafe { bases.get_unchecked(self.base as usize).add(self.offset) }
     }
 }
 
-/// Where the operands and results of all calls are, but for tokens.
+/// Places of the operands and results of all calls, without tokens.
 #[derive(Debug, Default)]
 pub(super) struct CallPlaces {
-    /// Those in the arena and among the constants, with the number of their call: they are in the same place in every run
-    /// of a context.
+    /// Places in the arena and among the constants, each with the number of its call. Their addresses are the
+    /// same in every run of a context.
     pub(super) fixed: Vec<(usize, CallPlace)>,
-    /// Those that a run sets before it calls.
+    /// Places whose addresses a run sets before it makes the call.
     moving: Vec<CallPlace>,
-    /// For each call, which of them are its own.
+    /// For each call, the range of its places in `moving`.
     of_call: Vec<Range<u32>>,
 }
 
 impl CallPlaces {
-    /// `called` has, for each thunk that is a call, its number and the places of what is not a token.
+    /// Collects the places of all calls. `called` has, for each thunk that is a call, the call's number and
+    /// the places of its operands and results without tokens.
     fn new(calls: &[Arc<CallSite>], mut called: Vec<(u32, Arc<[Place]>)>) -> CallPlaces {
         called.sort_by_key(|(call, _)| *call);
         let mut places = CallPlaces { of_call: vec![0..0; calls.len()], ..CallPlaces::default() };
@@ -120,7 +125,7 @@ impl CallPlaces {
             let leaves = site.operands().iter().chain(site.results()).enumerate();
             for ((i, _), place) in leaves.filter(|(_, leaf)| !leaf.is_token()).zip(&*at) {
                 let at = CallPlace { number: number(i), base: number(place.base), offset: place.offset };
-                // The stages before a run set others.
+                // The stages before a run set other addresses in the frame.
                 if matches!(place.base, ARENA | CONSTANTS) && !site.has_run_stages() {
                     places.fixed.push((call, at));
                 } else {
@@ -132,7 +137,7 @@ impl CallPlaces {
         places
     }
 
-    /// Those that a run sets before it makes a call.
+    /// Places whose addresses a run sets before it makes this call.
     #[inline]
     pub(super) fn moving(&self, call: usize) -> &[CallPlace] {
         let Range { start, end } = self.of_call[call];
@@ -140,7 +145,7 @@ impl CallPlaces {
     }
 }
 
-/// A number of something that a plan has, of which there are fewer than four billion.
+/// Converts the number of an item of a plan, which has fewer than four billion of each kind.
 fn number(i: usize) -> u32 {
     u32::try_from(i).expect("a plan of less than 2³² values")
 }
@@ -150,29 +155,30 @@ fn number(i: usize) -> u32 {
 pub(super) struct Step {
     /// Number of the thunk, in order of the text.
     pub(super) number: u32,
-    /// What computes it, if a kernel does.
+    /// The prepared kernel, if a kernel computes the thunk.
     pub(super) kernel: Option<Arc<Prepared>>,
-    /// Number of the call, if it is one.
+    /// Number of the custom call, if the thunk is one.
     pub(super) call: Option<u32>,
-    /// Inputs, then outputs. Their bases are the numbers below.
+    /// Places of the inputs, then of the outputs. Their bases are the numbers of the constants below.
     pub(super) places: Arc<[Place]>,
-    /// As the thunk has them. If it is part of a line, their lines are parts of that.
+    /// The thunk's bodies. If the thunk is part of a line, the lines of its bodies were moved into that line.
     pub(super) bodies: Vec<Sequence>,
 }
 
 /// Number of the arena among the base addresses of a run.
 pub(super) const ARENA: usize = 0;
-/// Number of the constants.
+/// Number of the constants among the base addresses.
 pub(super) const CONSTANTS: usize = 1;
-/// Number of the registers of straight-line programs.
+/// Number of the registers of straight-line programs among the base addresses.
 pub(super) const REGISTERS: usize = 2;
-/// Number of the stack.
+/// Number of the stack among the base addresses.
 pub(super) const STACK: usize = 3;
-/// Number of the first input; behind the inputs come the results.
+/// Number of the first input among the base addresses; the results follow the inputs.
 pub(super) const PARAMS: usize = 4;
 
 impl Loaded {
-    /// Checks a plan and those of nested calls, and makes them ready: the targets' instantiate stages run.
+    /// Checks and loads a plan and the plans of its nested calls. This runs the instantiate stages of the
+    /// targets.
     pub(super) fn new(
         plan: Arc<Plan>,
         prepared: Option<Vec<(KernelId, Prepared)>>,
@@ -219,21 +225,21 @@ impl Loaded {
             nested,
             enters_handlers,
             evaluator_nanoseconds: AtomicU64::new(0),
-            is_deep: nesting(&plan.thunks) > MAX_SHALLOW,
+            is_deep: nesting(&plan.thunks) > MAX_SHALLOW_NESTING,
             plan,
         })
     }
 }
 
-/// Maximum nesting of thunks that takes little stack.
-const MAX_SHALLOW: usize = 16;
+/// Maximum nesting of thunks whose run takes little stack.
+const MAX_SHALLOW_NESTING: usize = 16;
 
-/// The depth to which thunks nest.
+/// Returns the depth to which thunks nest.
 fn nesting(thunks: &[Thunk]) -> usize {
     thunks.iter().flat_map(|t| &t.bodies).map(|body| nesting(body) + 1).max().unwrap_or(0)
 }
 
-/// Makes the call sites.
+/// Creates the call sites of the plan.
 fn calls(plan: &Plan, registry: &Registry) -> Result<Vec<Arc<CallSite>>, LoadError> {
     let mut missing = Vec::new();
     let mut targets = Vec::with_capacity(plan.calls.len());
@@ -259,7 +265,8 @@ fn calls(plan: &Plan, registry: &Registry) -> Result<Vec<Arc<CallSite>>, LoadErr
     if refused.is_empty() { Ok(sites) } else { Err(LoadError::Calls(refused)) }
 }
 
-/// Lays out the constants, with room for `more` bytes after them; returns where each begins, and where they end.
+/// Lays out the constants, with room for `more` bytes after them. Returns the memory, the offset of each
+/// constant, and the offset of the end of the last one.
 fn constants(plan: &Plan, more: usize) -> Result<(AlignedBytes, Vec<usize>, usize), OutOfMemory> {
     let mut size = 0usize;
     let offsets = plan.constants.iter().map(|c| {
@@ -275,13 +282,13 @@ fn constants(plan: &Plan, more: usize) -> Result<(AlignedBytes, Vec<usize>, usiz
     Ok((block, offsets, size))
 }
 
-/// Bytes of the constants of a straight-line program that is linked, and of the numbers that it knows.
+/// Bytes of a straight-line kernel's constants and of the scalar constants that it takes, once it is linked.
 fn own_bytes(kernel: &Prepared) -> usize {
     let numbers = (kernel.numbers().len() * Element::SIZE).next_multiple_of(ALIGNMENT);
     kernel.line().map_or(0, |line| line.constant_bytes() + numbers)
 }
 
-/// The steps of sequences, which no longer have them; `None` if one of them needs something between its steps.
+/// Moves the linked steps out of the sequences; `None` if a sequence has a stretch without a line.
 fn lines(bodies: &mut [Sequence]) -> Option<Vec<Vec<Linked>>> {
     let linear = |body: &Sequence| body.stretches.iter().all(|stretch| stretch.line.is_some());
     bodies.iter().all(linear).then_some(())?;
@@ -293,28 +300,28 @@ fn lines(bodies: &mut [Sequence]) -> Option<Vec<Vec<Linked>>> {
 }
 
 struct Loader<'a> {
-    /// Where each constant begins.
+    /// Offset of each constant.
     offsets: &'a [usize],
     /// Number of the first result among the base addresses.
     outs: usize,
-    /// What the thunks that compute run, in order of the text.
+    /// The prepared kernels of the compute thunks, in order of the text.
     prepared: std::vec::IntoIter<Prepared>,
     /// Number of the next thunk.
     next: u32,
-    /// The thunks that are calls, with the call's number.
+    /// Places of each thunk that is a custom call, with the number of the call.
     called: Vec<(u32, Arc<[Place]>)>,
     /// Bytes of the registers.
     registers: usize,
-    /// Bytes of the stack that are used so far.
+    /// Maximum number of stack bytes used by a thunk so far.
     stack: usize,
     constants: AlignedBytes,
-    /// Where the constants end that have been written so far.
+    /// Offset of the end of the constants that have been written so far.
     end: usize,
 }
 
 impl Loader<'_> {
     fn sequence(&mut self, thunks: &[Thunk]) -> Sequence {
-        // Loops, not iterators: thunks nest deeply, and each level takes stack.
+        // Loops rather than iterators: thunks nest deeply, and each level takes stack.
         let mut steps = Vec::with_capacity(thunks.len());
         for thunk in thunks {
             steps.push(self.step(thunk));
@@ -323,7 +330,7 @@ impl Loader<'_> {
         Sequence { steps, stretches }
     }
 
-    /// Puts neighbouring thunks that need nothing between them together.
+    /// Joins neighbouring thunks that can run without the executor between them.
     fn stretches(&mut self, thunks: &[Thunk], steps: &mut [Step]) -> Vec<Stretch> {
         let mut stretches: Vec<Stretch> = Vec::new();
         for (i, (thunk, step)) in thunks.iter().zip(steps).enumerate() {
@@ -340,7 +347,7 @@ impl Loader<'_> {
         stretches
     }
 
-    /// What a thunk does, if nothing comes between the steps of it.
+    /// Links a thunk, if the executor has nothing to do between its steps.
     fn link(&mut self, thunk: &Thunk, step: &mut Step) -> Option<Vec<Linked>> {
         let mut linked = Vec::new();
         match (&thunk.op, &step.kernel) {
@@ -362,7 +369,7 @@ impl Loader<'_> {
         Some(linked)
     }
 
-    /// Adds the steps of a straight-line program.
+    /// Links a straight-line program, and writes its constants.
     fn link_line(
         &mut self,
         kernel: &Prepared,
@@ -422,7 +429,8 @@ impl Loader<'_> {
         match base {
             Base::Arena => Place { base: ARENA, offset, size },
             Base::Stack => Place { base: STACK, offset, size },
-            // Nobody reads it; numbers are the kernels'.
+            // Never read: iotas have no elements in memory, and `step` resolves the numbers that kernels
+            // take.
             Base::Iota(_) | Base::Number(_) => Place { base: ARENA, offset: 0, size: 0 },
             Base::Constant(id) => Place { base: CONSTANTS, offset: self.offsets[id.index()] + offset, size },
             Base::Param(id) => Place { base: PARAMS + id.index(), offset, size },

@@ -15,57 +15,60 @@ pub(super) struct AlignedBytes {
     _charge: Charge,
 }
 
-// SAFETY: the memory is owned, and reached through `&self` and `&mut self` as a slice's is.
+// SAFETY: the memory is owned by this value and, as in a boxed slice, only written through `&mut self`.
+// (`as_ptr` returns a raw pointer; its users guarantee exclusive access where they dereference it.)
 unsafe impl Send for AlignedBytes {}
-// SAFETY: as above.
+// SAFETY: as for `Send`: `&self` gives no safe access to the bytes.
 unsafe impl Sync for AlignedBytes {}
 
 impl AlignedBytes {
-    /// Zeroed memory: pages that are never written to take none.
+    /// Allocates zeroed memory. Pages that are never written to take no physical memory.
     pub(super) fn new(size: usize) -> Result<AlignedBytes, OutOfMemory> {
         let charge = Charge::new(size)?;
-        // At least one line, so that the address is always one of an allocation.
+        // Allocate at least one cache line, so that the address always belongs to an allocation.
         let layout = Layout::from_size_align(size.max(ALIGNMENT), ALIGNMENT)
             .map_err(|_| OutOfMemory::uncountable())?;
-        // SAFETY: the layout is not of size zero.
+        // SAFETY: the layout's size is at least `ALIGNMENT`, so it is not zero.
         let allocate = || NonNull::new(unsafe { alloc_zeroed(layout) });
         let data = memory::or_release(allocate).ok_or(OutOfMemory::refused(size))?;
         in_large_pages(data.as_ptr(), size);
         Ok(AlignedBytes { data, layout, _charge: charge })
     }
 
-    /// Where it begins.
+    /// Address of the first byte.
     pub(super) fn as_ptr(&self) -> *mut u8 {
         self.data.as_ptr()
     }
 
     /// All bytes.
     pub(super) fn as_mut_slice(&mut self) -> &mut [u8] {
-        // SAFETY: the allocation is that long, initialized, and borrowed mutably.
+        // SAFETY: the allocation has this size, is initialized, and is borrowed mutably through `self`.
         unsafe { std::slice::from_raw_parts_mut(self.data.as_ptr(), self.layout.size()) }
     }
 }
 
 impl Drop for AlignedBytes {
     fn drop(&mut self) {
-        // SAFETY: allocated with this layout, and not freed before.
+        // SAFETY: `new` allocated the memory with this layout, and only `drop` frees it.
         unsafe { dealloc(self.data.as_ptr(), self.layout) };
     }
 }
 
-/// Bytes from which on memory is to lie in large pages.
-const LARGE: usize = 4 << 20;
+/// Minimum size, in bytes, of memory for which large pages are requested.
+const MIN_LARGE_PAGE_BYTES: usize = 4 << 20;
 
-/// Asks the system for large pages, if there is so much memory: a fresh tensor in small ones costs hundreds of times as
-/// many page faults. Linux gives them to whoever asks, as the memory is first touched.
+/// Asks the system for large pages if the memory is large: a fresh tensor in small pages costs hundreds of
+/// times as many page faults. Linux provides large pages on request, when the memory is first touched.
 pub(super) fn in_large_pages(data: *mut u8, size: usize) {
     #[cfg(target_os = "linux")]
-    if size >= LARGE {
-        // SAFETY: it only tells a number.
-        let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(LARGE);
+    if size >= MIN_LARGE_PAGE_BYTES {
+        // SAFETY: `sysconf` only returns a number.
+        let page =
+            usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(MIN_LARGE_PAGE_BYTES);
         let before = data.addr().wrapping_neg() % page;
-        // SAFETY: whole pages of memory that is the caller's; this does not change what is in them.
-        // What the system says does not matter: without large pages, it is slower.
+        // SAFETY: the range consists of whole pages of memory that belongs to the caller, and the call does
+        // not change their contents. The returned status is ignored: without large pages, the memory is only
+        // slower.
         unsafe { libc::madvise(data.add(before).cast(), (size - before) / page * page, libc::MADV_HUGEPAGE) };
     }
     #[cfg(not(target_os = "linux"))]
@@ -96,6 +99,6 @@ mod tests {
             });
             flags.expect("the memory is mapped").split(' ').any(|flag| flag == "hg")
         };
-        assert!(asks(&AlignedBytes::new(LARGE).unwrap()));
+        assert!(asks(&AlignedBytes::new(MIN_LARGE_PAGE_BYTES).unwrap()));
     }
 }

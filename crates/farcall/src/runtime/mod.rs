@@ -1,15 +1,16 @@
-//! Runs plans.
+//! The runtime: runs plans.
 //!
 //! ```text
-//! Plan ──load──▶ Program (constants, prepared kernels) ──▶ Context (arena, call frames), pooled ──▶ steps, one by one, or several as one straight line ──▶ results
+//!  Plan ──load──▶ Program (constants, prepared kernels) ──▶ Context (arena, call frames), pooled
+//!        ──▶ steps, one by one, or several as one straight line ──▶ results
 //! ```
 //!
-//! A [`Program`] is shared by all runs of an executable. A context belongs to one run at a time: a run takes one from
-//! the pool, or creates one, and returns it, even if the run failed, unless a handler keeps views of its memory. An
-//! interrupted run leaves it to the calls that are not complete.
+//! A [`Program`] is shared by all runs of an executable. A context belongs to one run at a time: a run takes
+//! a context from the pool, or creates one, and returns it, even if the run failed, unless a handler keeps
+//! views of its memory. An interrupted run leaves its context to the calls that are not complete.
 //!
-//! **Invariants.** Places and types are those of the validated plan, and are not checked again. The runtime does not
-//! know the compiler.
+//! **Invariants.** Places and types come from the validated plan, and are not checked again. The runtime does
+//! not depend on the compiler.
 
 mod context;
 mod denormals;
@@ -48,7 +49,7 @@ use spare::Spare;
 use watch::Unwatched;
 pub(crate) use watch::Watch;
 
-/// Why a run failed. The executable can be run again.
+/// A failed run. The executable can be run again.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
@@ -57,46 +58,46 @@ pub enum RunError {
     InputCount {
         /// Types of the inputs that the program takes.
         expected: Box<[TensorType]>,
-        /// How many were given.
+        /// Number of inputs that were given.
         found: usize,
     },
     /// An input of another element type or shape.
     #[error("input {index} is {found}, but the program takes {expected}{}", name.as_ref().map(|n| format!(" (argument {n})")).unwrap_or_default())]
     Input {
-        /// Which, from 0.
+        /// Index of the input, from 0.
         index: usize,
-        /// Name of the argument, if the program has one for it.
+        /// Name of the argument, if the program gives one.
         name: Option<String>,
         /// Type that the program takes.
         expected: Box<TensorType>,
         /// Type that was given.
         found: Box<TensorType>,
     },
-    /// An input has other elements than those that the program was compiled for.
+    /// An input with other elements than the program was compiled for.
     #[error("input {index}{} does not have the elements that the program was compiled for", name.as_ref().map(|n| format!(" (argument {n})")).unwrap_or_default())]
     KnownInput {
-        /// Which, from 0.
+        /// Index of the input, from 0.
         index: usize,
-        /// Name of the argument, if the program has one for it.
+        /// Name of the argument, if the program gives one.
         name: Option<String>,
     },
     /// An input on another device.
     #[error("input {index} is on {found}, but the program runs on {expected}{}", name.as_ref().map(|n| format!(" (argument {n})")).unwrap_or_default())]
     InputDevice {
-        /// Which, from 0.
+        /// Index of the input, from 0.
         index: usize,
-        /// Name of the argument, if the program has one for it.
+        /// Name of the argument, if the program gives one.
         name: Option<String>,
         /// The device of the program.
         expected: Device,
         /// The device of the input.
         found: Device,
     },
-    /// An input cannot be brought to where the program wants it.
+    /// An input cannot be brought to the memory in which the program expects it.
     #[error(transparent)]
     Buffer(#[from] BufferError),
-    /// A stream of another device than the program's.
-    #[error("the stream is of {found}, but the program runs on {expected}")]
+    /// A stream of a device other than the program's.
+    #[error("the stream belongs to {found}, but the program runs on {expected}")]
     Device {
         /// The device of the program.
         expected: Device,
@@ -106,9 +107,9 @@ pub enum RunError {
     /// The arena, a copy of an input or a result does not fit into memory.
     #[error("{what}: {error}")]
     Memory {
-        /// What the memory is for.
+        /// Purpose of the memory.
         what: &'static str,
-        /// How much it is, and why it cannot be had.
+        /// The number of bytes, and why they are not available.
         error: OutOfMemory,
     },
     /// A custom call failed.
@@ -117,10 +118,10 @@ pub enum RunError {
     /// An operation without a kernel failed.
     #[error(transparent)]
     Reference(EvalError),
-    /// The run's [`Interrupt`](crate::Interrupt) ended it.
+    /// The run's [`Interrupt`](crate::Interrupt) ended the run.
     #[error("the run was interrupted")]
     Interrupted,
-    /// The loops of the program went round too often.
+    /// The loops of the program exceeded the limit on iterations.
     #[error(transparent)]
     Iterations(#[from] TooMany),
 }
@@ -131,7 +132,7 @@ fn list(types: &[TensorType]) -> String {
 }
 
 impl RunError {
-    /// What kind of error it is.
+    /// Returns the error code.
     pub fn code(&self) -> ErrorCode {
         match self {
             RunError::InputCount { .. } => ErrorCode::ArgumentCount,
@@ -154,7 +155,8 @@ impl RunError {
         }
     }
 
-    /// What the reference evaluator says. An error of a run that it made comes out as it went in.
+    /// Converts an error of the reference evaluator. An error of a run that the evaluator itself started is
+    /// passed on unchanged.
     pub(super) fn evaluating(error: EvalError) -> RunError {
         match &error.cause {
             Cause::Interrupted => RunError::Interrupted,
@@ -163,7 +165,7 @@ impl RunError {
         }
     }
 
-    /// The same as a diagnostic at a place of the program, if it has one.
+    /// Returns the error as a diagnostic at a place of the program, if it has a place.
     pub fn diagnostic(&self) -> Option<Diagnostic> {
         match self {
             RunError::CustomCall(error) => error.diagnostic(),
@@ -185,22 +187,25 @@ impl RunError {
 #[derive(Debug)]
 pub(crate) struct Program {
     loaded: Loaded,
-    /// What the last run gave back.
+    /// The context that the last run returned.
     last: Spare<Pooled>,
-    #[expect(clippy::vec_box, reason = "taking one and giving it back moves a pointer, not all of it")]
+    #[expect(
+        clippy::vec_box,
+        reason = "taking from and returning to the pool moves a pointer, not a context"
+    )]
     pool: Mutex<Vec<Box<Pooled>>>,
 }
 
-/// What a run takes from the pool.
+/// A context in the pool.
 #[derive(Debug)]
 struct Pooled {
     context: Context,
-    /// What handlers see of runs that come without one of their own.
+    /// The run context for runs that are started without one.
     run: Option<RunContext>,
 }
 
-/// Contexts that are kept for later runs.
-const POOL: usize = 64;
+/// Maximum number of contexts in the pool.
+const MAX_POOLED_CONTEXTS: usize = 64;
 
 impl Program {
     /// Time that all runs have spent in the reference evaluator.
@@ -208,11 +213,12 @@ impl Program {
         Duration::from_nanos(self.loaded.evaluator_nanoseconds.load(Ordering::Relaxed))
     }
 
-    /// Checks a plan, prepares its kernels, unless they are `prepared`, lays out its constants, and instantiates the targets
-    /// that it calls.
+    /// Checks a plan, prepares its kernels unless they are `prepared`, lays out its constants, and
+    /// instantiates the targets of its custom calls.
     ///
     /// # Errors
-    /// If the plan is invalid, the constants do not fit into memory, or a target is missing or refuses.
+    /// If the plan is invalid, the constants do not fit into memory, or a target is missing or refuses its
+    /// call.
     pub(crate) fn new(
         plan: Plan,
         prepared: Option<Vec<(KernelId, Prepared)>>,
@@ -226,7 +232,8 @@ impl Program {
         &self.loaded.plan
     }
 
-    /// Runs with inputs that have been checked, as part of `run`, or of a run of its own.
+    /// Runs the program on inputs that have been checked, as part of `run` or, without one, with a fresh run
+    /// id.
     pub(crate) fn run(
         self: &Arc<Program>,
         inputs: Inputs<'_>,
@@ -235,7 +242,7 @@ impl Program {
         self.run_watched(inputs, run, Unwatched)
     }
 
-    /// The same while `watch` looks on.
+    /// Runs the program like [`run`](Program::run), observed by `watch`.
     pub(crate) fn run_watched<W: Watch>(
         self: &Arc<Program>,
         inputs: Inputs<'_>,
@@ -250,7 +257,7 @@ impl Program {
         let Pooled { context, run: own } = &mut *pooled;
         let run = run.unwrap_or_else(|| {
             let own = own.get_or_insert_default();
-            // Nobody else sees its number.
+            // Only handlers see the run's id.
             if self.loaded.enters_handlers {
                 own.next_run();
             }
@@ -262,7 +269,7 @@ impl Program {
         let has_views = keeping.is_some() && Keeping::is_asked();
         if matches!(results, Err(RunError::Interrupted)) && context.is_pending() {
             let run = Arc::clone(run.run());
-            let left = Left { pooled, program: Arc::clone(self), run }.keep();
+            let left = InterruptedRun { pooled, program: Arc::clone(self), run }.keep();
             if has_views {
                 Keeping::keep(left);
             }
@@ -275,7 +282,7 @@ impl Program {
         drop(keeping);
         if let Some(other) = self.last.replace(pooled) {
             let mut pool = pool();
-            if pool.len() < POOL {
+            if pool.len() < MAX_POOLED_CONTEXTS {
                 pool.push(other);
             }
         }
@@ -283,16 +290,16 @@ impl Program {
     }
 }
 
-/// Memory that incomplete calls of an interrupted run may use: kept until they are complete.
-struct Left {
+/// Memory that incomplete calls of an interrupted run may use, kept until these calls are complete.
+struct InterruptedRun {
     pooled: Box<Pooled>,
     #[expect(dead_code, reason = "handlers may read its constants")]
     program: Arc<Program>,
-    #[expect(dead_code, reason = "handlers may ask for it")]
+    #[expect(dead_code, reason = "handlers may ask for the run")]
     run: Arc<Run>,
 }
 
-impl Left {
+impl InterruptedRun {
     /// Hands the memory to the pending calls, which share it.
     fn keep(self) -> Kept {
         let pending = self.pooled.context.pending();
@@ -304,9 +311,9 @@ impl Left {
     }
 }
 
-impl Drop for Left {
+impl Drop for InterruptedRun {
     fn drop(&mut self) {
-        // The calls are complete.
+        // The memory is dropped only after the calls are complete, so their states can be destroyed.
         executor::end_stages(&mut self.pooled.context);
     }
 }
@@ -316,7 +323,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_that_an_operation_lacks_is_memory() {
+    fn an_operation_out_of_memory_has_that_code() {
         let code = |error: EvalError| RunError::evaluating(error).code();
         assert_eq!(code(OutOfMemory::refused(8).into()), ErrorCode::OutOfMemory);
     }

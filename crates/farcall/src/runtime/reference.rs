@@ -1,7 +1,7 @@
-//! Operations without a kernel: the reference evaluator on copies of the buffers.
+//! Operations without a kernel, which the reference evaluator runs on copies of the buffers.
 //!
-//! Each custom call in a region has a plan, whose contexts belong to the run: the states that a target created when
-//! the plan was loaded, and when the run began, are used for all elements.
+//! Each custom call in a region has a separate plan, whose contexts belong to the run. The states that a
+//! target created when the plan was loaded, and when the run began, are used for all elements.
 
 use std::cell::RefCell;
 
@@ -29,8 +29,8 @@ pub(super) fn run(
 ) -> Result<Vec<Literal>, RunError> {
     let values: Vec<Value> = inputs.into_iter().map(Value::Tensor).collect();
     let host = Nested { site, loaded, contexts: RefCell::new(contexts), run };
-    // The evaluator itself flushes subnormal numbers where required; if the processor did so, too, subnormal numbers
-    // that are only moved would be lost.
+    // The evaluator itself flushes subnormal numbers where required. If the processor flushed them as well,
+    // subnormal numbers that are only moved would be lost.
     let _mode = Mode::enter(Denormals::Ieee);
     match eval_normal(&site.program, site.entry(), &values, &host, plan.numerics) {
         Ok(results) => Ok(results.iter().filter_map(|v| v.tensor().cloned()).collect()),
@@ -85,13 +85,13 @@ impl Host for Nested<'_> {
     }
 }
 
-/// True if the run has to end, checked after a wait.
+/// Returns true if the run has to end; called after a wait.
 fn is_due_after_wait() -> bool {
     interrupt::look_soon();
     interrupt::is_due()
 }
 
-/// An error of a transfer, or of the run that ended while it waited.
+/// Converts an error of a transfer, or of a run that ended during the transfer's wait.
 fn failed(error: TransferError) -> HostError {
     match error {
         TransferError::Interrupted => RunError::Interrupted.into(),
@@ -99,7 +99,7 @@ fn failed(error: TransferError) -> HostError {
     }
 }
 
-/// The values of these types that have these tensors in them.
+/// Returns the values of these types that contain these tensors.
 pub(crate) fn values<'t>(
     types: impl Iterator<Item = &'t Type>,
     tensors: Vec<Literal>,

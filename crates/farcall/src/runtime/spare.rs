@@ -1,9 +1,9 @@
-//! A place for one value that many threads take from and put into, without a lock.
+//! A slot for one value that many threads take from and put into, without a lock.
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// A value, or none.
+/// A slot that holds one value or none.
 #[derive(Debug)]
 pub(super) struct Spare<T>(AtomicPtr<T>);
 
@@ -12,27 +12,28 @@ impl<T> Spare<T> {
         Spare(AtomicPtr::new(ptr::null_mut()))
     }
 
-    /// What is there, if anything is.
+    /// Takes the value out, if there is one.
     #[inline]
     pub(super) fn take(&self) -> Option<Box<T>> {
-        // SAFETY: what the spare held.
+        // SAFETY: the swap has returned the pointer.
         unsafe { from_raw(self.0.swap(ptr::null_mut(), Ordering::Acquire)) }
     }
 
-    /// Puts a value in, and returns the one that was there.
+    /// Puts a value in, and returns the previous one.
     #[inline]
     pub(super) fn replace(&self, value: Box<T>) -> Option<Box<T>> {
-        // SAFETY: what the spare held.
+        // SAFETY: the swap has returned the pointer.
         unsafe { from_raw(self.0.swap(Box::into_raw(value), Ordering::AcqRel)) }
     }
 }
 
-/// The value that a spare held.
+/// Converts a pointer that a slot held back to its value.
 ///
 /// # Safety
-/// A swap has returned it.
+/// `held` must have been returned by a swap of a slot's pointer.
 unsafe fn from_raw<T>(held: *mut T) -> Option<Box<T>> {
-    // SAFETY: a spare holds what `Box::into_raw` returned, and each swap hands that to one thread alone.
+    // SAFETY: a slot holds null or a pointer from `Box::into_raw`, and each swap gives the pointer to one
+    // thread only. The caller guarantees that a swap returned `held` (`# Safety` above).
     (!held.is_null()).then(|| unsafe { Box::from_raw(held) })
 }
 
@@ -42,9 +43,9 @@ impl<T> Drop for Spare<T> {
     }
 }
 
-// SAFETY: values go from one thread to another through it, and are never shared.
+// SAFETY: values move from one thread to another through the slot, and are never shared.
 unsafe impl<T: Send> Sync for Spare<T> {}
-// SAFETY: it owns its value.
+// SAFETY: the slot owns its value.
 unsafe impl<T: Send> Send for Spare<T> {}
 
 #[cfg(test)]

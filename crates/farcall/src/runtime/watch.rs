@@ -1,32 +1,35 @@
-//! What looks on while a plan runs: nothing, or what measures it.
+//! Observers of a run: none, or a profile.
 //!
-//! The executor is compiled for each of them, so that a run that nobody watches is not slower for it.
+//! The executor is compiled separately for each observer, so that runs without an observer are not slowed
+//! down.
 
 use crate::kernels::Tasks;
 
-/// Sees the thunks of a run by their numbers: their positions in the order of the plan's text, nested ones included.
-/// (Not those of custom calls in regions that the evaluator applies: these are part of the thunk that does.)
+/// An observer of a run. Thunks are identified by their numbers: their positions in the order of the plan's
+/// text, nested thunks included. (Thunks of custom calls in regions that the evaluator applies are not
+/// observed; these calls are part of the evaluated thunk.)
 pub(crate) trait Watch {
-    /// It is told when a thunk begins and ends; otherwise, neighbouring ones may run as one.
+    /// True if the observer must be told when each thunk begins and ends. Otherwise, neighbouring thunks may
+    /// run as one.
     const SEES_THUNKS: bool = true;
 
-    /// A thunk begins.
+    /// Called when a thunk begins.
     fn enter(&mut self, thunk: u32);
 
-    /// The thunk that began last and has not ended ends; also if it failed.
+    /// Called when the thunk that began last and has not ended yet ends, even if it failed.
     fn leave(&mut self, thunk: u32);
 
-    /// Runs a kernel, which shares its work among threads by the tasks that it is given.
+    /// Runs a kernel, which shares its work among threads through the given pool.
     fn tasks<R>(&self, thunk: u32, pool: &dyn Tasks, kernel: impl FnOnce(&dyn Tasks) -> R) -> R;
 
-    /// A call has returned, and completes later.
+    /// Called when a call has returned, but completes later.
     fn started(&mut self, thunk: u32);
 
-    /// A call that was started is complete.
+    /// Called when a started call is complete.
     fn completed(&mut self, thunk: u32);
 }
 
-/// Nobody.
+/// An observer that does nothing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unwatched;
 

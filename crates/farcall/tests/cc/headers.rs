@@ -1,12 +1,12 @@
-//! Builds `handlers.cc` against the headers of XLA that `FARCALL_XLA_INCLUDE` names: include
-//! directories that hold `xla/ffi/api/ffi.h`, one per version, separated by `:`.
+//! Builds `handlers.cc` against the XLA headers in `FARCALL_XLA_INCLUDE`: include directories with
+//! `xla/ffi/api/ffi.h`, one per version, separated by `:`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
-/// `handlers.cc` with these flags, as libraries of this name: for at most so many of the versions, each
-/// with the version's minor number.
+/// Builds `handlers.cc` with these flags as libraries with this name, for at most `versions` versions.
+/// Returns the path and the minor version of each.
 pub(crate) fn build(name: &str, flags: &[&str], versions: usize) -> Vec<(PathBuf, i32)> {
     let Some(dirs) = std::env::var_os("FARCALL_XLA_INCLUDE").filter(|dirs| !dirs.is_empty()) else {
         println!("NOT RUN: set FARCALL_XLA_INCLUDE to the include directories of one or more jaxlib wheels");
@@ -16,9 +16,9 @@ pub(crate) fn build(name: &str, flags: &[&str], versions: usize) -> Vec<(PathBuf
 }
 
 fn build_one(dir: &Path, name: &str, flags: &[&str]) -> (PathBuf, i32) {
-    // Tests run at once; nobody opens a library that is being written.
-    static ONE: Mutex<()> = Mutex::new(());
-    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    // Tests run concurrently; the lock keeps them from opening a library that is being written.
+    static BUILD_LOCK: Mutex<()> = Mutex::new(());
+    let _one = BUILD_LOCK.lock().unwrap_or_else(PoisonError::into_inner);
     let minor = header_minor(dir);
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}_0_{minor}.so"));
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cc/handlers.cc");
@@ -28,7 +28,7 @@ fn build_one(dir: &Path, name: &str, flags: &[&str]) -> (PathBuf, i32) {
         return (out, minor);
     }
     let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".into());
-    // A name of its own: files with the same bytes would be one library.
+    // A separate name, as files with the same bytes would be one library.
     let output = Command::new(compiler)
         .args(["-std=c++17", "-w", "-shared", "-fPIC", &format!("-Wl,-soname,{name}")])
         .args(flags)

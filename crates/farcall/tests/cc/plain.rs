@@ -1,9 +1,10 @@
-//! Builds C++ sources that need no headers of XLA.
+//! Builds C++ sources that do not need XLA's headers.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// `tests/cc/SOURCE.cc` with these flags, as a library of this name; nothing without a compiler.
+/// Builds `tests/cc/SOURCE.cc` with these flags as a library with this name. Returns `None` without a
+/// compiler.
 pub(crate) fn build(source: &str, name: &str, flags: &[&str]) -> Option<PathBuf> {
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("lib{name}.so"));
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/cc/{source}.cc"));

@@ -1,6 +1,6 @@
-//! Call frames for handlers written with `farcall-ffi`, and descriptors for its reader.
+//! Call frames for handlers written with `farcall-ffi`, and descriptors for the SDK's reader.
 //!
-//! Every pointer in them may be null or misaligned.
+//! Any pointer in them may be null or misaligned.
 
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -17,7 +17,7 @@ use farcall_ffi::descriptor::{self, LibraryDescriptor, Op, OpDescriptor, ParamDe
 use super::ops::{attributes, stateful, typed, variadic};
 use super::random::Random;
 
-/// Calls handlers; what happened, in numbers.
+/// Calls handlers. Returns statistics as text.
 pub(crate) fn run(random: &mut Random, iterations: usize) -> String {
     let bundle = HandlerBundle {
         instantiate: None,
@@ -26,7 +26,7 @@ pub(crate) fn run(random: &mut Random, iterations: usize) -> String {
         execute: Some(inside),
         record: None,
     };
-    // SAFETY: a handler of this program.
+    // SAFETY: the bundle's handler is a function of this program.
     let target = unsafe { Target::typed("fuzz", Platform::Host, bundle, 0, Origin::program()) }.unwrap();
     let call = CustomCall { config: CallConfig::Dict(AttrDict::new()), ..CustomCall::new("fuzz") };
     let site = Arc::new(CallSite::new(Arc::new(target), &call, &[], &[], "").unwrap());
@@ -41,7 +41,7 @@ pub(crate) fn run(random: &mut Random, iterations: usize) -> String {
         frame: Box::new(Frame::new()),
     }));
     while SESSION.with_borrow(|s| s.as_ref().is_some_and(|s| s.left > 0)) {
-        // SAFETY: there are no buffers.
+        // SAFETY: the call has no buffers.
         unsafe { frame.execute(&[], &[], &run) }.unwrap();
     }
     let Session { fine, libraries, .. } = SESSION.take().expect("was set");
@@ -64,10 +64,10 @@ struct Session {
 
 /// Calls handlers with the context of this call.
 unsafe extern "C" fn inside(frame: *mut abi::CallFrame) -> *mut Error {
-    // SAFETY: the host's frame.
+    // SAFETY: the host calls handlers with a valid frame.
     let frame = unsafe { &mut *frame };
     if !frame.extension_start.is_null() {
-        // SAFETY: its only extension asks for the metadata.
+        // SAFETY: the only extension that this host adds asks for the metadata.
         unsafe {
             let extension = frame.extension_start.cast::<MetadataExtension>();
             (*(*extension).metadata).api_version = ApiVersion::new(0, 5);
@@ -87,13 +87,14 @@ const OPS: &[&OpDescriptor] = farcall_ffi::ops![typed, variadic, attributes, sta
 
 // ---- Frames --------------------------------------------------------------------------------------
 
-/// Places for buffers of each side, and for attributes.
+/// Maximum number of buffers on each side.
 const BUFFERS: usize = 6;
+/// Maximum number of attributes.
 const ATTRS: usize = 12;
-/// Bytes that every buffer and array may have.
+/// Maximum size of a buffer or an array, in bytes.
 const DATA: usize = 1 << 13;
 
-/// A call frame with room for everything that it may point to.
+/// A call frame, with room for everything that it may point to.
 struct Frame {
     frame: abi::CallFrame,
     _after: [u64; 2],
@@ -118,7 +119,7 @@ struct Side {
     dims: [[i64; 10]; BUFFERS],
 }
 
-/// A buffer, and what lies behind it where its pointer is misaligned.
+/// A buffer, and the memory behind it that a misaligned pointer reaches.
 struct Buffer0 {
     buffer: abi::Buffer,
     _after: u64,
@@ -136,7 +137,7 @@ struct Dictionary {
     arrays: [(Array, u64); ATTRS],
 }
 
-/// An attribute of a good frame.
+/// Type of an attribute of a valid frame.
 #[derive(Clone, Copy)]
 enum Good {
     Scalar(DataType),
@@ -145,7 +146,7 @@ enum Good {
     Dict,
 }
 
-/// Operands, results and attributes that a handler takes.
+/// Operands, results and attributes of a valid call.
 type GoodCall = (&'static [(DataType, usize)], &'static [(DataType, usize)], &'static [(&'static str, Good)]);
 
 const GOOD: [GoodCall; 4] = [
@@ -188,14 +189,14 @@ impl Frame {
     fn new() -> Frame {
         let mut frame = std::mem::MaybeUninit::<Frame>::zeroed();
         let at = frame.as_mut_ptr();
-        // SAFETY: all members but the vector are integers and pointers.
+        // SAFETY: all members except the vector are integers and pointers.
         unsafe {
             addr_of_mut!((*at).data).write(vec![0; 4 * DATA / 16]);
             frame.assume_init()
         }
     }
 
-    /// Makes it a frame that the handler number `op` takes.
+    /// Fills in a frame that the handler number `op` accepts.
     fn make_good(&mut self, op: usize, stage: Stage, api: *const Api, ctx: *mut InvokeContext) {
         let (ins, outs, attrs) = GOOD[op];
         let data = self.data.as_mut_ptr().cast::<u8>();
@@ -235,7 +236,7 @@ impl Frame {
         }
     }
 
-    /// Changes something.
+    /// Corrupts a member.
     fn spoil(&mut self, r: &mut Random, tables: &mut Tables) {
         let other: *mut u64 = self.other.as_mut_ptr();
         match r.below(24) {
@@ -273,7 +274,7 @@ impl Frame {
         }
     }
 
-    /// Gives it extensions.
+    /// Adds extensions.
     fn extend(&mut self, r: &mut Random) {
         self.metadata.struct_size = r.size(Metadata::STRUCT_SIZE);
         self.metadata.api_version = ApiVersion::new(-1, -1);
@@ -312,7 +313,7 @@ fn any_dtype(r: &mut Random) -> DataType {
     DataType(r.kind(known))
 }
 
-/// A number of things of which there are `room`.
+/// Returns a count, of at most `room` things unless it is negative.
 fn count(r: &mut Random, room: usize) -> i64 {
     match r.below(4) {
         0 => r.pick(&[-1, i64::MIN, i64::MIN + 1, -(1 << 32)]),
@@ -330,7 +331,7 @@ impl Side {
                 struct_size: abi::Buffer::STRUCT_SIZE,
                 extension_start: null_mut(),
                 dtype,
-                // Apart from each other, as those of a good call are.
+                // Buffers of a valid call do not overlap.
                 data: data.wrapping_add(i * DATA / 8).cast(),
                 rank: rank as i64,
                 dims: self.dims[i].as_mut_ptr(),
@@ -355,26 +356,26 @@ impl Side {
             }
             5 => buffer.dims = r.pointer(buffer.dims),
             6 => {
-                // No more elements than there is room for: rank 5 of 2, each 16 bytes.
+                // At most as many elements as there is room for: rank 5 with sizes 2, 16 bytes each.
                 buffer.rank = if r.one_in(3) { r.number() as i64 | i64::MIN } else { r.below(6) as i64 };
             }
             _ => {
                 let huge = 1 << 62;
                 let dims = &mut self.dims[i];
                 match r.below(4) {
-                    // Too many elements for any memory, if the rank is 2 or more.
+                    // Too many elements for any memory, if the rank is at least 2.
                     0 if buffer.rank >= 2 => dims[..2].fill(huge),
                     1 => dims[r.below(3)] = r.pick(&[-1, i64::MIN, i64::MIN + 1, -2]),
                     2 => dims[r.below(3)] = 0,
                     _ => dims[r.below(3)] = 1,
                 }
-                // A rank that is lowered later must not make the one that is left fit.
+                // If the rank is lowered later, the remaining dimensions must not fit in memory.
                 if dims[0] == huge && buffer.rank >= 2 {
                     buffer.dtype = DataType(r.below(40) as u32);
                 }
             }
         }
-        // One huge dimension alone may be a size that memory could have.
+        // A single huge dimension may be a size that memory could have.
         let rank = usize::try_from(buffer.rank).unwrap_or(0).min(10);
         let dims = &mut self.dims[i];
         if dims[..rank].iter().filter(|d| **d > 2).count() == 1 {
@@ -393,7 +394,7 @@ fn spoil_attrs(attrs: &mut abi::Attrs, r: &mut Random) {
     }
 }
 
-/// `Attrs` is no `Copy`.
+/// Copying of `Attrs`, which is not `Copy`.
 trait Copied {
     fn copied(&self) -> abi::Attrs;
 }
@@ -443,11 +444,11 @@ impl Dictionary {
 
     fn spoil(&mut self, r: &mut Random) {
         let i = r.below(8);
-        // Nobody can have so much.
+        // More than any memory has.
         let too_much = usize::MAX - r.below(1000);
         match r.below(12) {
             0 => {
-                // Another kind of attribute there would make any number a pointer.
+                // Any other kind of attribute would turn an arbitrary number into a pointer.
                 self.kinds[i] = AttrType((r.number() as u32).max(5));
             }
             1 => self.names[i] = r.pointer(self.names[i]),
@@ -477,16 +478,17 @@ impl Dictionary {
 
 // ---- Tables of functions -------------------------------------------------------------------------
 
-/// Hosts that are older, newer or poorer.
+/// Older, newer and incomplete hosts.
 struct Tables(Vec<(Api, u64)>);
 
 impl Tables {
     fn new() -> Tables {
-        // SAFETY: the host's table, which has all members.
+        // SAFETY: the host's table has all members.
         Tables((0..16).map(|_| (unsafe { host_api().read() }, 0)).collect())
     }
 
-    /// A table that differs from this host's. Which one it is changes little: handlers remember hosts.
+    /// Returns a table that differs from this host's. The choice changes little, as handlers cache properties
+    /// of hosts.
     fn pick(&mut self, r: &mut Random) -> *mut Api {
         let i = r.below(self.0.len());
         let table = &mut self.0[i].0;
@@ -495,7 +497,7 @@ impl Tables {
         table.struct_size = r.size(Api::STRUCT_SIZE).min(Api::STRUCT_SIZE);
         match r.below(5) {
             0 => table.api_version.major_version = r.number() as i32,
-            // The host stays what it is: an older layout of its arguments is not one it must know.
+            // The host itself does not change, so it need not know older layouts of its arguments.
             1 => table.api_version.minor_version = (r.number() as i32).max(5),
             2 => table.api_version.struct_size = r.size(ApiVersion::STRUCT_SIZE),
             3 => {
@@ -537,7 +539,7 @@ impl Session {
         if r.one_in(64) {
             frame = r.pointer(frame);
         }
-        // SAFETY: malformed, but its pointers are to memory.
+        // SAFETY: the frame is malformed, but its pointers are to memory.
         let error = unsafe { entry(frame) };
         if error.is_null() {
             self.fine += 1;
@@ -548,12 +550,12 @@ impl Session {
             extension_start: null_mut(),
             error,
         };
-        // SAFETY: complete arguments.
+        // SAFETY: the arguments are complete.
         unsafe { (*host_api()).error_destroy.expect("this host has all")(&raw mut args) };
     }
 }
 
-/// Reads a descriptor with changed members. True if it could be read.
+/// Reads a descriptor with changed members. Returns true if it could be read.
 fn read_descriptor(r: &mut Random) -> bool {
     let mut ops: Vec<RawOpDescriptor> = OPS.iter().map(|op| *op.raw()).collect();
     let mut changed: Vec<Vec<ParamDescriptor>> = Vec::new();
@@ -586,7 +588,7 @@ fn read_descriptor(r: &mut Random) -> bool {
             11 => op.param_count = r.below(2),
             12 => spoil_text(r, &mut op.doc),
             _ => {
-                // SAFETY: the constants of this program's own ops.
+                // SAFETY: the descriptors of this program's ops are static constants.
                 let mut params =
                     unsafe { std::slice::from_raw_parts(OPS[i].raw().params, OPS[i].raw().param_count) }
                         .to_vec();
@@ -615,7 +617,7 @@ fn read_descriptor(r: &mut Random) -> bool {
     if r.one_in(8) {
         at = r.pointer(at.cast_mut());
     }
-    // SAFETY: null, misaligned, or a descriptor that stays until the end of this function.
+    // SAFETY: the pointer is null, misaligned, or a descriptor that lives until the end of this function.
     let Ok(read) = (unsafe { descriptor::Library::read(at) }) else { return false };
     let mut seen = read.name().len() + read.version().len() + read.sdk_version().len();
     for op in read.ops() {

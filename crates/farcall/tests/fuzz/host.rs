@@ -1,4 +1,4 @@
-//! Calls of the host's functions, from within a handler and outside of one.
+//! Calls of the host's functions, inside and outside of a handler.
 
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -14,10 +14,10 @@ use farcall_ffi::abi::{self, *};
 
 use super::random::Random;
 
-/// Calls per handler.
+/// Number of calls per handler.
 const BATCH: usize = 100;
 
-/// Makes calls of the host; what happened, in numbers.
+/// Calls functions of the host. Returns statistics as text.
 pub(crate) fn run(random: &mut Random, iterations: usize) -> String {
     let bundle = HandlerBundle {
         instantiate: Some(handler),
@@ -26,7 +26,7 @@ pub(crate) fn run(random: &mut Random, iterations: usize) -> String {
         execute: Some(handler),
         record: None,
     };
-    // SAFETY: handlers of this program.
+    // SAFETY: the bundle's handlers are functions of this program.
     let target = unsafe { Target::typed("fuzz", Platform::Host, bundle, 0, Origin::program()) }.unwrap();
     let target = Arc::new(target);
     let call = CustomCall { config: CallConfig::Dict(AttrDict::new()), ..CustomCall::new("fuzz") };
@@ -41,7 +41,7 @@ pub(crate) fn run(random: &mut Random, iterations: usize) -> String {
         };
         let mut frame = CallFrame::new(&Arc::new(site));
         for _ in 0..4 {
-            // SAFETY: there are no buffers.
+            // SAFETY: the call has no buffers.
             let outcomes = unsafe {
                 [
                     frame.prepare(&[], &[], &run),
@@ -51,7 +51,7 @@ pub(crate) fn run(random: &mut Random, iterations: usize) -> String {
             };
             failed += outcomes.iter().filter(|o| o.is_err()).count();
         }
-        // Outside of all calls.
+        // Calls without a context, outside of all handlers.
         SESSION.with_borrow_mut(|s| s.batch(null_mut()));
     }
     let Session { errors, fine, .. } = SESSION.take();
@@ -65,12 +65,12 @@ thread_local! {
     static SESSION: RefCell<Session> = RefCell::default();
 }
 
-/// Calls the host, and returns something.
+/// Calls the host, and returns an arbitrary result.
 unsafe extern "C" fn handler(frame: *mut abi::CallFrame) -> *mut Error {
-    // SAFETY: the host's frame.
+    // SAFETY: the host calls handlers with a valid frame.
     let frame = unsafe { &mut *frame };
     if !frame.extension_start.is_null() {
-        // SAFETY: its only extension asks for the metadata.
+        // SAFETY: the only extension that this host adds asks for the metadata.
         return unsafe { answer(frame) };
     }
     SESSION.with_borrow_mut(|s| {
@@ -91,25 +91,25 @@ unsafe extern "C" fn handler(frame: *mut abi::CallFrame) -> *mut Error {
     })
 }
 
-/// Answers the question for the metadata.
+/// Answers a query for the metadata.
 ///
 /// # Safety
-/// The frame's extension is that question.
+/// The frame's extension must be such a query.
 unsafe fn answer(frame: &abi::CallFrame) -> *mut Error {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees that the extension asks for the metadata.
     unsafe {
         (*(*frame.extension_start.cast::<MetadataExtension>()).metadata).api_version = ApiVersion::new(0, 5);
     }
     null_mut()
 }
 
-/// A handler that is fine.
+/// A valid handler.
 unsafe extern "C" fn proper(frame: *mut abi::CallFrame) -> *mut Error {
-    // SAFETY: it is only asked for its metadata.
+    // SAFETY: the host only asks this handler for its metadata.
     unsafe { answer(&*frame) }
 }
 
-/// Handlers that are not.
+/// Invalid handlers.
 unsafe extern "C" fn silent(_: *mut abi::CallFrame) -> *mut Error {
     null_mut()
 }
@@ -119,7 +119,7 @@ unsafe extern "C" fn stray(_: *mut abi::CallFrame) -> *mut Error {
 }
 
 unsafe extern "C" fn wild(frame: *mut abi::CallFrame) -> *mut Error {
-    // SAFETY: it is only asked for its metadata.
+    // SAFETY: the host only asks this handler for its metadata.
     unsafe {
         let extension = (*frame).extension_start.cast::<MetadataExtension>();
         let metadata = &mut *(*extension).metadata;
@@ -133,7 +133,7 @@ unsafe extern "C" fn wild(frame: *mut abi::CallFrame) -> *mut Error {
 }
 
 unsafe extern "C" fn odd(frame: *mut abi::CallFrame) -> *mut Error {
-    // SAFETY: it is only asked for its metadata.
+    // SAFETY: the host only asks this handler for its metadata.
     unsafe {
         let extension = (*frame).extension_start.cast::<MetadataExtension>();
         (*(*extension).metadata).traits = 0xffff_0000;
@@ -145,7 +145,7 @@ unsafe extern "C" fn odd(frame: *mut abi::CallFrame) -> *mut Error {
 unsafe extern "C" fn task(_: *mut c_void) {}
 unsafe extern "C" fn forget(_: *mut c_void) {}
 
-/// What a handler has at hand.
+/// Objects that a handler can use in calls.
 #[derive(Default)]
 struct Session {
     random: Random,
@@ -154,7 +154,7 @@ struct Session {
     errors: Vec<*mut Error>,
     futures: Vec<*mut Future>,
     scratch: Vec<*mut c_void>,
-    /// Memory that is something else.
+    /// Memory of another type.
     other: Box<[u64]>,
     id: TypeId8,
 }
@@ -165,7 +165,7 @@ impl Default for Random {
     }
 }
 
-/// Room for an id, also where it is misaligned.
+/// Room for an id, even at a misaligned address.
 #[derive(Default)]
 #[repr(C, align(8))]
 struct TypeId8 {
@@ -173,8 +173,8 @@ struct TypeId8 {
     _after: i64,
 }
 
-/// A call of a function of the host with these members; `struct_size` and `extension_start` are made
-/// up. Gives the error and the arguments.
+/// Calls a function of the host with these members; `struct_size` and `extension_start` are random. Returns
+/// the error and the arguments.
 macro_rules! call {
     ($session:ident, $function:ident, $args:ident { $($field:ident: $value:expr),* $(,)? }) => {
         call!($session, $function, $args { $($field: $value),* } as _)
@@ -186,19 +186,19 @@ macro_rules! call {
                 extension_start: $session.random.pick(&[null_mut(), $session.other.as_mut_ptr().cast()]),
                 $($field: $value),*
             },
-            // What lies behind the arguments where their pointer is misaligned.
+            // The memory behind the arguments that a misaligned pointer reaches.
             [0u64; 2],
         );
         let at = &raw mut args.0;
         let at = if $session.random.one_in(8) { $session.random.pointer(at) } else { at };
-        // SAFETY: null, misaligned, or arguments of that type.
+        // SAFETY: the pointer is null, misaligned, or to arguments of this type.
         let error = unsafe { api().$function.unwrap()(at.cast::<$cast>()) };
         (error, args.0)
     }};
 }
 
-/// A size that does not make the arguments those of another version, which have pointers elsewhere:
-/// a caller that lies about that is beyond help.
+/// Returns a size that does not turn the arguments into another version's, which has pointers in other
+/// places. The host cannot protect itself against a caller with a wrong version.
 fn told_apart(size: usize, right: usize) -> usize {
     const { assert!(StateSetArgs::STRUCT_SIZE == StateGetArgs::STRUCT_SIZE) };
     let old = StateSetArgsV2::STRUCT_SIZE..StateSetArgs::STRUCT_SIZE;
@@ -219,7 +219,7 @@ impl Session {
         Session { random: Random::new(seed), left, other: vec![0; 256].into(), ..Session::default() }
     }
 
-    /// Calls of the host in a handler, or without a context.
+    /// Calls the host in a handler, or without a context.
     fn batch(&mut self, ctx: *mut InvokeContext) {
         for _ in 0..BATCH.min(self.left) {
             self.left -= 1;
@@ -233,7 +233,7 @@ impl Session {
         self.scratch.clear();
     }
 
-    /// Keeps an error to use it later; an old one goes.
+    /// Keeps an error for later use, and destroys an old one.
     fn keep(&mut self, error: *mut Error) {
         self.errors.push(error);
         if self.errors.len() > 8 {
@@ -243,7 +243,7 @@ impl Session {
                 extension_start: null_mut(),
                 error: self.errors.swap_remove(i),
             };
-            // SAFETY: complete arguments.
+            // SAFETY: the arguments are complete.
             unsafe { api().error_destroy.unwrap()(&raw mut args) };
         }
     }
@@ -334,7 +334,7 @@ impl Session {
                     DeviceMemoryAllocateArgs { ctx: ctx, size: size, alignment: alignment, data: null_mut() }
                 );
                 if !args.data.is_null() {
-                    // SAFETY: one byte at least.
+                    // SAFETY: scratch memory has at least one byte.
                     unsafe { args.data.cast::<u8>().write(1) };
                     s.scratch.push(args.data);
                 }
@@ -461,7 +461,7 @@ impl Session {
     }
 
     fn type_id(&mut self) -> *mut TypeId {
-        // None that may be a type of the other test, whose deleter would take our state for one of its.
+        // Never a type of the other test, whose deleter would treat our state as one of its states.
         let any = self.random.number() as i64;
         self.id.id = self.random.pick(&[0, 0, 1, 2, 3, -1, i64::MIN, 0x4643_0000_ffff_0000, any % 50]);
         let at = (&raw mut self.id).cast::<TypeId>();
@@ -482,7 +482,7 @@ impl Session {
             "größe".as_bytes(),
         ]);
         let len = match self.random.below(12) {
-            // Nobody can have so much.
+            // More than any memory has.
             0 => usize::MAX - self.random.below(100),
             1 => self.random.below(text.len() + 1),
             _ => text.len(),
@@ -493,7 +493,7 @@ impl Session {
         }
     }
 
-    /// An error of the host, a used one, or none.
+    /// Returns an error of the host, an error that was used before, or null.
     fn error(&mut self) -> *mut Error {
         match self.errors.len() {
             n if n > 0 && !self.random.one_in(4) => {
@@ -511,7 +511,7 @@ impl Session {
         }
     }
 
-    /// A future that will not keep its call waiting.
+    /// Returns a future that is complete, so that its call does not wait.
     fn completed_future(&mut self) -> *mut Future {
         let s = self;
         let future = s.futures.pop().unwrap_or(null_mut());
@@ -520,7 +520,7 @@ impl Session {
             extension_start: null_mut(),
             future,
         };
-        // SAFETY: complete arguments.
+        // SAFETY: the arguments are complete.
         let error = unsafe { api().future_set_available.unwrap()(&raw mut args) };
         if !error.is_null() {
             s.keep(error);

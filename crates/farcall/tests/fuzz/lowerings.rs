@@ -1,6 +1,6 @@
-//! Questions to lowerings of libraries, and answers to the host that asks.
+//! Queries to lowerings of libraries, and answers to a querying host.
 //!
-//! Counts never say more than there is memory for: nobody could notice.
+//! Counts never exceed the available memory, as the callee cannot detect that.
 
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -20,7 +20,7 @@ use super::random::Random;
 
 const OPS: &[&OpDescriptor] = farcall_ffi::ops![scale_f32, twice_f32, scale_f64];
 
-/// Asks lowerings and answers the host; what happened, in numbers.
+/// Queries lowerings and answers the host. Returns statistics as text.
 pub(crate) fn run(random: &mut Random, iterations: usize) -> String {
     let (mut answered, mut taken, mut listed) = (0, 0, 0);
     let (registry, program) = answering();
@@ -41,18 +41,18 @@ pub(crate) fn run(random: &mut Random, iterations: usize) -> String {
 // ---- Questions -----------------------------------------------------------------------------------
 
 unsafe extern "C" fn heard(host: *mut c_void, _: ByteSpan) {
-    // SAFETY: the question's own.
+    // SAFETY: `host` is the query's counter.
     unsafe { *host.cast::<usize>() += 1 };
 }
 
 unsafe extern "C" fn failed(_: *mut c_void, _: ByteSpan) {}
 
 unsafe extern "C" fn called(host: *mut c_void, _: *const LowerCall) {
-    // SAFETY: the question's own.
+    // SAFETY: `host` is the query's counter.
     unsafe { *host.cast::<usize>() += 1 };
 }
 
-/// Asks a lowering. True if it answered.
+/// Queries a lowering. Returns true if it answered.
 fn ask(r: &mut Random) -> bool {
     let lower = Op::of(OPS[1]).lower().expect("it has a function");
     let dims = [2i64, 3];
@@ -96,7 +96,7 @@ fn ask(r: &mut Random) -> bool {
     for _ in 0..r.below(4) {
         let template = &mut templates[r.below(3)];
         match r.below(20) {
-            // What is larger than the struct says that more of it follows, which is not looked at.
+            // A larger size tells that the struct has more members, which are not read.
             0 => question.struct_size = r.size(question.struct_size),
             1 => question.tag = r.pick(&spans),
             2 => question.values = r.pointer(question.values.cast_mut()),
@@ -125,18 +125,18 @@ fn ask(r: &mut Random) -> bool {
             _ => at = r.pointer(at),
         }
     }
-    // SAFETY: malformed, but its pointers are to memory.
+    // SAFETY: the query is malformed, but its pointers are to memory.
     unsafe { lower(at.cast()) };
     answers > 0
 }
 
 // ---- Answers -------------------------------------------------------------------------------------
 
-/// An op whose lowering says anything, and a program with a block for it.
+/// Returns a registry with an op whose lowering gives arbitrary answers, and a program with a block for it.
 fn answering() -> (Registry, Module) {
     let mut op = *OPS[1].raw();
     op.lower = Some(say);
-    // SAFETY: `say` is a lowering; the macro made the other fields.
+    // SAFETY: `say` is a lowering; the macro has made the other fields.
     let op = unsafe { OpDescriptor::from_raw(op) };
     let registry = Registry::new();
     registry.register_ops(&[OPS[0], &*Box::leak(Box::new(op))]).unwrap();
@@ -154,7 +154,7 @@ thread_local! {
     static RANDOM: RefCell<Random> = RefCell::new(Random::new(1));
 }
 
-/// Compiles the program. True if the answer was taken.
+/// Compiles the program. Returns true if the answer was accepted.
 fn answer(r: &mut Random, registry: &Registry, program: &Module) -> bool {
     RANDOM.set(Random::new(r.next()));
     let plan = Plan::compile(program, registry, &CompileOptions::new());
@@ -162,13 +162,13 @@ fn answer(r: &mut Random, registry: &Registry, program: &Module) -> bool {
 }
 
 unsafe extern "C" fn say(question: *mut c_void) {
-    // SAFETY: the host's question.
+    // SAFETY: the host passes a valid query.
     let question = unsafe { &*question.cast::<LowerQuestion>() };
     RANDOM.with_borrow_mut(|r| {
         if r.one_in(12) {
             let text = r.pick(&[ByteSpan::new(b"\xff\xfe"), ByteSpan { ptr: std::ptr::null(), len: 9 }]);
             let tell = r.pick(&[question.fail, question.skip]).expect("this host has all");
-            // SAFETY: malformed, but to memory.
+            // SAFETY: the text is malformed, but its pointer is to memory.
             unsafe { tell(question.host, text) };
         }
         let number = 3i64;
@@ -232,7 +232,7 @@ unsafe extern "C" fn say(question: *mut c_void) {
 
 // ---- Tables --------------------------------------------------------------------------------------
 
-/// Reads a library's table of lowerings. True if it can be one.
+/// Reads a library's table of lowerings. Returns true if it is valid.
 fn list(r: &mut Random) -> bool {
     let spans: [&[u8]; 4] = [b"my.tag", b"my.tag", b"", b"\xff"];
     let span = |i: usize| ByteSpan::new(spans[i]);
@@ -249,6 +249,6 @@ fn list(r: &mut Random) -> bool {
         table.lowering_stride = r.pick(&[0, 1, 8, 12, 3 * size_of::<LoweringEntry>(), usize::MAX]);
         table.lowering_count = table.lowering_count.min(1);
     }
-    // SAFETY: malformed, but its pointers are to memory.
+    // SAFETY: the table is malformed, but its pointers are to memory.
     unsafe { entries(r.pointer(&raw mut table)) }.is_ok()
 }

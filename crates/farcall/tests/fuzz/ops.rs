@@ -1,4 +1,4 @@
-//! Handlers with parameters of every kind, which read and write all that they get.
+//! Handlers with parameters of every kind, which read and write everything that they get.
 
 use farcall_ffi::prelude::*;
 use farcall_ffi::{RestOperands, RestResults};

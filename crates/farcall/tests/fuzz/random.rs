@@ -1,6 +1,6 @@
-//! Numbers and pointers to try.
+//! Random numbers and pointers for fuzzers.
 
-/// A generator: splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators").
+/// The generator splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators").
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -20,7 +20,7 @@ impl Random {
         (self.next() % n as u64) as usize
     }
 
-    /// True once in `n` times.
+    /// Returns true once in `n` times on average.
     pub(crate) fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
@@ -29,7 +29,7 @@ impl Random {
         from[self.below(from.len())]
     }
 
-    /// A small number, an extreme, or any.
+    /// Returns a small number, an extreme number, or an arbitrary one.
     pub(crate) fn number(&mut self) -> u64 {
         match self.below(4) {
             0 => self.next(),
@@ -38,7 +38,7 @@ impl Random {
         }
     }
 
-    /// A `struct_size` where `right` is the right one; mostly that.
+    /// Returns a `struct_size`: mostly `right`, the valid one.
     pub(crate) fn size(&mut self, right: usize) -> usize {
         if !self.one_in(5) {
             return right;
@@ -50,17 +50,17 @@ impl Random {
         }
     }
 
-    /// A member of an enum where `right` is the right one; mostly that.
+    /// Returns a member of an enum: mostly `right`, the valid one.
     pub(crate) fn kind(&mut self, right: u32) -> u32 {
         if self.one_in(6) { self.number() as u32 } else { right }
     }
 
-    /// The pointer itself mostly, else null or one that is misaligned (unless of bytes).
+    /// Returns mostly the pointer itself, otherwise null or a misaligned pointer (unless to bytes).
     pub(crate) fn pointer<T>(&mut self, right: *mut T) -> *mut T {
         let one_in = self.pick(&[4, 12]);
         match self.below(one_in) {
             0 => std::ptr::null_mut(),
-            // What is misaligned already stays: it must not become aligned again, elsewhere.
+            // A misaligned pointer stays unchanged: moving it could align it again, in another place.
             1 if !right.is_null() && right.is_aligned() => {
                 right.wrapping_byte_add(self.below(align_of::<T>()))
             }

@@ -1,6 +1,6 @@
-//! Questions to shape functions and batching functions, and answers to the host that asks.
+//! Queries to shape functions and batching functions, and answers to a querying host.
 //!
-//! Counts never say more than there is memory for: nobody could notice.
+//! Counts never exceed the available memory, as the callee cannot detect that.
 
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -21,7 +21,7 @@ use super::random::Random;
 
 const OPS: &[&OpDescriptor] = farcall_ffi::ops![transpose, transpose_jvp, transpose_bwd, stack];
 
-/// Asks rules and answers the host; what happened, in numbers.
+/// Queries rules and answers the host. Returns statistics as text.
 pub(crate) fn run(random: &mut Random, iterations: usize) -> String {
     let (mut answered, mut taken) = (0, 0);
     let target = answering();
@@ -41,7 +41,7 @@ pub(crate) fn run(random: &mut Random, iterations: usize) -> String {
 
 // ---- Questions -----------------------------------------------------------------------------------
 
-/// How often a rule answered.
+/// Number of answers of a rule.
 #[derive(Default)]
 struct Heard {
     answers: usize,
@@ -49,27 +49,27 @@ struct Heard {
 }
 
 unsafe extern "C" fn fail(host: *mut c_void, message: ByteSpan) {
-    // SAFETY: the question's own; a message of the rule's.
+    // SAFETY: `host` is the query's `Heard`, and the message is valid during the call.
     let (heard, message) = unsafe { (&mut *host.cast::<Heard>(), message.as_bytes()) };
     heard.failures += usize::from(!message.is_empty());
 }
 
 unsafe extern "C" fn shape(host: *mut c_void, _: *const i64, _: usize) {
-    // SAFETY: the question's own.
+    // SAFETY: `host` is the query's `Heard`.
     unsafe { (*host.cast::<Heard>()).answers += 1 };
 }
 
 unsafe extern "C" fn each(host: *mut c_void, _: ByteSpan) {
-    // SAFETY: the question's own.
+    // SAFETY: `host` is the query's `Heard`.
     unsafe { (*host.cast::<Heard>()).answers += 1 };
 }
 
 unsafe extern "C" fn once(host: *mut c_void, _: *const RuleOnce) {
-    // SAFETY: the question's own.
+    // SAFETY: `host` is the query's `Heard`.
     unsafe { (*host.cast::<Heard>()).answers += 1 };
 }
 
-/// Asks a rule. True if it answered.
+/// Queries a rule. Returns true if it answered.
 fn ask(r: &mut Random) -> bool {
     let op = Op::of(OPS[r.below(OPS.len())]);
     let rules: Vec<RuleFn> = op.shape().into_iter().chain(op.batch()).collect();
@@ -107,7 +107,7 @@ fn ask(r: &mut Random) -> bool {
     for _ in 0..r.below(4) {
         let operand = &mut operands[r.below(4)];
         match r.below(18) {
-            // What is larger than the struct says that more of it follows, which is not looked at.
+            // A larger size tells that the struct has more members, which are not read.
             0 => call.struct_size = r.size(call.struct_size),
             1 => call.attrs = r.pointer(call.attrs.cast_mut()),
             2 => call.operands = r.pointer(call.operands.cast_mut()),
@@ -128,25 +128,25 @@ fn ask(r: &mut Random) -> bool {
             14 => attrs.size = r.pick(&[-1, 0, 1, i64::MIN]),
             15 => attrs.struct_size = r.size(attrs.struct_size),
             16 => {
-                // SAFETY: the array above, through the pointer that the rule has.
+                // SAFETY: the array above, through the pointer that the rule gets.
                 unsafe { (*values[0].cast::<abi::Array>()).size = r.pick(&[0, 1, 2, 3]) };
             }
             _ => at = r.pointer(at),
         }
     }
-    // SAFETY: malformed, but its pointers are to memory.
+    // SAFETY: the query is malformed, but its pointers are to memory.
     unsafe { rule(at.cast()) };
     heard.answers > 0
 }
 
 // ---- Answers -------------------------------------------------------------------------------------
 
-/// An op whose rules say anything.
+/// Returns an op whose rules give arbitrary answers.
 fn answering() -> Arc<Target> {
     let mut op = *OPS[3].raw();
     op.shape = Some(say);
     op.batch = Some(say);
-    // SAFETY: `say` is a rule; the macro made the other fields.
+    // SAFETY: `say` is a rule; the macro has made the other fields.
     let op = unsafe { OpDescriptor::from_raw(op) };
     let registry = Registry::new();
     registry.register_ops(Box::leak(Box::new([&*Box::leak(Box::new(op))]))).unwrap();
@@ -157,7 +157,7 @@ thread_local! {
     static RANDOM: RefCell<Random> = RefCell::new(Random::new(1));
 }
 
-/// Asks as the engine does. True if the answer was taken.
+/// Queries the op like the engine. Returns true if the answer was accepted.
 fn answer(r: &mut Random, target: &Target) -> bool {
     RANDOM.set(Random::new(r.next()));
     let declaration = target.declaration().expect("it has one");
@@ -170,7 +170,7 @@ fn answer(r: &mut Random, target: &Target) -> bool {
 }
 
 unsafe extern "C" fn say(call: *mut c_void) {
-    // SAFETY: the host's question.
+    // SAFETY: the host passes a valid query.
     let call = unsafe { &*call.cast::<RuleCall>() };
     RANDOM.with_borrow_mut(|r| {
         let dims = [3i64, 2, 3, -1, i64::MIN];
@@ -179,7 +179,7 @@ unsafe extern "C" fn say(call: *mut c_void) {
                 let rank = r.pick(&[0, 1, 2, 2, 3, 5, usize::MAX]);
                 let rank = if rank > 5 && r.one_in(2) { usize::MAX >> 3 } else { rank };
                 let at = r.pointer(dims.as_ptr().cast_mut());
-                // SAFETY: malformed, but to memory.
+                // SAFETY: the dimensions are malformed, but the pointer is to memory.
                 unsafe { call.shape.expect("this host has all")(call.host, at, rank) };
             }
         }

@@ -1,5 +1,5 @@
-//! What has to hold of a program: it prints and reads as itself, is valid in every form, and computes the same
-//! wherever it runs.
+//! Properties that every program must have: it prints and parses back to itself, is valid in every form, and
+//! computes the same wherever it runs.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,25 +16,25 @@ use num_complex::Complex;
 use super::generate::Program;
 use super::random::Random;
 
-/// What became of a program in which nothing is wrong.
+/// Outcome for a program without errors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Outcome {
     Same,
-    /// It is not valid, or ends in an error in the evaluator.
+    /// The program is invalid, or the evaluator reports an error.
     Refused,
 }
 
-/// The way that a program computes.
+/// The numerics of a program.
 pub(crate) fn numerics(p: &Program) -> Numerics {
-    // Excess precision, which the evaluator does not have, is XLA's.
+    // The evaluator has no excess precision, which is XLA's.
     Numerics { denormals: p.denormals, semantics: Semantics::StableHlo }
 }
 
-/// What a program gives in the evaluator.
+/// Evaluates a program in the evaluator.
 pub(crate) fn evaluated(module: &Module, inputs: &[Literal], n: Numerics) -> Result<Vec<Literal>, String> {
     let main = module.entry().ok_or("no entry")?;
     let inputs: Vec<Value> = inputs.iter().cloned().map(Value::Tensor).collect();
-    // A program that is made smaller may have a loop without an end.
+    // A shrunk program may have an endless loop.
     let end = Instant::now() + Duration::from_secs(10);
     let hurry = Arc::new(Interrupt::asking(move || Instant::now() > end));
     let values = interrupt::during(&hurry, || eval(module, main, &inputs, &NoHost, n));
@@ -42,7 +42,7 @@ pub(crate) fn evaluated(module: &Module, inputs: &[Literal], n: Numerics) -> Res
     Ok(eval::tensors(&values))
 }
 
-/// Runs a program in every way; `seed` decides which passes run alone. The error says what differs.
+/// Runs a program in every way. `seed` decides which passes run alone. The error tells what differs.
 pub(crate) fn check(p: &Program, seed: u64, registry: &Registry) -> Result<Outcome, String> {
     if let Err(error) = verify::verify(&p.module) {
         say(&format!("invalid: {error}"));
@@ -53,7 +53,7 @@ pub(crate) fn check(p: &Program, seed: u64, registry: &Registry) -> Result<Outco
         Ok(wanted) => wanted,
         Err(error) => {
             say(&format!("the evaluator: {error}"));
-            // The engine may give results: it removes what nobody reads.
+            // The engine may return results, as it removes dead values.
             return Ok(Outcome::Refused);
         }
     };
@@ -62,7 +62,7 @@ pub(crate) fn check(p: &Program, seed: u64, registry: &Registry) -> Result<Outco
     Ok(Outcome::Same)
 }
 
-/// For those who look why so many programs are refused (`FARCALL_FUZZ_REFUSED=1`).
+/// Prints why programs are refused, if `FARCALL_FUZZ_REFUSED=1` asks for it.
 #[expect(clippy::print_stdout, reason = "asked for")]
 fn say(words: &str) {
     if std::env::var_os("FARCALL_FUZZ_REFUSED").is_some() {
@@ -80,7 +80,7 @@ fn reads_as_itself(module: &Module) -> Result<(), String> {
     Err("print and parse: it reads as another program".to_owned())
 }
 
-/// The middle form, as it is made and after passes in a random order, computes the same.
+/// Checks that the middle form computes the same, as built and after passes in a random order.
 fn forms(p: &Program, seed: u64, wanted: &[Literal]) -> Result<(), String> {
     let main = p.module.entry().ok_or("no entry")?;
     let mut form = middle::build(&p.module, main).map_err(|e| format!("build: {e:?}"))?;
@@ -105,7 +105,7 @@ fn same_form(p: &Program, form: &Module, wanted: &[Literal], what: &str) -> Resu
     compare(wanted, &found, &exact).map_err(|e| format!("{what}, evaluated: {e}\n{}", text::print(form)))
 }
 
-/// The engine computes the same, whatever passes run.
+/// Checks that the engine computes the same, whatever passes run.
 fn engine(p: &Program, wanted: &[Literal], registry: &Registry) -> Result<(), String> {
     let all = Pipeline::default();
     let mut pipelines = vec![Pipeline::needed(), all.clone()];
@@ -127,12 +127,12 @@ fn engine(p: &Program, wanted: &[Literal], registry: &Registry) -> Result<(), St
         let executable = Plan::compile_showing(&p.module, registry, &options, &mut after)
             .and_then(|plan| Executable::from_plan(plan, registry))
             .map_err(|e| format!("{what}: {e}"))?;
-        // What the engine's own passes leave is a program as well.
+        // The form after the engine's own passes is a program as well.
         if let Some(form) = last {
             reads_as_itself(&form).map_err(|e| format!("{what}, with places: {e}"))?;
             same_form(p, &form, wanted, &format!("{what}, with places"))?;
         }
-        // Twice: what a run leaves behind must not show in the next one.
+        // Two runs: the state that a run leaves behind must not affect the next one.
         for inputs in [None, Some(p.inputs.clone())] {
             let found = match inputs {
                 None => executable.run(&p.inputs),
@@ -143,7 +143,7 @@ fn engine(p: &Program, wanted: &[Literal], registry: &Registry) -> Result<(), St
             let found = found.map_err(|e| format!("{what}: {e}"))?;
             compare(wanted, &found, &p.exact).map_err(|e| format!("{what}: {e}\n{}", executable.plan()))?;
         }
-        // What looks on sees thunks one by one; otherwise neighbours may run as one.
+        // A profiler sees thunks one by one; otherwise, adjacent thunks may run as one.
         let found = executable
             .run_profiled(&p.inputs, None, &mut Profile::new())
             .map_err(|e| format!("{what}, profiled: {e}"))?;
@@ -153,7 +153,7 @@ fn engine(p: &Program, wanted: &[Literal], registry: &Registry) -> Result<(), St
     Ok(())
 }
 
-/// The error names the first element that differs.
+/// Compares results. The error names the first element that differs.
 fn compare(wanted: &[Literal], found: &[Literal], exact: &[bool]) -> Result<(), String> {
     if wanted.len() != found.len() {
         return Err(format!("{} results, not {}", found.len(), wanted.len()));
@@ -174,7 +174,8 @@ fn compare(wanted: &[Literal], found: &[Literal], exact: &[bool]) -> Result<(), 
     Ok(())
 }
 
-/// NaNs are equal; other numbers are if they have the same bits, or, if need be, are close.
+/// Compares two numbers. NaNs are equal. Other numbers must have the same bits, or be close unless `exact` is
+/// set.
 fn same_number(a: Scalar, b: Scalar, dtype: DType, exact: bool) -> bool {
     let same = |x: f64, y: f64| (x.is_nan() && y.is_nan()) || x.to_bits() == y.to_bits();
     let (x, y) = match (a, b) {
@@ -187,7 +188,7 @@ fn same_number(a: Scalar, b: Scalar, dtype: DType, exact: bool) -> bool {
 
 fn close(x: Complex<f64>, y: Complex<f64>, dtype: DType) -> bool {
     if !x.is_finite() || !y.is_finite() {
-        // Infinity and the largest numbers are neighbours; of a complex number one part is enough.
+        // Infinity and the largest numbers are adjacent. For complex numbers, one such part is enough.
         return dtype.is_complex() || (x.re - y.re).is_nan() || x.re.signum() == y.re.signum();
     }
     let epsilon = match dtype.real() {

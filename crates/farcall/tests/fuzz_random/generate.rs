@@ -1,7 +1,7 @@
-//! Random programs: a function is built one instruction after the other, of operands that are there or constants.
+//! Random programs. A function is built instruction by instruction, from existing values or constants.
 //!
-//! What is known of a value's numbers ([`Meta`]) decides what may be done with it, so that every result is the
-//! same to the last bit in every order of evaluation, or is known not to be.
+//! The known properties of a value's numbers ([`Meta`]) decide which operations may use it. Every result is
+//! therefore either the same to the last bit in every order of evaluation, or known not to be.
 
 use std::collections::HashMap;
 
@@ -16,37 +16,37 @@ use num_complex::Complex;
 use super::random::Random;
 use super::{movement, ops};
 
-/// A program with all that a run of it needs.
+/// A program with everything that a run of it needs.
 #[derive(Clone)]
 pub(crate) struct Program {
     pub(crate) module: Module,
-    /// One per parameter of the entry.
+    /// Inputs, one per parameter of the entry.
     pub(crate) inputs: Vec<Literal>,
-    /// Which tensors of the results are the same to the last bit wherever they are computed.
+    /// For each result tensor, true if it is the same to the last bit wherever it is computed.
     pub(crate) exact: Vec<bool>,
     pub(crate) denormals: Denormals,
 }
 
-/// What is known of the numbers of a value.
+/// Known properties of a value's numbers.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Meta {
-    /// They are the same to the last bit wherever they are computed, but for the bits of NaNs.
+    /// The numbers are the same to the last bit wherever they are computed, except for the bits of NaNs.
     pub(crate) exact: bool,
-    /// They are integers of at most this size; no NaN and no infinity. Of floats only.
+    /// For floats only: the numbers are integers of at most this magnitude, so neither NaN nor infinite.
     pub(crate) bound: Option<u64>,
-    /// The bits of NaNs, too, are the same wherever they are computed.
+    /// The bits of NaNs are also the same wherever they are computed.
     pub(crate) bits: bool,
 }
 
 impl Meta {
-    /// Integers, booleans, and floats of which nothing was computed.
+    /// Integers, booleans, and floats that were not computed.
     pub(crate) const BITS: Meta = Meta { exact: true, bound: None, bits: true };
-    /// Floats that are rounded correctly.
+    /// Correctly rounded floats.
     pub(crate) const EXACT: Meta = Meta { exact: true, bound: None, bits: false };
     /// Floats that may differ by some units in the last place.
     pub(crate) const FUZZY: Meta = Meta { exact: false, bound: None, bits: false };
 
-    /// Integers as floats, if the type holds them.
+    /// Properties of integers stored as floats, if the type holds them exactly.
     pub(crate) fn bounded(bound: Option<u64>, dtype: DType) -> Meta {
         match bound {
             Some(n) if n <= largest_integer(dtype) => Meta { exact: true, bound, bits: true },
@@ -54,7 +54,7 @@ impl Meta {
         }
     }
 
-    /// What is known of a value that is one or the other.
+    /// Properties of a value that is one of two values.
     pub(crate) fn or(self, other: Meta) -> Meta {
         Meta {
             exact: self.exact && other.exact,
@@ -64,13 +64,13 @@ impl Meta {
     }
 }
 
-/// What an operation asks of an operand's numbers.
+/// Requirement of an operation on an operand's numbers.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Need {
     Anything,
     Exact,
     Bits,
-    /// Floats are integers of at most this size.
+    /// Floats must be integers of at most this magnitude.
     Integers(u64),
 }
 
@@ -86,7 +86,8 @@ impl Need {
     }
 }
 
-/// The largest number up to which a type holds every integer of either sign; 0 if it lacks one at once.
+/// Returns the largest number up to which a type holds every integer of either sign, or 0 if it does not even
+/// hold 1.
 pub(crate) fn largest_integer(dtype: DType) -> u64 {
     let real = dtype.real();
     if !real.is_float() {
@@ -118,7 +119,7 @@ pub(crate) struct Callee {
     pub(crate) types: Vec<Type>,
 }
 
-/// The state of a program that is being made.
+/// State of a program under construction.
 pub(crate) struct Gen {
     pub(crate) r: Random,
     pub(crate) func: Func,
@@ -128,11 +129,11 @@ pub(crate) struct Gen {
     pub(crate) scope: Vec<ValueId>,
     meta: HashMap<ValueId, Meta>,
     pub(crate) depth: usize,
-    /// Instructions that may still be made.
+    /// Number of instructions that may still be made.
     budget: usize,
 }
 
-/// Program number `i` of a seed.
+/// Makes the program of a seed.
 pub(crate) fn program(seed: u64) -> Program {
     let r = Random::new(seed);
     let mut g = Gen {
@@ -163,7 +164,7 @@ impl Gen {
         self.meta.clear();
     }
 
-    /// A function that later ones may call.
+    /// Makes a function that later functions may call.
     fn helper(&mut self, module: &mut Module, number: usize) {
         self.begin(format!("f{number}"));
         self.func.public = false;
@@ -208,7 +209,8 @@ impl Gen {
         self.know(value, meta);
     }
 
-    /// Returns up to `most` tensors, mostly late ones; or parts of such, of which then no more may be made.
+    /// Returns up to `most` tensors, mostly late ones. At times it returns slices of them, of which the
+    /// compiler may compute only the used parts.
     fn finish(&mut self, most: usize) -> Vec<ValueId> {
         let in_part = self.r.one_in(3);
         let tensors: Vec<ValueId> = self.scope.iter().copied().filter(|v| self.plain(*v)).collect();
@@ -229,7 +231,7 @@ impl Gen {
         returned
     }
 
-    /// Some instructions.
+    /// Adds some instructions.
     pub(crate) fn steps(&mut self, count: usize) {
         for _ in 0..count {
             for _ in 0..8 {
@@ -247,21 +249,21 @@ impl Gen {
         self.scope.push(value);
     }
 
-    /// An instruction of which the types of its results are free, or follow where `types` is empty; nothing if
-    /// it is not valid. `meta` is that of the results.
+    /// Adds an instruction. Its result types are `types`, or inferred if `types` is empty. Returns `None` if
+    /// the instruction is not valid. `meta` are the properties of the results.
     pub(crate) fn emit(&mut self, new: NewInst, types: Vec<Type>, meta: &[Meta]) -> Option<Vec<ValueId>> {
         let inst = Builder::at_end(&mut self.func, self.region).inst_of(new, types.clone()).ok()?;
         self.budget = self.budget.saturating_sub(1);
         let results = self.func.inst(inst).results().to_vec();
         for (value, ty) in results.iter().zip(types) {
-            // Sizes that constants decide, at which the builder does not look.
+            // The builder does not look at sizes that constants determine.
             if self.func.tensor(*value).is_some_and(|t| !t.is_static()) {
                 self.func.set_ty(*value, ty);
             }
         }
         for (i, value) in results.iter().enumerate() {
             let known = meta.get(i).or(meta.last()).copied().unwrap_or(Meta::FUZZY);
-            // Integers that were computed of exact numbers.
+            // Integers that were computed from exact numbers.
             let discrete = self.func.tensor(*value).is_some_and(|t| !is_float(t.dtype) && t.quant.is_none());
             let known = if discrete && known.exact { Meta::BITS } else { known };
             self.know(*value, known);
@@ -269,12 +271,12 @@ impl Gen {
         Some(results)
     }
 
-    /// The same with one result.
+    /// Adds an instruction with one result.
     pub(crate) fn value(&mut self, op: Op, operands: &[ValueId], meta: Meta) -> Option<ValueId> {
         self.emit(NewInst::new(op, operands.iter().copied()), vec![], &[meta])?.first().copied()
     }
 
-    /// The same with a result of a given type.
+    /// Adds an instruction with one result of a given type.
     pub(crate) fn value_of(
         &mut self,
         op: Op,
@@ -287,7 +289,7 @@ impl Gen {
             .copied()
     }
 
-    /// A region that takes values of these types. It sees what is around it, if `open`.
+    /// Makes a region that takes values of these types. An `open` region sees the values around it.
     pub(crate) fn region(
         &mut self,
         args: &[(Type, Meta)],
@@ -324,12 +326,12 @@ impl Gen {
         self.func.tensor(value).cloned().unwrap_or_else(|| TensorType::scalar(DType::Pred))
     }
 
-    /// A tensor that is not quantized.
+    /// Returns true for tensors that are not quantized.
     pub(crate) fn plain(&self, value: ValueId) -> bool {
         self.func.tensor(value).is_some_and(|t| t.quant.is_none() && t.is_static())
     }
 
-    /// A value for which the condition holds, mostly one of the last.
+    /// Returns a value for which the condition holds, mostly a recent one.
     pub(crate) fn find(&mut self, holds: impl Fn(&TensorType, Meta) -> bool) -> Option<ValueId> {
         let fits =
             |v: &ValueId| self.plain(*v) && self.func.tensor(*v).is_some_and(|t| holds(t, self.meta_of(*v)));
@@ -341,7 +343,8 @@ impl Gen {
         Some(found[from + self.r.below(found.len() - from)])
     }
 
-    /// A value of an element type for which the condition holds, and of a rank; a new one if there is none.
+    /// Returns a value whose element type fulfils the condition and whose rank is in the range. Makes one if
+    /// necessary.
     pub(crate) fn some(
         &mut self,
         need: Need,
@@ -373,7 +376,7 @@ impl Gen {
         self.constant(&ty, need)
     }
 
-    /// A value of a type: one that is there or a constant.
+    /// Returns a value of a type: an existing value or a constant.
     pub(crate) fn of(&mut self, ty: &TensorType, need: Need) -> ValueId {
         if !self.r.one_in(4)
             && let Some(found) = self.find(|t, m| t == ty && need.is_met(m, t.dtype))
@@ -383,12 +386,12 @@ impl Gen {
         self.constant(ty, need)
     }
 
-    /// A scalar of a type: one that is there or a constant.
+    /// Returns a scalar of a type: an existing value or a constant.
     pub(crate) fn scalar(&mut self, dtype: DType, need: Need) -> ValueId {
         self.of(&TensorType::scalar(dtype), need)
     }
 
-    /// A constant, at times made of simpler ones.
+    /// Makes a constant, at times computed from simpler ones.
     pub(crate) fn constant(&mut self, ty: &TensorType, need: Need) -> ValueId {
         if !matches!(need, Need::Integers(_))
             && !ty.dtype.is_bool()
@@ -415,21 +418,21 @@ impl Gen {
         self.put(literal)
     }
 
-    /// A constant as an instruction.
+    /// Adds a constant as an instruction.
     pub(crate) fn put(&mut self, literal: Literal) -> ValueId {
         let meta = meta_of(&literal);
         let ty = literal.ty();
         self.value_of(Op::Constant(literal), &[], &ty, meta).expect("a constant is valid")
     }
 
-    /// A list of numbers as a constant.
+    /// Adds a constant list of numbers.
     pub(crate) fn numbers(&mut self, dtype: DType, dims: Vec<usize>, numbers: &[i64]) -> ValueId {
         self.put(Literal::from_fn(dtype, dims, |i| Scalar::Signed(numbers[i]).round_to(dtype)))
     }
 
     // --- types and numbers
 
-    /// A type of few elements.
+    /// Returns a type with few elements.
     pub(crate) fn ty(&mut self) -> TensorType {
         let dtype = self.dtype();
         let rank = self.r.pick(&[0, 0, 1, 1, 1, 2, 2, 2, 3, 4]);
@@ -461,7 +464,7 @@ impl Gen {
         self.literal_within(ty, None)
     }
 
-    /// A constant: zeros, ones, the same number everywhere, small integers, or anything.
+    /// Makes a constant: zeros, ones, the same number everywhere, small integers, or arbitrary numbers.
     pub(crate) fn literal_within(&mut self, ty: &TensorType, most: Option<u64>) -> Literal {
         let wild = most.is_none() && self.r.one_in(2);
         let most = most.unwrap_or(3).min(largest_integer(ty.dtype)).min(1 << 20);
@@ -513,12 +516,12 @@ impl Gen {
     }
 }
 
-/// True for types with NaNs, or with parts that have them.
+/// Returns true for types with NaNs, and for types with parts that have NaNs.
 pub(crate) fn is_float(dtype: DType) -> bool {
     dtype.is_float() || dtype.is_complex()
 }
 
-/// A small number in a type; what a complex number is to a real type does not matter.
+/// Converts a small number to a type. The conversion of complex numbers to real types does not matter.
 fn as_number(n: Scalar, dtype: DType) -> Scalar {
     if dtype.is_complex() {
         return Scalar::Complex(n.as_complex()).round_to(dtype);
@@ -538,7 +541,7 @@ fn as_number(n: Scalar, dtype: DType) -> Scalar {
     }
 }
 
-/// What is known of a constant.
+/// Properties of a constant.
 pub(crate) fn meta_of(literal: &Literal) -> Meta {
     if !is_float(literal.dtype()) {
         return Meta::BITS;
@@ -552,7 +555,8 @@ pub(crate) fn meta_of(literal: &Literal) -> Meta {
     Meta { bound, ..Meta::BITS }
 }
 
-/// A small number everywhere; a zero is negative if asked for and possible.
+/// Returns a tensor of one small number. A zero is negative if `negative` is set and the type has a negative
+/// zero.
 pub(crate) fn splat(ty: &TensorType, n: i64, negative: bool) -> Literal {
     let n = if n == 0 && negative { Scalar::Float(-0.0) } else { Scalar::Signed(n) };
     Literal::splat(ty.dtype, ty.sizes(), as_number(n, ty.dtype))

@@ -1,4 +1,4 @@
-//! Constants, movement of elements, indices that are data.
+//! Constants, data movement, and dynamic indices.
 
 use farcall::ir::op::{Binary, Compare, Direction, Gather, Pad, Scatter, Slice};
 use farcall::ir::{DType, NewInst, Op, TensorType, ValueId};
@@ -7,7 +7,7 @@ use super::generate::{Gen, Meta, Need};
 use super::ops::draw;
 use super::regions;
 
-/// One of them.
+/// Adds one of these instructions.
 pub(crate) fn any(g: &mut Gen) -> Option<()> {
     let make = draw(
         g,
@@ -37,7 +37,7 @@ fn tensor(g: &mut Gen, ranks: std::ops::RangeInclusive<usize>) -> ValueId {
     g.some(Need::Anything, |_| true, ranks)
 }
 
-/// Numbers that a list of sizes is, as an operand.
+/// Makes a list of sizes an operand.
 fn sizes(g: &mut Gen, list: &[usize]) -> ValueId {
     let numbers: Vec<i64> = list.iter().map(|n| *n as i64).collect();
     let dtype = g.r.pick(&[DType::S32, DType::S64]);
@@ -67,7 +67,7 @@ fn broadcast(g: &mut Gen) -> Option<()> {
     let x = tensor(g, 0..=3);
     let (meta, from) = (g.meta_of(x), g.tensor(x));
     let rank = from.rank() + g.r.below(5 - from.rank());
-    // Which dimensions of the result those of the operand are.
+    // The dimensions of the result that correspond to the operand's dimensions.
     let mut order: Vec<usize> = (0..rank).collect();
     for i in 0..rank {
         let j = g.r.below(rank);
@@ -131,7 +131,7 @@ fn slice(g: &mut Gen) -> Option<()> {
     slice_of(g, x).map(drop)
 }
 
-/// A part of a tensor.
+/// Adds a slice of a tensor.
 pub(crate) fn slice_of(g: &mut Gen, x: ValueId) -> Option<ValueId> {
     let dims = g.tensor(x).sizes().to_vec();
     let start: Vec<usize> = dims.iter().map(|n| if g.r.one_in(2) { 0 } else { g.r.below(n + 1) }).collect();
@@ -163,7 +163,7 @@ fn concatenate(g: &mut Gen) -> Option<()> {
     let meta = parts.iter().map(|p| g.meta_of(*p)).reduce(Meta::or)?;
     let joined = g.value(Op::Concatenate { dim }, &parts, meta)?;
     if g.r.one_in(2) {
-        // A part again.
+        // Adds a slice of the concatenation.
         let dims = g.tensor(joined).sizes().to_vec();
         let mut start = vec![0; dims.len()];
         start[dim] = g.r.below(dims[dim] + 1);
@@ -219,14 +219,14 @@ fn size(g: &mut Gen) -> Option<()> {
     let n = g.r.below(ty.sizes()[dim] + 1);
     let size = g.numbers(DType::S32, vec![], &[n as i64]);
     let y = g.value(Op::SetDimensionSize { dim }, &[x, size], g.meta_of(x))?;
-    // The size is a constant; the builder does not look at these.
+    // The size is a constant; the builder does not look at its value.
     let mut dims = ty.sizes().to_vec();
     dims[dim] = n;
     g.func.set_ty(y, ty.with_sizes(dims).into());
     Some(())
 }
 
-/// Indices of a place, which may lie outside.
+/// Returns indices of a position, which may be out of bounds.
 fn starts(g: &mut Gen, rank: usize) -> Vec<ValueId> {
     let integer = |d: DType| d.is_integer() && d.bits() >= 8;
     let dtype = g.r.pick(&[DType::S32, DType::S32, DType::S64, DType::U8, DType::U32, DType::S8]);
@@ -293,7 +293,7 @@ fn real_dynamic_slice(g: &mut Gen) -> Option<()> {
     g.value_of(Op::RealDynamicSlice, &operands, &ty.with_sizes(dims), g.meta_of(x)).map(drop)
 }
 
-/// Indices, some of them outside.
+/// Returns indices, some out of bounds.
 fn indices(g: &mut Gen, dims: Vec<usize>) -> ValueId {
     let ty = TensorType::new(g.r.pick(&[DType::S32, DType::S64, DType::U32, DType::S8]), dims);
     let found = match g.find(|t, m| *t == ty && m.exact) {
@@ -308,7 +308,7 @@ fn indices(g: &mut Gen, dims: Vec<usize>) -> ValueId {
     if g.r.one_in(2) { wrapped(g, found, &ty).unwrap_or(found) } else { found }
 }
 
-/// Indices that count from the end where they are negative.
+/// Makes negative indices count from the end.
 fn wrapped(g: &mut Gen, indices: ValueId, ty: &TensorType) -> Option<ValueId> {
     let count = ty.elements()?;
     let zeros = g.numbers(ty.dtype, ty.sizes().to_vec(), &vec![0; count]);
@@ -323,7 +323,7 @@ fn wrapped(g: &mut Gen, indices: ValueId, ty: &TensorType) -> Option<ValueId> {
     g.value(Op::Select, &[pred, chosen[0], chosen[1]], Meta::BITS)
 }
 
-/// Which dimensions are looked up, which of these are left out of a slice.
+/// Indexed dimensions, and which of these are collapsed in a slice.
 struct Window {
     mapped: Vec<usize>,
     collapsed: Vec<usize>,
@@ -387,7 +387,7 @@ fn gather(g: &mut Gen) -> Option<()> {
     g.value(Op::Gather(Box::new(op)), &[x, indices], g.meta_of(x)).map(drop)
 }
 
-/// Rows by number, with or without dimensions in common.
+/// Adds a gather of rows, with or without batching dimensions.
 fn take(g: &mut Gen) -> Option<()> {
     let x = tensor(g, 2..=3);
     let dims = g.tensor(x).sizes().to_vec();

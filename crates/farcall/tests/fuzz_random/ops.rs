@@ -1,4 +1,4 @@
-//! Which instruction comes next: functions of elements, and the table of all kinds.
+//! Choice of the next instruction: elementwise functions, and the table of all kinds of instructions.
 
 use farcall::ir::op::{Binary, Compare, CompareKind, Derived, Direction, Unary};
 use farcall::ir::{DType, NewInst, Op, TensorType};
@@ -6,10 +6,10 @@ use farcall::ir::{DType, NewInst, Op, TensorType};
 use super::generate::{Gen, Meta, Need, is_float, largest_integer};
 use super::{movement, products, regions};
 
-/// Adds an instruction, or nothing where what was drawn is not valid.
+/// Function that adds an instruction, or nothing if the drawn instruction is not valid.
 pub(crate) type Make = fn(&mut Gen) -> Option<()>;
 
-/// Every kind of instruction, with how often it is drawn.
+/// Kinds of instructions, each with its weight.
 static TABLE: &[(usize, Make)] = &[
     (10, unary),
     (16, binary),
@@ -28,13 +28,13 @@ static TABLE: &[(usize, Make)] = &[
     (14, products::any),
 ];
 
-/// The next instruction.
+/// Adds the next instruction.
 pub(crate) fn any(g: &mut Gen) -> Option<()> {
     let make = draw(g, TABLE);
     make(g)
 }
 
-/// One of a table.
+/// Draws an entry of a table.
 pub(crate) fn draw(g: &mut Gen, table: &[(usize, Make)]) -> Make {
     let mut at = g.r.below(table.iter().map(|(weight, _)| weight).sum());
     for (weight, make) in table {
@@ -46,7 +46,7 @@ pub(crate) fn draw(g: &mut Gen, table: &[(usize, Make)]) -> Make {
     unary
 }
 
-/// An instruction of the kind that a region applied to elements has: functions of scalars.
+/// Adds an instruction that a region applied to elements may have: a function of scalars.
 pub(crate) fn on_elements(g: &mut Gen) -> Option<()> {
     static TABLE: &[(usize, Make)] =
         &[(4, unary), (8, binary), (3, rules), (3, compare), (3, select), (1, clamp), (3, convert)];
@@ -55,7 +55,7 @@ pub(crate) fn on_elements(g: &mut Gen) -> Option<()> {
 }
 
 fn unary(g: &mut Gen) -> Option<()> {
-    const OFTEN: [Unary; 8] = [
+    const COMMON_OPS: [Unary; 8] = [
         Unary::Negate,
         Unary::Not,
         Unary::Abs,
@@ -65,7 +65,7 @@ fn unary(g: &mut Gen) -> Option<()> {
         Unary::Sqrt,
         Unary::Square,
     ];
-    let op = if g.r.one_in(2) { g.r.pick(&OFTEN) } else { g.r.pick(&Unary::ALL) };
+    let op = if g.r.one_in(2) { g.r.pick(&COMMON_OPS) } else { g.r.pick(&Unary::ALL) };
     let class = op.info().operand;
     let taken = |d: DType| class.has(&TensorType::scalar(d));
     let exact = is_exact(op);
@@ -89,7 +89,7 @@ fn unary(g: &mut Gen) -> Option<()> {
     g.value(Op::Unary(op), &[x], meta).map(drop)
 }
 
-/// True for functions that are computed to the last bit of real numbers.
+/// Returns true for functions of real numbers that are computed exactly.
 fn is_exact(op: Unary) -> bool {
     use Unary as U;
     matches!(
@@ -118,9 +118,9 @@ fn is_exact(op: Unary) -> bool {
 
 fn binary(g: &mut Gen) -> Option<()> {
     use Binary as B;
-    const OFTEN: [B; 8] =
+    const COMMON_OPS: [B; 8] =
         [B::Add, B::Subtract, B::Multiply, B::Divide, B::Maximum, B::Minimum, B::And, B::Xor];
-    let op = if g.r.one_in(3) { g.r.pick(&B::ALL) } else { g.r.pick(&OFTEN) };
+    let op = if g.r.one_in(3) { g.r.pick(&B::ALL) } else { g.r.pick(&COMMON_OPS) };
     let class = op.info().operand;
     let taken = |d: DType| class.has(&TensorType::scalar(d));
     let fuzzy = matches!(op, B::Atan2 | B::Power | B::Polygamma | B::Zeta);
@@ -133,7 +133,7 @@ fn binary(g: &mut Gen) -> Option<()> {
     g.value(Op::Binary(op), &[a, b], meta).map(drop)
 }
 
-/// What is known of a function of two values.
+/// Properties of a function of two values.
 pub(crate) fn binary_meta(op: Binary, dtype: DType, a: Meta, b: Meta) -> Meta {
     use Binary as B;
     let (bounds, complex) = (a.bound.zip(b.bound), dtype.is_complex());
@@ -153,7 +153,7 @@ pub(crate) fn binary_meta(op: Binary, dtype: DType, a: Meta, b: Meta) -> Meta {
     }
 }
 
-/// What the rules of simplification look for.
+/// Adds patterns that the simplification rules look for.
 fn rules(g: &mut Gen) -> Option<()> {
     use Binary as B;
     let op = g.r.pick(&[B::Add, B::Subtract, B::Multiply, B::Divide, B::And, B::Or, B::Xor, B::Maximum]);
@@ -174,7 +174,7 @@ fn rules(g: &mut Gen) -> Option<()> {
     let meta = binary_meta(op, ty.dtype, g.meta_of(a), g.meta_of(b));
     let y = g.value(Op::Binary(op), &[a, b], meta)?;
     if g.r.one_in(3) {
-        // The same again.
+        // Repeats the operation.
         g.value(Op::Binary(op), &[a, b], meta)?;
     }
     if g.r.one_in(3) && ty.dtype.class() != DType::Pred.class() {
@@ -198,7 +198,7 @@ fn compare(g: &mut Gen) -> Option<()> {
     Some(())
 }
 
-/// A comparison of two values of one type.
+/// Adds a comparison of two values of one type.
 pub(crate) fn comparison(
     g: &mut Gen,
     operands: [farcall::ir::ValueId; 2],
@@ -246,7 +246,7 @@ fn convert(g: &mut Gen) -> Option<()> {
     let (known, from) = (g.meta_of(x), g.tensor(x));
     let mut to = g.dtype();
     if from.dtype.is_integer() && g.r.one_in(2) {
-        // There and back again.
+        // A conversion back and forth.
         to = g.r.pick(&[DType::S64, DType::S16, DType::U8, DType::S32, DType::U32]);
     }
     let bound = match from.dtype {
@@ -298,7 +298,7 @@ fn sin_cos(g: &mut Gen) -> Option<()> {
     g.emit(NewInst::new(Op::Derived(Derived::SinCos), [x]), types, &[Meta::FUZZY; 2]).map(drop)
 }
 
-/// Numbers as quantized ones, a function of these, and back.
+/// Quantizes numbers, applies a function to them, and dequantizes the result.
 fn quantized(g: &mut Gen) -> Option<()> {
     let x = g.some(Need::Exact, |d| matches!(d, DType::F32 | DType::BF16 | DType::F16), 1..=3);
     let from = g.tensor(x);

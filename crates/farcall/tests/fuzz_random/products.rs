@@ -1,4 +1,4 @@
-//! Products, linear algebra, random numbers, collectives, and what simpler operations define.
+//! Products, linear algebra, random numbers, collectives, and derived operations.
 
 use farcall::ir::op::{
     AllGather, AllToAll, BatchNorm, Binary, Broadcasted, Broadcasting, CollectiveBroadcast,
@@ -11,7 +11,7 @@ use super::generate::{Gen, Meta, Need, is_float, largest_integer, splat};
 use super::ops::{binary_meta, draw};
 use super::regions::reducer;
 
-/// One of them.
+/// Adds one of these instructions.
 pub(crate) fn any(g: &mut Gen) -> Option<()> {
     let make = draw(
         g,
@@ -33,7 +33,7 @@ pub(crate) fn any(g: &mut Gen) -> Option<()> {
     make(g)
 }
 
-/// Integers of which `count` products can be summed without rounding, if they are floats.
+/// Returns a factor; floats are integers whose products can be summed without rounding.
 fn factor(g: &mut Gen, ty: &TensorType) -> ValueId {
     g.of(ty, Need::Integers(limit(ty.dtype)))
 }
@@ -46,7 +46,7 @@ fn limit(dtype: DType) -> u64 {
     }
 }
 
-/// What is known of sums of `count` products.
+/// Properties of sums of `count` products.
 fn product(g: &Gen, a: ValueId, b: ValueId, count: usize) -> Meta {
     let dtype = g.tensor(a).dtype;
     if !is_float(dtype) {
@@ -80,7 +80,7 @@ fn dot_general(g: &mut Gen) -> Option<()> {
             _ => free.push(d),
         }
     }
-    // The dimensions of the right side, in some order.
+    // The dimensions of the right side, in random order.
     let mut kinds: Vec<(usize, Option<usize>)> = lhs_batch.iter().map(|d| (0, Some(*d))).collect();
     kinds.extend(lhs_contract.iter().map(|d| (1, Some(*d))));
     while kinds.len() < 3 && g.r.one_in(2) {
@@ -169,7 +169,7 @@ fn convolution(g: &mut Gen) -> Option<()> {
     Some(())
 }
 
-/// A square matrix of small integers, and batches of these.
+/// Type of a square matrix, or of a batch of square matrices.
 fn matrix(g: &mut Gen) -> TensorType {
     let dtype = g.r.pick(&[DType::F32, DType::F64, DType::C64]);
     let n = g.r.below(4);
@@ -221,7 +221,7 @@ fn random_numbers(g: &mut Gen) -> Option<()> {
     let ty = g.ty().with_dtype(g.r.pick(&[DType::F32, DType::S32, DType::F64]));
     let numbers: Vec<i64> = ty.sizes().iter().map(|n| *n as i64).collect();
     let shape = g.numbers(DType::S64, vec![ty.rank()], &numbers);
-    // Intervals and deviations of size zero: which numbers there are is up to each way of running a program.
+    // Intervals and deviations have size zero, as the numbers otherwise depend on how a program is run.
     let kind = g.r.pick(&RngDistribution::ALL);
     let size = i64::from(kind == RngDistribution::Uniform);
     let (a, b) = (g.numbers(ty.dtype, vec![], &[1]), g.numbers(ty.dtype, vec![], &[size]));
@@ -263,7 +263,7 @@ fn collective(g: &mut Gen) -> Option<()> {
 
 // --- derived
 
-/// A function of operands of different shapes.
+/// Adds a function of operands of different shapes.
 fn broadcasting(g: &mut Gen) -> Option<()> {
     let all: Vec<Binary> = Broadcasted::binary().collect();
     let op = g.r.pick(&all);

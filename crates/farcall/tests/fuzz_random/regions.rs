@@ -1,4 +1,4 @@
-//! Operations that apply regions, control flow, calls.
+//! Operations that apply regions, control flow, and calls.
 
 use farcall::ir::op::{
     Binary, Compare, CompareKind, Composite, Direction, ReduceWindow, Scan, SelectAndScatter, Slice,
@@ -8,7 +8,7 @@ use farcall::ir::{AttrDict, DType, NewInst, Op, RegionId, TensorType, Type, Valu
 use super::generate::{Callee, Gen, Meta, Need, is_float, largest_integer};
 use super::ops::{comparison, draw, on_elements};
 
-/// One of them.
+/// Adds one of these instructions.
 pub(crate) fn any(g: &mut Gen) -> Option<()> {
     let nested: &[(usize, super::ops::Make)] = &[
         (4, reduce),
@@ -31,12 +31,13 @@ fn scalar(dtype: DType) -> Type {
     TensorType::scalar(dtype).into()
 }
 
-/// A value of a type that a region returns: one that it made, or an argument, or a constant.
+/// Returns a value of a type that a region returns: a computed value, an argument, or a constant.
 fn returned(g: &mut Gen, ty: &TensorType, need: Need) -> ValueId {
     g.of(ty, need)
 }
 
-/// What combines two elements, `count` of them in any order, and what is known of the outcome.
+/// Makes a region that combines two elements, and returns the properties of the result. `count` elements are
+/// combined in any order.
 pub(crate) fn reducer(g: &mut Gen, dtype: DType, known: [Meta; 2], count: usize) -> (RegionId, Meta) {
     use Binary as B;
     let open = g.r.one_in(4);
@@ -80,7 +81,7 @@ pub(crate) fn reducer(g: &mut Gen, dtype: DType, known: [Meta; 2], count: usize)
         match shape {
             1 => vec![args[0]],
             2 => vec![args[1]],
-            // With something else that does not matter.
+            // Together with another operation whose result is not used.
             3 => {
                 on_elements(g);
                 g.value(Op::Binary(op), &[a, b], Meta::EXACT).into_iter().collect()
@@ -91,13 +92,13 @@ pub(crate) fn reducer(g: &mut Gen, dtype: DType, known: [Meta; 2], count: usize)
     (region, if shape == 1 || shape == 2 { known[0].or(known[1]) } else { meta })
 }
 
-/// An initial value for a reduction.
+/// Returns an initial value for a reduction.
 fn init(g: &mut Gen, dtype: DType, with: Meta) -> ValueId {
     let need = if with.bound.is_some() { Need::Integers(1) } else { Need::Exact };
     g.scalar(dtype, need)
 }
 
-/// An operand for a reduction: often small integers, so that there are sums.
+/// Returns an operand for a reduction: often small integers, so that sums are exact.
 fn summand(g: &mut Gen, ranks: std::ops::RangeInclusive<usize>) -> ValueId {
     if g.r.one_in(2) {
         g.some(Need::Integers(64), |_| true, ranks)
@@ -119,7 +120,7 @@ fn reduce(g: &mut Gen) -> Option<()> {
     g.emit(new, vec![scalar(ty.dtype)], &[meta]).map(drop)
 }
 
-/// The largest element with its place, or two sums in one.
+/// Reduces to the largest element and its index, or to two sums at once.
 fn reduce_pair(g: &mut Gen, x: ValueId, dims: Vec<usize>) -> Option<()> {
     let ty = g.tensor(x);
     let indices = ty.with_dtype(DType::S32);
@@ -271,7 +272,7 @@ fn sort(g: &mut Gen) -> Option<()> {
     let op = Op::Sort { dim: g.r.below(ty.rank()), is_stable: g.r.one_in(2), part: None };
     let dim = if let Op::Sort { dim, .. } = op { dim } else { 0 };
     let sorted = g.emit(NewInst::new(op, inputs).with_regions([body]), result_types, &metas)?;
-    // Some elements of each line alone.
+    // Only some elements of each line are used.
     let length = ty.sizes()[dim];
     if length > 0 && g.r.one_in(2) {
         let count = 1 + g.r.below(length.div_ceil(8));
@@ -289,7 +290,7 @@ fn sort(g: &mut Gen) -> Option<()> {
     Some(())
 }
 
-/// The first element comes before the second one: by one operand, then maybe by another.
+/// Compares two elements by one operand, and perhaps then by another.
 fn in_order(
     g: &mut Gen,
     args: &[ValueId],
@@ -318,7 +319,7 @@ fn top_k(g: &mut Gen) -> Option<()> {
 
 // --- control
 
-/// `if` and `case`, at times of a constant.
+/// Adds `if` or `case`, at times with a constant index.
 fn choice(g: &mut Gen) -> Option<()> {
     let (op, index, branches) = if g.r.one_in(2) {
         (Op::If, g.scalar(DType::Pred, Need::Exact), 2)
@@ -353,7 +354,7 @@ fn choice(g: &mut Gen) -> Option<()> {
     g.emit(NewInst::new(op, [index]).with_regions(regions), declared, &metas).map(drop)
 }
 
-/// A loop that goes round a few times. A counter is among what it carries.
+/// Adds a loop with few iterations. Its carried values include a counter.
 fn repeat(g: &mut Gen) -> Option<()> {
     let dtype = g.r.pick(&[DType::S32, DType::S32, DType::S64, DType::U8, DType::S8]);
     let from = g.numbers(dtype, vec![], &[0]);
@@ -410,7 +411,7 @@ fn repeat(g: &mut Gen) -> Option<()> {
     g.emit(new, declared, &[Meta::EXACT]).map(drop)
 }
 
-/// A number up to 4 that the run decides.
+/// Returns a number up to 4 that is known only at run time.
 fn loop_limit(g: &mut Gen, dtype: DType) -> Option<ValueId> {
     let n = g.scalar(dtype, Need::Exact);
     let most = g.numbers(dtype, vec![], &[4]);
@@ -472,7 +473,7 @@ fn tokens(g: &mut Gen) -> Option<()> {
     g.emit(NewInst::new(Op::OptimizationBarrier, [b, x]), types, &metas).map(drop)
 }
 
-/// A slice that may go on beside other things.
+/// Adds an asynchronous slice, which may run concurrently with other instructions.
 fn future(g: &mut Gen) -> Option<()> {
     let x = g.some(Need::Anything, |_| true, 1..=3);
     let (ty, meta) = (g.tensor(x), g.meta_of(x));

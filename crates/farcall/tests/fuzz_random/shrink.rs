@@ -1,4 +1,4 @@
-//! Makes a program that fails smaller, as long as it fails.
+//! Shrinks a failing program as long as it keeps failing.
 
 use std::time::{Duration, Instant};
 
@@ -8,20 +8,20 @@ use farcall::ir::{Func, FuncId, InstId, Literal, Module, Op, TensorType, ValueId
 use super::check;
 use super::generate::Program;
 
-/// It takes no longer than this.
-const TIME: Duration = Duration::from_secs(20);
+/// Maximum duration of shrinking.
+const MAX_TIME: Duration = Duration::from_secs(20);
 
-/// The smallest program that is found.
+/// Returns the smallest failing program found.
 pub(crate) fn shrink(p: &Program, fails: &dyn Fn(&Program) -> bool) -> Program {
     let (mut best, begin) = (p.clone(), Instant::now());
     loop {
         let before = text::print(&best.module).len();
         for step in [dead, results, calls, values, inputs] {
             step(&mut best, &|p: &Program| {
-                begin.elapsed() < TIME && verify::verify(&p.module).is_ok() && fails(p)
+                begin.elapsed() < MAX_TIME && verify::verify(&p.module).is_ok() && fails(p)
             });
         }
-        if text::print(&best.module).len() >= before || begin.elapsed() > TIME {
+        if text::print(&best.module).len() >= before || begin.elapsed() > MAX_TIME {
             return best;
         }
     }
@@ -29,12 +29,12 @@ pub(crate) fn shrink(p: &Program, fails: &dyn Fn(&Program) -> bool) -> Program {
 
 type Fails<'a> = dyn Fn(&Program) -> bool + 'a;
 
-/// The number of the entry.
+/// Returns the id of the entry.
 fn main_id(module: &Module) -> FuncId {
     module.func_id("main").unwrap_or(FuncId::new(0))
 }
 
-/// Takes a smaller program if it fails, too.
+/// Replaces the best program if the new one fails, too.
 fn take(best: &mut Program, new: Program, fails: &Fails<'_>) -> bool {
     let taken = fails(&new);
     if taken {
@@ -54,7 +54,7 @@ fn with_returned(p: &Program, returned: Vec<ValueId>, exact: Vec<bool>) -> Progr
     new
 }
 
-/// Instructions that nobody needs, one after the other: they may be what fails.
+/// Removes dead instructions one by one, as a dead instruction may be what fails.
 fn dead(best: &mut Program, fails: &Fails<'_>) {
     let mut skip = 0;
     loop {
@@ -76,7 +76,7 @@ fn dead(best: &mut Program, fails: &Fails<'_>) {
     }
 }
 
-/// One result, or all but one.
+/// Keeps only one result, or removes one result.
 fn results(best: &mut Program, fails: &Fails<'_>) {
     let returned = |p: &Program| p.module[main_id(&p.module)].body().returned().to_vec();
     let all = returned(best);
@@ -96,7 +96,7 @@ fn results(best: &mut Program, fails: &Fails<'_>) {
     }
 }
 
-/// Calls become what they call.
+/// Inlines calls.
 fn calls(best: &mut Program, fails: &Fails<'_>) {
     let mut new = best.clone();
     let id = main_id(&new.module);
@@ -116,7 +116,7 @@ fn calls(best: &mut Program, fails: &Fails<'_>) {
     }
 }
 
-/// Values become zeros, or inputs.
+/// Replaces values by zeros or inputs.
 fn values(best: &mut Program, fails: &Fails<'_>) {
     let mut skip = 0;
     loop {
@@ -128,7 +128,7 @@ fn values(best: &mut Program, fails: &Fails<'_>) {
                 insts.push(inst.id());
             }
         });
-        // From the end: what is late needs what is early.
+        // From the end, as late values depend on earlier ones.
         let Some(inst) = insts.len().checked_sub(skip + 1).map(|i| insts[i]) else { return };
         let smaller = [zeroed(best, inst), as_input(best, inst)];
         let mut some = smaller.into_iter().flatten();
@@ -142,7 +142,7 @@ fn is_zero(l: &Literal) -> bool {
     l.is_splat() && l.iter().next().is_none_or(|x| !x.as_bool())
 }
 
-/// The results of an instruction are zeros.
+/// Replaces the results of an instruction by zeros.
 fn zeroed(p: &Program, inst: InstId) -> Option<Program> {
     let mut new = p.clone();
     let id = main_id(&new.module);
@@ -165,7 +165,7 @@ fn zeroed(p: &Program, inst: InstId) -> Option<Program> {
     Some(new)
 }
 
-/// The only result of an instruction is an input with the value that it has.
+/// Replaces the only result of an instruction by an input with the same value.
 fn as_input(p: &Program, inst: InstId) -> Option<Program> {
     let id = main_id(&p.module);
     let view = p.module[id].inst(inst);
@@ -184,7 +184,7 @@ fn as_input(p: &Program, inst: InstId) -> Option<Program> {
     Some(new)
 }
 
-/// Inputs become zeros.
+/// Replaces inputs by zeros.
 fn inputs(best: &mut Program, fails: &Fails<'_>) {
     for i in 0..best.inputs.len() {
         let mut new = best.clone();
@@ -196,7 +196,7 @@ fn inputs(best: &mut Program, fails: &Fails<'_>) {
     }
 }
 
-/// Without instructions, parameters and functions that nobody needs.
+/// Removes unused instructions, parameters and functions.
 fn cleaned(p: &Program) -> Program {
     let mut module = p.module.clone();
     let id = main_id(&module);

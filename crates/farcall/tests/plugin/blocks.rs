@@ -1,4 +1,4 @@
-//! Ops that lower blocks: by their signature, and by a function.
+//! Ops that lower blocks by their signature and by a function.
 //!
 //! `my.scale` is lowered by two handlers, one for each element type. `my.twice` is `y = 2 x` of any type.
 
@@ -30,7 +30,7 @@ pub(crate) fn twice_f32(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
     Ok(())
 }
 
-/// Converts everything real, there and back.
+/// Lowers blocks of any real type, with conversions to `f32` and back.
 fn lower_twice(block: &Block<'_>) -> Result<Lowered> {
     assert_ne!(block.version(), 13, "thirteen is no version");
     let [x] = block.operands() else { return Ok(Lowered::skip("it takes one operand")) };

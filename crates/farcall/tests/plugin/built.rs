@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Builds an example, unless whoever runs all tests has built everything; where it is.
+/// Builds an example, unless the test runner has built everything already. Returns its path.
 pub(crate) fn build_library(name: &str) -> PathBuf {
     let target_dir = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
     if std::env::var("FARCALL_BUILT").as_deref() != Ok("1") {

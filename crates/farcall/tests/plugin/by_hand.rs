@@ -1,4 +1,4 @@
-//! Ops whose shapes and batching are said by hand.
+//! Ops with handwritten shape and batching functions.
 
 use farcall_ffi::prelude::*;
 
@@ -61,7 +61,7 @@ fn transpose_bwd_shape(call: &ShapeCall<'_>) -> Result<Vec<i64>> {
     Ok(inverse(perm).iter().map(|k| y[*k as usize]).collect())
 }
 
-/// One call, in which the mapped axis stays in front.
+/// A single call, in which the mapped axis stays in front.
 fn transpose_batch(call: &BatchCall<'_>) -> Result<Batch> {
     let perm: Vec<i64> =
         std::iter::once(0).chain(call.attr::<&[i64]>("perm")?.iter().map(|k| k + 1)).collect();
@@ -83,7 +83,7 @@ fn inverse(perm: &[i64]) -> Vec<i64> {
     (0..perm.len()).map(|k| perm.iter().position(|p| *p == k as i64).unwrap_or(k) as i64).collect()
 }
 
-/// All of `xs`, of one shape, along a new first dimension.
+/// Stacks all `xs`, which have the same shape, along a new first dimension.
 #[handler(name = "stack")]
 #[signature((xs: f32[..]...) -> (y: f32[..]))]
 #[shape(stack_shape)]
@@ -103,7 +103,7 @@ fn stack_shape(call: &ShapeCall<'_>) -> Result<Vec<i64>> {
     Ok([&[xs.len() as i64], first.dims].concat())
 }
 
-/// One call of operands that all have the axis in front, which the result has behind its own.
+/// A single call with the axis in front in all operands, and behind the stacked dimension in the result.
 fn stack_batch(call: &BatchCall<'_>) -> Result<Batch> {
     if call.axis_size() == 13 {
         return Ok(Batch::each("thirteen is too many"));

@@ -1,5 +1,5 @@
-//! A library of the ops of two crates, where an op of one has its derivative in the other; and an op for two
-//! platforms.
+//! A library of the ops of two crates, in which an op of one crate has its derivative in the other; and an op
+//! for two platforms.
 
 use farcall_ffi::prelude::*;
 use farcall_linked_ops::{double_bwd, double_bwd_cuda};
@@ -13,7 +13,7 @@ fn double(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
     Ok(())
 }
 
-/// The same for another platform.
+/// The op for another platform.
 #[handler(name = "double", platform = "CUDA")]
 #[signature((x: f32[*]) -> (y: f32[*]))]
 #[vjp(backward = double_bwd_cuda)]

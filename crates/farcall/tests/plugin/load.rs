@@ -5,7 +5,7 @@ use std::path::Path;
 use farcall::Registry;
 use farcall::registry::{LoadError, LoadOptions, LoadReport, TargetSpec};
 
-/// Loads a library, with targets made of its symbols.
+/// Loads a library, with targets for the given symbols.
 pub(crate) fn load(
     registry: &Registry,
     path: impl AsRef<Path>,

@@ -14,7 +14,7 @@ pub(crate) fn scale(x: &Buffer<f32>, factor: f32, y: &mut Buffer<f32>) -> Result
     Ok(())
 }
 
-/// Panics.
+/// Always panics.
 #[handler(name = "panics")]
 pub(crate) fn panics() -> Result<()> {
     let nothing = std::env::var_os("FARCALL_TEST_NOTHING");
@@ -22,7 +22,7 @@ pub(crate) fn panics() -> Result<()> {
     Ok(())
 }
 
-/// What a call site counts.
+/// Counter of a call site.
 #[derive(Debug)]
 pub(crate) struct Count(AtomicI64);
 
@@ -33,7 +33,7 @@ pub(crate) fn count_new(start: i64) -> Result<Count> {
     Ok(Count(AtomicI64::new(start)))
 }
 
-/// How often this call site ran.
+/// Returns the number of previous runs of this call site.
 #[handler(name = "count", instantiate = count_new)]
 pub(crate) fn count(state: &State<Count>, y: &mut Buffer<i64>) -> Result<()> {
     let n = state.0.fetch_add(1, Ordering::Relaxed);

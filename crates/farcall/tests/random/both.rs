@@ -1,4 +1,4 @@
-//! A program in the engine and in the evaluator.
+//! Runs a program in the engine and in the evaluator.
 
 use farcall::eval_host::RegistryHost;
 use farcall::ir::eval::{self, Denormals, Value, eval};
@@ -6,7 +6,7 @@ use farcall::ir::middle::pipeline::Pipeline;
 use farcall::ir::{Literal, Source, text};
 use farcall::{CompileOptions, Executable, Registry};
 
-/// What the engine made of a program, and what the results are and should be.
+/// The engine's executable of a program, its results, and the expected results.
 pub(crate) struct Both {
     pub(crate) executable: Executable,
     pub(crate) found: Vec<Literal>,
@@ -14,6 +14,8 @@ pub(crate) struct Both {
 }
 
 impl Both {
+    /// Runs a program in both.
+    ///
     /// # Panics
     /// If the program cannot be compiled or run.
     pub(crate) fn run(program: &str, inputs: &[Literal], denormals: Denormals, passes: Pipeline) -> Both {
@@ -30,12 +32,12 @@ impl Both {
         Both { executable, found, wanted: eval::tensors(&wanted) }
     }
 
-    /// The number of thunks of this kernel.
+    /// Returns the number of thunks of this kernel.
     pub(crate) fn thunks(&self, kernel: &str) -> usize {
         self.executable.stats().thunks.get(kernel).copied().unwrap_or(0)
     }
 
-    /// Results of the engine, and of the evaluator.
+    /// Iterates over pairs of results: the engine's and the evaluator's.
     pub(crate) fn results(&self) -> impl Iterator<Item = (&Literal, &Literal)> {
         assert_eq!(self.found.len(), self.wanted.len());
         self.found.iter().zip(&self.wanted)

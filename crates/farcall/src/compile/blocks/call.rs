@@ -1,4 +1,4 @@
-//! The custom call that a lowering answers with: checks that it can take the place of its block.
+//! Checks that the custom call that a lowering answers with can replace its block.
 
 use std::sync::Arc;
 
@@ -13,18 +13,18 @@ use crate::attributes::value;
 use crate::compile::declared;
 use crate::registry::{Declaration, Platform, Registry, Target};
 
-/// Why a call does not take the place of a block.
+/// A call that cannot replace a block.
 pub(super) enum Refused {
-    /// Others are asked.
+    /// The lowering counts as one that skipped the block, and the next lowering is asked.
     Skip(String),
     /// The answer can never be right.
     Wrong(String),
 }
 
-/// The call that a lowering answered with, and its target.
+/// Checks the call that a lowering answered with, and resolves its target.
 ///
 /// # Errors
-/// What is wrong with the answer; that its target is missing, or does not take such a call.
+/// If the answer is invalid, or its target is missing or does not accept such a call.
 pub(super) fn checked(
     made: TargetCall,
     question: &Question<'_>,
@@ -35,7 +35,7 @@ pub(super) fn checked(
     let results = converted("result", &question.results, &made.result_types, Direction::Out)?;
     let operand_layouts = layouts("operand", &operands, &made.operand_layouts)?;
     let result_layouts = layouts("result", &results, &made.result_layouts)?;
-    // A call has both or neither.
+    // A call has layouts for both operands and results, or none at all.
     let laid_out = !(made.operand_layouts.is_empty() && made.result_layouts.is_empty());
     let mut call = CustomCall {
         operand_layouts: laid_out.then_some(operand_layouts),
@@ -64,7 +64,7 @@ enum Direction {
     Out,
 }
 
-/// The types of the call's operands or results.
+/// Returns the types of the call's operands or results.
 fn converted(
     what: &str,
     block: &[Tensor<'_>],
@@ -88,7 +88,7 @@ fn converted(
     Ok(types)
 }
 
-/// The layouts of all operands or results: row-major where nothing else is said.
+/// Returns the layouts of all operands or results; row-major unless the answer gives another layout.
 fn layouts(
     what: &str,
     types: &[TensorType],
@@ -110,7 +110,7 @@ fn layouts(
     Ok(layouts)
 }
 
-/// Results that share memory with operands.
+/// Returns the results that share memory with operands.
 fn aliases(
     asked: &[(usize, usize)],
     operands: &[TensorType],
@@ -136,7 +136,8 @@ fn aliases(
     Ok(aliases)
 }
 
-/// The attributes, none of them as no dictionary: such a call is for targets of either API.
+/// Returns the attributes. An empty list becomes no dictionary, so that targets of either API accept the
+/// call.
 fn config(attrs: &[(String, CallAttr)]) -> Result<CallConfig, Refused> {
     let mut dict = Vec::with_capacity(attrs.len());
     for (name, attr) in attrs {
@@ -155,7 +156,7 @@ fn config(attrs: &[(String, CallAttr)]) -> Result<CallConfig, Refused> {
     Ok(if dict.is_empty() { CallConfig::Absent } else { CallConfig::Dict(dict) })
 }
 
-/// Passes on options of the block that the target declares as attributes, where the call says nothing of them.
+/// Adds options of the block that the target declares as attributes, unless the call sets them.
 fn options(call: &mut CustomCall, question: &Question<'_>, declaration: &Declaration) {
     let declared = declaration.signature.attrs().iter();
     let open = declared
@@ -175,7 +176,8 @@ fn options(call: &mut CustomCall, question: &Question<'_>, declaration: &Declara
     }
 }
 
-/// Brings attributes that were given as values to the types that the target declares, where nothing is lost.
+/// Converts attributes that were given as values to the types that the target declares, where the conversion
+/// is lossless.
 fn exact(call: &mut CustomCall, given: &[(String, CallAttr)], declaration: &Declaration) {
     let CallConfig::Dict(dict) = &mut call.config else { return };
     let declared = declaration.signature.attrs();

@@ -1,8 +1,9 @@
-//! Asks the registry's lowerings what becomes of the blocks (composites) of a program, and checks their answers.
+//! Asks the registry's lowerings how to replace the blocks (composites) of a program, and checks their
+//! answers.
 //!
-//! A call is taken if its target is registered for the platform and, where the target declares a signature, fits it.
-//! Otherwise the lowering counts as one that skipped the block. An answer that can never be right is an error at the
-//! block's place.
+//! A call is accepted if its target is registered for the platform and, if the target declares a signature,
+//! matches that signature. Otherwise the lowering counts as one that skipped the block. An answer that can
+//! never be right is an error at the block's place.
 
 use std::collections::HashMap;
 
@@ -23,15 +24,15 @@ use question::Question;
 mod call;
 mod question;
 
-/// What became of the blocks so far.
+/// The decisions about the blocks so far.
 pub(super) struct Blocks<'a> {
     source: &'a Source,
     registry: &'a Registry,
     options: &'a Options<'a>,
-    /// By name of the function and number of the instruction: a block in a function that is called often is decided
-    /// about once.
+    /// Decisions by function name and instruction number, so that a block in a function that is called often
+    /// is decided only once.
     known: HashMap<(String, InstId), Option<CompositeCall>>,
-    /// One for each block, in the order of the program.
+    /// One decision for each block, in the order of the program.
     pub(super) decisions: Vec<BlockDecision>,
 }
 
@@ -49,7 +50,7 @@ impl Lower for Blocks<'_> {
         }
         let types = |ids: &[_]| ids.iter().map(|v| inst.func().ty(*v).clone()).collect::<Vec<Type>>();
         let (operands, results) = (types(inst.operands()), types(inst.results()));
-        let Decided { skipped, choice, call } =
+        let Decision { skipped, choice, call } =
             self.decide(block, &operands, &results).map_err(|message| self.error(&message, inst))?;
         self.decisions.push(BlockDecision {
             tag: block.name.clone(),
@@ -66,22 +67,22 @@ impl Lower for Blocks<'_> {
     }
 }
 
-/// What was decided about a block.
-struct Decided {
+/// The decision about one block.
+struct Decision {
     skipped: Vec<Skipped>,
     choice: BlockChoice,
     call: Option<CompositeCall>,
 }
 
-impl Decided {
-    fn default_body(skipped: Vec<Skipped>, reason: &str) -> Decided {
+impl Decision {
+    fn default_body(skipped: Vec<Skipped>, reason: &str) -> Decision {
         let reason = reason.to_owned();
-        Decided { skipped, choice: BlockChoice::DefaultBody { reason }, call: None }
+        Decision { skipped, choice: BlockChoice::DefaultBody { reason }, call: None }
     }
 }
 
 impl Blocks<'_> {
-    /// Where a block stands.
+    /// Returns the place of a block.
     fn place(&self, inst: Inst<'_>) -> String {
         let place = inst.place(self.source);
         if !place.is_empty() {
@@ -90,7 +91,7 @@ impl Blocks<'_> {
         format!("@{}, instruction {}", inst.func().name, inst.id().index())
     }
 
-    /// The error for a block; further lines of the message (of a traceback, say) are notes.
+    /// Returns the error for a block. Further lines of the message, for example of a traceback, become notes.
     fn error(&self, message: &str, inst: Inst<'_>) -> Diagnostic {
         let mut lines = message.lines();
         let mut error = Diagnostic::new("lowering", inst.span(), lines.next().unwrap_or_default());
@@ -100,28 +101,28 @@ impl Blocks<'_> {
         lines.fold(error, Diagnostic::note)
     }
 
-    /// Asks the lowerings for the block's tag until one of them takes it.
-    fn decide(&self, block: &Composite, operands: &[Type], results: &[Type]) -> Result<Decided, String> {
+    /// Asks the lowerings for the block's tag until one answers with a call.
+    fn decide(&self, block: &Composite, operands: &[Type], results: &[Type]) -> Result<Decision, String> {
         let lowerings = self.registry.lowerings(&block.name);
         if lowerings.is_empty() {
             let tags = self.registry.tags();
             let near = nearest(&block.name, tags.iter().map(String::as_str)).join(" or ");
             let near = if near.is_empty() { near } else { format!("; did you mean {near}?") };
-            return Ok(Decided::default_body(
+            return Ok(Decision::default_body(
                 Vec::new(),
                 &format!("no lowering is registered for the tag{near}"),
             ));
         }
         let question = match Question::new(block, operands, results, self.options) {
             Ok(question) => question,
-            Err(reason) => return Ok(Decided::default_body(Vec::new(), &reason)),
+            Err(reason) => return Ok(Decision::default_body(Vec::new(), &reason)),
         };
         let mut skipped = Vec::new();
         for lowering in &lowerings {
             let (rank, origin) = (lowering.rank, lowering.origin.to_string());
             match self.answer(lowering, &question) {
                 Ok((call, choice)) => {
-                    return Ok(Decided { skipped, choice, call: Some(call) });
+                    return Ok(Decision { skipped, choice, call: Some(call) });
                 }
                 Err(Refused::Skip(reason)) => skipped.push(Skipped { rank, origin, reason }),
                 Err(Refused::Wrong(what)) => {
@@ -129,16 +130,16 @@ impl Blocks<'_> {
                 }
             }
         }
-        Ok(Decided::default_body(skipped, "every lowering for the tag skips it"))
+        Ok(Decision::default_body(skipped, "every lowering for the tag skips it"))
     }
 
-    /// The call, by its target's name in the namespace of the lowering's library: the library's author does not know the
-    /// namespace.
+    /// Qualifies the call's target with the namespace of the lowering's library, since the library's author
+    /// does not know the namespace.
     fn in_namespace(&self, mut made: TargetCall, lowering: &Registered) -> TargetCall {
         if let Some(namespace) = lowering.origin.namespace.as_deref() {
             let name = qualified(namespace, &made.target);
             let other = self.registry.lookup(&made.target, self.options.platform);
-            // An op of the same name of another library is not meant.
+            // An op of the same name in another library is not meant.
             let is_others = other.is_some_and(|other| {
                 other.origin().file.is_some() && other.origin().file != lowering.origin.file
             });
@@ -149,7 +150,7 @@ impl Blocks<'_> {
         made
     }
 
-    /// What one lowering makes of a block.
+    /// Asks one lowering about a block.
     fn answer(
         &self,
         lowering: &Registered,

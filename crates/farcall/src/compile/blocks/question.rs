@@ -1,4 +1,4 @@
-//! What lowerings are told about a block.
+//! Descriptions of blocks for lowerings.
 
 use farcall_ffi::encode::Encoded;
 use farcall_ffi::lowering::{Block, Client, Options as BlockOptions};
@@ -10,10 +10,10 @@ use farcall_sig::signature::OperandType;
 use crate::attributes::value;
 use crate::compile::Options;
 
-/// A block in the form in which lowerings see it.
+/// A block in the form that lowerings see.
 pub(super) struct Question<'a> {
     block: &'a Composite,
-    /// The options that the C interface has a form for.
+    /// The options that have a form in the C interface.
     values: Encoded,
     /// All options as text.
     texts: Vec<(&'a str, String)>,
@@ -29,11 +29,11 @@ pub(super) struct Tensor<'a> {
 }
 
 impl<'a> Question<'a> {
-    /// The question about a block.
+    /// Describes a block.
     ///
     /// # Errors
-    /// Why no lowering can be asked: there are others than plain tensors among its operands and results, or an option
-    /// has no form in the C interface because of its size or depth.
+    /// The reason why no lowering can be asked: the operands and results include values other than plain
+    /// tensors, or an option has no form in the C interface because of its size or depth.
     pub(super) fn new(
         block: &'a Composite,
         operands: &'a [Type],
@@ -52,7 +52,7 @@ impl<'a> Question<'a> {
         Ok(Question { block, values, texts, operands, results, options })
     }
 
-    /// The option of this name, as the program has it.
+    /// Returns the option of this name, as the program writes it.
     pub(super) fn option(&self, name: &str) -> Option<&Attr> {
         self.block.attrs.get(name)
     }
@@ -76,7 +76,7 @@ impl<'a> Question<'a> {
 }
 
 impl Tensor<'_> {
-    /// The type, if it is that of a plain tensor.
+    /// Returns the type, if it is a plain tensor.
     fn of(ty: &Type) -> Option<Tensor<'_>> {
         let ty = ty.tensor().filter(|ty| ty.quant.is_none())?;
         let dims = ty.static_sizes()?.iter().map(|d| i64::try_from(*d).ok()).collect::<Option<_>>()?;
@@ -88,7 +88,7 @@ impl Tensor<'_> {
     }
 }
 
-/// The types, if all are those of plain tensors.
+/// Returns the types, if all are plain tensors.
 fn tensors(types: &[Type]) -> Option<Vec<Tensor<'_>>> {
     types.iter().map(Tensor::of).collect()
 }

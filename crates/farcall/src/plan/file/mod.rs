@@ -1,18 +1,18 @@
-//! Plans in files.
+//! The file format of plans.
 //!
 //! ```text
-//! magic │ format │ who wrote it │ sources │ types │ operations │ constants' types │ plan │ constants' elements
+//!  magic │ format │ writer │ sources │ types │ operations │ constants' types │ plan │ constants' elements
 //! ```
 //!
-//! Numbers are little-endian. A section is a tag of four bytes, its length and its contents. Types and operations are
-//! StableHLO text, each stored once; everything else refers to them by number. Instructions for the evaluator are
-//! modules as text, with a table of their places in the program. Elements of constants come last, in their in-memory
-//! form, so that they are read directly to their final place.
+//! Numbers are little-endian. A section is a tag of four bytes, its length and its contents. Types and
+//! operations are StableHLO text, each stored once; everything else refers to them by number. Instructions
+//! for the evaluator are modules as text, with a table of their places in the program. Elements of constants
+//! come last, in their in-memory form, so that they are read directly to their final place.
 //!
-//! **Invariants.** A file is not trusted: whatever its bytes, reading returns a valid plan ([`Plan::validate`]) or an
-//! error that states what is wrong and where. Lengths are compared with the remaining bytes before anything is
-//! allocated, constants are admitted by [`memory`](farcall_ir::memory), and nesting is bounded. A plan that would not
-//! read back as an equal one is not written.
+//! **Invariants.** A file is not trusted: whatever its bytes, reading returns a valid plan
+//! ([`Plan::validate`]) or an error with a description and a place. Lengths are compared with the remaining
+//! bytes before anything is allocated, constants are admitted by [`memory`](farcall_ir::memory), and nesting
+//! is bounded. A plan that would not read back as an equal plan is not written.
 
 mod read;
 mod write;
@@ -25,17 +25,17 @@ use farcall_ir::stack;
 use super::{InvalidPlan, Plan};
 use crate::ErrorCode;
 
-/// The first bytes of a plan. (The first one is that of no text.)
+/// First bytes of a plan file. No text starts with byte 0x89.
 pub const MAGIC: [u8; 8] = *b"\x89FCPLAN\n";
 
-/// The format that this build writes, and the only one that it reads.
+/// Version of the format that this build writes, and the only one that it reads.
 pub const FORMAT: u32 = 7;
 
-/// Longest name of a writer, in bytes.
-const MAX_WRITER: usize = 64;
+/// Maximum length of a writer's version, in bytes.
+const MAX_WRITER_BYTES: usize = 64;
 
-/// How deeply the plans of calls in regions may nest.
-const MAX_PLANS: usize = 4;
+/// Maximum nesting of the plans of calls in regions.
+const MAX_PLAN_NESTING: usize = 4;
 
 const SOURCES: &[u8; 4] = b"SRCS";
 const TYPES: &[u8; 4] = b"TYPE";
@@ -44,61 +44,61 @@ const LITERALS: &[u8; 4] = b"LITS";
 const PLAN: &[u8; 4] = b"PLAN";
 const DATA: &[u8; 4] = b"DATA";
 
-/// Why a file cannot be read as a plan.
+/// A file that cannot be read as a plan.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
-    /// It does not begin as a plan does.
-    #[error("this is not a plan: it does not begin with the bytes of one")]
+    /// The file does not start with [`MAGIC`].
+    #[error("this is not a plan: the file does not begin with the bytes that a plan begins with")]
     NotAPlan,
-    /// It is of another version of the format.
+    /// The file has another version of the format.
     #[error(
         "the plan has format {found} (written by farcall {writer}), but farcall {} reads format {FORMAT}; compile the \
          program again",
         env!("CARGO_PKG_VERSION")
     )]
     Version {
-        /// The version of the file.
+        /// Format version of the file.
         found: u32,
-        /// Version of the program that wrote it.
+        /// Version of the farcall that wrote the file.
         writer: String,
     },
-    /// It ends too early.
+    /// The file ends too early.
     #[error("the plan is incomplete: it ends at byte {at}, in its {section}")]
     Truncated {
-        /// Which part.
+        /// The section that is incomplete.
         section: &'static str,
-        /// Bytes that there are, as far as they were read.
+        /// Number of bytes that could be read.
         at: u64,
     },
-    /// It says something that makes no sense.
+    /// The file contains something invalid.
     #[error("the plan is damaged: {message} ({section}, byte {at})")]
     Damaged {
-        /// Which part.
+        /// The section that contains the error.
         section: &'static str,
-        /// Where in the file.
+        /// Offset of the error in the file.
         at: u64,
-        /// What is wrong.
+        /// Description of the error.
         message: String,
     },
-    /// What it says breaks a promise that the runtime relies on.
+    /// The file was read, but its plan violates an invariant that the runtime relies on.
     #[error(transparent)]
     Plan(#[from] InvalidPlan),
-    /// It needs more memory than there is.
+    /// The plan needs more memory than there is.
     #[error("{what}: {error}")]
     Memory {
-        /// What the memory is for.
+        /// Purpose of the memory.
         what: String,
-        /// How much it is, and why it cannot be had.
+        /// The number of bytes, and why they are not available.
         error: OutOfMemory,
     },
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
 impl FileError {
-    /// What kind of error it is.
+    /// Returns the error code.
     pub fn code(&self) -> ErrorCode {
         match self {
             FileError::NotAPlan
@@ -113,7 +113,7 @@ impl FileError {
 }
 
 impl Plan {
-    /// The plan as bytes, which [`Plan::from_bytes`] reads as an equal plan.
+    /// Returns the plan as bytes, which [`Plan::from_bytes`] reads as an equal plan.
     ///
     /// # Errors
     /// As [`Plan::write_to`].
@@ -123,7 +123,7 @@ impl Plan {
         Ok(out)
     }
 
-    /// Writes the plan.
+    /// Writes the plan to `out`.
     ///
     /// ```
     /// use farcall::ir::{Source, text};
@@ -146,25 +146,25 @@ impl Plan {
     /// ```
     ///
     /// # Errors
-    /// If `out` cannot be written to; [`io::ErrorKind::InvalidInput`] if the plan holds something that has no text,
-    /// as instructions that are nested deeper than the parser reads.
+    /// If writing to `out` fails; [`io::ErrorKind::InvalidInput`] if the plan holds something without a
+    /// textual form, such as instructions nested deeper than the parser reads.
     pub fn write_to(&self, out: &mut dyn Write) -> io::Result<()> {
         stack::with_room(|| write::plan(self, out))
     }
 
-    /// Reads a plan, and checks it as [`Plan::validate`] does.
+    /// Reads a plan from bytes, and checks it as [`Plan::validate`] does.
     ///
     /// # Errors
-    /// What is wrong with the bytes, and where.
+    /// If the bytes are not a valid plan.
     pub fn from_bytes(bytes: &[u8]) -> Result<Plan, FileError> {
         stack::with_room(|| read::plan(&mut &*bytes, Some(bytes.len() as u64)))
     }
 
-    /// The same from a reader, to its end. `length` is the number of bytes that it gives, if that is known: then
-    /// nothing is allocated for what cannot come.
+    /// Reads a plan from a reader, to its end. `length` is the number of bytes that the reader gives, if
+    /// known; then nothing is allocated for more data than can follow.
     ///
     /// # Errors
-    /// What is wrong with the bytes, and where; what the reader says.
+    /// If the bytes are not a valid plan, or the reader fails.
     pub fn read_from(from: &mut dyn Read, length: Option<u64>) -> Result<Plan, FileError> {
         stack::with_room(|| read::plan(from, length))
     }

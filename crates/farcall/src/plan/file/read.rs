@@ -14,7 +14,8 @@ use farcall_ir::{
 };
 
 use super::{
-    DATA, FORMAT, FileError, LITERALS, MAGIC, MAX_PLANS, MAX_WRITER, OPERATIONS, PLAN, SOURCES, TYPES,
+    DATA, FORMAT, FileError, LITERALS, MAGIC, MAX_PLAN_NESTING, MAX_WRITER_BYTES, OPERATIONS, PLAN, SOURCES,
+    TYPES,
 };
 use crate::plan::{
     Base, BlockChoice, BlockDecision, Body, BodyInst, Buffer, Call, CallId, CallSpec, Compute, ConstantId,
@@ -46,20 +47,20 @@ pub(super) fn plan(from: &mut dyn Read, length: Option<u64>) -> Reading<Plan> {
 
 // --- the stream
 
-/// What comes next of a file.
+/// The unread rest of a file.
 struct Input<'r> {
     from: &'r mut dyn Read,
     at: u64,
-    /// Bytes that are left, if that is known.
+    /// Number of bytes left, if known.
     left: Option<u64>,
 }
 
-/// A part of a file.
+/// A section of a file.
 struct Section {
     name: &'static str,
     start: u64,
     data: Vec<u8>,
-    /// The memory of the data.
+    /// Accounts for the memory of `data`.
     _charge: Charge,
 }
 
@@ -68,7 +69,7 @@ impl Input<'_> {
         Err(FileError::Damaged { section, at: self.at, message: message.into() })
     }
 
-    /// An error if so many bytes cannot come.
+    /// Returns an error if fewer than `n` bytes are left.
     fn has(&self, n: u64, section: &'static str) -> Reading<()> {
         match self.left {
             Some(left) if left < n => Err(FileError::Truncated { section, at: self.at + left }),
@@ -101,7 +102,7 @@ impl Input<'_> {
         Ok(out)
     }
 
-    /// So many bytes. Memory is taken as they come.
+    /// Reads `n` bytes. Memory is allocated as they arrive.
     fn take(&mut self, n: u64, section: &'static str) -> Reading<Vec<u8>> {
         self.has(n, section)?;
         let mut data = Vec::new();
@@ -110,7 +111,7 @@ impl Input<'_> {
         if came < n { Err(FileError::Truncated { section, at: self.at }) } else { Ok(data) }
     }
 
-    /// Magic, version, and who wrote it: what all formats begin with.
+    /// Reads magic, version and writer, which every version of the format begins with.
     fn header(&mut self) -> Reading<()> {
         let mut magic = [0; MAGIC.len()];
         for (i, byte) in MAGIC.iter().enumerate() {
@@ -121,15 +122,16 @@ impl Input<'_> {
         }
         let found = u32::from_le_bytes(self.array("header")?);
         let length = u32::from_le_bytes(self.array("header")?) as usize;
-        if length > MAX_WRITER {
-            return self.damaged("header", "the name of a version that is too long");
+        if length > MAX_WRITER_BYTES {
+            return self
+                .damaged("header", format!("the writer's version is longer than {MAX_WRITER_BYTES} bytes"));
         }
         let writer = self.take(length as u64, "header")?;
         let writer = String::from_utf8_lossy(&writer).escape_debug().to_string();
         if found == FORMAT { Ok(()) } else { Err(FileError::Version { found, writer }) }
     }
 
-    /// The length of the section that comes next.
+    /// Reads the header of the next section, and returns the section's length.
     fn begin(&mut self, tag: &[u8; 4], name: &'static str) -> Reading<u64> {
         let found: [u8; 4] = self.array(name)?;
         if found != *tag {
@@ -171,7 +173,7 @@ impl Section {
 
 // --- numbers and texts
 
-/// What comes next of a section.
+/// The unread rest of a section.
 struct Bytes<'a> {
     section: &'a Section,
     pos: usize,
@@ -231,14 +233,14 @@ impl<'a> Bytes<'a> {
 
     fn size(&mut self) -> Reading<usize> {
         let size = u64::from_le_bytes(self.array()?);
-        usize::try_from(size).or_else(|_| self.damaged("a size that memory does not have"))
+        usize::try_from(size).or_else(|_| self.damaged("a size does not fit into memory"))
     }
 
-    /// How many things of at least `bytes` bytes follow.
+    /// Reads the number of items that follow, each of which takes at least `bytes` bytes.
     fn count(&mut self, bytes: usize) -> Reading<usize> {
         let n = self.number()?;
         if n > self.left() / bytes {
-            return self.damaged(format!("{n} things do not fit into {} bytes", self.left()));
+            return self.damaged(format!("{n} items do not fit into the {} remaining bytes", self.left()));
         }
         Ok(n)
     }
@@ -247,7 +249,7 @@ impl<'a> Bytes<'a> {
         (0..self.count(bytes)?).map(|_| one(self)).collect()
     }
 
-    /// The position of one of `n` things.
+    /// Reads the index of one of `n` items.
     fn index(&mut self, n: usize, what: &str) -> Reading<usize> {
         let i = self.number()?;
         if i < n { Ok(i) } else { self.damaged(format!("there is no {what} {i}, only {n}")) }
@@ -256,7 +258,7 @@ impl<'a> Bytes<'a> {
     fn text(&mut self) -> Reading<&'a str> {
         let length = self.number()?;
         let bytes = self.take(length)?;
-        std::str::from_utf8(bytes).or_else(|_| self.damaged("a text that is not UTF-8"))
+        std::str::from_utf8(bytes).or_else(|_| self.damaged("a text is not UTF-8"))
     }
 
     fn span(&mut self) -> Reading<Span> {
@@ -273,7 +275,7 @@ impl<'a> Bytes<'a> {
     fn end(&self) -> Reading<()> {
         match self.left() {
             0 => Ok(()),
-            n => self.damaged(format!("the section has {n} bytes too many")),
+            n => self.damaged(format!("the section has {n} unexpected bytes at its end")),
         }
     }
 
@@ -294,7 +296,7 @@ impl<'a> Bytes<'a> {
             if ty.tensors().all(TensorType::is_static) {
                 Ok(ty)
             } else {
-                b.damaged(format!("a dynamic dimension in {ty}"))
+                b.damaged(format!("{ty} has a dynamic dimension"))
             }
         })?;
         self.end().map(|()| types)
@@ -309,11 +311,11 @@ impl<'a> Bytes<'a> {
         self.end().map(|()| ops)
     }
 
-    /// The constants, whose elements come from the file.
+    /// Reads the constants: their types from this section, their elements from the file.
     fn literals(mut self, types: &[Type], input: &mut Input<'_>) -> Reading<Vec<Literal>> {
         let described = self.list(5, |b| {
             let Type::Tensor(ty) = &types[b.index(types.len(), "type")?] else {
-                return b.damaged("a constant that is not a tensor");
+                return b.damaged("a constant is not a tensor");
             };
             let splat = b.flag()?;
             match ty.bytes().filter(|n| !splat || *n > 0) {
@@ -325,13 +327,15 @@ impl<'a> Bytes<'a> {
         let length = input.begin(DATA, "constants")?;
         let needed = described.iter().try_fold(0u64, |sum, (_, _, bytes)| sum.checked_add(*bytes as u64));
         if needed != Some(length) {
-            return input.damaged("constants", format!("{length} bytes are not those of the constants"));
+            return input
+                .damaged("constants", format!("the elements of the constants cannot take {length} bytes"));
         }
         described.into_iter().map(|(ty, splat, bytes)| literal(ty, splat, bytes, input)).collect()
     }
 }
 
-/// A constant of this type: `bytes` bytes of the file, which are one element of a splat.
+/// Reads the elements of a constant of this type: `bytes` bytes of the file. A splat has the bytes of one
+/// element.
 fn literal(ty: &TensorType, splat: bool, bytes: usize, input: &mut Input<'_>) -> Reading<Literal> {
     let refused = |e| out_of_memory(format!("a constant of type {ty}"), e);
     let literal = if splat {
@@ -343,7 +347,7 @@ fn literal(ty: &TensorType, splat: bool, bytes: usize, input: &mut Input<'_>) ->
         input.fill(literal.bytes_mut(), "constants")?;
         literal
     };
-    // A narrow element has a byte, of which not every value is one of its type.
+    // An element of fewer than 8 bits is stored in a byte, and not every byte is a valid element.
     if ty.dtype.bits() < 8 {
         let is_one = |byte: u8| {
             let mut canonical = [0];
@@ -361,12 +365,12 @@ fn literal(ty: &TensorType, splat: bool, bytes: usize, input: &mut Input<'_>) ->
 
 // --- the plan
 
-/// What the plan refers to by number.
+/// Tables of the items that the plan refers to by number.
 #[derive(Default)]
 struct Tables {
     sources: Vec<Arc<Source>>,
     types: Vec<Type>,
-    /// With the lengths of their texts.
+    /// The operations, with the lengths of their texts.
     ops: Vec<(Op, usize)>,
     literals: Vec<Literal>,
 }
@@ -374,14 +378,14 @@ struct Tables {
 struct Reader<'a> {
     bytes: Bytes<'a>,
     tables: &'a Tables,
-    /// Memory that copies of operations take: one that is written once may be used often.
+    /// Memory that copies of operations take. An operation that is stored once may be used often.
     spent: usize,
 }
 
-/// Bytes of memory for a byte of an operation's text, at most.
-const MEMORY_OF_TEXT: usize = 8;
+/// Maximum number of bytes of memory that one byte of an operation's text needs.
+const MEMORY_BYTES_PER_TEXT_BYTE: usize = 8;
 
-/// How many things of each kind a plan has: numbers of others are refused.
+/// Number of items of each kind in a plan, to reject numbers that are out of range.
 #[derive(Default)]
 struct Counts {
     params: usize,
@@ -392,11 +396,11 @@ struct Counts {
 }
 
 /// A thunk whose bodies are being read.
-struct Open {
+struct OpenThunk {
     thunk: Thunk,
-    /// Bodies that have not begun.
+    /// Number of bodies that have not begun.
     bodies: usize,
-    /// The sequence that it is a part of, as far as it was read, and the number of thunks to come.
+    /// The part of the enclosing sequence that was read before the thunk, and the number of thunks after it.
     before: Vec<Thunk>,
     after: usize,
 }
@@ -421,7 +425,7 @@ impl Reader<'_> {
 
     fn op(&mut self) -> Reading<Op> {
         let (op, length) = &self.tables.ops[self.bytes.index(self.tables.ops.len(), "operation")?];
-        self.spent = self.spent.saturating_add(length.saturating_mul(MEMORY_OF_TEXT));
+        self.spent = self.spent.saturating_add(length.saturating_mul(MEMORY_BYTES_PER_TEXT_BYTE));
         memory::admit(self.spent).map_err(|e| out_of_memory("the plan's operations".to_owned(), e))?;
         Ok(op.clone())
     }
@@ -440,8 +444,10 @@ impl Reader<'_> {
     }
 
     fn plan(&mut self, depth: usize) -> Reading<Plan> {
-        if depth > MAX_PLANS {
-            return self.bytes.damaged("plans of calls are nested too deeply");
+        if depth > MAX_PLAN_NESTING {
+            return self
+                .bytes
+                .damaged(format!("the plans of nested calls are nested deeper than {MAX_PLAN_NESTING}"));
         }
         let arena_size = self.bytes.size()?;
         let numerics = Numerics {
@@ -491,10 +497,10 @@ impl Reader<'_> {
         Ok(Param { ty, donated, name, known })
     }
 
-    /// A custom call, which is verified as in a program.
+    /// Reads a custom call, and verifies it as in a program.
     fn call(&mut self) -> Reading<CallSpec> {
         let Op::CustomCall(call) = self.op()? else {
-            return self.bytes.damaged("a custom call that is another operation");
+            return self.bytes.damaged("a custom call is expected, found another operation");
         };
         let operands = self.list(4, Self::ty)?;
         let results = self.list(4, Self::ty)?;
@@ -505,7 +511,9 @@ impl Reader<'_> {
         self.bytes.parsed("a custom call", checked)?;
         let declared = call.types.as_ref();
         if declared.is_some_and(|t| t.params != operands || t.results != results) {
-            return self.bytes.damaged("a custom call of two types");
+            return self
+                .bytes
+                .damaged("the types of a custom call's operands and results differ from its declared types");
         }
         Ok(CallSpec { call: *call, operands, results, place, span })
     }
@@ -556,7 +564,7 @@ impl Reader<'_> {
         Ok(ReferenceSite { program, calls })
     }
 
-    /// An instruction for the evaluator: a valid program in the middle form.
+    /// Reads an instruction for the evaluator, which must be a valid program in the middle form.
     fn module(&mut self) -> Reading<Module> {
         let source = self.source()?;
         let text = self.bytes.text()?;
@@ -586,7 +594,8 @@ impl Reader<'_> {
                 }
                 1 => Base::Constant(ConstantId::new(r.bytes.index(counts.constants, "constant")?)),
                 2 => Base::Param(ParamId::new(r.bytes.index(counts.params, "input")?)),
-                // Which there are is known once all are read, and checked then.
+                // The number of results is only known after all have been read, so validation checks this
+                // number.
                 3 => Base::Result(ResultId::new(r.bytes.index(u32::MAX as usize, "result")?)),
                 4 => {
                     r.bytes.index(1, "stack")?;
@@ -601,13 +610,14 @@ impl Reader<'_> {
         })
     }
 
-    /// Thunks with all that is nested in them. (Not by recursion: the nesting is the file's.)
+    /// Reads a sequence of thunks, nested thunks included. This is not recursive, since the file determines
+    /// the nesting.
     fn sequence(&mut self, counts: &Counts) -> Reading<Vec<Thunk>> {
-        /// Bytes of the smallest thunk.
-        const THUNK: usize = 21;
-        let mut open: Vec<Open> = Vec::new();
+        /// Minimum size of a thunk, in bytes.
+        const MIN_THUNK_BYTES: usize = 21;
+        let mut open: Vec<OpenThunk> = Vec::new();
         let mut thunks = Vec::new();
-        let mut left = self.bytes.count(THUNK)?;
+        let mut left = self.bytes.count(MIN_THUNK_BYTES)?;
         loop {
             if left > 0 {
                 left -= 1;
@@ -620,17 +630,17 @@ impl Reader<'_> {
                     return self.bytes.damaged(format!("thunks are nested deeper than {MAX_NESTING}"));
                 }
                 let before = std::mem::take(&mut thunks);
-                open.push(Open { thunk, bodies: bodies - 1, before, after: left });
-                left = self.bytes.count(THUNK)?;
+                open.push(OpenThunk { thunk, bodies: bodies - 1, before, after: left });
+                left = self.bytes.count(MIN_THUNK_BYTES)?;
                 continue;
             }
-            // A sequence is complete.
+            // The sequence is complete.
             let Some(mut top) = open.pop() else { return Ok(thunks) };
             top.thunk.bodies.push(std::mem::take(&mut thunks));
             if top.bodies > 0 {
                 top.bodies -= 1;
                 open.push(top);
-                left = self.bytes.count(THUNK)?;
+                left = self.bytes.count(MIN_THUNK_BYTES)?;
             } else {
                 (thunks, left) = (top.before, top.after);
                 thunks.push(top.thunk);
@@ -638,7 +648,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A thunk without its bodies, and how many there are.
+    /// Reads a thunk without its bodies, and the number of its bodies.
     fn thunk(&mut self, counts: &Counts) -> Reading<(Thunk, usize)> {
         let op = match self.bytes.u8()? {
             0 => ThunkOp::Compute(Box::new(self.compute()?)),
@@ -683,7 +693,7 @@ impl Reader<'_> {
     }
 }
 
-/// A program that is one custom call.
+/// Returns a program that consists of one custom call.
 fn calling(call: &CustomCall, operands: &[Type], results: &[Type]) -> Module {
     let mut main = Func::new("main", Span::default());
     let args: Vec<_> = operands.iter().map(|ty| main.add_arg(Func::BODY, ty.clone())).collect();

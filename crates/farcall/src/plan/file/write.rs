@@ -1,4 +1,4 @@
-//! Writes plans.
+//! Writes plans to files.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -74,9 +74,9 @@ impl Bytes {
         self.0.extend_from_slice(&x.to_le_bytes());
     }
 
-    /// A number of things, or of one of them.
+    /// Writes a count of items, or the number of an item.
     fn number(&mut self, n: usize) -> io::Result<()> {
-        self.u32(u32::try_from(n).map_err(|_| unwritable("more than 2^32 of a kind"))?);
+        self.u32(u32::try_from(n).map_err(|_| unwritable("there are more than 2^32 items of a kind"))?);
         Ok(())
     }
 
@@ -92,14 +92,14 @@ impl Bytes {
     }
 }
 
-/// What the plan refers to by number, and the plan.
+/// Tables of the items that the plan refers to by number, and the plan itself.
 #[derive(Default)]
 struct Writer<'p> {
     out: Bytes,
     sources: Vec<&'p Arc<Source>>,
     types: Vec<Type>,
     type_numbers: HashMap<Type, u32>,
-    /// Texts, and the operands' types that defaults follow from.
+    /// The texts of the operations, and the operand types that their defaults follow from.
     ops: Vec<(String, Vec<u32>)>,
     op_numbers: HashMap<(Op, Vec<Type>), u32>,
     literals: Vec<&'p Literal>,
@@ -137,7 +137,7 @@ impl<'p> Writer<'p> {
         Ok(out.0)
     }
 
-    /// Types of the constants, and the bytes that their elements take.
+    /// Writes the types of the constants; returns them with the number of bytes that the elements take.
     fn literal_section(&mut self) -> io::Result<(Vec<u8>, u64)> {
         let mut length = 0;
         let mut out = Bytes::default();
@@ -145,9 +145,9 @@ impl<'p> Writer<'p> {
         for literal in self.literals.clone() {
             let splat = literal.is_splat();
             length += if splat { literal.dtype().size() } else { literal.byte_len() } as u64;
-            // Types of literals were entered with them.
+            // `literal` has entered the type of every constant.
             let ty = self.type_numbers.get(&Type::Tensor(literal.ty())).copied();
-            out.u32(ty.ok_or_else(|| unwritable("a constant without a type"))?);
+            out.u32(ty.ok_or_else(|| unwritable("a constant has no type"))?);
             out.flag(splat);
         }
         Ok((out.0, length))
@@ -171,7 +171,8 @@ impl<'p> Writer<'p> {
         if ty.to_string().parse::<Type>().ok().as_ref() != Some(ty) {
             return Err(unwritable(format!("the type {ty} has no text that reads as the same")));
         }
-        let number = u32::try_from(self.types.len()).map_err(|_| unwritable("more than 2^32 types"))?;
+        let number =
+            u32::try_from(self.types.len()).map_err(|_| unwritable("there are more than 2^32 types"))?;
         self.types.push(ty.clone());
         self.type_numbers.insert(ty.clone(), number);
         Ok(number)
@@ -192,7 +193,7 @@ impl<'p> Writer<'p> {
         types.iter().try_for_each(|ty| self.ty(ty))
     }
 
-    /// An operation; most are read without looking at the operands' types.
+    /// Writes an operation. Most operations can be read without the types of their operands.
     fn op(&mut self, op: &Op, operands: Vec<Type>) -> io::Result<()> {
         let text = text::print_op(op);
         let reads = |types: &[Type]| text::parse_op(&text, types).ok().as_ref() == Some(op);
@@ -208,8 +209,8 @@ impl<'p> Writer<'p> {
                 if !key.1.is_empty() && !reads(&key.1) {
                     return Err(unwritable(format!("{} has no text that reads as the same", op.name())));
                 }
-                let number =
-                    u32::try_from(self.ops.len()).map_err(|_| unwritable("more than 2^32 operations"))?;
+                let number = u32::try_from(self.ops.len())
+                    .map_err(|_| unwritable("there are more than 2^32 operations"))?;
                 let types = key.1.iter().map(|ty| self.type_number(ty)).collect::<io::Result<_>>()?;
                 self.ops.push((text, types));
                 self.op_numbers.insert(key, number);
@@ -314,14 +315,18 @@ impl<'p> Writer<'p> {
         for call in &site.calls {
             let place = site.call(call).map(|(place, _)| place);
             self.out.number(call.func.index())?;
-            self.out.number(place.ok_or_else(|| unwritable("a nested call that does not exist"))?)?;
+            self.out.number(
+                place.ok_or_else(|| {
+                    unwritable("a nested call refers to an instruction that does not exist")
+                })?,
+            )?;
             self.out.flag(call.side_effect);
             self.plan(&call.plan)?;
         }
         Ok(())
     }
 
-    /// The text, which is one of its own, and where in the program each instruction comes from.
+    /// Writes a module: its own text, and the place of each instruction in the program.
     fn module(&mut self, module: &'p Module) -> io::Result<()> {
         let text = text::print(module);
         let read = text::parse(&Source::new("<plan>", text.as_str()));

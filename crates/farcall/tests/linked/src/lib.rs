@@ -1,12 +1,12 @@
-//! Ops of a crate that is no library of its own: another one links them, and names them as derivatives.
+//! Ops of a crate that is not a library. Another crate links them, and names them as derivatives.
 
 use farcall_ffi::descriptor::OpDescriptor;
 use farcall_ffi::prelude::*;
 
-/// What this crate has.
+/// All ops of this crate.
 pub const OPS: &[&OpDescriptor] = farcall_ffi::ops![double_bwd, double_bwd_cuda, thrice];
 
-/// The reverse derivative of an op that this crate does not know.
+/// Reverse derivative of an op that this crate does not define.
 #[handler(name = "double_bwd")]
 #[signature((dy: f32[*]) -> (dx: f32[*]))]
 pub fn double_bwd(dy: &Buffer<f32>, dx: &mut Buffer<f32>) -> Result<()> {
@@ -14,7 +14,7 @@ pub fn double_bwd(dy: &Buffer<f32>, dx: &mut Buffer<f32>) -> Result<()> {
     Ok(())
 }
 
-/// The same for another platform.
+/// Reverse derivative for another platform.
 #[handler(name = "double_bwd", platform = "CUDA")]
 #[signature((dy: f32[*]) -> (dx: f32[*]))]
 pub fn double_bwd_cuda(dy: &AnyBuffer, dx: &mut AnyBuffer) -> Result<()> {
