@@ -1,6 +1,6 @@
-//! Exports the symbols through which libraries that register their handlers themselves find this program's
-//! registry, and libraries that end the process are reported (`farcall::watch_exits!`). Also makes the
-//! program smaller.
+//! Exports the symbols through which self-registering libraries find this program's registry, and through
+//! which libraries that end the process are reported (`farcall::watch_exits!`). Also reduces the size of the
+//! program.
 
 fn main() {
     // A library looks these symbols up in the program that loads it: `farcall::custom_call::HOST_SYMBOLS`,
@@ -15,8 +15,8 @@ fn main() {
     ] {
         println!("cargo:rustc-link-arg-bins=-Wl,--export-dynamic-symbol={symbol}");
     }
-    // Loops for types of one size are often the same instructions: the linker that Rust comes with here keeps one of them,
-    // which makes the program a fifteenth smaller.
+    // Loops for different types of one size are often identical code. The default linker on this target can
+    // merge them, which makes the program a fifteenth smaller.
     let is = |variable: &str, value: &str| std::env::var(variable).is_ok_and(|v| v == value);
     if is("PROFILE", "release") && is("TARGET", "x86_64-unknown-linux-gnu") && !has_own_linker() {
         println!("cargo:rustc-link-arg-bins=-Wl,--icf=all");
@@ -24,7 +24,7 @@ fn main() {
     println!("cargo:rerun-if-changed=build.rs");
 }
 
-/// True if somebody has chosen a linker, which may not know what that is.
+/// Returns true if the user has chosen a linker, which may not support the option.
 fn has_own_linker() -> bool {
     let flags = std::env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
     flags.contains("link") || std::env::var_os("RUSTC_LINKER").is_some()

@@ -1,4 +1,4 @@
-//! Files of several tensors with names: `.npz`, as NumPy's `savez` writes them, and `.safetensors`.
+//! Files of several named tensors: `.npz`, as written by NumPy's `savez`, and `.safetensors`.
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
@@ -14,39 +14,39 @@ use zip::ZipArchive;
 use crate::npy;
 use crate::show::short_type;
 
-/// A file of tensors with names.
+/// A file of named tensors.
 pub(crate) struct Archive {
     path: PathBuf,
     content: Content,
 }
 
 enum Content {
-    /// A zip archive of `.npy` files, each with its number in the archive.
+    /// A zip archive of `.npy` files, with the index of each file in the archive.
     Npz { zip: Box<ZipArchive<BufReader<File>>>, names: Vec<(String, usize)> },
-    /// What the header says, and where the elements begin.
+    /// The parsed header, and the offset of the elements.
     Safetensors { file: File, metadata: Metadata, names: Vec<String>, start: u64 },
 }
 
-/// How a zip archive begins, and one without files.
-const ZIP: [&[u8]; 2] = [b"PK\x03\x04", b"PK\x05\x06"];
+/// First bytes of a zip archive with files, and of an empty one.
+const ZIP_SIGNATURES: [&[u8]; 2] = [b"PK\x03\x04", b"PK\x05\x06"];
 
-/// Bytes of the longest header of a `.safetensors` file.
-const MAX_HEADER: u64 = 100 << 20;
+/// Maximum length of the header of a `.safetensors` file.
+const MAX_HEADER_BYTES: u64 = 100 << 20;
 
 impl Archive {
-    /// Opens a file; `None` if it is not one of several tensors, by its first bytes (`.npz`) or its name
-    /// (`.safetensors`).
+    /// Opens a file. Returns `None` if the file does not begin like a `.npz` file and the name does not end
+    /// with `.safetensors`.
     ///
     /// # Errors
-    /// If it looks like one, but is damaged.
+    /// If the file has one of these formats, but is damaged.
     pub(crate) fn open(path: &Path) -> Result<Option<Archive>> {
         let mut first = Vec::new();
-        // A file that cannot be read is reported by whoever reads it as a tensor.
+        // The caller reads the file as a tensor and reports the error.
         let Ok(file) = File::open(path) else { return Ok(None) };
         if path.is_dir() || (&file).take(4).read_to_end(&mut first).is_err() {
             return Ok(None);
         }
-        let content = if ZIP.contains(&first.as_slice()) {
+        let content = if ZIP_SIGNATURES.contains(&first.as_slice()) {
             npz(file)
         } else if path.extension().is_some_and(|e| e == "safetensors") {
             safetensors(file)
@@ -65,15 +65,15 @@ impl Archive {
         }
     }
 
-    /// The file.
+    /// Path of the file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Reads a tensor by its number in [`Archive::names`]; open dimensions of the type take what the file has.
+    /// Reads a tensor by its index in [`Archive::names`]. The file determines dynamic dimensions of the type.
     ///
     /// # Errors
-    /// If it is of another type, or damaged.
+    /// If the tensor has another type, or is damaged.
     pub(crate) fn read(&mut self, i: usize, expected: &TensorType) -> Result<Literal> {
         let name = self.names()[i].to_owned();
         let read = match &mut self.content {
@@ -95,7 +95,7 @@ impl Archive {
 fn npz(file: File) -> Result<Content> {
     let mut file = file;
     file.rewind()?;
-    let zip = ZipArchive::new(BufReader::new(file)).context("it is not an archive that can be read")?;
+    let zip = ZipArchive::new(BufReader::new(file)).context("it is not a readable archive")?;
     let names = zip.file_names().map(str::to_owned).collect::<Vec<_>>();
     let names = names.into_iter().map(|name| {
         let index = zip.index_for_name(&name).with_context(|| format!("`{name}` is not there"))?;
@@ -113,21 +113,21 @@ fn safetensors(mut file: File) -> Result<Content> {
     let mut header = vec![0; 8];
     ensure!(file.read_exact(&mut header).is_ok(), "it is not a .safetensors file");
     let length = u64::from_le_bytes(std::array::from_fn(|i| header[i]));
-    ensure!(length <= MAX_HEADER, "its header has {length} bytes, more than any has");
+    ensure!(length <= MAX_HEADER_BYTES, "its header has {length} bytes; the maximum is {MAX_HEADER_BYTES}");
     (&file).take(length).read_to_end(&mut header)?;
-    let metadata: Metadata = serde_json::from_slice(&header[8..]).context("its header makes no sense")?;
+    let metadata: Metadata = serde_json::from_slice(&header[8..]).context("its header is malformed")?;
     let (start, elements) = (length + 8, metadata.data_len() as u64);
     let bytes = file.metadata()?.len();
     ensure!(
         start.checked_add(elements) == Some(bytes),
-        "its header speaks of {elements} bytes of elements, but {} follow",
+        "its header declares {elements} bytes of elements, but {} follow",
         bytes.saturating_sub(start)
     );
     let names = metadata.offset_keys();
     Ok(Content::Safetensors { file, metadata, names, start })
 }
 
-/// Reads a tensor whose elements lie somewhere behind `start`.
+/// Reads a tensor from the elements that begin at `start`.
 fn read_safetensor(
     file: &mut File,
     metadata: &Metadata,
@@ -137,7 +137,7 @@ fn read_safetensor(
 ) -> Result<Literal> {
     let info = metadata.info(name).context("it is not there")?;
     let dtype = dtype(info.dtype);
-    // Types that it lacks are kept as in `.npy` files.
+    // Types that the format lacks are stored as in `.npy` files.
     let raw = dtype.is_some_and(|found| npy::is_kept_as(expected.dtype, found));
     let dims = &info.shape;
     let fits = dims.len() == expected.rank() && dims.iter().zip(expected.dims()).all(|(d, e)| e.admits(*d));
@@ -150,12 +150,12 @@ fn read_safetensor(
     let bytes = ty.bytes().with_context(|| format!("{} does not fit into memory", short_type(&ty)))?;
     let (begin, end) = info.data_offsets;
     ensure!(end - begin == bytes, "it has {} bytes of elements, where {bytes} are expected", end - begin);
-    // The file has all of it, as was checked when it was opened.
+    // The file was checked to be complete when it was opened.
     file.seek(SeekFrom::Start(start + begin as u64))?;
     npy::read_elements(file.take(bytes as u64), false, &ty)
 }
 
-/// The element type of this name.
+/// Returns farcall's element type for a type of the format.
 fn dtype(dtype: Dtype) -> Option<DType> {
     Some(match dtype {
         Dtype::BOOL => DType::Pred,
@@ -177,7 +177,7 @@ fn dtype(dtype: Dtype) -> Option<DType> {
         Dtype::F64 => DType::F64,
         Dtype::I64 => DType::S64,
         Dtype::U64 => DType::U64,
-        // Several elements in a byte, and what later versions add.
+        // Types with several elements in a byte, and types added in later versions.
         _ => return None,
     })
 }

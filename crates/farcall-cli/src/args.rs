@@ -1,4 +1,4 @@
-//! The command line: its arguments, and their help.
+//! Command-line arguments and their help texts.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -28,19 +28,20 @@ pub(crate) struct Cli {
     pub color: clap::ColorChoice,
     /// Maximum memory of all tensors of a program together (1G, 500M)
     ///
-    /// A program that needs more fails. Its text counts, too, and so does a plan. Without a limit, it may take all memory that the machine has available.
+    /// A program that needs more fails. The program's text and the plan count as well. Without a limit, a
+    /// program may use all available memory of the machine.
     #[arg(long, global = true, value_name = "SIZE", value_parser = bytes)]
     pub memory_limit: Option<usize>,
     /// Maximum number of iterations of all loops of a run together
     ///
-    /// For untrusted programs: a run whose loops exceed it fails.
+    /// For untrusted programs: a run that exceeds the limit fails.
     #[arg(long, global = true, value_name = "N")]
     pub iteration_limit: Option<u64>,
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// `1000`, `64K`, `500M`, `1.5G`
+/// Parses a size in bytes: `1000`, `64K`, `500M`, `1.5G`.
 fn bytes(text: &str) -> Result<usize, String> {
     let units = [('K', 1u64 << 10), ('M', 1 << 20), ('G', 1 << 30), ('T', 1 << 40)];
     let unit = units.into_iter().find(|(letter, _)| text.to_ascii_uppercase().ends_with(*letter));
@@ -48,7 +49,7 @@ fn bytes(text: &str) -> Result<usize, String> {
     match number.parse::<f64>() {
         Ok(n) if n >= 0.0 && n.is_finite() => Ok((n * unit as f64) as usize),
         _ => Err(format!(
-            "`{text}` is not a size: write a number of bytes, or one with K, M, G or T, as in 500M or 1.5G"
+            "`{text}` is not a size: write a number of bytes, optionally with K, M, G or T, as in 500M or 1.5G"
         )),
     }
 }
@@ -65,7 +66,7 @@ Examples:
   farcall bench model.mlir --load libmy_ops.so
   farcall new my-ops
 
-Exit codes: 0 all is well, 1 something failed, 2 the command line is wrong.";
+Exit codes: 0 success, 1 failure, 2 invalid command line.";
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
@@ -86,7 +87,7 @@ pub(crate) enum Command {
     Op(OpArgs),
     /// Run self-checking programs and corpus cases
     Test(TestArgs),
-    /// Measure how long a program takes, and how close it comes to what this machine can do
+    /// Time a program, and compare it with the limits of this machine
     Bench(BenchArgs),
     /// Create a library of ops to start from
     New(NewArgs),
@@ -100,25 +101,26 @@ pub(crate) enum Command {
     },
 }
 
-/// The libraries that contain targets.
+/// Libraries that contain targets.
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct LoadArgs {
     /// Library with targets: a farcall library, one that registers itself, or one with plain symbols
     ///
-    /// Loading a library runs its code: only load what you trust. NAMESPACE=LIB keeps its targets apart from
-    /// targets of the same name in other libraries: `rms_norm` is NAMESPACE.rms_norm then. May be repeated.
+    /// Loading a library runs its code: only load libraries that you trust. NAMESPACE=LIB distinguishes its
+    /// targets from targets of the same name in other libraries: `rms_norm` becomes NAMESPACE.rms_norm. May
+    /// be repeated.
     #[arg(short, long, value_name = "[NAMESPACE=]LIB", value_parser = LibraryArg::parser())]
     pub load: Vec<LibraryArg>,
     /// Let a library replace targets and lowerings of the libraries before it
     ///
-    /// Without it, libraries with targets of the same name cannot be loaded together, except in namespaces.
+    /// Without this option, libraries with targets of the same name can be loaded together only in
+    /// namespaces.
     #[arg(long, requires = "load")]
     pub replace: bool,
     /// Define a target from a symbol of a loaded library
     ///
-    /// Stages by name: NAME=instantiate:SYMBOL,execute:SYMBOL. A platform: NAME@gpu=SYMBOL. The
-    /// untyped API: NAME=untyped:SYMBOL. The type of a state: …,type:ID_SYMBOL/INFO_SYMBOL. May be
-    /// repeated.
+    /// Stages by name: NAME=instantiate:SYMBOL,execute:SYMBOL. A platform: NAME@gpu=SYMBOL. The untyped API:
+    /// NAME=untyped:SYMBOL. The type of a state: …,type:ID_SYMBOL/INFO_SYMBOL. May be repeated.
     #[arg(short, long, value_name = "NAME=SYMBOL", requires = "load")]
     pub target: Vec<farcall::registry::TargetSpec>,
 }
@@ -126,7 +128,8 @@ pub(crate) struct LoadArgs {
 #[derive(Args, Debug)]
 #[command(after_help = RUN_EXAMPLES)]
 pub(crate) struct RunArgs {
-    /// Program (StableHLO or HLO text, a portable artifact, a file of `jax.export`), or a plan from `farcall compile`; `-` reads from standard input
+    /// Program (StableHLO or HLO text, a portable artifact, a file of `jax.export`), or a plan from `farcall
+    /// compile`; `-` reads from standard input
     pub program: PathBuf,
     #[command(flatten)]
     pub load: LoadArgs,
@@ -140,18 +143,19 @@ pub(crate) struct RunArgs {
     /// Show the time of each stage, and statistics of the plan
     #[arg(long)]
     pub stats: bool,
-    /// Run this many times; with --stats, show the range of times
+    /// Number of runs; with --stats, show the range of their times
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub repeat: u32,
-    /// Show what the run spends its time on: each step with its kernel and the operation that it comes from
+    /// Show the time of each step, with its kernel and its source operation
     ///
-    /// Steps are sorted by time. With --repeat, they are means of all runs after one that warms up. `--profile=json`
-    /// prints everything as JSON.
+    /// Steps are sorted by time. With --repeat, times are means of all runs except a first one that warms up.
+    /// `--profile=json` prints everything as JSON.
     #[arg(long, value_enum, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "table", conflicts_with = "evaluator")]
     pub profile: Option<ProfileFormat>,
-    /// Write every step of the run, and the tasks on each thread, to a file that Perfetto opens (ui.perfetto.dev)
+    /// Write every step of the run, and the tasks on each thread, to a trace file for Perfetto
+    /// (ui.perfetto.dev)
     ///
-    /// A file that is named `….html` is a page instead, which any browser shows.
+    /// A file named `….html` is a page instead, which any browser shows.
     #[arg(long, value_name = "FILE", conflicts_with = "evaluator")]
     pub trace: Option<PathBuf>,
     /// Run on the reference evaluator instead of the engine
@@ -165,7 +169,7 @@ pub(crate) struct RunArgs {
     pub json: bool,
 }
 
-/// How a profile is printed.
+/// Output format of a profile.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ProfileFormat {
     /// A table for people
@@ -186,19 +190,21 @@ Examples:
   farcall run model.jax_export -i params.safetensors -i 'rand:f32[8,64]'
   farcall run model.plan -i x.npy -i rand";
 
-/// The inputs of a run.
+/// Inputs of a run.
 #[derive(Args, Debug, Clone)]
 pub(crate) struct InputArgs {
-    /// Next argument: a .npy file; `rand`, `zeros`, `ones` or `iota` of the argument's type; a number or several, as in 0.1, -inf and [0,nan]; or a file of named arguments
+    /// Next argument: a .npy file; `rand`, `zeros`, `ones` or `iota` of the argument's type; one number or
+    /// several, as in 0.1, -inf and [0,nan]; or a file of named arguments
     ///
-    /// The type can also be given: rand:f32[4,8]. Integers that are indices need a range: rand:0..2000 is 0 to 1999.
+    /// The type can also be given: rand:f32[4,8]. Integers that serve as indices need a range: rand:0..2000
+    /// is 0 to 1999.
     ///
-    /// A .npz or .safetensors file gives arguments by their names, which `inspect` shows: params['w'] is also
-    /// params.w, params/w or, if there is no other, w; arg0 is the first argument. The arguments that
-    /// no file names are given one by one.
+    /// A .npz or .safetensors file gives arguments by their names, which `inspect` shows. The argument
+    /// params['w'] may also be called params.w, params/w or, if the name is unique, w; arg0 is the first
+    /// argument. Arguments that no file names are given one by one.
     ///
-    /// Types that NumPy lacks are stored as raw bits in unsigned integers (bf16 in uint16, f8, f6 and
-    /// f4 in uint8), integers narrower than a byte as int8 or uint8. May be repeated.
+    /// Types that NumPy lacks are stored as raw bits in unsigned integers (bf16 in uint16, f8, f6 and f4 in
+    /// uint8), integers narrower than a byte as int8 or uint8. May be repeated.
     #[arg(short, long = "input", value_name = "FILE|rand|zeros|ones|iota", allow_hyphen_values = true)]
     pub inputs: Vec<InputSpec>,
     /// How to generate arguments without an --input
@@ -209,7 +215,7 @@ pub(crate) struct InputArgs {
     pub seed: u64,
 }
 
-/// How a program is compiled.
+/// Options for compiling a program.
 #[derive(Args, Debug)]
 pub(crate) struct HowArgs {
     /// Function to run instead of `main` or the only public one
@@ -217,21 +223,23 @@ pub(crate) struct HowArgs {
     pub entry: Option<String>,
     /// Print the program after a stage, and stop there: text, verified, refined, build, PASS, form, plan
     ///
-    /// text: as read. verified: after verification. refined: with the sizes that follow from its inputs, if it
-    /// leaves some open. build: in the middle form, before any pass. The name of a pass (`farcall passes` lists
-    /// them): after each run of that pass. form: after the passes that --passes chooses. assign: with the place
-    /// of each value. plan: what the engine will do, steps and buffers.
+    /// text: the program as read. verified: after verification. refined: with the sizes that follow from the
+    /// inputs, for a program with dynamic sizes. build: the middle form before any pass. The name of a pass
+    /// (`farcall passes` lists the names): after each run of that pass. form: after the passes chosen by
+    /// --passes. assign: with the memory location of each value. plan: the steps and buffers of the engine.
     #[arg(long, value_name = "STAGE")]
     pub dump: Option<Dump>,
     /// Passes that rewrite the program, in order: a list such as fold,cse or needed, or default,-sink
     ///
-    /// `farcall passes` lists them, and the default. -PASS leaves a pass out of what comes before it. Without the passes
-    /// that are needed, a program may compute something else: such lists are only for inspecting programs.
+    /// `farcall passes` lists all passes, and the default. -PASS removes a pass from the list before it.
+    /// Without the passes in `needed`, a program may compute wrong results: such lists are only for
+    /// inspecting programs.
     #[arg(long, value_name = "LIST", value_parser = pipeline)]
     pub passes: Option<Pipeline>,
-    /// Elements for constants that a printer left out ({...} in HLO text, dense_resource<__elided__>)
+    /// Elements for constants whose elements are elided from the text ({...} in HLO text,
+    /// dense_resource<__elided__>)
     ///
-    /// The results mean nothing then; the times do. Zeros may be simplified away.
+    /// The results are then meaningless, but the times are realistic. Zeros may be simplified away.
     #[arg(long, value_enum, value_name = "HOW")]
     pub elided: Option<Elided>,
     #[command(flatten)]
@@ -240,7 +248,9 @@ pub(crate) struct HowArgs {
 
 fn pipeline(text: &str) -> Result<Pipeline, String> {
     text.parse().map_err(|e: UnknownPass| match MEMORY_PASSES.iter().find(|p| p.name == e.name) {
-        Some(pass) => format!("the pass {} always runs, after those of the list", pass.name),
+        Some(pass) => {
+            format!("the pass {} cannot be chosen: it always runs, after the chosen passes", pass.name)
+        }
         None => e.to_string(),
     })
 }
@@ -248,7 +258,8 @@ fn pipeline(text: &str) -> Result<Pipeline, String> {
 #[derive(Args, Debug)]
 #[command(after_help = COMPILE_HELP)]
 pub(crate) struct CompileArgs {
-    /// Program (StableHLO or HLO text, a portable artifact, or a file of `jax.export`); `-` reads from standard input
+    /// Program (StableHLO or HLO text, a portable artifact, or a file of `jax.export`); `-` reads from
+    /// standard input
     pub program: PathBuf,
     /// File to write the plan to (atomically)
     #[arg(short, long, value_name = "FILE", required_unless_present = "dump")]
@@ -265,7 +276,7 @@ pub(crate) struct CompileArgs {
 }
 
 const PASSES_HELP: &str = "\
-`--passes LIST` of `farcall run`, `compile` and others chooses passes, `--dump PASS` prints what one leaves.
+`--passes LIST` of `farcall run`, `compile` and others chooses passes; `--dump PASS` prints the output of one.
 
 Examples:
   farcall run model.mlir --dump fuse
@@ -273,9 +284,9 @@ Examples:
   farcall run model.mlir --passes needed,fold --dump form";
 
 const COMPILE_HELP: &str = "\
-`farcall run` and `farcall inspect` take a plan where they take a program. Libraries are not part of it: they are \
-loaded again when it runs. Inputs are only needed where the program leaves sizes open, and say these: \
-elements count only where sizes depend on them. A plan is of one version of its format; another is an error.
+`farcall run` and `farcall inspect` accept a plan in place of a program. Libraries are not part of a plan: they are \
+loaded again when the plan runs. Inputs are needed only for a program with dynamic sizes. Their shapes determine the \
+sizes; their elements matter only if sizes depend on them. A plan only loads in a farcall with the same plan format version.
 
 Examples:
   farcall compile model.mlir -o model.plan
@@ -285,7 +296,8 @@ Examples:
 #[derive(Args, Debug)]
 #[command(after_help = CONVERT_HELP)]
 pub(crate) struct ConvertArgs {
-    /// Program (StableHLO or HLO text, a portable artifact, or a file of `jax.export`); `-` reads from standard input
+    /// Program (StableHLO or HLO text, a portable artifact, or a file of `jax.export`); `-` reads from
+    /// standard input
     pub program: PathBuf,
     /// Format to write
     #[arg(long, value_enum, value_name = "FORMAT")]
@@ -293,41 +305,41 @@ pub(crate) struct ConvertArgs {
     /// File to write to (atomically) [default: the standard output]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Write this function and its callees, as a program that starts with it
+    /// Write only this function and its callees, as a program with this entry function
     #[arg(long, value_name = "NAME")]
     pub entry: Option<String>,
-    /// Elements for constants that a printer left out; only artifacts need them
+    /// Elements for constants whose elements are elided from the text; only artifacts need them
     #[arg(long, value_enum, value_name = "HOW")]
     pub elided: Option<Elided>,
 }
 
-/// The formats that programs are written in.
+/// Formats of programs.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Format {
     /// StableHLO text, as JAX prints it
     Stablehlo,
-    /// StableHLO text in MLIR's generic form, which needs no knowledge of the operations to read
+    /// StableHLO text in MLIR's generic form, which can be parsed without knowing the operations
     StablehloGeneric,
     /// HLO text, as XLA prints it
     Hlo,
-    /// A portable artifact, for the oldest version of StableHLO that has all of the program
+    /// A portable artifact, for the oldest version of StableHLO that has all operations of the program
     Artifact,
-    /// Functions, instructions, types and attributes, for other programs to read
+    /// Functions, instructions, types and attributes as JSON, for other programs
     Json,
 }
 
 const CONVERT_HELP: &str = "\
-The program is verified first. HLO text has one value where StableHLO has several (a tuple), and computations where it \
-has regions; a program that goes from one to the other and back computes the same. What HLO lacks (dynamic shapes, \
-quantized tensors) is an error; functions of CHLO that it lacks become custom calls named like them, which only \
-farcall takes for what they are. Portable artifacts hold operations of StableHLO only, and no locations but the names \
-of arguments: operations of CHLO are written as those of StableHLO that define them.
+The program is verified first. HLO text has a tuple where StableHLO has several values, and computations where StableHLO \
+has regions; a program converted to the other format and back computes the same. Programs with features that HLO lacks \
+(dynamic shapes, quantized tensors) are rejected; CHLO functions that HLO lacks become custom calls of the same names, which only \
+farcall recognizes. Portable artifacts contain only StableHLO operations, and no locations except the names \
+of arguments: CHLO operations are written as the StableHLO operations that define them.
 
 JSON, version 1: an object with `version`, `name`, `attributes`, `meshes` and `functions`. A function has `name`, \
 `public`, `attributes`, `parameter_attributes`, `results` (`type` and `attributes`) and `body`, a region. A region has \
 `arguments` (`id` and `type`) and `instructions`. An instruction has `op`, `operands` (ids), `results` (`id` and `type`), \
-`attributes`, and `regions` if it has any. Ids count the values of a function. A type has its text, `mlir`, and if it is \
-a tensor `dtype` and `shape` (null: not known). An attribute has its text, `mlir`, and `value` if JSON can say it.
+`attributes`, and `regions` if it has any. Ids number the values of a function. A type has its text, `mlir`, and if it is \
+a tensor, `dtype` and `shape` (null: dynamic). An attribute has its text, `mlir`, and `value` if JSON can represent it.
 
 Examples:
   farcall convert model.hlo --to stablehlo -o model.mlir
@@ -335,7 +347,7 @@ Examples:
   farcall convert model.mlir --to artifact -o model.mlirbc
   farcall convert model.mlir --to json | jq '.functions[0].body.instructions[].op'";
 
-/// What `--dump` can show.
+/// Stages that `--dump` can show.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Dump {
     /// The program as it was read.
@@ -348,9 +360,9 @@ pub(crate) enum Dump {
     Build,
     /// The middle form after a pass.
     Pass(&'static str),
-    /// The middle form after the passes that can be chosen.
+    /// The middle form after the selectable passes.
     Form,
-    /// What the engine will do.
+    /// The steps and buffers of the engine.
     Plan,
 }
 
@@ -390,20 +402,20 @@ impl FromStr for Dump {
                 Some(near) => format!("there is no stage or pass `{text}`; did you mean {near}?"),
                 None => {
                     let all: Vec<&str> = all().map(Dump::name).collect();
-                    format!("there is no stage or pass `{text}`; there is {}", all.join(", "))
+                    format!("there is no stage or pass `{text}`; expected one of {}", all.join(", "))
                 }
             }
         })
     }
 }
 
-/// How a run computes.
+/// Options for numerics.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct NumericsArgs {
     /// How to treat subnormal numbers [default: ieee]
     #[arg(long, value_parser = denormals(), value_name = "MODE")]
     pub denormals: Option<Denormals>,
-    /// Which to follow where XLA and the StableHLO specification differ [default: xla]
+    /// Semantics to follow where XLA and the StableHLO specification differ [default: xla]
     #[arg(long, value_parser = semantics(), value_name = "WHOSE")]
     pub semantics: Option<Semantics>,
 }
@@ -417,7 +429,7 @@ impl From<NumericsArgs> for Numerics {
     }
 }
 
-/// The modes of denormals, as values of an option.
+/// Parser for the modes of denormals.
 fn denormals() -> impl TypedValueParser<Value = Denormals> {
     let help = |mode| match mode {
         Denormals::Ieee => "Keep them (IEEE 754)",
@@ -427,7 +439,7 @@ fn denormals() -> impl TypedValueParser<Value = Denormals> {
     PossibleValuesParser::new(values).try_map(|name| name.parse::<Denormals>())
 }
 
-/// Whose word counts, as values of an option.
+/// Parser for the semantics to follow.
 fn semantics() -> impl TypedValueParser<Value = Semantics> {
     let help = |whose| match whose {
         Semantics::Xla => "XLA, which is what JAX users see",
@@ -442,24 +454,27 @@ fn semantics() -> impl TypedValueParser<Value = Semantics> {
     after_help = "Examples:\n  farcall inspect model.mlir\n  farcall inspect model.mlir --load libmy_ops.so --why\n  farcall inspect model.mlir --plan\n  farcall inspect model.mlir --plan --svg plan.svg\n  farcall inspect model.jax_export --load libmy_ops.so --why -i params.npz -i 'zeros:f32[8,4]'\n  farcall inspect model.mlir --load libmy_ops.so --json | jq .custom_calls"
 )]
 pub(crate) struct InspectArgs {
-    /// Program (StableHLO or HLO text, a portable artifact, a file of `jax.export`), or a plan from `farcall compile`; `-` reads from standard input
+    /// Program (StableHLO or HLO text, a portable artifact, a file of `jax.export`), or a plan from `farcall
+    /// compile`; `-` reads from standard input
     pub program: PathBuf,
     #[command(flatten)]
     pub load: LoadArgs,
     /// Function to inspect instead of `main` or the only public one
     #[arg(long, value_name = "NAME")]
     pub entry: Option<String>,
-    /// Compile the program, and show what became of each block (composite) and why
+    /// Compile the program, and show the decision for each block (composite) with its reason
     ///
-    /// A block becomes a custom call if a lowering says so, that of a library say (`#[lowers]`); otherwise its default
-    /// body is compiled. The custom calls that are shown are then those that are made. A program that leaves sizes open
-    /// is compiled for inputs, which are given as to `farcall run`.
+    /// A block becomes a custom call if a lowering asks for it, for example a lowering of a library
+    /// (`#[lowers]`). Otherwise the block's default body is compiled. The custom calls shown are those of the
+    /// compiled program. A program with dynamic sizes is compiled for inputs, which are given as to `farcall
+    /// run`.
     #[arg(long)]
     pub why: bool,
-    /// Compile the program, and show its steps: what runs each, what was fused and what was not and why, and memory
+    /// Compile the program, and show its steps: kernels, fusions, the reasons for both, and memory
     ///
-    /// Memory is the place of each value that the program writes, with the steps from the first that writes it to the
-    /// last that reads it. A program that leaves sizes open is compiled for inputs, which are given as to `farcall run`.
+    /// Memory is the location of each value that the program writes, with the steps from its first write to
+    /// its last read. A program with dynamic sizes is compiled for inputs, which are given as to `farcall
+    /// run`.
     #[arg(long)]
     pub plan: bool,
     #[command(flatten)]
@@ -500,7 +515,8 @@ impl DrawArgs {
 pub(crate) struct TargetsArgs {
     #[command(flatten)]
     pub load: LoadArgs,
-    /// Print one line for each target: its name and platform, whether it has a gradient (✓, ✗), and whether its calls can be vmapped, as one call or in a loop
+    /// Print one line for each target: its name and platform, whether it has a gradient (✓, ✗), and whether
+    /// its calls can be vmapped, as one call or in a loop
     #[arg(long, conflicts_with = "json")]
     pub table: bool,
     /// Print JSON instead of a table
@@ -511,17 +527,19 @@ pub(crate) struct TargetsArgs {
 #[derive(Args, Debug)]
 #[command(after_help = OP_EXAMPLES)]
 pub(crate) struct OpArgs {
-    /// Library with ops (loading it runs its code: only load what you trust), maybe in a namespace
+    /// Library with ops, optionally in a namespace (loading it runs its code: only load libraries that you
+    /// trust)
     #[arg(value_name = "[NAMESPACE=]LIB", value_parser = LibraryArg::parser())]
     pub library: LibraryArg,
-    /// The op; without it, list the library's ops
+    /// The op; without this argument, list the library's ops
     pub name: Option<String>,
-    /// Next operand: a .npy file; `rand`, `zeros`, `ones` or `iota` of a type, as in rand:f32[4,8]; or a number or several, as in 0.1, -inf and [0,nan]
+    /// Next operand: a .npy file; `rand`, `zeros`, `ones` or `iota` of a type, as in rand:f32[4,8]; or one
+    /// number or several, as in 0.1, -inf and [0,nan]
     ///
-    /// The type may be omitted if the other operands determine it. Without any --input (and without --attr and
-    /// --call), the op is explained. Types that NumPy lacks are
-    /// stored as raw bits in unsigned integers (bf16 in uint16, f8, f6 and f4 in uint8), integers
-    /// narrower than a byte as int8 or uint8. May be repeated.
+    /// The type may be omitted if the other operands determine it. Without any --input (and without --attr
+    /// and --call), the op is explained. Types that NumPy lacks are stored as raw bits in unsigned integers
+    /// (bf16 in uint16, f8, f6 and f4 in uint8), integers narrower than a byte as int8 or uint8. May be
+    /// repeated.
     #[arg(
         short,
         long = "input",
@@ -535,21 +553,22 @@ pub(crate) struct OpArgs {
     /// Write numbers and booleans literally, a list as 1,2,3, a dictionary as JSON. May be repeated.
     #[arg(short, long = "attr", value_name = "NAME=VALUE", requires = "name")]
     pub attrs: Vec<AttrSpec>,
-    /// Call the op even though it gets no operands and attributes
+    /// Call the op even if no operands or attributes are given
     #[arg(long, requires = "name")]
     pub call: bool,
-    /// Try what the op promises, and what its derivative ops do; without a name, all ops of the library
+    /// Check the promises of the op and its derivative ops; without a name, of all ops of the library
     ///
-    /// Whole calls are compared with calls of parts, combined as the signature says (`k: sum`), with one call for
-    /// several entries (`vmap`), on other numbers of threads, and with memory for results that held something else;
-    /// derivatives with central differences. If no operands are given, they have few elements, of each type that the op
-    /// can have: random numbers between -3 and 3, integers below the smallest dimension. Derivatives of an
-    /// op that reads one triangle of square matrices may hold for all changes or for symmetric ones; other forms that
-    /// operands may have to have are not seen: `#[samples(f)]` beside the op supplies the operands then.
-    /// Attributes that are not given get other values than their defaults, too.
+    /// Whole calls are compared with calls of parts, combined as the signature says (`k: sum`); with one call
+    /// for several entries (`vmap`); with calls on other numbers of threads; and with calls whose result
+    /// memory held other values. Derivatives are compared with central differences. If no operands are given,
+    /// small ones are generated for each type that the op can have: random numbers between -3 and 3, and
+    /// integers below the smallest dimension. For an op that reads one triangle of square matrices,
+    /// derivatives may hold for all changes or only for symmetric ones. Other requirements on operands are
+    /// not detected: `#[samples(f)]` beside the op supplies suitable operands. Attributes that are not given
+    /// are also tried with values other than their defaults.
     #[arg(long, conflicts_with_all = ["call", "outputs", "stats", "repeat"])]
     pub check: bool,
-    /// With --check, fail where something is not checked: no operands fit, or no result is a number
+    /// With --check, fail if something remains unchecked: no operands fit, or no result is a number
     #[arg(long, requires = "check")]
     pub strict: bool,
     /// Write a result to a .npy file: the first --output gets the first result, and so on. May be repeated
@@ -563,13 +582,14 @@ pub(crate) struct OpArgs {
     /// Show the time of each stage, and statistics of the plan
     #[arg(long)]
     pub stats: bool,
-    /// Call this many times; with --stats, show the range of times
+    /// Number of calls; with --stats, show the range of their times
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub repeat: u32,
     /// Do not print the results
     #[arg(short, long)]
     pub quiet: bool,
-    /// Print the list, the explanation, or the results' types (and with --stats, the statistics) as JSON instead
+    /// Print the list, the explanation, or the results' types (and with --stats, the statistics) as JSON
+    /// instead
     #[arg(long)]
     pub json: bool,
 }
@@ -585,7 +605,8 @@ Examples:
 #[derive(Args, Debug)]
 #[command(after_help = BENCH_HELP)]
 pub(crate) struct BenchArgs {
-    /// Program (StableHLO or HLO text, a portable artifact, a file of `jax.export`), or a plan from `farcall compile`; `-` reads from standard input
+    /// Program (StableHLO or HLO text, a portable artifact, a file of `jax.export`), or a plan from `farcall
+    /// compile`; `-` reads from standard input
     pub program: PathBuf,
     #[command(flatten)]
     pub load: LoadArgs,
@@ -597,21 +618,21 @@ pub(crate) struct BenchArgs {
     /// Passes that rewrite the program, as for `farcall run`
     #[arg(long, value_name = "LIST", value_parser = pipeline)]
     pub passes: Option<Pipeline>,
-    /// Elements for constants that a printer left out, as for `farcall run`
+    /// Elements for constants whose elements are elided from the text, as for `farcall run`
     #[arg(long, value_enum, value_name = "HOW")]
     pub elided: Option<Elided>,
     #[command(flatten)]
     pub numerics: NumericsArgs,
-    /// Threads that steps share their work among [default: one per processor]
+    /// Number of threads that steps share [default: one per processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
-    /// Seconds to warm up for, before anything is measured
+    /// Seconds to warm up before the measurement
     #[arg(long, default_value = "0.3", value_name = "SECONDS", value_parser = seconds)]
     pub warm_up: Duration,
-    /// Seconds to measure for
+    /// Seconds to measure
     #[arg(long, default_value = "2", value_name = "SECONDS", value_parser = seconds)]
     pub time: Duration,
-    /// Measure this often instead
+    /// Number of measurements, instead of --time
     #[arg(long, alias = "repeat", value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "time")]
     pub runs: Option<u32>,
     /// Print JSON instead of tables
@@ -620,7 +641,7 @@ pub(crate) struct BenchArgs {
 }
 
 impl BenchArgs {
-    /// How the program is compiled.
+    /// Returns the options for compiling the program.
     pub(crate) fn how(&self) -> HowArgs {
         let (entry, passes) = (self.entry.clone(), self.passes.clone());
         HowArgs { entry, passes, dump: None, elided: self.elided, numerics: self.numerics }
@@ -628,12 +649,13 @@ impl BenchArgs {
 }
 
 const BENCH_HELP: &str = "\
-Inputs that are not given are random numbers, the same in every run (--seed). Times are of a call with its inputs at hand \
-until its results are there; runs shorter than 20 µs are timed several at a time. Rates are those of the median.
+Inputs that are not given are random numbers, the same in every run (--seed). A time is that of one call, from available \
+inputs to available results; runs shorter than 20 µs are timed several at a time. Rates are based on the median time.
 
-What a program can reach is measured on as many threads, after its own runs: for bytes, a triad a[i] = b[i] + s * c[i] whose \
-three arrays have as many bytes as the program's inputs and results, and, for what its steps read and write, its arena; for operations, fused multiply-adds in f32, each of \
-which is two. Operations are counted as the specification defines results: an elementary function is one.
+The limits are measured after the program's own runs, on as many threads. The limit for bytes is a triad a[i] = b[i] + s * c[i] \
+whose three arrays together are as large as the program's inputs and results, plus its arena for the bytes that steps read and \
+write. The limit for operations is fused multiply-adds in f32, each counted as two. Operations are counted from the \
+specification's definition of the results: an elementary function is one operation.
 
 Examples:
   farcall bench model.mlir
@@ -649,17 +671,18 @@ pub(crate) struct NewArgs {
     /// The op's name [default: the crate's, in snake_case]
     #[arg(long, value_name = "NAME")]
     pub op: Option<String>,
-    /// Checkout of farcall to build against [default: the one this program was built from, otherwise the released version]
+    /// Checkout of farcall to build against [default: the checkout that this program was built from,
+    /// otherwise the released version]
     #[arg(long, value_name = "PATH")]
     pub farcall: Option<PathBuf>,
-    /// Print what was created, and what to do next, as JSON
+    /// Print the created files and the next steps as JSON
     #[arg(long)]
     pub json: bool,
 }
 
 const NEW_HELP: &str = "\
-The crate has one op with its gradient, tests, and an example that calls it from NumPy and JAX. It says how to \
-build and run all of that.
+The crate has one op with its gradient, tests, and an example that calls the op from NumPy and JAX. The command prints how \
+to build and run the crate.
 
 Examples:
   farcall new my-ops
@@ -676,20 +699,20 @@ pub(crate) struct TestArgs {
     /// Write every result to a file, as JSON (`-`: the standard output, instead of the text)
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Only what has this in its name; may be repeated
+    /// Run only tests whose name contains this text; may be repeated
     #[arg(short, long, value_name = "TEXT")]
     pub filter: Vec<String>,
-    /// How many to run at a time [default: one per processor]
+    /// Number of tests to run at a time [default: one per processor]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
-    /// Seconds after which a test is given up
+    /// Seconds after which a test is stopped and fails
     #[arg(long, default_value = "120", value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Duration,
     /// Run on the reference evaluator instead of the engine
     #[arg(long)]
     pub evaluator: bool,
-    /// Run each program on so many threads, one number after the other (`1,2,7`): its checks must hold on each, and
-    /// results of corpus cases must have the same bits (but for cases of several runs, which have a state)
+    /// Run each program on each of these numbers of threads (`1,2,7`): its checks must hold each time, and
+    /// results of corpus cases must have the same bits (except for cases of several runs, which have a state)
     #[arg(
         long,
         value_name = "N,…",
@@ -698,27 +721,28 @@ pub(crate) struct TestArgs {
         conflicts_with = "evaluator"
     )]
     pub threads: Vec<u16>,
-    /// Whose word counts where XLA and the StableHLO specification differ
-    /// [default: the specification's for self-checking programs, XLA's for corpus cases]
+    /// Semantics to follow where XLA and the StableHLO specification differ [default: the specification for
+    /// self-checking programs, XLA for corpus cases]
     #[arg(long, value_parser = semantics(), value_name = "WHOSE")]
     pub semantics: Option<Semantics>,
-    /// Name those that passed, too
+    /// List passed tests as well
     #[arg(short, long)]
     pub verbose: bool,
-    /// Run tests that the standard input names (how the program calls itself)
+    /// Run tests that are named on the standard input (used internally)
     #[arg(long, hide = true)]
     pub worker: bool,
 }
 
 const TEST_HELP: &str = "\
-A program is StableHLO text (.mlir), where `// -----` separates several in one file, HLO text (.hlo) or a portable \
-artifact (.mlirbc). Each must read, verify, print as StableHLO text, and read again as the same module; one that checks its results (check.expect_eq, check.expect_close, …) must \
-also run, from `main` or the only public function, and its checks must hold.
+A program is StableHLO text (.mlir, with several programs in a file separated by `// -----`), HLO text (.hlo) or a portable \
+artifact (.mlirbc). Each program must parse, verify, print as StableHLO text, and parse again as an equal module. A program that \
+checks its results (check.expect_eq, check.expect_close, …) must also run, from `main` or the only public function, and its \
+checks must hold.
 
-A corpus is a manifest.json (or a folder that holds one) that lists cases: a program, inputs, expected \
-outputs and how to compare them. The folder of a single case may be named, too.
+A corpus is a manifest.json (or a folder that contains one) that lists cases: a program, inputs, expected \
+outputs and how to compare them. PATH may also be the folder of a single case.
 
-Tests run in processes of their own: one that crashes or hangs fails alone.
+Tests run in separate processes: a test that crashes or hangs does not affect the others.
 
 Examples:
   farcall test tests/programs

@@ -1,4 +1,4 @@
-//! `farcall bench`: how long a program takes, and how close it comes to what the machine can do.
+//! `farcall bench`: times a program, and compares it with the limits of the machine.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -22,10 +22,10 @@ use crate::stats::{Stats, bytes, duration, three_digits};
 use crate::terminal::{self, BOLD, styled};
 use crate::{compile, inputs, load, plan};
 
-/// What one measurement takes at least; shorter runs are timed several at a time.
-const BATCH: Duration = Duration::from_micros(20);
+/// Minimum duration of one measurement. Shorter runs are timed several at a time.
+const MIN_MEASUREMENT: Duration = Duration::from_micros(20);
 
-/// Runs a program often, and shows what it takes.
+/// Runs a program repeatedly, and reports its times.
 pub(crate) fn bench(args: &BenchArgs) -> Result<()> {
     warn_of_debug_build()?;
     let mut stats = Stats::default();
@@ -54,20 +54,20 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<()> {
     report.print()
 }
 
-/// Says so where times are not those that users have.
+/// Warns that the times of a debug build are not representative.
 pub(crate) fn warn_of_debug_build() -> Result<()> {
     if cfg!(debug_assertions) {
         writeln!(
             terminal::stderr(),
-            "warning: this is a debug build: its times say nothing of farcall's speed"
+            "warning: this is a debug build: its times are not representative of farcall's speed"
         )?;
     }
     Ok(())
 }
 
-/// Compiles the program, or loads the plan, and makes its inputs.
+/// Compiles the program or loads the plan, and creates its inputs.
 fn prepare(args: &BenchArgs, stats: &mut Stats) -> Result<(Executable, Vec<Literal>)> {
-    // Unless something is given for each argument, numbers of its type.
+    // By default, arguments are random values of their types.
     let mut given = args.inputs.clone();
     given.fill = given.fill.or(Some(Fill::Rand));
     let code = match stats.take("read", || program::open(&args.program))? {
@@ -100,7 +100,7 @@ fn working_set(executable: &Executable) -> usize {
     types.filter_map(TensorType::bytes).fold(0, usize::saturating_add)
 }
 
-/// What all thunks of a run had to do.
+/// Returns the total work of all thunks of a run.
 fn work(plan: &Plan, profile: &Profile) -> Work {
     let (mut sum, mut number) = (Work::default(), 0);
     plan.walk(&mut |thunk| {
@@ -115,12 +115,12 @@ fn work(plan: &Plan, profile: &Profile) -> Work {
 /// Times of single runs, sorted.
 struct Times {
     all: Vec<Duration>,
-    /// Runs that were timed together for each of them.
+    /// Number of runs that were timed together in each measurement.
     batch: u32,
 }
 
 impl Times {
-    /// Warms up, then measures until the time is over or there have been enough runs.
+    /// Warms up, then measures until the time is over or the number of measurements is reached.
     fn measure(args: &BenchArgs, mut run: impl FnMut() -> Result<Vec<Literal>>) -> Result<Times> {
         let bar = progress_bar(args);
         let begin = Instant::now();
@@ -130,7 +130,7 @@ impl Times {
             warm = warm.saturating_add(1);
         }
         let each = begin.elapsed() / warm;
-        let batch = (BATCH.as_nanos() / each.as_nanos().max(1)).clamp(1, 10_000) as u32;
+        let batch = (MIN_MEASUREMENT.as_nanos() / each.as_nanos().max(1)).clamp(1, 10_000) as u32;
         let begin = Instant::now();
         let mut all = Vec::new();
         let most = args.runs.map_or(usize::MAX, |n| n as usize);
@@ -150,7 +150,7 @@ impl Times {
         Ok(Times { all, batch })
     }
 
-    /// The time that this part of the runs does not exceed.
+    /// Returns a quantile of the times: the time that a fraction `part` of the runs does not exceed.
     fn at(&self, part: f64) -> Duration {
         let last = self.all.len().saturating_sub(1);
         self.all.get((last as f64 * part).round() as usize).copied().unwrap_or_default()
@@ -172,11 +172,11 @@ fn progress_bar(args: &BenchArgs) -> ProgressBar {
     bar
 }
 
-/// What the machine can do.
+/// Measured limits of the machine.
 struct Limits {
     /// Bytes per second over inputs and results.
     bandwidth: f64,
-    /// The same over these and the arena, among which the steps read and write.
+    /// Bytes per second over inputs, results and the arena, which the steps read and write.
     of_steps: f64,
     /// Operations on `f32` per second.
     flops: f64,
@@ -207,7 +207,7 @@ struct Report<'a> {
 }
 
 impl Report<'_> {
-    /// Per second of the median run.
+    /// Converts an amount per run to a rate per second, based on the median run.
     fn rate(&self, amount: f64) -> f64 {
         amount / self.times.at(0.5).as_secs_f64().max(1e-12)
     }
@@ -264,7 +264,7 @@ impl Report<'_> {
         Ok(())
     }
 
-    /// The same as data: times in seconds, rates per second.
+    /// Converts the report to JSON: times in seconds, rates per second.
     fn as_json(&self) -> Value {
         let Report { times, limits, work, .. } = self;
         let seconds = |part: f64| times.at(part).as_secs_f64();
@@ -296,7 +296,7 @@ impl Report<'_> {
     }
 }
 
-/// `12.3 G`: three digits and a prefix.
+/// Formats a number with three digits and a prefix: `12.3 G`.
 fn number(value: f64) -> String {
     let (value, prefix) = match value {
         _ if value < 1e3 => (value, ""),
@@ -308,7 +308,7 @@ fn number(value: f64) -> String {
     format!("{} {prefix}", three_digits(value)).trim_end().to_owned()
 }
 
-/// `12.3 GB/s`
+/// Formats a rate: `12.3 GB/s`.
 fn per_second(value: f64, unit: &str) -> String {
     let number = number(value);
     let gap = if number.ends_with(char::is_alphabetic) { "" } else { " " };

@@ -1,14 +1,14 @@
 //! The targets of self-checking programs: ordinary custom calls with ordinary handlers.
 //!
-//! | target | holds if every element of `actual` |
+//! | target | condition on every element of `actual` |
 //! | --- | --- |
-//! | `check.expect_eq` | equals that of `expected`; -0 is 0, and NaN is NaN |
-//! | `check.expect_almost_eq` | is within `tolerance` (0.001) of it, or both are NaN |
-//! | `check.expect_close` | is `min_ulp_difference` (0) to `max_ulp_difference` (3) representable numbers away from it, or both are NaN |
-//! | `check.eq` | equals it if it is an integer, is within 0.0001 of it otherwise; gives a `pred` |
+//! | `check.expect_eq` | equals the element of `expected`; -0 equals 0, and NaN equals NaN |
+//! | `check.expect_almost_eq` | is within `tolerance` (0.001) of the element of `expected`, or both are NaN |
+//! | `check.expect_close` | is `min_ulp_difference` (0) to `max_ulp_difference` (3) representable numbers away, or both are NaN |
+//! | `check.eq` | equals the element of `expected` if it is an integer, is within 0.0001 of it otherwise; returns a `pred` |
 //!
-//! They mean the same in the StableHLO project's interpreter, with one exception: there, NaN does not equal NaN, so a
-//! program whose recorded result contains one could never pass.
+//! These targets mean the same in the StableHLO project's interpreter, with one exception: there, NaN does
+//! not equal NaN, so a program with NaN in a recorded result could never pass.
 
 use farcall::ffi::descriptor::OpDescriptor;
 use farcall::ffi::prelude::*;
@@ -18,11 +18,11 @@ use farcall::ir::scalar::Scalar;
 use crate::compare::index;
 use crate::show::{element, short_type};
 
-/// All of them.
+/// All check targets.
 pub(crate) const OPS: &[&OpDescriptor] =
     farcall::ffi::ops![expect_eq, expect_almost_eq, expect_close, check_eq];
 
-/// What is expected of each pair of elements.
+/// Comparison of each pair of elements.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Check {
     Equal,
@@ -30,7 +30,7 @@ pub(crate) enum Check {
     Ulps { min: u64, max: u64 },
 }
 
-/// True if a target of this name checks something.
+/// Returns true if a target of this name is a check.
 pub(crate) fn is_check(target: &str) -> bool {
     OPS.iter().any(|op| farcall::ffi::descriptor::Op::of(op).name() == target)
 }
@@ -56,7 +56,7 @@ fn expect_almost_eq(
     verdict(actual, expected, Check::Within { tolerance: tolerance.unwrap_or(1e-3) }, holds)
 }
 
-/// Checks that few representable numbers lie between `actual` and `expected`.
+/// Checks that `actual` and `expected` are at most a few representable numbers apart.
 #[handler(name = "check.expect_close", crate = farcall::ffi)]
 fn expect_close(
     actual: &AnyBuffer,
@@ -69,7 +69,7 @@ fn expect_close(
     verdict(actual, expected, Check::Ulps { min, max }, holds)
 }
 
-/// Checks that `actual` equals `expected`, or is near it if it is not an integer.
+/// Checks that `actual` equals `expected`, or is close to it if the elements are not integers.
 #[handler(name = "check.eq", crate = farcall::ffi)]
 fn check_eq(actual: &AnyBuffer, expected: &AnyBuffer, holds: Option<&mut Buffer<Pred>>) -> Result<()> {
     let exact = expected.dtype().is_integer() || expected.dtype().is_bool();
@@ -77,7 +77,7 @@ fn check_eq(actual: &AnyBuffer, expected: &AnyBuffer, holds: Option<&mut Buffer<
     verdict(actual, expected, check, holds)
 }
 
-/// An attribute that is a number of representable numbers, of whatever integer type.
+/// Returns an attribute that counts representable numbers, of any integer type.
 fn ulps(attrs: &Attrs, name: &str) -> Result<Option<u64>> {
     if let Ok(value) = attrs.get_opt::<u64>(name) {
         return Ok(value);
@@ -110,7 +110,7 @@ fn verdict(
     }
 }
 
-/// What is wrong with `actual`: the first element that fails, and how many do.
+/// Describes the mismatch of `actual`: the first element that fails, and the number of failures.
 pub(crate) fn mismatch(actual: &Literal, expected: &Literal, check: Check) -> Option<String> {
     if actual.ty() != expected.ty() {
         let (a, e) = (short_type(&actual.ty()), short_type(&expected.ty()));
@@ -173,8 +173,8 @@ fn within(a: Scalar, e: Scalar, tolerance: f64) -> bool {
     }
 }
 
-/// Representable numbers from one element to the other; of complex numbers the larger of both parts.
-/// `u64::MAX` where only one is finite, or two infinities differ.
+/// Number of representable numbers from one element to the other; for complex numbers, the larger of both
+/// parts. `u64::MAX` if only one element is finite, or if two infinities differ.
 fn distance(actual: &Literal, expected: &Literal, i: usize) -> u64 {
     let dtype = expected.dtype();
     if !dtype.is_float() && !dtype.is_complex() {
@@ -195,7 +195,7 @@ fn real_distance(dtype: DType, a: &[u8], e: &[u8]) -> u64 {
     if !x.is_finite() || !y.is_finite() {
         return u64::MAX;
     }
-    // The codes of numbers of one sign are in order, and start at zero.
+    // The codes of numbers of one sign are ordered and start at zero.
     let code = |bytes: &[u8]| bytes.iter().rev().fold(0u64, |code, b| code << 8 | u64::from(*b));
     // f8E8M0FNU has no sign.
     let sign = if dtype == DType::F8E8M0FNU { 0 } else { 1u64 << (dtype.bits() - 1) };

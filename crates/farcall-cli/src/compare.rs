@@ -1,10 +1,10 @@
-//! Compares a result with the expected one, in the way that the corpus specifies for each output.
+//! Compares a result with the expected one, with the method that the corpus specifies for each output.
 //!
-//! - exact: equal values, the sign of zero included; NaN equals NaN.
-//! - allclose: `|got - expected| <= atol + rtol * |expected|`; NaN equals NaN, infinities exactly.
-//! - phase_cols, phase_rows: the same, after each column (row) of the last two dimensions has been
-//!   multiplied by the unit phase that fits best. Eigenvectors and singular vectors are only determined
-//!   up to that.
+//! - exact: equal values, including the sign of zero; NaN equals NaN.
+//! - allclose: `|got - expected| <= atol + rtol * |expected|`; NaN equals NaN; infinities must be equal.
+//! - phase_cols, phase_rows: like allclose, after each column (row) of the last two dimensions has been
+//!   multiplied by the unit phase that fits best. Eigenvectors and singular vectors are determined only up to
+//!   such a phase.
 //!
 //! Integers and booleans are always compared exactly.
 
@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 use crate::show::{element, short_type};
 
-/// How an output is compared.
+/// Comparison method of an output.
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Method {
@@ -34,7 +34,7 @@ pub(crate) struct Tolerance {
     pub rtol: f64,
 }
 
-/// Why `got` is not `want`; nothing if it is.
+/// Describes the difference of `got` from `want`; `None` if they agree.
 pub(crate) fn difference(got: &Literal, want: &Literal, tolerance: Tolerance) -> Option<String> {
     if got.ty() != want.ty() {
         return Some(format!("it is {}, expected {}", short_type(&got.ty()), short_type(&want.ty())));
@@ -67,7 +67,7 @@ pub(crate) fn difference(got: &Literal, want: &Literal, tolerance: Tolerance) ->
     report(got, want, how, bad)
 }
 
-/// Counts bad elements and shows the worst. `bad` gives the error in units of the tolerance.
+/// Counts bad elements and shows the worst. `bad` returns the error in units of the tolerance.
 fn report(got: &Literal, want: &Literal, how: &str, bad: impl Fn(usize) -> Option<f64>) -> Option<String> {
     let mut count = 0usize;
     let mut worst: Option<(usize, f64)> = None;
@@ -90,7 +90,7 @@ fn report(got: &Literal, want: &Literal, how: &str, bad: impl Fn(usize) -> Optio
     ))
 }
 
-/// The index of the element at a row-major position.
+/// Returns the index of the element at a row-major position.
 pub(crate) fn index(mut at: usize, dims: &[usize]) -> Vec<usize> {
     let mut index = vec![0; dims.len()];
     for (i, d) in index.iter_mut().zip(dims).rev() {
@@ -108,7 +108,7 @@ fn same(a: Complex<f64>, b: Complex<f64>) -> bool {
     (is_nan(a) && is_nan(b)) || (a == b && a.re.is_sign_negative() == b.re.is_sign_negative())
 }
 
-/// The error in units of the tolerance; infinite where values that are not finite differ.
+/// Returns the error in units of the tolerance. It is infinite if non-finite values differ.
 fn ratio(g: Complex<f64>, w: Complex<f64>, tolerance: Tolerance) -> f64 {
     if !w.is_finite() {
         return if g == w || (is_nan(g) && is_nan(w)) { 0.0 } else { f64::INFINITY };
@@ -123,10 +123,10 @@ fn ratio(g: Complex<f64>, w: Complex<f64>, tolerance: Tolerance) -> f64 {
     d / (tolerance.atol + tolerance.rtol * w.norm()).max(1e-300)
 }
 
-/// Multiplies each column (row) of the last two dimensions by the unit phase that brings it closest.
+/// Multiplies each column (row) of the last two dimensions by the unit phase that brings it closest to `w`.
 fn align(g: &mut [Complex<f64>], w: &[Complex<f64>], dims: &[usize], rows: bool) {
     let [.., m, n] = *dims else { return };
-    // Vectors: how many, how long; steps from one to the next and from element to element.
+    // Number and length of the vectors; strides between vectors and between elements of a vector.
     let (count, len, across, along) = if rows { (m, n, n, 1) } else { (n, m, 1, n) };
     if m * n == 0 {
         return;

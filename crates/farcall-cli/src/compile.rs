@@ -1,4 +1,4 @@
-//! `farcall compile`: compiles a program to a plan in a file. Also the part of `run` that compiles a program.
+//! `farcall compile`: compiles a program to a plan in a file. `run` shares the compilation code.
 
 use std::io::Write;
 
@@ -37,25 +37,25 @@ pub(crate) fn compile(args: &CompileArgs) -> Result<()> {
     Ok(())
 }
 
-/// A verified program whose sizes are known.
-pub(crate) struct Front {
+/// A verified program with static sizes.
+pub(crate) struct VerifiedProgram {
     pub(crate) module: Module,
-    /// What it takes.
+    /// Interface of the program.
     pub(crate) interface: Interface,
-    /// The function that runs.
+    /// The entry function.
     pub(crate) entry: String,
-    /// The arguments, if they had to be made already.
+    /// The arguments, if refinement needed them.
     pub(crate) arguments: Option<Vec<Literal>>,
-    /// Elements that the sizes depend on.
+    /// Elements of arguments that sizes depend on.
     known: Vec<Option<Literal>>,
 }
 
-impl Front {
+impl VerifiedProgram {
     pub(crate) fn func(&self) -> Result<&Func> {
         Ok(verify::entry(&self.module, Some(&self.entry))?)
     }
 
-    /// Refuses inputs that do not fit, also where the program's sizes do not depend on them.
+    /// Rejects inputs that do not fit, even if the program's sizes do not depend on them.
     pub(crate) fn check(&self, given: &InputArgs) -> Result<()> {
         if self.arguments.is_none() && !given.inputs.is_empty() {
             inputs::arguments(self.func()?, &self.interface, given)?;
@@ -63,7 +63,7 @@ impl Front {
         Ok(())
     }
 
-    /// How it is compiled.
+    /// Returns the compiler options.
     fn options(&self, how: &HowArgs) -> CompileOptions {
         CompileOptions::new()
             .entry(&self.entry)
@@ -73,13 +73,13 @@ impl Front {
     }
 }
 
-/// Parses, verifies and refines a program; `None` if it was dumped instead.
+/// Parses, verifies and refines a program. Returns `None` if `--dump` ended the command.
 pub(crate) fn front(
     code: &Code,
     how: &HowArgs,
     given: &InputArgs,
     stats: &mut Stats,
-) -> Result<Option<Front>> {
+) -> Result<Option<VerifiedProgram>> {
     let (mut module, interface) = stats.take("parse", || code.program())?;
     if how.dump == Some(Dump::Text) {
         return dump(&text::print(&module)).map(|()| None);
@@ -91,7 +91,7 @@ pub(crate) fn front(
     if how.dump == Some(Dump::Verified) {
         return dump(&text::print(&module)).map(|()| None);
     }
-    // The sizes that parameters leave open are those of the inputs; others may depend on their elements.
+    // The inputs determine the dynamic sizes of parameters; other sizes may depend on elements of the inputs.
     let func = verify::entry(&module, how.entry.as_deref())?;
     let interface = interface.filter(|_| how.entry.is_none()).unwrap_or_else(|| Interface::of(func));
     let made = |func| {
@@ -112,12 +112,12 @@ pub(crate) fn front(
     if how.dump == Some(Dump::Refined) {
         return dump(&text::print(&module)).map(|()| None);
     }
-    Ok(Some(Front { module, interface, entry, arguments: early, known }))
+    Ok(Some(VerifiedProgram { module, interface, entry, arguments: early, known }))
 }
 
-/// Compiles a program and makes it ready to run; `None` if what `--dump` asks for was shown instead.
+/// Compiles a program and prepares it to run. Returns `None` if `--dump` ended the command.
 pub(crate) fn engine(
-    front: &Front,
+    front: &VerifiedProgram,
     how: &HowArgs,
     registry: &Registry,
     stats: &mut Stats,
@@ -126,18 +126,22 @@ pub(crate) fn engine(
     stats.take("bind", || Executable::from_plan(plan, registry).map_err(refused)).map(Some)
 }
 
-/// Compiles a program as a run does, and explains what became of it.
-pub(crate) fn explained(front: &Front, how: &HowArgs, registry: &Registry) -> Result<(Plan, Explanation)> {
+/// Compiles a program as for a run, and explains the compiler's decisions.
+pub(crate) fn explained(
+    front: &VerifiedProgram,
+    how: &HowArgs,
+    registry: &Registry,
+) -> Result<(Plan, Explanation)> {
     let mut explanation = None;
     let mut after = |stage: &Stage<'_>| explanation = stage.explain().or_else(|| explanation.take());
     let plan = Plan::compile_showing(&front.module, registry, &front.options(how), &mut after);
     let plan = plan.map_err(refused)?;
-    Ok((plan, explanation.context("the compiler did not come to its last stage; this is a bug in farcall")?))
+    Ok((plan, explanation.context("the compiler did not reach its last stage; this is a bug in farcall")?))
 }
 
-/// Compiles a program; `None` if what `--dump` asks for was shown instead. No handler is entered.
+/// Compiles a program. Returns `None` if `--dump` ended the command. No handler is called.
 pub(crate) fn plan(
-    front: &Front,
+    front: &VerifiedProgram,
     how: &HowArgs,
     registry: &Registry,
     stats: &mut Stats,
@@ -146,9 +150,9 @@ pub(crate) fn plan(
     if let Some(Dump::Pass(name)) = how.dump {
         let always = MEMORY_PASSES.iter().any(|p| p.name == name);
         let runs = always || passes.passes().iter().any(|p| p.name == name);
-        ensure!(runs, "the pass {name} does not run; those that do are {passes}");
+        ensure!(runs, "the pass {name} does not run; the passes that run are {passes}");
     }
-    let mut shown = Shown { dump: how.dump, listed: passes.passes().len(), at: 0, text: String::new() };
+    let mut shown = FormDump { dump: how.dump, listed: passes.passes().len(), at: 0, text: String::new() };
     let options = front.options(how);
     let compiled = stats.take("compile", || {
         let mut after = |stage: &Stage<'_>| shown.after(stage);
@@ -156,7 +160,7 @@ pub(crate) fn plan(
     });
     if !shown.text.is_empty() {
         dump(&shown.text)?;
-        // What was asked for was shown, whatever became of the rest.
+        // The dump succeeded, so errors of later stages do not matter.
         return compiled.map(|_| None);
     }
     let plan = compiled?;
@@ -166,17 +170,17 @@ pub(crate) fn plan(
     Ok(Some(plan))
 }
 
-/// The middle form, where it is to be shown.
-struct Shown {
+/// Collects the middle form for `--dump`.
+struct FormDump {
     dump: Option<Dump>,
-    /// Number of passes that are chosen; those that always run follow. `at` is the number of the last one that
-    /// has run.
+    /// Number of selectable passes; the passes that always run follow. `at` is the number of the last pass
+    /// that has run.
     listed: usize,
     at: usize,
     text: String,
 }
 
-impl Shown {
+impl FormDump {
     fn after(&mut self, stage: &Stage<'_>) {
         let build = stage.name == "build";
         self.at += usize::from(!build);
@@ -195,7 +199,7 @@ impl Shown {
     }
 }
 
-/// Prints what a stage has made.
+/// Prints the output of a stage.
 pub(crate) fn dump(text: &str) -> Result<()> {
     let mut out = terminal::stdout();
     out.write_all(text.as_bytes())?;
@@ -205,7 +209,7 @@ pub(crate) fn dump(text: &str) -> Result<()> {
     Ok(())
 }
 
-/// `farcall passes`: every pass with what it does, and what runs.
+/// `farcall passes`: lists all passes with descriptions, and the pass lists.
 pub(crate) fn passes() -> Result<()> {
     let mut out = terminal::stdout();
     let mut table = terminal::table(&["pass", "what it does"]);

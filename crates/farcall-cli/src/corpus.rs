@@ -17,13 +17,13 @@ use crate::npy;
 /// Name of the file that describes a corpus.
 pub(crate) const MANIFEST: &str = "manifest.json";
 
-/// A corpus.
+/// Description of a corpus.
 #[derive(Deserialize, Debug)]
 pub(crate) struct Manifest {
-    /// Target to stage to symbol, for libraries with plain symbols.
+    /// Symbols by target and stage, for libraries with plain symbols.
     #[serde(default)]
     ffi_targets: BTreeMap<String, BTreeMap<String, String>>,
-    /// Type of a state to the symbols that describe it.
+    /// Symbols that describe the type of a state, by the name of the type.
     #[serde(default)]
     ffi_types: BTreeMap<String, TypeSymbols>,
     /// The cases.
@@ -39,22 +39,22 @@ struct TypeSymbols {
 /// A program with inputs and expected outputs.
 #[derive(Deserialize, Debug)]
 pub(crate) struct Case {
-    /// Name, and folder of its files.
+    /// Name of the case, and of the folder with its files.
     pub name: String,
-    /// The program's file, relative to the manifest.
+    /// Program file, relative to the manifest.
     program: Option<String>,
     #[serde(default)]
     inputs: Vec<Tensor>,
     #[serde(default)]
     outputs: Vec<Tensor>,
-    /// The run must fail with a message that contains this.
+    /// The run must fail with a message that contains this text.
     pub expect_error: Option<String>,
     /// Files of the outputs of successive runs of one executable.
     pub repeat_outputs: Option<Vec<Vec<String>>>,
-    /// What happens to subnormal numbers.
+    /// Treatment of subnormal numbers.
     #[serde(default)]
     denormals: Option<String>,
-    /// The outputs are those of a process that ran nothing else.
+    /// True if the outputs depend on running the case in a fresh process.
     #[serde(default)]
     pub stateful: bool,
 }
@@ -81,12 +81,12 @@ impl Manifest {
         serde_json::from_str(&text).with_context(|| format!("{} is not a corpus manifest", path.display()))
     }
 
-    /// The case of this name.
+    /// Returns the case of this name.
     pub(crate) fn case(&self, name: &str) -> Result<&Case> {
         self.cases.iter().find(|c| c.name == name).with_context(|| format!("there is no case `{name}`"))
     }
 
-    /// The targets as symbols of a library that does not register itself.
+    /// Returns the targets of the manifest, as symbols of a library that does not register itself.
     pub(crate) fn targets(&self) -> Result<Vec<TargetSpec>> {
         let specs = self.ffi_targets.iter().map(|(name, stages)| {
             let mut parts: Vec<String> = stages.iter().map(|(stage, s)| format!("{stage}:{s}")).collect();
@@ -98,7 +98,7 @@ impl Manifest {
         specs.collect()
     }
 
-    /// The type of a target's state: the one that is named after it, or the only one.
+    /// Returns the type of a target's state: the type that is named after the target, or the only type.
     fn state_type(&self, target: &str) -> Option<&TypeSymbols> {
         let named = self.ffi_types.iter().find(|(name, _)| name.starts_with(target)).map(|(_, t)| t);
         named.or_else(|| self.ffi_types.values().next().filter(|_| self.ffi_types.len() == 1))
@@ -106,7 +106,7 @@ impl Manifest {
 }
 
 impl Case {
-    /// The program's file; `folder` is the manifest's.
+    /// Returns the program file. `folder` is the folder of the manifest.
     pub(crate) fn program(&self, folder: &Path) -> PathBuf {
         match &self.program {
             Some(path) => folder.join(path),
@@ -114,15 +114,15 @@ impl Case {
         }
     }
 
-    /// The mode that the outputs were made in.
+    /// Returns the treatment of subnormal numbers with which the outputs were created.
     ///
     /// # Errors
-    /// If the manifest names no such mode.
+    /// If the manifest names an unknown mode.
     pub(crate) fn denormals(&self) -> Result<Denormals> {
         Ok(self.denormals.as_deref().map(str::parse).transpose()?.unwrap_or_default())
     }
 
-    /// The inputs, in the order of the arguments.
+    /// Reads the inputs, in the order of the arguments.
     pub(crate) fn inputs(&self, folder: &Path) -> Result<Vec<Literal>> {
         self.inputs.iter().map(|t| t.read(&folder.join(&self.name), &t.file)).collect()
     }
@@ -132,7 +132,7 @@ impl Case {
         self.outputs.len()
     }
 
-    /// Expected outputs of run number `run`, and how each is compared.
+    /// Reads the expected outputs of run number `run`, with the comparison of each.
     pub(crate) fn outputs(&self, folder: &Path, run: usize) -> Result<Vec<(Literal, Tolerance)>> {
         let folder = folder.join(&self.name);
         let files: Vec<&str> = match &self.repeat_outputs {
@@ -162,7 +162,7 @@ impl Tensor {
     }
 }
 
-/// The element type that NumPy and `ml_dtypes` call by this name.
+/// Returns the element type with this name in NumPy or `ml_dtypes`.
 fn dtype(name: &str) -> Option<DType> {
     let short = match name {
         "bool" => "pred".to_owned(),
@@ -177,7 +177,7 @@ fn dtype(name: &str) -> Option<DType> {
                 "float" => "f",
                 _ => return None,
             };
-            // float8_e4m3fn is f8e4m3fn.
+            // For example, `float8_e4m3fn` is `f8e4m3fn`.
             format!("{kind}{}", rest.replace('_', ""))
         }
     };

@@ -17,11 +17,11 @@ use farcall::{CompileError, CompileOptions, Executable, Plan, Registry, RunError
 pub(crate) enum Ready<'m> {
     /// Compiled by the engine.
     Engine(Executable),
-    /// To be evaluated, operation by operation.
+    /// Evaluated operation by operation.
     Evaluator { module: &'m Module, func: &'m Func, registry: &'m Registry, numerics: Numerics },
 }
 
-/// An error of the program by itself, so that it is found as what it is.
+/// Unwraps the program's own error, so that callers can downcast to it.
 pub(crate) fn refused(error: CompileError) -> anyhow::Error {
     error.into_program().map_or_else(anyhow::Error::from, anyhow::Error::from)
 }
@@ -44,7 +44,7 @@ impl<'m> Ready<'m> {
         Executable::compile(module, registry, &options).map(Ready::Engine).map_err(refused)
     }
 
-    /// The plan, if it was compiled.
+    /// Returns the plan if the function was compiled.
     pub(crate) fn plan(&self) -> Option<&Plan> {
         match self {
             Ready::Engine(executable) => Some(executable.plan()),
@@ -52,7 +52,7 @@ impl<'m> Ready<'m> {
         }
     }
 
-    /// Rejects a program that needs the elements of constants that its text left out.
+    /// Rejects a program that needs elided elements of constants.
     pub(crate) fn require_elements(&self) -> Result<()> {
         let refused = match self {
             Ready::Engine(executable) => executable.plan().elided(),
@@ -61,7 +61,7 @@ impl<'m> Ready<'m> {
         refused.map_or(Ok(()), |error| Err(error.into()))
     }
 
-    /// An error of [`Ready::run`] with the line of the program, if it has a place there.
+    /// Adds the program's source line to an error of [`Ready::run`], if the error has a source position.
     pub(crate) fn explain(error: anyhow::Error, source: &Arc<Source>) -> anyhow::Error {
         let found = error.chain().find_map(|e| match (e.downcast_ref(), e.downcast_ref()) {
             (Some(error), _) => RunError::diagnostic(error),
@@ -71,12 +71,12 @@ impl<'m> Ready<'m> {
         found.map_or(error, |diagnostic| ProgramError::new(source, diagnostic).into())
     }
 
-    /// Runs it: one tensor per argument, one per result.
+    /// Runs the function with one tensor per argument. Returns one tensor per result.
     pub(crate) fn run(&self, inputs: &[Literal]) -> Result<Vec<Literal>> {
         self.run_in(inputs, None)
     }
 
-    /// The same, by the engine as part of a given run.
+    /// Like [`run`](Self::run). On the engine, the run uses the given context.
     pub(crate) fn run_in(&self, inputs: &[Literal], run: Option<&RunContext>) -> Result<Vec<Literal>> {
         match self {
             Ready::Engine(executable) => Ok(match run {
@@ -96,7 +96,7 @@ impl<'m> Ready<'m> {
     }
 }
 
-/// Reports every custom call whose target is not there, as the engine does when it compiles.
+/// Reports every custom call whose target is missing, as the engine does when it compiles.
 fn require_targets(module: &Module, registry: &Registry) -> Result<(), ProgramError> {
     let mut diagnostics = Diagnostics::default();
     for func in module.funcs() {

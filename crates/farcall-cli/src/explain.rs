@@ -1,4 +1,4 @@
-//! `farcall inspect --plan`: what became of a program when it was compiled, and why.
+//! `farcall inspect --plan`: the compiled program, with the decisions of the compiler.
 
 use std::io::Write;
 
@@ -14,10 +14,10 @@ use crate::show::short_type;
 use crate::stats::bytes;
 use crate::terminal::{self, color};
 
-/// Characters of a cell at most.
-const WIDTH: usize = 64;
+/// Maximum number of characters in a cell.
+const MAX_CELL_CHARS: usize = 64;
 
-/// Shows the steps of a plan, its fusions, what is in none, where they end, and its memory.
+/// Shows the steps of a plan, its fusions, unfused operations, fusion boundaries, and memory.
 pub(crate) fn write(out: &mut impl Write, plan: &Plan, explanation: &Explanation) -> Result<()> {
     steps(out, plan, explanation)?;
     print_evaluated(out, plan)?;
@@ -35,7 +35,7 @@ fn types(buffers: &[Buffer]) -> String {
     buffers.iter().map(|b| short_type(&b.ty)).collect::<Vec<_>>().join(", ")
 }
 
-/// What runs a step.
+/// Returns the name of the component that runs a step.
 fn runner(thunk: &Thunk) -> &'static str {
     match &thunk.op {
         ThunkOp::Reference(_) => "evaluator",
@@ -44,18 +44,18 @@ fn runner(thunk: &Thunk) -> &'static str {
     }
 }
 
-/// Line and column.
+/// Formats a position as line and column.
 fn at(origin: &Origin) -> Option<String> {
     origin.place.map(|(line, column)| format!("{line}:{column}"))
 }
 
-/// `add f32[2,3], %y at 4:5`
+/// Formats an operation with its position: `add f32[2,3], %y at 4:5`.
 fn placed(member: &Member) -> String {
     let from = member.origin.short();
     if from.is_empty() { named(member) } else { format!("{}, {from}", named(member)) }
 }
 
-/// `add f32[2,3]`
+/// Formats an operation with its type: `add f32[2,3]`.
 fn named(member: &Member) -> String {
     match &member.ty {
         Some(ty) => format!("{} {}", member.op, short_type(ty)),
@@ -79,10 +79,10 @@ fn steps(out: &mut impl Write, plan: &Plan, explanation: &Explanation) -> Result
         table.add_row([
             right(row.number),
             if slow { color(runs, Color::Yellow) } else { runs },
-            Cell::new(shortened(operation, WIDTH)),
-            Cell::new(shortened(types(row.thunk.results()), WIDTH)),
-            Cell::new(shortened(places.join(", "), WIDTH)),
-            Cell::new(shortened(plan.origin(row.thunk).short(), WIDTH)),
+            Cell::new(shortened(operation, MAX_CELL_CHARS)),
+            Cell::new(shortened(types(row.thunk.results()), MAX_CELL_CHARS)),
+            Cell::new(shortened(places.join(", "), MAX_CELL_CHARS)),
+            Cell::new(shortened(plan.origin(row.thunk).short(), MAX_CELL_CHARS)),
         ]);
     }
     writeln!(out, "{}", table.trim_fmt())?;
@@ -104,7 +104,7 @@ fn fusions(out: &mut impl Write, explanation: &Explanation) -> Result<()> {
                 right(if j == 0 { i.to_string() } else { String::new() }),
                 Cell::new(member.op),
                 Cell::new(member.ty.as_ref().map(short_type).unwrap_or_default()),
-                Cell::new(shortened(member.origin.short(), WIDTH)),
+                Cell::new(shortened(member.origin.short(), MAX_CELL_CHARS)),
             ]);
         }
     }
@@ -117,15 +117,15 @@ fn unfused(out: &mut impl Write, explanation: &Explanation) -> Result<()> {
     if number == 0 {
         return Ok(());
     }
-    writeln!(out, "\n{} on elements in no fusion", count(number, "operation"))?;
+    writeln!(out, "\n{} on elements outside of fusions", count(number, "operation"))?;
     let mut table = terminal::table(&["operation", "from", "why not", "beside"]);
     for unfused in &explanation.unfused {
         let beside = unfused.beside.as_ref().map(placed);
         table.add_row([
             named(&unfused.member),
-            shortened(unfused.member.origin.short(), WIDTH),
+            shortened(unfused.member.origin.short(), MAX_CELL_CHARS),
             unfused.reason.to_string(),
-            shortened(beside.unwrap_or_default(), WIDTH),
+            shortened(beside.unwrap_or_default(), MAX_CELL_CHARS),
         ]);
     }
     writeln!(out, "{}", table.trim_fmt())?;
@@ -136,13 +136,13 @@ fn borders(out: &mut impl Write, explanation: &Explanation) -> Result<()> {
     if explanation.borders.is_empty() {
         return Ok(());
     }
-    writeln!(out, "\nwhere fusions end")?;
-    let mut table = terminal::table(&["steps", "made by", "taken by", "why they are apart"]);
+    writeln!(out, "\nfusion boundaries")?;
+    let mut table = terminal::table(&["steps", "producer", "consumer", "reason"]);
     for Border { from, to, reason } in &explanation.borders {
         table.add_row([
             right(format!("{} → {}", from.0, to.0)),
-            Cell::new(shortened(placed(&from.1), WIDTH)),
-            Cell::new(shortened(placed(&to.1), WIDTH)),
+            Cell::new(shortened(placed(&from.1), MAX_CELL_CHARS)),
+            Cell::new(shortened(placed(&to.1), MAX_CELL_CHARS)),
             Cell::new(reason),
         ]);
     }
@@ -150,7 +150,7 @@ fn borders(out: &mut impl Write, explanation: &Explanation) -> Result<()> {
     Ok(())
 }
 
-/// Bytes of what a run needs at one time: inputs, results, constants, the arena.
+/// Returns the number of bytes that a run needs at one time: inputs, results, constants, the arena.
 fn needs(plan: &Plan) -> [usize; 4] {
     let inputs = plan.params.iter().filter_map(|param| param.ty.bytes()).sum();
     let results = plan.results.iter().map(|r| r.slice.size).sum();
@@ -184,14 +184,14 @@ fn memory(out: &mut impl Write, plan: &Plan, explanation: &Explanation) -> Resul
             Cell::new(slice),
             right(bytes(slice.size)),
             right(format!("{}–{}", step(first, "begin"), step(last, "end"))),
-            Cell::new(shortened(what.unwrap_or_default(), WIDTH)),
+            Cell::new(shortened(what.unwrap_or_default(), MAX_CELL_CHARS)),
         ]);
     }
     writeln!(out, "{}", table.trim_fmt())?;
     Ok(())
 }
 
-/// The same for programs that read it.
+/// Converts the explanation to JSON.
 pub(crate) fn json(plan: &Plan, explanation: &Explanation) -> Value {
     let steps = plan.numbered().into_iter().map(|row| {
         let members = explanation.steps.get(row.number).map_or(&[][..], |step| &step.members);

@@ -1,4 +1,4 @@
-//! What `farcall inspect` shows of a function that JAX has exported.
+//! Output of `farcall inspect` for functions exported by JAX.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::inspect::{inputs, notes};
 use crate::terminal::{BOLD, DIM, styled};
 
-/// Prints the trees of arguments and results with their types, and what callers have to know.
+/// Prints the trees of arguments and results with their types, and the facts that callers need.
 pub(crate) fn write(
     out: &mut impl Write,
     exported: &Exported<'_>,
@@ -20,7 +20,7 @@ pub(crate) fn write(
 ) -> Result<()> {
     let interface = exported.interface(module);
     writeln!(out, "{} in {file}", styled(BOLD, &interface.name))?;
-    // Those of the program, behind the number of the platform.
+    // The program's own parameters follow the platform index.
     let params = inputs(func);
     let first = params.len().saturating_sub(exported.kept_vars.len());
     let types: Vec<String> = interface.arguments.iter().map(|a| a.ty.to_string()).collect();
@@ -46,7 +46,7 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// What there is to know beside types.
+/// Returns the facts about an exported function besides its types.
 fn facts(exported: &Exported<'_>, module: &Module) -> [(&'static str, String); 8] {
     let constraints: Vec<String> =
         exported.interface(module).constraints.iter().map(ToString::to_string).collect();
@@ -64,7 +64,7 @@ fn facts(exported: &Exported<'_>, module: &Module) -> [(&'static str, String); 8
     ]
 }
 
-/// The same for other programs to read.
+/// Converts the facts to JSON.
 pub(crate) fn as_json(exported: &Exported<'_>, module: &Module) -> Value {
     let interface = exported.interface(module);
     let arguments = interface

@@ -1,4 +1,4 @@
-//! Files that appear whole or not at all.
+//! Files that appear complete or not at all.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
-/// Writes a file with `f`.
+/// Writes a file with the output of `f`.
 pub(crate) fn write(path: &Path, f: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
     let cannot = || format!("cannot write {}", path.display());
     require_place(path)?;
@@ -17,12 +17,12 @@ pub(crate) fn write(path: &Path, f: impl FnOnce(&mut dyn Write) -> Result<()>) -
         f(&mut out).with_context(cannot)?;
         return out.flush().with_context(cannot);
     }
-    // A link stays one: what it leads to is replaced.
+    // A symbolic link is followed, so that its target is replaced and not the link.
     let followed = std::fs::canonicalize(path);
     let path = followed.as_deref().unwrap_or(path);
     require_place(path)?;
     let folder = folder(path);
-    // The permissions of any new file; what the user masks stays masked.
+    // The usual permissions of a new file, subject to the user's umask.
     let permissions = std::fs::Permissions::from_mode(0o666);
     let mut file = tempfile::Builder::new()
         .prefix(".farcall-")
@@ -38,7 +38,7 @@ pub(crate) fn write(path: &Path, f: impl FnOnce(&mut dyn Write) -> Result<()>) -
     Ok(())
 }
 
-/// An error if a file cannot be there, before the work that makes its contents.
+/// Returns an error if a file cannot be created. Called before the work that computes its contents.
 pub(crate) fn require_place(path: &Path) -> Result<()> {
     ensure!(!path.is_dir(), "cannot write {}: it is a folder", path.display());
     let folder = folder(path);
@@ -46,7 +46,7 @@ pub(crate) fn require_place(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The folder that a file is in.
+/// Returns the folder of a file.
 fn folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

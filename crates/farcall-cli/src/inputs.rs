@@ -23,7 +23,7 @@ use crate::args::InputArgs;
 use crate::npy;
 use crate::show::{short, short_type};
 
-/// How to make an argument of which only the type is known.
+/// Rule for generating an argument from its type.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fill {
     /// Random: floats from -1 to 1, integers from 0 to 9, booleans of either kind
@@ -34,12 +34,12 @@ pub(crate) enum Fill {
     Ones,
     /// 0, 1, 2, … in row-major order
     Iota,
-    /// Random, from the first number on and below the second
+    /// Random, from the first number (inclusive) to the second (exclusive)
     #[value(skip)]
     Between(i64, i64),
 }
 
-/// The ways to choose elements for constants that a printer left out.
+/// Rule for choosing the elements of constants whose elements are elided from the text.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Elided {
     /// Zeros
@@ -49,7 +49,7 @@ pub(crate) enum Elided {
 }
 
 impl Elided {
-    /// Returns a function that chooses the elements of one constant after the other.
+    /// Returns a function that chooses the elements of one constant after another.
     pub(crate) fn elements(self) -> impl FnMut(&TensorType) -> Result<Literal> {
         let mut seed = 0;
         move |ty| {
@@ -62,7 +62,7 @@ impl Elided {
     }
 }
 
-/// The word that asks for it.
+/// Command-line word for a rule.
 pub(crate) fn word(fill: Fill) -> &'static str {
     match fill {
         Fill::Rand | Fill::Between(..) => "rand",
@@ -72,12 +72,12 @@ pub(crate) fn word(fill: Fill) -> &'static str {
     }
 }
 
-/// What `--input` names.
+/// Argument of `--input`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum InputSpec {
-    /// A `.npy` file, or one of several tensors with names.
+    /// A `.npy` file, or a file of several named tensors.
     File(PathBuf),
-    /// Something made, of the argument's type or of one that is given: `rand:f32[4,8]`, `rand:0..2000`.
+    /// A generated tensor of the argument's type or of a given type: `rand:f32[4,8]`, `rand:0..2000`.
     Fill(Fill, Option<TensorType>),
     /// Numbers: `0.1`, `[0,2]`, `[[1.5,2],[3,4]]`, `-inf`, `[nan,1]`.
     Array(Array),
@@ -87,11 +87,12 @@ pub(crate) enum InputSpec {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Array {
     dims: Vec<usize>,
-    /// JSON values; NaN and infinities, which JSON lacks, are strings.
+    /// JSON values. NaN and infinities, which JSON lacks, are strings.
     values: Vec<serde_json::Value>,
 }
 
-/// The text of an array as JSON: NaN and infinities, in any case and of any sign, as strings that parse as `f64`.
+/// Converts the text of an array to JSON: NaN and infinities, in any case and with any sign, become strings
+/// that parse as `f64`.
 fn quoted_specials(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     let mut rest = text;
@@ -114,7 +115,7 @@ fn quoted_specials(text: &str) -> String {
     out + rest
 }
 
-/// Reads a string as NaN or an infinity.
+/// Parses a string as NaN or an infinity.
 fn special(value: &serde_json::Value) -> Option<f64> {
     value.as_str()?.parse().ok().filter(|x: &f64| !x.is_finite())
 }
@@ -150,15 +151,15 @@ impl FromStr for Array {
 }
 
 impl Array {
-    /// What its numbers are.
+    /// Returns the kind of the numbers.
     pub(crate) fn kind(&self) -> NumberKind {
         self.values.iter().map(kind_of).max().unwrap_or(NumberKind::None)
     }
 
-    /// The tensor of an element type.
+    /// Converts the array to a tensor of an element type.
     ///
     /// # Errors
-    /// If a number is not one of the type.
+    /// If a number is not representable in the type.
     pub(crate) fn literal(&self, dtype: DType) -> Result<Literal> {
         let scalar = |value: &serde_json::Value| match (
             value.as_bool(),
@@ -198,7 +199,7 @@ impl FromStr for InputSpec {
         if let (true, Some((first, end))) = (word == "rand", ty.and_then(|ty| ty.split_once(".."))) {
             return match (first.trim().parse(), end.trim().parse()) {
                 (Ok(first), Ok(end)) if first < end => Ok(InputSpec::Fill(Fill::Between(first, end), None)),
-                _ => Err(format!("`{first}..{end}` is no range of integers; write rand:0..10 for 0 to 9")),
+                _ => Err(format!("`{first}..{end}` is not a range of integers; write rand:0..10 for 0 to 9")),
             };
         }
         match Fill::from_str(word, false) {
@@ -208,7 +209,7 @@ impl FromStr for InputSpec {
     }
 }
 
-/// What a number is.
+/// Returns the kind of a number.
 fn kind_of(value: &serde_json::Value) -> NumberKind {
     match value {
         serde_json::Value::Bool(_) => NumberKind::Bool,
@@ -217,7 +218,7 @@ fn kind_of(value: &serde_json::Value) -> NumberKind {
     }
 }
 
-/// A path need not be UTF-8.
+/// Parses an `OsString`, because a path need not be UTF-8.
 impl ValueParserFactory for InputSpec {
     type Parser = TryMapValueParser<OsStringValueParser, fn(OsString) -> Result<InputSpec, String>>;
 
@@ -229,7 +230,7 @@ impl ValueParserFactory for InputSpec {
     }
 }
 
-/// The type in `f32[4,8]`.
+/// Parses a type such as `f32[4,8]`.
 fn tensor_type(text: &str) -> Result<TensorType, String> {
     let parts = text.split_once('[').and_then(|(dtype, dims)| Some((dtype, dims.strip_suffix(']')?)));
     let Some((dtype, dims)) = parts else {
@@ -249,21 +250,22 @@ fn tensor_type(text: &str) -> Result<TensorType, String> {
     Ok(TensorType::new(dtype, dims.map(size).collect::<Result<Vec<usize>, String>>()?))
 }
 
-/// One tensor per parameter of `func` that is not a token: those hold nothing that could be given. `interface` has
-/// their names.
+/// Returns one tensor for each parameter of `func` except tokens, which have no value. `interface` has the
+/// names of the parameters.
 ///
 /// # Errors
-/// If there are too many or too few inputs, a name means no argument, or one does not fit its parameter.
+/// If there are too many or too few inputs, if a name matches no argument, or if an input does not fit its
+/// parameter.
 pub(crate) fn arguments(func: &Func, interface: &Interface, args: &InputArgs) -> Result<Vec<Literal>> {
     let params = func.params().iter().map(|p| func.ty(*p));
     let params: Vec<&Type> = params.filter(|ty| **ty != Type::Token).collect();
     of(interface, &params, args)
 }
 
-/// The same for what takes values of these types.
+/// Like [`arguments`], for parameters of these types.
 ///
 /// # Errors
-/// As [`arguments`].
+/// The errors of [`arguments`].
 pub(crate) fn of(interface: &Interface, params: &[&Type], args: &InputArgs) -> Result<Vec<Literal>> {
     let InputArgs { inputs, fill, seed } = args;
     let what = &interface.name;
@@ -312,7 +314,7 @@ pub(crate) fn of(interface: &Interface, params: &[&Type], args: &InputArgs) -> R
     Ok(arguments)
 }
 
-/// The error of a file that is not there, with the word that may have been meant.
+/// Extends the error for a missing file with the word that may have been meant.
 fn mistyped(error: anyhow::Error, path: &Path) -> anyhow::Error {
     let words = Fill::value_variants().iter().map(|fill| word(*fill));
     match path.to_str().filter(|_| !path.exists()).map(|text| nearest(text, words)).as_deref() {
@@ -321,7 +323,7 @@ fn mistyped(error: anyhow::Error, path: &Path) -> anyhow::Error {
     }
 }
 
-/// An argument that is given by position.
+/// Reads or generates an argument that is given by position.
 fn one(spec: InputSpec, ty: &TensorType, seed: u64) -> Result<Literal> {
     match spec {
         InputSpec::File(path) => npy::read(&path, ty).map_err(|error| mistyped(error, &path)),
@@ -337,7 +339,8 @@ fn one(spec: InputSpec, ty: &TensorType, seed: u64) -> Result<Literal> {
     }
 }
 
-/// The inputs that archives give, by number: the archive, and the tensor in it.
+/// Returns the inputs that archives provide, by number: the index of the archive, and the index of the tensor
+/// in it.
 fn named(interface: &Interface, archives: &[Archive]) -> Result<HashMap<usize, (usize, usize)>> {
     let tensors = archives.iter().enumerate().flat_map(|(archive, file)| {
         file.names().into_iter().enumerate().map(move |(tensor, name)| (archive, tensor, name))
@@ -349,14 +352,15 @@ fn named(interface: &Interface, archives: &[Archive]) -> Result<HashMap<usize, (
         let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
         anyhow!("cannot use {} for {}: {}", files.join(" and "), interface.name, errors.join("\n"))
     })?;
-    // An argument that the program does not use needs no value.
+    // Unused arguments need no value.
     let inputs = bound.iter().zip(&tensors).filter_map(|(argument, (archive, tensor, _))| {
         Some((interface.arguments[*argument].input?, (*archive, *tensor)))
     });
     Ok(inputs.collect())
 }
 
-/// What is wrong with the number of arguments: those that are taken, given by name, and given by position.
+/// Error for a wrong number of arguments. The tuple has the numbers of expected arguments, arguments given by
+/// name, and arguments given by position.
 fn wrong_count(what: &str, missing: &str, (taken, named, given): (usize, usize, usize)) -> String {
     let few = named + given < taken;
     let hint = match (few, named) {
@@ -376,23 +380,24 @@ fn wrong_count(what: &str, missing: &str, (taken, named, given): (usize, usize, 
     }
 }
 
-/// True if a tensor of type `given` can be passed for one of type `declared`, which may leave sizes open.
+/// Returns true if a tensor of type `given` can be passed for one of type `declared`, which may have dynamic
+/// sizes.
 fn fits(given: &TensorType, declared: &TensorType) -> bool {
     given.dtype == declared.dtype
         && given.rank() == declared.rank()
         && given.dims().zip(declared.dims()).all(|(g, d)| g == d || d.is_dynamic())
 }
 
-/// `1 argument`, `2 arguments`
+/// Formats a count: `1 argument`, `2 arguments`.
 pub(crate) fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-/// A tensor of a type.
+/// Generates a tensor of a type.
 pub(crate) fn make(fill: Fill, ty: &TensorType, seed: u64) -> Result<Literal> {
     ensure!(
         ty.is_static(),
-        "{} has sizes that are not known; give a .npy file, or say what to make, as in rand:{}[4,8]",
+        "{} has dynamic sizes; give a .npy file, or a type without dynamic sizes, as in rand:{}[4,8]",
         short_type(ty),
         ty.dtype.name()
     );
@@ -417,7 +422,7 @@ pub(crate) fn make(fill: Fill, ty: &TensorType, seed: u64) -> Result<Literal> {
         Fill::Rand => match dtype.class() {
             DTypeClass::Bool => Scalar::Bool(random.next() & 1 == 1),
             DTypeClass::Signed | DTypeClass::Unsigned => {
-                // Narrow types hold less than 10 values.
+                // Narrow types hold fewer than 10 values.
                 let values = if dtype.bits() == 2 { 2 } else { 10.min(1 << (dtype.bits().min(8) - 1)) };
                 Scalar::Unsigned(random.next() % values)
             }
@@ -428,7 +433,7 @@ pub(crate) fn make(fill: Fill, ty: &TensorType, seed: u64) -> Result<Literal> {
     made.with_context(|| format!("{} does not fit into memory", short_type(ty)))
 }
 
-/// SplitMix64 (Steele, Lea, Flood 2014): the same numbers everywhere, forever.
+/// SplitMix64 (Steele, Lea, Flood 2014): the sequence is the same on all machines and must never change.
 struct SplitMix(u64);
 
 impl SplitMix {
@@ -440,7 +445,7 @@ impl SplitMix {
         z ^ (z >> 31)
     }
 
-    /// From -1 to 1.
+    /// Returns a random number from -1 to 1.
     fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 52) as f64 - 1.0
     }
@@ -536,8 +541,8 @@ mod tests {
         assert_eq!(spec("ones:f32[ 4, 0 ]"), Ok(InputSpec::Fill(Fill::Ones, ty(&[4, 0]))));
         assert_eq!(spec("iota:f32[]"), Ok(InputSpec::Fill(Fill::Iota, ty(&[]))));
         for (text, why) in [
-            ("rand:5..5", "`5..5` is no range of integers; write rand:0..10 for 0 to 9"),
-            ("rand:0..n", "`0..n` is no range of integers; write rand:0..10 for 0 to 9"),
+            ("rand:5..5", "`5..5` is not a range of integers; write rand:0..10 for 0 to 9"),
+            ("rand:0..n", "`0..n` is not a range of integers; write rand:0..10 for 0 to 9"),
             ("rand:f32", "`f32` is not a type; write f32[4,8], or f32[] for a scalar"),
             ("rand:fp32[1]", "`fp32` is not an element type; try f32"),
             ("rand:float[1]", "`float` is not an element type; try f32, s32, pred, bf16"),

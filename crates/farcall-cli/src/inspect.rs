@@ -1,5 +1,5 @@
-//! `farcall inspect`: a program's inputs, results and custom calls. With `--why` and `--plan`, the program is compiled, and
-//! its custom calls are those that were made.
+//! `farcall inspect`: the inputs, results and custom calls of a program. With `--why` and `--plan`, the
+//! program is compiled, and the custom calls come from the plan.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -24,7 +24,7 @@ use crate::show::short;
 use crate::terminal::{self, BOLD, DIM, color, styled};
 use crate::{draw, explain, export, load, plan, targets, why};
 
-/// Prints what a program takes, gives and calls.
+/// Prints the inputs, results and custom calls of a program.
 pub(crate) fn inspect(args: &InspectArgs) -> Result<()> {
     let compiles = args.why || args.plan;
     let only_colors = args.draw.times.is_some() && !args.draw.is_requested();
@@ -41,7 +41,7 @@ pub(crate) fn inspect(args: &InspectArgs) -> Result<()> {
     };
     verify::verify(&module)?;
     let exported = if args.entry.is_none() { code.exported()? } else { None };
-    // Calls that are operations in disguise need no target.
+    // Calls that stand for built-in operations need no target.
     normalize::run(&mut module);
     let func = verify::entry(&module, args.entry.as_deref())?;
     let registry = load::registry(&args.load, &[])?;
@@ -99,7 +99,7 @@ pub(crate) fn inspect(args: &InspectArgs) -> Result<()> {
     write_calls(&mut out, &calls)
 }
 
-/// Says how many custom calls there are, and shows them.
+/// Prints the number of custom calls, and their table.
 pub(crate) fn write_calls(out: &mut impl Write, calls: &[Call<'_>]) -> Result<()> {
     if calls.is_empty() {
         writeln!(out, "\nno custom calls")?;
@@ -110,7 +110,7 @@ pub(crate) fn write_calls(out: &mut impl Write, calls: &[Call<'_>]) -> Result<()
     Ok(())
 }
 
-/// Custom calls, one a row.
+/// Formats custom calls as a table, one per row.
 fn call_table(calls: &[Call<'_>]) -> Table {
     let mut table =
         terminal::table(&["target", "API", "attributes", "operands", "results", "at", "resolved by"]);
@@ -135,22 +135,22 @@ fn call_table(calls: &[Call<'_>]) -> Table {
     table
 }
 
-/// What a run is given: the parameters but for tokens, which hold nothing.
+/// Returns the inputs of a run: the parameters without tokens, which have no value.
 pub(crate) fn inputs(func: &Func) -> Vec<(&Type, Option<&AttrDict>)> {
     let params = func.params().iter().enumerate().map(|(i, p)| (func.ty(*p), func.param_attrs().get(i)));
     params.filter(|(ty, _)| **ty != Type::Token).collect()
 }
 
-/// What a run gives: the results but for tokens.
+/// Returns the outputs of a run: the results without tokens.
 fn outputs(func: &Func) -> Vec<(&Type, Option<&AttrDict>)> {
     let results = func.results().iter().enumerate().map(|(i, ty)| (ty, func.result_attrs().get(i)));
     results.filter(|(ty, _)| **ty != Type::Token).collect()
 }
 
-/// A custom call with what is known about it.
+/// A custom call with everything that is known about it.
 pub(crate) struct Call<'a> {
     call: &'a CustomCall,
-    /// The function that it stands in.
+    /// Name of the function that contains the call.
     func: Option<&'a str>,
     operands: Vec<String>,
     results: Vec<String>,
@@ -160,7 +160,7 @@ pub(crate) struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// A call of a plan.
+    /// Creates the description of a plan's call.
     pub(crate) fn of_spec(plan: &Plan, spec: &'a CallSpec, registry: &Registry) -> Call<'a> {
         Call {
             call: &spec.call,
@@ -174,7 +174,8 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Line and column of a part of a program; what else is known of its place, if the program has no text.
+/// Formats the line and column of a part of a program. If the program has no text, formats the other known
+/// location.
 pub(crate) fn place(source: &Source, span: Option<Span>, place: &str) -> String {
     match span.filter(|_| !source.is_none()) {
         Some(span) => {
@@ -186,7 +187,7 @@ pub(crate) fn place(source: &Source, span: Option<Span>, place: &str) -> String 
     }
 }
 
-/// The target that a call means.
+/// Resolves the target of a call.
 fn target(call: &CustomCall, registry: &Registry) -> Result<std::sync::Arc<Target>, Missing> {
     registry.resolve(call, Device::default().platform()).map_err(|e| Missing {
         other: registry.lookup(&call.target, Device::default().platform()),
@@ -195,10 +196,10 @@ fn target(call: &CustomCall, registry: &Registry) -> Result<std::sync::Arc<Targe
     })
 }
 
-/// Why a call means no target.
+/// Error for a call whose target is missing.
 struct Missing {
     message: String,
-    /// A target of this name is there, but speaks the other API.
+    /// A target of the same name that uses the other API.
     other: Option<std::sync::Arc<Target>>,
     nearest: Vec<String>,
 }
@@ -236,7 +237,7 @@ fn calls<'a>(module: &'a Module, registry: &Registry) -> Vec<Call<'a>> {
     calls
 }
 
-/// `api_version` as the program has it, and what it amounts to.
+/// Formats the program's `api_version` and its meaning.
 fn version(call: &CustomCall) -> String {
     let dictionary = matches!(call.config, CallConfig::Dict(_));
     match call.api_version {
@@ -263,7 +264,7 @@ fn lines(items: &[String]) -> String {
     items.join("\n")
 }
 
-/// Attributes of a parameter or result that are worth a word.
+/// Returns the attributes of a parameter or result that are worth showing.
 pub(crate) fn notes(attrs: Option<&AttrDict>) -> String {
     let notes: Vec<String> = attrs
         .into_iter()
@@ -314,7 +315,7 @@ fn as_json(name: &str, module: &Module, func: &Func, calls: &[Call<'_>]) -> Valu
     })
 }
 
-/// Sizes; `null` for one that is not known.
+/// Converts sizes to JSON; `null` stands for a dynamic size.
 pub(crate) fn shape(ty: &TensorType) -> Vec<Option<usize>> {
     ty.dims().map(Dim::size).collect()
 }

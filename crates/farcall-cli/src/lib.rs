@@ -7,21 +7,22 @@
 //!
 //! - `args`: the command line and its help.
 //! - `program`, `load`, `execute`: shared by all commands.
-//! - `npy`, `archive`, `inputs`, `show`, `results`, `terminal`: tensors from files and as text; colors and tables.
-//! - `explain`, `why`: what became of a program when it was compiled.
-//! - `export`: what is shown of functions that JAX has exported.
-//! - `convert`: programs in other formats. `file`: files that appear whole or not at all.
-//! - `compile`, `plan`: writing, running and inspecting plans in files; the output of `--dump`. `compile` also lists
-//!   passes.
-//! - `profile`, `trace`: what runs spend their time on, as a table and for Perfetto.
-//! - `bench`: how long programs take, beside what the machine can do.
+//! - `npy`, `archive`, `inputs`, `show`, `results`, `terminal`: tensors from files and as text; colors and
+//!   tables.
+//! - `explain`, `why`: the compiler's decisions about a program.
+//! - `export`: output about functions exported by JAX.
+//! - `convert`: programs in other formats. `file`: files that appear complete or not at all.
+//! - `compile`, `plan`: writing, running and inspecting plans in files; the output of `--dump`. `compile`
+//!   also lists passes.
+//! - `profile`, `trace`: the time of runs, as a table and for Perfetto.
+//! - `bench`: times of programs, compared with the limits of the machine.
 //! - `op`, `new`: calling and explaining ops; creating libraries of ops.
-//! - `test`: self-checking programs and the corpus, in separate processes. `compare` and `corpus` judge outputs;
-//!   `check_targets` has the targets of self-checking programs.
+//! - `test`: self-checking programs and the corpus, in separate processes. `compare` and `corpus` judge
+//!   outputs; `check_targets` has the targets of self-checking programs.
 //!
-//! **Invariants.** Everything that a library's user could miss is in `farcall` or `farcall-ir`; this crate has only
-//! what a person at a terminal needs. A user error ends in a message and exit code 1 (2 for the command line itself),
-//! never in a panic. Nothing is written to disk unless asked for.
+//! **Invariants.** All functionality that library users need is in `farcall` or `farcall-ir`; this crate has
+//! only the interface for a person at a terminal. A user error leads to a message and exit code 1 (2 for the
+//! command line itself), never to a panic. Nothing is written to disk unless requested.
 #![deny(unsafe_code)]
 
 use std::io::Write;
@@ -66,17 +67,17 @@ mod why;
 
 use args::{Cli, Command};
 
-/// What the program does: reads the command line, obeys, reports.
+/// Entry point of the program: parses the command line, runs the command, reports errors.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     terminal::set_color(cli.color);
     cli.memory_limit.into_iter().for_each(farcall::memory::set_limit);
     cli.iteration_limit.into_iter().for_each(farcall::iterations::set_limit);
-    // Handlers and libraries run in this process: they cannot end it unseen.
+    // Handlers and libraries run in this process; the watch reports if such code ends the process.
     let _watch = farcall::custom_call::ExitWatch::new();
     match obey(cli.command) {
         Ok(code) => code,
-        // The reader has closed the pipe: not an error of ours.
+        // The reader has closed the pipe, which is not an error.
         Err(e) if terminal::is_broken_pipe(&e) => ExitCode::SUCCESS,
         Err(e) => {
             let _nowhere_to_report = writeln!(terminal::stderr(), "{}", describe(&e));
@@ -107,7 +108,8 @@ fn obey(command: Command) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// An error as the user sees it: errors in a program with their source lines, others with their causes.
+/// Formats an error for the user: errors in a program with their source lines, other errors with their
+/// causes.
 fn describe(error: &anyhow::Error) -> String {
     let color = terminal::stderr_has_color();
     if let Some(program) = error.chain().find_map(|e| e.downcast_ref::<ProgramError>()) {

@@ -1,4 +1,4 @@
-//! The registry of a command: the libraries named on the command line, and the built-in targets of this program.
+//! Registry of a command: the libraries named on the command line, and the built-in targets of this program.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -35,7 +35,7 @@ impl LibraryArg {
 }
 
 impl From<OsString> for LibraryArg {
-    /// A file whose name has a `=` is written with its folder: `./a=b.so`.
+    /// A file name that contains `=` must be written with its folder: `./a=b.so`.
     fn from(text: OsString) -> LibraryArg {
         let (namespace, path) = match text.to_str().and_then(|text| text.split_once('=')) {
             Some((namespace, path)) if is_namespace(namespace) => (Some(namespace.to_owned()), path.into()),
@@ -45,8 +45,8 @@ impl From<OsString> for LibraryArg {
     }
 }
 
-/// A registry with what `--load` and `--target` ask for. `offered` are targets made of symbols that are
-/// tried for libraries that bring no targets of themselves.
+/// Creates the registry for `--load` and `--target`. `offered` are targets made from symbols, for libraries
+/// that do not register targets themselves.
 pub(crate) fn registry(args: &LoadArgs, offered: &[TargetSpec]) -> Result<Registry> {
     let registry = Registry::new().for_front_end(FrontEnd::CommandLine);
     registry.register_ops(check_targets::OPS)?;
@@ -80,10 +80,10 @@ pub(crate) fn registry(args: &LoadArgs, offered: &[TargetSpec]) -> Result<Regist
     Ok(registry)
 }
 
-/// Loads a library that the command line names, with `targets` made of its symbols.
+/// Loads a library named on the command line, with `targets` made from its symbols.
 ///
 /// # Errors
-/// As [`Registry::load_with`].
+/// The errors of [`Registry::load_with`].
 #[expect(unsafe_code, reason = "loading a library runs its code: the one unsafe call of the command")]
 pub(crate) fn load(
     registry: &Registry,
@@ -92,11 +92,12 @@ pub(crate) fn load(
     targets: &[TargetSpec],
 ) -> Result<LoadReport, LoadError> {
     let options = LoadOptions { targets: targets.to_vec(), namespace: library.namespace.clone(), replace };
-    // SAFETY: the user of the command vouches for the libraries and symbols that the command line names.
+    // SAFETY: `load_with` requires that the library and its symbols can be trusted. The user of the command
+    // vouches for the library and symbols on the command line (see the help of `--load`).
     unsafe { registry.load_with(&library.path, &options) }
 }
 
-/// Adds a target made of symbols of the first library that has them.
+/// Adds a target made from symbols of the first library that has them.
 fn add_symbols<'a>(registry: &Registry, args: &'a LoadArgs, spec: &TargetSpec) -> Result<&'a LibraryArg> {
     let mut missing = Vec::new();
     for library in &args.load {

@@ -1,9 +1,10 @@
-//! The `farcall` command. Everything is in the library beside it, so that tests can reach it.
+//! The `farcall` command. All code is in the library crate, so that tests can reach it.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
 
-// Libraries bind to these instead of the C library's functions, and cannot end the command unseen.
+// Libraries bind to these symbols instead of the C library's functions, so they cannot end the command
+// without a report.
 farcall::watch_exits!();
 
 fn main() -> ExitCode {

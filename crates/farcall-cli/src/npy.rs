@@ -1,8 +1,8 @@
 //! Tensors in `.npy` files.
 //!
-//! NumPy lacks some element types: `bf16` is kept as the bits of a `uint16`, `f8`, `f6` and `f4` as
-//! those of a `uint8`, integers narrower than a byte as `int8` and `uint8`. A file alone therefore does not determine
-//! the element type; the reader is told which type to expect.
+//! NumPy lacks some element types: `bf16` is stored as the bits of a `uint16`, `f8`, `f6` and `f4` as the
+//! bits of a `uint8`, integers narrower than a byte as `int8` and `uint8`. A file alone therefore does not
+//! determine the element type; the caller passes the expected type.
 
 use std::fs::File;
 use std::io::{BufReader, ErrorKind, Read, Take, Write};
@@ -16,7 +16,7 @@ use npyz::{Endianness, NpyHeader, Order, TypeStr, WriterBuilder};
 
 use crate::show::short_type;
 
-/// NumPy's name of the type in which elements are kept: `<f4`, `<u2` for `bf16`, `|b1`.
+/// Returns NumPy's code of the type in which elements are stored: `<f4`, `<u2` for `bf16`, `|b1`.
 pub(crate) fn descr(dtype: DType) -> &'static str {
     match dtype {
         DType::Pred => "|b1",
@@ -47,7 +47,7 @@ pub(crate) fn descr(dtype: DType) -> &'static str {
     }
 }
 
-/// NumPy's name of that type as people write it: `float32`, `uint16`.
+/// Returns NumPy's name for a type code: `float32`, `uint16`.
 fn numpy_name(descr: &str) -> String {
     let (kind, size) = descr.trim_start_matches(['<', '>', '|', '=']).split_at(1);
     let kind = match kind {
@@ -64,24 +64,24 @@ fn numpy_name(descr: &str) -> String {
     }
 }
 
-/// True if NumPy has the type itself.
+/// Returns true if NumPy has the type.
 fn is_native(dtype: DType) -> bool {
     let small_float = dtype.is_float() && dtype.bits() <= 8;
     !small_float && dtype != DType::BF16 && (dtype.is_bool() || dtype.bits() >= 8)
 }
 
-/// Reads a tensor of a type; dynamic dimensions of the type take what the file has.
+/// Reads a tensor of a type. The file determines dynamic dimensions of the type.
 pub(crate) fn read(path: &Path, expected: &TensorType) -> Result<Literal> {
     read_from(open(path)?, expected).with_context(|| format!("cannot use {}", path.display()))
 }
 
-/// Reads a tensor of the type that the file declares. If that is not one of `expected`, but the elements of
-/// just one of these are kept as what the file holds (`bf16` as `uint16`), it is that one.
+/// Reads a tensor of the type that the file declares. If that type is not in `expected`, but exactly one of
+/// the expected types is stored as the file's type (`bf16` as `uint16`), the tensor has that type.
 pub(crate) fn read_as_one_of(path: &Path, expected: &[DType]) -> Result<Literal> {
     read_one_of(open(path)?, expected).with_context(|| format!("cannot use {}", path.display()))
 }
 
-/// A file, with as many bytes as it has; what is not a regular file may have any number.
+/// Opens a file. A regular file is limited to its current length; other files have no limit.
 fn open(path: &Path) -> Result<Take<BufReader<File>>> {
     let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
     let metadata = file.metadata().with_context(|| format!("cannot read {}", path.display()))?;
@@ -90,7 +90,7 @@ fn open(path: &Path) -> Result<Take<BufReader<File>>> {
     Ok(BufReader::new(file).take(bytes))
 }
 
-/// The same from what a file holds: at most as many bytes as the reader has left.
+/// Like [`read`], from the contents of a file: reads at most as many bytes as the reader's limit.
 pub(crate) fn read_from(mut reader: Take<impl Read>, expected: &TensorType) -> Result<Literal> {
     let header = header(&mut reader)?;
     let found = plain(&header)?;
@@ -124,7 +124,7 @@ fn read_one_of(mut reader: Take<impl Read>, expected: &[DType]) -> Result<Litera
     elements(reader, &header, &found, ty)
 }
 
-/// The type of the numbers in a file.
+/// Returns the type of the numbers in a file.
 fn plain(header: &NpyHeader) -> Result<TypeStr> {
     match header.dtype() {
         npyz::DType::Plain(found) => Ok(found),
@@ -132,7 +132,7 @@ fn plain(header: &NpyHeader) -> Result<TypeStr> {
     }
 }
 
-/// True if elements of the type are kept as these numbers.
+/// Returns true if elements of the type are stored as these numbers.
 fn holds(found: &TypeStr, dtype: DType) -> bool {
     descr(dtype)
         .parse::<TypeStr>()
@@ -143,12 +143,12 @@ fn shape(header: &NpyHeader) -> Result<Vec<usize>> {
     header.shape().iter().map(|d| usize::try_from(*d)).collect::<Result<_, _>>().context("shape")
 }
 
-/// True if elements of a type that NumPy lacks are kept as those of another one.
+/// Returns true if elements of a type that NumPy lacks are stored as elements of type `found`.
 pub(crate) fn is_kept_as(dtype: DType, found: DType) -> bool {
     !is_native(dtype) && is_native(found) && descr(dtype) == descr(found)
 }
 
-/// What follows the header, as a tensor of this type.
+/// Reads the elements after the header, as a tensor of this type.
 fn elements(reader: Take<impl Read>, header: &NpyHeader, found: &TypeStr, ty: TensorType) -> Result<Literal> {
     let mut read = read_elements(reader, found.endianness() == Endianness::Big, &ty)?;
     if header.order() == Order::Fortran && ty.rank() > 1 {
@@ -159,10 +159,10 @@ fn elements(reader: Take<impl Read>, header: &NpyHeader, found: &TypeStr, ty: Te
     Ok(read)
 }
 
-/// A tensor whose elements lie row by row.
+/// Reads a tensor whose elements are in row-major order.
 pub(crate) fn read_elements(reader: Take<impl Read>, big_endian: bool, ty: &TensorType) -> Result<Literal> {
     let bytes = ty.bytes().with_context(|| format!("{} does not fit into memory", short_type(ty)))?;
-    // No memory is asked for what is not there.
+    // A truncated file must not cause a large allocation.
     let stored = reader.limit();
     ensure!(stored >= bytes as u64, "it is cut off: {stored} of {bytes} bytes of elements are there");
     let literal = Literal::try_for_overwrite(ty.dtype, ty.sizes());
@@ -188,8 +188,8 @@ pub(crate) fn read_elements(reader: Take<impl Read>, big_endian: bool, ty: &Tens
     Ok(literal)
 }
 
-/// Reads the header. Its text is looked at before the crate sees it, which multiplies sizes without
-/// looking for overflow, and recurses into brackets.
+/// Reads the header. The `npyz` crate multiplies sizes without checking for overflow and parses nested
+/// brackets recursively, so the header's text is checked first.
 fn header(reader: &mut impl Read) -> Result<NpyHeader> {
     let mut bytes = vec![0; 8];
     let there = reader.read_exact(&mut bytes).is_ok() && bytes.starts_with(b"\x93NUMPY");
@@ -209,10 +209,10 @@ fn header(reader: &mut impl Read) -> Result<NpyHeader> {
     let mut numbers = numbers.map(|n| std::str::from_utf8(n).ok()?.parse::<u64>().ok());
     let fits = numbers.try_fold(1u64, |product, n| product.checked_mul(n?));
     ensure!(fits.is_some(), "an array of its shape does not fit into memory");
-    NpyHeader::from_reader(bytes.as_slice()).context("its header makes no sense")
+    NpyHeader::from_reader(bytes.as_slice()).context("its header is malformed")
 }
 
-/// Elements narrower than a byte must fit.
+/// Checks that elements narrower than a byte are in range.
 fn check_range(data: &[u8], dtype: DType) -> Result<()> {
     if dtype.bits() >= 8 || dtype.is_bool() {
         return Ok(());
@@ -229,7 +229,7 @@ fn check_range(data: &[u8], dtype: DType) -> Result<()> {
     Ok(())
 }
 
-/// Elements that lie first-index-fastest in the order of rows.
+/// Converts column-major elements to row-major order.
 fn row_major(data: &[u8], out: &mut [u8], ty: &TensorType) {
     let size = ty.dtype.size();
     let mut index = vec![0; ty.rank()];
@@ -249,13 +249,13 @@ fn row_major(data: &[u8], out: &mut [u8], ty: &TensorType) {
     }
 }
 
-/// Writes a tensor. The file appears whole or not at all.
+/// Writes a tensor. The file appears complete or not at all.
 pub(crate) fn write(path: &Path, literal: &Literal) -> Result<()> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let attempt = || -> Result<()> {
         let mut builder = tempfile::Builder::new();
         builder.prefix(".farcall-").suffix(".npy");
-        // A temporary file is for its owner alone; a result is a file like any other.
+        // Temporary files are private to their owner, but a result needs the usual permissions.
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
         let mut file = builder.tempfile_in(folder)?;
@@ -272,7 +272,7 @@ pub(crate) fn write(path: &Path, literal: &Literal) -> Result<()> {
 fn write_to(out: &mut impl Write, literal: &Literal) -> Result<()> {
     let shape: Vec<u64> = literal.dims().iter().map(|d| *d as u64).collect();
     let dtype = npyz::DType::new_scalar(descr(literal.dtype()).parse()?);
-    // The header comes from the crate; the elements are what lies in memory already.
+    // The `npyz` crate writes the header; the elements are already in memory in the right format.
     npyz::WriteOptions::new_header_only().dtype(dtype).shape(&shape).writer(&mut *out).write_header_only()?;
     out.write_all(literal.bytes())?;
     Ok(())
@@ -362,7 +362,8 @@ mod tests {
         assert_eq!(error, "element 1 is 0x08, which is out of the range of s4");
     }
 
-    /// Files that are almost .npy files: a tensor or an error. `FARCALL_FUZZ_ITERATIONS` makes it longer.
+    /// Fuzzes with damaged .npy files: each yields a tensor or an error. `FARCALL_FUZZ_ITERATIONS` sets the
+    /// number of iterations.
     #[test]
     fn damaged_files_are_tensors_or_errors() {
         let iterations = std::env::var("FARCALL_FUZZ_ITERATIONS").map_or(20_000, |n| n.parse().unwrap());

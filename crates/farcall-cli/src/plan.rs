@@ -1,4 +1,4 @@
-//! Plans from files: run and inspected.
+//! Running and inspecting plans from files.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -19,18 +19,18 @@ use crate::compile::dump;
 use crate::execute::{Ready, refused};
 use crate::inputs;
 use crate::inspect::{Call, call_json, shape, write_calls};
-use crate::profile::Measured;
+use crate::profile::RecordedRuns;
 use crate::show::short_type;
 use crate::stats::{Stats, bytes};
 use crate::terminal::{self, BOLD, DIM, styled};
 use crate::{draw, load, results, run, why};
 
-/// Runs a plan, as `run` does a program.
+/// Runs a plan, like `run` does for a program.
 pub(crate) fn run(
     args: &RunArgs,
     mut plan: Plan,
     mut stats: Stats,
-    mut measured: Measured<'_>,
+    mut measured: RecordedRuns<'_>,
 ) -> Result<()> {
     refuse(&args.program, &args.how, args.evaluator)?;
     if args.how.dump.is_some() {
@@ -62,19 +62,19 @@ pub(crate) fn run(
     })
 }
 
-/// Makes a plan ready to run.
+/// Prepares a plan to run.
 pub(crate) fn executable(plan: Plan, registry: &Registry) -> Result<Executable> {
     Executable::from_plan(plan, registry).map_err(refused)
 }
 
-/// The arguments of a plan in a file.
+/// Returns the arguments for a plan in a file.
 pub(crate) fn arguments(path: &Path, executable: &Executable, given: &InputArgs) -> Result<Vec<Literal>> {
     let params: Vec<Type> = executable.inputs().iter().cloned().map(Type::Tensor).collect();
     let interface = Interface { name: path.display().to_string(), ..executable.interface() };
     inputs::of(&interface, &params.iter().collect::<Vec<&Type>>(), given)
 }
 
-/// An error if options ask for what was decided when the plan was made.
+/// Returns an error for options that have no effect on a compiled plan.
 pub(crate) fn refuse(path: &Path, how: &HowArgs, evaluator: bool) -> Result<()> {
     let given = [
         ("--entry", how.entry.is_some()),
@@ -85,24 +85,27 @@ pub(crate) fn refuse(path: &Path, how: &HowArgs, evaluator: bool) -> Result<()> 
     let given: Vec<&str> = given.iter().filter(|(_, given)| *given).map(|(name, _)| *name).collect();
     if !given.is_empty() {
         bail!(
-            "{} is a compiled plan: {} counts when a program is compiled (`farcall compile`)",
+            "{} is a compiled plan: {} has an effect only when a program is compiled (`farcall compile`)",
             path.display(),
             given.join(" or ")
         );
     }
     if evaluator {
-        bail!("{} is a compiled plan, which the evaluator does not run; give it the program", path.display());
+        bail!(
+            "{} is a compiled plan, which the evaluator cannot run; give the program instead",
+            path.display()
+        );
     }
     match how.dump {
         None | Some(Dump::Plan) => Ok(()),
         Some(dump) => bail!(
-            "{} is a compiled plan: `--dump plan` shows it, {dump} is of the program that it was made from",
+            "{} is a compiled plan: only `--dump plan` can show it; `--dump {dump}` needs the original program",
             path.display()
         ),
     }
 }
 
-/// Prints what a plan takes, gives and calls.
+/// Prints the inputs, results and custom calls of a plan.
 pub(crate) fn inspect(args: &InspectArgs, plan: &Plan) -> Result<()> {
     if args.entry.is_some() {
         bail!("{} is a compiled plan of one function: --entry has no effect", args.program.display());
@@ -112,7 +115,7 @@ pub(crate) fn inspect(args: &InspectArgs, plan: &Plan) -> Result<()> {
     }
     if args.plan {
         bail!(
-            "{0} is compiled: --plan explains what becomes of a program when it is; `farcall run {0} --dump plan` shows \
+            "{0} is compiled: --plan explains the compilation of a program; `farcall run {0} --dump plan` shows \
              its steps",
             args.program.display()
         );
@@ -165,14 +168,14 @@ pub(crate) fn inspect(args: &InspectArgs, plan: &Plan) -> Result<()> {
     write_calls(&mut out, &calls)
 }
 
-/// The custom calls of a plan, those in regions included.
+/// Returns the custom calls of a plan, including those in regions.
 pub(crate) fn calls<'p>(plan: &'p Plan, registry: &Registry) -> Vec<Call<'p>> {
     let mut calls = Vec::new();
     calls_of(plan, &mut |plan, spec| calls.push(Call::of_spec(plan, spec, registry)));
     calls
 }
 
-/// Calls `visit` for every custom call, those in regions included.
+/// Calls `visit` for every custom call, including those in regions.
 fn calls_of<'p>(plan: &'p Plan, visit: &mut dyn FnMut(&'p Plan, &'p farcall::plan::CallSpec)) {
     plan.calls.iter().for_each(|spec| visit(plan, spec));
     let nested = plan.references.iter().flat_map(|site| &site.calls);

@@ -1,4 +1,4 @@
-//! `farcall run --profile`: what a run spends its time on, by thunk.
+//! `farcall run --profile`: the time of a run, by thunk.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -18,41 +18,42 @@ use crate::show::short_type;
 use crate::stats::{Stats, bytes, duration, three_digits};
 use crate::{file, results, terminal, trace};
 
-/// Rows of the table; what takes less time is summed up.
-const ROWS: usize = 40;
-/// Characters of an operation in the table.
-const WIDTH: usize = 72;
-/// Events of a trace at most.
-const EVENTS: usize = 500_000;
+/// Maximum number of rows in the table. The remaining steps are summed up in one row.
+const MAX_TABLE_ROWS: usize = 40;
+/// Maximum number of characters in a cell of the table.
+const MAX_CELL_CHARS: usize = 72;
+/// Maximum number of events in a trace.
+const MAX_TRACE_EVENTS: usize = 500_000;
 
 /// Minimum duration of a run that is slow enough for a warning.
 const SLOW_RUN: Duration = Duration::from_secs(1);
 /// Maximum number of steps that a warning names.
 const NAMED_STEPS: usize = 3;
 
-/// Runs as `run` is told: with what `--profile` and `--trace` ask for, shown when they are over.
-pub(crate) struct Measured<'a> {
+/// Runs of `farcall run`, recorded for `--profile` and `--trace` and reported after the last run.
+pub(crate) struct RecordedRuns<'a> {
     args: &'a RunArgs,
     profile: Option<Profile>,
     /// Time that the runs spent in the reference evaluator.
     evaluated: Duration,
 }
 
-impl<'a> Measured<'a> {
+impl<'a> RecordedRuns<'a> {
     /// # Errors
-    /// If the trace cannot be written where it is to be.
-    pub(crate) fn new(args: &'a RunArgs) -> Result<Measured<'a>> {
+    /// If the trace cannot be written to its destination.
+    pub(crate) fn new(args: &'a RunArgs) -> Result<RecordedRuns<'a>> {
         args.trace.iter().try_for_each(|path| file::require_place(path))?;
-        let events = if args.trace.is_some() { EVENTS } else { 0 };
+        let events = if args.trace.is_some() { MAX_TRACE_EVENTS } else { 0 };
         let wanted = args.profile.is_some() || args.trace.is_some();
         if wanted {
             warn_of_debug_build()?;
         }
         let profile = wanted.then(|| Profile::new().with_events(events));
-        Ok(Measured { args, profile, evaluated: Duration::ZERO })
+        Ok(RecordedRuns { args, profile, evaluated: Duration::ZERO })
     }
 
-    /// The results of the last of the runs. The first of several warms up, and is not part of a profile.
+    /// Runs `repeat` times and returns the results of the last run. If there are several runs, an extra run
+    /// first warms up; the profile does not include it.
     pub(crate) fn run(
         &mut self,
         ready: &Ready<'_>,
@@ -81,7 +82,7 @@ impl<'a> Measured<'a> {
         Ok(results)
     }
 
-    /// Warns of runs that are slow because operations have no kernel.
+    /// Warns about runs that are slow because operations have no kernel.
     pub(crate) fn warn_of_evaluator(&self, plan: Option<&Plan>, stats: &Stats) -> Result<()> {
         let runs: Duration = stats.runs.iter().sum();
         let each = runs / u32::try_from(stats.runs.len()).unwrap_or(u32::MAX).max(1);
@@ -100,7 +101,7 @@ impl<'a> Measured<'a> {
         Ok(())
     }
 
-    /// Writes the trace.
+    /// Writes the trace, if one was requested.
     pub(crate) fn write(&self, plan: Option<&Plan>) -> Result<()> {
         let (Some(path), Some(profile), Some(plan)) = (&self.args.trace, &self.profile, plan) else {
             return Ok(());
@@ -109,7 +110,7 @@ impl<'a> Measured<'a> {
         if profile.dropped() > 0 {
             writeln!(
                 terminal::stderr(),
-                "warning: {} has the first {EVENTS} events only; {} more are left out",
+                "warning: {} has the first {MAX_TRACE_EVENTS} events only; {} more are left out",
                 path.display(),
                 profile.dropped()
             )?;
@@ -117,19 +118,19 @@ impl<'a> Measured<'a> {
         Ok(())
     }
 
-    /// True if what is printed is JSON.
+    /// Returns true if the output is JSON.
     pub(crate) fn is_json(&self) -> bool {
         self.args.json || self.args.profile == Some(ProfileFormat::Json)
     }
 
-    /// What is printed as JSON besides the results.
+    /// Adds the profile to the JSON of the results.
     pub(crate) fn add_json(&self, value: &mut Value, plan: Option<&Plan>) {
         if let (Some(profile), Some(plan), Some(_)) = (&self.profile, plan, self.args.profile) {
             value["profile"] = as_json(plan, profile);
         }
     }
 
-    /// Prints the profile.
+    /// Prints the profile, if one was requested.
     pub(crate) fn print(&self, plan: Option<&Plan>) -> Result<()> {
         match (&self.profile, plan, self.args.profile) {
             (Some(profile), Some(plan), Some(_)) => print(plan, profile),
@@ -138,7 +139,8 @@ impl<'a> Measured<'a> {
     }
 }
 
-/// The steps that the reference evaluator runs: number, and operation with result, place and reason.
+/// Steps that run on the reference evaluator: their numbers, and their operations with results, source
+/// location and reason.
 pub(crate) fn evaluated(plan: &Plan) -> Vec<(usize, String)> {
     let of = |row: &Numbered<'_>| {
         let reason = plan.no_kernel(row.thunk)?;
@@ -163,7 +165,7 @@ pub(crate) fn print_evaluated(out: &mut impl Write, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// The first characters of a text.
+/// Truncates a text to `width` characters.
 pub(crate) fn shortened(text: String, width: usize) -> String {
     if text.chars().count() <= width {
         return text;
@@ -173,7 +175,7 @@ pub(crate) fn shortened(text: String, width: usize) -> String {
     short
 }
 
-/// Times of runs together, and of their thunks.
+/// Returns the total time of the runs, and the total time of their thunks.
 fn sums(profile: &Profile) -> (Duration, Duration) {
     let runs = profile.runs().iter().map(|run| run.length()).sum();
     (runs, profile.thunks().iter().map(|t| t.own).sum())
@@ -202,7 +204,7 @@ fn print(plan: &Plan, profile: &Profile) -> Result<()> {
         "from",
     ]);
     let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
-    for row in rows.iter().take(ROWS) {
+    for row in rows.iter().take(MAX_TABLE_ROWS) {
         let time = profile.thunk(row.number);
         let each = time.total / u32::try_from(time.calls).unwrap_or(u32::MAX);
         let work = plan.work(row.thunk);
@@ -219,9 +221,9 @@ fn print(plan: &Plan, profile: &Profile) -> Result<()> {
             right(duration(each)),
             right(billions(work.bytes)),
             right(billions(work.flops)),
-            Cell::new(shortened(plan.operation(row.thunk), WIDTH)),
-            Cell::new(shortened(results.join(", "), WIDTH)),
-            Cell::new(shortened(plan.origin(row.thunk).short(), WIDTH)),
+            Cell::new(shortened(plan.operation(row.thunk), MAX_CELL_CHARS)),
+            Cell::new(shortened(results.join(", "), MAX_CELL_CHARS)),
+            Cell::new(shortened(plan.origin(row.thunk).short(), MAX_CELL_CHARS)),
         ]);
     }
     let mut last = |time: Duration, what: String| {
@@ -230,9 +232,9 @@ fn print(plan: &Plan, profile: &Profile) -> Result<()> {
         let end = [Cell::new(what), none.clone(), none.clone()];
         table.add_row(begin.into_iter().chain(vec![none; 4]).chain(end));
     };
-    if rows.len() > ROWS {
-        let others = rows.iter().skip(ROWS).map(|row| profile.thunk(row.number).own).sum();
-        last(others, format!("{} more steps", rows.len() - ROWS));
+    if rows.len() > MAX_TABLE_ROWS {
+        let others = rows.iter().skip(MAX_TABLE_ROWS).map(|row| profile.thunk(row.number).own).sum();
+        last(others, format!("{} more steps", rows.len() - MAX_TABLE_ROWS));
     }
     last(runs.saturating_sub(thunks), "(between steps: inputs, results, measuring)".to_owned());
     let mut lengths: Vec<Duration> = profile.runs().iter().map(|run| run.length()).collect();
@@ -251,20 +253,20 @@ fn print(plan: &Plan, profile: &Profile) -> Result<()> {
     if number > 1 && runs / number > median * 3 / 2 {
         writeln!(
             out,
-            "Some runs took much longer than most, as on a machine that others use: times of steps, which are means, have that \
-             in them."
+            "Some runs took much longer than most, for example because the machine is shared. The times of steps are means \
+             that include such runs."
         )?;
     }
     if number == 1 {
         writeln!(
             out,
-            "One run, and the first: nothing is in the caches yet. With --repeat N, a run that is not counted comes before."
+            "This is the first run, with cold caches. With --repeat N, a run that is not counted comes first."
         )?;
     }
     Ok(())
 }
 
-/// Calls in each run: `3`, or `2.5` if runs differ.
+/// Formats the number of calls in each run: `3`, or `2.5` if runs differ.
 fn per_run(calls: u64, runs: u32) -> String {
     let runs = u64::from(runs);
     if calls.is_multiple_of(runs) {
@@ -274,7 +276,7 @@ fn per_run(calls: u64, runs: u32) -> String {
     }
 }
 
-/// The same as data: times in seconds, of all runs together.
+/// Converts the profile to JSON: times in seconds, summed over all runs.
 fn as_json(plan: &Plan, profile: &Profile) -> Value {
     let (runs, thunks) = sums(profile);
     let types = |buffers: &[farcall::plan::Buffer]| -> Vec<String> {

@@ -18,9 +18,9 @@ use farcall::{CompileOptions, Plan};
 
 use crate::stream::{Content, TextCheck};
 
-/// What a file holds that can be run.
+/// A runnable file.
 pub(crate) enum Program {
-    /// A program in one of the formats that are read.
+    /// A program in one of the supported formats.
     Code(Code),
     /// A compiled program.
     Plan(Box<Plan>),
@@ -28,19 +28,19 @@ pub(crate) enum Program {
 
 /// A program before it is compiled.
 pub(crate) enum Code {
-    /// Its text, not parsed yet.
+    /// Text that is not parsed yet.
     Text(Arc<Source>),
-    /// An artifact, not read yet.
+    /// An artifact that is not decoded yet.
     Artifact {
-        /// The file's name.
+        /// Name of the file.
         name: String,
-        /// What it holds.
+        /// Contents of the file.
         bytes: Content,
     },
 }
 
 impl Code {
-    /// The file's name.
+    /// Name of the file.
     pub(crate) fn name(&self) -> &str {
         match self {
             Code::Text(source) => source.name(),
@@ -48,7 +48,7 @@ impl Code {
         }
     }
 
-    /// What the file says of the function, if `jax.export` wrote it.
+    /// Returns the metadata of the function if `jax.export` wrote the file.
     pub(crate) fn exported(&self) -> Result<Option<Exported<'_>>> {
         match self {
             Code::Artifact { name, bytes } if is_exported(bytes) => Ok(Some(Exported::read(bytes, name)?)),
@@ -56,7 +56,7 @@ impl Code {
         }
     }
 
-    /// The program as the file has it.
+    /// Returns the program as it is in the file.
     pub(crate) fn module(&self) -> Result<Module> {
         match self {
             Code::Text(source) => parse(source),
@@ -64,7 +64,7 @@ impl Code {
         }
     }
 
-    /// The program as it runs here, and what its entry takes, if the file says so.
+    /// Returns the program for this platform, with its interface if the file has one.
     pub(crate) fn program(&self) -> Result<(Module, Option<Interface>)> {
         match self {
             Code::Text(_) => Ok((self.module()?, None)),
@@ -75,20 +75,21 @@ impl Code {
     }
 }
 
-/// Opens a program or a plan, which its first bytes tell apart; `-` is the standard input.
+/// Opens a program or a plan, which are distinguished by their first bytes; `-` is the standard input.
 ///
 /// # Errors
-/// If it cannot be read, or is neither: then the message says what it looks like.
+/// If the file cannot be read, or is neither a program nor a plan. The message then says what the file looks
+/// like.
 pub(crate) fn open(path: &Path) -> Result<Program> {
     let (name, mut input) = Input::open(path)?;
     let mut first = Vec::new();
     let read = (&mut input.from).take(MAGIC.len() as u64).read_to_end(&mut first);
     read.with_context(|| format!("cannot read {name}"))?;
     if first != MAGIC {
-        // Also what cannot be read twice, as a pipe.
+        // This also works for input that cannot be read twice, such as a pipe.
         return as_code(name, input, first).map(Program::Code);
     }
-    // A plan is read piece by piece: its constants are large, and need not be in memory twice.
+    // A plan is read incrementally, so that its large constants are not in memory twice.
     let plan = Plan::read_from(&mut BufReader::new(first.as_slice().chain(input.from)), input.length);
     Ok(Program::Plan(Box::new(plan.with_context(|| name)?)))
 }
@@ -101,7 +102,7 @@ struct Input {
 }
 
 impl Input {
-    /// Opens a file, with its name for messages; `-` is the standard input.
+    /// Opens a file and returns its name for messages; `-` is the standard input.
     fn open(path: &Path) -> Result<(String, Input)> {
         if path.as_os_str() == "-" {
             return Ok(("<stdin>".to_owned(), Input { from: Box::new(std::io::stdin()), length: None }));
@@ -133,14 +134,14 @@ impl Input {
 /// Reads a program's text; `-` is the standard input.
 ///
 /// # Errors
-/// If it cannot be read, or is not text: then the message says what it looks like.
+/// If the file cannot be read, or is not text. The message then says what the file looks like.
 pub(crate) fn source(path: &Path) -> Result<Arc<Source>> {
     let (name, input) = Input::open(path)?;
     let content = input.read(&name, Vec::new())?;
     as_source(name, content)
 }
 
-/// Text, a portable artifact, or what `jax.export` wrote.
+/// Reads text, a portable artifact, or a file of `jax.export`.
 fn as_code(name: String, input: Input, first: Vec<u8>) -> Result<Code> {
     let bytes = input.read(&name, first)?;
     if read::is_artifact(&bytes) {
@@ -161,7 +162,7 @@ fn not_text(name: &str, what: &str) -> anyhow::Error {
     anyhow::anyhow!("{name} is {what}, not the text of a program")
 }
 
-/// What kind of file bytes are from that are not a program's text, if that is known.
+/// Returns the kind of file, if the bytes are recognized as something other than a program's text.
 fn foreign(bytes: &[u8]) -> Option<&'static str> {
     const KNOWN: &[(&[u8], &str)] = &[
         (b"ML\xefR", "MLIR bytecode (`farcall convert` writes it as text)"),
@@ -180,8 +181,9 @@ fn foreign(bytes: &[u8]) -> Option<&'static str> {
     KNOWN.iter().find(|(magic, _)| bytes.starts_with(magic)).map(|(_, what)| *what)
 }
 
-/// A verified program with the sizes that follow from its inputs (`None` if it leaves none open), and the elements
-/// that they depend on. Without inputs, all sizes must follow from the types of the parameters.
+/// Returns a verified program with the sizes that follow from its inputs (`None` if all sizes are static),
+/// and the elements that the sizes depend on. Without inputs, all sizes must follow from the types of the
+/// parameters.
 pub(crate) fn refined(
     module: &Module,
     func: &Func,
@@ -201,20 +203,20 @@ pub(crate) fn refined(
     }
 }
 
-/// True if a program could not be refined because sizes depend on more than was known.
+/// Returns true if a program could not be refined because sizes depend on unknown elements.
 pub(crate) fn needs_elements(error: &anyhow::Error) -> bool {
     let error = error.downcast_ref::<ProgramError>();
     error.is_some_and(|e| e.diagnostics.iter().any(|d| d.code == "dynamic-shape"))
 }
 
-/// True if the types of the parameters leave sizes open.
+/// Returns true if the types of the parameters have dynamic sizes.
 pub(crate) fn is_open(func: &Func) -> bool {
     func.params().iter().any(|p| func.tensor(*p).is_some_and(|t| !t.is_static()))
 }
 
-/// Parses the only program of a source: StableHLO text or HLO text, which begins with `HloModule`.
+/// Parses the only program of a source: StableHLO text, or HLO text, which begins with `HloModule`.
 fn parse(source: &Arc<Source>) -> Result<Module> {
-    // HLO text is one program.
+    // HLO text is always one program.
     if !hlo::is_hlo(source.text()) {
         let programs = text::split_programs(source.text()).len();
         ensure!(

@@ -1,4 +1,4 @@
-//! Results of a run: computing them, printing them, and as JSON.
+//! Results of a run: computed, printed, and converted to JSON.
 
 use std::io::Write;
 use std::time::Instant;
@@ -12,7 +12,7 @@ use crate::show;
 use crate::stats::Stats;
 use crate::terminal::{self, BOLD, DIM, styled};
 
-/// The results of the last of `repeat` runs; `stats` gets the time of each.
+/// Runs `repeat` times and returns the results of the last run. The time of each run is added to `stats`.
 pub(crate) fn of(
     ready: &Ready<'_>,
     arguments: &[Literal],
@@ -28,7 +28,7 @@ pub(crate) fn of(
     Ok(results)
 }
 
-/// Prints a result under its name.
+/// Prints a result with its name.
 pub(crate) fn print(out: &mut impl Write, name: &str, info: Option<&str>, result: &Literal) -> Result<()> {
     let notes: Vec<String> = info.map(str::to_owned).into_iter().chain(show::summary(result)).collect();
     let notes = if notes.is_empty() { String::new() } else { styled(DIM, format!("  {}", notes.join("; "))) };
@@ -37,12 +37,12 @@ pub(crate) fn print(out: &mut impl Write, name: &str, info: Option<&str>, result
     Ok(())
 }
 
-/// A result's type as JSON.
+/// Converts a result's type to JSON.
 pub(crate) fn as_json(result: &Literal) -> Value {
     json!({ "dtype": result.dtype().name(), "shape": result.dims() })
 }
 
-/// Prints what a run gave as JSON, with statistics if they are asked for.
+/// Prints the output of a run as JSON, with statistics if requested.
 pub(crate) fn print_json(mut value: Value, stats: Option<&Stats>, ready: &Ready<'_>) -> Result<()> {
     if let Some(stats) = stats {
         value["stats"] = stats.as_json(ready.plan());

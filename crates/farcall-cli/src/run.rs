@@ -1,4 +1,4 @@
-//! `farcall run`: a program on given inputs.
+//! `farcall run`: runs a program on given inputs.
 
 use std::io::Write;
 use std::path::Path;
@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 
 use crate::args::RunArgs;
 use crate::execute::Ready;
-use crate::profile::Measured;
+use crate::profile::RecordedRuns;
 use crate::program::{self, Program};
 use crate::stats::Stats;
 use crate::{compile, inputs, load, npy, plan, results, terminal};
 
-/// Runs a program, or a plan, shows its results, and writes them if asked to.
+/// Runs a program or a plan, shows its results, and writes them if requested.
 pub(crate) fn run(args: &RunArgs) -> Result<()> {
-    let (mut stats, mut measured) = (Stats::default(), Measured::new(args)?);
+    let (mut stats, mut measured) = (Stats::default(), RecordedRuns::new(args)?);
     let code = match stats.take("read", || program::open(&args.program))? {
         Program::Code(code) => code,
         Program::Plan(plan) => return plan::run(args, *plan, stats, measured),
@@ -54,13 +54,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     finish(args, &ready, &results, &stats, &measured, || print(func, &results))
 }
 
-/// Writes and prints what was asked for, when all runs are over; `print` shows the results.
+/// Writes and prints the requested output after all runs. `print` shows the results.
 pub(crate) fn finish(
     args: &RunArgs,
     ready: &Ready<'_>,
     results: &[Literal],
     stats: &Stats,
-    measured: &Measured<'_>,
+    measured: &RecordedRuns<'_>,
     print: impl FnOnce() -> Result<()>,
 ) -> Result<()> {
     measured.write(ready.plan())?;
@@ -99,7 +99,8 @@ fn print(func: &Func, results: &[Literal]) -> Result<()> {
     let attrs: Vec<_> = attrs.map(|(_, attrs)| attrs).collect();
     for (i, result) in results.iter().enumerate() {
         let info = attrs.get(i).and_then(|a| a.get("jax.result_info")?.as_str());
-        // JAX calls a lone result `result`, those of a tuple `result[0]`, …, which says nothing.
+        // JAX calls a single result `result` and the results of a tuple `result[0]`, …; these names carry no
+        // information.
         let info = info.filter(|t| !t.is_empty() && *t != "result" && *t != format!("result[{i}]"));
         results::print(&mut out, &format!("out{i}"), info, result)?;
     }

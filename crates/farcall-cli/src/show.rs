@@ -1,4 +1,4 @@
-//! Tensors as text for people: small ones in full, large ones by their corners and a summary.
+//! Human-readable text of tensors: small ones in full, large ones by their corners and a summary.
 
 use std::fmt::Write;
 
@@ -7,21 +7,21 @@ use farcall::ir::scalar::Scalar;
 use farcall::ir::types::{TensorType, Type};
 use farcall::sig::{DType, DTypeClass};
 
-/// More elements than this are summarized.
-const FULL: usize = 200;
-/// So many are shown at either end of a dimension then.
-const EDGE: usize = 3;
-/// Lines are broken here, in characters.
-const WIDTH: usize = 100;
+/// Maximum number of elements of a tensor that is printed in full.
+const MAX_FULL_ELEMENTS: usize = 200;
+/// Number of entries shown at either end of a dimension of a larger tensor.
+const EDGE_ENTRIES: usize = 3;
+/// Maximum length of a line, in characters.
+const MAX_LINE_CHARS: usize = 100;
 
-/// A type as messages write it: `f32[4,?]`.
+/// Formats a tensor type for messages: `f32[4,?]`.
 pub(crate) fn short_type(ty: &TensorType) -> String {
     let dims: Vec<String> = ty.dims().map(|dim| dim.to_string()).collect();
     let quantized = if ty.quant.is_some() { "quantized " } else { "" };
     format!("{quantized}{}[{}]", ty.dtype, dims.join(","))
 }
 
-/// The same for any type.
+/// Formats any type for messages.
 pub(crate) fn short(ty: &Type) -> String {
     match ty {
         Type::Tensor(t) => short_type(t),
@@ -34,13 +34,13 @@ pub(crate) fn short(ty: &Type) -> String {
     }
 }
 
-/// The elements, in nested brackets as deep as the rank.
+/// Formats the elements in nested brackets, as deep as the rank.
 pub(crate) fn values(literal: &Literal) -> String {
     let dims = literal.dims();
     if literal.is_empty() {
         return format!("{}{}", "[".repeat(dims.len()), "]".repeat(dims.len()));
     }
-    let edge = if literal.len() > FULL { EDGE } else { usize::MAX / 2 };
+    let edge = if literal.len() > MAX_FULL_ELEMENTS { EDGE_ENTRIES } else { usize::MAX / 2 };
     let mut shown = Vec::new();
     visit(dims, edge, &mut |i| shown.push(element(literal.dtype(), literal.get(i))));
     let width = shown.iter().map(|s| s.chars().count()).max().unwrap_or(0);
@@ -49,9 +49,10 @@ pub(crate) fn values(literal: &Literal) -> String {
     layout.out
 }
 
-/// What a summary of a large tensor says besides its corners; none for a small one.
+/// Returns the summary of a large tensor, which is shown in addition to its corners; `None` for a small
+/// tensor.
 pub(crate) fn summary(literal: &Literal) -> Option<String> {
-    if literal.len() <= FULL {
+    if literal.len() <= MAX_FULL_ELEMENTS {
         return None;
     }
     let n = literal.len();
@@ -95,7 +96,7 @@ pub(crate) fn summary(literal: &Literal) -> Option<String> {
     Some(text)
 }
 
-/// One element: `1.5`, `-3`, `true`, `1.0-2.0i`.
+/// Formats one element: `1.5`, `-3`, `true`, `1.0-2.0i`.
 pub(crate) fn element(dtype: DType, value: Scalar) -> String {
     match value {
         Scalar::Bool(b) => b.to_string(),
@@ -111,7 +112,7 @@ pub(crate) fn element(dtype: DType, value: Scalar) -> String {
     }
 }
 
-/// Decimal digits worth showing.
+/// Number of decimal digits worth showing.
 fn digits(dtype: DType) -> usize {
     match dtype.real() {
         DType::F64 => 10,
@@ -122,7 +123,7 @@ fn digits(dtype: DType) -> usize {
     }
 }
 
-/// A number of so many significant digits, without zeros at its end.
+/// Formats a number with `digits` significant digits, without trailing zeros.
 fn number(x: f64, digits: usize) -> String {
     if x.is_nan() {
         return "NaN".to_owned();
@@ -144,7 +145,7 @@ fn number(x: f64, digits: usize) -> String {
     }
 }
 
-/// Without zeros after the point, except for one.
+/// Removes trailing zeros after the point, except for one.
 fn trimmed(text: &str) -> String {
     if !text.contains('.') {
         return format!("{text}.0");
@@ -153,7 +154,7 @@ fn trimmed(text: &str) -> String {
     if short.ends_with('.') { format!("{short}0") } else { short.to_owned() }
 }
 
-/// Indices of a dimension that are shown, and whether some in the middle are not.
+/// Returns the indices of a dimension that are shown, and true if some in the middle are left out.
 fn shown(size: usize, edge: usize) -> (impl Iterator<Item = usize>, bool) {
     let cut = size > edge.saturating_mul(2) + 1;
     let (head, tail) = if cut { (edge, size - edge) } else { (size, size) };
@@ -200,7 +201,7 @@ impl<'a, I: Iterator<Item = &'a String>> Layout<'a, I> {
                 let next = self.width + if dots { 5 } else { 0 };
                 if n > 0 {
                     self.out.push(',');
-                    if column + next + 2 > WIDTH {
+                    if column + next + 2 > MAX_LINE_CHARS {
                         self.new_line(indent);
                         column = indent;
                     } else {

@@ -1,4 +1,4 @@
-//! Statistics of a run: what each stage took, and what the plan is made of.
+//! Statistics of a run: the time of each stage, and the contents of the plan.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -9,17 +9,17 @@ use serde_json::{Value, json};
 
 use crate::terminal;
 
-/// What each stage of a command took.
+/// Time of each stage of a command.
 #[derive(Default)]
 pub(crate) struct Stats {
-    /// Before the first run, in order.
+    /// Stages before the first run, in order.
     stages: Vec<(&'static str, Duration)>,
-    /// One per run.
+    /// Time of each run.
     pub(crate) runs: Vec<Duration>,
 }
 
 impl Stats {
-    /// Does the work of a stage and remembers how long it took.
+    /// Runs a stage and records its time.
     pub(crate) fn take<T, E: Into<anyhow::Error>>(
         &mut self,
         stage: &'static str,
@@ -31,13 +31,14 @@ impl Stats {
         result
     }
 
-    /// From the program's text or bytes to what runs, without reading files and loading libraries.
+    /// Returns the time from the program's text or bytes to an executable, without reading files and loading
+    /// libraries.
     pub(crate) fn compiling(&self) -> Duration {
         let compiles = |stage: &str| matches!(stage, "parse" | "verify" | "compile" | "bind");
         self.stages.iter().filter(|(stage, _)| compiles(stage)).map(|(_, time)| *time).sum()
     }
 
-    /// Prints them as tables.
+    /// Prints the statistics as tables.
     pub(crate) fn print(&self, plan: Option<&Plan>) -> Result<()> {
         let mut out = terminal::stdout();
         let mut table = terminal::table(&["stage", "time"]);
@@ -72,7 +73,7 @@ impl Stats {
         Ok(())
     }
 
-    /// The same as data: times in seconds, memory in bytes.
+    /// Converts the statistics to JSON: times in seconds, memory in bytes.
     pub(crate) fn as_json(&self, plan: Option<&Plan>) -> Value {
         let stages: Vec<Value> = self
             .stages
@@ -103,14 +104,14 @@ impl Stats {
     }
 }
 
-/// How the times of several runs lie.
+/// Distribution of the times of several runs.
 struct Spread {
     fastest: Duration,
     median: Duration,
     slowest: Duration,
 }
 
-/// `1.23 ms`: three digits and a unit.
+/// Formats a time with three digits and a unit: `1.23 ms`.
 pub(crate) fn duration(time: Duration) -> String {
     let ns = time.as_nanos() as f64;
     let (value, unit) = match ns {
@@ -122,7 +123,7 @@ pub(crate) fn duration(time: Duration) -> String {
     scaled(value, unit)
 }
 
-/// `4.00 KiB`
+/// Formats a size: `4.00 KiB`.
 pub(crate) fn bytes(n: usize) -> String {
     let value = n as f64;
     match n {
@@ -137,7 +138,7 @@ fn scaled(value: f64, unit: &str) -> String {
     format!("{} {unit}", three_digits(value))
 }
 
-/// `1.23`, `12.3`, `123`; less than a hundredth is `0.00`.
+/// Formats a number with three digits: `1.23`, `12.3`, `123`. Numbers below a hundredth are `0.00`.
 pub(crate) fn three_digits(value: f64) -> String {
     let decimals = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
     format!("{value:.decimals$}")

@@ -1,5 +1,5 @@
-//! Input from files, pipes and devices, which may have no end. Its bytes count as memory
-//! ([`farcall::memory`], `--memory-limit`).
+//! Input from files, pipes and devices, which may be endless. Its bytes count as memory ([`farcall::memory`],
+//! `--memory-limit`).
 
 use std::io::Read;
 use std::ops::Deref;
@@ -27,8 +27,9 @@ impl Deref for Content {
 }
 
 impl Content {
-    /// Reads to the end; `name` is for messages. `first` has been read already; `length` is the number of
-    /// bytes that follow, if known. Otherwise, `check` looks at the bytes several times before the end.
+    /// Reads to the end. `name` is for messages; `first` has been read already; `length` is the number of
+    /// bytes that follow, if known. If the length is unknown, `check` inspects the bytes several times before
+    /// the end.
     ///
     /// # Errors
     /// If the reader or `check` fails, or there is not enough memory.
@@ -41,7 +42,7 @@ impl Content {
     ) -> Result<Content> {
         let mut content = Content { bytes: first, charge: Charge::new(0)? };
         let known = length.and_then(|length| usize::try_from(length).ok());
-        // Asking for one byte more detects the end.
+        // Asking for one more byte detects the end.
         let mut next = known.map_or(FIRST_BYTES, |length| length.saturating_add(1));
         loop {
             let cannot = || format!("cannot read {name}");
@@ -70,7 +71,7 @@ impl Content {
     }
 }
 
-/// A check that the first bytes of input are text, for input that may have no end.
+/// Check that the first bytes of input are text, for input that may be endless.
 pub(crate) struct TextCheck<'a> {
     name: &'a str,
     /// Number of bytes that are known to be text.
@@ -83,7 +84,7 @@ impl TextCheck<'_> {
     }
 
     /// # Errors
-    /// If the bytes cannot begin a text.
+    /// If the bytes cannot be the beginning of a text.
     pub(crate) fn check(&mut self, bytes: &[u8]) -> Result<()> {
         let new = &bytes[self.checked..];
         if let Some(at) = new.iter().position(|byte| *byte == 0) {
@@ -121,7 +122,7 @@ mod tests {
         Content::read(from, "<pipe>", b"fu".to_vec(), length, |bytes| text.check(bytes))
     }
 
-    /// Counts the bytes that were taken.
+    /// Counts the bytes that were read.
     struct Counted<R>(R, usize);
 
     impl<R: Read> Read for &mut Counted<R> {

@@ -1,4 +1,4 @@
-//! `farcall targets`: what custom calls can name.
+//! `farcall targets`: lists the targets that custom calls can name.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::{inputs, load};
 pub(crate) fn targets(args: &TargetsArgs) -> Result<()> {
     let registry = load::registry(&args.load, &[])?;
     let mut targets = registry.targets();
-    // This program's own come last.
+    // Built-in targets come last.
     targets.sort_by_key(|t| t.origin().file.is_none());
     let mut out = terminal::stdout();
     if args.json {
@@ -57,8 +57,8 @@ pub(crate) fn targets(args: &TargetsArgs) -> Result<()> {
     Ok(())
 }
 
-/// A line for each target: whether it has a gradient, or a derivative in forward mode alone, and whether its calls can be vmapped,
-/// as one call or in a loop.
+/// Formats a line for each target: whether it has a gradient or only a derivative in forward mode, and
+/// whether its calls can be vmapped, as one call or in a loop.
 fn rules(targets: &[Arc<Target>]) -> Table {
     let mut table = terminal::table(&["target", "platform", "gradient", "batching"]);
     let mark = |has: bool| {
@@ -66,7 +66,7 @@ fn rules(targets: &[Arc<Target>]) -> Table {
     };
     for target in targets {
         let declaration = target.declaration();
-        // Reverse mode takes a backward op, or a tangent op that can be transposed.
+        // Reverse mode needs a backward op, or a tangent op that has a transpose.
         let is_transposed = |tangent: &str| {
             let mut ops =
                 targets.iter().filter(|op| op.name() == tangent && op.platform() == target.platform());
@@ -90,7 +90,7 @@ fn rules(targets: &[Arc<Target>]) -> Table {
     table
 }
 
-/// The targets that are an op's derivatives: `vjp f + g, jvp t, transpose u`.
+/// Formats the derivatives of an op: `vjp f + g, jvp t, transpose u`.
 pub(crate) fn gradient(declaration: &Declaration) -> String {
     let vjp = declaration.vjp.as_ref().map(|vjp| match &vjp.forward {
         Some(forward) => format!("vjp {forward} + {}", vjp.backward),
@@ -118,8 +118,8 @@ pub(crate) fn gradient(declaration: &Declaration) -> String {
     text
 }
 
-/// What an op is to others of its library: `the backward op of rms_norm`. Two that are derivatives of each other are
-/// ops of their own.
+/// Returns the role of an op among the ops of its library: `the backward op of rms_norm`. Two ops that are
+/// derivatives of each other have no such role.
 pub(crate) fn derivative_of(target: &Target, among: &[Arc<Target>]) -> Option<String> {
     let is_it = |name: &str| name == target.name();
     let role = |other: &Arc<Target>| {
@@ -144,13 +144,13 @@ pub(crate) fn derivative_of(target: &Target, among: &[Arc<Target>]) -> Option<St
     among.iter().find_map(role)
 }
 
-/// What is declared of a target.
+/// Returns the declarations of a target.
 fn declares(target: &Target) -> Vec<&'static str> {
     let given = target.rules().into_iter().filter(|rule| ["vjp", "jvp", "transpose"].contains(rule));
     target.signature().map(|_| "signature").into_iter().chain(given).collect()
 }
 
-/// A target as JSON.
+/// Converts a target to JSON.
 pub(crate) fn describe(target: &Target) -> Value {
     let stages: Vec<&str> = target.stages().iter().map(|s| s.name()).collect();
     json!({
@@ -177,7 +177,7 @@ pub(crate) fn describe(target: &Target) -> Value {
     })
 }
 
-/// `typed 0.3`, `untyped`
+/// Formats the API of a target: `typed 0.3`, `untyped`.
 pub(crate) fn api(target: &Target) -> String {
     match (target.kind(), target.api_version()) {
         (ApiKind::Typed, Some((major, minor))) => format!("typed {major}.{minor}"),
@@ -189,12 +189,12 @@ fn or_dash(text: &str) -> &str {
     if text.is_empty() { "–" } else { text }
 }
 
-/// Where a target came from; a file below the current folder by its path from there.
+/// Formats the origin of a target. A file below the current folder is shown by its relative path.
 pub(crate) fn origin(target: &Target) -> String {
     below(&target.origin().to_string())
 }
 
-/// Where something came from; a file below the current folder by its path from there.
+/// Shortens the path of a file below the current folder to its relative path.
 pub(crate) fn below(text: &str) -> String {
     let folder = std::env::current_dir().map(|d| format!("{}/", d.display()));
     let below = folder.ok().and_then(|folder| text.strip_prefix(&folder).map(str::to_owned));

@@ -1,4 +1,4 @@
-//! Output to the terminal: colors only where they are wanted, tables, and a standard output whose errors are handled.
+//! Output to the terminal: optional colors, tables, and a standard output whose errors are handled.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -11,10 +11,10 @@ pub(crate) const GREEN: Style = AnsiColor::Green.on_default().bold();
 pub(crate) const RED: Style = AnsiColor::Red.on_default().bold();
 pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
 
-/// Follows `--color` from here on.
+/// Applies `--color` to all following output.
 pub(crate) fn set_color(choice: clap::ColorChoice) {
     match choice {
-        // `NO_COLOR`, `CLICOLOR_FORCE` and what the stream is decide.
+        // `NO_COLOR`, `CLICOLOR_FORCE` and the type of the stream decide.
         clap::ColorChoice::Auto => anstream::ColorChoice::Auto,
         clap::ColorChoice::Always => anstream::ColorChoice::Always,
         clap::ColorChoice::Never => anstream::ColorChoice::Never,
@@ -22,17 +22,17 @@ pub(crate) fn set_color(choice: clap::ColorChoice) {
     .write_global();
 }
 
-/// The standard output; escapes are dropped where colors are not wanted.
+/// Standard output. Escape sequences are dropped if colors are disabled.
 pub(crate) fn stdout() -> impl Write {
     anstream::stdout()
 }
 
-/// The standard error, likewise.
+/// Standard error. Escape sequences are dropped if colors are disabled.
 pub(crate) fn stderr() -> impl Write {
     anstream::stderr()
 }
 
-/// True if the standard error shows colors.
+/// Returns true if the standard error shows colors.
 pub(crate) fn stderr_has_color() -> bool {
     anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never
 }
@@ -41,12 +41,12 @@ fn stdout_has_color() -> bool {
     anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never
 }
 
-/// Text in a style, reset at its end.
+/// Formats text in a style, which is reset at the end.
 pub(crate) fn styled(style: Style, text: impl std::fmt::Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// A word as a shell takes it.
+/// Quotes a word for a shell.
 pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -55,7 +55,8 @@ pub(crate) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-/// A table with a header. On a terminal it is as wide as that; elsewhere a row is a line.
+/// Creates a table with a header. On a terminal it is as wide as the terminal; elsewhere each row is one
+/// line.
 pub(crate) fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(comfy_table::presets::UTF8_FULL_CONDENSED);
@@ -71,12 +72,12 @@ pub(crate) fn table(header: &[&str]) -> Table {
     table
 }
 
-/// A cell in a color, where colors are wanted.
+/// Colors a cell, if colors are enabled.
 pub(crate) fn color(cell: Cell, color: Color) -> Cell {
     if stdout_has_color() { cell.fg(color) } else { cell }
 }
 
-/// True if an error is that of a reader which went away (`farcall … | head`).
+/// Returns true if an error means that the reader of the output has gone away (`farcall … | head`).
 pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|e| {
         let io = e.downcast_ref::<io::Error>();

@@ -1,4 +1,5 @@
-//! `farcall inspect --why`: what became of each block of a program, and why. Also compiles programs for `--plan`.
+//! `farcall inspect --why`: the decision for each block of a program, with its reason. Also compiles programs
+//! for `--plan`.
 
 use std::io::Write;
 
@@ -17,7 +18,7 @@ use crate::stats::Stats;
 use crate::terminal::{self, color};
 use crate::{compile, targets};
 
-/// Compiles a program as a run does, to see what becomes of it: one that leaves sizes open, for the inputs that are given.
+/// Compiles a program as for a run. A program with dynamic sizes is compiled for the given inputs.
 pub(crate) fn compiled(
     code: &Code,
     args: &InspectArgs,
@@ -31,7 +32,7 @@ pub(crate) fn compiled(
     compile::explained(&front, &how, registry).map(Some)
 }
 
-/// Shows the blocks of a plan, one a row.
+/// Prints the blocks of a plan, one per row.
 pub(crate) fn write(out: &mut impl Write, plan: &Plan) -> Result<()> {
     if plan.blocks.is_empty() {
         writeln!(out, "\nno blocks")?;
@@ -58,7 +59,7 @@ pub(crate) fn write(out: &mut impl Write, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// Who was asked and said what, a line each.
+/// Formats the answer of each lowering that was tried, one per line.
 fn reasons(block: &BlockDecision) -> Vec<String> {
     let skipped = block.skipped.iter().map(|skipped| {
         format!(
@@ -82,7 +83,7 @@ fn reasons(block: &BlockDecision) -> Vec<String> {
     skipped.chain(choice).collect()
 }
 
-/// The same for programs that read it.
+/// Converts the decisions to JSON.
 pub(crate) fn json(plan: &Plan) -> Vec<Value> {
     let types = |types: &[_]| types.iter().map(short).collect::<Vec<_>>();
     let one = |block: &BlockDecision| {

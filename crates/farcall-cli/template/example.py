@@ -25,7 +25,7 @@ def op(x, scale):
 
 
 def formula(x, scale):
-    """The same, of operations that JAX has."""
+    """Computes the same values with JAX's own operations."""
     return x * jax.nn.sigmoid(1.5 * x) * scale
 
 
@@ -43,7 +43,7 @@ y = op(x, scale)
 print(y)
 same("NumPy", y, formula(x, scale))
 
-# JAX arrays, and what JAX's transformations make of them: XLA runs the kernel.
+# JAX arrays under JAX's transformations: XLA runs the kernel.
 same("jit", jax.jit(op)(x, scale), y)
 same("grad", gradient(op)(x, scale), gradient(formula)(x, scale))
 same("vmap", jax.vmap(op, in_axes=(0, None))(x, scale), y)

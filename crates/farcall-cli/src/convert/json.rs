@@ -1,5 +1,5 @@
-//! A module as JSON, for programs that look at programs. `farcall convert --help` describes it; a change that breaks
-//! readers changes [`VERSION`].
+//! JSON form of a module, for programs that analyze programs. `farcall convert --help` describes the format.
+//! An incompatible change must increment [`VERSION`].
 
 use farcall::ir::attributes;
 use farcall::ir::module::{Func, Inst, Module, Region, ValueId};
@@ -43,7 +43,7 @@ fn function(module: &Module, func: &Func) -> Value {
 struct Dump<'m> {
     module: &'m Module,
     func: &'m Func,
-    /// The number of each value, in the order of their definition.
+    /// Number of each value, in the order of definition.
     ids: Vec<usize>,
     next: usize,
 }
@@ -80,7 +80,7 @@ impl<'m> Dump<'m> {
     }
 }
 
-/// The text of a type; for a tensor, its parts.
+/// Converts a type: its text, and for a tensor, its components.
 fn ty(ty: &Type) -> Value {
     let mut out = json!({ "mlir": ty.to_string() });
     if let Type::Tensor(t) = ty {
@@ -94,7 +94,7 @@ fn dict(attrs: &AttrDict) -> Value {
     Value::Object(attrs.iter().map(|(key, value)| (key.clone(), attr(value))).collect())
 }
 
-/// The text of an attribute; for what JSON can say, its value.
+/// Converts an attribute: its text, and its value if JSON can represent it.
 fn attr(attr: &Attr) -> Value {
     let mut out = Map::from_iter([("mlir".to_owned(), Value::from(attr.to_string()))]);
     if let Some(value) = value(attr) {

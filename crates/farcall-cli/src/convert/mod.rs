@@ -1,4 +1,4 @@
-//! `farcall convert`: a program in another format.
+//! `farcall convert`: converts a program to another format.
 
 mod json;
 
@@ -12,12 +12,12 @@ use crate::args::{ConvertArgs, Format};
 use crate::program::{self, Program};
 use crate::{file, terminal};
 
-/// Reads and verifies a program, and writes it.
+/// Reads, verifies and writes a program.
 pub(crate) fn convert(args: &ConvertArgs) -> Result<()> {
     let code = match program::open(&args.program)? {
         Program::Code(code) => code,
         Program::Plan(_) => {
-            bail!("{} is a compiled plan, which no other format can hold", args.program.display())
+            bail!("{} is a compiled plan, which cannot be converted", args.program.display())
         }
     };
     let mut module = code.module()?;

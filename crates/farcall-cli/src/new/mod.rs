@@ -1,7 +1,7 @@
 //! `farcall new`: creates a library of ops to start from.
 //!
-//! The crate is written next to its destination and moved there once it is complete, so nothing is left half written.
-//! Its files are those of the folder `template`, with the names replaced.
+//! The crate is written next to its destination and moved there once it is complete, so an incomplete crate
+//! is never left behind. Its files come from the folder `template`, with the names replaced.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Write};
@@ -19,7 +19,7 @@ mod template;
 use names::Names;
 use template::Farcall;
 
-/// Makes a crate and says what to do with it.
+/// Creates a crate and prints the next steps.
 pub(crate) fn new(args: &NewArgs) -> Result<()> {
     let path = &args.path;
     let Some(name) = path.file_name() else { bail!("{} does not name a folder to create", path.display()) };
@@ -57,12 +57,12 @@ pub(crate) fn new(args: &NewArgs) -> Result<()> {
     Ok(())
 }
 
-/// Writes the files into a folder beside `path`, which takes that name in the end.
+/// Writes the files into a temporary folder beside `path`, then renames the folder to `path`.
 fn write(path: &Path, parent: &Path, files: &BTreeMap<&'static str, String>) -> Result<()> {
     let attempt = || -> Result<()> {
         let mut builder = tempfile::Builder::new();
         builder.prefix(".farcall-new-");
-        // A temporary folder is for its owner alone; a crate is a folder like any other.
+        // Temporary folders are private to their owner, but a crate needs the usual permissions.
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
         let folder = builder.tempdir_in(parent)?;
@@ -73,11 +73,11 @@ fn write(path: &Path, parent: &Path, files: &BTreeMap<&'static str, String>) -> 
         }
         match std::fs::rename(folder.path(), path) {
             Ok(()) => {
-                // It is not there any more under the name that would be removed.
+                // The folder was renamed, so the destructor must not remove the old path.
                 let _moved = folder.keep();
                 Ok(())
             }
-            // Somebody was faster.
+            // Another process created the folder first.
             Err(e) if [ErrorKind::DirectoryNotEmpty, ErrorKind::NotADirectory].contains(&e.kind()) => {
                 bail!("it exists already")
             }
@@ -87,7 +87,7 @@ fn write(path: &Path, parent: &Path, files: &BTreeMap<&'static str, String>) -> 
     attempt().with_context(|| format!("cannot make {}", path.display()))
 }
 
-/// The manifest of a workspace that a crate in this folder would be taken for a part of.
+/// Returns the manifest of the workspace that would claim a crate in this folder as a member.
 fn enclosing_workspace(folder: &Path) -> Option<PathBuf> {
     let folder = folder.canonicalize().ok()?;
     folder.ancestors().map(|f| f.join("Cargo.toml")).find(|manifest| {
@@ -96,7 +96,7 @@ fn enclosing_workspace(folder: &Path) -> Option<PathBuf> {
     })
 }
 
-/// Commands to paste, each with what it does.
+/// Returns commands to paste, each with a description.
 fn next_steps(path: &Path, names: &Names, farcall: &Farcall) -> Vec<(String, &'static str)> {
     let quoted = |path: &Path| terminal::quoted(&path.display().to_string());
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
@@ -116,7 +116,7 @@ fn next_steps(path: &Path, names: &Names, farcall: &Farcall) -> Vec<(String, &'s
     ]
 }
 
-/// How this program is called: by its name where a shell finds it, else by its path.
+/// Returns the command for this program: its name if a shell finds it, else its path.
 fn program() -> String {
     let Ok(this) = std::env::current_exe().and_then(|p| p.canonicalize()) else {
         return "farcall".to_owned();

@@ -1,24 +1,25 @@
-//! Names of a new library: of its crate, of the library's file, of its op.
+//! Names in a new library: of the crate, of the library file, of the op.
 
 use anyhow::{Result, bail, ensure};
 use farcall::sig::reserved::is_reserved;
 
-/// Names that fit together.
+/// A consistent set of names.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Names {
-    /// The package: `my-ops`.
+    /// Name of the package: `my-ops`.
     pub krate: String,
-    /// The same as Rust and the linker know it: `my_ops`.
+    /// Name for Rust and the linker: `my_ops`.
     pub lib: String,
-    /// The op, and the function that is its kernel: `my_op`.
+    /// Name of the op and of its kernel function: `my_op`.
     pub op: String,
 }
 
 impl Names {
-    /// The names of a crate `krate` with an op; one named as the crate unless `op` is given.
+    /// Derives the names of a crate `krate` with one op. The op is named after the crate unless `op` is
+    /// given.
     ///
     /// # Errors
-    /// If one of them cannot be a name there, with a name that can if one is near.
+    /// If one of the names is invalid. The error suggests a similar valid name if there is one.
     pub(crate) fn new(krate: &str, op: Option<&str>) -> Result<Names> {
         check_crate(krate)?;
         let named = op.unwrap_or(krate);
@@ -41,7 +42,7 @@ impl Names {
         Ok(Names { krate: krate.to_owned(), lib: snake_case(krate), op })
     }
 
-    /// The file that Cargo makes: `libmy_ops.so`.
+    /// Returns the name of the library file that Cargo creates: `libmy_ops.so`.
     pub(crate) fn library(&self) -> String {
         format!("{}{}{}", std::env::consts::DLL_PREFIX, self.lib, std::env::consts::DLL_SUFFIX)
     }
@@ -77,7 +78,7 @@ fn check_crate(name: &str) -> Result<()> {
     bail!("`{name}` cannot be a crate's name: {why}; how about {name}-ops?");
 }
 
-/// `RmsNorm`, `rms-norm` and `rms.norm` as `rms_norm`.
+/// Converts `RmsNorm`, `rms-norm` and `rms.norm` to `rms_norm`.
 fn snake_case(name: &str) -> String {
     let chars: Vec<char> = name.chars().collect();
     let mut out = String::new();
@@ -88,7 +89,7 @@ fn snake_case(name: &str) -> String {
             }
             continue;
         }
-        // A word begins at a capital after a small letter, and at the last of several capitals.
+        // A word begins at a capital after a lower-case letter, and at the last of several capitals.
         let before = i.checked_sub(1).map(|i| chars[i]);
         let after = chars.get(i + 1);
         let begins = c.is_ascii_uppercase()
@@ -101,7 +102,7 @@ fn snake_case(name: &str) -> String {
     out.trim_end_matches('_').to_owned()
 }
 
-/// Keywords of Rust, used and kept free.
+/// Keywords of Rust, including reserved ones.
 #[rustfmt::skip]
 const KEYWORDS: &[&str] = &[
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn", "else",
@@ -110,25 +111,25 @@ const KEYWORDS: &[&str] = &[
     "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
 ];
 
-/// Python's keywords that Rust does not have: `ops.lambda(x)` is a syntax error.
+/// Python's keywords that are not keywords of Rust: `ops.lambda(x)` is a syntax error.
 #[rustfmt::skip]
 const PYTHON_KEYWORDS: &[&str] = &[
     "and", "assert", "class", "def", "del", "elif", "except", "finally", "from", "global", "import", "is", "lambda",
     "nonlocal", "not", "or", "pass", "raise", "with",
 ];
 
-/// What the template's source means by these names.
+/// Names with a fixed meaning in the template's source.
 #[rustfmt::skip]
 const TYPES: &[&str] = &[
     "bool", "char", "f16", "f32", "f64", "f128", "i8", "i16", "i32", "i64", "i128", "isize", "str", "u8", "u16", "u32",
     "u64", "u128", "usize", "alloc", "core", "std", "farcall_ffi", "sigmoid", "tests",
 ];
 
-/// Crates that a library is linked with.
+/// Crates that every library is linked with.
 const CRATES: &[&str] =
     &["alloc", "core", "std", "test", "proc_macro", "farcall_ffi", "farcall_macros", "farcall_sig"];
 
-/// `libc.so` and the like, beside which Rust's linker would find ours.
+/// System libraries such as `libc.so`, which Rust's linker would confuse with a new library of the same name.
 const LIBRARIES: &[&str] = &["c", "dl", "gcc", "gcc_s", "m", "pthread", "rt", "util"];
 
 #[cfg(test)]

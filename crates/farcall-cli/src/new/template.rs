@@ -1,5 +1,5 @@
-//! The files of a new library: those of the folder `template`, with its names in the place of `my-ops`, `my_ops`
-//! and `my_op`.
+//! Files of a new library: the files of the folder `template`, with `my-ops`, `my_ops` and `my_op` replaced
+//! by the library's names.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 
 use super::names::Names;
 
-/// Paths in the crate, with their texts.
+/// Paths in the crate, with the contents of the files.
 const FILES: [(&str, &str); 5] = [
     (".gitignore", include_str!("../../template/gitignore")),
     ("Cargo.toml", include_str!("../../template/Cargo.toml.in")),
@@ -17,21 +17,21 @@ const FILES: [(&str, &str); 5] = [
     ("src/lib.rs", include_str!("../../template/src/lib.rs")),
 ];
 
-/// Where a new crate gets farcall from.
+/// Source of farcall for a new crate.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Farcall {
     /// The folder of the crate `farcall-ffi`.
     Path(PathBuf),
-    /// The registry.
+    /// The package registry.
     Version,
 }
 
 impl Farcall {
-    /// The one in a checkout (or the folder of the crate itself) if given, else the one that this program was
-    /// built with, if that is still there.
+    /// Returns the given checkout (or the folder of the crate `farcall-ffi`). By default, returns the
+    /// checkout that this program was built from if it still exists, else the registry.
     ///
     /// # Errors
-    /// If it is not where it is said to be.
+    /// If the given folder is not a checkout.
     pub(crate) fn find(given: Option<&Path>) -> Result<Farcall> {
         let Some(given) = given else {
             let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../farcall-ffi");
@@ -49,13 +49,13 @@ impl Farcall {
         Ok(Farcall::Path(found))
     }
 
-    /// The checkout, from which the Python package can be installed.
+    /// Returns the checkout, from which the Python package can be installed.
     pub(crate) fn checkout(&self) -> Option<&Path> {
         let Farcall::Path(ffi) = self else { return None };
         ffi.parent()?.parent().filter(|root| root.join("pyproject.toml").is_file())
     }
 
-    /// The line of a manifest.
+    /// Returns the dependency's line in a manifest.
     fn dependency(&self) -> String {
         match self {
             Farcall::Path(path) => {
@@ -66,13 +66,13 @@ impl Farcall {
     }
 }
 
-/// True for the folder of the crate `farcall-ffi`.
+/// Returns true for the folder of the crate `farcall-ffi`.
 fn is_ffi(folder: &Path) -> bool {
     let manifest = std::fs::read_to_string(folder.join("Cargo.toml"));
     manifest.is_ok_and(|text| text.lines().any(|line| line.trim() == "name = \"farcall-ffi\""))
 }
 
-/// A text in quotes.
+/// Formats a text as a TOML string.
 fn toml_string(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
@@ -85,7 +85,7 @@ fn toml_string(text: &str) -> String {
     out + "\""
 }
 
-/// The crate's files. `own_workspace` makes it a workspace of its own.
+/// Returns the files of the crate. `own_workspace` makes the crate a separate workspace.
 pub(crate) fn files(names: &Names, farcall: &Farcall, own_workspace: bool) -> BTreeMap<&'static str, String> {
     let dependency = farcall.dependency();
     let words = [
@@ -104,7 +104,7 @@ pub(crate) fn files(names: &Names, farcall: &Farcall, own_workspace: bool) -> BT
     FILES.into_iter().map(file).collect()
 }
 
-/// The text with these words replaced; the first that fits at a place. What is put in is not looked at again.
+/// Replaces words in a text, preferring the first match at each position. Replacements are not scanned again.
 fn fill(text: &str, words: &[(&str, &str)]) -> String {
     let (mut out, mut rest) = (String::with_capacity(text.len()), text);
     'text: while let Some(c) = rest.chars().next() {

@@ -1,4 +1,4 @@
-//! `farcall op --check`: tries what ops promise ([`promises`]), on given or made operands.
+//! `farcall op --check`: checks the promises of ops ([`promises`]), on given or generated operands.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use farcall::sig::{Attrs, DType};
 use farcall::{ErrorCode, RunError};
 use serde_json::{Value, json};
 
-use super::made::{self, Others, Wanted};
+use super::made::{self, Alternatives, CallRequest};
 use super::{given, in_its_words};
 use crate::args::OpArgs;
 use crate::inputs::{self, Fill, count};
@@ -22,16 +22,16 @@ use crate::show::short_type;
 use crate::targets;
 use crate::terminal::{self, BOLD, color, quoted, styled};
 
-/// A call, and what became of the promises.
+/// A call with the outcome of each promise.
 struct Checked {
     op: String,
     call: String,
-    /// Attributes of the call that are not the signature's defaults.
+    /// Attributes of the call that differ from the signature's defaults.
     attrs: Attrs,
     promises: Vec<Promise>,
 }
 
-/// Tries what one op promises.
+/// Checks the promises of one op.
 ///
 /// # Errors
 /// If a promise is broken, or the op cannot be called.
@@ -54,7 +54,7 @@ pub(super) fn one(target: &Arc<Target>, ops: &[Arc<Target>], args: &OpArgs) -> R
     }
 }
 
-/// Tries what all ops of a library promise. One that cannot be called is told of, and no error.
+/// Checks the promises of all ops of a library. An op that cannot be called is reported, but is not an error.
 ///
 /// # Errors
 /// If a promise is broken.
@@ -93,7 +93,7 @@ fn on(
 /// optional operands. Then varies the attributes that are not in `attrs`.
 ///
 /// # Errors
-/// If a sample is refused, or no operands of one kind are found.
+/// If the op rejects a sample, or if no operands of one kind are found.
 fn on_made(
     target: &Arc<Target>,
     ops: &[Arc<Target>],
@@ -124,30 +124,31 @@ fn on_made(
     let has_optional = declaration.signature.operands().iter().any(|o| o.arity == Arity::Optional);
     let optional = [true, false].into_iter().skip(usize::from(!has_optional));
     let types = 0..made::type_count(&declaration.signature);
-    for wanted in optional
-        .flat_map(|optional| types.clone().map(move |ty| Wanted { attrs, optional, ty, batch: BATCH }))
-    {
+    for wanted in optional.flat_map(|optional| {
+        types.clone().map(move |ty| CallRequest { attrs, optional, ty, batch: BATCH_SIZE })
+    }) {
         match made(target, ops, wanted, args) {
             Ok(found) => checked.push(found),
             Err(Some(error)) => return Err(told(error)).with_context(|| unmade(target, ops, args)),
             Err(None) => bail!("{}", unmade(target, ops, args)),
         }
     }
-    let wanted = Wanted { attrs, optional: true, ty: 0, batch: BATCH };
+    let wanted = CallRequest { attrs, optional: true, ty: 0, batch: BATCH_SIZE };
     vary(declaration, attrs, first, checked, |attrs| {
-        made(target, ops, Wanted { attrs, ..wanted }, args).ok()
+        made(target, ops, CallRequest { attrs, ..wanted }, args).ok()
     });
     Ok(())
 }
 
-/// Tries the promises on made operands.
+/// Checks the promises on generated operands.
 ///
 /// # Errors
-/// If none are found: why the op refuses the first ones that fit the signature.
+/// If no operands are found. The error is the op's reason for rejecting the first operands that fit the
+/// signature.
 fn made(
     target: &Arc<Target>,
     ops: &[Arc<Target>],
-    wanted: Wanted<'_>,
+    wanted: CallRequest<'_>,
     args: &OpArgs,
 ) -> Result<Checked, Option<CheckError>> {
     let mut refused = None;
@@ -155,7 +156,7 @@ fn made(
     for call in made::calls(declaration, wanted) {
         let Ok(operands) = operands(&call, args.seed) else { continue };
         match on(target, ops, operands, &call.attrs) {
-            // A panic is the op's fault, not the fault of the operands.
+            // A panic is a fault of the op, not of the operands.
             Err(CheckError::Run(error)) if has_panicked(&error) => {
                 let op = target.name().to_owned();
                 let promise = Promise {
@@ -174,8 +175,9 @@ fn made(
     Err(refused)
 }
 
-/// Tries other values of each attribute that is not `given`: all values of a choice, one value of a number. `made` calls the
-/// op with attributes, if it accepts them; `checked` has its earlier calls from `first` on.
+/// Tries other values of each attribute that is not in `given`: all values of a choice, one value of a
+/// number. `made` calls the op with attributes, if the op accepts them; `checked` has its earlier calls from
+/// `first` on.
 fn vary(
     declaration: &Declaration,
     given: &Attrs,
@@ -192,7 +194,7 @@ fn vary(
         if given.get(name).is_some() || is_varied {
             continue;
         }
-        let others = Others::of(attr, value(&base.1).as_ref());
+        let others = Alternatives::of(attr, value(&base.1).as_ref());
         let mut found = others.values.iter().filter_map(|other| {
             let mut attrs = given.clone();
             attrs.insert(name, other.clone());
@@ -222,23 +224,23 @@ fn vary(
     }
 }
 
-/// The attributes of a sample, overridden by the given ones.
+/// Returns the attributes of a sample, overridden by the given ones.
 fn with(sample: &Attrs, given: &Attrs) -> Attrs {
     let mut attrs = sample.clone();
     given.iter().for_each(|(name, value)| attrs.insert(name, value.clone()));
     attrs
 }
 
-/// Size of batch dimensions of operands that are made.
-const BATCH: i64 = 5;
-/// Numbers that are made lie between this one and its negative.
-const SPREAD: f64 = 3.0;
+/// Size of batch dimensions of generated operands.
+const BATCH_SIZE: i64 = 5;
+/// Maximum magnitude of generated numbers.
+const MAX_MAGNITUDE: f64 = 3.0;
 
 fn has_panicked(error: &RunError) -> bool {
     error.code() == ErrorCode::CustomCall(farcall::ffi::ErrorCode::Internal)
 }
 
-/// What to do about operands that could not be made.
+/// Advises on operands that could not be generated.
 fn unmade(target: &Arc<Target>, ops: &[Arc<Target>], args: &OpArgs) -> String {
     let name = target.name();
     let parent = ops.iter().find(|other| {
@@ -257,8 +259,8 @@ fn unmade(target: &Arc<Target>, ops: &[Arc<Target>], args: &OpArgs) -> String {
     )
 }
 
-/// Random operands: numbers on both sides of 1, which many a kernel treats apart. Integers may be indices, and are below every
-/// size and every attribute that may be one.
+/// Generates random operands. Numbers lie on both sides of 1, which many kernels treat differently. Integers
+/// may be indices, so they are below every size and every attribute that may be a size.
 fn operands(call: &made::Call, seed: u64) -> Result<Vec<Literal>> {
     let sizes = call.operands.iter().flat_map(|ty| ty.sizes()).copied().filter(|size| *size > 0);
     let attrs = call.attrs.iter().filter_map(|(_, value)| usize::try_from(value.as_int()?).ok());
@@ -269,7 +271,7 @@ fn operands(call: &made::Call, seed: u64) -> Result<Vec<Literal>> {
         Ok(match ty.dtype {
             DType::Pred => made,
             dtype if !dtype.is_integer() => Literal::from_fn(dtype, made.dims().to_vec(), |i| {
-                Scalar::Complex(made.get(i).as_complex() * SPREAD)
+                Scalar::Complex(made.get(i).as_complex() * MAX_MAGNITUDE)
             }),
             dtype => Literal::from_fn(dtype, made.dims().to_vec(), |i| {
                 Scalar::Unsigned(made.get(i).as_u64() % least)
@@ -286,10 +288,10 @@ fn told(error: CheckError) -> anyhow::Error {
     }
 }
 
-/// Prints a table for each call, and what was not checked.
+/// Prints a table for each call, and the list of unchecked ops.
 ///
 /// # Errors
-/// If a promise is broken, with all that are.
+/// If promises are broken. The error lists all broken promises.
 fn print(checked: &[Checked], unchecked: &[(&str, String)], args: &OpArgs) -> Result<()> {
     let all = || checked.iter().flat_map(|call| &call.promises);
     let mut out = terminal::stdout();

@@ -1,4 +1,4 @@
-//! Explains ops: the list of a library's ops, the page of a single one, and a call that works.
+//! Documentation of ops: a list of a library's ops, the page of a single op, and an example call.
 
 use std::io::Write;
 use std::path::Path;
@@ -9,13 +9,13 @@ use farcall::registry::Target;
 use farcall::sig::{AttrValue, Attrs};
 use serde_json::{Value, json};
 
-use super::made::{self, Wanted};
+use super::made::{self, CallRequest};
 use crate::inputs::count;
 use crate::show::short_type;
 use crate::targets;
 use crate::terminal::{self, BOLD, DIM, GREEN, quoted, styled};
 
-/// Prints a library's ops, each with how it is called from Python, and what it does.
+/// Prints a library's ops, each with its call from Python and its description.
 pub(crate) fn list(ops: &[Arc<Target>], library: &Path, as_json: bool) -> Result<()> {
     let mut out = terminal::stdout();
     if as_json {
@@ -49,7 +49,7 @@ pub(crate) fn list(ops: &[Arc<Target>], library: &Path, as_json: bool) -> Result
     Ok(())
 }
 
-/// Prints all that is known about an op, and a call of it.
+/// Prints everything that is known about an op, and an example call.
 pub(crate) fn explain(target: &Target, library: &Path, as_json: bool) -> Result<()> {
     let mut out = terminal::stdout();
     if as_json {
@@ -94,16 +94,17 @@ fn data(target: &Target, library: &Path) -> Value {
     value
 }
 
-/// The first paragraph of a description, in one line.
+/// Returns the first paragraph of a description, on one line.
 fn first_paragraph(docs: &str) -> Option<String> {
     let lines: Vec<&str> = docs.trim().lines().map(str::trim).take_while(|l| !l.is_empty()).collect();
     (!lines.is_empty()).then(|| lines.join(" "))
 }
 
-/// A command that calls the op on made operands of a small size; none where sizes that fit are not found.
+/// Returns a command that calls the op on small generated operands. Returns `None` if no sizes that fit are
+/// found.
 fn example(target: &Target, library: &Path) -> Option<String> {
     let declaration = target.declaration()?;
-    let of = Wanted { attrs: &Attrs::new(), optional: false, ty: 0, batch: 2 };
+    let of = CallRequest { attrs: &Attrs::new(), optional: false, ty: 0, batch: 2 };
     let made::Call { operands, attrs } = made::calls(declaration, of).next()?;
     let mut words =
         vec!["farcall op".to_owned(), quoted(&library.display().to_string()), target.name().to_owned()];

@@ -1,4 +1,4 @@
-//! The operands and attributes that a command line gives an op.
+//! Operands and attributes of an op on the command line.
 
 use std::str::FromStr;
 
@@ -40,11 +40,11 @@ enum Argument<'a> {
     Attr(&'a AttrSpec),
 }
 
-/// An offset that the command line leaves out: a call on whole dimensions begins at 0.
+/// Default of an omitted offset: a call on whole dimensions begins at 0.
 static BEGIN: InputSpec = InputSpec::Fill(Fill::Zeros, None);
 
-/// The inputs and attributes as arguments of a call of the op: operands by position, attributes by name. Offsets may be left
-/// out, all together.
+/// Returns the inputs and attributes as arguments of a call of the op: operands by position, attributes by
+/// name. Offsets may be omitted, but only all together.
 ///
 /// # Errors
 /// If the op has no signature, there are too many or too few inputs, or an operand is given by `--attr`.
@@ -78,11 +78,12 @@ pub(crate) fn arguments<'a>(
     Ok((inputs, bound.attributes.into_iter().filter_map(attr).collect()))
 }
 
-/// One tensor per `--input`, in the order of the op's operands. The type of one that is only a word follows from
-/// the others, where they say all of it.
+/// Returns one tensor per `--input`, in the order of the op's operands. If only a word such as `rand` is
+/// given, the type follows from the other operands, if they determine it.
 ///
 /// # Errors
-/// If one cannot be read or made. Whether they fit the op is not asked here, as the op says that better.
+/// If an operand cannot be read or generated. Operands that do not fit the op are not an error here, because
+/// the op itself reports them better.
 pub(crate) fn operands(
     target: &Target,
     inputs: &[&InputSpec],
@@ -125,7 +126,7 @@ pub(crate) fn operands(
             let Some(ty) = declared(i).and_then(|operand| known.ty(operand)) else {
                 let is = declared(i).map(|o| format!(" ({o})")).unwrap_or_default();
                 let word = inputs::word(*fill);
-                bail!("operand {i}{is}: the others do not say its type; give it, as in {word}:f32[4,8]")
+                bail!("operand {i}{is}: the other operands do not determine its type; give it, as in {word}:f32[4,8]")
             };
             inputs::make(*fill, &ty, seed(i)).with_context(|| named(i))
         }
@@ -134,10 +135,11 @@ pub(crate) fn operands(
     rest.collect()
 }
 
-/// Makes the operands that are arrays of numbers, of types that the op takes beside those that are there.
+/// Creates the operands that are given as arrays of numbers. Their types are types that the op accepts
+/// together with the other operands.
 ///
 /// # Errors
-/// If there is no such type.
+/// If no types fit.
 fn arrays(target: &Target, inputs: &[&InputSpec], made: &mut [Option<Literal>]) -> Result<()> {
     let Some(signature) = target.signature() else { return Ok(()) };
     let given = inputs.iter().zip(made.iter()).map(|(spec, made)| match (spec, made) {
@@ -159,7 +161,7 @@ fn arrays(target: &Target, inputs: &[&InputSpec], made: &mut [Option<Literal>]) 
         let first = tries.next().transpose();
         let found = match first {
             Ok(found) => found.unwrap_or_default(),
-            // Numbers may not be in the range of the preferred type.
+            // The numbers may be out of the range of the preferred type.
             Err(wrong) => {
                 tries.find_map(Result::ok).ok_or(wrong).with_context(|| target.name().to_owned())?
             }
@@ -169,11 +171,11 @@ fn arrays(target: &Target, inputs: &[&InputSpec], made: &mut [Option<Literal>]) 
     Ok(())
 }
 
-/// The attributes, read as what the op declares them to be. What the op does not declare is kept as a
-/// text, and text that is not a value of the type stays as it is: the op says what is wrong.
+/// Parses the attributes as the types that the op declares. An undeclared attribute is kept as a string, and
+/// so is text that is not a value of the type: the op reports the error.
 ///
 /// # Errors
-/// If a list in a dictionary is not one of numbers.
+/// If a list in a dictionary contains other items than numbers.
 pub(crate) fn attrs(target: &Target, given: &[&AttrSpec]) -> Result<Attrs> {
     let declared = target.signature().map(|s| s.attrs()).unwrap_or_default();
     let value = |spec: &&AttrSpec| {
@@ -205,7 +207,7 @@ fn parse(ty: &AttrType, text: &str) -> Result<AttrValue, MixedList> {
     })
 }
 
-/// A number or boolean; anything else is a text.
+/// Parses a number or boolean; any other text is a string.
 fn scalar(text: &str) -> AttrValue {
     match text {
         "true" | "True" => return true.into(),
@@ -224,10 +226,10 @@ fn scalar(text: &str) -> AttrValue {
     }
 }
 
-/// A value in a dictionary, whose type is not declared: whole numbers are `i64`, others `f64`.
+/// Converts a value in a dictionary, whose type is not declared: integers become `i64`, other numbers `f64`.
 ///
 /// # Errors
-/// If a list holds other than numbers.
+/// If a list contains other items than numbers.
 fn from_json(json: &serde_json::Value) -> Result<AttrValue, MixedList> {
     use serde_json::Value;
     Ok(match json {

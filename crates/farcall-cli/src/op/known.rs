@@ -1,4 +1,4 @@
-//! Infers the type of an operand that is given by a word alone from the others: `-i x.npy -i rand`.
+//! Infers the type of an operand that is given by a word alone from the other operands: `-i x.npy -i rand`.
 
 use std::collections::HashMap;
 
@@ -6,8 +6,8 @@ use farcall::ir::types::TensorType;
 use farcall::sig::signature::{Dim, Expr, Operand};
 use farcall::sig::{Attrs, DType, Signature};
 
-/// Known values of a signature's names. Contradictions are not detected here: the op
-/// finds them when it is called.
+/// Known values of a signature's names. Contradictions are not detected here: the op reports them when it is
+/// called.
 #[derive(Default)]
 pub(crate) struct Known<'s> {
     batch: Option<Vec<usize>>,
@@ -16,7 +16,7 @@ pub(crate) struct Known<'s> {
 }
 
 impl<'s> Known<'s> {
-    /// What the attributes say: those that are sizes.
+    /// Takes the attributes that are sizes.
     pub(crate) fn new(signature: &'s Signature, attrs: &Attrs) -> Known<'s> {
         let attrs = signature.convert_attrs(attrs).unwrap_or_else(|_| attrs.clone());
         let size = |name: &'s str| Some((name, usize::try_from(attrs.get(name)?.as_int()?).ok()?));
@@ -45,9 +45,9 @@ impl<'s> Known<'s> {
         }
     }
 
-    /// The type of an operand, if all of it is known.
+    /// Returns the type of an operand if it is completely known.
     pub(crate) fn ty(&self, operand: &Operand) -> Option<TensorType> {
-        // A type that is fixed needs no base.
+        // A fixed type needs no base.
         let base = match operand.element.variable() {
             Some(variable) => *self.types.get(variable.text.as_str())?,
             None => DType::F32,

@@ -1,4 +1,4 @@
-//! Operands of small sizes on which an op can be called, found by trying.
+//! Small operands on which an op can be called, found by trial.
 
 use std::collections::HashMap;
 
@@ -8,14 +8,14 @@ use farcall::sig::attr::AttrType;
 use farcall::sig::signature::{Arity, Attr, Dim, Expr, Operand, OperandType};
 use farcall::sig::{AttrValue, Attrs, DType, ScalarType, Signature};
 
-/// Which calls are wanted.
+/// Requirements for generated calls.
 #[derive(Clone, Copy)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct CallRequest<'a> {
     /// Attributes that are given.
     pub attrs: &'a Attrs,
-    /// With the optional operands.
+    /// True if optional operands are included.
     pub optional: bool,
-    /// Which of the types that each operand can have; the last one, where there are fewer.
+    /// Index among the possible types of each operand. If an operand has fewer types, its last type is used.
     pub ty: usize,
     /// Size of batch dimensions.
     pub batch: i64,
@@ -24,29 +24,29 @@ pub(crate) struct Wanted<'a> {
 /// A call that fits the signature.
 pub(crate) struct Call {
     pub operands: Vec<TensorType>,
-    /// Those that are given, and those that must be.
+    /// The given attributes, and the required ones.
     pub attrs: Attrs,
 }
 
-/// How dimensions get their sizes.
+/// Rule for choosing the sizes of dimensions.
 #[derive(Clone, Copy)]
 enum Sizes {
-    /// Each its own: 2, 3, …
+    /// A different size for each dimension: 2, 3, …
     Different,
-    /// All of them the same.
+    /// The same size for all dimensions.
     Same(i64),
 }
 
-/// Other values of an attribute, the best ones first.
-pub(crate) struct Others {
+/// Alternative values of an attribute, best first.
+pub(crate) struct Alternatives {
     pub values: Vec<AttrValue>,
     /// True if the attribute has no further values.
     pub are_all: bool,
 }
 
-impl Others {
+impl Alternatives {
     /// Returns values that differ from `from`; no values if the attribute is absent.
-    pub(crate) fn of(attr: &Attr, from: Option<&AttrValue>) -> Others {
+    pub(crate) fn of(attr: &Attr, from: Option<&AttrValue>) -> Alternatives {
         let (values, are_all): (Vec<AttrValue>, bool) = match &attr.ty {
             AttrType::Scalar(ScalarType::Bool) => (vec![true.into(), false.into()], true),
             AttrType::Scalar(scalar) if scalar.is_integer() => {
@@ -67,25 +67,25 @@ impl Others {
             }
             AttrType::Str | AttrType::Dict => (Vec::new(), false),
         };
-        // As the signature has it, whatever their types.
+        // Compared in printed form, to ignore the exact number types.
         let shown = from.map(AttrValue::to_string);
         let values = values.into_iter().filter(|value| Some(value.to_string()) != shown).collect();
-        Others { values, are_all }
+        Alternatives { values, are_all }
     }
 }
 
-/// Calls that fit, the best ones first; none where sizes that fit are not found.
+/// Returns calls that fit, best first; none if no sizes that fit are found.
 pub(crate) fn calls<'a>(
     declaration: &'a Declaration,
-    wanted: Wanted<'a>,
+    wanted: CallRequest<'a>,
 ) -> impl Iterator<Item = Call> + use<'a> {
     let sizes = [Sizes::Different, Sizes::Same(4), Sizes::Same(2), Sizes::Same(1), Sizes::Same(16)];
     let tries = sizes.into_iter().flat_map(|sizes| [2, 1, 0, 4].map(|number| (sizes, number)));
     tries.filter_map(move |(sizes, number)| try_call(declaration, wanted, sizes, number))
 }
 
-/// A call of these sizes, where attributes that must be given are this number, if it fits.
-fn try_call(declaration: &Declaration, wanted: Wanted<'_>, sizes: Sizes, number: i64) -> Option<Call> {
+/// Returns a call with these sizes if it fits. Required attributes have the value `number`.
+fn try_call(declaration: &Declaration, wanted: CallRequest<'_>, sizes: Sizes, number: i64) -> Option<Call> {
     let signature = &declaration.signature;
     let mut attrs = wanted.attrs.clone();
     for attr in signature.attrs().iter().filter(|a| a.is_required()) {
@@ -125,12 +125,13 @@ fn try_call(declaration: &Declaration, wanted: Wanted<'_>, sizes: Sizes, number:
     Some(Call { operands: operands.iter().map(ty).collect::<Option<_>>()?, attrs })
 }
 
-/// An operand: `*` as one dimension, names as they are known (so many are attributes) or next.
+/// Generates an operand: `*` as one dimension, and names with their known sizes (as attributes often have) or
+/// the next size.
 fn make(
     signature: &Signature,
     operand: &Operand,
     sizes: Sizes,
-    wanted: Wanted<'_>,
+    wanted: CallRequest<'_>,
     attributes: usize,
     known: &mut HashMap<String, i64>,
 ) -> Option<(DType, Vec<i64>)> {
@@ -150,7 +151,7 @@ fn make(
         dims.push(match dim {
             Dim::Size(Expr::Literal(size, _)) => *size,
             Dim::Size(Expr::Name(name)) | Dim::Each(name) => *known.entry(name.text.clone()).or_insert(next),
-            // Where all sizes are the same, most expressions of them are that, too.
+            // If all sizes are equal, most expressions have the same value.
             Dim::Size(_) => match sizes {
                 Sizes::Same(size) => size,
                 Sizes::Different => return None,
@@ -161,7 +162,7 @@ fn make(
     Some((*possible.get(wanted.ty).or(possible.last())?, dims))
 }
 
-/// How many types the operand has that can have the most.
+/// Returns the number of types of the operand with the most possible types.
 pub(crate) fn type_count(signature: &Signature) -> usize {
     let counts = signature.operands().iter().map(|o| signature.possible_types(&o.element).len());
     counts.max().unwrap_or(1).max(1)

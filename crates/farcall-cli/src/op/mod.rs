@@ -1,8 +1,8 @@
 //! `farcall op`: one op of a library, on given arrays.
 //!
-//! Without a name, it lists the library's ops; without operands and attributes, it explains the op (`doc`); with `--check`, it
-//! tries what ops promise (`check`). A call is
-//! a program of one custom call, built from the op's signature ([`op_program`]) and run like any other.
+//! Without a name, the command lists the library's ops. Without operands and attributes, it explains the op
+//! (`doc`). With `--check`, it checks the promises of ops (`check`). A call is a program of one custom call,
+//! built from the op's signature ([`op_program`]) and run like any other program.
 
 use std::io::Write;
 use std::path::Path;
@@ -92,7 +92,8 @@ pub(crate) fn op(args: &OpArgs) -> Result<()> {
     Ok(())
 }
 
-/// A failure of the call as the op tells it: there is no program text to point into.
+/// Formats a failure of the call in the words of the op, because the generated program has no text to point
+/// into.
 fn in_its_words(error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref() {
         Some(RunError::CustomCall(CallError { target, stage, code, message, .. })) => {
@@ -106,7 +107,7 @@ fn in_its_words(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
-/// The name that the signature has for a result.
+/// Returns the signature's name of a result.
 fn result_name(func: &Func, i: usize) -> &str {
     func.result_attrs().get(i).and_then(|a| a.get("jax.result_info")?.as_str()).unwrap_or_default()
 }
@@ -117,7 +118,7 @@ fn named(func: &Func, i: usize, result: &Literal) -> Value {
     value
 }
 
-/// Why a library has no op of a name, with the names that may be meant.
+/// Error for a name that is not an op of the library, with the names that may have been meant.
 fn unknown(name: &str, library: &Path, targets: &[Arc<Target>]) -> String {
     let library = library.display();
     let elsewhere: Vec<&str> =
@@ -133,7 +134,7 @@ fn unknown(name: &str, library: &Path, targets: &[Arc<Target>]) -> String {
     let near = nearest(name, names());
     let hint = match near.as_slice() {
         [] if targets.len() <= 8 => format!("it has {}", names().collect::<Vec<_>>().join(", ")),
-        [] => format!("farcall op {library} lists those that it has"),
+        [] => format!("farcall op {library} lists its ops"),
         near => format!("did you mean {}?", near.join(" or ")),
     };
     format!("{library} has no op {name}; {hint}")

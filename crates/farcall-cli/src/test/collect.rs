@@ -1,4 +1,4 @@
-//! Finds the tests: programs, folders of programs, corpora, single cases.
+//! Collects the tests: programs, folders of programs, corpora, single cases.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -9,10 +9,10 @@ use anyhow::{Context, Result, bail};
 use super::{Task, Test};
 use crate::corpus::{MANIFEST, Manifest};
 
-/// How names of programs end, in a folder.
+/// File extensions of programs in a folder.
 const EXTENSIONS: [&str; 3] = ["mlir", "hlo", "mlirbc"];
 
-/// Every test under the paths whose name contains one of `filters` (all, if there is none).
+/// Returns every test under the paths whose name contains one of `filters`; all tests if `filters` is empty.
 pub(super) fn tests(paths: &[PathBuf], filters: &[String]) -> Result<Vec<Test>> {
     let mut tests = Vec::new();
     for path in paths {
@@ -49,7 +49,7 @@ fn add(path: &Path, tests: &mut Vec<Test>) -> Result<()> {
     Ok(())
 }
 
-/// Manifest and name of the case that a folder holds.
+/// Returns the manifest and name of the case that a folder holds.
 fn case_of(folder: &Path) -> Option<(PathBuf, String)> {
     let folder = folder.canonicalize().ok()?;
     let manifest = folder.parent()?.join(MANIFEST);
@@ -72,7 +72,7 @@ fn add_corpus(path: &Path, only: Option<&str>, tests: &mut Vec<Test>) -> Result<
     Ok(())
 }
 
-/// Programs of a folder and the folders in it, by name.
+/// Adds the programs of a folder and its subfolders, sorted by name.
 fn add_folder(folder: &Path, tests: &mut Vec<Test>) -> Result<()> {
     let entries = std::fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
     let mut paths = entries
@@ -81,7 +81,7 @@ fn add_folder(folder: &Path, tests: &mut Vec<Test>) -> Result<()> {
         .with_context(|| format!("cannot read {}", folder.display()))?;
     paths.sort();
     for path in paths {
-        // A link to a folder could lead in circles.
+        // A symbolic link to a folder could form a cycle.
         if path.is_dir() && !path.is_symlink() {
             if path.join(MANIFEST).is_file() {
                 add_corpus(&path.join(MANIFEST), None, tests)?;

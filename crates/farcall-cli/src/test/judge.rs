@@ -1,4 +1,4 @@
-//! Judges one task, in a worker.
+//! Runs one task and judges its outcome, in a worker.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -38,7 +38,7 @@ pub(super) fn serve(args: &TestArgs) -> Result<()> {
         let task: Task = serde_json::from_str(&line?)?;
         let reply = judge.answer(&task);
         let mut out = std::io::stdout().lock();
-        // What a handler printed may not end with a line break.
+        // Output printed by a handler may not end with a line break.
         writeln!(out, "\n{MARK}{}", serde_json::to_string(&reply)?)?;
         out.flush()?;
     }
@@ -46,14 +46,14 @@ pub(super) fn serve(args: &TestArgs) -> Result<()> {
 }
 
 thread_local! {
-    /// Where the last panic happened.
+    /// Position of the last panic.
     static PANIC_PLACE: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
 struct Judge<'a> {
     args: &'a TestArgs,
     manifests: HashMap<PathBuf, (Rc<Manifest>, Registry)>,
-    /// For programs, which bring no targets.
+    /// Registry for programs, which have no targets of a corpus.
     registry: Option<Registry>,
 }
 
@@ -99,7 +99,7 @@ impl Judge<'_> {
             return Ok((Rc::clone(manifest), registry.clone()));
         }
         let manifest = Rc::new(Manifest::read(path)?);
-        // What the command line names wins over what the corpus offers.
+        // Targets on the command line take precedence over the targets of the corpus.
         let LoadArgs { target, .. } = &self.args.load;
         let offered = if target.is_empty() { manifest.targets()? } else { Vec::new() };
         let registry = load::registry(&self.args.load, &offered)?;
@@ -108,11 +108,11 @@ impl Judge<'_> {
     }
 }
 
-/// Every program of a file.
+/// Judges every program of a file.
 fn programs(path: &Path, registry: &Registry, args: &TestArgs) -> Outcome {
     let source = match program::open(path) {
         Ok(Program::Code(Code::Text(source))) if !hlo::is_hlo(source.text()) => source,
-        // HLO text and an artifact are one program.
+        // HLO text and artifacts contain a single program.
         Ok(Program::Code(code)) => {
             return match code.module().and_then(|module| one_program(module, registry, args)) {
                 Ok(None) => Outcome::passed(),
@@ -149,12 +149,12 @@ fn programs(path: &Path, registry: &Registry, args: &TestArgs) -> Outcome {
     }
 }
 
-/// True if there is more than comments.
+/// Returns true if the text contains more than comments.
 fn has_code(text: &str) -> bool {
     text.lines().any(|l| !l.trim().is_empty() && !l.trim_start().starts_with("//"))
 }
 
-/// A failure with its cause.
+/// Converts an error to a failure with its cause.
 fn failure(which: &str, error: &anyhow::Error) -> Outcome {
     let Some(program) = error.chain().find_map(|e| e.downcast_ref::<ProgramError>()) else {
         let reason = format!("{error:#}");
@@ -173,8 +173,8 @@ fn failure(which: &str, error: &anyhow::Error) -> Outcome {
     Outcome::failed(format!("{which}{first}{more}"), cause)
 }
 
-/// What tests that fail alike have in common: the first line of the reason, without the place in the
-/// source, and without what is different in each.
+/// Returns the common cause of tests that fail alike: the first line of the reason, without the source
+/// position and without details that differ between tests.
 fn cause(reason: &str) -> String {
     let line = reason.lines().next().unwrap_or_default();
     for target in check_targets::OPS.iter().map(|op| farcall::ffi::descriptor::Op::of(op).name()) {
@@ -189,18 +189,19 @@ fn cause(reason: &str) -> String {
     words.join(" ").replace(" at failed", " failed").chars().take(160).collect()
 }
 
-/// True for `file:line:column`.
+/// Returns true for `file:line:column`.
 fn is_place(text: &str) -> bool {
     let mut parts = text.rsplitn(3, ':');
     let mut number = || parts.next().is_some_and(|p| p.parse::<u32>().is_ok());
     number() && number()
 }
 
-/// Verifies a program, prints and reads it again; runs it if it checks anything. Gives the reason if it cannot.
+/// Verifies a program, prints and parses it again, and runs it if it contains checks. Returns the reason if
+/// the program cannot run.
 fn one_program(mut module: Module, registry: &Registry, args: &TestArgs) -> Result<Option<String>> {
     verify::verify(&module)?;
     round_trip(&module)?;
-    // Checks are then calls of the targets that check.
+    // Normalization turns the checks into calls of the check targets.
     normalize::run(&mut module);
     if !checks(&module) {
         return Ok(None);
@@ -209,7 +210,7 @@ fn one_program(mut module: Module, registry: &Registry, args: &TestArgs) -> Resu
     let numerics = Numerics { semantics, ..Numerics::default() };
     let entries: Vec<&Func> = match module.entry() {
         Some(func) => vec![func],
-        // Several functions of one rank: each is a test.
+        // Without a main function, each public function is a test.
         None => module.funcs().iter().filter(|f| f.public).collect(),
     };
     for func in entries {
@@ -225,7 +226,7 @@ fn one_program(mut module: Module, registry: &Registry, args: &TestArgs) -> Resu
     Ok(None)
 }
 
-/// Runs a program on each number of threads that is asked for: results must have the same bits.
+/// Runs a program on each requested number of threads. All results must have the same bits.
 fn run_on_each(ready: &Ready<'_>, inputs: &[Literal], args: &TestArgs) -> Result<Vec<Literal>> {
     let Some((first, others)) = args.threads.split_first() else { return ready.run(inputs) };
     let run_on = |threads: u16| {
@@ -248,12 +249,12 @@ fn round_trip(module: &Module) -> Result<()> {
     let printed = text::print(module);
     let source = Source::new(format!("{} (printed)", module.source.name()), printed);
     let again = text::parse(&source)
-        .map_err(|e| anyhow::anyhow!("the program as farcall prints it cannot be read again:\n{e}"))?;
-    anyhow::ensure!(*module == again, "the program as farcall prints it reads back as another program");
+        .map_err(|e| anyhow::anyhow!("the printed program cannot be parsed again:\n{e}"))?;
+    anyhow::ensure!(*module == again, "the printed program parses to a different program");
     Ok(())
 }
 
-/// True if a program checks its results itself.
+/// Returns true if a program checks its results.
 fn checks(module: &Module) -> bool {
     let mut found = false;
     for func in module.funcs() {
@@ -264,7 +265,7 @@ fn checks(module: &Module) -> bool {
     found
 }
 
-/// A case of a corpus.
+/// Judges a case of a corpus.
 fn case(case: &Case, folder: &Path, registry: &Registry, args: &TestArgs) -> Outcome {
     let result = run_case(case, folder, registry, args);
     let Some(expected) = &case.expect_error else {
@@ -283,7 +284,7 @@ fn case(case: &Case, folder: &Path, registry: &Registry, args: &TestArgs) -> Out
             let Outcome { reason, cause, .. } = failure("", &e);
             let reason = reason.unwrap_or_default();
             Outcome::failed(
-                format!("it failed otherwise than expected ({expected:?}): {reason}"),
+                format!("it failed with another message than expected ({expected:?}): {reason}"),
                 cause.unwrap_or_default(),
             )
         }
@@ -302,7 +303,7 @@ fn run_case(case: &Case, folder: &Path, registry: &Registry, args: &TestArgs) ->
     let ready = Ready::new(module, func, registry, numerics, args.evaluator)?;
     let runs = case.repeat_outputs.as_ref().map_or(1, Vec::len);
     for run in 0..runs {
-        // What is asked for several times has a state.
+        // A case with several runs has a state.
         let results = if runs > 1 { ready.run(&inputs)? } else { run_on_each(&ready, &inputs, args)? };
         if case.expect_error.is_some() {
             continue;

@@ -1,13 +1,13 @@
 //! `farcall test`: self-checking programs and corpus cases, each judged separately.
 //!
 //! ```text
-//! collect (what is to be tested) ──▶ pool (workers: this program again, with --worker)
+//! collect (finds tests) ──▶ pool (workers: this program again, with --worker)
 //!                                      │ task as a line of JSON ▼ ▲ outcome
 //!                                      └─▶ judge (one task) ──▶ report
 //! ```
 //!
-//! **Invariants.** A test that panics, crashes or hangs does not affect other tests. Every test that does not pass
-//! has a reason.
+//! **Invariants.** A test that panics, crashes or hangs does not affect other tests. Every test that does not
+//! pass has a reason.
 
 mod collect;
 mod judge;
@@ -22,20 +22,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::args::TestArgs;
 
-/// One thing to be judged.
+/// A test.
 #[derive(Clone, Debug)]
 struct Test {
-    /// What the report calls it.
+    /// Name in the report.
     name: String,
     task: Task,
-    /// It needs a process that ran nothing else.
+    /// True if the test needs a process that ran no other test.
     alone: bool,
 }
 
-/// What a worker is asked to do.
+/// Task of a worker.
 #[derive(Serialize, Deserialize, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Task {
-    /// The programs of a file.
+    /// All programs of a file.
     Programs {
         #[serde(with = "raw_path")]
         path: PathBuf,
@@ -48,7 +48,7 @@ enum Task {
     },
 }
 
-/// A path as its bytes, which need not be UTF-8.
+/// Serializes a path as bytes, because a path need not be UTF-8.
 mod raw_path {
     use std::ffi::OsString;
     use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -65,13 +65,13 @@ mod raw_path {
     }
 }
 
-/// What came of it.
+/// Outcome of a test.
 #[derive(Serialize, Deserialize, Clone, PartialEq, Debug)]
 struct Outcome {
     status: Status,
-    /// Why it did not pass, in full.
+    /// Complete reason if the test did not pass.
     reason: Option<String>,
-    /// The same without place and numbers, by which tests that fail alike are counted.
+    /// Reason without positions and numbers, by which similar failures are grouped.
     cause: Option<String>,
 }
 
@@ -83,11 +83,11 @@ enum Status {
     Skipped,
 }
 
-/// What a worker answers.
+/// Answer of a worker.
 #[derive(Serialize, Deserialize, Debug)]
 enum Reply {
     Done(Outcome),
-    /// No test can run: a library cannot be loaded, for example.
+    /// Error that affects all tests, such as a library that cannot be loaded.
     Fatal(String),
 }
 
@@ -106,7 +106,7 @@ impl Outcome {
     }
 }
 
-/// Runs tests; the exit code is 0 if none failed.
+/// Runs the tests. The exit code is 0 if none failed.
 pub(crate) fn test(args: &TestArgs) -> Result<ExitCode> {
     if args.worker {
         judge::serve(args)?;

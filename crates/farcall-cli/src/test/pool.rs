@@ -1,7 +1,7 @@
-//! Workers: processes of this program that run tests, and may crash doing so.
+//! Workers: processes of this program that run tests and may crash.
 //!
-//! A worker reads tasks from its standard input, one JSON object per line, and answers on its standard output with a
-//! line that starts with [`MARK`]; anything else there was printed by a handler.
+//! A worker reads tasks from its standard input, one JSON object per line, and answers on its standard output
+//! with a line that starts with [`MARK`]. All other output was printed by handlers.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
@@ -18,10 +18,10 @@ use super::report::Judged;
 use super::{Outcome, Reply, Test};
 use crate::args::TestArgs;
 
-/// Starts a worker's answer: the record separator of ASCII, which no text contains.
+/// First character of a worker's answer: the record separator of ASCII, which does not occur in text.
 pub(super) const MARK: char = '\x1e';
 
-/// Runs all tests; the results are in their order.
+/// Runs all tests and returns the results in the same order.
 pub(super) fn run(tests: &[Test], args: &TestArgs) -> Result<Vec<Judged>> {
     let bar = progress_bar(tests.len());
     let next = AtomicUsize::new(0);
@@ -69,7 +69,7 @@ fn progress_bar(len: usize) -> ProgressBar {
     bar
 }
 
-/// Runs one test on a worker, which is started if necessary and dropped if it cannot be used again.
+/// Runs one test on a worker. The worker is started if necessary, and dropped if it cannot be reused.
 fn judge(worker: &mut Option<Worker>, test: &Test, args: &TestArgs) -> Result<Outcome> {
     if test.alone {
         *worker = None;
@@ -102,7 +102,7 @@ fn judge(worker: &mut Option<Worker>, test: &Test, args: &TestArgs) -> Result<Ou
 
 enum Answer {
     Reply(Reply),
-    /// It takes too long.
+    /// The worker exceeded the time limit.
     Silence,
     /// The process ended.
     Death,
@@ -110,7 +110,7 @@ enum Answer {
 
 struct Worker {
     child: Child,
-    /// None once the process is told to end.
+    /// `None` once the process has been asked to end.
     stdin: Option<ChildStdin>,
     replies: Receiver<Reply>,
     stderr: Option<JoinHandle<String>>,
@@ -138,7 +138,7 @@ impl Worker {
         if let Some(semantics) = args.semantics {
             command.arg("--semantics").arg(semantics.name());
         }
-        // The limits of this process are those of its workers.
+        // Workers inherit the limits of this process.
         let (memory, iterations) = (farcall::memory::limit(), farcall::iterations::limit());
         if memory != usize::MAX {
             command.arg("--memory-limit").arg(memory.to_string());
@@ -151,7 +151,7 @@ impl Worker {
         let stdout = child.stdout.take().context("a worker has no output")?;
         let mut stderr = child.stderr.take().context("a worker has no error output")?;
         let (sender, replies) = channel();
-        // The threads end when the process does: its pipes close.
+        // The threads end together with the process, which closes its pipes.
         std::thread::spawn(move || {
             for line in BufReader::new(stdout).split(b'\n').map_while(Result::ok) {
                 let reply =
@@ -180,7 +180,7 @@ impl Worker {
         }
     }
 
-    /// How the process ended, and what it said.
+    /// Returns the exit status of the process and its last output on the standard error.
     fn post_mortem(&mut self) -> (Option<ExitStatus>, String) {
         self.stdin = None;
         let status = self.child.wait().ok();
@@ -191,15 +191,15 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // A worker between tasks holds nothing that an orderly end would save.
+        // A worker between tasks has no state that an orderly exit would save.
         let _it_may_have_ended = self.child.kill();
         let _nothing_to_learn = self.child.wait();
     }
 }
 
-/// Reads to the end; the last lines.
+/// Reads to the end and returns the last lines.
 fn last_words(stderr: &mut impl Read) -> String {
-    const KEEP: usize = 2000;
+    const KEPT_BYTES: usize = 2000;
     let mut kept: Vec<u8> = Vec::new();
     let mut chunk = [0; 4096];
     while let Ok(n) = stderr.read(&mut chunk) {
@@ -207,8 +207,8 @@ fn last_words(stderr: &mut impl Read) -> String {
             break;
         }
         kept.extend_from_slice(&chunk[..n]);
-        if kept.len() > 2 * KEEP {
-            kept.drain(..kept.len() - KEEP);
+        if kept.len() > 2 * KEPT_BYTES {
+            kept.drain(..kept.len() - KEPT_BYTES);
         }
     }
     let text = String::from_utf8_lossy(&kept);

@@ -12,10 +12,10 @@ use super::{Outcome, Status, Task, Test};
 use crate::args::TestArgs;
 use crate::terminal::{self, BOLD, GREEN, RED, YELLOW, styled};
 
-/// An outcome and how long it took.
+/// An outcome with the duration of the test.
 pub(super) type Judged = (Outcome, Duration);
 
-/// Prints the results; true if a test failed.
+/// Prints the results. Returns true if a test failed.
 pub(super) fn report(tests: &[Test], results: &[Judged], took: Duration, args: &TestArgs) -> Result<bool> {
     let number = |status| results.iter().filter(|(o, _)| o.status == status).count();
     let (passed, failed, skipped) = (number(Status::Passed), number(Status::Failed), number(Status::Skipped));
@@ -65,7 +65,7 @@ pub(super) fn report(tests: &[Test], results: &[Judged], took: Duration, args: &
     Ok(failed > 0)
 }
 
-/// The reason behind the name: on the same line if it is one, else indented below.
+/// Formats the reason after the name: on the same line if it is a single line, else indented below.
 fn reason(outcome: &Outcome) -> String {
     let Some(reason) = &outcome.reason else { return String::new() };
     if reason.contains('\n') {
@@ -76,7 +76,7 @@ fn reason(outcome: &Outcome) -> String {
     }
 }
 
-/// Causes by how many tests they stopped, most first.
+/// Counts the tests stopped by each cause, most frequent first.
 fn causes(results: &[Judged]) -> Vec<(&str, usize)> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for cause in results.iter().filter_map(|(o, _)| o.cause.as_deref()) {

@@ -1,11 +1,11 @@
-//! `farcall run --trace`: the events of runs in Chrome's trace event format, which Perfetto (ui.perfetto.dev) and
-//! `chrome://tracing` open.
+//! `farcall run --trace`: the events of runs in Chrome's trace event format, which Perfetto (ui.perfetto.dev)
+//! and `chrome://tracing` open.
 //!
-//! The format is an object with `traceEvents`. Of its kinds of events (`ph`), there are complete ones (`X`: thunks and
-//! runs on the thread of the run, tasks on their threads), begin and end of what goes on beside them (`b`, `e`: calls
-//! that complete later), and names (`M`). Times are in microseconds.
+//! The format is an object with `traceEvents`. The kinds of events (`ph`) used here are complete events (`X`:
+//! thunks and runs on the thread of the run, tasks on their threads), begin and end of concurrent activities
+//! (`b`, `e`: calls that complete later), and names (`M`). Times are in microseconds.
 //!
-//! A file named `….html` is a page that shows the same events in a browser, without any other file.
+//! A file named `….html` is a self-contained page that shows the same events in a browser.
 
 use std::io::Write;
 use std::path::Path;
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use crate::show::short_type;
 
-/// Number of the process in the trace, which has one.
+/// Number of the only process in the trace.
 const PROCESS: u32 = 1;
 
 /// The page, in which the trace replaces [`PLACE_OF_TRACE`].
@@ -86,7 +86,7 @@ fn program_name(plan: &Plan) -> &str {
 fn write(out: &mut dyn Write, plan: &Plan, profile: &Profile) -> Result<()> {
     let mut thunks: Vec<&Thunk> = Vec::new();
     plan.walk(&mut |thunk| thunks.push(thunk));
-    let described: Vec<Described> = thunks.iter().map(|thunk| Described::new(plan, thunk)).collect();
+    let described: Vec<ThunkFields> = thunks.iter().map(|thunk| ThunkFields::new(plan, thunk)).collect();
 
     let name = program_name(plan);
     write!(
@@ -121,7 +121,7 @@ fn write(out: &mut dyn Write, plan: &Plan, profile: &Profile) -> Result<()> {
     Ok(())
 }
 
-/// An event that names something.
+/// Creates an event that names a process or a thread.
 fn named(what: &str, thread: usize, args: Value) -> Value {
     json!({ "name": what, "ph": "M", "pid": PROCESS, "tid": thread, "args": args })
 }
@@ -130,15 +130,15 @@ fn micros(time: Duration) -> f64 {
     time.as_nanos() as f64 / 1e3
 }
 
-/// What all events of a thunk say, as JSON.
-struct Described {
+/// Fields that all events of a thunk have, as JSON.
+struct ThunkFields {
     name: String,
     kind: &'static str,
     args: String,
 }
 
-impl Described {
-    fn new(plan: &Plan, thunk: &Thunk) -> Described {
+impl ThunkFields {
+    fn new(plan: &Plan, thunk: &Thunk) -> ThunkFields {
         let types =
             |buffers: &[Buffer]| -> Vec<String> { buffers.iter().map(|b| short_type(&b.ty)).collect() };
         let (origin, work) = (plan.origin(thunk), plan.work(thunk));
@@ -151,12 +151,12 @@ impl Described {
             "flops": work.flops,
         });
         let name = crate::profile::shortened(plan.operation(thunk), 60);
-        Described { name: json!(name).to_string(), kind: thunk.op.kind(), args: args.to_string() }
+        ThunkFields { name: json!(name).to_string(), kind: thunk.op.kind(), args: args.to_string() }
     }
 }
 
-fn one(out: &mut dyn Write, thunk: &Described, event: &Event, pending: &mut u64) -> Result<()> {
-    let Described { name, kind, args } = thunk;
+fn one(out: &mut dyn Write, thunk: &ThunkFields, event: &Event, pending: &mut u64) -> Result<()> {
+    let ThunkFields { name, kind, args } = thunk;
     let Event { thread, span: Span { begin, .. }, .. } = *event;
     let (at, length) = (micros(begin), micros(event.span.length()));
     let place = format!("\"pid\":{PROCESS},\"tid\":{thread}");
@@ -169,7 +169,7 @@ fn one(out: &mut dyn Write, thunk: &Described, event: &Event, pending: &mut u64)
             out,
             ",\n{{\"name\":{name},\"cat\":\"task\",\"ph\":\"X\",{place},\"ts\":{at},\"dur\":{length},\"args\":{{\"task\":{number}}}}}"
         )?,
-        // Calls overlap anything else on their thread.
+        // Pending calls may overlap other events on their thread.
         EventKind::Pending => {
             *pending += 1;
             let shared = format!("\"name\":{name},\"cat\":\"pending\",\"id\":{pending},{place}");

@@ -1,11 +1,10 @@
 //! Ops that run in farcall and, through XLA's FFI, in JAX: one library for both.
 //!
-//! `cargo build --release` builds it; `farcall op target/release/libmy_ops.so` lists what it has.
+//! `cargo build --release` builds it; `farcall op target/release/libmy_ops.so` lists its ops.
 
 use farcall_ffi::prelude::*;
 
-/// Multiplies `x` with the share of it that a sigmoid lets through, and with `scale`:
-/// `y = x * sigmoid(beta * x) * scale`.
+/// Multiplies `x` by the gate `sigmoid(beta * x)` and by `scale`: `y = x * sigmoid(beta * x) * scale`.
 #[handler(name = "my_op")]
 #[signature((x: f32[*, n], scale: f32[n], beta: f32 = 1.0) -> (y: f32[*, n]) where n: map)]
 #[vjp(backward = my_op_bwd)]
@@ -23,7 +22,7 @@ fn my_op(
     Ok(())
 }
 
-/// Gradients of `x` and `scale` from that of `y`: `dscale` is a sum over all rows.
+/// Gradients of `x` and `scale` from the gradient of `y`: `dscale` is a sum over all rows.
 #[handler(name = "my_op_bwd")]
 #[signature((x: f32[*, n], scale: f32[n], dy: f32[*, n], beta: f32 = 1.0)
     -> (dx: f32[*, n], dscale: f32[n]) where n: map; *: sum)]
@@ -61,7 +60,7 @@ mod tests {
     const SCALE: [f32; 3] = [1.0, 2.0, -0.5];
     const BETA: f32 = 1.5;
 
-    /// The op on two rows of three.
+    /// Runs the op on two rows of three elements.
     fn run(x: &[f32], scale: &[f32]) -> [f32; 6] {
         let mut y = [0.0; 6];
         let call = Call::to::<my_op>().operand(x, &[2, 3]).operand(scale, &[3]);
@@ -93,7 +92,7 @@ mod tests {
             .run()
             .unwrap();
 
-        // The number whose gradient `dx` and `dscale` are.
+        // The scalar whose gradients are `dx` and `dscale`.
         let loss = |x: &[f32], scale: &[f32]| -> f64 {
             run(x, scale)
                 .iter()

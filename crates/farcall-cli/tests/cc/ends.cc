@@ -1,4 +1,4 @@
-// A library that ends the process, wherever it is told to.
+// A library that ends the process at a given point.
 #include <csetjmp>
 #include <csignal>
 #include <cstdlib>
@@ -41,7 +41,7 @@ extern "C" void overflow(void *out, const void *const *ins) {
   depth = depth - room[0];
 }
 
-// Jumps to a function that has returned.
+// Jump buffer of a function that has returned.
 static std::jmp_buf place;
 
 __attribute__((noinline)) static int set_place() { return setjmp(place); }
@@ -55,7 +55,7 @@ extern "C" void crash_in_thread(void *, const void *const *) {
   std::thread([] { *reinterpret_cast<volatile int *>(8) = 1; }).join();
 }
 
-// A child process may end as it likes.
+// A child process may end in any way.
 extern "C" void have_child(void *out, const void *const *ins) {
   if (fork() == 0) _exit(0);
   *static_cast<float *>(out) = *static_cast<const float *>(ins[0]);

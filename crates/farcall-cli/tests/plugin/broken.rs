@@ -1,9 +1,9 @@
-//! Ops that break what they promise, for the tests of `farcall op --check`.
+//! Ops that break their promises, for the tests of `farcall op --check`.
 
 use farcall_ffi::dot;
 use farcall_ffi::prelude::*;
 
-/// Each row times `scale`.
+/// Multiplies each row by `scale`.
 #[handler(name = "broken.scale")]
 #[signature((x: f64[*, n], scale: f64[n]) -> (y: f64[*, n]))]
 #[vjp(backward = scale_bwd)]
@@ -14,7 +14,7 @@ fn scale(x: &Buffer<f64>, scale: &Buffer<f64, 1>, y: &mut Buffer<f64>) -> Result
     Ok(())
 }
 
-/// The mean over the rows, where a sum is promised.
+/// The mean over the rows, although the signature promises a sum.
 #[handler(name = "broken.scale_bwd")]
 #[signature((x: f64[*, n], scale: f64[n], dy: f64[*, n]) -> (dx: f64[*, n], dscale: f64[n]) where *: sum)]
 fn scale_bwd(
@@ -44,7 +44,7 @@ fn square(x: &Buffer<f64>, y: &mut Buffer<f64>) -> Result<()> {
     Ok(())
 }
 
-/// Three times `x` times `dx`, where two times is right.
+/// Three times `x` times `dx`; the correct factor is two.
 #[handler(name = "broken.square_jvp")]
 #[signature((x: f64[*], dx: f64[*]) -> (dy: f64[*]))]
 fn square_jvp(x: &Buffer<f64>, dx: &Buffer<f64>, dy: &mut Buffer<f64>) -> Result<()> {
@@ -52,7 +52,7 @@ fn square_jvp(x: &Buffer<f64>, dx: &Buffer<f64>, dy: &mut Buffer<f64>) -> Result
     Ok(())
 }
 
-/// `x` without its mean, which looks at the whole batch.
+/// Subtracts the mean of the whole batch from `x`.
 #[handler(name = "broken.center")]
 #[signature((x: f64[*]) -> (y: f64[*]))]
 fn center(x: &Buffer<f64>, y: &mut Buffer<f64>) -> Result<()> {
@@ -61,7 +61,7 @@ fn center(x: &Buffer<f64>, y: &mut Buffer<f64>) -> Result<()> {
     Ok(())
 }
 
-/// Adds to what is there.
+/// Adds to the previous contents of the result.
 #[handler(name = "broken.added")]
 #[signature((x: f64[*]) -> (y: f64[*]))]
 fn added(x: &Buffer<f64>, y: &mut Buffer<f64>) -> Result<()> {
@@ -78,7 +78,7 @@ fn shrink<T: Float>(x: &Buffer<T>, y: &mut Buffer<T>) -> Result<()> {
     Ok(())
 }
 
-/// Without the sign of the branch, in one type.
+/// Derivative without the sign of the branch, in one element type.
 #[handler(name = "broken.shrink_jvp")]
 #[signature((x: T[*], dx: T[*]) -> (dy: T[*]) where T: f64 | f32)]
 fn shrink_jvp<T: Float>(x: &Buffer<T>, dx: &Buffer<T>, dy: &mut Buffer<T>) -> Result<()> {
@@ -89,7 +89,7 @@ fn shrink_jvp<T: Float>(x: &Buffer<T>, dx: &Buffer<T>, dy: &mut Buffer<T>) -> Re
     Ok(())
 }
 
-/// The sum of the squares of symmetric matrices, of which it reads the lower triangle.
+/// The sum of the squares of symmetric matrices. Only the lower triangle is read.
 #[handler(name = "symmetric.norm", zeroed)]
 #[signature((x: f64[*, n, n]) -> (y: f64[*]))]
 #[vjp(backward = norm_bwd)]
@@ -102,7 +102,7 @@ fn norm() {
     }
 }
 
-/// For symmetric changes.
+/// Derivative for symmetric changes.
 #[handler(name = "symmetric.norm_bwd")]
 #[signature((x: f64[*, n, n], dy: f64[*]) -> (dx: f64[*, n, n]))]
 fn norm_bwd() {
@@ -111,7 +111,7 @@ fn norm_bwd() {
     }
 }
 
-/// Three times as much.
+/// Three times the derivative.
 #[handler(name = "symmetric.norm_jvp")]
 #[signature((x: f64[*, n, n], dx: f64[*, n, n]) -> (dy: f64[*]))]
 fn norm_jvp() {
@@ -143,7 +143,7 @@ fn panics(x: &Buffer<f64>, y: &mut Buffer<f64>) -> Result<()> {
     Ok(())
 }
 
-/// Elements from `offset` on, and zeros.
+/// Elements from `offset` on, followed by zeros.
 #[handler(name = "broken.tail")]
 #[signature((x: f64[*, n], offset: i64 = 0) -> (y: f64[*, n]) where offset >= 0; offset <= n)]
 #[transpose(tail_transpose)]
@@ -156,7 +156,7 @@ fn tail(x: &Buffer<f64>, offset: i64, y: &mut Buffer<f64>) -> Result<()> {
     Ok(())
 }
 
-/// The transpose for an offset of 0.
+/// The transpose for an offset of 0 only.
 #[handler(name = "broken.tail_transpose")]
 #[signature((y: f64[*, n], offset: i64) -> (x: f64[*, n]))]
 fn tail_transpose(y: &Buffer<f64>, offset: i64, x: &mut Buffer<f64>) -> Result<()> {
@@ -165,14 +165,14 @@ fn tail_transpose(y: &Buffer<f64>, offset: i64, x: &mut Buffer<f64>) -> Result<(
     Ok(())
 }
 
-/// Returns NaN for whatever it is given.
+/// Returns NaN for all operands.
 #[handler(name = "strict.nan")]
 #[signature((x: f64[*]) -> (y: f64[*]))]
 fn nan(x: &Buffer<f64>, y: &mut Buffer<f64>) {
     zip!(x.iter(), y.iter_mut()).for_each(|(x, y)| *y = x * f64::NAN);
 }
 
-/// Takes the operands of its samples alone.
+/// Accepts only the operands of its samples.
 #[handler(name = "strict.sampled")]
 #[signature((x: f64[*], at: s32[*], power: f64 = 1.0) -> (y: f64[*]))]
 #[samples(sampled_samples)]
@@ -187,7 +187,7 @@ fn sampled_samples() -> Vec<Sample> {
     vec![sample(&[1.0, -2.0, 3.0]), sample(&[0.5, 0.25]).attr("power", 3.0)]
 }
 
-/// Takes no operands that are made.
+/// Accepts no generated operands.
 #[handler(name = "broken.picky")]
 #[signature((x: f64[*], at: s32[*]) -> (y: f64[*]))]
 fn picky(x: &Buffer<f64>, at: &Buffer<i32>, y: &mut Buffer<f64>) -> Result<()> {

@@ -1,4 +1,4 @@
-//! Handlers that behave in every way a handler can, for the tests of the program.
+//! Handlers with every kind of behavior that handlers can have, for the tests of the program.
 
 use farcall_ffi::prelude::*;
 use half::bf16;

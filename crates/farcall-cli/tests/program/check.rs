@@ -1,4 +1,4 @@
-//! `farcall op --check`: promises that are kept, and broken ones.
+//! `farcall op --check` with kept and broken promises.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ fn check(library: PathBuf, args: &[&str]) -> Ended {
     Folder::new().farcall(["op".into(), library].into_iter().chain(args).chain(["--check".into()]))
 }
 
-/// The lines about promises: op, promise, outcome.
+/// Returns the table rows about promises: op, promise, outcome.
 fn rows(ended: &Ended) -> Vec<String> {
     let cells = ended.stdout.lines().filter_map(|line| line.strip_prefix('│')?.strip_suffix('│'));
     let cells = cells.map(|line| line.split('┆').map(str::trim).collect::<Vec<_>>());
@@ -65,32 +65,32 @@ fn broken_promises_are_named() {
             "broken.tail vjp by broken.tail_transpose in x FAILED",
         ]
     );
-    // The library says first that it panics.
+    // The panic hook of the library prints first.
     let told: Vec<&str> = ended.stderr.lines().skip_while(|line| !line.starts_with("error: ")).collect();
     for (told, (start, end)) in told.iter().zip([
-        ("error: broken.scale breaks its promise vjp by broken.scale_bwd in scale: along a random direction it gives ", "; mend broken.scale_bwd"),
+        ("error: broken.scale breaks its promise vjp by broken.scale_bwd in scale: along a random direction it gives ", "; fix broken.scale_bwd"),
         (
             "broken.scale_bwd breaks its promise *: sum: dscale is ",
-            "; `*: sum` promises that the results that lack * are the sum of what its parts give: mend the kernel, or say `*: whole`",
+            "; `*: sum` promises that results without * are the sum of the results for its parts: fix the kernel, or declare `*: whole`",
         ),
-        ("broken.square breaks its promise jvp by broken.square_jvp in x: the tangent of y is ", "; mend broken.square_jvp"),
-        ("broken.center breaks its promise *: map: y is 0 at [", "mend the kernel, or say `*: whole`"),
-        ("broken.center breaks its promise vmap: y is ", "mend the kernel, or say `*: whole`"),
+        ("broken.square breaks its promise jvp by broken.square_jvp in x: the tangent of y is ", "; fix broken.square_jvp"),
+        ("broken.center breaks its promise *: map: y is 0 at [", "fix the kernel, or declare `*: whole`"),
+        ("broken.center breaks its promise vmap: y is ", "fix the kernel, or declare `*: whole`"),
         (
             "broken.added breaks its promise results: y is NaN at [0], not ",
-            "write every element, and do not add to what is there",
+            "write every element, and do not accumulate into it",
         ),
-        ("broken.shrink breaks its promise jvp by broken.shrink_jvp in x: the tangent of y is ", "; mend broken.shrink_jvp"),
-        ("symmetric.norm breaks its promise jvp by symmetric.norm_jvp in x: the tangent of y is ", "; mend symmetric.norm_jvp"),
-        ("broken.shift breaks its promise *: map: y is ", "mend the kernel, or say `*: whole`"),
-        ("broken.shift breaks its promise vmap: y is ", "mend the kernel, or say `*: whole`"),
+        ("broken.shrink breaks its promise jvp by broken.shrink_jvp in x: the tangent of y is ", "; fix broken.shrink_jvp"),
+        ("symmetric.norm breaks its promise jvp by symmetric.norm_jvp in x: the tangent of y is ", "; fix symmetric.norm_jvp"),
+        ("broken.shift breaks its promise *: map: y is ", "fix the kernel, or declare `*: whole`"),
+        ("broken.shift breaks its promise vmap: y is ", "fix the kernel, or declare `*: whole`"),
         ("broken.panics breaks its promise call: broken.panics: panicked at crates/farcall-cli/tests/plugin/broken.rs:", " (INTERNAL)"),
-        ("broken.tail breaks its promise vjp by broken.tail_transpose in x: along a random direction it gives ", "; mend broken.tail_transpose"),
+        ("broken.tail breaks its promise vjp by broken.tail_transpose in x: along a random direction it gives ", "; fix broken.tail_transpose"),
     ]) {
         assert!(told.starts_with(start) && told.ends_with(end), "{told}");
     }
     assert_eq!(told.len(), 12);
-    // With the default of the attribute, the transpose is right.
+    // With the default of the attribute, the transpose is correct.
     assert!(ended.stdout.contains("\nbroken.tail(x: f64[5,3], offset = 2)\n"), "{}", ended.stdout);
     let summary = ended.stdout.lines().last().unwrap_or_default();
     assert!(
@@ -148,7 +148,7 @@ fn operands_can_be_given() {
         "{}",
         ended.stderr
     );
-    // One entry has no parts.
+    // A single entry cannot be split into parts.
     let ended = check(broken(), &["broken.center", "-i", "[1.5]", "-q"]);
     assert!(ended.code == 1 && ended.stderr.contains("its promise vmap"), "{}", ended.stderr);
     let ended = check(broken(), &["broken.square_jvp", "--json"]);

@@ -1,4 +1,4 @@
-//! Every command but those with a file of their own: outputs, exit codes, messages.
+//! Tests of all commands without a separate test file: outputs, exit codes, messages.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -15,7 +15,7 @@ func.func @main(%x: tensor<2x3xf32>, %y: tensor<2x3xi32>) -> (tensor<2x3xf32>, t
 }
 ";
 
-/// A program that calls a target with a vector of three.
+/// A program that calls a target with a vector of three elements.
 fn calling(target: &str) -> String {
     format!(
         "func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {{
@@ -58,7 +58,7 @@ fn a_program_runs_on_made_and_given_inputs() {
     let data = written.split_off(written.len() - 24);
     let data: Vec<i32> = data.chunks(4).map(|c| i32::from_le_bytes(c.try_into().unwrap())).collect();
     assert_eq!(data, [1, 4, 9, 16, 25, 36]);
-    // What was written is read again.
+    // The written results can be read again.
     let args = ["run", "p.mlir", "-i", "results/out0.npy", "-i", "results/out1.npy", "--evaluator"];
     folder.prints(
         &args,
@@ -143,7 +143,7 @@ func.func @main(%x: tensor<?x2xf32>) -> tensor<?x4xf32> {
         }
     "#]]);
     folder.fails(&["run", "p.mlir", "-i", "ones"], expect![[r#"
-        error: argument 0 of @main: f32[?,2] has sizes that are not known; give a .npy file, or say what to make, as in rand:f32[4,8]
+        error: argument 0 of @main: f32[?,2] has dynamic sizes; give a .npy file, or a type without dynamic sizes, as in rand:f32[4,8]
     "#]]);
     folder.fails(
         &["run", "p.mlir", "-i", "ones:f32[3,3]"],
@@ -457,7 +457,7 @@ fn a_program_can_be_inspected() {
     assert_eq!(json["custom_calls"][0]["resolved"]["platform"], "Host");
 }
 
-/// A program of one block, which the library's handler fits if its elements are f32.
+/// A program of one block. The library's handler accepts the block if its elements are f32.
 fn thrice(dtype: &str) -> String {
     format!(
         "func.func @main(%x: tensor<3x{dtype}>) -> tensor<3x{dtype}> {{
@@ -479,7 +479,7 @@ fn what_became_of_blocks_is_told() {
     let open = thrice("f32").replace("<3x", "<?x");
     let folder = Folder::new().with("f32.mlir", thrice("f32")).with("i32.mlir", thrice("i32"));
     let folder = folder.with("open.mlir", open);
-    // Columns are as wide as paths.
+    // The width of columns depends on the length of paths.
     let why = |args: &[&str]| {
         let ended = folder.farcall([&["inspect", "--why"], args].concat());
         assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "{}", ended.stdout);
@@ -513,7 +513,7 @@ fn what_became_of_blocks_is_told() {
         no custom calls
     "#]]
     .assert_eq(&why(&["f32.mlir"]));
-    // An artifact has no lines, but its instructions have numbers.
+    // An artifact has no source lines, but its instructions are numbered.
     let ended = folder.farcall(["convert", "f32.mlir", "--to", "artifact", "-o", "f32.mlirbc"]);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     expect![[r#"
@@ -523,7 +523,7 @@ fn what_became_of_blocks_is_told() {
 
         no custom calls
     "#]].assert_eq(&why(&["f32.mlirbc"]));
-    // A plan knows what was decided when it was compiled.
+    // A plan records the decisions of its compilation.
     let ended = folder.farcall(["compile", "f32.mlir", "--load", library, "-o", "p.plan"]);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     assert_eq!(why(&["p.plan", "--load", library]), why(&["f32.mlir", "--load", library]));
@@ -532,7 +532,7 @@ fn what_became_of_blocks_is_told() {
     assert_eq!(json["blocks"][0]["tag"], "test.thrice");
     assert_eq!(json["blocks"][0]["skipped"][0]["rank"], "library");
     assert_eq!(json["blocks"][0]["call"], serde_json::Value::Null);
-    // The same results in either way, on the engine and on the evaluator.
+    // The results are the same with and without the handler, on the engine and on the evaluator.
     for more in [&[][..], &["--load", library], &["--evaluator"]] {
         let ended = folder.farcall([&["run", "f32.mlir", "-i", "iota"], more].concat());
         assert!(ended.stdout.contains("[0.0, 3.0, 6.0]"), "{}{}", ended.stdout, ended.stderr);
@@ -544,7 +544,7 @@ fn what_became_of_blocks_is_told() {
         Give a .npy file for each with --input FILE, or make the missing ones with --fill rand
     "#]],
     );
-    // The blocks of a program with open sizes are those of its inputs.
+    // For a program with dynamic sizes, the blocks depend on the inputs.
     let given = ["--input", "zeros:f32[5]", "--load", library];
     expect![[r#"
         1 block
@@ -614,7 +614,7 @@ fn targets_are_listed() {
     assert_eq!(triple["declaration"]["signature"], "(x: f32[*]) -> (y: f32[*])");
 }
 
-/// The row of a target in `farcall targets --table`.
+/// Returns the row of a target in `farcall targets --table`.
 fn marks(table: &str, name: &str) -> String {
     let row = table.lines().find(|line| line.contains(&format!("│ {name} "))).unwrap_or_default();
     row.split(&['│', '┆']).map(str::trim).filter(|cell| !cell.is_empty()).collect::<Vec<_>>().join(" ")
@@ -754,7 +754,7 @@ fn corpus_cases_are_judged() {
     assert_eq!((ended.code, without_time(&ended.stdout).as_str()), (0, "1 passed, 0 failed, 0 skipped\n"));
 }
 
-/// Without ` in 0.1 s` at the end.
+/// Removes the time (` in 0.1 s`) at the end of a text.
 fn without_time(text: &str) -> String {
     match text.rsplit_once(" in ") {
         Some((before, after)) if after.ends_with(" s\n") => format!("{before}\n"),
@@ -771,7 +771,7 @@ fn the_command_line_explains_itself() {
         let ended = folder.farcall(args);
         assert_eq!(ended.code, 0);
         assert!(ended.stdout.contains("farcall"), "{}", ended.stdout);
-        // Not a terminal: no colors.
+        // The output is not a terminal, so colors are disabled.
         assert!(!ended.stdout.contains('\x1b'));
     }
     let ended = folder.farcall(["inspct", "x"]);
@@ -810,7 +810,7 @@ fn paths_need_not_be_utf8() {
     assert!(with(&["test"], &["--jobs".as_ref(), "2".as_ref()]).contains("1 passed"));
 }
 
-/// The processes that run tests have the limits of the one that starts them.
+/// Worker processes have the limits of the process that starts them.
 #[test]
 fn tests_run_under_the_limits() {
     let folder = Folder::new().with(

@@ -1,4 +1,4 @@
-//! Programs in other formats: `farcall convert`, and HLO text wherever a program is taken.
+//! Conversions between formats: `farcall convert`, and HLO text as input of all commands.
 
 use std::path::Path;
 
@@ -175,10 +175,10 @@ fn a_program_has_many_texts() {
     );
 }
 
-/// Whichever way a program goes, it stays the same.
+/// A program stays the same through any sequence of conversions.
 #[test]
 fn a_chain_of_conversions_changes_nothing() {
-    // StableHLO text is written without locations, which are no part of the program.
+    // StableHLO text is written without locations, which are not part of the program.
     let folder = Folder::new().with("0", DOUBLE.replace(", metadata={op_name=\"jit(double)/add\"}", ""));
     let chain = ["hlo", "stablehlo", "hlo", "stablehlo-generic", "hlo", "stablehlo-generic", "stablehlo"];
     for (i, to) in chain.iter().enumerate() {
@@ -226,7 +226,7 @@ fn what_cannot_be_converted_is_named() {
     assert!(ended.stdout.contains("stablehlo-generic"));
 }
 
-/// Portable artifacts and the files of `jax.export` are recognized by their content.
+/// Portable artifacts and files of `jax.export` are recognized by their content.
 #[test]
 fn artifacts_are_programs() {
     let artifacts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../farcall-ir/tests/artifacts");
@@ -256,7 +256,7 @@ fn artifacts_are_written() {
     assert!(bytes.starts_with(b"ML\xefR\x03StableHLO_v1.0.0\0"), "{bytes:x?}");
     let text = |file: &str| folder.farcall(["convert", file, "--to", "stablehlo"]).stdout;
     assert_eq!(text("double.mlirbc"), text("double.hlo"));
-    // What only this engine knows would be lost on others.
+    // Features that only this engine supports would be lost in other engines.
     let folder = folder.with(
         "wraps.mlir",
         r#"func.func @main(%x: tensor<3xf32>, %i: tensor<2x1xi32>) -> tensor<2xf32> {
@@ -320,7 +320,7 @@ fn functions_of_chlo_are_expanded_in_artifacts() {
         "{expanded}"
     );
     folder.fails(&["convert", "open.mlir", "--to", "artifact", "-o", "open.mlirbc"], expect![[r#"
-        error: [unsupported] chlo.erf: artifacts have operations of StableHLO only, and here these define this one for static shapes and real numbers
+        error: [unsupported] chlo.erf: artifacts have operations of StableHLO only, which can express this one for static shapes and real numbers only
          --> open.mlir:2:8
           |
         2 |   %0 = chlo.erf %a : tensor<?xf32> -> tensor<?xf32>

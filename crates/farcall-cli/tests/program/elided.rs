@@ -1,4 +1,4 @@
-//! Constants whose elements a printer left out.
+//! Constants whose elements are elided from the text.
 
 use expect_test::expect;
 
@@ -12,7 +12,7 @@ ENTRY e {
 }
 ";
 
-/// Two constants of one type are two constants: their elements may differ.
+/// Two constants of the same type are distinct, because their elements may differ.
 const MLIR: &str = "func.func @main(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
   %a = stablehlo.constant dense_resource<__elided__> : tensor<2x3xf32>
   %b = stablehlo.constant dense_resource<__elided__> : tensor<2x3xf32>

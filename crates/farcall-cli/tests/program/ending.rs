@@ -1,5 +1,5 @@
-//! Libraries that end the process: the program says which, and fails.
-#![expect(clippy::print_stdout, reason = "says why nothing ran")]
+//! Libraries that end the process: the program names the library and fails.
+#![expect(clippy::print_stdout, reason = "explains why nothing ran")]
 
 use std::process::{Command, ExitStatus};
 
@@ -17,15 +17,15 @@ func.func @main(%x: tensor<f32>) -> tensor<f32> {
 }
 ";
 
-/// Runs the program with `it` being a function of the library; checks exit code and standard error.
+/// Runs the program with a function of the library; checks exit code and standard error.
 fn run(function: &str, constructor: &str, code: i32, message: Expect) {
     let Some((status, said)) = ended(function, constructor) else { return };
     message.assert_eq(&said);
     assert_eq!(status.code(), Some(code), "{status:?}");
 }
 
-/// Checks a function that crashes: one line names it, among messages of the C library, and the exit code is
-/// not 0.
+/// Checks a function that crashes: one line, among messages of the C library, names the function, and the
+/// exit code is not 0.
 fn crash(function: &str, what: &str) {
     let Some((status, said)) = ended(function, "n") else { return };
     let line = format!("error: custom call `it` of libends.so at p.mlir:2:8, in its execute stage, {what}");

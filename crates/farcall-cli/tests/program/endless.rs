@@ -1,4 +1,4 @@
-//! Input that has no end or is larger than the limit, and programs that have to be ended: each ends soon.
+//! Endless or too large input, and programs that must be stopped: each run ends soon.
 
 use std::io::{ErrorKind, Write};
 use std::process::{Child, Command, Stdio};
@@ -30,8 +30,8 @@ fn a_device_without_an_end_is_no_program() {
     }
 }
 
-/// A command whose standard input the test writes. Ctrl-C ends it even where tests run in the background of a shell,
-/// which ignores the signal.
+/// Starts a command whose standard input the test writes. Ctrl-C ends the command even if the tests run in
+/// the background of a shell, where the signal is ignored by default.
 fn fed(folder: &Folder, args: &[&str]) -> Child {
     Command::new("env")
         .args(["--default-signal=INT", env!("CARGO_BIN_EXE_farcall")])
@@ -44,7 +44,7 @@ fn fed(folder: &Folder, args: &[&str]) -> Child {
         .unwrap()
 }
 
-/// Writes bytes, then zeros, until the program stops reading; returns the number of bytes and the program's
+/// Writes bytes, then zeros, until the program stops reading. Returns the number of bytes and the program's
 /// output.
 fn feed(folder: &Folder, args: &[&str], begin: &[u8]) -> (usize, String) {
     let mut child = fed(folder, args);
@@ -98,7 +98,7 @@ fn input_counts_as_memory() {
     }
 }
 
-/// The signal that Ctrl-C sends.
+/// Sends the signal of Ctrl-C.
 fn interrupt(child: &Child) {
     let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(kill.success());
@@ -125,7 +125,7 @@ fn ctrl_c_ends_every_command() {
             thread::sleep(Duration::from_millis(5));
         }
         let elapsed = begin.elapsed();
-        // No command outlives the test.
+        // The command must not outlive the test.
         let _ = child.kill();
         let status = child.wait().unwrap();
         assert!(!status.success() && elapsed < Duration::from_secs(1), "{args:?}: {elapsed:?}");

@@ -1,6 +1,6 @@
 //! A folder to run the program in, and the library of test handlers.
 //!
-//! Every run is checked for what must never happen: a panic, a signal.
+//! Every run is checked for panics and signals, which must never occur.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use expect_test::Expect;
 /// A folder with the files of a test.
 pub(crate) struct Folder(pub(crate) tempfile::TempDir);
 
-/// How a run ended.
+/// Outcome of a run.
 pub(crate) struct Ended {
     pub(crate) code: i32,
     pub(crate) stdout: String,
@@ -35,7 +35,7 @@ impl Folder {
         self
     }
 
-    /// A `.npy` file.
+    /// Adds a `.npy` file.
     pub(crate) fn with_npy(self, name: &str, descr: &str, shape: &str, data: &[u8]) -> Folder {
         let mut text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
         while (text.len() + 11) % 64 != 0 {
@@ -61,14 +61,14 @@ impl Folder {
             stdout: self.clean(&output.stdout),
             stderr: self.clean(&output.stderr),
         };
-        // A library has a panic hook of its own, which speaks before farcall does.
+        // A library has a separate panic hook, which prints before farcall reports the error.
         let panics = ended.stderr.lines().filter(|l| l.contains("panicked at"));
         let ours = panics.filter(|l| !l.contains("tests/plugin/")).count();
         assert_eq!(ours, 0, "{}", ended.stderr);
         ended
     }
 
-    /// Text without what differs from machine to machine.
+    /// Returns the text without machine-dependent parts.
     fn clean(&self, text: &[u8]) -> String {
         let text = String::from_utf8_lossy(text);
         let library = LIBRARY.display().to_string();
@@ -76,14 +76,14 @@ impl Folder {
         text.replace(&library, "LIBRARY").replace(&folder, "FOLDER")
     }
 
-    /// Runs what must fail, with exit code 1 and this message.
+    /// Runs a command that must fail with exit code 1 and this message.
     pub(crate) fn fails(&self, args: &[&str], message: Expect) {
         let ended = self.farcall(args);
         message.assert_eq(&ended.stderr);
         assert_eq!((ended.code, ended.stdout.as_str()), (1, ""));
     }
 
-    /// Runs what must work, and print this.
+    /// Runs a command that must succeed and print this output.
     pub(crate) fn prints(&self, args: &[&str], output: Expect) {
         let ended = self.farcall(args);
         assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "{}", ended.stdout);
@@ -91,11 +91,11 @@ impl Folder {
     }
 }
 
-/// The library with test handlers: an example of this package, which Cargo builds for all of its tests,
-/// but not if only this one is asked for.
+/// The library with test handlers. It is an example of this package: Cargo builds examples for all tests
+/// together, but not for a single selected test.
 pub(crate) static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| example("cli_test_ops"));
 
-/// The library that is an example of this package.
+/// Returns the library of an example of this package.
 pub(crate) fn example(name: &str) -> PathBuf {
     let library = built().join(format!("examples/lib{name}.so"));
     if !library.exists() {
@@ -104,18 +104,18 @@ pub(crate) fn example(name: &str) -> PathBuf {
     library
 }
 
-/// The library of another package, as it is now.
+/// Builds the library of another package from the current sources.
 pub(crate) fn library_of(package: &str) -> PathBuf {
     build(&["--package", package, "--lib"]);
     built().join(format!("lib{}.so", package.replace('-', "_")))
 }
 
-/// Where Cargo puts what it builds.
+/// Returns the folder of Cargo's build outputs.
 fn built() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_farcall")).parent().unwrap()
 }
 
-/// Builds more, in the profile of this test, unless whoever runs all tests has built everything.
+/// Builds a package in the profile of this test, unless the caller of the tests has built everything.
 fn build(what: &[&str]) {
     if std::env::var("FARCALL_BUILT").as_deref() == Ok("1") {
         return;

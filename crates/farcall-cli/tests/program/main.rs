@@ -1,4 +1,4 @@
-//! The program as its users see it: what it prints, and how it ends.
+//! Tests of the program from the outside: its output and its exit status.
 
 mod check;
 mod cli;

@@ -1,4 +1,4 @@
-//! Functions that JAX has exported, and files of named arguments.
+//! Functions exported by JAX, and files of named arguments.
 
 use std::io::Write;
 
@@ -18,7 +18,7 @@ fn npy(folder: &Folder, name: &str) -> Vec<u8> {
     std::fs::read(folder.path(name)).unwrap()
 }
 
-/// A folder with the function, `b.npy`, `w.npy` and `x.npy`.
+/// Returns a folder with the function, `b.npy`, `w.npy` and `x.npy`.
 fn folder() -> Folder {
     let w: Vec<f32> = (0..12).map(|i| i as f32 / 16.0).collect();
     Folder::new()
@@ -28,7 +28,7 @@ fn folder() -> Folder {
         .with_npy("x.npy", "<f4", "(2, 4)", &bytes(&[1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0]))
 }
 
-/// An archive of `.npy` files, compressed if asked for.
+/// Creates an archive of `.npy` files with a compression method.
 fn npz(folder: &Folder, files: &[(&str, &str)], method: zip::CompressionMethod) -> Vec<u8> {
     let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
     for (name, file) in files {
@@ -39,12 +39,12 @@ fn npz(folder: &Folder, files: &[(&str, &str)], method: zip::CompressionMethod) 
     zip.finish().unwrap().into_inner()
 }
 
-/// A header, and so many bytes.
+/// Creates a file with a header and `bytes` zero bytes.
 fn safetensors(header: &str, bytes: usize) -> Vec<u8> {
     [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &vec![0; bytes]].concat()
 }
 
-/// The header of eight vast tensors, and of one whose elements end where numbers do.
+/// Header of eight huge tensors, and of one whose end offset is the largest integer.
 fn vast() -> String {
     let size = (1u64 << 61) - 1;
     let tensor = |i: u64| {
@@ -129,7 +129,8 @@ fn an_exported_function_runs_at_any_size() {
     );
 }
 
-/// It is compiled as it runs, for this platform: without the number of the platform, which is a parameter in the file.
+/// The program is compiled as it runs on this platform, without the platform index, which is a parameter in
+/// the file.
 #[test]
 fn why_compiles_what_runs() {
     let folder = folder();
@@ -256,23 +257,26 @@ fn names_and_files_that_do_not_fit() {
             Give a .npy file for each with --input FILE, or make the missing ones with --fill rand
         "#]],
     );
-    // What follows the elements is not read.
+    // Bytes after the elements are not read.
     let run = folder.farcall(["run", "f.jax_export", "-i", "zeros.npz", "-i", "b.npy", "-i", "x.npy"]);
     assert!(run.stdout.starts_with("out0"), "{}", run.stderr);
-    folder.fails(&["run", "f.jax_export", "-i", "damaged.npz"], expect![[r#"
-        error: cannot use damaged.npz: it is not an archive that can be read: invalid Zip archive: Could not find EOCD
-    "#]]);
+    folder.fails(
+        &["run", "f.jax_export", "-i", "damaged.npz"],
+        expect![[r#"
+        error: cannot use damaged.npz: it is not a readable archive: invalid Zip archive: Could not find EOCD
+    "#]],
+    );
     folder.fails(&["run", "f.jax_export", "-i", "cut.safetensors"], expect![[r#"
-        error: cannot use cut.safetensors: its header makes no sense: EOF while parsing an object at line 1 column 1
+        error: cannot use cut.safetensors: its header is malformed: EOF while parsing an object at line 1 column 1
     "#]]);
     folder.fails(
         &["run", "f.jax_export", "-i", "short.safetensors"],
         expect![[r#"
-        error: cannot use short.safetensors: its header speaks of 16 bytes of elements, but 15 follow
+        error: cannot use short.safetensors: its header declares 16 bytes of elements, but 15 follow
     "#]],
     );
     folder.fails(&["run", "f.jax_export", "-i", "vast.safetensors"], expect![[r#"
-        error: cannot use vast.safetensors: its header speaks of 18446744073709551612 bytes of elements, but 16 follow
+        error: cannot use vast.safetensors: its header declares 18446744073709551612 bytes of elements, but 16 follow
     "#]]);
     folder.fails(
         &["run", "f.jax_export", "-i", "wrong.safetensors", "-i", "b.npy", "-i", "w.npy"],

@@ -1,4 +1,4 @@
-//! `farcall new`: the library that it makes builds, passes its tests, and has the op that it says.
+//! `farcall new`: the generated library builds, passes its tests, and contains the requested op.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,12 +7,12 @@ use expect_test::{Expect, expect};
 
 use crate::folder::Folder;
 
-/// The root of the checkout.
+/// Root of the checkout.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// What is in a folder and below.
+/// Returns the files in a folder and its subfolders.
 fn listing(folder: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -29,7 +29,7 @@ fn listing(folder: &Path) -> Vec<String> {
 
 #[test]
 fn a_new_library_is_whole() {
-    // At a place that stays, so that what it needs is built once.
+    // A fixed path, so that dependencies are built only once.
     let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("new");
     let path = place.join("my-gates");
     let _absent = std::fs::remove_dir_all(&path);
@@ -45,7 +45,7 @@ fn a_new_library_is_whole() {
         src/lib.rs"#]]
     .assert_eq(&listing(&path).join("\n"));
 
-    // The versions that this checkout is built with.
+    // Uses the dependency versions of this checkout.
     std::fs::copy(root().join("Cargo.lock"), path.join("Cargo.lock")).unwrap();
     let target = place.join("target");
     let cargo = |args: &[&str]| {

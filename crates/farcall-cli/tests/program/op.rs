@@ -1,10 +1,10 @@
-//! `farcall op`: ops called on arrays, and explained.
+//! `farcall op`: calls and explanations of ops.
 
 use expect_test::{Expect, expect};
 
 use crate::folder::{Folder, LIBRARY};
 
-/// `farcall op LIBRARY …`
+/// Returns the arguments of `farcall op LIBRARY …`.
 fn op<'a>(args: &[&'a str]) -> Vec<&'a str> {
     let library = LIBRARY.to_str().unwrap();
     [&["op", library], args].concat()
@@ -16,7 +16,7 @@ fn power_sum<'a>(args: &[&'a str]) -> Vec<&'a str> {
 
 #[test]
 fn an_op_runs_on_made_and_given_operands() {
-    // 1, 2 and 3 as bf16, whose bits NumPy keeps as uint16.
+    // 1, 2 and 3 as bf16, whose bits NumPy stores as uint16.
     let bits: Vec<u8> = [0x3f80u16, 0x4000, 0x4040].iter().flat_map(|x| x.to_le_bytes()).collect();
     let folder = Folder::new().with_npy("weight.npy", "<u2", "(3,)", &bits);
     let args = power_sum(&["-i", "weight.npy", "-a", "power=2", "-a", "scales=2,0.5", "-o", "sum.npy"]);
@@ -29,7 +29,7 @@ fn an_op_runs_on_made_and_given_operands() {
         [2.0, 5.0]
     "#]],
     );
-    // What was written is read again.
+    // The written result can be read again.
     folder.prints(
         &op(&["test.triple", "--input", "sum.npy"]),
         expect![[r#"
@@ -61,7 +61,7 @@ fn an_op_runs_on_made_and_given_operands() {
         }
     "#]],
     );
-    // Numbers may be written down; their type is what the op and the others say.
+    // Operands may be written as numbers; the op and the other operands determine their types.
     folder.prints(
         &op(&["test.power_sum", "-i", "[[0, 1.5], [2, 3]]", "-i", "[1, 1]", "-a", "power=1"]),
         expect![[r#"
@@ -71,7 +71,7 @@ fn an_op_runs_on_made_and_given_operands() {
         [1.5, 3.0]
     "#]],
     );
-    // What the others say need not be said, wherever it stands.
+    // Types that follow from the other operands need not be written, in any position.
     let inputs = ["-i", "iota", "-i", "weight.npy", "-a", "power=1"];
     let ended = folder.farcall(op(&[&["test.power_sum"], &inputs[..]].concat()));
     assert!(
@@ -120,7 +120,7 @@ fn mistakes_are_told_in_the_op_s_words() {
     fails(
         &["test.triple", "-i", "rand"],
         expect![[r#"
-            error: operand 0 (x: f32[*]): the others do not say its type; give it, as in rand:f32[4,8]
+            error: operand 0 (x: f32[*]): the other operands do not determine its type; give it, as in rand:f32[4,8]
         "#]],
     );
     fails(
@@ -196,7 +196,7 @@ fn mistakes_are_told_in_the_op_s_words() {
         error: test.power_sum: attribute side must be "left" or "right", but is "up"
     "#]],
     );
-    // The handler's own.
+    // The handler's own message.
     fails(
         &["-i", "ones:bf16[3]", "-a", "power=1", "-a", "side=right"],
         expect![[r#"

@@ -1,4 +1,4 @@
-//! `farcall compile`, plans in the place of programs, and `--dump` of the middle form.
+//! `farcall compile`, plans in place of programs, and `--dump` of the middle form.
 
 use expect_test::expect;
 
@@ -15,7 +15,7 @@ func.func @main(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
 }
 ";
 
-/// A program that calls a target with a vector of three.
+/// A program that calls a target with a vector of three elements.
 fn calling(target: &str) -> String {
     format!(
         "func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {{
@@ -26,7 +26,7 @@ fn calling(target: &str) -> String {
     )
 }
 
-/// A folder with the program `p.mlir`, compiled to `p.plan`.
+/// Returns a folder with the program `p.mlir`, compiled to `p.plan`.
 fn compiled(program: &str, args: &[&str]) -> Folder {
     let folder = Folder::new().with("p.mlir", program);
     let ended = folder.farcall([&["compile", "p.mlir", "-o", "p.plan"], args].concat());
@@ -46,7 +46,7 @@ fn a_plan_runs_as_its_program_does() {
     assert!(dumps[0].starts_with("plan: arena"), "{}", dumps[0]);
     let stats = folder.farcall(["run", "p.plan", "--fill", "rand", "--stats", "--quiet"]);
     assert!(stats.stdout.contains("bind") && stats.stdout.contains("fusion thunks"), "{}", stats.stdout);
-    // Nothing is left beside the plan.
+    // No other files remain beside the plan.
     let mut names: Vec<_> =
         std::fs::read_dir(folder.0.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
     names.sort();
@@ -139,18 +139,18 @@ func.func @main(%x: tensor<?x2xf32>) -> tensor<?x4xf32> {
 fn what_cannot_be_asked_of_a_plan_is_an_error() {
     let folder = compiled(AFFINE, &[]).with("old.plan", b"\x89FCPLAN\n\x63\0\0\0\x05\0\0\09.9.9rest");
     folder.fails(&["run", "p.plan", "--entry", "main", "--passes", "cse"], expect![[r#"
-        error: p.plan is a compiled plan: --entry or --passes counts when a program is compiled (`farcall compile`)
+        error: p.plan is a compiled plan: --entry or --passes has an effect only when a program is compiled (`farcall compile`)
     "#]]);
     folder.fails(
         &["run", "p.plan", "--evaluator"],
         expect![[r#"
-        error: p.plan is a compiled plan, which the evaluator does not run; give it the program
+        error: p.plan is a compiled plan, which the evaluator cannot run; give the program instead
     "#]],
     );
     folder.fails(
         &["run", "p.plan", "--dump", "form"],
         expect![[r#"
-        error: p.plan is a compiled plan: `--dump plan` shows it, form is of the program that it was made from
+        error: p.plan is a compiled plan: only `--dump plan` can show it; `--dump form` needs the original program
     "#]],
     );
     folder.fails(
@@ -260,7 +260,7 @@ fn the_middle_form_is_shown() {
     assert_eq!(form.matches("stablehlo.add").count(), 1, "{form}");
     let form = folder.farcall(["run", "p.mlir", "--dump", "form", "--passes", "needed"]).stdout;
     assert_eq!(form.matches("stablehlo.add").count(), 2, "{form}");
-    // The passes that always run say where values lie.
+    // The passes that always run show the memory locations of values.
     folder.prints(&["run", "p.mlir", "--dump", "assign", "--passes", "dce"], expect![[r#"
         // after assign, pass 6 of 6
         module {
@@ -274,7 +274,7 @@ fn the_middle_form_is_shown() {
           }
         }
     "#]]);
-    // A form is a program.
+    // A dumped form is a valid program.
     let form = folder.farcall(["run", "p.mlir", "--dump", "form"]).stdout;
     let folder = folder.with("form.mlir", form);
     let results = ["p.mlir", "form.mlir"].map(|p| folder.farcall(["run", p, "-i", "iota"]).stdout);
@@ -293,31 +293,31 @@ fn passes_are_listed_and_named() {
             │ canonicalize ┆ moves constants to the right, drops operations that change nothing   │
             │ cse          ┆ merges equal operations on equal operands                            │
             │ dce          ┆ drops instructions, carried values and captures that are never read  │
-            │ double       ┆ does two iterations at once where that saves a copy in each          │
+            │ double       ┆ runs two iterations at once to save a copy in each                   │
             │ excess       ┆ computes bf16 arithmetic that is widened at once in f32, as XLA does │
             │ expand       ┆ replaces operations that simpler ones define                         │
-            │ fills        ┆ fills what is written to with a number, not from a constant          │
+            │ fills        ┆ fills buffers that are written to instead of copying constants       │
             │ fold         ┆ computes small operations on constants                               │
-            │ folds        ┆ reduces by any region, in loops of operations on tensors             │
+            │ folds        ┆ turns reductions by arbitrary regions into loops over tensors        │
             │ fuse         ┆ computes operations on corresponding elements together               │
-            │ licm         ┆ moves computations that do not change out of loops                   │
-            │ moves        ┆ moves elements at once that are repeated, reshaped and concatenated  │
-            │ outer        ┆ multiplies elements where products add up nothing                    │
-            │ products     ┆ computes products and what follows them by blocks of rows            │
-            │ recompute    ┆ makes values again where that is less work than storing them         │
+            │ licm         ┆ moves loop-invariant computations out of loops                       │
+            │ moves        ┆ fuses chains of broadcasts, reshapes and concatenations              │
+            │ outer        ┆ computes products of a single term elementwise                       │
+            │ products     ┆ fuses products with their users, by blocks of rows                   │
+            │ recompute    ┆ recomputes values where that is cheaper than storing them            │
             │ regions      ┆ turns branches of reducers into selects, computes sort keys once     │
-            │ simplify     ┆ applies algebraic rules, each by its name                            │
-            │ sink         ┆ makes large values from small ones just before they are taken        │
-            │ slices       ┆ makes no more of a value than slices take                            │
-            │ transposes   ┆ lets products read and write what is transposed                      │
-            │ unroll       ┆ writes out loops of a few iterations                                 │
-            │ updates      ┆ updates a part in place of a scatter of one window                   │
+            │ simplify     ┆ applies algebraic rewrite rules                                      │
+            │ sink         ┆ moves the creation of large values to just before their users        │
+            │ slices       ┆ computes only the parts of values that slices use                    │
+            │ transposes   ┆ lets products read and write transposed tensors                      │
+            │ unroll       ┆ unrolls loops of a few iterations                                    │
+            │ updates      ┆ turns scatters of one window into updates of a part                  │
             │ widen        ┆ computes element types without kernels in wider ones                 │
             │ wraps        ┆ lets gathers and scatters wrap negative indices                      │
-            │ layouts      ┆ transposes what custom calls take and return in other layouts        │
-            │ copies       ┆ copies values before others take over their memory                   │
+            │ layouts      ┆ transposes operands and results of calls with other layouts          │
+            │ copies       ┆ inserts copies where values must share memory                        │
             │ coalesce     ┆ lets loops and branches write directly to their results              │
-            │ donate       ┆ notes which inputs results may take the memory of                    │
+            │ donate       ┆ marks inputs whose memory results may take over                      │
             │ assign       ┆ gives every value a place                                            │
             └──────────────┴──────────────────────────────────────────────────────────────────────┘
 
@@ -330,7 +330,10 @@ fn passes_are_listed_and_named() {
         (["--passes", "fold,licn"], "there is no pass \"licn\"; did you mean licm?"),
         (["--passes", "default,-sinc"], "there is no pass \"sinc\"; did you mean sink?"),
         (["--passes", "defalt"], "there is no pass \"defalt\"; did you mean default?"),
-        (["--passes", "fold,copies"], "the pass copies always runs, after those of the list"),
+        (
+            ["--passes", "fold,copies"],
+            "the pass copies cannot be chosen: it always runs, after the chosen passes",
+        ),
         (["--dump", "asign"], "there is no stage or pass `asign`; did you mean assign?"),
         (["--dump", "verifed"], "there is no stage or pass `verifed`; did you mean verified?"),
         (["--dump", "nothing"], "there is text, verified, refined, build, form, plan, canonicalize, cse,"),
@@ -342,13 +345,13 @@ fn passes_are_listed_and_named() {
     folder.fails(
         &["run", "p.mlir", "--dump", "cse", "--passes", "default,-cse,-fuse"],
         expect![[r#"
-            error: the pass cse does not run; those that do are expand,excess,widen,canonicalize,regions,folds,unroll,fold,simplify,updates,transposes,outer,wraps,licm,dce,slices,dce,double,recompute,dce,products,moves,fills,sink
+            error: the pass cse does not run; the passes that run are expand,excess,widen,canonicalize,regions,folds,unroll,fold,simplify,updates,transposes,outer,wraps,licm,dce,slices,dce,double,recompute,dce,products,moves,fills,sink
         "#]],
     );
     folder.fails(
         &["run", "p.mlir", "--dump", "licm", "--passes", "needed"],
         expect![[r#"
-        error: the pass licm does not run; those that do are expand,excess,dce
+        error: the pass licm does not run; the passes that run are expand,excess,dce
     "#]],
     );
 }

@@ -1,11 +1,11 @@
-//! What the program shows of its own work: profiles, traces, explanations of plans, benchmarks.
+//! Output about the program's own work: profiles, traces, explanations of plans, benchmarks.
 
 use expect_test::expect;
 use serde_json::Value;
 
 use crate::folder::{Folder, LIBRARY};
 
-/// A loop whose body is a fusion that threads share, and an operation with a location.
+/// A loop whose body is a fusion that runs on several threads, and an operation with a location.
 const LOOP: &str = "\
 func.func @main(%x: tensor<300000xf32>, %n: tensor<i32>) -> tensor<300000xf32> {
   %zero = stablehlo.constant dense<0> : tensor<i32>
@@ -25,14 +25,14 @@ func.func @main(%x: tensor<300000xf32>, %n: tensor<i32>) -> tensor<300000xf32> {
 }
 ";
 
-/// What is said where times are shown.
+/// Warning that precedes times.
 const DEBUG_BUILD: &str = if cfg!(debug_assertions) {
-    "warning: this is a debug build: its times say nothing of farcall's speed\n"
+    "warning: this is a debug build: its times are not representative of farcall's speed\n"
 } else {
     ""
 };
 
-/// A loop of three turns.
+/// A loop of three iterations.
 fn looping() -> Folder {
     let three = 3i32.to_le_bytes();
     Folder::new().with("p.mlir", LOOP).with_npy("n.npy", "<i4", "()", &three)
@@ -60,7 +60,7 @@ fn a_profile_says_what_each_step_took() {
         found.next().unwrap_or_else(|| panic!("no {kind} {detail} in {profile:#}"))
     };
     let (around, inside) = (named("while", ""), named("fusion", "tanh add"));
-    // Two runs of three turns.
+    // Two runs of three iterations.
     assert_eq!((&around["calls"], &inside["calls"]), (&2.into(), &6.into()));
     assert_eq!(inside["parent"], around["thunk"]);
     assert_eq!((&inside["bytes"], &inside["flops"]), (&2_400_000.into(), &600_000.into()));
@@ -108,7 +108,7 @@ fn a_trace_is_in_the_format_that_perfetto_opens() {
     assert!(tasks.len() > 3 && tasks.iter().all(|task| within(task, run[0])));
     assert_eq!(fusions[0]["args"]["from"], "%u at 10:12");
     assert_eq!(fusions[0]["args"]["results"][0], "f32[300000]");
-    // Every thread that something happens on has a name.
+    // Every thread with events has a name.
     let named: Vec<&Value> =
         events.iter().filter(|e| e["name"] == "thread_name").map(|e| &e["tid"]).collect();
     assert!(events.iter().all(|e| named.contains(&&e["tid"])), "{named:?}");
@@ -135,7 +135,7 @@ func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
     );
 }
 
-/// One operation for each reason to be in no fusion that small programs can have.
+/// One operation for each reason not to be fused that small programs can have.
 const APART: &str = "\
 func.func @main(%x: tensor<8xf32>) -> (tensor<f32>, tensor<8xf32>, tensor<4xf32>, tensor<8xf32>, tensor<2xi32>) {
   %z = stablehlo.constant dense<0.0> : tensor<f32>
@@ -191,7 +191,7 @@ fn a_plan_is_explained() {
         │      ┆ cosine           ┆ f32[4]  ┆ %k at 8:8 │
         └──────┴──────────────────┴─────────┴───────────┘
 
-        3 operations on elements in no fusion
+        3 operations on elements outside of fusions
         ┌────────────────────────┬────────────┬────────────────────────────────────────────┬────────┐
         │ operation              ┆ from       ┆ why not                                    ┆ beside │
         ╞════════════════════════╪════════════╪════════════════════════════════════════════╪════════╡
@@ -200,9 +200,9 @@ fn a_plan_is_explained() {
         │ iota s32[2]            ┆ %i at 12:8 ┆ it is a result                             ┆        │
         └────────────────────────┴────────────┴────────────────────────────────────────────┴────────┘
 
-        where fusions end
+        fusion boundaries
         ┌───────┬─────────────────────────┬──────────────────────────┬───────────────────────────────────┐
-        │ steps ┆ made by                 ┆ taken by                 ┆ why they are apart                │
+        │ steps ┆ producer                ┆ consumer                 ┆ reason                            │
         ╞═══════╪═════════════════════════╪══════════════════════════╪═══════════════════════════════════╡
         │ 0 → 1 ┆ reduce f32[], %s at 4:8 ┆ cosine f32[4], %k at 8:8 ┆ it has 4 elements, its neighbor 1 │
         └───────┴─────────────────────────┴──────────────────────────┴───────────────────────────────────┘
@@ -284,7 +284,7 @@ fn what_is_compiled_already_is_not_explained() {
     let folder = looping();
     assert_eq!(folder.farcall(["compile", "p.mlir", "-o", "p.plan"]).code, 0);
     folder.fails(&["inspect", "p.plan", "--plan"], expect![[r#"
-        error: p.plan is compiled: --plan explains what becomes of a program when it is; `farcall run p.plan --dump plan` shows its steps
+        error: p.plan is compiled: --plan explains the compilation of a program; `farcall run p.plan --dump plan` shows its steps
     "#]]);
     folder.fails(
         &["inspect", "p.mlir", "--fill", "rand"],
@@ -313,7 +313,7 @@ fn a_benchmark_compares_a_program_with_the_machine() {
     assert!(parts.is_sorted() && parts[0] > 0.0, "{parts:?}");
     assert_eq!((number("/measurements"), number("/runs_per_measurement")), (7.0, 1.0));
     assert_eq!(number("/working_set_bytes"), 2_400_004.0);
-    // Three turns of a tanh and two additions, four comparisons.
+    // Three iterations of a tanh and two additions, and four comparisons.
     assert_eq!(number("/flops"), 3.0 * 600_001.0 + 4.0);
     let rate = number("/flops") / number("/run_seconds/median");
     assert!((number("/flops_per_second") / rate - 1.0).abs() < 1e-6);
