@@ -1,5 +1,6 @@
-//! Binds the symbols that this module exports for libraries (`farcall::custom_call::HOST_SYMBOLS`) to
-//! themselves within the module: another host in the process may have some of the same names.
+//! Binds references to the symbols that this module exports for libraries
+//! (`farcall::custom_call::HOST_SYMBOLS`) within the module, because another host in the process may have
+//! symbols of the same names.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -1,6 +1,7 @@
 """farcall: custom calls for compiled tensor graphs, and an engine that runs such graphs.
 
-A program is StableHLO text, as JAX prints it, or HLO text, as XLA does. Compile it, then call it on NumPy arrays:
+A program is StableHLO text, as printed by JAX, or HLO text, as printed by XLA. Compile it, then call it on
+NumPy arrays:
 
 >>> import farcall, numpy as np
 >>> double = farcall.compile('''
@@ -12,16 +13,17 @@ A program is StableHLO text, as JAX prints it, or HLO text, as XLA does. Compile
 >>> y
 array([2., 4., 6.], dtype=float32)
 
-Custom calls in it are bound to the targets of a `Registry`: handlers in libraries (`Registry.load`)
+Custom calls in the program are bound to the targets of a `Registry`: handlers in libraries (`Registry.load`)
 or in capsules, as for `jax.ffi.register_ffi_target` (`Registry.register`), or written in Python (`handler`).
-`farcall.ffi` calls them by name, as `jax.ffi` does. `farcall.linalg` has decompositions of matrices for JAX programs, and
-`register_lapack` registers jaxlib's LAPACK handlers. `farcall.xla_client`, which is imported on request, has the interface of
-`jaxlib.xla_client`.
+`farcall.ffi` calls targets by name, like `jax.ffi`. `farcall.linalg` has decompositions of matrices for JAX
+programs, and `register_lapack` registers jaxlib's LAPACK handlers. `farcall.xla_client`, which must be
+imported explicitly, has the interface of `jaxlib.xla_client`.
 
 Errors are Python's built-in exceptions, with the engine's messages: `ValueError` for an invalid program,
-name or shape (its subclass `MissingTargetError` for calls of targets that are not registered), `TypeError` for the
-wrong number of arguments or the wrong element type, `RuntimeError` for a handler that fails, `OSError` for a library
-that cannot be opened. Compiling and running release the interpreter's lock; several threads can run an executable at once.
+name or shape (its subclass `MissingTargetError` for calls of unregistered targets), `TypeError` for a wrong
+number of arguments or a wrong element type, `RuntimeError` for a handler that fails, `OSError` for a library
+that cannot be opened. Compiling and running release the interpreter's lock; several threads can run an
+executable at the same time.
 """
 
 from typing import Any
@@ -87,7 +89,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """`farcall.linalg`, imported together with JAX at the first use."""
+    """Imports `farcall.linalg` together with JAX on first use."""
     if name == "linalg":
         import importlib
 

@@ -1,7 +1,9 @@
-"""NumPy's element types for the engine's, and what is no array of exactly the right type as the engine's tensors.
+"""NumPy's types for the engine's element types, and conversion of inputs that are not arrays of exactly the
+right type.
 
-The engine names element types like signatures do (`f32`, `bf16`, `pred`). NumPy has some of them,
-the package `ml_dtypes` most others. Without it, such tensors are arrays of raw bits: `uint8` or `uint16`.
+The engine names element types like signatures (`f32`, `bf16`, `pred`). NumPy has some of these types, and the
+package `ml_dtypes` most others. Without `ml_dtypes`, tensors of its types are arrays of raw bits: `uint8` or
+`uint16`.
 """
 
 import math
@@ -15,11 +17,12 @@ from farcall import _farcall
 
 try:
     import ml_dtypes
-except ImportError:  # raw bits then
+except ImportError:  # fall back to raw bits
     ml_dtypes = None
 
 
-#: Of each element type of the engine: what its numbers are, bytes of an element, the range of integers.
+#: For each element type of the engine: the kind of its numbers, the bytes of an element, the range of
+#: integers.
 _ENGINE = {name: described for name, *described in _farcall.element_types()}
 
 
@@ -29,13 +32,13 @@ class TensorType(NamedTuple):
     name: str
     """Short name of the element type: `f32`, `bf16`, `pred`."""
     dtype: np.dtype
-    """The type of the NumPy arrays that hold it."""
+    """Type of the NumPy arrays that hold the elements."""
     shape: tuple[int | str, ...]
-    """Sizes of the dimensions. Those of a `Polymorphic` may be expressions."""
+    """Sizes of the dimensions. Sizes of a `Polymorphic` may be expressions."""
 
     @property
     def size_in_bytes(self) -> int:
-        """Bytes of an array of this type, whose sizes are numbers."""
+        """Size in bytes of an array of this type. All sizes must be numbers."""
         return math.prod(map(int, self.shape)) * self.dtype.itemsize
 
     def __str__(self) -> str:
@@ -88,31 +91,31 @@ def _dtype(name: str) -> np.dtype:
 
 
 def _bits(name: str) -> np.dtype:
-    """The type of the raw bits of an element type that NumPy does not have."""
+    """Returns the type for the raw bits of an element type that NumPy lacks."""
     _, size, _ = _ENGINE[name]
     return np.dtype(f"uint{8 * size}")
 
 
 _BY_NAME = {name: _dtype(name) for name in (*_NUMPY, *_ML_DTYPES)}
-# Raw bits come first, so that NumPy's own types win.
+# Raw bits come first, so that NumPy's own types take precedence.
 _BY_DTYPE = {dtype: name for name, dtype in reversed(_BY_NAME.items())}
 _farcall.set_dtypes(list(_BY_NAME.items()))
 
 
 def tensor_type(name: str, shape: Sequence[int | str]) -> TensorType:
-    """The type of a tensor as the engine describes it."""
+    """Returns the type of a tensor from the engine's description."""
     return TensorType(name, _BY_NAME[name], tuple(shape))
 
 
 def to_engine(value: Any, wanted: TensorType | None, index: int) -> tuple[str, tuple[int, ...], np.ndarray]:
-    """Element type, shape and bytes of an argument.
+    """Returns the element type, shape and bytes of an argument.
 
-    An array keeps its element type, which the engine checks; but integers of NumPy's default type are converted to
-    the integer type that the program expects, if possible. Python's numbers, and lists of them, are converted to the
-    type that the program expects, if possible.
+    An array keeps its element type, which the engine checks. Integers of NumPy's default type are converted
+    to the integer type that the program expects, if possible. Python numbers, and lists of numbers, are
+    converted to the type that the program expects, if possible.
     """
     if wanted and type(value) is np.ndarray and value.dtype == wanted.dtype and value.flags.c_contiguous:
-        return wanted.name, value.shape, value.reshape(-1).view(np.uint8)  # the usual case
+        return wanted.name, value.shape, value.reshape(-1).view(np.uint8)  # the common case
     if hasattr(value, "dtype"):
         array = in_engine_order(np.asarray(value))
         if wanted is not None and array.dtype == np.int64 and _is_integer(wanted.name):
@@ -136,37 +139,38 @@ def to_engine(value: Any, wanted: TensorType | None, index: int) -> tuple[str, t
 
 
 def in_engine_order(array: np.ndarray) -> np.ndarray:
-    """The array as the engine reads it: row-major, in this machine's byte order."""
+    """Returns the array in the engine's format: row-major, in the machine's byte order."""
     return np.ascontiguousarray(array, array.dtype.newbyteorder("=")).reshape(array.shape)
 
 
 def dtype_name(dtype: np.dtype) -> str | None:
-    """The engine's name of an element type, if it has one."""
+    """Returns the engine's name of an element type, if the engine has the type."""
     return _BY_DTYPE.get(dtype)
 
 
 def is_element_type(name: str) -> bool:
-    """True if the engine has an element type of this name."""
+    """Returns true if the engine has an element type of this name."""
     return name in _BY_NAME
 
 
 def is_inexact(dtype: np.dtype) -> bool:
-    """True for real and complex types, including types of `ml_dtypes`."""
+    """Returns true for real and complex types, including types of `ml_dtypes`."""
     name = dtype_name(dtype)
     return name is not None and _ENGINE[name][0] in ("float", "complex")
 
 
 def dtype_of(name: str) -> np.dtype:
-    """The element type with this name in the engine."""
+    """Returns the NumPy type of the engine's element type with this name."""
     return _BY_NAME[name]
 
 
-#: What numbers without an element type are, by `numpy.dtype.kind`.
+#: Kinds of numbers without an element type, by `numpy.dtype.kind`.
 KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float", "c": "complex"}
 
 
 def numbers(value: Any, what: str) -> tuple[np.ndarray, str]:
-    """Python's numbers, or lists of them, as an array, and their kind: `none`, `bool`, `int`, `float`, `complex`.
+    """Converts Python numbers, or lists of numbers, to an array, with their kind: `none`, `bool`, `int`,
+    `float`, `complex`.
 
     Raises:
       TypeError: if they are not numbers.
@@ -180,7 +184,7 @@ def numbers(value: Any, what: str) -> tuple[np.ndarray, str]:
         return array, "none"
     kind = KINDS.get(array.dtype.kind)
     if kind is None and array.dtype == object and all(isinstance(x, (int, float)) for x in array.flat):
-        # Integers that NumPy has no type for.
+        # Integers that do not fit any NumPy type.
         kind = "int" if all(isinstance(x, int) for x in array.flat) else "float"
     if kind is None:
         raise TypeError(f"{what} holds {array.dtype} values, which are not numbers")
@@ -192,7 +196,7 @@ def _is_integer(name: str) -> bool:
 
 
 def cast(array: np.ndarray, name: str, what: str) -> np.ndarray:
-    """The array converted to an element type that holds numbers of its kind, rounded if necessary.
+    """Converts an array to an element type that holds numbers of its kind, rounding if necessary.
 
     Raises:
       ValueError: if a number is out of range.
@@ -210,7 +214,7 @@ def cast(array: np.ndarray, name: str, what: str) -> np.ndarray:
                 converted = array.astype(dtype)
                 if not _is_integer(name):
                     wrong = np.isfinite(array.astype(complex)) & ~np.isfinite(converted.astype(complex))
-        except OverflowError:  # an integer without a type of NumPy's
+        except OverflowError:  # an integer that does not fit any NumPy type
             wrong = np.vectorize(lambda x: abs(x) > sys.float_info.max, [bool])(array)
         if not wrong.any():
             return converted
@@ -220,8 +224,8 @@ def cast(array: np.ndarray, name: str, what: str) -> np.ndarray:
 
 
 def _range(name: str) -> tuple[float, float]:
-    """The smallest and largest number of an integer type, or of a float type without infinity and NaN, in which an
-    overflow would not show; otherwise an empty range."""
+    """Returns the smallest and largest number of an integer type, or of a float type without infinity and
+    NaN, in which an overflow would go unnoticed; otherwise an empty range."""
     _, _, integers = _ENGINE[name]
     if integers is not None:
         return integers

@@ -1,4 +1,5 @@
-"""Blocks: composites of a program, and lowerings that replace them by custom calls when the program is compiled."""
+"""Blocks: composites of a program, and lowerings that replace them by custom calls when the program is
+compiled."""
 
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +14,7 @@ from farcall._arrays import TensorType, dtype_name, is_element_type, tensor_type
 
 @dataclass(frozen=True)
 class Attr:
-    """An attribute as text in MLIR's syntax: `Attr("42 : i64")`."""
+    """An attribute as text in MLIR syntax: `Attr("42 : i64")`."""
 
     text: str
     """The text."""
@@ -21,7 +22,7 @@ class Attr:
 
 @dataclass(frozen=True)
 class Client:
-    """What a program is compiled for, and by whom."""
+    """The target of a compilation: platform, engine and options."""
 
     platform: str
     """The platform of the device: `"Host"`, `"CUDA"`."""
@@ -35,55 +36,59 @@ class Client:
 
 @dataclass(frozen=True)
 class Block:
-    """A block that a lowering is asked about: a composite, as `jax.lax.composite` makes it, with static shapes."""
+    """A block to be lowered: a composite, created by `jax.lax.composite`, with static shapes."""
 
     tag: str
-    """What the block stands for: the name of the composite."""
+    """Name of the composite, which identifies the block's meaning."""
     version: int
     """Version of the tag's meaning."""
     options: Mapping[str, Any]
-    """Its options: numbers, strings, tuples of numbers, dictionaries; an `Attr` for what Python has no form for."""
+    """Options: numbers, strings, tuples of numbers, dictionaries; an `Attr` for values without a Python
+    form."""
     operands: Sequence[TensorType]
     """Types of the inputs."""
     results: Sequence[TensorType]
     """Types of the outputs."""
     client: Client
-    """What the program is compiled for."""
+    """Target of the compilation."""
 
 
 @dataclass(frozen=True)
 class Skip:
-    """A lowering's answer: the block is left to the next lowering for its tag, or to its default body."""
+    """Answer of a lowering that leaves the block to the next lowering for its tag, or to its default body."""
 
     reason: str
-    """Why, for people."""
+    """Reason, for people."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """A lowering's answer: a custom call takes the block's place.
+    """Answer of a lowering that replaces the block by a custom call.
 
-    It takes the block's operands and gives its results, of the block's types and row-major, except where something else
-    is said. Where the target is not registered, or the call does not fit its signature, the block counts as skipped.
+    By default, the call takes the block's operands and returns its results, with the block's types and
+    row-major layouts. If the target is not registered, or the call does not fit its signature, the block
+    counts as skipped.
     """
 
     target: str
     """Name of the target."""
     attributes: Mapping[str, Any] = field(default_factory=dict)
-    """Attributes, besides the block's options that the target declares by the same names: numbers, strings, lists of numbers, dictionaries, or text in MLIR's syntax (`Attr`). Numbers are
-    brought to the types that the target declares; without a declaration, they are `i64` and `f64`."""
+    """Attributes, in addition to the block's options that the target declares by the same names: numbers,
+    strings, lists of numbers, dictionaries, or text in MLIR syntax (`Attr`). Numbers are converted to the
+    types that the target declares; without a declaration, they are `i64` and `f64`."""
     operand_types: Sequence[Any] = ()
-    """Element types that operands are converted to: `np.float32` or `"f32"`, `None` for one that is left as it is."""
+    """Element types that operands are converted to: `np.float32` or `"f32"`, `None` for an unchanged
+    operand."""
     result_types: Sequence[Any] = ()
-    """Element types that the target gives results in; they are converted to the block's."""
+    """Element types of the target's results, which are converted to the block's types."""
     operand_layouts: Sequence[Sequence[int] | None] = ()
     """Layouts of operands: dimensions from the fastest in memory to the slowest, `None` for row-major."""
     result_layouts: Sequence[Sequence[int] | None] = ()
     """Layouts of results."""
     aliases: Mapping[int, int] = field(default_factory=dict)
-    """Results that share memory with operands, by number: result to operand."""
+    """Results that share memory with operands, as a map from result index to operand index."""
     has_side_effect: bool = False
-    """It does something besides computing its results."""
+    """True if the call has an effect besides computing its results."""
 
 
 Lowering = Callable[[Block], Skip | Call]
@@ -96,29 +101,29 @@ class Skipped:
     rank: str
     """`"application"`, `"library"` or `"built-in"`."""
     origin: str
-    """Where it comes from: a library's file, or this program."""
+    """Origin of the lowering: a library's file, or this program."""
     reason: str
-    """Why."""
+    """Reason."""
 
 
 @dataclass(frozen=True)
 class BlockDecision:
-    """What became of a block that the compiler met, and why."""
+    """The compiler's decision about a block, with its reason."""
 
     tag: str
-    """What the block stands for."""
+    """Name of the composite."""
     place: str
-    """Where it stands in the program: `file:line:column`."""
+    """Source location of the block: `file:line:column`."""
     skipped: Sequence[Skipped]
-    """The lowerings that were asked and skipped it, in this order."""
+    """The lowerings that skipped the block, in the order in which they were tried."""
     target: str | None
-    """The target of the custom call that took its place; `None` if its default body was compiled."""
+    """Target of the custom call that replaced the block; `None` if its default body was compiled."""
     reason: str
-    """Whose lowering said so, or why the default body was compiled."""
+    """The lowering that decided, or the reason for compiling the default body."""
 
 
 def native(lowering: Lowering) -> Callable[..., Any]:
-    """The lowering as the native module calls it, which gives a reason or the parts of a call."""
+    """Wraps a lowering for the native module, which expects a reason or the parts of a call."""
 
     def lower(
         tag: str,
@@ -150,7 +155,8 @@ def native(lowering: Lowering) -> Callable[..., Any]:
 
 
 def explain(error: BaseException, trace: TracebackType | None) -> str:
-    """The message for an exception of a lowering: what it is, then its traceback, without the frames of this module."""
+    """Returns the message for an exception of a lowering: the exception, then its traceback without the
+    frames of this module."""
     frames = [frame for frame in traceback.extract_tb(trace) if frame.filename != __file__]
     lines = ["".join(traceback.format_exception_only(error)).strip()]
     if frames:
@@ -163,7 +169,7 @@ def _attribute(value: Any) -> tuple[Any, bool]:
 
 
 def _element_type(ty: Any) -> str:
-    """The engine's name of an element type, which may be given by that name or as NumPy knows it."""
+    """Returns the engine's name of an element type, given by that name or as a NumPy type."""
     if isinstance(ty, str) and is_element_type(ty):
         return ty
     name = dtype_name(np.dtype(ty))

@@ -1,4 +1,4 @@
-"""Registries and executables: those of the native module, with NumPy arrays and defaults."""
+"""Registries and executables: wrappers of the native module's classes, with NumPy arrays and defaults."""
 
 import os
 import warnings
@@ -19,10 +19,11 @@ from farcall._trees import Trees
 
 
 class StaleLibraryWarning(RuntimeWarning):
-    """A library's file has changed since the process loaded it, and lacks some of what it had: that is gone, too."""
+    """A library's file has changed since the process loaded it, and the new version lacks some targets, which
+    are gone."""
 
 
-# Every time: in a notebook, the same line loads a library again and again.
+# Always shown: in a notebook, the same line loads a library repeatedly.
 warnings.simplefilter("always", StaleLibraryWarning, append=True)
 
 
@@ -30,7 +31,7 @@ class Registry:
     """A set of targets: the functions that custom calls name.
 
     A target is (name, platform, typed or untyped). Registering the same functions under the
-    same name again is fine; registering others is an error unless `replace=True`.
+    same name again is fine; registering other functions is an error unless `replace=True`.
     """
 
     def __init__(self) -> None:
@@ -39,7 +40,8 @@ class Registry:
 
     @staticmethod
     def process() -> "Registry":
-        """The registry of the process, in which libraries opened by other code register themselves."""
+        """Returns the registry of the process, in which libraries opened by other code register
+        themselves."""
         registry = Registry.__new__(Registry)
         registry._native = _farcall.Registry.process()
         return registry
@@ -58,21 +60,21 @@ class Registry:
 
         Args:
           name: the name that programs call.
-          fn: a `Handler`, a `PyCapsule` with a handler's address, or a dictionary of them by stage
+          fn: a `Handler`, a `PyCapsule` with a handler's address, or a dictionary of capsules by stage
             (`"instantiate"`, `"prepare"`, `"initialize"`, `"execute"`, `"record"`). The capsules are
             kept until the process ends.
-          platform: where it runs. Only targets of `"cpu"` (or `"Host"`) are called by the engine.
+          platform: the platform of the handler. The engine only calls targets of `"cpu"` (or `"Host"`).
           api_version: 1 for XLA's typed FFI, 0 for the older C functions.
-          traits: bits of `XLA_FFI_Handler_TraitsBits`, besides those that the handler reports itself.
-          replace: replace other functions of that name.
+          traits: bits of `XLA_FFI_Handler_TraitsBits`, in addition to the traits that the handler reports.
+          replace: replaces other functions of the same name.
 
         Returns:
           The target.
 
         Raises:
-          ValueError: if other functions have that name, or the handler is refused (a version that
-            this engine does not speak, a state type that is not registered).
-          TypeError: if `fn` holds no capsules.
+          ValueError: if other functions have the same name, or the handler is rejected (for example because
+            the engine does not support its version, or a state type is not registered).
+          TypeError: if `fn` contains no capsules.
         """
         if isinstance(fn, Handler):
             fn = fn.capsule
@@ -90,27 +92,27 @@ class Registry:
     ) -> list[_farcall.Target]:
         """Loads a library and registers its targets.
 
-        Loading runs the library's code: only load what you trust. A library stays loaded until the process ends. If its
-        file has changed since, what it has now takes the place of what it had, for programs that are compiled
-        afterwards; a `StaleLibraryWarning` tells what it lacks.
+        Loading runs the library's code: only load libraries that you trust. A library stays loaded until the
+        process ends. If its file has changed since it was loaded, programs that are compiled afterwards use
+        the new version; a `StaleLibraryWarning` lists targets that the new version lacks.
 
         Args:
-          path: the shared library. It may be a farcall library, register its handlers itself, or
-            only export their symbols.
+          path: the shared library. It may be a farcall library, a library that registers its handlers itself,
+            or one that only exports their symbols.
           targets: targets defined by symbols: `"rms_norm=RmsNorm"`, or by stage,
             `"counter=instantiate:CounterNew,execute:CounterRun"`.
-          namespace: prefix of the names of the library's described and registered targets: its `rms_norm` is
-            `NAMESPACE.rms_norm`. By default, the namespace that its author has chosen, if any.
-          replace: let the library replace registered targets and lowerings of the same names and tags.
+          namespace: prefix of the names of the library's described and registered targets: `rms_norm` becomes
+            `NAMESPACE.rms_norm`. Defaults to the namespace chosen by the library's author, if any.
+          replace: lets the library replace registered targets and lowerings with the same names and tags.
 
         Returns:
           The targets of the library.
 
         Raises:
-          FileNotFoundError: if there is no such file.
-          OSError: if it cannot be opened; the message says why.
-          ValueError: if it has no targets or lacks a symbol, a target is refused, or another library has targets of the
-            same names.
+          FileNotFoundError: if the file does not exist.
+          OSError: if the file cannot be opened; the message has the reason.
+          ValueError: if the library has no targets or lacks a symbol, a target is rejected, or another
+            library has targets of the same names.
         """
         targets = [targets] if isinstance(targets, str) else targets
         return self._load(path, targets, namespace=namespace, replace=replace, stacklevel=3)
@@ -130,10 +132,10 @@ class Registry:
         return loaded
 
     def lowers(self, tag: str, lowering: Lowering | None = None, *, replace: bool = False) -> Any:
-        """Adds a lowering: a function that says what becomes of the blocks of a tag when a program is compiled.
+        """Adds a lowering: a function that decides how blocks with a tag are compiled.
 
-        A block is a composite, as `jax.lax.composite` makes it. The function is asked before the lowerings of libraries,
-        and answers with a custom call or a reason to skip the block:
+        A block is a composite, created by `jax.lax.composite`. The function is called before the lowerings of
+        libraries, and returns a custom call or a reason to skip the block:
 
         >>> import farcall
         >>> registry = farcall.Registry()
@@ -145,14 +147,14 @@ class Registry:
 
         Args:
           tag: the name of the composites.
-          lowering: the function. Without it, the method is a decorator.
-          replace: replace the lowering that was added for the tag before.
+          lowering: the function. If it is omitted, the method returns a decorator.
+          replace: replaces the lowering that was added for the tag before.
 
         Returns:
           The function.
 
         Raises:
-          ValueError: if a lowering was added for the tag before.
+          ValueError: if a lowering has already been added for the tag.
           TypeError: if the tag is not a string, or the lowering cannot be called.
         """
         if not isinstance(tag, str):
@@ -165,7 +167,7 @@ class Registry:
         return lowering
 
     def targets(self) -> list[_farcall.Target]:
-        """All targets, by name."""
+        """Returns all targets, sorted by name."""
         return self._native.targets()
 
     def __repr__(self) -> str:
@@ -173,7 +175,8 @@ class Registry:
 
 
 class _Trees(Protocol):
-    """How a function's arguments and results are flat lists: `Lowered`, which imports JAX, or `Trees`."""
+    """Conversion of a function's arguments and results to flat lists: by `Lowered`, which imports JAX, or by
+    `Trees`."""
 
     def leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]: ...
     def used(self, leaves: Sequence[Any]) -> Sequence[Any]: ...
@@ -183,7 +186,7 @@ class _Trees(Protocol):
 def _called(
     run: Callable[[Sequence[Any]], list[np.ndarray]], trees: _Trees | None, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    """`run(args)`, or with the trees of a function of JAX."""
+    """Returns `run(args)`, or applies the argument and result trees of a JAX function."""
     if trees is not None:
         return trees.results(run(trees.leaves(args, kwargs)))
     if kwargs:
@@ -192,28 +195,29 @@ def _called(
 
 
 def _given(inputs: Sequence[Any], wanted: list[TensorType]) -> list[Any]:
-    """The inputs as the engine takes them."""
+    """Converts the inputs for the engine."""
     types: Sequence[TensorType | None] = wanted if len(inputs) == len(wanted) else [None] * len(inputs)
     return [to_engine(value, ty, i) for i, (value, ty) in enumerate(zip(inputs, types))]
 
 
 @dataclass(frozen=True)
 class MemoryAnalysis:
-    """The bytes that a program and a run of it need, by the names of XLA's analysis, and the constants besides."""
+    """Bytes that a program and a run of it need, under the names of XLA's analysis, with constants in
+    addition."""
 
-    #: Of all arguments.
+    #: Size of all arguments.
     argument_size_in_bytes: int
-    #: Of all results.
+    #: Size of all results.
     output_size_in_bytes: int
-    #: Of the results that lie in the memory of arguments, or are the same as others.
+    #: Size of the results that share the memory of arguments or of other results.
     alias_size_in_bytes: int
-    #: What a run needs besides arguments and results.
+    #: Size of the memory that a run needs besides arguments and results.
     temp_size_in_bytes: int
-    #: Of the program's constants. XLA does not say that.
+    #: Size of the program's constants, which XLA does not report.
     constant_size_in_bytes: int
-    #: Of instructions: a program has none of its own.
+    #: Size of generated code. Programs have no generated code.
     generated_code_size_in_bytes: int = 0
-    #: Of memory besides that of the device.
+    #: Sizes in memory other than the device's.
     host_argument_size_in_bytes: int = 0
     host_output_size_in_bytes: int = 0
     host_alias_size_in_bytes: int = 0
@@ -222,7 +226,7 @@ class MemoryAnalysis:
 
     @property
     def peak_memory_in_bytes(self) -> int:
-        """All of it at once."""
+        """Total size of everything that is in memory at the same time."""
         results = self.output_size_in_bytes - self.alias_size_in_bytes
         return self.argument_size_in_bytes + results + self.temp_size_in_bytes + self.constant_size_in_bytes
 
@@ -230,10 +234,11 @@ class MemoryAnalysis:
 class Executable:
     """A compiled program. Call it with one array per input; it returns a list with one array per result.
 
-    A program that JAX has lowered or exported is called like the JAX function: with the same trees of arguments, by position
-    or by name, except static ones. It returns the same tree of results, as NumPy arrays.
+    A program that was lowered or exported by JAX is called like the JAX function: with the same trees of
+    arguments, by position or by name, except static ones. It returns the same tree of results, as NumPy
+    arrays.
 
-    Any number of threads may call it at once. It stays usable after a failed run.
+    Several threads may call it at the same time. It stays usable after a failed run.
     """
 
     def __init__(
@@ -242,7 +247,7 @@ class Executable:
         self._native = native
         self._run_arrays = native.run_arrays
         self._trees = trees
-        #: Kept as long as the program may call them.
+        #: Kept alive because the program may call them.
         self._callbacks = callbacks
 
     @cached_property
@@ -265,18 +270,18 @@ class Executable:
 
     @property
     def plan(self) -> str:
-        """What a run does, as text."""
+        """Text of the plan: the steps of a run."""
         return self._native.plan
 
     def memory_analysis(self) -> MemoryAnalysis:
-        """The memory that the program needs."""
+        """Returns the memory that the program needs."""
         temporary, constants, new_results = self._native.memory
         inputs, outputs = (sum(ty.size_in_bytes for ty in types) for types in (self._inputs, self._outputs))
         return MemoryAnalysis(inputs, outputs, outputs - new_results, temporary, constants)
 
     @property
     def blocks(self) -> list[BlockDecision]:
-        """What became of each block (composite) that the compiler met, and why."""
+        """Decision for each block (composite) in the program, with its reason."""
         return [
             BlockDecision(tag, place, [Skipped(*s) for s in skipped], target, reason)
             for tag, place, skipped, target, reason in self._native.blocks
@@ -286,33 +291,33 @@ class Executable:
         """Runs the program.
 
         Args:
-          inputs: an array per input, of exactly its element type and shape; or, for a program that JAX has
-            lowered, an array per leaf of the function's arguments; JAX drops unused ones.
-            Python's numbers and lists of them are converted to the element type, and so are integers of NumPy's default
-            type (int64) if they fit. For types that NumPy does not have: arrays of
-            `ml_dtypes`, or the raw bits as `uint8` or `uint16`.
+          inputs: one array per input, of exactly its element type and shape; for a program lowered by JAX,
+            one array per leaf of the function's arguments, although JAX drops unused ones.
+            Python numbers and lists of numbers are converted to the element type, and so are integers of
+            NumPy's default type (int64) if they fit. Types that NumPy lacks are passed as arrays of
+            `ml_dtypes`, or as raw bits in `uint8` or `uint16`.
 
         Returns:
-          One array per result, which owns its memory.
+          One array per result. Each array owns its memory.
 
         Raises:
-          TypeError: if the inputs are too few or too many, or of another element type.
+          TypeError: if there are too few or too many inputs, or an input has another element type.
           ValueError: if an input has another shape.
-          RuntimeError: if a custom call fails; the message has its target, its place in the program and
-            the handler's own words.
+          RuntimeError: if a custom call fails; the message has its target, its source location and the
+            handler's own message.
         """
         if self._trees is not None:
             inputs = self._trees.used(inputs)
-        # The usual case, without a look at each array from here.
+        # The common case does not inspect each array in Python.
         results = self._run_arrays(inputs)
         return self._native.run(_given(inputs, self._inputs)) if results is None else results
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        """`run(args)`, or the function that JAX has lowered or exported."""
+        """Returns `run(args)`, or calls the function that JAX has lowered or exported."""
         return _called(self.run, self._trees, args, kwargs)
 
     def profile(self, /, *args: Any, runs: int = 10, **kwargs: Any) -> Profile:
-        """What runs spend their time on, by the steps of the plan:
+        """Times runs by the steps of the plan:
 
         >>> import farcall, numpy as np
         >>> double = farcall.compile('''
@@ -325,19 +330,19 @@ class Executable:
         ('elementwise add', '%0 at 3:10', 1.0)
 
         Args:
-          args: what the program is called with, and `kwargs`. Steps tell where they come from in the source if the program's
-            text does: `farcall.compile(lowered.as_text(debug_info=True))`.
-          runs: how many times it runs; once more before, which is not counted. (A function's own argument of this name is
-            given by position.)
+          args: arguments of the program, and `kwargs`. Steps have source locations if the program's text has
+            them: `farcall.compile(lowered.as_text(debug_info=True))`.
+          runs: number of measured runs, after one run that is not counted. (If the function itself has an
+            argument of this name, it is passed by position.)
 
         Returns:
-          The profile; printed, it is a table.
+          The profile, which prints as a table.
 
         Raises:
-          ValueError: if `runs` is not positive. Otherwise as `run`.
+          ValueError: if `runs` is not positive. All exceptions of `run`.
         """
         if runs < 1:
-            raise ValueError(f"a profile is of one run or more, not of {runs}")
+            raise ValueError(f"runs must be at least 1, but is {runs}")
         if self._trees is None:
             inputs = _called(list, None, args, kwargs)
         else:
@@ -362,10 +367,11 @@ class Executable:
 
 
 class Polymorphic:
-    """A program whose sizes are open, such as one that JAX exported with symbolic shapes. Call it like an `Executable`, with
-    inputs of any sizes that it admits: it is compiled once for each list of types, and the executables are kept.
+    """A program with dynamic sizes, such as one that JAX exported with symbolic shapes. It is called like an
+    `Executable`, with inputs of any sizes that it admits. It is compiled once for each list of input types,
+    and the executables are kept.
 
-    Any number of threads may call it at once.
+    Several threads may call it at the same time.
     """
 
     def __init__(
@@ -373,42 +379,44 @@ class Polymorphic:
     ) -> None:
         self._native = native
         self._trees = trees
-        #: Kept as long as the program may call them.
+        #: Kept alive because the program may call them.
         self._callbacks = callbacks
         self._names = [name for name, _ in native.inputs]
         self._inputs = [_symbolic_type(*ty) for _, ty in native.inputs]
 
     @property
     def names(self) -> list[str]:
-        """Name of each input, as far as the program has some: `params['w']`, otherwise `arg0`."""
+        """Name of each input if the program has names: `params['w']`, otherwise `arg0`."""
         return list(self._names)
 
     @property
     def inputs(self) -> list[TensorType]:
-        """Element type and shape of each input. Sizes that are not fixed are expressions, such as `"2*b + 1"`, or `"?"`."""
+        """Element type and shape of each input. Dynamic sizes are expressions, such as `"2*b + 1"`, or
+        `"?"`."""
         return list(self._inputs)
 
     @property
     def outputs(self) -> list[TensorType]:
-        """The same of each result."""
+        """Element type and shape of each result."""
         return [_symbolic_type(*ty) for ty in self._native.outputs]
 
     @property
     def constraints(self) -> list[str]:
-        """What must hold of the symbols, beyond that they are positive: `"b >= 2"`."""
+        """Constraints on the symbols, besides being positive: `"b >= 2"`."""
         return self._native.constraints
 
     def for_types(self, types: Sequence[Any]) -> Executable:
-        """The executable for inputs of these types, which tells what became of blocks (`Executable.blocks`) and what a run
-        does (`Executable.plan`). It is compiled if such inputs are new.
+        """Returns the executable for inputs of these types, which provides the decisions about blocks
+        (`Executable.blocks`) and the plan (`Executable.plan`). It is compiled if it does not exist yet.
 
         Args:
-          types: for each input that `run` takes, its type: whatever has a `dtype` and a `shape`, such as a `TensorType`, a
-            `jax.ShapeDtypeStruct`, or an array.
+          types: the type of each input of `run`: an object with `dtype` and `shape`, such as a `TensorType`,
+            a `jax.ShapeDtypeStruct`, or an array.
 
         Raises:
-          TypeError: if they are too few or too many, or of another element type.
-          ValueError: if the sizes fit no values of the symbols or violate a constraint, or the program cannot be compiled.
+          TypeError: if there are too few or too many types, or one has another element type.
+          ValueError: if no values of the symbols fit the sizes, a constraint is violated, or the program
+            cannot be compiled.
         """
         if self._trees is not None:
             types = self._trees.used(types)
@@ -416,14 +424,15 @@ class Polymorphic:
         return Executable(native, self._trees, self._callbacks)
 
     def run(self, inputs: Sequence[Any]) -> list[np.ndarray]:
-        """Runs the program on inputs as `Executable.run` takes them.
+        """Runs the program on inputs in the form of `Executable.run`.
 
         Returns:
-          One array per result, which owns its memory.
+          One array per result. Each array owns its memory.
 
         Raises:
-          TypeError: if the inputs are too few or too many, or of another element type.
-          ValueError: if the sizes of inputs fit no values of the symbols or violate a constraint; the message names them.
+          TypeError: if there are too few or too many inputs, or an input has another element type.
+          ValueError: if no values of the symbols fit the sizes of the inputs, or a constraint is violated;
+            the message names them.
           RuntimeError: if a custom call fails.
         """
         if self._trees is not None:
@@ -431,7 +440,7 @@ class Polymorphic:
         return self._native.run(_given(inputs, self._inputs))
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        """`run(args)`, or the function that JAX has exported."""
+        """Returns `run(args)`, or calls the function that JAX has exported."""
         return _called(self.run, self._trees, args, kwargs)
 
     def __repr__(self) -> str:
@@ -440,7 +449,7 @@ class Polymorphic:
 
 
 def _described(ty: Any, index: int) -> tuple[str, list[int]]:
-    """Element type and shape of an input, as the engine describes them."""
+    """Returns the element type and shape of an input, in the engine's terms."""
     name = ty.name if isinstance(ty, TensorType) else dtype_name(np.dtype(ty.dtype))
     if name is None:
         raise TypeError(f"the type of input {index} has the dtype {ty.dtype}, which is not a tensor element type")
@@ -451,7 +460,8 @@ def _symbolic_type(name: str, sizes: list[str]) -> TensorType:
     return tensor_type(name, [int(size) if size.isdecimal() else size for size in sizes])
 
 
-#: What looks at programs that were compiled: functions of their text, or of the bytes of an artifact, and their name in messages.
+#: Observers of compiled programs: functions of a program's text, or of the bytes of an artifact, and its name
+#: in messages.
 watchers: list[Callable[[bytes, str], None]] = []
 
 
@@ -467,23 +477,25 @@ def compile(
     """Compiles a program.
 
     Args:
-      program: StableHLO text or HLO text, also encoded; the bytes of a portable artifact, or of what
-        `Exported.serialize()` of `jax.export` returns; the path of a file with any of these, as a string that ends in
-        `.mlir`, `.hlo`, `.mlirbc` or `.jax_export`, or names a file, or as a `pathlib.Path`; or an object that
-        provides it, such as `jax.jit(f).lower(x)` or `jax.export.export(jax.jit(f))(x)`. The callbacks of a lowered function
-        (`jax.pure_callback`, `io_callback`, `jax.debug.print`, …) run as in JAX.
-      registry: targets for its custom calls; the registry of the process if none is given.
-      entry: the function to run; `main`, or the only public one, if none is given.
+      program: StableHLO text or HLO text, as a string or encoded; the bytes of a portable artifact, or the
+        bytes returned by `Exported.serialize()` of `jax.export`; the path of a file with any of these, as a
+        string that ends in `.mlir`, `.hlo`, `.mlirbc` or `.jax_export`, or names a file, or as a
+        `pathlib.Path`; or an object that provides a program, such as `jax.jit(f).lower(x)` or
+        `jax.export.export(jax.jit(f))(x)`. The callbacks of a lowered function (`jax.pure_callback`,
+        `io_callback`, `jax.debug.print`, …) run as in JAX.
+      registry: targets for custom calls; defaults to the registry of the process.
+      entry: the function to run; defaults to `main`, or to the only public function.
       denormals: `"ieee"`, or `"flush"` to treat subnormal numbers as zero, like XLA:CPU.
-      semantics: which to follow where XLA and the StableHLO specification differ: `"xla"` or `"stablehlo"`.
-      name: the program's name in messages.
+      semantics: semantics to follow where XLA and the StableHLO specification differ: `"xla"` or
+        `"stablehlo"`.
+      name: name of the program in messages.
 
     Returns:
-      An `Executable`; or a `Polymorphic`, if the program leaves sizes of its inputs open.
+      An `Executable`; or a `Polymorphic`, if the program has inputs of dynamic sizes.
 
     Raises:
-      ValueError: if the program is invalid, was exported for other platforms, or calls a target that is not registered:
-        every error, with line, column and a caret.
+      ValueError: if the program is invalid, was exported for other platforms, or calls an unregistered
+        target. The message lists all errors, with line, column and a caret.
     """
     content, known_as = _content(program)
     targets = _farcall.Registry.process() if registry is None else registry._native
@@ -508,7 +520,8 @@ def compile(
 
 
 def _trees_of(program: Any, content: str | bytes, entry: str | None) -> _Trees | None:
-    """The trees of the function that a program was made of, if it or its file has them."""
+    """Returns the trees of the function that a program was created from, if the program or its file has
+    them."""
     if hasattr(program, "in_tree") and hasattr(program, "out_tree"):
         from farcall._lowered import Lowered
 
@@ -529,17 +542,18 @@ def convert(
 @overload
 def convert(program: Any, to: Literal["artifact"], *, name: str | None = None) -> bytes: ...
 def convert(program: Any, to: str, *, name: str | None = None) -> str | bytes:
-    """A program in another format: text, or the bytes of a portable artifact.
+    """Converts a program to another format: text, or the bytes of a portable artifact.
 
     Args:
-      program: a program, as `compile` takes it.
+      program: a program in any form that `compile` accepts.
       to: the format: `"stablehlo"`, `"stablehlo-generic"` (MLIR's generic form), `"hlo"`, or `"artifact"`
-        (bytecode that every StableHLO since the oldest version that has all of the program reads).
-      name: the program's name in messages.
+        (bytecode for the oldest version of StableHLO that supports the whole program, and for all later
+        versions).
+      name: name of the program in messages.
 
     Raises:
-      ValueError: if the program is invalid, or has instructions that the format lacks: every error, with line, column
-        and a caret.
+      ValueError: if the program is invalid, or has instructions that the format lacks. The message lists all
+        errors, with line, column and a caret.
     """
     content, known_as = _content(program)
     converted = _farcall.convert(content, to=to, name=name or known_as)
@@ -556,7 +570,7 @@ def _text_or_artifact(content: bytes, name: str) -> bytes:
 
 
 def _content(program: Any) -> tuple[str | bytes, str]:
-    """The text of a program, as it is, or an artifact, and its name in messages."""
+    """Returns the text of a program or the bytes of an artifact, and its name in messages."""
     if isinstance(program, str) and not _is_path(program):
         return program, "<program>"
     if isinstance(program, (bytearray, memoryview)):
@@ -565,7 +579,7 @@ def _content(program: Any) -> tuple[str | bytes, str]:
         return _text_or_artifact(program, "<program>"), "<program>"
     if isinstance(program, (str, bytes, os.PathLike)):
         path = os.fsencode(program)
-        # A name need not be UTF-8, but a message has to be.
+        # A path need not be UTF-8, but a message has to be.
         name = path.decode("utf-8", "replace")
         with open(path, "rb") as file:
             return _text_or_artifact(file.read(), name), name
@@ -580,8 +594,8 @@ def _content(program: Any) -> tuple[str | bytes, str]:
 
 
 def _exported(program: Any) -> bytes:
-    """Serializes a `jax.export.Exported`, or returns its text, which lacks the names and symbols of its
-    arguments."""
+    """Serializes a `jax.export.Exported`. If that fails, returns its text, which lacks the names and symbols
+    of its arguments."""
     try:
         return bytes(program.serialize())
     except (TypeError, ValueError):
@@ -590,18 +604,20 @@ def _exported(program: Any) -> bytes:
 
         return bytes(flat(program).serialize())
     except (ImportError, NotImplementedError):
-        # There is no flatbuffers, or an effect is not registered.
+        # The package flatbuffers is missing, or an effect is not registered.
         return str(program.mlir_module()).encode()
 
 
 def _platforms(program: Any) -> list[str] | None:
-    """The platforms that a function was exported for, if there are several. Its text does not list them."""
+    """Returns the platforms that a function was exported for, if there are several. Its text does not list
+    them."""
     platforms = list(program.platforms) if hasattr(program, "mlir_module") else []
     return platforms if len(platforms) > 1 else None
 
 
 def _is_path(text: str) -> bool:
-    """True if it cannot be a program: a single line that ends like a file name, or that names a file."""
+    """Returns true if the text cannot be a program: a single line that ends like a file name, or that names a
+    file."""
     if "\n" in text or "{" in text or not text.strip() or "\0" in text:
         return False
     return text.endswith((".mlir", ".hlo", ".mlirbc", ".jax_export")) or os.path.isfile(text)
@@ -610,26 +626,27 @@ def _is_path(text: str) -> bool:
 def capsules(
     path: str | bytes | os.PathLike[str] | os.PathLike[bytes], targets: Iterable[str] = (), platform: str = "cpu"
 ) -> dict[str, Any]:
-    """The handlers of a library, for `jax.ffi.register_ffi_target`:
+    """Returns the handlers of a library, for `jax.ffi.register_ffi_target`:
 
     >>> for name, fn in farcall.capsules("libops.so").items():
     ...     jax.ffi.register_ffi_target(name, fn)
 
-    They are registered nowhere else. Loading runs the library's code, and a library stays loaded: see `Registry.load`.
+    The handlers are not registered anywhere else. Loading runs the library's code, and a library stays
+    loaded: see `Registry.load`.
 
     Args:
-      path: the shared library, as `Registry.load` takes it.
-      targets: targets defined by symbols, as `Registry.load` takes them.
-      platform: the platform whose handlers are wanted.
+      path: the shared library, as for `Registry.load`.
+      targets: targets defined by symbols, as for `Registry.load`.
+      platform: the platform of the handlers.
 
     Returns:
-      By target: a dictionary of capsules by stage, or a single capsule if the handler is of the older interface
-      (`api_version=0`).
+      By target: a dictionary of capsules by stage, or a single capsule if the handler uses the older
+      interface (`api_version=0`).
 
     Raises:
-      FileNotFoundError: if there is no such file.
-      OSError: if it cannot be opened; the message says why.
-      ValueError: if it has no targets or lacks a symbol, or a target is refused.
+      FileNotFoundError: if the file does not exist.
+      OSError: if the file cannot be opened; the message has the reason.
+      ValueError: if the library has no targets or lacks a symbol, or a target is rejected.
     """
     registry = Registry()
     registry._load(path, [targets] if isinstance(targets, str) else targets, stacklevel=3)
@@ -637,15 +654,15 @@ def capsules(
 
 
 def register_type(name: str, type_registration: Mapping[str, Any], platform: str = "cpu") -> int:
-    """Registers a type that handlers keep state in, as `jax.ffi.register_ffi_type` does.
+    """Registers a type of handler state, like `jax.ffi.register_ffi_type`.
 
-    Types are known to the whole process. Register a type before the targets that use it.
+    Types are process-wide. Register a type before the targets that use it.
 
     Args:
       name: the type's name.
-      type_registration: capsules by name: `"type_id"` points to an `XLA_FFI_TypeId`, which gets the id
-        unless it has one; `"type_info"`, which may be missing, to an `XLA_FFI_TypeInfo`.
-      platform: any; the same type serves all.
+      type_registration: capsules by name: `"type_id"` points to an `XLA_FFI_TypeId`, which receives the id
+        unless it already has one; the optional `"type_info"` points to an `XLA_FFI_TypeInfo`.
+      platform: ignored; the same type serves all platforms.
 
     Returns:
       The type's id.

@@ -49,50 +49,52 @@ class Target:
 
     @property
     def name(self) -> str:
-        """The name that programs call."""
+        """Name that programs call."""
 
     @property
     def platform(self) -> str:
-        """Where it runs, by the platform's canonical name: `Host`, `CUDA`."""
+        """Platform of the handlers, by its canonical name: `Host`, `CUDA`."""
 
     @property
     def typed(self) -> bool:
-        """True for XLA's FFI, false for the older C functions."""
+        """True for XLA's FFI, false for the older C interface."""
 
     @property
     def api_version(self) -> tuple[int, int] | None:
-        """Version of XLA's FFI that its handlers were built for, as (major, minor); `None` if untyped."""
+        """Version of XLA's FFI that the handlers were built for, as (major, minor); `None` if untyped."""
 
     @property
     def stages(self) -> list[str]:
-        """The stages that it has a handler for."""
+        """Names of the stages for which the target has a handler."""
 
     @property
     def traits(self) -> list[str]:
-        """Names of its traits."""
+        """Names of the target's traits."""
 
     @property
     def origin(self) -> str:
-        """Where it came from."""
+        """Description of the target's origin."""
 
     @property
     def docs(self) -> str:
-        """A description; may be empty."""
+        """Description; may be empty."""
 
     def op(self) -> Op | None:
-        """The op that its author declared, if it has a signature."""
+        """Returns the op that the author declared, if the target has a signature."""
 
 @final
 class Attributes:
-    """The constants of a call, of the declared types, with defaults. Equal ones have equal bits."""
+    """Attributes of a call, with the declared types and defaults. Two objects are equal if their values have
+    equal bits."""
 
     @property
     def text(self) -> str:
-        """As StableHLO writes it."""
+        """Text in StableHLO syntax."""
 
 @final
 class Call:
-    """What follows from a signature for one call. A layout lists dimensions from the fastest-varying in memory to the slowest."""
+    """Inference results for one call. A layout lists dimensions from the fastest-varying in memory to the
+    slowest."""
 
     operand_slots: list[int]
     operand_layouts: list[list[int]]
@@ -109,8 +111,8 @@ _DerivativeCall = tuple[str, Attributes, list[tuple[str, Any]], list[int | None]
 
 @final
 class Linear:
-    """The derivative of one call with respect to some of its operands, as a linear map. Its operands are the saved values, then
-    the tangents of these operands."""
+    """The derivative of one call with respect to some of its operands, as a linear map. Its operands are the
+    saved values, then the tangents of these operands."""
 
     forward: tuple[str, Attributes] | None
     result_count: int
@@ -185,7 +187,7 @@ class Registry:
 
 @final
 class Handler:
-    """A function of Python that hosts can call as a handler, by a C function made of `enter`."""
+    """A Python function that hosts can call as a handler, through a C function created from `enter`."""
 
     def __new__(cls, name: str, function: Callable[..., None], *, grouped: bool) -> Handler: ...
     def enter(self, frame: int | None) -> int: ...
@@ -206,7 +208,7 @@ def compile_call(
     aliases: Sequence[tuple[int, int]],
 ) -> Executable: ...
 class MissingTargetError(ValueError):
-    """A program calls targets that are not registered."""
+    """A program calls unregistered targets."""
 
 def capsule(address: int) -> Any: ...
 def handler_capsule(address: int) -> Any: ...

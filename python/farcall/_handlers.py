@@ -1,7 +1,7 @@
-"""Handlers written in Python, and the Python functions that programs of JAX call back.
+"""Handlers written in Python, and the Python functions that JAX programs call back.
 
-A handler is a C function for its host. ctypes makes one of `_farcall.Handler.enter`, which makes NumPy arrays over the
-memory of the call, without copies, and calls the author's function.
+For its host, a handler is a C function. ctypes creates it from `_farcall.Handler.enter`, which creates NumPy
+arrays over the memory of the call, without copies, and calls the author's function.
 """
 
 import ctypes
@@ -16,15 +16,15 @@ from farcall import _farcall
 if TYPE_CHECKING:
     from farcall._engine import Registry
 
-#: `XLA_FFI_Error* handler(XLA_FFI_CallFrame*)`. The C function takes the interpreter's lock, on whatever thread.
+#: `XLA_FFI_Error* handler(XLA_FFI_CallFrame*)`. The C function takes the interpreter's lock, on any thread.
 _C_HANDLER = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
 
 
 def address_of(function: Any) -> int:
-    """The address of a C function, which is a function of ctypes or an address; 0 if it is null.
+    """Returns the address of a C function, given as a function of ctypes or as an address; 0 if it is null.
 
     Raises:
-      TypeError: if it is something else.
+      TypeError: if it is of another type.
     """
     try:
         pointer = ctypes.c_void_p(function) if isinstance(function, int) else ctypes.cast(function, ctypes.c_void_p)
@@ -34,7 +34,7 @@ def address_of(function: Any) -> int:
 
 
 class _Entry:
-    """The C function through which hosts call a Python function. It is gone when this object is."""
+    """The C function through which hosts call a Python function. It is freed together with this object."""
 
     def __init__(self, name: str, function: Callable[..., None], *, grouped: bool) -> None:
         native = _farcall.Handler(name, function, grouped=grouped)
@@ -46,20 +46,20 @@ class _Entry:
 
 
 class Handler:
-    """A handler written in Python; `handler` makes it of a function. Calling it calls the function.
+    """A handler written in Python, created by `handler` from a function. Calling it calls the function.
 
-    Programs of farcall's engine find it by its name. `capsule` is for other hosts of XLA's FFI:
+    Programs of farcall's engine find the handler by its name. `capsule` is for other hosts of XLA's FFI:
     `jax.ffi.register_ffi_target(h.name, h.capsule)` registers it with JAX.
     """
 
-    #: Hosts have no way to say that they are done with a handler.
+    #: Handlers are kept forever, because hosts cannot report that they no longer need a handler.
     _kept: "list[Handler]" = []
 
     def __init__(self, name: str, function: Callable[..., None]) -> None:
         self._entry = _Entry(name, function, grouped=False)
         self._kept.append(self)
         self.name = name
-        #: The address of the handler's C function, for any host in this process.
+        #: Capsule with the address of the handler's C function, for any host in this process.
         self.capsule = _farcall.handler_capsule(self._entry.address)
         functools.update_wrapper(self, function)
 
@@ -84,38 +84,39 @@ def handler(
     registry: "Registry | None" = None,
     replace: bool = False,
 ) -> Any:
-    """Makes a handler of a Python function and registers it: `@farcall.handler`, or `@farcall.handler(name="scale")`.
+    """Makes a handler of a Python function and registers it: `@farcall.handler`, or
+    `@farcall.handler(name="scale")`.
 
-    The function is called with a NumPy array for each operand, one for each result, and the attributes by name:
+    The function is called with a NumPy array for each operand, one for each result, and the attributes by
+    name:
 
     >>> @farcall.handler
     ... def scale(x, y, *, factor):
     ...     np.multiply(x, factor, out=y)
 
     The arrays are the memory of the call, without copies: operands are read-only, results have unspecified
-    contents and must be written. (In another host of XLA's FFI, such as JAX, they are copies, since only
-    farcall keeps memory that is still in use.) A function that keeps an array, or a view of it, makes the call
-    fail: it must copy instead. (The memory then stays as long as the array does, and shows no other value.)
-    Tokens are left out. Attributes are Python's numbers, booleans, strings, tuples of numbers and
-    dictionaries; a string that
-    is not UTF-8 is bytes.
+    contents and must be written. (In another host of XLA's FFI, such as JAX, the arrays are copies, because
+    only farcall keeps memory that is still in use.) A function that keeps an array, or a view of an array,
+    makes the call fail: it must copy the array instead. (The memory then stays alive as long as the array,
+    and keeps its contents.) Tokens are left out. Attributes are Python numbers, booleans, strings, tuples of
+    numbers and dictionaries; a string that is not UTF-8 is passed as bytes.
 
-    What the function raises becomes the call's error, with its traceback. `RuntimeError`s of the program that called it
-    have it as their `__cause__`, without the local variables of its frames if these refer to arrays of the call. What is not
-    an `Exception`, such as `KeyboardInterrupt`, is raised by the program as it is. The interpreter's lock is taken for the
-    call only.
+    An exception of the function becomes the call's error, with its traceback. It is the `__cause__` of the
+    `RuntimeError` of the calling program, without the local variables of its frames if these refer to arrays
+    of the call. An exception that is not an `Exception`, such as `KeyboardInterrupt`, is raised unchanged by
+    the program. The interpreter's lock is held only during the call.
 
     Args:
       function: the function; it returns nothing.
-      name: the name that programs call; the function's name if none is given.
-      registry: where it is registered; the registry of the process if none is given.
-      replace: replace another handler of that name.
+      name: the name that programs call; defaults to the function's name.
+      registry: registry for the handler; defaults to the registry of the process.
+      replace: replaces another handler of the same name.
 
     Returns:
-      The `Handler`, in the place of the function. It is kept until the process ends.
+      The `Handler`, which replaces the function. It is kept until the process ends.
 
     Raises:
-      ValueError: if another handler has that name, unless `replace=True`.
+      ValueError: if another handler has the same name, unless `replace=True`.
     """
 
     def registered(function: Callable[..., None]) -> Handler:
@@ -128,41 +129,45 @@ def handler(
 
 
 def report_crashes() -> None:
-    """Turns on reports of crashes of handlers and libraries, in one line on the standard error.
+    """Enables reports of crashes of handlers and libraries, as one line on the standard error.
 
     The line names the target, its library, and where the program calls it:
 
-        error: custom call `f` of /ops/libops.so at model.mlir:3:8, in its execute stage, crashed: invalid memory access (SIGSEGV)
+        error: custom call `f` of /ops/libops.so at model.mlir:3:8, in its execute stage, crashed: invalid
+          memory access (SIGSEGV)
 
-    Then the process ends as it would have: earlier handlers of these signals, such as `faulthandler`'s, are
-    called, and a core dump is written if enabled. Only signals are reported, and only on threads that run a
-    handler or a library's code for farcall.
+    Then the process ends as it would have without reports: earlier handlers of these signals, such as
+    `faulthandler`'s, are called, and a core dump is written if enabled. Only signals are reported, and only
+    on threads that run a handler or a library's code for farcall.
     """
     _farcall.report_crashes()
 
 
 class Callbacks(Protocol):
-    """What a lowered program calls for `jax.pure_callback`, `io_callback`, `jax.debug.callback` and `jax.debug.print`. It is kept as
-    long as an executable that uses it."""
+    """Callbacks of a lowered program, for `jax.pure_callback`, `io_callback`, `jax.debug.callback` and
+    `jax.debug.print`. They are kept as long as an executable that uses them."""
 
     def registry(self, native: _farcall.Registry) -> _farcall.Registry:
-        """A registry with the same targets, and the callbacks."""
+        """Returns a registry with the same targets and the callbacks."""
         ...
 
 
 class NumberedCallbacks:
-    """The Python functions that a lowered program has by number.
+    """Python functions that a lowered program refers to by number.
 
     Args:
-      functions: a function of arrays, `None` for tokens, that returns such a tuple. JAX checks what it returns.
+      functions: functions from arrays, with `None` for tokens, to a tuple of arrays. JAX checks the returned
+        values.
     """
 
-    #: What JAX calls them by. The second one is called once for each device, of which there is one.
+    #: Names of the callback targets in JAX. The second one is called once for each device; there is one
+    #: device.
     TARGETS = ("xla_ffi_python_cpu_callback", "xla_ffi_partitioned_python_cpu_callback")
 
     def __init__(self, functions: Sequence[Callable[..., Sequence[Any]]]) -> None:
         def call(operands: Sequence[Any], results: Sequence[Any], attributes: dict[str, Any]) -> None:
-            # Copies: JAX makes arrays of its own of what the function gets, perhaps without copying, which outlive the call.
+            # JAX creates arrays from the function's arguments that outlive the call, possibly without
+            # copying.
             arguments = [None if operand is None else operand.copy() for operand in operands]
             returned = functions[attributes["index"]](*arguments)
             for result, value in zip(results, returned, strict=True):
@@ -177,11 +182,11 @@ class NumberedCallbacks:
 
 
 class AddressedCallbacks:
-    """The callbacks of a program that JAX before 0.6 has lowered: each call has the address of an object of jaxlib as its first
-    operand. jaxlib's own function, `TARGET`, calls the Python function that the object has.
+    """Callbacks of a program lowered by JAX before 0.6. Each call has the address of a jaxlib object as its
+    first operand. jaxlib's function `TARGET` calls the Python function in that object.
 
     Args:
-      objects: what owns these objects.
+      objects: the owners of these objects.
     """
 
     TARGET = "xla_python_cpu_callback"
@@ -193,12 +198,12 @@ class AddressedCallbacks:
         """See `Callbacks`.
 
         Raises:
-          ValueError: if jaxlib does not give out its function.
+          ValueError: if jaxlib does not expose its function.
         """
         import jaxlib
         from jaxlib import xla_client
 
-        # The first versions lack it.
+        # The first versions lack the attribute.
         targets = getattr(xla_client, "custom_call_targets", lambda platform: {})("Host")
         if self.TARGET not in targets:
             raise ValueError(

@@ -1,19 +1,19 @@
 """Ops as operations of JAX.
 
-Two primitives carry what an op declares:
+Each op has two primitives:
 
-- the *op's*: abstract evaluation from the signature, batching from the signature (one call, or a loop), lowering to a
-  custom call, and the first half of differentiation: it calls the op (or its forward op, which also returns
-  residuals) and leaves the tangents to the other one;
-- the *linear* one, from tangents of operands to tangents of results, which carries the values that the derivatives
-  need. Evaluated, it is the op's tangent target (JVP); transposed, it is its backward target (VJP). So both can
-  coexist, and a missing one is only an error when it is needed.
+- The primitive of the *op* has abstract evaluation from the signature, batching from the signature (one call,
+  or a loop), lowering to a custom call, and the first half of differentiation: it calls the op (or its
+  forward op, which also returns residuals) and leaves the tangents to the linear primitive.
+- The *linear* primitive maps tangents of operands to tangents of results, and carries the values that the
+  derivatives need. Evaluating it calls the op's tangent target (JVP); transposing it calls the backward
+  target (VJP). An op can therefore have both, and a missing derivative is an error only when it is needed.
 
 Derivatives are ops themselves, so they batch by their own signatures.
 
-Sizes may be symbolic, as `jax.export` has them: the engine evaluates signatures over JAX's own symbolic dimensions.
+Sizes may be symbolic, as in `jax.export`: the engine evaluates signatures over JAX's own symbolic dimensions.
 
-What JAX does not document is used in `farcall._jax_internals` only.
+Only `farcall._jax_internals` uses undocumented parts of JAX.
 """
 
 import functools
@@ -53,16 +53,17 @@ def call(op: "Op", operands: list[Any], attributes: _farcall.Attributes) -> list
     given, kinds = zip(*map(_given, operands)) if operands else ((), ())
     arrays = [jnp.asarray(value) for value in op.typed(given, kinds, _is_known)]
     primitive = primitive_of(op)
-    op._native.infer(primitive.types(arrays), attributes)  # what is wrong is said here, not deep inside
+    op._native.infer(primitive.types(arrays), attributes)  # errors are reported here, not deep inside of JAX
     return primitive(Internal.in_one_mesh(arrays), attributes)
 
 
 def _given(value: Any) -> tuple[Any, str | None]:
-    """An operand, and the kind of its numbers if they are Python's, even if they are already a JAX array."""
+    """Returns an operand, and the kind of its numbers if they are Python numbers or a weakly typed JAX
+    array."""
     if isinstance(value, jax.Array):
         return value, _kind(value) if jax.typeof(value).weak_type else None
     if hasattr(value, "dtype"):
-        # Integers of NumPy's usual type would be cut to JAX's.
+        # Integers of NumPy's default type would be truncated to JAX's default type.
         return value if isinstance(value, (np.ndarray, np.generic)) and value.dtype == np.int64 else jnp.asarray(value), None
     leaves = jax.tree.leaves(value)
     arrays = [leaf for leaf in leaves if hasattr(leaf, "dtype")]
@@ -78,8 +79,8 @@ def _kind(array: jax.Array) -> str:
 
 
 def _is_known(name: str) -> bool:
-    """True if JAX has the element type: without jax_enable_x64 it has none of 64 bits. Which of an op's types are tried, and
-    in which order, is the engine's decision (`number_types`)."""
+    """Returns true if JAX has the element type: without jax_enable_x64 it has no 64-bit types. The engine
+    decides which of an op's types are tried, and in which order (`number_types`)."""
     return jax.dtypes.canonicalize_dtype(dtype_of(name)) == dtype_of(name)
 
 
@@ -90,7 +91,7 @@ class OpPrimitive:
         self.op = op
         self.native = op._native
         self.name = self.native.name
-        #: What XLA calls its handlers: names are for the whole process, and what a name means cannot be changed.
+        #: Name of the handlers in XLA. Names are process-wide, and the handlers of a name cannot be changed.
         self.target = self.name if self.native.edition == 1 else f"{self.name}@{self.native.edition}"
         self.primitive = jax.extend.core.Primitive(self.name)
         self.primitive.multiple_results = True
@@ -109,10 +110,10 @@ class OpPrimitive:
     # ---- Shapes ----------------------------------------------------------------------------
 
     def types(self, operands: Sequence[Any]) -> Types:
-        """Element types and shapes of arrays or of their abstract values, as the engine names them."""
+        """Returns the element types and shapes of arrays or abstract values, in the engine's terms."""
         types = []
         for operand in operands:
-            # JAX's own element types (of keys, of tangents of integers) are no types of NumPy.
+            # JAX's own element types (of keys, of tangents of integers) are not NumPy types.
             dtype = dtype_name(operand.dtype) if isinstance(operand.dtype, np.dtype) else None
             if dtype is None:
                 raise TypeError(f"{self.name}: an array of {operand.dtype} cannot be an operand of an op")
@@ -136,7 +137,7 @@ class OpPrimitive:
         return Factors(*self.native.factors(self.types(operands), attributes))
 
     def _specs(self, call: _farcall.Call, operands: Sequence[Any], attributes: _farcall.Attributes) -> list[Any]:
-        """How the results are split, in a mesh of explicit axes."""
+        """Returns the partition specs of the results, in a mesh of explicit axes."""
         specs = [operand.sharding.spec for operand in operands]
         if not any(entry is not None for spec in specs for entry in spec):
             return [()] * len(call.results)
@@ -168,13 +169,13 @@ class OpPrimitive:
             try:
                 mlir.register_lowering(self.primitive, self._lower, platform=known)
             except NotImplementedError:
-                continue  # this JAX knows of no such platform
+                continue  # this JAX does not know the platform
             jax.ffi.register_ffi_target(self.target, native.capsules(), platform=known)
         if self.native.batch_partitionable:
             jax.ffi.register_ffi_target_as_batch_partitionable(self.target)
 
     def text(self, *, attributes: _farcall.Attributes, **_: Any) -> str:
-        """Which call it is."""
+        """Returns a text that identifies the call."""
         return f"{self.target} {attributes.text}"
 
     def _lower(
@@ -194,8 +195,8 @@ class OpPrimitive:
         if Internal.is_exported(context) and (checks := Internal.disabled_checks()) is not None:
             if not {self.target, "ALL"}.intersection(check.is_custom_call() for check in checks):
                 raise ValueError(
-                    f"{self.name}: jax.export has no compatibility guarantees for calls of this op, and refuses them unless it "
-                    f"is told to allow them: jax.export.export(…, disabled_checks=ops.disabled_checks), where ops is what "
+                    f"{self.name}: jax.export has no compatibility guarantees for calls of this op, and refuses them unless they "
+                    f"are allowed: jax.export.export(…, disabled_checks=ops.disabled_checks), where ops is what "
                     f"farcall.load({os.fspath(self.native.file or '…')!r}) returns"
                 )
         is_partitioned = Internal.is_partitioned(context)
@@ -210,7 +211,7 @@ class OpPrimitive:
             return lower_partitioned(context, text, lambda *operands: self(operands, attributes), factors, operands)
         extra = {}
         if self.native.batch_partitionable:
-            # Who partitions an exported program knows of batch dimensions only.
+            # Partitioners of exported programs know only batch dimensions.
             if num_batch_dims is None:
                 num_batch_dims, added = call.batch_split if is_partitioned else (call.batch_rank, 0)
                 if added:
@@ -218,11 +219,11 @@ class OpPrimitive:
                     params = {"attributes": attributes, "num_batch_dims": num_batch_dims}
                     return mlir.lower_fun(rule, multiple_results=True)(context, *operands, **params)
             extra["mhlo.frontend_attributes"] = mlir.ir_attribute({"num_batch_dims": str(num_batch_dims)})
-            # The rule gives sizes. Without one, symbolic sizes are whole on each device.
+            # The rule contains sizes. Without a rule, symbolic sizes are not split.
             if is_partitioned and all(isinstance(size, int) for x in context.avals_in for size in x.shape):
                 rule = self.native.batch_sharding_rule(self.types(context.avals_in), attributes)
                 extra["sdy.sharding_rule"] = mlir.ir.Attribute.parse(rule)
-        # Calls with a side effect are a chain of tokens, the last operand and the last result of each.
+        # Tokens order calls with a side effect: a token is the last operand and the last result of each.
         ordered = [context.tokens_in.get(Internal.side_effect)] if self.native.has_side_effect else []
         tokens = [Internal.core.abstract_token for _ in ordered]
         rule = jax.ffi.ffi_lowering(
@@ -241,7 +242,7 @@ class OpPrimitive:
         return Internal.sharded(context, results)
 
     def _widened(self, call: _farcall.Call, added: int, *operands: Any, **params: Any) -> list[Any]:
-        """The same call with more batch dimensions, as XLA's partitioner needs it (`call.batch_split`)."""
+        """Makes the call with additional batch dimensions for XLA's partitioner (`call.batch_split`)."""
         at = call.batch_rank
         operands = [
             x.reshape(*x.shape[:at], *[1] * added, *x.shape[at:]) if has_batch else x
@@ -264,7 +265,7 @@ class OpPrimitive:
     def larger(
         self, operands: Sequence[Any], mapped: Sequence[bool], size: int, split: Any, *, attributes: _farcall.Attributes
     ) -> Larger | None:
-        # The rule wants the axis in front.
+        # The rule expects the axis in front.
         types = [(dtype, (size, *dims) if m else dims) for (dtype, dims), m in zip(self.types(operands), mapped)]
         kind, *rule = self.native.batch_rule(types, list(mapped), attributes)
         if kind == "native":
@@ -278,7 +279,7 @@ class OpPrimitive:
     # ---- Derivatives -----------------------------------------------------------------------
 
     def derivative(self, target: str) -> "OpPrimitive":
-        """The op of the same library that is a derivative of this one."""
+        """Returns the op of the same library that is a derivative of this op."""
         return primitive_of(self.op._library[target])
 
     @property
@@ -297,8 +298,8 @@ class OpPrimitive:
         if not linear.results or not moving:
             results = self(primals, attributes)
             return results, [ad.Zero(jax.typeof(r).to_tangent_aval()) for r in results]
-        # The derivatives with respect to these are zero, so derivative ops need not be differentiated in
-        # them.
+        # The derivatives with respect to these operands are zero, so derivative ops need not be
+        # differentiated with respect to them.
         primals = [jax.lax.stop_gradient(x) if i in linear.zero else x for i, x in enumerate(primals)]
         if linear.forward is None:
             results, residuals = self(primals, attributes), []
@@ -321,7 +322,7 @@ class OpPrimitive:
     def transpose(
         self, cotangents: Sequence[Any], *operands: Any, attributes: _farcall.Attributes
     ) -> list[Any]:
-        """The cotangents of the operands in which the op is linear, for `jax.linear_transpose`."""
+        """Returns the cotangents of the operands in which the op is linear, for `jax.linear_transpose`."""
         moving = tuple(i for i, x in enumerate(operands) if ad.is_undefined_primal(x))
         avals = [x.aval if ad.is_undefined_primal(x) else jax.typeof(x) for x in operands]
         linear = self.native.linear(self.types(avals), attributes, moving)
@@ -341,7 +342,7 @@ class OpPrimitive:
         values: Sequence[Any],
         cotangents: Sequence[Any] = (),
     ) -> list[Any]:
-        """Calls a derivative op; returns the results in the requested order, with `None` for absent ones."""
+        """Calls a derivative op. Returns the results in the requested order, with `None` for absent ones."""
         target, attributes, arguments, wanted = call
         make = {"value": values.__getitem__, "cotangent": cotangents.__getitem__, "zeros": _zeros}
         operands = Internal.in_one_mesh([make[kind](what) for kind, what in arguments])
@@ -352,11 +353,12 @@ class OpPrimitive:
 class _Linear:
     """The derivative of an op at a point, as a linear map from tangents of operands to tangents of results.
 
-    With respect to the point, its derivative is that of the tangent target, an op itself.
+    The derivative with respect to the point is the derivative of the tangent target, which is itself an op.
 
-    Its operands are the values that the op's derivatives need, then the tangents that are not zero. Its parameters are
-    the op's attributes, the types of the op's operands, which of these have a tangent, and how the results are split in a
-    mesh of explicit axes. Everything that follows from all but the last is decided by the engine (`_farcall.Linear`).
+    The operands are the values that the op's derivatives need, then the nonzero tangents. The parameters are
+    the op's attributes, the types of the op's operands, the operands that have a tangent, and the partition
+    specs of the results in a mesh of explicit axes. The engine decides everything that follows from all but
+    the last parameter (`_farcall.Linear`).
     """
 
     def __init__(self, of: OpPrimitive) -> None:
@@ -378,7 +380,7 @@ class _Linear:
         return self.of.native.linear(types, attributes, moving)
 
     def saved(self, **params: Any) -> int:
-        """How many of its operands it is not linear in: the first ones."""
+        """Returns the number of leading operands in which the map is not linear."""
         return len(self._native(**params).saved)
 
     def _abstract(self, *values: Any, specs: tuple[Any, ...], **params: Any) -> list[Any]:
@@ -388,12 +390,12 @@ class _Linear:
         ]
 
     def evaluate(self, *values: Any, specs: tuple[Any, ...], **params: Any) -> list[Any]:
-        """The tangents of the results, by the tangent target."""
+        """Computes the tangents of the results with the tangent target."""
         results = self.of.call_derivative(self._native(**params).tangent(), values)
         return [Internal.split_as(r, spec) for r, spec in zip(results, specs)]
 
     def transpose(self, cotangents: Sequence[Any], *values: Any, **params: Any) -> list[Any]:
-        """The cotangents of the operands, by the backward target."""
+        """Computes the cotangents of the operands with the backward target."""
         native = self._native(**params)
         saved = len(native.saved)
         if any(ad.is_undefined_primal(v) for v in values[:saved]):
@@ -413,7 +415,7 @@ class _Linear:
         native = self._native(**params)
         saved = len(native.saved)
         if all(type(t) is ad.Zero for t in tangents[:saved]):
-            # Linear in the tangents: the derivative is the same map.
+            # The map is linear in these tangents, so its derivative is the same map.
             moved = [ad.instantiate_zeros(t) for t in tangents[saved:]]
             return self.primitive.bind(*primals, **params), self.primitive.bind(*primals[:saved], *moved, **params)
         native.second()
@@ -428,7 +430,7 @@ class _Linear:
     def _batch(
         self, values: Sequence[Any], axes: Sequence[int | None], **params: Any
     ) -> tuple[list[Any], list[int | None]]:
-        """One larger call, or a loop."""
+        """Batches as one larger call, or as a loop."""
         return self.loop.batch(values, axes, params)
 
     def larger(
@@ -443,12 +445,12 @@ class _Linear:
         return [0 if b else None for b in batched], params, [0] * len(params["specs"])
 
 
-#: By name, and by edition.
+#: Primitives by name and edition.
 _PRIMITIVES: dict[str, dict[int, OpPrimitive]] = {}
 
 
 def primitive_of(op: "Op") -> OpPrimitive:
-    """The primitive of an op. XLA knows handlers by their names, for the whole process."""
+    """Returns the primitive of an op. XLA knows handlers by their process-wide names."""
     edition = op._native.edition
     editions = _PRIMITIVES.setdefault(op.__name__, {})
     known = editions.get(edition)

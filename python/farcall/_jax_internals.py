@@ -13,13 +13,13 @@ from jax.interpreters import mlir
 
 
 class Internal:
-    """What is known of JAX 0.10 to 0.12."""
+    """Undocumented names that exist in JAX 0.10 to 0.12."""
 
     from jax._src import core, custom_partitioning, dispatch, effects, sharding_impls, source_info_util, traceback_util
     from jax._src.interpreters import mlir
 
     class SideEffect(effects.Effect):
-        """Keeps calls of ops that have a side effect from being dropped, repeated or reordered."""
+        """Prevents calls of ops with a side effect from being dropped, repeated or reordered."""
 
         def __str__(self) -> str:
             return "SideEffect"
@@ -41,15 +41,16 @@ class Internal:
     del allowed
     side_effect = SideEffect()
 
-    # Frames of the package are excluded, so profiles, metadata of programs and errors name the user's lines.
+    # Frames of the package are excluded, so that profiles, metadata of programs and errors name the user's
+    # lines.
     package = os.path.dirname(__file__) + os.sep
     source_info_util.register_exclusion(package)
     traceback_util.register_exclusion(package)
 
     @classmethod
     def def_compiled_impl(cls, primitive: Any) -> None:
-        """Compiles calls outside of traced functions, as JAX's own primitives do: a call that gives NaN is an
-        error under `jax_debug_nans`, and `jax_disable_jit` has no effect on it."""
+        """Compiles calls outside of traced functions, like JAX's own primitives: a call that returns NaN is
+        an error under `jax_debug_nans`, and `jax_disable_jit` has no effect on the call."""
         cls.dispatch.simple_impl(primitive)
 
     @classmethod
@@ -58,13 +59,14 @@ class Internal:
 
     @classmethod
     def in_one_mesh(cls, operands: list[Any]) -> list[Any]:
-        """In `shard_map`, operands that are the same on all devices are marked as varying where others are."""
+        """In `shard_map`, marks operands that are the same on all devices as varying if other operands
+        are."""
         return list(cls.core.auto_insert_reshard(*operands)) if operands else []
 
     @classmethod
     def aval(cls, name: str, dtype: np.dtype, shape: Sequence[int], operands: Sequence[Any], spec: Sequence[Any] = ()) -> Any:
-        """A result's type, on the mesh that the operands are on; `spec` says how its first dimensions are split, in a mesh of
-        explicit axes."""
+        """Returns the type of a result, on the mesh of the operands. `spec` is the partition spec of its
+        first dimensions in a mesh of explicit axes."""
         if not operands:
             return jax.core.ShapedArray(tuple(shape), dtype)
         cls.core.standard_vma_rule(name, *operands)
@@ -76,7 +78,7 @@ class Internal:
 
     @staticmethod
     def without(aval: Any, axes: Sequence[int]) -> Any:
-        """A type without some of its dimensions."""
+        """Returns a type without some of its dimensions."""
         kept = [i for i in range(aval.ndim) if i not in axes]
         spec = jax.sharding.PartitionSpec(*(aval.sharding.spec[i] for i in kept))
         sharding = jax.sharding.NamedSharding(aval.sharding.mesh, spec)
@@ -84,20 +86,20 @@ class Internal:
 
     @staticmethod
     def within(aval: Any, axes: Sequence[tuple[int, Any]]) -> Any:
-        """A type with more dimensions in front: the size of each, and how it is split."""
+        """Returns a type with additional leading dimensions, given by their sizes and partition specs."""
         spec = jax.sharding.PartitionSpec(*(split for _, split in axes), *aval.sharding.spec)
         sharding = jax.sharding.NamedSharding(aval.sharding.mesh, spec)
         return aval.update(shape=(*(size for size, _ in axes), *aval.shape), sharding=sharding)
 
     @classmethod
     def sharded(cls, context: mlir.LoweringRuleContext, results: Sequence[Any]) -> list[Any]:
-        """Results of a lowering, with the shardings of their types."""
+        """Returns the results of a lowering with the shardings of their types."""
         lowered = zip(results, context.avals_out)
         return [cls.mlir.lower_with_sharding_in_types(context, value, aval) for value, aval in lowered]
 
     @staticmethod
     def split_as(value: Any, spec: Any) -> Any:
-        """The array, in a mesh of explicit axes split in this way."""
+        """Returns the array with a partition spec, in a mesh of explicit axes."""
         sharding = jax.typeof(value).sharding
         if sharding.mesh.empty or sharding.spec == spec or not sharding.mesh._any_axis_explicit:
             return value
@@ -105,7 +107,7 @@ class Internal:
 
     @classmethod
     def whole_in_front(cls, value: Any) -> Any:
-        """The array, its first dimension not split."""
+        """Returns the array with an unsplit first dimension."""
         return cls.split_as(value, jax.sharding.PartitionSpec(None, *jax.typeof(value).sharding.spec[1:]))
 
     @staticmethod
@@ -114,19 +116,21 @@ class Internal:
 
     @staticmethod
     def is_partitioned(context: mlir.LoweringRuleContext) -> bool:
-        """True if the program is going to be split among devices by XLA."""
+        """Returns true if XLA will split the program among devices."""
         axes = context.module_context.axis_context
         return isinstance(axes, mlir.ShardingContext) and axes.num_devices > 1
 
     @classmethod
     def is_split_here(cls, context: mlir.LoweringRuleContext) -> bool:
-        """True if this process will do that, and not one that loads an exported program."""
+        """Returns true if this process splits the program, and not a process that loads an exported
+        program."""
         return cls.is_partitioned(context) and not cls.is_exported(context)
 
     @classmethod
     def with_mesh(cls, context: mlir.LoweringRuleContext) -> mlir.LoweringRuleContext:
-        """The context in which `custom_partitioning` can be lowered: it wants a mesh of devices, of which only the shape
-        matters. Without it, JAX would have to lower the whole program for certain devices, and could not for others."""
+        """Returns a context in which `custom_partitioning` can be lowered. It requires a mesh of devices, of
+        which only the shape matters. Otherwise JAX would have to lower the whole program for specific
+        devices, and could not lower it for others."""
         count = context.module_context.axis_context.num_devices
         meshes = (aval.sharding.mesh for aval in context.avals_in)
         mesh = next((m for m in meshes if m.size == count), jax.sharding.AbstractMesh((count,), ("devices",)))
@@ -135,20 +139,20 @@ class Internal:
 
     @staticmethod
     def partitioned_for(context: mlir.LoweringRuleContext) -> tuple[Any, ...]:
-        """The platforms that a program is lowered for, and the mesh in which it is partitioned."""
+        """Returns the platforms that a program is lowered for, and the mesh in which it is partitioned."""
         axes = context.module_context.axis_context
         return tuple(context.module_context.platforms), axes.num_devices, axes.abstract_mesh
 
     @classmethod
     def name_partitioner(cls, context: mlir.LoweringRuleContext, call: Any, what: str) -> None:
-        """Gives a lowered call of `custom_partitioning` the same name in each process, in place of the address
-        by which JAX finds the functions that partition it: JAX's persistent cache looks up programs by their
-        text.
+        """Gives a lowered call of `custom_partitioning` the same name in each process. The name replaces the
+        address by which JAX finds the functions that partition the call, because JAX's persistent cache looks
+        up programs by their text.
 
         Args:
           context: the context of the lowering.
           call: the operation.
-          what: everything that determines the partitioning. Equal texts have equal functions.
+          what: everything that determines the partitioning. Equal texts must have equal functions.
         """
         functions = cls.custom_partitioning._sharding_callbacks
         own = functions[call.attributes["backend_config"].value.encode()]
@@ -159,7 +163,8 @@ class Internal:
 
     @staticmethod
     def disabled_checks() -> Sequence[Any] | None:
-        """The `disabled_checks` of the enclosing call of `jax.export.export`, if they can be found."""
+        """Returns the `disabled_checks` of the enclosing call of `jax.export.export`, if they can be
+        found."""
         frame = sys._getframe()
         while frame is not None:
             if frame.f_globals.get("__name__") == "jax._src.export._export" and "disabled_checks" in frame.f_locals:
@@ -169,7 +174,8 @@ class Internal:
 
     @classmethod
     def spec(cls, sharding: jax.sharding.Sharding, mesh: jax.sharding.Mesh, rank: int) -> Sequence[Any]:
-        """How XLA has split an array, in terms of a mesh; not at all, if the mesh has no terms for it."""
+        """Returns XLA's sharding of an array as a partition spec of a mesh; without splits if the mesh cannot
+        express it."""
         try:
             return cls.sharding_impls.parse_flatten_op_sharding(sharding._to_xla_hlo_sharding(rank), mesh)[0]
         except (ValueError, NotImplementedError, AssertionError):

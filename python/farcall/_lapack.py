@@ -1,7 +1,7 @@
 """jaxlib's LAPACK handlers for the engine.
 
 JAX programs call LAPACK by names such as `lapack_sgetrf_ffi`. jaxlib has handlers with these names, which
-call routines of SciPy. They are registered on request only: a program runs only handlers that its user has
+call routines of SciPy. They are registered only on request: a program runs only handlers that its user has
 registered.
 """
 
@@ -10,7 +10,8 @@ from farcall._engine import Registry
 
 
 def register_lapack(registry: Registry | None = None) -> list[_farcall.Target]:
-    """Registers all LAPACK handlers of jaxlib, for programs that use `jax.numpy.linalg` and `jax.scipy.linalg`.
+    """Registers all LAPACK handlers of jaxlib, for programs that use `jax.numpy.linalg` and
+    `jax.scipy.linalg`.
 
     Args:
       registry: the registry to use; by default, the registry of the process.

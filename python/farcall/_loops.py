@@ -1,8 +1,8 @@
-"""A call for each index of an axis, where `vmap` cannot have one call for all of them.
+"""Loops that call an op for each index of an axis, if `vmap` cannot use one call for all indices.
 
-The loop is a primitive of its own (`Loop`) and not one of JAX, because XLA's partitioner does not split JAX's loops: it would
-gather what they go over. Split among devices, each has a loop over its part of the axis. Everything else is what it is for
-one call, under `jax.vmap`.
+The loop is a separate primitive (`Loop`) instead of a loop of JAX, because XLA's partitioner does not split
+JAX's loops: it would gather the arrays that the loop iterates over. Split among devices, each device loops
+over its part of the axis. All other rules are the rules of one call, under `jax.vmap`.
 """
 
 import functools
@@ -17,51 +17,55 @@ from jax.interpreters import ad, batching, mlir
 from farcall._jax_internals import Internal
 from farcall._sharding import Factors, lower_partitioned
 
-#: For each loop, the outer ones first: which operands have its axis. An operand has its axes in front, in this order.
+#: For each loop, outer ones first, a flag for each operand that has the loop's axis. An operand has its axes
+#: in front, in this order.
 Levels = tuple[tuple[bool, ...], ...]
 
-#: One call for all indices of an axis: where each operand has it, the call's parameters, where each result has it.
+#: One call for all indices of an axis: the axis of each operand, the parameters of the call, the axis of each
+#: result.
 Larger = tuple[Sequence[int | None], dict[str, Any], Sequence[int]]
 
 
 class Looped(Protocol):
-    """What `vmap` may have to call in a loop: an op, or its derivative. All take the parameters of the primitive."""
+    """An op or a derivative that `vmap` may have to call in a loop. All methods take the parameters of the
+    primitive."""
 
     primitive: jax.extend.core.Primitive
 
     def larger(self, operands: Sequence[Any], mapped: Sequence[bool], size: int, split: Any, **params: Any) -> Larger | None:
-        """One call for all indices of an axis, which some operands have; they are given without it. In a mesh of explicit
-        axes, `split` says how the axis is split."""
+        """Returns one call for all indices of an axis, which the `mapped` operands have; `operands` are given
+        without the axis. In a mesh of explicit axes, `split` is the partition spec of the axis."""
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
-        """Results and tangents, as JAX asks for them."""
+        """Returns results and tangents, as for JAX's JVP rules."""
 
     def transpose(self, cotangents: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
-        """The cotangents of the operands, for JAX."""
+        """Returns the cotangents of the operands, as for JAX's transpose rules."""
 
 
 class LoopedOp(Looped, Protocol):
     """An op."""
 
     def factors(self, operands: Sequence[Any], **params: Any) -> Factors:
-        """How a call may be split."""
+        """Returns the factors by which a call may be split."""
 
     def text(self, **params: Any) -> str:
-        """Which call it is."""
+        """Returns a text that identifies the call."""
 
 
 class LoopedLinear(Looped, Protocol):
-    """A derivative, which is a call of other ops."""
+    """A derivative, which calls other ops."""
 
     def saved(self, **params: Any) -> int:
-        """How many of the operands it is not linear in: the first ones."""
+        """Returns the number of leading operands in which the derivative is not linear."""
 
     def evaluate(self, *operands: Any, **params: Any) -> list[Any]:
-        """Calls these ops."""
+        """Calls the derivative's ops."""
 
 
 class Loop:
-    """The primitive of an op under `vmap`. Its parameters are `levels`, and those of the primitive."""
+    """Primitive of an op under `vmap`. Its parameters are `levels`, and the parameters of the op's
+    primitive."""
 
     def __init__(self, of: LoopedOp | LoopedLinear) -> None:
         self.of = of
@@ -82,7 +86,7 @@ class Loop:
     def batch(
         self, operands: Sequence[Any], axes: Sequence[int | None], params: dict[str, Any], levels: Levels = ()
     ) -> tuple[list[Any], list[int]]:
-        """What `vmap` makes of calls in these loops: larger calls, or another loop."""
+        """Batches the calls in these loops: as larger calls, or as another loop."""
         mapped = tuple(axis is not None for axis in axes)
         [size] = {x.shape[axis] for x, axis in zip(operands, axes) if axis is not None}
         depths = [sum(level[i] for level in levels) for i in range(len(operands))]
@@ -104,7 +108,7 @@ class Loop:
         return self.bind(operands, levels, params), [len(levels) + at for at in of_results]
 
     def _looped(self, mapped: tuple[bool, ...], params: dict[str, Any]) -> tuple[bool, ...]:
-        """Which operands have the axis of a new loop, where these are mapped."""
+        """Returns the operands that have the axis of a new loop, given the mapped operands."""
         return mapped
 
     def _batch(
@@ -113,7 +117,7 @@ class Loop:
         return self.batch(operands, axes, params, levels)
 
     def _entries(self, operands: Sequence[Any], levels: Levels) -> list[Any]:
-        """The types of the operands of one call."""
+        """Returns the operand types of one call."""
         return [Internal.without(x, range(sum(level[i] for level in levels))) for i, x in enumerate(operands)]
 
     def _abstract(self, *operands: Any, levels: Levels, **params: Any) -> list[Any]:
@@ -121,7 +125,7 @@ class Loop:
         axes = [
             [(x.shape[0], x.sharding.spec[0]) for x in _inside(operands, levels[:k], level)] for k, level in enumerate(levels)
         ]
-        # Where an operand is split, so are the results.
+        # The results are split like the operands.
         axes = [next((axis for axis in level if axis[1] is not None), level[0]) for level in axes]
         return [Internal.within(x, axes) for x in results]
 
@@ -136,7 +140,7 @@ class Loop:
         return Internal.sharded(context, mlir.lower_fun(call, multiple_results=True)(context, *operands))
 
     def _loop(self, levels: Levels, params: dict[str, Any], *operands: Any) -> list[Any]:
-        """The loops, in order, as JAX has them."""
+        """Expands to JAX's loops, in order."""
         if not levels:
             return self.of.primitive.bind(*operands, **params)
         return loop(functools.partial(self._loop, levels[1:], params), operands, levels[0])
@@ -178,28 +182,30 @@ class Loop:
 
         of_given = tuple((*(level[i] for i in known), *[True] * len(moved)) for level in levels)
         gradients = _vmapped(one, of_given)(*(values[i] for i in known), *(cotangents[i] for i in moved))
-        # An operand that all entries of a loop share has the sum of their gradients.
+        # The gradient of an operand that all iterations of a loop share is the sum of their gradients.
         shared = {i: tuple(k for k, level in enumerate(levels) if not level[i]) for i in undefined}
         summed = {i: jnp.sum(g, shared[i]) if shared[i] else g for i, g in zip(undefined, gradients)}
         return [summed.get(i) for i in range(len(values))]
 
 
 class LinearLoop(Loop):
-    """The primitive of a derivative under `vmap`. What it is linear in has the axes of all loops: so have the cotangents."""
+    """Primitive of a derivative under `vmap`. The operands in which it is linear have the axes of all loops,
+    because the cotangents have them."""
 
     def _looped(self, mapped: tuple[bool, ...], params: dict[str, Any]) -> tuple[bool, ...]:
         saved = self.of.saved(**params)
         return (*mapped[:saved], *[True] * len(mapped[saved:]))
 
     def _lower(self, context: mlir.LoweringRuleContext, *operands: Any, levels: Levels, **params: Any) -> Any:
-        """Calls of ops, which have loops of their own."""
+        """Lowers to calls of ops, which have separate loops."""
         evaluate = _vmapped(functools.partial(self.of.evaluate, **params), levels)
         return mlir.lower_fun(evaluate, multiple_results=True)(context, *operands)
 
 
 def loop(function: Callable[..., list[Any]], operands: Sequence[Any], mapped: Sequence[bool]) -> list[Any]:
-    """Calls a function for each index of the first axis of some operands, in order; stacks the results."""
-    # JAX's loop cannot be split: in a mesh of explicit axes that has to be said.
+    """Calls a function for each index of the first axis of some operands, in order, and stacks the
+    results."""
+    # JAX's loop cannot be split, which must be explicit in a mesh of explicit axes.
     entries = [Internal.whole_in_front(x) for x, m in zip(operands, mapped) if m]
 
     def one(entry: list[Any]) -> list[Any]:
@@ -210,7 +216,7 @@ def loop(function: Callable[..., list[Any]], operands: Sequence[Any], mapped: Se
 
 
 def _type_of(x: Any) -> Any:
-    """The type of an array, or of a zero of JAX."""
+    """Returns the type of an array, or of a symbolic zero of JAX."""
     return x.aval if type(x) is ad.Zero else jax.typeof(x)
 
 
@@ -221,13 +227,14 @@ def _vmapped(function: Callable[..., list[Any]], levels: Levels) -> Callable[...
 
 
 def _inside(operands: Sequence[Any], outer: Levels, level: Sequence[bool]) -> list[Any]:
-    """The types of what has the axis of a level, without the axes of the outer levels."""
+    """Returns the types of the operands that have the axis of a level, without the axes of the outer
+    levels."""
     depth = lambda i: sum(other[i] for other in outer)
     return [Internal.without(x, range(depth(i))) for i, x in enumerate(operands) if level[i]]
 
 
 def _at(x: Any, axis: int | None, to: int, size: int) -> Any:
-    """The array with its mapped axis elsewhere; with a new one if it has none."""
+    """Moves the mapped axis of an array to another position, or adds a missing axis."""
     if axis is not None:
         return jnp.moveaxis(x, axis, to)
     return jnp.moveaxis(jnp.broadcast_to(x, (size, *x.shape)), 0, to)

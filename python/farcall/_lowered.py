@@ -1,4 +1,4 @@
-"""Programs that JAX has lowered: the trees of arguments and results of the function."""
+"""Programs that JAX has lowered, with the trees of the function's arguments and results."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from farcall._trees import used
 
 
 class Lowered:
-    """What JAX knows about a function, but its program does not contain.
+    """Facts about a function that JAX knows, but that the function's program does not contain.
 
     Args:
       program: a `jax.stages.Lowered`, or a `jax.export.Exported`.
@@ -23,8 +23,8 @@ class Lowered:
         self._out = program.out_tree
         results = program.out_info if hasattr(program, "out_info") else program.out_avals
         self._types = [result.dtype for result in jax.tree.leaves(results)]
-        # Not in JAX's documented interface: which arguments the program takes, where some are not used, and which functions
-        # it calls back.
+        # Undocumented parts of JAX: the arguments that the program takes if some are unused, and the
+        # functions that it calls back.
         lowering = getattr(program, "_lowering", None)
         kept = getattr(program, "module_kept_var_idx", getattr(lowering, "compile_args", {}).get("kept_var_idx"))
         self._kept = None if kept is None else sorted(kept)
@@ -33,10 +33,10 @@ class Lowered:
         self.callbacks = _callbacks(functions) if functions else None
 
     def leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        """The arguments as a flat list.
+        """Returns the arguments as a flat list.
 
         Raises:
-          TypeError: if they are not a tree that the function takes.
+          TypeError: if the tree of the arguments differs from the function's tree.
         """
         leaves, tree = jax.tree.flatten((args, kwargs))
         if tree != self._in:
@@ -44,35 +44,36 @@ class Lowered:
         return [_bits(leaf) for leaf in leaves]
 
     def used(self, leaves: Sequence[Any]) -> Sequence[Any]:
-        """The arguments that the program takes, of all.
+        """Selects the arguments that the program takes.
 
         Raises:
-          TypeError: if they are neither all nor these.
+          TypeError: if the number of leaves matches neither all arguments nor the used arguments.
         """
         return leaves if self._kept is None else used(leaves, self._in.num_leaves, self._kept)
 
     def results(self, arrays: list[np.ndarray]) -> Any:
-        """The tree of results."""
+        """Returns the tree of results."""
         if len(arrays) == len(self._types):
             arrays = [_of_type(array, dtype) for array, dtype in zip(arrays, self._types)]
         return jax.tree.unflatten(self._out, arrays)
 
 
 def _callbacks(given: Sequence[Any]) -> Callbacks:
-    """The callbacks of a program: functions, or what owns jaxlib's objects with these functions."""
+    """Returns the callbacks of a program, given as functions or as the owners of jaxlib's callback
+    objects."""
     return NumberedCallbacks(given) if all(map(callable, given)) else AddressedCallbacks(given)
 
 
 def flat(exported: Any) -> Any:
-    """A `jax.export.Exported` whose arguments are given one by one and whose results are a list. Unlike its trees, which may
-    have nodes of any type, it can be serialized."""
+    """Returns a `jax.export.Exported` that takes its arguments one by one and returns its results as a list.
+    Unlike the original trees, which may have nodes of any type, these can be serialized."""
     arguments, results = ([0] * tree.num_leaves for tree in (exported.in_tree, exported.out_tree))
     in_tree, out_tree = jax.tree.structure((tuple(arguments), {})), jax.tree.structure(results)
     return dataclasses.replace(exported, in_tree=in_tree, out_tree=out_tree)
 
 
 def _shown(tree: Any) -> str:
-    """The arguments as one would write them: `(*, {'w': *}), x=*`."""
+    """Formats the arguments in call syntax: `(*, {'w': *}), x=*`."""
     args, kwargs = jax.tree.unflatten(tree, [_Leaf()] * tree.num_leaves)
     return ", ".join([*map(repr, args), *(f"{name}={value!r}" for name, value in kwargs.items())]) or "none"
 
@@ -83,13 +84,13 @@ class _Leaf:
 
 
 def _bits(leaf: Any) -> Any:
-    """A JAX random key as the array that a program takes."""
+    """Converts a JAX random key to the array that a program takes."""
     is_key = isinstance(leaf, jax.Array) and jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
     return jax.random.key_data(leaf) if is_key else leaf
 
 
 def _of_type(array: np.ndarray, dtype: Any) -> Any:
-    """The array as a type that only JAX has."""
+    """Converts an array to a type that only JAX has."""
     if dtype == jax.dtypes.float0:
         return np.zeros(array.shape, dtype)
     if jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key):

@@ -23,7 +23,7 @@ from farcall._engine import Registry
 
 
 class Library:
-    """The ops of a library, each an attribute: `ops.rms_norm(x, scale, eps=1e-6)`.
+    """The ops of a library, as attributes: `ops.rms_norm(x, scale, eps=1e-6)`.
 
     `dir(ops)` and `for op in ops` list them.
     """
@@ -36,18 +36,18 @@ class Library:
         self.__registry = registry
         self.__namespace = namespace
         self.__stamp = _stamp(path) if watch else None
-        #: By their names without the namespace.
+        #: Ops by their names without the namespace.
         self.__ops = _load(path, registry, namespace, replace, stacklevel=4)
 
     def __refresh(self) -> None:
-        """Loads the file as it is now, if it is watched and has changed."""
+        """Loads the file again if it is watched and has changed."""
         if self.__stamp is not None and self.__stamp != (stamp := _stamp(self.__file)):
             self.__ops = _load(self.__file, self.__registry, self.__namespace, False, stacklevel=4)
             self.__stamp = stamp
 
     @property
     def disabled_checks(self) -> list[Any]:
-        """Pass this to `jax.export.export` as `disabled_checks`, to allow calls of these ops."""
+        """Pass this list to `jax.export.export` as `disabled_checks`, to allow calls of these ops."""
         from jax.export import DisabledSafetyCheck
 
         return [DisabledSafetyCheck.custom_call(op.__name__) for op in self]
@@ -75,7 +75,7 @@ class Library:
         return sorted(_as_python(self.__ops))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickles by reference: the file is loaded where the object is unpickled."""
+        """Pickles by reference: unpickling loads the file."""
         options = {"namespace": self.__namespace, "watch": self.__stamp is not None}
         return functools.partial(load, **options), (self.__file, self.__registry)
 
@@ -86,7 +86,7 @@ class Library:
         return self
 
     def __repr__(self) -> str:
-        # Two that are derivatives of each other are ops of their own.
+        # Two ops that are derivatives of each other are listed as ops.
         of = {op.__name__: op.derivatives for op in self}
         derivatives = {name for op in self for name in op.derivatives if op.__name__ not in of[name]}
         return f"<farcall.Library {self.__path}: {', '.join(name for name in of if name not in derivatives)}>"
@@ -95,16 +95,17 @@ class Library:
 class Op:
     """An op of a library: a function of arrays.
 
-    Operands are passed by position or by name, attributes by name; `None` means not given. A name that is a keyword of
-    Python ends in `_`: `lambda_`. A single result is an array, several are a tuple, and an op without results
-    returns `None`. The entries of a variadic operand follow one another; where an op has several, they are lists of
-    the same length, and so are its variadic results.
+    Operands are passed by position or by name, attributes by name; `None` stands for an absent value.
+    Parameter names that are keywords of Python get the suffix `_`: `lambda_`. A single result is an array,
+    several results are a tuple, and an op without results returns `None`. The entries of a variadic operand
+    are passed in sequence. If an op has several variadic operands, they are lists of the same length, and so are
+    its variadic results.
 
-    With NumPy arrays, lists and numbers, it runs immediately in farcall's engine and returns NumPy arrays. If any
-    operand is a JAX array, it is an operation of JAX.
+    With NumPy arrays, lists and numbers, the op runs immediately in farcall's engine and returns NumPy
+    arrays. If any operand is a JAX array, the call is an operation of JAX.
 
-    Loading an unchanged file again returns the same ops. A copy of an op is the op itself; it is pickled as
-    the library's path and the op's name.
+    Loading an unchanged file again returns the same ops. Copying an op returns the op itself. An op is
+    pickled as the library's path and the op's name.
     """
 
     def __init__(self, platforms: dict[str, _farcall.Op], library: "dict[str, Op]") -> None:
@@ -113,15 +114,17 @@ class Op:
         self._platforms = platforms
         self._library = library
         declared = [name for name, *_ in native.operands] + [name for name, *_ in native.attributes]
-        #: The op's names of its parameters, by their Python names.
+        #: Parameter names in the signature, by their Python names.
         self._declared = dict(zip(_as_python(declared), declared))
         self._operands = [(name, *rest) for name, (_, *rest) in zip(self._declared, native.operands)]
         self._attributes = list(self._declared)[len(self._operands) :]
-        #: The offset operands, with the dimensions whose part they locate. They are given by name, or 0.
+        #: The offset operands, with the dimensions that they are indices into. They are passed by name; the
+        #: default is 0.
         self._offsets = {name: dim for name in self._declared for own, dim in native.offsets if own == self._declared[name]}
-        #: The variadic operands.
+        #: Names of the variadic operands.
         self._lists = [name for name, arity in self._operands if arity == "variadic"]
-        #: One result is not wrapped in a tuple. Those of one variadic operand are a tuple of their own.
+        #: True if the op returns a single result, which is not wrapped in a tuple. A variadic result is
+        #: itself a tuple.
         self._single = len(native.results) == 1 and (len(self._lists) > 1 or not native.variadic_results)
         self._executable = functools.lru_cache(maxsize=256)(native.compile)
         self.__name__ = self.__qualname__ = native.name
@@ -136,17 +139,17 @@ class Op:
 
     @property
     def batching(self) -> str:
-        """How `jax.vmap` handles it: `native`, or a loop, with the reason."""
+        """`jax.vmap` rule of the op: `native`, or a loop with its reason."""
         return self._native.batching
 
     @property
     def derivatives(self) -> list[str]:
-        """The ops of its library that compute its derivatives."""
+        """Names of the ops in its library that compute its derivatives."""
         return self._native.derivatives
 
     @property
     def platforms(self) -> list[str]:
-        """The platforms that it has handlers for: `Host`, `CUDA`."""
+        """Platforms with handlers for the op: `Host`, `CUDA`."""
         return list(self._platforms)
 
     def __call__(self, /, *operands: Any, **named: Any) -> Any:
@@ -172,7 +175,8 @@ class Op:
         return tuple(results) if self._native.results else None
 
     def _with_offsets(self, operands: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
-        """The operands by position, including offsets; offsets behind the given operands stay in `named`."""
+        """Returns the operands by position, including offsets. Offsets after the given operands stay in
+        `named`."""
         jax = sys.modules.get("jax")
         values = list(operands)
         for place, (name, _) in enumerate(self._operands):
@@ -193,8 +197,9 @@ class Op:
         return tuple(values)
 
     def _flat(self, operands: tuple[Any, ...], named: dict[str, Any]) -> tuple[Sequence[Any], int]:
-        """The operands of a call, one after the other, and how many entries each list of them has. One variadic operand is
-        given by position, or as a list by its name; several are lists. Operands that are taken from `named` leave it."""
+        """Returns the operands of a call as a flat list, and the number of entries in each list. A single
+        variadic operand is given by position, or as a list by its name; several variadic operands are given
+        as lists. Operands taken from `named` are removed from it."""
         given = {name for name, value in named.items() if value is not None}
         if not self._lists or (len(self._lists) == 1 and self._lists[0] not in given):
             return operands, 0
@@ -231,7 +236,7 @@ class Op:
         return results
 
     def _tensor(self, array: np.ndarray) -> tuple[str, tuple[int, ...], np.ndarray]:
-        """Element type, shape and bytes of an operand that has a known element type."""
+        """Returns the element type, shape and bytes of an operand with a known element type."""
         array = in_engine_order(array)
         return dtype_name(array.dtype), array.shape, array.reshape(-1).view(np.uint8)
 
@@ -241,9 +246,9 @@ class Op:
         kinds: Sequence[str | None] | None = None,
         has: Callable[[str], bool] = lambda name: True,
     ) -> list[Any]:
-        """The operands as arrays. Those without an element type get one that the op supports: Python's numbers and lists
-        of them, integers of NumPy's default type, and arrays with a kind of numbers in `kinds`. `has` tells which types
-        are available.
+        """Returns the operands as arrays. Operands without an element type get one that the op supports:
+        Python numbers and lists of numbers, integers of NumPy's default type, and arrays with a kind of
+        numbers in `kinds`. `has` returns true for available types.
         """
         values, said = list(operands), []
         for i, (value, kind) in enumerate(zip(operands, kinds or [None] * len(operands))):
@@ -276,7 +281,7 @@ class Op:
         return values
 
     def _what(self, index: int, count: int) -> str:
-        """What messages call operand `index` of a call with `count`."""
+        """Returns the name of operand `index` of a call with `count` operands, for messages."""
         single = sum(arity != "variadic" for _, arity in self._operands)
         if index < single:
             return f"{self.__name__}: {self._operands[index][0]}"
@@ -300,7 +305,7 @@ class Op:
         return inspect.Signature(parameters)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickles by reference: the library is loaded where the op is unpickled."""
+        """Pickles by reference: unpickling loads the library."""
         if self._native.file is None:
             raise TypeError(f"{self.__name__} cannot be pickled: it is from no library's file")
         local = self._native.local_name
@@ -327,28 +332,29 @@ def load(
 ) -> Library:
     """Loads a library of ops.
 
-    Loading runs the library's code: only load what you trust. A library stays loaded until the process ends. If its file
-    has changed, loading it again gives the new ops: programs that are compiled or traced afterwards use these, others
-    keep what they have. Of what the file lacks now, a `StaleLibraryWarning` tells.
+    Loading runs the library's code: only load libraries that you trust. A library stays loaded until the
+    process ends. If its file has changed, loading it again returns the new ops: programs that are compiled or
+    traced afterwards use them, while other programs keep the old ones. A `StaleLibraryWarning` lists ops that
+    the new file lacks.
 
     Args:
       path: the shared library, built with farcall's SDK.
-      registry: where its targets are registered, so that programs can call them too (`farcall.compile`); the
-        registry of the process if none is given.
-      namespace: keeps its ops apart from ops of the same name in other libraries: `ops.rms_norm` is the
-        target `NAMESPACE.rms_norm`. By default, the namespace that its author has chosen, if any.
-      replace: let its ops replace registered ones of the same names. Compiled and traced programs keep the
-        old ones.
-      watch: whether to load the library again whenever an op of it is asked for by name and the file has changed: in a
-        notebook, `ops.name(x)` is then what was built last. (Functions that JAX has traced keep what they have.)
+      registry: registry for the library's targets, so that programs can also call them (`farcall.compile`);
+        defaults to the registry of the process.
+      namespace: distinguishes the library's ops from ops of the same name in other libraries: `ops.rms_norm`
+        is the target `NAMESPACE.rms_norm`. Defaults to the namespace chosen by the library's author, if any.
+      replace: lets the library's ops replace registered ops of the same names. Compiled and traced programs
+        keep the old ops.
+      watch: if true, the library is loaded again when an op is accessed by name and the file has changed: in
+        a notebook, `ops.name(x)` then calls the latest build. (Functions traced by JAX keep the old ops.)
 
     Returns:
-      Its ops, as attributes.
+      The ops, as attributes.
 
     Raises:
-      FileNotFoundError: if there is no such file.
-      OSError: if it cannot be opened; the message says why.
-      ValueError: if it declares no ops, or other functions are registered under their names.
+      FileNotFoundError: if the file does not exist.
+      OSError: if the file cannot be opened; the message has the reason.
+      ValueError: if the library declares no ops, or other functions are registered under their names.
     """
     return Library(os.fsdecode(path), registry, namespace, replace, watch)
 
@@ -369,7 +375,7 @@ def _load(
         )
     ops: dict[str, Op] = {}
     for name, platforms in by_name.items():
-        # JAX's traces and compiled programs of an op are shared by everyone who loads it.
+        # All users of an op share its JAX traces and compiled programs.
         functions = tuple((platform, name, op.edition, *op.functions) for platform, op in sorted(platforms.items()))
         ops[name] = _OPS.get(functions) or _OPS.setdefault(functions, Op(platforms, ops))
     return {op._native.local_name: op for op in ops.values()}
@@ -380,12 +386,12 @@ _OPS: dict[tuple[Any, ...], Op] = {}
 
 
 def _op(path: str, name: str, namespace: str | None) -> Op:
-    """An op of a library's file, by its name without the namespace."""
+    """Returns an op of a library's file, by its name without the namespace."""
     return load(path, namespace=namespace)[name]
 
 
 def _stamp(path: str) -> tuple[int, ...]:
-    """What changes with a file."""
+    """Returns values that change when a file changes."""
     stat = os.stat(path)
     return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
 
@@ -394,26 +400,26 @@ _UNTYPED = {"none", "index", *KINDS.values()}
 
 
 def _typed(value: Any, name: str, what: str) -> Any:
-    """An array of an element type that holds the kind of its numbers."""
+    """Converts a value to an array of an element type that holds its kind of numbers."""
     return cast(value, name, what) if isinstance(value, (np.ndarray, np.generic)) else value.astype(dtype_of(name))
 
 
 def _prefers_64_bits() -> bool:
-    """True if numbers have 64 bits, as configured in JAX; the default is 32 bits, as in JAX."""
+    """Returns true if numbers have 64 bits, as configured in JAX; the default is 32 bits, as in JAX."""
     return _jax_option("jax_enable_x64")
 
 
 def _jax_option(name: str) -> bool:
-    """An option of JAX that is on or off; off if JAX is not imported."""
+    """Returns the value of a boolean option of JAX; false if JAX is not imported."""
     jax = sys.modules.get("jax")
     return jax is not None and hasattr(jax, "config") and bool(getattr(jax.config, name, False))
 
 
 def check_special(name: str, results: Iterable[np.ndarray]) -> None:
-    """Looks for NaN and infinity in the results of a call, if JAX's options ask for it.
+    """Checks the results of a call for NaN and infinity, if JAX's options request it.
 
     Raises:
-      FloatingPointError: if there is any, with JAX's message.
+      FloatingPointError: if there are such values, with JAX's message.
     """
     wanted = [("nan", np.isnan)] if _jax_option("jax_debug_nans") else []
     wanted += [("inf", np.isinf)] if _jax_option("jax_debug_infs") else []
@@ -424,7 +430,7 @@ def check_special(name: str, results: Iterable[np.ndarray]) -> None:
 
 
 def _as_python(names: Iterable[str]) -> list[str]:
-    """The names, with a `_` after those that are keywords of Python."""
+    """Returns the names, with `_` appended to keywords of Python."""
     names = list(names)
     for i, name in enumerate(names):
         while keyword.iskeyword(name) or (name != names[i] and name in names):
@@ -434,8 +440,9 @@ def _as_python(names: Iterable[str]) -> list[str]:
 
 
 def _is_for_jax(operands: list[Any], has_side_effect: bool) -> bool:
-    """True for JAX arrays. Code of a traced function that JAX does not see runs once, during tracing. That is fine for
-    calls on NumPy arrays, which are constants there, but not for calls with a side effect."""
+    """Returns true for JAX arrays. Code of a traced function that JAX does not see runs once, during tracing.
+    This is fine for calls on NumPy arrays, which are constants there, but not for calls with a side effect.
+    """
     jax = sys.modules.get("jax")
     if jax is None or not hasattr(jax, "Array"):
         return False
@@ -445,6 +452,6 @@ def _is_for_jax(operands: list[Any], has_side_effect: bool) -> bool:
         return False
     try:
         from farcall import _jax
-    except ImportError:  # a JAX that is too old, of which we are given nothing
+    except ImportError:  # this JAX is too old, so none of the operands is a JAX array
         return False
     return _jax.is_tracing()

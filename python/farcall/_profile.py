@@ -1,32 +1,34 @@
-"""What runs of a program spend their time on."""
+"""Profiles of a program's runs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from farcall._arrays import TensorType
 
-#: Rows of the table; what takes less time is summed up. Characters of its texts.
+#: Maximum number of rows in the table, and maximum number of characters in a cell. The remaining steps are
+#: summed up in one row.
 _ROWS, _WIDTH = 40, 60
 
 
 @dataclass(frozen=True)
 class StepTime:
-    """The time of one step of a plan, in a run on average.
+    """The time of one step of a plan, averaged over runs.
 
     Attributes:
-      step: its number, from 0, as `farcall inspect --plan` has it.
-      parent: the number of the loop or choice that it is a step of; `None` for a step of the program.
-      operation: what it does: the kernel with what tells it from others of that, or the target of a custom call. Of a product,
-        how many matrices there are, and their sizes: `dot 8x[64x32x16]` is of 64x32 and 32x16.
+      step: number of the step, from 0, as shown by `farcall inspect --plan`.
+      parent: number of the loop or conditional that contains the step; `None` for a step of the program.
+      operation: the kernel with details, or the target of a custom call. A product is shown with the number
+        and the sizes of its matrices: `dot 8x[64x32x16]` has 8 products of 64x32 and 32x16 matrices.
       results: types of its results.
-      origin: where it comes from in the program: value, line and column, and the location that JAX noted, if the text has
-        it (`lowered.as_text(debug_info=True)`); of operations that run as one, the last of them.
-      calls: how often a run calls it.
-      seconds: what a run spends on it, without the steps of a loop or choice.
-      total_seconds: the same with them.
-      bytes: what one call reads and writes at least.
-      flops: operations on numbers in one call, as the program defines the result; a multiplication with an addition is two.
-        Those of handlers are not known, and not counted.
+      origin: source location in the program: value, line and column, and the location recorded by JAX if the
+        text contains it (`lowered.as_text(debug_info=True)`). For fused operations, the location of the last
+        one.
+      calls: number of calls in a run.
+      seconds: time of the step in a run, without the steps that it contains.
+      total_seconds: time of the step in a run, with the steps that it contains.
+      bytes: minimum number of bytes that one call reads and writes.
+      flops: number of arithmetic operations in one call, from the program's definition of the result; a
+        multiplication with an addition counts as two. Operations of handlers are unknown and not counted.
     """
 
     step: int
@@ -43,10 +45,10 @@ class StepTime:
 
 @dataclass(frozen=True)
 class Profile:
-    """What runs of a program spend their time on. As text, it is a table of the steps by their time.
+    """The time of a program's runs, by step. It prints as a table of the steps, sorted by time.
 
     Attributes:
-      run_seconds: what each run took, with what surrounds its steps.
+      run_seconds: time of each run, including the overhead around its steps.
       steps: all steps, in order.
     """
 
@@ -70,7 +72,7 @@ class Profile:
         between = max(0.0, mean - sum(step.seconds for step in steps))
         rows.append(["", _time(between), share(between), "", "(between steps: inputs, results, measuring)", "", ""])
         widths = [max(map(len, column)) for column in zip(*rows)]
-        # Numbers to the right.
+        # Numbers are right-aligned.
         cell = lambda i, text: text.rjust(widths[i]) if i < 4 else text.ljust(widths[i])
         lines = ["  ".join(cell(i, text) for i, text in enumerate(row)).rstrip() for row in rows]
         head = f"{len(runs)} run{'s' * (len(runs) > 1)}, mean {_time(mean)}, median {_time(runs[len(runs) // 2])}"

@@ -1,12 +1,13 @@
-"""How a call of an op is split among devices.
+"""Partitioning of an op's calls among devices.
 
-A *factor* of a call is a dimension seen across all its operands and results (`Factors`); the signature says what may be
-done with each. Where XLA partitions a program, Shardy is given the factors as a rule, and decides which axes of the
-mesh split which; then each device calls the op on its parts, and partial results are combined (`lower_partitioned`).
+A *factor* of a call is a dimension seen across all its operands and results (`Factors`); the signature
+determines how each may be split. If XLA partitions a program, Shardy receives the factors as a rule, and
+decides which axes of the mesh split which factors. Then each device calls the op on its parts, and partial
+results are combined (`lower_partitioned`).
 
-A factor that cannot be split soundly stays whole, and only that one: if the signature says so, if its size is not a
-multiple of the number of devices (some part would be filled up with entries that a sum would count), or if its axis
-splits another factor already.
+A factor that cannot be split soundly stays whole, without affecting other factors: if the signature requires
+it, if its size is not a multiple of the number of devices (a part would be padded with entries that a sum
+would count), or if its axis already splits another factor.
 """
 
 import dataclasses
@@ -21,7 +22,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from farcall._jax_internals import Internal
 
-#: Combines what the parts of a reduced factor give.
+#: Functions that combine the partial results of a reduced factor.
 _COMBINE = {"sum": jax.lax.psum, "max": jax.lax.pmax, "min": jax.lax.pmin}
 
 #: For each factor, the axes of the mesh that split it.
@@ -32,23 +33,24 @@ Axes = list[tuple[str, ...]]
 class Factors:
     """The factors of a call."""
 
-    #: Size and kind of each: `map`, `whole`, or how partial results are combined.
+    #: Size and kind of each factor: `map`, `whole`, or the combination of partial results.
     factors: Sequence[tuple[int, str]]
     #: For each operand, the factors of its dimensions.
     operands: Sequence[Sequence[int]]
-    #: For each result, the same. A reduced factor is mapped for a result that has it.
+    #: For each result, the factors of its dimensions. A reduced factor is mapped for a result that has it.
     results: Sequence[Sequence[int]]
-    #: The operands that are offsets: the index, in the whole of a factor, at which the part of a device begins.
+    #: The offset operands with their factors. An offset is the index, in the whole factor, at which a
+    #: device's part begins.
     offsets: Sequence[tuple[int, int]] = ()
 
     def is_split(self, factor: int) -> bool:
-        """True if the factor may be split."""
+        """Returns true if the factor may be split."""
         size, kind = self.factors[factor]
         return size > 0 and (kind == "map" or kind in _COMBINE)
 
     def axes(self, mesh: Mapping[str, int], tensors: Iterable[tuple[Sequence[int], Sequence[Any]]]) -> Axes:
-        """What splits each factor, where tensors of these factors are split in these ways; the first ones take
-        precedence."""
+        """Returns the axes that split each factor, given the partition specs of tensors with these factors;
+        earlier tensors take precedence."""
         axes: Axes = [()] * len(self.factors)
         taken: set[str] = set()
         for factors, spec in tensors:
@@ -66,8 +68,8 @@ class Factors:
         return axes
 
     def conflict(self, specs: Sequence[Sequence[Any]]) -> tuple[int, int] | None:
-        """Two operands that are split in ways that do not go together: a factor by two axes, or an axis for two
-        factors."""
+        """Returns two operands with conflicting partition specs: one factor split by two axes, or one axis
+        for two factors."""
         splits: dict[int, tuple[tuple[str, ...], int]] = {}
         users: dict[str, tuple[int, int]] = {}
         for i, (factors, spec) in enumerate(zip(self.operands, specs)):
@@ -82,18 +84,18 @@ class Factors:
         return None
 
     def looped(self, size: int, mapped: Sequence[bool]) -> "Factors":
-        """Those of a loop, whose axis some operands have in front, and all results."""
+        """Returns the factors of a loop. Its axis is in front of the `mapped` operands and of all results."""
         axis = len(self.factors)
         operands = [[axis, *own] if m else own for own, m in zip(self.operands, mapped)]
         return Factors([*self.factors, (size, "map")], operands, [[axis, *own] for own in self.results], self.offsets)
 
     @staticmethod
     def spec(factors: Sequence[int], axes: Axes) -> PartitionSpec:
-        """How a tensor of these factors is split."""
+        """Returns the partition spec of a tensor with these factors."""
         return PartitionSpec(*(axes[factor] or None for factor in factors))
 
     def combined(self, value: Any, factors: Sequence[int], axes: Axes) -> Any:
-        """A result of these factors, of what its parts are."""
+        """Combines the partial values of a result with these factors."""
         for kind, combine in _COMBINE.items():
             lacking = [i for i, (_, of) in enumerate(self.factors) if of == kind and i not in factors]
             if over := tuple(axis for i in lacking for axis in axes[i]):
@@ -101,7 +103,7 @@ class Factors:
         return value
 
     def begun(self, operands: Sequence[Any], axes: Axes, mesh: Mapping[str, int]) -> list[Any]:
-        """The operands of one part, with offsets of that part."""
+        """Returns the operands of one part, with the part's offsets added."""
         operands = list(operands)
         for i, factor in self.offsets:
             if axes[factor]:
@@ -111,7 +113,8 @@ class Factors:
         return operands
 
     def rule(self) -> SdyShardingRule:
-        """The factors for Shardy. It is not told which are reduced, as what it would add up is combined already."""
+        """Returns the factors as a rule for Shardy. Reduced factors are not marked, because their partial
+        results are already combined."""
         name = "f{}".format
         return SdyShardingRule(
             tuple(tuple(map(name, factors)) for factors in self.operands),
@@ -127,7 +130,8 @@ def lower_partitioned(
     factors: Factors,
     operands: Sequence[Any],
 ) -> list[Any]:
-    """Lowers a call that XLA's partitioner splits. Its parts are calls, too. `text` says which call it is."""
+    """Lowers a call that XLA's partitioner splits. Its parts are calls as well. `text` identifies the
+    call."""
     has_64_bits = jax.config.jax_enable_x64  # here, but perhaps not in the thread that partitions
 
     def axes_of(mesh: jax.sharding.Mesh, tensors: Iterable[Any]) -> Axes:
@@ -153,7 +157,7 @@ def lower_partitioned(
         return mesh, part, shardings(mesh, factors.results, axes), shardings(mesh, factors.operands, axes)
 
     split = custom_partitioning(lambda *operands: tuple(call(*operands)))
-    # Shardy follows the rule; the partitioner before it, which JAX can be told to use, asks.
+    # Shardy follows the rule; the older partitioner, which JAX can be configured to use, calls the functions.
     split.def_partition(partition, infer, sharding_rule=factors.rule(), decode_shardings=False)
     meshed = Internal.with_mesh(context)
     lowered = mlir.lower_fun(split, multiple_results=True)(meshed, *operands)
@@ -166,7 +170,8 @@ def lower_partitioned(
 
 
 def _refined(mesh: jax.sharding.Mesh) -> jax.sharding.Mesh:
-    """The mesh with an axis for each prime factor of an axis: Shardy splits dimensions by parts of axes, too."""
+    """Returns a mesh with an axis for each prime factor of an axis, because Shardy also splits dimensions by
+    parts of axes."""
     axes = {f"{name}.{i}": prime for name, size in mesh.shape.items() for i, prime in enumerate(_primes(size))}
     return jax.sharding.Mesh(mesh.devices.reshape(tuple(axes.values())), tuple(axes))
 
@@ -177,7 +182,7 @@ def _primes(size: int) -> list[int]:
 
 
 def _names(entry: Any) -> tuple[str, ...]:
-    """The axes of one entry of a `PartitionSpec`."""
+    """Returns the axes in one entry of a `PartitionSpec`."""
     if entry is None:
         return ()
     return entry if isinstance(entry, tuple) else (entry,)

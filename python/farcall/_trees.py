@@ -1,4 +1,4 @@
-"""The trees of arguments and results of a function that `jax.export` serialized, without JAX."""
+"""Argument and result trees of a function serialized by `jax.export`, without JAX."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -7,14 +7,14 @@ import numpy as np
 
 
 class Trees:
-    """What the file of an exported function says about its arguments and results.
+    """Argument and result trees from the file of an exported function.
 
     Args:
-      arguments: the tree of the arguments, a pair of a tuple and a dictionary, with the numbers of arrays. Types that only
-        their author's code can take apart are names.
-      results: the same of the results.
-      kept: numbers of the arguments that the program takes.
-      count: number of arrays among the arguments, those in types of other code included.
+      arguments: the tree of the arguments, a pair of a tuple and a dictionary, with the indices of arrays.
+        Types that only their author's code can take apart are represented by names.
+      results: the tree of the results in the same form.
+      kept: indices of the arguments that the program takes.
+      count: number of arrays among the arguments, including those in types of other code.
     """
 
     def __init__(self, arguments: Any, results: Any, kept: list[int], count: int) -> None:
@@ -24,10 +24,10 @@ class Trees:
         self._count = count
 
     def leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        """The arguments as a flat list.
+        """Returns the arguments as a flat list.
 
         Raises:
-          TypeError: if they are not a tree that the function takes.
+          TypeError: if the tree of the arguments differs from the function's tree.
         """
         leaves: list[Any] = []
         positional, named = self._in
@@ -39,25 +39,27 @@ class Trees:
         return leaves
 
     def used(self, leaves: Sequence[Any]) -> Sequence[Any]:
-        """The arguments that the program takes, of all.
+        """Selects the arguments that the program takes.
 
         Raises:
-          TypeError: if they are neither all nor these.
+          TypeError: if the number of leaves matches neither all arguments nor the used arguments.
         """
         return used(leaves, self._count, self._kept)
 
     def results(self, arrays: list[np.ndarray]) -> Any:
-        """The tree of results; a flat list if there are types in it that only their author's code can make."""
+        """Returns the tree of results, or a flat list if the tree contains types that only their author's
+        code can create."""
         if _any(self._out, str):
             return arrays
         return _mapped(self._out, lambda i: arrays[i])
 
 
 def used(leaves: Sequence[Any], count: int, kept: Sequence[int]) -> Sequence[Any]:
-    """The arguments that a program takes, given all `count` of its function or these alone.
+    """Selects the arguments that a program takes, given all `count` arguments of its function or only the
+    used ones.
 
     Raises:
-      TypeError: if their number is neither.
+      TypeError: if the number of leaves matches neither.
     """
     if len(leaves) == count:
         return [leaves[i] for i in kept]
@@ -68,10 +70,10 @@ def used(leaves: Sequence[Any], count: int, kept: Sequence[int]) -> Sequence[Any
 
 
 def _flatten(wanted: Any, given: Any, path: str, leaves: list[Any]) -> None:
-    """Appends the arrays of a tree that is like another one.
+    """Appends the arrays of a tree that has the structure of another tree.
 
     Raises:
-      TypeError: if it is not.
+      TypeError: if the structures differ.
     """
     if isinstance(wanted, int):
         leaves.append(given)
@@ -110,7 +112,7 @@ def _any(tree: Any, kind: type) -> bool:
 
 
 def _shown(tree: Any) -> str:
-    """The arguments as one would write them: `(*, {'w': *}), x=*`."""
+    """Formats the arguments in call syntax: `(*, {'w': *}), x=*`."""
     args, kwargs = _mapped(tree, lambda _: _Leaf())
     return ", ".join([*map(repr, args), *(f"{name}={value!r}" for name, value in kwargs.items())]) or "nothing"
 

@@ -1,8 +1,9 @@
-"""Calls of targets by name, shaped like `jax.ffi`: `import farcall.ffi as ffi` in the place of `import jax.ffi as ffi`.
+"""Calls of targets by name with the interface of `jax.ffi`: `import farcall.ffi as ffi` replaces `import
+jax.ffi as ffi`.
 
-The arrays of a call determine where it runs: NumPy arrays in farcall's own engine, JAX arrays and tracers in JAX, by
-`jax.ffi.ffi_call`. A target that is registered here is registered for both. JAX is needed only for the latter; other
-names of `jax.ffi` are JAX's own.
+The arrays of a call determine where it runs: NumPy arrays in farcall's own engine, JAX arrays and tracers in
+JAX, through `jax.ffi.ffi_call`. A target that is registered here is registered for both. JAX is needed only
+for JAX arrays and for names of `jax.ffi` that this module does not define; these are JAX's own.
 """
 
 import functools
@@ -22,12 +23,13 @@ from farcall._ops import _is_for_jax, check_special
 
 __all__ = ["ffi_call", "include_dir", "pycapsule", "register_ffi_target", "register_ffi_type"]
 
-#: What JAX has not been told yet, since it was not imported: functions of `jax.ffi`.
+#: Registrations for JAX that are pending because JAX has not been imported yet: functions of `jax.ffi`.
 _for_jax: list[Callable[[Any], None]] = []
 
 
 def __getattr__(name: str) -> Any:
-    """What only JAX has, such as `ffi_lowering` and `register_ffi_target_as_batch_partitionable`."""
+    """Returns names that only JAX defines, such as `ffi_lowering` and
+    `register_ffi_target_as_batch_partitionable`."""
     if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import jax.ffi
@@ -37,18 +39,18 @@ def __getattr__(name: str) -> Any:
 
 
 def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: int = 1, **kwargs: Any) -> None:
-    """Registers a target with farcall's registry of the process, and with JAX once it is imported.
+    """Registers a target with farcall's process-wide registry, and with JAX once JAX is imported.
 
     Args:
       name: the name that calls use.
       fn: a capsule, a dictionary of capsules by stage, or a `farcall.Handler`.
-      platform: where it runs. Only targets of `"cpu"` are called by farcall's engine.
+      platform: platform of the handler. farcall's engine only calls targets of `"cpu"`.
       api_version: 1 for XLA's typed FFI, 0 for the older C functions.
-      kwargs: what else `jax.ffi.register_ffi_target` takes (`traits`); farcall is told of `traits` only.
+      kwargs: other arguments of `jax.ffi.register_ffi_target` (`traits`); farcall only uses `traits`.
 
     Raises:
-      ValueError: if other functions have that name, or the handler is refused.
-      TypeError: if `fn` holds no capsules.
+      ValueError: if other functions have the same name, or the handler is rejected.
+      TypeError: if `fn` contains no capsules.
     """
     fn = fn.capsule if isinstance(fn, Handler) else fn
     Registry.process().register(name, fn, platform, api_version, int(kwargs.get("traits", 0)))
@@ -56,13 +58,14 @@ def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: 
 
 
 def register_ffi_type(name: str, type_registration: Mapping[str, Any], platform: str = "cpu") -> None:
-    """Registers a type that handlers keep state in with farcall, and with JAX once it is imported.
+    """Registers a type of handler state with farcall, and with JAX once JAX is imported.
 
-    Hosts number types. A type gets its number from farcall, unless it has one already, and JAX is told that number.
+    Hosts assign numeric ids to types. A type gets its id from farcall, unless it already has one, and JAX
+    receives the same id.
 
     Args:
       name: the type's name.
-      type_registration: capsules by name: `"type_id"`, and `"type_info"`, which may be missing.
+      type_registration: capsules by name: `"type_id"`, and the optional `"type_info"`.
       platform: the platform, for JAX.
 
     Raises:
@@ -73,7 +76,8 @@ def register_ffi_type(name: str, type_registration: Mapping[str, Any], platform:
 
 
 def pycapsule(funcptr: Any) -> Any:
-    """A capsule of a C function: `pycapsule(ctypes.CDLL("libops.so").RmsNorm)`. Keep its library open.
+    """Returns a capsule of a C function: `pycapsule(ctypes.CDLL("libops.so").RmsNorm)`. Keep the library
+    open.
 
     Raises:
       TypeError: if it is not a function of ctypes or an address.
@@ -83,7 +87,7 @@ def pycapsule(funcptr: Any) -> Any:
 
 
 def include_dir() -> str:
-    """The folder of XLA's headers, which jaxlib brings.
+    """Returns the folder of XLA's headers, which jaxlib contains.
 
     Raises:
       ImportError: if jaxlib is not installed.
@@ -93,7 +97,7 @@ def include_dir() -> str:
     return os.path.join(next(iter(jaxlib.__path__)), "include")
 
 
-#: The default of an argument that must be given by one of two names.
+#: Default of an argument that must be given under one of two names.
 _missing = object()
 
 
@@ -111,32 +115,39 @@ def ffi_call(
     result_shape: Any = None,
     **deprecated_attributes: Any,
 ) -> Any:
-    """A function that calls a target, as `jax.ffi.ffi_call` returns it: `ffi_call("scale", x)(x, factor=np.float32(2))`.
+    """Returns a function that calls a target, like `jax.ffi.ffi_call`: `ffi_call("scale", x)(x,
+    factor=np.float32(2))`.
 
-    It takes arrays by position and attributes by name. With JAX arrays, or under a transformation of JAX, it is
-    `jax.ffi.ffi_call`. Otherwise the call runs in farcall's engine at once, on targets of the registry of the process, and
-    results are NumPy arrays.
+    The function takes arrays by position and attributes by name. With JAX arrays, or under a transformation
+    of JAX, it is `jax.ffi.ffi_call`. Otherwise the call runs immediately in farcall's engine, on targets of
+    the registry of the process, and the results are NumPy arrays.
 
-    The type of an attribute is that of its value: NumPy's scalars and arrays keep theirs, Python's integers are `int64`,
-    its floats `float64`.
+    The type of an attribute is the type of its value: NumPy scalars and arrays keep their types, Python
+    integers are `int64`, Python floats `float64`.
 
     Args:
       target_name: the target's name.
-      result_shape_dtypes: an object with `shape` and `dtype`, or a sequence of them if there are several results.
-      has_side_effect: the call is made even if nobody uses its results.
-      vmap_method: how JAX vmaps it.
-      input_layouts: of each operand, `None` (row-major) or its dimensions from the slowest in memory to the fastest.
-      output_layouts: the same of each result; of a single one, if `result_shape_dtypes` is a single one.
-      input_output_aliases: operands whose memory results share: numbers of operands to numbers of results.
+      result_shape_dtypes: an object with `shape` and `dtype`, or a sequence of such objects if there are
+        several results.
+      has_side_effect: the call runs even if its results are unused.
+      vmap_method: method of `jax.vmap`.
+      input_layouts: for each operand, `None` (row-major) or its dimensions from the slowest in memory to the
+        fastest.
+      output_layouts: layouts of the results; a single layout if `result_shape_dtypes` is a single object.
+      input_output_aliases: results that share the memory of operands: operand indices mapped to result
+        indices.
       custom_call_api_version: 4 for the typed FFI; 1 to 3 for the older C functions.
-      legacy_backend_config: the string that the older C functions get.
-      result_shape: `result_shape_dtypes`, by the name that older versions of `jax.extend.ffi` had for it.
-      deprecated_args, deprecated_attributes: as `jax.extend.ffi.ffi_call` took them: if any are given, the call is made right
+      legacy_backend_config: the string that is passed to the older C functions.
+      result_shape: `result_shape_dtypes` under its name in older versions of `jax.extend.ffi`.
+      deprecated_args, deprecated_attributes: arguments in the form of the old `jax.extend.ffi.ffi_call`: if
+        any are given, the call is made immediately, and its results are returned.
         away, and its results are returned.
 
     Raises:
-      ValueError: if layouts, aliases or the configuration do not fit, at the call if they depend on its arrays.
-      TypeError: if `result_shape_dtypes` is missing; by the function, for arrays or attributes of types that no call has.
+      ValueError: if layouts, aliases or the configuration are invalid; raised by the call if they depend on
+        its arrays.
+      TypeError: if `result_shape_dtypes` is missing; raised by the function for arrays or attributes of
+        unsupported types.
     """
     if result_shape is not None:
         if result_shape_dtypes is not _missing:
@@ -144,8 +155,8 @@ def ffi_call(
         result_shape_dtypes = result_shape
     if result_shape_dtypes is _missing:
         raise TypeError(
-            f"ffi_call({target_name!r}) needs result_shape_dtypes: what has the shape and the dtype of the result, a sequence of "
-            "these for several results, or () if there is none"
+            f"ffi_call({target_name!r}) needs result_shape_dtypes: an object with the shape and the dtype of the result, a sequence of "
+            "such objects for several results, or () for no results"
         )
     call = _Call(
         target_name,
@@ -162,7 +173,7 @@ def ffi_call(
 
 
 class _Call:
-    """What `ffi_call` returns."""
+    """The function returned by `ffi_call`."""
 
     def __init__(
         self,
@@ -263,7 +274,7 @@ class _Call:
         return (self._output_layouts,)
 
     def _layouts(self, what: str, layouts: Sequence[Any] | None, shapes: Sequence[Sequence[int]]) -> "_Layouts":
-        """The layouts as XLA has them: dimensions from the fastest in memory to the slowest."""
+        """Converts layouts to XLA's order: dimensions from the fastest in memory to the slowest."""
         given: Sequence[Any] = [None] * len(shapes) if layouts is None else layouts
         if len(given) != len(shapes):
             raise ValueError(f"{self._target}: {_counted(len(shapes), what)}, but {_counted(len(given), what + ' layout')}")
@@ -280,7 +291,7 @@ class _Call:
         return tuple(made)
 
     def _checked_aliases(self, operands: Sequence["_Type"], results: Sequence["_Type"]) -> tuple[tuple[int, int], ...]:
-        """Pairs of a result and an operand."""
+        """Returns pairs of a result and an operand."""
         pairs = []
         for operand, result in sorted((int(i), int(o)) for i, o in (self._aliases or {}).items()):
             alias = f"{self._target}: input_output_aliases has {operand}: {result}, "
@@ -304,7 +315,7 @@ _Layouts = tuple[tuple[int, ...], ...]
 
 
 class _Signature(NamedTuple):
-    """All that a program of one call is made of."""
+    """Everything that determines a program of one call."""
 
     target: str
     operands: tuple[_Type, ...]
@@ -323,7 +334,8 @@ _process_registry = functools.cache(_farcall.Registry.process)
 
 @functools.lru_cache(maxsize=256)
 def _compiled(call: _Signature, registry: _farcall.Registry, target: int) -> _farcall.Executable:
-    """The program of one call. `target` tells apart what was registered under a name, one in the place of another."""
+    """Compiles the program of one call. `target` distinguishes targets that replaced each other under one
+    name."""
     del target
     return _farcall.compile_call(**call._asdict(), registry=registry)
 
@@ -338,7 +350,7 @@ def _shown(ty: _Type) -> str:
 
 
 def _array(value: Any) -> np.ndarray:
-    """An operand without an element type has JAX's default one: 32 bits."""
+    """Returns the operand as an array. Without an element type, it gets JAX's default 32-bit type."""
     if hasattr(value, "dtype"):
         return np.asarray(value)
     array = np.asarray(value)
@@ -351,7 +363,7 @@ def _attributes(attributes: Mapping[str, Any]) -> _farcall.Attributes:
 
 
 def _attribute(name: str, value: Any) -> Any:
-    """An attribute as the native module takes it: a tuple for what NumPy gives a type."""
+    """Converts an attribute for the native module: values with a NumPy type become tuples."""
     if isinstance(value, Mapping):
         return {key: _attribute(f"{name}.{key}", entry) for key, entry in value.items()}
     if isinstance(value, tuple):
@@ -366,7 +378,7 @@ def _attribute(name: str, value: Any) -> Any:
 
 
 def _tell_jax(registration: Callable[[Any], None] | None = None) -> None:
-    """Makes a registration, and those that wait, with JAX if it is imported."""
+    """Performs a registration, and the pending ones, with JAX if JAX is imported."""
     if registration is not None:
         _for_jax.append(registration)
     jax = sys.modules.get("jax")

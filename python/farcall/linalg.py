@@ -3,12 +3,13 @@
 >>> import farcall.linalg, jax.numpy as jnp
 >>> q, r = farcall.linalg.qr(jnp.eye(3), mode="reduced")
 
-Each is a composite (`jax.lax.composite`) with a default body of ordinary operations, which XLA runs. In farcall's engine
-it is a custom call of `libfarcall_linalg.so` where that library is loaded and has a target for the type, otherwise the
-default body as well. Signs and order are the same everywhere: those of LAPACK, as far as LAPACK defines them.
+Each decomposition is a composite (`jax.lax.composite`) with a default body of ordinary operations, which XLA
+runs. In farcall's engine, the composite becomes a custom call of `libfarcall_linalg.so` if that library is
+loaded and has a target for the type; otherwise the engine also runs the default body. Signs and order are the
+same everywhere: they follow LAPACK, as far as LAPACK defines them.
 
-The default bodies are those of the crate `farcall-linalg` (`blocks::Qr`, `blocks::Eigh`), which has the same for programs
-made without JAX.
+The default bodies match the bodies in the crate `farcall-linalg` (`blocks::Qr`, `blocks::Eigh`), which
+provides the same decompositions for programs made without JAX.
 """
 
 import functools
@@ -20,27 +21,31 @@ from jax import lax
 
 __all__ = ["eigh", "qr"]
 
-#: The part of an eigenvector's largest entry that an entry needs to decide the vector's sign.
+#: Minimum magnitude of an entry that determines an eigenvector's sign, relative to the vector's largest
+#: entry.
 _DECISIVE = 0.6
 
 
 def qr(x: Any, *, mode: str = "reduced", eps: float = 0.0) -> tuple[jax.Array, jax.Array]:
-    """The QR decomposition `x = q @ r` of matrices: the columns of `q` are orthonormal, `r` is upper triangular.
+    """The QR decomposition `x = q @ r` of matrices: the columns of `q` are orthonormal, `r` is upper
+    triangular.
 
-    Derivatives exist where the first columns of `x`, as many as `q` has, are linearly independent.
+    Derivatives exist if the leading columns of `x`, as many as `q` has, are linearly independent.
 
     Args:
       x: matrices `[..., m, n]` of real or complex numbers, or of integers, whose results are `float32`.
-      mode: `"reduced"`, for `q` of `min(m, n)` columns, or `"complete"`, for `m` columns.
-      eps: the default body does not reflect a column whose part below the diagonal is at most this long.
+      mode: `"reduced"`, for `q` with `min(m, n)` columns, or `"complete"`, for `m` columns.
+      eps: the default body skips the reflection of a column whose part below the diagonal has at most this
+        length.
 
     Returns:
-      `q`, `[..., m, k]`, and `r`, `[..., k, n]`. The diagonal of `r` is real, and may be negative, as in NumPy.
+      `q`, `[..., m, k]`, and `r`, `[..., k, n]`. The diagonal of `r` is real, and may be negative, as in
+      NumPy.
 
     Raises:
       ValueError: for another mode, or fewer than two dimensions.
       TypeError: for elements that are not numbers.
-      NotImplementedError: if a complete decomposition is differentiated that has more columns than `x`.
+      NotImplementedError: if a complete decomposition with more columns than `x` is differentiated.
     """
     if mode not in ("reduced", "complete"):
         raise ValueError(f'mode must be "reduced" or "complete", but is {mode!r}')
@@ -48,17 +53,19 @@ def qr(x: Any, *, mode: str = "reduced", eps: float = 0.0) -> tuple[jax.Array, j
 
 
 def eigh(x: Any, *, max_iter: int = 100, eps: float | None = None) -> tuple[jax.Array, jax.Array]:
-    """The eigenvalues `w`, in ascending order, and eigenvectors `v` of Hermitian matrices: `x @ v = v * w`.
+    """Returns the eigenvalues `w`, in ascending order, and eigenvectors `v` of Hermitian matrices: `x @ v = v
+    * w`.
 
-    Of each eigenvector, `v` has the multiple whose first large entry is positive, where large means at least 0.6 times as
-    large as the largest. Derivatives are those for Hermitian changes of `x`, and exist where all eigenvalues differ.
+    Each eigenvector is scaled so that its first large entry is positive, where large means at least 0.6 times
+    the largest magnitude. Derivatives are those for Hermitian changes of `x`, and exist if all eigenvalues
+    differ.
 
     Args:
-      x: matrices `[..., n, n]` of real or complex numbers, or of integers, whose results are `float32`. Only the lower
-        triangle is read.
-      max_iter: how many sweeps of rotations the default body makes at most.
-      eps: the default body stops once the entries off the diagonal are at most this part of the matrix, in the Frobenius
-        norm; the type's machine epsilon if not given.
+      x: matrices `[..., n, n]` of real or complex numbers, or of integers, whose results are `float32`. Only
+        the lower triangle is read.
+      max_iter: maximum number of sweeps of rotations in the default body.
+      eps: the default body stops once the Frobenius norm of the off-diagonal entries is at most this fraction
+        of the norm of the matrix; defaults to the type's machine epsilon.
 
     Returns:
       `w`, `[..., n]`, real, and `v`, `[..., n, n]`.
@@ -89,12 +96,12 @@ def _result_dtype(dtype: Any) -> Any:
 
 
 def _computed_in(dtype: Any) -> Any:
-    """The element type in which a default body computes."""
+    """Returns the element type in which a default body computes."""
     return jnp.promote_types(_result_dtype(dtype), jnp.float32)
 
 
 def _block(body: Any, tag: str, x: jax.Array, **options: Any) -> Any:
-    """The composite of this tag. `vmap` adds a batch dimension."""
+    """Returns the composite with this tag. `vmap` adds a batch dimension."""
 
     @jax.custom_batching.custom_vmap
     def call(x: jax.Array) -> Any:
@@ -114,8 +121,9 @@ def _qr(mode: str, eps: float, x: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 @_qr.defjvp
 def _qr_jvp(mode: str, eps: float, primals: Any, tangents: Any) -> Any:
-    """With `r = [u, v]`, `u` square: `dx·u⁻¹ = dq + q·(dr·u⁻¹)` for the first columns, where `qᴴ·dq` is anti-Hermitian and
-    `dr·u⁻¹` is upper triangular with a real diagonal."""
+    """Differentiates the QR decomposition. With `r = [u, v]` and `u` square: `dx·u⁻¹ = dq + q·(dr·u⁻¹)` for
+    the leading columns, where `qᴴ·dq` is anti-Hermitian and `dr·u⁻¹` is upper triangular with a real
+    diagonal."""
     q, r = _qr(mode, eps, *primals)
     k = q.shape[-1]
     if k > r.shape[-1]:
@@ -142,7 +150,7 @@ def _qr_jvp(mode: str, eps: float, primals: Any, tangents: Any) -> Any:
 
 
 def _divided(x: jax.Array, u: jax.Array) -> jax.Array:
-    """`x·u⁻¹` for upper triangular `u`, without LAPACK, which not every compiler has."""
+    """Computes `x·u⁻¹` for upper triangular `u`, without LAPACK, which not every compiler has."""
 
     def column(j: Any, divided: Any) -> Any:
         u_j = lax.dynamic_index_in_dim(u, j, -1, keepdims=False)
@@ -160,7 +168,8 @@ def _eigh(max_iter: int, eps: float, x: jax.Array) -> tuple[jax.Array, jax.Array
 
 @_eigh.defjvp
 def _eigh_jvp(max_iter: int, eps: float, primals: Any, tangents: Any) -> Any:
-    """With `d = vᴴ·dx·v`, `dw` is the diagonal of `d`, and `dv = v·(d / (w[j] − w[i]))` off the diagonal."""
+    """Differentiates the eigendecomposition. With `d = vᴴ·dx·v`, `dw` is the diagonal of `d`, and `dv = v·(d
+    / (w[j] − w[i]))` off the diagonal."""
     w, v = _eigh(max_iter, eps, *primals)
     exact = functools.partial(jnp.matmul, precision=lax.Precision.HIGHEST)
     dtype = _computed_in(v.dtype)
@@ -175,7 +184,7 @@ def _eigh_jvp(max_iter: int, eps: float, primals: Any, tangents: Any) -> Any:
 
 
 def _qr_body(x: jax.Array, *, mode: str, eps: float) -> tuple[jax.Array, jax.Array]:
-    """Householder reflections as LAPACK makes them, first forward for `r`, then backward for `q`."""
+    """Householder reflections as in LAPACK, first forward for `r`, then backward for `q`."""
     *batch, m, n = x.shape
     dtype = _computed_in(x.dtype)
     reflections = min(m, n)
@@ -209,7 +218,8 @@ def _count(batch: list[int]) -> int:
 
 
 def _reflector(column: jax.Array, j: Any, eps: float) -> tuple[jax.Array, jax.Array]:
-    """The vector `v` (`[b, m]`) and the factor `τ` (`[b, 1]`) of the reflection for column `j`, as LAPACK's `larfg`."""
+    """Returns the vector `v` (`[b, m]`) and the factor `τ` (`[b, 1]`) of the reflection for column `j`, like
+    LAPACK's `larfg`."""
     rows = lax.broadcasted_iota(jnp.int32, column.shape, 1)
     tail = jnp.where(rows > j, column, 0)
     alpha = lax.dynamic_slice_in_dim(column, j, 1, 1)
@@ -225,7 +235,7 @@ def _reflector(column: jax.Array, j: Any, eps: float) -> tuple[jax.Array, jax.Ar
 
 
 def _norm(x: jax.Array) -> jax.Array:
-    """The length of vectors `[b, n]`, as `[b, 1]`, without overflow."""
+    """Returns the length of vectors `[b, n]` as `[b, 1]`, without overflow."""
     size = jnp.abs(x)
     largest = jnp.max(size, 1, keepdims=True, initial=0)
     scale = jnp.where(largest == 0, 1, largest)
@@ -233,16 +243,18 @@ def _norm(x: jax.Array) -> jax.Array:
 
 
 def _reflect(x: jax.Array, v: jax.Array, tau: jax.Array) -> jax.Array:
-    """`x − τ·v·(vᴴ·x)`"""
+    """Computes `x − τ·v·(vᴴ·x)`."""
     along = jnp.einsum("bm,bmn->bn", jnp.conj(v), x, precision=lax.Precision.HIGHEST)
     return x - (tau * v)[:, :, None] * along[:, None, :]
 
 
 def _eigh_body(x: jax.Array, *, max_iter: int, eps: float) -> tuple[jax.Array, jax.Array]:
-    """Jacobi's rotations, half as many at a time as there are columns, in the order of Brent and Luk.
+    """Jacobi's method: each round performs half as many rotations as there are columns, in the order of Brent
+    and Luk.
 
-    Columns `i` and `h + i` of `2·h` form a pair. After each round of rotations all columns but the first move on by one
-    place, so that in a sweep of `2·h − 1` rounds each meets every other and returns to its place.
+    Columns `i` and `h + i` of `2·h` form a pair. After each round of rotations all columns except the first
+    move on by one position. In a sweep of `2·h − 1` rounds, each column is paired with every other column and
+    returns to its position.
     """
     *batch, n, _ = x.shape
     dtype, result = _computed_in(x.dtype), _result_dtype(x.dtype)
@@ -255,7 +267,7 @@ def _eigh_body(x: jax.Array, *, max_iter: int, eps: float) -> tuple[jax.Array, j
     a = jnp.where(jnp.eye(n, dtype=bool), diagonal[:, None, :].astype(dtype), lower + jnp.conj(lower.mT))
     largest = jnp.max(jnp.abs(a), (1, 2), keepdims=True)
     scale = jnp.where(largest == 0, 1, largest)
-    # Rows and columns of zeros, which rotations leave alone, for an even number of columns.
+    # A zero row and column make the number of columns even; rotations do not change them.
     a = jnp.pad(a / scale, [(0, 0), (0, n % 2), (0, n % 2)])
     size = n + n % 2
     off = ~jnp.eye(size, dtype=bool)
@@ -278,7 +290,8 @@ def _eigh_body(x: jax.Array, *, max_iter: int, eps: float) -> tuple[jax.Array, j
 
 
 def _round(a: jax.Array, v: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Rotates all pairs of columns and of rows, so that the entries where they meet vanish, and moves them on."""
+    """Rotates all pairs of columns and of rows, so that the entries where they intersect vanish, then moves
+    the columns on."""
     size = a.shape[1]
     h = size // 2
     pairs = jnp.diagonal(a, h, 1, 2)
@@ -287,7 +300,7 @@ def _round(a: jax.Array, v: jax.Array) -> tuple[jax.Array, jax.Array]:
     a = _combine(a, 2, cosine, jnp.conj(sine), sine)
     a = _combine(a, 1, cosine, sine, jnp.conj(sine))
     v = _combine(v, 2, cosine, jnp.conj(sine), sine)
-    # Exactly what the rotations are made for.
+    # The exact values that the rotations are constructed to produce.
     diagonal = diagonal + jnp.concatenate([-change, change], 1)
     rows, columns = (lax.broadcasted_iota(jnp.int32, (size, size), i) for i in range(2))
     a = jnp.where(rows == columns, diagonal[:, None, :].astype(a.dtype), a)
@@ -296,8 +309,8 @@ def _round(a: jax.Array, v: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 
 def _rotation(pairs: jax.Array, first: jax.Array, second: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Cosine and sine of the rotations for entries `pairs` where columns meet that have `first` and `second` on the
-    diagonal, and what is taken from the first eigenvalue and given to the second."""
+    """Returns the cosine and sine of the rotations for entries `pairs`, where columns with diagonal entries
+    `first` and `second` intersect, and the amount that moves from the first eigenvalue to the second."""
     size = jnp.abs(pairs)
     divisor = jnp.where(size == 0, 1, size)
     # The smaller solution of t² + 2·τ·t = 1.
@@ -309,15 +322,15 @@ def _rotation(pairs: jax.Array, first: jax.Array, second: jax.Array) -> tuple[ja
 
 
 def _combine(x: jax.Array, dim: int, cosine: jax.Array, left: jax.Array, right: jax.Array) -> jax.Array:
-    """Along a dimension, `cosine·p − left·q` and `right·p + cosine·q` for each pair `p`, `q`."""
+    """Computes `cosine·p − left·q` and `right·p + cosine·q` for each pair `p`, `q` along a dimension."""
     p, q = jnp.split(x, 2, dim)
     cosine, left, right = (jnp.expand_dims(factor, 3 - dim) for factor in (cosine, left, right))
     return jnp.concatenate([cosine * p - left * q, right * p + cosine * q], dim)
 
 
 def _moved(x: jax.Array, dim: int) -> jax.Array:
-    """All but the first move on by one place: to the right in the first half, to the left in the second, and from the end
-    of each half into the other."""
+    """Moves all positions except the first by one: to the right in the first half, to the left in the second
+    half, and from the end of each half into the other half."""
     size = x.shape[dim]
     h = size // 2
     if h == 1:
@@ -327,7 +340,8 @@ def _moved(x: jax.Array, dim: int) -> jax.Array:
 
 
 def _with_signs(v: jax.Array) -> jax.Array:
-    """Eigenvectors, the columns of `v`, multiplied so that the first large entry of each is positive."""
+    """Scales the eigenvectors, which are the columns of `v`, so that the first large entry of each is
+    positive."""
     sizes = jnp.abs(v)
     rows = lax.broadcasted_iota(jnp.int32, v.shape, 1)
     decides = sizes >= _DECISIVE * jnp.max(sizes, 1, keepdims=True)

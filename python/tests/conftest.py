@@ -1,4 +1,4 @@
-"""What the tests share: jaxlib's LAPACK handlers, and handlers of our own."""
+"""Fixtures that the tests share: jaxlib's LAPACK handlers, and handlers of the tests."""
 
 import functools
 import os
@@ -12,16 +12,17 @@ import pytest
 
 import farcall
 
-# Before JAX starts: eight devices, for the tests of sharding. All else runs on the first one.
+# Set before JAX starts: the sharding tests need eight devices. All other tests run on the first one.
 os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")
 
 
-# What a shell without job control starts in the background ignores interrupts; some tests raise them.
+# Shells without job control start background processes with interrupts ignored, but some tests raise
+# interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def example(name: str) -> pathlib.Path:
-    """The library of one of the examples, from the folder that FARCALL_EXAMPLES names."""
+    """Returns the library of one of the examples, from the folder named by FARCALL_EXAMPLES."""
     folder = os.environ.get("FARCALL_EXAMPLES")
     if folder is None:
         pytest.skip("FARCALL_EXAMPLES names no folder of built examples")
@@ -29,14 +30,14 @@ def example(name: str) -> pathlib.Path:
 
 
 def built(folder: pathlib.Path, name: str, source: str) -> pathlib.Path:
-    """Builds a crate from this source; returns its library."""
+    """Builds a crate from this source and returns its library."""
     examples = os.environ.get("FARCALL_EXAMPLES")
     if examples is None:
         pytest.skip("FARCALL_EXAMPLES names no folder of built programs")
     root = pathlib.Path(__file__).resolve().parents[2]
     if shutil.which("cargo") is None or not (root / "Cargo.lock").exists():
         pytest.skip("there is no cargo, or no checkout")
-    # The folder is permanent, so the dependencies of libraries are built once.
+    # The folder is permanent, so that dependencies of libraries are built only once.
     target = pathlib.Path(examples).parent / "tmp" / "new-python"
     (folder / "src").mkdir(parents=True, exist_ok=True)
     (folder / "Cargo.toml").write_text(
@@ -53,13 +54,13 @@ def built(folder: pathlib.Path, name: str, source: str) -> pathlib.Path:
 
 @pytest.fixture(scope="session")
 def norm() -> farcall.Library:
-    """The ops of examples/rms-norm."""
+    """Returns the ops of examples/rms-norm."""
     return farcall.load(example("rms_norm_ops"))
 
 
 @pytest.fixture(scope="session")
 def compare():
-    """The judge of the corpus, which is beside the checkout."""
+    """Returns the comparison functions of the corpus, which is beside the checkout."""
     corpus = str(pathlib.Path(__file__).resolve().parents[3] / "shared" / "corpus")
     sys.path.insert(0, corpus)
     try:
@@ -71,7 +72,7 @@ def compare():
 
 @pytest.fixture(scope="session")
 def lapack() -> farcall.Registry:
-    """A registry with the LAPACK handlers that the jaxlib wheel brings, as they are."""
+    """Returns a registry with the LAPACK handlers of the jaxlib wheel."""
     pytest.importorskip("jaxlib.lapack")
     pytest.importorskip("scipy")
     registry = farcall.Registry()
@@ -81,7 +82,7 @@ def lapack() -> farcall.Registry:
 
 @pytest.fixture(scope="session")
 def compiled_handlers(tmp_path_factory):
-    """Compiles `handlers.cc`; gives a function from compiler flags to the library's path."""
+    """Compiles `handlers.cc`. Returns a function from compiler flags to the library's path."""
     ffi = pytest.importorskip("jax.ffi")
     compiler = shutil.which("c++")
     if compiler is None:

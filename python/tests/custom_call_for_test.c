@@ -1,4 +1,4 @@
-// A module of Python with functions for custom calls in capsules, as Cython makes such modules.
+// A Python module with functions for custom calls in capsules, in the form created by Cython.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -11,7 +11,7 @@ static void test_subtract_f32(void* out, const void** in) {
   *(float*)out = a - b;
 }
 
-// Several results: an array of pointers. The number of elements comes as an operand.
+// Several results: an array of pointers. The number of elements is an operand.
 static void test_sum_and_product(void* out, const void** in) {
   int64_t n = *(const int64_t*)in[0];
   const float* x = (const float*)in[1];

@@ -1,5 +1,5 @@
-// Handlers for the tests of the Python package, written against the headers of the jaxlib wheel.
-// With SELF_REGISTER the library registers `scale` while it is loaded.
+// Handlers for the tests of the Python package, written against the headers of the jaxlib wheel. With
+// SELF_REGISTER the library registers `scale` while it is loaded.
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -62,7 +62,7 @@ static ffi::Error FailImpl(ffi::Buffer<ffi::F32> x, ffi::ResultBuffer<ffi::F32> 
 XLA_FFI_DEFINE_HANDLER_SYMBOL(
     Fail, FailImpl, ffi::Ffi::Bind().Arg<ffi::Buffer<ffi::F32>>().Ret<ffi::Buffer<ffi::F32>>());
 
-// Waits until somebody else sets the flag, for ten seconds at most; returns what it saw.
+// Waits up to ten seconds until another thread sets the flag; returns the value it saw.
 extern "C" std::atomic<int32_t> wait_flag{0};
 static ffi::Error WaitImpl(ffi::ResultBuffer<ffi::S32> out) {
   for (int i = 0; i < 10000 && wait_flag == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -1,4 +1,4 @@
-"""Artifacts as programs: what `jax.export` serializes, at any size, and portable artifacts."""
+"""Artifacts as programs: functions serialized by `jax.export`, at any size, and portable artifacts."""
 
 import pathlib
 import subprocess
@@ -113,7 +113,7 @@ def test_files_and_portable_artifacts(tmp_path):
     expected = layer(params, x, scale=1)["y"]
     for path in tmp_path / "f.jax_export", str(tmp_path / "f.jax_export"):
         np.testing.assert_allclose(farcall.compile(path)(params, x, scale=1.0)["y"], expected, rtol=1e-5, atol=1e-6)
-    # The program in it, without the trees.
+    # The program inside the artifact, without the trees.
     portable = farcall.compile(function.mlir_module_serialized)
     _, y = portable(params["b"], params["w"], x, np.float32(1))
     np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-6)
@@ -157,7 +157,7 @@ def test_an_exported_object_speaks_in_its_own_terms():
 
 
 class Weights(NamedTuple):
-    """Registered for serialization."""
+    """A type that is registered for serialization."""
 
     w: Any
     unused: Any
@@ -165,7 +165,7 @@ class Weights(NamedTuple):
 
 
 class Unregistered(NamedTuple):
-    """Not registered."""
+    """A type that is not registered."""
 
     w: Any
     unused: Any
@@ -184,7 +184,7 @@ def test_trees_of_other_types(kind, platforms):
 
     weights, x = kind(np.ones((2, 3), "f"), np.ones(5, "f"), np.ones(4, "i4")), np.arange(3, dtype="f")
     function = export.export(jax.jit(f), platforms=platforms)(weights, {"u": np.zeros(7, "f")}, x)
-    # An object has the types themselves, registered or not.
+    # A live object has the types themselves, registered or not.
     live = farcall.compile(function)
     result = live(weights, {"u": np.zeros(7, "f")}, x)
     assert isinstance(result, kind) and result.unused == 7
@@ -192,7 +192,7 @@ def test_trees_of_other_types(kind, platforms):
     np.testing.assert_array_equal(result.b, [2, 2, 2, 2])
     if kind is Unregistered:
         return
-    # A file has only their names: arrays are given one by one, the unused ones or without them.
+    # A file has only the names of types, so arrays are passed one by one, with or without the unused ones.
     read = farcall.compile(function.serialize())
     with pytest.raises(TypeError, match=r"args\[0\] is a test_artifacts.Weights, which only its author's code can take apart"):
         read(weights, {"u": np.zeros(7, "f")}, x)
@@ -221,21 +221,21 @@ def test_an_exported_object_without_flatbuffers(monkeypatch):
 
 
 def jaxlib_reads(artifact):
-    """The text of what jaxlib makes of an artifact."""
+    """Returns the text that jaxlib decodes from an artifact."""
     with mlir.make_ir_context() as context:
         module = stablehlo.deserialize_portable_artifact(context, artifact)
         return str(module).replace(" public ", " ")
 
 
 def jaxlib_round_trip(text):
-    """The same of the artifact that jaxlib itself writes."""
+    """Returns the text of an artifact that jaxlib itself writes."""
     with mlir.make_ir_context():
         artifact = stablehlo.serialize_portable_artifact(ir.Module.parse(text), stablehlo.get_current_version(), True)
     return jaxlib_reads(artifact)
 
 
 def programs():
-    """Programs of JAX, small ones of every family, and the shared corpus where it is."""
+    """Returns JAX programs: small ones of every family, and the shared corpus if it exists."""
     f32, i32 = jax.ShapeDtypeStruct((4, 6), "float32"), jax.ShapeDtypeStruct((4,), "int32")
     functions = [
         (lambda x, i: x[i], f32, i32),

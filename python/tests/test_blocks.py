@@ -1,4 +1,5 @@
-"""Blocks: what `jax.lax.composite` makes, in XLA, in the engine, and as custom calls that lowerings put in their place."""
+"""Blocks: composites of `jax.lax.composite` in XLA, in the engine, and replaced by custom calls through
+lowerings."""
 
 import gc
 import pathlib
@@ -88,16 +89,16 @@ def test_blocks_of_exported_functions_have_a_place():
     for program in exported, exported.serialize():
         executable = farcall.compile(program, farcall.Registry())
         assert targets(executable) == [None, None]
-        # The name in JAX, and the line that made it.
+        # The name in JAX, and the line that created it.
         assert all("composite at " in b.place and "test_blocks.py:" in b.place for b in executable.blocks), executable.blocks
         np.testing.assert_allclose(executable(x, weights), jax.jit(transformer_block)(x, weights), 1e-4, 1e-5)
 
 
-# ---- Custom calls as EXLA makes them ---------------------------------------------------------
+# ---- Custom calls as created by EXLA ----------------------------------------------------------
 
 
 def qr(t):
-    """A QR factorization with the signs of LAPACK's, of ordinary operations."""
+    """A QR factorization of ordinary operations, with LAPACK's signs."""
 
     def body(t):
         t = t.astype(jnp.float32)
@@ -120,7 +121,7 @@ ALIAS = "qr_cpu_custom_call_f32_exla_alias"
 
 @pytest.fixture(scope="module")
 def alias_library(tmp_path_factory) -> pathlib.Path:
-    """A library in C++ that has the target, and no descriptor."""
+    """A C++ library that has the target, and no descriptor."""
     compiler = shutil.which("c++")
     if compiler is None:
         pytest.skip("there is no C++ compiler")
@@ -159,7 +160,7 @@ def test_an_applications_lowering_calls_its_own_target(alias_library):
             np.testing.assert_allclose(part, wanted, 1e-4, 1e-4)
         [block] = executable.blocks
         if dtype == "float16":
-            # The library has a lowering of its own, which is asked next.
+            # The library has a lowering, which is tried next.
             assert [(s.rank, s.reason) for s in block.skipped] == [
                 ("application", "there is no handler for f16"),
                 ("library", "it takes f32 and integers"),
@@ -186,11 +187,11 @@ def test_a_library_in_another_language_has_lowerings(alias_library):
         np.testing.assert_allclose(part, np.asarray(wanted), 1e-4, 1e-4)
 
 
-# ---- What a lowering may say -----------------------------------------------------------------
+# ---- Answers of lowerings --------------------------------------------------------------------
 
 
 def one(**options):
-    """A program of one block of an f32[4]."""
+    """Returns a program with one block of an f32[4]."""
 
     def f(x):
         return jax.lax.composite(lambda x, **_: x + x, "my.tag")(x, **options)

@@ -1,4 +1,5 @@
-"""JAX's callbacks in programs that our engine runs: what JAX's own tests say of them, on one device."""
+"""JAX's callbacks in programs that farcall's engine runs, with the checks of JAX's own tests, on one
+device."""
 
 import contextlib
 import functools
@@ -15,12 +16,13 @@ jax = pytest.importorskip("jax")
 jnp = jax.numpy
 io_callback = pytest.importorskip("jax.experimental").io_callback
 
-#: True where JAX's programs have callbacks by the address of an object of jaxlib, which calls them itself: its exceptions are text.
+#: True if JAX's programs refer to callbacks by the address of a jaxlib object that calls them. Exceptions are
+#: then passed as text.
 BY_ADDRESS = jax.__version_info__ < (0, 6)
 
 
 def run(f, *args):
-    """The function in our engine."""
+    """Runs the function in farcall's engine."""
     return farcall.compile(jax.jit(f).lower(*args))(*args)
 
 
@@ -47,7 +49,7 @@ def test_scalars_and_literals(callback):
 
 
 def test_what_a_function_gets(callback):
-    """JAX's arrays for `pure_callback`, NumPy's for the others, as in JAX."""
+    """As in JAX, `pure_callback` passes JAX arrays, the other callbacks pass NumPy arrays."""
     kinds = []
 
     def f(x):
@@ -61,7 +63,7 @@ def test_what_a_function_gets(callback):
 
 def test_every_element_type(callback):
     dtypes = ["bool", "int8", "uint8", "int16", "int32", "uint32", "float16", "bfloat16", "float32", "complex64", "float8_e4m3fn"]
-    if jax.__version_info__ >= (0, 5):  # JAX's own operations do not take it before
+    if jax.__version_info__ >= (0, 5):  # earlier versions of JAX's own operations do not support it
         dtypes.append("int4")
     for dtype in dtypes:
         x = jnp.array([[1, 0, 1], [0, 1, 1]]).astype(dtype)
@@ -70,7 +72,7 @@ def test_every_element_type(callback):
 
 
 def test_results_of_other_kinds(callback):
-    """Arrays that are not NumPy's, and such that are not row-major."""
+    """Arrays that are not NumPy's, and arrays that are not row-major."""
 
     class Own:
         def __array__(self, dtype=None, copy=None):
@@ -231,7 +233,7 @@ def test_a_callback_with_a_derivative():
 
 
 def test_what_a_callback_keeps_stays():
-    """Arrays of JAX may share memory with those they are made of."""
+    """JAX arrays may share memory with the arrays from which they are created."""
     kept = []
 
     def f(x):
@@ -319,7 +321,7 @@ def test_text_alone_has_no_callbacks():
 
 
 def test_what_jaxlib_does_not_give_out():
-    """The function is in some versions only."""
+    """Only some versions expose the function."""
     xla_client = pytest.importorskip("jaxlib.xla_client")
     registry = farcall.Registry()._native
     if AddressedCallbacks.TARGET in getattr(xla_client, "custom_call_targets", lambda platform: {})("Host"):

@@ -1,6 +1,6 @@
-"""The corpus' programs that call LAPACK, with jaxlib's handlers, judged as its `compare.py` judges.
+"""The corpus' programs that call LAPACK, with jaxlib's handlers, judged by the corpus' `compare.py`.
 
-The corpus is in the folder `shared` beside the checkout, where it exists.
+The corpus is in the folder `shared` beside the checkout, if it exists.
 """
 
 import json
@@ -15,7 +15,7 @@ CORPUS = pathlib.Path(__file__).resolve().parents[3] / "shared" / "corpus"
 
 
 def cases() -> list[dict]:
-    """The cases all of whose calls are LAPACK's; none where there is no corpus."""
+    """Returns the cases that only call LAPACK; none if the corpus is missing."""
     manifest = CORPUS / "cases" / "manifest.json"
     found = json.loads(manifest.read_text())["cases"] if manifest.is_file() else []
     calls = [(case, case.get("custom_calls", ())) for case in found]

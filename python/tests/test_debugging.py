@@ -21,7 +21,7 @@ def gallery() -> farcall.Library:
     return farcall.load(example("gallery_ops"))
 
 
-#: The second row cannot be normalized.
+#: Input whose second row cannot be normalized.
 X = jnp.asarray([[1.0, 2.0], [0.0, 0.0]])
 
 
@@ -29,7 +29,7 @@ def loss(op):
     return lambda x: op(x).sum()
 
 
-#: Functions of an array, each with a call of an op, which gives NaN for a row of zeros.
+#: Functions of an array that each call an op, which returns NaN for a row of zeros.
 CALLS = {
     "eager": lambda ops: ops.normalize,
     "jit": lambda ops: jax.jit(ops.normalize),
@@ -56,7 +56,7 @@ def test_debug_nans_on_numpy_arrays(gallery):
     gallery.normalize(x)
     with jax.debug_nans(True):
         gallery.normalize(x[:1])
-        # No numbers of real or complex types.
+        # These results have no NaN, or no real or complex type.
         gallery.top_k(x[:1], k=1)
         with pytest.raises(FloatingPointError, match=r"invalid value \(nan\) encountered in normalize"):
             gallery.normalize(x)
@@ -88,12 +88,13 @@ def test_without_jit(gallery):
 
 
 def here() -> int:
-    """The line that calls."""
+    """Returns the line of the caller."""
     return inspect.currentframe().f_back.f_lineno
 
 
 def lines(text: str) -> set[tuple[str, int]]:
-    """Files and lines of the custom calls in a compiled program, from XLA's tables of files, places and frames."""
+    """Returns the files and lines of the custom calls in a compiled program, from XLA's tables of files,
+    positions and frames."""
 
     def table(name: str, entry: str) -> dict[str, Any]:
         return dict(re.findall(rf"^(\d+) {entry}", text.split(f"\n{name}\n")[1].split("\n\n")[0], re.M))
@@ -127,7 +128,7 @@ def test_metadata_has_lines_of_the_user(gallery):
 
 
 def test_errors_have_lines_of_the_user(gallery):
-    """The last frame that JAX shows for an error in a traced function."""
+    """Checks the last frame that JAX shows for an error in a traced function."""
 
     def function(x):
         return gallery.axpy(x, x[:2], x)

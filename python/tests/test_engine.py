@@ -1,4 +1,4 @@
-"""Compiling and running programs: arrays in and out, and every kind of mistake."""
+"""Compiling and running programs: conversion of arrays, and all kinds of errors."""
 
 import doctest
 import gc
@@ -137,7 +137,7 @@ def test_narrow_floats(mlir, name):
     [y] = program(x)
     assert y.dtype == dtype
     np.testing.assert_array_equal(y.astype(np.float32), [1, -2, 3])
-    # The raw bits say the same.
+    # The raw bits are equivalent.
     [z] = program(x.view(f"u{dtype.itemsize}"))
     np.testing.assert_array_equal(z.astype(np.float32), [1, -2, 3])
 
@@ -257,7 +257,7 @@ def test_programs_from_files_and_from_jax(tmp_path: pathlib.Path):
 
 def test_large_arguments_are_read_in_place():
     jax = pytest.importorskip("jax")
-    # Wherever they begin; and a program that may write to an argument works on a copy.
+    # Arrays at all alignments; and a program that may write to an argument works on a copy.
     f = jax.jit(lambda x, y: (x + y, x), donate_argnums=0)
     step = farcall.compile(f.lower(*[jax.ShapeDtypeStruct((5000,), np.float32)] * 2))
     for offset in range(0, 68, 4):
@@ -267,7 +267,7 @@ def test_large_arguments_are_read_in_place():
         y = np.ones(5000, np.float32)
         total, same = step(x, y)
         assert (x == np.arange(5000)).all() and (total == x + 1).all() and (same == x).all()
-        # Results are arrays of their own.
+        # Results are separate arrays.
         same[:] = 0
         assert x[7] == 7
 
@@ -284,7 +284,7 @@ def test_donated_arguments_are_the_callers_again():
         z, _ = step(given, x)
         np.testing.assert_array_equal(z, 2 * x)
         np.testing.assert_array_equal(given, x)
-    # Two results that are one value are two arrays.
+    # Two results with the same value are two arrays.
     a, b = farcall.compile(jax.jit(lambda x: (x, x)).lower(x))(x)
     a[0] = 99
     assert b[0] == x[0] == 0

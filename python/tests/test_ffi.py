@@ -1,4 +1,4 @@
-"""`farcall.ffi`: calls by name, on NumPy arrays in our engine and on JAX arrays in JAX."""
+"""`farcall.ffi`: calls by name, on NumPy arrays in farcall's engine and on JAX arrays in JAX."""
 
 import ctypes
 import functools
@@ -32,14 +32,15 @@ def capsule(compiled_handlers):
 
 @pytest.fixture(scope="module")
 def scale(capsule):
-    """The name of a target that is registered for both."""
+    """Returns the name of a target that is registered for both hosts."""
     ffi.register_ffi_target("ffi_scale", capsule("Scale"))
     return "ffi_scale"
 
 
 @pytest.fixture(scope="module")
 def examples():
-    """The targets of JAX's own example, in Rust, registered for both; other tests have other ones of these names."""
+    """Registers the targets of JAX's own example, in Rust, for both hosts; other tests use other targets of
+    these names."""
     for name, fn in farcall.capsules(example("jax_ffi_ops")).items():
         ffi.register_ffi_target(f"example_{name}", fn)
 
@@ -78,7 +79,7 @@ def test_results_are_as_many_as_asked_for():
 
 def test_older_spellings(scale):
     np.testing.assert_array_equal(ffi.ffi_call(scale, result_shape=Like(3))(X, factor=np.float32(2)), 2 * X)
-    # jax.extend.ffi made the call right away.
+    # jax.extend.ffi makes the call immediately.
     np.testing.assert_array_equal(ffi.ffi_call(scale, Like(3), X, factor=np.float32(2)), 2 * X)
     with pytest.raises(TypeError, match="both result_shape_dtypes and result_shape"):
         ffi.ffi_call(scale, Like(3), result_shape=Like(3))
@@ -86,7 +87,7 @@ def test_older_spellings(scale):
 
 @pytest.mark.parametrize("wrapped", [lambda f: f, "jit"], ids=["NumPy", "JAX"])
 class TestJaxsExample:
-    """The tests of JAX's `examples/ffi`."""
+    """The tests in JAX's `examples/ffi`."""
 
     @pytest.fixture(autouse=True)
     def _setup(self, examples, wrapped):
@@ -139,7 +140,7 @@ class TestJaxsExample:
 
 
 def geqrf(x, **options):
-    """As JAX's ffi_test calls it, with matrices in column-major order."""
+    """Calls the target like JAX's ffi_test, with matrices in column-major order."""
     columns = (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2)
     results = [Like(*x.shape), Like(*x.shape[:-2], min(x.shape[-2:]))]
     call = ffi.ffi_call(
@@ -165,7 +166,7 @@ def test_layouts_and_aliases(lapack, shape):
 
 
 def test_types_of_attributes():
-    """What a value becomes is what JAX makes of it."""
+    """Attributes have the types that JAX gives them."""
     given = []
     farcall.handler(name="ffi_attributes")(lambda x, y, **attributes: given.append(attributes))
 
@@ -213,7 +214,8 @@ def test_the_older_interface(capsule):
 
 
 def test_the_string_of_the_older_interface():
-    """A function of C that ctypes makes: `void (void* out, const void** ins, const char* opaque, size_t, status*)`."""
+    """A C function created by ctypes: `void (void* out, const void** ins, const char* opaque, size_t,
+    status*)`."""
     seen = []
 
     def called(out, ins, opaque, size, status):

@@ -1,8 +1,9 @@
-"""The ops of examples/gallery: farcall's engine and jaxlib give the same, under every transformation.
+"""The ops of examples/gallery: farcall's engine and jaxlib return the same results, under every
+transformation.
 
-Each op has a row in `CASES`: random operands, and the same function in `jax.numpy`. What runs in jaxlib is the
-function that JAX compiles; what runs in the engine is the op on NumPy arrays, or the program that JAX makes of
-the transformed function.
+Each op has a row in `CASES`: random operands, and the same function in `jax.numpy`. In jaxlib, the tests run
+the function compiled by JAX; in the engine, the op on NumPy arrays, or the program that JAX creates from the
+transformed function.
 """
 
 import dataclasses
@@ -53,7 +54,7 @@ class Random:
         return tuple(self.size(least) for _ in range(self.generator.integers(0, 3)))
 
     def array(self, *shape: int) -> np.ndarray:
-        # No two are so close that a finite difference could exchange them.
+        # The numbers are spaced so widely that a finite difference cannot change their order.
         steps = self.generator.permutation(int(np.prod(shape))) + self.generator.uniform(0.3, 0.7, int(np.prod(shape)))
         return (steps / max(steps.size, 4) * 4 - 2).reshape(shape).astype(self.dtype)
 
@@ -78,16 +79,16 @@ class Random:
 
 @dataclasses.dataclass
 class Case:
-    """An op beside the same in `jax.numpy`."""
+    """An op with the same function in `jax.numpy`."""
 
     operands: Callable[[Random], list[np.ndarray]]
     reference: Callable[..., Any]
     #: Attributes that fit the operands.
     attributes: Callable[[Random, list[np.ndarray]], dict[str, Any]] = lambda random, operands: {}
-    #: Which derivatives the op declares.
+    #: Kinds of derivatives that the op declares.
     vjp: bool = True
     jvp: bool = False
-    #: The second derivatives that follow, by their names in `ORDERS`.
+    #: The second derivatives that exist, by their names in `ORDERS`.
     second: tuple[str, ...] = ()
 
 
@@ -99,7 +100,7 @@ ORDERS = {
     "jacrev of jacrev": lambda f, at: jax.jacrev(jax.jacrev(f, at), at),
 }
 ANY_ORDER = tuple(ORDERS)
-#: Of ops whose backward op has a forward derivative.
+#: Second derivatives of ops whose backward op has a forward derivative.
 FORWARD_OVER_REVERSE = ("hessian", "jacfwd of jacrev")
 
 
@@ -352,7 +353,7 @@ every_seed = pytest.mark.parametrize("seed", SEEDS)
 
 
 def case(gallery, name, seed, dtype=np.float64, most=5):
-    """The op and its reference, as functions of operands alone, and operands."""
+    """Returns the op and its reference, as functions of operands only, and operands."""
     random = Random(seed * 1000 + list(CASES).index(name), dtype, most)
     operands = CASES[name].operands(random)
     attributes = CASES[name].attributes(random, operands)
@@ -368,7 +369,7 @@ def same(found, expected, tolerance=1e-9):
 
 
 def on_both(function, *operands):
-    """What a function of JAX gives in jaxlib, after the engine was seen to give the same."""
+    """Returns the results of a JAX function in jaxlib, after checking that the engine returns the same."""
     compiled = jax.jit(function)
     expected = compiled(*operands)
     found = farcall.compile(compiled.lower(*operands))(*jax.tree.map(np.asarray, operands))
@@ -381,7 +382,7 @@ def is_moved(array):
 
 
 def of_moved(function, operands):
-    """The function of those operands that have derivatives, with its results that have some."""
+    """Restricts the function to operands and results that have derivatives."""
     moved = [i for i, x in enumerate(operands) if is_moved(x)]
 
     def of(*values):
@@ -445,14 +446,14 @@ def test_forward_derivatives(gallery, name, seed):
     if CASES[name].vjp:
         cotangents = [random_like(random, y) for y in found[1]]
         gradients = jax.vjp(moved, *values)[1](list(map(jnp.asarray, cotangents)))
-        # In JAX's convention both are products without a conjugate, of which the real part counts.
+        # In JAX's convention both sides are products without a conjugate, and the real parts are equal.
         along = sum(np.sum(np.real(c * t)) for c, t in zip(cotangents, found[1]))
         back = sum(np.sum(np.real(g * t)) for g, t in zip(gradients, tangents))
         np.testing.assert_allclose(along, back, rtol=1e-9, atol=1e-9)
 
 
 def batched(random, operands, size):
-    """Operands of which some have another axis, somewhere; and where."""
+    """Adds an axis at random positions of some operands. Returns the operands and the positions."""
     axes = [random.choice(None, *range(-x.ndim - 1, x.ndim + 1)) for x in operands]
     if all(axis is None for axis in axes):
         axes[0] = 0
@@ -466,7 +467,7 @@ def batched(random, operands, size):
 
 
 def looped(function, stacks, axes, size):
-    """The function of each entry, one after the other."""
+    """Applies the function to each entry, one after another."""
     entries, function = [], jax.jit(function)
     for i in range(size):
         given = [x if axis is None else np.take(x, i, axis) for x, axis in zip(stacks, axes)]
@@ -482,7 +483,7 @@ def test_batches(gallery, name, seed):
     stacks, axes = batched(random, operands, size)
     expected = looped(op, stacks, axes, size)
     same(on_both(jax.vmap(op, tuple(axes)), *stacks), expected)
-    # The axis may be anywhere in the results, too.
+    # The axis may also be anywhere in the results.
     out = -1
     moved = jax.tree.map(lambda y: jnp.moveaxis(y, 0, out), expected)
     same(jax.vmap(op, tuple(axes), out_axes=out)(*stacks), moved)
@@ -575,7 +576,7 @@ def test_batch_dimensions_are_sharded(gallery, name, seed, axis):
 
 
 def test_the_same_as_written(gallery):
-    """What the signatures promise, for one op of each kind."""
+    """Checks the promises of the signatures, for one op of each kind."""
     said = {op.__name__: op.batching for op in gallery}
     assert said["gemm"] == "native"
     assert said["scaled_rms_norm"] == "native, a loop if scale is batched"
@@ -585,7 +586,7 @@ def test_the_same_as_written(gallery):
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_attention_in_tiles(gallery, causal):
-    """More queries and keys than there are in a tile, and remainders."""
+    """More queries and keys than a tile holds, with remainders."""
     random = Random(5, np.float32)
     q, k, v = (random.generator.normal(size=(2, heads, n, 20)).astype(np.float32) for heads, n in [(4, 70), (2, 150), (2, 150)])
     weights = random.generator.normal(size=q.shape).astype(np.float32)
@@ -650,7 +651,7 @@ def test_a_side_effect_happens_once_for_each_entry(gallery):
     assert int(gallery.tick(np.int32(5))) == start + 5
     counts = jax.jit(jax.vmap(gallery.tick))(jnp.asarray([1, 2, 3], jnp.int32))
     assert counts.tolist() == [start + 6, start + 8, start + 11]
-    # Nobody looks at its result.
+    # The result is unused.
     jax.block_until_ready(jax.jit(lambda x: (gallery.tick(jnp.int32(4)), x)[1])(1.0))
     assert int(gallery.tick(np.int32(0))) == start + 15
     engine = farcall.compile(jax.jit(lambda x: (gallery.tick(jnp.int32(4)), x)[1]).lower(1.0))
@@ -667,7 +668,7 @@ def test_shape_and_batching_by_hand(gallery, rank):
     np.testing.assert_array_equal(op(x), np.transpose(x, perm))
     np.testing.assert_array_equal(jax.jit(op)(x), np.transpose(x, perm))
     check_grads(op, (jnp.asarray(x),), 1, ["rev"])
-    # One call with other attributes, wherever the axis is.
+    # One call with other attributes, at any position of the axis.
     stack = random.array(*x.shape, 3)
     for axis in range(rank + 1):
         entries = np.moveaxis(stack, -1, axis)

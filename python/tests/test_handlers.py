@@ -1,4 +1,4 @@
-"""Handlers written in Python: in our engine and in XLA."""
+"""Handlers written in Python, in farcall's engine and in XLA."""
 
 import ctypes
 import gc
@@ -27,7 +27,7 @@ def registry() -> farcall.Registry:
 
 
 def run(registry, function, program=F, inputs=(X,)):
-    """Runs a program whose call of `f` is the function."""
+    """Runs a program that calls the function as `f`."""
     farcall.handler(name="f", registry=registry, replace=True)(function)
     return farcall.compile(program, registry, name="f.mlir")(*inputs)
 
@@ -139,7 +139,7 @@ def test_what_it_raises(registry):
     message = str(e.value)
     assert "f.mlir:2" in message and "Traceback (most recent call last)" in message and __file__ in message
     assert type(e.value.__cause__) is Odd and e.value.__cause__.__traceback__ is not None
-    # What it was is not the cause of other errors.
+    # The earlier exception is not the cause of other errors.
     registry.register("g", farcall.Handler("g", lambda x, y: None).capsule)
     with pytest.raises(RuntimeError, match="takes 1 positional argument") as e:
         run(registry, lambda x: None)
@@ -162,7 +162,7 @@ def test_a_cause_is_that_of_its_own_run(registry, compiled_handlers):
 
     with pytest.raises(RuntimeError, match="the input is negative") as e:
         run(registry, f, inputs=[-X])
-    # The error of a handler in C++ inside of the one in Python.
+    # The error of a C++ handler inside of the Python handler.
     assert type(e.value.__cause__) is RuntimeError and e.value.__cause__.__cause__ is None
     with pytest.raises(RuntimeError) as e:
         inner(-1)
@@ -186,7 +186,8 @@ def test_a_cause_is_not_what_another_host_has_called(registry, compiled_handlers
 
 
 def test_a_cause_is_not_what_an_earlier_call_of_the_run_has_caught(registry, compiled_handlers):
-    """A call of the run uses another host, whose handler raises, and goes on; then a handler in C++ fails."""
+    """A call of the run uses another host, whose handler raises an exception that is caught; then a C++
+    handler fails."""
     jax = pytest.importorskip("jax")
     registry.load(compiled_handlers(), ["fail=Fail"])
 
@@ -308,7 +309,7 @@ def raise_with_frame(kept, x, y):
     ],
 )
 def test_kept_views_have_memory_of_their_own(registry, keep):
-    """Later runs, of this program or another one, do not use memory that a view shows."""
+    """Later runs of any program do not use memory that a view refers to."""
     kept = []
 
     def f(x, y):
@@ -351,7 +352,7 @@ def test_kept_operands_outlive_their_arrays(registry):
 
 
 def test_crashes_are_reported():
-    """One line of farcall's, then the message of the earlier handler; the signal ends the process."""
+    """One line by farcall, then the message of the earlier handler; the signal ends the process."""
     script = """
 import ctypes, faulthandler, sys
 import numpy as np
@@ -380,7 +381,7 @@ def test_the_same_name_again(registry):
 
 
 def test_other_threads_go_on(registry):
-    """The interpreter's lock is the handler's while it runs, and nobody's while the engine does."""
+    """The handler holds the interpreter's lock while it runs; the engine does not."""
     entered, leave = threading.Event(), threading.Event()
 
     def f(x, y):
@@ -418,13 +419,13 @@ def test_many_threads(registry):
 
 
 def test_a_thread_that_python_has_not_made(registry):
-    """A host may call from any thread: here one of C."""
+    """A host may call from any thread, here from a C thread."""
     handler = farcall.handler(name="f", registry=registry)(lambda x, y: np.copyto(y, x))
     libc = ctypes.CDLL(None)
     thread = ctypes.c_ulong()
     start = ctypes.pythonapi.PyCapsule_GetPointer
     start.restype, start.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-    # Without a frame, it only says so on standard error.
+    # Without a frame, the handler only reports this on standard error.
     address = ctypes.c_void_p(start(handler.capsule, None))
     assert libc.pthread_create(ctypes.byref(thread), None, address, None) == 0
     assert libc.pthread_join(thread, None) == 0
@@ -475,7 +476,7 @@ def test_views_that_are_kept_in_xla():
         if array.flags.writeable:
             array[...] = 99
     assert all((result == 13).all() for result in results)
-    # A result that shares memory with an operand has its elements.
+    # A result that shares memory with an operand has the operand's elements.
     in_place = jax.ffi.ffi_call("python_add_one", shape, input_output_aliases={0: 0})
     np.testing.assert_array_equal(jax.jit(in_place)(x), x + 1)
 
@@ -494,7 +495,7 @@ def test_capsules_of_a_library(compiled_handlers):
 
 
 def test_callbacks_go_with_their_executable():
-    """Compiling programs with callbacks again and again keeps nothing."""
+    """Compiling programs with callbacks repeatedly does not leak memory."""
     jax = pytest.importorskip("jax")
 
     class Kept:
@@ -517,7 +518,7 @@ def test_callbacks_go_with_their_executable():
 
 
 def test_calls_that_no_function_takes(registry):
-    """Python says what the function lacks, farcall what the call has."""
+    """Python reports the missing arguments, farcall the contents of the call."""
     with pytest.raises(RuntimeError, match=r"missing 1 required positional argument: 'z': called with 1 operand and 1 result"):
         run(registry, lambda x, y, z: None)
     one = call("f", "3xf32 -> 3xf32", "mhlo.backend_config = {factor = 2.5 : f32}")
@@ -535,7 +536,8 @@ def test_calls_that_no_function_takes(registry):
 
 
 def test_what_a_call_costs(registry):
-    """At most 5 µs in a release build (`cargo xtask bench --bar`); this is for what makes calls many times slower, in any build."""
+    """At most 5 µs in a release build (`cargo xtask bench --bar`). This test detects calls that are many
+    times slower, in any build."""
     farcall.handler(name="f", registry=registry)(lambda x, y: None)
     calls = "".join(f"  %{i} = stablehlo.custom_call @f(%{i - 1}) : (tensor<8xf32>) -> tensor<8xf32>\n" for i in range(1, 101))
     program = f"func.func @main(%0: tensor<8xf32>) -> tensor<8xf32> {{\n{calls}  return %100 : tensor<8xf32>\n}}"

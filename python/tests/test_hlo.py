@@ -1,8 +1,8 @@
-"""HLO text: that of XLA in our engine, and ours in XLA.
+"""HLO text: XLA's text in farcall's engine, and farcall's text in XLA.
 
-The programs are those of the corpus in the folder `shared` beside the checkout, where it exists. XLA makes HLO text of
-them; farcall runs it, and writes it again, as HLO text and by way of StableHLO. XLA reads what farcall has written, and
-must give the recorded outputs, too.
+The programs come from the corpus in the folder `shared` beside the checkout, if it exists. XLA converts
+them to HLO text; farcall runs the text, and writes it again, as HLO text and through StableHLO. XLA then
+reads farcall's text and must also return the recorded outputs.
 """
 
 import json
@@ -23,7 +23,7 @@ DOUBLE = "HloModule f\nENTRY main {\n  x = f32[3]{0} parameter(0)\n  ROOT y = f3
 
 
 def cases() -> list[dict]:
-    """The cases whose outputs are always the same; none where there is no corpus."""
+    """Returns the cases with reproducible outputs; none if the corpus is missing."""
     manifest = CORPUS / "cases" / "manifest.json"
     found = json.loads(manifest.read_text())["cases"] if manifest.is_file() else []
     return [case for case in found if not case.get("stateful") and "expect_error" not in case]
@@ -47,7 +47,7 @@ def registry(lapack, tmp_path_factory):
 
 
 def by_xla(stablehlo: str, percent: bool) -> str:
-    """The HLO text that XLA makes of a StableHLO program, all of its constants included."""
+    """Returns XLA's HLO text of a StableHLO program, with all constants."""
     from jax._src.interpreters import mlir
     from jaxlib import _jax
     from jaxlib.mlir import ir
@@ -99,7 +99,7 @@ def test_text_of_xla_gives_the_outputs_of_xla(case, percent, compare, registry):
     inputs = inputs_of(case, compare)
     again = farcall.convert(text, "hlo")
     through = farcall.convert(farcall.convert(text, "stablehlo"), "hlo")
-    # Nothing is lost on the way, so that the program is the same whichever way it goes.
+    # Nothing is lost in conversions, so all ways lead to the same program.
     assert farcall.convert(again, "stablehlo") == farcall.convert(text, "stablehlo")
     assert farcall.convert(through, "stablehlo") == farcall.convert(text, "stablehlo")
     for program in (text, again):
@@ -120,7 +120,7 @@ def test_programs_that_xla_has_optimized_give_the_same_outputs(case, compare, re
     )
     options = hlo.HloPrintOptions()
     options.print_large_constants = True
-    # Fusions, layouts, and XLA's own ways to write an operation.
+    # Fusions, layouts, and XLA's own forms of operations.
     text = executable.hlo_modules()[0].to_string(options)
     executable = farcall.compile(text, registry, denormals=case.get("denormals", "ieee"))
     judge(case, executable.run(inputs_of(case, compare)), compare)

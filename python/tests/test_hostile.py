@@ -49,7 +49,7 @@ def test_ctrl_c_ends_a_run():
 
 
 def test_ctrl_c_after_an_exception_of_the_same_run():
-    """The exception is gone with the run."""
+    """The exception is discarded at the end of the run."""
 
     def fails(out, ins):
         raise KeyError("before")
@@ -97,7 +97,7 @@ def test_attributes_and_derivatives_that_cannot_be():
     types = [("f32", [1, 2]), ("f32", [2])]
     _, none = op.bind([0, 0], [], {})
     for moving in [99], [1, 0], [0, 0]:
-        with pytest.raises(TypeError, match="the operands that move must be among the call's 2,"):
+        with pytest.raises(TypeError, match="the operands to differentiate must be distinct indices below 2,"):
             op.linear(types, none, moving)
     with pytest.raises(ValueError, match="an axis cannot have size -4"):
         op.linear(types, none, [0]).batch([True], -4)

@@ -1,4 +1,5 @@
-"""Ctrl-C while the engine computes, compiles and waits: `KeyboardInterrupt` soon, and everything works afterwards."""
+"""Ctrl-C while the engine computes, compiles and waits: a `KeyboardInterrupt` soon follows, and everything
+works afterwards."""
 
 import os
 import signal
@@ -10,13 +11,13 @@ import pytest
 
 import farcall
 
-# The engine promises a fifth of a second. Unoptimized code on a busy machine gets more.
+# The engine promises a fifth of a second. Unoptimized code on a busy machine may take longer.
 GRACE = 1.5
 DELAY = 0.3
 
 
 def interrupted(work):
-    """Seconds between the signal and the exception of the work."""
+    """Returns the seconds between the signal and the exception raised by the work."""
     sent = []
 
     def send():

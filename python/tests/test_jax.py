@@ -1,4 +1,5 @@
-"""A declared op as an operation of JAX: rms_norm, whose gradient is a pair of targets, beside the same in jax.numpy."""
+"""A declared op as an operation of JAX: rms_norm, whose gradient is a pair of targets, compared with the same
+function in jax.numpy."""
 
 import inspect
 
@@ -87,7 +88,7 @@ def test_numpy_arrays_run_in_the_engine(op, arrays):
     y = op(x, scale)
     assert type(y) is np.ndarray
     same(y, np.asarray(reference(x, scale)))
-    # Numbers take the type that the op has.
+    # Numbers get the op's type.
     same(op([[1, 2], [3, 4]], [1.0, 0.5]), np.asarray(reference(np.float32([[1, 2], [3, 4]]), np.float32([1, 0.5]))))
 
 
@@ -111,7 +112,7 @@ def test_a_function_as_python_knows_it(norm):
 
 
 def on_both(x):
-    """The same as NumPy array and as JAX array: mistakes read the same."""
+    """The same value as a NumPy array and as a JAX array: errors have the same messages."""
     return [np.asarray(x), jnp.asarray(x)]
 
 
@@ -154,14 +155,14 @@ def test_a_derivative_that_is_missing(norm, op, arrays):
         jax.jvp(op, arrays, arrays)
     with pytest.raises(TypeError, match=r"rms_norm_fwd has no gradient: add #\[vjp\(backward = …\)\]"):
         jax.grad(lambda x: norm.rms_norm_fwd(x, scale)[0].sum())(x)
-    # What is not moved needs no gradient.
+    # Operands that are not differentiated need no gradient.
     jax.grad(lambda t: t * norm.rms_norm_fwd(x, scale)[0].sum())(1.0)
 
 
 def test_derivatives_that_are_zero(gallery):
     x = jnp.arange(1.0, 5.0)
     nothing = jnp.zeros_like(x)
-    # Of integers, of a result that nobody looks at, of both.
+    # Functions of integers, of an unused result, and of both.
     functions = [
         (lambda x: gallery.top_k(x, k=2)[1].sum() * 1.0, nothing),
         (lambda x: gallery.tick(x.sum().astype(int)) * 1.0, nothing),
@@ -209,7 +210,7 @@ def test_batch_dimensions_are_sharded(op, axis, shape, spec):
     same(y, op(x, scale))
     batched = jax.jit(jax.vmap(op, (0, None)))
     assert "all-gather" not in batched.lower(split, whole).compile().as_text()
-    # Sums over the batch need all of it.
+    # Sums over the batch need the whole batch.
     gradients = jax.jit(jax.grad(loss(op), (0, 1)))(split, whole)
     same(gradients, jax.grad(loss(op), (0, 1))(x, scale), 1e-4)
 
@@ -240,7 +241,7 @@ def test_operands_that_are_split_differently(gallery):
     on = lambda x, *spec: jax.device_put(x, jax.sharding.NamedSharding(mesh, P(*spec)))
     a, x = on(jnp.float32(2)), jnp.arange(64.0).reshape(8, 8)
     add = jax.jit(gallery.axpy)
-    # What is not split at all follows the others.
+    # An operand that is not split follows the other operands.
     total = add(a, on(x, "d"), on(x))
     same(total, 3 * x)
     assert total.sharding.spec == P("d", None)
@@ -259,20 +260,20 @@ def test_shard_map(op):
 
 @pytest.fixture(scope="module")
 def gallery():
-    """The ops of examples/gallery."""
+    """Returns the ops of examples/gallery."""
     return farcall.load(example("gallery_ops"))
 
 
 @pytest.fixture(scope="module")
 def tick(gallery):
-    """Adds to a counter of the process, and gives its value: an op with a side effect."""
+    """Adds to a process-wide counter, and returns its value: an op with a side effect."""
     return gallery.tick
 
 
 def four_ticks(tick):
     def run(x):
         zero = (jnp.sin(x).sum() * 0).astype(jnp.int32)
-        tick(zero + 10)  # nobody looks at the result
+        tick(zero + 10)  # the result is unused
         return [tick(zero + 1), tick(jnp.int32(2)), tick(zero + 3)][::-1]
 
     return run

@@ -1,4 +1,5 @@
-"""The rules by which `cargo xtask jax-suite` says that two results agree: a rule that lets too much pass hides mistakes."""
+"""The criteria by which `cargo xtask jax-suite` decides that two results agree. A criterion that is too
+lenient hides errors."""
 
 import pathlib
 import sys

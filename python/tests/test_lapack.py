@@ -1,10 +1,10 @@
-"""jaxlib's own compiled LAPACK handlers in our engine.
+"""jaxlib's compiled LAPACK handlers in farcall's engine.
 
 The programs are those by which JAX guards its serialized programs against changes: modules as text, with
-the outputs that were recorded when they were made, on other machines with other builds of LAPACK. Where a
-factorization is not unique (eigenvectors up to a phase or a basis, singular vectors) the recorded outputs
-are one of many answers, so what is checked is what defines the factorization, as JAX's own tests do.
-A second test asks XLA itself: on the same machine, with the same handlers, the bits must be the same.
+recorded outputs from other machines with other builds of LAPACK. If a factorization is not unique
+(eigenvectors up to a phase or a basis, singular vectors), the recorded outputs are only one of many answers.
+The tests then check the defining properties of the factorization, like JAX's own tests. A second test
+compares with XLA itself: on the same machine, with the same handlers, the bits must be equal.
 """
 
 import importlib
@@ -23,7 +23,7 @@ DATA = "jax._src.internal_test_util.export_back_compat_test_data"
 
 
 def modules(prefix: str = "") -> list:
-    """Every recorded module for the CPU in files of such names, as pytest parameters."""
+    """Returns all recorded modules for the CPU in files with this prefix, as pytest parameters."""
     package = pytest.importorskip(DATA)
     found = []
     for info in pkgutil.iter_modules(package.__path__):
@@ -80,7 +80,7 @@ def test_gives_the_recorded_outputs(family, record, lapack):
             np.testing.assert_allclose(output, want, rtol=rtol, atol=atol)
     else:
         check(outputs, expected, record["inputs"], rtol, atol)
-    # A run does not disturb the next.
+    # A run does not disturb the next one.
     for first, second in zip(outputs, executable.run(record["inputs"])):
         np.testing.assert_array_equal(first, second)
 
@@ -112,7 +112,7 @@ def xla():
 
 
 def counting(shape, dtype):
-    """The matrix of 0, 1, 2, … that programs without inputs compute for themselves."""
+    """Returns the matrix of 0, 1, 2, … that programs without inputs compute."""
     return np.arange(np.prod(shape)).astype(dtype).reshape(shape)
 
 
@@ -159,7 +159,7 @@ def schur(outputs, expected, inputs, rtol, atol):
     [a] = inputs
     np.testing.assert_allclose(vectors @ t @ adjoint(vectors), a, rtol=rtol, atol=max(atol, 1e-11))
     np.testing.assert_allclose(adjoint(vectors) @ vectors, np.eye(len(a)), atol=100 * np.finfo(t.dtype).eps)
-    # Upper triangular, but for pairs of complex eigenvalues of a real matrix.
+    # Upper triangular, except for pairs of complex eigenvalues of a real matrix.
     below = np.tril(t, -2 if np.isrealobj(t) else -1)
     np.testing.assert_array_equal(below, 0)
 
@@ -186,7 +186,8 @@ def run(code: str) -> str:
 
 
 def test_handlers_are_registered_by_one_call():
-    """The engine never uses the handlers unasked, even if jaxlib is imported; the error names the call."""
+    """The engine never uses the handlers unless they are registered, even if jaxlib is imported. The error
+    names the registration function."""
     pytest.importorskip("jax")
     code = """
         import jax, jax.numpy as jnp, numpy as np, farcall

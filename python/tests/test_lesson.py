@@ -19,7 +19,7 @@ OPS = ("cublas_gemm", "custom_relu")
 
 @pytest.fixture(scope="module")
 def library() -> pathlib.Path:
-    """The library, whose handlers XLA knows, too."""
+    """Returns the library and registers its handlers with XLA."""
     path = example("lesson_ops")
     capsules = farcall.capsules(path)
     for name in OPS:
@@ -39,7 +39,7 @@ def inputs() -> tuple[np.ndarray, np.ndarray]:
 
 
 def lesson(library: pathlib.Path, form: str) -> str:
-    """What the program prints."""
+    """Returns the output of the program."""
     return subprocess.run([library.with_name("lesson"), form], check=True, capture_output=True, text=True).stdout
 
 
@@ -66,7 +66,7 @@ def test_jaxlib_reads_the_hlo_text_and_runs_it_with_the_same_handlers(library, i
     gemm = '%gemm = f32[128,256]{1,0} custom-call(%p0, %p1), custom_call_target="cublas_gemm", '
     assert gemm in text and 'custom-call(%gemm), custom_call_target="custom_relu", ' in text
     module = hlo.hlo_module_from_text(text)
-    # XLA writes the same instructions by the same names.
+    # XLA prints the same instructions with the same names.
     printed = re.sub(r"f32\S* (?=%)", "", module.to_string(hlo.HloPrintOptions()))
     assert gemm in printed, printed
     computation = hlo.XlaComputation(module.as_serialized_hlo_module_proto())

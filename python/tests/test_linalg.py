@@ -1,5 +1,5 @@
-"""The ops of crates/farcall-linalg, and the blocks of `farcall.linalg`: in farcall's engine, in jaxlib, and as NumPy's LAPACK
-and JAX compute them."""
+"""The ops of crates/farcall-linalg, and the blocks of `farcall.linalg`: in farcall's engine, in jaxlib, and
+compared with NumPy's LAPACK and JAX."""
 
 import functools
 
@@ -86,7 +86,7 @@ def test_eigh_is_numpys_up_to_signs(linalg, size, dtype):
         values, vectors = run(x)
         close([values], [w], tolerance(x))
         signs = np.sign(np.sum(vectors * v, -2, keepdims=True))
-        # Vectors of values that are near each other are less exact.
+        # Vectors of close eigenvalues are less accurate.
         close([vectors * signs], [v], 100 * tolerance(x))
 
 
@@ -148,7 +148,7 @@ def test_gradients_of_qr(linalg, registry, size, form):
 def test_gradients_of_eigh(linalg, registry, size, form):
     x = hermitian(random((*size[:-2], size[-1], size[-1])))
     decompose = linalg.eigh_cpu_custom_call_f64 if form == "op" else farcall.linalg.eigh
-    # Both treat what is not symmetric as its symmetric part.
+    # Both use the symmetric part of a matrix that is not symmetric.
     check_grads(lambda x: decompose((x + x.mT) / 2), (jnp.asarray(x),), 1, atol=1e-5, rtol=1e-5)
     gradient = jax.jit(jax.grad(invariant(decompose)))
     expected = jax.grad(invariant(jnp.linalg.eigh))(x)

@@ -1,4 +1,5 @@
-"""The library that `farcall new` makes: the commands that it prints are run as they are, up to the Python example."""
+"""The library created by `farcall new`: the printed commands are run unchanged, including the Python
+example."""
 
 import json
 import os
@@ -19,7 +20,7 @@ def test_the_commands_that_are_printed(tmp_path):
     if built is None:
         pytest.skip("FARCALL_EXAMPLES names no folder of built programs")
     built = pathlib.Path(built)
-    # A folder that stays, so that what the library needs is built once; and the versions of this checkout.
+    # A permanent folder, so that dependencies are built only once, with the versions of this checkout.
     python = pathlib.Path(sys.executable).parent
     settings = {
         "CARGO_TARGET_DIR": str(built.parent / "tmp" / "new-python"),

@@ -1,4 +1,4 @@
-"""Which element type numbers take, and what becomes of those that it cannot hold."""
+"""Element types of numbers, and the treatment of numbers that the types cannot hold."""
 
 import inspect
 
@@ -23,7 +23,7 @@ def test_numbers_are_what_jax_makes_of_them(gallery):
     # Numbers that share a type.
     [a, b] = gallery.gemm([[1, 2]], [[0.5], [0.25]])[0].dtype, gallery.polar(1, [0.5, 1][0]).dtype
     assert (a, b) == (np.float32, np.complex64)
-    # What 32 bits cannot hold has 64, if the op takes them.
+    # Numbers that 32 bits cannot hold have 64 bits, if the op accepts them.
     assert gallery.soft_shrink([1e39]).dtype == np.float64
     assert gallery.axpy(1, [1e39], [2])[0] == 1e39
 
@@ -68,7 +68,7 @@ def test_numpy_s_integers_become_others_where_no_value_changes(gallery, under_ji
     jax = pytest.importorskip("jax")
 
     def tick(by):
-        # Under `jit` the operand is a constant that JAX would cut.
+        # Under `jit` the operand is a constant that JAX would truncate.
         return jax.jit(lambda: gallery.tick(by))() if under_jit else gallery.tick(by)
 
     start = int(tick(np.array(0)))
@@ -114,7 +114,7 @@ def test_names_are_distinct():
 
 
 def test_bytes_of_booleans():
-    """NumPy's booleans can be any bytes; all but 0 are true."""
+    """NumPy's booleans can be any bytes; all nonzero bytes are true."""
     x = np.array([0, 1, 2, 255], np.uint8).view(bool)
     flip = farcall.compile(
         "func.func @main(%x: tensor<4xi1>) -> (tensor<4xi1>, tensor<4xi32>) {\n"

@@ -1,4 +1,4 @@
-"""Offsets of a device's part of a dimension: rotary embeddings, however the sequence is split."""
+"""Offsets of a device's part of a dimension: rotary embeddings, for any split of the sequence."""
 
 import functools
 import inspect
@@ -27,7 +27,7 @@ def x64():
 
 
 X = np.random.default_rng(0).uniform(size=(4, 8, 6))
-#: The sequence in parts: not at all, along one axis, along two in either order, and beside the batch.
+#: Splits of the sequence: none, along one axis, along two axes in either order, and together with the batch.
 SPECS = [P(), P(None, "x"), P(None, ("x", "y")), P(None, ("y", "x")), P("y", "x"), P("x", "y"), P("x")]
 
 

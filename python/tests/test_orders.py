@@ -1,5 +1,5 @@
-"""Gallery ops within loops, branches and vmaps of vmaps, their second derivatives, and every combination of mapped axes, beside
-`jax.numpy`."""
+"""Gallery ops within loops, branches and nested vmaps, their second derivatives, and every combination of
+mapped axes, compared with `jax.numpy`."""
 
 import itertools
 
@@ -9,7 +9,8 @@ import pytest
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
 
-# After the tests are left out where there is no JAX; `gallery` and `x64` are fixtures, which are taken by name.
+# Imported after the tests have been skipped if JAX is missing. `gallery` and `x64` are fixtures, which are
+# used by name.
 from test_gallery import (  # noqa: E402, F401
     CASES,
     ORDERS,
@@ -28,7 +29,7 @@ from test_gallery import (  # noqa: E402, F401
 
 
 def repeated(function):
-    """The function of several multiples of its operands, in a loop."""
+    """Applies the function to several multiples of its operands, in a loop."""
 
     def of(*values):
         return jax.lax.scan(lambda k, _: (k + 1, function(*(x * jnp.cos(k) for x in values))), 1.0, length=3)[1]
@@ -37,7 +38,7 @@ def repeated(function):
 
 
 def chosen(function):
-    """The function in a branch, with another one that is its negative."""
+    """Calls the function in a branch; the other branch is its negative."""
 
     def of(*values):
         negative = lambda *values: [-y for y in function(*values)]
@@ -47,7 +48,7 @@ def chosen(function):
 
 
 def mapped_twice(function):
-    """The function of several multiples of its operands, in two nested vmaps."""
+    """Applies the function to several multiples of its operands, in two nested vmaps."""
 
     def of(*values):
         at = lambda k, l: function(*(x * jnp.cos(k + 2 * l) for x in values))
@@ -68,7 +69,7 @@ second_order = pytest.mark.parametrize("name, order", [(name, order) for name, c
 
 
 def in_parts(function, values):
-    """The function of real and imaginary parts, with those of its results: no Hessian is complex."""
+    """Converts to a function of real and imaginary parts, because Hessians cannot be complex."""
 
     def split(x):
         return [jnp.real(x), jnp.imag(x)] if jnp.iscomplexobj(x) else [x]
@@ -87,14 +88,15 @@ def hessian(function, values):
 
 
 def curved(function):
-    """Functions whose second derivatives are not zero, of those that the function gives."""
+    """Converts the results so that second derivatives are not zero."""
     return lambda *values: [jnp.sin(y + 1) for y in function(*values)]
 
 
 @pytest.mark.parametrize("transformation", TRANSFORMATIONS)
 @every_case
 def test_transformations(gallery, name, transformation):
-    """Values, gradients, tangents and Hessians in loops, branches, batches and recomputed, in both hosts."""
+    """Values, gradients, tangents and Hessians in loops, branches, batches and with rematerialization, in
+    both hosts."""
     op, reference, operands, random = case(gallery, name, 7, most=3)
     transform = TRANSFORMATIONS[transformation]
     functions = []
@@ -137,7 +139,7 @@ def test_second_derivatives(gallery, name, seed, order):
 
 @every_case
 def test_every_combination_of_axes(gallery, name):
-    """Batches of values, and of what derivatives there are, for every operand with and without an axis."""
+    """Batches of values and of all existing derivatives, for every operand with and without an axis."""
     op, _, operands, random = case(gallery, name, 11, most=2)
     if name == "concat":
         operands = operands[:3]
@@ -155,7 +157,7 @@ def test_every_combination_of_axes(gallery, name):
             found.append(hessian(loss, values))
         return found
 
-    # At either end where there are derivatives.
+    # Axes at both ends, if there are derivatives.
     for axes in itertools.product(*([None, 0, -1] if is_moved(x) else [None, 0] for x in operands)):
         if any(axis is not None for axis in axes):
             stacks = [x if a is None else np.stack([random.like(x) for _ in range(2)], a) for x, a in zip(operands, axes)]

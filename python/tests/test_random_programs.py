@@ -1,9 +1,10 @@
 """Random JAX programs, in XLA and in the engine: integers and booleans are equal, floats are close.
 
-A program is a list of operations on arrays that earlier ones made, as text: what fails is printed, and can be run by itself.
+A program is a list of operations on earlier arrays, as text, so a failing program is printed and can be run
+by itself.
 
-    FARCALL_FUZZ_SECONDS=3600 pytest python/tests/test_random_programs.py     # a long run, of other seeds each time
-    FARCALL_FUZZ_SEED=1234 pytest python/tests/test_random_programs.py        # one program, printed
+    FARCALL_FUZZ_SECONDS=3600 pytest python/tests/test_random_programs.py     # a long run, of other seeds
+    each time FARCALL_FUZZ_SEED=1234 pytest python/tests/test_random_programs.py        # one program, printed
 """
 
 import os
@@ -16,16 +17,16 @@ jax = pytest.importorskip("jax")
 jnp = jax.numpy
 lax = jax.lax
 
-import farcall  # noqa: E402, once JAX is known to be there
+import farcall  # noqa: E402, once JAX is known to be installed
 
 FLOATS = ["float32", "float32", "float32", "bfloat16", "float16"]
 INTS = ["int32", "int32", "int8", "uint8", "int16", "uint32"]
 
-#: How far apart results may be, in units of the largest number of an array: by the coarsest type of the program,
-#: which other results may be made of.
+#: Maximum difference of results, in units of the largest number of an array. The coarsest type of the program
+#: counts, because all results may depend on it.
 TOLERANCE = {"float32": 2e-4, "complex64": 2e-4, "bfloat16": 6e-2, "float16": 1e-2}
 
-#: Without a budget, this many programs from seed 0 on: about a minute.
+#: Number of programs from seed 0 without a time budget, which takes about a minute.
 PROGRAMS = 150
 
 
@@ -43,7 +44,7 @@ class Program:
             if len(self.lines) >= wanted:
                 break
             self.operation()
-        # All of them, so that the first one that differs is at fault.
+        # All intermediate values are results, so that the first differing one is at fault.
         results = [name for name, *_ in self.values[len(self.arguments) :]] or self.parameters
         self.text = "\n".join([f"def f({', '.join(self.parameters)}):", *self.lines, f"    return {', '.join(results)},"])
         self.text += self.transformed()
@@ -71,13 +72,13 @@ class Program:
         return np.asarray(value).astype(jnp.dtype(dtype))
 
     def pick(self, *kinds: str, least: int = 0):
-        """A value of a kind (`f`, `i`, `b`) and of a rank at least."""
+        """Returns a random value of one of the kinds (`f`, `i`, `b`) and of a minimum rank."""
         fit = [v for v in self.values if kind(v[2]) in kinds and len(v[1]) >= least]
-        # The later ones more often: programs are deep, rather than wide.
+        # Prefers later values, so that programs are deep rather than wide.
         return fit[max(self.random.integers(len(fit), size=2))] if fit else None
 
     def add(self, expression: str) -> None:
-        """Adds an operation, if JAX takes it for operands of these types."""
+        """Adds an operation, if JAX accepts it for operands of these types."""
         names = [name for name, *_ in self.values]
         known = [jax.ShapeDtypeStruct(shape, jnp.dtype(dtype)) for _, shape, dtype in self.values]
         try:
@@ -97,14 +98,14 @@ class Program:
             self.add(text)
 
     def transformed(self) -> str:
-        """What is run: the function, its vmap, or its gradient."""
+        """Returns the function to run: the function itself, its vmap, or its gradient."""
         floats = [i for i, x in enumerate(self.arguments) if kind(str(x.dtype)) == "f"]
         how = self.choice("", "", "vmap", "grad")
         if how == "vmap":
             self.arguments = [np.stack([x, x[::-1] if x.ndim else x + x]).astype(x.dtype) for x in self.arguments]
             return "\nrun = jax.vmap(f)"
         if how == "grad" and floats:
-            # Not a sine, which makes everything of the last bit of a large bf16.
+            # A sine would make everything depend on the last bit of a large bf16.
             total = "sum(jnp.sum(jnp.arctan(y.astype(jnp.float32))) for y in f(*xs) if jnp.issubdtype(y.dtype, jnp.floating))"
             return f"\nrun = jax.grad(lambda *xs: jnp.float32(0) + {total}, {tuple(floats)})"
         return "\nrun = f"
@@ -119,7 +120,7 @@ def evaluated(text: str):
     return eval(text, {"jax": jax, "jnp": jnp, "lax": lax, "np": np})
 
 
-# ---- Families of operations: each gives an expression, or nothing if no value fits --------------
+# ---- Families of operations: each returns an expression, or `None` if no value fits --------------
 
 
 def unary(p):
@@ -169,7 +170,7 @@ def broadcast(a, b):
 
 def cast(p):
     x = p.pick("f", "i", "b")
-    # Values that a type cannot hold are not defined alike.
+    # The conversion of values that a type cannot hold is undefined.
     to = p.choice(*FLOATS, *INTS, "bool")
     held = f"jnp.clip({x[0]}, 0, 100)" if kind(x[2]) == "f" and to in INTS else x[0]
     return f"{held}.astype(jnp.{to.replace('bool', 'bool_')})"
@@ -230,7 +231,7 @@ def sorting(p):
         return None
     axis = int(p.random.integers(len(x[1])))
     k = int(p.random.integers(0, x[1][-1] + 1))
-    # Equal numbers have no order of their own but where it is stable.
+    # Equal numbers are only ordered by a stable sort.
     return p.choice(f"jnp.sort({x[0]}, {axis})", f"jnp.argsort({x[0]}, {axis})", f"lax.top_k({x[0]}, {k})[{p.choice(0, 1)}]")
 
 
@@ -268,7 +269,7 @@ def scatter(p):
     if not x:
         return None
     count = int(p.random.integers(0, 4))
-    # `set` of one place twice has no order.
+    # Repeated indices of `set` have no defined order.
     method = p.choice("set", "add", "max", "min", "mul")
     indices = p.random.permutation(x[1][0] + 3)[:count] if method == "set" else p.random.integers(0, x[1][0] + 3, count)
     index = f"jnp.array({[int(i) for i in indices]}, jnp.int32)"

@@ -86,7 +86,7 @@ def test_a_pickled_op_whose_library_is_gone(tmp_path):
         pickle.loads(result.stdout)
 
 
-#: Compiles programs that call ops, and prints how many JAX's persistent cache had and lacked.
+#: Compiles programs that call ops, and prints the numbers of hits and misses in JAX's persistent cache.
 CACHED = """
     import collections, sys
     import farcall, jax, jax.numpy as jnp, numpy as np

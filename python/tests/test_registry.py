@@ -1,4 +1,4 @@
-"""Targets from libraries and capsules, and what happens when they run."""
+"""Targets from libraries and capsules, and their behavior when they run."""
 
 import ctypes
 import os
@@ -24,7 +24,8 @@ X = np.array([1, 2, 3], np.float32)
 
 
 def call(target: str, signature: str, attributes: str = "") -> str:
-    """A program of one call: `call("f", "f32 -> f32")`, or without an operand, `call("f", "-> f32")`."""
+    """Returns a program of one call: `call("f", "f32 -> f32")`, or without an operand, `call("f", "->
+    f32")`."""
     operand, result = (part.strip() for part in signature.split("->"))
     parameter = f"%x: tensor<{operand}>" if operand else ""
     operands, types = ("%x", f"tensor<{operand}>") if operand else ("", "")
@@ -42,7 +43,7 @@ def library(compiled_handlers) -> pathlib.Path:
 
 @pytest.fixture(scope="module")
 def capsule(library):
-    """Capsules of the library's symbols, as JAX makes them."""
+    """Returns capsules of the library's symbols, created by JAX."""
     import jax.ffi
 
     opened = ctypes.CDLL(str(library))
@@ -86,7 +87,8 @@ def test_state_by_stage(capsule):
 
 
 def test_a_type_of_state_in_both_hosts(capsule):
-    """After the test above: a type is registered once in a process. Both hosts know it by one number."""
+    """Runs after the test above, because a type is registered once in a process. Both hosts know the type by
+    the same id."""
     ffi = farcall.ffi
     types = {name: pointed_to(capsule(f"Counter{symbol}")) for name, symbol in [("type_id", "TypeId"), ("type_info", "TypeInfo")]}
     ffi.register_ffi_type("counter", types)
@@ -105,7 +107,7 @@ def test_a_type_of_state_in_both_hosts(capsule):
 
 
 def pointed_to(function):
-    """The capsule of what a function without parameters returns."""
+    """Returns the capsule of the pointer that a function without parameters returns."""
     get, new = ctypes.pythonapi.PyCapsule_GetPointer, ctypes.pythonapi.PyCapsule_New
     get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
     new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
@@ -141,7 +143,7 @@ def test_others_run_while_a_handler_does(library, capsule):
     seen = []
     thread = threading.Thread(target=lambda: seen.append(int(program()[0])))
     thread.start()
-    flag.value = 7  # this thread has the interpreter's lock while the handler waits
+    flag.value = 7  # this thread holds the interpreter's lock while the handler waits
     thread.join()
     assert seen == [7]
 
@@ -195,7 +197,7 @@ def test_a_library_that_registers_itself(compiled_handlers):
     [target] = registry.load(library)
     assert "registered itself" in target.origin
     np.testing.assert_array_equal(farcall.compile(SCALE, registry)(X), [2.5 * X])
-    # Its initializers do not run again; what they registered is remembered.
+    # The library's initializers do not run again; their registrations are remembered.
     assert [t.name for t in farcall.Registry().load(library)] == ["scale"]
 
 
@@ -213,7 +215,7 @@ def test_a_library_written_in_rust():
 
 
 def test_no_numpy_types_needed():
-    """Without `ml_dtypes`, tensors of types that NumPy does not have are raw bits."""
+    """Without `ml_dtypes`, tensors of types that NumPy lacks are raw bits."""
     script = textwrap.dedent(
         """
         import sys
@@ -240,7 +242,7 @@ def test_an_unregistered_target_is_explained_in_terms_of_python():
 
 @pytest.fixture
 def copies(tmp_path):
-    """Two files with the ops of the gallery."""
+    """Returns two files with the ops of the gallery."""
     from conftest import example
 
     paths = [tmp_path / name for name in ("wheel.so", "checkout.so")]
@@ -287,7 +289,7 @@ def test_replacing_ops_is_one_call(copies):
     np.testing.assert_array_equal(ops.gemm(x, x), 2 * x)
     jax = pytest.importorskip("jax")
     lowered = jax.jit(ops.gemm).lower(x, x)
-    # XLA keeps a name for the life of the process.
+    # XLA keeps a name for the lifetime of the process.
     assert "gemm@2" in lowered.as_text()
     np.testing.assert_array_equal(jax.jit(ops.gemm)(x, x), 2 * x)
     np.testing.assert_array_equal(farcall.compile(lowered, registry)(x, x), 2 * x)

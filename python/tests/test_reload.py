@@ -1,4 +1,4 @@
-"""Libraries that are built again while they are loaded: a notebook's day, in one process."""
+"""Libraries that are rebuilt while they are loaded, as in a long notebook session, in one process."""
 
 import os
 import pathlib
@@ -24,7 +24,7 @@ fn shifted(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
     Ok(())
 }
 
-/// Far from the code, on a page of its own, and read by it.
+/// Far from the code, on a separate page, and read by the code.
 static LETTERS: &str = "PADDING";
 
 #[handler(name = "NAME_bwd")]
@@ -34,7 +34,7 @@ fn shifted_bwd(dy: &Buffer<f32>, dx: &mut Buffer<f32>) -> Result<()> {
     Ok(())
 }
 
-/// What a program counts.
+/// Counter of a program.
 #[derive(Debug)]
 struct Count(std::sync::atomic::AtomicI32);
 
@@ -66,7 +66,7 @@ fn other(y: &mut Buffer<f32, 0>) -> Result<()> {
 
 
 class Crate:
-    """A crate that is built as often as one likes."""
+    """A crate that can be built repeatedly."""
 
     def __init__(self, folder: pathlib.Path, name: str) -> None:
         self.folder, self.name = folder, name
@@ -78,7 +78,7 @@ class Crate:
 
 
 def renamed(new: pathlib.Path, path: pathlib.Path) -> None:
-    """A file in the place of another one, as linkers and cargo do it."""
+    """Replaces a file by renaming, like linkers and cargo."""
     shutil.copy(new, path.with_suffix(".new"))
     os.replace(path.with_suffix(".new"), path)
 
@@ -95,7 +95,7 @@ def test_ten_versions(tmp_path, put):
         ops = farcall.load(path)
         op = ops[name]
         np.testing.assert_array_equal(op(x), expected)
-        # A program by its text, in the registry of the process.
+        # A program as text, in the registry of the process.
         text = (
             f'func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {{\n  %y = stablehlo.custom_call @{name}(%x) '
             "{api_version = 4 : i32, backend_config = {}} : (tensor<3xf32>) -> tensor<3xf32>\n  return %y : tensor<3xf32>\n}"
@@ -155,7 +155,7 @@ def test_what_a_new_version_lacks(tmp_path):
     with pytest.raises(ValueError, match="no target `shifted_less_other` is registered"):
         farcall.compile(call, registry=registry)
     assert (program()[0], ops.shifted_less_other()) == (1, 1)
-    # A file that is no library: what was loaded stays.
+    # A file that is not a library leaves the loaded ops unchanged.
     path.write_text("a mistake")
     with pytest.raises(OSError, match="is not a shared library: it is a text file"):
         farcall.load(path, registry)

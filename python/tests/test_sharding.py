@@ -1,8 +1,10 @@
-"""Programs that XLA splits among devices: every op of examples/gallery and ops of the forms of signatures that it lacks,
-along every dimension that the signature lets be split, on a mesh of 4×2 devices of either kind of axes.
+"""Programs that XLA splits among devices: every op of examples/gallery, and ops with forms of signatures that
+the gallery lacks, along every dimension that the signature allows to split, on a mesh of 4×2 devices with
+either kind of axes.
 
-Ops and operands follow from the signatures. What is checked: the results are those of one device, nothing is gathered, and
-there are no more all-reduces than the signatures imply.
+Ops and operands follow from the signatures. The tests check that the results equal the results on one
+device, that nothing is gathered, and that the number of all-reduces is at most the number implied by the
+signatures.
 """
 
 import functools
@@ -22,7 +24,7 @@ from farcall._sharding import Factors  # noqa: E402
 from jax.sharding import NamedSharding, PartitionSpec as P  # noqa: E402
 
 GALLERY = farcall.load(example("gallery_ops"))
-#: Decompositions have square matrices, and are not in all types.
+#: Decompositions require square matrices, and do not exist for all types.
 LINALG = [op for op in farcall.load(example("farcall_linalg")) if not op.__name__.endswith(("16", "32"))]
 OPS = {op.__name__: op for op in [*GALLERY, *LINALG] if "side_effect" not in op.signature}
 
@@ -133,15 +135,15 @@ farcall_ffi::library!("forms", [
     squares_jvp
 ]);
 """
-#: The names of these ops, so that pytest can list the tests before the library is built.
+#: Names of these ops, so that pytest can list the tests before the library is built.
 FORM_NAMES = re.findall(r'#\[handler\(name = "(\w+)"', FORMS)
 
-#: Attributes that signatures do not tell: those of ops whose results have any dimensions.
+#: Attributes that do not follow from signatures: those of ops with `[..]` results.
 ATTRIBUTES = {"transpose": {"perm": [1, 0]}, "transpose_bwd": {"perm": [1, 0]}}
 
 OPERAND = re.compile(r"(\w+): (\w+|\w+\(\w+\))\[([^\]]*)\](\.\.\.|\?)?")
 MESH = {"x": 4, "y": 2}
-#: The sizes of a dimension with dots, one for each variadic operand.
+#: Sizes of a dimension with dots, one for each variadic operand.
 EACH = (2, 3)
 
 every_op = pytest.mark.parametrize("name", [*OPS, *FORM_NAMES])
@@ -153,7 +155,7 @@ def forms(tmp_path_factory):
     try:
         path = built(tmp_path_factory.mktemp("forms"), "forms", FORMS)
     except pytest.skip.Exception:
-        return  # the tests of the other ops need no library that is built here
+        return  # the tests of the other ops do not need the built library
     OPS.update({op.__name__: op for op in farcall.load(path)})
 
 
@@ -174,7 +176,7 @@ def mesh(kind: str) -> jax.sharding.Mesh:
 
 
 def attributes(op: farcall.Op) -> dict[str, Any]:
-    """Those that must be given."""
+    """Returns values for the required attributes."""
     given = ATTRIBUTES.get(op.__name__, {})
     values = {"i64": 1, "f32": 0.5, "f64": 0.5, "bool": False}
     types = {name: ty for name, ty, required, _ in op._native.attributes if required and name not in given}
@@ -182,14 +184,14 @@ def attributes(op: farcall.Op) -> dict[str, Any]:
 
 
 def size(dim: str, attributes: dict[str, Any]) -> int:
-    """A number, the value of an attribute, what an expression of these is, or 8."""
+    """Evaluates a size: a number, the value of an attribute, an expression of these, or 8 by default."""
     folded = re.sub(r"(sum|min|max|len)\((\w+)\)", lambda fold: str(eval(fold[1])(EACH)), dim)
     known = re.sub(r"[a-z]\w*(?!\w*\()", lambda name: str(attributes.get(name[0], 8)), folded)
     return eval(known.replace("/", "//"))
 
 
 def operands(op: farcall.Op) -> list[np.ndarray]:
-    """Every operand, with two batch dimensions. What can be split is a multiple of 8."""
+    """Returns all operands, with two batch dimensions. Sizes that can be split are multiples of 8."""
     random = np.random.default_rng(0)
     arrays = []
     for _, element, dims, arity in OPERAND.findall(op.signature.split(" -> ")[0]):
@@ -209,7 +211,8 @@ def operands(op: farcall.Op) -> list[np.ndarray]:
 
 
 def called(op: farcall.Op, *operands: Any, **attributes: Any) -> Any:
-    """Calls an op with a flat list of operands: groups several variadic ones as lists, names the offsets."""
+    """Calls an op with a flat list of operands: groups several variadic operands as lists, and passes offsets
+    by name."""
     names = [name for name, _ in op._native.operands]
     offsets = {names.index(name): name for name, _ in op._native.offsets}
     attributes |= {name: operands[i] for i, name in offsets.items()}
@@ -232,7 +235,7 @@ def is_inexact(x: Any) -> bool:
 
 
 class Case:
-    """An op with operands, split in some way."""
+    """An op with operands, for splits along its factors."""
 
     def __init__(self, name: str) -> None:
         op = op_of(name)
@@ -243,11 +246,11 @@ class Case:
         self.factors = factors_of(OPS[name], self.operands, bound)
 
     def splits(self) -> list[dict[int, Any]]:
-        """Axes by factor: each factor by itself, by one axis."""
+        """Returns splits as axes by factor: each factor alone, by one axis."""
         return [{i: "x"} for i in range(len(self.factors.factors)) if self.factors.is_split(i)]
 
     def all_splits(self) -> list[dict[int, Any]]:
-        """Each factor by itself, by one axis and by both, and every two."""
+        """Returns splits of each factor alone, by one axis and by both, and of all pairs of factors."""
         each = [i for split in self.splits() for i in split]
         both = [{i: ("x", "y")} for i in each]
         return self.splits() + both + [{i: "x", k: "y"} for i, k in itertools.combinations(each, 2)]
@@ -266,8 +269,8 @@ def collectives(text: str) -> dict[str, int]:
 
 
 def implied(function: Any, *args: Any) -> int:
-    """How many results have to be combined, by the signatures of the ops that a function calls on operands that are split
-    as on a mesh of explicit axes."""
+    """Returns the number of results that have to be combined, by the signatures of the ops that a function
+    calls on operands with the splits of a mesh of explicit axes."""
     count = 0
     for call in jax.make_jaxpr(function)(*args).jaxpr.eqns:
         name, avals = call.primitive.name, [v.aval for v in call.invars]
@@ -288,7 +291,8 @@ def same(found: Any, expected: Any) -> None:
 
 
 def check(function: Any, values: Any, specs: Any, kind: str) -> None:
-    """The function of values that are split in this way is what it is on one device, and moves no more than it must."""
+    """Checks that a function of split values returns the results of one device, with no more communication
+    than necessary."""
     compiled = jax.jit(function).lower(*on_mesh(values, specs, mesh(kind))).compile()
     found = collectives(compiled.as_text())
     most = implied(function, *on_mesh(values, specs, mesh("Explicit")))
@@ -314,8 +318,8 @@ def test_values(name, kind):
 
 
 def derivative(case: Case, reverse: bool) -> tuple[Any, list[Any], list[int]] | None:
-    """A derivative as a function of the operands and of cotangents or tangents; these, and the operands that are moved.
-    `None` if the op has none."""
+    """Returns a derivative as a function of the operands and of cotangents or tangents; the cotangents or
+    tangents; and the differentiated operands. Returns `None` if the op has no such derivative."""
     moved = [i for i, x in enumerate(case.operands) if is_inexact(x)]
     count = len(case.operands)
 
@@ -345,8 +349,8 @@ def derivative(case: Case, reverse: bool) -> tuple[Any, list[Any], list[int]] | 
 @pytest.mark.parametrize("name", [*(name for name, op in OPS.items() if op.derivatives), "squares"])
 @both_kinds
 def test_derivatives(name, kind):
-    """Reverse and forward derivatives, where operands, cotangents and tangents are split as in the call. (An op that is
-    linear in some operands may have a transpose only, which is no derivative in all of them.)"""
+    """Reverse and forward derivatives; operands, cotangents and tangents are split as in the call. (An op
+    that is linear in some operands may have only a transpose, which is not a derivative in all operands.)"""
     case = Case(name)
     results = jax.tree.leaves(jax.eval_shape(case.op, *case.operands))
     found = {reverse: derivative(case, reverse) for reverse in (True, False)}
@@ -360,7 +364,7 @@ def test_derivatives(name, kind):
 
 
 def mapped(case: Case, split: dict[int, Any]) -> Any:
-    """The op in `shard_map`: each device calls it on its parts, and reduces partial results."""
+    """Wraps the op in `shard_map`: each device calls the op on its parts, and reduces partial results."""
     [(factor, axis)] = split.items()
     of_results = case.specs(split, case.factors.results)
 
@@ -394,7 +398,7 @@ def test_shard_map(name):
 
 
 def test_products_move_what_jax_numpy_moves():
-    """Counts by hand: what each split of a product and of its gradient costs."""
+    """Communication counted by hand for each split of a product and of its gradient."""
     a, b, c = (np.random.default_rng(0).uniform(size=(8, 8)) for _ in range(3))
 
     def gradient(product):
@@ -433,12 +437,12 @@ def test_what_cannot_be_split_stays_whole(kind):
     same(compiled(split), GALLERY.softmax(x))
     a, b = x[:6], np.ones((6, 3))
     uneven = lambda a, b: GALLERY.gemm(jax.lax.with_sharding_constraint(a, NamedSharding(mesh("Auto"), P(None, "x"))), b)
-    if kind == "Auto":  # arrays cannot be split so, values within a program can
+    if kind == "Auto":  # arrays cannot have this split, but values within a program can
         same(jax.jit(uneven)(*on_mesh((a, b), (P(), P()), mesh(kind))), a @ b)
 
 
 def test_part_of_an_axis():
-    """A reshape splits a dimension by a part of an axis, which a mesh has no name for."""
+    """A reshape splits a dimension by a part of an axis, for which a mesh has no name."""
     x = np.random.default_rng(0).uniform(size=(8, 5))
     function = lambda x: GALLERY.softmax(x.reshape(2, 4, 5))
     [split] = on_mesh([x], [P("x")], mesh("Auto"))
@@ -447,7 +451,8 @@ def test_part_of_an_axis():
 
 @both_kinds
 def test_loops_of_vmap(kind):
-    """Each device loops over its part of the axis, forwards and backwards; what is looped over is not gathered."""
+    """Each device loops over its part of the axis, forwards and backwards; the arrays of the loop are not
+    gathered."""
     random = np.random.default_rng(0)
     x, scale = random.uniform(size=(8, 4, 6)), random.uniform(size=(8, 6))
     norm = GALLERY.scaled_rms_norm
@@ -463,7 +468,7 @@ def test_loops_of_vmap(kind):
     sums = jax.vmap(GALLERY.column_sums, 1)
     moves(sums, [x], [P("x", "y")], kind, {"all-reduce": 1})
     moves(lambda x: jax.jvp(sums, [x], [jnp.cos(x)]), [x], [P(None, "x")], kind, {})
-    # An axis that the loop cannot be split by, as there are not so many parts.
+    # The mesh axis has more parts than the loop's axis can be split into.
     moves(jax.vmap(norm), [x[:6], scale[:6]], [P("y"), P("y")], kind, {})
 
 
@@ -476,7 +481,8 @@ def moves(function: Any, values: Any, specs: Any, kind: str, expected: dict[str,
 @pytest.mark.parametrize("name", ["gemm", "scaled_rms_norm", "column_sums"])
 @both_kinds
 def test_exports(name, kind):
-    """An exported program gathers what is not split along leading batch dimensions, and gives the same."""
+    """An exported program gathers arrays that are not split along leading batch dimensions, and returns the
+    same results."""
     case = Case(name)
     function, others, _ = derivative(case, reverse=True)
     values, on = [*case.operands, *others], mesh(kind)
@@ -513,7 +519,7 @@ def test_any_mesh(shape):
 
 
 def test_the_program_says_what_is_called():
-    """JAX looks for compiled programs by their text, and a split call has but a number in it."""
+    """JAX looks up compiled programs by their text, and a split call contains only a number."""
     x = jax.device_put(jnp.ones((8, 4)), NamedSharding(mesh("Auto"), P("x")))
 
     def text(**attributes):

@@ -1,5 +1,6 @@
-"""The ops of examples/gallery at symbolic sizes: exported once by `jax.export`, they run at several sizes, in jaxlib and in
-farcall's engine. Each op has a row in `OPEN`; `test_gallery.py` has the functions in `jax.numpy` that they are compared with.
+"""The ops of examples/gallery at symbolic sizes: exported once by `jax.export`, they run at several sizes, in
+jaxlib and in farcall's engine. Each op has a row in `OPEN`; `test_gallery.py` has the reference functions in
+`jax.numpy`.
 """
 
 import dataclasses
@@ -12,24 +13,26 @@ import pytest
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
 
-# After the tests are left out where there is no JAX; `gallery` and `x64` are fixtures, which are taken by name.
+# Imported after the tests have been skipped if JAX is missing. `gallery` and `x64` are fixtures, which are
+# used by name.
 import farcall  # noqa: E402
 from test_gallery import CASES, Random, every_case, gallery, of_moved, same, x64  # noqa: E402, F401
 
 
 @dataclasses.dataclass
 class Open:
-    """An op at symbolic sizes: the shapes of operands, in those of `sizes`. Numbers are real unless said otherwise."""
+    """An op at symbolic sizes: the shapes of operands, in terms of `sizes`. Numbers are real unless `kinds`
+    has another kind."""
 
     shapes: list[str]
     sizes: list[dict[str, int]]
     attributes: dict[str, Any] = dataclasses.field(default_factory=dict)
-    #: `integers`, `complex` or `mask` for some operands, by their numbers.
+    #: `integers`, `complex` or `mask` for some operands, by operand index.
     kinds: dict[int, str] = dataclasses.field(default_factory=dict)
     constraints: tuple[str, ...] = ()
 
     def types(self):
-        """The operands' types, with symbolic sizes."""
+        """Returns the operands' types, with symbolic sizes."""
         scope = jax.export.SymbolicScope(self.constraints)
         dtypes = {"array": np.float64, "integers": np.int32, "complex": np.complex128, "mask": np.bool_}
         return [
@@ -38,7 +41,7 @@ class Open:
         ]
 
     def operands(self, random, sizes):
-        """Operands of these sizes."""
+        """Returns operands of these sizes."""
         shapes = [eval(f"[{shape}]", {}, sizes) for shape in self.shapes]
         return [getattr(random, self.kinds.get(i, "array"))(*shape) for i, shape in enumerate(shapes)]
 
@@ -81,14 +84,15 @@ OPEN = {
 
 
 def restored(gallery, function, types):
-    """The exported function, and what is read again of what was written of it."""
+    """Returns the exported function, and the function restored from its serialized form."""
     exported = jax.export.export(jax.jit(function), disabled_checks=gallery.disabled_checks)(*types)
     return exported, jax.export.deserialize(exported.serialize())
 
 
 @every_case
 def test_symbolic_sizes(gallery, name):
-    """A call, its derivatives and a batch of it are exported once, and run at several sizes, in jaxlib and in the engine."""
+    """A call, its derivatives and a batch are exported once, and run at several sizes, in jaxlib and in the
+    engine."""
     given = OPEN[name]
     op = functools.partial(gallery[name], **given.attributes)
     random = Random(list(CASES).index(name), np.float64)
@@ -114,7 +118,7 @@ def test_symbolic_sizes(gallery, name):
 
 
 def test_symbolic_axes_and_exported_gradients(gallery):
-    """`vmap` over an axis of symbolic size, as one call and as a loop; the derivative that an artifact has."""
+    """`vmap` over an axis of symbolic size, as one call and as a loop; the derivative in an artifact."""
     scope = jax.export.SymbolicScope()
     dims = lambda text: jax.ShapeDtypeStruct(jax.export.symbolic_shape(text, scope=scope), np.float64)
     norm = gallery.scaled_rms_norm

@@ -1,4 +1,4 @@
-"""`jax.linear_transpose` of ops, and solvers that need it, for ops that are declared linear and others."""
+"""`jax.linear_transpose` of ops, and solvers that need it, for ops with and without a declared transpose."""
 
 import functools
 
@@ -28,7 +28,7 @@ def random(*shape, seed=0):
 
 
 def check(function, x, tolerance=1e-9):
-    """The transpose is the adjoint, and under `jit` and `vmap` as well."""
+    """Checks that the transpose is the adjoint, also under `jit` and `vmap`."""
     y = jax.tree.map(lambda y: random(*y.shape, seed=1), jax.eval_shape(function, x))
     transposed = lambda y: jax.linear_transpose(function, x)(y)[0]
     inner = lambda a, b: sum(jnp.vdot(a, b) for a, b in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True))
@@ -62,7 +62,8 @@ def test_ops_whose_tangent_op_takes_no_operand(gallery):
 
 
 def test_loops(gallery):
-    """Where `vmap` makes a loop, an operand that its entries share has the sum of their gradients."""
+    """In a loop of `vmap`, the gradient of an operand that all iterations share is the sum of their
+    gradients."""
     ids = np.stack([IDS, IDS[::-1]])
     looped = jax.vmap(functools.partial(gallery.segment_sum, segments=3), (None, 0))
     check(lambda x: looped(x, ids), random(4, 2))

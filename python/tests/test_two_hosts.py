@@ -1,5 +1,5 @@
-"""One library serves two hosts in one process, ours and jaxlib's, in either order: registrations, types and
-state of one are not those of the other."""
+"""One library serves two hosts in one process, farcall and jaxlib, in either order. Registrations, types and
+state of the hosts are separate."""
 
 import pathlib
 import subprocess

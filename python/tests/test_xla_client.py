@@ -1,4 +1,5 @@
-"""`farcall.xla_client`: code that was written for jaxlib's, on our engine, and beside it."""
+"""`farcall.xla_client`: code that was written for jaxlib's `xla_client`, on farcall's engine, and compared
+with jaxlib."""
 
 import ctypes
 import importlib.metadata
@@ -27,7 +28,7 @@ SCALAR = Shape.array_shape(F32, (), ())
 
 @pytest.fixture(scope="module")
 def cython(tmp_path_factory):
-    """A module with capsules of C functions, as Cython makes it."""
+    """Returns a module with capsules of C functions, in the form created by Cython."""
     compiler, headers = shutil.which("cc"), sysconfig.get_paths()["include"]
     if compiler is None or not pathlib.Path(headers, "Python.h").exists():
         pytest.skip("there is no C compiler, or no headers of Python")
@@ -42,14 +43,14 @@ def cython(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def targets(cython):
-    """The functions of that module, registered here and, where there is jaxlib, there."""
+    """Registers the functions of that module here and, if jaxlib is installed, there."""
     for name, fn in cython.cpu_custom_call_targets.items():
         xla_client.register_custom_call_target(name, fn, platform="cpu")
     if importlib.util.find_spec("jaxlib") is not None:
         import jax
         from jaxlib import xla_client as theirs
 
-        jax.devices()  # its client takes registrations
+        jax.devices()  # jaxlib's client accepts registrations
         for name, fn in cython.cpu_custom_call_targets.items():
             theirs.register_custom_call_target(name.decode(), fn, platform="cpu")
     return {name.decode() for name in cython.cpu_custom_call_targets}
@@ -57,7 +58,7 @@ def targets(cython):
 
 @pytest.fixture(scope="module")
 def capsule(compiled_handlers):
-    # A library of our own: a type of state is registered once in a process.
+    # A separate library, because a state type is registered once in a process.
     opened = ctypes.CDLL(str(compiled_handlers("-DXLA_CLIENT")))
     return lambda symbol: farcall.ffi.pycapsule(getattr(opened, symbol))
 
@@ -68,7 +69,7 @@ def run(builder, *arguments, root=None):
 
 
 def in_jaxlib(text, arguments):
-    """The results of a program in HLO text, in XLA."""
+    """Returns the results of a program in HLO text, in XLA."""
     jax = pytest.importorskip("jax")
     from jaxlib import xla_client as theirs
     from jaxlib._jax import mlir
@@ -101,7 +102,7 @@ def subtraction():
 
 
 def test_the_flow_of_cython(cython):
-    """Registered in a loop, built, compiled and run; first of all without the registration."""
+    """Registration in a loop, building, compiling and running; first without the registration."""
     script = f"""
 import importlib.util, sys
 sys.path[:0] = {sys.path!r}
@@ -122,7 +123,7 @@ assert "jaxlib" not in sys.modules
 """
     ran = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
     assert "no target `test_subtract_f32` is registered for the platform Host" in ran.stdout
-    assert "custom-call.3 = f32[] custom-call(" in ran.stdout  # the place in the program
+    assert "custom-call.3 = f32[] custom-call(" in ran.stdout  # the position in the program
     line = subtraction.__code__.co_firstlineno + 2
     assert f"`test_subtract_f32` is called at {__file__}:{line}" in ran.stdout
     assert "farcall.xla_client.register_custom_call_target('test_subtract_f32', fn, platform='cpu', api_version=0)" in ran.stdout
@@ -233,13 +234,13 @@ def test_kinds_of_functions(cython):
         ctypes.c_float.from_address(out).value = a - b
 
     class Cfunc:
-        """As Numba's: an address, and a function of ctypes."""
+        """Like a `cfunc` of Numba: an address, and a function of ctypes."""
 
         address = ctypes.cast(by_ctypes, ctypes.c_void_p).value
         ctypes = by_ctypes
 
     class Server:
-        """Called with addresses, but not a function at one."""
+        """An object with an address attribute that is not a C function."""
 
         address = 80
 
@@ -266,7 +267,7 @@ def test_a_cfunc_of_numba():
     assert run(subtract("numba_subtract")) == [2]
     address = ctypes.pythonapi.PyCapsule_GetPointer
     address.restype, address.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-    # Compiled code is called, not Python.
+    # The compiled code is called, not the Python function.
     assert address(xla_client.custom_call_targets("cpu")["numba_subtract"], None) == numba_subtract.address
 
 
@@ -287,7 +288,7 @@ def test_python_functions():
     assert isinstance(e.value.__cause__, KeyError)
     with pytest.raises(RuntimeError, match="python_fails"):
         farcall.compile(subtract("python_fails").build().as_hlo_text())()
-    assert run(subtract("python_views")) == [2]  # nothing is left of it
+    assert run(subtract("python_views")) == [2]  # no exception is left over
 
     def interrupted(out, ins):
         raise KeyboardInterrupt
@@ -298,7 +299,8 @@ def test_python_functions():
 
 
 def chain(*calls):
-    """Calls of targets, each with the result of the one before: names, and for typed targets pairs with `True`."""
+    """Returns a chain of calls, each on the previous result: given by names, and for typed targets by pairs
+    with `True`."""
     c = xla_client.XlaBuilder("chain")
     x = ops.Constant(c, np.float32(1))
     for name in calls:
@@ -317,7 +319,7 @@ def raising(error, *words):
 
 
 def test_what_untyped_functions_raise_belongs_to_their_run(monkeypatch):
-    """Not to a run inside of it, nor to one after a call by another host."""
+    """Exceptions do not leak into a nested run, or into a run after a call by another host."""
     xla_client.register_custom_call_target("untold_fails", raising(KeyError, "outer"))
     xla_client.register_custom_call_target("untold_works", lambda out, ins: None)
     inner, seen = chain("untold_works"), []
@@ -380,7 +382,7 @@ def test_stages(capsule):
 
 
 def pointed_to(function):
-    """The capsule of what a function without parameters returns."""
+    """Returns the capsule of the pointer that a function without parameters returns."""
     get, new = ctypes.pythonapi.PyCapsule_GetPointer, ctypes.pythonapi.PyCapsule_New
     get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
     new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
@@ -474,7 +476,8 @@ def test_registrations_wait_for_their_handler():
         xla_client.register_custom_call_handler("picky", picky)
     assert later.pop() == "good" and xla_client.custom_call_targets("picky") == {}
 
-    # What is no `Exception` ends the attempt; the next one has the others.
+    # An exception that is not an `Exception` ends the attempt; the next attempt gets the remaining
+    # registrations.
     def interrupted(name, *_):
         if name == "second":
             raise KeyboardInterrupt
@@ -869,7 +872,7 @@ GRAPHS = {
         ),
     ),
 }
-#: XLA's parser reads these; its CPU backend has no code for them before 0.12.
+#: XLA's parser reads these instructions; its CPU backend does not support them before 0.12.
 NOT_IN_XLA = {"Acos", "Asin", "Asinh", "Atanh", "Acosh", "Cosh", "Sinh"}
 GRAPHS |= {
     name: (
@@ -914,7 +917,7 @@ def test_graphs_in_both_hosts(name):
             np.testing.assert_allclose(ours, theirs, rtol=2e-6, atol=1e-6)
         else:
             np.testing.assert_array_equal(ours, theirs)
-    # The text is read here, too, and means the same.
+    # The text can also be read here, and means the same.
     assert str(xla_client.XlaComputation(text).as_hlo_text()) == text
     again = farcall.compile(text).run(arguments)
     for ours, theirs in zip(results, again):
@@ -1225,7 +1228,7 @@ def test_options_and_arguments_that_do_not_fit():
     assert xla_client.execute_with_python_values(executable, [3], client) == [3]
     with pytest.raises(xla_client.XlaRuntimeError, match="UNIMPLEMENTED: farcall has one device"):
         xla_client.make_cpu_client(num_devices=2)
-    with pytest.raises(xla_client.XlaRuntimeError, match="leaves sizes of its inputs open"):
+    with pytest.raises(xla_client.XlaRuntimeError, match="inputs have dynamic sizes"):
         client.compile("func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> {\n  return %x : tensor<?xf32>\n}")
 
 
@@ -1274,13 +1277,14 @@ def test_arguments_that_are_tuples():
     np.testing.assert_array_equal(run(c, (X, np.float32(2))), [2 * X])
 
 
-#: What jaxlib's module has because it imports it.
+#: Names that jaxlib's module only has because it imports them.
 IMPORTED = {"Any", "Mapping", "Protocol", "Union", "annotations", "atexit", "contextlib", "enum", "logger", "logging", "os", "threading"}
 
 
 @pytest.mark.parametrize("module", ["xla_client", "xla_client.hlo"])
 def test_names_of_jaxlib(module):
-    """Every name of jaxlib 0.10's modules is here, or is deliberately absent, for a reason that the error gives."""
+    """Every name of jaxlib 0.10's modules exists here, or is deliberately absent with a reason that the error
+    shows."""
     absent = {"xla_client": ABSENT, "xla_client.hlo": ABSENT_IN_HLO}[module]
     ours = {"xla_client": xla_client, "xla_client.hlo": xla_client.hlo}[module]
     for name, why in absent.items():

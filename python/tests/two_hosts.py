@@ -1,6 +1,7 @@
-"""What test_two_hosts.py runs in a process of its own: `two_hosts.py LIBRARY FIRST SECOND`, of `ours` and `jaxlib`.
+"""Program that test_two_hosts.py runs in a separate process: `two_hosts.py LIBRARY FIRST SECOND`, of `ours`
+and `jaxlib`.
 
-The first host is used before the second one hears of the library, and again after the second was used.
+The first host is used before the second one loads the library, and again after the second one was used.
 """
 
 import ctypes
@@ -12,7 +13,7 @@ import numpy as np
 import farcall
 
 LIBRARY = sys.argv[1]
-KEEP = []  # what hosts have pointers to
+KEEP = []  # objects that hosts have pointers to
 
 
 class Extension(ctypes.Structure):
@@ -27,7 +28,7 @@ class Extension(ctypes.Structure):
 
 
 class Frame(ctypes.Structure):
-    """The beginning of XLA_FFI_CallFrame, and room for the rest."""
+    """The beginning of XLA_FFI_CallFrame, with space for the rest."""
 
     _fields_ = [
         ("size", ctypes.c_size_t),
@@ -41,14 +42,14 @@ Handler = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(Frame))
 
 
 class Host:
-    """One of the two."""
+    """One of the two hosts."""
 
     def __init__(self):
         self.table = None
         self.registry = farcall.Registry()
 
     def ask(self):
-        """Finds the host's table of functions, which it hands to every handler."""
+        """Finds the host's table of functions, which it passes to every handler."""
 
         def asked(frame):
             self.table = frame[0].api
@@ -59,7 +60,7 @@ class Host:
         self.register_target(f"probe_{type(self).__name__}", jax.ffi.pycapsule(KEEP[-1]))
 
     def type_number(self) -> int:
-        """Under which number the host knows the type of call_count's state."""
+        """Returns the host's id of the type of call_count's state."""
         metadata = (ctypes.c_int64 * 8)(36, 24)
         extension = Extension(32, 1, None, metadata)
         frame = Frame(ctypes.sizeof(Frame), ctypes.pointer(extension), self.table)
@@ -69,14 +70,14 @@ class Host:
         return metadata[5]
 
     def new_type(self, name: str) -> int:
-        """Registers a type of this name; its number."""
+        """Registers a type of this name and returns its id."""
         KEEP.append(ctypes.c_int64(0))
         self.register_type(name, {"type_id": capsule(KEEP[-1]), "type_info": capsule((ctypes.c_int64 * 3)(24))})
         assert KEEP[-2].value != 0
         return KEEP[-2].value
 
     def count(self, start: int):
-        """A call site of call_count."""
+        """Returns a call site of call_count."""
         return self.site("call_count", np.int32, start=start)
 
 
@@ -122,7 +123,7 @@ class Jaxlib(Host):
 
 
 def capsule(data):
-    """A capsule with the address of data."""
+    """Returns a capsule with the address of data."""
     KEEP.append(data)
     new = ctypes.pythonapi.PyCapsule_New
     new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
@@ -145,7 +146,7 @@ def main():
     early = first.count(10)
     assert [early(), early()] == [10, 11]
     number = first.type_number()
-    assert not knows(second, "call_count"), "what is registered with one host is not with the other"
+    assert not knows(second, "call_count"), "registrations with one host do not affect the other"
 
     others = [first.new_type("a"), first.new_type("b")]
     second.ask()
@@ -157,13 +158,13 @@ def main():
     late_others = [second.new_type("a"), second.new_type("b"), second.new_type("c")]
     for host, types in [(first, {number, *others}), (second, {late_number, *late_others})]:
         assert host.type_number() in types
-        assert len(types) == (3 if host is first else 4), "within a host, types have numbers of their own"
+        assert len(types) == (3 if host is first else 4), "within a host, types have different ids"
     assert (first.type_number(), second.type_number()) == (number, late_number)
 
     again = first.count(50)
     assert [again(), early(), late(), again()] == [50, 14, 102, 51]
     sites = [host.site("counter", np.int64, index=3) for host in (first, second, first)]
-    assert [site() for site in sites] == [0, 1, 2], "what is the library's own is one for both"
+    assert [site() for site in sites] == [0, 1, 2], "the hosts share the library's own state"
     print("numbers of the same type:", number, late_number)
 
 

@@ -1,5 +1,5 @@
-//! Arrays of NumPy, through its C interface: what a call from Python takes is mostly what it takes to look at its arrays and
-//! to make those of its results.
+//! NumPy arrays, through NumPy's C interface. Inspecting arguments and creating the arrays of results account
+//! for most of the overhead of a call from Python.
 
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -17,13 +17,13 @@ use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyTuple};
 
 use crate::elements::{Elements, element_type, of_bytes};
 
-/// NumPy's element types, at the places of [`DType`]'s variants.
+/// NumPy's element types, indexed by [`DType`].
 static DTYPES: PyOnceLock<Vec<Option<Py<PyArrayDescr>>>> = PyOnceLock::new();
 
-/// Says of which element type the arrays of each of the engine's are.
+/// Sets NumPy's element type for each of the engine's element types.
 ///
 /// # Errors
-/// If an element type has another size, or if something else has been said before.
+/// If an element type has another size, or if other element types have been set before.
 #[pyfunction]
 pub(crate) fn set_dtypes(py: Python<'_>, dtypes: Vec<(String, Bound<'_, PyArrayDescr>)>) -> PyResult<()> {
     let mut by_place: Vec<Option<Py<PyArrayDescr>>> = DType::ALL.iter().map(|_| None).collect();
@@ -31,7 +31,7 @@ pub(crate) fn set_dtypes(py: Python<'_>, dtypes: Vec<(String, Bound<'_, PyArrayD
         let dtype = element_type(&name)?;
         if numpys.itemsize() != dtype.size() || numpys.has_object() {
             return Err(PyTypeError::new_err(format!(
-                "elements of {numpys} are not the bytes of those of {dtype}"
+                "elements of {numpys} do not have the bytes of {dtype} elements"
             )));
         }
         by_place[dtype as usize] = Some(numpys.unbind());
@@ -44,7 +44,7 @@ pub(crate) fn set_dtypes(py: Python<'_>, dtypes: Vec<(String, Bound<'_, PyArrayD
     if same {
         Ok(())
     } else {
-        Err(PyRuntimeError::new_err("element types have been said to be others before"))
+        Err(PyRuntimeError::new_err("the element types have already been set to other types"))
     }
 }
 
@@ -52,10 +52,11 @@ fn numpys(py: Python<'_>, dtype: DType) -> Option<&Bound<'_, PyArrayDescr>> {
     DTYPES.get(py)?[dtype as usize].as_ref().map(|x| x.bind(py))
 }
 
-/// An array over elements that its base keeps.
+/// Creates an array over elements that its base keeps alive.
 ///
 /// # Safety
-/// The elements of a tensor of this type are at `data`, for reads, and for writes if it is writable, as long as `base` is.
+/// The elements of a tensor of this type are at `data`. They are valid for reads, and for writes if the array
+/// is writable, as long as `base` is alive.
 pub(crate) unsafe fn view<'py>(
     base: Bound<'py, PyAny>,
     dtype: DType,
@@ -69,8 +70,9 @@ pub(crate) unsafe fn view<'py>(
     };
     let flags = if writable { NPY_ARRAY_WRITEABLE } else { 0 };
     let rank = c_int::try_from(sizes.len())?;
-    // SAFETY: an element type, which it takes, with elements of the size that the engine's have; sizes, which it only reads
-    // and checks; the caller's promise.
+    // SAFETY: the element type, whose reference is consumed, has the element size of the engine's type; NumPy
+    // only reads and checks the sizes; the caller guarantees that `data` is valid as long as `base` is alive
+    // (`# Safety` above).
     unsafe {
         let array = PY_ARRAY_API.PyArray_NewFromDescr(
             py,
@@ -91,19 +93,20 @@ pub(crate) unsafe fn view<'py>(
     }
 }
 
-/// The array of a result, of which nobody else has the elements.
+/// Creates the array of a result that exclusively owns its elements.
 pub(crate) fn of_result(py: Python<'_>, literal: Literal) -> PyResult<Bound<'_, PyAny>> {
     let ty = literal.ty();
     let elements = Bound::new(py, Elements::new(literal)?)?;
     let data = elements.get().data();
-    // SAFETY: the elements of the literal, which its owner keeps.
+    // SAFETY: `data` points to the elements of the literal, which `elements` owns and keeps alive.
     unsafe { view(elements.into_any(), ty.dtype, ty.sizes(), data, true) }
 }
 
-/// The tensors in a list or tuple of arrays of exactly these types, row-major, or of numbers; `None` if it is anything else.
+/// Returns the tensors in a list or tuple of numbers and of row-major arrays of exactly these types; `None`
+/// for anything else.
 ///
 /// # Errors
-/// If there is no memory for elements.
+/// If memory for the elements cannot be allocated.
 pub(crate) fn arguments(types: &[TensorType], given: &Bound<'_, PyAny>) -> PyResult<Option<Vec<Literal>>> {
     if let Ok(list) = given.cast_exact::<PyList>() {
         return each(types, list.iter());
@@ -124,7 +127,7 @@ fn each<'py>(
 fn argument(ty: &TensorType, object: &Bound<'_, PyAny>) -> PyResult<Option<Literal>> {
     let py = object.py();
     let Some(descr) = numpys(py, ty.dtype) else { return Ok(None) };
-    // SAFETY: an object.
+    // SAFETY: the pointer refers to a live object.
     if unsafe { PyArray_Check(py, object.as_ptr()) } != 0 {
         return of_array(ty, descr, object);
     }
@@ -134,7 +137,7 @@ fn argument(ty: &TensorType, object: &Bound<'_, PyAny>) -> PyResult<Option<Liter
     if !object.get_type().is(descr.typeobj()) {
         return Ok(number(ty.dtype, object).map(|scalar| Literal::splat(ty.dtype, [], scalar)));
     }
-    // SAFETY: one of NumPy's scalars, of that element type.
+    // SAFETY: the object is a NumPy scalar of this element type.
     let array = unsafe {
         let array = PY_ARRAY_API.PyArray_FromScalar(py, object.as_ptr(), std::ptr::null_mut());
         Bound::from_owned_ptr_or_err(py, array)?
@@ -142,7 +145,8 @@ fn argument(ty: &TensorType, object: &Bound<'_, PyAny>) -> PyResult<Option<Liter
     of_array(ty, descr, &array)
 }
 
-/// One of Python's numbers as an element of a usual type, if it is of that kind and in range.
+/// Converts a Python number to an element, if the type is a common one, of the same kind, and can hold the
+/// number.
 fn number(dtype: DType, object: &Bound<'_, PyAny>) -> Option<Scalar> {
     if let Ok(x) = object.cast_exact::<PyFloat>() {
         let x = x.value();
@@ -157,7 +161,7 @@ fn number(dtype: DType, object: &Bound<'_, PyAny>) -> Option<Scalar> {
     }
     let x: i64 = object.cast_exact::<PyInt>().ok()?.extract().ok()?;
     match dtype {
-        // What these types hold as it is.
+        // Integers that these types represent exactly.
         DType::F32 if x.unsigned_abs() <= 1 << f32::MANTISSA_DIGITS => Some(Scalar::Float(x as f64)),
         DType::F64 if x.unsigned_abs() <= 1 << f64::MANTISSA_DIGITS => Some(Scalar::Float(x as f64)),
         DType::S32 => i32::try_from(x).is_ok().then_some(Scalar::Signed(x)),
@@ -167,7 +171,7 @@ fn number(dtype: DType, object: &Bound<'_, PyAny>) -> Option<Scalar> {
     }
 }
 
-/// The tensor in an array.
+/// Returns the tensor in an array.
 fn of_array(
     ty: &TensorType,
     descr: &Bound<'_, PyArrayDescr>,
@@ -175,7 +179,7 @@ fn of_array(
 ) -> PyResult<Option<Literal>> {
     let py = array.py();
     let Some(len) = ty.bytes() else { return Ok(None) };
-    // SAFETY: an array, which has as many sizes as it says.
+    // SAFETY: the object is an array, and its `dimensions` pointer is valid for `nd` sizes.
     let (data, same) = unsafe {
         let array = &(*array.as_ptr().cast::<PyArrayObject>()).fields;
         let same = array.flags & NPY_ARRAY_C_CONTIGUOUS != 0
@@ -189,6 +193,7 @@ fn of_array(
     if !same {
         return Ok(None);
     }
-    // SAFETY: that many bytes are there, without gaps, as long as the array is, which is the owner.
+    // SAFETY: the array owns `len` contiguous bytes at `data`, valid as long as the array is alive, and the
+    // array is the owner.
     unsafe { of_bytes(ty, data, len, || Arc::new(array.clone().unbind())) }.map(Some)
 }

@@ -1,4 +1,4 @@
-//! Converts attributes of calls from Python and to it.
+//! Converts attributes of calls from and to Python values.
 
 use std::hash::{Hash, Hasher};
 
@@ -10,12 +10,12 @@ use pyo3::types::{PyBool, PyBytes, PyComplex, PyDict, PyFloat, PyInt, PyMapping,
 
 use crate::elements::element_type;
 
-/// The constants of a call, of exactly the declared types, with defaults filled in.
+/// Attributes of a call, of exactly the declared types, with defaults filled in.
 #[pyclass(frozen, eq, hash, module = "farcall._farcall")]
 #[derive(PartialEq)]
 pub(crate) struct Attributes {
     pub(crate) inner: Attrs,
-    /// As StableHLO writes it; tells values apart that differ in their bits.
+    /// Text in StableHLO syntax. It distinguishes values that differ in their bits.
     text: String,
 }
 
@@ -27,13 +27,13 @@ impl Hash for Attributes {
 
 #[pymethods]
 impl Attributes {
-    /// A dictionary attribute of StableHLO.
+    /// Text as a dictionary attribute of StableHLO.
     #[getter]
     fn text(&self) -> &str {
         &self.text
     }
 
-    /// Short: `{eps=1e-5}`, as a jaxpr shows it.
+    /// Short form for jaxprs: `{eps=1e-5}`.
     fn __repr__(&self) -> String {
         let entries: Vec<String> = self.inner.iter().map(|(name, value)| format!("{name}={value}")).collect();
         format!("{{{}}}", entries.join(", "))
@@ -41,17 +41,17 @@ impl Attributes {
 }
 
 impl Attributes {
-    /// As a program has them.
+    /// Converts the attributes to a program's attributes.
     ///
     /// # Errors
-    /// If there is no memory for them.
+    /// If memory cannot be allocated.
     pub(crate) fn dict(&self) -> PyResult<AttrDict> {
         let entries = self.inner.iter().map(|(name, value)| Ok((name.to_owned(), Attr::try_from(value)?)));
         entries.collect::<Result<_, UnwritableAttr>>().map_err(|e| PyMemoryError::new_err(e.to_string()))
     }
 
     /// # Errors
-    /// If no program can have them: there is no memory, or one is a complex number.
+    /// If a program cannot represent the attributes: memory cannot be allocated, or one is a complex number.
     pub(crate) fn new(inner: Attrs) -> PyResult<Attributes> {
         let entry = |(name, value)| Ok(format!("{name} = {}", Attr::try_from(value)?));
         let entries: Result<Vec<String>, UnwritableAttr> = inner.iter().map(entry).collect();
@@ -63,14 +63,14 @@ impl Attributes {
     }
 }
 
-/// A Python value as an attribute: numbers, texts, sequences of numbers, dictionaries.
+/// Converts a Python value to an attribute: a number, a string, a sequence of numbers, or a dictionary.
 pub(crate) fn from_python(value: &Bound<'_, PyAny>) -> PyResult<AttrValue> {
     nested(value, 0)
 }
 
-/// The attributes of a call of a target without a signature, of exactly the types that they are given as. A value that NumPy
-/// gives a type is a tuple: name of the element type, bytes of the elements, whether it is a scalar; all others are as
-/// [`from_python`] has them.
+/// Converts the attributes of a call of a target without a signature; each keeps exactly the type that it is
+/// given with. A value with a NumPy type is passed as a tuple: name of the element type, bytes of the
+/// elements, true for a scalar. All other values are converted by [`from_python`].
 #[pyfunction]
 pub(crate) fn exact_attributes(entries: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<Attributes> {
     let mut attrs = Attrs::new();
@@ -90,7 +90,7 @@ fn exact(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<AttrValue> {
         return if is_scalar { array.get(0).ok_or_else(unsupported) } else { Ok(array.into()) };
     }
     match value.cast::<PyDict>() {
-        Ok(_) if depth == MOST_NESTED => Err(too_deep()),
+        Ok(_) if depth == MAX_DICT_NESTING => Err(too_deep()),
         Ok(entries) => {
             let entries =
                 entries.iter().map(|(name, value)| Ok((name.extract()?, exact(&value, depth + 1)?)));
@@ -102,20 +102,21 @@ fn exact(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<AttrValue> {
 
 #[cold]
 fn too_deep() -> PyErr {
-    PyTypeError::new_err(format!("has dictionaries more than {MOST_NESTED} deep"))
+    PyTypeError::new_err(format!("has dictionaries more than {MAX_DICT_NESTING} deep"))
 }
 
-/// Dictionaries within each other, at most: one may contain itself.
-const MOST_NESTED: usize = 64;
+/// Maximum nesting depth of dictionaries. A limit is needed because a dictionary may contain itself.
+const MAX_DICT_NESTING: usize = 64;
 
-/// A value inside of `depth` dictionaries.
+/// Converts a value inside of `depth` dictionaries.
 fn nested(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<AttrValue> {
     let ty = || value.get_type().name().map(|name| name.to_string()).unwrap_or_default();
     let scalar = |value: &Bound<'_, PyAny>| -> Option<AttrValue> {
         if let Ok(flag) = value.extract::<bool>() {
             return Some(flag.into());
         }
-        // An object that defines `__float__` is not an integer; one that defines only `__index__` is.
+        // An object that defines `__float__` is not an integer; an object that defines only `__index__` is an
+        // integer.
         if value.hasattr("__index__").unwrap_or(false)
             && !value.is_instance_of::<PyFloat>()
             && let Ok(number) = value.extract::<i128>()
@@ -128,7 +129,7 @@ fn nested(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<AttrValue> {
         return Ok(text.to_str()?.into());
     }
     if let Ok(entries) = value.cast::<PyMapping>() {
-        if depth == MOST_NESTED {
+        if depth == MAX_DICT_NESTING {
             return Err(too_deep());
         }
         let mut dict = Vec::new();
@@ -165,12 +166,12 @@ fn nested(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<AttrValue> {
     AttrValue::list(&items).map_err(|e| PyTypeError::new_err(format!("is not an array: {e}")))
 }
 
-/// An attribute as a Python value.
+/// Converts an attribute to a Python value.
 pub(crate) fn to_python<'py>(py: Python<'py>, value: &AttrValue) -> PyResult<Bound<'py, PyAny>> {
     Ok(match value {
         AttrValue::Bool(v) => PyBool::new(py, *v).to_owned().into_any(),
         AttrValue::Int(v, _) => v.into_pyobject(py)?.into_any(),
-        // As it was written: 1e-6, not the digits of the nearest f32.
+        // The shortest form, as it was written: 1e-6, not all digits of the nearest f32.
         AttrValue::Float(v, ScalarType::F32) => {
             PyFloat::new(py, (*v as f32).to_string().parse().unwrap_or(*v)).into_any()
         }

@@ -11,8 +11,8 @@ use pyo3::prelude::*;
 #[derive(Clone)]
 pub(crate) enum Dim {
     Known(i64),
-    /// A symbolic dimension of JAX. It has Python's operators, and the methods `min`, `rmin`, `max` and `rmax`; what
-    /// cannot be decided is an exception.
+    /// A symbolic dimension of JAX. It supports Python's operators, and the methods `min`, `rmin`, `max` and
+    /// `rmax`; an undecidable operation raises an exception.
     Open(Arc<Py<PyAny>>),
 }
 
@@ -78,7 +78,7 @@ impl PartialEq for Dim {
 }
 
 impl Dim {
-    /// What Python makes of two sizes. JAX raises an exception for what it cannot say.
+    /// Evaluates a Python operation on two sizes. JAX raises an exception if the result cannot be decided.
     fn ask<T>(
         left: &Dim,
         right: &Dim,
@@ -142,7 +142,7 @@ impl Size for Dim {
         }
         let (equal, unequal) = (comparison == Comparison::Eq, comparison == Comparison::Ne);
         if equal || unequal {
-            // JAX takes sizes that it cannot compare for different, without an exception.
+            // JAX considers sizes that it cannot compare as different, without an exception.
             if left == right {
                 return Ok(equal);
             }
@@ -158,7 +158,7 @@ impl Size for Dim {
     }
 }
 
-/// The message of a mismatch, with what to do where sizes are open.
+/// Extends the message of a mismatch with advice about symbolic sizes.
 pub(crate) fn explained(kind: MismatchKind, message: String) -> String {
     match kind {
         MismatchKind::Open => format!(

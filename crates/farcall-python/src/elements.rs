@@ -1,4 +1,4 @@
-//! Passes the elements of a tensor to and from Python, as bytes.
+//! Passes the elements of tensors to and from Python as bytes.
 
 use std::ffi::c_int;
 use std::fmt::Display;
@@ -13,34 +13,35 @@ use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// The elements of a result: a writable buffer of bytes, row-major, shared with every array made of it.
+/// Elements of a result: a writable buffer of row-major bytes, shared with every array created from it.
 #[pyclass(frozen, module = "farcall._farcall")]
 pub(crate) struct Elements {
     start: NonNull<u8>,
     len: usize,
-    /// Owns the bytes; not looked at while Python may write to them.
+    /// Owner of the bytes. It is not accessed while Python may write to the bytes.
     _owner: Literal,
 }
 
-// SAFETY: the bytes are plain memory that this object owns; who may touch them when is decided by
-// those who hold the Python buffer, as with any other.
+// SAFETY: the bytes are plain memory that this object owns. The users of the Python buffer coordinate access
+// to them, as for any other buffer.
 unsafe impl Send for Elements {}
-// SAFETY: as above; no method reads or writes the bytes.
+// SAFETY: the users of the Python buffer coordinate access, and no method of this type reads or writes the
+// bytes.
 unsafe impl Sync for Elements {}
 
 impl Elements {
-    /// Takes a literal's elements, without a copy unless they are shared: unshare them first, without the
-    /// interpreter's lock.
+    /// Takes the elements of a literal, with a copy only if they are shared. To avoid copying with the
+    /// interpreter's lock held, callers unshare the elements before.
     ///
     /// # Errors
-    /// If there is no memory for a copy.
+    /// If memory for a copy cannot be allocated.
     pub(crate) fn new(mut literal: Literal) -> PyResult<Elements> {
         literal.unshare().map_err(no_memory)?;
         let bytes = literal.bytes_mut();
         Ok(Elements { start: NonNull::from(&mut *bytes).cast(), len: bytes.len(), _owner: literal })
     }
 
-    /// The first one; dangling if there are none.
+    /// Pointer to the first element; dangling if the tensor is empty.
     pub(crate) fn data(&self) -> *mut u8 {
         self.start.as_ptr()
     }
@@ -49,7 +50,7 @@ impl Elements {
 #[pymethods]
 impl Elements {
     /// # Safety
-    /// Python calls this with a `view` to fill, which it releases later.
+    /// Must be called by Python, with a `view` to fill that Python releases later.
     unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
         let this = slf.get();
         let len = ffi::Py_ssize_t::try_from(this.len)?;
@@ -60,7 +61,7 @@ impl Elements {
     }
 }
 
-/// The element types: name, what their numbers are, bytes of an element, and the least and the greatest integer.
+/// Returns the element types: name, kind of their numbers, bytes of an element, and range of an integer type.
 #[pyfunction]
 #[expect(clippy::type_complexity, reason = "a list that Python unpacks at once")]
 pub(crate) fn element_types() -> Vec<(&'static str, &'static str, usize, Option<(i128, i128)>)> {
@@ -69,31 +70,32 @@ pub(crate) fn element_types() -> Vec<(&'static str, &'static str, usize, Option<
     DType::ALL.into_iter().map(described).collect()
 }
 
-/// True if an array of this element type can hold numbers of this kind.
+/// Returns true if an array of this element type can hold numbers of this kind.
 #[pyfunction]
 pub(crate) fn holds(dtype: &str, kind: &str) -> PyResult<bool> {
     let kind: NumberKind = kind.parse().map_err(|e: UnknownName| PyValueError::new_err(e.to_string()))?;
     Ok(kind.is_held_by(element_type(dtype)?))
 }
 
-/// The element type of this name.
+/// Returns the element type of this name.
 pub(crate) fn element_type(name: &str) -> PyResult<DType> {
     name.parse().map_err(|e: UnknownName| PyTypeError::new_err(e.to_string()))
 }
 
-/// A tensor's type, given as the element type's short name and a shape.
+/// Returns the type of a tensor, given as the element type's short name and a shape.
 pub(crate) fn tensor_type(dtype: &str, dims: Vec<usize>) -> PyResult<TensorType> {
     Ok(TensorType::new(element_type(dtype)?, dims))
 }
 
-/// Bytes from which on the elements of an argument are not copied.
-const LARGE: usize = 1 << 14;
+/// Minimum size in bytes of an argument whose elements are not copied.
+const MIN_BORROWED_BYTES: usize = 1 << 14;
 
-/// A tensor of the elements in a Python buffer of bytes, which is kept, and must not be written to while it is: as with
-/// any function of arrays, nobody may change them while a run reads them.
+/// Returns a tensor of the elements in a Python buffer of bytes. The tensor keeps the buffer, which must not
+/// be written to during that time. As for any function on arrays, callers must not change the elements while
+/// a run reads them.
 ///
 /// # Errors
-/// If there is no such element type, or the buffer has another size.
+/// If the element type is unknown, or the buffer has another size.
 pub(crate) fn literal(dtype: &str, dims: Vec<usize>, bytes: &Bound<'_, PyAny>) -> PyResult<Literal> {
     let ty = tensor_type(dtype, dims)?;
     let py = bytes.py();
@@ -106,18 +108,19 @@ pub(crate) fn literal(dtype: &str, dims: Vec<usize>, bytes: &Bound<'_, PyAny>) -
     of_buffer(py, &ty, bytes)
 }
 
-/// NumPy's booleans are any bytes, of which all but 0 are true; the engine's are 0 and 1.
+/// Normalizes booleans: in NumPy any nonzero byte is true, in the engine only 0 and 1 are valid.
 fn normalize(dtype: DType, elements: &mut [u8]) {
     if dtype == DType::Pred {
         elements.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
     }
 }
 
-/// The tensor of this type whose bytes a buffer has.
+/// Returns the tensor of this type with the bytes of a buffer.
 fn of_buffer(py: Python<'_>, ty: &TensorType, buffer: PyUntypedBuffer) -> PyResult<Literal> {
     if buffer.is_c_contiguous() {
         let (data, len) = (buffer.buf_ptr().cast::<u8>(), buffer.len_bytes());
-        // SAFETY: that many bytes are there, without gaps, as long as the buffer is, which is the owner.
+        // SAFETY: the buffer has `len` contiguous bytes at `data`, valid as long as the buffer is alive, and
+        // the buffer is the owner.
         return unsafe { of_bytes(ty, data, len, || Arc::new(buffer)) };
     }
     let mut literal = for_overwrite(ty)?;
@@ -127,28 +130,31 @@ fn of_buffer(py: Python<'_>, ty: &TensorType, buffer: PyUntypedBuffer) -> PyResu
     Ok(literal)
 }
 
-/// The tensor of this type with the bytes at `data`: copied, unless there are many; their owner is asked for and kept then.
+/// Returns the tensor of this type with the bytes at `data`. Few bytes are copied. For many bytes, `owner` is
+/// called and the tensor keeps the result instead.
 ///
 /// # Errors
-/// If there is no memory for a copy.
+/// If memory for a copy cannot be allocated.
 ///
 /// # Safety
-/// So many bytes, those of the type, are there until this returns, and as long as their owner is; of none, `data` may be
-/// anything.
+/// As many bytes as the type has are readable at `data` until this function returns, and as long as their
+/// owner is alive. If the type has no bytes, `data` may be any pointer.
 pub(crate) unsafe fn of_bytes<O: Send + Sync + 'static>(
     ty: &TensorType,
     data: *const u8,
     len: usize,
     owner: impl FnOnce() -> Arc<O>,
 ) -> PyResult<Literal> {
-    if len >= LARGE && ty.dtype != DType::Pred {
-        // SAFETY: the caller's promise; the literal keeps the owner.
+    if len >= MIN_BORROWED_BYTES && ty.dtype != DType::Pred {
+        // SAFETY: the caller guarantees that `data` is valid for `len` reads as long as the owner is alive
+        // (`# Safety` above), and the literal keeps the owner.
         let elements = unsafe { std::slice::from_raw_parts(data, len) };
         return Literal::borrowed(ty.dtype, ty.shared_sizes(), elements, owner()).map_err(no_memory);
     }
     let mut literal = for_overwrite(ty)?;
     let copy = literal.bytes_mut();
-    // SAFETY: the caller's promise, and the literal has as many bytes of its own.
+    // SAFETY: the caller guarantees that `data` is valid for `len` reads (`# Safety` above), and the literal
+    // has a separate allocation of the same size.
     unsafe { copy.as_mut_ptr().copy_from_nonoverlapping(data, len) };
     normalize(ty.dtype, copy);
     Ok(literal)

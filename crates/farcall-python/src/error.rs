@@ -1,18 +1,18 @@
-//! Which Python exception an error of the engine becomes; its message is always the engine's.
+//! Conversion of the engine's errors to Python exceptions. The message is always the engine's.
 //!
-//! - `ValueError`: the user's program, names or shapes are invalid; its subclass `MissingTargetError`: the program calls
-//!   targets that are not registered.
+//! - `ValueError`: the user's program, names or shapes are invalid; its subclass `MissingTargetError`: the
+//!   program calls targets that are not registered.
 //! - `TypeError`: too few or too many arguments, or arguments of the wrong element type.
-//! - `NotImplementedError`: an op is vmapped although it says that it cannot be, or called with symbolic sizes from which the
-//!   shapes of its results do not follow.
+//! - `NotImplementedError`: an op is vmapped although it declares that it cannot be vmapped, or called with
+//!   symbolic sizes that do not determine the shapes of its results.
 //! - `RuntimeError`: a handler or the engine failed.
 //! - `FileNotFoundError`, `OSError`: a library's file is missing or unusable.
 //! - `MemoryError`: there is not enough memory.
 //!
-//! The engine's [`ErrorCode`] determines which.
+//! The engine's [`ErrorCode`] determines the exception.
 //!
-//! A panic is a bug in the engine. It becomes a `RuntimeError` that asks for a report, not pyo3's `PanicException`,
-//! which `except Exception` does not catch.
+//! A panic is a bug in the engine. It becomes a `RuntimeError` that asks for a report, not pyo3's
+//! `PanicException`, which `except Exception` does not catch.
 
 use farcall::ffi::unwind::catch;
 use farcall::{CompileError, ErrorCode};
@@ -30,24 +30,25 @@ pyo3::create_exception!(
     "A program calls targets that are not registered."
 );
 
-/// Enters the engine. A panic ends here: what the engine shares between calls recovers from poisoned locks.
+/// Calls the engine and catches panics. Data that the engine shares between calls recovers from poisoned
+/// locks.
 pub(crate) fn guarded<T>(work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     catch(work).unwrap_or_else(|panic| {
         let words = panic.message().unwrap_or("no words");
         Err(PyRuntimeError::new_err(format!(
-            "this is a bug in farcall ({words}); please report it, with what was called and what was printed"
+            "this is a bug in farcall ({words}); please report it, with the call and the printed output"
         )))
     })
 }
 
-/// Panics: for tests of what becomes of it.
+/// Panics, for tests of how panics are reported.
 #[cfg(debug_assertions)]
 #[pyfunction]
 pub(crate) fn panics(words: String) -> PyResult<()> {
     guarded(|| std::panic::panic_any(words))
 }
 
-/// The exception for an error of this code, with these words.
+/// Returns the exception for an error code, with this message.
 pub(crate) fn exception(code: ErrorCode, message: String) -> PyErr {
     match code {
         ErrorCode::ArgumentCount
@@ -75,17 +76,17 @@ pub(crate) fn exception(code: ErrorCode, message: String) -> PyErr {
         | ErrorCode::Interrupted
         | ErrorCode::TooManyIterations
         | ErrorCode::InvalidPlan => PyRuntimeError::new_err(message),
-        // The engine may come to know more.
+        // The engine may add error codes.
         _ => PyRuntimeError::new_err(message),
     }
 }
 
-/// A program that breaks StableHLO's rules.
+/// Returns the exception for a program that breaks StableHLO's rules.
 pub(crate) fn program(error: &ProgramError) -> PyErr {
     exception(ErrorCode::InvalidProgram, error.render(false))
 }
 
-/// A program that cannot be compiled.
+/// Returns the exception for a program that cannot be compiled.
 pub(crate) fn compile(error: &CompileError) -> PyErr {
     match error {
         CompileError::Program(error) => program(error),

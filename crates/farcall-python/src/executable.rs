@@ -1,4 +1,4 @@
-//! Compiled programs, and those that are compiled for the sizes they are called with.
+//! Compiled programs, and programs that are compiled for the sizes of each call.
 
 use farcall::device::Device;
 use farcall::plan::{BlockChoice, BlockDecision};
@@ -24,10 +24,10 @@ use crate::registry::Registry;
 use crate::run;
 
 /// An element type's short name, and a shape.
-type Described = (&'static str, Vec<usize>);
+type DtypeAndShape = (&'static str, Vec<usize>);
 
-/// What became of a block.
-type Decided = (String, String, Vec<(&'static str, String, String)>, Option<String>, String);
+/// Decision about a block.
+type BlockParts = (String, String, Vec<(&'static str, String, String)>, Option<String>, String);
 
 /// A compiled program.
 #[pyclass(frozen, module = "farcall._farcall")]
@@ -35,7 +35,8 @@ pub(crate) struct Executable {
     inner: farcall::Executable,
 }
 
-/// A program: text, or the bytes of text or of an artifact. Python's memory is read; only text that is not ASCII is copied.
+/// A program: text, or the bytes of text or of an artifact. Python's memory is used directly; only text that
+/// is not ASCII is copied.
 pub(crate) enum Content {
     Text(PyBackedStr),
     Bytes(PyBackedBytes),
@@ -61,12 +62,12 @@ impl AsRef<[u8]> for Content {
     }
 }
 
-/// Compiles a program: text or an artifact. It is an [`Executable`] if the sizes of its inputs are fixed, else a
-/// [`Polymorphic`]. `platforms` are the platforms of a function exported for several, if its program is
-/// passed as text; the bytes of `jax.export` contain them.
+/// Compiles a program: text or an artifact. The result is an [`Executable`] if the program has static sizes,
+/// else a [`Polymorphic`]. `platforms` are the platforms of a function exported for several platforms whose
+/// program is passed as text; the bytes of `jax.export` contain them.
 #[pyfunction]
 #[pyo3(signature = (program, *, registry, name, entry, denormals, semantics, platforms = None))]
-#[expect(clippy::too_many_arguments, reason = "what a compilation is told, by name")]
+#[expect(clippy::too_many_arguments, reason = "options of a compilation, passed by name")]
 pub(crate) fn compile<'py>(
     py: Python<'py>,
     program: Content,
@@ -110,12 +111,13 @@ pub(crate) fn compile<'py>(
 
 /// Compiles the program of one call of a target.
 ///
-/// A layout lists dimensions from the fastest-varying in memory to the slowest; an alias is the number of a result and that
-/// of an operand. `attributes` is a dictionary for a typed target, bytes for an untyped one.
+/// A layout lists dimensions from the fastest-varying in memory to the slowest. An alias is a pair of the
+/// number of a result and the number of an operand. `attributes` is a dictionary for a typed target, bytes
+/// for an untyped one.
 #[pyfunction]
 #[pyo3(signature = (target, operands, results, *, registry, attributes, opaque, api_version, has_side_effect,
     operand_layouts, result_layouts, aliases))]
-#[expect(clippy::too_many_arguments, reason = "what a call says, by name")]
+#[expect(clippy::too_many_arguments, reason = "parts of a call, passed by name")]
 pub(crate) fn compile_call(
     py: Python<'_>,
     target: &str,
@@ -169,7 +171,7 @@ enum Compiled {
     Open(Polymorphic),
 }
 
-/// A program in another format.
+/// Converts a program to another format.
 #[pyfunction]
 #[pyo3(signature = (program, *, to, name))]
 pub(crate) fn convert<'py>(
@@ -204,15 +206,15 @@ pub(crate) fn convert<'py>(
     Ok(PyBytes::new(py, &converted))
 }
 
-/// True for the bytes of a portable artifact, and of a function that `jax.export` wrote.
+/// Returns true for the bytes of a portable artifact and of a function written by `jax.export`.
 #[pyfunction]
 pub(crate) fn is_artifact(program: PyBackedBytes) -> bool {
     read::is_artifact(&program)
 }
 
-/// The trees of arguments and results of a function that `jax.export` wrote, with numbers for arrays and a name for a type
-/// that only its author's code can take apart, the numbers of the arguments that the program takes, and the number of all
-/// arguments; `None` for other bytes.
+/// Returns the trees of arguments and results of a function written by `jax.export`, the indices of the
+/// arguments that the program takes, and the number of all arguments; `None` for other bytes. A tree has
+/// numbers for arrays, and a name for a type that only its author's code can take apart.
 #[pyfunction]
 pub(crate) fn trees<'py>(py: Python<'py>, program: PyBackedBytes) -> PyResult<Option<Trees<'py>>> {
     if !is_exported(&program) {
@@ -225,10 +227,10 @@ pub(crate) fn trees<'py>(py: Python<'py>, program: PyBackedBytes) -> PyResult<Op
     Ok(Some((arguments, results, exported.kept_vars, count)))
 }
 
-/// Arguments, results, the arguments that are kept, and how many there are.
+/// Trees of arguments and results, the kept arguments, and the number of all arguments.
 type Trees<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Vec<usize>, usize);
 
-/// A tree as values of Python; `next` is the number of its first array.
+/// Converts a tree to Python values. `next` is the number of the tree's first array.
 fn tree<'py>(py: Python<'py>, of: &Tree, next: &mut usize) -> PyResult<Bound<'py, PyAny>> {
     let list = |children: &[Tree], next: &mut usize| {
         children.iter().map(|child| tree(py, child, next)).collect::<PyResult<Vec<_>>>()
@@ -255,7 +257,7 @@ fn tree<'py>(py: Python<'py>, of: &Tree, next: &mut usize) -> PyResult<Bound<'py
     })
 }
 
-/// A program with open sizes.
+/// A program with dynamic sizes.
 #[pyclass(frozen, module = "farcall._farcall")]
 pub(crate) struct Polymorphic {
     inner: farcall::Polymorphic,
@@ -283,13 +285,14 @@ impl Polymorphic {
         self.inner.interface().results.iter().map(symbolic).collect()
     }
 
-    /// What must hold of the symbols.
+    /// Constraints on the symbols.
     #[getter]
     fn constraints(&self) -> Vec<String> {
         self.inner.interface().constraints.iter().map(ToString::to_string).collect()
     }
 
-    /// Runs the program on inputs given as element type, shape and bytes; compiles it first if such inputs are new.
+    /// Runs the program on inputs given as element type, shape and bytes. Compiles the program first if the
+    /// types of the inputs are new.
     fn run<'py>(
         &self,
         py: Python<'py>,
@@ -302,7 +305,7 @@ impl Polymorphic {
         })
     }
 
-    /// The executable for inputs of these element types and shapes.
+    /// Returns the executable for inputs of these element types and shapes.
     fn for_types(&self, py: Python<'_>, types: Vec<(String, Vec<usize>)>) -> PyResult<Executable> {
         let types = types.into_iter().map(|(dtype, dims)| tensor_type(&dtype, dims));
         let types = types.collect::<PyResult<Vec<_>>>()?;
@@ -325,7 +328,7 @@ fn literals(inputs: Vec<(String, Vec<usize>, Bound<'_, PyAny>)>) -> PyResult<Vec
     inputs.into_iter().map(|(dtype, dims, bytes)| literal(&dtype, dims, &bytes)).collect()
 }
 
-/// Runs a program, and makes arrays of its results.
+/// Runs a program and converts its results to arrays.
 fn results<'py>(
     py: Python<'py>,
     executable: &farcall::Executable,
@@ -350,33 +353,33 @@ impl Executable {
 impl Executable {
     /// Element type and shape of each input.
     #[getter]
-    fn inputs(&self) -> Vec<Described> {
+    fn inputs(&self) -> Vec<DtypeAndShape> {
         self.inner.inputs().iter().map(described).collect()
     }
 
     /// Element type and shape of each result.
     #[getter]
-    fn outputs(&self) -> Vec<Described> {
+    fn outputs(&self) -> Vec<DtypeAndShape> {
         self.inner.outputs().iter().map(described).collect()
     }
 
-    /// What runs: the thunks, and where their operands lie.
+    /// Text of the plan: the thunks, and the memory locations of their operands.
     #[getter]
     fn plan(&self) -> String {
         self.inner.plan().to_string()
     }
 
-    /// Bytes that a run needs: for itself, for constants, and for results that are not inputs.
+    /// Numbers of bytes that a run needs: temporary memory, constants, and results that are not inputs.
     #[getter]
     fn memory(&self) -> (usize, usize, usize) {
         let plan = self.inner.plan();
         (plan.temporary_bytes(), plan.constant_bytes(), plan.new_result_bytes())
     }
 
-    /// What became of each block: tag, place, the lowerings that skipped it (rank, origin, reason), the target that is
-    /// called instead, and why.
+    /// Decision about each block: tag, place, the lowerings that skipped it (rank, origin, reason), the
+    /// target that is called instead, and the reason.
     #[getter]
-    fn blocks(&self) -> Vec<Decided> {
+    fn blocks(&self) -> Vec<BlockParts> {
         let one = |block: &BlockDecision| {
             let skipped = block.skipped.iter();
             let skipped = skipped.map(|s| (s.rank.name(), s.origin.clone(), s.reason.clone())).collect();
@@ -401,7 +404,8 @@ impl Executable {
         guarded(|| results(py, &self.inner, inputs))
     }
 
-    /// The same for a list or tuple of one array per input, of exactly its type; `None` if it is anything else.
+    /// Like `run`, for a list or tuple of one array per input, of exactly the input's type. Returns `None`
+    /// for other inputs.
     fn run_arrays<'py>(
         &self,
         py: Python<'py>,
@@ -413,8 +417,8 @@ impl Executable {
         }
     }
 
-    /// Runs the program on inputs given as element type, shape and bytes, once and then `runs` times: the seconds that each
-    /// of these took, and the steps with theirs.
+    /// Runs the program on inputs given as element type, shape and bytes, once and then `runs` times. Returns
+    /// the seconds of each of these runs, and the steps with their times.
     fn profile(
         &self,
         py: Python<'_>,

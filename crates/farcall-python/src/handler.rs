@@ -4,13 +4,15 @@
 //! host ──▶ C function (of ctypes, takes the interpreter's lock) ──▶ Handler::enter ──▶ the author's function
 //! ```
 //!
-//! ctypes makes a C function of [`Handler::enter`], so that a handler has an address of its own, as every host of XLA's
-//! FFI wants one. The function gets NumPy arrays over the memory of the call: operands are read-only, results are not.
+//! ctypes creates a C function from [`Handler::enter`], so that each handler has a separate address, as every
+//! host of XLA's FFI requires. The author's function gets NumPy arrays over the memory of the call: operands
+//! are read-only, results are writable.
 //!
-//! **Invariants.** No array refers to memory that is gone. A function that keeps an array, or a view of it,
-//! makes the call fail. In this engine, nothing is copied: the call's memory then stays as long as the array
-//! does ([`Keeper`]). Another host reuses its memory despite such references, so there the arrays are copies.
-//! A function's exception waits for the run that called it, on the thread of both ([`raised`]).
+//! **Invariants.** No array refers to freed memory. A function that keeps an array, or a view of an array,
+//! makes the call fail. In this engine, nothing is copied: the call's memory then stays alive as long as the
+//! array ([`Keeper`]). Another host reuses its memory despite such references, so the arrays are copies
+//! there. The exception of a function is stored until the run that called the function collects it, on the
+//! same thread ([`raised`]).
 
 use std::cell::RefCell;
 use std::ffi::c_int;
@@ -28,46 +30,50 @@ use crate::arrays;
 use crate::attributes::to_python;
 
 thread_local! {
-    /// What the handler that was called last on this thread has raised.
+    /// Exception raised by the handler that was called last on this thread.
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
-    /// What functions of the untyped API have raised in the run of this thread, if there is one.
-    static UNTOLD: RefCell<Option<Untold>> = const { RefCell::new(None) };
+    /// Exception that functions of the untyped API have raised in the current run of this thread; `None`
+    /// outside of a run.
+    static UNTYPED_ERROR: RefCell<Option<UntypedError>> = const { RefCell::new(None) };
 }
 
-/// An exception of a function of the untyped API, which has no way to tell its host, and the function's name.
-type Untold = Option<(String, PyErr)>;
+/// Exception of a function of the untyped API, which cannot report errors to its host, with the function's
+/// name.
+type UntypedError = Option<(String, PyErr)>;
 
-/// A run on this thread, which asks what Python functions have raised in it. What runs inside of it has a frame of its
-/// own.
-pub(crate) struct UntoldFrame {
-    outer: Option<Untold>,
+/// Collects the exceptions of Python functions during a run on this thread. A nested run has a separate
+/// frame.
+pub(crate) struct UntypedErrorScope {
+    outer: Option<UntypedError>,
 }
 
-impl UntoldFrame {
-    pub(crate) fn new() -> UntoldFrame {
+impl UntypedErrorScope {
+    pub(crate) fn new() -> UntypedErrorScope {
         RAISED.set(None); // by a call of another host
-        UntoldFrame { outer: UNTOLD.replace(Some(None)) }
+        UntypedErrorScope { outer: UNTYPED_ERROR.replace(Some(None)) }
     }
 
-    /// The end of the run, and what was raised in it: the first exception, or the first that is no `Exception`.
-    pub(crate) fn finish(self) -> Untold {
-        UNTOLD.take().flatten()
+    /// Ends the run and returns an exception that functions of the untyped API raised in it: the first one
+    /// that is not an `Exception`, or else the first one.
+    pub(crate) fn finish(self) -> UntypedError {
+        UNTYPED_ERROR.take().flatten()
     }
 }
 
-impl Drop for UntoldFrame {
+impl Drop for UntypedErrorScope {
     fn drop(&mut self) {
-        UNTOLD.set(self.outer.take());
+        UNTYPED_ERROR.set(self.outer.take());
     }
 }
 
-/// Fails the run that calls a function of the untyped API on this thread, because of this exception. The run goes on until
-/// its end. Without a run, which means that another host has called the function, the exception is printed.
+/// Fails the run that calls a function of the untyped API on this thread, with this exception. The run
+/// continues to its end. Outside of a run, when another host has called the function, the exception is
+/// printed.
 #[pyfunction]
 pub(crate) fn fail_run(py: Python<'_>, name: String, exception: Bound<'_, PyAny>) {
     let error = PyErr::from_value(exception);
     let is_exception = |error: &PyErr| error.is_instance_of::<PyException>(py);
-    let outside = UNTOLD.with_borrow_mut(|run| {
+    let outside = UNTYPED_ERROR.with_borrow_mut(|run| {
         let Some(untold) = run else { return Some((name, error)) };
         if untold.as_ref().is_none_or(|(_, first)| is_exception(first) && !is_exception(&error)) {
             *untold = Some((name, error));
@@ -79,31 +85,33 @@ pub(crate) fn fail_run(py: Python<'_>, name: String, exception: Bound<'_, PyAny>
     }
 }
 
-/// What the handler of Python that was called last on this thread has raised, if it failed.
+/// Returns the exception of the Python handler that was called last on this thread, if it failed.
 pub(crate) fn raised() -> Option<PyErr> {
     RAISED.take()
 }
 
-/// Forgets what handlers have raised that a Python function has called through another host: the function has returned, and
-/// if it has failed, then with an exception of its own. The exception would also keep the function's arrays.
+/// Discards the exceptions of handlers that a Python function has called through another host. The function
+/// has returned; if it has failed, it raised a separate exception. The stored exception would also keep the
+/// function's arrays alive.
 #[pyfunction]
 pub(crate) fn forget_raised() {
     RAISED.set(None);
 }
 
-/// Turns on reports of crashes of handlers.
+/// Enables reports about crashes of handlers.
 #[pyfunction]
 pub(crate) fn report_crashes() {
     farcall::custom_call::report_crashes();
 }
 
-/// A function of Python that hosts can call as a handler.
+/// A Python function that hosts can call as a handler.
 #[pyclass(frozen, module = "farcall._farcall")]
 pub(crate) struct Handler {
     name: String,
     function: Py<PyAny>,
-    /// The function takes operands, results and attributes as two tuples and a dictionary, `None` for a token; else each as
-    /// an argument, and no tokens.
+    /// True if the function takes operands, results and attributes as two tuples and a dictionary, with
+    /// `None` for a token. Otherwise it takes each tensor and attribute as a separate argument, without
+    /// tokens.
     grouped: bool,
 }
 
@@ -115,12 +123,12 @@ impl Handler {
         Handler { name, function, grouped }
     }
 
-    /// Calls the function with what the call frame at this address holds; the address of an error, or 0. Only for the C
-    /// function that ctypes makes of it.
+    /// Calls the function with the contents of the call frame at this address. Returns the address of an
+    /// error, or 0. Only the C function created by ctypes calls this method.
     fn enter(&self, py: Python<'_>, frame: Option<usize>) -> usize {
         RAISED.set(None);
         let frame = std::ptr::with_exposed_provenance_mut(frame.unwrap_or(0));
-        // SAFETY: hosts call the C function, with a call frame.
+        // SAFETY: hosts call the C function, and pass a call frame.
         let error = unsafe { dynamic::enter(frame, &self.name, |call| self.call(py, call)) };
         error.expose_provenance()
     }
@@ -128,7 +136,7 @@ impl Handler {
 
 impl Handler {
     fn call(&self, py: Python<'_>, call: &dynamic::Call) -> Result<()> {
-        let mut views = Views { py, is_own_host: call.is_from(host_api()), memory: Vec::new() };
+        let mut views = CallArrays { py, is_own_host: call.is_from(host_api()), memory: Vec::new() };
         let called = self.called(py, call, &mut views);
         forget_raised();
         let Err(error) = called else {
@@ -147,8 +155,14 @@ impl Handler {
         Err(Error::internal(words))
     }
 
-    /// Calls the function. The arrays are gone when it returns, but for those that the function keeps.
-    fn called<'py>(&self, py: Python<'py>, call: &dynamic::Call, views: &mut Views<'py>) -> PyResult<()> {
+    /// Calls the function. The arrays are freed when this method returns, except for arrays that the function
+    /// keeps.
+    fn called<'py>(
+        &self,
+        py: Python<'py>,
+        call: &dynamic::Call,
+        views: &mut CallArrays<'py>,
+    ) -> PyResult<()> {
         let attributes = call.attributes().map_err(|e| PyTypeError::new_err(e.to_string()))?;
         let named = PyDict::new(py);
         for (name, value) in attributes.iter() {
@@ -185,7 +199,8 @@ impl Handler {
     }
 }
 
-/// Why Python did not even enter a function, with what the call has; other exceptions are as they are.
+/// Explains why Python could not enter a function, with the contents of the call; returns other exceptions
+/// unchanged.
 #[cold]
 fn explained(py: Python<'_>, error: PyErr, given: impl FnOnce() -> String) -> PyErr {
     if error.traceback(py).is_some() || !error.get_type(py).is(py.get_type::<PyTypeError>()) {
@@ -194,7 +209,7 @@ fn explained(py: Python<'_>, error: PyErr, given: impl FnOnce() -> String) -> Py
     PyTypeError::new_err(format!("{}: {}", error.value(py), given()))
 }
 
-/// `called with 2 operands, 1 result and the attributes factor`.
+/// Formats the contents of a call: `called with 2 operands, 1 result and the attributes factor`.
 #[cold]
 fn called_with((operands, results): (usize, usize), attributes: &Bound<'_, PyDict>) -> String {
     let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
@@ -207,16 +222,16 @@ fn called_with((operands, results): (usize, usize), attributes: &Bound<'_, PyDic
 }
 
 /// The arrays of one call.
-struct Views<'py> {
+struct CallArrays<'py> {
     py: Python<'py>,
-    /// The host is this engine, which keeps memory that is still in use.
+    /// True if the host is this engine, which keeps memory that is still in use.
     is_own_host: bool,
     memory: Vec<Bound<'py, Memory>>,
 }
 
-impl<'py> Views<'py> {
-    /// An array over the elements, or over a copy; `None` for a token. `is_shared` is `None` for an operand, and true for a
-    /// result that shares its memory with an operand.
+impl<'py> CallArrays<'py> {
+    /// Creates an array over the elements or over a copy; `None` for a token. `is_shared` is `None` for an
+    /// operand, and true for a result that shares its memory with an operand.
     fn array(
         &mut self,
         tensor: Option<Tensor<'_>>,
@@ -227,20 +242,20 @@ impl<'py> Views<'py> {
         let memory = if self.is_own_host {
             Memory { start: data, len: bytes, writable, copy: None, keeper: OnceLock::new() }
         } else {
-            // SAFETY: the call has that many bytes at `data`. A result's bytes are initialized if it shares
+            // SAFETY: the call has `bytes` bytes at `data`. A result's bytes are initialized if it shares
             // them with an operand.
             unsafe { Memory::copied(data, bytes, writable, is_shared != Some(false)) }
         };
         let memory = Bound::new(self.py, memory)?;
         let start = memory.get().start;
-        // SAFETY: the call's bytes are valid until it returns, and longer if `memory` has a keeper; a copy is
-        // owned by `memory`.
+        // SAFETY: the call's bytes are valid until it returns, and longer if `memory` has a keeper; `memory`
+        // owns a copy.
         let array = unsafe { arrays::view(memory.clone().into_any(), dtype, dims, start, writable)? };
         self.memory.push(memory);
         Ok(Some(array))
     }
 
-    /// Copies results to where the host wants them, if the arrays are copies.
+    /// Copies results to the host's memory, if the arrays are copies.
     fn give_back(&self) {
         for memory in self.memory.iter().map(Bound::get).filter(|memory| memory.writable) {
             if let Some(copy) = &memory.copy {
@@ -251,7 +266,7 @@ impl<'py> Views<'py> {
         }
     }
 
-    /// Keeps the call's memory as long as arrays refer to it, and names the first such array.
+    /// Keeps the call's memory alive as long as arrays refer to it, and names the first such array.
     fn keep_memory(&self) -> Option<String> {
         let kept = self.kept()?;
         if self.is_own_host {
@@ -264,9 +279,9 @@ impl<'py> Views<'py> {
         Some(kept)
     }
 
-    /// An array that something still refers to: `operand 0`, not counting tokens.
+    /// Returns the name of an array that still has references: `operand 0`, not counting tokens.
     fn kept(&self) -> Option<String> {
-        // SAFETY: a pointer to an object that is there.
+        // SAFETY: the pointer refers to a live object.
         let is_kept = |memory: &Bound<'_, Memory>| unsafe { ffi::Py_REFCNT(memory.as_ptr()) } > 1;
         let kept = self.memory.iter().position(is_kept)?;
         let operands = self.memory.iter().filter(|memory| !memory.get().writable).count();
@@ -283,58 +298,61 @@ struct Memory {
     start: *mut u8,
     len: usize,
     writable: bool,
-    /// The copied elements, unless the array uses the call's own.
-    copy: Option<Copied>,
-    /// The call's memory, once the call is over.
+    /// The copied elements, unless the array uses the call's own memory.
+    copy: Option<ElementCopy>,
+    /// Keeps the call's memory alive after the call.
     keeper: OnceLock<Keeper>,
 }
 
 /// A copy of elements.
-struct Copied {
+struct ElementCopy {
     /// The call's own elements, valid until it returns.
     of: *mut u8,
     _elements: Box<[u128]>,
 }
 
 impl Memory {
-    /// Copies `len` bytes, or makes as many zeros.
+    /// Copies `len` bytes, or creates a buffer of zeros.
     ///
     /// # Safety
-    /// `data` points to `len` bytes, initialized if they are `read`.
+    /// `data` points to `len` bytes, which are initialized if `read` is true.
     unsafe fn copied(data: *mut u8, len: usize, writable: bool, read: bool) -> Memory {
         let mut elements = vec![0u128; len.div_ceil(size_of::<u128>())].into_boxed_slice();
         let start = elements.as_mut_ptr().cast::<u8>();
         if read {
-            // SAFETY: the caller's promise; the copy is a separate allocation of at least `len` bytes.
+            // SAFETY: the caller guarantees that `data` is valid for `len` reads (`# Safety` above); the copy
+            // is a separate allocation of at least `len` bytes.
             unsafe { std::ptr::copy_nonoverlapping(data, start, len) };
         }
-        let copy = Some(Copied { of: data, _elements: elements });
+        let copy = Some(ElementCopy { of: data, _elements: elements });
         Memory { start, len, writable, copy, keeper: OnceLock::new() }
     }
 }
 
-// SAFETY: the bytes are the call's or a copy; the owners of the Python buffer coordinate access to them, as
-// for any other buffer.
+// SAFETY: the bytes belong to the call or to a copy. The users of the Python buffer coordinate access to
+// them, as for any other buffer.
 unsafe impl Send for Memory {}
-// SAFETY: as above; no method reads or writes the bytes.
+// SAFETY: the users of the Python buffer coordinate access, and no method of this type reads or writes the
+// bytes.
 unsafe impl Sync for Memory {}
 
 #[pymethods]
 impl Memory {
     /// # Safety
-    /// Python calls this with a `view` to fill, which it releases later.
+    /// Must be called by Python, with a `view` to fill that Python releases later.
     unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
         let this = slf.get();
         let len = ffi::Py_ssize_t::try_from(this.len)?;
         let readonly = c_int::from(!this.writable);
-        // SAFETY: the bytes are valid during the call, and after it as long as this object exists.
+        // SAFETY: the bytes are valid during the call, and after the call as long as this object exists.
         let filled =
             unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), this.start.cast(), len, readonly, flags) };
         if filled < 0 { Err(PyErr::fetch(slf.py())) } else { Ok(()) }
     }
 }
 
-/// The exception with its traceback, as Python prints it; its last line first, in case that a message must be shortened.
+/// Formats an exception with its traceback, as Python prints it. The last line comes first, in case the
+/// message must be shortened.
 #[cold]
 pub(crate) fn words(py: Python<'_>, error: &PyErr) -> String {
     let Some(traceback) = error.traceback(py) else { return error.to_string() };
@@ -349,18 +367,19 @@ pub(crate) fn words(py: Python<'_>, error: &PyErr) -> String {
     }
 }
 
-/// Collects garbage, which may refer to arrays.
+/// Runs the garbage collector, because garbage may refer to arrays.
 #[cold]
 fn collect_garbage(py: Python<'_>) {
-    // Without a collector, arrays in cycles count as kept.
+    // Without a collector, arrays in reference cycles count as kept.
     let _collected: PyResult<Bound<'_, PyAny>> = py.import("gc").and_then(|gc| gc.call_method0("collect"));
 }
 
-/// Clears the local variables of the functions that an exception has left: they refer to arrays that are gone.
+/// Clears the local variables of the functions that an exception has left, because they may refer to freed
+/// arrays.
 #[cold]
 fn forget_locals(py: Python<'_>, error: &PyErr) {
     if let Some(traceback) = error.traceback(py) {
-        // Nothing is lost but the arrays' validity, which the documentation does not promise.
+        // A failure only loses the validity of the arrays, which the documentation does not promise.
         let _cleared: PyResult<Bound<'_, PyAny>> =
             py.import("traceback").and_then(|module| module.call_method1("clear_frames", (traceback,)));
     }

@@ -1,4 +1,5 @@
-//! What Python's builders of HLO text ask: the types of an instruction's results, and the custom calls of a program.
+//! Queries for Python's builders of HLO text: the types of an instruction's results, and the custom calls of
+//! a program.
 
 use farcall_ir::op::{CallConfig, Op};
 use farcall_ir::{Diagnostic, Module, Type, ValueId, infer, read, verify};
@@ -11,12 +12,12 @@ use crate::error::{self, guarded};
 /// An element type's short name and a shape; `None` for a token.
 type Inferred = Option<(&'static str, Vec<usize>)>;
 
-/// The types of the results of a program's last instruction, the one whose results the entry returns. The types that the text
-/// gives them only count where the operation leaves them free.
+/// Returns the result types of a program's last instruction, whose results the entry function returns. The
+/// types in the text matter only if the operation does not determine them.
 ///
 /// # Errors
-/// `ValueError` for invalid text, and for operands, attributes and computations that do not fit the operation: messages without
-/// places, since nobody has seen the text.
+/// `ValueError` for invalid text, and for operands, attributes and computations that do not fit the
+/// operation. The messages have no source positions, because the text is generated and not visible to users.
 #[pyfunction]
 pub(crate) fn infer_root(program: PyBackedBytes) -> PyResult<Vec<Inferred>> {
     guarded(|| {
@@ -26,10 +27,11 @@ pub(crate) fn infer_root(program: PyBackedBytes) -> PyResult<Vec<Inferred>> {
     })
 }
 
-/// Checks a program: that the types in its text fit the operations, too.
+/// Checks a program, including the types in its text.
 ///
 /// # Errors
-/// `ValueError` for an invalid program: messages without places, since nobody has seen the text.
+/// `ValueError` for an invalid program. The messages have no source positions, because the text is generated
+/// and not visible to users.
 #[pyfunction]
 pub(crate) fn verify_program(program: PyBackedBytes) -> PyResult<()> {
     guarded(|| {
@@ -61,10 +63,10 @@ fn invalid(diagnostics: &[Diagnostic]) -> PyErr {
     PyValueError::new_err(messages.join("; "))
 }
 
-/// The types of a program's inputs, and of its results.
+/// Returns the types of a program's inputs and of its results.
 ///
 /// # Errors
-/// `ValueError` for an invalid program, and for one that leaves sizes open.
+/// `ValueError` for an invalid program, and for one with dynamic sizes.
 #[pyfunction]
 pub(crate) fn entry_types(program: PyBackedBytes, name: &str) -> PyResult<(Vec<Inferred>, Vec<Inferred>)> {
     guarded(|| {
@@ -78,7 +80,7 @@ pub(crate) fn entry_types(program: PyBackedBytes, name: &str) -> PyResult<(Vec<I
     })
 }
 
-/// The custom calls of a program: the target of each, and its configuration if that is a string.
+/// Returns the custom calls of a program: the target of each, and its configuration if that is a string.
 ///
 /// # Errors
 /// `ValueError` for an invalid program.

@@ -5,25 +5,25 @@
 //!   numbers, other arrays         bytes and shapes, or arrays of exactly the right type
 //! ```
 //!
-//! The module needs only Python's stable interface, and of NumPy's what all versions have since 1.15. What is no array
-//! of exactly the type that a program takes is converted by the package.
+//! The module needs only Python's stable interface, and only the parts of NumPy's interface that all versions
+//! since 1.15 have. The package converts inputs that are not arrays of exactly the type that a program takes.
 //!
 //! - `registry`: registries, targets, capsules.
 //! - `executable`: compiled programs; programs in other formats.
 //! - `handler`: handlers written in Python.
-//! - `op`: what follows from an op's signature, for `farcall.load` and JAX.
-//! - `linear`: the derivative of a call, for JAX.
-//! - `lowering`: Python functions that decide what becomes of blocks.
-//! - `attributes`: attributes from Python and to it.
+//! - `op`: the consequences of an op's signature, for `farcall.load` and JAX.
+//! - `linear`: derivatives of calls, for JAX.
+//! - `lowering`: Python functions that lower blocks.
+//! - `attributes`: conversion of attributes from and to Python.
 //! - `dim`: sizes that are numbers or symbolic.
 //! - `elements`: the elements of a tensor as a Python buffer.
-//! - `arrays`: the arrays of NumPy that a call takes, and those that it makes.
+//! - `arrays`: NumPy arrays as arguments and results.
 //! - `run`: runs that Ctrl-C can end.
-//! - `error`: the exception that an error, or a panic, becomes.
+//! - `error`: conversion of errors and panics to exceptions.
 //!
-//! **Invariants.** No logic that a Rust user would miss. The interpreter's lock is released while the
-//! engine compiles, runs or opens a library; it is held while elements are copied in, and taken again for handlers and
-//! lowerings written in Python.
+//! **Invariants.** This module contains no logic that Rust users would need. The interpreter's lock is
+//! released while the engine compiles, runs or opens a library. It is held while elements are copied into the
+//! engine, and taken again for handlers and lowerings written in Python.
 
 mod arrays;
 mod attributes;
@@ -42,7 +42,8 @@ mod run;
 
 use pyo3::prelude::*;
 
-/// Compiling a program allocates many small things: with this, it takes a tenth less than with the C library's allocator.
+/// Compiling a program makes many small allocations: with this allocator, it takes a tenth less time than
+/// with the C library's allocator.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,4 +1,5 @@
-//! The derivative of a call, for Python. The engine decides what it needs and which op is called.
+//! Derivatives of calls, for Python. The engine decides which values a derivative needs and which op it
+//! calls.
 
 use std::sync::Arc;
 
@@ -20,15 +21,15 @@ pub(crate) struct Linear {
 /// Element type and dimensions.
 type Tensor = (&'static str, Vec<Dim>);
 
-/// What an operand of a derivative op is: `("value", number)`, `("cotangent", number)` or `("zeros", tensor)`.
+/// Source of a derivative op's operand: `("value", number)`, `("cotangent", number)` or `("zeros", tensor)`.
 #[derive(IntoPyObject)]
-pub(crate) enum Given {
+pub(crate) enum DerivativeOperand {
     Value(&'static str, usize),
     Zeros(&'static str, Tensor),
 }
 
 /// Target, attributes, operands, results.
-type Call = (String, Attributes, Vec<Given>, Vec<Option<usize>>);
+type Call = (String, Attributes, Vec<DerivativeOperand>, Vec<Option<usize>>);
 
 impl Linear {
     pub(crate) fn new(
@@ -44,20 +45,22 @@ impl Linear {
 
 #[pymethods]
 impl Linear {
-    /// The op that gives the results and then the residuals, with its attributes; `None` if the op itself is enough.
+    /// The op that returns the results followed by the residuals, with its attributes; `None` if the op
+    /// itself is sufficient.
     #[getter]
     fn forward(&self) -> PyResult<Option<(String, Attributes)>> {
         let words = |OpCall { target, attrs }| Ok((target, Attributes::new(attrs)?));
         guarded(|| self.inner.forward().map(words).transpose())
     }
 
-    /// How many results the call has.
+    /// Number of results of the call.
     #[getter]
     fn result_count(&self) -> usize {
         self.inner.call().results.len()
     }
 
-    /// The operands with respect to which the derivative is taken: the given ones without `zero`.
+    /// The operands with respect to which the derivative is taken: the given operands without those in
+    /// `zero`.
     #[getter]
     fn moving(&self) -> Vec<usize> {
         self.inner.moving().to_vec()
@@ -75,7 +78,7 @@ impl Linear {
         guarded(|| Ok(self.inner.results()))
     }
 
-    /// Their types.
+    /// Types of the results that have tangents.
     #[getter]
     fn result_types(&self) -> PyResult<Vec<Tensor>> {
         let results = &self.inner.call().results;
@@ -83,7 +86,8 @@ impl Linear {
         guarded(|| Ok(self.inner.results().into_iter().map(ty).collect()))
     }
 
-    /// The values that derivatives need, in this order: `"operand"`, `"result"` or `"residual"`, and which.
+    /// The saved values that derivatives need, in this order: `"operand"`, `"result"` or `"residual"`, with
+    /// an index.
     #[getter]
     fn saved(&self) -> PyResult<Vec<(&'static str, usize)>> {
         let words = |saved| match saved {
@@ -94,31 +98,33 @@ impl Linear {
         guarded(|| Ok(self.inner.saved().into_iter().map(words).collect()))
     }
 
-    /// The call of the tangent op; its results are the tangents of `results`.
+    /// Returns the call of the tangent op; its results are the tangents of `results`.
     fn tangent(&self) -> PyResult<Call> {
         guarded(|| call(self.inner.tangent().map_err(|e| raised(&e))?))
     }
 
-    /// The call of the backward op, where these cotangents of `results` are zero. Its results are the cotangents of the
-    /// operands that move; `None` for one that has none.
+    /// Returns the call of the backward op. `zero` has a flag for each cotangent of `results` that is zero.
+    /// The call's results are the cotangents of the operands in `moving`; `None` for an operand without a
+    /// cotangent.
     #[expect(clippy::needless_pass_by_value, reason = "made of a Python list")]
     fn backward(&self, zero: Vec<bool>) -> PyResult<Call> {
         guarded(|| call(self.inner.backward(&zero).map_err(|e| raised(&e))?))
     }
 
-    /// The call that transposes the op with respect to the operands that move. Its results are their cotangents, and values
-    /// are operands of the op.
+    /// Returns the call that transposes the op with respect to the operands in `moving`. The call's results
+    /// are their cotangents, and values are operands of the op.
     #[expect(clippy::needless_pass_by_value, reason = "made of a Python list")]
     fn transpose(&self, zero: Vec<bool>) -> PyResult<Call> {
         guarded(|| call(self.inner.transpose(&zero).map_err(|e| raised(&e))?))
     }
 
-    /// Raises an exception if there is no derivative with respect to what is saved.
+    /// Raises an exception if the derivative cannot be differentiated with respect to the saved values.
     fn second(&self) -> PyResult<()> {
         guarded(|| self.inner.second().map_err(|e| raised(&e)))
     }
 
-    /// Which values get the mapped axis in front, and the types of the operands of the larger call; `None`: a loop.
+    /// Returns a flag for each value that gets the mapped axis as its first dimension, and the operand types
+    /// of the larger call; `None` if the derivative must be batched in a loop.
     #[expect(clippy::needless_pass_by_value, reason = "made of a Python list")]
     fn batch(&self, mapped: Vec<bool>, size: Dim) -> PyResult<Option<(Vec<bool>, Vec<Tensor>)>> {
         let batch = guarded(|| self.inner.batch(&mapped, &size).map_err(|e| raised(&e)))?;
@@ -129,9 +135,9 @@ impl Linear {
 
 fn call(call: DerivativeCall<Dim>) -> PyResult<Call> {
     let given = |argument| match argument {
-        Argument::Value(i) => Given::Value("value", i),
-        Argument::Cotangent(i) => Given::Value("cotangent", i),
-        Argument::Zeros(ty) => Given::Zeros("zeros", tensor(ty)),
+        Argument::Value(i) => DerivativeOperand::Value("value", i),
+        Argument::Cotangent(i) => DerivativeOperand::Value("cotangent", i),
+        Argument::Zeros(ty) => DerivativeOperand::Zeros("zeros", tensor(ty)),
     };
     let operands = call.operands.into_iter().map(given).collect();
     Ok((call.op.target, Attributes::new(call.op.attrs)?, operands, call.results))
@@ -141,7 +147,8 @@ fn tensor((dtype, dims): (farcall_sig::DType, Vec<Dim>)) -> Tensor {
     (dtype.name(), dims)
 }
 
-/// The exception for an error; a missing derivative with what JAX calls it, and what it has for it.
+/// Returns the exception for an error. For a missing derivative, the message contains JAX's terms and JAX's
+/// alternative.
 fn raised(error: &OpError) -> PyErr {
     let message = match error {
         OpError::Derivative { op, what } => match what {

@@ -1,7 +1,7 @@
 //! Lowerings that are Python functions.
 //!
-//! The package wraps a function so that it takes and returns plain values (`_blocks.py`). The interpreter's lock is
-//! taken while it runs, and only then.
+//! The package wraps a function so that it takes and returns plain values (`_blocks.py`). The interpreter's
+//! lock is held only while the function runs.
 
 use std::cell::RefCell;
 
@@ -19,7 +19,7 @@ use pyo3::types::{PyDict, PyString};
 use crate::attributes::{from_python, to_python};
 use crate::run;
 
-/// A function of the package's form, and the one that explains its exceptions.
+/// A wrapped lowering function, and the function that explains its exceptions.
 pub(crate) struct PythonLowering {
     pub(crate) function: Py<PyAny>,
     pub(crate) explain: Py<PyAny>,
@@ -41,12 +41,12 @@ impl Lowering for PythonLowering {
 }
 
 thread_local! {
-    /// What a lowering has raised, which ends the compilation on this thread.
+    /// Exception raised by a lowering, which ends the compilation on this thread.
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
-/// Compiles a program without the interpreter's lock. The error has what a lowering has raised as its cause; what is not
-/// an error (`KeyboardInterrupt`, `SystemExit`) is raised as it is.
+/// Compiles a program without the interpreter's lock. If a lowering raises an exception, it becomes the cause
+/// of the error. An exception that is not an error (`KeyboardInterrupt`, `SystemExit`) is raised unchanged.
 pub(crate) fn compiling<T: Send>(
     py: Python<'_>,
     compile: impl FnOnce() -> PyResult<T> + Send,
@@ -62,8 +62,9 @@ pub(crate) fn compiling<T: Send>(
     }
 }
 
-/// Target; attributes, of which some are text; element types; layouts; aliases; whether it has a side effect.
-type Parts<'py> = (
+/// Target; attributes, with true for values given as text; element types; layouts; aliases; true if the call
+/// has a side effect.
+type CallParts<'py> = (
     String,
     Vec<(String, Bound<'py, PyAny>, bool)>,
     Vec<(usize, String)>,
@@ -95,12 +96,12 @@ impl PythonLowering {
         if let Ok(reason) = said.cast::<PyString>() {
             return Ok(Lowered::skip(reason.to_str()?));
         }
-        let parts: Parts<'_> = said.extract()?;
+        let parts: CallParts<'_> = said.extract()?;
         call(parts).map(Lowered::Call)
     }
 }
 
-/// The options by name: a value, or text and true.
+/// Returns the options by name: a value and false, or a text and true.
 fn options<'py>(py: Python<'py>, block: &Block<'_>) -> PyResult<Bound<'py, PyDict>> {
     let options = PyDict::new(py);
     for (name, text) in block.options().texts() {
@@ -113,7 +114,7 @@ fn options<'py>(py: Python<'py>, block: &Block<'_>) -> PyResult<Bound<'py, PyDic
 }
 
 fn call(
-    (target, attrs, operand_types, result_types, operand_layouts, result_layouts, aliases, has_side_effect): Parts<'_>,
+    (target, attrs, operand_types, result_types, operand_layouts, result_layouts, aliases, has_side_effect): CallParts<'_>,
 ) -> PyResult<TargetCall> {
     let types = |types: Vec<(usize, String)>| -> PyResult<Vec<(usize, DType)>> {
         let one = |(index, name): (usize, String)| match name.parse::<DType>() {

@@ -1,7 +1,7 @@
-//! Declared ops: what follows from a signature, for the Python package.
+//! Declared ops: the consequences of a signature, for the Python package.
 //!
-//! The engine's crates make all decisions about an op; this file converts them to Python's types. A call is described
-//! by the element type and shape of each operand, and by [`Attributes`].
+//! The engine's crates make all decisions about an op; this file converts them to Python's types. A call is
+//! described by the element type and shape of each operand, and by [`Attributes`].
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -32,39 +32,39 @@ pub(crate) struct Op {
     target: Arc<registry::Target>,
 }
 
-/// Element type, dimensions, and dimensions from the fastest in memory to the slowest.
+/// Element type, dimensions, and the dimensions from the fastest in memory to the slowest.
 type Tensor = (&'static str, Vec<Dim>, Vec<usize>);
 
-/// Name, type, whether it must be given, default.
+/// Name, type, true if required, default.
 type DeclaredAttribute<'a, 'py> = (&'a str, String, bool, Option<Bound<'py, PyAny>>);
 
-/// Size and kind of each factor; for each operand and each result, the factors of its dimensions; the operands that are
-/// offsets, and their factors.
+/// Size and kind of each factor; for each operand and each result, the factors of its dimensions; pairs of an
+/// offset operand and its factor.
 type Factors = (Vec<(Dim, &'static str)>, Vec<Vec<usize>>, Vec<Vec<usize>>, Vec<(usize, usize)>);
 
-/// What a signature says of one call.
+/// Inference results for one call.
 #[pyclass(frozen, get_all, module = "farcall._farcall")]
 pub(crate) struct Call {
-    /// For each operand, which declared one it is.
+    /// For each operand, the index of its declaration.
     operand_slots: Vec<usize>,
     /// For each operand, its dimensions from the fastest in memory to the slowest.
     operand_layouts: Vec<Vec<usize>>,
-    /// For each result, which declared one it is.
+    /// For each result, the index of its declaration.
     result_slots: Vec<usize>,
     results: Vec<Tensor>,
-    /// Pairs of a result and the operand whose memory it is in.
+    /// Pairs of a result and the operand whose memory holds it.
     aliases: Vec<(usize, usize)>,
-    /// For each operand, whether it has batch dimensions.
+    /// For each operand, true if it has batch dimensions.
     has_batch: Vec<bool>,
     /// Number of leading batch dimensions.
     batch_rank: usize,
-    /// How many dimensions XLA's partitioner is to take for batch, and how many of size 1 must be added to all
-    /// tensors with batch dimensions to have that.
+    /// Number of dimensions that XLA's partitioner treats as batch dimensions, and number of dimensions of
+    /// size 1 that must be added to all tensors with batch dimensions for that purpose.
     batch_split: (usize, usize),
 }
 
 impl Op {
-    /// The op that a target is, if it is declared.
+    /// Returns the op of a target, if it is declared.
     pub(crate) fn of(target: &Arc<registry::Target>) -> Option<Op> {
         target.declaration().map(|_| Op { target: Arc::clone(target) })
     }
@@ -104,37 +104,37 @@ impl Op {
         self.target.docs()
     }
 
-    /// The signature, as it is written.
+    /// Text of the signature.
     #[getter]
     fn signature(&self) -> PyResult<String> {
         Ok(self.declared()?.to_string())
     }
 
-    /// The signature explained.
+    /// Explanation of the signature.
     #[getter]
     fn markdown(&self) -> PyResult<String> {
         Ok(self.declaration()?.markdown(self.target.name()))
     }
 
-    /// How calls are vmapped, in words.
+    /// Description of how calls are vmapped.
     #[getter]
     fn batching(&self) -> PyResult<String> {
         Ok(self.declaration()?.batching().to_string())
     }
 
-    /// Where its library is.
+    /// Description of the library's location.
     #[getter]
     fn origin(&self) -> String {
         self.target.origin().to_string()
     }
 
-    /// Its library's file, none for code of the program itself.
+    /// File of the library; `None` for code of the program itself.
     #[getter]
     fn file(&self) -> Option<&std::path::Path> {
         self.target.origin().file.as_deref()
     }
 
-    /// The op's number among the ops that have had its name, from 1 on.
+    /// Number of the op among all ops that have had its name, starting at 1.
     #[getter]
     fn edition(&self) -> u32 {
         self.target.edition()
@@ -146,8 +146,8 @@ impl Op {
         self.target.local_name()
     }
 
-    /// The addresses of its functions by stage, 0 for none. Ops of the same name have different addresses: a
-    /// library stays loaded.
+    /// Addresses of the functions by stage; 0 for a missing stage. Ops of the same name have different
+    /// addresses, because libraries stay loaded.
     #[getter]
     fn functions(&self) -> Vec<usize> {
         match self.target.handler() {
@@ -161,7 +161,7 @@ impl Op {
         }
     }
 
-    /// Name of each declared operand, and whether it is `required`, `optional` or `variadic`.
+    /// Name of each declared operand, and its arity: `required`, `optional` or `variadic`.
     #[getter]
     fn operands(&self) -> PyResult<Vec<(&str, &'static str)>> {
         let arity = |arity| match arity {
@@ -173,7 +173,7 @@ impl Op {
         Ok(operands.map(|o| (o.name.text.as_str(), arity(o.arity))).collect())
     }
 
-    /// Names of the operands that are offsets, and of their dimensions.
+    /// Names of the offset operands, and of their dimensions.
     #[getter]
     fn offsets(&self) -> PyResult<Vec<(&str, &str)>> {
         let signature = self.declared()?;
@@ -187,14 +187,14 @@ impl Op {
         Ok(self.declared()?.results().iter().map(|r| r.name.text.as_str()).collect())
     }
 
-    /// Names of the results that are one for each entry of the variadic operands.
+    /// Names of the results that occur once for each entry of the variadic operands.
     #[getter]
     fn variadic_results(&self) -> PyResult<Vec<&str>> {
         let results = self.declared()?.results().iter();
         Ok(results.filter(|r| r.variadic).map(|r| r.name.text.as_str()).collect())
     }
 
-    /// Name, type, whether it must be given, and default (`None` if there is none) of each attribute.
+    /// Name, type, true if required, and default (`None` if absent) of each attribute.
     #[getter]
     fn attributes<'py>(&self, py: Python<'py>) -> PyResult<Vec<DeclaredAttribute<'_, 'py>>> {
         let attrs = self.declared()?.attrs().iter();
@@ -205,11 +205,12 @@ impl Op {
         attrs.collect()
     }
 
-    /// The element types that the numbers among a call's operands can have. Of each operand: its element type, or the
-    /// kind of its numbers: `"none"`, `"bool"`, `"int"`, `"index"` (an array of NumPy's integers), `"float"`,
-    /// `"complex"`.
+    /// Returns the possible element types of the numbers among a call's operands. Each operand is given by
+    /// its element type or by the kind of its numbers: `"none"`, `"bool"`, `"int"`, `"index"` (an array of
+    /// NumPy's integers), `"float"`, `"complex"`.
     ///
-    /// Groups of operands whose types go together, and the choices for each, the preferred ones first.
+    /// The result lists groups of operands whose types are chosen together, with the choices for each group
+    /// in order of preference.
     #[expect(clippy::type_complexity, reason = "a list that Python unpacks at once")]
     fn number_types(
         &self,
@@ -226,8 +227,8 @@ impl Op {
         Ok(groups.into_iter().map(|g| (g.operands, g.choices.into_iter().map(names).collect())).collect())
     }
 
-    /// The operands of a call, in order, and its constants, converted to the declared types. `None` is not given.
-    /// `names` are the op's names by those that Python has for them.
+    /// Returns the operands of a call, in order, and its attributes, converted to the declared types. `None`
+    /// stands for an absent value. `names` maps Python's parameter names to the op's names.
     fn bind<'py>(
         &self,
         operands: Vec<Option<Bound<'py, PyAny>>>,
@@ -256,7 +257,7 @@ impl Op {
         Ok((arguments.operands, Attributes::new(attrs)?))
     }
 
-    /// What a call gives.
+    /// Infers the results of a call.
     fn infer(&self, operands: Vec<(String, Vec<Dim>)>, attrs: &Attributes) -> PyResult<Call> {
         let operands = Operands::new(operands)?;
         guarded(|| {
@@ -266,12 +267,13 @@ impl Op {
         })
     }
 
-    /// How a call is vmapped, where some operands have the mapped axis, in front:
+    /// Returns the batching rule of a call in which some operands have the mapped axis as their first
+    /// dimension:
     ///
     /// - `("unbatched",)`
     /// - `("native", operands to be broadcast)`
     /// - `("custom", axis of each operand or None, attributes, axis of each result)`
-    /// - `("loop", why)`
+    /// - `("loop", reason)`
     fn batch_rule<'py>(
         &self,
         py: Python<'py>,
@@ -291,13 +293,14 @@ impl Op {
         }
     }
 
-    /// The ops of its library that are its derivatives: forward, backward and tangent op, as far as it has them.
+    /// Names of the op's derivatives in its library: the forward, backward and tangent op, as far as they are
+    /// declared.
     #[getter]
     fn derivatives(&self) -> PyResult<Vec<&str>> {
         Ok(self.declaration()?.derivatives())
     }
 
-    /// The derivative of a call with respect to some of its operands.
+    /// Returns the derivative of a call with respect to some of its operands.
     fn linear(
         &self,
         operands: Vec<(String, Vec<Dim>)>,
@@ -308,7 +311,7 @@ impl Op {
         guarded(|| Linear::new(&self.target, operands, attrs, moving))
     }
 
-    /// The sharding rule of a call that is split along its batch dimensions alone, as MLIR writes it.
+    /// Returns the sharding rule, in MLIR syntax, of a call that is split along its batch dimensions only.
     fn batch_sharding_rule(&self, operands: Vec<(String, Vec<i64>)>, attrs: &Attributes) -> PyResult<String> {
         let operands = Operands::new(operands)?;
         guarded(|| {
@@ -318,9 +321,9 @@ impl Op {
         })
     }
 
-    /// The factors of a call: the size of each, and what may be done with it (`"map"`, `"whole"`, or a reducer such as
-    /// `"sum"`); for each operand and for each result, the number of the factor that each of its dimensions is; pairs of an
-    /// operand that is an offset and its factor.
+    /// Returns the factors of a call: the size and kind of each (`"map"`, `"whole"`, or a reducer such as
+    /// `"sum"`); for each operand and for each result, the factors of its dimensions; and pairs of an offset
+    /// operand and its factor.
     fn factors(&self, operands: Vec<(String, Vec<Dim>)>, attrs: &Attributes) -> PyResult<Factors> {
         let operands = Operands::new(operands)?;
         guarded(|| {
@@ -332,7 +335,7 @@ impl Op {
         })
     }
 
-    /// True if calls are never dropped or repeated.
+    /// True if calls are never removed or repeated.
     #[getter]
     fn has_side_effect(&self) -> PyResult<bool> {
         Ok(self.declared()?.has_side_effect())
@@ -345,7 +348,7 @@ impl Op {
         Ok(matches!(batching, BatchSummary::Native | BatchSummary::NativeUnless { .. }))
     }
 
-    /// The handlers by stage, as `jax.ffi.register_ffi_target` takes them.
+    /// Returns the handlers by stage, in the form expected by `jax.ffi.register_ffi_target`.
     fn capsules<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         capsules(py, self.target.handler())
     }
@@ -358,7 +361,7 @@ impl Op {
         guarded(|| {
             let module = farcall::op_program(&self.target, &types, &attrs.inner)
                 .map_err(|e| exception(e.code(), e.to_string()))?;
-            // What is registered under its name may be another version by now.
+            // The target registered under this name may be another version by now.
             let own = farcall::Registry::new();
             own.replace(registry::Target::clone(&self.target));
             Executable::new(module, &own, &CompileOptions::new())
@@ -388,7 +391,7 @@ impl Call {
     }
 }
 
-/// The operands of a call: element types and dimensions.
+/// Operands of a call: element types and dimensions.
 pub(crate) struct Operands<S = Dim>(pub(crate) Vec<(DType, Vec<S>)>);
 
 impl<S> Operands<S> {

@@ -1,15 +1,16 @@
-//! What runs of a program spend their time on, for Python.
+//! Profiles of runs, for Python.
 
 use farcall::Profile;
 use farcall::plan::Numbered;
 use farcall_ir::TensorType;
 
-/// A step: its number and that of the loop or choice that it is nested in; what it does; the types of its results; where it
-/// comes from; how often it ran; seconds without and with what is nested in it; bytes and operations of a call.
+/// A step: its number; the number of the loop or conditional that it is nested in; its operation; the types
+/// of its results; its source location; its number of calls; seconds without and with nested steps; bytes and
+/// operations of a call.
 pub(crate) type Step =
     (usize, Option<usize>, String, Vec<(&'static str, Vec<usize>)>, String, u64, f64, f64, u64, u64);
 
-/// Seconds of each run, and the steps in order.
+/// Returns the seconds of each run, and the steps in order.
 pub(crate) fn steps(executable: &farcall::Executable, profile: &Profile) -> (Vec<f64>, Vec<Step>) {
     let plan = executable.plan();
     let step = |Numbered { number, thunk, parent, .. }| {
@@ -24,7 +25,7 @@ pub(crate) fn steps(executable: &farcall::Executable, profile: &Profile) -> (Vec
     (runs, plan.numbered().into_iter().map(step).collect())
 }
 
-/// An element type's short name, and a shape.
+/// Returns an element type's short name, and a shape.
 pub(crate) fn described(ty: &TensorType) -> (&'static str, Vec<usize>) {
     (ty.dtype.name(), ty.sizes().to_vec())
 }

@@ -1,9 +1,11 @@
-//! Registries, and targets that come as capsules.
+//! Registries, and targets that are passed as capsules.
 //!
-//! A capsule holds the address of a function. Those of `jax.ffi.pycapsule` and of jaxlib's handlers have no name, and libraries
-//! call functions of both interfaces `xla._CUSTOM_CALL_TARGET`. Only a name of the typed interface, such as `XLA_FFI_Handler`,
-//! says what a function is. It is known of our own handlers, of those that were registered before, and of those that their
-//! library describes. Such a function is not registered for the other interface.
+//! A capsule holds the address of a function. The capsules of `jax.ffi.pycapsule` and of jaxlib's handlers
+//! have no name, and libraries use the name `xla._CUSTOM_CALL_TARGET` for functions of both interfaces. Only
+//! a name of the typed interface, such as `XLA_FFI_Handler`, tells the interface of a function. In addition,
+//! the interface is known for handlers of this module, for handlers that were registered before, and for
+//! handlers that their library describes. A function known to be typed is not registered for the untyped
+//! interface.
 
 use std::collections::BTreeSet;
 use std::ffi::{CStr, c_void};
@@ -37,7 +39,7 @@ impl Registry {
         Registry { inner: farcall::Registry::new().for_front_end(FrontEnd::Python) }
     }
 
-    /// The registry of the process.
+    /// Returns the registry of the process.
     #[staticmethod]
     fn process() -> Registry {
         Registry { inner: farcall::Registry::global().clone().for_front_end(FrontEnd::Python) }
@@ -57,8 +59,8 @@ impl Registry {
         let platform = Platform::from(platform);
         let origin = Origin::program();
         let target = match api_version {
-            // SAFETY: whoever registers a capsule vouches for the handler in it; what owns the
-            // code is kept by `handler`.
+            // SAFETY: the caller of `register` vouches for the handlers in the capsules; `handler` keeps the
+            // owner of their code until the process ends.
             1 => unsafe { registry::Target::claimed(name, platform, bundle(name, fn_)?, traits, origin) }
                 .inspect(note_typed),
             0 => {
@@ -66,7 +68,8 @@ impl Registry {
                 // SAFETY: a data pointer and a function pointer have the same representation.
                 let function =
                     unsafe { std::mem::transmute::<NonNull<c_void>, registry::UntypedHandler>(address) };
-                // SAFETY: as above.
+                // SAFETY: the caller of `register` vouches for the function; `untyped` keeps the owner of its
+                // code until the process ends.
                 unsafe { registry::Target::untyped(name, platform, function, origin) }
             }
             other => {
@@ -86,7 +89,7 @@ impl Registry {
         })
     }
 
-    /// Loads a library: its targets, and what the user has to know.
+    /// Loads a library. Returns its targets, and notes for the user.
     #[pyo3(signature = (path, *, targets, namespace, replace))]
     fn load(
         &self,
@@ -109,7 +112,8 @@ impl Registry {
         })
     }
 
-    /// Adds an application's lowering for the blocks of a tag. `function` and `explain` are those of `_blocks.py`.
+    /// Adds an application's lowering for the blocks of a tag. `function` and `explain` are defined in
+    /// `_blocks.py`.
     #[pyo3(signature = (tag, function, explain, /, *, replace))]
     fn lower(
         &self,
@@ -130,17 +134,19 @@ impl Registry {
         added.map_err(|e| error::exception(e.code(), e.to_string()))
     }
 
-    /// A registry with the same targets, and typed handlers for the CPU besides, by name and address. They must stay until
-    /// everything that was compiled with the registry is gone.
+    /// Returns a registry with the same targets and additional typed handlers for the CPU, given by name and
+    /// address. The handlers must stay valid until everything that was compiled with the registry is gone.
     fn with_handlers(&self, handlers: Vec<(String, usize)>) -> PyResult<Registry> {
         let inner = self.inner.fork();
         for (name, address) in handlers {
             let address = std::ptr::with_exposed_provenance::<c_void>(address);
-            // SAFETY: null is none; a data pointer and a function pointer have the same representation.
+            // SAFETY: a null pointer is `None`; a data pointer and a function pointer have the same
+            // representation.
             let execute = unsafe { std::mem::transmute::<*const c_void, Option<abi::Handler>>(address) };
             let bundle =
                 HandlerBundle { instantiate: None, prepare: None, initialize: None, execute, record: None };
-            // SAFETY: whoever gives the addresses vouches for the handlers, and keeps them.
+            // SAFETY: the caller of `with_handlers` vouches for the handlers at these addresses, and keeps
+            // them valid.
             let target =
                 unsafe { registry::Target::typed(&name, Platform::Host, bundle, 0, Origin::program()) };
             inner.replace(target.map_err(|e| error::exception(e.code(), e.to_string()))?);
@@ -148,12 +154,14 @@ impl Registry {
         Ok(Registry { inner })
     }
 
-    /// A number that tells the target of this name on the CPU from others, as long as a program with it exists; 0 for none.
+    /// Returns a number that identifies the target of this name on the CPU as long as a program with the
+    /// target exists; 0 if the target does not exist.
     fn identity(&self, name: &str) -> usize {
         self.inner.lookup(name, &Platform::Host).map_or(0, |target| Arc::as_ptr(&target).addr())
     }
 
-    /// The functions of the platform's targets, by name, as `jax.ffi.register_ffi_target` takes them.
+    /// Returns the functions of the platform's targets by name, in the form expected by
+    /// `jax.ffi.register_ffi_target`.
     fn capsules<'py>(&self, py: Python<'py>, platform: &str) -> PyResult<Bound<'py, PyDict>> {
         let platform = Platform::from(platform);
         let by_name = PyDict::new(py);
@@ -165,7 +173,7 @@ impl Registry {
         Ok(by_name)
     }
 
-    /// All targets, by name.
+    /// Returns all targets, sorted by name.
     fn targets(&self) -> Vec<Target> {
         self.inner.targets().into_iter().map(|inner| Target { inner }).collect()
     }
@@ -191,31 +199,31 @@ impl Target {
         self.inner.platform().name()
     }
 
-    /// True for XLA's FFI, false for the older C functions.
+    /// True for XLA's FFI, false for the older C interface.
     #[getter]
     fn typed(&self) -> bool {
         self.inner.kind() == ApiKind::Typed
     }
 
-    /// Version of XLA's FFI that it was built for, as (major, minor); `None` if untyped.
+    /// Version of XLA's FFI that the target was built for, as (major, minor); `None` if untyped.
     #[getter]
     fn api_version(&self) -> Option<(i32, i32)> {
         self.inner.api_version()
     }
 
-    /// Names of the stages that it has a handler for.
+    /// Names of the stages for which the target has a handler.
     #[getter]
     fn stages(&self) -> Vec<&'static str> {
         self.inner.stages().iter().map(|s| s.name()).collect()
     }
 
-    /// Names of its traits.
+    /// Names of the target's traits.
     #[getter]
     fn traits(&self) -> Vec<&'static str> {
         self.inner.trait_names()
     }
 
-    /// Where it came from.
+    /// Description of the target's origin.
     #[getter]
     fn origin(&self) -> String {
         self.inner.origin().to_string()
@@ -227,7 +235,7 @@ impl Target {
         self.inner.docs()
     }
 
-    /// What its author declared: the op that it is. `None` if it has no signature.
+    /// Returns the op that the author declared; `None` if the target has no signature.
     fn op(&self) -> Option<Op> {
         Op::of(&self.inner)
     }
@@ -238,7 +246,7 @@ impl Target {
     }
 }
 
-/// Registers a type that handlers keep state in.
+/// Registers a type of handler state.
 #[pyfunction]
 #[pyo3(signature = (name, type_id, type_info, /))]
 pub(crate) fn register_type(
@@ -249,13 +257,14 @@ pub(crate) fn register_type(
     let what = || format!("type `{name}`");
     let id = pointer(type_id, &what)?.cast::<TypeId>();
     let info = type_info.map(|info| pointer(info, &what)).transpose()?.map(NonNull::cast::<TypeInfo>);
-    // SAFETY: whoever registers a type vouches for what the capsules point to; the deleter is read
-    // only if the struct reaches as far.
+    // SAFETY: the caller of `register_type` vouches for the objects that the capsules point to. The deleter
+    // is read only if the struct is large enough to contain it.
     let deleter = unsafe {
         info.filter(|info| (*info.as_ptr()).struct_size >= TypeInfo::STRUCT_SIZE)
             .and_then(|info| (*info.as_ptr()).deleter)
     };
-    // SAFETY: as above; nobody else writes the id while the interpreter's lock is held.
+    // SAFETY: the caller of `register_type` vouches for the pointer, and no other thread writes the id while
+    // this thread holds the interpreter's lock.
     unsafe {
         let known = registry::register_type(name, id.read(), deleter)
             .map_err(|e| error::exception(e.code(), e.to_string()))?;
@@ -264,14 +273,14 @@ pub(crate) fn register_type(
     }
 }
 
-/// The addresses of handlers of the typed interface, as far as they are known: they are not registered for the untyped one.
+/// Known addresses of handlers of the typed interface, which are not registered for the untyped interface.
 static TYPED: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
 
 fn typed_addresses() -> MutexGuard<'static, BTreeSet<usize>> {
     TYPED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A capsule with this address. Like those of `jax.ffi.pycapsule`, it has no name.
+/// Creates a capsule with this address. Like the capsules of `jax.ffi.pycapsule`, it has no name.
 ///
 /// # Errors
 /// If the address is 0.
@@ -280,7 +289,7 @@ pub(crate) fn capsule(py: Python<'_>, address: usize) -> PyResult<Bound<'_, PyCa
     if address == 0 {
         return Err(PyValueError::new_err("a capsule needs an address other than null"));
     }
-    // SAFETY: the interpreter's lock is held; the capsule only holds the address.
+    // SAFETY: this thread holds the interpreter's lock. The capsule only stores the address.
     let capsule = unsafe {
         let address = std::ptr::with_exposed_provenance_mut(address);
         Bound::from_owned_ptr_or_err(py, pyo3::ffi::PyCapsule_New(address, std::ptr::null(), None))?
@@ -288,7 +297,7 @@ pub(crate) fn capsule(py: Python<'_>, address: usize) -> PyResult<Bound<'_, PyCa
     Ok(capsule.cast_into()?)
 }
 
-/// The same for a handler of the typed interface, which is known as that from now on.
+/// Creates a capsule for a handler of the typed interface, and records the handler as typed.
 #[pyfunction]
 pub(crate) fn handler_capsule(py: Python<'_>, address: usize) -> PyResult<Bound<'_, PyCapsule>> {
     let capsule = capsule(py, address)?;
@@ -296,7 +305,8 @@ pub(crate) fn handler_capsule(py: Python<'_>, address: usize) -> PyResult<Bound<
     Ok(capsule)
 }
 
-/// A target's functions: a dictionary of capsules by stage if typed, else a capsule. They stay loaded for the rest of the process.
+/// Returns a target's functions: a dictionary of capsules by stage if typed, else a capsule. The functions
+/// stay loaded until the process ends.
 pub(crate) fn capsules<'py>(py: Python<'py>, handler: &Handler) -> PyResult<Bound<'py, PyAny>> {
     let bundle = match handler {
         Handler::Typed(bundle) => bundle,
@@ -318,7 +328,7 @@ pub(crate) fn capsules<'py>(py: Python<'py>, handler: &Handler) -> PyResult<Boun
     Ok(by_stage.into_any())
 }
 
-/// What a target's functions are is known from now on: they have answered.
+/// Records a target's functions as typed, because they have answered a metadata query.
 fn note_typed(target: &registry::Target) {
     if let Handler::Typed(bundle) = target.handler() {
         let stages = [bundle.instantiate, bundle.prepare, bundle.initialize, bundle.execute];
@@ -326,7 +336,7 @@ fn note_typed(target: &registry::Target) {
     }
 }
 
-/// The functions in a capsule (the execute stage) or in a dictionary of capsules by stage.
+/// Returns the functions in a capsule (the execute stage) or in a dictionary of capsules by stage.
 fn bundle(name: &str, fn_: &Bound<'_, PyAny>) -> PyResult<HandlerBundle> {
     let mut bundle =
         HandlerBundle { instantiate: None, prepare: None, initialize: None, execute: None, record: None };
@@ -363,7 +373,7 @@ fn bundle(name: &str, fn_: &Bound<'_, PyAny>) -> PyResult<HandlerBundle> {
     Ok(bundle)
 }
 
-/// The address of a function of the untyped interface, if nothing says that it is something else.
+/// Returns the address of a function of the untyped interface, unless the function is known to be typed.
 fn untyped(fn_: &Bound<'_, PyAny>, name: &str) -> PyResult<NonNull<c_void>> {
     if fn_.is_instance_of::<PyDict>() {
         let message = format!(
@@ -390,14 +400,15 @@ fn untyped(fn_: &Bound<'_, PyAny>, name: &str) -> PyResult<NonNull<c_void>> {
     Ok(address)
 }
 
-/// The address of a handler. What owns its code is kept until the process ends: executables may use it.
+/// Returns the address of a handler. The owner of its code is kept until the process ends, because
+/// executables may use the handler.
 fn handler(capsule: &Bound<'_, PyAny>, what: &str) -> PyResult<NonNull<c_void>> {
     let address = pointer(capsule, &|| format!("`{what}`"))?;
     std::mem::forget(capsule.clone().unbind());
     Ok(address)
 }
 
-/// The address in a capsule of any name.
+/// Returns the address in a capsule of any name.
 fn pointer(capsule: &Bound<'_, PyAny>, what: &dyn Fn() -> String) -> PyResult<NonNull<c_void>> {
     let Ok(capsule) = capsule.cast::<PyCapsule>() else {
         let message = format!(
@@ -410,23 +421,25 @@ fn pointer(capsule: &Bound<'_, PyAny>, what: &dyn Fn() -> String) -> PyResult<No
     capsule.pointer_checked(capsule_name(capsule)?)
 }
 
-/// The name of a capsule, to be used at once.
+/// Returns the name of a capsule. The name must be used immediately.
 fn capsule_name<'a>(capsule: &'a Bound<'_, PyCapsule>) -> PyResult<Option<&'a CStr>> {
     let name = capsule.name()?;
-    // SAFETY: the name lives as long as the capsule has it, which nobody changes while the interpreter's lock is held.
+    // SAFETY: the name is valid while the capsule has it, and no other thread can change the name while this
+    // thread holds the interpreter's lock.
     Ok(name.map(|name| unsafe { CStr::from_ptr(name.as_ptr().cast::<c_char>()) }))
 }
 
-/// Loads a library; if it registers itself, through symbols of this module.
+/// Loads a library. A library that registers itself does so through symbols of this module.
 ///
-/// Python opens extension modules for themselves alone, so that a library does not see what they
-/// export. The first library that needs it makes this module visible to all that are opened later.
+/// Python opens extension modules with local visibility, so that other libraries do not see the symbols that
+/// they export. The first library that needs the symbols causes this module to become visible to all
+/// libraries that are opened later.
 fn load(
     registry: &farcall::Registry,
     path: &std::path::Path,
     options: &LoadOptions,
 ) -> Result<LoadReport, LoadError> {
-    // SAFETY: the caller of `farcall.load` vouches for the library and for the symbols that it names.
+    // SAFETY: the caller of `farcall.load` vouches for the library and for the symbols that the call names.
     let load = || unsafe { registry.load_with(path, options) };
     match load() {
         Err(e) if misses_host_symbol(&e) && export_own_symbols() => load(),
@@ -434,18 +447,19 @@ fn load(
     }
 }
 
-/// True if a library was not opened, none of its code run, because it does not see our symbols.
+/// Returns true if a library could not be opened because it does not see this module's symbols. None of its
+/// code has run.
 fn misses_host_symbol(error: &LoadError) -> bool {
     matches!(error, LoadError::HostSymbols { .. })
 }
 
 /// Makes the symbols of this module visible to libraries that are opened later.
 fn export_own_symbols() -> bool {
-    // SAFETY: all members are pointers.
+    // SAFETY: all fields are pointers, for which zero is valid.
     let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
     let own = export_own_symbols as *const () as *const c_void;
-    // SAFETY: `dladdr` takes any address; the name that it gives lives as long as this module, which
-    // `dlopen` finds open already and only gives a wider scope.
+    // SAFETY: `dladdr` accepts any address. The name that it returns is valid as long as this module is
+    // loaded. With `RTLD_NOLOAD`, `dlopen` finds this module already open and only widens its scope.
     unsafe {
         libc::dladdr(own, &raw mut info) != 0
             && !info.dli_fname.is_null()

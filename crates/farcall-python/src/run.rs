@@ -1,9 +1,9 @@
-//! Runs that Python's signals can end: Ctrl-C, and any exception that a signal handler raises. What a handler of Python
-//! has raised is the cause of the run's error.
+//! Runs that Python's signals can end: Ctrl-C, and any exception that a signal handler raises. If a Python
+//! handler has raised an exception, that exception becomes the cause of the run's error.
 //!
-//! Python runs signal handlers only on its main thread, so only runs on that thread check for them. The engine checks
-//! often, but asks rarely ([`Interrupt::PERIOD`]); only then is the interpreter's lock taken. The same holds for work that is
-//! no run: compilation, conversion.
+//! Python runs signal handlers only on its main thread, so only runs on that thread check for them. The
+//! engine checks often, but rarely asks Python ([`Interrupt::PERIOD`]); only then is the interpreter's lock
+//! taken. Compilation and conversion can be interrupted in the same way.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -18,19 +18,20 @@ use pyo3::prelude::*;
 use crate::{error, handler};
 
 thread_local! {
-    /// True on the first thread of the process.
+    /// True on the main thread of the process.
     static IS_MAIN: bool = is_main();
-    /// What runs on this thread are given, but for the one that has it.
+    /// Context for the runs of this thread, unless a run is using it.
     static CONTEXT: Cell<Option<RunContext>> = const { Cell::new(None) };
-    /// What a signal's handler has raised.
+    /// Exception raised by a signal handler.
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
-/// Runs a program, without the interpreter's lock.
+/// Runs a program without the interpreter's lock.
 ///
 /// # Errors
-/// The run's error as an exception, caused by what a handler of Python has raised; or an exception that is not an error,
-/// such as `KeyboardInterrupt`, as it was raised by such a handler or by that of a signal.
+/// The run's error as an exception, with the exception of a Python handler as its cause. An exception that is
+/// not an error, such as `KeyboardInterrupt`, is returned unchanged if a Python handler or a signal handler
+/// raised it.
 pub(crate) fn run(py: Python<'_>, executable: &Executable, inputs: Vec<Literal>) -> PyResult<Vec<Literal>> {
     interruptible(py, |run| {
         literals(match run {
@@ -40,10 +41,10 @@ pub(crate) fn run(py: Python<'_>, executable: &Executable, inputs: Vec<Literal>)
     })
 }
 
-/// Runs a program once, and then so many times with a profile.
+/// Runs a program once, and then `runs` times with a profile.
 ///
 /// # Errors
-/// As [`run`].
+/// The errors of [`run`].
 pub(crate) fn profiled(
     py: Python<'_>,
     executable: &Executable,
@@ -58,17 +59,17 @@ pub(crate) fn profiled(
     Ok(profile)
 }
 
-/// A run, without the interpreter's lock; on the main thread, with what asks for signals.
+/// Does a run without the interpreter's lock. On the main thread, the run checks for signals.
 fn interruptible<R: Send>(
     py: Python<'_>,
     run: impl FnOnce(Option<&RunContext>) -> Result<R, RunError> + Send,
 ) -> PyResult<R> {
-    let untold = handler::UntoldFrame::new();
+    let untold = handler::UntypedErrorScope::new();
     if !IS_MAIN.with(|is| *is) {
         let outcome = py.detach(|| run(None));
         return finished(py, None, untold, outcome);
     }
-    // A handler may run a program in turn.
+    // A handler may itself run a program.
     let mut context = CONTEXT
         .take()
         .unwrap_or_else(|| RunContext::new().with_interrupt(Arc::new(Interrupt::asking(has_raised))));
@@ -78,10 +79,10 @@ fn interruptible<R: Send>(
     finished(py, RAISED.take(), untold, outcome)
 }
 
-/// Does work without the interpreter's lock; signals can end it.
+/// Does work without the interpreter's lock; signals can end the work.
 ///
 /// # Errors
-/// The exception that a signal's handler raised.
+/// The exception that a signal handler raised.
 pub(crate) fn detached<R: Send>(py: Python<'_>, work: impl FnOnce() -> R + Send) -> PyResult<R> {
     if !IS_MAIN.with(|is| *is) {
         return Ok(py.detach(work));
@@ -92,12 +93,13 @@ pub(crate) fn detached<R: Send>(py: Python<'_>, work: impl FnOnce() -> R + Send)
     done.map_err(|_| RAISED.take().unwrap_or_else(|| PyKeyboardInterrupt::new_err(())))
 }
 
-/// The outcome of a run in Python's terms. Of several exceptions, the first that is no `Exception` counts; if all are, that
-/// of the signal's handler before those of functions.
+/// Converts the outcome of a run for Python. Of several exceptions, the first one that is not an `Exception`
+/// is returned. If all are `Exception`s, a signal handler's exception takes precedence over functions'
+/// exceptions.
 fn finished<R>(
     py: Python<'_>,
     signal: Option<PyErr>,
-    untold: handler::UntoldFrame,
+    untold: handler::UntypedErrorScope,
     outcome: Result<R, RunError>,
 ) -> PyResult<R> {
     let untold = untold.finish().map(|(name, raised)| {
@@ -118,7 +120,7 @@ fn finished<R>(
     Err(raised.swap_remove(counts))
 }
 
-/// The exception for a run's error.
+/// Returns the exception for a run's error.
 #[cold]
 fn failure(py: Python<'_>, error: &RunError) -> PyErr {
     let exception = error::exception(error.code(), error.to_string());
@@ -134,7 +136,7 @@ fn failure(py: Python<'_>, error: &RunError) -> PyErr {
     }
 }
 
-/// Results that nobody shares: Python may write to them.
+/// Converts results to literals that are not shared, because Python may write to them.
 fn literals(results: Result<Vec<Buffer>, RunError>) -> Result<Vec<Literal>, RunError> {
     let literals: Result<Vec<Literal>, BufferError> =
         results?.into_iter().map(Buffer::into_literal).collect();
@@ -144,7 +146,7 @@ fn literals(results: Result<Vec<Buffer>, RunError>) -> Result<Vec<Literal>, RunE
     Ok(literals)
 }
 
-/// Runs the handlers of signals that have come; true if one of them has raised an exception.
+/// Runs the handlers of pending signals. Returns true if a handler has raised an exception.
 fn has_raised() -> bool {
     match Python::attach(|py| py.check_signals()) {
         Ok(()) => false,
@@ -156,6 +158,6 @@ fn has_raised() -> bool {
 }
 
 fn is_main() -> bool {
-    // SAFETY: neither call has conditions.
+    // SAFETY: these calls have no preconditions.
     unsafe { i64::from(libc::getpid()) == libc::syscall(libc::SYS_gettid) }
 }

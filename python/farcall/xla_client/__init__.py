@@ -1,9 +1,10 @@
-"""The interface of `jaxlib.xla_client`, on farcall's engine: `from farcall import xla_client` in the place of
+"""The interface of `jaxlib.xla_client`, on farcall's engine: `from farcall import xla_client` replaces
 `from jaxlib import xla_client`.
 
-It has the names of jaxlib 0.10 and of versions before it: registration of custom-call targets
-(`register_custom_call_target`), builders of computations (`XlaBuilder` with `ops`, `ComputationBuilder`), shapes, and a client that
-compiles and runs what they build, or programs in StableHLO and HLO. jaxlib is not needed.
+The module has the names of jaxlib 0.10 and of earlier versions: registration of custom-call targets
+(`register_custom_call_target`), builders of computations (`XlaBuilder` with `ops`, `ComputationBuilder`),
+shapes, and a client that compiles and runs built computations, or programs in StableHLO and HLO. jaxlib is
+not needed.
 
 >>> import numpy as np
 >>> from farcall import xla_client
@@ -14,7 +15,7 @@ compiles and runs what they build, or programs in StableHLO and HLO. jaxlib is n
 >>> xla_client.execute_with_python_values(executable, [np.array([1, 2], np.float32)])
 [array([3., 6.], dtype=float32)]
 
-There is one device, the host's processor. Errors are `XlaRuntimeError`s with XLA's status codes.
+There is one device, the host's CPU. Errors are `XlaRuntimeError`s with XLA's status codes.
 """
 
 import enum
@@ -172,20 +173,20 @@ __all__ = [
     "xla_platform_names",
 ]
 
-#: The names of older versions.
+#: Names in older versions.
 Array = ArrayImpl = Buffer
 get_cpu_client = make_cpu_client
 
 
 class HostBufferSemantics(enum.IntEnum):
-    """What a client may do with the array that a buffer is made of. It is always copied."""
+    """Permitted use of the array from which a buffer is created. The array is always copied."""
 
     IMMUTABLE_ONLY_DURING_CALL = 0
     IMMUTABLE_UNTIL_TRANSFER_COMPLETES = 1
     ZERO_COPY = 2
 
 
-#: NumPy's element types by those of XLA, and the other way round by their names.
+#: NumPy's element types by XLA's, and XLA's by the names of NumPy's.
 XLA_ELEMENT_TYPE_TO_DTYPE = {
     **{kind: Shape.scalar_shape(kind).element_type() for kind in ELEMENT_TYPES},
     PrimitiveType.TUPLE: np.dtype(object),
@@ -198,15 +199,15 @@ bfloat16 = XLA_ELEMENT_TYPE_TO_DTYPE[PrimitiveType.BF16].type
 
 
 def dtype_to_etype(dtype: Any) -> PrimitiveType:
-    """XLA's element type for one of NumPy.
+    """Returns XLA's element type for a NumPy type.
 
     Raises:
-      TypeError: if there is none.
+      TypeError: if no element type matches.
     """
     return primitive_type(dtype)
 
 
-#: What code reaches jaxlib's inner module for.
+#: Names in jaxlib's inner module that user code accesses.
 _xla = types.SimpleNamespace(mlir=mlir, ops=ops, Shape=Shape, XlaBuilder=XlaBuilder, XlaComputation=XlaComputation, XlaOp=XlaOp)
 
 

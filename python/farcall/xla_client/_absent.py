@@ -1,4 +1,5 @@
-"""What jaxlib 0.10's `xla_client` has and this package deliberately lacks, with the reasons that its errors give."""
+"""Names of jaxlib 0.10's `xla_client` that this package deliberately lacks, with the reasons shown in
+errors."""
 
 _ARRAYS = "it is a part of JAX's arrays, which may lie on several devices; farcall has one device and NumPy arrays"
 _PLUGINS = "it is for plugins of PJRT, which farcall does not load"

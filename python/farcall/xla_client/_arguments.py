@@ -1,4 +1,5 @@
-"""Checks of arguments by their annotations: what is not an `XlaOp` is an error of the function that was given it, by the argument's name."""
+"""Checks of arguments by their annotations. A function whose argument should be an `XlaOp` but is not raises
+an error with the argument's name."""
 
 import functools
 import inspect
@@ -8,13 +9,13 @@ from typing import Any
 from farcall.xla_client._builder import XlaBuilder, XlaComputation, XlaOp
 from farcall.xla_client._shapes import Shape
 
-#: What some functions take one of, or several.
+#: Arguments that are one instruction or several.
 Ops = XlaOp | Sequence[XlaOp]
 
 
 def typed(function: Callable[..., XlaOp], title: str = "") -> Callable[..., XlaOp]:
-    """The function, which raises a `TypeError` for an argument that is not of its annotated type, as far as `_KINDS` has that. The
-    title is the name that the error has, the function's if none is given."""
+    """Wraps a function so that it raises a `TypeError` for an argument that is not of its annotated type, if
+    `_KINDS` has the type. Errors use the title, or by default the function's name."""
     signature = inspect.signature(function)
     checks = {name: _KINDS[p.annotation] for name, p in signature.parameters.items() if p.annotation in _KINDS}
     variadic = {name for name, p in signature.parameters.items() if p.kind is p.VAR_POSITIONAL}
@@ -24,7 +25,7 @@ def typed(function: Callable[..., XlaOp], title: str = "") -> Callable[..., XlaO
         try:
             given = signature.bind(*args, **kwargs).arguments
         except TypeError:
-            given = {}  # Python says what is missing
+            given = {}  # Python reports missing arguments
         for name, value in given.items():
             if name in checks:
                 what, fits = checks[name]
@@ -53,7 +54,7 @@ def _all(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, Sequence) and all(map(fits, value))
 
 
-#: By annotation: what is wanted, and whether a value is that.
+#: By annotation: the expected type for messages, and a predicate for values.
 _KINDS: dict[Any, tuple[str, Callable[[Any], bool]]] = {
     XlaOp: ("an XlaOp", _is_op),
     Sequence[XlaOp]: ("a sequence of XlaOps", _all(_is_op)),

@@ -1,4 +1,4 @@
-"""Attributes of instructions: their enumerations, and their text in HLO."""
+"""Attributes of instructions: their enumerations, and their HLO text."""
 
 import enum
 from collections.abc import Iterable, Sequence
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class FftType(enum.IntEnum):
-    """The kinds of Fourier transforms."""
+    """Kinds of Fourier transforms."""
 
     FFT = 0
     IFFT = 1
@@ -15,7 +15,7 @@ class FftType(enum.IntEnum):
 
 
 class PrecisionConfig_Precision(enum.IntEnum):
-    """The precision of products."""
+    """Precision of products."""
 
     DEFAULT = 0
     HIGH = 1
@@ -23,7 +23,7 @@ class PrecisionConfig_Precision(enum.IntEnum):
 
 
 class TriangularSolveOptions_Transpose(enum.IntEnum):
-    """What is done to the matrix of a triangular system before it is solved."""
+    """Transformation of the matrix of a triangular system before it is solved."""
 
     TRANSPOSE_INVALID = 0
     NO_TRANSPOSE = 1
@@ -32,7 +32,7 @@ class TriangularSolveOptions_Transpose(enum.IntEnum):
 
 
 class RandomAlgorithm(enum.IntEnum):
-    """The algorithms of random bits."""
+    """Algorithms for random bits."""
 
     RNG_DEFAULT = 0
     RNG_THREE_FRY = 1
@@ -40,12 +40,12 @@ class RandomAlgorithm(enum.IntEnum):
 
 
 def ints_text(numbers: Iterable[int]) -> str:
-    """A list of numbers."""
+    """Formats a list of numbers."""
     return f"{{{','.join(str(int(i)) for i in numbers)}}}"
 
 
 def flag_text(value: bool) -> str:
-    """A flag."""
+    """Formats a flag."""
     return "true" if value else "false"
 
 
@@ -57,7 +57,7 @@ def window_text(
     window_dilations: Sequence[int] = (),
     reversal: Sequence[bool] = (),
 ) -> str:
-    """A window."""
+    """Formats a window."""
 
     def joined(key: str, values: Iterable[Any]) -> str:
         text = "x".join(str(value) for value in values)
@@ -69,13 +69,15 @@ def window_text(
 
 
 def labels_text(first: str, second: str, first_dim: int, second_dim: int, spatial: Sequence[int]) -> str:
-    """What each dimension of an array is: one of two with a letter, or a spatial one by its number."""
+    """Formats the dimension labels of an array: a letter for each of two dimensions, a number for each
+    spatial one."""
     labels = {first_dim: first, second_dim: second} | {dim: str(i) for i, dim in enumerate(spatial)}
     return "".join(labels[dim] for dim in sorted(labels))
 
 
 def precision_attributes(config: Any) -> list[tuple[str, Any]]:
-    """The precision of a product's operands, from a `PrecisionConfig` or one precision for all."""
+    """Returns the precision of a product's operands, from a `PrecisionConfig` or from one precision for all
+    operands."""
     given = getattr(config, "operand_precision", config)
     if given is None or (isinstance(given, Sequence) and not given):
         return []

@@ -1,7 +1,7 @@
 """Computations that are built one instruction at a time, as HLO text.
 
-Each instruction is written down as HLO text has it. Which shape its result has, the engine says (`_farcall.infer_root`), which also
-checks operands and attributes: what does not fit is an error of the line that adds the instruction.
+Each instruction is stored as HLO text. The engine infers the shape of its result (`_farcall.infer_root`) and
+checks its operands and attributes, so the line of code that adds an invalid instruction raises the error.
 """
 
 import hashlib
@@ -20,16 +20,16 @@ from farcall.xla_client._shapes import PrimitiveType, ProgramShape, Shape, primi
 
 @dataclass(frozen=True)
 class Instruction:
-    """An instruction. `attributes` are texts; `computations` are attributes that name computations."""
+    """An instruction. `attributes` are texts; `computations` are attributes that refer to computations."""
 
     opcode: str
     shape: Shape
     operands: tuple[int, ...] = ()
-    #: What stands in the place of operands: the number of a parameter, the elements of a constant.
+    #: Text in place of operands: the number of a parameter, or the elements of a constant.
     argument: str = ""
     attributes: tuple[tuple[str, str], ...] = ()
     computations: "tuple[tuple[str, tuple[XlaComputation, ...]], ...]" = ()
-    #: A name for it; its opcode if it has none.
+    #: Name of the instruction; defaults to its opcode.
     name: str = ""
 
 
@@ -42,7 +42,7 @@ class XlaOp:
 
     @property
     def shape(self) -> Shape:
-        """The shape of its result."""
+        """Shape of the instruction's result."""
         return self._builder._instructions[self._number].shape
 
     def __repr__(self) -> str:
@@ -50,10 +50,10 @@ class XlaOp:
 
 
 class XlaComputation:
-    """A computation that a builder has built: `as_hlo_text()` is a program that farcall and XLA read.
+    """A computation built by a builder: `as_hlo_text()` is a program that farcall and XLA can read.
 
-    A text can be given instead of a builder: `XlaComputation(text)`, in HLO or StableHLO. Serialized `HloModuleProto`s are not
-    supported.
+    A computation can also be created from text: `XlaComputation(text)`, in HLO or StableHLO. Serialized
+    `HloModuleProto`s are not supported.
     """
 
     def __init__(self, text: str | bytes) -> None:
@@ -79,33 +79,34 @@ class XlaComputation:
         return computation
 
     def name(self) -> str:
-        """The name that the builder was given."""
+        """Returns the name of the builder."""
         return self._name
 
     def program_shape(self) -> ProgramShape:
-        """The shapes of parameters and result."""
+        """Returns the shapes of the parameters and the result."""
         return self._shape
 
     GetProgramShape = program_shape
 
     def as_hlo_text(self, print_large_constants: bool = True) -> str:
-        """The computation as HLO text, with all elements of constants."""
+        """Returns the computation as HLO text, with all elements of constants."""
         del print_large_constants
         return self._text if self._text is not None else module_text(self)
 
     GetHloText = as_hlo_text
 
     def hash(self) -> int:
-        """A number that is the same for computations of the same instructions, whatever their names, and wherever they were made."""
+        """Returns a number that is equal for computations with the same instructions, regardless of their
+        names and of the process."""
         text = self._text if self._text is not None else module_text(self, anonymous=True)
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
 
     Hash = hash
 
     def as_hlo_dot_graph(self) -> str:
-        """The instructions as a graph for Graphviz."""
+        """Returns the instructions as a graph for Graphviz."""
         if self._text is not None:
-            raise XlaRuntimeError("UNIMPLEMENTED: as_hlo_dot_graph is not supported for a computation that was made of a text")
+            raise XlaRuntimeError("UNIMPLEMENTED: as_hlo_dot_graph is not supported for a computation that was created from text")
         names = _names(self._instructions)
         nodes = [f'  "{name}" [label="{name}: {inst.shape}"];\n' for name, inst in zip(names, self._instructions)]
         edges = [f'  "{names[i]}" -> "{name}";\n' for name, inst in zip(names, self._instructions) for i in inst.operands]
@@ -114,7 +115,7 @@ class XlaComputation:
     GetHloDotGraph = as_hlo_dot_graph
 
     def get_hlo_module(self) -> "HloModule":
-        """The computation as a module."""
+        """Returns the computation as a module."""
         return HloModule(self)
 
     as_hlo_module = get_hlo_module
@@ -123,7 +124,7 @@ class XlaComputation:
         """Not supported.
 
         Raises:
-          XlaRuntimeError: always; `as_hlo_text` is what other programs read.
+          XlaRuntimeError: always; use `as_hlo_text` instead.
         """
         raise XlaRuntimeError("UNIMPLEMENTED: as_serialized_hlo_module_proto is not supported; use as_hlo_text()")
 
@@ -134,24 +135,24 @@ class XlaComputation:
 
 
 class HloModule:
-    """A computation, as `jaxlib`'s modules of HLO are used."""
+    """A computation, with the interface of jaxlib's HLO modules."""
 
     def __init__(self, computation: XlaComputation) -> None:
         self._computation = computation
 
     @property
     def name(self) -> str:
-        """The module's name."""
+        """Name of the module."""
         return self._computation.name()
 
     def to_string(self, options: Any = None) -> str:
-        """The module as HLO text."""
+        """Returns the module as HLO text."""
         del options
         return self._computation.as_hlo_text()
 
 
 def hlo_module_from_text(text: str) -> HloModule:
-    """The module that a text in HLO describes.
+    """Parses a module in HLO text.
 
     Raises:
       ValueError: if the text is invalid.
@@ -160,9 +161,10 @@ def hlo_module_from_text(text: str) -> HloModule:
 
 
 class XlaBuilder:
-    """Builds a computation: `ops` adds instructions, `build` ends it.
+    """Builds a computation: `ops` adds instructions, `build` finishes the computation.
 
-    Its methods have the names of all versions of jaxlib: `build` and `Build`, `get_shape` and `GetShape`, …
+    The methods have their names from all versions of jaxlib: `build` and `Build`, `get_shape` and `GetShape`,
+    …
     """
 
     def __init__(self, name: str) -> None:
@@ -173,13 +175,14 @@ class XlaBuilder:
         self._sharding: Any = None
 
     def build(self, root: XlaOp | None = None) -> XlaComputation:
-        """The computation.
+        """Returns the computation.
 
         Args:
-          root: the instruction whose result is the computation's; the one that was added last if none is given.
+          root: the instruction whose result is the computation's result; defaults to the last instruction.
 
         Raises:
-          XlaRuntimeError: if there are no instructions, the numbers of parameters have gaps, or `root` is another builder's.
+          XlaRuntimeError: if the builder is empty, parameter numbers are missing, or `root` belongs to
+            another builder.
         """
         if not self._instructions:
             raise XlaRuntimeError(f"INVALID_ARGUMENT: {self._name}: no instruction was added")
@@ -189,19 +192,21 @@ class XlaBuilder:
     Build = build
 
     def get_shape(self, op: XlaOp) -> Shape:
-        """The shape of an instruction's result."""
+        """Returns the shape of an instruction's result."""
         return self._instructions[self._own(op)].shape
 
     GetShape = get_shape
 
     def get_program_shape(self, root: XlaOp | None = None) -> ProgramShape:
-        """The shapes of the parameters, and of an instruction's result (the last one's, if none is given)."""
+        """Returns the shapes of the parameters, and of an instruction's result (by default, the last
+        one's)."""
         return self.build(root).program_shape()
 
     GetProgramShape = get_program_shape
 
     def is_constant(self, op: XlaOp) -> bool:
-        """True if an instruction depends neither on parameters nor on what differs from run to run."""
+        """Returns true if an instruction depends neither on parameters nor on values that vary from run to
+        run."""
         seen: set[int] = set()
         stack = [self._own(op)]
         while stack:
@@ -217,31 +222,31 @@ class XlaBuilder:
     IsConstant = is_constant
 
     def set_op_metadata(self, metadata: Any) -> None:
-        """Where the instructions that are added next come from: an `OpMetadata`."""
+        """Sets the source of the following instructions: an `OpMetadata`."""
         self._metadata = metadata
 
     SetOpMetadata = set_op_metadata
 
     def clear_op_metadata(self) -> None:
-        """The instructions that are added next come from nowhere in particular."""
+        """Removes the source of the following instructions."""
         self._metadata = None
 
     ClearOpMetadata = clear_op_metadata
 
     def set_sharding(self, sharding: Any) -> None:
-        """The sharding of the instructions that are added next: an `OpSharding`."""
+        """Sets the sharding of the following instructions: an `OpSharding`."""
         self._sharding = sharding
 
     SetSharding = set_sharding
 
     def clear_sharding(self) -> None:
-        """The instructions that are added next have no sharding."""
+        """Removes the sharding of the following instructions."""
         self._sharding = None
 
     ClearSharding = clear_sharding
 
     def setup_alias(self, output_index: Iterable[int], param_number: int, param_index: Iterable[int] = ()) -> None:
-        """A part of the result may have the memory of a part of a parameter."""
+        """Allows a part of the result to share the memory of a part of a parameter."""
         self._aliases.append(f"{_braces(output_index)}: ({int(param_number)}, {_braces(param_index)}, may-alias)")
 
     SetUpAlias = setup_alias
@@ -267,15 +272,16 @@ class XlaBuilder:
         computations: Iterable[tuple[str, Sequence[XlaComputation]]] = (),
         name: str = "",
     ) -> XlaOp:
-        """Adds an instruction. Its shape follows from its operands; `shape` is for those that leave it open, and must fit them.
-        `results`: as many as the operation has; more than one are a tuple."""
+        """Adds an instruction. Its shape follows from its operands. If the operands do not determine the
+        shape, `shape` is used, which must fit them. `results` is the operation's number of results; several
+        results form a tuple."""
         numbers = tuple(self._own(op) for op in operands)
         extra = [("sharding", str(self._sharding))] if self._sharding is not None else []
         extra += [("metadata", metadata_text(self._metadata))] if self._metadata is not None else []
         given = [(key, str(value)) for key, value in attributes] + extra
         called = tuple((key, tuple(map(_computation, applied))) for key, applied in computations)
         if shape is None:
-            # The element type of a product is open; that of its operands is what it is.
+            # The operands do not determine the element type of a product. It defaults to the operands' type.
             arrays = (op.shape for op in operands if op.shape.is_array())
             kind = next((shape.xla_element_type() for shape in arrays), PrimitiveType.PRED)
             guess = Shape.scalar_shape(kind) if results == 1 else Shape.tuple_shape([Shape.scalar_shape(kind)] * results)
@@ -286,12 +292,12 @@ class XlaBuilder:
         return XlaOp(self, len(self._instructions) - 1)
 
     def _infer(self, instruction: Instruction, results: int) -> Shape:
-        """The shape that the engine says."""
+        """Returns the shape that the engine infers."""
         shapes = list(map(shape_of_type, self._asked(_farcall.infer_root, instruction)))
         return shapes[0] if results == 1 and len(shapes) == 1 else Shape.tuple_shape(shapes)
 
     def _asked(self, question: Callable[[bytes], Any], instruction: Instruction) -> Any:
-        """What the engine says of a computation of this instruction alone."""
+        """Asks the engine about a computation that contains only this instruction."""
         operands = [self._instructions[number].shape for number in instruction.operands]
         parameters = [Instruction("parameter", shape, (), str(i)) for i, shape in enumerate(operands)]
         alone = Instruction(
@@ -317,7 +323,7 @@ class XlaBuilder:
 
 
 class OpMetadata:
-    """Where an instruction comes from."""
+    """Source of an instruction."""
 
     def __init__(self, op_type: str = "", op_name: str = "", source_file: str = "", source_line: int = 0) -> None:
         self.op_type, self.op_name, self.source_file, self.source_line = op_type, op_name, source_file, source_line
@@ -327,7 +333,8 @@ class OpMetadata:
 
 
 def module_text(computation: XlaComputation, *, anonymous: bool = False) -> str:
-    """A computation, and those that it applies, as a module of HLO text; without names and metadata if it is anonymous."""
+    """Formats a computation, and the computations that it applies, as an HLO module; without names and
+    metadata if `anonymous` is true."""
     order = list(_applied_first(computation))
     names: dict[int, str] = {}
     taken: set[str] = set()
@@ -346,7 +353,8 @@ def module_text(computation: XlaComputation, *, anonymous: bool = False) -> str:
 
 
 def _applied_first(computation: XlaComputation) -> Iterator[XlaComputation]:
-    """Every computation once, behind those that it applies; without recursion, however deep they nest."""
+    """Iterates over all computations, each after the computations that it applies. The iteration is not
+    recursive, because nesting may be deep."""
     done: set[int] = set()
     stack = [(computation, False)]
     while stack:
@@ -386,7 +394,7 @@ def _computation_text(computation: XlaComputation, names: dict[int, str], is_ent
 
 
 def _names(instructions: Sequence[Instruction], *, anonymous: bool = False) -> list[str]:
-    """A name for each: its own, or its opcode, with a number."""
+    """Returns a name for each instruction: its given name or its opcode, with a number."""
     names = (inst.opcode if anonymous else _identifier(inst.name) or inst.opcode for inst in instructions)
     return [f"{name}.{i + 1}" for i, name in enumerate(names)]
 
@@ -397,13 +405,13 @@ def _candidates(base: str) -> Iterator[str]:
 
 
 def _identifier(name: str) -> str:
-    """A name as HLO has them."""
+    """Converts a name to a valid HLO name."""
     made = "".join(c if c.isascii() and (c.isalnum() or c in "_.-") else "_" for c in name)
     return f"_{made}" if made[:1].isdigit() or made[:1] in ("-", ".") else made
 
 
 def metadata_text(metadata: Any) -> str:
-    """Where an instruction comes from, as HLO text has it."""
+    """Formats the source of an instruction as in HLO text."""
     texts = {key: getattr(metadata, key, "") or "" for key in ("op_type", "op_name", "source_file")}
     parts = [f"{key}={quoted(text)}" for key, text in texts.items() if text]
     line = int(getattr(metadata, "source_line", 0) or 0)
@@ -411,7 +419,7 @@ def metadata_text(metadata: Any) -> str:
 
 
 def quoted(text: str | bytes) -> str:
-    """A string in quotes, as HLO text has it."""
+    """Quotes a string as in HLO text."""
     escapes = {ord('"'): '\\"', ord("\\"): "\\\\", ord("\n"): "\\n", ord("\t"): "\\t", ord("\r"): "\\r"}
     content = text.encode() if isinstance(text, str) else text
     return '"' + "".join(escapes.get(b) or (chr(b) if 32 <= b < 127 else f"\\{b:03o}") for b in content) + '"'
@@ -422,17 +430,17 @@ def _braces(numbers: Iterable[int]) -> str:
 
 
 def _computation(given: Any) -> XlaComputation:
-    """A computation, which older builders wrap."""
+    """Unwraps a computation, which older builders wrap."""
     found = getattr(given, "computation", given)
     if not isinstance(found, XlaComputation):
-        raise TypeError(f"a computation is what a builder's build() returns, not {given!r}")
+        raise TypeError(f"a computation is returned by a builder's build(), but this is {given!r}")
     if found._text is not None:
-        raise XlaRuntimeError("UNIMPLEMENTED: a computation that was made of a text cannot be a part of another one")
+        raise XlaRuntimeError("UNIMPLEMENTED: a computation that was created from text cannot be part of another one")
     return found
 
 
 def _parameters(name: str, instructions: Sequence[Instruction]) -> list[Shape]:
-    """The shapes of the parameters, by number."""
+    """Returns the shapes of the parameters, by number."""
     found = {int(inst.argument): inst.shape for inst in instructions if inst.opcode == "parameter"}
     if sorted(found) != list(range(len(found))):
         missing = next(i for i in range(len(found) + 1) if i not in found)
@@ -441,17 +449,17 @@ def _parameters(name: str, instructions: Sequence[Instruction]) -> list[Shape]:
 
 
 def _program_shape_of(text: str) -> ProgramShape:
-    """The shapes of a program's inputs and results."""
+    """Returns the shapes of a program's inputs and results."""
     parameters, results = _farcall.entry_types(text.encode(), "<computation>")
     outs = list(map(shape_of_type, results))
     return ProgramShape(list(map(shape_of_type, parameters)), outs[0] if len(outs) == 1 else Shape.tuple_shape(outs))
 
 
 def constant_text(value: Any) -> tuple[Shape, str]:
-    """The shape of a NumPy array, and its elements as HLO text has them.
+    """Returns the shape of a NumPy array, and its elements as in HLO text.
 
     Raises:
-      TypeError: if there are no tensors of its element type.
+      TypeError: if tensors cannot have its element type.
     """
     array = np.asarray(value)
     if dtype_name(array.dtype) is None:
@@ -473,16 +481,16 @@ def _elements(array: np.ndarray) -> str:
     return repr(float(value))
 
 
-#: Instructions that are made with the shapes that they have.
+#: Instructions whose shape is given when they are created, and therefore always fits.
 _ALWAYS_FIT = {"parameter", "constant", "tuple", "get-tuple-element"}
 
-#: Instructions whose results differ from run to run.
+#: Instructions whose results vary from run to run.
 _VARYING = {"infeed", "rng", "rng-get-and-update-state", "custom-call", "replica-id", "partition-id", "recv"}
 
 
 def _varies(instruction: Instruction) -> bool:
-    """True if the result may differ from run to run, for the same operands: because of the instruction, or one of a computation that
-    it applies."""
+    """Returns true if the result may vary from run to run for the same operands, because of the instruction
+    or because of an instruction in a computation that it applies."""
     if instruction.opcode in _VARYING:
         return True
     applied = (computation for _, computations in instruction.computations for computation in computations)

@@ -1,4 +1,4 @@
-"""Clients, devices, buffers and executables: what compiles computations and runs them, on farcall's engine."""
+"""Clients, devices, buffers and executables, which compile and run computations on farcall's engine."""
 
 import functools
 import weakref
@@ -19,7 +19,8 @@ from farcall.xla_client._shapes import ProgramShape, Shape
 
 
 class ExecutableBuildOptions:
-    """Options of the compiler. farcall has one device and one way to compile: what asks for more is an error of `Client.compile`."""
+    """Compiler options. farcall has one device and one way to compile; `Client.compile` rejects options that
+    require more."""
 
     def __init__(self) -> None:
         self.num_replicas = 1
@@ -31,7 +32,7 @@ class ExecutableBuildOptions:
 
 
 class CompileOptions:
-    """How a computation is compiled."""
+    """Options for compiling a computation."""
 
     def __init__(self) -> None:
         self.argument_layouts: list[Shape] | None = None
@@ -46,25 +47,25 @@ class CompileOptions:
 
 
 class DeviceAssignment:
-    """Which device runs which replica."""
+    """Assignment of replicas to devices."""
 
     def __init__(self, assignment: np.ndarray) -> None:
         self._assignment = assignment
 
     @staticmethod
     def create(assignment: Any) -> "DeviceAssignment":
-        """Of the numbers of devices, by replica and computation."""
+        """Creates an assignment from device numbers, by replica and computation."""
         array = np.asarray(assignment, np.int32)
         if array.ndim != 2:
             raise ValueError(f"a device assignment is an array of two dimensions, not of {array.ndim}")
         return DeviceAssignment(array)
 
     def replica_count(self) -> int:
-        """The number of replicas."""
+        """Returns the number of replicas."""
         return int(self._assignment.shape[0])
 
     def computation_count(self) -> int:
-        """The number of computations of a replica."""
+        """Returns the number of computations of a replica."""
         return int(self._assignment.shape[1])
 
     def __repr__(self) -> str:
@@ -72,7 +73,7 @@ class DeviceAssignment:
 
 
 class Device:
-    """The host's processor."""
+    """The host's CPU."""
 
     id = 0
     host_id = process_index = task_id = 0
@@ -84,11 +85,11 @@ class Device:
         self.client = client
 
     def live_buffers(self) -> "list[Buffer]":
-        """The buffers that were not deleted."""
+        """Returns the buffers that have not been deleted."""
         return self.client.live_buffers()
 
     def memory_stats(self) -> dict[str, int] | None:
-        """Not known."""
+        """Returns `None`, because statistics are not available."""
         return None
 
     def transfer_to_infeed(self, value: Any) -> None:
@@ -124,7 +125,7 @@ class DeviceList(tuple[Device, ...]):
 
 
 class Buffer:
-    """An array on a device. NumPy takes it for an array; `to_py()` is that array."""
+    """An array on a device. NumPy accepts a buffer as an array; `to_py()` returns the array."""
 
     def __init__(self, value: np.ndarray, device: Device) -> None:
         self._value: np.ndarray | None = value
@@ -135,14 +136,14 @@ class Buffer:
     def from_pyval(
         pyval: Any, device: Device | None = None, backend: "Client | None" = None, force_copy: bool = False
     ) -> "Buffer | TupleBuffer":
-        """A buffer of a NumPy array, or of a tuple of such values."""
+        """Creates a buffer from a NumPy array, or from a tuple of such values."""
         if isinstance(pyval, tuple):
             return TupleBuffer([Buffer.from_pyval(part, device, backend, force_copy) for part in pyval])
         return (backend or get_local_backend()).buffer_from_pyval(pyval, device, force_copy)
 
     @staticmethod
     def make_tuple(buffers: "Sequence[Buffer | TupleBuffer]", device: Device | None = None) -> "TupleBuffer":
-        """Buffers as one."""
+        """Combines buffers into a tuple."""
         del device
         return TupleBuffer(buffers)
 
@@ -152,7 +153,7 @@ class Buffer:
         return self._value
 
     def to_py(self) -> np.ndarray:
-        """The array, which cannot be written to."""
+        """Returns the array, which is read-only."""
         return self._live("ToPy")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -160,74 +161,74 @@ class Buffer:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Sizes."""
+        """Sizes of the dimensions."""
         return self._live("Shape").shape
 
     @property
     def dtype(self) -> np.dtype:
-        """The element type."""
+        """Element type."""
         return self._live("Dtype").dtype
 
     @property
     def ndim(self) -> int:
-        """The number of dimensions."""
+        """Number of dimensions."""
         return self._live("NDim").ndim
 
     @property
     def size(self) -> int:
-        """The number of elements."""
+        """Number of elements."""
         return self._live("Size").size
 
     def xla_shape(self) -> Shape:
-        """Element type and sizes."""
+        """Returns the element type and the sizes."""
         return Shape.from_pyval(self._live("XlaShape"))
 
     def device(self) -> Device:
-        """The device that has it."""
+        """Returns the device of the buffer."""
         return self._device
 
     def devices(self) -> set[Device]:
-        """The devices that have it."""
+        """Returns the devices of the buffer."""
         return {self._device}
 
     def block_until_ready(self) -> "Buffer":
-        """Waits until it is computed."""
+        """Waits until the buffer is computed."""
         self._live("BlockHostUntilReady")
         return self
 
     block_host_until_ready = block_until_ready
 
     def is_ready(self) -> bool:
-        """True once it is computed."""
+        """Returns true once the buffer is computed."""
         return self._live("IsReady") is not None
 
     def copy_to_host_async(self) -> None:
-        """Nothing is left to copy."""
+        """Does nothing, because the array is already on the host."""
         self._live("CopyToHostAsync")
 
     def copy_to_device(self, device: Device) -> "Buffer":
-        """The same on another device."""
+        """Returns a copy of the buffer on another device."""
         return Buffer(self._live("CopyToDevice"), device)
 
     def clone(self) -> "Buffer":
-        """Another buffer with the same memory."""
+        """Returns another buffer with the same memory."""
         return Buffer(self._live("Clone"), self._device)
 
     def on_device_size_in_bytes(self) -> int:
-        """How much memory it takes."""
+        """Returns the size of the buffer's memory."""
         return self._live("OnDeviceSizeInBytes").nbytes
 
     def unsafe_buffer_pointer(self) -> int:
-        """The address of its elements."""
+        """Returns the address of the elements."""
         return int(self._live("UnsafeBufferPointer").ctypes.data)
 
     def delete(self) -> None:
-        """Gives the memory back."""
+        """Releases the memory."""
         self._value = None
         self._device.client._buffers.discard(self)
 
     def is_deleted(self) -> bool:
-        """True if `delete` was called."""
+        """Returns true if `delete` was called."""
         return self._value is None
 
     def __repr__(self) -> str:
@@ -235,21 +236,21 @@ class Buffer:
 
 
 class TupleBuffer:
-    """Several buffers as one, which the first versions had."""
+    """Several buffers combined into one, as in the first versions of jaxlib."""
 
     def __init__(self, parts: "Sequence[Buffer | TupleBuffer]") -> None:
         self._parts = list(parts)
 
     def destructure(self) -> "list[Buffer | TupleBuffer]":
-        """The parts."""
+        """Returns the parts."""
         return list(self._parts)
 
     def to_py(self) -> tuple[Any, ...]:
-        """A tuple of the parts' arrays."""
+        """Returns a tuple of the parts' arrays."""
         return tuple(part.to_py() for part in self._parts)
 
     def xla_shape(self) -> Shape:
-        """The shape of the tuple."""
+        """Returns the shape of the tuple."""
         return Shape.tuple_shape([part.xla_shape() for part in self._parts])
 
     shape = xla_shape
@@ -263,12 +264,12 @@ class TupleBuffer:
     block_host_until_ready = block_until_ready
 
     def delete(self) -> None:
-        """Gives the memory of all parts back."""
+        """Releases the memory of all parts."""
         for part in self._parts:
             part.delete()
 
     def is_deleted(self) -> bool:
-        """True if a part was deleted."""
+        """Returns true if a part was deleted."""
         return any(part.is_deleted() for part in self._parts)
 
     def __repr__(self) -> str:
@@ -284,24 +285,25 @@ class LoadedExecutable:
         self._program = program
         self.fingerprint = None
         self.traceback = None
-        #: Compiled by `Computation.Compile`.
+        #: True for executables of `Computation.Compile`.
         self._is_old = False
 
     def get_compiled_memory_stats(self) -> MemoryAnalysis:
-        """The memory that it needs."""
+        """Returns the memory that the program needs."""
         return self._executable.memory_analysis()
 
     def execute(self, arguments: Sequence[Any], device: Device | None = None) -> list[Buffer]:
-        """Runs it.
+        """Runs the computation.
 
         Args:
-          arguments: a buffer or an array for each parameter; for parameters that are tuples, one for each part.
+          arguments: a buffer or an array for each parameter; for parameters that are tuples, one for each
+            part.
 
         Returns:
           A buffer for each result; for a tuple, one for each part.
 
         Raises:
-          XlaRuntimeError: if the arguments are not what the parameters are, or a custom call fails.
+          XlaRuntimeError: if the arguments do not match the parameters, or a custom call fails.
         """
         del device
         given: list[Any] = []
@@ -312,69 +314,71 @@ class LoadedExecutable:
         return [Buffer(_sealed(result), self.client._device) for result in results]
 
     def Execute(self, arguments: Sequence[Any] = ()) -> Any:
-        """Runs it, and returns a list of buffers; executables of `Computation.Compile` return one buffer, of a tuple if the result is
-        one."""
+        """Runs the computation and returns a list of buffers. Executables of `Computation.Compile` return one
+        buffer, which is a tuple if the result is a tuple."""
         results = self.execute(arguments)
         if not self._is_old:
             return results
         return _nested(self.program_shape().result_shape(), iter(results), TupleBuffer)
 
     def execute_sharded_on_local_devices(self, arguments: Sequence[Sequence[Any]]) -> list[list[Buffer]]:
-        """Runs it on one device; arguments and results are by device."""
+        """Runs the computation on one device; arguments and results are lists with one entry for each
+        device."""
         if any(len(shards) != 1 for shards in arguments):
-            raise XlaRuntimeError("INVALID_ARGUMENT: there is one device, but an argument has not one shard")
+            raise XlaRuntimeError("INVALID_ARGUMENT: there is one device, so each argument must have one shard")
         return [[result] for result in self.execute([shards[0] for shards in arguments])]
 
     def execute_on_local_devices(self, arguments: Sequence[Sequence[Any]]) -> list[list[Buffer]]:
-        """Runs it on one device: a list of arguments, and one of results, for each device."""
+        """Runs the computation on one device, with a list of arguments and a list of results for each
+        device."""
         if len(arguments) != 1:
-            raise XlaRuntimeError(f"INVALID_ARGUMENT: there is one device, but arguments for {len(arguments)}")
+            raise XlaRuntimeError(f"INVALID_ARGUMENT: there is one device, but arguments for {len(arguments)} were given")
         return [self.execute(arguments[0])]
 
     ExecuteOnLocalDevices = execute_on_local_devices
     ExecutePerReplica = execute_on_local_devices
 
     def local_devices(self) -> list[Device]:
-        """The device that it runs on."""
+        """Returns the device that runs the computation."""
         return [self.client._device]
 
     def size_of_generated_code_in_bytes(self) -> int:
-        """Not known: -1."""
+        """Returns -1, because the size is not available."""
         return -1
 
     SizeOfGeneratedCodeInBytes = size_of_generated_code_in_bytes
 
     def hlo_modules(self) -> list[HloModule]:
-        """The program that was compiled."""
+        """Returns the compiled program."""
         return [HloModule(self._computation())]
 
     def get_hlo_text(self) -> str:
-        """The program that was compiled, as HLO text."""
+        """Returns the compiled program as HLO text."""
         return self._computation().as_hlo_text()
 
     def program_shape(self) -> ProgramShape:
-        """The shapes of parameters and result."""
+        """Returns the shapes of the parameters and the result."""
         return self._computation().program_shape()
 
     def _computation(self) -> XlaComputation:
-        """The program that was compiled; it is only looked at on request."""
+        """Returns the compiled program, which is only parsed on request."""
         if not isinstance(self._program, XlaComputation):
             self._program = XlaComputation(convert(self._program, "hlo"))
         return self._program
 
     def delete(self) -> None:
-        """Nothing is left to do: memory is given back with the object."""
+        """Does nothing: the memory is released together with the object."""
 
     def __repr__(self) -> str:
         return f"<LoadedExecutable {self._executable!r}>"
 
 
-#: The names of older versions.
+#: Names in older versions.
 Executable = LocalExecutable = LoadedExecutable
 
 
 class Client:
-    """farcall's engine on the host's processor."""
+    """farcall's engine on the host's CPU."""
 
     platform = "cpu"
     platform_version = f"farcall {_farcall.__version__}"
@@ -391,15 +395,16 @@ class Client:
         """Compiles a program.
 
         Args:
-          computation: an `XlaComputation`, StableHLO or HLO text, the bytes of either or of a portable artifact, or whatever
-            prints itself as such a program, such as a module of MLIR.
-          executable_devices: the device that it runs on. Older versions had the options in this place.
-          compile_options: how it is compiled, for one replica and one partition.
-          host_callbacks: none.
+          computation: an `XlaComputation`, StableHLO or HLO text, the bytes of either or of a portable
+            artifact, or an object that prints as such a program, such as an MLIR module.
+          executable_devices: the device that runs the program. Older versions passed the options in this
+            position.
+          compile_options: options, for one replica and one partition.
+          host_callbacks: must be empty.
 
         Raises:
-          XlaRuntimeError: if the program is invalid, calls a target that is not registered, leaves sizes open, or asks for more than
-            one device.
+          XlaRuntimeError: if the program is invalid, calls an unregistered target, has dynamic sizes, or
+            requires more than one device.
         """
         if isinstance(executable_devices, CompileOptions):
             executable_devices, compile_options = None, executable_devices
@@ -409,7 +414,7 @@ class Client:
         with as_xla_errors(program if isinstance(program, str) else "", waiting_platforms):
             executable = _compile(program, name="<computation>")
         if not isinstance(executable, _Executable):
-            raise XlaRuntimeError("UNIMPLEMENTED: the program leaves sizes of its inputs open; farcall.compile takes it")
+            raise XlaRuntimeError("UNIMPLEMENTED: the program's inputs have dynamic sizes; use farcall.compile")
         _check_devices(executable_devices)
         _check_options(compile_options or CompileOptions(), executable)
         source = getattr(computation, "computation", computation)
@@ -424,7 +429,7 @@ class Client:
         """Runs an executable: `executable.execute(arguments)`.
 
         Raises:
-          XlaRuntimeError: if the arguments are not what the parameters are, or a custom call fails.
+          XlaRuntimeError: if the arguments do not match the parameters, or a custom call fails.
           TypeError: if it is not an executable.
         """
         if not isinstance(executable, LoadedExecutable):
@@ -434,63 +439,63 @@ class Client:
     def buffer_from_pyval(
         self, argument: Any, device: Device | None = None, force_copy: bool = False, host_buffer_semantics: Any = None
     ) -> Buffer:
-        """A buffer of a NumPy array, or of what makes one."""
-        del force_copy, host_buffer_semantics  # it is always copied
+        """Creates a buffer from a NumPy array, or from a value that converts to one."""
+        del force_copy, host_buffer_semantics  # the value is always copied
         return Buffer(_sealed(np.array(argument)), device or self._device)
 
     def devices(self) -> list[Device]:
-        """The device."""
+        """Returns the only device."""
         return [self._device]
 
     local_devices = devices
     _get_all_devices = devices
 
     def device_count(self) -> int:
-        """One."""
+        """Returns 1."""
         return 1
 
     local_device_count = device_count
 
     def process_index(self) -> int:
-        """The number of this process."""
+        """Returns the number of this process."""
         return 0
 
     host_id = task_id = process_index
 
     def device_from_local_hardware_id(self, local_hardware_id: int) -> Device:
-        """The device of this number."""
+        """Returns the device with this number."""
         if local_hardware_id != 0:
             raise XlaRuntimeError(f"NOT_FOUND: there is no device {local_hardware_id}, only 0")
         return self._device
 
     def get_default_device_assignment(self, num_replicas: int, num_partitions: int | None = None) -> Any:
-        """The devices by replica, and by partition if that is given."""
+        """Returns the devices by replica, and by partition if `num_partitions` is given."""
         if num_replicas != 1 or num_partitions not in (None, 1):
             raise XlaRuntimeError("INVALID_ARGUMENT: there is one device")
         return [self._device] if num_partitions is None else [[self._device]]
 
     def live_buffers(self) -> list[Buffer]:
-        """The buffers that were not deleted."""
+        """Returns the buffers that have not been deleted."""
         return list(self._buffers)
 
     live_arrays = live_buffers
 
     def live_executables(self) -> list[LoadedExecutable]:
-        """The executables that are in use."""
+        """Returns the executables that are in use."""
         return list(self._executables)
 
     def defragment(self) -> None:
-        """Nothing to do."""
+        """Does nothing."""
 
     def __repr__(self) -> str:
         return f"<farcall.xla_client.Client of {self.platform}>"
 
 
 def make_cpu_client(*args: Any, **kwargs: Any) -> Client:
-    """A client for the host's processor. Arguments are those of jaxlib, of which none matters here, except `num_devices`.
+    """Returns a client for the host's CPU. The arguments are jaxlib's; only `num_devices` is checked.
 
     Raises:
-      XlaRuntimeError: if more than one device is wanted.
+      XlaRuntimeError: if more than one device is requested.
     """
     del args
     if kwargs.get("num_devices") not in (None, 1):
@@ -500,10 +505,10 @@ def make_cpu_client(*args: Any, **kwargs: Any) -> Client:
 
 @functools.cache
 def get_local_backend(platform: str | None = None) -> Client:
-    """The client of this process.
+    """Returns the client of this process.
 
     Raises:
-      XlaRuntimeError: for another platform than `"cpu"`.
+      XlaRuntimeError: for other platforms than `"cpu"`.
     """
     if platform not in (None, "cpu", "Host"):
         raise XlaRuntimeError(f"NOT_FOUND: farcall.xla_client runs on the platform cpu only, not on {platform}")
@@ -511,11 +516,11 @@ def get_local_backend(platform: str | None = None) -> Client:
 
 
 def execute_with_python_values(executable: LoadedExecutable, arguments: Sequence[Any] = (), backend: Client | None = None) -> Any:
-    """Runs an executable on NumPy arrays, or tuples of them for parameters that are tuples.
+    """Runs an executable on NumPy arrays, or on tuples of arrays for parameters that are tuples.
 
     Returns:
-      A list of an array for each result. The first builders' executables (`ComputationBuilder`'s `Build().Compile()`) return the
-      result as it is: an array, or a tuple of arrays.
+      A list with one array for each result. Executables of the first builders (`ComputationBuilder`'s
+      `Build().Compile()`) return the result itself: an array, or a tuple of arrays.
     """
     backend = backend or executable.client
     flat: list[Any] = []
@@ -530,14 +535,15 @@ def execute_with_python_values(executable: LoadedExecutable, arguments: Sequence
 def execute_with_python_values_replicated(
     executable: LoadedExecutable, arguments: Sequence[Sequence[Any]], backend: Client | None = None
 ) -> list[Any]:
-    """The same for a list of arguments for each replica, of which there is one."""
+    """Like `execute_with_python_values`, for a list of arguments for each replica; there is one replica."""
     if len(arguments) != 1:
-        raise XlaRuntimeError(f"INVALID_ARGUMENT: there is one replica, but arguments for {len(arguments)}")
+        raise XlaRuntimeError(f"INVALID_ARGUMENT: there is one replica, but arguments for {len(arguments)} were given")
     return [execute_with_python_values(executable, arguments[0], backend)]
 
 
 def _typed(arguments: list[Any], executable: LoadedExecutable, backend: Client) -> list[Any]:
-    """Arrays in buffers; Python's numbers as they are, which take the element type that the program wants."""
+    """Puts arrays into buffers. Python numbers stay unchanged; they get the element type that the program
+    expects."""
     return [backend.buffer_from_pyval(value) if hasattr(value, "dtype") else value for value in arguments]
 
 
@@ -553,7 +559,7 @@ def _flatten(value: Any, out: list[Any]) -> None:
 
 
 def _nested(shape: Shape, leaves: Any, whole: Callable[[list[Any]], Any]) -> Any:
-    """The value of a shape, of the arrays in it; `whole` makes a tuple of its parts."""
+    """Builds the value of a shape from its arrays; `whole` creates a tuple from its parts."""
     if shape.is_tuple():
         return whole([_nested(part, leaves, whole) for part in shape.tuple_shapes()])
     return next(leaves)
@@ -565,7 +571,7 @@ def _sealed(array: np.ndarray) -> np.ndarray:
 
 
 def _program(computation: Any) -> str | bytes:
-    """A program as the engine takes it."""
+    """Converts a program for the engine."""
     computation = getattr(computation, "computation", computation)
     if isinstance(computation, (XlaComputation, HloModule)):
         return (computation._computation if isinstance(computation, HloModule) else computation).as_hlo_text()
@@ -575,7 +581,7 @@ def _program(computation: Any) -> str | bytes:
         except UnicodeDecodeError:
             raise XlaRuntimeError("INVALID_ARGUMENT: the program is neither text nor a portable artifact") from None
     if isinstance(computation, (str, bytes)):
-        # Never a path.
+        # Strings are never paths here.
         return computation if isinstance(computation, bytes) else computation + "\n"
     if hasattr(computation, "operation"):
         return str(computation) + "\n"
@@ -602,7 +608,7 @@ def _check_options(options: CompileOptions, executable: _Executable) -> None:
 
 
 def _check_devices(devices: Any) -> None:
-    """What a program is compiled for is the processor."""
+    """Checks that a program is compiled for the CPU."""
     if devices is None:
         return
     given = list(devices) if isinstance(devices, Iterable) else [devices]
@@ -612,7 +618,7 @@ def _check_devices(devices: Any) -> None:
 
 def _is_one_device(assignment: Any) -> bool:
     counts = (assignment.replica_count(), assignment.computation_count())
-    # jaxlib's do not say which devices they are.
+    # jaxlib's assignments do not expose their devices.
     return counts == (1, 1) and not (isinstance(assignment, DeviceAssignment) and assignment._assignment.any())
 
 

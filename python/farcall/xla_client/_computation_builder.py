@@ -1,4 +1,5 @@
-"""`ComputationBuilder`, the builder of jaxlib before 0.1.47: its methods add instructions, `Build().Compile()` makes them run."""
+"""`ComputationBuilder`, the builder of jaxlib before 0.1.47: its methods add instructions, and
+`Build().Compile()` returns an executable."""
 
 import itertools
 from collections.abc import Iterable, Sequence
@@ -20,19 +21,19 @@ from farcall.xla_client._shapes import ProgramShape, Shape, shape_from_pyval
 
 
 class Computation:
-    """A computation that can be compiled, or applied by another one."""
+    """A computation that can be compiled, or applied by another computation."""
 
     def __init__(self, computation: XlaComputation, backend: Any = None) -> None:
         self._computation, self._backend = computation, backend
 
     @property
     def computation(self) -> XlaComputation:
-        """The computation as newer versions have it."""
+        """The computation in the form of newer versions."""
         return self._computation
 
     def Compile(self, argument_shapes: Any = None, compile_options: Any = None, backend: Any = None) -> LoadedExecutable:
-        """Compiles the computation. `execute_with_python_values` returns the executable's result as it is: an array, or a tuple of
-        arrays if the result is a tuple."""
+        """Compiles the computation. `execute_with_python_values` returns the executable's result itself: an
+        array, or a tuple of arrays if the result is a tuple."""
         options = compile_options or CompileOptions()
         if argument_shapes:
             options.argument_layouts = list(argument_shapes)
@@ -41,11 +42,11 @@ class Computation:
         return executable
 
     def GetHloText(self) -> str:
-        """The computation as HLO text."""
+        """Returns the computation as HLO text."""
         return self._computation.as_hlo_text()
 
     def GetHloDotGraph(self) -> str:
-        """The instructions as a graph for Graphviz."""
+        """Returns the instructions as a graph for Graphviz."""
         return self._computation.as_hlo_dot_graph()
 
     def GetSerializedProto(self) -> bytes:
@@ -53,59 +54,59 @@ class Computation:
         return self._computation.as_serialized_hlo_module_proto()
 
     def GetProgramShape(self) -> ProgramShape:
-        """The shapes of parameters and result."""
+        """Returns the shapes of the parameters and the result."""
         return self._computation.program_shape()
 
     def GetReturnValueShape(self) -> Shape:
-        """The shape of the result."""
+        """Returns the shape of the result."""
         return self._computation.program_shape().result_shape()
 
     def Hash(self) -> int:
-        """A number that is the same for computations of the same instructions."""
+        """Returns a number that is equal for computations with the same instructions."""
         return self._computation.hash()
 
 
 class ComputationBuilder:
-    """Adds instructions by its methods, which have the names of XLA's C++ interface."""
+    """Builder whose methods add instructions. They have the names of XLA's C++ interface."""
 
     def __init__(self, name: str) -> None:
         self._builder = XlaBuilder(name)
         self._parameter_numbering = itertools.count()
 
     def Build(self, root: XlaOp | None = None, backend: Any = None) -> Computation:
-        """The computation. Its result is that of `root`, or of the instruction that was added last."""
+        """Returns the computation. Its result is the result of `root`, or of the last instruction."""
         return Computation(self._builder.build(root), backend)
 
     def GetShape(self, operand: XlaOp) -> Shape:
-        """The shape of an instruction's result."""
+        """Returns the shape of an instruction's result."""
         return self._builder.get_shape(operand)
 
     def GetProgramShape(self, root: XlaOp | None = None) -> ProgramShape:
-        """The shapes of parameters and result."""
+        """Returns the shapes of the parameters and the result."""
         return self._builder.get_program_shape(root)
 
     def SetUpAlias(self, output_index: Iterable[int], param_number: int, param_index: Iterable[int]) -> None:
-        """A part of the result may have the memory of a part of a parameter."""
+        """Allows a part of the result to share the memory of a part of a parameter."""
         self._builder.setup_alias(output_index, param_number, param_index)
 
     def SetOpMetadata(self, op_metadata: Any) -> None:
-        """Where the instructions that are added next come from."""
+        """Sets the source of the following instructions."""
         self._builder.set_op_metadata(op_metadata)
 
     def ClearOpMetadata(self) -> None:
-        """The instructions that are added next come from nowhere in particular."""
+        """Removes the source of the following instructions."""
         self._builder.clear_op_metadata()
 
     def SetSharding(self, sharding: Any) -> None:
-        """The sharding of the instructions that are added next."""
+        """Sets the sharding of the following instructions."""
         self._builder.set_sharding(sharding)
 
     def ClearSharding(self) -> None:
-        """The instructions that are added next have no sharding."""
+        """Removes the sharding of the following instructions."""
         self._builder.clear_sharding()
 
     def IsConstant(self, operand: XlaOp) -> bool:
-        """True if an instruction does not depend on parameters."""
+        """Returns true if an instruction does not depend on parameters."""
         return self._builder.is_constant(operand)
 
     # --- parameters and constants
@@ -113,44 +114,44 @@ class ComputationBuilder:
     def ParameterWithShape(
         self, shape: Shape, name: str | None = None, parameter_num: int | None = None, replicated: Any = None
     ) -> XlaOp:
-        """A parameter; the next one if no number is given."""
+        """Adds a parameter; the next one if no number is given."""
         number = next(self._parameter_numbering) if parameter_num is None else parameter_num
         return ops.Parameter(self._builder, number, shape.with_major_to_minor_layout_if_absent(), name or "", replicated or ())
 
     def ParameterFromNumpy(self, value: Any, name: str | None = None, parameter_num: int | None = None) -> XlaOp:
-        """A parameter of the shape of this value: an array, or a tuple of such values."""
+        """Adds a parameter with the shape of a value: an array, or a tuple of such values."""
         return self.ParameterWithShape(shape_from_pyval(value), name, parameter_num)
 
     def Constant(self, value: Any) -> XlaOp:
-        """A constant: a NumPy array."""
+        """Adds a constant: a NumPy array."""
         return ops.Constant(self._builder, value)
 
     def ConstantF32Scalar(self, value: float) -> XlaOp:
-        """A constant `f32[]`."""
+        """Adds a constant `f32[]`."""
         return self.Constant(np.array(value, np.float32))
 
     def ConstantF64Scalar(self, value: float) -> XlaOp:
-        """A constant `f64[]`."""
+        """Adds a constant `f64[]`."""
         return self.Constant(np.array(value, np.float64))
 
     def ConstantS32Scalar(self, value: int) -> XlaOp:
-        """A constant `s32[]`."""
+        """Adds a constant `s32[]`."""
         return self.Constant(np.array(value, np.int32))
 
     def ConstantS64Scalar(self, value: int) -> XlaOp:
-        """A constant `s64[]`."""
+        """Adds a constant `s64[]`."""
         return self.Constant(np.array(value, np.int64))
 
     def ConstantPredScalar(self, value: bool) -> XlaOp:
-        """A constant `pred[]`."""
+        """Adds a constant `pred[]`."""
         return self.Constant(np.array(value, np.bool_))
 
     def Iota(self, dtype: Any, size: int) -> XlaOp:
-        """Numbers from 0 on."""
+        """Adds consecutive integers, starting at 0."""
         return ops.Iota(self._builder, np.dtype(dtype), size)
 
     def BroadcastedIota(self, dtype: Any, shape: Sequence[int], dimension: int) -> XlaOp:
-        """Numbers from 0 on along one dimension of several."""
+        """Adds consecutive integers along one of several dimensions, starting at 0."""
         return ops.Iota(self._builder, Shape.array_shape(np.dtype(dtype), shape), dimension)
 
     # --- calls
@@ -167,17 +168,17 @@ class ComputationBuilder:
         has_side_effect: bool = False,
         api_version: ops.CustomCallApiVersion = ops.CustomCallApiVersion.API_VERSION_ORIGINAL,
     ) -> XlaOp:
-        """A call of a registered target.
+        """Adds a call of a registered target.
 
         Args:
           call_target_name: the target.
-          operands: any.
+          operands: operands of any shape.
           shape: the shape of the result; with a layout, if the operands' shapes are given.
-          operand_shapes_with_layout: the operands' shapes, in the layouts that the function takes.
+          operand_shapes_with_layout: the operands' shapes, with the layouts that the function expects.
           opaque: bytes for the function.
           shape_with_layout: the older name of `shape`.
-          has_side_effect: the call is made even if nobody uses its result.
-          api_version: what the function is called with.
+          has_side_effect: the call is made even if its result is unused.
+          api_version: calling convention of the function.
         """
         result = shape if shape is not None else shape_with_layout
         if result is None:
@@ -201,15 +202,15 @@ class ComputationBuilder:
     CustomCallWithLayout = CustomCall
 
     def Call(self, computation_to_apply: Any, operands: Iterable[XlaOp]) -> XlaOp:
-        """A computation of these operands."""
+        """Applies a computation to these operands."""
         return ops.Call(self._builder, computation_to_apply, list(operands))
 
     def Map(self, operands: Iterable[XlaOp], computation_to_apply: Any, dimensions: Sequence[int]) -> XlaOp:
-        """A computation of the elements at each place."""
+        """Applies a computation to the elements at each position."""
         return ops.Map(self._builder, list(operands), computation_to_apply, dimensions)
 
     def Reduce(self, operand: XlaOp, init_value: XlaOp, computation_to_apply: Any, dimensions: Sequence[int]) -> XlaOp:
-        """Elements along dimensions, combined."""
+        """Reduces elements along dimensions."""
         return ops.Reduce(self._builder, [operand], [init_value], computation_to_apply, dimensions)
 
     def ReduceWindow(
@@ -221,7 +222,7 @@ class ComputationBuilder:
         window_strides: Sequence[int],
         padding: PaddingType | str,
     ) -> XlaOp:
-        """Elements in windows, combined."""
+        """Reduces elements in windows."""
         sizes = self.GetShape(operand).dimensions()
         pads = window_padding_type_to_pad_values(padding, sizes, window_dimensions, window_strides)
         return ops.ReduceWindowWithGeneralPadding(
@@ -239,7 +240,7 @@ class ComputationBuilder:
         init_value: XlaOp,
         scatter: Any,
     ) -> XlaOp:
-        """An element of each window is selected, and an element of the source is added there."""
+        """Selects an element of each window, and adds an element of the source at its position."""
         sizes = self.GetShape(operand).dimensions()
         pads = window_padding_type_to_pad_values(padding, sizes, window_dimensions, window_strides)
         return ops.SelectAndScatterWithGeneralPadding(
@@ -249,51 +250,51 @@ class ComputationBuilder:
     def Sort(
         self, operands: Any, dimension: int = -1, comparator: Any = None, is_stable: bool = False
     ) -> XlaOp:
-        """Arrays, sorted by a comparison of their elements."""
+        """Sorts arrays by a comparison of their elements."""
         given = [operands] if isinstance(operands, XlaOp) else list(operands)
         return ops.Sort(self._builder, given, comparator, dimension, is_stable)
 
     def SortKeyVal(self, keys: XlaOp, values: XlaOp, dimension: int = -1, is_stable: bool = False) -> XlaOp:
-        """Keys and values, sorted by the keys."""
+        """Sorts keys, and values in the same order."""
         return ops.Sort(self._builder, [keys, values], None, dimension, is_stable)
 
     # --- data
 
     def Tuple(self, *elems: XlaOp) -> XlaOp:
-        """A tuple."""
+        """Creates a tuple."""
         return ops.Tuple(self._builder, list(elems))
 
     def Concatenate(self, operands: Iterable[XlaOp], dimension: int) -> XlaOp:
-        """Arrays one after the other."""
+        """Concatenates arrays."""
         return ops.ConcatInDim(self._builder, list(operands), dimension)
 
     def Reshape(self, operand: XlaOp, dimensions: Sequence[int] | None, new_sizes: Sequence[int]) -> XlaOp:
-        """The same elements, read in an order of the dimensions, in other dimensions."""
+        """Rearranges the elements, read in an order of the dimensions, into other dimensions."""
         return ops.Reshape(operand, dimensions, new_sizes)
 
     def Trans(self, operand: XlaOp) -> XlaOp:
-        """The transpose of a matrix."""
+        """Transposes a matrix."""
         return ops.Transpose(operand, [1, 0])
 
     def Slice(
         self, operand: XlaOp, start_indices: Iterable[int], limit_indices: Iterable[int], strides: Iterable[int] | None = None
     ) -> XlaOp:
-        """Every `stride`-th element from a start to before a limit."""
+        """Takes every `stride`-th element, from a start to before a limit."""
         starts = list(start_indices)
         return ops.Slice(operand, starts, list(limit_indices), [1] * len(starts) if strides is None else list(strides))
 
     def DynamicSlice(self, operand: XlaOp, start_indices: Any, slice_sizes: Sequence[int]) -> XlaOp:
-        """A slice from computed indices on: scalars, or an array of them."""
+        """Takes a slice at computed start indices: scalars, or an array of indices."""
         return ops.DynamicSlice(operand, _scalars(start_indices), slice_sizes)
 
     def DynamicUpdateSlice(self, operand: XlaOp, update: XlaOp, start_indices: Any) -> XlaOp:
-        """The operand with a slice replaced at computed indices: scalars, or an array of them."""
+        """Replaces a slice of the operand at computed start indices: scalars, or an array of indices."""
         return ops.DynamicUpdateSlice(operand, update, _scalars(start_indices))
 
     # --- products, systems, random numbers
 
     def DotGeneral(self, lhs: XlaOp, rhs: XlaOp, dimension_numbers: Any, precision_config: Any = None) -> XlaOp:
-        """A product of arrays, along `((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))`."""
+        """Multiplies arrays, along `((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))`."""
         return ops.DotGeneral(lhs, rhs, make_dot_dimension_numbers(dimension_numbers), precision_config)
 
     def Conv(
@@ -306,7 +307,7 @@ class ComputationBuilder:
         batch_group_count: int = 1,
         precision_config: Any = None,
     ) -> XlaOp:
-        """A convolution."""
+        """Adds a convolution."""
         sizes = self.GetShape(lhs).dimensions()[2:], self.GetShape(rhs).dimensions()[2:]
         pads = window_padding_type_to_pad_values(padding, *sizes, window_strides)
         return self.ConvGeneralDilated(
@@ -325,7 +326,7 @@ class ComputationBuilder:
         batch_group_count: int = 1,
         precision_config: Any = None,
     ) -> XlaOp:
-        """A convolution."""
+        """Adds a convolution with explicit padding."""
         return self.ConvGeneralDilated(
             lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, None, feature_group_count, batch_group_count, precision_config
         )
@@ -343,7 +344,8 @@ class ComputationBuilder:
         batch_group_count: int = 1,
         precision_config: Any = None,
     ) -> XlaOp:
-        """A convolution. The dimensions are `ConvolutionDimensionNumbers`, or three strings such as `("NHWC", "HWIO", "NHWC")`."""
+        """Adds a convolution. The dimensions are `ConvolutionDimensionNumbers`, or three strings such as
+        `("NHWC", "HWIO", "NHWC")`."""
         numbers = make_convolution_dimension_numbers(dimension_numbers, len(window_strides))
         return ops.ConvGeneralDilated(
             lhs,
@@ -368,59 +370,59 @@ class ComputationBuilder:
         conjugate_a: bool = False,
         unit_diagonal: bool = False,
     ) -> XlaOp:
-        """The solutions of triangular systems."""
+        """Solves triangular systems."""
         kinds = ops.TriangularSolveOptions_Transpose
         kind = kinds.NO_TRANSPOSE if not transpose_a else kinds.ADJOINT if conjugate_a else kinds.TRANSPOSE
         matrix = ops.Conj(a) if conjugate_a and not transpose_a else a
         return ops.TriangularSolve(matrix, b, left_side, lower, unit_diagonal, kind)
 
     def RngNormal(self, mu: XlaOp, sigma: XlaOp, dims: Sequence[int]) -> XlaOp:
-        """Random numbers of a normal distribution."""
+        """Generates random numbers with a normal distribution."""
         return ops.RngNormal(mu, sigma, Shape.array_shape(self.GetShape(mu).xla_element_type(), dims))
 
     def RngUniform(self, a: XlaOp, b: XlaOp, dims: Sequence[int]) -> XlaOp:
-        """Random numbers, equally likely between two bounds."""
+        """Generates random numbers with a uniform distribution between two bounds."""
         return ops.RngUniform(a, b, Shape.array_shape(self.GetShape(a).xla_element_type(), dims))
 
     # --- tokens, queues, devices
 
     def CreateToken(self) -> XlaOp:
-        """A token."""
+        """Creates a token."""
         return ops.CreateToken(self._builder)
 
     def AfterAll(self, tokens: Sequence[XlaOp]) -> XlaOp:
-        """A token that comes after others."""
+        """Returns a token that is ordered after other tokens."""
         return ops.AfterAll(self._builder, tokens)
 
     def Infeed(self, shape: Shape, token: XlaOp | None = None) -> XlaOp:
-        """A value from the host and a token, as a tuple."""
+        """Returns a tuple of a value from the host and a token."""
         return ops.InfeedWithToken(token or self.CreateToken(), shape.with_major_to_minor_layout_if_absent())
 
     def Outfeed(self, operand: XlaOp, token: XlaOp | None = None) -> XlaOp:
-        """Gives a value to the host; a token."""
+        """Passes a value to the host, and returns a token."""
         return ops.OutfeedWithToken(operand, token or self.CreateToken(), self.GetShape(operand))
 
     def ReplicaId(self) -> XlaOp:
-        """The number of the replica that runs: 0."""
+        """Returns the number of the running replica: 0."""
         return ops.ReplicaId(self._builder)
 
     def AllReduce(self, operand: XlaOp, computation: Any, replica_groups: Any = None) -> XlaOp:
-        """The operands of all devices of a group, combined."""
+        """Combines the operands of all devices in a group."""
         return ops.AllReduce(operand, computation, make_replica_groups(replica_groups))
 
     def CrossReplicaSum(self, operand: XlaOp, replica_groups: Any = None) -> XlaOp:
-        """The sum of the operands of all devices of a group."""
+        """Adds the operands of all devices in a group."""
         return ops.CrossReplicaSum(operand, make_replica_groups(replica_groups))
 
     def __getattr__(self, name: str) -> Any:
-        """Instructions whose operands say whose they are: as in `ops`."""
+        """Returns functions of `ops` for instructions whose operands determine the builder."""
         if name.startswith("_") or not callable(function := getattr(ops, name, None)):
             raise AttributeError(f"ComputationBuilder has no method {name}")
         return function
 
 
 def _scalars(indices: Any) -> list[XlaOp]:
-    """The elements of an array of indices."""
+    """Returns the elements of an array of indices."""
     if not isinstance(indices, XlaOp):
         return list(indices)
     [count] = indices.shape.dimensions()

@@ -13,21 +13,21 @@ from farcall.xla_client._shapes import Shape, ShapeIndex
 
 
 class CustomCallApiVersion(enum.IntEnum):
-    """What the function of a custom call is called with."""
+    """Calling convention of a custom call's function."""
 
     API_VERSION_UNSPECIFIED = 0
     #: `void f(void* out, const void** ins)`
     API_VERSION_ORIGINAL = 1
-    #: and `XlaCustomCallStatus* status`
+    #: the original arguments, and `XlaCustomCallStatus* status`
     API_VERSION_STATUS_RETURNING = 2
-    #: and `const char* opaque, size_t opaque_len` before it
+    #: like the previous one, with `const char* opaque, size_t opaque_len` before the status
     API_VERSION_STATUS_RETURNING_UNIFIED = 3
     #: a call frame
     API_VERSION_TYPED_FFI = 4
 
 
 class CustomCallSchedule(enum.IntEnum):
-    """When a custom call is made, beyond what its operands require."""
+    """Position of a custom call in the schedule, beyond the order required by its operands."""
 
     SCHEDULE_NONE = 0
     SCHEDULE_LATEST = 1
@@ -44,17 +44,18 @@ def CustomCall(
     schedule: CustomCallSchedule = CustomCallSchedule.SCHEDULE_NONE,
     api_version: CustomCallApiVersion = CustomCallApiVersion.API_VERSION_ORIGINAL,
 ) -> XlaOp:
-    """A call of a registered target.
+    """Adds a call of a registered target.
 
     Args:
-      builder: where it is added.
+      builder: builder for the instruction.
       call_target_name: the target.
-      operands: any.
-      shape: the shape of the result; a tuple for several.
-      opaque: bytes for the function; of a typed target, its attributes as MLIR writes a dictionary: `{eps = 1.0e-5 : f32}`.
-      has_side_effect: the call is made even if nobody uses its result.
-      schedule: when it is made.
-      api_version: what the function is called with.
+      operands: operands of any shape.
+      shape: the shape of the result; a tuple for several results.
+      opaque: bytes for the function; for a typed target, its attributes as a dictionary in MLIR syntax:
+        `{eps = 1.0e-5 : f32}`.
+      has_side_effect: the call is made even if its result is unused.
+      schedule: position of the call in the schedule.
+      api_version: calling convention of the function.
     """
     return _custom_call(builder, call_target_name, operands, shape, None, opaque, has_side_effect, (), schedule, api_version)
 
@@ -70,7 +71,8 @@ def CustomCallWithLayout(
     schedule: CustomCallSchedule = CustomCallSchedule.SCHEDULE_NONE,
     api_version: CustomCallApiVersion = CustomCallApiVersion.API_VERSION_ORIGINAL,
 ) -> XlaOp:
-    """A call whose function gets operands in the layouts of these shapes, and writes the result in that of its shape."""
+    """Adds a call whose function receives operands in the layouts of these shapes, and writes the result in
+    the layout of its shape."""
     return CustomCallWithAliasing(
         builder,
         call_target_name,
@@ -97,8 +99,8 @@ def CustomCallWithAliasing(
     schedule: CustomCallSchedule = CustomCallSchedule.SCHEDULE_NONE,
     api_version: CustomCallApiVersion = CustomCallApiVersion.API_VERSION_ORIGINAL,
 ) -> XlaOp:
-    """The same, of a function whose results have the memory of operands: for each, its place in the result, and the operand's number
-    with the place in it."""
+    """Like `CustomCallWithLayout`, for a function whose results share the memory of operands. Each alias has
+    the index of a part of the result, the operand's number, and the index of a part of the operand."""
     if literal is not None:
         raise XlaRuntimeError("UNIMPLEMENTED: CustomCallWithAliasing: literal is not supported")
     return _custom_call(
@@ -150,9 +152,10 @@ def _custom_call(
 
 
 def _dictionary(name: str, opaque: str | bytes) -> str:
-    """The attributes of a typed target, which are written as they are: one dictionary, and nothing behind it."""
+    """Returns the attributes of a typed target, which are copied verbatim: one dictionary without trailing
+    text."""
     text = decoded(opaque).strip()
-    # What stands in quotes has no braces.
+    # Quoted text must not count as braces.
     depth, rest = 0, re.sub(r'"(?:[^"\\]|\\.)*"', lambda quotes: " " * len(quotes[0]), text, flags=re.DOTALL)
     end = next((i for i, c in enumerate(rest) if (depth := depth + (c == "{") - (c == "}")) == 0), None)
     if not text.startswith("{") or end != len(text) - 1:
@@ -181,7 +184,7 @@ def _check_shapes(name: str, operands: Sequence[XlaOp], shapes: Sequence[Shape],
 
 
 def _caller() -> str:
-    """The line that calls this package, as metadata: where errors are."""
+    """Returns the line that calls this package as metadata, for the positions of errors."""
     frame: Any = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__package__") == __package__:
         frame = frame.f_back

@@ -1,4 +1,5 @@
-"""What older builders describe dimensions, padding, precision and groups of replicas with, in the place of XLA's protocol buffers."""
+"""Descriptions of dimensions, padding, precision and replica groups that older builders use in place of XLA's
+protocol buffers."""
 
 import enum
 import inspect
@@ -11,7 +12,8 @@ from farcall.xla_client.ops import PrecisionConfig_Precision
 
 
 class PaddingType(enum.Enum):
-    """How windows stand at the edges: `VALID` ones are inside; with `SAME`, there is one for each stride."""
+    """Positions of windows at the edges: with `VALID`, all windows are inside the array; with `SAME`, there
+    is one window for each stride."""
 
     VALID = 1
     SAME = 2
@@ -20,7 +22,7 @@ class PaddingType(enum.Enum):
 def window_padding_type_to_pad_values(
     padding_type: Any, lhs_dims: Sequence[int], rhs_dims: Sequence[int], window_strides: Sequence[int]
 ) -> list[tuple[int, int]]:
-    """The padding before and behind each dimension.
+    """Returns the padding before and after each dimension.
 
     Args:
       padding_type: a `PaddingType` or its name.
@@ -29,8 +31,8 @@ def window_padding_type_to_pad_values(
       window_strides: the strides of the window.
 
     Raises:
-      ValueError: if there is no padding type of that name.
-      TypeError: if it is something else.
+      ValueError: if the name of the padding type is unknown.
+      TypeError: if `padding_type` has another type.
     """
     if isinstance(padding_type, str):
         names = PaddingType.__members__
@@ -50,21 +52,21 @@ def window_padding_type_to_pad_values(
 
 
 class PaddingConfigDimension:
-    """The padding of a dimension."""
+    """Padding of a dimension."""
 
     def __init__(self) -> None:
         self.edge_padding_low = self.edge_padding_high = self.interior_padding = 0
 
 
 class PaddingConfig:
-    """The padding of all dimensions."""
+    """Padding of all dimensions."""
 
     def __init__(self) -> None:
         self.dimensions: list[PaddingConfigDimension] = []
 
 
 def make_padding_config(padding_config: Any) -> Any:
-    """A `PaddingConfig` of triples: before, behind, between."""
+    """Creates a `PaddingConfig` from triples: before, after, between elements."""
     if not isinstance(padding_config, (list, tuple)):
         return padding_config
     made = PaddingConfig()
@@ -76,7 +78,7 @@ def make_padding_config(padding_config: Any) -> Any:
 
 
 class DotDimensionNumbers:
-    """The dimensions of a product."""
+    """Dimensions of a product."""
 
     def __init__(self) -> None:
         self.lhs_contracting_dimensions: list[int] = []
@@ -86,7 +88,7 @@ class DotDimensionNumbers:
 
 
 def make_dot_dimension_numbers(dimension_numbers: Any) -> Any:
-    """`DotDimensionNumbers` of `((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))`."""
+    """Creates `DotDimensionNumbers` from `((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))`."""
     if not isinstance(dimension_numbers, (list, tuple)):
         return dimension_numbers
     made = DotDimensionNumbers()
@@ -97,7 +99,7 @@ def make_dot_dimension_numbers(dimension_numbers: Any) -> Any:
 
 
 class ConvolutionDimensionNumbers:
-    """The dimensions of a convolution."""
+    """Dimensions of a convolution."""
 
     def __init__(self) -> None:
         self.input_batch_dimension = self.input_feature_dimension = 0
@@ -109,8 +111,9 @@ class ConvolutionDimensionNumbers:
 
 
 def make_convolution_dimension_numbers(dimension_numbers: Any, num_spatial_dimensions: int) -> Any:
-    """`ConvolutionDimensionNumbers` of three strings, such as `("NHWC", "HWIO", "NHWC")`; without them, batch and feature come
-    first, and a kernel's output features before its input features."""
+    """Creates `ConvolutionDimensionNumbers` from three strings, such as `("NHWC", "HWIO", "NHWC")`. By
+    default, batch and feature dimensions come first, and a kernel's output features come before its input
+    features."""
     if isinstance(dimension_numbers, ConvolutionDimensionNumbers):
         return dimension_numbers
     spatial = "".join(chr(ord("0") + i) for i in range(num_spatial_dimensions))
@@ -119,7 +122,7 @@ def make_convolution_dimension_numbers(dimension_numbers: Any, num_spatial_dimen
     made.input_batch_dimension, made.input_feature_dimension = lhs.index("N"), lhs.index("C")
     made.output_batch_dimension, made.output_feature_dimension = out.index("N"), out.index("C")
     made.kernel_output_feature_dimension, made.kernel_input_feature_dimension = rhs.index("O"), rhs.index("I")
-    # The kernel's order is that of the window.
+    # The kernel's order determines the order of the window.
     order = [c for c in rhs if c not in "IO"]
     made.kernel_spatial_dimensions = [rhs.index(c) for c in order]
     made.input_spatial_dimensions = [lhs.index(c) for c in order]
@@ -128,7 +131,7 @@ def make_convolution_dimension_numbers(dimension_numbers: Any, num_spatial_dimen
 
 
 class PrecisionConfig:
-    """The precision of a product's operands."""
+    """Precision of a product's operands."""
 
     Precision = PrecisionConfig_Precision
 
@@ -137,7 +140,7 @@ class PrecisionConfig:
 
 
 class GatherDimensionNumbers:
-    """The dimensions of `Gather`."""
+    """Dimensions of `Gather`."""
 
     def __init__(self) -> None:
         self.offset_dims: list[int] = []
@@ -147,7 +150,7 @@ class GatherDimensionNumbers:
 
 
 class ScatterDimensionNumbers:
-    """The dimensions of `Scatter`."""
+    """Dimensions of `Scatter`."""
 
     def __init__(self) -> None:
         self.update_window_dims: list[int] = []
@@ -164,7 +167,8 @@ class ReplicaGroup:
 
 
 def make_replica_groups(replica_groups: Iterable[Iterable[int]] | None) -> list[ReplicaGroup]:
-    """A `ReplicaGroup` for each list of numbers; none stands for one of all devices."""
+    """Creates a `ReplicaGroup` for each list of numbers; an empty list of groups stands for one group of all
+    devices."""
     made = []
     for ids in replica_groups or ():
         group = ReplicaGroup()
@@ -174,6 +178,6 @@ def make_replica_groups(replica_groups: Iterable[Iterable[int]] | None) -> list[
 
 
 def CurrentSourceInfoMetadata(op_type: str | None = None, op_name: str | None = None, skip_frames: int = 1) -> OpMetadata:
-    """Metadata of the line that calls this function, or of one that has called it."""
+    """Returns metadata for the line that calls this function, or for a line further up the call stack."""
     frame = inspect.stack()[skip_frames]
     return OpMetadata(op_type or "", op_name or "", os.path.basename(frame.filename), frame.lineno)

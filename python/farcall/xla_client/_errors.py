@@ -1,4 +1,4 @@
-"""Errors as jaxlib raises them."""
+"""Errors in the form of jaxlib's."""
 
 import contextlib
 import re
@@ -8,14 +8,14 @@ from farcall import _farcall
 
 
 class XlaRuntimeError(RuntimeError):
-    """What XLA would refuse or fail at. The message begins with a status code, as XLA's do (`INVALID_ARGUMENT: …`); the engine's
-    own exception, if it was one, is the `__cause__`."""
+    """Error that XLA would report. The message begins with a status code, like XLA's messages
+    (`INVALID_ARGUMENT: …`). If the engine raised the error, its exception is the `__cause__`."""
 
 
 @contextlib.contextmanager
 def as_xla_errors(program: str = "", elsewhere: Callable[[str], Sequence[str]] = lambda target: ()) -> Iterator[None]:
-    """Raises the engine's exceptions as `XlaRuntimeError`s. The text of the program tells which line of Python made a call,
-    `elsewhere` for which other platforms a target was registered."""
+    """Raises the engine's exceptions as `XlaRuntimeError`s. The program's text provides the Python line of
+    each call, and `elsewhere` returns the other platforms for which a target was registered."""
     try:
         yield
     except XlaRuntimeError:
@@ -31,7 +31,7 @@ def as_xla_errors(program: str = "", elsewhere: Callable[[str], Sequence[str]] =
 
 
 def _with_notes(message: str, program: str, elsewhere: Callable[[str], Sequence[str]]) -> str:
-    """The engine's message about missing targets, with notes of our own in the place of the engine's last one, once for each target."""
+    """Replaces the engine's last note about missing targets by notes of this module, once for each target."""
     told: set[str] = set()
 
     def advised(error: str) -> str:
@@ -49,7 +49,8 @@ def _with_notes(message: str, program: str, elsewhere: Callable[[str], Sequence[
 
 
 def _notes(target: str, program: str, elsewhere: Sequence[str]) -> Iterator[str]:
-    """Where else a target was registered, where calls of it were made, and how it is registered."""
+    """Returns the notes for a target: other platforms with a registration, the lines that call the target,
+    and how to register it."""
     for platform in elsewhere:
         yield f"`{target}` is registered for the platform {platform!r}, which has no handler; this program runs on 'cpu'"
     place = re.compile(r'source_file="(.*?)" source_line=(\d+)')

@@ -1,28 +1,29 @@
-"""Layouts as XLA has them: the order of dimensions in memory, and what devices other than the processor add to it."""
+"""XLA's layouts: the order of dimensions in memory, and additional properties on devices other than the
+CPU."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from farcall.xla_client._protobuf import field, message, packed
 
-#: A size of tiles that is written `*`: the dimension is combined with the next one.
+#: A tile size that is written `*`: the dimension is combined with the next one.
 COMBINED = -(1 << 63)
 
 
 class LayoutNumber(NamedTuple):
-    """A number that layouts may have besides tiles, as `S(5)`."""
+    """A numeric property of a layout, such as `S(5)`."""
 
     key: str
-    #: What it is if it is not written.
+    #: Value of the property if it is not written.
     default: int
-    #: Its number in a `LayoutProto`.
+    #: Field number in a `LayoutProto`.
     field: int
-    #: Written into a `LayoutProto` even if it is the default.
+    #: True if a `LayoutProto` contains the property even if it has its default value.
     is_always_written: bool = False
 
 
-#: In the order of HLO text: the tail's padding in elements, the size of an element in bits, the memory space, and the size of
-#: the metadata before the data of a dynamic shape in bytes.
+#: Properties in the order of HLO text: the tail's padding in elements, the size of an element in bits, the
+#: memory space, and the size of the metadata before the data of a dynamic shape in bytes.
 NUMBERS = (
     LayoutNumber("L", 1, 16, is_always_written=True),
     LayoutNumber("E", 0, 7),
@@ -32,13 +33,14 @@ NUMBERS = (
 
 
 class Layout:
-    """The order of the dimensions of an array in memory: `Layout([1, 0])` is row-major, the last dimension varies fastest. Tiles and
-    sizes of elements are those of other devices: farcall's engine runs no program that has them.
+    """The order of an array's dimensions in memory: `Layout([1, 0])` is row-major, so the last dimension
+    varies fastest. Tiles and element sizes belong to other devices: farcall's engine does not run programs
+    that use them.
 
     Args:
       minor_to_major: the dimensions from the fastest-varying in memory to the slowest.
-      tiles: the sizes of tiles, and of tiles within these.
-      element_size_in_bits: the size of elements, if it is not that of their type; else 0.
+      tiles: the sizes of tiles, and of tiles within tiles.
+      element_size_in_bits: the size of elements if it differs from their type's size; else 0.
     """
 
     def __init__(self, minor_to_major: Sequence[int], tiles: Sequence[Sequence[int]] = (), element_size_in_bits: int = 0) -> None:
@@ -53,27 +55,27 @@ class Layout:
         return layout
 
     def minor_to_major(self) -> tuple[int, ...]:
-        """The dimensions from the fastest-varying in memory to the slowest."""
+        """Returns the dimensions from the fastest-varying in memory to the slowest."""
         return self._order
 
     def tiling(self) -> list[tuple[int, ...]]:
-        """The sizes of tiles, and of tiles within these."""
+        """Returns the sizes of tiles, and of tiles within tiles."""
         return list(self._tiles)
 
     def element_size_in_bits(self) -> int:
-        """The size of elements if it is not that of their type, else 0."""
+        """Returns the size of elements if it differs from their type's size, else 0."""
         return self._numbers["E"]
 
     def to_string(self) -> str:
-        """The layout as in HLO text."""
+        """Returns the layout as in HLO text."""
         return str(self)
 
     def _is_order_only(self) -> bool:
-        """True if it has neither tiles nor anything else besides the order of dimensions."""
+        """Returns true if the layout has no properties besides the order of dimensions."""
         return self == Layout(self._order)
 
     def _proto(self) -> bytes:
-        """The layout as a `LayoutProto`."""
+        """Returns the layout as a `LayoutProto`."""
         written = [n for n in NUMBERS if n.is_always_written or self._numbers[n.key] != n.default]
         fields = [(n.field, field(n.field, self._numbers[n.key])) for n in written]
         fields += [(6, message(6, packed(1, tile))) for tile in self._tiles]

@@ -1,6 +1,6 @@
-"""Names, which jaxlib takes as strings or as bytes."""
+"""Names, which jaxlib accepts as strings or as bytes."""
 
 
 def decoded(name: str | bytes) -> str:
-    """A name as a string."""
+    """Converts a name to a string."""
     return name.decode() if isinstance(name, bytes) else str(name)

@@ -1,20 +1,20 @@
-"""Fields of protocol buffers, as bytes."""
+"""Encoding of fields of protocol buffers."""
 
 from collections.abc import Iterable
 
 
 def field(number: int, value: int) -> bytes:
-    """A number."""
+    """Encodes a number."""
     return _varint(number << 3) + _varint(value)
 
 
 def message(number: int, content: bytes) -> bytes:
-    """A message, or anything else that has a length."""
+    """Encodes a message, or another field with a length."""
     return _varint(number << 3 | 2) + _varint(len(content)) + content
 
 
 def packed(number: int, values: Iterable[int]) -> bytes:
-    """A list of numbers; nothing if there are none."""
+    """Encodes a list of numbers; an empty list is left out."""
     content = b"".join(map(_varint, values))
     return message(number, content) if content else b""
 

@@ -1,7 +1,9 @@
-"""Registration of custom-call targets, of types of state and of partitioners, as `jaxlib.xla_client` has it.
+"""Registration of custom-call targets, of state types and of partitioners, with the interface of
+`jaxlib.xla_client`.
 
-A registration is for a platform and goes to the platform's handler. The one of the CPU is farcall's engine: its targets are in
-the registry of the process, which `farcall.compile` uses, too. What is registered for other platforms waits for a handler.
+A registration is for a platform and is passed to the platform's handler. The handler of the CPU is farcall's
+engine: its targets are in the process-wide registry, which `farcall.compile` also uses. Registrations for
+other platforms wait until a handler is registered.
 """
 
 import ctypes
@@ -20,20 +22,21 @@ from farcall.xla_client._sharding import HloSharding
 
 logger = logging.getLogger(__name__)
 
-#: XLA's names of platforms, by those that JAX has.
+#: XLA's names of platforms, by JAX's names.
 xla_platform_names = {"cpu": "Host", "gpu": "CUDA"}
 
 
 class CustomCallTargetTraits(enum.IntFlag):
-    """What holds of the calls of a target."""
+    """Properties of a target's calls."""
 
     DEFAULT = 0
-    #: A call launches the same operations of its device each time, so that these can be recorded. Typed handlers only.
+    #: A call launches the same operations on its device each time, so they can be recorded. Typed handlers
+    #: only.
     COMMAND_BUFFER_COMPATIBLE = 1
 
 
 class CustomCallHandler(Protocol):
-    """What registers the targets of a platform."""
+    """Handler that registers the targets of a platform."""
 
     def __call__(
         self, name: str, fn: Any, platform: str, /, api_version: int = ..., traits: CustomCallTargetTraits = ...
@@ -41,13 +44,14 @@ class CustomCallHandler(Protocol):
 
 
 class CustomTypeIdHandler(Protocol):
-    """What registers the types of a platform."""
+    """Handler that registers the types of a platform."""
 
     def __call__(self, type_name: str, type_id: Any, /) -> None: ...
 
 
 class _Deliveries:
-    """Registrations of one kind: each goes to its platform's handler, as soon as there is one, once and in order."""
+    """Registrations of one kind. Each is passed to its platform's handler once, in order, as soon as a
+    handler exists."""
 
     def __init__(self, what: str) -> None:
         self._what = what
@@ -73,12 +77,13 @@ class _Deliveries:
             refused = None
             waiting = self._waiting.get(platform, [])
             while waiting:
-                # What is no `Exception`, such as a `KeyboardInterrupt`, leaves the others for the next attempt.
+                # An exception that is not an `Exception`, such as `KeyboardInterrupt`, leaves the remaining
+                # registrations for the next attempt.
                 registration = waiting.pop(0)
                 try:
                     handler(*registration)
                 except Exception as error:
-                    refused = refused or error  # the others are not to blame
+                    refused = refused or error  # the remaining registrations are not at fault
             self._waiting.pop(platform, None)
             self._handlers[platform] = handler
             if refused is not None:
@@ -89,7 +94,7 @@ class _Deliveries:
             return list(self._waiting.get(platform, ()))
 
     def platforms(self, name: str) -> list[str]:
-        """Those for which a registration of this name waits."""
+        """Returns the platforms for which a registration of this name is waiting."""
         with self._lock:
             return [platform for platform, waiting in self._waiting.items() if any(given == name for given, *_ in waiting)]
 
@@ -109,63 +114,65 @@ def register_custom_call_target(
 
     Args:
       name: the name that programs call.
-      fn: the function: a capsule with its address, a function or an address of `ctypes`, or a `cfunc` of Numba. With
-        `api_version=1` also a dictionary of these by stage (`"instantiate"`, `"prepare"`, `"initialize"`, `"execute"`), or a tuple
-        of them in this order, `None` for a stage that is missing. Or a Python function, which is called with what the C function
-        would be called with: NumPy arrays and attributes, as in `farcall.handler`, if `api_version` is 1; if it is 0, the address
-        of the result (of an array of their addresses, if there are several), and an array of the operands' addresses.
-        Whatever is registered is kept until the process ends.
-      platform: where it runs: `"cpu"`, `"gpu"` or a name of XLA's. What is registered for `"cpu"` is in the registry of the
-        process at once; for others it waits for `register_custom_call_handler`.
+      fn: the function: a capsule with its address, a function or an address of `ctypes`, or a `cfunc` of
+        Numba. With `api_version=1`, it may also be a dictionary of these by stage (`"instantiate"`,
+        `"prepare"`, `"initialize"`, `"execute"`), or a tuple in this order, with `None` for a missing
+        stage. It may also be a Python function, which gets the arguments of the C function: NumPy arrays and
+        attributes, as in `farcall.handler`, if `api_version` is 1; if it is 0, the address of the result (for
+        several results, of an array of their addresses), and an array of the operands' addresses. The
+        function is kept until the process ends.
+      platform: the platform: `"cpu"`, `"gpu"` or a name in XLA. Targets for `"cpu"` are immediately in the
+        process-wide registry; targets for other platforms wait for `register_custom_call_handler`.
       api_version: 0 for a C function of pointers, 1 for a handler of the typed FFI.
       traits: the traits of a typed handler.
 
     Raises:
-      ValueError: if other functions have that name, a pointer is null, a stage is unknown, there is no handler for the execute
-        stage, or the function is known to be of the other interface.
-      TypeError: if `fn` is something else.
+      ValueError: if other functions have the same name, a pointer is null, a stage is unknown, the execute
+        stage has no handler, or the function is known to use the other interface.
+      TypeError: if `fn` has another type.
     """
     platform = xla_platform_names.get(platform, platform)
     _calls.add(platform, (decoded(name), fn, platform, api_version, traits))
 
 
-#: The older name.
+#: Name in older versions.
 register_cpu_custom_call_target = register_custom_call_target
 
 
 def register_custom_call_handler(platform: str, handler: CustomCallHandler) -> None:
-    """Registers what registers the targets of a platform. Those that wait for it are registered at once, in order. A second handler
-    of a platform is ignored; the CPU has one.
+    """Registers a handler that registers the targets of a platform. Waiting targets are registered
+    immediately, in order. A second handler for a platform is ignored; the CPU has a handler.
 
     Args:
       platform: the platform.
-      handler: called as `handler(name, fn, platform, api_version, traits)`, with the platform's name in XLA. What it raises for one
-        that has waited is raised here, after the others; what is no `Exception`, such as a `KeyboardInterrupt`, at once, and the others
-        wait on.
+      handler: called as `handler(name, fn, platform, api_version, traits)`, with the platform's name in XLA.
+        If it raises an exception for a waiting target, the exception is raised here, after the remaining
+        targets have been registered. An exception that is not an `Exception`, such as `KeyboardInterrupt`, is
+        raised immediately, and the remaining targets keep waiting.
     """
     _calls.handle(xla_platform_names.get(platform, platform), handler)
 
 
 def custom_call_targets(platform: str) -> dict[str, Any]:
-    """The targets of a platform by name: dictionaries of capsules by stage, or capsules for functions of pointers. For a platform
-    without a handler, what waits for one."""
+    """Returns the targets of a platform by name: dictionaries of capsules by stage, or capsules for untyped
+    functions. For a platform without a handler, returns the waiting targets."""
     platform = xla_platform_names.get(platform, platform)
     targets: dict[str, Any] = _farcall.Registry.process().capsules(platform)
     return {name: fn for name, fn, *_ in _calls.waiting(platform)} | targets
 
 
 def waiting_platforms(name: str) -> list[str]:
-    """The platforms for which a target of this name was registered, and which have no handler."""
+    """Returns the platforms without a handler for which a target of this name was registered."""
     return _calls.platforms(name)
 
 
 def register_custom_type(type_name: str, type_id: Any, platform: str = "cpu") -> None:
-    """Registers a type that handlers keep state in.
+    """Registers a type of handler state.
 
     Args:
       type_name: the type's name.
-      type_id: a capsule with the address of an `XLA_FFI_TypeId`; or a dictionary of capsules: `"type_id"`, and `"type_info"`, which
-        may be missing.
+      type_id: a capsule with the address of an `XLA_FFI_TypeId`; or a dictionary of capsules: `"type_id"`,
+        and the optional `"type_info"`.
       platform: the platform.
 
     Raises:
@@ -174,20 +181,21 @@ def register_custom_type(type_name: str, type_id: Any, platform: str = "cpu") ->
     _types.add(xla_platform_names.get(platform, platform), (decoded(type_name), type_id))
 
 
-#: The older name.
+#: Name in older versions.
 register_custom_type_id = register_custom_type
 
 
 def register_custom_type_handler(platform: str, handler: CustomTypeIdHandler) -> None:
-    """Registers what registers the types of a platform, as `register_custom_call_handler` does: `handler(type_name, type_id)`."""
+    """Registers a handler that registers the types of a platform, like `register_custom_call_handler`:
+    `handler(type_name, type_id)`."""
     _types.handle(xla_platform_names.get(platform, platform), handler)
 
 
-#: The older name.
+#: Name in older versions.
 register_custom_type_id_handler = register_custom_type_handler
 
 
-# --- what farcall's engine does with them
+# --- registration with farcall's engine
 
 
 def _register_target(
@@ -212,12 +220,12 @@ _STAGES = ("instantiate", "prepare", "initialize", "execute")
 #: `void f(void* out, const void** ins)`
 _C_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p))
 
-#: What owns the code of targets. They are never taken back.
+#: Owners of the code of targets. Targets are never unregistered.
 _kept: list[Any] = []
 
 
 def _functions(name: str, fn: Any, api_version: int) -> Any:
-    """A capsule, or capsules by stage."""
+    """Returns a capsule, or capsules by stage."""
     if isinstance(fn, (tuple, list)):
         if len(fn) != len(_STAGES):
             raise ValueError(f"`{name}`: a tuple has a function for each of {', '.join(_STAGES)}, but this one has {len(fn)}")
@@ -250,7 +258,7 @@ def _capsule(what: str, fn: Any, api_version: int) -> Any:
 
 
 def _address(fn: Any) -> int | None:
-    """The address of a C function; `None` for what is not one."""
+    """Returns the address of a C function; `None` for other values."""
     if isinstance(fn, (bool, str, bytes)):
         return None  # ctypes takes the address of a string
     if isinstance(getattr(fn, "address", None), int) and hasattr(fn, "ctypes"):
@@ -266,7 +274,7 @@ def _entry(name: str, function: Callable[..., Any]) -> Callable[..., None]:
         try:
             function(out, ins)
         except BaseException as error:
-            _farcall.fail_run(name, error)  # the C function has no way to say that it failed
+            _farcall.fail_run(name, error)  # the C function cannot report its failure
         finally:
             _farcall.forget_raised()
 
@@ -277,7 +285,7 @@ def _entry(name: str, function: Callable[..., Any]) -> Callable[..., None]:
 
 
 class CustomCallPartitioner(NamedTuple):
-    """What was registered for a target: functions of shardings."""
+    """The registered partitioning functions of a target, which work on shardings."""
 
     prop_user_sharding: Callable[..., Any]
     partition: Callable[..., Any]
@@ -297,16 +305,16 @@ def register_custom_call_partitioner(
     can_side_effecting_have_replicated_sharding: bool = False,
     c_api: Any | None = None,
 ) -> None:
-    """Registers how the calls of a target are partitioned among devices. farcall's engine has one device and asks nobody:
-    `custom_call_partitioners` lists what was registered.
+    """Registers how the calls of a target are partitioned among devices. farcall's engine has one device and
+    does not use the functions: `custom_call_partitioners` lists them.
 
     Args:
       name: the target.
-      prop_user_sharding: from the result's sharding to the operands'.
-      partition: from shardings to the partitioned program and its shardings.
-      infer_sharding_from_operands: from the operands' shardings to the result's.
+      prop_user_sharding: maps the result's sharding to the operands' shardings.
+      partition: maps shardings to the partitioned program and its shardings.
+      infer_sharding_from_operands: maps the operands' shardings to the result's sharding.
       can_side_effecting_have_replicated_sharding: calls with side effects may be replicated.
-      c_api: the interface of a plugin, which does not matter here.
+      c_api: ignored; the interface of a plugin.
     """
     del c_api
     functions = (prop_user_sharding, partition, infer_sharding_from_operands)
@@ -317,7 +325,7 @@ def register_custom_call_partitioner(
 
 
 def custom_call_partitioners() -> dict[str, CustomCallPartitioner]:
-    """The partitioners by target."""
+    """Returns the partitioners by target."""
     return dict(_partitioners)
 
 
@@ -328,7 +336,7 @@ def register_custom_call_as_batch_partitionable(target_name: str, c_api: Any | N
 
 
 def batch_partitionable_custom_calls() -> set[str]:
-    """The targets that were registered as batch partitionable."""
+    """Returns the targets that were registered as batch partitionable."""
     return set(_batch_partitionable)
 
 
@@ -337,8 +345,9 @@ _numbers = itertools.count()
 
 
 def encode_inspect_sharding_callback(handler: Callable[[HloSharding], None]) -> bytes:
-    """The configuration (`opaque`) of a custom call `InspectSharding`: when a program with the call is compiled, the function is
-    called with the sharding of the call's operand. On one device, that is a replicated one."""
+    """Returns the configuration (`opaque`) of a custom call `InspectSharding`. When a program with the call
+    is compiled, the function is called with the sharding of the call's operand, which is replicated on one
+    device."""
     if not callable(handler):
         raise TypeError(f"the callback of InspectSharding is a function, not {handler!r}")
     key = b"farcall.inspect_sharding.%d" % next(_numbers)
@@ -347,10 +356,10 @@ def encode_inspect_sharding_callback(handler: Callable[[HloSharding], None]) -> 
 
 
 def _inspect_shardings(program: bytes, name: str) -> None:
-    """Calls the functions that a program's calls of `InspectSharding` name.
+    """Calls the functions that a program's `InspectSharding` calls refer to.
 
     Raises:
-      ValueError: if a call's configuration is not one of `encode_inspect_sharding_callback`.
+      ValueError: if a call's configuration was not created by `encode_inspect_sharding_callback`.
     """
     if b"InspectSharding" not in program:
         return
@@ -366,5 +375,5 @@ def _inspect_shardings(program: bytes, name: str) -> None:
 
 watchers.append(_inspect_shardings)
 if not any(target.name == "InspectSharding" and not target.typed for target in _farcall.Registry.process().targets()):
-    # Nothing is left to do when the program runs.
+    # The call does nothing when the program runs.
     _register_target("InspectSharding", lambda out, ins: None, "Host", 0)

@@ -1,4 +1,5 @@
-"""Shapes as XLA has them: an element type with dimensions and a layout, a tuple of shapes, a token, or an opaque value."""
+"""XLA's shapes: an element type with dimensions and a layout, a tuple of shapes, a token, or an opaque
+value."""
 
 import enum
 import re
@@ -14,7 +15,7 @@ from farcall.xla_client._protobuf import field, message, packed
 
 
 class PrimitiveType(enum.IntEnum):
-    """The kind of a shape: an element type, `TUPLE`, `TOKEN` or `OPAQUE_TYPE`. The numbers are those of XLA."""
+    """Kind of a shape: an element type, `TUPLE`, `TOKEN` or `OPAQUE_TYPE`, with XLA's numbers."""
 
     PRIMITIVE_TYPE_INVALID = 0
     PRED = 1
@@ -56,18 +57,18 @@ class PrimitiveType(enum.IntEnum):
         return f"PrimitiveType.{self.name}"
 
 
-#: Element types by their names in HLO text, which are the engine's.
+#: Element types by their names in HLO text, which are also the engine's names.
 _BY_NAME = {member.name.lower(): member for member in PrimitiveType if is_element_type(member.name.lower())}
 
 #: Kinds without dimensions, by their names in HLO text.
 _WITHOUT_DIMENSIONS = {"token": PrimitiveType.TOKEN, "opaque": PrimitiveType.OPAQUE_TYPE}
 
-#: The kinds that are element types.
+#: Kinds that are element types.
 ELEMENT_TYPES = tuple(_BY_NAME.values())
 
 
 def primitive_type(element_type: Any) -> PrimitiveType:
-    """An element type, given as that or as a NumPy `dtype`, or what makes one.
+    """Converts an element type, a NumPy `dtype`, or a value that converts to a `dtype`.
 
     Raises:
       TypeError: if XLA has no such element type.
@@ -83,8 +84,8 @@ def primitive_type(element_type: Any) -> PrimitiveType:
 
 
 class Shape:
-    """An array's element type, dimensions and layout; or a tuple of shapes; or a token, or an opaque value. `Shape("f32[2,3]{1,0}")`
-    parses one.
+    """An array's element type, dimensions and layout; or a tuple of shapes; or a token, or an opaque value.
+    `Shape("f32[2,3]{1,0}")` parses a shape.
 
     Raises:
       XlaRuntimeError: if the text is not a shape.
@@ -120,16 +121,17 @@ class Shape:
         layout: Sequence[int] | None = None,
         dynamic_dimensions: Sequence[bool] | None = None,
     ) -> "Shape":
-        """The shape of an array.
+        """Returns the shape of an array.
 
         Args:
           type: a `PrimitiveType` or a NumPy `dtype`.
           dims: sizes.
-          layout: the dimensions from the fastest-varying in memory to the slowest (minor to major); row-major if it is not given.
-          dynamic_dimensions: for each dimension, whether its size is a bound only.
+          layout: the dimensions from the fastest-varying in memory to the slowest (minor to major); row-major
+            by default.
+          dynamic_dimensions: for each dimension, true if its size is only a bound.
 
         Raises:
-          TypeError: if there is no such element type.
+          TypeError: if the element type is unknown.
           XlaRuntimeError: if a size is negative, or the layout does not name each dimension once.
         """
         kind = primitive_type(type)
@@ -151,7 +153,7 @@ class Shape:
 
     @staticmethod
     def tuple_shape(shapes: "Sequence[Shape]") -> "Shape":
-        """The shape of a tuple."""
+        """Returns the shape of a tuple."""
         for shape in shapes:
             if not isinstance(shape, Shape):
                 raise TypeError(f"a tuple shape is made of shapes, not {shape!r}")
@@ -159,40 +161,40 @@ class Shape:
 
     @staticmethod
     def scalar_shape(type: Any) -> "Shape":
-        """The shape of an array without dimensions."""
+        """Returns the shape of an array without dimensions."""
         return Shape.array_shape(type, ())
 
     @staticmethod
     def token_shape() -> "Shape":
-        """The shape of a token."""
+        """Returns the shape of a token."""
         return Shape._make(PrimitiveType.TOKEN)
 
     @staticmethod
     def from_pyval(value: Any) -> "Shape":
-        """The shape of a NumPy array, or of a tuple of such values."""
+        """Returns the shape of a NumPy array, or of a tuple of such values."""
         if isinstance(value, tuple):
             return Shape.tuple_shape([Shape.from_pyval(part) for part in value])
         array = np.asarray(value)
         return Shape.array_shape(array.dtype, array.shape)
 
     def is_array(self) -> bool:
-        """True for what has an element type."""
+        """Returns true for a shape with an element type."""
         return self._type.name.lower() in _BY_NAME
 
     def is_tuple(self) -> bool:
-        """True for a tuple."""
+        """Returns true for a tuple."""
         return self._type is PrimitiveType.TUPLE
 
     def is_token(self) -> bool:
-        """True for a token."""
+        """Returns true for a token."""
         return self._type is PrimitiveType.TOKEN
 
     def xla_element_type(self) -> PrimitiveType:
-        """The element type, `TUPLE`, `TOKEN` or `OPAQUE_TYPE`."""
+        """Returns the element type, `TUPLE`, `TOKEN` or `OPAQUE_TYPE`."""
         return self._type
 
     def element_type(self) -> np.dtype:
-        """The element type of an array, as NumPy has it.
+        """Returns the element type of an array as a NumPy type.
 
         Raises:
           XlaRuntimeError: if this is not an array.
@@ -200,11 +202,11 @@ class Shape:
         return dtype_of(self._array("element_type")._type.name.lower())
 
     def numpy_dtype(self) -> np.dtype:
-        """As `element_type`, but `dtype('O')` for tuples."""
+        """Like `element_type`, but `dtype('O')` for tuples."""
         return np.dtype(object) if self.is_tuple() else self.element_type()
 
     def dimensions(self) -> tuple[int, ...]:
-        """Sizes of an array.
+        """Returns the sizes of an array.
 
         Raises:
           XlaRuntimeError: if this is not an array.
@@ -212,17 +214,17 @@ class Shape:
         return self._array("dimensions")._dims
 
     def rank(self) -> int:
-        """Number of an array's dimensions."""
+        """Returns the number of an array's dimensions."""
         return len(self._array("rank")._dims)
 
     def layout(self) -> Layout:
-        """The layout of an array."""
+        """Returns the layout of an array."""
         found = self._array("layout")._layout
         assert found is not None
         return found
 
     def tuple_shapes(self) -> "list[Shape]":
-        """The shapes of a tuple's parts.
+        """Returns the shapes of a tuple's parts.
 
         Raises:
           XlaRuntimeError: if this is not a tuple.
@@ -232,37 +234,37 @@ class Shape:
         return list(self._parts)
 
     def leaf_count(self) -> int:
-        """The number of arrays, tokens and opaque values in it."""
+        """Returns the number of arrays, tokens and opaque values in the shape."""
         return len(self._leaves())
 
     def _leaves(self) -> "list[Shape]":
-        """What it is made of, without the tuples."""
+        """Returns the parts that are not tuples, recursively."""
         return [leaf for part in self._parts for leaf in part._leaves()] if self.is_tuple() else [self]
 
     def is_static(self) -> bool:
-        """True if all sizes are known."""
+        """Returns true if all sizes are known."""
         return not self.is_dynamic()
 
     def is_dynamic(self) -> bool:
-        """True if the size of some dimension is a bound only."""
+        """Returns true if the size of a dimension is only a bound."""
         return any(self._dynamic) or any(part.is_dynamic() for part in self._parts)
 
     def is_dynamic_dimension(self, dimension: int) -> bool:
-        """True if the size of this dimension is a bound only."""
+        """Returns true if the size of this dimension is only a bound."""
         return self._array("is_dynamic_dimension")._dynamic[dimension]
 
     def set_dynamic_dimension(self, dimension: int, is_dynamic: bool) -> None:
-        """Makes the size of a dimension a bound, or not."""
+        """Sets whether the size of a dimension is only a bound."""
         flags = list(self._array("set_dynamic_dimension")._dynamic)
         flags[dimension] = bool(is_dynamic)
         self._dynamic = tuple(flags)
 
     def with_major_to_minor_layout_if_absent(self) -> "Shape":
-        """A copy whose arrays have layouts; those without have row-major ones."""
+        """Returns a copy in which arrays without a layout get a row-major layout."""
         return Shape._make(self._type, self._dims, self._layout, self._parts, self._dynamic)
 
     def to_serialized_proto(self) -> bytes:
-        """The shape as a `ShapeProto`."""
+        """Returns the shape as a `ShapeProto`."""
         proto = field(2, int(self._type))
         if self.is_array():
             proto += packed(3, self._dims) + message(5, self.layout()._proto()) + packed(6, map(int, self._dynamic))
@@ -274,7 +276,7 @@ class Shape:
         return self
 
     def _text(self, *, layouts: bool) -> str:
-        """As in HLO text."""
+        """Returns the shape as in HLO text."""
         if self.is_tuple():
             return f"({', '.join(part._text(layouts=layouts) for part in self._parts)})"
         if not self.is_array():
@@ -293,22 +295,22 @@ class Shape:
         return isinstance(other, Shape) and self._key() == other._key()
 
     def __hash__(self) -> int:
-        # Without what `set_dynamic_dimension` changes.
+        # Excludes the flags that `set_dynamic_dimension` changes.
         return hash(self._key()[:-1])
 
 
 class ProgramShape:
-    """The shapes of a computation's parameters and of its result."""
+    """Shapes of a computation's parameters and of its result."""
 
     def __init__(self, parameter_shapes: Sequence[Shape], result_shape: Shape) -> None:
         self._parameters, self._result = list(parameter_shapes), result_shape
 
     def parameter_shapes(self) -> list[Shape]:
-        """A shape for each parameter."""
+        """Returns the shapes of the parameters."""
         return list(self._parameters)
 
     def result_shape(self) -> Shape:
-        """The shape of the result."""
+        """Returns the shape of the result."""
         return self._result
 
     def __repr__(self) -> str:
@@ -323,7 +325,7 @@ class ProgramShape:
 
 
 class ShapeIndex:
-    """The place of a part in nested tuples."""
+    """Position of a part in nested tuples."""
 
     def __init__(self, indices: Sequence[int]) -> None:
         self._indices = tuple(int(i) for i in indices)
@@ -342,12 +344,13 @@ class ShapeIndex:
 
 
 def shape_of_type(ty: tuple[str, Sequence[int]] | None) -> Shape:
-    """The shape of a tensor as the engine describes it, or of a token (`None`)."""
+    """Returns the shape of a tensor from the engine's description, or of a token (`None`)."""
     return Shape.token_shape() if ty is None else Shape.array_shape(_BY_NAME[ty[0]], ty[1])
 
 
 def shape_from_pyval(pyval: Any, layout: Sequence[int] | None = None) -> Shape:
-    """The shape of a NumPy array, or of a tuple of such values; of an array also with a layout (minor to major)."""
+    """Returns the shape of a NumPy array, or of a tuple of such values; an array may have a layout (minor to
+    major)."""
     if layout is None:
         return Shape.from_pyval(pyval)
     array = np.asarray(pyval)
@@ -365,7 +368,7 @@ _OTHER_PARTS = {
 
 
 class _Parser:
-    """Reads a shape as HLO text has it."""
+    """Parser for shapes in HLO text."""
 
     _TOKEN = re.compile(r"\s*(<=|[A-Za-z_]\w*|\d+|.)", re.DOTALL)
 
@@ -425,13 +428,13 @@ class _Parser:
         return self._with_layout(shape) if self._eat("{") else shape
 
     def _with_layout(self, shape: Shape) -> Shape:
-        """The shape with the layout that begins here."""
+        """Returns the shape with the layout at the current position."""
         order = []
         while self._peek() not in ("}", ":"):
             if order:
                 self._expect(",")
             order.append(self._number())
-        # The order of the dimensions is checked there.
+        # `array_shape` checks the order of the dimensions.
         checked = Shape.array_shape(shape._type, shape._dims, order, shape._dynamic)
         tiles: list[list[int]] = []
         numbers: dict[str, int] = {}

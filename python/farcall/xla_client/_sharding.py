@@ -1,14 +1,15 @@
-"""Shardings, as far as one device needs them: what builders write into programs, and what callbacks are told."""
+"""Shardings, as far as one device needs them: builders write them into programs, and callbacks receive
+them."""
 
 import enum
 from typing import Any
 
 
 class OpSharding:
-    """A sharding as builders take it. `type` is one of `OpSharding.Type`."""
+    """A sharding in the form of builders. `type` is one of `OpSharding.Type`."""
 
     class Type(enum.IntEnum):
-        """The kinds of shardings."""
+        """Kinds of shardings."""
 
         REPLICATED = 0
         MAXIMAL = 1
@@ -38,7 +39,8 @@ class OpSharding:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, OpSharding) and str(self) == str(other)
 
-    # Its fields can be changed. (typeshed declares `object.__hash__` as a method, so a type checker does not let a class be unhashable.)
+    # Fields are mutable, so shardings are not hashable. (Type checkers reject this, because typeshed declares
+    # `object.__hash__` as a method.)
     __hash__ = None  # type: ignore[assignment]
 
 
@@ -46,53 +48,53 @@ OpSharding_Type = OpSharding.Type
 
 
 class HloSharding:
-    """How a value is split among devices."""
+    """Split of a value among devices."""
 
     def __init__(self, sharding: OpSharding) -> None:
         self._sharding = sharding
 
     @staticmethod
     def replicate() -> "HloSharding":
-        """The whole value on every device."""
+        """Returns the sharding with the whole value on every device."""
         return HloSharding(OpSharding())
 
     @staticmethod
     def manual() -> "HloSharding":
-        """As the program itself has it."""
+        """Returns the sharding that the program itself manages."""
         return HloSharding(_of_type(OpSharding.Type.MANUAL))
 
     @staticmethod
     def unknown() -> "HloSharding":
-        """Nothing is known."""
+        """Returns the unknown sharding."""
         return HloSharding(_of_type(OpSharding.Type.UNKNOWN))
 
     @staticmethod
     def from_proto(sharding: OpSharding) -> "HloSharding":
-        """The sharding that an `OpSharding` describes."""
+        """Returns the sharding that an `OpSharding` describes."""
         return HloSharding(sharding)
 
     def to_proto(self) -> OpSharding:
-        """The sharding as an `OpSharding`."""
+        """Returns the sharding as an `OpSharding`."""
         return self._sharding
 
     def is_replicated(self) -> bool:
-        """True if every device has the whole value."""
+        """Returns true if every device has the whole value."""
         return self._sharding.type == OpSharding.Type.REPLICATED
 
     def is_manual(self) -> bool:
-        """True if it is as the program itself has it."""
+        """Returns true if the program itself manages the sharding."""
         return self._sharding.type == OpSharding.Type.MANUAL
 
     def is_unknown(self) -> bool:
-        """True if nothing is known."""
+        """Returns true if the sharding is unknown."""
         return self._sharding.type == OpSharding.Type.UNKNOWN
 
     def is_tiled(self) -> bool:
-        """True if devices have parts of the value."""
+        """Returns true if devices have parts of the value."""
         return self._sharding.type == OpSharding.Type.OTHER
 
     def tuple_elements(self) -> "list[HloSharding]":
-        """The shardings of a tuple's parts."""
+        """Returns the shardings of a tuple's parts."""
         return [HloSharding(part) for part in self._sharding.tuple_shardings]
 
     def __repr__(self) -> str:

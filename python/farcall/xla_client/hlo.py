@@ -1,4 +1,4 @@
-"""What `jaxlib.xla_client.hlo` has: modules and computations in HLO, and their shapes."""
+"""The names of `jaxlib.xla_client.hlo`: modules and computations in HLO, and their shapes."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Computations to modules of MLIR and back, as text."""
+"""Conversion of computations to MLIR modules and back, as text."""
 
 from farcall._engine import convert
 from farcall.xla_client._builder import XlaComputation
@@ -6,16 +6,16 @@ from farcall.xla_client._errors import XlaRuntimeError, as_xla_errors
 
 
 def xla_computation_to_mlir_module(computation: XlaComputation) -> str:
-    """The computation as StableHLO text."""
+    """Returns the computation as StableHLO text."""
     with as_xla_errors():
         return convert(computation.as_hlo_text(), "stablehlo")
 
 
 def mlir_module_to_xla_computation(mlir_module: str | bytes, use_tuple_args: bool = False, return_tuple: bool = False) -> XlaComputation:
-    """The computation that StableHLO text, or a portable artifact, describes.
+    """Parses a computation from StableHLO text or from a portable artifact.
 
     Raises:
-      XlaRuntimeError: if the program is invalid, or tuples are asked for, which is not supported.
+      XlaRuntimeError: if the program is invalid, or tuples are requested, which is not supported.
     """
     if use_tuple_args or return_tuple:
         raise XlaRuntimeError("UNIMPLEMENTED: mlir_module_to_xla_computation: use_tuple_args and return_tuple are not supported")

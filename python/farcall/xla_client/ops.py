@@ -1,7 +1,9 @@
-"""Instructions, added to the builder of their operands or to one that is given, by the names of XLA's C++ interface.
+"""Functions that add instructions to the builder of their operands or to a given builder, with the names of
+XLA's C++ interface.
 
-An instruction's shape follows from its operands. Like XLA's builder, those of two operands broadcast a scalar, an operand of fewer
-dimensions if `broadcast_dimensions` says which dimensions it has, and dimensions of size 1.
+An instruction's shape follows from its operands. Like XLA's builder, instructions with two operands broadcast
+a scalar, an operand with fewer dimensions if `broadcast_dimensions` maps its dimensions, and dimensions of
+size 1.
 """
 
 import inspect
@@ -42,7 +44,7 @@ from farcall.xla_client._shapes import PrimitiveType, Shape, ShapeIndex, primiti
 
 def _unary(opcode: str, title: str) -> Callable[..., XlaOp]:
     def op(operand: XlaOp, result_accuracy: Any = None) -> XlaOp:
-        del result_accuracy  # the engine's functions have one accuracy
+        del result_accuracy  # the engine's functions have a single accuracy
         return _builder_of(title, operand)._add(opcode, [operand])
 
     op.__name__, op.__doc__ = title, f"The instruction `{opcode}`."
@@ -118,7 +120,8 @@ _BINARY = {
 
 _COMPARE = ("Eq", "Ne", "Ge", "Gt", "Le", "Lt")
 
-#: Functions of CHLO. XLA has them as graphs of other instructions; here they are calls of their names, which farcall runs.
+#: Functions of CHLO. XLA expands them into graphs of other instructions; here they are custom calls by name,
+#: which farcall runs.
 _CHLO = {
     "BesselI1e": "chlo.bessel_i1e",
     "Digamma": "chlo.digamma",
@@ -158,28 +161,29 @@ def __getattr__(name: str) -> Any:
 
 
 def Atan(operand: XlaOp) -> XlaOp:
-    """The arc tangent."""
+    """Returns the arc tangent."""
     return _FUNCTIONS["Atan2"](operand, _like(operand, 1))
 
 
 def Square(operand: XlaOp) -> XlaOp:
-    """The product with itself."""
+    """Returns the square."""
     return _FUNCTIONS["Mul"](operand, operand)
 
 
 def Reciprocal(operand: XlaOp) -> XlaOp:
-    """One divided by it."""
+    """Returns the reciprocal."""
     return _FUNCTIONS["Div"](_like(operand, 1), operand)
 
 
 def Conj(operand: XlaOp) -> XlaOp:
-    """The complex conjugate."""
+    """Returns the complex conjugate."""
     real, imag = _FUNCTIONS["Real"](operand), _FUNCTIONS["Imag"](operand)
     return _FUNCTIONS["Complex"](real, _FUNCTIONS["Neg"](imag))
 
 
 def Select(pred: XlaOp, on_true: XlaOp, on_false: XlaOp) -> XlaOp:
-    """Elements of `on_true` where `pred` is true, else of `on_false`. Scalars are broadcast."""
+    """Selects elements of `on_true` where `pred` is true, and of `on_false` elsewhere. Scalars are
+    broadcast."""
     builder = _builder_of("Select", pred, on_true, on_false)
     largest = max((pred, on_true, on_false), key=lambda op: len(op.shape.dimensions()))
     operands = [_expand(op, largest.shape.dimensions(), ()) for op in (pred, on_true, on_false)]
@@ -187,17 +191,18 @@ def Select(pred: XlaOp, on_true: XlaOp, on_false: XlaOp) -> XlaOp:
 
 
 def Clamp(min: XlaOp, operand: XlaOp, max: XlaOp) -> XlaOp:
-    """The operand's elements between two bounds. Bounds that are scalars hold for all elements."""
+    """Limits the operand's elements to two bounds. A scalar bound applies to all elements."""
     return _builder_of("Clamp", min, operand, max)._add("clamp", [min, operand, max])
 
 
 def ConvertElementType(operand: XlaOp, new_element_type: PrimitiveType) -> XlaOp:
-    """The same numbers as elements of another type."""
+    """Converts elements to another type with the same numbers."""
     return operand._builder._add("convert", [operand], _with_type(operand.shape, new_element_type))
 
 
 def BitcastConvertType(operand: XlaOp, new_element_type: PrimitiveType) -> XlaOp:
-    """The same bits as elements of another type. Wider elements take up the last dimension, narrower ones add one."""
+    """Converts elements to another type with the same bits. Wider elements absorb the last dimension,
+    narrower ones add a dimension."""
     dims, new = list(operand.shape.dimensions()), primitive_type(new_element_type)
     sizes = [np.dtype(Shape.scalar_shape(kind).element_type()).itemsize for kind in (operand.shape.xla_element_type(), new)]
     if sizes[0] > sizes[1]:
@@ -208,7 +213,7 @@ def BitcastConvertType(operand: XlaOp, new_element_type: PrimitiveType) -> XlaOp
 
 
 def ReducePrecision(operand: XlaOp, exponent_bits: int, mantissa_bits: int) -> XlaOp:
-    """Elements rounded to a floating-point format of these bits."""
+    """Rounds elements to a floating-point format with these numbers of bits."""
     attributes = [("exponent_bits", exponent_bits), ("mantissa_bits", mantissa_bits)]
     return operand._builder._add("reduce-precision", [operand], attributes=attributes)
 
@@ -223,8 +228,8 @@ def Parameter(
     name: str | bytes = "",
     replicated_at_leaf_buffers: Sequence[bool] = (),
 ) -> XlaOp:
-    """A parameter of the computation."""
-    del replicated_at_leaf_buffers  # one device
+    """Adds a parameter of the computation."""
+    del replicated_at_leaf_buffers  # there is one device
     number = str(int(parameter_number))
     if any(inst.opcode == "parameter" and inst.argument == number for inst in builder._instructions):
         raise XlaRuntimeError(f"INVALID_ARGUMENT: there is a parameter {number} already")
@@ -232,7 +237,7 @@ def Parameter(
 
 
 def Constant(builder: XlaBuilder, value: Any) -> XlaOp:
-    """A constant: a NumPy array, or a number."""
+    """Adds a constant: a NumPy array, or a number."""
     shape, text = constant_text(value)
     return builder._add("constant", shape=shape, argument=text)
 
@@ -241,7 +246,8 @@ ConstantLiteral = Constant
 
 
 def Iota(builder: XlaBuilder, *args: Any, **kwargs: Any) -> XlaOp:
-    """Numbers from 0 on: `Iota(builder, type, size)` in one dimension, `Iota(builder, shape, iota_dimension)` along one of several."""
+    """Adds consecutive integers, starting at 0: `Iota(builder, type, size)` in one dimension, `Iota(builder,
+    shape, iota_dimension)` along one of several."""
     is_shape = "shape" in kwargs or (args and isinstance(args[0], Shape))
     return (_iota_of_shape if is_shape else _iota_of_size)(builder, *args, **kwargs)
 
@@ -257,12 +263,12 @@ def _iota_of_shape(builder: XlaBuilder, shape: Shape, iota_dimension: int) -> Xl
 
 
 def Tuple(builder: XlaBuilder, elements: Sequence[XlaOp]) -> XlaOp:
-    """A tuple."""
+    """Creates a tuple."""
     return builder._add("tuple", elements, Shape.tuple_shape([element.shape for element in elements]))
 
 
 def GetTupleElement(tuple_data: XlaOp, index: int) -> XlaOp:
-    """A part of a tuple."""
+    """Returns a part of a tuple."""
     parts = tuple_data.shape.tuple_shapes()
     if not 0 <= index < len(parts):
         raise XlaRuntimeError(f"INVALID_ARGUMENT: the tuple has {len(parts)} elements, none of index {index}")
@@ -270,22 +276,22 @@ def GetTupleElement(tuple_data: XlaOp, index: int) -> XlaOp:
 
 
 def CreateToken(builder: XlaBuilder) -> XlaOp:
-    """A token."""
+    """Creates a token."""
     return AfterAll(builder, [])
 
 
 def AfterAll(builder: XlaBuilder, tokens: Sequence[XlaOp]) -> XlaOp:
-    """A token that comes after others."""
+    """Returns a token that is ordered after other tokens."""
     return builder._add("after-all", tokens, Shape.token_shape())
 
 
 def OptimizationBarrier(operand: XlaOp) -> XlaOp:
-    """The operand, which no optimization looks behind."""
+    """Returns the operand behind a barrier for optimizations."""
     return operand._builder._add("opt-barrier", [operand], operand.shape)
 
 
 def ReplicaId(builder: XlaBuilder) -> XlaOp:
-    """The number of the replica that runs: 0."""
+    """Returns the number of the running replica: 0."""
     return builder._add("replica-id")
 
 
@@ -293,20 +299,21 @@ def ReplicaId(builder: XlaBuilder) -> XlaOp:
 
 
 def Broadcast(operand: XlaOp, sizes: Sequence[int]) -> XlaOp:
-    """Copies along new dimensions, which come first."""
+    """Repeats the operand along new leading dimensions."""
     dims = operand.shape.dimensions()
     return BroadcastInDim(operand, [*sizes, *dims], range(len(sizes), len(sizes) + len(dims)))
 
 
 def BroadcastInDim(operand: XlaOp, shape: Sequence[int], broadcast_dimensions: Sequence[int]) -> XlaOp:
-    """An array of these sizes; the operand's dimensions are `broadcast_dimensions` of it, the others copies."""
+    """Broadcasts the operand to these sizes. The operand's dimensions are the `broadcast_dimensions` of the
+    result; the others are repetitions."""
     sizes, dims = list(shape), list(broadcast_dimensions)
     given = operand.shape.dimensions()
     if len(dims) != len(given) or any(not 0 <= dim < len(sizes) for dim in dims):
         raise XlaRuntimeError(
             f"INVALID_ARGUMENT: BroadcastInDim: broadcast_dimensions {dims} are not dimensions of {sizes} for those of {operand.shape}"
         )
-    # In HLO, a dimension of size 1 is not stretched.
+    # In HLO, broadcasts do not stretch dimensions of size 1.
     stretched = [i for i, dim in enumerate(dims) if given[i] == 1 and sizes[dim] != 1]
     if stretched:
         kept = [i for i in range(len(dims)) if i not in stretched]
@@ -317,19 +324,20 @@ def BroadcastInDim(operand: XlaOp, shape: Sequence[int], broadcast_dimensions: S
 
 
 def Reshape(operand: XlaOp, *sizes: Any, **kwargs: Any) -> XlaOp:
-    """The same elements in other dimensions: `Reshape(operand, new_sizes)`. Older versions gave the order of dimensions before."""
+    """Rearranges the elements into other dimensions: `Reshape(operand, new_sizes)`. Older versions also take
+    the order of dimensions first."""
     *before, new_sizes = [*sizes, *(kwargs[key] for key in ("dimensions", "new_sizes") if key in kwargs)]
     order = before[0] if before else None
     if order is not None and list(order) != list(range(len(operand.shape.dimensions()))):
         operand = Transpose(operand, order)
     result = Shape.array_shape(operand.shape.xla_element_type(), new_sizes)
     if math.prod(result.dimensions()) != math.prod(operand.shape.dimensions()):
-        raise XlaRuntimeError(f"INVALID_ARGUMENT: Reshape: {operand.shape} has not as many elements as {result}")
+        raise XlaRuntimeError(f"INVALID_ARGUMENT: Reshape: {operand.shape} and {result} have different numbers of elements")
     return operand._builder._add("reshape", [operand], result)
 
 
 def Collapse(operand: XlaOp, dimensions: Sequence[int]) -> XlaOp:
-    """Neighbouring dimensions as one."""
+    """Merges neighbouring dimensions into one."""
     dims, sizes = list(dimensions), list(operand.shape.dimensions())
     if not dims:
         return operand
@@ -340,23 +348,23 @@ def Collapse(operand: XlaOp, dimensions: Sequence[int]) -> XlaOp:
 
 
 def Transpose(operand: XlaOp, permutation: Sequence[int]) -> XlaOp:
-    """The dimensions in another order."""
+    """Permutes the dimensions."""
     return operand._builder._add("transpose", [operand], attributes=[("dimensions", ints_text(permutation))])
 
 
 def Rev(operand: XlaOp, dimensions: Sequence[int]) -> XlaOp:
-    """Elements in reverse order."""
+    """Reverses the elements along dimensions."""
     return operand._builder._add("reverse", [operand], attributes=[("dimensions", ints_text(dimensions))])
 
 
 def Slice(operand: XlaOp, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int]) -> XlaOp:
-    """Every `stride`-th element from a start to before a limit."""
+    """Takes every `stride`-th element, from a start to before a limit."""
     ranges = ", ".join(f"[{a}:{b}:{s}]" for a, b, s in zip(start_indices, limit_indices, strides, strict=True))
     return operand._builder._add("slice", [operand], attributes=[("slice", f"{{{ranges}}}")])
 
 
 def SliceInDim(operand: XlaOp, start_index: int, limit_index: int, stride: int, dimno: int) -> XlaOp:
-    """A slice along one dimension."""
+    """Takes a slice along one dimension."""
     sizes = list(operand.shape.dimensions())
     starts, strides = [0] * len(sizes), [1] * len(sizes)
     starts[dimno], sizes[dimno], strides[dimno] = start_index, limit_index, stride
@@ -364,13 +372,13 @@ def SliceInDim(operand: XlaOp, start_index: int, limit_index: int, stride: int, 
 
 
 def ConcatInDim(builder: XlaBuilder, operands: Sequence[XlaOp], dimension: int) -> XlaOp:
-    """Arrays one after the other."""
+    """Concatenates arrays."""
     return builder._add("concatenate", operands, attributes=[("dimensions", ints_text([dimension]))])
 
 
 def Pad(operand: XlaOp, padding_value: XlaOp, padding_config: Any) -> XlaOp:
-    """The operand with a value around it and between its elements. The configuration is a `PaddingConfig`, or a list of triples:
-    before, behind, between."""
+    """Pads the operand with a value around it and between its elements. The configuration is a
+    `PaddingConfig`, or a list of triples: before, after, between elements."""
     if isinstance(padding_config, Sequence):
         triples = [tuple(triple) for triple in padding_config]
     else:
@@ -383,25 +391,25 @@ def Pad(operand: XlaOp, padding_value: XlaOp, padding_config: Any) -> XlaOp:
 
 
 def GetDimensionSize(operand: XlaOp, index: int) -> XlaOp:
-    """The size of a dimension, an `s32`."""
+    """Returns the size of a dimension as an `s32`."""
     return operand._builder._add("get-dimension-size", [operand], attributes=[("dimensions", ints_text([index]))])
 
 
 def DynamicSlice(operand: XlaOp, start_indices: Sequence[XlaOp], slice_sizes: Sequence[int]) -> XlaOp:
-    """A slice of these sizes from computed indices on."""
+    """Takes a slice of these sizes at computed start indices."""
     attributes = [("dynamic_slice_sizes", ints_text(slice_sizes))]
     return operand._builder._add("dynamic-slice", [operand, *start_indices], attributes=attributes)
 
 
 def DynamicUpdateSlice(operand: XlaOp, update: XlaOp, start_indices: Sequence[XlaOp]) -> XlaOp:
-    """The operand with a slice replaced."""
+    """Replaces a slice of the operand."""
     return operand._builder._add("dynamic-update-slice", [operand, update, *start_indices])
 
 
 def Gather(
     a: XlaOp, start_indices: XlaOp, dimension_numbers: Any, slice_sizes: Sequence[int], indices_are_sorted: bool = False
 ) -> XlaOp:
-    """Slices at computed indices. `dimension_numbers` are `GatherDimensionNumbers`."""
+    """Takes slices at computed indices. `dimension_numbers` are `GatherDimensionNumbers`."""
     attributes = [(key, ints_text(getattr(dimension_numbers, key))) for key in ("offset_dims", "collapsed_slice_dims", "start_index_map")]
     attributes += [("index_vector_dim", dimension_numbers.index_vector_dim), ("slice_sizes", ints_text(slice_sizes))]
     attributes += [("indices_are_sorted", "true")] if indices_are_sorted else []
@@ -417,7 +425,7 @@ def Scatter(
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
 ) -> XlaOp:
-    """Slices at computed indices, combined with updates. `dimension_numbers` are `ScatterDimensionNumbers`."""
+    """Combines slices at computed indices with updates. `dimension_numbers` are `ScatterDimensionNumbers`."""
     inputs, new = _listed(input), _listed(updates)
     keys = ("update_window_dims", "inserted_window_dims", "scatter_dims_to_operand_dims")
     attributes = [(key, ints_text(getattr(dimension_numbers, key))) for key in keys]
@@ -433,7 +441,7 @@ def Scatter(
     )
 
 
-# --- computations that are applied
+# --- instructions that apply computations
 
 
 def Map(
@@ -443,7 +451,7 @@ def Map(
     dimensions: Sequence[int],
     static_operands: Sequence[XlaOp] = (),
 ) -> XlaOp:
-    """A computation of the elements at each place."""
+    """Applies a computation to the elements at each position."""
     del static_operands
     return builder._add(
         "map", operands, attributes=[("dimensions", ints_text(dimensions))], computations=[("to_apply", [computation])]
@@ -457,7 +465,7 @@ def Reduce(
     computation: XlaComputation,
     dimensions_to_reduce: Sequence[int],
 ) -> XlaOp:
-    """Elements along dimensions, combined."""
+    """Reduces elements along dimensions."""
     return builder._add(
         "reduce",
         [*operands, *init_values],
@@ -468,14 +476,14 @@ def Reduce(
 
 
 def ReduceAll(operand: XlaOp, init_value: XlaOp, computation: XlaComputation) -> XlaOp:
-    """All elements, combined."""
+    """Reduces all elements."""
     return Reduce(operand._builder, [operand], [init_value], computation, range(len(operand.shape.dimensions())))
 
 
 def ReduceWindowWithGeneralPadding(*args: Any, **kwargs: Any) -> XlaOp:
-    """Elements in windows, combined: `ReduceWindowWithGeneralPadding(operand, init_value, computation, window_dimensions,
-    window_strides, base_dilations, window_dilations, padding)`. There may be several operands and values (`operands`,
-    `init_values`)."""
+    """Reduces elements in windows: `ReduceWindowWithGeneralPadding(operand, init_value, computation,
+    window_dimensions, window_strides, base_dilations, window_dilations, padding)`. There may be several
+    operands and initial values (`operands`, `init_values`)."""
     one_name = {"operands": "operand", "init_values": "init_value"}
     named = {one_name.get(name, name): value for name, value in kwargs.items()}
     return typed(_reduce_window, "ReduceWindowWithGeneralPadding")(*args, **named)
@@ -512,7 +520,7 @@ def SelectAndScatterWithGeneralPadding(
     init_value: XlaOp,
     scatter: XlaComputation,
 ) -> XlaOp:
-    """An element of each window is selected, and an element of the source is added there."""
+    """Selects an element of each window, and adds an element of the source at its position."""
     return operand._builder._add(
         "select-and-scatter",
         [operand, source, init_value],
@@ -528,7 +536,7 @@ def Sort(
     dimension: int = -1,
     is_stable: bool = False,
 ) -> XlaOp:
-    """Arrays, sorted by a comparison of their elements; by the first one's, ascending, if none is given."""
+    """Sorts arrays by a comparison of their elements; by default, in ascending order of the first array."""
     if comparator is None:
         comparator = _less_than([operand.shape.xla_element_type() for operand in operands])
     rank = len(operands[0].shape.dimensions())
@@ -540,26 +548,27 @@ def Sort(
 
 
 def TopK(input: XlaOp, k: int) -> XlaOp:
-    """The largest elements along the last dimension and their indices, as a tuple."""
+    """Returns a tuple of the largest elements along the last dimension and their indices."""
     return input._builder._add("topk", [input], results=2, attributes=[("k", int(k)), ("largest", "true")])
 
 
 def Call(builder: XlaBuilder, computation: XlaComputation, operands: Sequence[XlaOp]) -> XlaOp:
-    """A computation of these operands."""
+    """Applies a computation to these operands."""
     result = _applied(computation, [[operand] for operand in operands], "Call")
     return builder._add("call", list(operands), result, computations=[("to_apply", [computation])])
 
 
 def While(condition: XlaComputation, body: XlaComputation, init: XlaOp) -> XlaOp:
-    """The body's result, as often as the condition holds."""
+    """Applies the body as long as the condition holds."""
     _applied(condition, [[init]], "While")
     _applied(body, [[init]], "While")
     return init._builder._add("while", [init], init.shape, computations=[("condition", [condition]), ("body", [body])])
 
 
 def Conditional(*args: Any, **kwargs: Any) -> XlaOp:
-    """The result of one of several computations: `Conditional(branch_index, branch_computations, branch_operands)`, or
-    `Conditional(predicate, true_operand, true_computation, false_operand, false_computation)`."""
+    """Returns the result of one of several computations: `Conditional(branch_index, branch_computations,
+    branch_operands)`, or `Conditional(predicate, true_operand, true_computation, false_operand,
+    false_computation)`."""
     has_index = len(args) + len(kwargs) == 3
     return typed(_conditional_of_index if has_index else _conditional_of_predicate, "Conditional")(*args, **kwargs)
 
@@ -601,7 +610,7 @@ def _conditional(
 
 
 def Dot(lhs: XlaOp, rhs: XlaOp, precision_config: Any = None, preferred_element_type: Any = None) -> XlaOp:
-    """The product of vectors and matrices."""
+    """Multiplies vectors and matrices."""
     _builder_of("Dot", lhs, rhs)
     if not lhs.shape.dimensions() or not rhs.shape.dimensions():
         raise XlaRuntimeError(f"INVALID_ARGUMENT: Dot: operands are vectors or matrices, not {lhs.shape} and {rhs.shape}")
@@ -624,7 +633,7 @@ def DotGeneral(
     *,
     dimension_numbers: Any = None,
 ) -> XlaOp:
-    """A product of arrays. The dimensions are `DotDimensionNumbers`."""
+    """Multiplies arrays. The dimensions are `DotDimensionNumbers`."""
     numbers = dimension_numbers if dimensions_numbers is None else dimensions_numbers
     pairs = [("batch", "batch_dims"), ("contracting", "contracting_dims")]
     attributes = [
@@ -649,7 +658,7 @@ def ConvGeneralDilated(
     preferred_element_type: Any = None,
     window_reversal: Sequence[bool] | None = None,
 ) -> XlaOp:
-    """A convolution. The dimensions are `ConvolutionDimensionNumbers`."""
+    """Adds a convolution. The dimensions are `ConvolutionDimensionNumbers`."""
     numbers = dimension_numbers
     sizes = [rhs.shape.dimensions()[dim] for dim in numbers.kernel_spatial_dimensions]
     window = window_text(sizes, window_strides, padding, lhs_dilation, rhs_dilation, window_reversal or ())
@@ -669,21 +678,21 @@ def ConvGeneralDilated(
 
 
 def Cholesky(a: XlaOp, lower: bool = True) -> XlaOp:
-    """The Cholesky decomposition of Hermitian matrices."""
+    """Computes the Cholesky decomposition of Hermitian matrices."""
     return a._builder._add("cholesky", [a], attributes=[("lower", flag_text(lower))])
 
 
 def TriangularSolve(
     a: XlaOp, b: XlaOp, left_side: bool, lower: bool, unit_diagonal: bool, transpose_a: TriangularSolveOptions_Transpose
 ) -> XlaOp:
-    """The solutions of triangular systems."""
+    """Solves triangular systems."""
     attributes = [("left_side", flag_text(left_side)), ("lower", flag_text(lower)), ("unit_diagonal", flag_text(unit_diagonal))]
     attributes += [("transpose_a", TriangularSolveOptions_Transpose(transpose_a).name)]
     return a._builder._add("triangular-solve", [a, b], attributes=attributes)
 
 
 def Fft(operand: XlaOp, fft_type: FftType, fft_length: Sequence[int]) -> XlaOp:
-    """Fourier transforms along the last dimensions."""
+    """Computes Fourier transforms along the last dimensions."""
     attributes = [("fft_type", FftType(fft_type).name), ("fft_length", ints_text(fft_length))]
     return operand._builder._add("fft", [operand], attributes=attributes)
 
@@ -692,17 +701,17 @@ def Fft(operand: XlaOp, fft_type: FftType, fft_length: Sequence[int]) -> XlaOp:
 
 
 def RngUniform(a: XlaOp, b: XlaOp, shape: Shape) -> XlaOp:
-    """Random numbers, equally likely between two bounds."""
+    """Generates random numbers with a uniform distribution between two bounds."""
     return a._builder._add("rng", [a, b], shape, attributes=[("distribution", "rng_uniform")])
 
 
 def RngNormal(mu: XlaOp, sigma: XlaOp, shape: Shape) -> XlaOp:
-    """Random numbers of a normal distribution."""
+    """Generates random numbers with a normal distribution."""
     return mu._builder._add("rng", [mu, sigma], shape, attributes=[("distribution", "rng_normal")])
 
 
 def RngBitGenerator(algorithm: RandomAlgorithm, initial_state: XlaOp, shape: Shape) -> XlaOp:
-    """The next state and random bits, as a tuple."""
+    """Returns a tuple of the next state and random bits."""
     result = Shape.tuple_shape([initial_state.shape, shape])
     name = RandomAlgorithm(algorithm).name.lower()
     return initial_state._builder._add("rng-bit-generator", [initial_state], result, attributes=[("algorithm", name)])
@@ -718,7 +727,7 @@ def AllReduce(
     channel_id: Any = None,
     shape_with_layout: Any = None,
 ) -> XlaOp:
-    """The operands of all devices of a group, combined."""
+    """Combines the operands of all devices in a group."""
     del channel_id, shape_with_layout
     groups = ", ".join(ints_text(getattr(group, "replica_ids", group)) for group in replica_groups or ())
     return operand._builder._add(
@@ -731,7 +740,7 @@ def AllReduce(
 
 
 def CrossReplicaSum(operand: XlaOp, replica_groups: Sequence[Any] = ()) -> XlaOp:
-    """The sum of the operands of all devices of a group."""
+    """Adds the operands of all devices in a group."""
     builder = XlaBuilder("sum")
     scalar = Shape.scalar_shape(operand.shape.xla_element_type())
     _FUNCTIONS["Add"](Parameter(builder, 0, scalar), Parameter(builder, 1, scalar))
@@ -739,20 +748,20 @@ def CrossReplicaSum(operand: XlaOp, replica_groups: Sequence[Any] = ()) -> XlaOp
 
 
 def InfeedWithToken(token: XlaOp, shape: Shape, config: str | None = "") -> XlaOp:
-    """A value from the host and a token, as a tuple."""
+    """Returns a tuple of a value from the host and a token."""
     result = Shape.tuple_shape([shape, Shape.token_shape()])
     attributes = [("infeed_config", quoted(config))] if config else []
     return token._builder._add("infeed", [token], result, attributes=attributes)
 
 
 def OutfeedWithToken(operand: XlaOp, token: XlaOp, shape_with_layout: Shape, outfeed_config: str | None = "") -> XlaOp:
-    """Gives a value to the host; a token."""
+    """Passes a value to the host, and returns a token."""
     attributes = [("outfeed_shape", str(shape_with_layout))]
     attributes += [("outfeed_config", quoted(outfeed_config))] if outfeed_config else []
     return token._builder._add("outfeed", [operand, token], Shape.token_shape(), attributes=attributes)
 
 
-# --- how attributes and shapes are made
+# --- construction of attributes and shapes
 
 
 def _listed(given: Ops) -> list[XlaOp]:
@@ -760,7 +769,7 @@ def _listed(given: Ops) -> list[XlaOp]:
 
 
 def _builder_of(title: str, *operands: XlaOp) -> XlaBuilder:
-    """The builder of an operation's operands, which are arrays."""
+    """Returns the builder of an operation's operands, which must be arrays."""
     if not all(operand.shape.is_array() for operand in operands):
         shapes = ", ".join(str(operand.shape) for operand in operands)
         raise XlaRuntimeError(f"INVALID_ARGUMENT: {title}: operands are arrays, not {shapes}")
@@ -771,7 +780,7 @@ def _builder_of(title: str, *operands: XlaOp) -> XlaBuilder:
 
 
 def _like(operand: XlaOp, number: float) -> XlaOp:
-    """A number of the operand's element type."""
+    """Returns a constant with the operand's element type."""
     return Constant(operand._builder, np.array(number, operand.shape.element_type()))
 
 
@@ -785,12 +794,12 @@ def _check_broadcast(operand: XlaOp, sizes: Sequence[int], dims: Sequence[int]) 
 
 
 def _expand(op: XlaOp, sizes: Sequence[int], dims: Sequence[int]) -> XlaOp:
-    """A scalar, or what has fewer dimensions, in these."""
+    """Broadcasts a scalar, or an operand with fewer dimensions, to these sizes."""
     return op if len(op.shape.dimensions()) == len(sizes) else BroadcastInDim(op, sizes, dims)
 
 
 def _broadcast(title: str, lhs: XlaOp, rhs: XlaOp, dims: tuple[int, ...]) -> tuple[XlaOp, XlaOp]:
-    """Two operands of the same sizes."""
+    """Broadcasts two operands to the same sizes."""
     _builder_of(title, lhs, rhs)
     ranks = [len(op.shape.dimensions()) for op in (lhs, rhs)]
     if ranks[0] == ranks[1] and dims not in ((), tuple(range(ranks[0]))):
@@ -808,7 +817,7 @@ def _broadcast(title: str, lhs: XlaOp, rhs: XlaOp, dims: tuple[int, ...]) -> tup
             )
         sizes = list(large.shape.dimensions())
         for i, dim in enumerate(dims):
-            # What has size 1 in the larger one is stretched below.
+            # Dimensions of size 1 in the larger operand are stretched below.
             sizes[dim] = given[i] if sizes[dim] == 1 else sizes[dim]
         small = BroadcastInDim(small, sizes, dims)
         lhs, rhs = (small, large) if ranks[0] < ranks[1] else (large, small)
@@ -826,7 +835,7 @@ def _broadcast(title: str, lhs: XlaOp, rhs: XlaOp, dims: tuple[int, ...]) -> tup
 
 
 def _preferred(op: XlaOp, opcode: str, operands: Sequence[XlaOp], element_type: Any) -> XlaOp:
-    """The instruction that was added last, with results of another element type."""
+    """Changes the last instruction to have results of another element type."""
     if element_type is None or primitive_type(element_type) == op.shape.xla_element_type():
         return op
     builder = op._builder
@@ -836,7 +845,7 @@ def _preferred(op: XlaOp, opcode: str, operands: Sequence[XlaOp], element_type: 
 
 
 def _less_than(kinds: Sequence[PrimitiveType]) -> XlaComputation:
-    """A comparison of the first two of its parameters, two for each element type."""
+    """Returns a comparison of the first two of its parameters, with two parameters for each element type."""
     builder = XlaBuilder("compare")
     parameters = [Parameter(builder, i, Shape.scalar_shape(kinds[i // 2])) for i in range(2 * len(kinds))]
     attributes = [("direction", "LT")]
@@ -846,10 +855,10 @@ def _less_than(kinds: Sequence[PrimitiveType]) -> XlaComputation:
 
 
 def _applied(computation: Any, operands: Sequence[Sequence[XlaOp]], title: str) -> Shape:
-    """The shape of a computation's result.
+    """Returns the shape of a computation's result.
 
     Raises:
-      XlaRuntimeError: if its parameters are not what the operands are.
+      XlaRuntimeError: if its parameters do not match the operands.
     """
     shape = getattr(computation, "computation", computation).program_shape()
     wanted, given = shape.parameter_shapes(), [op.shape for ops in operands for op in ops]
@@ -863,7 +872,7 @@ def _applied(computation: Any, operands: Sequence[Sequence[XlaOp]], title: str) 
     return result
 
 
-# Those of this module and of `_custom_call`.
+# Functions of this module and of `_custom_call`.
 for _name, _function in list(vars(_module).items()):
     if _name[0].isupper() and inspect.isfunction(_function):
         setattr(_module, _name, typed(_function))
