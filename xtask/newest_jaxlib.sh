@@ -1,14 +1,15 @@
 #!/bin/sh
-# Runs the Python tests in jaxlib 0.12 (FFI 0.5), which needs Python 3.12 or later, in a Debian of its own, with
-# what was built here: handlers of ours in that jaxlib, and its compiled handlers, and C++ ones built with its
-# headers, in the engine. `cargo xtask test-newest` calls it, as root, with debootstrap installed:
+# Runs the Python tests with jaxlib 0.12 (FFI 0.5), which needs Python 3.12 or later, in a separate Debian
+# system. The tests use the artifacts built on this machine: Rust handlers in that jaxlib, and its compiled
+# handlers and C++ handlers built with its headers in the engine. `cargo xtask test-newest` calls this script,
+# as root, with debootstrap installed:
 #
-#   newest_jaxlib.sh EXAMPLES PACKAGE FOLDER [MIRROR]
+#     newest_jaxlib.sh EXAMPLES PACKAGE FOLDER [MIRROR]
 #
-# MIRROR is that of this machine's own package sources, if it is not given.
+# MIRROR defaults to the mirror in this machine's package sources.
 #
-# EXAMPLES has the examples' libraries, PACKAGE the Python package. FOLDER is kept for the next time. This
-# machine's certificates and pip settings (PIP_* variables) are used inside.
+# EXAMPLES has the libraries of the examples, PACKAGE the Python package. FOLDER is kept for the next run. The
+# system uses this machine's certificates and pip settings (PIP_* variables).
 set -eu
 examples=$(realpath "$1")
 package=$(realpath "$2")
@@ -16,7 +17,7 @@ folder=$3
 mirror=${4:-}
 checkout=$(realpath "$(dirname "$0")/..")
 certificates=/etc/ssl/certs/ca-certificates.crt
-# Changes with what is installed.
+# The number changes with the set of installed packages.
 complete=$folder/complete-3
 
 inside() {
@@ -27,7 +28,7 @@ inside() {
 
 if [ ! -e "$complete" ]; then
     if [ -z "$mirror" ]; then
-        # Those that are meant for security updates alone have no whole distribution.
+        # Security mirrors do not contain a whole distribution.
         mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -v security | head -n 1)
     fi
     if [ -z "$mirror" ]; then
@@ -56,8 +57,8 @@ cp -r "$checkout/python/tests" "$folder/farcall/checkout/python/tests"
 
 tests() {
     echo "## $1"
-    # Of the processors that this jaxlib takes YNNPACK for, some have none of its sums: "Unsupported reduction reduce_sum".
-    # The tests want eight devices.
+    # On some processors for which this jaxlib uses YNNPACK, sums are unsupported: "Unsupported reduction
+    # reduce_sum". The tests need eight devices.
     flags="--xla_force_host_platform_device_count=8 --xla_cpu_experimental_ynn_fusion_type="
     inside /usr/bin/env PYTHONPATH=/farcall/package FARCALL_EXAMPLES=/farcall/examples JAX_PLATFORMS=cpu \
         XLA_FLAGS="$flags" \
@@ -67,7 +68,7 @@ tests() {
 }
 failed=0
 tests crates/farcall-ffi/tests/python
-# What needs the program `farcall` and Cargo is tested outside.
+# Tests that need the program `farcall` or Cargo run outside of this system.
 for outside in new reload jax_suite; do
     rm "$folder/farcall/checkout/python/tests/test_$outside.py"
 done

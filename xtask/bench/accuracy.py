@@ -1,10 +1,11 @@
-"""How far elementary functions are from the exact result, in farcall and in XLA:CPU (jaxlib): a table in Markdown.
+"""Errors of elementary functions compared with exact results, in farcall and in XLA:CPU (jaxlib): a table in
+Markdown.
 
     accuracy.py [STEP]
 
-f16 and bf16: all numbers. f32: every STEP-th number in order of its bits (1: all of them). f64: numbers spread over all
-bits. An error is in units in the last place: the distance of two neighbours at the exact result, which is computed in
-f64 for the narrow types (NumPy, SciPy), and by mpmath for f64.
+f16 and bf16: all numbers. f32: every STEP-th number in the order of bit patterns (1: all). f64:
+numbers spread over all bit patterns. An error is in units in the last place: the distance of two neighbours
+at the exact result, which is computed in f64 for the narrow types (NumPy, SciPy), and by mpmath for f64.
 """
 
 import sys
@@ -20,7 +21,7 @@ from sides import Farcall, Xla
 STEP = int(sys.argv[1]) if len(sys.argv) > 1 else 251
 # Numbers that one run computes.
 CHUNK = 1 << 20
-# Numbers of f64, and of operands of functions of two.
+# Numbers of samples for f64, and for functions of two operands.
 OF_F64, PAIRS = 4000, 1 << 20
 
 DTYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
@@ -30,7 +31,7 @@ jax.config.update("jax_enable_x64", True)
 mpmath.mp.prec = 120
 
 
-# Operation, reference of f64, reference by mpmath.
+# Operation, reference in f64, reference by mpmath.
 UNARY = {
     "exponential": (np.exp, mpmath.exp),
     "exponential_minus_one": (np.expm1, mpmath.expm1),
@@ -72,7 +73,7 @@ def program(op, dtype, operands, n):
 
 
 def ulp(exact, dtype):
-    """The distance of the numbers of a type around these."""
+    """Returns the distance between neighbouring numbers of a type at these values."""
     info = ml_dtypes.finfo(DTYPES[dtype])
     _, exponent = np.frexp(np.abs(exact))
     least = int(np.log2(float(info.smallest_normal))) if dtype != "f64" else -1022
@@ -80,23 +81,24 @@ def ulp(exact, dtype):
 
 
 class Errors:
-    """The largest error found so far, of normal numbers and with subnormal ones among operand and result."""
+    """The largest errors so far: for normal numbers only, and including subnormal operands and results."""
 
     def __init__(self):
         self.normal, self.subnormal, self.odd = (0.0, None), (0.0, None), 0
 
     def take(self, x, found, exact, rest, dtype):
-        """Arrays of operands, results, exact results, and what these are more than written."""
+        """Records arrays of operands, results, exact results, and the remainders of the exact results that
+        f64 cannot hold."""
         info = ml_dtypes.finfo(DTYPES[dtype])
         least = float(info.smallest_normal)
         limit = float(info.max)
         wide = found.astype(np.float64)
         with np.errstate(all="ignore"):
-            # Half a unit beyond the largest number is infinite.
+            # Values half a unit beyond the largest number round to infinity.
             overflows = np.abs(exact) >= limit + ulp(np.array(limit), dtype) / 2 if dtype != "f64" else np.isinf(exact)
             exact = np.where(overflows & ~np.isnan(exact), np.copysign(np.inf, exact), exact)
             finite = np.isfinite(exact)
-            # Four units from overflow, either is right.
+            # Within four units of overflow, both the number and infinity are accepted.
             edge = finite & np.isinf(wide) & (np.abs(exact) > limit * (1 - 4 * float(info.eps)))
             odd = ~finite & ~((np.isnan(wide) & np.isnan(exact)) | (wide == exact))
             odd |= finite & ~np.isfinite(wide) & ~edge
@@ -122,7 +124,7 @@ class Errors:
 
 
 def numbers(dtype):
-    """Chunks of numbers, each as many as the last."""
+    """Iterates over chunks of equal size."""
     bits = BITS[dtype]
     if dtype in ("f16", "bf16"):
         yield np.arange(1 << 16, dtype=np.uint32).astype(bits).view(DTYPES[dtype])
@@ -138,7 +140,7 @@ def numbers(dtype):
 
 
 def exact_f64(by, columns):
-    """By mpmath: the nearest f64, and what is left."""
+    """Computes exact results by mpmath: the nearest f64, and the remainder."""
     high = np.empty(len(columns[0]))
     rest = np.empty_like(high)
     for i, row in enumerate(zip(*columns, strict=True)):
@@ -153,7 +155,7 @@ def exact_f64(by, columns):
 
 
 def measured(op, dtype, references, pairs=False):
-    """A row of the table, or why there is none."""
+    """Returns a row of the table, or the reason for leaving it out."""
     in_f64, by_mpmath = references
     count = 2 if pairs else 1
     errors, sides = {"farcall": Errors(), "xla": Errors()}, {}
@@ -179,7 +181,7 @@ def measured(op, dtype, references, pairs=False):
         with np.errstate(all="ignore"):
             if dtype == "f64":
                 exact, rest = exact_f64(by_mpmath, columns)
-                # What a function of real numbers has no result for is not compared.
+                # Operands without a real result are not compared.
                 keep &= ~np.isnan(exact)
             else:
                 exact = in_f64(*(c.astype(np.float64) for c in columns))

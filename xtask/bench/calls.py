@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What a custom call costs by itself, in farcall and in XLA:CPU (jaxlib), in turn, in one sitting.
+"""Overhead of a custom call, in farcall and in XLA:CPU (jaxlib), measured alternately in one session.
 
     python calls.py FARCALL LIBNOOP [--rounds N]
 
-One program is a chain of 1,000 calls of a raw handler that returns at once, the other has none; the
-difference, over 1,000, is what it takes to enter and leave a handler inside a plan. The program without
-calls is what it takes to run anything: farcall from Rust, XLA through `execute_sharded` from Python.
+One program is a chain of 1,000 calls of a raw handler that returns immediately, the other has no calls. The
+difference divided by 1,000 is the time to enter and leave a handler inside a plan. The program without calls
+measures the overhead of a run: farcall is called from Rust, XLA through `execute_sharded` from Python.
 """
 import argparse
 import ctypes
@@ -33,7 +33,8 @@ def program(calls):
 
 
 def farcall(binary, library, path):
-    """The median of measurements of 20 µs at least, so that reading the clock, which takes 30 ns, does not count."""
+    """Returns the median of measurements of at least 20 µs, so that the 30 ns for reading the clock do not
+    matter."""
     command = [binary, "bench", path, "--load", library, "--target", "noop=NoOp", "--input", "ones"]
     command += ["--json", "--warm-up", "0.02", "--time", "0.1"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -1,7 +1,8 @@
-"""What a call of a handler written in Python costs: in our engine, in XLA, and beside `jax.pure_callback`.
+"""Overhead of a handler written in Python: in farcall's engine, in XLA, and compared with
+`jax.pure_callback`.
 
-Medians. The cost of a call is what a program of many calls, one after the other, takes longer than one of a single call. With
-`--bar`, it is an error if a handler in farcall's engine costs more than `BAR`.
+The values are medians. The cost of a call is the additional time of a program with many successive calls over
+a program with a single call. With `--bar`, a cost of more than `BAR` in farcall's engine is an error.
 """
 
 import statistics
@@ -16,7 +17,7 @@ import farcall
 SHAPE = jax.ShapeDtypeStruct((8,), np.float32)
 X = np.ones(8, np.float32)
 MANY = 101
-#: Microseconds that a call of a handler may cost.
+#: Maximum cost of a handler's call in microseconds.
 BAR = 5
 
 
@@ -36,7 +37,7 @@ def scale(x, y, *, factor):
 
 
 def median(function, *args, repeated=501):
-    """The median time of a call in microseconds."""
+    """Returns the median time of a call in microseconds."""
     times = []
     for _ in range(repeated):
         start = time.perf_counter_ns()
@@ -46,7 +47,7 @@ def median(function, *args, repeated=501):
 
 
 def per_call(calls):
-    """The cost of a call, by a function from a number of calls to a function that makes so many."""
+    """Returns the cost of a call, given a function that creates a program with `count` calls."""
     one, many = calls(1), calls(MANY)
     for run in (one, many):
         run(X)
@@ -54,7 +55,7 @@ def per_call(calls):
 
 
 def chain(call):
-    """A function that calls another one on its own result."""
+    """Returns a function that applies another function repeatedly to its own result."""
 
     def of(count):
         def run(x):

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Kernels of `examples/gallery` beside the same in `jax.numpy`, compiled by XLA:CPU: both under `jax.jit`, in turn, in one
-sitting.
+"""Kernels of `examples/gallery` compared with the same functions in `jax.numpy`, compiled by XLA:CPU: both
+under `jax.jit`, measured alternately in one session.
 
     python kernels.py LIBGALLERY_OPS [--seconds N]
 
-Attention of 8 heads of 512 queries, keys and values of 64 numbers in f32: forward, and forward with the gradients of all
-three. Times are medians; a ratio is XLA's time over the kernel's.
+Attention of 8 heads with 512 queries, keys and values of 64 numbers in f32: forward, and forward with the
+gradients of queries, keys and values. Times are medians; a ratio is XLA's time divided by the kernel's time.
 """
 
 import argparse
@@ -28,7 +28,7 @@ def attention(q, k, v):
 
 
 def with_gradients(function):
-    """The function's result, and the gradients that belong to a cotangent of it."""
+    """Returns the function's result, and the gradients for a cotangent of the result."""
 
     def both(q, k, v, cotangent):
         result, back = jax.vjp(function, q, k, v)
@@ -38,7 +38,8 @@ def with_gradients(function):
 
 
 def compare(ours, theirs, operands, seconds):
-    """Median times of two functions that take the same, in seconds, and whether they return the same."""
+    """Returns the median times in seconds of two functions with the same operands, and true if their results
+    agree."""
     sides = [jax.jit(ours), jax.jit(theirs)]
     first = [jax.tree.leaves(side(*operands)) for side in sides]
     _, agree = difference(*first)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Times programs in farcall and in XLA:CPU (jaxlib), in turn, in one sitting.
+"""Times programs in farcall and in XLA:CPU (jaxlib), alternately in one session.
 
     python programs.py FAMILY OUT [--cache DIR] [--manifest FILE] [--load LIB] [--filter TEXT] [--seconds N]
 
-FAMILY is `corpus`, the cases of the manifest, or one of the families of `shapes.py`. The figures go to OUT as JSON.
-Both sides call the same handlers: LAPACK's are those of jaxlib, others those of LIB. Cases for which one side lacks a
-handler are left out, and said so.
+FAMILY is `corpus`, the cases of the manifest, or one of the families of `shapes.py`. The figures are written
+to OUT as JSON. Both sides call the same handlers: jaxlib's for LAPACK, and LIB's for other targets.
+Cases for which one side lacks a handler are left out and reported.
 """
 
 import argparse
@@ -33,8 +33,9 @@ VIEWS = {"bfloat16": ml_dtypes.bfloat16, "float8_e4m3fn": ml_dtypes.float8_e4m3f
 
 
 def handlers(library, targets):
-    """A registry with jaxlib's handlers for LAPACK and those of a library, which XLA gets, too, as far as a symbol has the
-    name of their target in camel case: state has a type, which cannot be both sides'."""
+    """Returns a registry with jaxlib's handlers for LAPACK and the handlers of a library. XLA gets the
+    library's handlers as well if a symbol has the target's name in camel case, except handlers with state,
+    because a state type cannot belong to both sides."""
     registry = farcall.Registry()
     lapack._lapack.initialize()
     for name, capsule, api_version in lapack.registrations()["cpu"]:
@@ -50,13 +51,13 @@ def handlers(library, targets):
 
 
 def corpus(args):
-    """-> (name, text, inputs, options)"""
+    """Yields (name, text, inputs, options) for the cases of the corpus."""
     cases = json.loads(args.manifest.read_text())["cases"]
     registry = handlers(args.load, sorted({target for case in cases for target in case.get("custom_calls", ())}))
     for case in cases:
         if args.filter not in case["name"]:
             continue
-        # What a handler with state gives depends on how often it has been called.
+        # The results of a handler with state depend on the number of earlier calls.
         if "expect_error" in case or case.get("stateful"):
             continue
         program = args.manifest.parent / case["program"]
@@ -69,9 +70,9 @@ def corpus(args):
 
 
 def large(args):
-    """The same of a family of large shapes, whose programs are lowered once."""
+    """Yields (name, text, inputs, options) for a family of large shapes. Lowered programs are cached."""
     args.cache.mkdir(parents=True, exist_ok=True)
-    # A program is lowered again when JAX or the file that it stands in is another one.
+    # A program is lowered again if JAX or the file with its source has changed.
     version = hashlib.sha256(pathlib.Path(shapes.__file__).read_bytes() + jax.__version__.encode()).hexdigest()[:12]
     for name in shapes.FAMILIES[args.family]:
         if args.filter not in name:
@@ -87,7 +88,7 @@ def large(args):
 
 
 def here():
-    """When and where this runs."""
+    """Describes the time and the machine."""
     lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
     value = lambda key: next((line.split(":", 1)[1].strip() for line in lines if line.startswith(key)), "unknown")
     flags = set(value("flags").split())
@@ -125,7 +126,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=1.5)
     args = parser.parse_args()
     if args.family == "corpus":
-        # The corpus has values of 64 bits.
+        # The corpus has 64-bit values.
         jax.config.update("jax_enable_x64", True)
     seconds = min(args.seconds, 0.3) if args.family == "corpus" else args.seconds
 
@@ -136,7 +137,7 @@ def main():
         progress(name)
         try:
             row = {"name": name, **compare(text, inputs, seconds=seconds, options=options)}
-        except Exception as error:  # noqa: BLE001 - whatever goes wrong is a row of the table
+        except Exception as error:  # noqa: BLE001 - every failure becomes a row of the table
             row = {"name": name, "error": (str(error).splitlines() or [type(error).__name__])[0][:90]}
         rows.append(row)
         progress("")

@@ -1,4 +1,4 @@
-"""Programs of real sizes, by family: `case(family, name)` gives a function and its arguments."""
+"""Programs of realistic sizes, by family: `case(family, name)` returns a function and its arguments."""
 
 import jax
 import jax.numpy as jnp
@@ -7,7 +7,8 @@ from jax import lax
 
 
 def case(family, name):
-    """The function and the arguments of a case: the same numbers each time, others for each argument."""
+    """Returns the function and the arguments of a case: the same numbers each time, different ones for each
+    argument."""
     global numbers
     numbers = np.random.default_rng(0)
     return FAMILIES[family][name]()
@@ -18,7 +19,7 @@ def normal(*shape):
 
 
 def of(function, *shapes):
-    """A case whose arguments are normal numbers."""
+    """Creates a case whose arguments are normally distributed."""
     return lambda: (function, tuple(normal(*shape) for shape in shapes))
 
 

@@ -1,8 +1,9 @@
-"""farcall and XLA:CPU (jaxlib) side by side: the same program text, the same inputs, in turn.
+"""farcall and XLA:CPU (jaxlib) side by side: the same program text, the same inputs, measured alternately.
 
-Both are called from Python with their arguments at hand: arrays of NumPy for farcall, arrays on the device for XLA,
-through `execute_sharded`, the least that a call from Python takes. Each run gets fresh copies of the inputs, made just
-before it on either side, so that as much of them is in the cache. A run ends when all results are there.
+Both are called from Python with available arguments: NumPy arrays for farcall, arrays on the device for XLA,
+through `execute_sharded`, which has the least overhead from Python. Each run gets fresh copies of the inputs,
+made just before it on both sides, so that the cache contains the same part of the inputs. A run ends when all
+results are available.
 """
 
 import signal
@@ -28,12 +29,12 @@ class Xla:
         self.executable = BACKEND.compile_and_load(text, devices)
 
     def memory(self):
-        """Bytes of temporary values and new results; it does not say what its constants take."""
+        """Bytes of temporary values and new results. XLA does not report the size of constants."""
         stats = self.executable.get_compiled_memory_stats()
         return stats.temp_size_in_bytes + stats.output_size_in_bytes - stats.alias_size_in_bytes
 
     def prepare(self, inputs):
-        # Fresh each time, since programs may donate their inputs.
+        # Fresh copies for each run, because programs may donate their inputs.
         return jax.block_until_ready([jax.device_put(x) for x in inputs])
 
     def run(self, arguments):
@@ -64,11 +65,11 @@ class Farcall:
 
 
 class TooSlow(Exception):
-    """A case took longer than it may."""
+    """A case exceeded its time limit."""
 
 
 def limited(seconds, work):
-    """What `work` returns, unless it takes longer than that."""
+    """Returns the result of `work`, unless it exceeds the time limit."""
 
     def over(*_):
         raise TooSlow(f"over {seconds} s")
@@ -83,7 +84,8 @@ def limited(seconds, work):
 
 
 def unaligned(array):
-    """A copy that JAX copies once more, since it begins 16 bytes behind a multiple of 64: others it takes as they are."""
+    """Returns a copy that JAX has to copy again, because it begins 16 bytes after a multiple of 64. JAX uses
+    aligned arrays directly."""
     array = np.asarray(array, order="C")
     memory = np.empty(array.nbytes + 128, np.uint8)
     start = -memory.ctypes.data % 64 + 16
@@ -103,13 +105,13 @@ def figures(times):
 
 
 def difference(ours, theirs):
-    """The largest difference of two lists of results, relative to the largest element of each pair, and whether that
-    is as little as their element types let expect."""
+    """Returns the largest difference of two lists of results, relative to the largest element of each pair,
+    and true if the difference is within the tolerance of the element types."""
     worst, agree = 0.0, True
     for a, b in zip(ours, theirs, strict=True):
         a, b = np.asarray(a), np.asarray(b)
         if b.dtype.kind in "biu":
-            # As they are: not all integers of 64 bits are numbers of what is computed with below.
+            # Compared directly, because not all 64-bit integers are representable in the type used below.
             agree, allowed = agree and np.array_equal(a, b), 0.0
         elif b.dtype.itemsize <= 2:
             allowed = 8 * float(ml_dtypes.finfo(b.dtype).eps)
@@ -129,10 +131,10 @@ def difference(ours, theirs):
 
 
 def compare(text, inputs, *, seconds=1.5, compiles=3, limit=60, options=None):
-    """Times of both sides in seconds, and how far their results are apart.
+    """Times both sides in seconds, and compares their results.
 
-    -> {"compile": {"farcall", "xla"}, "run": {"farcall", "xla"}, "memory": {"farcall", "xla"}, "difference", "agree"}; of times
-    a median, a minimum, a count, of memory the bytes
+    -> {"compile": {"farcall", "xla"}, "run": {"farcall", "xla"}, "memory": {"farcall", "xla"}, "difference",
+    "agree"}; for times a median, a minimum and a count, for memory the bytes
     """
     inputs = [unaligned(x) for x in inputs]
     builds = {"farcall": lambda: Farcall(text, **(options or {})), "xla": lambda: Xla(text)}
@@ -141,7 +143,7 @@ def compare(text, inputs, *, seconds=1.5, compiles=3, limit=60, options=None):
     def all_of_it():
         begin = time.perf_counter()
         spent = lambda: time.perf_counter() - begin
-        # Three times as often where it is soon done: the first of them reads code from the disk.
+        # At least three compilations if they are fast, because the first one reads code from the disk.
         while (
             not sides
             or (len(compiled["xla"]) < compiles and spent() < 2 * seconds)

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-# The parts that both suites share: workers, stores, and when two results agree.
+# Modules that both suites share: workers, stores, and the comparison of results.
 sys.path.append(str(HERE.parent / "jax_suite"))
 
 

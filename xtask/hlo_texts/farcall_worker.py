@@ -1,6 +1,6 @@
-"""Runs HLO texts in farcall, one after the other, and reports whether each agrees with jaxlib's results.
+"""Runs HLO texts in farcall, one after another, and reports whether each agrees with jaxlib's results.
 
-A text that jaxlib reads, but does not run, has to be read: parsed, verified and written as StableHLO.
+A text that jaxlib can only read must be readable here: it is parsed, verified and written as StableHLO.
 """
 
 import sys
@@ -17,7 +17,7 @@ from worker import Worker, message, serve, stage
 
 
 class TextWorker(Worker):
-    """The worker of the JAX suite, for texts."""
+    """The worker of the JAX suite, adapted to HLO texts."""
 
     def source(self, program: Program) -> str:
         return path_of(self.store.root, program.name).read_text(encoding="utf-8")

@@ -1,6 +1,6 @@
 """Extracts the texts of a checkout and runs each in jaxlib.
 
-jaxlib's results are kept: only new texts are run.
+jaxlib's results are stored, so later calls only run new texts.
 """
 
 import json
@@ -14,7 +14,7 @@ HERE = Path(__file__).parent
 
 
 def run(root: Path, checkout: Path, jobs: int, timeout: float, memory: int) -> None:
-    """Brings the store up to date with a checkout."""
+    """Updates the store for a checkout."""
     texts = extract(checkout)
     if not texts:
         raise SystemExit(f"error: {checkout} has no HLO texts: is it a checkout of XLA?")
@@ -31,7 +31,7 @@ def run(root: Path, checkout: Path, jobs: int, timeout: float, memory: int) -> N
     workers = Workers(command, root / "reference.log", jobs, timeout)
     pending = [name for name in texts if name not in known]
     print(f"{len(texts)} texts, {len(pending)} of them new")
-    # Saved at intervals: a full run takes the better part of an hour.
+    # Saved at intervals, because a full run takes nearly an hour.
     for first in range(0, len(pending), 100):
         known |= workers.judge(pending[first : first + 100])
         lines = [json.dumps({**known[name], "file": texts[name][1]}) for name in texts if name in known]

@@ -1,4 +1,4 @@
-"""Counts, and the texts that differ in groups with the same reason."""
+"""Counts of the results, and the differing texts grouped by reason."""
 
 import collections
 import tomllib
@@ -9,7 +9,7 @@ from report import normalized
 from texts import path_of
 
 _KNOWN = Path(__file__).with_name("known.toml")
-# The fraction of the texts that run in jaxlib for which farcall must give the same values.
+# Minimum fraction of the texts that run in jaxlib for which farcall must return the same values.
 GOAL = 0.99
 
 
@@ -54,12 +54,12 @@ class Summary:
         return share >= GOAL
 
     def known(self) -> dict[str, str]:
-        """Reasons of texts that are known to differ, by name."""
+        """Returns the reasons of texts that are known to differ, by name."""
         listed = tomllib.loads(_KNOWN.read_text(encoding="utf-8")) if _KNOWN.is_file() else {}
         return {name: entry["reason"] for entry in listed.get("difference", []) for name in entry["texts"]}
 
     def groups(self, names: list[str]) -> list[tuple[str, list[str]]]:
-        """Texts by failure, largest group last."""
+        """Groups texts by failure, largest group last."""
         groups = collections.defaultdict(list)
         for name in names:
             verdict = self.verdicts[name]

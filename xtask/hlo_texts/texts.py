@@ -1,10 +1,10 @@
 """HLO texts in a checkout of XLA, and jaxlib's results for each.
 
-A text is a raw string of a C++ test that has a module's header, or a file of HLO.
+A text is a raw string with a module's header in a C++ test, or a file of HLO.
 
     ab/ab34…/program.hlo    the text
-    ab/ab34…/program.json   and others: the program that it is, where jaxlib ran it (`store.py` of the JAX suite)
-    references.jsonl        per text, its origin, and the last stage that jaxlib reached
+    ab/ab34…/program.json   and others: the program, if jaxlib ran it (`store.py` of the JAX suite)
+    references.jsonl        for each text, its origin, and the last stage that jaxlib reached
 """
 
 import hashlib
@@ -14,13 +14,13 @@ from pathlib import Path
 
 _RAW_STRING = re.compile(r'R"([^()\\\s]{0,16})\((.*?)\)\1"', re.DOTALL)
 _HEADER = re.compile(r"^\s*HloModule\b", re.MULTILINE)
-# Several modules in one file, for tools that split it here.
+# Separator of several modules in one file, for tools that split the file.
 _SPLIT = re.compile(r"^// -----.*$", re.MULTILINE)
 _SUFFIXES = {".hlo", ".hlotxt"}
 
 
 def extract(checkout: Path) -> dict[str, tuple[str, str]]:
-    """The texts of a checkout, by name: the text, and the first file that has it."""
+    """Returns the texts of a checkout by name: the text, and the first file that contains it."""
     found: dict[str, tuple[str, str]] = {}
     for path in sorted(checkout.rglob("*")):
         is_test = path.suffix == ".cc" and path.stem.endswith("_test")
@@ -35,17 +35,17 @@ def extract(checkout: Path) -> dict[str, tuple[str, str]]:
 
 
 def identity(text: str) -> str:
-    """The name of a text."""
+    """Returns the name of a text."""
     return hashlib.sha256(text.strip().encode()).hexdigest()[:24]
 
 
 def path_of(root: Path, name: str) -> Path:
-    """The file with a text."""
+    """Returns the file with a text."""
     return root / name[:2] / name / "program.hlo"
 
 
 def references(root: Path) -> dict[str, dict]:
-    """jaxlib's verdict on each text, by name."""
+    """Returns jaxlib's verdict on each text, by name."""
     path = root / "references.jsonl"
     if not path.is_file():
         raise SystemExit(f"error: {root} has no texts: name a checkout of XLA with --xla")

@@ -1,8 +1,9 @@
-"""Runs HLO texts in jaxlib, one after the other, on random inputs, and keeps inputs and outputs.
+"""Runs HLO texts in jaxlib, one after another, on random inputs, and stores inputs and outputs.
 
-Verdicts: `invalid` (XLA cannot parse the text), `large` (too large to be run here), `read` (parsed, but jaxlib does not
-run it on one CPU device, its collectives have several participants, or its constants were left out when it was printed)
-and `ran`. jaxlib takes StableHLO only, so a text is converted first, as jaxlib does it.
+Verdicts: `invalid` (XLA cannot parse the text), `large` (too large to be run here), `read` (parsed, but
+jaxlib does not run it on one CPU device, its collectives have several participants, or its constants were left
+out when it was printed) and `ran`. jaxlib only accepts StableHLO, so a text is first converted with jaxlib's
+own converter.
 """
 
 import json
@@ -25,11 +26,11 @@ from jaxlib import xla_client
 from store import Program, Store
 from texts import path_of
 
-# Elements of all inputs and outputs together: larger programs take minutes and gigabytes.
+# Maximum number of elements of all inputs and outputs together. Larger programs take minutes and gigabytes.
 MAX_ELEMENTS = 1 << 24
 # Groups of replicas with several members.
 SEVERAL_DEVICES = re.compile(r"replica_groups=(\{\{\d+,|\[\d+,([2-9]|\d\d+)\]<=|mesh)")
-# If several runs of XLA itself disagree, the outputs are of no use.
+# Number of runs. If the runs of XLA disagree, the outputs are useless.
 RUNS = 2
 
 
@@ -89,7 +90,7 @@ def run(executable, inputs: list[np.ndarray], device) -> list[np.ndarray]:
 
 
 def flat(shape) -> list:
-    """The shapes of arrays in a shape."""
+    """Returns the shapes of the arrays in a shape."""
     if shape.is_tuple():
         return [leaf for part in shape.tuple_shapes() for leaf in flat(part)]
     return [shape]
@@ -100,7 +101,8 @@ def elements(shape) -> int:
 
 
 def random_inputs(shapes: list, name: str) -> list[np.ndarray]:
-    """Inputs that every run of this text gets: small integers, which may be indices, and normal floats."""
+    """Returns the inputs for all runs of a text: small integers, which may be indices, and normally
+    distributed floats."""
     random = np.random.default_rng(int(name, 16))
     return [array(random, shape.numpy_dtype(), shape.dimensions()) for shape in shapes]
 
@@ -112,7 +114,7 @@ def array(random: np.random.Generator, dtype: np.dtype, dims: tuple[int, ...]) -
         return (random.standard_normal(dims) + 1j * random.standard_normal(dims)).astype(dtype)
     if dtype.kind == "f" or "float" in dtype.name:
         return np.asarray(random.standard_normal(dims)).astype(dtype)
-    # Of the narrowest types, too: `int2` has -2 to 1.
+    # The range also fits the narrowest types: `int2` holds -2 to 1.
     low, high = (0, 4) if dtype.name.startswith("uint") else (-2, 2)
     if dtype.name not in ("int2", "uint2"):
         low, high = (0, 8) if low == 0 else (-3, 6)

@@ -23,7 +23,7 @@ def main() -> None:
     phase.add_argument("--cases", type=int, default=10, help="JAX_NUM_GENERATED_CASES")
     phase.add_argument("--seed", type=int, default=0, help="order of the tests")
     phase.add_argument("files", nargs="*", help="test files; all if none is given")
-    phase = phases.add_parser("compare", help="run what was captured in farcall, and report")
+    phase = phases.add_parser("compare", help="run the captured programs in farcall, and report")
     phase.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 2) // 2))
     phase.add_argument("--timeout", type=float, default=30, help="seconds for one program")
     phase.add_argument("--memory", type=int, default=8, help="GiB of address space for one worker")

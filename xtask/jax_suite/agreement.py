@@ -1,7 +1,8 @@
-"""When two results agree: integers and booleans if they are equal, floats within the default tolerance of
-JAX's own test utilities, or, given a more precise evaluation, if the error is at most twice XLA's.
+"""Criteria for the agreement of two results: integers and booleans must be equal, floats must be within the
+default tolerance of JAX's own test utilities, or, given a more precise evaluation, have an error of at most
+twice XLA's.
 
-NaNs agree whatever their bits, and a complex number with a NaN part is a NaN.
+NaNs agree regardless of their bits, and a complex number with a NaN part is a NaN.
 """
 
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from jax._src.public_test_util import default_tolerance
 
 @dataclass
 class Difference:
-    """Why an output does not agree."""
+    """Reason why an output does not agree."""
 
     kind: str
     """`type`, `integers`, `nan` or `floats`."""
@@ -21,17 +22,17 @@ class Difference:
 
 
 def is_float(dtype: np.dtype) -> bool:
-    """Whether numbers of a type are rounded."""
+    """Returns true if numbers of a type are rounded."""
     return dtype.kind in "fc" or (dtype.kind == "V" and "float" in dtype.name)
 
 
 def wide(array: np.ndarray) -> np.ndarray:
-    """The same numbers as `float64` or `complex128`."""
+    """Converts numbers to `float64` or `complex128`."""
     return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
 
 
 def differing(got: np.ndarray, want: np.ndarray, tolerance: float) -> np.ndarray:
-    """Which numbers of two wide arrays are not close."""
+    """Returns a mask of the numbers of two wide arrays that are not close."""
     with np.errstate(all="ignore"):
         close = np.abs(got - want) <= tolerance + tolerance * np.abs(want)
     finite = np.isfinite(got) & np.isfinite(want)
@@ -40,7 +41,7 @@ def differing(got: np.ndarray, want: np.ndarray, tolerance: float) -> np.ndarray
 
 
 def first_difference(got: list[np.ndarray], want: list[np.ndarray]) -> Difference | None:
-    """The first output that does not agree."""
+    """Returns the first output that does not agree."""
     if len(got) != len(want):
         return Difference("type", 0, f"{len(got)} outputs instead of {len(want)}")
     for i, (g, w) in enumerate(zip(got, want)):
@@ -70,9 +71,10 @@ def _describe(kind: str, i: int, got: np.ndarray, want: np.ndarray, unequal: np.
 
 
 def as_close_as_xla(got: list[np.ndarray], want: list[np.ndarray], truth: list[np.ndarray]) -> bool:
-    """Whether each output is at most twice as far from the truth as XLA's is, where it differs from XLA's at all.
+    """Returns true if each output is at most twice as far from the truth as XLA's output, wherever it differs
+    from XLA's output.
 
-    XLA's error is the largest of its finite ones in the output.
+    XLA's error is the largest of the finite errors in the output.
     """
     return all(_as_close(*arrays) for arrays in zip(got, want, truth, strict=True))
 
@@ -85,14 +87,14 @@ def _as_close(got: np.ndarray, want: np.ndarray, truth: np.ndarray) -> bool:
     unequal = differing(g, w, tolerance)
     if not unequal.any():
         return True
-    # What overflows in the output's type, or is rounded to zero in it, is right if it did.
+    # Overflow and rounding to zero in the output's type are correct results.
     with np.errstate(all="ignore"):
         rounded = wide(truth.astype(got.dtype))
     exact = np.where(np.isfinite(rounded), wide(truth), rounded)
     ours, theirs = _error(g, exact), _error(w, exact)
     finite = theirs[np.isfinite(theirs)]
     limit = 2 * finite.max(initial=0.0)
-    # Where XLA is not finite and the truth is, nothing but the truth will do.
+    # Where XLA's result is not finite but the truth is, only the truth is accepted.
     fine = ~differing(g, exact, tolerance) | (ours <= limit) & np.isfinite(theirs)
     return bool(fine[unequal].all())
 

@@ -1,4 +1,4 @@
-"""Runs JAX's test files with `hooks.py` loaded, a process a file, in x32 and x64 mode."""
+"""Runs JAX's test files with `hooks.py` loaded, one process for each file, in x32 and x64 mode."""
 
 import collections
 import json
@@ -14,13 +14,13 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 
-# Files that run no programs here: other hardware, several hosts, or no compiler at all.
+# Files that run no programs here: they need other hardware or several hosts, or no compiler at all.
 _ELSEWHERE = re.compile(r"gpu|mosaic|tpu|triton|multiprocess|distributed|torch|notebooks|local_wheel|profiler")
 
 
 @dataclass
 class Options:
-    """What is run, and for how long."""
+    """Selection of the tests, and limits of their time."""
 
     jax: Path
     store: Path
@@ -37,7 +37,7 @@ class Options:
 
 
 def test_files(jax: Path, wanted: list[str]) -> list[str]:
-    """The test files to run, relative to the checkout."""
+    """Returns the test files to run, relative to the checkout."""
     if wanted:
         found = [w if (jax / w).is_file() else f"tests/{w}" for w in wanted]
         missing = [f for f in found if not (jax / f).is_file()]
@@ -49,7 +49,7 @@ def test_files(jax: Path, wanted: list[str]) -> list[str]:
 
 
 def capture(options: Options) -> None:
-    """Runs everything and prints a line a file; leaves the counts in `counts.json`."""
+    """Runs all test files and prints a line for each; writes the counts to `counts.json`."""
     files = test_files(options.jax, options.files)
     jobs = [(file, mode, r) for r in range(options.rounds) for mode in options.modes for file in files]
     counts_of: dict[str, dict[str, int]] = {}
@@ -73,7 +73,7 @@ def capture(options: Options) -> None:
 
 
 def summary(counts_of: dict[str, dict[str, int]]) -> str:
-    """What became of all programs that were compiled."""
+    """Summarizes what happened to all compiled programs."""
     total: collections.Counter[str] = collections.Counter()
     for counts in counts_of.values():
         total.update(counts)
@@ -81,7 +81,7 @@ def summary(counts_of: dict[str, dict[str, int]]) -> str:
 
 
 def _run(options: Options, file: str, mode: str, round_: int, finished: set) -> tuple[dict[str, int], str, float]:
-    """Runs one file in one mode; gives counts, how it ended, and its seconds."""
+    """Runs one file in one mode. Returns the counts, the exit status, and the seconds."""
     if (file, mode) in finished:
         return {}, "complete already", 0
     stem = f"{file.replace('/', '.').removesuffix('.py')}.{mode}.{round_}"

@@ -1,6 +1,6 @@
-"""Runs every captured program in farcall, in worker processes with limits, and keeps the verdicts.
+"""Runs every captured program in farcall, in worker processes with limits, and stores the verdicts.
 
-The verdicts go to `verdicts.jsonl` in the store, where each program has its latest.
+The file `verdicts.jsonl` in the store has the latest verdict of each program.
 """
 
 import json
@@ -15,7 +15,7 @@ HERE = Path(__file__).parent
 
 @dataclass
 class Options:
-    """What is compared, and under which limits."""
+    """Selection of the programs, and limits of the workers."""
 
     store: Path
     names: list[str]
@@ -25,7 +25,8 @@ class Options:
 
 
 def compare(options: Options, worker: Path = HERE / "worker.py") -> dict[str, dict]:
-    """Judges programs; gives their verdicts by name, and keeps them with those of other programs."""
+    """Judges programs. Returns their verdicts by name, and stores them together with the verdicts on other
+    programs."""
     command = [sys.executable, str(worker), str(options.store), str(options.memory)]
     workers = Workers(command, options.store / "worker.log", options.jobs, options.timeout)
     judged = workers.judge(options.names)
@@ -38,7 +39,7 @@ def compare(options: Options, worker: Path = HERE / "worker.py") -> dict[str, di
 
 
 def verdicts(store: Path) -> dict[str, dict]:
-    """All verdicts that are known, by name."""
+    """Returns all known verdicts by name."""
     path = store / "verdicts.jsonl"
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     return {verdict["name"]: verdict for verdict in map(json.loads, lines)}

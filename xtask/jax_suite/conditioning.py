@@ -1,7 +1,8 @@
-"""How well a program determines its results: how far XLA's own move when its inputs move by a rounding error.
+"""Conditioning of a program: how far XLA's results move when the inputs move by a rounding error.
 
-A vector of a null space, the last digits of an adaptive ODE solver or of an iteration that stops by chance are
-not determined to the precision of their type: every change in the order of operations gives another answer.
+Some results are not determined to the precision of their type: a vector of a null space, or the last digits
+of an adaptive ODE solver or of an iteration with an unstable stopping criterion. Every change in the order of
+operations gives another answer.
 """
 
 from collections.abc import Callable
@@ -20,9 +21,11 @@ def within_spread(
     want: list[np.ndarray],
     tolerances: dict,
 ) -> bool:
-    """Whether results are at most twice as far from XLA's as XLA's are from each other.
+    """Returns true if results are at most twice as far from XLA's results as XLA's results are from each
+    other.
 
-    Integers must be those of `want`, or all of them those that `run`, which is another run of XLA, gives.
+    Integers must all equal the integers of `want`, or all equal the integers of `run`, which is another run
+    of XLA.
     """
     base = run(inputs)
     random = np.random.default_rng(0)
@@ -48,12 +51,12 @@ def _near(got: list[np.ndarray], want: list[np.ndarray], spread: list[float], to
 
 
 def _largest(array: np.ndarray) -> float:
-    """The largest finite number."""
+    """Returns the largest finite magnitude."""
     return float(array[np.isfinite(array)].max(initial=0.0))
 
 
 def _moved(array: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """Each float one unit in the last place up or down, or where it was; zeros stay."""
+    """Moves each float by one unit in the last place up or down, or leaves it unchanged; zeros stay."""
     if not is_float(array.dtype):
         return array
     if array.dtype.kind == "c":

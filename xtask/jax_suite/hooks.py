@@ -1,9 +1,9 @@
-"""A pytest plugin that keeps every program that JAX compiles and runs, with its inputs and XLA's outputs.
+"""A pytest plugin that stores every program that JAX compiles and runs, with its inputs and XLA's outputs.
 
-JAX hands each module to `backend_compile_and_load`, and runs the executable it gets through
-`ExecuteReplicated` at least the first time (later calls may go through C++). The plugin stands in both
-places: at the first call of a new program it runs the program once more, on the same inputs, and keeps
-what it sees. The tests themselves see nothing of it.
+JAX passes each module to `backend_compile_and_load`, and runs the resulting executable through
+`ExecuteReplicated`, at least the first time (later calls may go through C++). The plugin intercepts both
+functions. At the first call of a new program it runs the program an additional time, on the same inputs, and
+stores the inputs and outputs. The tests are not affected.
 
 Options come from the environment (JAX_SUITE_*), set by `capture.py`.
 """
@@ -28,7 +28,7 @@ from store import Program, Store, identity
 
 
 class Limits:
-    """How much one test file may contribute."""
+    """Limits on the programs of one test file."""
 
     def __init__(self) -> None:
         self.programs = int(os.environ["JAX_SUITE_PROGRAMS"])
@@ -40,7 +40,8 @@ class Limits:
         self.started = time.process_time()
 
     def reached(self, kept: int) -> bool:
-        """Whether the file has done enough: time is what this process used, whatever else the machine does."""
+        """Returns true if the file has reached a limit. The time limit is on CPU time, so the load of the
+        machine does not matter."""
         return kept >= self.programs or time.process_time() - self.started > self.seconds
 
 
@@ -49,7 +50,7 @@ class Pending:
     """A program that has been compiled, but has not run."""
 
     executable: object
-    """Kept, so that no other executable gets its id."""
+    """Kept alive, so that no other executable gets its id."""
     name: str
     text: str
     test: str
@@ -58,7 +59,7 @@ class Pending:
 
 
 class Recorder:
-    """What has been seen in this process."""
+    """Records the programs of this process."""
 
     def __init__(self) -> None:
         self.store = Store(Path(os.environ["JAX_SUITE_STORE"]))
@@ -73,7 +74,7 @@ class Recorder:
         atexit.register(self.finish)
 
     def compiled(self, executable, module, options, host_callbacks) -> None:
-        """A module has been compiled."""
+        """Notes a compiled module."""
         self.counts["compiled"] += 1
         text = module.operation.get_asm(enable_debug_info=False)
         name = identity(text)
@@ -85,7 +86,7 @@ class Recorder:
             self.pending[id(executable)] = Pending(executable, name, text, self.test, *token_positions(module))
 
     def unfit(self, name, text, options, host_callbacks) -> str | None:
-        """Why a program is not to be kept."""
+        """Returns the reason for not storing a program, if there is one."""
         if name in self.seen:
             return "seen before in this file"
         if name in self.store:
@@ -101,7 +102,8 @@ class Recorder:
         return None
 
     def run(self, executable, buffers, with_tokens: bool):
-        """A program that is wanted is about to run: run it on copies and keep both sides."""
+        """Records a program that is about to run, if it is wanted: runs the program on copies and stores
+        inputs and outputs."""
         pending = self.pending.pop(id(executable), None)
         if pending is None or self.recording:
             return
@@ -115,7 +117,7 @@ class Recorder:
             self.recording = False
 
     def keep(self, pending: Pending, executable, buffers, with_tokens: bool) -> None:
-        """Runs a program on copies of its inputs where it would take them, and saves it."""
+        """Runs a program on copies of its inputs, because it may reuse their memory, and saves it."""
         text, tokens = pending.text, pending.token_inputs
         inputs = [np.array(b) for i, b in enumerate(buffers) if i not in tokens]
         if sum(a.nbytes for a in inputs) > self.limits.array_bytes:
@@ -142,7 +144,8 @@ class Recorder:
 
 
 def token_positions(module) -> tuple[set[int], set[int]]:
-    """Which inputs and which outputs of a module are tokens: they order effects and hold nothing."""
+    """Returns the inputs and the outputs of a module that are tokens, which order effects and have no
+    value."""
     [main] = [f for f in module.body.operations if getattr(f, "sym_name", None) and f.sym_name.value == "main"]
     inputs, outputs = (
         {i for i, ty in enumerate(types) if "token" in str(ty)} for types in (main.type.inputs, main.type.results)
@@ -151,12 +154,12 @@ def token_positions(module) -> tuple[set[int], set[int]]:
 
 
 def family(test: str) -> str:
-    """A test without its parameters: JAX's parameterized tests are numbered."""
+    """Returns the name of a test without its parameters: JAX numbers its parameterized tests."""
     return test.split("[")[0].rstrip("0123456789")
 
 
 class Executable:
-    """Stands for an executable in `ExecuteReplicated`, and tells the recorder of runs."""
+    """Wraps an executable in `ExecuteReplicated`, and notifies the recorder of runs."""
 
     def __init__(self, executable) -> None:
         self._executable = executable
@@ -170,7 +173,7 @@ class Executable:
 
 
 def install() -> None:
-    """Puts the recorder in JAX's way."""
+    """Installs the recorder in JAX."""
     compile_and_load = compiler.backend_compile_and_load
     make_call = pxla.ExecuteReplicated.__init__
 
@@ -194,8 +197,8 @@ install()
 
 
 def pytest_collection_modifyitems(items) -> None:
-    """A file that does not finish in its time should have shown some of everything: tests come in random
-    order, but first one of each name."""
+    """Orders the tests so that a file that exceeds its time has run a variety: the order is random, but one
+    test of each name comes first."""
     recorder.limits.started = time.process_time()
     shuffle = random.Random(int(os.environ["JAX_SUITE_SEED"]))
     shuffle.shuffle(items)
@@ -210,7 +213,7 @@ def pytest_collection_modifyitems(items) -> None:
 
 
 class TestTookTooLong(BaseException):
-    """Ends one test; not an `Exception`, so that tests do not swallow it."""
+    """Ends one test. It is not an `Exception`, so tests do not catch it."""
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -1,7 +1,7 @@
-"""A program written so that XLA has no liberty: where its answer is one of several, there is only one left.
+"""Rewrites a program so that XLA has no freedom: if several results are correct, only one remains.
 
-Sorts become stable, and `ApproxTopK`, which XLA may answer approximately and with any of equal values, becomes
-a stable sort of which the first elements are taken.
+Sorts become stable. `ApproxTopK`, which XLA may answer approximately and with any of several equal values,
+becomes a stable sort whose first elements are taken.
 """
 
 import re
@@ -16,7 +16,7 @@ _SHAPE = re.compile(r"tensor<((?:\d+x)*)([^<>]*(?:<[^<>]*>)?)>")
 
 
 def literal(text: str) -> str:
-    """The program without liberties."""
+    """Returns the program without freedom of choice."""
     text = _SORT.sub(_stable, text)
     return _TOP_K.sub(_sorted, text)
 
@@ -39,7 +39,8 @@ def _sorted(match: re.Match) -> str:
     scalars = [f"tensor<{_SHAPE.fullmatch(ty)[2]}>" for ty in sources for _ in range(2)]
     new = f"%t{result[1:]}"
     arguments = [f"{new}_arg{i}" for i in range(2 * count)]
-    # One result is `%0`, of several each is `%0#i`: the slices take the names of the call's results, as a call.
+    # A single result is `%0`, several results are `%0#i`: the slices take the names of the call's results, in
+    # the form of a call.
     lines = [
         f'{new}_sorted:{count} = "stablehlo.sort"({", ".join(values)}) <{{dimension = {dimension} : i64, is_stable = true}}> ({{',
         f"^bb0({', '.join(f'{a}: {s}' for a, s in zip(arguments, scalars))}):",

@@ -1,11 +1,12 @@
-"""What jaxlib has: its handlers, and XLA itself."""
+"""The reference: jaxlib's handlers, and XLA itself."""
 
 import importlib
 import os
 from collections.abc import Callable
 from typing import Any
 
-# Before JAX starts: XLA fuses multiplications and additions where the processor can, and AVX cannot.
+# Set before JAX starts: XLA fuses multiplications and additions if the processor supports it, which AVX does
+# not.
 os.environ["XLA_FLAGS"] = "--xla_cpu_max_isa=AVX"
 
 import jax
@@ -17,12 +18,12 @@ from literal import literal as literal_text
 
 
 def targets() -> farcall.Registry:
-    """A registry with the handlers that the jaxlib wheel brings."""
+    """Returns a registry with the handlers in the jaxlib wheel."""
     registry = farcall.Registry()
     for module in ("jaxlib.lapack", "jaxlib.cpu_sparse"):
         handlers: Any = importlib.import_module(module)
         if module == "jaxlib.lapack":
-            # Finds SciPy's LAPACK routines, which the handlers call.
+            # Finds the LAPACK routines of SciPy, which the handlers call.
             handlers._lapack.initialize()
         for name, capsule, api_version in handlers.registrations()["cpu"]:
             registry.register(name, capsule, "cpu", api_version)
@@ -37,11 +38,11 @@ class Xla:
         return self.compile(text, literal=literal)(inputs)
 
     def compile(self, text: str, *, literal: bool = False) -> Callable[[list[np.ndarray]], list[np.ndarray]]:
-        """Compiles a program, to be called on arrays.
+        """Compiles a program to a function of arrays.
 
-        With `literal`, XLA does what the program says where it otherwise takes liberties: a result is
-        rounded to its type even if it is widened again (excess precision), and `literal.py` applies. A
-        multiplication and an addition are never fused here.
+        With `literal`, XLA follows the program exactly where it usually has freedom: a result is rounded to
+        its type even if it is widened again (no excess precision), and `literal.py` applies. A multiplication
+        and an addition are never fused here.
         """
         options = xla_client.CompileOptions()
         if literal:

@@ -1,4 +1,4 @@
-"""Groups the verdicts, and writes each program that differs so that one command shows it again."""
+"""Groups the verdicts, and writes each differing program so that one command reproduces it."""
 
 import collections
 import re
@@ -18,7 +18,7 @@ _KNOWN = Path(__file__).with_name("known.toml")
 
 @dataclass
 class Report:
-    """What is known of all programs that were compared."""
+    """The verdicts of all compared programs."""
 
     store: Store
     verdicts: list[dict]
@@ -31,7 +31,8 @@ class Report:
         return Report(Store(root), verdicts, known)
 
     def write(self) -> bool:
-        """Writes and prints the summary and the folder `differences`. Whether nothing unexpected was found."""
+        """Writes and prints the summary and the folder `differences`. Returns true if nothing unexpected was
+        found."""
         differing = [v for v in self.verdicts if v["verdict"] != "agrees"]
         unexpected = [v for v in differing if v["name"] not in self.known]
         groups = self.groups(differing)
@@ -84,7 +85,7 @@ class Report:
         return lines
 
     def groups(self, differing: list[dict]) -> list[tuple[tuple[str, str, str], list[dict]]]:
-        """Differences of a kind, largest group first."""
+        """Groups differences by kind, largest group first."""
         suspects = self.suspects(differing)
         groups = collections.defaultdict(list)
         for verdict in differing:
@@ -98,7 +99,7 @@ class Report:
         return sorted(groups.items(), key=lambda item: -len(item[1]))
 
     def suspects(self, differing: list[dict]):
-        """Of a program's operations, the one whose programs differ most often."""
+        """Returns, for each program, its operation whose programs differ most often."""
         bad = {v["name"] for v in differing}
         ops = {
             v["name"]: set(_OP.findall((self.store.folder(v["name"]) / "program.mlir").read_text()))
@@ -112,7 +113,7 @@ class Report:
         return lambda name: max(ops[name], key=lambda op: (failed[op] / seen[op], failed[op], op), default="none")
 
     def reproduce(self, folder: Path, verdict: dict) -> None:
-        """The program with its inputs, what XLA gave, and the command that runs it."""
+        """Writes the program with its inputs, XLA's results, and the command that runs it."""
         program = self.store.load(verdict["name"])
         folder.mkdir(parents=True)
         (folder / "program.mlir").write_text(program.text, encoding="utf-8")
@@ -130,7 +131,7 @@ class Report:
 
 
 def normalized(message: str) -> str:
-    """The first line of an error without what differs from program to program."""
+    """Returns the first line of an error without the parts that vary between programs."""
     line = message.strip().splitlines()[0]
     line = re.sub(r"%\w+", "%x", line)
     line = re.sub(r"tensor<[^>]*>+", "tensor<…>", line)

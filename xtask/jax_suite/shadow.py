@@ -1,7 +1,7 @@
-"""A program in another precision, made from its text: the same operations on wider floats, or narrower ones.
+"""Rewrites the text of a program for another precision: the same operations on wider or narrower floats.
 
-Integers keep their width: where floats are taken apart into bits (`bitcast_convert`), they get the width they
-had for that one operation.
+Integers keep their width. Where floats are reinterpreted as bits (`bitcast_convert`), they get their original
+width for that operation only.
 """
 
 import re
@@ -39,12 +39,12 @@ class NoShadow(Exception):
 
 
 def widened(text: str) -> str:
-    """All floats narrower than `f64` as `f64`."""
+    """Replaces all floats narrower than `f64` by `f64`."""
     return _changed(text, {name: "f64" for name in FLOATS if name != "f64"}, {"s": "d", "c": "z"})
 
 
 def narrowed(text: str) -> str:
-    """`f64` as `f32`."""
+    """Replaces `f64` by `f32`."""
     return _changed(text, {"f64": "f32"}, {"d": "s", "z": "c"})
 
 
@@ -77,7 +77,7 @@ def _bitcast(match: re.Match, names: dict[str, str]) -> str:
 
 
 def _kept(ty: str) -> str:
-    """A type whose floats are left as they are: the mark keeps `_TYPE` from seeing them."""
+    """Marks the floats of a type so that `_TYPE` does not match and change them."""
     return _TYPE.sub(lambda m: f"{m[1]}{m[2][0]}\0{m[2][1:]}", ty)
 
 
@@ -93,7 +93,7 @@ def _dense(match: re.Match, names: dict[str, str]) -> str:
 
 
 def _number(text: str, name: str, names: dict[str, str]) -> str:
-    """A number of one float type, written as one of another."""
+    """Rewrites a literal of one float type as a literal of another."""
     if name not in names:
         return text
     narrow = np.dtype(FLOATS[name])

@@ -1,10 +1,10 @@
-"""Captured programs on disk: one folder a program, named by the hash of its text.
+"""Captured programs on disk: one folder for each program, named by the hash of its text.
 
-    ab/ab34…/program.mlir   the program as XLA was given it
-    ab/ab34…/program.json   where it comes from, and the types of its inputs and outputs
-    ab/ab34…/arrays.npz     in0, in1, … and out0, out1, …, which are XLA's
+    ab/ab34…/program.mlir   the program that was passed to XLA
+    ab/ab34…/program.json   its origin, and the types of its inputs and outputs
+    ab/ab34…/arrays.npz     in0, in1, … and XLA's out0, out1, …
 
-Element types that NumPy lacks are kept as raw bits (`uint8` or `uint16`) under their own name.
+Element types that NumPy lacks are stored as raw bits (`uint8` or `uint16`) under their own name.
 """
 
 import hashlib
@@ -17,13 +17,13 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 
-# Names and remarks that do not change what a program does.
+# Names and annotations that do not affect the results of a program.
 _MODULE_NAME = re.compile(r"^module @\S+", re.MULTILINE)
 _RESULT_INFO = re.compile(r'jax\.(?:result_info|arg_info) = "(?:[^"\\]|\\.)*"(?:, )?')
 
 
 def identity(text: str) -> str:
-    """The name that equal programs share."""
+    """Returns the name that equal programs share."""
     text = _MODULE_NAME.sub("module", text)
     text = _RESULT_INFO.sub("", text).replace(" {}", "")
     return hashlib.sha256(text.encode()).hexdigest()[:24]
@@ -31,12 +31,12 @@ def identity(text: str) -> str:
 
 @dataclass
 class Program:
-    """A program, its inputs and what XLA made of them."""
+    """A program with its inputs and XLA's outputs."""
 
     name: str
     text: str
     origin: dict
-    """`file`, `test` and `x64`: the test that compiled it first."""
+    """`file`, `test` and `x64`: the first test that compiled the program."""
     inputs: list[np.ndarray]
     outputs: list[np.ndarray]
 
@@ -48,11 +48,12 @@ class Store:
         self.root = root
 
     def folder(self, name: str) -> Path:
-        """Where a program lies, or would."""
+        """Returns the folder of a program, which need not exist."""
         return self.root / name[:2] / name
 
     def names(self, files: list[str] | None = None) -> list[str]:
-        """All programs, or those that some test files compiled first, sorted."""
+        """Returns the names of all programs, or of the programs that some test files compiled first,
+        sorted."""
         names = sorted(p.parent.name for p in self.root.glob("??/*/program.json"))
         if not files:
             return names
@@ -63,7 +64,7 @@ class Store:
         return (self.folder(name) / "program.json").is_file()
 
     def save(self, program: Program) -> None:
-        """Writes a program. What describes it comes last, so that half a program is none."""
+        """Writes a program. The description comes last, so that an incomplete program is not recognized."""
         folder = self.folder(program.name)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "program.mlir").write_text(program.text, encoding="utf-8")
@@ -80,7 +81,7 @@ class Store:
         fresh.rename(folder / "program.json")
 
     def origin(self, name: str) -> dict:
-        """Where a program comes from."""
+        """Returns the origin of a program."""
         return json.loads((self.folder(name) / "program.json").read_text(encoding="utf-8"))
 
     def load(self, name: str) -> Program:
@@ -100,13 +101,13 @@ class Store:
 
 
 def bits(array: np.ndarray) -> np.ndarray:
-    """The array itself, or its raw bits where NumPy has no such element type."""
+    """Returns the array, or its raw bits if NumPy lacks the element type."""
     if array.dtype.isbuiltin == 1:
         return array
     return array.view(f"uint{8 * array.dtype.itemsize}")
 
 
 def _as(array: np.ndarray, dtype: str) -> np.ndarray:
-    """The array that was kept as `bits`."""
+    """Restores an array that was stored by `bits`."""
     kind = np.dtype(getattr(ml_dtypes, dtype)) if hasattr(ml_dtypes, dtype) else np.dtype(dtype)
     return array if array.dtype == kind else array.view(kind)

@@ -1,7 +1,8 @@
-"""Runs captured programs in farcall, one after the other, and says of each whether it agrees with XLA.
+"""Runs captured programs in farcall, one after another, and reports whether each agrees with XLA.
 
-Reads a request a line from the standard input, writes a line per stage and one with the verdict. A program
-may take down this process: `compare.py` starts another and knows by the stage what it was about.
+The worker reads one request per line from the standard input, and writes a line per stage and one with the
+verdict. A program may crash this process: `compare.py` then starts another one, and knows from the last stage
+where the program failed.
 """
 
 import json
@@ -23,13 +24,13 @@ from reference import Xla, targets
 from shadow import narrowed, widened
 from store import Program, Store
 
-# How much more precise f64 is than f32.
+# Ratio of the rounding errors of f64 and f32.
 _F64_BY_F32 = 2.0**-29
 _DOUBLES = {np.dtype(np.float64): np.float32, np.dtype(np.complex128): np.complex64}
 
 
 class Worker:
-    """What all programs share."""
+    """State that all programs share."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -37,11 +38,11 @@ class Worker:
         self.xla = Xla()
 
     def source(self, program: Program) -> str:
-        """The text that farcall compiles."""
+        """Returns the text that farcall compiles."""
         return program.text
 
     def judge(self, name: str) -> dict:
-        """The verdict on a program."""
+        """Returns the verdict on a program."""
         program = self.store.load(name)
         try:
             stage("compile")
@@ -58,7 +59,7 @@ class Worker:
         return {"seconds": round(seconds, 4), **self.compare(program, outputs)}
 
     def compare(self, program: Program, outputs: list[np.ndarray]) -> dict:
-        """Whether outputs agree with XLA's, by the first rule that says so."""
+        """Compares outputs with XLA's outputs. The first rule that accepts them decides."""
         difference = first_difference(outputs, program.outputs)
         if difference is None:
             return {"verdict": "agrees", "by": "tolerance"}
@@ -83,32 +84,34 @@ class Worker:
         return found
 
     def as_literal(self, program: Program, outputs: list[np.ndarray]) -> str | None:
-        """Whether outputs agree with those of XLA without liberties."""
+        """Accepts outputs that agree with XLA's outputs without freedom of choice."""
         literal = self.xla.run(program.text, program.inputs, literal=True)
         return "literal" if first_difference(outputs, literal) is None else None
 
     def as_in_f64(self, program: Program, outputs: list[np.ndarray]) -> str | None:
-        """Whether outputs are about as near to those of a more precise evaluation as XLA's are."""
+        """Accepts outputs that are about as close to a more precise evaluation as XLA's outputs."""
         doubles = [g for g, w in zip(outputs, program.outputs) if g.dtype in _DOUBLES and first_difference([g], [w])]
         if doubles:
             return "scaled error" if self.within_scaled_error(program, outputs) else None
         return "shadow" if as_close_as_xla(outputs, program.outputs, self.shadow(program)) else None
 
     def as_conditioned(self, program: Program, outputs: list[np.ndarray]) -> str | None:
-        """Whether XLA's own outputs are as far from each other."""
+        """Accepts outputs that differ as much as XLA's own outputs differ from each other."""
         run = self.xla.compile(program.text, literal=True)
         fine = within_spread(run, program.inputs, outputs, program.outputs, default_tolerance())
         return "conditioning" if fine else None
 
     def shadow(self, program: Program) -> list[np.ndarray]:
-        """The outputs of the program in `f64`: XLA's, so that a bug in farcall cannot confirm itself."""
+        """Returns the outputs of the program in `f64`, computed by XLA, so that a bug in farcall cannot
+        confirm itself."""
         inputs = [wide(a) if is_float(a.dtype) else a for a in program.inputs]
         return self.xla.run(widened(program.text), inputs, literal=True)
 
     def within_scaled_error(self, program: Program, outputs: list[np.ndarray]) -> bool:
-        """For programs that are in `f64` already: XLA's error in `f32`, measured against `f64` on the same
-        inputs, times the ratio of precisions is what its error in `f64` is taken to be. Two results that are
-        at most twice and once that error from the truth are at most three times from each other.
+        """Rule for programs that are already in `f64`. XLA's error in `f32`, measured against `f64` on the
+        same inputs, times the ratio of the precisions estimates its error in `f64`. Two results whose
+        distances from the truth are at most twice and once that error are at most three times that error
+        apart.
         """
         rounded = [a.astype(_DOUBLES.get(a.dtype, a.dtype)) for a in program.inputs]
         in_f32 = self.xla.run(narrowed(program.text), rounded)
@@ -133,12 +136,12 @@ class Worker:
 
 
 def message(error: BaseException) -> str:
-    """An error's words."""
+    """Returns the text of an error."""
     return str(error) or type(error).__name__
 
 
 def stage(name: str, so_far: dict | None = None) -> None:
-    """Tells what comes next, and the verdict if nothing more comes of it."""
+    """Reports the next stage, and the verdict if the worker does not finish it."""
     say({"stage": name, "so far": so_far})
 
 
@@ -146,13 +149,13 @@ def say(what: dict) -> None:
     os.write(REPLIES, (json.dumps(what) + "\n").encode())
 
 
-# Programs and handlers may print; what they print is no reply.
+# Programs and handlers may print, and their output must not be mistaken for a reply.
 REPLIES = os.dup(1)
 os.dup2(2, 1)
 
 
 def serve(start: Callable[[Store], Worker]) -> None:
-    """Answers requests until the input ends, with the worker for the store that the command line names."""
+    """Answers requests until the input ends, with the worker for the store named on the command line."""
     store, memory = Store(Path(sys.argv[1])), int(sys.argv[2])
     worker = start(store)
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))

@@ -1,6 +1,6 @@
-"""Worker processes that judge programs one after the other, with limits, and are started again when they end.
+"""Worker processes with limits that judge programs one after another, and are restarted when they end.
 
-A worker reads a name a line, and answers with a line of JSON per stage and one with the verdict.
+A worker reads one name per line, and answers with a line of JSON per stage and one with the verdict.
 """
 
 import collections
@@ -22,13 +22,13 @@ class Workers:
 
     command: list[str]
     log: Path
-    """Where their standard error goes."""
+    """File for the workers' standard error."""
     jobs: int
     timeout: float
-    """Seconds for one stage of one program."""
+    """Time limit in seconds for one stage of one program."""
 
     def judge(self, names: list[str]) -> dict[str, dict]:
-        """The verdicts on programs, by name."""
+        """Returns the verdicts on programs by name."""
         todo: queue.SimpleQueue[str] = queue.SimpleQueue()
         for name in names:
             todo.put(name)
@@ -63,7 +63,7 @@ class Workers:
 
 
 class Process:
-    """A worker process, started again whenever it ends."""
+    """A worker process that is restarted whenever it ends."""
 
     def __init__(self, workers: Workers) -> None:
         self.workers = workers
@@ -71,7 +71,7 @@ class Process:
         self.unread = b""
 
     def judge(self, name: str) -> dict:
-        """The verdict on one program, whatever happens to the process."""
+        """Returns the verdict on one program, whatever happens to the process."""
         if self.process is None:
             self.start()
         self.process.stdin.write(f"{name}\n".encode())
@@ -104,14 +104,14 @@ class Process:
             raise RuntimeError("a worker does not start")
 
     def stop(self) -> int:
-        """Ends the process and gives its exit code."""
+        """Ends the process and returns its exit code."""
         self.process.kill()
         code = self.process.wait()
         self.process = None
         return code
 
     def reply(self, deadline: float) -> dict | None:
-        """The next line; nothing if the process has ended."""
+        """Returns the next line; `None` if the process has ended."""
         out = self.process.stdout.fileno()
         while b"\n" not in self.unread:
             ready, _, _ = select.select([out], [], [], max(0.0, deadline - time.monotonic()))

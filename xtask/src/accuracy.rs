@@ -1,4 +1,4 @@
-//! `cargo xtask accuracy`: how far elementary functions are from the exact result, in farcall and in XLA.
+//! `cargo xtask accuracy`: errors of elementary functions in farcall and in XLA, compared with exact results.
 
 use anyhow::{Context, Result, bail};
 
@@ -21,7 +21,7 @@ Known exceptions from two units: `cosh` and `sinh` of f32 are what the CHLO dial
 `lgamma` and `digamma` of f64 lose digits near their zeros, as XLA's do; `erfc` of f64 is up to 2.3, and `bessel_i1e` of f64 up to 8.
 ";
 
-/// Tries every `step`-th number of f32.
+/// Tests every `step`-th number of f32.
 pub(crate) fn run(step: &[&str]) -> Result<bool> {
     if let Some(step) = step.first()
         && step.parse::<u64>().map_or(true, |n| n == 0)

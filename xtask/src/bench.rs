@@ -1,7 +1,8 @@
-//! `cargo xtask bench`: farcall and jaxlib on the same programs, in turn, in one sitting.
+//! `cargo xtask bench`: times farcall and jaxlib on the same programs, alternating in one session.
 //!
-//! It has parts, which can run alone. What each comes to is kept under `target/bench`, as JSON or as the text that it
-//! prints, and `docs/benchmarks.md` is made of all that is there; on machines without AVX-512, a page beside it.
+//! The benchmark has parts that can run separately. Their results are kept under `target/bench`, as JSON or
+//! as the printed text. `docs/benchmarks.md` is generated from all results that exist; machines without
+//! AVX-512 have a separate page beside it.
 
 mod report;
 
@@ -14,15 +15,16 @@ use crate::python::{self, Venv};
 use crate::shell::{cargo, must, output, program, root, shared, target};
 use crate::suites;
 
-/// The parts that print text.
+/// Parts that print text.
 const TEXTS: [&str; 4] = ["decode", "calls", "kernels", "handlers"];
 
-/// The programs of the folder `shared`, then the families of `xtask/bench/shapes.py`.
+/// Families of programs: the corpus of the folder `shared`, then the families of `xtask/bench/shapes.py`.
 const FAMILIES: [&str; 9] =
     ["corpus", "elementwise", "products", "indexing", "sorting", "random", "convolutions", "loops", "models"];
 
-/// Runs the parts that are named, or all of them. With `--bar` among them, handlers written in Python that cost more
-/// than their bar are an error. With `--filter TEXT`, only the programs with this in their names, which nothing keeps.
+/// Runs the named parts, or all parts. With `--bar` among them, handlers written in Python that cost more
+/// than their limit are an error. With `--filter TEXT`, only programs whose names contain the text run, and
+/// the results are not kept.
 pub(crate) fn run(args: &[&str]) -> Result<bool> {
     let (mut parts, mut has_bar, mut filter) = (Vec::new(), false, None);
     let mut args = args.iter();
@@ -35,7 +37,7 @@ pub(crate) fn run(args: &[&str]) -> Result<bool> {
     }
     let all = || TEXTS.into_iter().chain(FAMILIES);
     if let Some(unknown) = parts.iter().find(|part| all().all(|p| p != **part)) {
-        bail!("there is no part `{unknown}`; there are {}", all().collect::<Vec<_>>().join(", "));
+        bail!("unknown part `{unknown}`; the parts are {}", all().collect::<Vec<_>>().join(", "));
     }
     let bench = Bench::new(has_bar)?;
     let wanted = all().filter(|part| parts.is_empty() || parts.contains(part));
@@ -52,13 +54,13 @@ pub(crate) fn run(args: &[&str]) -> Result<bool> {
     }
     let (name, page) = report::page(&bench.results, &TEXTS, &FAMILIES)?;
     let missing: Vec<&str> = all().filter(|part| !bench.has(part)).collect();
-    // A page of some parts does not take the place of one of all.
+    // A page of some parts must not replace a page of all parts.
     let folder = if missing.is_empty() { root().join("docs") } else { target().join("bench") };
     let path = folder.join(name);
     std::fs::write(&path, page)?;
     println!("\nwrote {}", path.display());
     if !missing.is_empty() {
-        println!("it goes to docs when these have run, too: {}", missing.join(", "));
+        println!("the page is written to docs once these parts have run as well: {}", missing.join(", "));
     }
     Ok(true)
 }
@@ -66,11 +68,11 @@ pub(crate) fn run(args: &[&str]) -> Result<bool> {
 struct Bench {
     venv: Venv,
     include: PathBuf,
-    /// The package `farcall`, as fast as users have it.
+    /// The release build of the package `farcall`, as users have it.
     package: PathBuf,
-    /// Where the parts leave what they come to.
+    /// Folder for the results of the parts.
     results: PathBuf,
-    /// Handlers written in Python that cost more than their bar are an error.
+    /// True if handlers written in Python that cost more than their limit are an error.
     has_bar: bool,
 }
 
@@ -86,7 +88,7 @@ impl Bench {
     fn part(&self, part: &str) -> Result<()> {
         match part {
             "corpus" if shared().is_none() => {
-                println!("left out: there is no folder `shared` beside the checkout");
+                println!("left out: the folder `shared` beside the checkout is missing");
                 Ok(())
             }
             "decode" => {
@@ -108,18 +110,18 @@ impl Bench {
         }
     }
 
-    /// True if a part has run, now or before.
+    /// Returns true if the part has results from this or an earlier run.
     fn has(&self, part: &str) -> bool {
         self.file(part).exists()
     }
 
-    /// What a part comes to.
+    /// Returns the file with the results of a part.
     fn file(&self, part: &str) -> PathBuf {
         let kind = if TEXTS.contains(&part) { "txt" } else { "json" };
         self.results.join(format!("{part}.{kind}"))
     }
 
-    /// Runs a part that prints text, and keeps that, below a line that says when it ran and what.
+    /// Runs a part that prints text, and keeps the text below a line with the time and the command.
     fn text(&self, part: &str, command: &mut Command) -> Result<()> {
         let (_, when) = output(program("date", &["-u"]).arg("+%Y-%m-%d %H:%M UTC"))?;
         let (done, text) = output(command)?;
@@ -130,7 +132,7 @@ impl Bench {
         Ok(std::fs::write(self.file(part), format!("{}, farcall {}\n{text}", when.trim(), commit()))?)
     }
 
-    /// Times the programs of a family; the figures go to `out`.
+    /// Times the programs of a family and writes the results to `out`.
     fn family(&self, family: &str, out: &Path) -> Result<Command> {
         let mut python = self.python("programs.py");
         python.arg(family).arg(out);
@@ -145,7 +147,7 @@ impl Bench {
         Ok(python)
     }
 
-    /// A script of `xtask/bench`.
+    /// Returns the command for a script of `xtask/bench`.
     fn python(&self, script: &str) -> Command {
         let mut python = self.venv.script(script, &self.package);
         python.env("FARCALL_COMMIT", commit());
@@ -153,7 +155,8 @@ impl Bench {
     }
 }
 
-/// The commit that is checked out, if that can be told: `-dirty` with changes to more than the pages that are written here.
+/// Returns the current commit if it is known, with `-dirty` if there are changes outside of the generated
+/// pages.
 fn commit() -> String {
     let described = output(&mut program("git", &["describe", "--always"]));
     let commit = described.map(|(_, text)| text.trim().to_owned()).unwrap_or_default();

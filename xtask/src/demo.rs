@@ -1,6 +1,6 @@
-//! `cargo xtask demo`: the main job, on a fresh machine.
+//! `cargo xtask demo`: the main use case, on a fresh machine.
 //!
-//! Needs Rust and a linker; no Python, no network but for crates.
+//! Needs only Rust and a linker: no Python, and no network except for crates.
 
 use std::process::Command;
 
@@ -19,7 +19,7 @@ pub(crate) fn run() -> Result<bool> {
     let library = library.strip_prefix(root()).unwrap_or(&library).to_string_lossy().into_owned();
     let model = format!("{CASE}/program.mlir");
 
-    step("What the program asks for");
+    step("The program's inputs, results and custom calls");
     must(shown(&mut program(&farcall, &["inspect", &model, "--load", &library])))?;
 
     step("Running it on the inputs that JAX was given");
@@ -34,7 +34,7 @@ pub(crate) fn run() -> Result<bool> {
     Ok(true)
 }
 
-/// What builds the command `farcall` as users have it, and a library of one kernel.
+/// Returns the command that builds the release version of `farcall` and a library with one kernel.
 pub(crate) fn build() -> Command {
     cargo(&["build", "--release", "--package", "farcall-cli", "--package", "rms-norm-ops"])
 }

@@ -1,7 +1,7 @@
-//! `cargo xtask hlo-texts`: the HLO texts in XLA's tests, each run in jaxlib and in farcall.
+//! `cargo xtask hlo-texts`: runs the HLO texts of XLA's tests in jaxlib and in farcall.
 //!
-//! The work is done in Python, by `xtask/hlo_texts`, in two phases: *reference* extracts the texts and runs them in
-//! jaxlib, *compare* runs them in farcall. The second can be repeated without the first.
+//! The Python code in `xtask/hlo_texts` does the work in two phases: *reference* extracts the texts and runs
+//! them in jaxlib, *compare* runs them in farcall. *compare* can be repeated alone.
 
 use std::path::Path;
 use std::process::Command;
@@ -17,7 +17,7 @@ pub(crate) fn run(args: &[&str]) -> Result<bool> {
         ["--xla", checkout] => (Some(Path::new(checkout)), &[]),
         ["--compare", names @ ..] => (None, names),
         _ => bail!(
-            "XLA's tests are not in jaxlib's wheel: name a checkout with --xla, or say --compare to use what was kept"
+            "XLA's tests are not in jaxlib's wheel: name a checkout with --xla, or use --compare for the stored results"
         ),
     };
     let venv = Venv::with_jax_tests(JAX[0])?;
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &[&str]) -> Result<bool> {
     Ok(status.success())
 }
 
-/// A phase of the tool.
+/// Returns the command for a phase of the tool.
 fn tool(venv: &Venv, store: &Path, phase: &str) -> Command {
     let mut python = venv.python();
     python.current_dir(root()).env("PYTHONDONTWRITEBYTECODE", "1");

@@ -1,7 +1,7 @@
-//! `cargo xtask jax-suite`: JAX's own tests as a source of programs, each run in XLA and in farcall.
+//! `cargo xtask jax-suite`: takes programs from JAX's own tests, and runs each in XLA and in farcall.
 //!
-//! The work is done in Python, by `xtask/jax_suite`, in two phases: *capture* runs the tests and keeps their
-//! programs, *compare* runs these in farcall. The second can be repeated without the first.
+//! The Python code in `xtask/jax_suite` does the work in two phases: *capture* runs the tests and stores
+//! their programs, *compare* runs these in farcall. *compare* can be repeated alone.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,12 +12,12 @@ use crate::python::{Venv, release_package};
 use crate::shell::{must, root, target};
 use crate::test::JAX;
 
-/// What is asked for on the command line.
+/// Command-line options.
 #[derive(Default)]
 struct Options {
     jax: Option<PathBuf>,
     compare_only: bool,
-    /// Options of the capture phase, passed on.
+    /// Options that are passed on to the capture phase.
     capture: Vec<String>,
     files: Vec<String>,
 }
@@ -61,13 +61,13 @@ fn parse(args: &[&str]) -> Result<Options> {
     }
     if options.jax.is_some() == options.compare_only {
         bail!(
-            "JAX's tests are not in its wheel: name a checkout with --jax, or say --compare to use what was kept"
+            "JAX's tests are not in its wheel: name a checkout with --jax, or use --compare for the stored programs"
         );
     }
     Ok(options)
 }
 
-/// A phase of the tool.
+/// Returns the command for a phase of the tool.
 fn tool(venv: &Venv, store: &Path, phase: &str) -> Command {
     let mut python = venv.python();
     python.current_dir(root()).env("PYTHONDONTWRITEBYTECODE", "1");
@@ -75,14 +75,14 @@ fn tool(venv: &Venv, store: &Path, phase: &str) -> Command {
     python
 }
 
-/// Fails unless the checkout is of the version whose tests can run in the installed one.
+/// Fails unless the checkout has the version whose tests can run in the installed JAX.
 fn check_version(jax: &Path, installed: &str) -> Result<()> {
     if !jax.join("tests").is_dir() {
         bail!("{} is not a checkout of JAX: it has no folder `tests`", jax.display());
     }
     let Ok(text) = std::fs::read_to_string(jax.join("jax/version.py")) else {
         println!(
-            "warning: {} has no jax/version.py; taking its tests for those of {installed}",
+            "warning: {} has no jax/version.py; assuming that its tests belong to {installed}",
             jax.display()
         );
         return Ok(());
@@ -91,7 +91,7 @@ fn check_version(jax: &Path, installed: &str) -> Result<()> {
     let found = found.trim().trim_matches(['"', '\'']);
     if found != installed {
         bail!(
-            "{} is a checkout of JAX {found}, but {installed} is what its tests would run in: check out the tag jax-v{installed}",
+            "{} is a checkout of JAX {found}, but its tests would run in {installed}: check out the tag jax-v{installed}",
             jax.display()
         );
     }

@@ -1,7 +1,7 @@
-//! The project's task runner: `cargo xtask demo`, `test`, `test-newest`, `jax-suite`, `hlo-texts`, `valgrind`, `bench`,
-//! `accuracy`.
+//! The project's task runner: `cargo xtask demo`, `test`, `test-newest`, `jax-suite`, `hlo-texts`,
+//! `valgrind`, `bench`, `accuracy`.
 //!
-//! One file a task. Everything that a task makes lies under `target/`.
+//! Each task has one file. All outputs of tasks are under `target/`.
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "a task runner talks to the terminal")]
 
@@ -24,46 +24,47 @@ Tasks of the farcall project
 Usage: cargo xtask <TASK>
 
 Tasks:
-  demo           Build what it needs and run a transformer block exported from JAX,
-                 whose normalization is a custom call to a Rust kernel. Needs no Python.
-  test           Formatting, lints, the oldest compiler (where it is installed), documentation, Rust tests,
+  demo           Build and run a transformer block exported from JAX, whose normalization is a custom
+                 call to a Rust kernel. Needs no Python.
+  test           Formatting, lints, the oldest compiler (if installed), documentation, Rust tests,
                  C++ and Python interop, and the suites in a folder `shared` beside the checkout,
-                 where there is one.
+                 if it exists.
                  Ends with `N passed, N failed`.
-  test --quick   The same without what needs a Python package or the suites.
+  test --quick   Like `test`, without the parts that need a Python package or the suites.
   test-newest [MIRROR]
                  The Python tests in a jaxlib that needs a newer Python than this machine's, in
-                 a Debian made with debootstrap from MIRROR, and the tests of C++ handlers with its
-                 headers. Without MIRROR, from this machine's own package sources. Needs root.
+                 a Debian system created by debootstrap from MIRROR, and the tests of C++ handlers with
+                 jaxlib's headers. MIRROR defaults to this machine's package sources. Needs root.
   jax-suite --jax CHECKOUT [--seconds N] [--rounds N] [FILES]
                  Runs JAX's own tests (all files, or FILES) from a checkout of JAX at the tag of the
-                 version that the tests use, keeps every program they compile with its inputs and
-                 XLA's outputs in target/jax-suite, runs the programs in farcall, and groups what
-                 differs. A file gets 60 s in each of x32 and x64 mode: hours for all of them.
+                 version that the tests use, stores every program that they compile with its inputs
+                 and XLA's outputs in target/jax-suite, runs the programs in farcall, and groups the
+                 differences. Each file gets 60 s in each of x32 and x64 mode, so all files take hours.
   jax-suite --compare [FILES]
-                 Only runs the programs that were kept in farcall again.
+                 Only runs the stored programs in farcall again.
   hlo-texts --xla CHECKOUT
                  Extracts the HLO texts from the tests of a checkout of XLA, runs each in jaxlib and in
-                 farcall on the same random inputs, and groups what differs. Texts, inputs and XLA's
-                 results are kept in target/hlo-texts: an hour the first time. Fails if less than 99 %
-                 of the texts that jaxlib runs on one CPU device have its values.
+                 farcall on the same random inputs, and groups the differences. Texts, inputs and XLA's
+                 results are stored in target/hlo-texts. The first run takes an hour. Fails if farcall
+                 agrees on less than 99 % of the texts that jaxlib runs on one CPU device.
   hlo-texts --compare [TEXTS]
-                 Only runs the texts that were kept (all, or TEXTS by name) in farcall again.
-  valgrind       The tests of both sides of the C interface under valgrind: no wrong access, nothing
-                 lost. Ends with `N passed, N failed`.
+                 Only runs the stored texts (all, or TEXTS by name) in farcall again.
+  valgrind       The tests of both sides of the C interface under valgrind: no invalid accesses, no
+                 leaks. Ends with `N passed, N failed`.
   bench [--bar] [--filter TEXT] [PARTS]
-                 Decoding, calls, compile times and runs of the corpus and of real sizes, side by side with
-                 jaxlib in one sitting; makes its own venv. Writes docs/benchmarks.md; without AVX-512,
-                 docs/benchmarks-avx2.md or the like. Of its parts (decode, calls, kernels, handlers, corpus,
-                 elementwise, products, indexing, sorting, random, convolutions, loops, models), those that are
-                 named run again; of the others, the page has what they left in target/, and until all have
-                 run it stays there, too. About 15 minutes for all of them. With --filter, it only runs
-                 programs with TEXT in their names, and prints their figures. With --bar, it fails where a
+                 Decoding, calls, compile times and run times of the corpus and of programs of realistic
+                 sizes, compared with jaxlib in one session. Creates its own venv. Writes
+                 docs/benchmarks.md; without AVX-512, docs/benchmarks-avx2.md or the like. The parts are
+                 decode, calls, kernels, handlers, corpus, elementwise, products, indexing, sorting,
+                 random, convolutions, loops and models. Only the named PARTS run again; the page takes
+                 the results of other parts from target/. Until all parts have run, the page itself is
+                 written to target/. All parts take about 15 minutes. With --filter, only programs with
+                 TEXT in their names run, and their figures are printed. With --bar, it is an error if a
                  handler written in Python costs more than 5 µs a call.
   accuracy [STEP]
-                 How far elementary functions are from the exact result, beside XLA: of every STEP-th number of
-                 f32 (251; 1 is all of them, for hours), all of the 16-bit floats, and samples of f64. Writes
-                 docs/accuracy.md.
+                 Errors of elementary functions, compared with XLA: of every STEP-th number of f32
+                 (default 251; 1 tests all numbers and takes hours), all 16-bit floats, and samples of
+                 f64. Writes docs/accuracy.md.
 ";
 
 fn main() -> ExitCode {

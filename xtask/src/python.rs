@@ -1,4 +1,4 @@
-//! The Python environment that tests and benchmarks use: the real peer, jaxlib.
+//! Python environments for tests and benchmarks, with jaxlib as the reference.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,28 +7,29 @@ use anyhow::{Result, bail};
 
 use crate::shell::{cargo, must, root, target};
 
-/// Seconds after which a test of Python is given up: none takes a tenth of that.
-const TIMEOUT: &str = "600";
+/// Time limit of a Python test in seconds. No test takes a tenth of it.
+const TEST_TIMEOUT_SECONDS: &str = "600";
 
-/// A virtual environment with one version of JAX, made when it is first asked for.
+/// A virtual environment with one version of JAX, created on first use.
 pub(crate) struct Venv {
     dir: PathBuf,
 }
 
 impl Venv {
-    /// The environment for a version of jax and jaxlib.
+    /// Returns the environment for a version of jax and jaxlib.
     pub(crate) fn with_jax(version: &str) -> Result<Venv> {
         let packages =
             ["scipy", "flatbuffers", "mpmath", "numba==0.68.1", "pytest", "pytest-timeout", "pytest-xdist"];
         Venv::make(&format!("jax-{version}"), version, &packages)
     }
 
-    /// The environment for a version of JAX that is too old for all but the tests of callbacks.
+    /// Returns the environment for a version of JAX that is too old for all tests except the tests of
+    /// callbacks.
     pub(crate) fn with_old_jax(version: &str) -> Result<Venv> {
         Venv::make(&format!("jax-{version}"), version, &["numpy<2", "pytest", "pytest-timeout"])
     }
 
-    /// The environment in which JAX's own tests run.
+    /// Returns the environment in which JAX's own tests run.
     pub(crate) fn with_jax_tests(version: &str) -> Result<Venv> {
         let packages = ["scipy", "flatbuffers", "pytest", "absl-py", "hypothesis", "cloudpickle", "pillow"];
         Venv::make(&format!("jax-tests-{version}"), version, &packages)
@@ -38,7 +39,7 @@ impl Venv {
         let venv = Venv { dir: target().join("venv").join(name) };
         let mut packages = vec![format!("jax=={version}"), format!("jaxlib=={version}")];
         packages.extend(others.iter().map(|&package| package.to_owned()));
-        // Written last, so that an environment that was left half made, or with other packages, is made again.
+        // Written last, so that an incomplete environment, or one with other packages, is created again.
         let done = venv.dir.join("complete");
         let content = packages.join("\n");
         if std::fs::read_to_string(&done).ok() != Some(content.clone()) {
@@ -57,7 +58,8 @@ impl Venv {
         Ok(venv)
     }
 
-    /// A script of `xtask/bench`, with the package `farcall` that lies there.
+    /// Returns the command for a script of `xtask/bench`, with the package `farcall` from the folder
+    /// `package`.
     pub(crate) fn script(&self, name: &str, package: &Path) -> Command {
         let mut python = self.python();
         python.current_dir(root()).arg(root().join("xtask/bench").join(name));
@@ -65,22 +67,22 @@ impl Venv {
         python
     }
 
-    /// Its interpreter.
+    /// Returns the command for the environment's interpreter.
     pub(crate) fn python(&self) -> Command {
         Command::new(self.dir.join("bin/python"))
     }
 
-    /// `pytest` over a folder of the checkout, leaving nothing in it.
+    /// Returns the command that runs `pytest` over a folder of the checkout, without leaving files in it.
     pub(crate) fn pytest(&self, folder: &str) -> Command {
         let mut python = self.python();
         python.current_dir(root()).env("PYTHONDONTWRITEBYTECODE", "1");
         python.args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider", folder]);
-        // By a thread: what hangs may be native code, in which no signal is handled.
-        python.args(["--timeout", TIMEOUT, "--timeout-method", "thread"]);
+        // Timeouts use a thread, because hanging native code does not handle signals.
+        python.args(["--timeout", TEST_TIMEOUT_SECONDS, "--timeout-method", "thread"]);
         python
     }
 
-    /// The folder with XLA's headers that its jaxlib brings.
+    /// Returns the folder with the XLA headers of the environment's jaxlib.
     pub(crate) fn include(&self) -> Result<PathBuf> {
         let mut python = self.python();
         let out =
@@ -93,37 +95,39 @@ impl Venv {
     }
 }
 
-/// What builds the package's library, those that Python tests load, and the command `farcall`.
+/// Returns the command that builds the package's library, the libraries that Python tests load, and the
+/// command `farcall`.
 pub(crate) fn build() -> Command {
     cargo(&["build", "--quiet", "--workspace"])
 }
 
-/// Builds the Python package without installing it, and gives the folder to put on `PYTHONPATH`.
+/// Builds the Python package without installing it, and returns the folder for `PYTHONPATH`.
 pub(crate) fn package() -> Result<PathBuf> {
     must(&mut build())?;
     assemble("python", "debug")
 }
 
-/// The same, as fast as it is for users. The command `farcall` is built with it: what both need is compiled once.
+/// Like [`package`], in release mode. Also builds the command `farcall`, so that shared dependencies are
+/// compiled once.
 pub(crate) fn release_package() -> Result<PathBuf> {
     must(&mut cargo(&["build", "--release", "--package", "farcall-cli", "--package", "farcall-python"]))?;
     assemble("python-release", "release")
 }
 
-/// Puts the package's files and the library of a profile into a folder under `target/`.
+/// Copies the package's files and the library of a profile into a folder under `target/`.
 fn assemble(folder: &str, profile: &str) -> Result<PathBuf> {
     let path = target().join(folder);
     let package = path.join("farcall");
     std::fs::create_dir_all(&package)?;
     copy_files(&root().join("python/farcall"), &package)?;
-    // A process may have the old module open: a new file takes its name.
+    // A process may have the old module open, so a new file replaces it by renaming.
     let fresh = package.join("fresh.so");
     std::fs::copy(target().join(profile).join("lib_farcall.so"), &fresh)?;
     std::fs::rename(fresh, package.join("_farcall.abi3.so"))?;
     Ok(path)
 }
 
-/// Copies the files of a folder, and those in folders in it, into a folder that exists.
+/// Recursively copies the files of a folder into an existing folder.
 fn copy_files(from: &Path, to: &Path) -> Result<()> {
     for entry in std::fs::read_dir(from)? {
         let path = entry?.path();

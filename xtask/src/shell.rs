@@ -16,20 +16,20 @@ pub(crate) fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
-/// The folder `shared` beside the checkout, if it is there.
+/// The folder `shared` beside the checkout, if it exists.
 pub(crate) fn shared() -> Option<PathBuf> {
     let path = root().parent()?.join("shared");
     path.is_dir().then_some(path)
 }
 
-/// `cargo` with arguments, in the root.
+/// Returns the command `cargo` with arguments, in the root.
 pub(crate) fn cargo(args: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root()).args(args);
     command
 }
 
-/// Any program, in the root.
+/// Returns the command for any program, in the root.
 pub(crate) fn program(name: impl AsRef<Path>, args: &[&str]) -> Command {
     let mut command = Command::new(name.as_ref());
     command.current_dir(root()).args(args);
@@ -46,13 +46,13 @@ pub(crate) fn must(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs a command and gives what it printed, its standard error passed on.
+/// Runs a command and returns its output. Its standard error is passed through.
 pub(crate) fn output(command: &mut Command) -> Result<(bool, String)> {
     let (ok, text, _) = outputs(command.stderr(Stdio::inherit()))?;
     Ok((ok, text))
 }
 
-/// Runs a command and gives what it printed: standard output, and standard error unless that goes elsewhere.
+/// Runs a command and returns its standard output, and its standard error unless that is redirected.
 pub(crate) fn outputs(command: &mut Command) -> Result<(bool, String, String)> {
     let shown = show(command);
     let out = command.output().with_context(|| format!("cannot start {shown}"))?;
@@ -60,7 +60,7 @@ pub(crate) fn outputs(command: &mut Command) -> Result<(bool, String, String)> {
     Ok((out.status.success(), text, errors))
 }
 
-/// A command line as a person would type it.
+/// Formats a command line as a person would type it.
 pub(crate) fn show(command: &Command) -> String {
     let root = root();
     let short = |word: &std::ffi::OsStr| {

@@ -1,5 +1,5 @@
-//! The suites in a folder `shared` beside the checkout: programs with known answers. They are not
-//! part of the project; where they are absent, the task says so.
+//! Test suites in a folder `shared` beside the checkout: programs with known answers. They are not part of
+//! the project; if they are absent, the task reports it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,15 +8,15 @@ use anyhow::{Context, Result};
 
 use crate::shell::{must, output, program, show, target};
 
-/// What a suite came to.
+/// Results of a suite.
 pub(crate) struct Outcome {
-    /// How many programs passed.
+    /// Number of programs that passed.
     pub(crate) passed: u64,
-    /// The names of those that failed.
+    /// Names of the programs that failed.
     pub(crate) failed: BTreeSet<String>,
 }
 
-/// Programs of the corpus that do not pass: their calls of LAPACK have no handlers here.
+/// Programs of the corpus that are known to fail: their calls of LAPACK have no handlers here.
 pub(crate) const CORPUS_FAILS: &[&str] = &[
     "la_eig_schur_f64",
     "la_expm_sqrtm_misc",
@@ -30,9 +30,9 @@ pub(crate) const CORPUS_FAILS: &[&str] = &[
     "sc_kmeans_pca",
 ];
 
-/// Programs of StableHLO's test data that do not pass: their answers were made with roundings in `f32` that
-/// cancellation shows, or with sums in another order. (StableHLO disables all of them for its own interpreter, as
-/// inaccurate or not supported.)
+/// Programs of StableHLO's test data that are known to fail. Their expected values contain `f32` rounding
+/// errors that cancellation exposes, or were summed in another order. (StableHLO disables these programs for
+/// its own interpreter, as inaccurate or not supported.)
 pub(crate) const STABLEHLO_FAILS: &[&str] = &[
     "cumprod_complex64_8_9.mlir",
     "fft_float32_14_15_16_17.mlir",
@@ -52,7 +52,7 @@ pub(crate) fn corpus_handlers(shared: &Path, include: &Path) -> Result<PathBuf> 
     Ok(library)
 }
 
-/// Runs `farcall test` over a folder, on several numbers of threads: results do not depend on them.
+/// Runs `farcall test` over a folder, on several numbers of threads, which must not affect the results.
 pub(crate) fn farcall_test(path: &Path, library: Option<&Path>) -> Result<Outcome> {
     let json = target().join("suite.json");
     let mut run = program(target().join("release/farcall"), &["test"]);

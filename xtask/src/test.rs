@@ -1,4 +1,4 @@
-//! `cargo xtask test`: all checks, the cheapest first.
+//! `cargo xtask test`: all checks, cheapest first.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,7 +11,8 @@ use crate::python::{self, Venv};
 use crate::shell::{cargo, must, output, outputs, program, shared, show, target};
 use crate::suites;
 
-/// What has passed and failed so far: each step counts as one, each test and each file of a suite too.
+/// Numbers of passed and failed checks. Each step counts as one, and so does each test and each file of a
+/// suite.
 #[derive(Default)]
 struct Tally {
     passed: u64,
@@ -19,14 +20,14 @@ struct Tally {
     failures: Vec<String>,
 }
 
-/// The versions of jaxlib whose headers the C interface is checked against; handlers are built
-/// with those of the first.
+/// Versions of jaxlib whose headers the C interface is checked against. Handlers are built with the headers
+/// of the first version.
 pub(crate) const JAX: [&str; 2] = ["0.10.2", "0.8.1"];
 
-/// A version whose programs have callbacks as calls of jaxlib's `xla_python_cpu_callback`.
+/// Version of JAX whose programs contain callbacks as calls of jaxlib's `xla_python_cpu_callback`.
 const OLD_JAX: &str = "0.4.30";
 
-/// The oldest compiler of the SDK and of what it depends on: `rust-version` of these packages.
+/// Oldest supported compiler of the SDK and its dependencies: `rust-version` of these packages.
 const OLDEST_RUST: &str = "1.89.0";
 
 pub(crate) fn run(quick: bool) -> Result<bool> {
@@ -56,19 +57,19 @@ pub(crate) fn run(quick: bool) -> Result<bool> {
             command.env("FARCALL_XLA_INCLUDE", &includes);
         }
     }
-    // Libraries that tests load need not be built once more.
+    // Libraries that tests load need not be built again.
     tests.env("FARCALL_BUILT", "1");
     if quick {
-        // A minute otherwise.
+        // The default is a minute.
         tests.env("FARCALL_FUZZ_SECONDS", "10");
     }
-    // What was built before says nothing of what is there now.
+    // Without a successful build, the tests would run outdated binaries.
     if tally.step("build", &mut python::build())? && tally.step("build of the Rust tests", &mut build)? {
         tally.rust_tests(&mut tests)?;
         if !quick {
             tally.python_interop(&venvs)?;
             match shared() {
-                None => println!("\nnot run: the suites; there is no folder `shared` beside the checkout"),
+                None => println!("\nnot run: the suites; the folder `shared` beside the checkout is missing"),
                 Some(shared) => tally.suites(&shared, &includes[0])?,
             }
         }
@@ -82,8 +83,8 @@ pub(crate) fn run(quick: bool) -> Result<bool> {
     Ok(tally.failed == 0)
 }
 
-/// The Python tests in a jaxlib that this machine's Python is too old for, then the tests of handlers
-/// in C++ with its headers.
+/// Runs the Python tests in a jaxlib that this machine's Python is too old for, then the tests of C++
+/// handlers with its headers.
 pub(crate) fn newest(mirror: &[&str]) -> Result<bool> {
     let folder = target().join("trixie");
     let mut script = program("xtask/newest_jaxlib.sh", &[]);
@@ -108,7 +109,7 @@ impl Tally {
         }
     }
 
-    /// A command that passes or fails as a whole.
+    /// Runs a command that passes or fails as a whole.
     fn step(&mut self, what: &str, command: &mut Command) -> Result<bool> {
         println!("\n## {what}: {}", show(command));
         let started = Instant::now();
@@ -118,8 +119,8 @@ impl Tally {
         Ok(ok)
     }
 
-    /// The SDK and a library that is written with it, in the oldest compiler that they support, where it is installed.
-    /// Where it is not, the lint `incompatible_msrv` finds newer functions, but no newer syntax.
+    /// Checks the SDK and a library that uses the SDK with the oldest supported compiler, if it is installed.
+    /// If it is not installed, the lint `incompatible_msrv` finds newer functions, but no newer syntax.
     fn oldest_compiler(&mut self) -> Result<()> {
         let rustup = |args: &[&str]| program("rustup", &[&["run", OLDEST_RUST], args].concat());
         if !rustup(&["cargo", "--version"]).output().is_ok_and(|out| out.status.success()) {
@@ -134,10 +135,10 @@ impl Tally {
         Ok(())
     }
 
-    /// `cargo test`, counted by the lines with which each test binary closes.
+    /// Runs `cargo test`. The summary line of each test binary gives the counts.
     fn rust_tests(&mut self, command: &mut Command) -> Result<()> {
         println!("\n## Rust tests: {}", show(command));
-        // Tests let handlers panic: what that prints matters only if something fails.
+        // Handlers panic in tests, so the standard error matters only if something fails.
         let started = Instant::now();
         let (ok, text, errors) = outputs(command)?;
         println!("{} s", started.elapsed().as_secs());
@@ -162,7 +163,7 @@ impl Tally {
         Ok(())
     }
 
-    /// `pytest`, counted by the line with which it closes.
+    /// Runs `pytest`. Its summary line gives the counts.
     fn python_tests(&mut self, what: &str, command: &mut Command) -> Result<()> {
         println!("\n## {what}: {}", show(command));
         let (ok, text) = output(command)?;
@@ -181,7 +182,8 @@ impl Tally {
         Ok(())
     }
 
-    /// Handlers written in Rust in every jaxlib, callbacks of an old one in the engine, then the Python package.
+    /// Tests handlers written in Rust in every jaxlib, callbacks of an old JAX in the engine, then the Python
+    /// package.
     fn python_interop(&mut self, venvs: &[Venv]) -> Result<()> {
         let library = target().join("debug/libjax_ffi_ops.so");
         for (venv, version) in venvs.iter().zip(JAX) {
@@ -193,14 +195,14 @@ impl Tally {
         let mut pytest = Venv::with_old_jax(OLD_JAX)?.pytest("python/tests/test_callbacks.py");
         self.python_tests(&format!("callbacks of jaxlib {OLD_JAX}"), pytest.env("PYTHONPATH", &package))?;
         let mut pytest = venvs[0].pytest("python/tests");
-        // A file at a time: its tests may share what is registered once in a process.
+        // Each file runs in one process, because its tests may share process-wide registrations.
         pytest.args(["--numprocesses", "auto", "--dist", "loadfile"]);
         pytest.env("PYTHONPATH", package).env("FARCALL_JAX_FFI_LIB", &library);
         pytest.env("FARCALL_EXAMPLES", target().join("debug"));
         self.python_tests("the Python package, ops in JAX, jaxlib's LAPACK handlers", &mut pytest)
     }
 
-    /// The programs in the folder `shared`.
+    /// Runs the programs in the folder `shared`.
     fn suites(&mut self, shared: &Path, include: &Path) -> Result<()> {
         self.step("release build", &mut demo::build())?;
         let library = suites::corpus_handlers(shared, include)?;
@@ -211,7 +213,7 @@ impl Tally {
         Ok(())
     }
 
-    /// A suite of which some programs are known not to pass: others that do not, and those of them that do, count
+    /// Counts the results of a suite with known failures. Other failures, and known failures that pass, count
     /// as failures.
     fn suite(&mut self, what: &str, outcome: suites::Outcome, known: &[&str]) {
         let suites::Outcome { passed, failed } = outcome;
@@ -226,7 +228,7 @@ impl Tally {
     }
 }
 
-/// The number that stands before a word: `ok. 12 passed; 0 failed` holds 12 before ` passed`.
+/// Returns the number before a word: 12 for ` passed` in `ok. 12 passed; 0 failed`.
 pub(crate) fn number_before(text: &str, word: &str) -> u64 {
     let head = text.split(word).next().unwrap_or_default();
     head.rsplit(|c: char| !c.is_ascii_digit()).next().and_then(|n| n.parse().ok()).unwrap_or(0)

@@ -1,8 +1,8 @@
 //! `cargo xtask valgrind`: the tests of both sides of the C interface under valgrind's memcheck.
 //!
-//! Each test counts as one, and so does each test program, which fails if memcheck saw a wrong access or memory
-//! that nobody has a pointer to any more when the program ends. What is still reachable then is not an error: a host
-//! keeps libraries and the numbers of types until the process ends.
+//! Each test counts as one, and so does each test program. A program fails if memcheck finds an invalid
+//! access, or memory without any pointer to it when the program ends. Memory that is still reachable is not
+//! an error: a host keeps libraries and type ids until the process ends.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,12 +18,12 @@ const MEMCHECK: [&str; 6] = [
     "--leak-check=full",
     "--show-leak-kinds=definite",
     "--errors-for-leak-kinds=definite",
-    // Names in libraries that are closed by then.
+    // Resolves symbols of libraries that are closed by then.
     "--keep-debuginfo=yes",
     "--error-exitcode=99",
 ];
 
-/// What is run: a package, how its tests are chosen.
+/// Test runs: a package, and the options that select its tests.
 const RUNS: [&[&str]; 2] = [
     &["--package", "farcall-ffi", "--lib", "--tests"],
     &["--package", "farcall", "--features", "cxx-exceptions", "--test", "host_*"],
@@ -40,7 +40,7 @@ pub(crate) fn run() -> Result<bool> {
             std::env::join_paths(dirs.collect::<Result<Vec<PathBuf>>>()?)?
         }
     };
-    // Libraries that tests load; `cargo test` builds them only where it runs everything of a package.
+    // Libraries that tests load. `cargo test` builds them only if it runs all tests of a package.
     must(&mut cargo(&["build", "--quiet", "--package", "farcall-ffi", "--examples"]))?;
 
     let logs = target().join("valgrind");
@@ -75,8 +75,8 @@ pub(crate) fn run() -> Result<bool> {
     Ok(failed + errors == 0)
 }
 
-/// Numbers of programs without and with errors; prints the latter's. A process that became another program
-/// leaves a log without a summary.
+/// Counts the programs without and with errors, and prints the logs of the latter. A process that executed
+/// another program leaves a log without a summary.
 fn read_logs(logs: &Path) -> Result<(u64, u64)> {
     let (mut clean, mut errors) = (0, 0);
     let mut paths: Vec<PathBuf> =

@@ -2,7 +2,7 @@
 
 use farcall_ffi::prelude::*;
 
-/// `y + a·x`, in the buffer of `y` where the program lets it be.
+/// `y + a·x`, in the buffer of `y` if the program allows it.
 #[handler(name = "axpy")]
 #[signature((a: T[], x: T[*], y: T[*]) -> (sum: T[*] aliases y) where T: f32 | f64)]
 #[vjp(backward = axpy_bwd)]

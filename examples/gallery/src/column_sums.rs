@@ -13,7 +13,7 @@ fn column_sums<T: Float>(x: &Buffer<T>, y: &mut Buffer<T, 1>) -> Result<()> {
     Ok(())
 }
 
-/// Every row has the cotangent of the sum.
+/// The cotangent of the sum, repeated for every row.
 #[handler(name = "column_sums_bwd")]
 #[signature((x: T[*, n], dy: T[n]) -> (dx: T[*, n]) where T: f32 | f64; n: map)]
 fn column_sums_bwd<T: Float>(x: &Buffer<T>, dy: &Buffer<T, 1>, dx: &mut Buffer<T>) -> Result<()> {
@@ -22,7 +22,7 @@ fn column_sums_bwd<T: Float>(x: &Buffer<T>, dy: &Buffer<T, 1>, dx: &mut Buffer<T
     Ok(())
 }
 
-/// The op itself, as it is linear.
+/// The op itself, because it is linear.
 #[handler(name = "column_sums_jvp")]
 #[signature((dx: T[*, n]) -> (dy: T[n]) where T: f32 | f64; n: map; *: sum)]
 fn column_sums_jvp<T: Float>(dx: &Buffer<T>, dy: &mut Buffer<T, 1>) -> Result<()> {

@@ -1,4 +1,4 @@
-//! Filters of complex signals. Cotangents are products without a conjugate, as JAX has them.
+//! Filters of complex signals. As in JAX, cotangents are products without a conjugate.
 
 use farcall_ffi::prelude::*;
 
@@ -42,7 +42,8 @@ fn bwd_jvp<T: Real>() -> Result<()> {
 
 type Signal<T> = Buffer<Complex<T>>;
 
-/// For each product of entries, which of `x` and `h` they are, and which sum of `y` it belongs to.
+/// For each product of entries, the indices of the entries of `x` and `h`, and the index of the sum of `y`
+/// that it belongs to.
 fn terms<T: Real>(
     x: &Signal<T>,
     h: &Signal<T>,

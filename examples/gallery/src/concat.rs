@@ -1,4 +1,4 @@
-//! Matrices below each other: any number of operands, each with its own number of rows.
+//! Matrices stacked vertically: any number of operands with different numbers of rows.
 
 use farcall_ffi::prelude::*;
 
@@ -18,7 +18,7 @@ fn concat<T: Float>(xs: &RestOperands<Buffer<T>>, y: &mut Buffer<T>) -> Result<(
     Ok(())
 }
 
-/// Each operand's part of the cotangent.
+/// The part of the cotangent that belongs to each operand.
 #[handler(name = "concat_bwd")]
 #[signature((dy: T[*, sum(n), d], xs: T[*, n..., d]...) -> (dxs: T[*, n..., d]...) where T: f32 | f64; d: map)]
 fn concat_bwd<T: Float>(

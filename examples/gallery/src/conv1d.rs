@@ -1,4 +1,5 @@
-//! Convolutions with strides and holes: attributes decide the size of the result, and the batch shares the filter.
+//! Convolutions with strides and dilation: attributes determine the size of the result, and the batch shares
+//! the filter.
 
 use farcall_ffi::prelude::*;
 
@@ -23,7 +24,7 @@ fn jvp<T: Float>() -> Result<()> {
     conv1d(x, dw, stride, dilation, pad, dy)
 }
 
-/// `dx` and `dw`, to which the same products contribute.
+/// `dx` and `dw`, which are sums of the same products.
 #[handler(name = "conv1d_bwd", zeroed)]
 #[signature((x: T[*, c, n], w: T[o, c, k], dy: T[*, o, m], stride: i64, dilation: i64, pad: i64)
     -> (dx: T[*, c, n], dw: T[o, c, k]) where T: f32 | f64; *, o: sum; c: map)]
@@ -43,7 +44,8 @@ fn bwd_jvp<T: Float>() -> Result<()> {
     bwd(tx, tw, dy, stride, dilation, pad, tdx, tdw)
 }
 
-/// For each product of entries, which of `x` and `w` they are, and which sum of `y` it belongs to.
+/// For each product of entries, the indices of the entries of `x` and `w`, and the index of the sum of `y`
+/// that it belongs to.
 #[rustfmt::skip]
 fn terms<T: Float>(
     x: &Buffer<T>, w: &Buffer<T, 3>, y: &[usize], [stride, dilation, pad]: [i64; 3],

@@ -1,10 +1,10 @@
-//! Cross-entropy with integer labels, which have no derivative. Parameters are those of the signatures. Below,
-//! `p = softmax(x)` and `g = p − onehot(label)`.
+//! Cross-entropy with integer labels, which have no derivative. Kernels without parameters take the
+//! parameters of their signatures. Below, `p = softmax(x)` and `g = p − onehot(label)`.
 
 use farcall_ffi::log_sum_exp;
 use farcall_ffi::prelude::*;
 
-/// `ln Σ exp(x) − x[label]` of each row. A row whose label is not from 0 to below `n` does not count: its loss is 0.
+/// `ln Σ exp(x) − x[label]` of each row. The loss of a row whose label is not in `0..n` is 0.
 #[handler(name = "cross_entropy")]
 #[signature((x: T[*, n], labels: s32[*]) -> (loss: T[*]) where T: f32 | f64; n >= 1)]
 #[vjp(backward = bwd)]
@@ -47,7 +47,7 @@ fn bwd_jvp<T: Float>() {
     }
 }
 
-/// `p` and `g` of each entry of a row; zeros if the row does not count.
+/// `p` and `g` of each entry of a row; zeros if the row's label is out of range.
 fn slopes<T: Float>(x: &[T], label: i32) -> impl ExactSizeIterator<Item = (T, T)> {
     let sum = if (label as usize) < x.len() { log_sum_exp(x) } else { -T::NEG_INFINITY };
     let p = x.iter().map(move |&x| (x - sum).exp()).enumerate();

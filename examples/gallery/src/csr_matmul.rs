@@ -1,9 +1,10 @@
-//! Sparse matrices in compressed rows, times dense ones: sums of products, with derivatives of the same terms.
+//! Products of sparse matrices in compressed row format with dense ones: sums of products, whose derivatives
+//! have the same terms.
 
 use farcall_ffi::prelude::*;
 
-/// Row `i` of `y` is the sum of `a[e]·b[columns[e], :]` for `e` from `starts[i]` to below `starts[i + 1]`. What lies outside of
-/// `a` or of `b` counts as 0.
+/// Row `i` of `y` is the sum of `a[e]·b[columns[e], :]` for `e` from `starts[i]` to `starts[i + 1] - 1`.
+/// Entries outside of `a` or `b` count as 0.
 #[handler(name = "csr_matmul", zeroed)]
 #[signature((a: T[*, e], columns: s32[e], starts: s32[s], b: T[*, k, n]) -> (y: T[*, s - 1, n])
     where T: f32 | f64; s >= 1; n: map)]
@@ -44,7 +45,8 @@ fn bwd_jvp<T: Float>() -> Result<()> {
 }
 
 type Ints = Buffer<i32, 1>;
-/// For each product of entries, which of `a` and `b` they are, and which sum of `y` it belongs to.
+/// For each product of entries, the indices of the entries of `a` and `b`, and the index of the sum of `y`
+/// that it belongs to.
 fn terms<T: Float>(c: &Ints, s: &Ints, b: &Buffer<T>) -> Result<impl Iterator<Item = (usize, usize, usize)>> {
     let ([k, n], len, rows) = (b.last_dims()?, c.len(), s.len() - 1);
     let at = move |i: usize| (s[i].max(0) as usize).min(len);

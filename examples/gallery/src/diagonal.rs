@@ -27,7 +27,7 @@ fn diagonal_bwd<T: Float>(x: &Buffer<T>, dy: &Buffer<T>, dx: &mut Buffer<T>) -> 
     Ok(())
 }
 
-/// The op itself, as it is linear.
+/// The op itself, because it is linear.
 #[handler(name = "diagonal_jvp")]
 #[signature((dx: T[*, m, n]) -> (dy: T[*, min(m, n)]) where T: f32 | f64)]
 fn diagonal_jvp<T: Float>(dx: &Buffer<T>, dy: &mut Buffer<T>) -> Result<()> {

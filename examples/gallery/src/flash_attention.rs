@@ -1,13 +1,15 @@
-//! Attention without a matrix of all scores: a tile of queries, side by side in vectors, and one of keys stay in the cache,
-//! and the softmax is relative to the largest score so far (Dao et al., *FlashAttention*, 2022).
+//! Attention without a matrix of all scores: a tile of queries, side by side in vectors, and a tile of keys
+//! stay in the cache, and the softmax is relative to the largest score so far (Dao et al., *FlashAttention*,
+//! 2022).
 
 use farcall_ffi::prelude::*;
 use farcall_ffi::simd::{add_product, exp, transposed, update, vectorized};
 
 const TILE: usize = 64; // queries, and keys
 
-/// `out = softmax(q·kᵀ/√d)·v`, and `lse`, the logarithms of the sums that the softmax divides by. `h` heads of queries share
-/// `g` heads of keys and values, as many each. If `causal`, a query does not see the keys of greater number than its own.
+/// `out = softmax(q·kᵀ/√d)·v`, and `lse`, the logarithms of the sums that the softmax divides by. `h` heads
+/// of queries share `g` heads of keys and values, `h / g` query heads each. If `causal`, query `i` attends
+/// only to keys with indices up to `i`.
 #[handler(name = "flash_attention")]
 #[signature((q: T[*, h, n, d], k: T[*, g, m, d], v: T[*, g, m, d], causal: bool = false)
     -> (out: T[*, h, n, d], lse: T[*, h, n]) where T: f32 | f64; min(h, g, n, m, d) >= 1; h % g == 0)]
@@ -47,7 +49,7 @@ fn flash_attention<T: Real>(host: &Context) -> Result<()> {
     Ok(())
 }
 
-/// Scores are computed again. Their cotangents are `p·(dout·v − dout·out + dlse)`, where `p = exp(score − lse)`.
+/// Recomputes the scores. Their cotangents are `p·(dout·v − dout·out + dlse)`, where `p = exp(score − lse)`.
 #[handler(name = "flash_attention_bwd", zeroed)]
 #[signature((q: T[*, h, n, d], k: T[*, g, m, d], v: T[*, g, m, d], out: T[*, h, n, d], lse: T[*, h, n], dout: T[*, h, n, d],
     dlse: T[*, h, n], causal: bool) -> (dq: T[*, h, n, d], dk: T[*, g, m, d], dv: T[*, g, m, d]) where T: f32 | f64)]
@@ -86,7 +88,8 @@ fn bwd<T: Real>(host: &Context) -> Result<()> {
     Ok(())
 }
 
-/// Rows of `k` times the `w` columns of `q`; −∞ where a query does not see a key, by the numbers of the first of both.
+/// Rows of `k` times the `w` columns of `q`. With `order`, the indices of the first query and key, the scores
+/// of masked keys are −∞.
 fn scores<T: Real>(k: &[T], q: &[T], [d, w]: [usize; 2], order: Option<(usize, usize)>) -> Vec<T> {
     let mut scores = vec![T::ZERO; k.len() / d * w];
     add_product(&mut scores, k, [d, 1], q, [k.len() / d, d, w]);

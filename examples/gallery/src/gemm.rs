@@ -1,4 +1,4 @@
-//! Products of matrices: rows and columns may be split freely, the summed dimension if partial results are added.
+//! Matrix products: rows and columns may be split freely, the summed dimension if partial results are added.
 
 use farcall_ffi::prelude::*;
 
@@ -14,7 +14,7 @@ fn gemm<T: Float>(a: &Mat<T>, b: &Mat<T>, c: &mut Mat<T>) -> Result<()> {
     Ok(())
 }
 
-/// `da = dc·bᵀ` is a sum over `n`, `db = aᵀ·dc` one over `m`.
+/// `da = dc·bᵀ` is a sum over `n`, `db = aᵀ·dc` a sum over `m`.
 #[handler(name = "gemm_bwd")]
 #[signature(
     (a: T[*, m, k], b: T[*, k, n], dc: T[*, m, n]) -> (da: T[*, m, k], db: T[*, k, n])

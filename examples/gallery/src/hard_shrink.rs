@@ -1,8 +1,8 @@
-//! Small numbers set to 0: an operand in which the derivative is zero, and a tangent op that is its own transpose.
+//! Hard thresholding: an operand whose derivative is zero, and a tangent op that is its own transpose.
 
 use farcall_ffi::prelude::*;
 
-/// `x` where it is farther from 0 than the threshold, and 0 elsewhere.
+/// `x` where its distance from 0 exceeds the threshold, and 0 elsewhere.
 #[handler(name = "hard_shrink")]
 #[signature((x: T[*], threshold: T[]) -> (y: T[*]) where T: f32 | f64)]
 #[jvp(tangent = hard_shrink_jvp)]

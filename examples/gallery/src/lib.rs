@@ -1,10 +1,10 @@
-//! A gallery of ops: one for each feature of the signature language. Every file is an op with its derivatives,
-//! and can be read on its own.
+//! A gallery of ops: one for each feature of the signature language. Each file contains an op with its
+//! derivatives, and can be read by itself.
 //!
-//! | op | shows | derivatives |
+//! | op | demonstrates | derivatives |
 //! | --- | --- | --- |
 //! | `scaled_rms_norm` | a gradient that is summed over `*` | VJP |
-//! | `normalize` | residuals, which the op's own function returns; an attribute that says how many | VJP |
+//! | `normalize` | residuals, which the op's own function returns; an attribute that is their number | VJP |
 //! | `gemm` | mapped and summed dimensions | VJP |
 //! | `top_k` | a dimension from an attribute; a result without a derivative | VJP |
 //! | `diagonal` | a dimension that is `min(m, n)` | VJP, JVP |
@@ -12,29 +12,29 @@
 //! | `polar` | element types that follow from each other | VJP, JVP |
 //! | `axpy` | a result in the buffer of an operand; an operand that the batch shares | VJP, JVP |
 //! | `column_sums` | a result that is summed over `*` | VJP, JVP |
-//! | `concat` | any number of operands, each with its own size | VJP |
+//! | `concat` | any number of operands with different sizes | VJP |
 //! | `softmax` | an optional operand; a gradient from the result | VJP |
 //! | `log_sum_exp` | a tangent from the result | JVP |
 //! | `median` | – | none |
 //! | `soft_shrink` | an attribute whose name is a keyword of Python | VJP |
-//! | `hard_shrink` | an operand in which the derivative is zero | of any order, by transposition |
-//! | `transpose` | any number of dimensions: shape and batching are functions | VJP |
-//! | `softplus` | half precision; parameters of derivatives that are said | VJP, JVP, and those of these |
-//! | `rotary` | where a part of a dimension begins | of any order, by transposition |
+//! | `hard_shrink` | an operand whose derivative is zero | of any order, by transposition |
+//! | `transpose` | any number of dimensions: functions for shape and batching | VJP |
+//! | `softplus` | half precision; explicitly bound parameters of derivatives | VJP, JVP, and derivatives of both |
+//! | `rotary` | the offset of a part of a dimension | of any order, by transposition |
 //! | `segment_sum`, `segment_take` | linear ops that are each other's transpose | of any order, by transposition |
-//! | `pad` | an attribute that is one of a few texts | of any order, by transposition |
-//! | `recurrence` | a forward derivative with a transpose | JVP, and VJP by transposition, and forward ones of both |
-//! | `cross_entropy` | an operand of integers, without a derivative | VJP, JVP, and Hessians |
+//! | `pad` | an attribute with a few possible strings | of any order, by transposition |
+//! | `recurrence` | a forward derivative with a transpose | JVP, VJP by transposition, and JVPs of both |
+//! | `cross_entropy` | an integer operand without a derivative | VJP, JVP, and Hessians |
 //! | `csr_matmul` | a size that is one less than another; results to which kernels add | VJP, JVP, and Hessians |
-//! | `complex_filter` | complex numbers that compute | VJP, JVP, and Hessians |
-//! | `conv1d` | a size that attributes decide; a gradient that is summed over `*` | VJP, JVP, and Hessians |
-//! | `mix` | any number of operands, which another one counts | VJP |
+//! | `complex_filter` | complex arithmetic | VJP, JVP, and Hessians |
+//! | `conv1d` | a size that attributes determine; a gradient that is summed over `*` | VJP, JVP, and Hessians |
+//! | `mix` | any number of operands, with an operand whose size is their number | VJP |
 //! | `sgd_step` | two results in the buffers of operands | of any order, by transposition |
-//! | `flash_attention` | threads, vectors, and a kernel that is worth writing | VJP |
+//! | `flash_attention` | threads, vectors, and a kernel with real performance | VJP |
 //! | `tick` | a side effect | none |
 //!
-//! `cargo build -p gallery-ops` builds `libgallery_ops.so`. In Python, `farcall.load` turns it into functions of
-//! NumPy and JAX arrays; `farcall targets --load` lists what each op declares.
+//! `cargo build -p gallery-ops` builds `libgallery_ops.so`. In Python, `farcall.load` turns it into functions
+//! of NumPy and JAX arrays; `farcall targets --load` lists the declarations of each op.
 
 use farcall_ffi::descriptor::OpDescriptor;
 
@@ -68,7 +68,7 @@ mod tick;
 mod top_k;
 mod transpose;
 
-/// The ops of every file.
+/// The ops of all files.
 pub const TABLES: &[&[&OpDescriptor]] = &[
     scaled_rms_norm::OPS,
     normalize::OPS,

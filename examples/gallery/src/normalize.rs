@@ -1,8 +1,9 @@
-//! Vectors of length 1: residuals keep the lengths for the backward op. Where nothing is differentiated, they are dropped.
+//! Vectors of length 1: residuals keep the lengths for the backward op. They are dropped if no derivative is
+//! taken.
 
 use farcall_ffi::prelude::*;
 
-/// Divides each row, or each of several parts of a row that are equally long, by its length.
+/// Divides each row, or each of `parts` equally long parts of a row, by its length.
 #[handler(name = "normalize")]
 #[signature((x: T[*, n], parts: i64 = 1) -> (y: T[*, n]) where T: f32 | f64; parts >= 1)]
 #[vjp(residuals(lengths: T[*, parts]), backward = normalize_bwd)]

@@ -1,9 +1,10 @@
-//! Padding in four modes: a linear op, whose transpose is the backward op, and has the op as its own transpose.
+//! Padding in four modes: a linear op. Its backward op is its transpose, and the op is the transpose of the
+//! backward op.
 
 use farcall_ffi::prelude::*;
 
-/// `low` elements, those of each row, and `high` more: zeros, the element at the edge, or the row's elements mirrored at
-/// the edges or repeated.
+/// Pads each row with `low` elements before it and `high` elements after it: zeros, the element at the edge,
+/// or the row's elements mirrored at the edges or repeated.
 #[handler(name = "pad")]
 #[signature(
     (x: T[*, n], low: i64, high: i64, mode: "zero" | "edge" | "reflect" | "wrap" = "zero") -> (y: T[*, low + n + high])
@@ -18,7 +19,7 @@ fn pad<T: Float>(x: &Buffer<T>, low: i64, high: i64, mode: &str, y: &mut Buffer<
     Ok(())
 }
 
-/// The sum of what each element of `x` became.
+/// The sum of all copies of each element of `x`.
 #[handler(name = "pad_bwd")]
 #[signature(
     (y: T[*, m], low: i64, high: i64, mode: "zero" | "edge" | "reflect" | "wrap" = "zero") -> (x: T[*, m - low - high])
@@ -36,7 +37,7 @@ fn pad_bwd<T: Float>(y: &Buffer<T>, low: i64, high: i64, mode: &str, x: &mut Buf
     Ok(())
 }
 
-/// The index of the element that stands at `i`, for a row of `n`.
+/// The index of the element that is copied to position `i`, for a row of `n` elements.
 fn source(i: i64, n: usize, mode: &str) -> Option<usize> {
     let n = n as i64;
     let period = (2 * n - 2).max(1);

@@ -1,4 +1,4 @@
-//! Complex numbers from their lengths and angles: two element types, one of which determines the other.
+//! Complex numbers from moduli and angles: two element types, one of which determines the other.
 
 use farcall_ffi::prelude::*;
 
@@ -14,7 +14,7 @@ fn polar<T: Real>(r: &Buffer<T>, theta: &Buffer<T>, z: &mut Buffer<Complex<T>>) 
     Ok(())
 }
 
-/// Cotangents `dr`, `dθ` such that `dr·ṙ + dθ·θ̇` is the real part of `dz·ż`, without a conjugate: as JAX has it.
+/// Cotangents `dr`, `dθ` such that `dr·ṙ + dθ·θ̇` is the real part of `dz·ż`, without a conjugate, as in JAX.
 #[handler(name = "polar_bwd")]
 #[signature((r: T[*], theta: T[*], dz: complex(T)[*]) -> (dr: T[*], dtheta: T[*]) where T: f32 | f64)]
 fn polar_bwd<T: Real>(

@@ -1,9 +1,9 @@
-//! A linear recurrence. Its reverse derivative is not declared: the forward one is linear, and has a transpose. Both have
-//! forward derivatives.
+//! A linear recurrence. Its reverse derivative is not declared: the forward derivative is linear, and has a
+//! transpose. Both the forward derivative and the transpose have forward derivatives.
 
 use farcall_ffi::prelude::*;
 
-/// `hₜ = aₜ·hₜ₋₁ + bₜ` along each row, where what is beyond the ends is 0.
+/// `hₜ = aₜ·hₜ₋₁ + bₜ` along each row, where values beyond the ends are 0.
 #[handler(name = "recurrence")]
 #[signature((a: T[*, n], b: T[*, n]) -> (h: T[*, n]) where T: f32 | f64)]
 #[jvp(tangent = jvp)]
@@ -51,7 +51,7 @@ fn bwd_jvp<T: Float>() {
     (0..h.len()).for_each(|t| tda[t] = tdb[t] * near(h, t, -1) + db[t] * near(th, t, -1));
 }
 
-/// The number that many steps further in the same row.
+/// The element `steps` further in the same row; 0 beyond its ends.
 fn near<T: Float>(x: &Buffer<T>, t: usize, steps: isize) -> T {
     let at = x.dims().last().and_then(|n| (t % n).checked_add_signed(steps).filter(|at| at < n));
     at.map_or(T::ZERO, |_| x[t.wrapping_add_signed(steps)])

@@ -1,8 +1,9 @@
-//! Rotary position embeddings: positions count from where a device's part of the sequence begins.
+//! Rotary position embeddings: positions count from the beginning of a device's part of the sequence.
 
 use farcall_ffi::prelude::*;
 
-/// Turns each pair of entries of row `i` by an angle that is proportional to `position + i`, and for each pair another one.
+/// Rotates each pair of entries of row `i` by an angle proportional to `position + i`, with a different
+/// factor for each pair.
 #[handler(name = "rotary")]
 #[signature((x: T[*, s, d], position: s32[], base: f64 = 10000.0) -> (y: T[*, s, d])
     where T: f32 | f64; s: map; position: offset(s); d % 2 == 0)]
@@ -14,7 +15,7 @@ fn rotary<T: Float>(
     turn(x, position[0], base, 1.0, y)
 }
 
-/// Turns them back, which is the transpose.
+/// Rotates back, which is the transpose.
 #[handler(name = "rotary_bwd")]
 #[signature((y: T[*, s, d], position: s32[], base: f64 = 10000.0) -> (x: T[*, s, d])
     where T: f32 | f64; s: map; position: offset(s); d % 2 == 0)]
@@ -26,7 +27,7 @@ fn rotary_bwd<T: Float>(
     turn(y, position[0], base, -1.0, x)
 }
 
-/// Turns by the angles times `sign`.
+/// Rotates by the angles times `sign`.
 fn turn<T: Float>(x: &Buffer<T>, position: i32, base: f64, sign: f64, y: &mut Buffer<T>) -> Result<()> {
     let [rows, d] = x.last_dims()?;
     for (i, (x, y)) in x.rows().zip(y.rows_mut()).enumerate() {

@@ -14,7 +14,7 @@ fn scaled_rms_norm<T: Float>(x: &Buffer<T>, scale: &Buffer<T, 1>, eps: f32, y: &
     Ok(())
 }
 
-/// Gradients of `x` and `scale` from that of `y`.
+/// Gradients of `x` and `scale` from the gradient of `y`.
 #[handler(name = "scaled_rms_norm_bwd")]
 #[signature((x: T[*, n], scale: T[n], dy: T[*, n], eps: f32) -> (dx: T[*, n], dscale: T[n]) where T: f32 | f64; *: sum)]
 fn scaled_rms_norm_bwd<T: Float>(

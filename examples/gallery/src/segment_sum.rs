@@ -1,9 +1,10 @@
-//! Sums of rows by number, and rows by number: each op is linear, and the other one its transpose. That is all that
-//! derivatives of any order need.
+//! Sums of rows by segment id, and gathers of rows by segment id: both ops are linear, and each is the
+//! transpose of the other. Derivatives of any order need nothing more.
 
 use farcall_ffi::prelude::*;
 
-/// Row `k` of `y` is the sum of the rows of `x` whose id is `k`. Rows whose id is not from 0 to below `segments` are left out.
+/// Row `k` of `y` is the sum of the rows of `x` whose id is `k`. Rows whose id is not in `0..segments` are
+/// left out.
 #[handler(name = "segment_sum")]
 #[signature((x: T[*, n, d], ids: s32[*, n], segments: i64) -> (y: T[*, segments, d]) where T: f32 | f64; n: sum; d: map)]
 #[transpose(segment_take)]
@@ -19,7 +20,7 @@ fn segment_sum<T: Float>(
     Ok(())
 }
 
-/// Row `i` of `x` is the row `ids[i]` of `y`, or zeros if there is none.
+/// Row `i` of `x` is the row `ids[i]` of `y`, or zeros if the row does not exist.
 #[handler(name = "segment_take")]
 #[signature((y: T[*, segments, d], ids: s32[*, n], segments: i64) -> (x: T[*, n, d]) where T: f32 | f64; n, d: map)]
 #[transpose(segment_sum)]
@@ -35,7 +36,7 @@ fn segment_take<T: Float>(
     Ok(())
 }
 
-/// For each id, its row among those of all batches.
+/// For each id, its row index among the rows of all batches.
 fn places(ids: &Buffer<i32>, segments: i64) -> impl Iterator<Item = Option<usize>> {
     let (n, segments) = (ids.dims().last().copied().unwrap_or(1).max(1), segments as usize);
     ids.iter().enumerate().map(move |(i, &id)| {

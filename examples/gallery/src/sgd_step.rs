@@ -1,5 +1,5 @@
-//! A step of gradient descent in place: the results are in the buffers of operands, where the program lets them be. The
-//! step is linear, so that its transpose makes derivatives of any order: training can be differentiated.
+//! A step of gradient descent in place: the results are in the buffers of operands if the program allows it.
+//! The step is linear, so its transpose provides derivatives of any order: training can be differentiated.
 
 use farcall_ffi::prelude::*;
 
@@ -16,7 +16,8 @@ fn sgd_step<T: Float>() -> Result<()> {
     Ok(())
 }
 
-/// The cotangent of the gradient is `v − rate·w`, that of the velocity `momentum` times as much, that of the weights `w`.
+/// The cotangents: `w` of the weights, `v − rate·w` of the gradient, and `momentum` times as much of the
+/// velocity.
 #[handler(name = "sgd_step_bwd")]
 #[signature((w: T[*], v: T[*], rate: f64, momentum: f64 = 0.9)
     -> (weights: T[*] aliases w, velocity: T[*] aliases v, gradient: T[*]) where T: f32 | f64)]

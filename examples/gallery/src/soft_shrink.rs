@@ -1,4 +1,4 @@
-//! Numbers moved towards zero: an attribute whose name is a keyword of Python (there it is `lambda_`).
+//! Soft thresholding: an attribute whose name is a keyword of Python (there it is `lambda_`).
 
 use farcall_ffi::prelude::*;
 
@@ -15,7 +15,7 @@ fn soft_shrink<T: Float>(x: &Buffer<T>, lambda: f32, y: &mut Buffer<T>) -> Resul
     Ok(())
 }
 
-/// `dy` where the op moves `x`, and 0 where it gives 0.
+/// `dy` where the result is not 0, and 0 elsewhere.
 #[handler(name = "soft_shrink_bwd")]
 #[signature((x: T[*], dy: T[*], lambda: f32) -> (dx: T[*]) where T: f64 | f32)]
 fn soft_shrink_bwd<T: Float>(x: &Buffer<T>, dy: &Buffer<T>, lambda: f32, dx: &mut Buffer<T>) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use farcall_ffi::prelude::*;
 
-/// `exp(x) / Σ exp(x)` along each row; entries that `mask` excludes are 0, and do not count in the sum.
+/// `exp(x) / Σ exp(x)` along each row; entries that `mask` excludes are 0, and are left out of the sum.
 #[handler(name = "softmax")]
 #[signature((x: T[*, n], mask: pred[*, n]?) -> (y: T[*, n]) where T: f32 | f64)]
 #[vjp(backward = softmax_bwd)]
@@ -17,7 +17,7 @@ fn softmax<T: Float>(x: &Buffer<T>, mask: Option<&Buffer<Pred>>, y: &mut Buffer<
     Ok(())
 }
 
-/// `dx = y·(dy − Σ y·dy)`: the result is all that it needs to know of the operands.
+/// `dx = y·(dy − Σ y·dy)`: the derivative needs only the result, not the operands.
 #[handler(name = "softmax_bwd")]
 #[signature((y: T[*, n], dy: T[*, n]) -> (dx: T[*, n]) where T: f32 | f64)]
 fn softmax_bwd<T: Float>(y: &Buffer<T>, dy: &Buffer<T>, dx: &mut Buffer<T>) -> Result<()> {

@@ -1,5 +1,5 @@
-//! A smooth ramp, differentiable twice, in four element types: each number is widened, computed with, and narrowed. It is
-//! said what the parameters of derivatives are.
+//! A smooth ramp, differentiable twice, in four element types: each number is widened for the computation,
+//! then narrowed. The parameters of derivatives are bound explicitly.
 
 use farcall_ffi::prelude::*;
 

@@ -1,5 +1,5 @@
-//! A block of the square of a matrix: a dimension that occurs twice in one tensor, be it an operand, a result
-//! or a residual.
+//! A block of the square of a matrix: a dimension that occurs twice in one tensor, which may be an operand, a
+//! result or a residual.
 
 use farcall_ffi::prelude::*;
 
@@ -37,7 +37,7 @@ fn square_block_bwd<T: Float>(transposed: &Buffer<T>, dy: &Buffer<T>, dx: &mut B
     Ok(())
 }
 
-/// The places of a square matrix.
+/// The indices of all entries of a square matrix.
 fn pairs(n: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..n).flat_map(move |i| (0..n).map(move |j| (i, j)))
 }

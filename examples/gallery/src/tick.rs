@@ -1,4 +1,4 @@
-//! A counter of the process: an op with a side effect, which hosts neither drop nor repeat.
+//! A process-wide counter: an op with a side effect, which hosts neither drop nor repeat.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -6,7 +6,7 @@ use farcall_ffi::prelude::*;
 
 static COUNT: AtomicI32 = AtomicI32::new(0);
 
-/// Adds `by` to a counter that all programs of the process share, and gives what it is then.
+/// Adds `by` to a counter that all programs of the process share, and returns its new value.
 #[handler(name = "tick")]
 #[signature((by: s32[]) -> (count: s32[]) where side_effect)]
 fn tick(by: &Buffer<i32, 0>, count: &mut Buffer<i32, 0>) -> Result<()> {

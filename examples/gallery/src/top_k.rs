@@ -2,7 +2,8 @@
 
 use farcall_ffi::prelude::*;
 
-/// The `k` largest entries of each row, largest first, and where they are; of equals, the first first.
+/// The `k` largest entries of each row, largest first, and their indices. Equal entries are in the order of
+/// their indices.
 #[handler(name = "top_k")]
 #[signature((x: T[*, n], k: i64) -> (values: T[*, k], indices: s32[*, k]) where T: f32 | f64; 0 <= k; k <= n)]
 #[vjp(backward = top_k_bwd)]
@@ -17,7 +18,7 @@ fn top_k<T: Float>(x: &Buffer<T>, k: i64, values: &mut Buffer<T>, indices: &mut 
     Ok(())
 }
 
-/// Puts the cotangents of the values back to where the values came from.
+/// Moves the cotangents of the values back to the positions of the values.
 #[handler(name = "top_k_bwd")]
 #[signature((x: T[*, n], indices: s32[*, k], dvalues: T[*, k]) -> (dx: T[*, n]) where T: f32 | f64; k: sum)]
 fn top_k_bwd<T: Float>(

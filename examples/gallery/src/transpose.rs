@@ -1,4 +1,4 @@
-//! Permutes any number of dimensions, which the signature leaves to functions.
+//! Permutes any number of dimensions, which the signature delegates to functions.
 
 use farcall_ffi::prelude::*;
 
@@ -15,7 +15,7 @@ fn transpose<T: Float>(x: &Buffer<T>, perm: &[i64], y: &mut Buffer<T>) -> Result
     Ok(())
 }
 
-/// Every entry goes back to where it came from.
+/// Moves every entry back to its original position.
 #[handler(name = "transpose_bwd")]
 #[signature((x: T[..], dy: T[..], perm: [i64]) -> (dx: T[..]) where T: f32 | f64)]
 #[shape(shape_of_x)]
@@ -42,7 +42,7 @@ fn batch(call: &BatchCall<'_>) -> Result<Batch> {
     Ok(Batch::once([Some(0)], [0]).attr("perm", std::iter::once(0).chain(perm).collect::<Vec<i64>>()))
 }
 
-/// `perm` as indices, if it orders this many dimensions.
+/// Converts `perm` to indices, if it is a permutation of this many dimensions.
 fn order(rank: usize, perm: &[i64]) -> Result<Vec<usize>> {
     let order = perm.iter().map(|k| usize::try_from(*k).unwrap_or(rank)).collect::<Vec<_>>();
     let is_one = order.len() == rank && (0..rank).all(|k| order.contains(&k));
@@ -50,7 +50,7 @@ fn order(rank: usize, perm: &[i64]) -> Result<Vec<usize>> {
     Ok(order)
 }
 
-/// For each entry of the result, the index of the entry of `x` that it is.
+/// For each entry of the result, the index of the corresponding entry of `x`.
 fn sources(x: &[usize], perm: &[i64]) -> Result<impl Iterator<Item = usize>> {
     let stride = |k: usize| x[k + 1..].iter().product::<usize>();
     let dims: Vec<_> = order(x.len(), perm)?.into_iter().map(|k| (x[k], stride(k))).collect();

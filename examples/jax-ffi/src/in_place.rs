@@ -2,8 +2,8 @@
 
 use farcall_ffi::prelude::*;
 
-/// Does nothing to `x`: operand and result are one where the program lets them (`input_output_aliases` in
-/// JAX); where it does not, the operand is copied before the call.
+/// Does nothing to `x`. The operand and the result are one buffer if the program allows it
+/// (`input_output_aliases` in JAX). Otherwise the operand is copied before the call.
 ///
 /// With `strict`, a copy is an error.
 #[handler(name = "aliasing")]

@@ -1,10 +1,10 @@
-//! The targets of JAX's own FFI example, in Rust, and some that use more of the interface.
+//! The targets of JAX's own FFI example in Rust, and some that use more of the interface.
 //!
-//! | target | shows |
+//! | target | demonstrates |
 //! | --- | --- |
 //! | `rms_norm`, `rms_norm_fwd`, `rms_norm_bwd` | several element types, and a gradient as a pair of targets |
 //! | `array_attr`, `dictionary_attr` | attributes of variable size and of any name |
-//! | `counter` | state of the process |
+//! | `counter` | process-wide state |
 //! | `aliasing` | an operand and a result in the same memory |
 //! | `call_count` | state of a call site |
 //! | `double_later` | a call that completes after its handler has returned |

@@ -1,5 +1,5 @@
-//! `y = x · s` with `s = 1 / sqrt(mean(x²) + eps)` over the last dimension; any others are a batch.
-//! Complex values are not conjugated.
+//! `y = x · s` with `s = 1 / sqrt(mean(x²) + eps)` over the last dimension; all other dimensions are batch
+//! dimensions. Complex values are not conjugated.
 
 use farcall_ffi::prelude::*;
 use num_complex::{Complex, ComplexFloat};
@@ -12,7 +12,7 @@ pub fn rms_norm(x: &AnyBuffer, eps: f32, y: &mut AnyBuffer) -> Result<()> {
     })
 }
 
-/// `rms_norm` that also returns what its gradient needs: `res`, the factor `s` of each row.
+/// `rms_norm` with an additional result for its gradient: `res`, the factor `s` of each row.
 #[handler(name = "rms_norm_fwd")]
 pub fn rms_norm_fwd(x: &AnyBuffer, eps: f32, y: &mut AnyBuffer, res: &mut AnyBuffer) -> Result<()> {
     dispatch!(x.dtype(), T: f32 | f64 | Complex<f32> | Complex<f64> => {
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
     use farcall_ffi::testing::Call;
 
-    /// The gradient against differences of the function.
+    /// Compares the gradient with finite differences of the function.
     #[test]
     fn backward_is_the_derivative() {
         let x = [0.5f64, -1.0, 2.0];

@@ -1,8 +1,9 @@
-//! What a handler can request from its host.
+//! Services that a handler can request from its host.
 
 use farcall_ffi::prelude::*;
 
-/// Doubles `x` on the host's pool: the call is over when the task is, and independent work goes on.
+/// Doubles `x` on the host's thread pool. The call completes when the task completes, and independent work
+/// continues meanwhile.
 ///
 /// With `fail`, the task fails.
 #[handler(name = "double_later")]
@@ -23,15 +24,15 @@ pub fn double_later(
     })
 }
 
-/// How `sort_rows` sorts.
+/// Options of `sort_rows`.
 #[derive(FromAttr, Debug)]
 pub struct Order {
     direction: Direction,
-    /// How many elements of each row, from the first; all unless given.
+    /// Number of elements at the beginning of each row that are sorted; all by default.
     first: Option<i64>,
 }
 
-/// Smallest or largest first.
+/// Sort direction.
 #[derive(FromAttr, PartialEq, Debug)]
 pub enum Direction {
     /// Smallest first.
@@ -40,7 +41,7 @@ pub enum Direction {
     Descending,
 }
 
-/// Sorts each row of `x`, the rows shared among the threads of the host's pool, by way of scratch memory.
+/// Sorts each row of `x`. The threads of the host's pool share the rows and use scratch memory.
 #[handler(name = "sort_rows")]
 pub fn sort_rows(x: &Buffer<f32>, order: Order, y: &mut Buffer<f32>, host: &Context) -> Result<()> {
     ensure!(x.dims() == y.dims(), "x is {x:?}, but y is {y:?}");

@@ -1,4 +1,4 @@
-//! State that outlives a call: of the process, and of a call site.
+//! State that outlives a call: process-wide, or of a call site.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -6,7 +6,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use farcall_ffi::prelude::*;
 
-/// How often this index was counted before in this process.
+/// Returns the number of earlier calls with this index in this process.
 #[handler(name = "counter")]
 pub fn counter(index: i64, earlier: &mut Buffer<i32, 0>) -> Result<()> {
     static CALLS: LazyLock<Mutex<HashMap<i64, i32>>> = LazyLock::new(Mutex::default);
@@ -21,14 +21,14 @@ pub fn counter(index: i64, earlier: &mut Buffer<i32, 0>) -> Result<()> {
 #[derive(Debug)]
 pub struct CallCount(AtomicI32);
 
-/// Starts a call site's count.
+/// Initializes the count of a call site.
 #[stage(instantiate)]
 pub fn call_count_new(start: i32) -> Result<CallCount> {
     ensure!(start >= 0, "start is {start}, which is negative");
     Ok(CallCount(AtomicI32::new(start)))
 }
 
-/// How often this call site was called before, plus `start`.
+/// Returns the number of earlier calls of this call site, plus `start`.
 #[handler(name = "call_count", instantiate = call_count_new)]
 pub fn call_count(state: &State<CallCount>, count: &mut Buffer<i32, 0>) -> Result<()> {
     count[0] = state.0.fetch_add(1, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! The ops of the lesson: what a graph of custom calls can name. They compute on the CPU what the libraries that they are named
-//! after compute on GPUs, so that graphs which were made for those run here.
+//! The ops of the lesson, for use in graphs of custom calls. They compute the same functions on the CPU as
+//! the GPU libraries that they are named after, so graphs made for those libraries run here.
 //!
 //! | op | gradient | batching |
 //! | --- | --- | --- |
@@ -8,9 +8,10 @@
 //! | `sparse_matmul` | none | none |
 //! | `nccl_allreduce` | yes | none |
 //!
-//! `cargo build -p lesson-ops` builds `liblesson_ops.so`, and the program `lesson` (`main.rs`), which builds a graph of the first
-//! two. Handlers check the shapes of what they are given: farcall has compared them with the signatures before, XLA has not.
-//! `farcall targets --table --load target/debug/liblesson_ops.so` prints the table.
+//! `cargo build -p lesson-ops` builds `liblesson_ops.so`, and the program `lesson` (`main.rs`), which builds
+//! a graph of the first two ops. The handlers check the shapes of their buffers, because XLA does not;
+//! farcall has compared the shapes with the signatures before the call. `farcall targets --table --load
+//! target/debug/liblesson_ops.so` prints the table.
 
 use farcall_ffi::descriptor::OpDescriptor;
 use farcall_ffi::prelude::*;
@@ -56,7 +57,7 @@ fn cublas_gemm_bwd(
     Ok(())
 }
 
-/// Checks that `c` has the shape of `a·b`; gives `k` and `n` of `a: [*, m, k]` and `b: [*, k, n]`.
+/// Checks that `c` has the shape of `a·b`. Returns `k` and `n` of `a: [*, m, k]` and `b: [*, k, n]`.
 fn check_product(a: &Buffer<f32>, b: &Buffer<f32>, c: &Buffer<f32>) -> Result<[usize; 2]> {
     let ([m, k], [_, n]) = (a.last_dims()?, b.last_dims()?);
     let batch = &a.dims()[..a.rank() - 2];
@@ -77,7 +78,7 @@ fn add(y: &mut [f32], a: f32, x: &[f32]) {
     y.iter_mut().zip(x).for_each(|(y, x)| *y += a * x);
 }
 
-/// The positive part of each element; NaN of NaN.
+/// The positive part of each element; NaN for NaN.
 #[handler(name = "custom_relu")]
 #[signature((x: f32[*]) -> (y: f32[*]))]
 #[vjp(backward = custom_relu_bwd)]
@@ -87,7 +88,7 @@ fn custom_relu(x: &Buffer<f32>, y: &mut Buffer<f32>) -> Result<()> {
     Ok(())
 }
 
-/// Cotangents pass where elements are positive, which NaN is not.
+/// Cotangents pass where elements are positive. NaN is not positive.
 #[handler(name = "custom_relu_bwd")]
 #[signature((x: f32[*], dy: f32[*]) -> (dx: f32[*]))]
 fn custom_relu_bwd(x: &Buffer<f32>, dy: &Buffer<f32>, dx: &mut Buffer<f32>) -> Result<()> {
@@ -99,7 +100,8 @@ fn custom_relu_bwd(x: &Buffer<f32>, dy: &Buffer<f32>, dx: &mut Buffer<f32>) -> R
     Ok(())
 }
 
-/// The product of a sparse matrix of `m` rows, of which entries that are not 0 are listed with their indices, and a dense one.
+/// The product of a sparse matrix with `m` rows, given by its nonzero entries and their indices, and a dense
+/// matrix.
 #[handler(name = "sparse_matmul")]
 #[signature((entries: f32[z], rows: s32[z], columns: s32[z], dense: f32[k, n], m: i64) -> (y: f32[m, n]))]
 #[batch(none)]
@@ -129,7 +131,7 @@ fn sparse_matmul(
     Ok(())
 }
 
-/// The sum over all processes. The CPU has one process, whose own values that is.
+/// The sum over all processes. On the CPU there is one process, so the sum is its own value.
 #[handler(name = "nccl_allreduce")]
 #[signature((x: f32[*]) -> (y: f32[*]))]
 #[vjp(backward = nccl_allreduce_bwd)]

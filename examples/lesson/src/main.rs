@@ -1,5 +1,5 @@
-//! A graph of two custom calls, written in Rust: `lesson hlo` prints it as XLA prints HLO, `lesson stablehlo` as JAX prints
-//! StableHLO, and `lesson` runs it.
+//! A graph of two custom calls, written in Rust: `lesson hlo` prints it as HLO text, `lesson stablehlo` as
+//! StableHLO text, and `lesson` runs it.
 
 use std::error::Error;
 use std::io::Write;
@@ -24,14 +24,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The ops that this program links.
+/// Creates a registry with the ops that this program links.
 fn registry() -> Result<Registry, Box<dyn Error>> {
     let registry = Registry::new();
     registry.register_ops(lesson_ops::OPS)?;
     Ok(registry)
 }
 
-/// A layer of a network: `relu(p0·p1)`.
+/// Builds a layer of a network: `relu(p0·p1)`.
 fn layer(registry: &Registry) -> Result<Module, BuildErrors> {
     let graph = Graph::new("lesson");
     let p0 = graph.parameter("p0", TensorType::new(DType::F32, [128, 784]));
@@ -41,14 +41,14 @@ fn layer(registry: &Registry) -> Result<Module, BuildErrors> {
     graph.finish(relu)
 }
 
-/// The results of the graph, for inputs that are small numbers.
+/// Returns the results of the graph for inputs that are small numbers.
 fn run(module: &Module, registry: &Registry) -> Result<Vec<Literal>, Box<dyn Error>> {
     let executable = Executable::compile(module, registry, &CompileOptions::new())?;
     let inputs: Vec<Literal> = executable.inputs().iter().map(input).collect();
     Ok(executable.run(&inputs)?)
 }
 
-/// Whole numbers from -3 to 3, in turn.
+/// Integers from -3 to 3, repeated.
 fn input(ty: &TensorType) -> Literal {
     Literal::from_fn(ty.dtype, ty.sizes(), |i| Scalar::Float((i % 7) as f64 - 3.0))
 }

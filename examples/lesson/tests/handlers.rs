@@ -1,4 +1,5 @@
-//! What the handlers do with operands and results of any shape, as from a host that does not know their signatures.
+//! Tests of the handlers with operands and results of any shape, as passed by a host that does not know their
+//! signatures.
 
 use farcall::build::Graph;
 use farcall::ir::op::{CallConfig, CustomCall};
@@ -6,12 +7,12 @@ use farcall::ir::{Attr, AttrDict, DType, Literal, TensorType};
 use farcall::registry::{Handler, Origin, Platform, Target};
 use farcall::{CompileOptions, Executable, Registry};
 
-/// The ops without their signatures.
+/// Returns the ops without their signatures.
 fn registry() -> Registry {
     let registry = Registry::new();
     for op in Registry::new().register_ops(lesson_ops::OPS).unwrap() {
         let Handler::Typed(bundle) = *op.handler() else { panic!("{} is untyped", op.name()) };
-        // SAFETY: they are handlers of this program.
+        // SAFETY: the handlers are functions of this program, which stay valid.
         let bare =
             unsafe { Target::typed(op.name(), Platform::Host, bundle, op.traits(), Origin::program()) };
         registry.register(bare.unwrap()).unwrap();
@@ -19,7 +20,7 @@ fn registry() -> Registry {
     registry
 }
 
-/// Calls an op for results of these sizes.
+/// Calls an op with results of these sizes.
 fn call(
     name: &str,
     attrs: AttrDict,
@@ -35,7 +36,7 @@ fn call(
     executable.run(inputs).map_err(|error| error.to_string())
 }
 
-/// Checks that an op refuses `f32` operands and results of these sizes.
+/// Checks that an op rejects `f32` operands and results of these sizes.
 #[track_caller]
 fn refuses(name: &str, inputs: &[&[usize]], results: &[&[usize]], words: &str) {
     let inputs: Vec<Literal> =
@@ -94,7 +95,7 @@ fn sparse_products_of_wrong_shapes_are_errors() {
     assert_eq!(product(2, 1, 5, &[5, 4]).unwrap_err(), format!("{lists} [[2], [1], [2]]"));
 }
 
-/// As `jax.nn.relu` and its gradient.
+/// Behaves like `jax.nn.relu` and its gradient.
 #[test]
 fn the_positive_part_of_nan_is_nan() {
     let x = Literal::from_slice(DType::F32, [5], &[f32::NAN, -1.0, -0.0, 2.0, f32::INFINITY]);

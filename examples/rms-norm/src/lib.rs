@@ -1,8 +1,8 @@
 //! Root mean square normalization as a custom call.
 //!
-//! `cargo build -p rms-norm-ops --release` builds `librms_norm_ops.so`, which farcall loads by its path,
-//! and whose symbol `rms_norm` any host of XLA's FFI can register. A program that has `my.rms_norm` as a composite
-//! (`jax.lax.composite`) gets the handler in its place, in farcall.
+//! `cargo build -p rms-norm-ops --release` builds `librms_norm_ops.so`. farcall loads the library by its
+//! path, and any host of XLA's FFI can register its symbol `rms_norm`. In farcall, the handler replaces the
+//! composite `my.rms_norm` of a program (`jax.lax.composite`).
 
 use farcall_ffi::prelude::*;
 
@@ -34,7 +34,7 @@ fn rms_norm_fwd(x: &Rows, scale: &Row, eps: f32, y: &mut Rows, r: &mut Rows) -> 
     rms_norm(x, scale, eps, y)
 }
 
-/// Gradients of `x` and `scale` from that of `y`: `dscale` is a sum over all rows.
+/// Gradients of `x` and `scale` from the gradient of `y`: `dscale` is a sum over all rows.
 #[handler(name = "rms_norm_bwd")]
 #[signature((x: f32[*, n], scale: f32[n], r: f32[*], dy: f32[*, n]) -> (dx: f32[*, n], dscale: f32[n]) where *: sum)]
 fn rms_norm_bwd(x: &Rows, scale: &Row, r: &Rows, dy: &Rows, dx: &mut Rows, dscale: &mut Row) -> Result<()> {
@@ -89,7 +89,7 @@ mod tests {
             [1.0f32, -2.0, 0.5, 0.25, 1.0, -1.0],
             1e-3f32,
         );
-        // The scalar whose gradient is taken, as a sum of `dy * y`.
+        // The scalar whose gradient is taken: the sum of `dy * y`.
         let loss = |x: &[f32], scale: &[f32]| {
             let mut y = [0.0f32; 6];
             let call = Call::to::<rms_norm>().operand(x, &[2, 3]).operand(scale, &[3]).attr("eps", eps);

@@ -1,8 +1,9 @@
-//! Serves a function that JAX has exported with a symbolic batch size: `serve model.jax_export 127.0.0.1:7000`.
+//! Serves a function exported by JAX with a symbolic batch size: `serve model.jax_export 127.0.0.1:7000`.
 //!
-//! A request is a number of rows (`u32`, little-endian), and the rows. The answer is a byte, 0, and the rows of the first
-//! result; or 1, the length of a message (`u32`), and the message. A connection may send any number of requests. How many
-//! rows the function takes is checked before they are read.
+//! A request is the number of rows (`u32`, little-endian), followed by the rows. The answer is the byte 0 and
+//! the rows of the first result; or the byte 1, the length of a message (`u32`), and the message. A
+//! connection may send any number of requests. The server checks that the function accepts the number of rows
+//! before it reads them.
 
 use std::error::Error;
 use std::io::{Read, Write, copy, sink};
@@ -42,13 +43,13 @@ fn serve(model: &Polymorphic, mut stream: &TcpStream) -> Result<(), Box<dyn Erro
             [&[1][..], &(message.len() as u32).to_le_bytes(), message.as_bytes()].concat()
         });
         stream.write_all(&answer)?;
-        // The rows of a request that was refused.
+        // Skips the rows of a rejected request.
         copy(&mut body, &mut sink())?;
     }
     Ok(())
 }
 
-/// The first result for rows of this type, which are read if the function takes them.
+/// Returns the first result for rows of this type. The rows are read only if the function accepts the type.
 fn run(model: &Polymorphic, rows: &mut impl Read, ty: &TensorType) -> Result<Vec<u8>, Box<dyn Error>> {
     model.interface().solve(std::slice::from_ref(ty))?;
     let mut elements = Vec::new();

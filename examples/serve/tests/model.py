@@ -1,4 +1,4 @@
-"""Makes `model.hex`: `python model.py`, with JAX and flatbuffers installed."""
+"""Creates `model.hex`: `python model.py`, with JAX and flatbuffers installed."""
 
 import textwrap
 from pathlib import Path
@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax import export
 
-# Locations without the folders of this machine.
+# Removes the folders of this machine from locations.
 jax.config.update("jax_hlo_source_file_canonicalization_regex", ".*/")
 
 

@@ -1,11 +1,12 @@
-//! The server, with a function that JAX has exported: several clients at once, each with batches of its own sizes.
+//! Tests of the server with a function exported by JAX: several clients at once, with batches of different
+//! sizes.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::process::{Child, Command, Stdio};
 
-/// `relu(x @ w + 1)` of `x: f32[b,4]`, with `w = arange(12).reshape(4, 3)` and the constraint `b <= 64`, as
-/// `Exported.serialize()` of JAX 0.10.2 gives it; `model.py` makes it.
+/// `relu(x @ w + 1)` of `x: f32[b,4]`, with `w = arange(12).reshape(4, 3)` and the constraint `b <= 64`,
+/// serialized by `Exported.serialize()` of JAX 0.10.2. `model.py` creates it.
 const MODEL: &str = include_str!("model.hex");
 
 struct Server(Child);
@@ -16,7 +17,7 @@ impl Drop for Server {
     }
 }
 
-/// What the function computes.
+/// Computes the function.
 fn expected(x: &[f32]) -> Vec<f32> {
     let y = |row: &[f32], j: usize| row.iter().enumerate().map(|(i, x)| x * (3 * i + j) as f32).sum::<f32>();
     x.chunks_exact(4).flat_map(|row| (0..3).map(move |j| (y(row, j) + 1.0).max(0.0))).collect()
@@ -69,11 +70,11 @@ fn many_clients_get_their_rows() {
                 assert_eq!(message, format!("model does not take these inputs: {why}"));
                 assert_eq!(request(&mut stream, &[1.0; 4]), Ok(expected(&[1.0; 4])));
 
-                // A promise of many rows is refused before they come.
+                // A request that announces too many rows is rejected before they arrive.
                 stream.write_all(&u32::MAX.to_le_bytes()).unwrap();
                 let why = "b <= 64 does not hold, with b = 4294967295 from x.shape[0]";
                 assert_eq!(answer(&mut stream, 0), Err(format!("model does not take these inputs: {why}")));
-                // And one that ends early, before it is run.
+                // A request that ends early is rejected before the function runs.
                 let mut stream = TcpStream::connect(address).unwrap();
                 stream.write_all(&[2, 0, 0, 0, 1, 2, 3]).unwrap();
                 stream.shutdown(Shutdown::Write).unwrap();

@@ -1,4 +1,4 @@
-//! The page in `docs/`: what the parts of the benchmark came to.
+//! The page in `docs/` with the results of the benchmark.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -21,16 +21,16 @@ more than 10⁻⁴ of the largest element (in bf16 and the like, eight times the
 place a large one; 10⁵ steps add up their roundings; `ffi_context_probe` says whether its host has scratch memory, which XLA:CPU has not).
 ";
 
-/// One program.
+/// Results of one program.
 struct Row<'a> {
     name: &'a str,
-    /// XLA's time over ours, of a run and of compiling.
+    /// XLA's time divided by farcall's time, for a run and for compiling.
     ratios: Option<(f64, f64)>,
     json: &'a Value,
 }
 
-/// The page, of all that lies in the folder of results, and its name: machines with other vectors than AVX-512 have pages of
-/// their own.
+/// Returns the page for all results in the folder, and its name. Machines with other vector extensions than
+/// AVX-512 have separate pages.
 pub(super) fn page(results: &Path, texts: &[&str], families: &[&str]) -> Result<(String, String)> {
     let mut read = Vec::new();
     for family in families {
@@ -86,7 +86,7 @@ fn rows(json: &Value) -> Vec<Row<'_>> {
         .collect()
 }
 
-/// Where and when; parts may be of several sittings.
+/// Describes the machine and the time. Parts may come from several sessions.
 fn machine(read: &[(&str, Value)]) -> String {
     let mut page = String::new();
     let Some((_, first)) = read.first() else { return page };
@@ -141,7 +141,7 @@ fn summary(read: &[(&str, Value)]) -> String {
     page
 }
 
-/// A ratio with two digits that count.
+/// Formats a ratio with two significant digits.
 fn times(ratio: f64) -> String {
     match ratio {
         _ if ratio < 0.1 => format!("{ratio:.3}"),
@@ -150,7 +150,7 @@ fn times(ratio: f64) -> String {
     }
 }
 
-/// A family's programs, those that farcall is slowest at first.
+/// Formats the table of a family's programs, slowest relative to XLA first.
 fn table(family: &str, json: &Value) -> String {
     let mut rows = rows(json);
     rows.sort_by(|a, b| {
@@ -185,13 +185,13 @@ fn table(family: &str, json: &Value) -> String {
     page
 }
 
-/// Bytes that both sides need.
+/// Returns the memory that both sides need, in bytes.
 fn memory(row: &Row<'_>) -> Option<[u64; 2]> {
     let side = |side: &str| row.json["memory"][side].as_u64();
     Some([side("farcall")?, side("xla")?])
 }
 
-/// `1.23 MiB`
+/// Formats a size: `1.23 MiB`.
 fn bytes(bytes: u64) -> String {
     match bytes as f64 {
         n if n < 1024.0 => format!("{bytes} B"),
@@ -200,7 +200,7 @@ fn bytes(bytes: u64) -> String {
     }
 }
 
-/// `1.23 ms`
+/// Formats a time: `1.23 ms`.
 fn duration(seconds: f64) -> String {
     let (value, unit) = match seconds {
         _ if seconds < 1e-6 => (seconds * 1e9, "ns"),

@@ -1,4 +1,4 @@
-//! Each op's operands, at random, and what it gives, by a formula that is plain.
+//! Random operands for each op, and the expected results by a plain formula.
 
 use farcall::ir::{DType, Literal};
 use farcall::sig::{AttrArray, AttrValue, Attrs};
@@ -10,7 +10,7 @@ use crate::random::Random;
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) operands: fn(&mut Random) -> (Vec<Literal>, Attrs),
-    /// Results for operands of type `f64`.
+    /// Computes the results for operands of type `f64`.
     pub(crate) plain: fn(&[Literal], &Attrs) -> Vec<Literal>,
 }
 
@@ -127,7 +127,7 @@ fn one(random: &mut Random) -> (Vec<Literal>, Attrs) {
     (vec![random.array(&dims)], Attrs::new())
 }
 
-/// Rows, and a number for each, most of them below the number of segments.
+/// Rows, and a segment id for each. Most ids are below the number of segments.
 fn segments(random: &mut Random) -> (Vec<Literal>, Attrs) {
     let (mut operands, mut attrs) = matrices(random);
     let dims = operands[0].dims()[..operands[0].dims().len() - 1].to_vec();
@@ -185,8 +185,8 @@ fn trained(random: &mut Random) -> (Vec<Literal>, Attrs) {
 
 // ---- Formulas ------------------------------------------------------------------------------
 
-/// Applies a function of the last `rank` dimensions to each batch entry; it gives sizes and numbers. If there is
-/// no entry, one of zeros gives the sizes.
+/// Applies a function of the last `rank` dimensions to each batch entry. The function returns sizes and
+/// numbers. If the batch is empty, an entry of zeros determines the sizes.
 fn each(x: &Literal, rank: usize, f: impl Fn(usize, &[usize], &[f64]) -> (Vec<usize>, Vec<f64>)) -> Literal {
     let (batch, inner) = x.dims().split_at(x.dims().len() - rank);
     let (count, size) = (batch.iter().product::<usize>(), inner.iter().product::<usize>());
@@ -301,7 +301,7 @@ fn softmax(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
     })
 }
 
-/// One number for each row.
+/// Computes one number for each row.
 fn reduced(x: &Literal, f: impl Fn(&[f64]) -> f64) -> Vec<Literal> {
     vec![each(x, 1, |_, _, row| (vec![], vec![f(row)]))]
 }
@@ -337,7 +337,7 @@ fn softplus(operands: &[Literal], _: &Attrs) -> Vec<Literal> {
     vec![f64s(operands[0].dims(), &y)]
 }
 
-/// The attribute as a size.
+/// Returns an attribute as a size.
 fn size(attrs: &Attrs, name: &str) -> usize {
     attrs.get(name).unwrap().as_int().unwrap() as usize
 }
@@ -367,7 +367,7 @@ fn pad(operands: &[Literal], attrs: &Attrs) -> Vec<Literal> {
     let Some(AttrValue::Str(mode)) = attrs.get("mode") else { panic!("no mode") };
     each_row(&operands[0], |_, x| {
         let last = x.len() - 1;
-        // What stands `steps` beyond the end of a row, in the order in which it is walked through.
+        // The element `steps` beyond the end of a row, in the order in which the row is traversed.
         let beyond = |row: &[f64], steps: usize| match mode.as_str() {
             "edge" => row[last],
             "wrap" => row[(steps - 1) % row.len()],

@@ -1,4 +1,4 @@
-//! Calls of ops in the engine, and of their derivatives as their declarations say.
+//! Calls of ops and of their declared derivatives in the engine.
 
 use farcall::ir::{DType, Literal, Scalar, TensorType};
 use farcall::registry::{Declaration, Platform, Target};
@@ -34,7 +34,7 @@ impl Ops {
         self.target(op).declaration().unwrap_or_else(|| panic!("{op} has no declaration")).clone()
     }
 
-    /// The derivative of a call with respect to all operands that it has one in.
+    /// Returns the derivative of a call with respect to all differentiable operands.
     fn linear(&self, op: &str, operands: &[Literal], attrs: &Attrs) -> Linear {
         let declaration = self.declaration(op);
         let tensors: Vec<(DType, Vec<i64>)> =
@@ -46,12 +46,12 @@ impl Ops {
         Linear::new(&self.target(op), tensors, &attrs, moving).unwrap()
     }
 
-    /// How a call is batched if these operands are, by its signature.
+    /// Returns the batching rule that the signature gives for a call with these batched operands.
     pub(crate) fn batching(&self, op: &str, batched: &[bool]) -> Batching {
         self.declaration(op).signature.batch_rule(batched).unwrap()
     }
 
-    /// How a call of one operand is batched, along its first dimension.
+    /// Returns the batching rule of a call of one operand, along its first dimension.
     pub(crate) fn batching_of(&self, op: &str, operand: &Literal, attrs: &Attrs) -> Batching {
         let dims: Vec<i64> = operand.dims().iter().map(|d| *d as i64).collect();
         let types = [OperandType { dtype: operand.dtype(), dims: &dims }];
@@ -66,7 +66,8 @@ impl Ops {
         executable.run(operands).map_err(|e| e.to_string())
     }
 
-    /// The call's results, and the cotangent of each operand that has one, from those of the results.
+    /// Computes the call's results, and the cotangent of each operand that has one from the cotangents of the
+    /// results.
     pub(crate) fn vjp(
         &self,
         op: &str,
@@ -91,7 +92,8 @@ impl Ops {
         (results, all)
     }
 
-    /// The call's results, and the tangent of each that has one, from those of the operands that have some.
+    /// Computes the call's results, and the tangent of each result that has one from the tangents of the
+    /// operands.
     pub(crate) fn jvp(
         &self,
         op: &str,
@@ -128,7 +130,7 @@ impl Ops {
     }
 }
 
-/// What derivatives need. Residuals are there only for a backward op.
+/// Returns the saved values that derivatives need. Only a backward op has residuals.
 fn saved(linear: &Linear, operands: &[Literal], results: &[Literal], residuals: &[Literal]) -> Vec<Literal> {
     let value = |saved| match saved {
         Saved::Operand(i) => operands[i].clone(),
@@ -138,7 +140,7 @@ fn saved(linear: &Linear, operands: &[Literal], results: &[Literal], residuals: 
     linear.saved().into_iter().map(value).collect()
 }
 
-/// A tensor of these numbers; complex ones as real and imaginary parts in turn.
+/// A tensor of these numbers; complex numbers are alternating real and imaginary parts.
 pub(crate) fn literal(dtype: DType, dims: &[usize], values: &[f64]) -> Literal {
     match dtype.is_complex() {
         true => Literal::from_bytes(
@@ -163,7 +165,7 @@ pub(crate) fn f64s(dims: &[usize], values: &[f64]) -> Literal {
     literal(DType::F64, dims, values)
 }
 
-/// The numbers of a tensor; complex ones as real and imaginary parts in turn.
+/// The numbers of a tensor; complex numbers are alternating real and imaginary parts.
 pub(crate) fn numbers(x: &Literal) -> Vec<f64> {
     let all = x.iter().flat_map(|scalar| match scalar {
         Scalar::Bool(value) => vec![f64::from(u8::from(value))],
@@ -185,14 +187,14 @@ pub(crate) fn is_continuous(x: &Literal) -> bool {
     x.dtype().is_float() || x.dtype().is_complex()
 }
 
-/// Tensors of one type, along a new first dimension.
+/// Stacks tensors of one type along a new first dimension.
 pub(crate) fn stack(entries: &[Literal]) -> Literal {
     let dims = [&[entries.len()], entries[0].dims()].concat();
     let bytes: Vec<u8> = entries.iter().flat_map(|x| x.bytes().to_vec()).collect();
     Literal::from_bytes(entries[0].dtype(), dims, &bytes).unwrap()
 }
 
-/// Asserts that two tensors are of one type, and their numbers close to each other.
+/// Asserts that two tensors have the same type and close numbers.
 #[track_caller]
 pub(crate) fn assert_close(what: &str, found: &Literal, expected: &Literal, tolerance: f64) {
     assert_eq!(found.ty().to_string(), expected.ty().to_string(), "{what}");

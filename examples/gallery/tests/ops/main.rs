@@ -1,5 +1,5 @@
-//! The ops of the gallery in the engine: values, derivatives and batches, for random shapes. What they give in
-//! jaxlib, and that it is the same, is tested from Python (`python/tests/test_gallery.py`).
+//! The ops of the gallery in the engine: values, derivatives and batches, for random shapes. Python tests
+//! check that jaxlib gives the same results (`python/tests/test_gallery.py`).
 
 mod cases;
 mod engine;
@@ -12,7 +12,7 @@ use farcall::sig::signature::Batching;
 use farcall::sig::{AttrValue, Attrs};
 use random::Random;
 
-/// Calls `check` with each case, and random operands of it.
+/// Calls `check` with each case and random operands for it.
 fn for_each_case(only: impl Fn(&Case) -> bool, check: impl Fn(&Case, &[Literal], &Attrs, &mut Random)) {
     for (i, case) in CASES.iter().enumerate().filter(|(_, case)| only(case)) {
         for seed in 0..20 {
@@ -23,7 +23,7 @@ fn for_each_case(only: impl Fn(&Case) -> bool, check: impl Fn(&Case, &[Literal],
     }
 }
 
-/// The numbers of `x` in another element type.
+/// Converts the numbers of `x` to another element type.
 fn cast(x: &Literal, dtype: DType) -> Literal {
     literal(dtype, x.dims(), &numbers(x))
 }
@@ -38,7 +38,7 @@ fn random_like_all(all: &[Literal], random: &mut Random) -> Vec<Literal> {
     all.iter().map(|x| if is_continuous(x) { random_like(x, random) } else { x.clone() }).collect()
 }
 
-/// Ops that are compared with `jax.numpy` alone.
+/// Ops that are only compared with `jax.numpy`.
 const IN_PYTHON: [&str; 7] =
     ["complex_filter", "conv1d", "csr_matmul", "flash_attention", "hard_shrink", "rotary", "square_block"];
 
@@ -65,7 +65,7 @@ fn shapes_and_values_are_those_of_the_formulas() {
             for (found, expected) in found.iter().zip(&expected) {
                 assert_close(case.name, found, expected, 1e-12);
             }
-            // The same kernel in single precision: the same, as far as that goes.
+            // The same kernel in single precision gives the same results up to rounding.
             let single: Vec<Literal> = operands
                 .iter()
                 .map(|x| if is_continuous(x) { cast(x, DType::F32) } else { x.clone() })
@@ -157,8 +157,8 @@ fn forward_derivatives_are_those_of_finite_differences_and_fit_the_reverse_ones(
     );
 }
 
-/// A call with one more batch dimension gives what separate calls give; so do its derivatives, whose shared
-/// operands get the sum.
+/// A call with an additional batch dimension returns the results of separate calls. So do its derivatives,
+/// which sum the cotangents of shared operands.
 #[test]
 fn native_batches_are_loops() {
     let ops = Ops::new();
@@ -223,7 +223,7 @@ fn native_batches_are_loops() {
     });
 }
 
-/// What a batching function makes of a call gives what separate calls give.
+/// A call changed by a batching function returns the results of separate calls.
 #[test]
 fn batches_by_hand_are_loops() {
     let ops = Ops::new();

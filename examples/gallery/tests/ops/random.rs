@@ -4,7 +4,8 @@ use farcall::ir::Literal;
 
 use crate::engine::f64s;
 
-/// A generator: splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators").
+/// Random number generator: splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number
+/// generators").
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -28,18 +29,18 @@ impl Random {
         least + self.below(5)
     }
 
-    /// Batch dimensions: none, one or two, seldom empty.
+    /// Batch dimensions: none, one or two; rarely an empty one.
     pub(crate) fn batch(&mut self) -> Vec<usize> {
         let rank = self.below(3);
         (0..rank).map(|_| self.below(5).max(self.below(2))).collect()
     }
 
-    /// From -1 to 1.
+    /// A number from -1 to 1.
     pub(crate) fn number(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 52) as f64 - 1.0
     }
 
-    /// Numbers from -2 to 2, no two so close that a finite difference could exchange them.
+    /// Numbers from -2 to 2, spaced so widely that a finite difference cannot change their order.
     pub(crate) fn array(&mut self, dims: &[usize]) -> Literal {
         let len = dims.iter().product::<usize>();
         let mut steps: Vec<f64> = (0..len).map(|i| i as f64).collect();
