@@ -28,8 +28,12 @@ from texts import path_of
 
 # Maximum number of elements of all inputs and outputs together. Larger programs take minutes and gigabytes.
 MAX_ELEMENTS = 1 << 24
-# Groups of replicas with several members.
-SEVERAL_DEVICES = re.compile(r"replica_groups=(\{\{\d+,|\[\d+,([2-9]|\d\d+)\]<=|mesh)")
+# Collectives of one participant have a result like their operand.
+GATHERED = re.compile(r"stablehlo\.(?:all_gather|reduce_scatter)\".*?\) : \((.*?)\) -> (.*?)$", re.DOTALL | re.MULTILINE)
+# Groups of replicas with several members, and partners other than device 0.
+SEVERAL_DEVICES = re.compile(
+    r"replica_groups=(\{\{\d+,|\[\d+,([2-9]|\d\d+)\]<=|mesh)|source_target_pairs=\{\{(\d+,[1-9]|[1-9])"
+)
 # Number of runs. If the runs of XLA disagree, the outputs are useless.
 RUNS = 2
 
@@ -55,6 +59,8 @@ def judge(root: Path, name: str) -> dict:
         if sum(elements(shape) for shape in leaves + outputs) > MAX_ELEMENTS:
             return {"verdict": "large", "detail": "too many elements"}
         program = xla_client._xla.mlir.xla_computation_to_mlir_module(computation)
+        if any(operand != result for operand, result in GATHERED.findall(program)):
+            return {"verdict": "read", "detail": "collectives of several devices"}
         inputs = random_inputs(leaves, name)
         options = xla_client.CompileOptions()
         # jaxlib takes these from the caller, not from the text: a text for several devices is refused here.

@@ -78,6 +78,8 @@ impl<'s> Lowering<'_, 's> {
         let result = match base {
             "all-reduce" if !is_pair(shape, at) => Some(Arc::clone(shape)),
             "copy" => parts.and_then(|parts| parts.first()).cloned().map(Arc::new),
+            // Older texts leave the operands out of the state.
+            _ if parts.is_none() => Some(Arc::clone(shape)),
             _ => parts.and_then(|parts| parts.get(1)).cloned().map(Arc::new),
         };
         let Some(result) = result else {
@@ -119,8 +121,8 @@ impl<'s> Lowering<'_, 's> {
 
     fn done(&mut self, base: &str, state: &Shaped, shape: &Shape, at: &At<'_, 's>) -> Lowered<Val> {
         let val = match base {
-            "all-reduce" if self.check(&state.val, shape, at.inst.shape_span).is_ok() => state.val.clone(),
             "copy" => element(state, 0, at.inst.op_span)?.val,
+            _ if self.check(&state.val, shape, at.inst.shape_span).is_ok() => state.val.clone(),
             _ => element(state, 1, at.inst.op_span)?.val,
         };
         self.check(&val, shape, at.inst.shape_span).map(|()| val)

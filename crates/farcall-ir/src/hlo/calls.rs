@@ -196,8 +196,8 @@ pub(super) fn operation(call: &CustomCall, shape: &Shape) -> Option<Op> {
         return Some(Op::TopK { k });
     }
     let name = Some(call.target.as_str()).filter(|t| t.starts_with("chlo."))?;
-    let unary = || Unary::ALL.into_iter().find(|op| op.name() == name).map(Op::Unary);
-    let binary = || Binary::ALL.into_iter().find(|op| op.name() == name).map(Op::Binary);
+    let unary = || Unary::VARIANTS.into_iter().find(|op| op.name() == name).map(Op::Unary);
+    let binary = || Binary::VARIANTS.into_iter().find(|op| op.name() == name).map(Op::Binary);
     unary().or_else(binary).filter(|_| call.config == CallConfig::Absent)
 }
 

@@ -3,6 +3,8 @@
 use std::cell::Cell;
 use std::fmt::{Display, Write};
 
+use farcall_sig::DType;
+
 use super::cursor::{Cursor, Expected, Read};
 use super::shape::{self, Shape};
 use super::syntax::Attribute;
@@ -88,8 +90,25 @@ impl<'s> AttrReader<'_, 's> {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
+    /// Drops a comparison type that does not fit the operands, as XLA does.
+    fn drop_misfit_compare_type(&mut self) {
+        let Some(Some(operand)) = self.operands.first() else { return };
+        let dtype = operand.dtype;
+        let fits = |word: &str| match word {
+            "FLOAT" | "TOTALORDER" => dtype.is_float() || dtype.is_complex(),
+            "SIGNED" => dtype.is_signed_integer(),
+            "UNSIGNED" => dtype.is_unsigned_integer() || dtype == DType::Pred,
+            // The reader reports unknown words.
+            _ => true,
+        };
+        self.attrs.retain(|attr| attr.key != "type" || fits(attr.value.rest().trim()));
+    }
+
     /// Reads the operation `name`, whose attributes have this syntax.
     pub(super) fn op(&mut self, name: &str, syntax: &[AttrSyntax]) -> Read<Op> {
+        if self.opcode == "compare" {
+            self.drop_misfit_compare_type();
+        }
         let mut attrs = AttrDict::new();
         for attr in syntax {
             if let Some((key, attr)) = self.attr(attr)? {

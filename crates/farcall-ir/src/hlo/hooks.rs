@@ -334,7 +334,7 @@ fn read_precision(g: &mut AttrReader<'_, '_>) -> Read<Vec<Precision>> {
         let at = c.pos();
         let word = c.word()?;
         let span = crate::diag::Span::new(at, c.pos());
-        let found = Precision::ALL.into_iter().find(|p| p.name().eq_ignore_ascii_case(word));
+        let found = Precision::VARIANTS.into_iter().find(|p| p.name().eq_ignore_ascii_case(word));
         found.ok_or_else(|| Expected::new(span, format!("precision is default, high or highest, not {word}")))
     };
     Ok(g.read("operand_precision", |c| c.braced(one))?.unwrap_or_default())

@@ -112,7 +112,7 @@ fn nested(c: &mut Cursor<'_>, depth: u32) -> Read<Shape> {
     let dtype = match name.parse::<DType>() {
         Ok(dtype) => dtype,
         Err(_) => {
-            let near = farcall_sig::nearest::nearest(name, DType::ALL.map(DType::name));
+            let near = farcall_sig::nearest::nearest(name, DType::VARIANTS.map(DType::name));
             let hint = near.first().map_or(String::new(), |n| format!("; did you mean {n}?"));
             return Err(Expected::new(span, format!("there is no element type `{name}`{hint}")));
         }
@@ -146,11 +146,16 @@ fn dim(c: &mut Cursor<'_>) -> Read<Dim> {
 
 /// Parses `{1,0}`, `{1,0:T(8,128)}`, or nothing. Tiles and memory spaces are dropped.
 fn layout(c: &mut Cursor<'_>) -> Read<Option<Vec<usize>>> {
-    // After white space, `{` may also begin the instructions of a computation. These start with a name.
+    // `{` may also begin the instructions of a computation. These start with a name.
     let mut ahead = *c;
     let is_next = c.here() == Some(b'{');
-    if !ahead.eat(b'{') || !(is_next || ahead.peek().is_some_and(|b| b.is_ascii_digit() || b == b':')) {
+    if !ahead.eat(b'{') {
         return Ok(None);
+    }
+    match ahead.peek() {
+        Some(b'0'..=b'9' | b':') => {}
+        Some(b'}') if is_next => {}
+        _ => return Ok(None),
     }
     c.skip();
     let open = c.pos();
@@ -246,6 +251,8 @@ mod tests {
         assert_eq!(again("f32[2,2] {0,1}"), "f32[2,2]{0,1}");
         assert_eq!(again("b(f32[2,2])"), "f32[2,2]{1,0}");
         let mut computation = Cursor::new("f32[2] { x", 0, 10);
+        assert!(read(&mut computation).is_ok() && computation.peek() == Some(b'{'));
+        let mut computation = Cursor::new("f32[2]{\n%x", 0, 10);
         assert!(read(&mut computation).is_ok() && computation.peek() == Some(b'{'));
         assert_eq!(again("f23[2]"), "there is no element type `f23`; did you mean f32?");
         assert!(again("f32[2]{1}").contains("layout"));

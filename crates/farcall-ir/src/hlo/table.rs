@@ -130,7 +130,10 @@ struct Table {
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
     static FUNCTIONS: LazyLock<Vec<Row>> = LazyLock::new(|| {
-        let names = Unary::ALL.into_iter().map(Unary::name).chain(Binary::ALL.into_iter().map(Binary::name));
+        let names = Unary::VARIANTS
+            .into_iter()
+            .map(Unary::name)
+            .chain(Binary::VARIANTS.into_iter().map(Binary::name));
         names.filter_map(function).collect()
     });
     let rows = || FUNCTIONS.iter().chain(ROWS);

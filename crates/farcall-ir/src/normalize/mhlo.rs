@@ -28,7 +28,7 @@ pub(super) fn replacement(inst: Inst<'_>, call: &CustomCall) -> Option<Replaceme
             Op::TopK { k }
         }
         (_, 1) if attrs.is_empty() => {
-            Op::Unary(Unary::ALL.into_iter().find(|u| u.name().strip_prefix("chlo.") == Some(name))?)
+            Op::Unary(Unary::VARIANTS.into_iter().find(|u| u.name().strip_prefix("chlo.") == Some(name))?)
         }
         _ => return None,
     };

@@ -3,8 +3,8 @@
 //! JAX, XLA and the StableHLO suite write some operations as custom calls. Such calls have the same meaning
 //! wherever they run, so no registry needs targets for them. The replacements are:
 //!
-//! - The operand, for `Sharding`, `SPMDFullToShardShape`, `SPMDShardToFullShape`, `LayoutConstraint`,
-//!   `annotate_device_placement`, `MoveToHost`, `MoveToDevice`, `PinToDevice`, `PinToDeviceSram`,
+//! - The operand, for `Sharding`, `ShardBarrierFrom`, `ShardBarrierTo`, `SPMDFullToShardShape`,
+//!   `SPMDShardToFullShape`, `LayoutConstraint`, `annotate_device_placement`, `MoveToHost`, `MoveToDevice`, `PinToDevice`, `PinToDeviceSram`,
 //!   `xla.sdy.FuncResultSharding`, `xla.sdy.GlobalToLocalShape`, `xla.sdy.LocalToGlobalShape`,
 //!   `sdy.sharding_constraint`, `sdy.reshard` and `sdy.propagation_barrier`. A program here runs on one
 //!   device, and the engine chooses layouts (`placement`).

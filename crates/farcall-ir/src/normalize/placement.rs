@@ -7,13 +7,15 @@ use crate::op::{CustomCall, Op};
 use crate::types::Type;
 
 /// Calls that return their operand on a single device.
-const IDENTITIES: [&str; 12] = [
+const IDENTITIES: [&str; 14] = [
     "GlobalToLocalShape",
     "LocalToGlobalShape",
     "MoveToDevice",
     "MoveToHost",
     "PinToDevice",
     "PinToDeviceSram",
+    "ShardBarrierFrom",
+    "ShardBarrierTo",
     "Sharding",
     "SPMDFullToShardShape",
     "SPMDShardToFullShape",
